@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Libraries from outside, each as an imported target. Those that tools/setup builds are found through
+# the folders that `tools/setup --print-prefix` names, so that a build started by hand and one started
+# by a tool use the same ones. A target that is absent here skips, with one line, whatever needs it.
+#
+#   onnxifi::onnx   ONNX C++ with protobuf-lite, static, hidden; never the distribution's shared
+#                   protobuf, whose descriptor pool aborts when two plugins register the same file
+#   onnxifi::dnnl   oneDNN 3 with the THREADPOOL runtime
+
+find_package(Threads REQUIRED)
+
+if(NOT DEFINED ONNXIFI_DEPENDENCY_PREFIX)
+  execute_process(
+    COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --print-prefix
+    OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE
+    RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "tools/setup --print-prefix ends with status ${result}.")
+  endif()
+else()
+  set(prefix ${ONNXIFI_DEPENDENCY_PREFIX})
+endif()
+list(PREPEND CMAKE_PREFIX_PATH ${prefix})
+message(STATUS "Prefixes of built dependencies: ${prefix}")
+
+foreach(part IN ITEMS onnx protobuf-lite)
+  string(MAKE_C_IDENTIFIER ONNXIFI_${part}_ARCHIVE variable)
+  unset(${variable} CACHE)
+  find_library(${variable} NAMES lib${part}.a PATHS ${prefix} PATH_SUFFIXES lib NO_DEFAULT_PATH)
+  mark_as_advanced(${variable})
+endforeach()
+
+if(ONNXIFI_onnx_ARCHIVE AND ONNXIFI_protobuf_lite_ARCHIVE)
+  set(onnx_includes)
+  foreach(archive IN ITEMS ${ONNXIFI_onnx_ARCHIVE} ${ONNXIFI_protobuf_lite_ARCHIVE})
+    cmake_path(GET archive PARENT_PATH folder)
+    cmake_path(GET folder PARENT_PATH folder)
+    list(APPEND onnx_includes ${folder}/include)
+  endforeach()
+  add_library(onnxifi::onnx INTERFACE IMPORTED)
+  target_include_directories(onnxifi::onnx SYSTEM INTERFACE ${onnx_includes})
+  target_compile_definitions(onnxifi::onnx INTERFACE
+    ONNX_NAMESPACE=onnx ONNX_ML=1 ONNX_USE_LITE_PROTO=1)
+  target_link_libraries(onnxifi::onnx INTERFACE
+    ${ONNXIFI_onnx_ARCHIVE} ${ONNXIFI_protobuf_lite_ARCHIVE} Threads::Threads)
+endif()
+
+find_package(dnnl 3 CONFIG QUIET)
+if(dnnl_FOUND AND DNNL_CPU_THREADING_RUNTIME STREQUAL "THREADPOOL")
+  add_library(onnxifi::dnnl INTERFACE IMPORTED)
+  target_link_libraries(onnxifi::dnnl INTERFACE DNNL::dnnl)
+endif()
+
+find_package(hwy CONFIG QUIET)
+find_package(fmt CONFIG QUIET)
+find_package(CLI11 CONFIG QUIET)
+find_package(nlohmann_json CONFIG QUIET)
+find_package(PNG QUIET)
+find_package(benchmark CONFIG QUIET)
+if(ONNXIFI_BUILD_TESTS)
+  find_package(GTest CONFIG QUIET)
+  include(GoogleTest)
+endif()
