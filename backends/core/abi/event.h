@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Event: the single-shot object behind an onnxEvent. Input events are made by the caller and start
+// runs; output events are made by runs and carry their result. The handle table of core/abi holds
+// one reference, runs and waiters others.
+
+#ifndef ONNXIFI_BACKENDS_CORE_ABI_EVENT_H_
+#define ONNXIFI_BACKENDS_CORE_ABI_EVENT_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "backends/core/abi/tensor_descriptor.h"
+#include "backends/core/base/result.h"
+#include "backends/core/base/status.h"
+
+namespace onnxifi::abi {
+
+// Threads: every function may be called from any thread.
+class Event {
+ public:
+  virtual ~Event() = default;
+
+  // Signals on behalf of the caller. INVALID_STATE when it is signalled already.
+  virtual base::Status Signal() = 0;
+  // An error only when the device behind it is gone.
+  virtual base::Result<bool> IsSignalled() = 0;
+  // Blocks until signalled; answers the status of the work. INVALID_EVENT when the event was
+  // abandoned meanwhile.
+  virtual base::Status Wait() = 0;
+  // Blocks until signalled or the time is over. The status of the work, or nothing on time-out.
+  virtual std::optional<base::Status> WaitFor(std::chrono::milliseconds timeout) = 0;
+  // The last handle is released. An event of the caller's that is not signalled can never be
+  // signalled now: its waiters and the runs that wait for it finish with INVALID_EVENT. An event
+  // made by a run lives on until that run signals it.
+  virtual void Abandon() = 0;
+  // Actual shapes of the outputs of the run that made this event, once signalled; empty when they
+  // are those of the binding.
+  virtual base::Result<std::vector<TensorShape>> OutputShapes() = 0;
+};
+
+// The event of a library that does its own waiting; what every plugin uses.
+class LocalEvent final : public Event {
+ public:
+  enum class Origin { kCaller, kRun };
+
+  explicit LocalEvent(Origin origin) : origin_(origin) {}
+
+  base::Status Signal() override;
+  base::Result<bool> IsSignalled() override;
+  base::Status Wait() override;
+  std::optional<base::Status> WaitFor(std::chrono::milliseconds timeout) override;
+  void Abandon() override;
+  base::Result<std::vector<TensorShape>> OutputShapes() override;
+
+  // Signals on behalf of a run, once, with the run's result. `output_shapes` is empty when the
+  // outputs have the shapes of their descriptors. A second completion, or one after a caller
+  // signalled the event by hand, has no effect.
+  void Complete(base::Status status, std::vector<TensorShape> output_shapes = {});
+
+  // Calls `callback` once with the status of the work: now if signalled, else on the thread that
+  // signals or abandons the event, with no lock held. The callback must be short and not block.
+  void OnSignal(std::function<void(const base::Status&)> callback);
+
+ private:
+  base::Status Finish(base::Status status, std::vector<TensorShape> output_shapes);
+
+  const Origin origin_;
+  std::mutex mutex_;
+  std::condition_variable signalled_;
+  bool is_signalled_ = false;
+  // Finished is signalled, or abandoned before anybody could signal it.
+  bool is_finished_ = false;
+  base::Status status_;
+  std::vector<TensorShape> output_shapes_;
+  std::vector<std::function<void(const base::Status&)>> callbacks_;
+};
+
+}  // namespace onnxifi::abi
+
+#endif  // ONNXIFI_BACKENDS_CORE_ABI_EVENT_H_

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Provider: what a library must implement to export ONNXIFI. core/abi does everything that the
+// interface asks of every library (argument checks in the documented order, handles, status tables,
+// exceptions, last error) and calls this. The plugins' conductor and libonnxifi's dispatcher are
+// the two implementations.
+//
+// Who calls what:  onnxGetBackendIDs -> Provider::EnumerateBackendIds
+//                  onnxGetBackendInfo/Compatibility, onnxInitBackend -> BackendId
+//                  onnxInitGraph, onnxInitEvent -> Backend
+//                  onnxSetGraphIO -> Graph::Bind,  onnxRunGraph -> Graph::Run
+//
+// A status returned from here reaches the caller unchanged if the interface lists its code for the
+// exported function; any other code becomes INTERNAL_ERROR with the sentence kept. Functions may be
+// called from several threads at once unless they say otherwise.
+
+#ifndef ONNXIFI_BACKENDS_CORE_ABI_PROVIDER_H_
+#define ONNXIFI_BACKENDS_CORE_ABI_PROVIDER_H_
+
+#include <onnx/onnxifi.h>
+#include <onnx/onnxifi_ext.h>
+#include <onnxifi/sdk.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "backends/core/abi/event.h"
+#include "backends/core/abi/tensor_descriptor.h"
+#include "backends/core/base/log.h"
+#include "backends/core/base/result.h"
+#include "backends/core/base/status.h"
+
+namespace onnxifi::abi {
+
+// Answer to an information query; numbers cover onnxEnum and onnxBitfield, pointers the OpenCL IDs.
+using InfoValue = std::variant<uint64_t, std::string, void*>;
+
+// One entry of a property list.
+struct Property {
+  uint64_t key = 0;
+  uint64_t value = 0;
+};
+
+struct BackendProperties {
+  // ONNXIFI_OPTIMIZATION_*.
+  onnxEnum optimization = ONNXIFI_OPTIMIZATION_HIGH_THROUGHPUT;
+  base::LogLevel log_level = base::LogLevel::kWarning;
+  // The whole list as given, the two above included, in order.
+  std::vector<Property> given;
+};
+
+struct GraphProperties {
+  // Folder of the model's external data; without it such a model is refused.
+  std::optional<std::string> base_folder;
+  // The whole list as given, in order.
+  std::vector<Property> given;
+};
+
+// What onnxInitGraph asks for. Everything in it is valid during the call only.
+struct GraphRequest {
+  // At least one byte.
+  std::span<const std::byte> model;
+  // Names unique and not empty, CPU memory, known element types. Left to the receiver, who knows
+  // the model: whether the name exists (INVALID_NAME), whether an extent of 0 is declared
+  // (INVALID_SHAPE), type and shape against the model.
+  std::span<const TensorDescriptor> weights;
+  GraphProperties properties;
+  // Of the backend, repeated here for the stages that see only the request.
+  onnxEnum optimization = ONNXIFI_OPTIMIZATION_HIGH_THROUGHPUT;
+  base::LogLevel log_level = base::LogLevel::kWarning;
+};
+
+// One reason about one node; the C++ side of onnxNodeVerdict, field by field.
+struct NodeVerdict {
+  uint32_t node_index = 0;
+  base::Code code = base::Code::kOk;
+  std::string node_name;
+  std::string domain;
+  std::string operator_type;
+  int64_t opset_version = ONNXIFI_SDK_UNKNOWN;
+  uint32_t subject_kind = ONNXIFI_SDK_SUBJECT_NONE;
+  std::string subject;
+  std::string sentence;
+  std::string limit;
+};
+
+struct Explanation {
+  // Same answer as CheckCompatibility for the same bytes.
+  base::Status verdict;
+  // Every node in order; a node with several reasons has several entries.
+  std::vector<NodeVerdict> nodes;
+};
+
+struct GraphCounters {
+  uint64_t lowerings = 0;
+  uint64_t bindings = 0;
+  uint64_t allocations = 0;
+  uint64_t copies = 0;
+  uint64_t kernel_builds = 0;
+  uint64_t runs = 0;
+};
+
+// Memory of one set of inputs and outputs, in the order of the graph's signature (in the caller's
+// order when the graph has none).
+struct GraphTensors {
+  std::vector<TensorDescriptor> inputs;
+  std::vector<TensorDescriptor> outputs;
+};
+
+// What Graph::Bind made of a GraphTensors. Immutable; derive from it to keep what was computed.
+class Binding {
+ public:
+  explicit Binding(GraphTensors tensors) : tensors_(std::move(tensors)) {}
+  virtual ~Binding() = default;
+  const GraphTensors& tensors() const { return tensors_; }
+
+ private:
+  const GraphTensors tensors_;
+};
+
+class Graph {
+ public:
+  // Called after Close and when no call is under way.
+  virtual ~Graph() = default;
+
+  // The tensors to bind, or nullptr when somebody behind this graph checks names, types and shapes.
+  // Never changes.
+  virtual const Signature* signature() const = 0;
+  // True makes onnxInitGraph answer FALLBACK with the valid graph.
+  virtual bool is_emulated() const { return false; }
+
+  // Prepares runs with these tensors, which are checked against the signature: one for each entry,
+  // in its order, one number for each symbol. Statuses: UNSUPPORTED_SHAPE, MISMATCHING_SHAPE for
+  // what inference finds, resources. Shared because runs in flight keep theirs when it is replaced.
+  virtual base::Result<std::shared_ptr<const Binding>> Bind(GraphTensors tensors) = 0;
+
+  // Accepts one run and returns without waiting for `input`, which is an event of this backend
+  // (Backend::NewEvent or an earlier Run) or null when the inputs are complete. Runs start in the
+  // order of the calls. The event returned is signalled when the outputs are complete, with the
+  // run's status; if `input` finishes with an error, the run finishes with it, unstarted.
+  virtual base::Result<std::shared_ptr<Event>> Run(std::shared_ptr<const Binding> binding,
+                                                   std::shared_ptr<Event> input) = 0;
+
+  // Blocks until every accepted run has finished. Called once, before the destructor.
+  virtual void Close() = 0;
+
+  // Shapes of all outputs in order, for inputs as in Bind whose buffers are not read.
+  virtual base::Result<std::vector<TensorShape>> InferOutputShapes(
+      std::span<const TensorDescriptor> inputs) = 0;
+  virtual base::Result<GraphCounters> Counters() = 0;
+};
+
+class Backend {
+ public:
+  // Called when all its graphs and events are gone.
+  virtual ~Backend() = default;
+
+  virtual base::Result<std::unique_ptr<Graph>> InitGraph(const GraphRequest& request) = 0;
+  // An event of the caller's. Plugins return a LocalEvent of Origin::kCaller.
+  virtual base::Result<std::shared_ptr<Event>> NewEvent() = 0;
+
+  // Whether descriptors may carry this element type. A type of the interface that is not taken is
+  // UNSUPPORTED_DATATYPE, any other INVALID_DATATYPE.
+  virtual bool TakesDataType(onnxEnum data_type) const = 0;
+  // Whether input and output buffers may be of this memory type.
+  virtual bool TakesMemoryType(onnxEnum memory_type) const {
+    return memory_type == ONNXIFI_MEMORY_TYPE_CPU;
+  }
+};
+
+// One software-plus-device combination. Cheap, const, starts no device runtime.
+class BackendId {
+ public:
+  virtual ~BackendId() = default;
+
+  // How tools select it: "auto" or "plugin:index".
+  virtual std::string key() const = 0;
+  // UNSUPPORTED_ATTRIBUTE for a query that it does not answer. core/abi answers ONNXIFI_VERSION
+  // itself, puts the extensions that it implements in front of the EXTENSIONS given here (empty
+  // for most) and adds BASE_FOLDER to GRAPH_INIT_PROPERTIES where it is taken.
+  virtual base::Result<InfoValue> Info(onnxBackendInfo query) const = 0;
+  // Ok, FALLBACK, or why not; see onnxGetBackendCompatibility.
+  virtual base::Status CheckCompatibility(std::span<const std::byte> model) const = 0;
+  virtual base::Result<Explanation> Explain(std::span<const std::byte> model) const = 0;
+  virtual base::Result<std::unique_ptr<Backend>> InitBackend(
+      const BackendProperties& properties) const = 0;
+
+  // Keys beyond OPTIMIZATION and LOG_LEVEL that InitBackend takes, and those that InitGraph takes.
+  // Any other key is UNSUPPORTED_PROPERTY.
+  virtual bool TakesBackendProperty(uint64_t /*key*/) const { return false; }
+  virtual bool TakesGraphProperty(uint64_t key) const {
+    return key == ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER;
+  }
+  // A function beyond those of core/abi, good for objects of this ID; nullptr when there is none.
+  virtual onnxExtensionFunctionPointer FindFunction(std::string_view /*name*/) const {
+    return nullptr;
+  }
+};
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+
+  // The IDs present now, in the order of onnxGetBackendIDs. Every pointer ever returned stays valid
+  // as long as the Provider and stands for the same device.
+  virtual base::Result<std::vector<const BackendId*>> EnumerateBackendIds() = 0;
+  // A function of the whole library beyond those of core/abi; nullptr when there is none.
+  virtual onnxExtensionFunctionPointer FindFunction(std::string_view /*name*/) const {
+    return nullptr;
+  }
+};
+
+// Supplied by the library that links core/abi; called once, on the first exported call. Must be
+// cheap: the process may only want to know whether there is a device.
+std::unique_ptr<Provider> MakeProvider();
+
+}  // namespace onnxifi::abi
+
+#endif  // ONNXIFI_BACKENDS_CORE_ABI_PROVIDER_H_

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorDescriptor and its relatives: what a caller's descriptors say, copied and checked by
+// core/abi, as a Provider receives them; and what a graph declares about the tensors that cross its
+// edge.
+
+#ifndef ONNXIFI_BACKENDS_CORE_ABI_TENSOR_DESCRIPTOR_H_
+#define ONNXIFI_BACKENDS_CORE_ABI_TENSOR_DESCRIPTOR_H_
+
+#include <onnx/onnxifi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace onnxifi::abi {
+
+// A dense row-major tensor of the caller. The buffer is borrowed: during onnxInitGraph for a
+// weight, until the runs that use it have finished for an input or output.
+struct TensorDescriptor {
+  std::string name;
+  onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
+  onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU;
+  std::vector<uint64_t> shape;
+  // Address for CPU memory; 0 only where an extent is 0.
+  onnxPointer buffer = 0;
+
+  const void* cpu_data() const {
+    return reinterpret_cast<const void*>(static_cast<uintptr_t>(buffer));
+  }
+  void* mutable_cpu_data() const {
+    return reinterpret_cast<void*>(static_cast<uintptr_t>(buffer));
+  }
+};
+
+// One dimension that a model declares: a number, a named symbol, or an unnamed symbol.
+struct DeclaredDimension {
+  static constexpr int64_t kSymbolic = -1;
+  int64_t extent = kSymbolic;
+  std::string symbol;
+
+  bool is_number() const { return extent >= 0; }
+};
+
+// A graph input or output as the model declares it, completed by what was inferred.
+struct DeclaredTensor {
+  std::string name;
+  // UNDEFINED when the model does not say; any type is taken then.
+  onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
+  // False when not even the rank is known; any shape is taken then.
+  bool has_shape = false;
+  std::vector<DeclaredDimension> dimensions;
+};
+
+// The tensors that onnxSetGraphIO binds, in the model's order.
+struct Signature {
+  // Graph inputs without initialisers and weight descriptors: each needs a descriptor.
+  std::vector<DeclaredTensor> inputs;
+  std::vector<DeclaredTensor> outputs;
+};
+
+// Shape of an output before or after a run.
+struct TensorShape {
+  std::string name;
+  onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
+  bool has_rank = true;
+  // -1 where the extent depends on data.
+  std::vector<int64_t> extents;
+};
+
+}  // namespace onnxifi::abi
+
+#endif  // ONNXIFI_BACKENDS_CORE_ABI_TENSOR_DESCRIPTOR_H_

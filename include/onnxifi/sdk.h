@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The ONNXIFI SDK's extensions of ONNXIFI: the sentence of the last error, why a node is refused,
+ * output shapes, counters, device keys and what became of each plugin. Plain C89.
+ *
+ * A library that lists `onnxifi_sdk` in its ONNXIFI_BACKEND_EXTENSIONS query has the functions of
+ * this header. None is an exported symbol: each is found by name through
+ * onnxGetExtensionFunctionAddress and cast to its type here.
+ *
+ * Every structure starts with its size in bytes. Fields are only ever added at the end, so a reader
+ * may read what lies inside `struct_size` and takes the rest as zero. Where the caller provides the
+ * structure, it sets `struct_size` to sizeof and the library writes no byte beyond it.
+ *
+ * Callbacks run on the calling thread before the function returns; the structures and strings that
+ * they get live until the callback returns. A callback calls no ONNXIFI function and does not
+ * throw.
+ */
+
+#ifndef ONNXIFI_SDK_H
+#define ONNXIFI_SDK_H 1
+
+#include "onnx/onnxifi.h"
+#include "onnx/onnxifi_ext.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ONNXIFI_SDK_EXTENSION_NAME "onnxifi_sdk"
+
+/* An extent, limit or opset that is not known. */
+#define ONNXIFI_SDK_UNKNOWN (-1)
+
+/* ---- Property of onnxInitGraph ---- */
+
+/*
+ * Value: address of a NUL-terminated UTF-8 path, cast to uint64_t: the folder that holds the
+ * model's external data. Files outside that folder are refused. The string must live until the call
+ * returns. Without it, a model with external data is INVALID_MODEL.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER ((uint64_t)1 << 48)
+
+/* ---- Element types newer than the interface; numerically ONNX TensorProto.DataType ---- */
+
+#define ONNXIFI_SDK_DATATYPE_BOOL 9
+#define ONNXIFI_SDK_DATATYPE_FLOAT8E4M3FN 17
+#define ONNXIFI_SDK_DATATYPE_FLOAT8E4M3FNUZ 18
+#define ONNXIFI_SDK_DATATYPE_FLOAT8E5M2 19
+#define ONNXIFI_SDK_DATATYPE_FLOAT8E5M2FNUZ 20
+#define ONNXIFI_SDK_DATATYPE_UINT4 21
+#define ONNXIFI_SDK_DATATYPE_INT4 22
+#define ONNXIFI_SDK_DATATYPE_FLOAT4E2M1 23
+#define ONNXIFI_SDK_DATATYPE_FLOAT8E8M0 24
+
+/* ---- Last error ---- */
+
+/*
+ * Gives the sentence of the last call that failed on this thread, with its context lines; empty if
+ * none failed. `*messageSize` is the capacity of `message` on entry and the exact size with the NUL
+ * afterwards; with `message` NULL or too small nothing is stored and the answer is FALLBACK.
+ * The text lasts until the next failing call on this thread. Found with a NULL ID.
+ * Statuses: FALLBACK, INVALID_POINTER (messageSize NULL), INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetLastErrorMessageFunction)(
+    char* message, size_t* messageSize);
+
+/* ---- Explain: why a model runs or does not, node by node ---- */
+
+/* What part of a node `subject` of a verdict names. */
+#define ONNXIFI_SDK_SUBJECT_NONE 0
+#define ONNXIFI_SDK_SUBJECT_OPERATOR 1
+#define ONNXIFI_SDK_SUBJECT_VERSION 2
+#define ONNXIFI_SDK_SUBJECT_ATTRIBUTE 3
+/* Name of an input or output, and in the following two what about it. */
+#define ONNXIFI_SDK_SUBJECT_INPUT 4
+#define ONNXIFI_SDK_SUBJECT_OUTPUT 5
+#define ONNXIFI_SDK_SUBJECT_DATATYPE 6
+#define ONNXIFI_SDK_SUBJECT_DIMENSION 7
+
+typedef struct onnxNodeVerdict {
+  size_t struct_size;
+  /* Position in graph.node of the main graph; nodes of sub-graphs report under their owner. */
+  uint32_t node_index;
+  /* ONNXIFI_STATUS_SUCCESS when the node runs, else the class of the reason. */
+  onnxStatus status;
+  /* As in the model; empty when the model leaves it out. */
+  const char* node_name;
+  /* "ai.onnx" for the default domain. */
+  const char* domain;
+  const char* operator_type;
+  /* Version of the domain's operator set; ONNXIFI_SDK_UNKNOWN when the model imports none. */
+  int64_t opset_version;
+  /* ONNXIFI_SDK_SUBJECT_*; and the attribute, input or output concerned, empty if none. */
+  uint32_t subject_kind;
+  const char* subject;
+  /* Full sentence with the actual value and the limit; empty when the node runs. */
+  const char* sentence;
+  /* The limit by itself, e.g. "7"; empty if there is none. */
+  const char* limit;
+} onnxNodeVerdict;
+
+typedef void(ONNXIFI_ABI* onnxNodeVerdictCallback)(void* context, const onnxNodeVerdict* verdict);
+
+/*
+ * Calls `callback` for every node in order, and for a node with several reasons once per reason.
+ * Answers what onnxGetBackendCompatibility answers for the same bytes.
+ * Statuses: those of onnxGetBackendCompatibility.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExplainModelFunction)(
+    onnxBackendID backendID, size_t onnxModelSize, const void* onnxModel,
+    onnxNodeVerdictCallback callback, void* context);
+
+/* ---- Shapes of outputs ---- */
+
+typedef struct onnxTensorShape {
+  size_t struct_size;
+  const char* name;
+  onnxEnum data_type;
+  /* `rank` extents; one that depends on data is ONNXIFI_SDK_UNKNOWN. */
+  uint32_t rank;
+  const int64_t* extents;
+  /* 0 when not even the rank is known; `rank` is 0 then. */
+  uint32_t has_rank;
+} onnxTensorShape;
+
+typedef void(ONNXIFI_ABI* onnxTensorShapeCallback)(void* context, const onnxTensorShape* shape);
+
+/*
+ * Calls `callback` for every output in the model's order with the shape it has for inputs of the
+ * given shapes; buffers of the descriptors are not read and may be 0.
+ * Statuses: INVALID_GRAPH, INVALID_POINTER, INVALID_NAME, INVALID_SHAPE, INVALID_DATATYPE,
+ * UNSUPPORTED_TAG, UNSUPPORTED_SHAPE, UNSUPPORTED_DATATYPE, UNIDENTIFIED_NAME, MISMATCHING_SHAPE,
+ * MISMATCHING_DATATYPE, NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxInferOutputShapesFunction)(
+    onnxGraph graph, uint32_t inputsCount, const onnxTensorDescriptorV1* inputDescriptors,
+    onnxTensorShapeCallback callback, void* context);
+
+/*
+ * Calls `callback` for every output of the run that signalled `outputEvent`, with the shape in
+ * which its data lie in the buffer. Does not wait. Statuses: INVALID_EVENT (also for an event that
+ * no run made), INVALID_POINTER, INVALID_STATE (not signalled yet), NO_SYSTEM_MEMORY,
+ * BACKEND_UNAVAILABLE, INTERNAL_ERROR (the run failed).
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetRunOutputShapesFunction)(
+    onnxEvent outputEvent, onnxTensorShapeCallback callback, void* context);
+
+/* ---- Counters of a graph, since it was initialised ---- */
+
+typedef struct onnxGraphCounters {
+  size_t struct_size;
+  /* Times a graph was lowered to a tensor program. */
+  uint64_t lowerings;
+  /* Shape signatures for which extents, offsets and memory were computed. */
+  uint64_t bindings;
+  /* Device or host memory blocks allocated for runs. */
+  uint64_t allocations;
+  /* Whole-tensor copies that no operator asked for: staging, conversion, host round trips. */
+  uint64_t copies;
+  uint64_t kernel_builds;
+  uint64_t runs;
+} onnxGraphCounters;
+
+/*
+ * Fills `*counters` up to its `struct_size`.
+ * Statuses: INVALID_GRAPH, INVALID_POINTER, INVALID_SIZE (struct_size too small to hold itself),
+ * BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphCountersFunction)(
+    onnxGraph graph, onnxGraphCounters* counters);
+
+/* ---- Names of devices ---- */
+
+/*
+ * Gives the name by which tools select the ID: "auto", or "plugin:index" such as "cpu:0".
+ * `*keySize` and the answers as for strings of onnxGetBackendInfo.
+ * Statuses: FALLBACK, INVALID_ID, INVALID_POINTER, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendKeyFunction)(
+    onnxBackendID backendID, char* key, size_t* keySize);
+
+/* ---- Discovery report: what became of each candidate plugin (libonnxifi only) ---- */
+
+#define ONNXIFI_SDK_VERDICT_LOADED 0
+/* The file or folder does not exist or cannot be read. */
+#define ONNXIFI_SDK_VERDICT_NOT_FOUND 1
+/* A manifest that cannot be understood. */
+#define ONNXIFI_SDK_VERDICT_BAD_MANIFEST 2
+/* The system's linker refuses it; `detail` is what the linker says. */
+#define ONNXIFI_SDK_VERDICT_NOT_LOADABLE 3
+/* It lacks one of the fifteen functions. */
+#define ONNXIFI_SDK_VERDICT_MISSING_FUNCTION 4
+/* One of its functions lies in another library. */
+#define ONNXIFI_SDK_VERDICT_FOREIGN_FUNCTION 5
+/* It is libonnxifi itself, or another wrapper of plugins. */
+#define ONNXIFI_SDK_VERDICT_IS_LOADER 6
+/* It was found before under another rule. */
+#define ONNXIFI_SDK_VERDICT_DUPLICATE 7
+/* It loads, but listing its devices fails. */
+#define ONNXIFI_SDK_VERDICT_NOT_ENUMERABLE 8
+/* Its manifest names a dialect or version of the interface that is not spoken here. */
+#define ONNXIFI_SDK_VERDICT_WRONG_INTERFACE 9
+/* An environment variable that is ignored because the process runs with raised privileges. */
+#define ONNXIFI_SDK_VERDICT_IGNORED 10
+
+typedef struct onnxDiscoveryRecord {
+  size_t struct_size;
+  /* Name of the plugin, e.g. "cpu". */
+  const char* plugin;
+  /* Resolved absolute path, or what was given when it does not resolve. */
+  const char* path;
+  /* What made it a candidate, e.g. "ONNXIFI_BACKENDS" or "beside libonnxifi". */
+  const char* rule;
+  /* ONNXIFI_SDK_VERDICT_*. */
+  uint32_t verdict;
+  /* Full sentence. */
+  const char* sentence;
+  /* Text of the system's linker, verbatim; empty if it said nothing. */
+  const char* detail;
+  /* Priority from its manifest, 0 without one; smaller comes first. */
+  int32_t priority;
+  uint32_t device_count;
+  uint64_t microseconds;
+} onnxDiscoveryRecord;
+
+typedef void(ONNXIFI_ABI* onnxDiscoveryRecordCallback)(void* context,
+                                                       const onnxDiscoveryRecord* record);
+
+/*
+ * Calls `callback` for every candidate in the order in which they were tried. Found with a NULL ID.
+ * Statuses: INVALID_POINTER, NO_SYSTEM_MEMORY, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetDiscoveryReportFunction)(
+    onnxDiscoveryRecordCallback callback, void* context);
+
+/* ---- Timed wait, as published by the foxi fork ---- */
+
+/*
+ * Waits until the event is signalled or `timeoutMs` milliseconds have passed (0: no limit) and
+ * writes to `*eventState` which it was. When signalled, `*eventStatus` is the result of the work
+ * and `message` its sentence. `*messageLength` is the capacity on entry and the bytes used with the
+ * NUL afterwards, 0 without a message; a longer sentence is cut. Statuses: INVALID_EVENT,
+ * INVALID_POINTER, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxWaitEventForFunction)(
+    onnxEvent event, uint32_t timeoutMs, onnxEventState* eventState, onnxStatus* eventStatus,
+    char* message, size_t* messageLength);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ONNXIFI_SDK_H */
