@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Status: how every fallible function of the project answers. It carries an ONNXIFI status code, one sentence for
+// a person, and the context lines that callers add on the way up. Every other folder rests on this one.
+
+#ifndef ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_
+#define ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace onnxifi::base {
+
+// Numerically equal to ONNXIFI_STATUS_* (core/abi asserts it), so that a code crosses the interface unchanged.
+enum class Code : int32_t {
+  kOk = 0x0000,
+  kFallback = 0x0001,
+  kInvalidId = 0x0101,
+  kInvalidSize = 0x0102,
+  kInvalidPointer = 0x0103,
+  kInvalidProtobuf = 0x0104,
+  kInvalidModel = 0x0105,
+  kInvalidBackend = 0x0106,
+  kInvalidGraph = 0x0107,
+  kInvalidEvent = 0x0108,
+  kInvalidState = 0x0109,
+  kInvalidName = 0x010A,
+  kInvalidShape = 0x010B,
+  kInvalidDatatype = 0x010C,
+  kInvalidMemoryType = 0x010D,
+  kInvalidMemoryLocation = 0x010E,
+  kInvalidFenceType = 0x010F,
+  kInvalidProperty = 0x0110,
+  kUnsupportedTag = 0x0201,
+  kUnsupportedVersion = 0x0202,
+  kUnsupportedOperator = 0x0203,
+  kUnsupportedAttribute = 0x0204,
+  kUnsupportedShape = 0x0205,
+  kUnsupportedDatatype = 0x0206,
+  kUnsupportedMemoryType = 0x0207,
+  kUnsupportedFenceType = 0x0208,
+  kUnsupportedProperty = 0x0209,
+  kUnidentifiedName = 0x0301,
+  kMismatchingShape = 0x0302,
+  kMismatchingDatatype = 0x0303,
+  kNoSystemMemory = 0x0401,
+  kNoDeviceMemory = 0x0402,
+  kNoSystemResources = 0x0403,
+  kNoDeviceResources = 0x0404,
+  kBackendUnavailable = 0x0405,
+  kInternalError = 0x0406,
+};
+
+// The standard's name of a code without its prefix, e.g. "INVALID_SHAPE".
+std::string_view CodeName(Code code);
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  // `sentence` is a full sentence with the actual value and the limit, e.g.
+  // "Kernel height (9) exceeds the largest supported (7)."
+  Status(Code code, std::string sentence);
+
+  bool ok() const { return error_ == nullptr; }
+  Code code() const { return error_ ? error_->code : Code::kOk; }
+  // The sentence alone; empty when ok.
+  std::string_view sentence() const;
+  // The sentence followed by its context lines, innermost first, one per line.
+  std::string Text() const;
+
+  // Adds a context line such as "while importing node 'conv1' (Conv)". No effect on an ok status.
+  Status&& Context(std::string line) &&;
+  Status& Context(std::string line) &;
+
+ private:
+  struct Error {
+    Code code;
+    std::string sentence;
+    std::string context;
+  };
+  // Shared because a status is copied into events that several waiters read; never changed once shared.
+  std::shared_ptr<Error> error_;
+};
+
+inline Status Ok() { return Status(); }
+
+}  // namespace onnxifi::base
+
+// Returns early with the status of `expr` if it is not ok.
+#define ONNXIFI_RETURN_IF_ERROR(expr)                             \
+  do {                                                            \
+    ::onnxifi::base::Status onnxifi_status_ = (expr);             \
+    if (!onnxifi_status_.ok()) return onnxifi_status_;            \
+  } while (false)
+
+#endif  // ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_
