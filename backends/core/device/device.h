@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device: what hardware must offer to run tensor programs: memory, and for each step a recipe and the kernel built from it.
+// A backend is an implementation of this; everything else it inherits from the kit.
+
+#ifndef ONNXIFI_BACKENDS_CORE_DEVICE_DEVICE_H_
+#define ONNXIFI_BACKENDS_CORE_DEVICE_DEVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/program/program.h"
+
+namespace onnxifi::device {
+
+// What Select may look at: the step, and of its operands type, rank, extents (number or symbol) and constness. Never the
+// values of constants.
+struct Facts {
+  const program::Program& program;
+  const program::Step& step;
+
+  bool IsConstant(const program::View& view) const {
+    return program.buffers[view.buffer].kind == program::Buffer::Kind::kConstant;
+  }
+};
+
+// How a device will do one step: which implementation, with everything it decided. Refers to the program and step it was
+// selected for, which outlive it.
+class Recipe {
+ public:
+  virtual ~Recipe() = default;
+  // For reports, e.g. "reference" or "onednn matmul".
+  virtual std::string_view implementation() const = 0;
+};
+
+struct Selection {
+  std::unique_ptr<const Recipe> recipe;
+  std::vector<base::Status> rejected;  // faster implementations that were passed over, with the reason
+};
+
+// A view with numbers in place of expressions.
+struct BoundGuard {
+  std::vector<int64_t> coefficients;
+  int64_t offset;
+  int64_t extent;
+};
+struct BoundView {
+  program::BufferId buffer;
+  tensor::ElementType type;
+  int64_t offset;
+  std::vector<int64_t> strides;
+  std::vector<BoundGuard> guards;
+  tensor::Scalar fill;
+};
+
+// A step with numbers: what a kernel is prepared for. `dims` gives the number of any other Dim of the step
+// (tensor::ValueOf(dim, dims)).
+struct BoundStep {
+  const program::Program* program;
+  const program::Step* step;
+  tensor::Extents domain;
+  std::vector<BoundView> reads;
+  std::vector<BoundView> writes;
+  std::span<const int64_t> dims;
+
+  int64_t Number(const program::Dim& dim) const { return tensor::ValueOf(dim, dims); }
+};
+BoundStep Bind(const program::Program& program, const program::Step& step, std::span<const int64_t> dims);
+
+// Memory of the device. `data` is a host address where the device's memory is the host's, else a handle.
+class Allocation {
+ public:
+  virtual ~Allocation() = default;
+  virtual std::byte* data() = 0;
+  virtual int64_t size_bytes() const = 0;
+};
+
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  // 64-byte aligned or better, not cleared. NO_DEVICE_MEMORY or NO_SYSTEM_MEMORY with size and limit. Any thread.
+  virtual base::Result<std::unique_ptr<Allocation>> Allocate(int64_t size_bytes) = 0;
+};
+
+// Where each buffer of a program lies during a run: addresses[BufferId]. Null for buffers that this step does not touch.
+using Addresses = std::span<std::byte* const>;
+
+// A step ready to run on given extents. Immutable; several runs may launch it at the same time.
+class BoundKernel {
+ public:
+  virtual ~BoundKernel() = default;
+  // Does the work, on the calling thread and the device's own workers, and returns when it is done.
+  virtual base::Status Run(Addresses addresses) const = 0;
+};
+
+// What Build made from a recipe, before extents are known.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // `constants[BufferId]`: addresses of constant buffers (null for others), valid as long as the kernel. A step that a claim
+  // promised is refused here only for lack of resources. Any thread.
+  virtual base::Result<std::unique_ptr<BoundKernel>> Bind(const BoundStep& step, Addresses constants) = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual Memory& memory() = 0;
+
+  // Pure: no allocation on the device, no driver call, no weights. The status of a refusal is an UNSUPPORTED_* code with a
+  // sentence. Any thread.
+  virtual base::Result<Selection> Select(const Facts& facts) const = 0;
+
+  // Fails only for lack of resources. Any thread.
+  virtual base::Result<std::unique_ptr<Kernel>> Build(const Recipe& recipe) = 0;
+};
+
+}  // namespace onnxifi::device
+
+#endif  // ONNXIFI_BACKENDS_CORE_DEVICE_DEVICE_H_

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Program: its text, for dumps between passes and for messages. One line per buffer and step, indented expressions below.
+
+#include "backends/core/program/program.h"
+
+#include <string_view>
+
+namespace onnxifi::program {
+namespace {
+
+std::string_view KindName(const Buffer& buffer) {
+  switch (buffer.holds) {
+    case Buffer::Holds::kTensor: break;
+    case Buffer::Holds::kStrings: return "strings";
+    case Buffer::Holds::kSequence: return "sequence";
+    case Buffer::Holds::kOptional: return "optional";
+    case Buffer::Holds::kMap: return "map";
+  }
+  switch (buffer.kind) {
+    case Buffer::Kind::kInput: return "input";
+    case Buffer::Kind::kConstant: return "constant";
+    case Buffer::Kind::kTemporary: return "temporary";
+    case Buffer::Kind::kDynamic: return "dynamic";
+  }
+  return "buffer";
+}
+
+std::string ViewText(const View& view) {
+  if (view.buffer == kNoBuffer) return "nothing";
+  std::string text = "b" + std::to_string(view.buffer) + ":" + std::string(tensor::Name(view.type)) +
+                     " @" + view.offset.ToString() + " strides " + tensor::ToString(view.strides);
+  for (const Guard& guard : view.guards) {
+    text += " guard 0 <= " + guard.offset.ToString() + " + " +
+            tensor::ToString(guard.coefficients) + ".c < " + guard.extent.ToString();
+  }
+  return text;
+}
+
+// Writes the expressions of a body, each under the name of what it is for.
+class BodyText {
+ public:
+  BodyText(const Program& program, std::string& text) : program_(program), text_(text) {}
+
+  void operator()(const Map& map) { Roots(map.roots); }
+  void operator()(const Reduce& reduce) {
+    text_ += "    axes " + std::to_string(reduce.axes) + "\n";
+    FoldText(reduce.fold);
+    Roots(reduce.roots);
+  }
+  void operator()(const Row& row) {
+    text_ += "    axes " + std::to_string(row.axes) + "\n";
+    for (const Row::Stage& stage : row.stages) {
+      FoldText(stage.fold);
+      for (ExprId result : stage.results) Line("result", result);
+    }
+    Roots(row.roots);
+  }
+  void operator()(const Scan& scan) {
+    if (scan.exclusive) text_ += "    exclusive\n";
+    FoldText(scan.fold);
+    Roots(scan.roots);
+  }
+  void operator()(const Contract& contract) {
+    text_ += "    inner " + tensor::ToString(contract.inner) + ", accumulator " +
+             std::string(tensor::Name(contract.accumulator)) + "\n";
+    Line("a", contract.a_prologue);
+    Line("b", contract.b_prologue);
+    Roots(contract.roots);
+  }
+  void operator()(const Window& window) {
+    text_ += "    kernel " + tensor::ToString(window.kernel) + "\n";
+    Roots(window.roots);
+  }
+  void operator()(const Index& index) {
+    text_ += "    target " + tensor::ToString(index.target) + ", k " + index.k.ToString() + "\n";
+  }
+  void operator()(const Host&) {}
+  void operator()(const Cut& cut) {
+    text_ += "    binds " + std::to_string(cut.count) + " symbols from " +
+             std::to_string(cut.first_symbol) + "\n";
+  }
+  void operator()(const Control& control) {
+    for (const std::unique_ptr<Program>& body : control.bodies) {
+      text_ += "    body {\n" + ToString(*body) + "    }\n";
+    }
+  }
+
+ private:
+  void Line(std::string_view what, ExprId root) {
+    text_ += "    " + std::string(what) + " " + program::ToString(program_.exprs, root) + "\n";
+  }
+  void Roots(const std::vector<ExprId>& roots) {
+    for (ExprId root : roots) Line("root", root);
+  }
+  void FoldText(const Fold& fold) {
+    for (const Fold::State& state : fold.states) {
+      Line("init", state.init);
+      Line("update", state.update);
+      Line("merge", state.merge);
+    }
+  }
+
+  const Program& program_;
+  std::string& text_;
+};
+
+}  // namespace
+
+std::string ToString(const Program& program) {
+  std::string text;
+  for (const Port& port : program.inputs) {
+    text += "input " + port.name + " b" + std::to_string(port.buffer) + " " +
+            tensor::ToString(port.shape) + "\n";
+  }
+  for (size_t id = 0; id < program.buffers.size(); ++id) {
+    const Buffer& buffer = program.buffers[id];
+    text += "b" + std::to_string(id) + " " + std::string(KindName(buffer)) + " " +
+            std::string(tensor::Name(buffer.type)) + " " + tensor::ToString(buffer.shape) + "\n";
+  }
+  for (size_t k = 0; k < program.steps.size(); ++k) {
+    const Step& step = program.steps[k];
+    text += std::to_string(k) + " " + std::string(FamilyName(step)) + " over " +
+            tensor::ToString(step.domain) + "\n";
+    for (const View& view : step.reads) text += "    read " + ViewText(view) + "\n";
+    for (const View& view : step.writes) text += "    write " + ViewText(view) + "\n";
+    std::visit(BodyText(program, text), step.body);
+  }
+  for (const Port& port : program.outputs) {
+    text += "output " + port.name + " b" + std::to_string(port.buffer) + " " +
+            tensor::ToString(port.shape) + "\n";
+  }
+  return text;
+}
+
+}  // namespace onnxifi::program

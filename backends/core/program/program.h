@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Program: level two. What a graph is lowered to: buffers, steps in order, symbolic extents, scalar expressions. Immutable once
+// its passes have run; any number of bindings and runs share it.
+
+#ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_PROGRAM_H_
+#define ONNXIFI_BACKENDS_CORE_PROGRAM_PROGRAM_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/core/base/status.h"
+#include "backends/core/program/expr.h"
+#include "backends/core/program/step.h"
+#include "backends/core/program/view.h"
+#include "backends/core/tensor/dim.h"
+#include "backends/core/tensor/tensor.h"
+
+namespace onnxifi::program {
+
+struct Buffer {
+  enum class Kind : uint8_t {
+    kInput,      // inputs[index]
+    kConstant,   // constants[index]
+    kTemporary,  // in the arena, or the caller's memory where it is an output
+    kDynamic,    // allocated by the control step that writes it
+  };
+  // What it holds; anything but kTensor lives on the host as a tensor::Value.
+  enum class Holds : uint8_t { kTensor, kStrings, kSequence, kOptional, kMap };
+  Kind kind = Kind::kTemporary;
+  Holds holds = Holds::kTensor;
+  tensor::ElementType type = tensor::ElementType::kUndefined;
+  Shape shape;     // dense, row-major
+  int index = -1;  // kInput, kConstant
+};
+
+// A program input or output: a dense buffer under a name.
+struct Port {
+  std::string name;
+  BufferId buffer = kNoBuffer;
+  Shape shape;
+};
+
+// What must hold of the extents, where lowering could not decide it. Checked when the symbols it needs are bound.
+struct Requirement {
+  Dim condition;  // must not be 0
+  base::Status violation;
+  // For the sentence: the numbers found are appended to it.
+  std::vector<Dim> shown;
+};
+
+struct Program {
+  std::unique_ptr<tensor::DimTable> dims = std::make_unique<tensor::DimTable>();
+  ExprPool exprs;
+  std::vector<Buffer> buffers;
+  std::vector<tensor::Tensor> constants;
+  std::vector<Step> steps;
+  std::vector<Port> inputs;   // extents are numbers or plain symbols that this input (or an earlier one) binds
+  std::vector<Port> outputs;
+  std::vector<Requirement> requirements;
+
+  BufferId AddBuffer(Buffer buffer) {
+    buffers.push_back(std::move(buffer));
+    return static_cast<BufferId>(buffers.size()) - 1;
+  }
+};
+
+std::string ToString(const Program& program);
+
+}  // namespace onnxifi::program
+
+#endif  // ONNXIFI_BACKENDS_CORE_PROGRAM_PROGRAM_H_
