@@ -72,9 +72,8 @@ class LocalEvent final : public Event {
 
   const Origin origin_;
   std::mutex mutex_;
-  std::condition_variable signalled_;
-  bool is_signalled_ = false;
-  // Finished is signalled, or abandoned before anybody could signal it.
+  std::condition_variable finished_;
+  // Signalled, or abandoned before anybody could signal it. What follows is constant afterwards.
   bool is_finished_ = false;
   base::Status status_;
   std::vector<TensorShape> output_shapes_;

@@ -128,7 +128,7 @@ class Binding {
 
 class Graph {
  public:
-  // Called after Close and when no call is under way.
+  // Called when no call is under way, after Close if a run was ever accepted.
   virtual ~Graph() = default;
 
   // The tensors to bind, or nullptr when somebody behind this graph checks names, types and shapes.
@@ -145,7 +145,9 @@ class Graph {
   // Accepts one run and returns without waiting for `input`, which is an event of this backend
   // (Backend::NewEvent or an earlier Run) or null when the inputs are complete. Runs start in the
   // order of the calls. The event returned is signalled when the outputs are complete, with the
-  // run's status; if `input` finishes with an error, the run finishes with it, unstarted.
+  // run's status; if `input` finishes with an error, the run finishes with it, unstarted. The
+  // caller of onnxWaitEvent sees BACKEND_UNAVAILABLE or INTERNAL_ERROR, of onnxWaitEventFor the
+  // code itself.
   virtual base::Result<std::shared_ptr<Event>> Run(std::shared_ptr<const Binding> binding,
                                                    std::shared_ptr<Event> input) = 0;
 

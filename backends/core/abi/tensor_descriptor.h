@@ -28,9 +28,7 @@ struct TensorDescriptor {
   const void* cpu_data() const {
     return reinterpret_cast<const void*>(static_cast<uintptr_t>(buffer));
   }
-  void* mutable_cpu_data() const {
-    return reinterpret_cast<void*>(static_cast<uintptr_t>(buffer));
-  }
+  void* mutable_cpu_data() const { return reinterpret_cast<void*>(static_cast<uintptr_t>(buffer)); }
 };
 
 // One dimension that a model declares: a number, a named symbol, or an unnamed symbol.

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Function: names and the status table. A column is a Function, in the order of the enumeration.
+
+#include "backends/core/abi/function.h"
+
+#include <array>
+
+namespace onnxifi::abi {
+
+using base::Code;
+
+namespace {
+
+constexpr std::array<std::string_view, kFunctionCount> kNames = {
+    "onnxGetBackendIDs",       "onnxReleaseBackendID",
+    "onnxGetBackendInfo",      "onnxGetBackendCompatibility",
+    "onnxInitBackend",         "onnxReleaseBackend",
+    "onnxInitEvent",           "onnxSignalEvent",
+    "onnxGetEventState",       "onnxWaitEvent",
+    "onnxReleaseEvent",        "onnxInitGraph",
+    "onnxSetGraphIO",          "onnxRunGraph",
+    "onnxReleaseGraph",        "onnxGetExtensionFunctionAddress",
+    "onnxSetIOAndRunGraph",    "onnxWaitEventFor",
+    "onnxGetLastErrorMessage", "onnxExplainModel",
+    "onnxInferOutputShapes",   "onnxGetRunOutputShapes",
+    "onnxGetGraphCounters",    "onnxGetBackendKey",
+    "onnxGetDiscoveryReport",
+};
+
+struct Row {
+  Code code;
+  // 'x' where the interface lists the code, 'r' where it needs the code but forgets to list it.
+  std::string_view cells;
+};
+
+// The first part of a row is the table of the interface: GetBackendIDs, ReleaseBackendID,
+// GetBackendInfo, GetBackendCompatibility, InitBackend, ReleaseBackend, InitEvent, SignalEvent,
+// GetEventState, WaitEvent, ReleaseEvent, InitGraph, SetGraphIO, RunGraph, ReleaseGraph. The second
+// part is the extensions.
+// clang-format off
+constexpr Row kRows[] = {
+    {Code::kFallback, "x.xx.......x..." "...xx...x."},
+    {Code::kInvalidId, ".xxxx.........." "x...x...x."},
+    {Code::kInvalidSize, "...x.......xr.." ".x..x..x.."},
+    {Code::kInvalidPointer, "x.xxx.x.x..xxx." "xxxxxxxxxx"},
+    {Code::kInvalidProtobuf, "...x.......x..." "....x....."},
+    {Code::kInvalidModel, "...x.......x..." "....x....."},
+    {Code::kInvalidBackend, ".....xx....x..." ".........."},
+    {Code::kInvalidGraph, "............xxx" ".x...x.x.."},
+    {Code::kInvalidEvent, ".......xxxx..x." "..x...x..."},
+    {Code::kInvalidState, ".......x......." "......x..."},
+    {Code::kInvalidName, "...........rx.." ".x...x...."},
+    {Code::kInvalidShape, "...........xx.." ".x...x...."},
+    {Code::kInvalidDatatype, "...........xx.." ".x...x...."},
+    {Code::kInvalidMemoryType, "...........xx.." ".x........"},
+    {Code::kInvalidMemoryLocation, "...........xx.." ".x........"},
+    {Code::kInvalidFenceType, ".............x." ".x........"},
+    {Code::kInvalidProperty, "....x......x..." ".........."},
+    {Code::kUnsupportedTag, "...........rxx." ".x...x...."},
+    {Code::kUnsupportedVersion, "...x.......x..." "....x....."},
+    {Code::kUnsupportedOperator, "...x.......x..." "....x....."},
+    {Code::kUnsupportedAttribute, "..xx.......x..." "....x....."},
+    {Code::kUnsupportedShape, "...x.......xx.." ".x..xx...."},
+    {Code::kUnsupportedDatatype, "...x.......xr.." ".x..xx...."},
+    {Code::kUnsupportedMemoryType, "...........xx.." ".x........"},
+    {Code::kUnsupportedFenceType, ".............x." ".x........"},
+    {Code::kUnsupportedProperty, "....x......x..." ".........."},
+    {Code::kUnidentifiedName, "............xx." "xx...x...."},
+    {Code::kMismatchingShape, "...x.......xx.." ".x..xx...."},
+    {Code::kMismatchingDatatype, "...x.......xx.." ".x..xx...."},
+    {Code::kNoSystemMemory, "x..xx.x....xxx." ".x..xxx..x"},
+    {Code::kNoDeviceMemory, "....x.x....xxx." ".x........"},
+    {Code::kNoSystemResources, "....x.x....xxx." ".x........"},
+    {Code::kNoDeviceResources, "....x.x....xxx." ".x........"},
+    {Code::kBackendUnavailable, "..xxx.xxxx.xxx." "xxx.xxxx.."},
+    {Code::kInternalError, "xx.xxxxxxxxxxxx" "xxxxxxxxxx"},
+};
+// clang-format on
+
+constexpr bool EveryRowIsComplete() {
+  for (const Row& row : kRows) {
+    if (row.cells.size() != kFunctionCount) return false;
+  }
+  return true;
+}
+static_assert(EveryRowIsComplete());
+
+}  // namespace
+
+std::string_view FunctionName(Function function) { return kNames[static_cast<int>(function)]; }
+
+bool MayAnswer(Function function, Code code) {
+  if (code == Code::kOk) return true;
+  for (const Row& row : kRows) {
+    if (row.code == code) return row.cells[static_cast<int>(function)] != '.';
+  }
+  return false;
+}
+
+Code PermittedCode(Function function, Code code) {
+  if (MayAnswer(function, code)) return code;
+  return MayAnswer(function, Code::kInternalError) ? Code::kInternalError
+                                                   : Code::kBackendUnavailable;
+}
+
+}  // namespace onnxifi::abi

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GraphRun: the order of the checks is the interface's, so each step stands by itself.
+
+#include "backends/core/abi/graph_run.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/abi/descriptor_check.h"
+
+namespace onnxifi::abi {
+
+using base::Code;
+using base::Status;
+
+Status CheckPointers(const IoDescriptors& io) {
+  if (io.inputs == nullptr && io.inputs_count > 0) {
+    return Status(Code::kInvalidPointer, "The array of " + std::to_string(io.inputs_count) +
+                                             " input descriptors is NULL.");
+  }
+  if (io.outputs == nullptr) {
+    return Status(Code::kInvalidPointer, "The array of output descriptors is NULL.");
+  }
+  if (io.outputs_count == 0) {
+    return Status(Code::kInvalidSize, "The number of output descriptors (0) is below 1.");
+  }
+  return base::Ok();
+}
+
+base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& graph,
+                                                         const IoDescriptors& io) {
+  ONNXIFI_RETURN_IF_ERROR(CheckPointers(io));
+  const Signature* signature = graph.graph->signature();
+  const auto* declared_inputs = signature != nullptr ? &signature->inputs : nullptr;
+  const auto* declared_outputs = signature != nullptr ? &signature->outputs : nullptr;
+  const Backend& backend = *graph.owner->backend;
+
+  GraphTensors tensors;
+  ONNXIFI_ASSIGN_OR_RETURN(tensors.inputs, CopyDescriptors(DescriptorRole::kInput, io.inputs_count,
+                                                           io.inputs, backend, declared_inputs));
+  ONNXIFI_ASSIGN_OR_RETURN(tensors.outputs,
+                           CopyDescriptors(DescriptorRole::kOutput, io.outputs_count, io.outputs,
+                                           backend, declared_outputs));
+  ONNXIFI_RETURN_IF_ERROR(CheckNames(DescriptorRole::kInput, tensors.inputs, declared_inputs));
+  ONNXIFI_RETURN_IF_ERROR(CheckNames(DescriptorRole::kOutput, tensors.outputs, declared_outputs));
+  if (signature != nullptr) {
+    ONNXIFI_ASSIGN_OR_RETURN(tensors.inputs, Arrange(DescriptorRole::kInput,
+                                                     std::move(tensors.inputs), signature->inputs));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        tensors.outputs,
+        Arrange(DescriptorRole::kOutput, std::move(tensors.outputs), signature->outputs));
+    ONNXIFI_RETURN_IF_ERROR(CheckDeclarations(tensors, *signature));
+  }
+  return graph.graph->Bind(std::move(tensors));
+}
+
+Status CheckFenceTag(const onnxMemoryFenceV1& fence, const char* which) {
+  if (fence.tag == ONNXIFI_TAG_MEMORY_FENCE_V1) return base::Ok();
+  return Status(Code::kUnsupportedTag, std::string("The ") + which + " fence has the tag " +
+                                           std::to_string(fence.tag) + "; the only one known is " +
+                                           std::to_string(ONNXIFI_TAG_MEMORY_FENCE_V1) + ".");
+}
+
+Status CheckFenceType(const onnxMemoryFenceV1& fence, const char* which) {
+  if (fence.type == ONNXIFI_SYNCHRONIZATION_EVENT) return base::Ok();
+  if (fence.type == ONNXIFI_SYNCHRONIZATION_IMPLICIT) {
+    return Status(Code::kUnsupportedFenceType,
+                  std::string("The ") + which +
+                      " fence asks for implicit synchronisation (2); this backend takes events (0)"
+                      " only.");
+  }
+  return Status(Code::kInvalidFenceType, std::string("The ") + which + " fence has type " +
+                                             std::to_string(fence.type) +
+                                             ", which is no synchronisation type.");
+}
+
+Status StartRun(const GraphObject& graph, std::shared_ptr<const Binding> binding,
+                std::shared_ptr<Event> input, onnxMemoryFenceV1* output_fence) {
+  // The handle is made before the run, because nothing may fail once the run is accepted.
+  auto object = std::make_shared<EventObject>();
+  object->owner = graph.owner;
+  object->binding = binding;
+  HandleTable<EventObject>& events = Library::Get().events();
+  const onnxEvent handle = events.Add(object);
+  auto output = graph.graph->Run(std::move(binding), std::move(input));
+  if (!output.ok()) {
+    events.Take(handle);
+    return std::move(output).status();
+  }
+  object->event = *std::move(output);
+  output_fence->event = handle;
+  return base::Ok();
+}
+
+}  // namespace onnxifi::abi

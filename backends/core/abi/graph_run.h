@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GraphRun: what onnxSetGraphIO, onnxRunGraph and onnxSetIOAndRunGraph share, i.e. making a binding
+// from descriptors, judging fences and starting one run.
+
+#ifndef ONNXIFI_BACKENDS_CORE_ABI_GRAPH_RUN_H_
+#define ONNXIFI_BACKENDS_CORE_ABI_GRAPH_RUN_H_
+
+#include <onnx/onnxifi.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "backends/core/abi/library.h"
+#include "backends/core/base/result.h"
+
+namespace onnxifi::abi {
+
+// The descriptors of one call, as they came.
+struct IoDescriptors {
+  uint32_t inputs_count = 0;
+  const onnxTensorDescriptorV1* inputs = nullptr;
+  uint32_t outputs_count = 0;
+  const onnxTensorDescriptorV1* outputs = nullptr;
+};
+
+// Checks the pointers, then each descriptor, then the set of them, and binds.
+base::Status CheckPointers(const IoDescriptors& io);
+base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& graph,
+                                                         const IoDescriptors& io);
+
+// The checks of a fence; `which` is "input" or "output".
+base::Status CheckFenceTag(const onnxMemoryFenceV1& fence, const char* which);
+base::Status CheckFenceType(const onnxMemoryFenceV1& fence, const char* which);
+
+// Starts a run and stores its event in `output_fence`, which is untouched after a failure. `input`
+// is null when the inputs are complete.
+base::Status StartRun(const GraphObject& graph, std::shared_ptr<const Binding> binding,
+                      std::shared_ptr<Event> input, onnxMemoryFenceV1* output_fence);
+
+}  // namespace onnxifi::abi
+
+#endif  // ONNXIFI_BACKENDS_CORE_ABI_GRAPH_RUN_H_

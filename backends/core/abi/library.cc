@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Library: one per image, because every plugin and libonnxifi compile this file with hidden
+// symbols.
+
+#include "backends/core/abi/library.h"
+
+#include <memory>
+
+namespace onnxifi::abi {
+
+Library& Library::Get() {
+  struct Holder {
+    Library* const library = new Library;
+    // The pointer stays here where the object is leaked, so that leak checkers find it.
+    ~Holder() {
+      if (!library->HasLiveObjects()) delete library;
+    }
+  };
+  static Holder holder;
+  return *holder.library;
+}
+
+Library::Library() : provider_(MakeProvider()) {}
+
+onnxBackendID Library::HandleOf(const BackendId* id) {
+  std::lock_guard lock(id_handles_mutex_);
+  const auto found = id_handles_.find(id);
+  if (found != id_handles_.end()) return found->second;
+  // The provider owns the ID; the table only needs to find it.
+  const onnxBackendID handle =
+      backend_ids_.Add(std::shared_ptr<const BackendId>(std::shared_ptr<const BackendId>(), id));
+  id_handles_.emplace(id, handle);
+  return handle;
+}
+
+bool Library::HasLiveObjects() const {
+  return backends_.size() + graphs_.size() + events_.size() > 0;
+}
+
+}  // namespace onnxifi::abi

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Property lists: a walk over pairs. A value may be 0, so only a key of 0 ends the list.
+
+#include "backends/core/abi/property_list.h"
+
+#include <string>
+
+namespace onnxifi::abi {
+
+using base::Code;
+using base::Status;
+
+base::Result<BackendProperties> ReadBackendProperties(const uint64_t* list, const BackendId& id) {
+  BackendProperties properties;
+  if (list == nullptr) return properties;
+  for (; list[0] != ONNXIFI_BACKEND_PROPERTY_NONE; list += 2) {
+    const uint64_t key = list[0];
+    const bool is_known = key == ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION ||
+                          key == ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL || id.TakesBackendProperty(key);
+    if (!is_known) {
+      return Status(Code::kUnsupportedProperty, "Backend property " + std::to_string(key) +
+                                                    " is not known to device '" + id.key() + "'.");
+    }
+    const uint64_t value = list[1];
+    if (key == ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION) {
+      if (value > ONNXIFI_OPTIMIZATION_LOW_DELAY) {
+        return Status(Code::kInvalidProperty,
+                      "Optimisation target " + std::to_string(value) + " exceeds the largest (" +
+                          std::to_string(ONNXIFI_OPTIMIZATION_LOW_DELAY) + ").");
+      }
+      properties.optimization = value;
+    } else if (key == ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL) {
+      if (value < ONNXIFI_LOG_LEVEL_DEBUG || value > ONNXIFI_LOG_LEVEL_ERROR) {
+        return Status(Code::kInvalidProperty, "Log level " + std::to_string(value) +
+                                                  " lies outside the range of " +
+                                                  std::to_string(ONNXIFI_LOG_LEVEL_DEBUG) + " to " +
+                                                  std::to_string(ONNXIFI_LOG_LEVEL_ERROR) + ".");
+      }
+      properties.log_level = static_cast<base::LogLevel>(value);
+    }
+    properties.given.push_back({key, value});
+  }
+  return properties;
+}
+
+base::Result<GraphProperties> ReadGraphProperties(const uint64_t* list, const BackendId& id) {
+  // Callers built for the foxi fork pass bare flags; the flag they use is 4.
+  constexpr uint64_t kFoxiAheadOfTime = 4;
+  GraphProperties properties;
+  if (list == nullptr) return properties;
+  for (; list[0] != ONNXIFI_GRAPH_PROPERTY_NONE; list += 2) {
+    const uint64_t key = list[0];
+    if (!id.TakesGraphProperty(key)) {
+      std::string sentence =
+          "Graph property " + std::to_string(key) + " is not known to device '" + id.key() + "'.";
+      if (key == kFoxiAheadOfTime) {
+        sentence += " It is what callers built with the headers of the foxi fork pass.";
+      }
+      return Status(Code::kUnsupportedProperty, std::move(sentence));
+    }
+    const uint64_t value = list[1];
+    if (key == ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER) {
+      const char* folder = reinterpret_cast<const char*>(static_cast<uintptr_t>(value));
+      if (folder == nullptr || folder[0] == '\0') {
+        return Status(Code::kInvalidProperty, "The base folder of the model is an empty path.");
+      }
+      properties.base_folder = folder;
+    }
+    properties.given.push_back({key, value});
+  }
+  return properties;
+}
+
+}  // namespace onnxifi::abi
