@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace onnxifi::tensor {
 namespace {
@@ -119,6 +121,10 @@ Bounds BoundsOfNode(const DimNode& node) {
     case DimNode::Kind::kFloorDiv: {
       Bounds a = BoundsOf(node.operands[0]);
       Bounds b = BoundsOf(node.operands[1]);
+      if (b.lower == b.upper && b.lower > 0) {
+        return {a.lower == kMin ? kMin : FloorDivInt(a.lower, b.lower),
+                a.upper == kMax ? kMax : FloorDivInt(a.upper, b.lower)};
+      }
       // Zero divisors give 0, hence the lower end 0 even for positive dividends.
       if (a.lower >= 0 && b.lower >= 0) return {0, a.upper};
       return {kMin, kMax};
@@ -147,8 +153,22 @@ Bounds BoundsOfNode(const DimNode& node) {
   return {kMin, kMax};
 }
 
-// Above this a product stays unexpanded: hostile models could otherwise grow a polynomial without limit.
+// Above these an operation stays unexpanded: hostile models could otherwise grow a polynomial without limit.
 constexpr size_t kMaxTerms = 64;
+constexpr size_t kMaxDegree = 16;
+
+size_t Degree(const std::vector<DimNode::Term>& terms) {
+  size_t degree = 0;
+  for (const DimNode::Term& term : terms) degree = std::max(degree, term.atoms.size());
+  return degree;
+}
+
+// Makes a + b and b + a, min(a, b) and min(b, a), ... the same node.
+std::vector<Dim> Sorted(Dim a, Dim b) {
+  auto key = [](const Dim& dim) { return dim.is_constant() ? -1 : dim.node()->id; };
+  if (key(b) < key(a)) std::swap(a, b);
+  return {a, b};
+}
 
 }  // namespace
 
@@ -255,12 +275,25 @@ Dim operator+(Dim a, Dim b) {
   if (b == Dim(0)) return a;
   DimTable::Polynomial sum = DimTable::ToPolynomial(a);
   DimTable::Polynomial other = DimTable::ToPolynomial(b);
+  if (sum.terms.size() + other.terms.size() > kMaxTerms) {
+    // Each long operand becomes one atom: the product with 1 that is not carried out.
+    DimTable* table = TableOf({a, b});
+    if (sum.terms.size() > 1) {
+      sum = DimTable::ToPolynomial(table->Opaque(DimNode::Kind::kProduct, {1, a}));
+    }
+    if (other.terms.size() > 1) {
+      other = DimTable::ToPolynomial(table->Opaque(DimNode::Kind::kProduct, {1, b}));
+    }
+  }
   sum.constant = SaturatingAdd(sum.constant, other.constant);
   sum.terms.insert(sum.terms.end(), other.terms.begin(), other.terms.end());
   return DimTable::FromPolynomial(TableOf({a, b}), std::move(sum));
 }
 
-Dim operator-(Dim a, Dim b) { return a + Dim(-1) * b; }
+Dim operator-(Dim a, Dim b) {
+  if (a == b) return 0;
+  return a + Dim(-1) * b;
+}
 
 Dim operator*(Dim a, Dim b) {
   if (a.is_constant() && b.is_constant()) return SaturatingMul(a.constant(), b.constant());
@@ -268,10 +301,11 @@ Dim operator*(Dim a, Dim b) {
   if (b == Dim(1)) return a;
   DimTable::Polynomial left = DimTable::ToPolynomial(a);
   DimTable::Polynomial right = DimTable::ToPolynomial(b);
-  left.terms.push_back({left.constant, {}});
-  right.terms.push_back({right.constant, {}});
-  if (left.terms.size() * right.terms.size() > kMaxTerms) {
-    return TableOf({a, b})->Opaque(DimNode::Kind::kProduct, {a, b});
+  if (left.constant != 0) left.terms.push_back({left.constant, {}});
+  if (right.constant != 0) right.terms.push_back({right.constant, {}});
+  if (left.terms.size() * right.terms.size() > kMaxTerms ||
+      Degree(left.terms) + Degree(right.terms) > kMaxDegree) {
+    return TableOf({a, b})->Opaque(DimNode::Kind::kProduct, Sorted(a, b));
   }
   DimTable::Polynomial product;
   for (const DimNode::Term& x : left.terms) {
@@ -296,7 +330,11 @@ namespace {
 
 // term / divisor when the divisor's coefficient and atoms all divide it.
 std::optional<DimNode::Term> DivideTerm(const DimNode::Term& term, const DimNode::Term& divisor) {
-  if (divisor.coefficient == 0 || term.coefficient % divisor.coefficient != 0) return std::nullopt;
+  // The smallest number over -1 has no quotient.
+  if (divisor.coefficient == 0 || (divisor.coefficient == -1 && term.coefficient == kMin) ||
+      term.coefficient % divisor.coefficient != 0) {
+    return std::nullopt;
+  }
   DimNode::Term quotient{term.coefficient / divisor.coefficient, term.atoms};
   for (const DimNode* atom : divisor.atoms) {
     auto found = std::find(quotient.atoms.begin(), quotient.atoms.end(), atom);
@@ -350,7 +388,7 @@ Dim Min(Dim a, Dim b) {
   Dim difference = b - a;
   if (difference.LowerBound() >= 0) return a;
   if (difference.UpperBound() <= 0) return b;
-  return TableOf({a, b})->Opaque(DimNode::Kind::kMin, {a, b});
+  return TableOf({a, b})->Opaque(DimNode::Kind::kMin, Sorted(a, b));
 }
 
 Dim Max(Dim a, Dim b) {
@@ -358,14 +396,14 @@ Dim Max(Dim a, Dim b) {
   Dim difference = b - a;
   if (difference.LowerBound() >= 0) return b;
   if (difference.UpperBound() <= 0) return a;
-  return TableOf({a, b})->Opaque(DimNode::Kind::kMax, {a, b});
+  return TableOf({a, b})->Opaque(DimNode::Kind::kMax, Sorted(a, b));
 }
 
 Dim Equal(Dim a, Dim b) {
   Dim difference = a - b;
   if (difference.is_constant()) return difference.constant() == 0 ? 1 : 0;
   if (difference.LowerBound() > 0 || difference.UpperBound() < 0) return 0;
-  return TableOf({a, b})->Opaque(DimNode::Kind::kEqual, {a, b});
+  return TableOf({a, b})->Opaque(DimNode::Kind::kEqual, Sorted(a, b));
 }
 
 Dim Less(Dim a, Dim b) {
@@ -390,36 +428,67 @@ Dim Product(std::span<const Dim> dims) {
 int64_t Dim::LowerBound() const { return BoundsOf(*this).lower; }
 int64_t Dim::UpperBound() const { return BoundsOf(*this).upper; }
 
-std::string Dim::ToString() const {
-  if (is_constant()) return std::to_string(value_);
-  const DimNode& node = *node_;
-  auto call = [&node](std::string name) {
-    name += "(";
-    for (size_t k = 0; k < node.operands.size(); ++k) {
-      name += (k ? ", " : "") + node.operands[k].ToString();
-    }
-    return name + ")";
-  };
-  switch (node.kind) {
-    case DimNode::Kind::kSymbol: return node.table->symbol(node.symbol).name;
-    case DimNode::Kind::kFloorDiv: return call("floordiv");
-    case DimNode::Kind::kProduct: return call("mul");
-    case DimNode::Kind::kMin: return call("min");
-    case DimNode::Kind::kMax: return call("max");
-    case DimNode::Kind::kEqual: return call("equal");
-    case DimNode::Kind::kLess: return call("less");
-    case DimNode::Kind::kSelect: return call("select");
-    case DimNode::Kind::kPolynomial: break;
+namespace {
+
+// Shared subexpressions make the full text exponential in the number of nodes, and their depth is the model's choice.
+constexpr size_t kMaxTextLength = 240;
+constexpr int kMaxTextDepth = 16;
+
+void AppendText(const Dim& dim, int depth, std::string& text);
+
+void AppendCall(std::string_view name, const DimNode& node, int depth, std::string& text) {
+  text += name;
+  text += "(";
+  for (size_t k = 0; k < node.operands.size(); ++k) {
+    if (k != 0) text += ", ";
+    AppendText(node.operands[k], depth + 1, text);
   }
-  std::string text;
+  text += ")";
+}
+
+void AppendSum(const DimNode& node, int depth, std::string& text) {
+  bool is_first = true;
   for (const DimNode::Term& term : node.terms) {
-    if (!text.empty()) text += " + ";
+    if (!is_first) text += " + ";
+    is_first = false;
+    if (text.size() > kMaxTextLength) break;
     if (term.coefficient != 1) text += std::to_string(term.coefficient) + "*";
     for (size_t k = 0; k < term.atoms.size(); ++k) {
-      text += (k ? "*" : "") + Dim(*term.atoms[k]).ToString();
+      if (k != 0) text += "*";
+      AppendText(Dim(*term.atoms[k]), depth + 1, text);
     }
   }
   if (node.constant != 0) text += " + " + std::to_string(node.constant);
+}
+
+void AppendText(const Dim& dim, int depth, std::string& text) {
+  if (dim.is_constant()) {
+    text += std::to_string(dim.constant());
+    return;
+  }
+  if (depth > kMaxTextDepth || text.size() > kMaxTextLength) {
+    text += "...";
+    return;
+  }
+  const DimNode& node = *dim.node();
+  switch (node.kind) {
+    case DimNode::Kind::kSymbol: text += node.table->symbol(node.symbol).name; return;
+    case DimNode::Kind::kPolynomial: AppendSum(node, depth, text); return;
+    case DimNode::Kind::kFloorDiv: AppendCall("floordiv", node, depth, text); return;
+    case DimNode::Kind::kProduct: AppendCall("mul", node, depth, text); return;
+    case DimNode::Kind::kMin: AppendCall("min", node, depth, text); return;
+    case DimNode::Kind::kMax: AppendCall("max", node, depth, text); return;
+    case DimNode::Kind::kEqual: AppendCall("equal", node, depth, text); return;
+    case DimNode::Kind::kLess: AppendCall("less", node, depth, text); return;
+    case DimNode::Kind::kSelect: AppendCall("select", node, depth, text); return;
+  }
+}
+
+}  // namespace
+
+std::string Dim::ToString() const {
+  std::string text;
+  AppendText(*this, 0, text);
   return text;
 }
 
@@ -431,33 +500,38 @@ std::string ToString(std::span<const Dim> dims) {
 
 void DimTable::Evaluate(std::span<const int64_t> symbols, int from_symbol, int to_symbol,
                         std::span<int64_t> values) const {
-  for (const std::unique_ptr<DimNode>& owned : nodes_) {
-    const DimNode& node = *owned;
-    if (node.last_symbol < from_symbol || node.last_symbol >= to_symbol) continue;
-    auto operand = [&](int k) { return ValueOf(node.operands[k], values); };
-    int64_t value = 0;
-    switch (node.kind) {
-      case DimNode::Kind::kSymbol:
-        value = symbols[node.symbol];
-        break;
-      case DimNode::Kind::kPolynomial:
-        value = node.constant;
-        for (const DimNode::Term& term : node.terms) {
-          int64_t product = term.coefficient;
-          for (const DimNode* atom : term.atoms) product = SaturatingMul(product, values[atom->id]);
-          value = SaturatingAdd(value, product);
-        }
-        break;
-      case DimNode::Kind::kFloorDiv: value = FloorDivInt(operand(0), operand(1)); break;
-      case DimNode::Kind::kProduct: value = SaturatingMul(operand(0), operand(1)); break;
-      case DimNode::Kind::kMin: value = std::min(operand(0), operand(1)); break;
-      case DimNode::Kind::kMax: value = std::max(operand(0), operand(1)); break;
-      case DimNode::Kind::kEqual: value = operand(0) == operand(1) ? 1 : 0; break;
-      case DimNode::Kind::kLess: value = operand(0) < operand(1) ? 1 : 0; break;
-      case DimNode::Kind::kSelect: value = operand(0) != 0 ? operand(1) : operand(2); break;
-    }
-    values[node.id] = value;
+  for (const std::unique_ptr<DimNode>& node : nodes_) {
+    if (node->last_symbol < from_symbol || node->last_symbol >= to_symbol) continue;
+    EvaluateNode(node->id, symbols, values);
   }
+}
+
+void DimTable::EvaluateNode(int id, std::span<const int64_t> symbols,
+                            std::span<int64_t> values) const {
+  const DimNode& node = *nodes_[id];
+  auto operand = [&](int k) { return ValueOf(node.operands[k], values); };
+  int64_t value = 0;
+  switch (node.kind) {
+    case DimNode::Kind::kSymbol:
+      value = symbols[node.symbol];
+      break;
+    case DimNode::Kind::kPolynomial:
+      value = node.constant;
+      for (const DimNode::Term& term : node.terms) {
+        int64_t product = term.coefficient;
+        for (const DimNode* atom : term.atoms) product = SaturatingMul(product, values[atom->id]);
+        value = SaturatingAdd(value, product);
+      }
+      break;
+    case DimNode::Kind::kProduct: value = SaturatingMul(operand(0), operand(1)); break;
+    case DimNode::Kind::kFloorDiv: value = FloorDivInt(operand(0), operand(1)); break;
+    case DimNode::Kind::kMin: value = std::min(operand(0), operand(1)); break;
+    case DimNode::Kind::kMax: value = std::max(operand(0), operand(1)); break;
+    case DimNode::Kind::kEqual: value = operand(0) == operand(1) ? 1 : 0; break;
+    case DimNode::Kind::kLess: value = operand(0) < operand(1) ? 1 : 0; break;
+    case DimNode::Kind::kSelect: value = operand(0) != 0 ? operand(1) : operand(2); break;
+  }
+  values[id] = value;
 }
 
 }  // namespace onnxifi::tensor

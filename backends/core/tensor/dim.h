@@ -24,6 +24,7 @@ struct DimNode;
 class Dim {
  public:
   Dim(int64_t value = 0) : value_(value) {}  // NOLINT(google-explicit-constructor)
+  explicit Dim(const DimNode& node) : node_(&node) {}
 
   bool is_constant() const { return node_ == nullptr; }
   // Only for constants.
@@ -35,11 +36,11 @@ class Dim {
   // Smallest and largest value the expression is known to have; symbols are >= 0.
   int64_t LowerBound() const;
   int64_t UpperBound() const;
+  // For messages; long or deeply nested expressions are cut short with "...".
   std::string ToString() const;
 
  private:
   friend class DimTable;
-  explicit Dim(const DimNode& node) : node_(&node) {}
   int64_t value_ = 0;
   const DimNode* node_ = nullptr;
 };
@@ -104,6 +105,8 @@ class DimTable {
   // to_symbol in `symbols`. Call with growing ranges as symbols become known. values.size() == node_count().
   void Evaluate(std::span<const int64_t> symbols, int from_symbol, int to_symbol,
                 std::span<int64_t> values) const;
+  // The same for one node whose operands are in `values` already.
+  void EvaluateNode(int id, std::span<const int64_t> symbols, std::span<int64_t> values) const;
 
  private:
   friend Dim operator+(Dim, Dim);
