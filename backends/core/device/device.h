@@ -86,6 +86,8 @@ class Memory {
   virtual ~Memory() = default;
   // 64-byte aligned or better, not cleared. NO_DEVICE_MEMORY or NO_SYSTEM_MEMORY with size and limit. Any thread.
   virtual base::Result<std::unique_ptr<Allocation>> Allocate(int64_t size_bytes) = 0;
+  // A constant in the device's memory. The default borrows the tensor's own memory, for devices whose memory is the host's.
+  virtual base::Result<std::unique_ptr<Allocation>> Hold(const tensor::Tensor& constant);
 };
 
 // Where each buffer of a program lies during a run: addresses[BufferId]. Null for buffers that this step does not touch.

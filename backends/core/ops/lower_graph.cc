@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lowering of a graph: walks the nodes in order, hands each to its operator's entry, and keeps what every value became.
+
+#include "backends/core/ops/lower_graph.h"
+
+#include <map>
+#include <unordered_map>
+
+#include "backends/core/ops/lowering.h"
+#include "backends/core/ops/operator.h"
+
+namespace onnxifi::ops {
+namespace {
+
+using graph::Graph;
+using graph::kNoValue;
+using graph::Node;
+using graph::Type;
+using graph::ValueId;
+using program::Buffer;
+using program::Program;
+using program::SymbolicValues;
+
+constexpr int kMaxNesting = 32;
+
+std::string Quoted(const std::string& name) { return "'" + name + "'"; }
+
+// What is declared of a value as a sentence's start.
+Status RefuseType(const std::string& what, const Type& type) {
+  switch (type.kind) {
+    case Type::Kind::kUnknown:
+      return Status(Code::kUnsupportedShape, what + " has no declared type.");
+    case Type::Kind::kSequence:
+      return Status(Code::kUnsupportedDatatype, what + " is a sequence; only tensors can be run.");
+    case Type::Kind::kOptional:
+      return Status(Code::kUnsupportedDatatype, what + " is an optional; only tensors can be run.");
+    case Type::Kind::kMap:
+      return Status(Code::kUnsupportedDatatype, what + " is a map; only tensors can be run.");
+    case Type::Kind::kTensor:
+      break;
+  }
+  if (type.element == ElementType::kString) {
+    return Status(Code::kUnsupportedDatatype,
+                  what + " is a tensor of strings; only numeric tensors can be run.");
+  }
+  if (!type.extents) return Status(Code::kUnsupportedShape, what + " has no declared rank.");
+  return base::Ok();
+}
+
+class GraphLowering : public BodyLowering {
+ public:
+  GraphLowering(const Graph& graph, Program& program, SymbolicValues& values,
+                const FunctionSource* functions, const StepCheck& check, GraphLowering* outer,
+                int nesting)
+      : graph_(graph),
+        program_(program),
+        values_(values),
+        functions_(functions),
+        check_(check),
+        outer_(outer),
+        nesting_(nesting),
+        operands_(graph.values.size()) {}
+
+  // The graph's own inputs become the program's, with extents as declared.
+  Status DeclareInputs() {
+    for (ValueId id : graph_.inputs) {
+      const graph::Value& value = graph_.values[id];
+      ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input " + Quoted(value.name), value.type));
+      Shape shape;
+      for (size_t axis = 0; axis < value.type.extents->size(); ++axis) {
+        shape.push_back(DeclaredExtent((*value.type.extents)[axis], value.name, axis));
+      }
+      operands_[id] = AddInput(value.name, value.type.element, shape);
+    }
+    return base::Ok();
+  }
+
+  Status LowerNodes() {
+    for (const Node& node : graph_.nodes) {
+      Status status = LowerNode(node);
+      if (!status.ok()) return std::move(status).Context("while lowering " + graph::Describe(node));
+    }
+    return base::Ok();
+  }
+
+  std::vector<Status> JudgeNodes() {
+    std::vector<Status> verdicts;
+    for (const Node& node : graph_.nodes) {
+      verdicts.push_back(LowerNode(node));
+      if (verdicts.back().ok()) continue;
+      for (ValueId id : node.outputs) {
+        if (id != kNoValue && !operands_[id]) operands_[id] = AssumeDeclared(graph_.values[id]);
+      }
+    }
+    return verdicts;
+  }
+
+  // The graph's outputs become the program's: each a dense buffer of its own.
+  Status DeclareOutputs() {
+    std::vector<program::BufferId> taken;
+    for (ValueId id : graph_.outputs) {
+      const graph::Value& value = graph_.values[id];
+      ONNXIFI_ASSIGN_OR_RETURN(Operand operand, Find(id));
+      const Buffer& buffer = program_.buffers[operand.view.buffer];
+      bool is_own = buffer.kind == Buffer::Kind::kTemporary && program::IsDense(operand) &&
+                    tensor::Product(buffer.shape) == tensor::Product(operand.shape) &&
+                    std::find(taken.begin(), taken.end(), operand.view.buffer) == taken.end();
+      if (!is_own) operand = Copy(operand);
+      taken.push_back(operand.view.buffer);
+      program_.outputs.push_back({value.name, operand.view.buffer, operand.shape});
+    }
+    return base::Ok();
+  }
+
+  Result<Body> LowerBody(const Graph& body, const std::vector<Input>& inputs) override {
+    if (nesting_ >= kMaxNesting) {
+      return Status(Code::kInvalidModel, "Subgraphs are nested deeper than the limit of " +
+                                             std::to_string(kMaxNesting) + ".");
+    }
+    Body result;
+    result.program = std::make_unique<Program>();
+    SymbolicValues values(*result.program);
+    GraphLowering lowering(body, *result.program, values, functions_, check_, this, nesting_ + 1);
+    for (size_t k = 0; k < inputs.size() && k < body.inputs.size(); ++k) {
+      Shape shape;
+      for (const std::optional<Dim>& extent : inputs[k].extents) {
+        shape.push_back(extent ? lowering.Import(*extent)
+                               : result.program->dims->NewSymbol(
+                                     body.values[body.inputs[k]].name, /*is_data=*/false));
+      }
+      lowering.operands_[body.inputs[k]] =
+          lowering.AddInput(body.values[body.inputs[k]].name, inputs[k].type, shape);
+    }
+    ONNXIFI_RETURN_IF_ERROR(lowering.LowerNodes());
+    ONNXIFI_RETURN_IF_ERROR(lowering.DeclareOutputs());
+    result.captures = std::move(lowering.captures_);
+    for (const program::Port& port : result.program->outputs) {
+      std::vector<std::optional<Dim>>& extents = result.output_extents.emplace_back();
+      for (const Dim& extent : port.shape) extents.push_back(lowering.Export(extent));
+    }
+    return result;
+  }
+
+ private:
+  Dim DeclaredExtent(const graph::Extent& extent, const std::string& value_name, size_t axis) {
+    if (extent.is_known()) return Dim(extent.number);
+    std::string name =
+        extent.symbol.empty() ? value_name + "." + std::to_string(axis) : extent.symbol;
+    auto [found, is_new] = named_symbols_.try_emplace(name);
+    if (is_new) found->second = program_.dims->NewSymbol(name, /*is_data=*/false);
+    return found->second;
+  }
+
+  Operand AddInput(const std::string& name, ElementType type, const Shape& shape) {
+    Buffer buffer;
+    buffer.kind = Buffer::Kind::kInput;
+    buffer.type = type;
+    buffer.shape = shape;
+    buffer.index = static_cast<int>(program_.inputs.size());
+    program::BufferId id = program_.AddBuffer(std::move(buffer));
+    program_.inputs.push_back({name, id, shape});
+    return {program::DenseView(id, type, shape), shape};
+  }
+
+  // Stands in for a value whose producer cannot be lowered.
+  std::optional<Operand> AssumeDeclared(const graph::Value& value) {
+    if (!RefuseType("", value.type).ok()) return std::nullopt;
+    Shape shape;
+    for (size_t axis = 0; axis < value.type.extents->size(); ++axis) {
+      shape.push_back(DeclaredExtent((*value.type.extents)[axis], value.name, axis));
+    }
+    return AddInput(value.name, value.type.element, shape);
+  }
+
+  Result<Operand> Find(ValueId id) {
+    if (operands_[id]) return *operands_[id];
+    const graph::Value& value = graph_.values[id];
+    if (value.constant) {
+      operands_[id] = AddConstant(*value.constant);
+    } else if (value.outer != kNoValue && outer_ != nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(Operand outside, outer_->Find(value.outer));
+      operands_[id] = Capture(value.name, outside);
+    } else {
+      Status refused = RefuseType("Value " + Quoted(value.name), value.type);
+      if (!refused.ok()) return refused;
+      return Status(Code::kUnsupportedShape,
+                    "Value " + Quoted(value.name) + " is computed by a node that cannot be run.");
+    }
+    if (!operands_[id]) {
+      return Status(Code::kUnsupportedDatatype,
+                    "Constant " + Quoted(value.name) + " is a tensor of strings.");
+    }
+    return *operands_[id];
+  }
+
+  std::optional<Operand> AddConstant(const tensor::Tensor& constant) {
+    if (constant.type() == ElementType::kString) return std::nullopt;
+    Buffer buffer;
+    buffer.kind = Buffer::Kind::kConstant;
+    buffer.type = constant.type();
+    buffer.shape.assign(constant.extents().begin(), constant.extents().end());
+    buffer.index = static_cast<int>(program_.constants.size());
+    program_.constants.push_back(constant);
+    Shape shape = buffer.shape;
+    program::BufferId id = program_.AddBuffer(std::move(buffer));
+    return Operand{program::DenseView(id, constant.type(), shape), shape};
+  }
+
+  // A value of the enclosing program becomes an input of this one; a constant is shared.
+  Operand Capture(const std::string& name, const Operand& outside) {
+    const Buffer& buffer = outer_->program_.buffers[outside.view.buffer];
+    if (buffer.kind == Buffer::Kind::kConstant && program::IsDense(outside)) {
+      return *AddConstant(outer_->program_.constants[buffer.index]);
+    }
+    Shape shape;
+    for (const Dim& extent : outside.shape) shape.push_back(Import(extent));
+    captures_.push_back(program::IsDense(outside) ? outside : outer_->Copy(outside));
+    captured_.push_back(static_cast<int>(program_.inputs.size()));
+    return AddInput(name, outside.type(), shape);
+  }
+
+  // An extent of the enclosing program as one of this: the same symbol for the same expression.
+  Dim Import(const Dim& outside) {
+    if (outside.is_constant()) return outside;
+    auto found = imported_.find(outside.node()->id);
+    if (found != imported_.end()) return found->second;
+    Dim symbol = program_.dims->NewSymbol(outside.ToString(), /*is_data=*/false);
+    imported_.emplace(outside.node()->id, symbol);
+    exported_.emplace(symbol.node()->id, outside);
+    return symbol;
+  }
+
+  // The reverse, where it can be said with plain symbols and numbers.
+  std::optional<Dim> Export(const Dim& inside) const {
+    if (inside.is_constant()) return inside;
+    auto found = exported_.find(inside.node()->id);
+    if (found == exported_.end()) return std::nullopt;
+    return found->second;
+  }
+
+  Operand Copy(const Operand& operand) {
+    Buffer buffer;
+    buffer.type = operand.type();
+    buffer.shape = operand.shape;
+    program::BufferId id = program_.AddBuffer(std::move(buffer));
+    program::Step step;
+    step.domain = operand.shape;
+    step.reads = {operand.view};
+    step.writes = {program::DenseView(id, operand.type(), operand.shape)};
+    step.body = program::Map{{Load(program_.exprs, operand.type(), 0).id()}};
+    program_.steps.push_back(std::move(step));
+    return {program::DenseView(id, operand.type(), operand.shape), operand.shape};
+  }
+
+  Status LowerNode(const Node& node) {
+    const Operator* entry = FindOperator(node.domain, node.op_type);
+    if (entry == nullptr) return ExpandNode(node);
+    if (node.since_version > entry->newest_version) {
+      return Status(Code::kUnsupportedVersion,
+                    node.op_type + " of version " + std::to_string(node.since_version) +
+                        " is newer than the newest supported version (" +
+                        std::to_string(entry->newest_version) + ").");
+    }
+    std::vector<std::optional<Operand>> inputs;
+    for (ValueId id : node.inputs) {
+      if (id == kNoValue) {
+        inputs.emplace_back();
+        continue;
+      }
+      ONNXIFI_ASSIGN_OR_RETURN(Operand operand, Find(id));
+      inputs.push_back(std::move(operand));
+    }
+    std::vector<const Type*> declared;
+    std::vector<bool> wanted;
+    for (ValueId id : node.outputs) {
+      declared.push_back(id == kNoValue ? nullptr : &graph_.values[id].type);
+      wanted.push_back(id != kNoValue);
+    }
+    size_t first_step = program_.steps.size();
+    Lowering lowering(node, program_, values_, std::move(inputs), std::move(declared),
+                      std::move(wanted), *this);
+    ONNXIFI_RETURN_IF_ERROR(entry->lower(lowering));
+    std::vector<std::optional<Operand>> outputs = lowering.TakeOutputs();
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      if (node.outputs[k] == kNoValue) continue;
+      if (!outputs[k]) {
+        return Status(Code::kUnsupportedAttribute, node.op_type + ": Output " + std::to_string(k) +
+                                                       " is not supported.");
+      }
+      ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[node.outputs[k]], *outputs[k]));
+      operands_[node.outputs[k]] = std::move(outputs[k]);
+    }
+    return check_ ? check_(program_, first_step) : base::Ok();
+  }
+
+  // An operator without an entry that ONNX defines as a function: its body is lowered in place.
+  Status ExpandNode(const Node& node) {
+    if (functions_ == nullptr || nesting_ >= kMaxNesting) return Unknown(node);
+    std::vector<Type> types;
+    std::vector<Operand> inputs;
+    for (ValueId id : node.inputs) {
+      Type& type = types.emplace_back();
+      if (id == kNoValue) continue;
+      ONNXIFI_ASSIGN_OR_RETURN(Operand operand, Find(id));
+      type.kind = Type::Kind::kTensor;
+      type.element = operand.type();
+      type.extents.emplace();
+      for (const Dim& dim : operand.shape) {
+        graph::Extent extent;
+        if (dim.is_constant()) extent.number = dim.constant();
+        type.extents->push_back(std::move(extent));
+      }
+      inputs.push_back(std::move(operand));
+    }
+    Result<std::unique_ptr<Graph>> expanded = functions_->Expand(node, types);
+    if (!expanded.ok()) {
+      return expanded.status().code() == Code::kUnsupportedOperator ? Unknown(node)
+                                                                    : std::move(expanded).status();
+    }
+    Graph& body = **expanded;
+    for (Node& inner : body.nodes) inner.index = node.index;
+    GraphLowering lowering(body, program_, values_, functions_, check_, nullptr, nesting_ + 1);
+    if (inputs.size() < body.inputs.size() || body.outputs.size() < node.outputs.size()) {
+      return Status(Code::kInternalError,
+                    "The function body of " + node.op_type + " does not fit its node.");
+    }
+    for (size_t k = 0; k < body.inputs.size(); ++k) lowering.operands_[body.inputs[k]] = inputs[k];
+    Status status = lowering.LowerNodes();
+    if (!status.ok()) return std::move(status).Context("in the function body of " + node.op_type);
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      if (node.outputs[k] == kNoValue) continue;
+      ONNXIFI_ASSIGN_OR_RETURN(Operand operand, lowering.Find(body.outputs[k]));
+      ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[node.outputs[k]], operand));
+      operands_[node.outputs[k]] = std::move(operand);
+    }
+    return base::Ok();
+  }
+
+  Status Unknown(const Node& node) const {
+    return Status(Code::kUnsupportedOperator,
+                  "Operator " + (node.domain.empty() ? "" : node.domain + ".") + node.op_type +
+                      " of version " + std::to_string(node.since_version) + " is not supported.");
+  }
+
+  Status CheckDeclared(const graph::Value& value, const Operand& operand) const {
+    const Type& type = value.type;
+    if (type.kind == Type::Kind::kUnknown) return base::Ok();
+    if (type.kind != Type::Kind::kTensor || (type.element != ElementType::kUndefined &&
+                                             type.element != operand.type())) {
+      return Status(Code::kMismatchingDatatype,
+                    "Value " + Quoted(value.name) + " is declared " +
+                        (type.kind == Type::Kind::kTensor ? std::string(Name(type.element))
+                                                          : std::string("as no tensor")) +
+                        " but is " + std::string(Name(operand.type())) + ".");
+    }
+    if (!type.extents) return base::Ok();
+    bool fits = static_cast<int>(type.extents->size()) == operand.rank();
+    for (int axis = 0; fits && axis < operand.rank(); ++axis) {
+      const graph::Extent& extent = (*type.extents)[axis];
+      fits = !extent.is_known() || !operand.shape[axis].is_constant() ||
+             extent.number == operand.shape[axis].constant();
+    }
+    if (fits) return base::Ok();
+    std::string declared = "[";
+    for (const graph::Extent& extent : *type.extents) {
+      if (declared.size() > 1) declared += ", ";
+      declared += extent.is_known() ? std::to_string(extent.number)
+                                    : (extent.symbol.empty() ? "?" : extent.symbol);
+    }
+    return Status(Code::kMismatchingShape, "Value " + Quoted(value.name) + " is declared " +
+                                               declared + "] but is " +
+                                               tensor::ToString(operand.shape) + ".");
+  }
+
+  const Graph& graph_;
+  Program& program_;
+  SymbolicValues& values_;
+  const FunctionSource* functions_;
+  const StepCheck& check_;
+  GraphLowering* outer_;
+  int nesting_;
+  std::vector<std::optional<Operand>> operands_;  // by ValueId
+  std::map<std::string, Dim> named_symbols_;
+  std::vector<Operand> captures_;
+  std::vector<int> captured_;
+  std::unordered_map<int, Dim> imported_;  // outer node id -> symbol here
+  std::unordered_map<int, Dim> exported_;  // symbol's node id here -> outer Dim
+};
+
+}  // namespace
+
+bool BodyLowering::Body::KeepsExtents(int output, const Input& input) const {
+  const std::vector<std::optional<Dim>>& extents = output_extents[output];
+  if (extents.size() != input.extents.size()) return false;
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    if (input.extents[axis] && extents[axis] != input.extents[axis]) return false;
+  }
+  return true;
+}
+
+Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSource* functions,
+                                            const StepCheck& check) {
+  auto program = std::make_unique<Program>();
+  SymbolicValues values(*program);
+  GraphLowering lowering(graph, *program, values, functions, check, nullptr, 0);
+  ONNXIFI_RETURN_IF_ERROR(lowering.DeclareInputs());
+  ONNXIFI_RETURN_IF_ERROR(lowering.LowerNodes());
+  ONNXIFI_RETURN_IF_ERROR(lowering.DeclareOutputs());
+  return program;
+}
+
+std::vector<Status> LowerEachNode(const Graph& graph, const FunctionSource* functions,
+                                  const StepCheck& check) {
+  Program program;
+  SymbolicValues values(program);
+  GraphLowering lowering(graph, program, values, functions, check, nullptr, 0);
+  Status inputs = lowering.DeclareInputs();
+  if (!inputs.ok()) return std::vector<Status>(graph.nodes.size(), inputs);
+  return lowering.JudgeNodes();
+}
+
+}  // namespace onnxifi::ops

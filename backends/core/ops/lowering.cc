@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lowering and StepBuilder: the parts that every operator's lowering is put together from.
+
+#include "backends/core/ops/lowering.h"
+
+#include <algorithm>
+
+namespace onnxifi::ops {
+
+Lowering::Lowering(const graph::Node& node, program::Program& program,
+                   program::SymbolicValues& values, std::vector<std::optional<Operand>> inputs,
+                   std::vector<const graph::Type*> declared_outputs, std::vector<bool> wanted,
+                   BodyLowering& bodies)
+    : node_(node),
+      program_(program),
+      values_(values),
+      inputs_(std::move(inputs)),
+      declared_outputs_(std::move(declared_outputs)),
+      wanted_(std::move(wanted)),
+      outputs_(wanted_.size()),
+      bodies_(bodies) {}
+
+int64_t Lowering::Int(std::string_view name, int64_t fallback) const {
+  const int64_t* value = node_.FindAttribute<int64_t>(name);
+  return value ? *value : fallback;
+}
+
+float Lowering::Float(std::string_view name, float fallback) const {
+  const float* value = node_.FindAttribute<float>(name);
+  return value ? *value : fallback;
+}
+
+std::string Lowering::String(std::string_view name, std::string_view fallback) const {
+  const std::string* value = node_.FindAttribute<std::string>(name);
+  return value ? *value : std::string(fallback);
+}
+
+const std::vector<int64_t>* Lowering::Ints(std::string_view name) const {
+  return node_.FindAttribute<std::vector<int64_t>>(name);
+}
+
+const std::vector<float>* Lowering::Floats(std::string_view name) const {
+  return node_.FindAttribute<std::vector<float>>(name);
+}
+
+bool Lowering::HasAttribute(std::string_view name) const {
+  return node_.attributes.find(name) != node_.attributes.end();
+}
+
+Status Lowering::NeedInputs(int count) const {
+  for (int k = 0; k < count; ++k) {
+    if (!Has(k)) {
+      return InvalidModel("Input " + std::to_string(k) + " is missing; " + std::to_string(count) +
+                          " are required.");
+    }
+  }
+  return base::Ok();
+}
+
+std::optional<std::vector<Dim>> Lowering::Integers(int input) const {
+  if (!Has(input)) return std::nullopt;
+  return values_.Find(In(input));
+}
+
+Result<std::vector<Dim>> Lowering::IntegersOrRuntime(int input) {
+  if (std::optional<std::vector<Dim>> known = Integers(input)) return *known;
+  const Operand& operand = In(input);
+  if (!tensor::IsInteger(operand.type())) return UnsupportedType(input);
+  if (operand.rank() > 1 || (operand.rank() == 1 && !operand.shape[0].is_constant())) {
+    return UnsupportedShape("Input " + std::to_string(input) + " of shape " +
+                            tensor::ToString(operand.shape) +
+                            " gives extents and must have one axis of a known extent.");
+  }
+  int64_t count = operand.rank() == 0 ? 1 : operand.shape[0].constant();
+  if (count > program::SymbolicValues::kMaxElements) {
+    return UnsupportedShape("Input " + std::to_string(input) + " gives " + std::to_string(count) +
+                            " extents, more than the " +
+                            std::to_string(program::SymbolicValues::kMaxElements) + " supported.");
+  }
+  Operand flat = Reshaped(operand, {Dim(count)});
+  return ReadAtRunTime(flat, static_cast<int>(count));
+}
+
+const tensor::Tensor* Lowering::SmallConstant(int input) const {
+  if (!Has(input)) return nullptr;
+  const Operand& operand = In(input);
+  const program::Buffer& buffer = program_.buffers[operand.view.buffer];
+  if (buffer.kind != program::Buffer::Kind::kConstant || !program::IsDense(operand)) return nullptr;
+  const tensor::Tensor& constant = program_.constants[buffer.index];
+  if (constant.data() == nullptr && constant.element_count() > 0) return nullptr;
+  if (constant.element_count() > program::SymbolicValues::kMaxElements) return nullptr;
+  return &constant;
+}
+
+Result<std::vector<int64_t>> Lowering::KnownIntegers(int input) const {
+  std::optional<std::vector<Dim>> dims = Integers(input);
+  std::vector<int64_t> numbers;
+  bool all_known = dims.has_value();
+  if (dims) {
+    for (const Dim& dim : *dims) {
+      all_known = all_known && dim.is_constant();
+      numbers.push_back(dim.is_constant() ? dim.constant() : 0);
+    }
+  }
+  if (!all_known) {
+    return UnsupportedShape("The values of input " + std::to_string(input) +
+                            " are not known before the graph runs.");
+  }
+  return numbers;
+}
+
+Result<int> Lowering::Axis(int64_t axis, int rank) const {
+  if (axis < -rank || axis >= rank) {
+    return InvalidModel("Axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank) +
+                        ", " + std::to_string(rank - 1) + "].");
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Result<std::vector<int>> Lowering::Axes(const std::vector<int64_t>& axes, int rank) const {
+  std::vector<int> normal;
+  for (int64_t axis : axes) {
+    ONNXIFI_ASSIGN_OR_RETURN(int position, Axis(axis, rank));
+    if (std::find(normal.begin(), normal.end(), position) != normal.end()) {
+      return InvalidModel("Axis " + std::to_string(axis) + " is given twice.");
+    }
+    normal.push_back(position);
+  }
+  return normal;
+}
+
+Status Lowering::Require(Dim condition, Code code, std::string sentence, std::vector<Dim> shown) {
+  if (condition.is_constant()) {
+    if (condition.constant() != 0) return base::Ok();
+    return Status(code, node_.op_type + ": " + sentence);
+  }
+  Status violation(code, node_.op_type + ": " + sentence);
+  violation.Context("while running " + graph::Describe(node_));
+  program_.requirements.push_back({condition, std::move(violation), std::move(shown)});
+  return base::Ok();
+}
+
+Status Lowering::RequireEqual(Dim a, Dim b, std::string_view what) {
+  return Require(Equal(a, b), Code::kMismatchingShape,
+                 std::string(what) + " differ: " + a.ToString() + " and " + b.ToString() + ".", {a, b});
+}
+
+Result<Shape> Lowering::Broadcast(const Shape& a, const Shape& b) {
+  size_t rank = std::max(a.size(), b.size());
+  Shape shape(rank);
+  for (size_t k = 0; k < rank; ++k) {
+    Dim x = k < rank - a.size() ? Dim(1) : a[k - (rank - a.size())];
+    Dim y = k < rank - b.size() ? Dim(1) : b[k - (rank - b.size())];
+    if (x == y || y == Dim(1)) {
+      shape[k] = x;
+    } else if (x == Dim(1)) {
+      shape[k] = y;
+    } else {
+      Dim fits = Max(Equal(x, y), Max(Equal(x, Dim(1)), Equal(y, Dim(1))));
+      ONNXIFI_RETURN_IF_ERROR(Require(fits, Code::kMismatchingShape,
+                                      "Shapes " + tensor::ToString(a) + " and " +
+                                          tensor::ToString(b) + " do not broadcast.",
+                                      {x, y}));
+      // A number above 1 wins over a symbol: the symbol is that number or 1.
+      if (x.is_constant()) {
+        shape[k] = x;
+      } else if (y.is_constant()) {
+        shape[k] = y;
+      } else {
+        shape[k] = Select(Equal(x, Dim(1)), y, x);
+      }
+    }
+  }
+  return shape;
+}
+
+Operand Lowering::Temporary(ElementType type, Shape shape) {
+  program::Buffer buffer;
+  buffer.kind = program::Buffer::Kind::kTemporary;
+  buffer.type = type;
+  buffer.shape = shape;
+  program::BufferId id = program_.AddBuffer(std::move(buffer));
+  return {program::DenseView(id, type, shape), std::move(shape)};
+}
+
+Operand Lowering::ConstantTensor(tensor::Tensor tensor) {
+  program::Buffer buffer;
+  buffer.kind = program::Buffer::Kind::kConstant;
+  buffer.type = tensor.type();
+  buffer.shape.assign(tensor.extents().begin(), tensor.extents().end());
+  buffer.index = static_cast<int>(program_.constants.size());
+  Shape shape = buffer.shape;
+  ElementType type = tensor.type();
+  program_.constants.push_back(std::move(tensor));
+  program::BufferId id = program_.AddBuffer(std::move(buffer));
+  return {program::DenseView(id, type, shape), std::move(shape)};
+}
+
+void Lowering::Emit(program::Step step) {
+  step.node = node_.index;
+  program_.steps.push_back(std::move(step));
+  values_.Observe(program_.steps.back());
+}
+
+Operand Lowering::Dense(const Operand& operand) {
+  if (program::IsDense(operand)) return operand;
+  StepBuilder copy(*this, operand.shape);
+  return copy.WriteMap(copy.ReadView(operand.view), operand.type());
+}
+
+Operand Lowering::Reshaped(const Operand& operand, const Shape& shape) {
+  if (std::optional<Operand> view = program::Reshape(operand, shape)) return *view;
+  Operand dense = Dense(operand);
+  return {program::DenseView(dense.view.buffer, dense.type(), shape), shape};
+}
+
+Operand Lowering::CastTo(const Operand& operand, ElementType type) {
+  if (operand.type() == type) return operand;
+  StepBuilder cast(*this, operand.shape);
+  return cast.WriteMap(cast.ReadView(operand.view), type);
+}
+
+std::vector<Dim> Lowering::ReadAtRunTime(const Operand& operand, int count) {
+  Operand numbers = CastTo(operand, ElementType::kInt64);
+  program::Cut cut;
+  cut.first_symbol = program_.dims->symbol_count();
+  cut.count = count;
+  std::vector<Dim> symbols;
+  for (int k = 0; k < count; ++k) {
+    symbols.push_back(program_.dims->NewSymbol(
+        node_.op_type + std::to_string(node_.index) + "_" + std::to_string(k), /*is_data=*/true));
+  }
+  program::Step step;
+  step.domain = {Dim(count)};
+  step.reads.push_back(numbers.view);
+  step.body = cut;
+  Emit(std::move(step));
+  return symbols;
+}
+
+Status Lowering::UnsupportedAttribute(std::string sentence) const {
+  return Status(Code::kUnsupportedAttribute, node_.op_type + ": " + sentence);
+}
+
+Status Lowering::UnsupportedShape(std::string sentence) const {
+  return Status(Code::kUnsupportedShape, node_.op_type + ": " + sentence);
+}
+
+Status Lowering::UnsupportedType(int input) const {
+  return Status(Code::kUnsupportedDatatype,
+                node_.op_type + ": Element type " + std::string(Name(In(input).type())) +
+                    " of input " + std::to_string(input) + " is not supported.");
+}
+
+Status Lowering::InvalidModel(std::string sentence) const {
+  return Status(Code::kInvalidModel, node_.op_type + ": " + sentence);
+}
+
+Expr StepBuilder::Read(const Operand& operand) {
+  return ReadView(program::BroadcastTo(operand, domain_));
+}
+
+Expr StepBuilder::ReadArithmetic(const Operand& operand) {
+  return Cast(Read(operand), tensor::ArithmeticType(operand.type()));
+}
+
+Expr StepBuilder::ReadView(const View& view) {
+  for (int read : loaded_) {
+    if (reads_[read] == view) return Load(exprs(), view.type, read);
+  }
+  loaded_.push_back(AddRead(view));
+  return Load(exprs(), view.type, loaded_.back());
+}
+
+Expr StepBuilder::ReadAt(const Operand& operand, const std::vector<Expr>& coordinates) {
+  View view = operand.view;
+  for (int axis = 0; axis < operand.rank(); ++axis) {
+    program::Guard guard;
+    guard.coefficients.assign(operand.rank(), Dim(0));
+    guard.coefficients[axis] = Dim(1);
+    guard.extent = operand.shape[axis];
+    view.guards.push_back(std::move(guard));
+  }
+  return LoadAt(exprs(), view.type, AddRead(view), coordinates);
+}
+
+Expr StepBuilder::ReadAtUnchecked(const Operand& operand, const std::vector<Expr>& coordinates) {
+  return LoadAt(exprs(), operand.type(), AddRead(operand.view), coordinates);
+}
+
+int StepBuilder::AddRead(View view) {
+  reads_.push_back(std::move(view));
+  return static_cast<int>(reads_.size()) - 1;
+}
+
+Expr StepBuilder::Coordinate(int axis) { return program::Coordinate(exprs(), axis); }
+
+Expr StepBuilder::Extent(Dim dim) { return DimExpr(exprs(), dim); }
+
+Operand StepBuilder::WriteMap(Expr value, ElementType type) {
+  Operand out = lowering_.Temporary(type, domain_);
+  WriteMapTo({out}, {Cast(value, type)});
+  return out;
+}
+
+void StepBuilder::WriteMapTo(const std::vector<Operand>& targets, const std::vector<Expr>& values) {
+  program::Map map;
+  std::vector<View> writes;
+  for (size_t k = 0; k < targets.size(); ++k) {
+    map.roots.push_back(values[k].id());
+    writes.push_back(targets[k].view);
+  }
+  Finish(std::move(map), std::move(writes));
+}
+
+void StepBuilder::Finish(program::Body body, std::vector<View> writes) {
+  program::Step step;
+  step.domain = domain_;
+  step.reads = reads_;
+  step.writes = std::move(writes);
+  step.body = std::move(body);
+  lowering_.Emit(std::move(step));
+}
+
+}  // namespace onnxifi::ops

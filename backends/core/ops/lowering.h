@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lowering: what an operator's lowering function works with: the node, its inputs as operands, and the program that it adds
+// steps to. One object per node, made by lower_graph.
+
+#ifndef ONNXIFI_BACKENDS_CORE_OPS_LOWERING_H_
+#define ONNXIFI_BACKENDS_CORE_OPS_LOWERING_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/graph/graph.h"
+#include "backends/core/program/program.h"
+#include "backends/core/program/symbolic.h"
+
+namespace onnxifi::ops {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using program::Expr;
+using program::ExprOp;
+using program::Operand;
+using program::View;
+using tensor::Dim;
+using tensor::ElementType;
+using tensor::Shape;
+
+// What an operator that owns subgraphs needs of the graph's lowering. Implemented by lower_graph.
+class BodyLowering {
+ public:
+  virtual ~BodyLowering() = default;
+  // A formal input of a body. An extent that is nothing may differ at every run of the body.
+  struct Input {
+    ElementType type;
+    std::vector<std::optional<Dim>> extents;
+  };
+  struct Body {
+    std::unique_ptr<program::Program> program;
+    std::vector<Operand> captures;  // dense; bound to the program's inputs that follow the formal ones
+    // Per output, its extents in terms of the outer program where that can be said.
+    std::vector<std::vector<std::optional<Dim>>> output_extents;
+    // Per output that carries input k to the next iteration: the extents equal those that the body was lowered for.
+    bool KeepsExtents(int output, const Input& input) const;
+  };
+  virtual Result<Body> LowerBody(const graph::Graph& body, const std::vector<Input>& inputs) = 0;
+};
+
+class Lowering {
+ public:
+  Lowering(const graph::Node& node, program::Program& program, program::SymbolicValues& values,
+           std::vector<std::optional<Operand>> inputs, std::vector<const graph::Type*> declared_outputs,
+           std::vector<bool> wanted, BodyLowering& bodies);
+
+  const graph::Node& node() const { return node_; }
+  // The since_version of the node's operator.
+  int version() const { return node_.since_version; }
+  program::Program& program() { return program_; }
+  program::ExprPool& exprs() { return program_.exprs; }
+  BodyLowering& bodies() { return bodies_; }
+
+  // Attributes. Their types were checked at import; a missing one gives the default.
+  int64_t Int(std::string_view name, int64_t fallback) const;
+  float Float(std::string_view name, float fallback) const;
+  std::string String(std::string_view name, std::string_view fallback) const;
+  const std::vector<int64_t>* Ints(std::string_view name) const;
+  const std::vector<float>* Floats(std::string_view name) const;
+  bool HasAttribute(std::string_view name) const;
+
+  // Inputs.
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  bool Has(int input) const {
+    return input < input_count() && inputs_[input].has_value();
+  }
+  const Operand& In(int input) const { return *inputs_[input]; }
+  // Refuses with INVALID_MODEL unless the inputs [0, count) are present.
+  Status NeedInputs(int count) const;
+  // The elements of a small integer or bool input as numbers or expressions, when they are known.
+  std::optional<std::vector<Dim>> Integers(int input) const;
+  // The same for an input that gives extents, positions or sizes: what is not known becomes symbols that are read when the
+  // program runs. The input is a scalar or has one axis whose extent must be a number, else UNSUPPORTED_SHAPE.
+  Result<std::vector<Dim>> IntegersOrRuntime(int input);
+  // The tensor of an input that is a constant of at most 64 elements, else null.
+  const tensor::Tensor* SmallConstant(int input) const;
+  // As numbers that must be known now; UNSUPPORTED_SHAPE naming the input otherwise.
+  Result<std::vector<int64_t>> KnownIntegers(int input) const;
+
+  // Axis attributes and operands: `axis` in [-rank, rank) made non-negative, else INVALID_MODEL.
+  Result<int> Axis(int64_t axis, int rank) const;
+  Result<std::vector<int>> Axes(const std::vector<int64_t>& axes, int rank) const;  // distinct too
+
+  // Refuses when `condition` is 0. When that can only be told at run time, the program checks it then.
+  Status Require(Dim condition, Code code, std::string sentence, std::vector<Dim> shown = {});
+  // Extents that must be equal: Require with MISMATCHING_SHAPE.
+  Status RequireEqual(Dim a, Dim b, std::string_view what);
+  // Numpy's rule.
+  Result<Shape> Broadcast(const Shape& a, const Shape& b);
+
+  // Outputs.
+  int output_count() const { return static_cast<int>(wanted_.size()); }
+  bool Wants(int output) const { return output < output_count() && wanted_[output]; }
+  void Set(int output, Operand operand) { outputs_[output] = std::move(operand); }
+  const graph::Type* DeclaredOutput(int output) const { return declared_outputs_[output]; }
+
+  // Building.
+  Operand Temporary(ElementType type, Shape shape);  // a new dense buffer
+  Operand ConstantTensor(tensor::Tensor tensor);      // a new constant
+  void Emit(program::Step step);
+  // The operand itself if dense, else a dense copy.
+  Operand Dense(const Operand& operand);
+  // A view under new extents, or of a dense copy when strides cannot say it.
+  Operand Reshaped(const Operand& operand, const Shape& shape);
+  // A dense copy in another element type (the same operand when it has it already).
+  Operand CastTo(const Operand& operand, ElementType type);
+  // Symbols for `count` int64 numbers of `operand` ([count], dense or not), read when the program runs.
+  std::vector<Dim> ReadAtRunTime(const Operand& operand, int count);
+
+  // Refusals; each names the node's operator.
+  Status UnsupportedAttribute(std::string sentence) const;
+  Status UnsupportedShape(std::string sentence) const;
+  Status UnsupportedType(int input) const;  // "... element type float8e5m2 of input 0 ..."
+  Status InvalidModel(std::string sentence) const;
+
+  std::vector<std::optional<Operand>> TakeOutputs() { return std::move(outputs_); }
+
+ private:
+  const graph::Node& node_;
+  program::Program& program_;
+  program::SymbolicValues& values_;
+  std::vector<std::optional<Operand>> inputs_;
+  std::vector<const graph::Type*> declared_outputs_;
+  std::vector<bool> wanted_;
+  std::vector<std::optional<Operand>> outputs_;
+  BodyLowering& bodies_;
+};
+
+// Collects the reads of one step over `domain` and makes the loads.
+class StepBuilder {
+ public:
+  StepBuilder(Lowering& lowering, Shape domain) : lowering_(lowering), domain_(std::move(domain)) {}
+
+  const Shape& domain() const { return domain_; }
+  program::ExprPool& exprs() { return lowering_.exprs(); }
+  // The element of `operand`, broadcast to the domain, in its own type.
+  Expr Read(const Operand& operand);
+  // The same, cast to the type in which arithmetic on it is done (float32 for float16, ...).
+  Expr ReadArithmetic(const Operand& operand);
+  // The element at the domain's coordinates of a view of the domain's rank.
+  Expr ReadView(const View& view);
+  // The element of `operand` at explicit int64 coordinates; coordinates outside the operand give 0.
+  Expr ReadAt(const Operand& operand, const std::vector<Expr>& coordinates);
+  // The element of `operand` at explicit coordinates that are known to be in range.
+  Expr ReadAtUnchecked(const Operand& operand, const std::vector<Expr>& coordinates);
+  // Registers a view without loading (Contract, Window, Index: their first reads).
+  int AddRead(View view);
+  Expr Coordinate(int axis);
+  Expr Extent(Dim dim);  // int64
+
+  // Ends as a Map: one new dense buffer of the domain's shape, holding `value` cast to `type`.
+  Operand WriteMap(Expr value, ElementType type);
+  // Ends as a Map into given operands of the domain's shape.
+  void WriteMapTo(const std::vector<Operand>& targets, const std::vector<Expr>& values);
+  // Ends as any other body; writes are views over what the family says.
+  void Finish(program::Body body, std::vector<View> writes);
+
+ private:
+  Lowering& lowering_;
+  Shape domain_;
+  std::vector<View> reads_;
+  std::vector<int> loaded_;  // the reads that ReadView made, which equal views share
+};
+
+}  // namespace onnxifi::ops
+
+#endif  // ONNXIFI_BACKENDS_CORE_OPS_LOWERING_H_

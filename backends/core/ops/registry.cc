@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of all operators: one line per operator file.
+
+#include "backends/core/ops/registry.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace onnxifi::ops {
+namespace {
+
+using Table = std::span<const Operator> (*)();
+
+constexpr Table kTables[] = {
+    ArithmeticOperators,
+    IfOperators,
+    LoopOperators,
+    ScanOperators,
+};
+
+struct Directory {
+  std::map<std::pair<std::string_view, std::string_view>, const Operator*> by_name;
+  std::vector<const Operator*> all;
+
+  Directory() {
+    for (Table table : kTables) {
+      for (const Operator& entry : table()) {
+        by_name.emplace(std::pair(entry.domain, entry.op_type), &entry);
+        all.push_back(&entry);
+      }
+    }
+  }
+};
+
+const Directory& GetDirectory() {
+  static const Directory directory;
+  return directory;
+}
+
+}  // namespace
+
+const Operator* FindOperator(std::string_view domain, std::string_view op_type) {
+  const Directory& directory = GetDirectory();
+  auto found = directory.by_name.find(std::pair(domain, op_type));
+  return found == directory.by_name.end() ? nullptr : found->second;
+}
+
+std::span<const Operator* const> AllOperators() { return GetDirectory().all; }
+
+}  // namespace onnxifi::ops
