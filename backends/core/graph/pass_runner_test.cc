@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PassRunner and the passes of this folder: what each leaves behind, with an evaluator that adds in
+// plain loops.
+
+#include "backends/core/graph/pass_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "backends/core/graph/constant_captures.h"
+#include "backends/core/graph/constant_folding.h"
+#include "backends/core/graph/dead_nodes.h"
+#include "backends/core/graph/graph_builder.h"
+#include "backends/core/graph/verify.h"
+
+namespace onnxifi::graph {
+namespace {
+
+using testing::GraphBuilder;
+
+// Knows "Add" of equal extents, "Repeat" (one input, `count` copies) and "Random", and counts its
+// calls.
+class AddEvaluator : public Evaluator {
+ public:
+  bool IsDeterministic(const Node& node) const override { return node.op_type != "Random"; }
+
+  base::Result<std::vector<tensor::Tensor>> Evaluate(const Graph& graph,
+                                                     int64_t limit_bytes) override {
+    ++calls;
+    last_limit_bytes = limit_bytes;
+    const Node& node = graph.nodes.at(0);
+    const auto operand = [&](size_t index) {
+      return graph.values[static_cast<size_t>(node.inputs[index])].constant->values<float>();
+    };
+    std::vector<float> result;
+    if (node.op_type == "Add") {
+      for (size_t at = 0; at < operand(0).size(); ++at) {
+        result.push_back(operand(0)[at] + operand(1)[at]);
+      }
+    } else if (node.op_type == "Repeat") {
+      for (int64_t copy = 0; copy < *node.FindAttribute<int64_t>("count"); ++copy) {
+        result.insert(result.end(), operand(0).begin(), operand(0).end());
+      }
+    } else {
+      return base::Status(base::Code::kUnsupportedOperator, "Only Add and Repeat are known.");
+    }
+    return std::vector{tensor::Tensor::FromValues<float>(
+        tensor::ElementType::kFloat32, {static_cast<int64_t>(result.size())}, result)};
+  }
+
+  int calls = 0;
+  int64_t last_limit_bytes = 0;
+};
+
+class BreakingPass : public Pass {
+ public:
+  std::string_view name() const override { return "breaking"; }
+  base::Result<bool> Run(Graph& graph) override {
+    std::ranges::reverse(graph.nodes);
+    return true;
+  }
+};
+
+base::Status RunPass(Pass& pass, Graph& graph) {
+  return PassRunner({.verify = true}).Run(pass, graph);
+}
+
+TEST(PassRunnerTest, RecordsDumpsAndSkipsDisabledPasses) {
+  GraphBuilder builder("main");
+  const ValueId x = builder.AddInput("x");
+  const ValueId y = builder.AddNode("Relu", {x});
+  builder.AddNode("Neg", {y});
+  builder.SetOutputs({y});
+  Graph graph = builder.Take();
+
+  std::vector<std::string> dumps;
+  PassOptions options{.disabled = {"breaking"}, .verify = true};
+  options.dump = [&](std::string_view pass, const Graph&) { dumps.emplace_back(pass); };
+  PassRunner runner(options);
+  DeadNodes dead_nodes;
+  BreakingPass breaking;
+  ASSERT_TRUE(runner.Run(dead_nodes, graph).ok());
+  ASSERT_TRUE(runner.Run(breaking, graph).ok());
+  ASSERT_TRUE(runner.Run(dead_nodes, graph).ok());
+  ASSERT_EQ(runner.records().size(), 3u);
+  EXPECT_EQ(runner.records()[0].nodes_before, 2);
+  EXPECT_EQ(runner.records()[0].nodes_after, 1);
+  EXPECT_TRUE(runner.records()[0].is_changed);
+  EXPECT_GT(runner.records()[0].duration.count(), 0);
+  EXPECT_TRUE(runner.records()[1].is_disabled);
+  EXPECT_FALSE(runner.records()[2].is_changed);
+  EXPECT_EQ(dumps, std::vector<std::string>{"dead_nodes"});
+}
+
+TEST(PassRunnerTest, NamesThePassThatBreaksTheGraph) {
+  GraphBuilder builder("main");
+  const ValueId y = builder.AddNode("Relu", {builder.AddInput("x")});
+  builder.SetOutputs({builder.AddNode("Relu", {y})});
+  Graph graph = builder.Take();
+  BreakingPass breaking;
+  const base::Status status = RunPass(breaking, graph);
+  EXPECT_EQ(status.code(), base::Code::kInternalError);
+  EXPECT_NE(status.Text().find("while running graph pass 'breaking'"), std::string::npos)
+      << status.Text();
+}
+
+TEST(DeadNodesTest, RemovesChainsAndKeepsWhatSubgraphsCapture) {
+  GraphBuilder inner("body");
+  inner.AddNode("Neg", {inner.AddConstant("unread", {1})});
+  inner.SetOutputs({inner.AddNode("Relu", {inner.AddCapture("kept", /*outer=*/1)})});
+  GraphBuilder builder("main");
+  const ValueId x = builder.AddInput("x");
+  builder.AddNode("Abs", {x});  // value 1, read by the body alone
+  builder.AddNode("Exp", {builder.AddNode("Log", {x})});
+  builder.AddConstant("unread", {1, 2});
+  builder.SetOutputs({builder.AddNode("If", {x}, inner.Share())});
+  Graph graph = builder.Take();
+  DeadNodes pass;
+  ASSERT_TRUE(RunPass(pass, graph).ok());
+  ASSERT_EQ(graph.nodes.size(), 2u);
+  EXPECT_EQ(graph.nodes[0].op_type, "Abs");
+  EXPECT_EQ(graph.nodes[1].op_type, "If");
+  EXPECT_TRUE(std::ranges::none_of(graph.values, [](const Value& v) { return !!v.constant; }));
+  const auto& body = *graph.nodes[1].FindAttribute<std::shared_ptr<const Graph>>("body");
+  ASSERT_EQ(body->nodes.size(), 1u);
+  EXPECT_EQ(body->nodes[0].op_type, "Relu");
+}
+
+TEST(DeadNodesTest, KeepsTheNumberOfOutputs) {
+  GraphBuilder builder("main");
+  const ValueId first = builder.AddNode("Split", {builder.AddInput("x")});
+  Graph graph = builder.Take();
+  graph.nodes[0].outputs.push_back(graph.AddValue({.name = "second"}));
+  graph.outputs = {first};
+  DeadNodes pass;
+  ASSERT_TRUE(RunPass(pass, graph).ok());
+  EXPECT_EQ(graph.nodes[0].outputs, (std::vector<ValueId>{first, kNoValue}));
+}
+
+TEST(ConstantFoldingTest, FoldsChainsInOneRun) {
+  GraphBuilder builder("main");
+  const ValueId a = builder.AddConstant("a", {1, 2});
+  const ValueId b = builder.AddConstant("b", {10, 20});
+  const ValueId sum = builder.AddNode("Add", {a, b});
+  const ValueId twice = builder.AddNode("Add", {sum, sum});
+  const ValueId out = builder.AddNode("Add", {builder.AddInput("x"), twice});
+  builder.SetOutputs({out});
+  Graph graph = builder.Take();
+  AddEvaluator evaluator;
+  ConstantFolding pass(evaluator);
+  ASSERT_TRUE(RunPass(pass, graph).ok());
+  ASSERT_EQ(graph.nodes.size(), 1u);
+  const Value& folded = graph.values[static_cast<size_t>(twice)];
+  ASSERT_TRUE(folded.constant);
+  EXPECT_EQ(folded.constant->values<float>()[0], 22);
+  EXPECT_EQ(folded.constant->values<float>()[1], 44);
+  EXPECT_FALSE(folded.is_weight);
+  EXPECT_EQ((*folded.type.extents)[0].number, 2);
+}
+
+TEST(ConstantFoldingTest, WhatComesFromAWeightIsAWeight) {
+  GraphBuilder builder("main");
+  const ValueId a = builder.AddConstant("a", {1});
+  builder.SetOutputs({builder.AddNode("Add", {a, builder.AddConstant("b", {2})})});
+  Graph graph = builder.Take();
+  graph.values[static_cast<size_t>(a)].is_weight = true;
+  AddEvaluator evaluator;
+  ConstantFolding pass(evaluator);
+  ASSERT_TRUE(RunPass(pass, graph).ok());
+  EXPECT_TRUE(graph.values[static_cast<size_t>(graph.outputs[0])].is_weight);
+}
+
+TEST(ConstantFoldingTest, LeavesWhatItMayNotOrCannotFold) {
+  GraphBuilder builder("main");
+  const ValueId a = builder.AddConstant("a", {1});
+  const ValueId random = builder.AddNode("Random", {a});
+  const ValueId unknown = builder.AddNode("Mystery", {a});
+  GraphBuilder inner("body");
+  inner.SetOutputs({inner.AddConstant("c", {1})});
+  const ValueId branch = builder.AddNode("If", {a}, inner.Share());
+  builder.SetOutputs({random, unknown, branch});
+  Graph graph = builder.Take();
+  graph.AddValue({.name = "valueless", .is_weight = true});
+  Node valueless{.op_type = "Add", .inputs = {a, static_cast<ValueId>(graph.values.size() - 1)}};
+  valueless.outputs.push_back(graph.AddValue({.name = "out"}));
+  graph.outputs.push_back(valueless.outputs[0]);
+  graph.nodes.push_back(valueless);
+  AddEvaluator evaluator;
+  ConstantFolding pass(evaluator);
+  ASSERT_TRUE(RunPass(pass, graph).ok());
+  EXPECT_EQ(graph.nodes.size(), 4u);
+  EXPECT_EQ(evaluator.calls, 1);  // for Mystery alone
+}
+
+TEST(ConstantFoldingTest, RefusesResultsLargerThanTheLimitAndThanWhatTheyReplace) {
+  const auto fold = [](size_t elements, int64_t copies, bool is_read_elsewhere) {
+    GraphBuilder builder("main");
+    const ValueId a = builder.AddConstant("a", std::vector<float>(elements, 1.f));
+    std::vector<ValueId> outputs = {builder.AddNode("Repeat", {a})};
+    builder.LastNode().attributes["count"] = copies;
+    if (is_read_elsewhere) outputs.push_back(a);
+    builder.SetOutputs(outputs);
+    Graph graph = builder.Take();
+    AddEvaluator evaluator;
+    ConstantFolding pass(evaluator);
+    EXPECT_TRUE(RunPass(pass, graph).ok());
+    return graph.nodes.empty();
+  };
+  const auto limit_elements = static_cast<size_t>(kLargestFoldedBytes) / sizeof(float);
+  EXPECT_TRUE(fold(limit_elements / 4, 4, /*is_read_elsewhere=*/true));
+  EXPECT_FALSE(fold(limit_elements / 4 + 1, 4, /*is_read_elsewhere=*/true));
+  EXPECT_TRUE(fold(limit_elements + 1, 1, /*is_read_elsewhere=*/false));
+  EXPECT_FALSE(fold(limit_elements + 1, 1, /*is_read_elsewhere=*/true));
+}
+
+TEST(ConstantCapturesTest, ReachesTheInnermostSubgraph) {
+  GraphBuilder innermost("innermost");
+  const ValueId deep = innermost.AddCapture("c", /*outer=*/0);
+  innermost.SetOutputs({innermost.AddNode("Add", {deep, deep})});
+  GraphBuilder inner("inner");
+  const ValueId captured = inner.AddCapture("c", /*outer=*/0);
+  inner.SetOutputs({inner.AddNode("If", {captured}, innermost.Share())});
+  GraphBuilder builder("main");
+  const ValueId c = builder.AddConstant("c", {3});
+  builder.SetOutputs({builder.AddNode("If", {c}, inner.Share())});
+  Graph graph = builder.Take();
+
+  PassRunner runner({.verify = true});
+  ConstantCaptures captures;
+  AddEvaluator evaluator;
+  ConstantFolding folding(evaluator);
+  ASSERT_TRUE(runner.Run(captures, graph).ok());
+  ASSERT_TRUE(runner.Run(folding, graph).ok());
+  const auto& body = *graph.nodes[0].FindAttribute<std::shared_ptr<const Graph>>("body");
+  const auto& bottom = *body->nodes[0].FindAttribute<std::shared_ptr<const Graph>>("body");
+  EXPECT_TRUE(bottom->nodes.empty());
+  const Value& sum = bottom->values[static_cast<size_t>(bottom->outputs[0])];
+  EXPECT_EQ(sum.constant->values<float>()[0], 6);
+  EXPECT_EQ(bottom->values[static_cast<size_t>(deep)].constant->data(),
+            graph.values[static_cast<size_t>(c)].constant->data())
+      << "the tensor must be shared, not copied";
+}
+
+}  // namespace
+}  // namespace onnxifi::graph
