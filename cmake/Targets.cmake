@@ -22,10 +22,26 @@ function(onnxifi_check_dependencies target out_ready)
   endforeach()
 endfunction()
 
+# Sets <out_sources> to those of the files after it that exist, and names the others. Under
+# ONNXIFI_REQUIRE_ALL all are kept, so that CMake refuses the target.
+function(onnxifi_keep_present_sources target out_sources)
+  set(kept)
+  foreach(source IN LISTS ARGN)
+    if(ONNXIFI_REQUIRE_ALL OR source MATCHES "^\\$<" OR EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+        OR EXISTS ${source})
+      list(APPEND kept ${source})
+    else()
+      message(STATUS "Building ${target} without ${source}, which is missing.")
+    endif()
+  endforeach()
+  set(${out_sources} ${kept} PARENT_SCOPE)
+endfunction()
+
 # What every target of ours has in common.
 #   -ffp-contract=off  results do not depend on whether the compiler finds a fused multiply-add
 #   -fno-gnu-unique    a unique symbol would be shared by all plugins of a process
 #   -Wno-restrict      GCC 12 warns about its own std::string (GCC bug 105651)
+#   -Wno-missing-field-initializers  a designated initialiser names the fields that matter
 function(onnxifi_configure_target target)
   target_compile_features(${target} PRIVATE cxx_std_20)
   set_target_properties(${target} PROPERTIES
@@ -35,7 +51,7 @@ function(onnxifi_configure_target target)
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE
-    -Wall -Wextra $<$<BOOL:${ONNXIFI_WERROR}>:-Werror>
+    -Wall -Wextra -Wno-missing-field-initializers $<$<BOOL:${ONNXIFI_WERROR}>:-Werror>
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict -fno-gnu-unique>
     -ffp-contract=off)
 endfunction()
@@ -47,6 +63,7 @@ endfunction()
 # are those that the library's own headers include. A library of headers alone becomes an interface.
 function(onnxifi_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS;PUBLIC_DEPS")
+  onnxifi_keep_present_sources(${name} arg_SOURCES ${arg_SOURCES})
   onnxifi_check_dependencies(${name} ready ${arg_DEPS} ${arg_PUBLIC_DEPS})
   if(NOT ready)
     return()
@@ -72,8 +89,12 @@ endfunction()
 # symbols that come out of an archive are hidden by --exclude-libs.
 function(onnxifi_add_objects name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  onnxifi_keep_present_sources(${name} arg_SOURCES ${arg_SOURCES})
   onnxifi_check_dependencies(${name} ready ${arg_DEPS})
   if(NOT ready)
+    return()
+  endif()
+  if(NOT arg_SOURCES)
     return()
   endif()
   add_library(${name} OBJECT ${arg_SOURCES})
@@ -100,6 +121,7 @@ endfunction()
 # from onnxifi::core_abi_exports.
 function(onnxifi_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  onnxifi_keep_present_sources(${name} arg_SOURCES ${arg_SOURCES})
   set(target onnxifi-${name})
   onnxifi_check_dependencies(${target} ready onnxifi::core_abi_exports ${arg_DEPS})
   if(NOT ready)
@@ -119,8 +141,12 @@ endfunction()
 # source tree off its include path, for programs that show what a user of the package can write.
 function(onnxifi_add_executable name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL;PUBLIC_HEADERS_ONLY" "" "SOURCES;DEPS")
+  onnxifi_keep_present_sources(${name} arg_SOURCES ${arg_SOURCES})
   onnxifi_check_dependencies(${name} ready ${arg_DEPS})
   if(NOT ready)
+    return()
+  endif()
+  if(NOT arg_SOURCES)
     return()
   endif()
   add_executable(${name} ${arg_SOURCES})
@@ -141,6 +167,7 @@ endfunction()
 # in the source tree's top folder and take longer than TIMEOUT (300 s) only under a sanitizer.
 function(onnxifi_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  onnxifi_keep_present_sources(${name} arg_SOURCES ${arg_SOURCES})
   if(NOT ONNXIFI_BUILD_TESTS)
     return()
   endif()
@@ -153,6 +180,9 @@ function(onnxifi_add_test name)
   endif()
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
+  endif()
+  if(NOT arg_SOURCES)
+    return()
   endif()
   add_executable(${name} ${arg_SOURCES})
   onnxifi_configure_target(${name})
