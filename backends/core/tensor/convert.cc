@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversions: dispatch on the element type to the bit formats, ONNX's Cast rules between the classes, and the loads and
-// stores of densely packed elements.
+// Conversions: dispatch on the element type to the bit formats, ONNX's Cast rules between the
+// classes, and the loads and stores of densely packed elements.
 
 #include "backends/core/tensor/convert.h"
 
@@ -21,7 +21,8 @@ float DecodeE8M0(uint32_t code) {
   return std::bit_cast<float>(code == 0 ? 0x00400000u : code << 23);
 }
 
-// The table of ONNX's Cast (opset 24); negative values are undefined there and lose their sign here.
+// The table of ONNX's Cast (opset 24); negative values are undefined there and lose their sign
+// here.
 uint32_t EncodeE8M0(float value, bool saturate, Rounding rounding) {
   constexpr uint32_t kNan = 0xff;
   constexpr uint32_t kLargest = 0xfe;
@@ -31,22 +32,29 @@ uint32_t EncodeE8M0(float value, bool saturate, Rounding rounding) {
   if (magnitude == 0x7f800000u) return saturate ? kLargest : kNan;
   if (magnitude < kSmallestBits) return saturate ? 0 : kNan;
   const uint32_t exponent = magnitude >> 23;
-  // Fraction above the power of two, as 23 bits of a whole: below 2^-126 the leading one is explicit.
+  // Fraction above the power of two, as 23 bits of a whole: below 2^-126 the leading one is
+  // explicit.
   const uint32_t fraction =
       exponent == 0 ? (magnitude - kSmallestBits) << 1 : magnitude & 0x7fffffu;
   uint32_t code = exponent;
   switch (rounding) {
-    case Rounding::kUp: code += fraction != 0 ? 1 : 0; break;
-    case Rounding::kDown: break;
+    case Rounding::kUp:
+      code += fraction != 0 ? 1 : 0;
+      break;
+    case Rounding::kDown:
+      break;
     case Rounding::kNearestEven:
-    case Rounding::kNearest: code += fraction >= 0x400000u ? 1 : 0; break;
+    case Rounding::kNearest:
+      code += fraction >= 0x400000u ? 1 : 0;
+      break;
   }
   if (code > kLargest) return saturate ? kLargest : kNan;
   return code;
 }
 
-// float64 -> float32 by truncation with the lost bits kept as the lowest one, so that a second rounding to a narrower
-// type is correct (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+// float64 -> float32 by truncation with the lost bits kept as the lowest one, so that a second
+// rounding to a narrower type is correct (Boldo and Melquiond, "Emulation of a FMA and correctly
+// rounded sums", 2008).
 float RoundToOdd(double value) {
   const auto nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
@@ -113,8 +121,8 @@ void StorePacked(std::byte* data, int64_t index, uint32_t code) {
   constexpr uint32_t kMask = (1u << kBits) - 1;
   const int shift = static_cast<int>(index % kPerByte) * kBits;
   std::byte& byte = data[index / kPerByte];
-  byte = static_cast<std::byte>((static_cast<uint32_t>(byte) & ~(kMask << shift)) |
-                                (code & kMask) << shift);
+  byte = static_cast<std::byte>((static_cast<uint32_t>(byte) & ~(kMask << shift)) | (code & kMask)
+                                                                                        << shift);
 }
 
 Scalar MakeFloat(double value) { return Scalar{.f = value}; }
@@ -125,29 +133,47 @@ Scalar MakeUnsigned(uint64_t value) { return Scalar{.u = value}; }
 
 float DecodeFloat(ElementType type, uint32_t bits) {
   switch (type) {
-    case ElementType::kFloat16: return Float16Format::Decode(bits & 0xffff);
-    case ElementType::kBfloat16: return Bfloat16Format::Decode(bits & 0xffff);
-    case ElementType::kFloat8E4M3Fn: return Float8E4M3FnFormat::Decode(bits & 0xff);
-    case ElementType::kFloat8E4M3Fnuz: return Float8E4M3FnuzFormat::Decode(bits & 0xff);
-    case ElementType::kFloat8E5M2: return Float8E5M2Format::Decode(bits & 0xff);
-    case ElementType::kFloat8E5M2Fnuz: return Float8E5M2FnuzFormat::Decode(bits & 0xff);
-    case ElementType::kFloat8E8M0: return DecodeE8M0(bits & 0xff);
-    case ElementType::kFloat4E2M1: return Float4E2M1Format::Decode(bits & 0xf);
-    default: return 0;
+    case ElementType::kFloat16:
+      return Float16Format::Decode(bits & 0xffff);
+    case ElementType::kBfloat16:
+      return Bfloat16Format::Decode(bits & 0xffff);
+    case ElementType::kFloat8E4M3Fn:
+      return Float8E4M3FnFormat::Decode(bits & 0xff);
+    case ElementType::kFloat8E4M3Fnuz:
+      return Float8E4M3FnuzFormat::Decode(bits & 0xff);
+    case ElementType::kFloat8E5M2:
+      return Float8E5M2Format::Decode(bits & 0xff);
+    case ElementType::kFloat8E5M2Fnuz:
+      return Float8E5M2FnuzFormat::Decode(bits & 0xff);
+    case ElementType::kFloat8E8M0:
+      return DecodeE8M0(bits & 0xff);
+    case ElementType::kFloat4E2M1:
+      return Float4E2M1Format::Decode(bits & 0xf);
+    default:
+      return 0;
   }
 }
 
 uint32_t EncodeFloat(ElementType type, float value, bool saturate, Rounding rounding) {
   switch (type) {
-    case ElementType::kFloat16: return Float16Format::Encode(value, /*saturate=*/false);
-    case ElementType::kBfloat16: return Bfloat16Format::Encode(value);
-    case ElementType::kFloat8E4M3Fn: return Float8E4M3FnFormat::Encode(value, saturate);
-    case ElementType::kFloat8E4M3Fnuz: return Float8E4M3FnuzFormat::Encode(value, saturate);
-    case ElementType::kFloat8E5M2: return Float8E5M2Format::Encode(value, saturate);
-    case ElementType::kFloat8E5M2Fnuz: return Float8E5M2FnuzFormat::Encode(value, saturate);
-    case ElementType::kFloat8E8M0: return EncodeE8M0(value, saturate, rounding);
-    case ElementType::kFloat4E2M1: return Float4E2M1Format::Encode(value, /*saturate=*/true);
-    default: return 0;
+    case ElementType::kFloat16:
+      return Float16Format::Encode(value, /*saturate=*/false);
+    case ElementType::kBfloat16:
+      return Bfloat16Format::Encode(value);
+    case ElementType::kFloat8E4M3Fn:
+      return Float8E4M3FnFormat::Encode(value, saturate);
+    case ElementType::kFloat8E4M3Fnuz:
+      return Float8E4M3FnuzFormat::Encode(value, saturate);
+    case ElementType::kFloat8E5M2:
+      return Float8E5M2Format::Encode(value, saturate);
+    case ElementType::kFloat8E5M2Fnuz:
+      return Float8E5M2FnuzFormat::Encode(value, saturate);
+    case ElementType::kFloat8E8M0:
+      return EncodeE8M0(value, saturate, rounding);
+    case ElementType::kFloat4E2M1:
+      return Float4E2M1Format::Encode(value, /*saturate=*/true);
+    default:
+      return 0;
   }
 }
 
@@ -157,17 +183,28 @@ uint32_t EncodeDouble(ElementType type, double value, bool saturate, Rounding ro
 
 Scalar LoadScalar(ElementType type, const std::byte* data, int64_t index) {
   switch (type) {
-    case ElementType::kFloat32: return MakeFloat(LoadAs<float>(data, index));
-    case ElementType::kFloat64: return MakeFloat(LoadAs<double>(data, index));
-    case ElementType::kUint8: return MakeUnsigned(LoadAs<uint8_t>(data, index));
-    case ElementType::kInt8: return MakeSigned(LoadAs<int8_t>(data, index));
-    case ElementType::kUint16: return MakeUnsigned(LoadAs<uint16_t>(data, index));
-    case ElementType::kInt16: return MakeSigned(LoadAs<int16_t>(data, index));
-    case ElementType::kUint32: return MakeUnsigned(LoadAs<uint32_t>(data, index));
-    case ElementType::kInt32: return MakeSigned(LoadAs<int32_t>(data, index));
-    case ElementType::kUint64: return MakeUnsigned(LoadAs<uint64_t>(data, index));
-    case ElementType::kInt64: return MakeSigned(LoadAs<int64_t>(data, index));
-    case ElementType::kBool: return MakeUnsigned(LoadAs<uint8_t>(data, index) != 0 ? 1 : 0);
+    case ElementType::kFloat32:
+      return MakeFloat(LoadAs<float>(data, index));
+    case ElementType::kFloat64:
+      return MakeFloat(LoadAs<double>(data, index));
+    case ElementType::kUint8:
+      return MakeUnsigned(LoadAs<uint8_t>(data, index));
+    case ElementType::kInt8:
+      return MakeSigned(LoadAs<int8_t>(data, index));
+    case ElementType::kUint16:
+      return MakeUnsigned(LoadAs<uint16_t>(data, index));
+    case ElementType::kInt16:
+      return MakeSigned(LoadAs<int16_t>(data, index));
+    case ElementType::kUint32:
+      return MakeUnsigned(LoadAs<uint32_t>(data, index));
+    case ElementType::kInt32:
+      return MakeSigned(LoadAs<int32_t>(data, index));
+    case ElementType::kUint64:
+      return MakeUnsigned(LoadAs<uint64_t>(data, index));
+    case ElementType::kInt64:
+      return MakeSigned(LoadAs<int64_t>(data, index));
+    case ElementType::kBool:
+      return MakeUnsigned(LoadAs<uint8_t>(data, index) != 0 ? 1 : 0);
     case ElementType::kFloat16:
     case ElementType::kBfloat16:
       return MakeFloat(DecodeFloat(type, LoadAs<uint16_t>(data, index)));
@@ -177,32 +214,45 @@ Scalar LoadScalar(ElementType type, const std::byte* data, int64_t index) {
     case ElementType::kFloat8E5M2Fnuz:
     case ElementType::kFloat8E8M0:
       return MakeFloat(DecodeFloat(type, LoadAs<uint8_t>(data, index)));
-    case ElementType::kFloat4E2M1: return MakeFloat(DecodeFloat(type, LoadPacked<4>(data, index)));
-    case ElementType::kUint4: return MakeUnsigned(LoadPacked<4>(data, index));
-    case ElementType::kInt4: return MakeSigned(WrapSigned(LoadPacked<4>(data, index), 4));
-    case ElementType::kUint2: return MakeUnsigned(LoadPacked<2>(data, index));
-    case ElementType::kInt2: return MakeSigned(WrapSigned(LoadPacked<2>(data, index), 2));
+    case ElementType::kFloat4E2M1:
+      return MakeFloat(DecodeFloat(type, LoadPacked<4>(data, index)));
+    case ElementType::kUint4:
+      return MakeUnsigned(LoadPacked<4>(data, index));
+    case ElementType::kInt4:
+      return MakeSigned(WrapSigned(LoadPacked<4>(data, index), 4));
+    case ElementType::kUint2:
+      return MakeUnsigned(LoadPacked<2>(data, index));
+    case ElementType::kInt2:
+      return MakeSigned(WrapSigned(LoadPacked<2>(data, index), 2));
     case ElementType::kUndefined:
     case ElementType::kString:
     case ElementType::kComplex64:
-    case ElementType::kComplex128: break;
+    case ElementType::kComplex128:
+      break;
   }
   return MakeUnsigned(0);
 }
 
 void StoreScalar(ElementType type, std::byte* data, int64_t index, Scalar value) {
   switch (type) {
-    case ElementType::kFloat32: return StoreAs(data, index, static_cast<float>(value.f));
-    case ElementType::kFloat64: return StoreAs(data, index, value.f);
+    case ElementType::kFloat32:
+      return StoreAs(data, index, static_cast<float>(value.f));
+    case ElementType::kFloat64:
+      return StoreAs(data, index, value.f);
     case ElementType::kUint8:
-    case ElementType::kInt8: return StoreAs(data, index, static_cast<uint8_t>(value.u));
+    case ElementType::kInt8:
+      return StoreAs(data, index, static_cast<uint8_t>(value.u));
     case ElementType::kUint16:
-    case ElementType::kInt16: return StoreAs(data, index, static_cast<uint16_t>(value.u));
+    case ElementType::kInt16:
+      return StoreAs(data, index, static_cast<uint16_t>(value.u));
     case ElementType::kUint32:
-    case ElementType::kInt32: return StoreAs(data, index, static_cast<uint32_t>(value.u));
+    case ElementType::kInt32:
+      return StoreAs(data, index, static_cast<uint32_t>(value.u));
     case ElementType::kUint64:
-    case ElementType::kInt64: return StoreAs(data, index, value.u);
-    case ElementType::kBool: return StoreAs(data, index, static_cast<uint8_t>(value.u != 0));
+    case ElementType::kInt64:
+      return StoreAs(data, index, value.u);
+    case ElementType::kBool:
+      return StoreAs(data, index, static_cast<uint8_t>(value.u != 0));
     case ElementType::kFloat16:
     case ElementType::kBfloat16:
       return StoreAs(data, index, static_cast<uint16_t>(EncodeDouble(type, value.f)));
@@ -218,13 +268,16 @@ void StoreScalar(ElementType type, std::byte* data, int64_t index, Scalar value)
     case ElementType::kFloat4E2M1:
       return StorePacked<4>(data, index, EncodeDouble(type, value.f));
     case ElementType::kUint4:
-    case ElementType::kInt4: return StorePacked<4>(data, index, static_cast<uint32_t>(value.u));
+    case ElementType::kInt4:
+      return StorePacked<4>(data, index, static_cast<uint32_t>(value.u));
     case ElementType::kUint2:
-    case ElementType::kInt2: return StorePacked<2>(data, index, static_cast<uint32_t>(value.u));
+    case ElementType::kInt2:
+      return StorePacked<2>(data, index, static_cast<uint32_t>(value.u));
     case ElementType::kUndefined:
     case ElementType::kString:
     case ElementType::kComplex64:
-    case ElementType::kComplex128: break;
+    case ElementType::kComplex128:
+      break;
   }
 }
 

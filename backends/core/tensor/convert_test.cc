@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversions against a slow definition written from the format specifications (IEEE 754, OCP OFP8 and MX, and the FNUZ
-// paper): every code decoded with ldexp, every encoding found by a search for the nearest code.
+// Conversions against a slow definition written from the format specifications (IEEE 754, OCP OFP8
+// and MX, and the FNUZ paper): every code decoded with ldexp, every encoding found by a search for
+// the nearest code.
 
 #include "backends/core/tensor/convert.h"
 
@@ -20,7 +21,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A sign-magnitude format by its numbers; `infinity` and the codes of NaN as the specification lists them.
+// A sign-magnitude format by its numbers; `infinity` and the codes of NaN as the specification
+// lists them.
 struct Specification {
   ElementType type;
   int exponent_bits;
@@ -64,8 +66,8 @@ double SlowDecode(const Specification& spec, uint32_t code) {
   return code & SignBit(spec) ? -value : value;
 }
 
-// The value after rounding: nearest code by distance, ties to the even code; beyond the midpoint between the largest
-// number and the one that would follow it, out of range.
+// The value after rounding: nearest code by distance, ties to the even code; beyond the midpoint
+// between the largest number and the one that would follow it, out of range.
 double SlowRound(const Specification& spec, double value, bool saturate) {
   if (std::isnan(value)) return value;
   const double magnitude = std::fabs(value);
@@ -93,8 +95,8 @@ double SlowRound(const Specification& spec, double value, bool saturate) {
     }
     const double distance_below = magnitude - SlowMagnitude(spec, below);
     const double distance_above = SlowMagnitude(spec, above) - magnitude;
-    const bool take_below = distance_below < distance_above ||
-                            (distance_below == distance_above && below % 2 == 0);
+    const bool take_below =
+        distance_below < distance_above || (distance_below == distance_above && below % 2 == 0);
     rounded = SlowMagnitude(spec, take_below ? below : above);
   }
   return std::signbit(value) ? -rounded : rounded;
@@ -148,8 +150,7 @@ TEST(ConvertTest, RoundsToNearestEvenAroundEveryNumberAndMidpoint) {
              {std::nextafterf(exact, 0.f), exact, std::nextafterf(exact, INFINITY)}) {
           for (const float value : {magnitude, -magnitude}) {
             for (const bool saturate : {true, false}) {
-              const float actual =
-                  DecodeFloat(spec.type, EncodeFloat(spec.type, value, saturate));
+              const float actual = DecodeFloat(spec.type, EncodeFloat(spec.type, value, saturate));
               ExpectSameValue(actual, SlowRound(spec, value, saturate), spec.has_negative_zero,
                               std::string(Name(spec.type)) + " of " + std::to_string(value));
             }
@@ -262,8 +263,8 @@ TEST(ConvertTest, MatchesOnnxForTheValuesOfItsCastCases) {
 }
 
 TEST(ConvertTest, PackedElementsAreIndependent) {
-  for (const ElementType type : {ElementType::kUint4, ElementType::kInt4, ElementType::kUint2,
-                                 ElementType::kInt2}) {
+  for (const ElementType type :
+       {ElementType::kUint4, ElementType::kInt4, ElementType::kUint2, ElementType::kInt2}) {
     const int codes = 1 << BitWidth(type);
     std::array<std::byte, 4> data{};
     std::vector<int64_t> expected(static_cast<size_t>(32 / BitWidth(type)), 0);
@@ -343,14 +344,14 @@ TEST(ConvertTest, CastBetweenIntegersKeepsTheLowBits) {
   }
 }
 
-// 2^54 + 2^46 + 1 lies just above a bfloat16 midpoint; rounding to float32 first would lose the last one.
+// 2^54 + 2^46 + 1 lies just above a bfloat16 midpoint; rounding to float32 first would lose the
+// last one.
 TEST(ConvertTest, CastFromIntegerRoundsOnce) {
   const int64_t above_midpoint = (int64_t{1} << 54) + (int64_t{1} << 46) + 1;
   EXPECT_EQ(CastScalar(ElementType::kInt64, ElementType::kBfloat16, Scalar{.i = above_midpoint}).f,
             0x1p54 + 0x1p47);
-  EXPECT_EQ(
-      CastScalar(ElementType::kInt64, ElementType::kBfloat16, Scalar{.i = -above_midpoint}).f,
-      -0x1p54 - 0x1p47);
+  EXPECT_EQ(CastScalar(ElementType::kInt64, ElementType::kBfloat16, Scalar{.i = -above_midpoint}).f,
+            -0x1p54 - 0x1p47);
   EXPECT_EQ(CastScalar(ElementType::kUint64, ElementType::kFloat32, Scalar{.u = UINT64_MAX}).f,
             0x1p64);
   EXPECT_EQ(CastScalar(ElementType::kInt64, ElementType::kFloat32, Scalar{.i = 16777217}).f,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ElementType: one table of what ONNX defines of each element type; every question is answered from it.
+// ElementType: one table of what ONNX defines of each element type; every question is answered from
+// it.
 
 #include "backends/core/tensor/element_type.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ElementType: what one element of a tensor is. Values equal ONNX's TensorProto.DataType and, where the interface
-// names them, ONNXIFI_DATATYPE_*.
+// ElementType: what one element of a tensor is. Values equal ONNX's TensorProto.DataType and, where
+// the interface names them, ONNXIFI_DATATYPE_*.
 
 #ifndef ONNXIFI_BACKENDS_CORE_TENSOR_ELEMENT_TYPE_H_
 #define ONNXIFI_BACKENDS_CORE_TENSOR_ELEMENT_TYPE_H_
@@ -50,12 +50,13 @@ std::string_view Name(ElementType type);
 
 // Bits of one element in memory: 2 and 4 for the packed types, 0 for strings and UNDEFINED.
 int BitWidth(ElementType type);
-// Bytes of `element_count` densely packed elements, rounded up to a whole byte; INT64_MAX on overflow.
+// Bytes of `element_count` densely packed elements, rounded up to a whole byte; INT64_MAX on
+// overflow.
 int64_t SizeBytes(ElementType type, int64_t element_count);
 
 // Classes. Every type but strings is in exactly one of the first five.
-bool IsFloat(ElementType type);  // float64, float32, float16, bfloat16 and the 8- and 4-bit floats
-bool IsSigned(ElementType type);    // signed integers
+bool IsFloat(ElementType type);   // float64, float32, float16, bfloat16 and the 8- and 4-bit floats
+bool IsSigned(ElementType type);  // signed integers
 bool IsUnsigned(ElementType type);  // unsigned integers; not bool
 bool IsBool(ElementType type);
 bool IsComplex(ElementType type);
@@ -63,12 +64,12 @@ inline bool IsInteger(ElementType type) { return IsSigned(type) || IsUnsigned(ty
 // Types narrower than a byte, packed two or four to a byte, first element in the low bits.
 bool IsPacked(ElementType type);
 
-// The type in which arithmetic on `type` is done: itself for float32, float64, integers of 8 bits and more and bool;
-// float32 for every narrower float; int8/uint8 for the packed integers.
+// The type in which arithmetic on `type` is done: itself for float32, float64, integers of 8 bits
+// and more and bool; float32 for every narrower float; int8/uint8 for the packed integers.
 ElementType ArithmeticType(ElementType type);
 
-// Largest and smallest finite value of a float type, or the range of an integer type, as float64 (int64's and uint64's
-// maximum round up).
+// Largest and smallest finite value of a float type, or the range of an integer type, as float64
+// (int64's and uint64's maximum round up).
 double LargestFinite(ElementType type);
 double Lowest(ElementType type);
 

@@ -25,8 +25,8 @@ TEST(ElementTypeTest, EveryTypeHasItsOwnNameAndOneClass) {
   for (int number = 1; number < kElementTypeCount; ++number) {
     const auto type = static_cast<ElementType>(number);
     EXPECT_TRUE(names.insert(Name(type)).second) << Name(type);
-    const int classes = IsFloat(type) + IsSigned(type) + IsUnsigned(type) + IsBool(type) +
-                        IsComplex(type);
+    const int classes =
+        IsFloat(type) + IsSigned(type) + IsUnsigned(type) + IsBool(type) + IsComplex(type);
     EXPECT_EQ(classes, type == ElementType::kString ? 0 : 1) << Name(type);
     EXPECT_EQ(IsPacked(type), Name(type).ends_with("int4") || Name(type).ends_with("int2") ||
                                   type == ElementType::kFloat4E2M1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FloatFormat: the bit formats of the floats narrower than 32 bits, as templates that a kernel can inline. convert.h is
-// the same by run-time element type.
+// FloatFormat: the bit formats of the floats narrower than 32 bits, as templates that a kernel can
+// inline. convert.h is the same by run-time element type.
 
 #ifndef ONNXIFI_BACKENDS_CORE_TENSOR_FLOAT_FORMAT_H_
 #define ONNXIFI_BACKENDS_CORE_TENSOR_FLOAT_FORMAT_H_
@@ -30,9 +30,12 @@ struct FloatFormat {
 
   static constexpr uint32_t LargestCode() {
     switch (kSpecials) {
-      case FloatSpecials::kIeee: return (kExponentMask << kMantissaBits) - 1;
-      case FloatSpecials::kFn: return kSignBit - 2;
-      default: return kSignBit - 1;
+      case FloatSpecials::kIeee:
+        return (kExponentMask << kMantissaBits) - 1;
+      case FloatSpecials::kFn:
+        return kSignBit - 2;
+      default:
+        return kSignBit - 1;
     }
   }
 
@@ -62,8 +65,9 @@ struct FloatFormat {
     return std::bit_cast<float>(sign | bits);
   }
 
-  // Code of the nearest value, ties to even. Beyond the range: the largest finite code when `saturate`, else the
-  // format's infinity or NaN; a format without either always saturates, and reads NaN as a zero.
+  // Code of the nearest value, ties to even. Beyond the range: the largest finite code when
+  // `saturate`, else the format's infinity or NaN; a format without either always saturates, and
+  // reads NaN as a zero.
   static constexpr uint32_t Encode(float value, bool saturate) {
     const uint32_t bits = std::bit_cast<uint32_t>(value);
     const uint32_t sign = (bits >> 31) != 0 ? kSignBit : 0;
@@ -81,7 +85,8 @@ struct FloatFormat {
         const uint32_t dropped = significand & ((1u << shift) - 1);
         const uint32_t half = 1u << (shift - 1);
         const uint32_t round = dropped > half || (dropped == half && (kept & 1) != 0) ? 1 : 0;
-        // `kept` holds the implicit one of a normal number, so a carry moves into the exponent by itself.
+        // `kept` holds the implicit one of a normal number, so a carry moves into the exponent by
+        // itself.
         const auto base = static_cast<uint32_t>(std::max(exponent, kMinExponent) + kBias - 1);
         // Exponents far beyond the format would overflow the field before the comparison below.
         if (base > kExponentMask + 1) return EncodeOverflow(sign, saturate);
@@ -98,19 +103,25 @@ struct FloatFormat {
     switch (kSpecials) {
       case FloatSpecials::kIeee:
         return sign | kExponentMask << kMantissaBits | 1u << (kMantissaBits - 1);
-      case FloatSpecials::kFn: return sign | (kSignBit - 1);
-      case FloatSpecials::kFnuz: return kSignBit;
+      case FloatSpecials::kFn:
+        return sign | (kSignBit - 1);
+      case FloatSpecials::kFnuz:
+        return kSignBit;
       // What ONNX's own conversion gives: a zero with the opposite sign.
-      default: return sign ^ kSignBit;
+      default:
+        return sign ^ kSignBit;
     }
   }
 
   static constexpr uint32_t EncodeOverflow(uint32_t sign, bool saturate) {
     if (saturate || kSpecials == FloatSpecials::kNone) return sign | LargestCode();
     switch (kSpecials) {
-      case FloatSpecials::kIeee: return sign | kExponentMask << kMantissaBits;
-      case FloatSpecials::kFn: return sign | (kSignBit - 1);
-      default: return kSignBit;
+      case FloatSpecials::kIeee:
+        return sign | kExponentMask << kMantissaBits;
+      case FloatSpecials::kFn:
+        return sign | (kSignBit - 1);
+      default:
+        return kSignBit;
     }
   }
 };

@@ -22,7 +22,8 @@ struct Block {
   std::byte* data = nullptr;
 };
 
-// Zeroed by calloc, which takes large blocks untouched from the system: pages cost only when written.
+// Zeroed by calloc, which takes large blocks untouched from the system: pages cost only when
+// written.
 Block AllocateZeroed(size_t size_bytes) {
   void* base = std::calloc(size_bytes + kAlignment, 1);
   if (base == nullptr) return {};
@@ -71,10 +72,9 @@ base::Result<Tensor> Tensor::Allocate(ElementType type, Extents extents) {
   const int64_t element_count = tensor.element_count();
   // A quarter of the address space: beyond it sums of sizes and offsets would overflow.
   constexpr int64_t kLargestBytes = int64_t{1} << 61;
-  const int64_t size_bytes =
-      type == ElementType::kString
-          ? SizeBytes(ElementType::kUint8, element_count)
-          : SizeBytes(type, element_count);
+  const int64_t size_bytes = type == ElementType::kString
+                                 ? SizeBytes(ElementType::kUint8, element_count)
+                                 : SizeBytes(type, element_count);
   if (element_count == INT64_MAX || size_bytes > kLargestBytes) {
     return base::Status(base::Code::kNoSystemMemory,
                         "A " + std::string(Name(type)) + " tensor of extents " +
@@ -88,8 +88,8 @@ base::Result<Tensor> Tensor::Allocate(ElementType type, Extents extents) {
   };
   if (type == ElementType::kString) {
     try {
-      tensor.strings_ = std::make_shared<const std::vector<std::string>>(
-          static_cast<size_t>(element_count));
+      tensor.strings_ =
+          std::make_shared<const std::vector<std::string>>(static_cast<size_t>(element_count));
     } catch (const std::exception&) {  // bad_alloc or length_error
       return refuse();
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensor: a dense tensor in host memory with its owner: initializers, attribute tensors, folded constants, and what
-// the tests compare. Immutable once shared; data are row-major, packed types as in ONNX's raw_data.
+// Tensor: a dense tensor in host memory with its owner: initializers, attribute tensors, folded
+// constants, and what the tests compare. Immutable once shared; data are row-major, packed types as
+// in ONNX's raw_data.
 
 #ifndef ONNXIFI_BACKENDS_CORE_TENSOR_TENSOR_H_
 #define ONNXIFI_BACKENDS_CORE_TENSOR_TENSOR_H_
@@ -30,13 +31,15 @@ std::string ToString(std::span<const int64_t> extents);
 class Tensor {
  public:
   Tensor() = default;
-  // Zero-filled, owned. NO_SYSTEM_MEMORY when the size overflows or cannot be had. Strings: empty strings.
+  // Zero-filled, owned. NO_SYSTEM_MEMORY when the size overflows or cannot be had. Strings: empty
+  // strings.
   static base::Result<Tensor> Allocate(ElementType type, Extents extents);
   // Borrows `data`; `owner` (may be null for memory that outlives everything) keeps it alive.
   static Tensor Borrow(ElementType type, Extents extents, const std::byte* data,
                        std::shared_ptr<const void> owner);
   static Tensor FromStrings(Extents extents, std::vector<std::string> strings);
-  // A dense copy of typed values; sizeof(T) must be the width of `type`, values.size() the element count.
+  // A dense copy of typed values; sizeof(T) must be the width of `type`, values.size() the element
+  // count.
   template <typename T>
   static Tensor FromValues(ElementType type, Extents extents, std::span<const T> values) {
     return FromBytes(type, std::move(extents), std::as_bytes(values));

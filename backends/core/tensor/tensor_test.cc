@@ -52,8 +52,7 @@ TEST(TensorTest, RefusesSizesThatOverflow) {
 
 TEST(TensorTest, CopiesValuesAndReadsThemAsAnyType) {
   const std::array<int16_t, 4> values = {-3, 0, 7, 32767};
-  const Tensor tensor =
-      Tensor::FromValues<int16_t>(ElementType::kInt16, {2, 2}, std::span(values));
+  const Tensor tensor = Tensor::FromValues<int16_t>(ElementType::kInt16, {2, 2}, std::span(values));
   EXPECT_EQ(tensor.AsInt(0), -3);
   EXPECT_EQ(tensor.AsDouble(3), 32767.0);
   const std::array<uint16_t, 2> halves = {0x3e00, 0xc500};  // 1.5, -5
