@@ -31,6 +31,9 @@ install(FILES
   ${PROJECT_BINARY_DIR}/package/onnxifi-config-version.cmake
   DESTINATION ${package_folder})
 
+# The library folder has one or two levels (lib, lib/x86_64-linux-gnu), pkgconfig one more.
+file(RELATIVE_PATH onnxifi_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" onnxifi_pc_prefix "${onnxifi_pc_prefix}")
 configure_file(${PROJECT_SOURCE_DIR}/cmake/onnxifi.pc.in ${PROJECT_BINARY_DIR}/package/onnxifi.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/onnxifi.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
