@@ -221,7 +221,7 @@ Operand Lowering::CastTo(const Operand& operand, ElementType type) {
   return cast.WriteMap(cast.ReadView(operand.view), type);
 }
 
-std::vector<Dim> Lowering::ReadAtRunTime(const Operand& operand, int count) {
+std::vector<Dim> Lowering::ReadAtRunTime(const Operand& operand, int count, int64_t lower) {
   Operand numbers = CastTo(operand, ElementType::kInt64);
   program::Cut cut;
   cut.first_symbol = program_.dims->symbol_count();
@@ -229,7 +229,7 @@ std::vector<Dim> Lowering::ReadAtRunTime(const Operand& operand, int count) {
   std::vector<Dim> symbols;
   for (int k = 0; k < count; ++k) {
     symbols.push_back(program_.dims->NewSymbol(
-        node_.op_type + std::to_string(node_.index) + "_" + std::to_string(k), /*is_data=*/true));
+        node_.op_type + std::to_string(node_.index) + "_" + std::to_string(k), /*is_data=*/true, lower));
   }
   program::Step step;
   step.domain = {Dim(count)};

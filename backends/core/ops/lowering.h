@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -118,8 +119,10 @@ class Lowering {
   Operand Reshaped(const Operand& operand, const Shape& shape);
   // A dense copy in another element type (the same operand when it has it already).
   Operand CastTo(const Operand& operand, ElementType type);
-  // Symbols for `count` int64 numbers of `operand` ([count], dense or not), read when the program runs.
-  std::vector<Dim> ReadAtRunTime(const Operand& operand, int count);
+  // Symbols for `count` int64 numbers of `operand` ([count], dense or not), read when the program runs. The caller knows them
+  // to be at least `lower`.
+  std::vector<Dim> ReadAtRunTime(const Operand& operand, int count,
+                                 int64_t lower = std::numeric_limits<int64_t>::min());
 
   // Refusals; each names the node's operator.
   Status UnsupportedAttribute(std::string sentence) const;

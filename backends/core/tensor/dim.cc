@@ -103,7 +103,7 @@ Bounds Multiply(Bounds a, Bounds b) {
 Bounds BoundsOfNode(const DimNode& node) {
   switch (node.kind) {
     case DimNode::Kind::kSymbol:
-      return {0, kMax};
+      return {node.lower, kMax};
     case DimNode::Kind::kPolynomial: {
       Bounds sum{node.constant, node.constant};
       for (const DimNode::Term& term : node.terms) {
@@ -200,8 +200,9 @@ struct DimTable::Index {
 DimTable::DimTable() : index_(std::make_unique<Index>()) {}
 DimTable::~DimTable() = default;
 
-Dim DimTable::NewSymbol(std::string name, bool is_data) {
+Dim DimTable::NewSymbol(std::string name, bool is_data, int64_t lower) {
   DimNode node{};
+  node.lower = lower;
   node.kind = DimNode::Kind::kSymbol;
   node.symbol = symbol_count();
   symbols_.push_back({std::move(name), is_data});

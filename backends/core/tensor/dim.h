@@ -33,7 +33,7 @@ class Dim {
   // Structural equality: true only if both are the same expression.
   bool operator==(const Dim& other) const { return node_ == other.node_ && value_ == other.value_; }
 
-  // Smallest and largest value the expression is known to have; symbols are >= 0.
+  // Smallest and largest value the expression is known to have.
   int64_t LowerBound() const;
   int64_t UpperBound() const;
   // For messages; long or deeply nested expressions are cut short with "...".
@@ -94,8 +94,9 @@ class DimTable {
   DimTable(const DimTable&) = delete;
   DimTable& operator=(const DimTable&) = delete;
 
-  // A new symbol, distinct from all others. Numbers count up from 0.
-  Dim NewSymbol(std::string name, bool is_data);
+  // A new symbol, distinct from all others. Numbers count up from 0. Its value is never below `lower`: 0 for extents and
+  // counts, the least int64 for numbers out of tensors.
+  Dim NewSymbol(std::string name, bool is_data, int64_t lower = 0);
   int symbol_count() const { return static_cast<int>(symbols_.size()); }
   const SymbolInfo& symbol(int number) const { return symbols_[number]; }
   int node_count() const { return static_cast<int>(nodes_.size()); }
