@@ -24,9 +24,12 @@ namespace {
 
 std::string_view RoleName(DescriptorRole role) {
   switch (role) {
-    case DescriptorRole::kWeight: return "Weight";
-    case DescriptorRole::kInput: return "Input";
-    case DescriptorRole::kOutput: return "Output";
+    case DescriptorRole::kWeight:
+      return "Weight";
+    case DescriptorRole::kInput:
+      return "Input";
+    case DescriptorRole::kOutput:
+      return "Output";
   }
   return "Tensor";
 }

@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// C++ over ONNXIFI: handles that release themselves, spans for memory, and an answer that is either
+// a value or an Error with its sentence. Header-only, C++20, no exceptions. Programs start with
+// onnxifi::Library::Open (links onnxifi::onnxifi_loader) or ::Linked (links libonnxifi itself).
+//
+// Lifetime: every object keeps the library, and what it was made from, alive.
+// Threads: as the functions behind it.
+
+#ifndef ONNXIFI_ONNXIFI_HPP_
+#define ONNXIFI_ONNXIFI_HPP_
+
+#include <onnx/onnxifi.h>
+#include <onnx/onnxifi_ext.h>
+#include <onnx/onnxifi_loader.h>
+#include <onnxifi/sdk.h>
+
+#ifndef _WIN32
+#include <dlfcn.h>
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace onnxifi {
+
+// "INVALID_SHAPE" for ONNXIFI_STATUS_INVALID_SHAPE; "status <number>" for an unknown code.
+inline std::string StatusName(onnxStatus status) {
+  switch (status) {
+    case ONNXIFI_STATUS_SUCCESS:
+      return "SUCCESS";
+    case ONNXIFI_STATUS_FALLBACK:
+      return "FALLBACK";
+    case ONNXIFI_STATUS_INVALID_ID:
+      return "INVALID_ID";
+    case ONNXIFI_STATUS_INVALID_SIZE:
+      return "INVALID_SIZE";
+    case ONNXIFI_STATUS_INVALID_POINTER:
+      return "INVALID_POINTER";
+    case ONNXIFI_STATUS_INVALID_PROTOBUF:
+      return "INVALID_PROTOBUF";
+    case ONNXIFI_STATUS_INVALID_MODEL:
+      return "INVALID_MODEL";
+    case ONNXIFI_STATUS_INVALID_BACKEND:
+      return "INVALID_BACKEND";
+    case ONNXIFI_STATUS_INVALID_GRAPH:
+      return "INVALID_GRAPH";
+    case ONNXIFI_STATUS_INVALID_EVENT:
+      return "INVALID_EVENT";
+    case ONNXIFI_STATUS_INVALID_STATE:
+      return "INVALID_STATE";
+    case ONNXIFI_STATUS_INVALID_NAME:
+      return "INVALID_NAME";
+    case ONNXIFI_STATUS_INVALID_SHAPE:
+      return "INVALID_SHAPE";
+    case ONNXIFI_STATUS_INVALID_DATATYPE:
+      return "INVALID_DATATYPE";
+    case ONNXIFI_STATUS_INVALID_MEMORY_TYPE:
+      return "INVALID_MEMORY_TYPE";
+    case ONNXIFI_STATUS_INVALID_MEMORY_LOCATION:
+      return "INVALID_MEMORY_LOCATION";
+    case ONNXIFI_STATUS_INVALID_FENCE_TYPE:
+      return "INVALID_FENCE_TYPE";
+    case ONNXIFI_STATUS_INVALID_PROPERTY:
+      return "INVALID_PROPERTY";
+    case ONNXIFI_STATUS_UNSUPPORTED_TAG:
+      return "UNSUPPORTED_TAG";
+    case ONNXIFI_STATUS_UNSUPPORTED_VERSION:
+      return "UNSUPPORTED_VERSION";
+    case ONNXIFI_STATUS_UNSUPPORTED_OPERATOR:
+      return "UNSUPPORTED_OPERATOR";
+    case ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE:
+      return "UNSUPPORTED_ATTRIBUTE";
+    case ONNXIFI_STATUS_UNSUPPORTED_SHAPE:
+      return "UNSUPPORTED_SHAPE";
+    case ONNXIFI_STATUS_UNSUPPORTED_DATATYPE:
+      return "UNSUPPORTED_DATATYPE";
+    case ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE:
+      return "UNSUPPORTED_MEMORY_TYPE";
+    case ONNXIFI_STATUS_UNSUPPORTED_FENCE_TYPE:
+      return "UNSUPPORTED_FENCE_TYPE";
+    case ONNXIFI_STATUS_UNSUPPORTED_PROPERTY:
+      return "UNSUPPORTED_PROPERTY";
+    case ONNXIFI_STATUS_UNIDENTIFIED_NAME:
+      return "UNIDENTIFIED_NAME";
+    case ONNXIFI_STATUS_MISMATCHING_SHAPE:
+      return "MISMATCHING_SHAPE";
+    case ONNXIFI_STATUS_MISMATCHING_DATATYPE:
+      return "MISMATCHING_DATATYPE";
+    case ONNXIFI_STATUS_NO_SYSTEM_MEMORY:
+      return "NO_SYSTEM_MEMORY";
+    case ONNXIFI_STATUS_NO_DEVICE_MEMORY:
+      return "NO_DEVICE_MEMORY";
+    case ONNXIFI_STATUS_NO_SYSTEM_RESOURCES:
+      return "NO_SYSTEM_RESOURCES";
+    case ONNXIFI_STATUS_NO_DEVICE_RESOURCES:
+      return "NO_DEVICE_RESOURCES";
+    case ONNXIFI_STATUS_BACKEND_UNAVAILABLE:
+      return "BACKEND_UNAVAILABLE";
+    case ONNXIFI_STATUS_INTERNAL_ERROR:
+      return "INTERNAL_ERROR";
+    default:
+      return "status " + std::to_string(status);
+  }
+}
+
+struct Error {
+  onnxStatus status = ONNXIFI_STATUS_INTERNAL_ERROR;
+  // Empty when the library gives none.
+  std::string sentence;
+
+  std::string Text() const {
+    return StatusName(status) + (sentence.empty() ? std::string() : ": " + sentence);
+  }
+};
+
+// A value, or the Error that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : content_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
+  Result(Error error) : content_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+
+  bool ok() const { return std::holds_alternative<T>(content_); }
+  explicit operator bool() const { return ok(); }
+  // Only when not ok.
+  const Error& error() const { return *std::get_if<Error>(&content_); }
+  // Only when ok.
+  T& operator*() & { return *std::get_if<T>(&content_); }
+  const T& operator*() const& { return *std::get_if<T>(&content_); }
+  T&& operator*() && { return std::move(*std::get_if<T>(&content_)); }
+  T* operator->() { return std::get_if<T>(&content_); }
+  const T* operator->() const { return std::get_if<T>(&content_); }
+
+ private:
+  std::variant<T, Error> content_;
+};
+
+// Done, or the Error.
+using Outcome = Result<std::monostate>;
+
+// A dense tensor in CPU memory, lent to a call. Converts to what the interface takes.
+struct Tensor {
+  std::string name;
+  onnxEnum data_type = ONNXIFI_DATATYPE_FLOAT32;
+  std::vector<uint64_t> shape;
+  // Row-major; written only where the tensor is an output.
+  void* data = nullptr;
+};
+
+struct OutputShape {
+  std::string name;
+  onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
+  bool has_rank = true;
+  // ONNXIFI_SDK_UNKNOWN where the extent depends on data.
+  std::vector<int64_t> extents;
+};
+
+// One reason about one node; see onnxNodeVerdict.
+struct NodeVerdict {
+  uint32_t node_index = 0;
+  onnxStatus status = ONNXIFI_STATUS_SUCCESS;
+  std::string node_name;
+  std::string domain;
+  std::string operator_type;
+  int64_t opset_version = ONNXIFI_SDK_UNKNOWN;
+  uint32_t subject_kind = ONNXIFI_SDK_SUBJECT_NONE;
+  std::string subject;
+  std::string sentence;
+  std::string limit;
+};
+
+struct Explanation {
+  // What onnxGetBackendCompatibility answers.
+  onnxStatus status = ONNXIFI_STATUS_SUCCESS;
+  std::string sentence;
+  std::vector<NodeVerdict> nodes;
+};
+
+// What became of one candidate plugin; see onnxDiscoveryRecord.
+struct DiscoveryRecord {
+  std::string plugin;
+  std::string path;
+  std::string rule;
+  uint32_t verdict = ONNXIFI_SDK_VERDICT_LOADED;
+  std::string sentence;
+  std::string detail;
+  int32_t priority = 0;
+  uint32_t device_count = 0;
+  uint64_t microseconds = 0;
+};
+
+namespace detail {
+
+// The functions of one library; those of the SDK are null where it does not offer them.
+struct Functions {
+  onnxGetBackendIDsFunction get_backend_ids = nullptr;
+  onnxReleaseBackendIDFunction release_backend_id = nullptr;
+  onnxGetBackendInfoFunction get_backend_info = nullptr;
+  onnxGetBackendCompatibilityFunction get_backend_compatibility = nullptr;
+  onnxInitBackendFunction init_backend = nullptr;
+  onnxReleaseBackendFunction release_backend = nullptr;
+  onnxInitEventFunction init_event = nullptr;
+  onnxSignalEventFunction signal_event = nullptr;
+  onnxGetEventStateFunction get_event_state = nullptr;
+  onnxWaitEventFunction wait_event = nullptr;
+  onnxReleaseEventFunction release_event = nullptr;
+  onnxInitGraphFunction init_graph = nullptr;
+  onnxSetGraphIOFunction set_graph_io = nullptr;
+  onnxRunGraphFunction run_graph = nullptr;
+  onnxReleaseGraphFunction release_graph = nullptr;
+  onnxGetExtensionFunctionAddressFunction get_extension = nullptr;
+  onnxGetLastErrorMessageFunction get_last_error_message = nullptr;
+  // Closed with the last object that uses the functions; null when nothing is to be closed.
+  void* system_handle = nullptr;
+
+  Functions() = default;
+  Functions(const Functions&) = delete;
+  Functions& operator=(const Functions&) = delete;
+  ~Functions() {
+#ifndef _WIN32
+    if (system_handle != nullptr) dlclose(system_handle);
+#endif
+  }
+
+  // A function good for objects of `id`, or null.
+  template <typename F>
+  F Find(onnxBackendID id, const char* name) const {
+    onnxExtensionFunctionPointer address = nullptr;
+    if (get_extension == nullptr || get_extension(id, name, &address) != ONNXIFI_STATUS_SUCCESS) {
+      return nullptr;
+    }
+    return reinterpret_cast<F>(reinterpret_cast<void (*)()>(address));
+  }
+
+  std::string LastErrorMessage() const {
+    size_t size_bytes = 0;
+    if (get_last_error_message == nullptr ||
+        get_last_error_message(nullptr, &size_bytes) != ONNXIFI_STATUS_FALLBACK) {
+      return std::string();
+    }
+    std::string text(size_bytes, '\0');
+    if (get_last_error_message(text.data(), &size_bytes) != ONNXIFI_STATUS_SUCCESS) {
+      return std::string();
+    }
+    text.resize(size_bytes - 1);
+    return text;
+  }
+
+  Error MakeError(onnxStatus status) const { return {status, LastErrorMessage()}; }
+
+  Outcome Check(onnxStatus status) const {
+    if (status == ONNXIFI_STATUS_SUCCESS) return std::monostate();
+    return MakeError(status);
+  }
+};
+
+using FunctionsPointer = std::shared_ptr<const Functions>;
+
+inline Error Missing(const char* function) {
+  return {ONNXIFI_STATUS_UNIDENTIFIED_NAME,
+          std::string("The library does not offer the extension ") + function + "."};
+}
+
+// Descriptors that point into `tensors`, which must outlive them.
+inline std::vector<onnxTensorDescriptorV1> Describe(std::span<const Tensor> tensors) {
+  std::vector<onnxTensorDescriptorV1> descriptors;
+  descriptors.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) {
+    onnxTensorDescriptorV1 descriptor = {};
+    descriptor.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1;
+    descriptor.name = tensor.name.c_str();
+    descriptor.dataType = tensor.data_type;
+    descriptor.memoryType = ONNXIFI_MEMORY_TYPE_CPU;
+    descriptor.dimensions = static_cast<uint32_t>(tensor.shape.size());
+    descriptor.shape = tensor.shape.data();
+    descriptor.buffer = reinterpret_cast<uintptr_t>(tensor.data);
+    descriptors.push_back(descriptor);
+  }
+  return descriptors;
+}
+
+inline void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape) {
+  static_cast<std::vector<OutputShape>*>(shapes)->push_back(
+      {shape->name, shape->data_type, shape->has_rank != 0,
+       std::vector<int64_t>(shape->extents, shape->extents + shape->rank)});
+}
+
+inline void ONNXIFI_ABI AppendVerdict(void* nodes, const onnxNodeVerdict* verdict) {
+  static_cast<std::vector<NodeVerdict>*>(nodes)->push_back(
+      {verdict->node_index, verdict->status, verdict->node_name, verdict->domain,
+       verdict->operator_type, verdict->opset_version, verdict->subject_kind, verdict->subject,
+       verdict->sentence, verdict->limit});
+}
+
+inline void ONNXIFI_ABI AppendRecord(void* records, const onnxDiscoveryRecord* record) {
+  static_cast<std::vector<DiscoveryRecord>*>(records)->push_back(
+      {record->plugin, record->path, record->rule, record->verdict, record->sentence,
+       record->detail, record->priority, record->device_count, record->microseconds});
+}
+
+// A handle with the function that releases it and what must outlive it. Move-only.
+template <typename ReleaseFunction>
+class Handle {
+ public:
+  Handle() = default;
+  Handle(void* value, ReleaseFunction release, FunctionsPointer functions,
+         std::shared_ptr<void> parent = nullptr)
+      : value_(value),
+        release_(release),
+        functions_(std::move(functions)),
+        parent_(std::move(parent)) {}
+  Handle(Handle&& other) noexcept
+      : value_(std::exchange(other.value_, nullptr)),
+        release_(other.release_),
+        functions_(std::move(other.functions_)),
+        parent_(std::move(other.parent_)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) {
+      Reset();
+      value_ = std::exchange(other.value_, nullptr);
+      release_ = other.release_;
+      functions_ = std::move(other.functions_);
+      parent_ = std::move(other.parent_);
+    }
+    return *this;
+  }
+  ~Handle() { Reset(); }
+
+  void* get() const { return value_; }
+  const FunctionsPointer& functions() const { return functions_; }
+  const std::shared_ptr<void>& parent() const { return parent_; }
+
+  void Reset() {
+    if (value_ != nullptr) static_cast<void>(release_(std::exchange(value_, nullptr)));
+    parent_.reset();
+  }
+
+ private:
+  void* value_ = nullptr;
+  ReleaseFunction release_ = nullptr;
+  FunctionsPointer functions_;
+  std::shared_ptr<void> parent_;
+};
+
+}  // namespace detail
+
+// A single-shot event: made by Backend::NewEvent to start runs, or by a run to tell its end.
+class Event {
+ public:
+  onnxEvent handle() const { return handle_.get(); }
+
+  Outcome Signal() const {
+    return handle_.functions()->Check(handle_.functions()->signal_event(handle_.get()));
+  }
+  // Blocks; the error is that of the run that signals the event.
+  Outcome Wait() const {
+    return handle_.functions()->Check(handle_.functions()->wait_event(handle_.get()));
+  }
+  Result<bool> IsSignalled() const {
+    onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
+    const onnxStatus status = handle_.functions()->get_event_state(handle_.get(), &state);
+    if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
+    return state == ONNXIFI_EVENT_STATE_SIGNALLED;
+  }
+  // The shapes in which a finished run left its outputs.
+  Result<std::vector<OutputShape>> OutputShapes() const {
+    const auto function =
+        handle_.functions()->Find<onnxGetRunOutputShapesFunction>(id_, "onnxGetRunOutputShapes");
+    if (function == nullptr) return detail::Missing("onnxGetRunOutputShapes");
+    std::vector<OutputShape> shapes;
+    const onnxStatus status = function(handle_.get(), detail::AppendShape, &shapes);
+    if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
+    return shapes;
+  }
+
+ private:
+  friend class Backend;
+  friend class Graph;
+  using HandleType = detail::Handle<onnxReleaseEventFunction>;
+  Event(HandleType handle, onnxBackendID id) : handle_(std::move(handle)), id_(id) {}
+
+  HandleType handle_;
+  onnxBackendID id_ = nullptr;
+};
+
+class Graph {
+ public:
+  onnxGraph handle() const { return handle_.get(); }
+  // The device said FALLBACK: it runs the graph, but not efficiently.
+  bool is_emulated() const { return is_emulated_; }
+
+  // Binds memory for the following runs; the data must stay until they have finished.
+  Outcome SetIO(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {
+    const auto in = detail::Describe(inputs);
+    const auto out = detail::Describe(outputs);
+    return functions().Check(
+        functions().set_graph_io(handle_.get(), static_cast<uint32_t>(in.size()), in.data(),
+                                 static_cast<uint32_t>(out.size()), out.data()));
+  }
+
+  // Starts a run that waits for `input`, and returns the event that it will signal.
+  Result<Event> Run(const Event& input) const {
+    onnxMemoryFenceV1 input_fence = {};
+    input_fence.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
+    input_fence.type = ONNXIFI_SYNCHRONIZATION_EVENT;
+    input_fence.event = input.handle();
+    onnxMemoryFenceV1 output_fence = input_fence;
+    output_fence.event = nullptr;
+    const onnxStatus status = functions().run_graph(handle_.get(), &input_fence, &output_fence);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return Event(
+        {output_fence.event, functions().release_event, handle_.functions(), handle_.parent()},
+        id_);
+  }
+
+  // Runs with what SetIO bound and returns when the outputs are complete.
+  Outcome RunAndWait() const {
+    onnxEvent input = nullptr;
+    const onnxStatus status = functions().init_event(backend_, &input);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    const Event event({input, functions().release_event, handle_.functions(), handle_.parent()},
+                      id_);
+    if (Outcome signalled = event.Signal(); !signalled) return signalled;
+    Result<Event> output = Run(event);
+    if (!output) return output.error();
+    return output->Wait();
+  }
+
+  // Shapes of the outputs for inputs of these shapes; their data may be null.
+  Result<std::vector<OutputShape>> InferOutputShapes(std::span<const Tensor> inputs) const {
+    const auto function =
+        functions().Find<onnxInferOutputShapesFunction>(id_, "onnxInferOutputShapes");
+    if (function == nullptr) return detail::Missing("onnxInferOutputShapes");
+    const auto in = detail::Describe(inputs);
+    std::vector<OutputShape> shapes;
+    const onnxStatus status = function(handle_.get(), static_cast<uint32_t>(in.size()), in.data(),
+                                       detail::AppendShape, &shapes);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return shapes;
+  }
+
+  Result<onnxGraphCounters> Counters() const {
+    const auto function =
+        functions().Find<onnxGetGraphCountersFunction>(id_, "onnxGetGraphCounters");
+    if (function == nullptr) return detail::Missing("onnxGetGraphCounters");
+    onnxGraphCounters counters = {};
+    counters.struct_size = sizeof(counters);
+    const onnxStatus status = function(handle_.get(), &counters);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return counters;
+  }
+
+ private:
+  friend class Backend;
+  using HandleType = detail::Handle<onnxReleaseGraphFunction>;
+  Graph(HandleType handle, onnxBackend backend, onnxBackendID id, bool is_emulated)
+      : handle_(std::move(handle)), backend_(backend), id_(id), is_emulated_(is_emulated) {}
+
+  const detail::Functions& functions() const { return *handle_.functions(); }
+
+  HandleType handle_;
+  onnxBackend backend_ = nullptr;
+  onnxBackendID id_ = nullptr;
+  bool is_emulated_ = false;
+};
+
+struct GraphOptions {
+  // Static weights that are not in the model; copied by the call.
+  std::span<const Tensor> weights;
+  // Folder of the model's external data.
+  std::optional<std::string> base_folder;
+};
+
+class Backend {
+ public:
+  onnxBackend handle() const { return handle_->get(); }
+
+  // `model` is a serialised ModelProto; nothing of it is kept.
+  Result<Graph> InitGraph(std::span<const std::byte> model,
+                          const GraphOptions& options = {}) const {
+    const auto weights = detail::Describe(options.weights);
+    std::vector<uint64_t> properties;
+    if (options.base_folder) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER);
+      properties.push_back(reinterpret_cast<uintptr_t>(options.base_folder->c_str()));
+    }
+    properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);
+    onnxGraph graph = nullptr;
+    const onnxStatus status =
+        functions().init_graph(handle_->get(), properties.data(), model.size(), model.data(),
+                               static_cast<uint32_t>(weights.size()), weights.data(), &graph);
+    if (status != ONNXIFI_STATUS_SUCCESS && status != ONNXIFI_STATUS_FALLBACK) {
+      return functions().MakeError(status);
+    }
+    return Graph({graph, functions().release_graph, handle_->functions(), handle_}, handle_->get(),
+                 id_, status == ONNXIFI_STATUS_FALLBACK);
+  }
+
+  Result<Event> NewEvent() const {
+    onnxEvent event = nullptr;
+    const onnxStatus status = functions().init_event(handle_->get(), &event);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return Event({event, functions().release_event, handle_->functions(), handle_}, id_);
+  }
+
+ private:
+  friend class Device;
+  using HandleType = detail::Handle<onnxReleaseBackendFunction>;
+  // Shared, because graphs and events are to be released before their backend.
+  Backend(std::shared_ptr<HandleType> handle, onnxBackendID id)
+      : handle_(std::move(handle)), id_(id) {}
+
+  const detail::Functions& functions() const { return *handle_->functions(); }
+
+  std::shared_ptr<HandleType> handle_;
+  onnxBackendID id_ = nullptr;
+};
+
+// One backend ID: a software-plus-device combination. Copies stand for the same device.
+class Device {
+ public:
+  onnxBackendID id() const { return id_; }
+
+  // The name by which tools select it: "auto" or "plugin:index".
+  Result<std::string> Key() const {
+    const auto function = functions_->Find<onnxGetBackendKeyFunction>(id_, "onnxGetBackendKey");
+    if (function == nullptr) return detail::Missing("onnxGetBackendKey");
+    return Text(
+        [&](char* buffer, size_t* size_bytes) { return function(id_, buffer, size_bytes); });
+  }
+
+  // A query that answers text, e.g. ONNXIFI_BACKEND_NAME.
+  Result<std::string> TextInfo(onnxBackendInfo query) const {
+    return Text([&](char* buffer, size_t* size_bytes) {
+      return functions_->get_backend_info(id_, query, buffer, size_bytes);
+    });
+  }
+
+  // A query that answers a number, e.g. ONNXIFI_BACKEND_DEVICE_TYPE.
+  Result<uint64_t> NumberInfo(onnxBackendInfo query) const {
+    uint64_t number = 0;
+    size_t size_bytes = sizeof(number);
+    const onnxStatus status = functions_->get_backend_info(id_, query, &number, &size_bytes);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions_->MakeError(status);
+    if (size_bytes != sizeof(number)) {
+      return Error{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE,
+                   "Query " + std::to_string(query) + " does not answer a number."};
+    }
+    return number;
+  }
+
+  Outcome CheckCompatibility(std::span<const std::byte> model) const {
+    return functions_->Check(
+        functions_->get_backend_compatibility(id_, model.size(), model.data()));
+  }
+
+  // Why each node of the model runs here or not.
+  Result<Explanation> Explain(std::span<const std::byte> model) const {
+    const auto function = functions_->Find<onnxExplainModelFunction>(id_, "onnxExplainModel");
+    if (function == nullptr) return detail::Missing("onnxExplainModel");
+    Explanation explanation;
+    explanation.status =
+        function(id_, model.size(), model.data(), detail::AppendVerdict, &explanation.nodes);
+    if (explanation.status != ONNXIFI_STATUS_SUCCESS) {
+      explanation.sentence = functions_->LastErrorMessage();
+    }
+    return explanation;
+  }
+
+  // `properties` is a list of keys and values without its end mark.
+  Result<Backend> InitBackend(std::span<const uint64_t> properties = {}) const {
+    std::vector<uint64_t> list(properties.begin(), properties.end());
+    list.push_back(ONNXIFI_BACKEND_PROPERTY_NONE);
+    onnxBackend backend = nullptr;
+    const onnxStatus status = functions_->init_backend(id_, list.data(), &backend);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions_->MakeError(status);
+    return Backend(
+        std::make_shared<Backend::HandleType>(backend, functions_->release_backend, functions_),
+        id_);
+  }
+
+  // An extension function good for objects of this device, or null.
+  template <typename F>
+  F FindFunction(const char* name) const {
+    return functions_->Find<F>(id_, name);
+  }
+
+ private:
+  friend class Library;
+  Device(onnxBackendID id, detail::FunctionsPointer functions)
+      : id_(id), functions_(std::move(functions)) {}
+
+  template <typename Query>
+  Result<std::string> Text(Query query) const {
+    size_t size_bytes = 0;
+    onnxStatus status = query(nullptr, &size_bytes);
+    if (status != ONNXIFI_STATUS_FALLBACK) return functions_->MakeError(status);
+    std::string text(size_bytes, '\0');
+    status = query(text.data(), &size_bytes);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions_->MakeError(status);
+    // Some libraries count the NUL and some do not.
+    text.resize(std::min(size_bytes, text.size()));
+    while (!text.empty() && text.back() == '\0') text.pop_back();
+    return text;
+  }
+
+  onnxBackendID id_ = nullptr;
+  detail::FunctionsPointer functions_;
+};
+
+// An ONNXIFI library: libonnxifi with all plugins behind it, or one plugin by its path.
+class Library {
+ public:
+#ifndef _WIN32
+  // Opens the library at `path`; without a path, the libonnxifi that the system's linker finds.
+  static Result<Library> Open(const std::optional<std::string>& path = std::nullopt) {
+    struct onnxifi_library table;
+    const char* file = path ? path->c_str() : nullptr;
+    if (onnxifi_load(ONNXIFI_LOADER_FLAG_VERSION_1_0, file, &table) == 0) {
+      // The loader keeps no reason; the system's linker tells it when asked again.
+      void* handle = dlopen(path ? path->c_str() : "libonnxifi.so", RTLD_NOW | RTLD_LOCAL);
+      std::string reason = handle == nullptr ? dlerror() : "it lacks a function of ONNXIFI 1.0.";
+      if (handle != nullptr) dlclose(handle);
+      return Error{
+          ONNXIFI_STATUS_BACKEND_UNAVAILABLE,
+          "The library '" + path.value_or("libonnxifi.so") + "' cannot be opened: " + reason};
+    }
+    auto functions = std::make_shared<detail::Functions>();
+    functions->system_handle = table.handle;
+    functions->get_backend_ids = table.onnxGetBackendIDs;
+    functions->release_backend_id = table.onnxReleaseBackendID;
+    functions->get_backend_info = table.onnxGetBackendInfo;
+    functions->get_backend_compatibility = table.onnxGetBackendCompatibility;
+    functions->init_backend = table.onnxInitBackend;
+    functions->release_backend = table.onnxReleaseBackend;
+    functions->init_event = table.onnxInitEvent;
+    functions->signal_event = table.onnxSignalEvent;
+    functions->get_event_state = table.onnxGetEventState;
+    functions->wait_event = table.onnxWaitEvent;
+    functions->release_event = table.onnxReleaseEvent;
+    functions->init_graph = table.onnxInitGraph;
+    functions->set_graph_io = table.onnxSetGraphIO;
+    functions->run_graph = table.onnxRunGraph;
+    functions->release_graph = table.onnxReleaseGraph;
+    functions->get_extension = reinterpret_cast<onnxGetExtensionFunctionAddressFunction>(
+        dlsym(table.handle, "onnxGetExtensionFunctionAddress"));
+    return Library(std::move(functions));
+  }
+#endif
+
+  // The library that this program is linked with.
+  static Library Linked() {
+    auto functions = std::make_shared<detail::Functions>();
+    functions->get_backend_ids = onnxGetBackendIDs;
+    functions->release_backend_id = onnxReleaseBackendID;
+    functions->get_backend_info = onnxGetBackendInfo;
+    functions->get_backend_compatibility = onnxGetBackendCompatibility;
+    functions->init_backend = onnxInitBackend;
+    functions->release_backend = onnxReleaseBackend;
+    functions->init_event = onnxInitEvent;
+    functions->signal_event = onnxSignalEvent;
+    functions->get_event_state = onnxGetEventState;
+    functions->wait_event = onnxWaitEvent;
+    functions->release_event = onnxReleaseEvent;
+    functions->init_graph = onnxInitGraph;
+    functions->set_graph_io = onnxSetGraphIO;
+    functions->run_graph = onnxRunGraph;
+    functions->release_graph = onnxReleaseGraph;
+    functions->get_extension = onnxGetExtensionFunctionAddress;
+    return Library(std::move(functions));
+  }
+
+  Result<std::vector<Device>> Devices() const {
+    size_t count = 0;
+    onnxStatus status = functions_->get_backend_ids(nullptr, &count);
+    std::vector<onnxBackendID> ids;
+    // Devices may come while we look; ask again with room for all.
+    while (status == ONNXIFI_STATUS_FALLBACK) {
+      ids.resize(std::max<size_t>(count, 1));
+      count = ids.size();
+      status = functions_->get_backend_ids(ids.data(), &count);
+    }
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions_->MakeError(status);
+    ids.resize(count);
+    std::vector<Device> devices;
+    for (onnxBackendID id : ids) devices.push_back(Device(id, functions_));
+    return devices;
+  }
+
+  // `name` is "auto", a key such as "cpu:1", or a plugin such as "cpu" for its first device.
+  Result<Device> FindDevice(std::string_view name) const {
+    Result<std::vector<Device>> devices = Devices();
+    if (!devices) return devices.error();
+    std::string keys;
+    for (const Device& device : *devices) {
+      const Result<std::string> key = device.Key();
+      if (!key) return key.error();
+      if (*key == name || std::string_view(*key).substr(0, key->find(':')) == name) return device;
+      keys += (keys.empty() ? "" : ", ") + *key;
+    }
+    return Error{ONNXIFI_STATUS_INVALID_ID, "There is no device '" + std::string(name) + "'; the " +
+                                                std::to_string(devices->size()) +
+                                                " present are: " + keys + "."};
+  }
+
+  // What became of each candidate plugin; only libonnxifi answers it.
+  Result<std::vector<DiscoveryRecord>> DiscoveryReport() const {
+    const auto function =
+        functions_->Find<onnxGetDiscoveryReportFunction>(nullptr, "onnxGetDiscoveryReport");
+    if (function == nullptr) return detail::Missing("onnxGetDiscoveryReport");
+    std::vector<DiscoveryRecord> records;
+    const onnxStatus status = function(detail::AppendRecord, &records);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions_->MakeError(status);
+    return records;
+  }
+
+ private:
+  explicit Library(std::shared_ptr<detail::Functions> functions) {
+    functions->get_last_error_message =
+        functions->Find<onnxGetLastErrorMessageFunction>(nullptr, "onnxGetLastErrorMessage");
+    functions_ = std::move(functions);
+  }
+
+  detail::FunctionsPointer functions_;
+};
+
+}  // namespace onnxifi
+
+#endif  // ONNXIFI_ONNXIFI_HPP_
