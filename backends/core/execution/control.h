@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Control: runs If, Loop and Scan from their lowered records: the executors of their bodies, once or many times.
+
+#ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_CONTROL_H_
+#define ONNXIFI_BACKENDS_CORE_EXECUTION_CONTROL_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/execution/executor.h"
+
+namespace onnxifi::execution {
+
+// A tensor in memory of its own.
+struct OwnedTensor {
+  std::shared_ptr<device::Allocation> memory;  // null when it has no bytes
+  tensor::Extents extents;
+
+  const std::byte* data() const { return memory ? memory->data() : nullptr; }
+  InputTensor AsInput() const { return {data(), extents}; }
+};
+
+// `reads` as in program::Control (data null for a missing one). Gives one tensor per output of the step.
+base::Result<std::vector<OwnedTensor>> RunControlStep(
+    const program::Control& control, std::span<const std::unique_ptr<Executor>> bodies,
+    std::span<const InputTensor> reads);
+
+}  // namespace onnxifi::execution
+
+#endif  // ONNXIFI_BACKENDS_CORE_EXECUTION_CONTROL_H_

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executor: runs a plan. It takes the stages in turn, binds each to the numbers known by then, launches its kernels, and at a
+// cut reads the numbers that the next stage needs or runs the sub-programs of a control step.
+
+#ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_EXECUTOR_H_
+#define ONNXIFI_BACKENDS_CORE_EXECUTION_EXECUTOR_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/plan/plan.h"
+
+namespace onnxifi::execution {
+
+// An input of a run: dense memory of the device and its extents.
+struct InputTensor {
+  const std::byte* data = nullptr;
+  tensor::Extents extents;
+};
+
+// Where outputs go. Asked once per output and run, when its extents are known and before anything is written to it.
+class OutputPlaces {
+ public:
+  virtual ~OutputPlaces() = default;
+  // Memory for output `output` of the program, at least SizeBytes of its type and extents; may be null when that is 0.
+  virtual base::Result<std::byte*> Place(int output, const tensor::Extents& extents) = 0;
+};
+
+class Executor {
+ public:
+  // `plan` outlives it.
+  explicit Executor(const plan::Plan& plan);
+  ~Executor();
+
+  const plan::Plan& plan() const { return plan_; }
+
+  // Runs once, on the calling thread. Inputs in the program's order. Any number of threads at a time; each run has a context of
+  // its own, kept for the next one.
+  base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places);
+
+ private:
+  struct Context;
+
+  base::Status RunStages(Context& context, std::vector<int64_t> symbols,
+                         std::span<const InputTensor> inputs, OutputPlaces& places);
+  base::Status PrepareArena(Context& context, int stage, const plan::StageBinding& binding);
+  base::Status ReadCut(const Context& context, const device::BoundStep& step,
+                       std::vector<int64_t>& symbols) const;
+  // `step` is the number of the control step in the program.
+  base::Status RunControl(Context& context, int step, const device::BoundStep& bound,
+                          std::vector<int64_t>& symbols);
+
+  const plan::Plan& plan_;
+  // Executors of the bodies of each control step.
+  std::map<int, std::vector<std::unique_ptr<Executor>>> bodies_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Context>> idle_;
+};
+
+}  // namespace onnxifi::execution
+
+#endif  // ONNXIFI_BACKENDS_CORE_EXECUTION_EXECUTOR_H_

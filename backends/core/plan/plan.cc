@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plan: kernels per step, stages between the cuts, and the cache of bindings.
+
+#include "backends/core/plan/plan.h"
+
+#include <algorithm>
+
+namespace onnxifi::plan {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using program::Buffer;
+using program::Control;
+using program::Cut;
+using program::Dim;
+using program::Program;
+using program::Step;
+
+// Bindings kept per plan; a decoder meets a new one per token.
+constexpr size_t kMaxCachedBindings = 128;
+
+bool EndsStage(const Step& step) { return step.As<Cut>() != nullptr || step.As<Control>() != nullptr; }
+
+// The extents of a buffer; an expression that comes out negative means that the extents given do not fit the graph.
+Result<tensor::Extents> Numbers(const program::Shape& shape, std::span<const int64_t> dims) {
+  tensor::Extents extents;
+  for (const Dim& dim : shape) {
+    extents.push_back(tensor::ValueOf(dim, dims));
+    if (extents.back() < 0) {
+      return Status(Code::kMismatchingShape, "The extent " + dim.ToString() + " comes out as " +
+                                                 std::to_string(extents.back()) +
+                                                 "; extents are at least 0.");
+    }
+  }
+  return extents;
+}
+
+// The stage in which each symbol's number is known.
+std::vector<int> SymbolLevels(const Program& program) {
+  std::vector<int> levels(program.dims->symbol_count(), 0);
+  int stage = 0;
+  for (const Step& step : program.steps) {
+    if (!EndsStage(step)) continue;
+    ++stage;
+    if (const Cut* cut = step.As<Cut>()) {
+      for (int k = 0; k < cut->count; ++k) levels[cut->first_symbol + k] = stage;
+    } else {
+      const Control& control = *step.As<Control>();
+      for (size_t k = 0; k < step.writes.size(); ++k) {
+        int rank = static_cast<int>(program.buffers[step.writes[k].buffer].shape.size());
+        for (int axis = 0; axis < rank; ++axis) levels[control.first_symbol[k] + axis] = stage;
+      }
+    }
+  }
+  return levels;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> Plan::Create(const Program& program, device::Device& device,
+                                           Counters& counters) {
+  std::unique_ptr<Plan> plan(new Plan(program, device, counters));
+  ONNXIFI_RETURN_IF_ERROR(plan->BuildKernels());
+  ONNXIFI_RETURN_IF_ERROR(plan->HoldConstants());
+  plan->CutIntoStages();
+  return plan;
+}
+
+Status Plan::BuildKernels() {
+  kernels_.resize(program_.steps.size());
+  for (size_t s = 0; s < program_.steps.size(); ++s) {
+    const Step& step = program_.steps[s];
+    if (const Control* control = step.As<Control>()) {
+      std::vector<std::unique_ptr<Plan>>& plans = bodies_[static_cast<int>(s)];
+      for (const std::unique_ptr<Program>& body : control->bodies) {
+        ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, Create(*body, device_, counters_));
+        plans.push_back(std::move(plan));
+      }
+      continue;
+    }
+    if (step.As<Cut>() != nullptr) continue;
+    Result<device::Selection> selection = device_.Select({program_, step});
+    if (!selection.ok()) return std::move(selection).status();
+    kernels_[s].selection = *std::move(selection);
+    ONNXIFI_ASSIGN_OR_RETURN(kernels_[s].kernel, device_.Build(*kernels_[s].selection.recipe));
+    ++counters_.kernel_builds;
+  }
+  return base::Ok();
+}
+
+Status Plan::HoldConstants() {
+  constants_.assign(program_.buffers.size(), nullptr);
+  for (size_t b = 0; b < program_.buffers.size(); ++b) {
+    const Buffer& buffer = program_.buffers[b];
+    if (buffer.kind != Buffer::Kind::kConstant) continue;
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> held,
+                             device_.memory().Hold(program_.constants[buffer.index]));
+    constants_[b] = held->data();
+    held_.push_back(std::move(held));
+  }
+  return base::Ok();
+}
+
+void Plan::CutIntoStages() {
+  int step_count = static_cast<int>(program_.steps.size());
+  std::vector<int> stage_of_step(program_.steps.size());
+  stages_.emplace_back();
+  for (int s = 0; s < step_count; ++s) {
+    stage_of_step[s] = static_cast<int>(stages_.size()) - 1;
+    if (!EndsStage(program_.steps[s])) continue;
+    stages_.back().end_step = s;
+    stages_.emplace_back().first_step = s + 1;
+  }
+  stages_.back().end_step = step_count;
+
+  std::vector<int> symbol_levels = SymbolLevels(program_);
+  std::vector<int> node_levels(program_.dims->node_count(), 0);
+  for (int id = 0; id < program_.dims->node_count(); ++id) {
+    const tensor::DimNode& node = program_.dims->node(id);
+    int& level = node_levels[id];
+    if (node.kind == tensor::DimNode::Kind::kSymbol) level = symbol_levels[node.symbol];
+    for (const tensor::DimNode::Term& term : node.terms) {
+      for (const tensor::DimNode* atom : term.atoms) level = std::max(level, node_levels[atom->id]);
+    }
+    for (const Dim& operand : node.operands) {
+      if (!operand.is_constant()) level = std::max(level, node_levels[operand.node()->id]);
+    }
+    stages_[level].dim_nodes.push_back(id);
+  }
+  for (size_t k = 0; k < program_.requirements.size(); ++k) {
+    const Dim& condition = program_.requirements[k].condition;
+    int level = condition.is_constant() ? 0 : node_levels[condition.node()->id];
+    stages_[level].requirements.push_back(static_cast<int>(k));
+  }
+  std::map<program::BufferId, int> arena_of;
+  for (BufferLifetime lifetime : FindLifetimes(program_)) {
+    int stage = stage_of_step[lifetime.first_write];
+    arena_of[lifetime.buffer] = stage;
+    // Each stage has an arena of its own, so memory is not handed on from one to the next.
+    if (lifetime.shares != program::kNoBuffer && arena_of[lifetime.shares] != stage) {
+      lifetime.shares = program::kNoBuffer;
+    }
+    stages_[stage].temporaries.push_back(lifetime);
+  }
+  for (size_t k = 0; k < program_.outputs.size(); ++k) {
+    // An output that no step writes has no elements; it is placed by the last stage.
+    int stage = static_cast<int>(stages_.size()) - 1;
+    for (int s = step_count - 1; s >= 0; --s) {
+      for (const program::View& write : program_.steps[s].writes) {
+        if (write.buffer == program_.outputs[k].buffer) stage = stage_of_step[s];
+      }
+    }
+    stages_[stage].outputs.push_back(static_cast<int>(k));
+  }
+}
+
+std::string_view Plan::implementation(int step) const {
+  const StepKernel& kernel = kernels_[step];
+  return kernel.selection.recipe ? kernel.selection.recipe->implementation() : std::string_view();
+}
+
+Result<std::vector<int64_t>> Plan::SymbolsFor(std::span<const tensor::Extents> inputs) const {
+  std::vector<int64_t> symbols(program_.dims->symbol_count(), 0);
+  std::vector<bool> is_known(symbols.size(), false);
+  for (size_t k = 0; k < program_.inputs.size(); ++k) {
+    const program::Port& port = program_.inputs[k];
+    if (inputs[k].size() != port.shape.size()) {
+      return Status(Code::kMismatchingShape,
+                    "Input '" + port.name + "' has " + std::to_string(inputs[k].size()) +
+                        " axes where the graph has " + std::to_string(port.shape.size()) + ".");
+    }
+    for (size_t axis = 0; axis < port.shape.size(); ++axis) {
+      const Dim& dim = port.shape[axis];
+      int64_t given = inputs[k][axis];
+      int64_t expected = given;
+      if (dim.is_constant()) {
+        expected = dim.constant();
+      } else if (int symbol = dim.node()->symbol; symbol >= 0 && is_known[symbol]) {
+        expected = symbols[symbol];
+      } else if (symbol >= 0) {
+        symbols[symbol] = given;
+        is_known[symbol] = true;
+      }
+      if (given != expected) {
+        return Status(Code::kMismatchingShape,
+                      "Axis " + std::to_string(axis) + " of input '" + port.name + "' is " +
+                          std::to_string(given) + " where the graph has " +
+                          std::to_string(expected) +
+                          (dim.is_constant() ? "" : " (" + dim.ToString() + ")") + ".");
+      }
+    }
+  }
+  return symbols;
+}
+
+Result<std::shared_ptr<const StageBinding>> Plan::Bind(int stage,
+                                                       const std::vector<int64_t>& symbols) const {
+  Key key(stage, symbols);
+  {
+    std::lock_guard lock(mutex_);
+    if (auto found = cache_.find(key); found != cache_.end()) {
+      recent_.splice(recent_.begin(), recent_, found->second);
+      return found->second->binding;
+    }
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const StageBinding> binding, MakeBinding(stage, symbols));
+  std::lock_guard lock(mutex_);
+  if (cache_.contains(key)) return binding;
+  if (stage == 0) ++counters_.bindings;
+  recent_.push_front({key, binding});
+  cache_.emplace(std::move(key), recent_.begin());
+  if (recent_.size() > kMaxCachedBindings) {
+    cache_.erase(recent_.back().key);
+    recent_.pop_back();
+  }
+  return binding;
+}
+
+Result<std::shared_ptr<const StageBinding>> Plan::MakeBinding(
+    int stage_number, const std::vector<int64_t>& symbols) const {
+  const Stage& stage = stages_[stage_number];
+  auto binding = std::make_shared<StageBinding>();
+  binding->dims.assign(program_.dims->node_count(), 0);
+  for (int level = 0; level <= stage_number; ++level) {
+    for (int id : stages_[level].dim_nodes) program_.dims->EvaluateNode(id, symbols, binding->dims);
+  }
+  for (int k : stage.requirements) {
+    const program::Requirement& requirement = program_.requirements[k];
+    if (tensor::ValueOf(requirement.condition, binding->dims) != 0) continue;
+    Status violation = requirement.violation;
+    std::string found;
+    for (const Dim& dim : requirement.shown) {
+      found += (found.empty() ? "found " : ", ") + dim.ToString() + " = " +
+               std::to_string(tensor::ValueOf(dim, binding->dims));
+    }
+    if (!found.empty()) violation.Context(found);
+    return violation;
+  }
+
+  std::vector<int64_t> sizes;
+  for (const BufferLifetime& lifetime : stage.temporaries) {
+    const Buffer& buffer = program_.buffers[lifetime.buffer];
+    ONNXIFI_ASSIGN_OR_RETURN(tensor::Extents extents, Numbers(buffer.shape, binding->dims));
+    sizes.push_back(tensor::SizeBytes(buffer.type, tensor::ElementCount(extents)));
+  }
+  ArenaLayout layout = LayOutArena(stage.temporaries, sizes);
+  binding->arena_bytes = layout.size_bytes;
+  for (size_t k = 0; k < stage.temporaries.size(); ++k) {
+    binding->placements.push_back({stage.temporaries[k].buffer, layout.offsets[k]});
+  }
+  for (int output : stage.outputs) {
+    ONNXIFI_ASSIGN_OR_RETURN(tensor::Extents extents,
+                             Numbers(program_.outputs[output].shape, binding->dims));
+    binding->outputs.push_back({output, std::move(extents)});
+  }
+  for (int s = stage.first_step; s < stage.end_step; ++s) {
+    binding->steps.push_back(device::Bind(program_, program_.steps[s], binding->dims));
+  }
+  for (int s = stage.first_step; s < stage.end_step; ++s) {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        std::unique_ptr<device::BoundKernel> kernel,
+        kernels_[s].kernel->Bind(binding->steps[s - stage.first_step], constants_));
+    binding->kernels.push_back(std::move(kernel));
+  }
+  if (stage.end_step < static_cast<int>(program_.steps.size())) {
+    binding->boundary = device::Bind(program_, program_.steps[stage.end_step], binding->dims);
+  }
+  return std::shared_ptr<const StageBinding>(std::move(binding));
+}
+
+}  // namespace onnxifi::plan

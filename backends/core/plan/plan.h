@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plan: a program made ready for one device, once, with extents still symbolic: a kernel per step, the lifetimes of buffers,
+// and the stages between which execution learns numbers. Binding a plan to numbers is cheap and cached.
+
+#ifndef ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
+#define ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
+#include "backends/core/plan/counters.h"
+#include "backends/core/plan/memory_plan.h"
+#include "backends/core/program/program.h"
+
+namespace onnxifi::plan {
+
+// Steps [first_step, end_step) run on the device without a look at any data. If end_step is a step of the program, it is a
+// Cut or Control, whose numbers the next stage needs.
+struct Stage {
+  int first_step = 0;
+  int end_step = 0;
+  std::vector<int> dim_nodes;      // computed at this stage, operands first
+  std::vector<int> requirements;   // of the program, decidable from this stage on
+  std::vector<int> outputs;        // of the program, first written in this stage
+  std::vector<BufferLifetime> temporaries;  // first written in this stage, in its arena
+};
+
+// A stage with numbers: immutable, shared by the runs that use it.
+struct StageBinding {
+  std::vector<int64_t> dims;              // value per node of the program's DimTable, as far as known
+  std::vector<device::BoundStep> steps;   // of the stage
+  std::vector<std::unique_ptr<device::BoundKernel>> kernels;
+  int64_t arena_bytes = 0;
+  struct Placement {
+    program::BufferId buffer;
+    int64_t offset_bytes;
+  };
+  std::vector<Placement> placements;
+  struct Output {
+    int index;
+    tensor::Extents extents;
+  };
+  std::vector<Output> outputs;  // as Stage::outputs
+  device::BoundStep boundary;   // the Cut or Control that ends the stage, if any
+};
+
+class Plan {
+ public:
+  // Selects and builds a kernel for every step. `program`, `device` and `counters` outlive the plan.
+  // UNSUPPORTED_* with the device's reason, or a resource code.
+  static base::Result<std::unique_ptr<Plan>> Create(const program::Program& program,
+                                                    device::Device& device, Counters& counters);
+
+  const program::Program& program() const { return program_; }
+  device::Device& device() const { return device_; }
+  Counters& counters() const { return counters_; }
+  std::span<const Stage> stages() const { return stages_; }
+  // Addresses of constant buffers by BufferId; null for the others.
+  device::Addresses constants() const { return constants_; }
+  // Plans of the bodies of the control step `step`.
+  std::span<const std::unique_ptr<Plan>> bodies(int step) const { return bodies_.at(step); }
+  // Name of the recipe of a step; empty for steps that run on no device.
+  std::string_view implementation(int step) const;
+
+  // Numbers for stage `stage`, given a value for every symbol known when it starts and 0 for the rest. Statuses of the
+  // program's requirements; resource codes. Any thread.
+  base::Result<std::shared_ptr<const StageBinding>> Bind(int stage,
+                                                         const std::vector<int64_t>& symbols) const;
+
+  // The symbols' numbers that inputs of these extents give; 0 for symbols known only at run time. MISMATCHING_SHAPE naming the
+  // input, the axis and both numbers.
+  base::Result<std::vector<int64_t>> SymbolsFor(std::span<const tensor::Extents> inputs) const;
+
+ private:
+  Plan(const program::Program& program, device::Device& device, Counters& counters)
+      : program_(program), device_(device), counters_(counters) {}
+
+  base::Status BuildKernels();
+  base::Status HoldConstants();
+  void CutIntoStages();
+  base::Result<std::shared_ptr<const StageBinding>> MakeBinding(
+      int stage, const std::vector<int64_t>& symbols) const;
+
+  struct StepKernel {
+    device::Selection selection;
+    std::unique_ptr<device::Kernel> kernel;
+  };
+
+  const program::Program& program_;
+  device::Device& device_;
+  Counters& counters_;
+  std::vector<Stage> stages_;
+  std::vector<StepKernel> kernels_;  // by step
+  std::map<int, std::vector<std::unique_ptr<Plan>>> bodies_;
+  std::vector<std::unique_ptr<device::Allocation>> held_;
+  std::vector<std::byte*> constants_;
+
+  using Key = std::pair<int, std::vector<int64_t>>;
+  struct Cached {
+    Key key;
+    std::shared_ptr<const StageBinding> binding;
+  };
+  mutable std::mutex mutex_;
+  // Newest first; a run keeps the binding it uses when it falls out.
+  mutable std::list<Cached> recent_;
+  mutable std::map<Key, std::list<Cached>::iterator> cache_;
+};
+
+}  // namespace onnxifi::plan
+
+#endif  // ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
