@@ -15,9 +15,23 @@ using Table = std::span<const Operator> (*)();
 
 constexpr Table kTables[] = {
     ArithmeticOperators,
+    ConcatOperators,
+    ConstantOperators,
+    DiagonalOperators,
+    ExpandOperators,
+    ExtentsOperators,
+    GatherOperators,
+    IdentityOperators,
     IfOperators,
     LoopOperators,
+    OneHotOperators,
+    PadOperators,
+    RangeOperators,
+    ReshapeOperators,
+    ReverseSequenceOperators,
     ScanOperators,
+    SliceOperators,
+    TransposeOperators,
 };
 
 struct Directory {

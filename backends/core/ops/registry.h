@@ -12,9 +12,23 @@
 namespace onnxifi::ops {
 
 std::span<const Operator> ArithmeticOperators();
+std::span<const Operator> ConcatOperators();
+std::span<const Operator> ConstantOperators();
+std::span<const Operator> DiagonalOperators();
+std::span<const Operator> ExpandOperators();
+std::span<const Operator> ExtentsOperators();
+std::span<const Operator> GatherOperators();
+std::span<const Operator> IdentityOperators();
 std::span<const Operator> IfOperators();
 std::span<const Operator> LoopOperators();
+std::span<const Operator> OneHotOperators();
+std::span<const Operator> PadOperators();
+std::span<const Operator> RangeOperators();
+std::span<const Operator> ReshapeOperators();
+std::span<const Operator> ReverseSequenceOperators();
 std::span<const Operator> ScanOperators();
+std::span<const Operator> SliceOperators();
+std::span<const Operator> TransposeOperators();
 
 }  // namespace onnxifi::ops
 

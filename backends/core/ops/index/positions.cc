@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Positions that are data: wrapping, guarding, and the layout of index tuples.
+
+#include "backends/core/ops/index/positions.h"
+
+namespace onnxifi::ops {
+
+Expr WrapNegative(StepBuilder& step, Expr index, Dim extent) {
+  Expr position = Cast(index, ElementType::kInt64);
+  if (tensor::IsUnsigned(index.type())) return position;
+  return Select(position < step.Extent(0), position + step.Extent(extent), position);
+}
+
+Expr ReadGuarded(StepBuilder& step, const Operand& operand, const std::vector<Expr>& coordinates,
+                 const std::vector<int>& checked) {
+  View view = operand.view;
+  for (int axis : checked) {
+    program::Guard guard{std::vector<Dim>(operand.rank(), Dim(0)), 0, operand.shape[axis]};
+    guard.coefficients[axis] = 1;
+    view.guards.push_back(std::move(guard));
+  }
+  return LoadAt(step.exprs(), view.type, step.AddRead(view), coordinates);
+}
+
+Result<int> IndexDepth(Lowering& lowering, const Operand& indices, int64_t limit) {
+  const Dim depth = indices.shape.back();
+  if (!depth.is_constant()) {
+    return lowering.UnsupportedShape("The last extent of the indices (" + depth.ToString() +
+                                     ") is not known before the graph runs.");
+  }
+  if (depth.constant() < 1 || depth.constant() > limit) {
+    return lowering.InvalidModel("The last extent of the indices (" + depth.ToString() +
+                                 ") is outside [1, " + std::to_string(limit) + "].");
+  }
+  return static_cast<int>(depth.constant());
+}
+
+Operand IndexColumn(const Operand& indices, int column, int trailing) {
+  const int last = indices.rank() - 1;
+  Operand result = program::RemoveAxis(program::Slice(indices, last, column, 1, 1), last);
+  for (int k = 0; k < trailing; ++k) result = program::InsertAxis(result, result.rank());
+  return result;
+}
+
+}  // namespace onnxifi::ops

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Positions that are data: what the gather and scatter families share.
+
+#ifndef ONNXIFI_BACKENDS_CORE_OPS_INDEX_POSITIONS_H_
+#define ONNXIFI_BACKENDS_CORE_OPS_INDEX_POSITIONS_H_
+
+#include <vector>
+
+#include "backends/core/ops/lowering.h"
+
+namespace onnxifi::ops {
+
+// `index` of any integer type as int64, where negative positions count from the end of `extent`.
+Expr WrapNegative(StepBuilder& step, Expr index, Dim extent);
+
+// The element at explicit coordinates of which only those along `checked` may be out of range; there it reads 0.
+Expr ReadGuarded(StepBuilder& step, const Operand& operand, const std::vector<Expr>& coordinates,
+                 const std::vector<int>& checked);
+
+// The last extent of `indices`: how many axes one index tuple addresses. UNSUPPORTED_SHAPE unless it is a number,
+// INVALID_MODEL above `limit`.
+Result<int> IndexDepth(Lowering& lowering, const Operand& indices, int64_t limit);
+
+// Element `column` of each index tuple, with `trailing` axes of extent 1 after the tuples' axes.
+Operand IndexColumn(const Operand& indices, int column, int trailing);
+
+}  // namespace onnxifi::ops
+
+#endif  // ONNXIFI_BACKENDS_CORE_OPS_INDEX_POSITIONS_H_

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AxisList: selects by comparison, so that axes known now leave plain numbers and others leave Select expressions.
+
+#include "backends/core/ops/shape/axis_list.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace onnxifi::ops {
+
+Result<AxisList> AxisList::Make(Lowering& lowering, std::vector<Dim> axes, int rank) {
+  AxisList list;
+  for (const Dim& axis : axes) {
+    ONNXIFI_RETURN_IF_ERROR(
+        lowering.Require(Less(Dim(-rank - 1), axis) * Less(axis, rank), Code::kInvalidModel,
+                         "Axis " + axis.ToString() + " is outside [" + std::to_string(-rank) +
+                             ", " + std::to_string(rank - 1) + "].",
+                         {axis}));
+    Dim position = axis + Select(Less(axis, 0), Dim(rank), Dim(0));
+    for (const Dim& earlier : list.axes_) {
+      ONNXIFI_RETURN_IF_ERROR(lowering.Require(1 - Equal(position, earlier), Code::kInvalidModel,
+                                               "Axis " + axis.ToString() + " is given twice.",
+                                               {axis}));
+    }
+    list.axes_.push_back(position);
+  }
+  return list;
+}
+
+Result<AxisList> AxisList::FromInput(Lowering& lowering, int input, int rank, int default_count) {
+  std::vector<Dim> axes(default_count);
+  for (int axis = 0; axis < default_count; ++axis) axes[axis] = axis;
+  if (lowering.Has(input)) {
+    ONNXIFI_ASSIGN_OR_RETURN(axes, lowering.IntegersOrRuntime(input));
+  }
+  return Make(lowering, std::move(axes), rank);
+}
+
+Result<AxisList> AxisList::FromAttribute(Lowering& lowering, std::string_view name, int rank,
+                                         int default_count) {
+  std::vector<int64_t> axes(default_count);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (const std::vector<int64_t>* given = lowering.Ints(name)) axes = *given;
+  return Make(lowering, ToDims(axes), rank);
+}
+
+bool AxisList::is_known() const {
+  return std::all_of(axes_.begin(), axes_.end(), [](const Dim& axis) { return axis.is_constant(); });
+}
+
+std::vector<int> AxisList::Known() const {
+  std::vector<int> known;
+  for (const Dim& axis : axes_) known.push_back(static_cast<int>(axis.constant()));
+  return known;
+}
+
+Dim AxisList::Contains(int axis) const {
+  return ValueAt(axis, std::vector<Dim>(axes_.size(), Dim(1)), 0);
+}
+
+Dim AxisList::ValueAt(int axis, const std::vector<Dim>& values, Dim otherwise) const {
+  Dim value = otherwise;
+  for (size_t k = 0; k < axes_.size(); ++k) {
+    value = Select(Equal(axes_[k], axis), values[k], value);
+  }
+  return value;
+}
+
+Result<Dim> AsExtent(Lowering& lowering, Dim number) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Less(-1, number), Code::kInvalidModel,
+                                           "Extent " + number.ToString() + " is negative.",
+                                           {number}));
+  return Max(number, 0);
+}
+
+std::vector<Dim> ToDims(const std::vector<int64_t>& numbers) {
+  return std::vector<Dim>(numbers.begin(), numbers.end());
+}
+
+}  // namespace onnxifi::ops

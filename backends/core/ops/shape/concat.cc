@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Concat, Split: Concat is one Map per input into its part of the result, Split one view per output.
+
+#include <algorithm>
+
+#include "backends/core/ops/registry.h"
+#include "backends/core/ops/shape/axis_list.h"
+
+namespace onnxifi::ops {
+namespace {
+
+Status LowerConcat(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(std::max(1, lowering.input_count())));
+  const Operand& first = lowering.In(0);
+  ONNXIFI_ASSIGN_OR_RETURN(const int axis,
+                           lowering.Axis(lowering.Int("axis", 1), first.rank()));
+  Shape shape = first.shape;
+  for (int k = 1; k < lowering.input_count(); ++k) {
+    const Operand& input = lowering.In(k);
+    if (input.type() != first.type()) {
+      return Status(Code::kMismatchingDatatype,
+                    "Concat: Input 0 is " + std::string(Name(first.type())) + " and input " +
+                        std::to_string(k) + " is " + std::string(Name(input.type())) + ".");
+    }
+    if (input.rank() != first.rank()) {
+      return Status(Code::kMismatchingShape,
+                    "Concat: Input 0 has " + std::to_string(first.rank()) + " axes and input " +
+                        std::to_string(k) + " has " + std::to_string(input.rank()) + ".");
+    }
+    for (int other = 0; other < input.rank(); ++other) {
+      if (other == axis) continue;
+      ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(
+          shape[other], input.shape[other], "Extents of axis " + std::to_string(other)));
+      if (input.shape[other].is_constant()) shape[other] = input.shape[other];
+    }
+    shape[axis] = shape[axis] + input.shape[axis];
+  }
+  if (lowering.input_count() == 1) {
+    lowering.Set(0, first);
+    return base::Ok();
+  }
+
+  Operand result = lowering.Temporary(first.type(), shape);
+  Dim start = 0;
+  for (int k = 0; k < lowering.input_count(); ++k) {
+    const Operand& input = lowering.In(k);
+    Shape part = shape;
+    part[axis] = input.shape[axis];
+    StepBuilder map(lowering, part);
+    map.WriteMapTo({program::Slice(result, axis, start, 1, part[axis])},
+                   {map.ReadView(input.view)});
+    start = start + input.shape[axis];
+  }
+  lowering.Set(0, result);
+  return base::Ok();
+}
+
+// How many elements each output takes: `split` given as attribute or input, or equal parts; since opset 18 the last parts may be
+// smaller.
+Result<std::vector<Dim>> SplitLengths(Lowering& lowering, Dim extent) {
+  const int count = lowering.output_count();
+  std::vector<Dim> lengths;
+  if (lowering.Has(1)) {
+    ONNXIFI_ASSIGN_OR_RETURN(lengths, lowering.IntegersOrRuntime(1));
+  } else if (const std::vector<int64_t>* attribute = lowering.Ints("split")) {
+    lengths = ToDims(*attribute);
+  } else {
+    const int64_t parts = lowering.Int("num_outputs", count);
+    if (parts != count) {
+      return lowering.InvalidModel("num_outputs is " + std::to_string(parts) +
+                                   " and the node has " + std::to_string(count) + " outputs.");
+    }
+    if (lowering.version() < 18) {
+      ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+          Equal(Mod(extent, parts), 0), Code::kMismatchingShape,
+          "Extent " + extent.ToString() + " is not a multiple of the " + std::to_string(parts) +
+              " outputs.",
+          {extent}));
+    }
+    const Dim length = lowering.version() < 18 ? FloorDiv(extent, parts) : CeilDiv(extent, parts);
+    for (int64_t k = 0; k + 1 < parts; ++k) {
+      lengths.push_back(Max(0, Min(length, extent - length * Dim(k))));
+    }
+    lengths.push_back(Max(0, extent - length * Dim(parts - 1)));
+    return lengths;
+  }
+  if (static_cast<int>(lengths.size()) != count) {
+    return lowering.InvalidModel("split has " + std::to_string(lengths.size()) +
+                                 " elements and the node " + std::to_string(count) + " outputs.");
+  }
+  Dim sum = 0;
+  for (Dim& length : lengths) {
+    ONNXIFI_ASSIGN_OR_RETURN(length, AsExtent(lowering, length));
+    sum = sum + length;
+  }
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.RequireEqual(sum, extent, "The sum of split and the extent of the axis"));
+  return lengths;
+}
+
+Status LowerSplit(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  const Operand& input = lowering.In(0);
+  ONNXIFI_ASSIGN_OR_RETURN(const int axis,
+                           lowering.Axis(lowering.Int("axis", 0), input.rank()));
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> lengths, SplitLengths(lowering, input.shape[axis]));
+
+  Dim start = 0;
+  for (int k = 0; k < lowering.output_count(); ++k) {
+    lowering.Set(k, program::Slice(input, axis, start, 1, lengths[k]));
+    start = start + lengths[k];
+  }
+  return base::Ok();
+}
+
+constexpr Operator kOperators[] = {
+    {"Concat", 13, LowerConcat},
+    {"Split", 18, LowerSplit},
+};
+
+}  // namespace
+
+std::span<const Operator> ConcatOperators() { return kOperators; }
+
+}  // namespace onnxifi::ops

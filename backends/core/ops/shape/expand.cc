@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Expand, Tile: repetition along axes as views of stride 0; Tile copies only to merge a repetition with its axis.
+
+#include "backends/core/ops/registry.h"
+#include "backends/core/ops/shape/axis_list.h"
+
+namespace onnxifi::ops {
+namespace {
+
+Status LowerExpand(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> extents, lowering.IntegersOrRuntime(1));
+  for (Dim& extent : extents) {
+    ONNXIFI_ASSIGN_OR_RETURN(extent, AsExtent(lowering, extent));
+  }
+  const Operand& input = lowering.In(0);
+  ONNXIFI_ASSIGN_OR_RETURN(Shape shape, lowering.Broadcast(input.shape, extents));
+
+  lowering.Set(0, {program::BroadcastTo(input, shape), shape});
+  return base::Ok();
+}
+
+// Opset 1 repeats one axis: inputs `tiles` and `axis`. Since opset 6, `repeats` has a number for each axis.
+Result<std::vector<Dim>> Repeats(Lowering& lowering) {
+  const int rank = lowering.In(0).rank();
+  if (lowering.version() < 6) {
+    ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(3));
+    ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> tiles, lowering.IntegersOrRuntime(1));
+    ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::FromInput(lowering, 2, rank, 0));
+    if (tiles.size() != 1 || axes.size() != 1) {
+      return lowering.InvalidModel("tiles and axis have " + std::to_string(tiles.size()) +
+                                   " and " + std::to_string(axes.size()) +
+                                   " elements instead of one each.");
+    }
+    std::vector<Dim> repeats;
+    for (int axis = 0; axis < rank; ++axis) repeats.push_back(axes.ValueAt(axis, tiles, 1));
+    return repeats;
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> repeats, lowering.IntegersOrRuntime(1));
+  if (static_cast<int>(repeats.size()) != rank) {
+    return lowering.InvalidModel("repeats has " + std::to_string(repeats.size()) +
+                                 " elements and the input " + std::to_string(rank) + " axes.");
+  }
+  return repeats;
+}
+
+Status LowerTile(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> repeats, Repeats(lowering));
+  const Operand& input = lowering.In(0);
+
+  // Each axis becomes two, (repeat, extent), where the repeat has stride 0.
+  Operand repeated = input;
+  Shape shape = input.shape;
+  for (int axis = input.rank() - 1; axis >= 0; --axis) {
+    ONNXIFI_ASSIGN_OR_RETURN(Dim repeat, AsExtent(lowering, repeats[axis]));
+    repeated = program::InsertAxis(repeated, axis);
+    repeated.shape[axis] = repeat;
+    shape[axis] = shape[axis] * repeat;
+  }
+  lowering.Set(0, lowering.Reshaped(repeated, shape));
+  return base::Ok();
+}
+
+constexpr Operator kOperators[] = {
+    {"Expand", 13, LowerExpand},
+    {"Tile", 13, LowerTile},
+};
+
+}  // namespace
+
+std::span<const Operator> ExpandOperators() { return kOperators; }
+
+}  // namespace onnxifi::ops

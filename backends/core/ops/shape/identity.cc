@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Identity: the result is the input's view; no element moves.
+
+#include "backends/core/ops/registry.h"
+#include "backends/core/ops/lowering.h"
+
+namespace onnxifi::ops {
+namespace {
+
+Status LowerIdentity(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  lowering.Set(0, lowering.In(0));
+  return base::Ok();
+}
+
+constexpr Operator kOperators[] = {
+    {"Identity", 25, LowerIdentity},
+};
+
+}  // namespace
+
+std::span<const Operator> IdentityOperators() { return kOperators; }
+
+}  // namespace onnxifi::ops

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reshape, Flatten, Squeeze, Unsqueeze: the same elements in the same order under other extents. Views wherever strides can
+// say it. Extents, and the axes of Squeeze and Unsqueeze, may be known only when the program runs.
+
+#include "backends/core/ops/registry.h"
+#include "backends/core/ops/shape/axis_list.h"
+
+namespace onnxifi::ops {
+namespace {
+
+// shape[k] = numbers[k], but data.shape[k] where that is 0 (unless allowzero), and what is left where it is -1.
+Result<Shape> ReshapedExtents(Lowering& lowering, const Shape& in, const std::vector<Dim>& numbers,
+                              bool allows_zero) {
+  const Dim total = Product(in);
+  Shape shape(numbers.size());
+  Dim inferred_count = 0;
+  Dim given_product = 1;
+  for (size_t k = 0; k < numbers.size(); ++k) {
+    Dim extent = numbers[k];
+    if (!allows_zero && k < in.size()) {
+      extent = Select(Equal(extent, 0), in[k], extent);
+    } else if (!allows_zero) {
+      ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+          1 - Equal(extent, 0), Code::kInvalidModel,
+          "Extent 0 at axis " + std::to_string(k) + " copies an axis of the input, which has " +
+              std::to_string(in.size()) + "."));
+    }
+    ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+        Less(-2, extent), Code::kInvalidModel,
+        "Extent " + extent.ToString() + " at axis " + std::to_string(k) + " is below -1.",
+        {extent}));
+    const Dim is_inferred = Less(extent, 0);
+    inferred_count = inferred_count + is_inferred;
+    given_product = given_product * Select(is_inferred, 1, extent);
+    shape[k] = extent;
+  }
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Less(inferred_count, 2), Code::kInvalidModel,
+                                           "More than one extent is -1.", {inferred_count}));
+  for (Dim& extent : shape) {
+    extent = Select(Less(extent, 0), FloorDiv(total, given_product), extent);
+  }
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.RequireEqual(Product(shape), total, "The element counts after and before"));
+  return shape;
+}
+
+Status LowerReshape(Lowering& lowering) {
+  const bool has_attribute = lowering.version() < 5;
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(has_attribute ? 1 : 2));
+  std::vector<Dim> numbers;
+  if (has_attribute) {
+    if (const std::vector<int64_t>* shape = lowering.Ints("shape")) numbers = ToDims(*shape);
+  } else {
+    ONNXIFI_ASSIGN_OR_RETURN(numbers, lowering.IntegersOrRuntime(1));
+  }
+
+  const Operand& data = lowering.In(0);
+  const bool allows_zero = lowering.Int("allowzero", 0) != 0;
+  ONNXIFI_ASSIGN_OR_RETURN(Shape shape,
+                           ReshapedExtents(lowering, data.shape, numbers, allows_zero));
+  lowering.Set(0, lowering.Reshaped(data, shape));
+  return base::Ok();
+}
+
+Status LowerFlatten(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  const Operand& input = lowering.In(0);
+  const int64_t given = lowering.Int("axis", 1);
+  const int64_t lowest = lowering.version() < 11 ? 0 : -input.rank();
+  if (given < lowest || given > input.rank()) {
+    return lowering.InvalidModel("Axis " + std::to_string(given) + " is outside [" +
+                                 std::to_string(lowest) + ", " + std::to_string(input.rank()) +
+                                 "].");
+  }
+  const int64_t axis = given < 0 ? given + input.rank() : given;
+
+  const std::span<const Dim> extents(input.shape);
+  lowering.Set(0, lowering.Reshaped(
+                      input, {Product(extents.first(axis)), Product(extents.subspan(axis))}));
+  return base::Ok();
+}
+
+// The rank of the result is known, which axes are 1 is not: kept axis a of the input is axis (kept axes before a).
+Shape SqueezedAtRunTime(const Shape& in, const AxisList& axes) {
+  Shape shape(in.size() - axes.size(), Dim(1));
+  Dim kept_before = 0;
+  for (size_t axis = 0; axis < in.size(); ++axis) {
+    const Dim is_kept = 1 - axes.Contains(static_cast<int>(axis));
+    for (size_t k = 0; k < shape.size(); ++k) {
+      shape[k] = Select(is_kept * Equal(kept_before, static_cast<int64_t>(k)), in[axis], shape[k]);
+    }
+    kept_before = kept_before + is_kept;
+  }
+  return shape;
+}
+
+Status LowerSqueeze(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  const Operand& data = lowering.In(0);
+  const bool has_axes = lowering.version() < 13 ? lowering.HasAttribute("axes") : lowering.Has(1);
+  AxisList axes;
+  if (!has_axes) {
+    // Without axes every 1 goes. An extent known only when the program runs is taken to stay, and checked.
+    std::vector<Dim> ones;
+    for (int axis = 0; axis < data.rank(); ++axis) {
+      if (data.shape[axis] == Dim(1)) {
+        ones.push_back(axis);
+        continue;
+      }
+      ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+          1 - Equal(data.shape[axis], 1), Code::kUnsupportedShape,
+          "Extent " + data.shape[axis].ToString() + " of axis " + std::to_string(axis) +
+              " is 1, which was not known before the graph ran.",
+          {data.shape[axis]}));
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::Make(lowering, ones, data.rank()));
+  } else if (lowering.version() < 13) {
+    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::FromAttribute(lowering, "axes", data.rank(), 0));
+  } else {
+    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::FromInput(lowering, 1, data.rank(), 0));
+  }
+  if (axes.size() > data.rank()) {
+    return lowering.InvalidModel(std::to_string(axes.size()) + " axes are removed of " +
+                                 std::to_string(data.rank()) + ".");
+  }
+  for (int axis = 0; axis < data.rank(); ++axis) {
+    ONNXIFI_RETURN_IF_ERROR(
+        lowering.Require(Max(1 - axes.Contains(axis), Equal(data.shape[axis], 1)),
+                         Code::kMismatchingShape,
+                         "Axis " + std::to_string(axis) + " of extent " +
+                             data.shape[axis].ToString() + " is removed and must be 1.",
+                         {data.shape[axis]}));
+  }
+
+  if (!axes.is_known()) {
+    lowering.Set(0, lowering.Reshaped(data, SqueezedAtRunTime(data.shape, axes)));
+    return base::Ok();
+  }
+  Operand squeezed = data;
+  for (int axis = data.rank() - 1; axis >= 0; --axis) {
+    if (axes.Contains(axis) == Dim(1)) squeezed = program::RemoveAxis(squeezed, axis);
+  }
+  lowering.Set(0, squeezed);
+  return base::Ok();
+}
+
+Status LowerUnsqueeze(Lowering& lowering) {
+  const bool has_attribute = lowering.version() < 13;
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(has_attribute ? 1 : 2));
+  std::vector<Dim> given;
+  if (!has_attribute) {
+    ONNXIFI_ASSIGN_OR_RETURN(given, lowering.IntegersOrRuntime(1));
+  } else if (const std::vector<int64_t>* attribute = lowering.Ints("axes")) {
+    given = ToDims(*attribute);
+  }
+  const Operand& data = lowering.In(0);
+  const int rank = data.rank() + static_cast<int>(given.size());
+  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::Make(lowering, std::move(given), rank));
+
+  if (axes.is_known()) {
+    Operand unsqueezed = data;
+    for (int axis = 0; axis < rank; ++axis) {
+      if (axes.Contains(axis) == Dim(1)) unsqueezed = program::InsertAxis(unsqueezed, axis);
+    }
+    lowering.Set(0, unsqueezed);
+    return base::Ok();
+  }
+  // Axis k of the result is 1, or the axis of the input that as many kept axes stand before.
+  Shape shape(rank, Dim(1));
+  Dim kept_before = 0;
+  for (int axis = 0; axis < rank; ++axis) {
+    const Dim is_kept = 1 - axes.Contains(axis);
+    for (int from = 0; from < data.rank(); ++from) {
+      shape[axis] = Select(is_kept * Equal(kept_before, from), data.shape[from], shape[axis]);
+    }
+    kept_before = kept_before + is_kept;
+  }
+  lowering.Set(0, lowering.Reshaped(data, shape));
+  return base::Ok();
+}
+
+constexpr Operator kOperators[] = {
+    {"Reshape", 25, LowerReshape},
+    {"Flatten", 25, LowerFlatten},
+    {"Squeeze", 25, LowerSqueeze},
+    {"Unsqueeze", 25, LowerUnsqueeze},
+};
+
+}  // namespace
+
+std::span<const Operator> ReshapeOperators() { return kOperators; }
+
+}  // namespace onnxifi::ops
