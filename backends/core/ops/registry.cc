@@ -14,24 +14,37 @@ namespace {
 using Table = std::span<const Operator> (*)();
 
 constexpr Table kTables[] = {
+    ActivationOperators,
     ArithmeticOperators,
+    BitwiseOperators,
+    CastOperators,
+    ClipOperators,
+    ComparisonOperators,
     ConcatOperators,
     ConstantOperators,
     DiagonalOperators,
     ExpandOperators,
     ExtentsOperators,
+    FloatClassOperators,
+    GateOperators,
     GatherOperators,
     IdentityOperators,
     IfOperators,
+    LogicOperators,
     LoopOperators,
+    ModuloOperators,
     OneHotOperators,
     PadOperators,
+    PowerOperators,
     RangeOperators,
     ReshapeOperators,
     ReverseSequenceOperators,
     ScanOperators,
     SliceOperators,
     TransposeOperators,
+    UnaryMathOperators,
+    VariadicOperators,
+    WhereOperators,
 };
 
 struct Directory {

@@ -11,24 +11,37 @@
 
 namespace onnxifi::ops {
 
+std::span<const Operator> ActivationOperators();
 std::span<const Operator> ArithmeticOperators();
+std::span<const Operator> BitwiseOperators();
+std::span<const Operator> CastOperators();
+std::span<const Operator> ClipOperators();
+std::span<const Operator> ComparisonOperators();
 std::span<const Operator> ConcatOperators();
 std::span<const Operator> ConstantOperators();
 std::span<const Operator> DiagonalOperators();
 std::span<const Operator> ExpandOperators();
 std::span<const Operator> ExtentsOperators();
+std::span<const Operator> FloatClassOperators();
+std::span<const Operator> GateOperators();
 std::span<const Operator> GatherOperators();
 std::span<const Operator> IdentityOperators();
 std::span<const Operator> IfOperators();
+std::span<const Operator> LogicOperators();
 std::span<const Operator> LoopOperators();
+std::span<const Operator> ModuloOperators();
 std::span<const Operator> OneHotOperators();
 std::span<const Operator> PadOperators();
+std::span<const Operator> PowerOperators();
 std::span<const Operator> RangeOperators();
 std::span<const Operator> ReshapeOperators();
 std::span<const Operator> ReverseSequenceOperators();
 std::span<const Operator> ScanOperators();
 std::span<const Operator> SliceOperators();
 std::span<const Operator> TransposeOperators();
+std::span<const Operator> UnaryMathOperators();
+std::span<const Operator> VariadicOperators();
+std::span<const Operator> WhereOperators();
 
 }  // namespace onnxifi::ops
 

@@ -31,18 +31,58 @@ Result<Operand> StretchLegacy(Lowering& lowering, const Operand& a, Operand b) {
 
 Result<BinaryOperands> BroadcastInputs(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
+  ONNXIFI_RETURN_IF_ERROR(CheckSameType(lowering, 0, 1));
+  return BroadcastMixedInputs(lowering);
+}
+
+Result<BinaryOperands> BroadcastMixedInputs(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& a = lowering.In(0);
   Operand b = lowering.In(1);
-  if (a.type() != b.type()) {
-    return Status(Code::kMismatchingDatatype,
-                  lowering.node().op_type + ": Input 0 is " + std::string(Name(a.type())) +
-                      " and input 1 is " + std::string(Name(b.type())) + "; they must agree.");
-  }
   if (lowering.version() < 7) {
     ONNXIFI_ASSIGN_OR_RETURN(b, StretchLegacy(lowering, a, std::move(b)));
   }
   ONNXIFI_ASSIGN_OR_RETURN(Shape shape, lowering.Broadcast(a.shape, b.shape));
   return BinaryOperands{a, std::move(b), a.type(), std::move(shape)};
+}
+
+Status CheckSameType(const Lowering& lowering, int input, int other) {
+  const ElementType a = lowering.In(input).type();
+  const ElementType b = lowering.In(other).type();
+  if (a == b) return base::Ok();
+  return Status(Code::kMismatchingDatatype,
+                lowering.node().op_type + ": Input " + std::to_string(input) + " is " +
+                    std::string(Name(a)) + " and input " + std::to_string(other) + " is " +
+                    std::string(Name(b)) + "; they must agree.");
+}
+
+Status CheckSameShape(Lowering& lowering, int input, int other) {
+  const Shape& a = lowering.In(input).shape;
+  const Shape& b = lowering.In(other).shape;
+  if (a.size() != b.size()) {
+    return Status(Code::kMismatchingShape,
+                  lowering.node().op_type + ": Shapes " + tensor::ToString(a) + " of input " +
+                      std::to_string(input) + " and " + tensor::ToString(b) + " of input " +
+                      std::to_string(other) + " differ in rank.");
+  }
+  for (size_t axis = 0; axis < a.size(); ++axis) {
+    ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(
+        a[axis], b[axis],
+        "Extents of inputs " + std::to_string(input) + " and " + std::to_string(other)));
+  }
+  return base::Ok();
+}
+
+Result<Operand> ScalarInput(Lowering& lowering, int input) {
+  Operand scalar = lowering.In(input);
+  const Dim count = tensor::Product(scalar.shape);
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+      Equal(count, Dim(1)), Code::kMismatchingShape,
+      "Input " + std::to_string(input) + " has shape " + tensor::ToString(scalar.shape) +
+          " and must hold one element.",
+      {count}));
+  while (scalar.rank() > 0) scalar = program::RemoveAxis(scalar, scalar.rank() - 1);
+  return scalar;
 }
 
 bool HasArithmetic(ElementType type) {

@@ -12,12 +12,20 @@ namespace onnxifi::ops {
 struct BinaryOperands {
   Operand a;
   Operand b;
-  ElementType type;  // of both
+  ElementType type;  // of A
   Shape shape;       // of the result
 };
 
 // Inputs 0 and 1 made broadcastable to a common shape. MISMATCHING_DATATYPE if their types differ.
 base::Result<BinaryOperands> BroadcastInputs(Lowering& lowering);
+// The same for operators whose inputs may differ in type.
+base::Result<BinaryOperands> BroadcastMixedInputs(Lowering& lowering);
+
+// MISMATCHING_DATATYPE, or MISMATCHING_SHAPE, if the two inputs differ in it.
+base::Status CheckSameType(const Lowering& lowering, int input, int other);
+base::Status CheckSameShape(Lowering& lowering, int input, int other);
+// An input that must hold one element, as a scalar.
+base::Result<Operand> ScalarInput(Lowering& lowering, int input);
 
 // Whether + - * / are defined on the type: every numeric type but complex, strings and bool.
 bool HasArithmetic(ElementType type);
