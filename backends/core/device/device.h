@@ -110,14 +110,18 @@ class Kernel {
   virtual base::Result<std::unique_ptr<BoundKernel>> Bind(const BoundStep& step, Addresses constants) = 0;
 };
 
-class Device {
+// Answers whether and how a step can be done, without the hardware being opened.
+class Selector {
  public:
-  virtual ~Device() = default;
-  virtual Memory& memory() = 0;
-
+  virtual ~Selector() = default;
   // Pure: no allocation on the device, no driver call, no weights. The status of a refusal is an UNSUPPORTED_* code with a
   // sentence. Any thread.
   virtual base::Result<Selection> Select(const Facts& facts) const = 0;
+};
+
+class Device : public Selector {
+ public:
+  virtual Memory& memory() = 0;
 
   // Fails only for lack of resources. Any thread.
   virtual base::Result<std::unique_ptr<Kernel>> Build(const Recipe& recipe) = 0;

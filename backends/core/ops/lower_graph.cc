@@ -84,6 +84,11 @@ class GraphLowering : public BodyLowering {
     return base::Ok();
   }
 
+  // Inputs that are declared well enough; nodes that read another one are refused when they look for it.
+  void DeclareKnownInputs() {
+    for (ValueId id : graph_.inputs) operands_[id] = AssumeDeclared(graph_.values[id]);
+  }
+
   std::vector<Status> JudgeNodes() {
     std::vector<Status> verdicts;
     for (const Node& node : graph_.nodes) {
@@ -178,6 +183,8 @@ class GraphLowering : public BodyLowering {
     const graph::Value& value = graph_.values[id];
     if (value.constant) {
       operands_[id] = AddConstant(*value.constant);
+    } else if (value.is_weight && RefuseType("", value.type).ok()) {
+      ONNXIFI_ASSIGN_OR_RETURN(operands_[id], AddAbsentWeight(value));
     } else if (value.outer != kNoValue && outer_ != nullptr) {
       ONNXIFI_ASSIGN_OR_RETURN(Operand outside, outer_->Find(value.outer));
       operands_[id] = Capture(value.name, outside);
@@ -205,6 +212,19 @@ class GraphLowering : public BodyLowering {
     Shape shape = buffer.shape;
     program::BufferId id = program_.AddBuffer(std::move(buffer));
     return Operand{program::DenseView(id, constant.type(), shape), shape};
+  }
+
+  // A weight whose values are not at hand: a constant of which only type and extents are known.
+  Result<Operand> AddAbsentWeight(const graph::Value& value) {
+    tensor::Extents extents;
+    for (const graph::Extent& extent : *value.type.extents) {
+      if (!extent.is_known()) {
+        return Status(Code::kUnsupportedShape, "Weight " + Quoted(value.name) +
+                                                   " has an extent that is not a number.");
+      }
+      extents.push_back(extent.number);
+    }
+    return *AddConstant(tensor::Tensor::Borrow(value.type.element, extents, nullptr, nullptr));
   }
 
   // A value of the enclosing program becomes an input of this one; a constant is shared.
@@ -415,8 +435,7 @@ std::vector<Status> LowerEachNode(const Graph& graph, const FunctionSource* func
   Program program;
   SymbolicValues values(program);
   GraphLowering lowering(graph, program, values, functions, check, nullptr, 0);
-  Status inputs = lowering.DeclareInputs();
-  if (!inputs.ok()) return std::vector<Status>(graph.nodes.size(), inputs);
+  lowering.DeclareKnownInputs();
   return lowering.JudgeNodes();
 }
 

@@ -117,22 +117,22 @@ void Plan::CutIntoStages() {
   stages_.back().end_step = step_count;
 
   std::vector<int> symbol_levels = SymbolLevels(program_);
-  std::vector<int> node_levels(program_.dims->node_count(), 0);
+  node_levels_.assign(program_.dims->node_count(), 0);
   for (int id = 0; id < program_.dims->node_count(); ++id) {
     const tensor::DimNode& node = program_.dims->node(id);
-    int& level = node_levels[id];
+    int& level = node_levels_[id];
     if (node.kind == tensor::DimNode::Kind::kSymbol) level = symbol_levels[node.symbol];
     for (const tensor::DimNode::Term& term : node.terms) {
-      for (const tensor::DimNode* atom : term.atoms) level = std::max(level, node_levels[atom->id]);
+      for (const tensor::DimNode* atom : term.atoms) level = std::max(level, node_levels_[atom->id]);
     }
     for (const Dim& operand : node.operands) {
-      if (!operand.is_constant()) level = std::max(level, node_levels[operand.node()->id]);
+      if (!operand.is_constant()) level = std::max(level, node_levels_[operand.node()->id]);
     }
     stages_[level].dim_nodes.push_back(id);
   }
   for (size_t k = 0; k < program_.requirements.size(); ++k) {
     const Dim& condition = program_.requirements[k].condition;
-    int level = condition.is_constant() ? 0 : node_levels[condition.node()->id];
+    int level = condition.is_constant() ? 0 : node_levels_[condition.node()->id];
     stages_[level].requirements.push_back(static_cast<int>(k));
   }
   std::map<program::BufferId, int> arena_of;
@@ -194,6 +194,20 @@ Result<std::vector<int64_t>> Plan::SymbolsFor(std::span<const tensor::Extents> i
     }
   }
   return symbols;
+}
+
+std::vector<tensor::Extents> Plan::OutputExtents(const std::vector<int64_t>& symbols) const {
+  std::vector<int64_t> dims(program_.dims->node_count(), 0);
+  for (int id : stages_[0].dim_nodes) program_.dims->EvaluateNode(id, symbols, dims);
+  std::vector<tensor::Extents> outputs;
+  for (const program::Port& port : program_.outputs) {
+    tensor::Extents& extents = outputs.emplace_back();
+    for (const Dim& dim : port.shape) {
+      bool is_known = dim.is_constant() || node_levels_[dim.node()->id] == 0;
+      extents.push_back(is_known ? tensor::ValueOf(dim, dims) : -1);
+    }
+  }
+  return outputs;
 }
 
 Result<std::shared_ptr<const StageBinding>> Plan::Bind(int stage,

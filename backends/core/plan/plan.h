@@ -78,6 +78,9 @@ class Plan {
   // input, the axis and both numbers.
   base::Result<std::vector<int64_t>> SymbolsFor(std::span<const tensor::Extents> inputs) const;
 
+  // Extents of each output for these symbols; -1 where only a run can tell.
+  std::vector<tensor::Extents> OutputExtents(const std::vector<int64_t>& symbols) const;
+
  private:
   Plan(const program::Program& program, device::Device& device, Counters& counters)
       : program_(program), device_(device), counters_(counters) {}
@@ -97,6 +100,7 @@ class Plan {
   device::Device& device_;
   Counters& counters_;
   std::vector<Stage> stages_;
+  std::vector<int> node_levels_;  // by node of the DimTable: the stage that knows its number
   std::vector<StepKernel> kernels_;  // by step
   std::map<int, std::vector<std::unique_ptr<Plan>>> bodies_;
   std::vector<std::unique_ptr<device::Allocation>> held_;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every expression that a step's body evaluates.
+
+#include "backends/core/program/body_exprs.h"
+
+namespace onnxifi::program {
+namespace {
+
+class Collector {
+ public:
+  explicit Collector(std::vector<ExprId*>& found) : found_(found) {}
+
+  void operator()(Map& map) { Add(map.roots); }
+  void operator()(Reduce& reduce) {
+    Add(reduce.fold);
+    Add(reduce.roots);
+  }
+  void operator()(Row& row) {
+    for (Row::Stage& stage : row.stages) {
+      Add(stage.fold);
+      Add(stage.results);
+    }
+    Add(row.roots);
+  }
+  void operator()(Scan& scan) {
+    Add(scan.fold);
+    Add(scan.roots);
+  }
+  void operator()(Contract& contract) {
+    Add(contract.a_prologue);
+    Add(contract.b_prologue);
+    Add(contract.roots);
+  }
+  void operator()(Window& window) { Add(window.roots); }
+  void operator()(Index&) {}
+  void operator()(Host&) {}
+  void operator()(Cut&) {}
+  void operator()(Control&) {}
+
+ private:
+  void Add(ExprId& id) {
+    if (id != kNoExpr) found_.push_back(&id);
+  }
+  void Add(std::vector<ExprId>& ids) {
+    for (ExprId& id : ids) Add(id);
+  }
+  void Add(Fold& fold) {
+    for (Fold::State& state : fold.states) {
+      Add(state.init);
+      Add(state.update);
+      Add(state.merge);
+    }
+  }
+
+  std::vector<ExprId*>& found_;
+};
+
+}  // namespace
+
+std::vector<ExprId*> BodyExprs(Step& step) {
+  std::vector<ExprId*> found;
+  std::visit(Collector(found), step.body);
+  return found;
+}
+
+std::vector<ExprId> BodyExprs(const Step& step) {
+  std::vector<ExprId> ids;
+  for (const ExprId* id : BodyExprs(const_cast<Step&>(step))) ids.push_back(*id);
+  return ids;
+}
+
+}  // namespace onnxifi::program

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FuseMaps: inlines element-wise producers into their reader by expressing the reader's coordinates as the producer's.
+
+#include <algorithm>
+#include <optional>
+
+#include "backends/core/program/body_exprs.h"
+#include "backends/core/program/passes.h"
+
+namespace onnxifi::program {
+namespace {
+
+// Bounds of a fused step: what an engine can hold in registers and argument lists.
+constexpr size_t kMaxNodes = 96;
+constexpr size_t kMaxReads = 16;
+// A producer of at most this many arithmetic nodes, none of them transcendental, may be computed more than once.
+constexpr int kCheapNodes = 4;
+
+bool IsOutput(const Program& program, BufferId buffer) {
+  return std::any_of(program.outputs.begin(), program.outputs.end(),
+                     [buffer](const Port& port) { return port.buffer == buffer; });
+}
+
+bool IsCheap(const Program& program, const Map& map) {
+  int arithmetic = 0;
+  for (ExprId id : Reachable(program.exprs, map.roots)) {
+    switch (program.exprs[id].op) {
+      case ExprOp::kConstant: case ExprOp::kDim: case ExprOp::kIndex: case ExprOp::kLoad: break;
+      case ExprOp::kNeg: case ExprOp::kAbs: case ExprOp::kNot: case ExprOp::kAdd: case ExprOp::kSub:
+      case ExprOp::kMul: case ExprOp::kMin: case ExprOp::kMax: case ExprOp::kAnd: case ExprOp::kOr:
+      case ExprOp::kEqual: case ExprOp::kLess: case ExprOp::kLessEqual: case ExprOp::kSelect:
+      case ExprOp::kCast: ++arithmetic; break;
+      default: return false;
+    }
+  }
+  return arithmetic <= kCheapNodes;
+}
+
+// For each axis of the producer's domain, the reader's axis that runs along it, or -1 where the reader stays at 0.
+// Nothing when the read is not along whole axes.
+std::optional<std::vector<int>> MatchAxes(const Step& producer, const Step& reader, const View& read) {
+  const View& written = producer.writes[0];
+  if (!read.guards.empty() || !(read.offset == written.offset) || read.type != written.type ||
+      read.rank() != static_cast<int>(reader.domain.size())) {
+    return std::nullopt;
+  }
+  std::vector<int> axes(producer.domain.size(), -1);
+  for (int k = 0; k < read.rank(); ++k) {
+    if (read.strides[k] == Dim(0) || reader.domain[k] == Dim(1)) continue;
+    bool is_matched = false;
+    for (size_t a = 0; a < axes.size() && !is_matched; ++a) {
+      if (axes[a] < 0 && written.strides[a] == read.strides[k] &&
+          producer.domain[a] == reader.domain[k]) {
+        axes[a] = k;
+        is_matched = true;
+      }
+    }
+    if (!is_matched) return std::nullopt;
+  }
+  return axes;
+}
+
+View Reexpress(const View& view, const std::vector<int>& axes, size_t reader_rank) {
+  View moved = view;
+  moved.strides.assign(reader_rank, Dim(0));
+  for (Guard& guard : moved.guards) guard.coefficients.assign(reader_rank, Dim(0));
+  for (size_t a = 0; a < axes.size(); ++a) {
+    if (axes[a] < 0) continue;
+    moved.strides[axes[a]] = view.strides[a];
+    for (size_t g = 0; g < view.guards.size(); ++g) {
+      moved.guards[g].coefficients[axes[a]] = view.guards[g].coefficients[a];
+    }
+  }
+  return moved;
+}
+
+class Inliner {
+ public:
+  Inliner(Program& program, const Step& producer, const Step& reader)
+      : program_(program), producer_(producer), reader_(reader) {}
+
+  std::optional<Step> Join() {
+    const Map& map = *producer_.As<Map>();
+    BufferId buffer = producer_.writes[0].buffer;
+    Step joined;
+    joined.domain = reader_.domain;
+    joined.writes = reader_.writes;
+    joined.node = producer_.node;
+    if (const Map* body = reader_.As<Map>()) joined.body = *body;
+    if (const Reduce* body = reader_.As<Reduce>()) joined.body = *body;
+    if (const Row* body = reader_.As<Row>()) joined.body = *body;
+
+    std::vector<ExprId> replacement(reader_.reads.size(), kNoExpr);
+    std::vector<int> new_read(reader_.reads.size(), -1);
+    for (size_t r = 0; r < reader_.reads.size(); ++r) {
+      const View& read = reader_.reads[r];
+      if (read.buffer != buffer) {
+        new_read[r] = static_cast<int>(joined.reads.size());
+        joined.reads.push_back(read);
+        continue;
+      }
+      std::optional<std::vector<int>> axes = MatchAxes(producer_, reader_, read);
+      if (!axes) return std::nullopt;
+      replacement[r] = Moved(map.roots[0], *axes, joined);
+    }
+    std::unordered_map<ExprId, ExprId> done;
+    bool is_indexed = false;
+    auto replace = [&](ExprId id) {
+      ExprNode node = program_.exprs[id];
+      if (node.op != ExprOp::kLoad) return kNoExpr;
+      size_t read = node.payload;
+      if (replacement[read] != kNoExpr) {
+        is_indexed = is_indexed || !node.operands.empty();
+        return replacement[read];
+      }
+      for (ExprId& operand : node.operands) operand = Rewrite(program_.exprs, operand, *self_, done);
+      node.payload = static_cast<uint64_t>(new_read[read]);
+      return program_.exprs.Add(std::move(node));
+    };
+    std::function<ExprId(ExprId)> erased = replace;
+    self_ = &erased;
+    for (ExprId* id : BodyExprs(joined)) *id = Rewrite(program_.exprs, *id, erased, done);
+    if (is_indexed || joined.reads.size() > kMaxReads) return std::nullopt;
+    if (Reachable(program_.exprs, BodyExprs(std::as_const(joined))).size() > kMaxNodes) return std::nullopt;
+    return joined;
+  }
+
+ private:
+  // The producer's expression over the reader's coordinates; its reads are added to `joined`.
+  ExprId Moved(ExprId root, const std::vector<int>& axes, Step& joined) {
+    std::vector<int> new_read(producer_.reads.size(), -1);
+    std::unordered_map<ExprId, ExprId> done;
+    std::function<ExprId(ExprId)> replace = [&](ExprId id) -> ExprId {
+      ExprNode node = program_.exprs[id];
+      if (node.op == ExprOp::kIndex) {
+        int axis = axes[node.payload];
+        if (axis < 0) return IntConstant(program_.exprs, ElementType::kInt64, 0).id();
+        return Coordinate(program_.exprs, axis).id();
+      }
+      if (node.op != ExprOp::kLoad) return kNoExpr;
+      size_t read = node.payload;
+      if (new_read[read] < 0) {
+        new_read[read] = static_cast<int>(joined.reads.size());
+        // A view that is only loaded at explicit coordinates keeps its own axes.
+        joined.reads.push_back(node.operands.empty()
+                                   ? Reexpress(producer_.reads[read], axes, joined.domain.size())
+                                   : producer_.reads[read]);
+      }
+      for (ExprId& operand : node.operands) operand = Rewrite(program_.exprs, operand, replace, done);
+      node.payload = static_cast<uint64_t>(new_read[read]);
+      return program_.exprs.Add(std::move(node));
+    };
+    return Rewrite(program_.exprs, root, replace, done);
+  }
+
+  Program& program_;
+  const Step& producer_;
+  const Step& reader_;
+  const std::function<ExprId(ExprId)>* self_ = nullptr;
+};
+
+// A read that is loaded both plainly and at explicit coordinates cannot be given one set of axes.
+bool HasMixedLoads(const Program& program, const Step& step) {
+  std::vector<int> seen(step.reads.size(), 0);
+  for (ExprId id : Reachable(program.exprs, BodyExprs(step))) {
+    const ExprNode& node = program.exprs[id];
+    if (node.op == ExprOp::kLoad) seen[node.payload] |= node.operands.empty() ? 1 : 2;
+  }
+  return std::any_of(seen.begin(), seen.end(), [](int kinds) { return kinds == 3; });
+}
+
+bool CanBeInlined(const Program& program, const Step& step) {
+  const Map* map = step.As<Map>();
+  if (map == nullptr || map->roots.size() != 1) return false;
+  const View& write = step.writes[0];
+  const Buffer& buffer = program.buffers[write.buffer];
+  return buffer.kind == Buffer::Kind::kTemporary && !IsOutput(program, write.buffer) &&
+         buffer.shape == step.domain && IsDense({write, step.domain}) &&
+         !HasMixedLoads(program, step);
+}
+
+// Whether inlining computes nothing more often than before, or only what is cheap.
+bool IsWorthwhile(const Program& program, const Step& producer, const Step& reader) {
+  if (IsCheap(program, *producer.As<Map>())) return true;
+  if (reader.As<Row>() != nullptr) return false;
+  return tensor::Product(producer.domain) == tensor::Product(reader.domain);
+}
+
+}  // namespace
+
+void FuseMaps(Program& program, const Accepts& accepts) {
+  // Readers before producers, so that a chain collapses into its last step in one walk.
+  std::vector<int> touches(program.buffers.size(), 0);
+  for (const Step& step : program.steps) {
+    std::vector<BufferId> own;
+    for (const View& view : step.reads) own.push_back(view.buffer);
+    for (const View& view : step.writes) own.push_back(view.buffer);
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    for (BufferId id : own) {
+      if (id != kNoBuffer) ++touches[id];
+    }
+  }
+  for (size_t s = program.steps.size(); s-- > 0;) {
+    bool may_read = program.steps[s].As<Map>() || program.steps[s].As<Reduce>() || program.steps[s].As<Row>();
+    if (!may_read) continue;
+    bool is_changed = true;
+    while (is_changed) {
+      is_changed = false;
+      std::vector<BufferId> candidates;
+      for (const View& read : program.steps[s].reads) candidates.push_back(read.buffer);
+      for (BufferId buffer : candidates) {
+        if (buffer == kNoBuffer || touches[buffer] != 2) continue;  // its writer and this step
+        auto writes_it = [buffer](const Step& step) {
+          return !step.writes.empty() && step.writes[0].buffer == buffer;
+        };
+        auto producer = std::find_if(program.steps.begin(),
+                                     program.steps.begin() + static_cast<std::ptrdiff_t>(s), writes_it);
+        if (producer == program.steps.begin() + static_cast<std::ptrdiff_t>(s)) continue;
+        Step& reader = program.steps[s];
+        if (!CanBeInlined(program, *producer) || HasMixedLoads(program, reader) ||
+            !IsWorthwhile(program, *producer, reader)) {
+          continue;
+        }
+        std::optional<Step> joined = Inliner(program, *producer, reader).Join();
+        if (!joined || !accepts(program, *joined)) continue;
+        for (const View& read : producer->reads) {
+          bool is_first = &*std::find_if(producer->reads.begin(), producer->reads.end(),
+                                         [&](const View& other) { return other.buffer == read.buffer; }) == &read;
+          bool is_shared = std::any_of(reader.reads.begin(), reader.reads.end(),
+                                       [&](const View& other) { return other.buffer == read.buffer; });
+          if (is_first && is_shared && read.buffer != kNoBuffer) --touches[read.buffer];
+        }
+        reader = *std::move(joined);
+        // Without writes it goes with the dead steps.
+        producer->reads.clear();
+        producer->writes.clear();
+        is_changed = true;
+        break;
+      }
+    }
+  }
+  RemoveDeadSteps(program);
+}
+
+}  // namespace onnxifi::program
