@@ -41,14 +41,17 @@ def find_cache_root():
 def make_stamp(sources, facts):
     """Returns 16 hex digits that change with the text of `sources` (files) or with `facts`."""
     digest = hashlib.sha256()
-    for source in sorted(sources):
+    for source in sorted(map(str, sources)):
         digest.update(pathlib.Path(source).read_bytes())
     digest.update(json.dumps(facts, sort_keys=True).encode())
     return digest.hexdigest()[:16]
 
 
 def read_index(folder, stamp):
-    """Returns the index of a folder made under `stamp`, and marks it used; None if there is none."""
+    """Returns the index of a folder made under `stamp`; None if there is none.
+
+    Marks it as used last, by its time: that is the one the conformance runner takes by default.
+    """
     path = folder / _INDEX
     try:
         index = json.loads(path.read_text())

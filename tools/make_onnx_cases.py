@@ -139,6 +139,8 @@ def main():
     parser.add_argument("--filter", default="", metavar="RE", help="only cases it is found in")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     arguments = parser.parse_args()
+    if arguments.filter and not arguments.output:
+        parser.error("--filter needs --output: the cache holds complete sets of cases only.")
 
     facts = {
         "onnx": onnx.__version__,
