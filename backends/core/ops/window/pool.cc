@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MaxPool, AveragePool, LpPool and their global forms: one Window step each.
+
+#include "backends/core/ops/registry.h"
+#include "backends/core/ops/window/sliding.h"
+
+namespace onnxifi::ops {
+namespace {
+
+using program::Window;
+
+// A global pooling is a window that covers the input and stands still.
+Sliding GlobalSliding(const Shape& in) {
+  Sliding sliding;
+  sliding.in = in;
+  sliding.kernel = in;
+  sliding.strides.assign(in.size(), 1);
+  sliding.dilations.assign(in.size(), 1);
+  sliding.pads_begin.assign(in.size(), 0);
+  sliding.pads_end.assign(in.size(), 0);
+  sliding.out.assign(in.size(), 1);
+  return sliding;
+}
+
+// p is an integer, but opset 1 declares a float.
+Result<int64_t> Power(Lowering& lowering) {
+  if (lowering.version() >= 2) return lowering.Int("p", 2);
+  const float p = lowering.Float("p", 2.0f);
+  if (!(p >= 1.0f && p <= 1024.0f) || p != static_cast<float>(static_cast<int64_t>(p))) {
+    return lowering.UnsupportedAttribute("p (" + std::to_string(p) +
+                                         ") is not an integer in [1, 1024].");
+  }
+  return static_cast<int64_t>(p);
+}
+
+// Average and Lp pooling are defined on floats; max pooling on 8-bit integers as well.
+Status CheckType(Lowering& lowering, Window::Kind kind) {
+  const ElementType type = lowering.In(0).type();
+  const bool is_byte = type == ElementType::kInt8 || type == ElementType::kUint8;
+  if (tensor::IsFloat(type) || (kind == Window::Kind::kMax && is_byte)) return base::Ok();
+  return lowering.UnsupportedType(0);
+}
+
+template <Window::Kind kind, bool is_global>
+Status LowerPool(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  ONNXIFI_RETURN_IF_ERROR(CheckType(lowering, kind));
+  const Operand& x = lowering.In(0);
+  ONNXIFI_ASSIGN_OR_RETURN(Shape in, SpatialExtents(lowering, /*lead=*/2));
+  Sliding sliding = GlobalSliding(in);
+  if (!is_global) {
+    ONNXIFI_ASSIGN_OR_RETURN(Shape kernel, KernelShape(lowering, static_cast<int>(in.size())));
+    ONNXIFI_ASSIGN_OR_RETURN(sliding, MakeSliding(lowering, in, std::move(kernel)));
+  }
+  Window window;
+  window.kind = kind;
+  if (kind == Window::Kind::kLp) {
+    ONNXIFI_ASSIGN_OR_RETURN(window.p, Power(lowering));
+    if (window.p < 1) {
+      return lowering.InvalidModel("p (" + std::to_string(window.p) + ") is less than 1.");
+    }
+  }
+
+  window.in_spatial = sliding.in;
+  window.kernel = sliding.kernel;
+  window.strides = sliding.strides;
+  window.dilations = sliding.dilations;
+  window.pads_begin = sliding.pads_begin;
+  window.pads_end = sliding.pads_end;
+  window.count_include_pad = lowering.Int("count_include_pad", 0) != 0;
+  window.column_major = lowering.Int("storage_order", 0) != 0;
+  window.accumulator = tensor::ArithmeticType(x.type());
+  Shape shape = {x.shape[0], x.shape[1]};
+  shape.insert(shape.end(), sliding.out.begin(), sliding.out.end());
+  StepBuilder step(lowering, shape);
+  step.AddRead(x.view);
+  window.roots = {Cast(Accumulator(step.exprs(), window.accumulator), x.type()).id()};
+  const Operand out = lowering.Temporary(x.type(), shape);
+  std::vector<View> writes = {out.view};
+  lowering.Set(0, out);
+  if (kind == Window::Kind::kMax && lowering.Wants(1)) {
+    const Operand positions = lowering.Temporary(ElementType::kInt64, shape);
+    writes.push_back(positions.view);
+    lowering.Set(1, positions);
+  }
+  step.Finish(std::move(window), std::move(writes));
+  return base::Ok();
+}
+
+constexpr Operator kOperators[] = {
+    {"MaxPool", 22, LowerPool<Window::Kind::kMax, false>},
+    {"AveragePool", 22, LowerPool<Window::Kind::kAverage, false>},
+    {"LpPool", 22, LowerPool<Window::Kind::kLp, false>},
+    {"GlobalMaxPool", 22, LowerPool<Window::Kind::kMax, true>},
+    {"GlobalAveragePool", 22, LowerPool<Window::Kind::kAverage, true>},
+    {"GlobalLpPool", 22, LowerPool<Window::Kind::kLp, true>},
+};
+
+}  // namespace
+
+std::span<const Operator> PoolOperators() { return kOperators; }
+
+}  // namespace onnxifi::ops
