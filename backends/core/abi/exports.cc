@@ -156,7 +156,7 @@ Status SetGraphIo(onnxGraph handle, const IoDescriptors& io) {
   if (graph == nullptr) return UnknownGraph();
   std::lock_guard lock(graph->mutex);
   graph->binding = nullptr;
-  ONNXIFI_ASSIGN_OR_RETURN(graph->binding, MakeBinding(*graph, io));
+  ONNXIFI_ASSIGN_OR_RETURN(graph->binding, MakeBinding(*graph, io, BindingUse::kStanding));
   return base::Ok();
 }
 
@@ -198,7 +198,8 @@ Status SetIoAndRunGraph(onnxGraph handle, const IoDescriptors& io,
   if (output_fence == nullptr) return NullPointer("outputFence");
   ONNXIFI_RETURN_IF_ERROR(CheckFenceTag(*output_fence, "output"));
   ONNXIFI_RETURN_IF_ERROR(CheckFenceType(*output_fence, "output"));
-  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> binding, MakeBinding(*graph, io));
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> binding,
+                           MakeBinding(*graph, io, BindingUse::kOneRun));
   return StartRun(*graph, std::move(binding), /*input=*/nullptr, output_fence);
 }
 

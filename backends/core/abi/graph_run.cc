@@ -30,7 +30,7 @@ Status CheckPointers(const IoDescriptors& io) {
 }
 
 base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& graph,
-                                                         const IoDescriptors& io) {
+                                                         const IoDescriptors& io, BindingUse use) {
   ONNXIFI_RETURN_IF_ERROR(CheckPointers(io));
   const Signature* signature = graph.graph->signature();
   const auto* declared_inputs = signature != nullptr ? &signature->inputs : nullptr;
@@ -53,7 +53,8 @@ base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& grap
         Arrange(DescriptorRole::kOutput, std::move(tensors.outputs), signature->outputs));
     ONNXIFI_RETURN_IF_ERROR(CheckDeclarations(tensors, *signature));
   }
-  return graph.graph->Bind(std::move(tensors));
+  return use == BindingUse::kStanding ? graph.graph->Bind(std::move(tensors))
+                                      : graph.graph->BindForOneRun(std::move(tensors));
 }
 
 Status CheckFenceTag(const onnxMemoryFenceV1& fence, const char* which) {

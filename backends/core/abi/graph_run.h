@@ -26,8 +26,9 @@ struct IoDescriptors {
 
 // Checks the pointers, then each descriptor, then the set of them, and binds.
 base::Status CheckPointers(const IoDescriptors& io);
+enum class BindingUse { kStanding, kOneRun };
 base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& graph,
-                                                         const IoDescriptors& io);
+                                                         const IoDescriptors& io, BindingUse use);
 
 // The checks of a fence; `which` is "input" or "output".
 base::Status CheckFenceTag(const onnxMemoryFenceV1& fence, const char* which);

@@ -142,6 +142,12 @@ class Graph {
   // what inference finds, resources. Shared because runs in flight keep theirs when it is replaced.
   virtual base::Result<std::shared_ptr<const Binding>> Bind(GraphTensors tensors) = 0;
 
+  // The same for exactly one Run whose `input` is null, so that a graph which only forwards can
+  // hand over binding and run in one step.
+  virtual base::Result<std::shared_ptr<const Binding>> BindForOneRun(GraphTensors tensors) {
+    return Bind(std::move(tensors));
+  }
+
   // Accepts one run and returns without waiting for `input`, which is an event of this backend
   // (Backend::NewEvent or an earlier Run) or null when the inputs are complete. Runs start in the
   // order of the calls. The event returned is signalled when the outputs are complete, with the

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PluginRegistry: one candidate after the other: manifest, opening, enumeration.
+
+#include "discovery/registry/plugin_registry.h"
+
+#include <onnxifi/sdk.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "backends/core/base/status.h"
+#include "discovery/library/image.h"
+#include "discovery/manifest/manifest.h"
+
+namespace onnxifi::registry {
+
+namespace {
+
+std::string CodeText(onnxStatus status) {
+  return std::string(base::CodeName(static_cast<base::Code>(status)));
+}
+
+// Devices may come between the two calls, so the count is asked for again until it fits.
+onnxStatus ListIds(const library::PluginFunctions& functions, std::vector<onnxBackendID>* ids) {
+  // A plugin that never settles must not hold the process.
+  constexpr int kLargestAttempts = 8;
+  size_t count = 0;
+  onnxStatus status = functions.get_backend_ids(nullptr, &count);
+  for (int attempt = 0; status == ONNXIFI_STATUS_FALLBACK && attempt < kLargestAttempts;
+       ++attempt) {
+    ids->assign(std::max<size_t>(count, 1), nullptr);
+    count = ids->size();
+    status = functions.get_backend_ids(ids->data(), &count);
+  }
+  ids->resize(status == ONNXIFI_STATUS_SUCCESS ? std::min(count, ids->size()) : 0);
+  return status;
+}
+
+// The reason that a plugin of this SDK leaves for its last answer; empty for any other plugin.
+std::string LastErrorMessage(const library::PluginFunctions& functions) {
+  onnxExtensionFunctionPointer address = nullptr;
+  if (functions.get_extension_function_address == nullptr ||
+      functions.get_extension_function_address(nullptr, "onnxGetLastErrorMessage", &address) !=
+          ONNXIFI_STATUS_SUCCESS) {
+    return std::string();
+  }
+  const auto get_message =
+      reinterpret_cast<onnxGetLastErrorMessageFunction>(reinterpret_cast<void (*)()>(address));
+  size_t size_bytes = 0;
+  if (get_message(nullptr, &size_bytes) != ONNXIFI_STATUS_FALLBACK) return std::string();
+  std::string text(size_bytes, '\0');
+  if (get_message(text.data(), &size_bytes) != ONNXIFI_STATUS_SUCCESS) return std::string();
+  text.resize(size_bytes - 1);
+  return text;
+}
+
+}  // namespace
+
+PluginRegistry PluginRegistry::Discover(const search::Environment& environment,
+                                        const void* own_function) {
+  PluginRegistry registry;
+  for (const std::string& name : environment.ignored) {
+    Record record;
+    record.rule = name;
+    record.verdict = ONNXIFI_SDK_VERDICT_IGNORED;
+    record.sentence =
+        "Variable " + name + " is ignored, because the process has more rights than its caller.";
+    registry.records_.push_back(std::move(record));
+  }
+  const auto own_file = library::Image::FileOf(own_function);
+  for (const search::Candidate& candidate :
+       search::FindCandidates(environment, own_file.parent_path())) {
+    registry.Try(candidate, own_function);
+  }
+  std::stable_sort(registry.plugins_.begin(), registry.plugins_.end(),
+                   [](const Plugin& a, const Plugin& b) { return a.priority < b.priority; });
+  const base::Log log(environment.log_level);
+  for (const Record& record : registry.records_) {
+    const bool is_expected = record.verdict == ONNXIFI_SDK_VERDICT_LOADED ||
+                             record.verdict == ONNXIFI_SDK_VERDICT_DUPLICATE;
+    std::string message = record.path + ": " + record.sentence;
+    if (!record.detail.empty()) message += " (" + record.detail + ")";
+    log.Write(is_expected ? base::LogLevel::kInfo : base::LogLevel::kWarning, "loader", message);
+  }
+  return registry;
+}
+
+void PluginRegistry::Try(const search::Candidate& candidate, const void* own_function) {
+  Record record;
+  record.plugin = search::PluginName(candidate.path);
+  record.path = candidate.path.string();
+  record.rule = candidate.rule;
+  const auto start = std::chrono::steady_clock::now();
+  Load(candidate, own_function, &record);
+  record.microseconds = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                                  std::chrono::steady_clock::now() - start)
+                                                  .count());
+  records_.push_back(std::move(record));
+}
+
+void PluginRegistry::Load(const search::Candidate& candidate, const void* own_function,
+                          Record* record) {
+  const auto refuse = [record](uint32_t verdict, std::string sentence) {
+    record->verdict = verdict;
+    record->sentence = std::move(sentence);
+  };
+  if (!candidate.status.ok()) {
+    return refuse(ONNXIFI_SDK_VERDICT_NOT_FOUND, candidate.status.Text());
+  }
+  for (const Record& earlier : records_) {
+    if (earlier.path == record->path) {
+      return refuse(ONNXIFI_SDK_VERDICT_DUPLICATE,
+                    "The file was tried before, found by " + earlier.rule + ".");
+    }
+  }
+  const auto manifest = manifest::ReadManifestBeside(candidate.path);
+  if (!manifest.ok()) {
+    return refuse(ONNXIFI_SDK_VERDICT_BAD_MANIFEST, manifest.status().Text());
+  }
+  if (manifest->has_value()) {
+    record->priority = (*manifest)->priority;
+    if (!(*manifest)->name.empty()) record->plugin = (*manifest)->name;
+    if ((*manifest)->dialect != "onnx") {
+      return refuse(ONNXIFI_SDK_VERDICT_WRONG_INTERFACE,
+                    "The plugin speaks the dialect '" + (*manifest)->dialect +
+                        "'; the only one spoken here is 'onnx'.");
+    }
+  }
+  for (const Plugin& plugin : plugins_) {
+    if (plugin.name == record->plugin) {
+      return refuse(ONNXIFI_SDK_VERDICT_DUPLICATE,
+                    "A plugin named '" + plugin.name + "' is loaded already.");
+    }
+  }
+  library::OpenVerdict verdict;
+  library::PluginLibrary opened =
+      library::PluginLibrary::Open(candidate.path, own_function, &verdict);
+  record->detail = std::move(verdict.detail);
+  if (!opened.is_open()) return refuse(verdict.verdict, std::move(verdict.sentence));
+
+  Plugin plugin;
+  plugin.name = record->plugin;
+  plugin.priority = record->priority;
+  plugin.functions = opened.functions();
+  const onnxStatus status = ListIds(plugin.functions, &plugin.ids);
+  // From here on the plugin has run, and may have started threads.
+  opened.Keep();
+  if (status != ONNXIFI_STATUS_SUCCESS) {
+    record->detail = LastErrorMessage(plugin.functions);
+    return refuse(ONNXIFI_SDK_VERDICT_NOT_ENUMERABLE,
+                  "The plugin answers " + CodeText(status) + " when asked for its devices.");
+  }
+  record->device_count = static_cast<uint32_t>(plugin.ids.size());
+  record->verdict = ONNXIFI_SDK_VERDICT_LOADED;
+  record->sentence = "Loaded, devices: " + std::to_string(plugin.ids.size()) + ".";
+  if (plugin.ids.empty()) record->detail = LastErrorMessage(plugin.functions);
+  plugins_.push_back(std::move(plugin));
+}
+
+}  // namespace onnxifi::registry

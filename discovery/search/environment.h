@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Environment: the variables that libonnxifi obeys. The only place where it reads any.
+
+#ifndef ONNXIFI_DISCOVERY_SEARCH_ENVIRONMENT_H_
+#define ONNXIFI_DISCOVERY_SEARCH_ENVIRONMENT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/core/base/log.h"
+
+namespace onnxifi::search {
+
+struct Environment {
+  // ONNXIFI_BACKENDS: files and folders that replace the search.
+  std::optional<std::string> backends;
+  // ONNXIFI_ADD_BACKENDS: files and folders that come in front of it.
+  std::optional<std::string> add_backends;
+  // ONNXIFI_LOG: debug, info, warning, error or silent.
+  base::LogLevel log_level = base::LogLevel::kWarning;
+  // Names of the variables above that are set but not obeyed, because the process runs with more
+  // rights than its caller and they inject code.
+  std::vector<std::string> ignored;
+};
+
+Environment ReadEnvironment();
+
+}  // namespace onnxifi::search
+
+#endif  // ONNXIFI_DISCOVERY_SEARCH_ENVIRONMENT_H_

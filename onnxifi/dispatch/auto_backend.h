@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AutoBackend: a backend of the auto device. Each graph goes as a whole to the device chosen for
+// it; a plugin's backend is initialised when the first graph goes there.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/auto_backend_id.h"
+#include "onnxifi/dispatch/plugin_backend.h"
+
+namespace onnxifi::dispatch {
+
+class AutoBackend final : public abi::Backend {
+ public:
+  // `id` must outlive this.
+  AutoBackend(const AutoBackendId& id, abi::BackendProperties properties)
+      : id_(id), properties_(std::move(properties)) {}
+
+  base::Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override;
+  // Starts runs on any plugin, so it is an event of ours.
+  base::Result<std::shared_ptr<abi::Event>> NewEvent() override;
+  // The plugin that gets the graph judges.
+  bool TakesDataType(onnxEnum /*data_type*/) const override { return true; }
+  bool TakesMemoryType(onnxEnum /*memory_type*/) const override { return true; }
+
+ private:
+  const AutoBackendId& id_;
+  const abi::BackendProperties properties_;
+  std::mutex mutex_;
+  // Guarded by `mutex_`.
+  std::map<const ForwardedBackendId*, std::shared_ptr<const PluginBackend>> backends_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_

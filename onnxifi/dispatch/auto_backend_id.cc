@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AutoBackendId: asks each device in turn; explains at length only where all refuse.
+
+#include "onnxifi/dispatch/auto_backend_id.h"
+
+#include <onnxifi/sdk.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <variant>
+
+#include "onnxifi/dispatch/auto_backend.h"
+
+namespace onnxifi::dispatch {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+std::vector<std::string> Words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(std::move(word));
+  return words;
+}
+
+std::string Join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// A version that one of the devices takes may be asked of the auto device.
+std::string UnionOfNumbers(const std::vector<std::string>& lists) {
+  std::set<uint64_t> numbers;
+  for (const std::string& list : lists) {
+    for (const std::string& word : Words(list)) {
+      uint64_t number = 0;
+      if (std::istringstream(word) >> number) numbers.insert(number);
+    }
+  }
+  std::vector<std::string> words;
+  for (uint64_t number : numbers) words.push_back(std::to_string(number));
+  return Join(words);
+}
+
+// The highest version of each domain.
+std::string UnionOfOpsets(const std::vector<std::string>& lists) {
+  std::map<std::string, uint64_t> versions;
+  for (const std::string& list : lists) {
+    for (const std::string& word : Words(list)) {
+      const size_t colon = word.rfind(':');
+      uint64_t version = 0;
+      if (colon == std::string::npos || !(std::istringstream(word.substr(colon + 1)) >> version)) {
+        continue;
+      }
+      uint64_t& highest = versions[word.substr(0, colon)];
+      highest = std::max(highest, version);
+    }
+  }
+  std::vector<std::string> words;
+  for (const auto& [domain, version] : versions) {
+    words.push_back(domain + ":" + std::to_string(version));
+  }
+  return Join(words);
+}
+
+}  // namespace
+
+base::Result<abi::InfoValue> AutoBackendId::Info(onnxBackendInfo query) const {
+  const auto texts = [&] {
+    std::vector<std::string> found;
+    for (const ForwardedBackendId* device : devices_) {
+      const auto value = device->Info(query);
+      if (!value.ok()) continue;
+      if (const auto* text = std::get_if<std::string>(&*value)) found.push_back(*text);
+    }
+    return found;
+  };
+  const auto numbers = [&] {
+    std::vector<uint64_t> found;
+    for (const ForwardedBackendId* device : devices_) {
+      const auto value = device->Info(query);
+      if (!value.ok()) continue;
+      if (const auto* number = std::get_if<uint64_t>(&*value)) found.push_back(*number);
+    }
+    return found;
+  };
+  const auto largest = [&]() -> uint64_t {
+    const std::vector<uint64_t> found = numbers();
+    return found.empty() ? 0 : *std::max_element(found.begin(), found.end());
+  };
+  switch (query) {
+    case ONNXIFI_BACKEND_NAME:
+      return abi::InfoValue(std::string("auto"));
+    case ONNXIFI_BACKEND_VENDOR:
+      return abi::InfoValue(std::string("ONNXIFI SDK"));
+    case ONNXIFI_BACKEND_VERSION:
+      return abi::InfoValue(std::string(ONNXIFI_PROJECT_VERSION));
+    case ONNXIFI_BACKEND_EXTENSIONS:
+      return abi::InfoValue(std::string());
+    case ONNXIFI_BACKEND_DEVICE: {
+      std::string keys = "the first fit of";
+      for (const ForwardedBackendId* device : devices_) keys += " " + device->key();
+      return abi::InfoValue(std::move(keys));
+    }
+    case ONNXIFI_BACKEND_DEVICE_TYPE:
+      return abi::InfoValue(uint64_t{ONNXIFI_DEVICE_TYPE_HETEROGENEOUS});
+    case ONNXIFI_BACKEND_ONNX_IR_VERSION:
+      return abi::InfoValue(UnionOfNumbers(texts()));
+    case ONNXIFI_BACKEND_OPSET_VERSION:
+      return abi::InfoValue(UnionOfOpsets(texts()));
+    case ONNXIFI_BACKEND_CAPABILITIES: {
+      uint64_t bits = ~uint64_t{0};
+      for (uint64_t number : numbers()) bits &= number;
+      return abi::InfoValue(numbers().empty() ? uint64_t{0} : bits);
+    }
+    case ONNXIFI_BACKEND_INIT_PROPERTIES:
+    case ONNXIFI_BACKEND_MEMORY_TYPES:
+    case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
+    case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:
+      return abi::InfoValue(uint64_t{0});
+    case ONNXIFI_BACKEND_MEMORY_SIZE:
+    case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
+    case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
+      return abi::InfoValue(largest());
+    default:
+      return Status(Code::kUnsupportedAttribute,
+                    "The auto device does not answer query " + std::to_string(query) + ".");
+  }
+}
+
+Status AutoBackendId::CheckCompatibility(std::span<const std::byte> model) const {
+  const auto device = ChooseDevice(model);
+  return device.ok() ? base::Ok() : device.status();
+}
+
+base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte> model) const {
+  const auto device = ChooseDevice(model);
+  if (device.ok()) return (*device)->Explain(model);
+  const ForwardedBackendId* best = nullptr;
+  Status refusal = ExplainRefusal(model, &best);
+  ONNXIFI_ASSIGN_OR_RETURN(abi::Explanation explanation, best->Explain(model));
+  explanation.verdict = std::move(refusal);
+  return explanation;
+}
+
+base::Result<const ForwardedBackendId*> AutoBackendId::ChooseDevice(
+    std::span<const std::byte> model) const {
+  for (const ForwardedBackendId* device : devices_) {
+    if (device->CheckCompatibility(model).ok()) return device;
+  }
+  const ForwardedBackendId* best = nullptr;
+  return ExplainRefusal(model, &best);
+}
+
+Status AutoBackendId::ExplainRefusal(std::span<const std::byte> model,
+                                     const ForwardedBackendId** out_best) const {
+  Status answer;
+  size_t most_claimed = 0;
+  std::vector<std::string> reasons;
+  for (const ForwardedBackendId* device : devices_) {
+    auto explanation = device->Explain(model);
+    if (!explanation.ok()) {
+      reasons.push_back(device->key() + ": " + explanation.status().Text());
+      if (answer.ok()) answer = explanation.status();
+      if (*out_best == nullptr) *out_best = device;
+      continue;
+    }
+    std::set<uint32_t> refused;
+    std::set<uint32_t> nodes;
+    for (const abi::NodeVerdict& node : explanation->nodes) {
+      nodes.insert(node.node_index);
+      if (node.code != Code::kOk) refused.insert(node.node_index);
+    }
+    const size_t claimed = nodes.size() - refused.size();
+    if (*out_best == nullptr || answer.ok() || claimed > most_claimed) {
+      *out_best = device;
+      most_claimed = claimed;
+      answer = explanation->verdict;
+    }
+    reasons.push_back(device->key() + " claims " + std::to_string(claimed) + " of " +
+                      std::to_string(nodes.size()) + " nodes: " + explanation->verdict.Text());
+    for (const abi::NodeVerdict& node : explanation->nodes) {
+      if (node.code == Code::kOk) continue;
+      reasons.push_back("  node " + std::to_string(node.node_index) + " (" + node.operator_type +
+                        "): " + node.sentence);
+    }
+  }
+  if (answer.ok()) {
+    return Status(Code::kInternalError,
+                  "Every device refuses the model, yet one of them explains that it runs.");
+  }
+  Status refusal(answer.code(),
+                 "No device runs the whole model. " + std::string(answer.sentence()));
+  for (std::string& reason : reasons) refusal.Context(std::move(reason));
+  return refusal;
+}
+
+base::Result<std::unique_ptr<abi::Backend>> AutoBackendId::InitBackend(
+    const abi::BackendProperties& properties) const {
+  return std::unique_ptr<abi::Backend>(std::make_unique<AutoBackend>(*this, properties));
+}
+
+}  // namespace onnxifi::dispatch

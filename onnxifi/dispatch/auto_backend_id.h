@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AutoBackendId: the device that stands for all others and chooses among them for each graph.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_ID_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_ID_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/forwarded_backend_id.h"
+
+namespace onnxifi::dispatch {
+
+class AutoBackendId final : public abi::BackendId {
+ public:
+  // `devices`: at least one, in the order in which they are asked; they must outlive this.
+  explicit AutoBackendId(std::vector<const ForwardedBackendId*> devices)
+      : devices_(std::move(devices)) {}
+
+  std::string key() const override { return "auto"; }
+  // Numbers that cover all devices: the least of what each can, the most of what one has.
+  base::Result<abi::InfoValue> Info(onnxBackendInfo query) const override;
+  base::Status CheckCompatibility(std::span<const std::byte> model) const override;
+  base::Result<abi::Explanation> Explain(std::span<const std::byte> model) const override;
+  base::Result<std::unique_ptr<abi::Backend>> InitBackend(
+      const abi::BackendProperties& properties) const override;
+
+  // The first device that claims every node. Otherwise the status of the device that claims most
+  // nodes, with the reasons of all.
+  base::Result<const ForwardedBackendId*> ChooseDevice(std::span<const std::byte> model) const;
+
+ private:
+  base::Status ExplainRefusal(std::span<const std::byte> model,
+                              const ForwardedBackendId** out_best) const;
+
+  const std::vector<const ForwardedBackendId*> devices_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_ID_H_

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DispatchProvider: discovery once, then a fixed list.
+
+#include "onnxifi/dispatch/dispatch_provider.h"
+
+#include <onnxifi/sdk.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "backends/core/abi/guard.h"
+#include "backends/core/abi/library.h"
+#include "discovery/search/environment.h"
+
+namespace onnxifi::dispatch {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+// The plugin that is chosen only by name: it runs everything, slowly.
+constexpr std::string_view kReferencePlugin = "null";
+
+// Accelerators before the CPU at equal priority.
+int KindRank(onnxEnum device_type) {
+  switch (device_type) {
+    case ONNXIFI_DEVICE_TYPE_GPU:
+    case ONNXIFI_DEVICE_TYPE_NPU:
+    case ONNXIFI_DEVICE_TYPE_DSP:
+    case ONNXIFI_DEVICE_TYPE_FPGA:
+      return 0;
+    case ONNXIFI_DEVICE_TYPE_CPU:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
+std::vector<const ForwardedBackendId*> AutoOrder(
+    const std::vector<std::unique_ptr<ForwardedBackendId>>& devices) {
+  std::vector<const ForwardedBackendId*> order;
+  for (const auto& device : devices) {
+    if (device->calls().plugin_name() != kReferencePlugin) order.push_back(device.get());
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const ForwardedBackendId* a, const ForwardedBackendId* b) {
+                     return std::make_tuple(a->priority(), KindRank(a->device_type())) <
+                            std::make_tuple(b->priority(), KindRank(b->device_type()));
+                   });
+  return order;
+}
+
+onnxStatus ONNXIFI_ABI GetDiscoveryReport(onnxDiscoveryRecordCallback callback, void* context) {
+  return abi::Guard(abi::Function::kGetDiscoveryReport, [&]() -> Status {
+    if (callback == nullptr) return Status(Code::kInvalidPointer, "The callback is NULL.");
+    auto& provider = static_cast<DispatchProvider&>(abi::Library::Get().provider());
+    for (const registry::Record& entry : provider.Registry().records()) {
+      onnxDiscoveryRecord record = {};
+      record.struct_size = sizeof(record);
+      record.plugin = entry.plugin.c_str();
+      record.path = entry.path.c_str();
+      record.rule = entry.rule.c_str();
+      record.verdict = entry.verdict;
+      record.sentence = entry.sentence.c_str();
+      record.detail = entry.detail.c_str();
+      record.priority = entry.priority;
+      record.device_count = entry.device_count;
+      record.microseconds = entry.microseconds;
+      callback(context, &record);
+    }
+    return base::Ok();
+  });
+}
+
+}  // namespace
+
+const registry::PluginRegistry& DispatchProvider::Registry() {
+  std::call_once(discovered_, [this] {
+    // Any function of ours tells which file this library is.
+    registry_ = registry::PluginRegistry::Discover(
+        search::ReadEnvironment(), reinterpret_cast<const void*>(&GetDiscoveryReport));
+    for (const registry::Plugin& plugin : registry_.plugins()) {
+      for (size_t index = 0; index < plugin.ids.size(); ++index) {
+        devices_.push_back(std::make_unique<ForwardedBackendId>(
+            PluginCalls(plugin.name, plugin.functions, plugin.ids[index]), index, plugin.priority));
+      }
+    }
+    std::vector<const ForwardedBackendId*> order = AutoOrder(devices_);
+    if (!order.empty()) auto_id_ = std::make_unique<AutoBackendId>(std::move(order));
+  });
+  return registry_;
+}
+
+base::Result<std::vector<const abi::BackendId*>> DispatchProvider::EnumerateBackendIds() {
+  Registry();
+  std::vector<const abi::BackendId*> ids;
+  if (auto_id_ != nullptr) ids.push_back(auto_id_.get());
+  for (const auto& device : devices_) ids.push_back(device.get());
+  return ids;
+}
+
+onnxExtensionFunctionPointer DispatchProvider::FindFunction(std::string_view name) const {
+  if (name != "onnxGetDiscoveryReport") return nullptr;
+  return reinterpret_cast<onnxExtensionFunctionPointer>(
+      reinterpret_cast<void (*)()>(&GetDiscoveryReport));
+}
+
+}  // namespace onnxifi::dispatch

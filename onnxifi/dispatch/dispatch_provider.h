@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DispatchProvider: what libonnxifi exports: the auto device, then every device of every plugin.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_DISPATCH_PROVIDER_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_DISPATCH_PROVIDER_H_
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/abi/provider.h"
+#include "discovery/registry/plugin_registry.h"
+#include "onnxifi/dispatch/auto_backend_id.h"
+#include "onnxifi/dispatch/forwarded_backend_id.h"
+
+namespace onnxifi::dispatch {
+
+class DispatchProvider final : public abi::Provider {
+ public:
+  // Discovery happens on the first call; the list never changes after it.
+  base::Result<std::vector<const abi::BackendId*>> EnumerateBackendIds() override;
+  onnxExtensionFunctionPointer FindFunction(std::string_view name) const override;
+
+  // Discovers plugins if that has not happened yet.
+  const registry::PluginRegistry& Registry();
+
+ private:
+  std::once_flag discovered_;
+  registry::PluginRegistry registry_;
+  std::vector<std::unique_ptr<ForwardedBackendId>> devices_;
+  // Null when there is no device it could choose.
+  std::unique_ptr<AutoBackendId> auto_id_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_DISPATCH_PROVIDER_H_

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ForwardedBackend: a plugin's backend under our handle; every graph goes to that plugin.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_FORWARDED_BACKEND_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_FORWARDED_BACKEND_H_
+
+#include <memory>
+#include <utility>
+
+#include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/plugin_backend.h"
+
+namespace onnxifi::dispatch {
+
+class ForwardedBackend final : public abi::Backend {
+ public:
+  explicit ForwardedBackend(std::shared_ptr<const PluginBackend> backend)
+      : backend_(std::move(backend)) {}
+
+  base::Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override;
+  base::Result<std::shared_ptr<abi::Event>> NewEvent() override;
+  // The plugin judges.
+  bool TakesDataType(onnxEnum /*data_type*/) const override { return true; }
+  bool TakesMemoryType(onnxEnum /*memory_type*/) const override { return true; }
+
+ private:
+  const std::shared_ptr<const PluginBackend> backend_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_FORWARDED_BACKEND_H_

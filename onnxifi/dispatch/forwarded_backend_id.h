@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ForwardedBackendId: one device of one plugin under our ID.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_FORWARDED_BACKEND_ID_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_FORWARDED_BACKEND_ID_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/plugin_calls.h"
+
+namespace onnxifi::dispatch {
+
+class ForwardedBackendId final : public abi::BackendId {
+ public:
+  // `index` counts the devices of the plugin; `priority` is the plugin's.
+  ForwardedBackendId(PluginCalls calls, size_t index, int32_t priority);
+
+  std::string key() const override;
+  base::Result<abi::InfoValue> Info(onnxBackendInfo query) const override;
+  base::Status CheckCompatibility(std::span<const std::byte> model) const override;
+  // A plugin without the explain extension gives its verdict and no nodes.
+  base::Result<abi::Explanation> Explain(std::span<const std::byte> model) const override;
+  base::Result<std::unique_ptr<abi::Backend>> InitBackend(
+      const abi::BackendProperties& properties) const override;
+  // Vendor keys that the plugin announces. Keys that it does not announce are refused here, because
+  // only the plugin could say how long their entry is.
+  bool TakesBackendProperty(uint64_t key) const override;
+  bool TakesGraphProperty(uint64_t key) const override;
+  // Functions of the plugin's own. They know the plugin's handles, not ours: of use are those that
+  // take none.
+  onnxExtensionFunctionPointer FindFunction(std::string_view name) const override;
+
+  const PluginCalls& calls() const { return calls_; }
+  int32_t priority() const { return priority_; }
+  // ONNXIFI_DEVICE_TYPE_*; 0 when the plugin does not say.
+  onnxEnum device_type() const { return device_type_; }
+
+ private:
+  uint64_t NumberInfo(onnxBackendInfo query) const;
+
+  const PluginCalls calls_;
+  const size_t index_;
+  const int32_t priority_;
+  const onnxEnum device_type_;
+  const uint64_t backend_properties_;
+  const uint64_t graph_properties_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_FORWARDED_BACKEND_ID_H_

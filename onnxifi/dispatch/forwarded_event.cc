@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ForwardedEvent: prefers the plugin's timed wait, which hands over the status of the work with its
+// text; a plain ONNXIFI 1.0 plugin has only the plain wait.
+
+#include "onnxifi/dispatch/forwarded_event.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace onnxifi::dispatch {
+
+using base::Code;
+using base::Status;
+
+ForwardedEvent::ForwardedEvent(std::shared_ptr<const PluginBackend> owner, onnxEvent handle)
+    : owner_(std::move(owner)), handle_(handle) {}
+
+ForwardedEvent::~ForwardedEvent() { Abandon(); }
+
+void ForwardedEvent::Abandon() {
+  if (is_released_.exchange(true)) return;
+  static_cast<void>(owner_->calls().functions().release_event(handle_));
+}
+
+Status ForwardedEvent::Signal() {
+  const PluginCalls& calls = owner_->calls();
+  return calls.ToStatus(calls.functions().signal_event(handle_), "onnxSignalEvent");
+}
+
+base::Result<bool> ForwardedEvent::IsSignalled() {
+  const PluginCalls& calls = owner_->calls();
+  onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
+  ONNXIFI_RETURN_IF_ERROR(
+      calls.ToStatus(calls.functions().get_event_state(handle_, &state), "onnxGetEventState"));
+  return state == ONNXIFI_EVENT_STATE_SIGNALLED;
+}
+
+Status ForwardedEvent::Wait() {
+  const PluginCalls& calls = owner_->calls();
+  if (calls.wait_event_for == nullptr) {
+    return calls.ToStatus(calls.functions().wait_event(handle_), "onnxWaitEvent");
+  }
+  // 0 is "no limit", so the answer is there.
+  return WaitForPlugin(/*timeout_ms=*/0)
+      .value_or(Status(Code::kInternalError,
+                       "Plugin '" + calls.plugin_name() +
+                           "' returns from a wait without limit before the event is "
+                           "signalled."));
+}
+
+std::optional<Status> ForwardedEvent::WaitFor(std::chrono::milliseconds timeout) {
+  const PluginCalls& calls = owner_->calls();
+  if (calls.wait_event_for != nullptr) {
+    constexpr int64_t kLargest = std::numeric_limits<uint32_t>::max();
+    return WaitForPlugin(static_cast<uint32_t>(std::clamp<int64_t>(timeout.count(), 1, kLargest)));
+  }
+  constexpr std::chrono::milliseconds kPollInterval(1);
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (true) {
+    const auto is_signalled = IsSignalled();
+    if (!is_signalled.ok()) return is_signalled.status();
+    if (*is_signalled) return Wait();
+    if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
+    std::this_thread::sleep_for(kPollInterval);
+  }
+}
+
+std::optional<Status> ForwardedEvent::WaitForPlugin(uint32_t timeout_ms) {
+  constexpr size_t kLargestMessageBytes = 4096;
+  const PluginCalls& calls = owner_->calls();
+  onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
+  onnxStatus work_status = ONNXIFI_STATUS_SUCCESS;
+  std::string message(kLargestMessageBytes, '\0');
+  size_t length = message.size();
+  const Status status = calls.ToStatus(
+      calls.wait_event_for(handle_, timeout_ms, &state, &work_status, message.data(), &length),
+      "onnxWaitEventFor");
+  if (!status.ok()) return status;
+  if (state != ONNXIFI_EVENT_STATE_SIGNALLED) return std::nullopt;
+  message.resize(std::min(length > 0 ? length - 1 : 0, kLargestMessageBytes));
+  return calls.ToStatus(work_status, "the run", std::move(message));
+}
+
+base::Result<std::vector<abi::TensorShape>> ForwardedEvent::OutputShapes() {
+  const PluginCalls& calls = owner_->calls();
+  std::vector<abi::TensorShape> shapes;
+  if (calls.get_run_output_shapes == nullptr) return shapes;
+  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(calls.get_run_output_shapes(handle_, AppendShape, &shapes),
+                                         "onnxGetRunOutputShapes"));
+  return shapes;
+}
+
+}  // namespace onnxifi::dispatch

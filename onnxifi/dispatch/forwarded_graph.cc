@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ForwardedGraph: every call goes to the plugin; only the starting of runs needs care.
+
+#include "onnxifi/dispatch/forwarded_graph.h"
+
+#include <utility>
+
+#include "backends/core/abi/event.h"
+#include "onnxifi/dispatch/forwarded_event.h"
+
+namespace onnxifi::dispatch {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+// For exactly one run with complete inputs: handed to the plugin together with the run.
+class OneRunBinding final : public abi::Binding {
+ public:
+  using abi::Binding::Binding;
+};
+
+onnxMemoryFenceV1 MakeFence(onnxEvent event) {
+  onnxMemoryFenceV1 fence = {};
+  fence.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
+  fence.type = ONNXIFI_SYNCHRONIZATION_EVENT;
+  fence.event = event;
+  return fence;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<abi::Graph>> ForwardedGraph::Init(
+    std::shared_ptr<const PluginBackend> backend, const abi::GraphRequest& request) {
+  const PluginCalls& calls = backend->calls();
+  const std::vector<uint64_t> properties = EncodeProperties(request.properties.given);
+  const std::vector<onnxTensorDescriptorV1> weights =
+      Describe(std::vector<abi::TensorDescriptor>(request.weights.begin(), request.weights.end()));
+  onnxGraph handle = nullptr;
+  const onnxStatus answer = calls.functions().init_graph(
+      backend->handle(), properties.data(), request.model.size(), request.model.data(),
+      static_cast<uint32_t>(weights.size()), weights.empty() ? nullptr : weights.data(), &handle);
+  const bool is_emulated = answer == ONNXIFI_STATUS_FALLBACK;
+  if (!is_emulated) ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(answer, "onnxInitGraph"));
+  return std::unique_ptr<abi::Graph>(new ForwardedGraph(std::move(backend), handle, is_emulated));
+}
+
+ForwardedGraph::~ForwardedGraph() { Close(); }
+
+Status ForwardedGraph::SetPluginBinding(const std::shared_ptr<const abi::Binding>& binding) {
+  if (plugin_binding_ == binding) return base::Ok();
+  plugin_binding_ = nullptr;
+  const auto inputs = Describe(binding->tensors().inputs);
+  const auto outputs = Describe(binding->tensors().outputs);
+  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
+      calls().functions().set_graph_io(handle_, static_cast<uint32_t>(inputs.size()), inputs.data(),
+                                       static_cast<uint32_t>(outputs.size()), outputs.data()),
+      "onnxSetGraphIO"));
+  plugin_binding_ = binding;
+  return base::Ok();
+}
+
+base::Result<std::shared_ptr<const abi::Binding>> ForwardedGraph::Bind(abi::GraphTensors tensors) {
+  const std::shared_ptr<const abi::Binding> binding =
+      std::make_shared<abi::Binding>(std::move(tensors));
+  std::lock_guard lock(mutex_);
+  ONNXIFI_RETURN_IF_ERROR(SetPluginBinding(binding));
+  return binding;
+}
+
+base::Result<std::shared_ptr<const abi::Binding>> ForwardedGraph::BindForOneRun(
+    abi::GraphTensors tensors) {
+  if (calls().set_io_and_run_graph == nullptr) return Bind(std::move(tensors));
+  return std::shared_ptr<const abi::Binding>(std::make_shared<OneRunBinding>(std::move(tensors)));
+}
+
+base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::Run(
+    std::shared_ptr<const abi::Binding> binding, std::shared_ptr<abi::Event> input) {
+  if (dynamic_cast<const OneRunBinding*>(binding.get()) != nullptr) return RunAtOnce(*binding);
+  ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<abi::Event> start,
+                           MakePluginInput(std::move(input)));
+  const onnxMemoryFenceV1 input_fence =
+      MakeFence(static_cast<const ForwardedEvent&>(*start).handle());
+  onnxMemoryFenceV1 output_fence = MakeFence(nullptr);
+  {
+    std::lock_guard lock(mutex_);
+    ONNXIFI_RETURN_IF_ERROR(SetPluginBinding(binding));
+    ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
+        calls().functions().run_graph(handle_, &input_fence, &output_fence), "onnxRunGraph"));
+  }
+  return std::shared_ptr<abi::Event>(
+      std::make_shared<ForwardedEvent>(backend_, output_fence.event));
+}
+
+base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::RunAtOnce(const abi::Binding& binding) {
+  const auto inputs = Describe(binding.tensors().inputs);
+  const auto outputs = Describe(binding.tensors().outputs);
+  onnxMemoryFenceV1 output_fence = MakeFence(nullptr);
+  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
+      calls().set_io_and_run_graph(handle_, static_cast<uint32_t>(inputs.size()), inputs.data(),
+                                   static_cast<uint32_t>(outputs.size()), outputs.data(),
+                                   &output_fence),
+      "onnxSetIOAndRunGraph"));
+  return std::shared_ptr<abi::Event>(
+      std::make_shared<ForwardedEvent>(backend_, output_fence.event));
+}
+
+base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::NewPluginEvent() {
+  onnxEvent handle = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
+      calls().functions().init_event(backend_->handle(), &handle), "onnxInitEvent"));
+  return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, handle));
+}
+
+base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::MakePluginInput(
+    std::shared_ptr<abi::Event> input) {
+  const auto* forwarded = dynamic_cast<const ForwardedEvent*>(input.get());
+  if (forwarded != nullptr && &forwarded->owner() == backend_.get()) return input;
+
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<abi::Event> start, NewPluginEvent());
+  // Holds the plugin's event until then. Where `input` fails, the event is released unsignalled,
+  // which makes the plugin finish the run as failed.
+  const auto finish = [start](const Status& status) {
+    if (status.ok()) static_cast<void>(start->Signal().ok());
+  };
+  if (input == nullptr) {
+    ONNXIFI_RETURN_IF_ERROR(start->Signal());
+  } else if (auto* local = dynamic_cast<abi::LocalEvent*>(input.get())) {
+    local->OnSignal(finish);
+  } else {
+    WaitElsewhere([input, finish] { finish(input->Wait()); });
+  }
+  return start;
+}
+
+void ForwardedGraph::WaitElsewhere(std::function<void()> wait) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(waiters_, [](Waiter& waiter) {
+    if (!waiter.is_done->load()) return false;
+    waiter.thread.join();
+    return true;
+  });
+  auto is_done = std::make_shared<std::atomic<bool>>(false);
+  waiters_.push_back({is_done, std::thread([wait = std::move(wait), is_done]() mutable {
+                        wait();
+                        wait = nullptr;
+                        is_done->store(true);
+                      })});
+}
+
+void ForwardedGraph::Close() {
+  std::vector<Waiter> waiters;
+  {
+    std::lock_guard lock(mutex_);
+    if (is_closed_) return;
+    is_closed_ = true;
+    waiters.swap(waiters_);
+  }
+  for (Waiter& waiter : waiters) waiter.thread.join();
+  static_cast<void>(calls().functions().release_graph(handle_));
+}
+
+base::Result<std::vector<abi::TensorShape>> ForwardedGraph::InferOutputShapes(
+    std::span<const abi::TensorDescriptor> inputs) {
+  if (calls().infer_output_shapes == nullptr) return calls().Missing("onnxInferOutputShapes");
+  const auto descriptors =
+      Describe(std::vector<abi::TensorDescriptor>(inputs.begin(), inputs.end()));
+  std::vector<abi::TensorShape> shapes;
+  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
+      calls().infer_output_shapes(handle_, static_cast<uint32_t>(descriptors.size()),
+                                  descriptors.data(), AppendShape, &shapes),
+      "onnxInferOutputShapes"));
+  return shapes;
+}
+
+base::Result<abi::GraphCounters> ForwardedGraph::Counters() {
+  if (calls().get_graph_counters == nullptr) return calls().Missing("onnxGetGraphCounters");
+  onnxGraphCounters counters = {};
+  counters.struct_size = sizeof(counters);
+  ONNXIFI_RETURN_IF_ERROR(
+      calls().ToStatus(calls().get_graph_counters(handle_, &counters), "onnxGetGraphCounters"));
+  return abi::GraphCounters{counters.lowerings, counters.bindings,      counters.allocations,
+                            counters.copies,    counters.kernel_builds, counters.runs};
+}
+
+}  // namespace onnxifi::dispatch

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ForwardedGraph: a graph that one plugin runs as a whole. The plugin checks names, types and
+// shapes; here its binding is kept in step with ours, and events of other origins start its runs.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_FORWARDED_GRAPH_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_FORWARDED_GRAPH_H_
+
+#include <onnx/onnxifi.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/plugin_backend.h"
+
+namespace onnxifi::dispatch {
+
+class ForwardedGraph final : public abi::Graph {
+ public:
+  static base::Result<std::unique_ptr<abi::Graph>> Init(
+      std::shared_ptr<const PluginBackend> backend, const abi::GraphRequest& request);
+  ~ForwardedGraph() override;
+
+  // The plugin knows the model, this side does not.
+  const abi::Signature* signature() const override { return nullptr; }
+  bool is_emulated() const override { return is_emulated_; }
+  base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
+  base::Result<std::shared_ptr<const abi::Binding>> BindForOneRun(
+      abi::GraphTensors tensors) override;
+  base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
+                                                std::shared_ptr<abi::Event> input) override;
+  void Close() override;
+  base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
+      std::span<const abi::TensorDescriptor> inputs) override;
+  base::Result<abi::GraphCounters> Counters() override;
+
+ private:
+  ForwardedGraph(std::shared_ptr<const PluginBackend> backend, onnxGraph handle, bool is_emulated)
+      : backend_(std::move(backend)), handle_(handle), is_emulated_(is_emulated) {}
+
+  const PluginCalls& calls() const { return backend_->calls(); }
+  base::Status SetPluginBinding(const std::shared_ptr<const abi::Binding>& binding);
+  base::Result<std::shared_ptr<abi::Event>> RunAtOnce(const abi::Binding& binding);
+  // An event of the plugin that is signalled when `input` is; signalled already when it is null.
+  base::Result<std::shared_ptr<abi::Event>> MakePluginInput(std::shared_ptr<abi::Event> input);
+  base::Result<std::shared_ptr<abi::Event>> NewPluginEvent();
+  void WaitElsewhere(std::function<void()> wait);
+
+  const std::shared_ptr<const PluginBackend> backend_;
+  const onnxGraph handle_;
+  const bool is_emulated_;
+
+  // Guards the three below, and keeps setting the plugin's binding and running with it together.
+  std::mutex mutex_;
+  // What the plugin has; null when it has none.
+  std::shared_ptr<const abi::Binding> plugin_binding_;
+  bool is_closed_ = false;
+  // Each waits for an event of another plugin that starts a run here. Joined when done, at the
+  // latest by Close.
+  struct Waiter {
+    std::shared_ptr<std::atomic<bool>> is_done;
+    std::thread thread;
+  };
+  std::vector<Waiter> waiters_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_FORWARDED_GRAPH_H_

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PluginBackend: an initialised backend of a plugin, with the calls of that plugin. Graphs and
+// events of the dispatcher share it, so that it outlives whatever the plugin made with it.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_PLUGIN_BACKEND_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_PLUGIN_BACKEND_H_
+
+#include <onnx/onnxifi.h>
+
+#include <memory>
+#include <vector>
+
+#include "backends/core/abi/provider.h"
+#include "backends/core/base/result.h"
+#include "onnxifi/dispatch/plugin_calls.h"
+
+namespace onnxifi::dispatch {
+
+// A property list as the interface wants it.
+std::vector<uint64_t> EncodeProperties(const std::vector<abi::Property>& properties);
+
+class PluginBackend {
+ public:
+  static base::Result<std::shared_ptr<const PluginBackend>> Init(
+      const PluginCalls& calls, const std::vector<abi::Property>& properties);
+  ~PluginBackend();
+  PluginBackend(const PluginBackend&) = delete;
+  PluginBackend& operator=(const PluginBackend&) = delete;
+
+  const PluginCalls& calls() const { return calls_; }
+  onnxBackend handle() const { return handle_; }
+
+ private:
+  PluginBackend(const PluginCalls& calls, onnxBackend handle) : calls_(calls), handle_(handle) {}
+
+  const PluginCalls calls_;
+  const onnxBackend handle_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_PLUGIN_BACKEND_H_

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PluginCalls: one plugin as the dispatcher calls it. The only place where a plugin's status codes
+// turn into Status, with the plugin's own sentence where it has one.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_PLUGIN_CALLS_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_PLUGIN_CALLS_H_
+
+#include <onnx/onnxifi.h>
+#include <onnx/onnxifi_ext.h>
+#include <onnxifi/sdk.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/abi/tensor_descriptor.h"
+#include "backends/core/base/status.h"
+#include "discovery/library/plugin_library.h"
+
+namespace onnxifi::dispatch {
+
+// The functions and extensions of a plugin for one of its devices. Plain addresses: copies are
+// cheap, and stay valid because plugins are never unloaded.
+// Threads: constant after construction.
+class PluginCalls {
+ public:
+  PluginCalls(std::string plugin_name, const library::PluginFunctions& functions, onnxBackendID id);
+
+  const std::string& plugin_name() const { return plugin_name_; }
+  const library::PluginFunctions& functions() const { return functions_; }
+  onnxBackendID id() const { return id_; }
+
+  // Extensions; null where the plugin does not offer them.
+  onnxSetIOAndRunGraphFunction set_io_and_run_graph = nullptr;
+  onnxWaitEventForFunction wait_event_for = nullptr;
+  onnxExplainModelFunction explain_model = nullptr;
+  onnxInferOutputShapesFunction infer_output_shapes = nullptr;
+  onnxGetRunOutputShapesFunction get_run_output_shapes = nullptr;
+  onnxGetGraphCountersFunction get_graph_counters = nullptr;
+
+  // What the plugin's answer to `function` means. Called on the thread that made the call, before
+  // another call to the plugin.
+  base::Status ToStatus(onnxStatus status, std::string_view function) const;
+  // The same for a work status that came with its text.
+  base::Status ToStatus(onnxStatus status, std::string_view function, std::string text) const;
+  base::Status Missing(std::string_view function) const;
+
+  // A function of the plugin beyond the fifteen, or null.
+  onnxExtensionFunctionPointer FindFunction(const char* name) const;
+
+ private:
+  std::string plugin_name_;
+  library::PluginFunctions functions_;
+  onnxBackendID id_;
+  onnxGetLastErrorMessageFunction get_last_error_message_ = nullptr;
+};
+
+// Descriptors that point into `tensors`, which must outlive them.
+std::vector<onnxTensorDescriptorV1> Describe(const std::vector<abi::TensorDescriptor>& tensors);
+
+// Callback of the shape functions; `shapes` is a std::vector<abi::TensorShape>.
+void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape);
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_PLUGIN_CALLS_H_
