@@ -93,7 +93,7 @@ void FuseEpilogues(Program& program, const Accepts& accepts) {
       int reader = OnlyReader(program, s, step.writes[0].buffer);
       if (reader > static_cast<int>(s)) {
         std::optional<Step> joined = Joined(program, step, program.steps[reader]);
-        if (joined && accepts(program, *joined)) {
+        if (joined && accepts(program, step, *joined)) {
           // At the reader's place, where all that it reads has been computed.
           program.steps[reader] = *std::move(joined);
           program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(s));

@@ -224,7 +224,7 @@ void FuseMaps(Program& program, const Accepts& accepts) {
           continue;
         }
         std::optional<Step> joined = Inliner(program, *producer, reader).Join();
-        if (!joined || !accepts(program, *joined)) continue;
+        if (!joined || !accepts(program, reader, *joined)) continue;
         for (const View& read : producer->reads) {
           bool is_first = &*std::find_if(producer->reads.begin(), producer->reads.end(),
                                          [&](const View& other) { return other.buffer == read.buffer; }) == &read;

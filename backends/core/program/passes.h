@@ -11,8 +11,8 @@
 
 namespace onnxifi::program {
 
-// Whether the device has a recipe for a step that a pass would like to make.
-using Accepts = std::function<bool(const Program& program, const Step& step)>;
+// Whether the device does `after`, which a pass would like to put in the place of `before` and a Map, as well as it does `before`.
+using Accepts = std::function<bool(const Program& program, const Step& before, const Step& after)>;
 
 // Removes steps whose results nobody reads, and forgets constants that no step reads.
 void RemoveDeadSteps(Program& program);

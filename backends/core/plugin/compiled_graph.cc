@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CompiledGraph: binding checks shapes before anything runs; running asks the executor.
+
+#include "backends/core/plugin/compiled_graph.h"
+
+namespace onnxifi::plugin {
+namespace {
+
+using abi::TensorDescriptor;
+using base::Code;
+using base::Result;
+using base::Status;
+using tensor::Extents;
+
+Extents ExtentsOf(const TensorDescriptor& descriptor) {
+  return {descriptor.shape.begin(), descriptor.shape.end()};
+}
+
+// Puts outputs into the caller's buffers and notes the extents they turn out to have.
+class CallerPlaces : public execution::OutputPlaces {
+ public:
+  explicit CallerPlaces(std::span<const TensorDescriptor> outputs)
+      : outputs_(outputs), actual_(outputs.size()) {}
+
+  Result<std::byte*> Place(int output, const Extents& extents) override {
+    const TensorDescriptor& descriptor = outputs_[output];
+    Extents bound = ExtentsOf(descriptor);
+    actual_[output] = extents;
+    if (extents != bound && tensor::ElementCount(extents) > tensor::ElementCount(bound)) {
+      return Status(Code::kMismatchingShape, "Output '" + descriptor.name + "' has shape " +
+                                                 tensor::ToString(extents) +
+                                                 ", more than the bound shape " +
+                                                 tensor::ToString(bound) + " can hold.");
+    }
+    return static_cast<std::byte*>(descriptor.mutable_cpu_data());
+  }
+
+  // Nothing when every output has the shape of its descriptor.
+  std::vector<abi::TensorShape> Shapes() const {
+    std::vector<abi::TensorShape> shapes;
+    bool differs = false;
+    for (size_t k = 0; k < outputs_.size(); ++k) {
+      differs = differs || actual_[k] != ExtentsOf(outputs_[k]);
+      shapes.push_back({outputs_[k].name, outputs_[k].data_type, true, actual_[k]});
+    }
+    return differs ? shapes : std::vector<abi::TensorShape>();
+  }
+
+ private:
+  std::span<const TensorDescriptor> outputs_;
+  std::vector<Extents> actual_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signature,
+                                                          std::unique_ptr<program::Program> program,
+                                                          device::Device& device, Worker& worker) {
+  std::unique_ptr<CompiledGraph> graph(new CompiledGraph(std::move(signature), std::move(program)));
+  ++graph->counters_.lowerings;
+  ONNXIFI_ASSIGN_OR_RETURN(graph->plan_,
+                           plan::Plan::Create(*graph->program_, device, graph->counters_));
+  graph->executor_ = std::make_unique<execution::Executor>(*graph->plan_);
+  ONNXIFI_RETURN_IF_ERROR(worker.Start());
+  graph->queue_ = std::make_shared<RunQueue>(worker);
+  return std::unique_ptr<abi::Graph>(std::move(graph));
+}
+
+Result<std::vector<Extents>> CompiledGraph::ExtentsOf(
+    std::span<const TensorDescriptor> inputs) const {
+  std::vector<Extents> extents;
+  for (const TensorDescriptor& input : inputs) extents.push_back(plugin::ExtentsOf(input));
+  if (extents.size() != program_->inputs.size()) {
+    return Status(Code::kUnidentifiedName,
+                  std::to_string(extents.size()) + " inputs are given where the graph has " +
+                      std::to_string(program_->inputs.size()) + ".");
+  }
+  return extents;
+}
+
+Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensors tensors) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Extents> extents, ExtentsOf(tensors.inputs));
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<int64_t> symbols, plan_->SymbolsFor(extents));
+  std::vector<Extents> outputs = plan_->OutputExtents(symbols);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const TensorDescriptor& descriptor = tensors.outputs[k];
+    Extents given = plugin::ExtentsOf(descriptor);
+    bool fits = given.size() == outputs[k].size();
+    for (size_t axis = 0; fits && axis < given.size(); ++axis) {
+      fits = outputs[k][axis] < 0 || outputs[k][axis] == given[axis];
+    }
+    if (!fits) {
+      return Status(Code::kMismatchingShape, "Output '" + descriptor.name + "' is bound as " +
+                                                 tensor::ToString(given) + " but has shape " +
+                                                 tensor::ToString(outputs[k]) +
+                                                 " (-1: known after a run).");
+    }
+  }
+  // What these extents need is prepared now, so that a run finds it.
+  Result<std::shared_ptr<const plan::StageBinding>> prepared = plan_->Bind(0, symbols);
+  if (!prepared.ok()) return std::move(prepared).status();
+  return std::shared_ptr<const abi::Binding>(std::make_shared<abi::Binding>(std::move(tensors)));
+}
+
+Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi::Binding> binding,
+                                                       std::shared_ptr<abi::Event> input) {
+  // Events of this backend are local: NewEvent and Run make no others.
+  auto local = std::static_pointer_cast<abi::LocalEvent>(std::move(input));
+  return std::shared_ptr<abi::Event>(queue_->Add(
+      [this, binding](std::vector<abi::TensorShape>& shapes) { return Execute(*binding, shapes); },
+      std::move(local)));
+}
+
+Status CompiledGraph::Execute(const abi::Binding& binding, std::vector<abi::TensorShape>& shapes) {
+  std::vector<execution::InputTensor> inputs;
+  for (const TensorDescriptor& input : binding.tensors().inputs) {
+    inputs.push_back({static_cast<const std::byte*>(input.cpu_data()), plugin::ExtentsOf(input)});
+  }
+  CallerPlaces places(binding.tensors().outputs);
+  ++counters_.runs;
+  ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places));
+  shapes = places.Shapes();
+  return base::Ok();
+}
+
+void CompiledGraph::Close() { queue_->Drain(); }
+
+Result<std::vector<abi::TensorShape>> CompiledGraph::InferOutputShapes(
+    std::span<const TensorDescriptor> inputs) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Extents> extents, ExtentsOf(inputs));
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<int64_t> symbols, plan_->SymbolsFor(extents));
+  std::vector<Extents> outputs = plan_->OutputExtents(symbols);
+  std::vector<abi::TensorShape> shapes;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const program::Port& port = program_->outputs[k];
+    shapes.push_back({port.name,
+                      static_cast<onnxEnum>(program_->buffers[port.buffer].type), true, outputs[k]});
+  }
+  return shapes;
+}
+
+Result<abi::GraphCounters> CompiledGraph::Counters() {
+  abi::GraphCounters counters;
+  counters.lowerings = counters_.lowerings;
+  counters.bindings = counters_.bindings;
+  counters.allocations = counters_.allocations;
+  counters.copies = counters_.copies;
+  counters.kernel_builds = counters_.kernel_builds;
+  counters.runs = counters_.runs;
+  return counters;
+}
+
+}  // namespace onnxifi::plugin

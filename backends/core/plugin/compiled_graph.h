@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CompiledGraph: the graph of a plugin as core/abi sees it: a plan with its executor and its queue of runs.
+
+#ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_
+#define ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/core/abi/provider.h"
+#include "backends/core/execution/executor.h"
+#include "backends/core/plan/plan.h"
+#include "backends/core/plugin/run_queue.h"
+
+namespace onnxifi::plugin {
+
+class CompiledGraph : public abi::Graph {
+ public:
+  // `device` and `worker` belong to the backend and outlive the graph.
+  static base::Result<std::unique_ptr<abi::Graph>> Create(abi::Signature signature,
+                                                          std::unique_ptr<program::Program> program,
+                                                          device::Device& device, Worker& worker);
+
+  const abi::Signature* signature() const override { return &signature_; }
+  base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
+  base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
+                                                std::shared_ptr<abi::Event> input) override;
+  void Close() override;
+  base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
+      std::span<const abi::TensorDescriptor> inputs) override;
+  base::Result<abi::GraphCounters> Counters() override;
+
+ private:
+  CompiledGraph(abi::Signature signature, std::unique_ptr<program::Program> program)
+      : signature_(std::move(signature)), program_(std::move(program)) {}
+
+  // One entry per input of the program.
+  base::Result<std::vector<tensor::Extents>> ExtentsOf(
+      std::span<const abi::TensorDescriptor> inputs) const;
+  base::Status Execute(const abi::Binding& binding, std::vector<abi::TensorShape>& output_shapes);
+
+  const abi::Signature signature_;
+  const std::unique_ptr<program::Program> program_;
+  plan::Counters counters_;
+  std::unique_ptr<plan::Plan> plan_;
+  std::unique_ptr<execution::Executor> executor_;
+  std::shared_ptr<RunQueue> queue_;
+};
+
+}  // namespace onnxifi::plugin
+
+#endif  // ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_

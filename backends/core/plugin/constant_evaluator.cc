@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ConstantEvaluator: the pipeline's own stages, on the reference device.
+
+#include "backends/core/plugin/constant_evaluator.h"
+
+#include <algorithm>
+#include <array>
+
+#include "backends/core/execution/executor.h"
+#include "backends/core/plan/plan.h"
+#include "backends/core/reference/reference_device.h"
+
+namespace onnxifi::plugin {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+// Gives each output a tensor of its own, as long as all together stay within the limit.
+class TensorPlaces : public execution::OutputPlaces {
+ public:
+  TensorPlaces(const program::Program& program, int64_t limit_bytes)
+      : program_(program), remaining_bytes_(limit_bytes), tensors_(program.outputs.size()) {}
+
+  Result<std::byte*> Place(int output, const tensor::Extents& extents) override {
+    tensor::ElementType type = program_.buffers[program_.outputs[output].buffer].type;
+    int64_t size_bytes = tensor::SizeBytes(type, tensor::ElementCount(extents));
+    if (size_bytes > remaining_bytes_) {
+      return Status(Code::kNoSystemMemory,
+                    "A folded constant of " + std::to_string(size_bytes) + " bytes exceeds the " +
+                        std::to_string(remaining_bytes_) + " left for it.");
+    }
+    remaining_bytes_ -= size_bytes;
+    ONNXIFI_ASSIGN_OR_RETURN(tensors_[output], Tensor::Allocate(type, extents));
+    return tensors_[output].mutable_data();
+  }
+
+  std::vector<Tensor> Take() { return std::move(tensors_); }
+
+ private:
+  const program::Program& program_;
+  int64_t remaining_bytes_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace
+
+ConstantEvaluator::ConstantEvaluator(const ops::FunctionSource* functions)
+    : functions_(functions), reference_(std::make_unique<reference::ReferenceDevice>()) {}
+
+ConstantEvaluator::~ConstantEvaluator() = default;
+
+bool ConstantEvaluator::IsDeterministic(const graph::Node& node) const {
+  static constexpr std::array<std::string_view, 7> kRandom = {
+      "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+      "Bernoulli",    "Multinomial",      "Dropout"};
+  return std::find(kRandom.begin(), kRandom.end(), node.op_type) == kRandom.end();
+}
+
+Result<std::vector<Tensor>> ConstantEvaluator::Evaluate(const graph::Graph& graph,
+                                                        int64_t limit_bytes) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
+                           ops::LowerGraph(graph, functions_));
+  plan::Counters counters;
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<plan::Plan> plan,
+                           plan::Plan::Create(*program, *reference_, counters));
+  std::vector<int64_t> symbols(program->dims->symbol_count(), 0);
+  for (const tensor::Extents& extents : plan->OutputExtents(symbols)) {
+    // Checked before anything is computed; what depends on data is checked when it is known.
+    if (std::find(extents.begin(), extents.end(), -1) != extents.end()) continue;
+    if (tensor::ElementCount(extents) > limit_bytes) {
+      return Status(Code::kNoSystemMemory, "A folded constant of shape " + tensor::ToString(extents) +
+                                               " exceeds the limit of " +
+                                               std::to_string(limit_bytes) + " bytes.");
+    }
+  }
+  execution::Executor executor(*plan);
+  TensorPlaces places(*program, limit_bytes);
+  ONNXIFI_RETURN_IF_ERROR(executor.Run({}, places));
+  return places.Take();
+}
+
+}  // namespace onnxifi::plugin

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hardware: all that a backend tells the kit: which devices there are and how to open one. A plugin's whole own code is this,
+// a device::Device, and one line that makes the provider.
+
+#ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_HARDWARE_H_
+#define ONNXIFI_BACKENDS_CORE_PLUGIN_HARDWARE_H_
+
+#include <onnx/onnxifi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/core/abi/provider.h"
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
+
+namespace onnxifi::plugin {
+
+// Answers to onnxGetBackendInfo that differ between devices; the kit answers the others.
+struct DeviceDescription {
+  std::string name;         // product name without the vendor, at most 49 bytes
+  std::string vendor;
+  std::string version;      // of the software, unique to a release
+  std::string device;       // model name of the device
+  onnxEnum type = ONNXIFI_DEVICE_TYPE_CPU;
+  uint64_t memory_bytes = 0;
+  // Optional queries that this device answers.
+  std::vector<std::pair<onnxBackendInfo, abi::InfoValue>> more;
+};
+
+class Hardware {
+ public:
+  virtual ~Hardware() = default;
+  // As tools name it: "cpu" of "cpu:0".
+  virtual std::string plugin_name() const = 0;
+  // Looks without starting a device runtime. The number and order stay for the life of the process.
+  virtual std::vector<DeviceDescription> Enumerate() = 0;
+  // Answers for device `index` without opening it. Lives as long as the hardware. Any thread.
+  virtual const device::Selector& selector(int index) const = 0;
+  // BACKEND_UNAVAILABLE or a resource code. Any thread.
+  virtual base::Result<std::unique_ptr<device::Device>> Open(int index) = 0;
+};
+
+// The whole of a plugin's abi::MakeProvider().
+std::unique_ptr<abi::Provider> MakeProvider(std::unique_ptr<Hardware> hardware);
+
+}  // namespace onnxifi::plugin
+
+#endif  // ONNXIFI_BACKENDS_CORE_PLUGIN_HARDWARE_H_

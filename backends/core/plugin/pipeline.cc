@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pipeline: the list of passes, and the judgement that claims and initialisation share.
+
+#include "backends/core/plugin/pipeline.h"
+
+#include "backends/core/graph/constant_captures.h"
+#include "backends/core/graph/constant_folding.h"
+#include "backends/core/graph/dead_nodes.h"
+#include "backends/core/graph/pass_runner.h"
+#include "backends/core/ops/lower_graph.h"
+#include "backends/core/ops/rewrite/passes.h"
+#include "backends/core/plugin/constant_evaluator.h"
+#include "backends/core/plugin/onnx_functions.h"
+#include "backends/core/program/passes.h"
+#include "backends/core/program/verify.h"
+
+namespace onnxifi::plugin {
+namespace {
+
+using base::Result;
+using base::Status;
+using program::Program;
+
+#ifdef NDEBUG
+constexpr bool kVerifiesPasses = false;
+#else
+constexpr bool kVerifiesPasses = true;
+#endif
+
+// Selects every step from `first_step` on, those of sub-programs too.
+Status SelectSteps(const Program& program, size_t first_step, const device::Selector& selector) {
+  for (size_t s = first_step; s < program.steps.size(); ++s) {
+    const program::Step& step = program.steps[s];
+    if (const program::Control* control = step.As<program::Control>()) {
+      for (const std::unique_ptr<Program>& body : control->bodies) {
+        ONNXIFI_RETURN_IF_ERROR(SelectSteps(*body, 0, selector));
+      }
+    } else if (step.As<program::Cut>() == nullptr) {
+      Result<device::Selection> selection = selector.Select({program, step});
+      if (!selection.ok()) return std::move(selection).status();
+    }
+  }
+  return base::Ok();
+}
+
+ops::StepCheck Selects(const device::Selector& selector) {
+  return [&selector](const Program& program, size_t first_step) {
+    return SelectSteps(program, first_step, selector);
+  };
+}
+
+// One program pass, verified after it ran.
+Status RunPass(Program& program, const std::function<void(Program&)>& pass) {
+  pass(program);
+  if (kVerifiesPasses) return program::Verify(program);
+  return base::Ok();
+}
+
+Status OptimizeProgram(Program& program, const device::Selector& selector) {
+  // A step that would fall to a slower implementation with the Map in it is better off without.
+  program::Accepts accepts = [&selector](const Program& whole, const program::Step& before,
+                                         const program::Step& after) {
+    Result<device::Selection> now = selector.Select({whole, before});
+    Result<device::Selection> then = selector.Select({whole, after});
+    return now.ok() && then.ok() &&
+           now->recipe->implementation() == then->recipe->implementation();
+  };
+  ONNXIFI_RETURN_IF_ERROR(RunPass(program, program::RemoveDeadSteps));
+  // Before the maps are joined among themselves, so that a kernel can take the part of a chain that it knows.
+  ONNXIFI_RETURN_IF_ERROR(
+      RunPass(program, [&](Program& whole) { program::FuseEpilogues(whole, accepts); }));
+  ONNXIFI_RETURN_IF_ERROR(
+      RunPass(program, [&](Program& whole) { program::FuseMaps(whole, accepts); }));
+  for (program::Step& step : program.steps) {
+    program::Control* control = step.As<program::Control>();
+    if (control == nullptr) continue;
+    for (std::unique_ptr<Program>& body : control->bodies) {
+      ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*body, selector));
+    }
+  }
+  return base::Ok();
+}
+
+}  // namespace
+
+std::vector<Status> JudgeNodes(const graph::Graph& graph, const device::Selector& selector) {
+  OnnxFunctions functions;
+  return ops::LowerEachNode(graph, &functions, Selects(selector));
+}
+
+Status Judge(const graph::Graph& graph, const device::Selector& selector) {
+  std::vector<Status> verdicts = JudgeNodes(graph, selector);
+  for (size_t k = 0; k < verdicts.size(); ++k) {
+    if (!verdicts[k].ok()) {
+      return std::move(verdicts[k]).Context("at " + graph::Describe(graph.nodes[k]));
+    }
+  }
+  return base::Ok();
+}
+
+Result<std::unique_ptr<Program>> Compile(graph::Graph graph, const device::Selector& selector,
+                                         const base::Log& log) {
+  OnnxFunctions functions;
+  ConstantEvaluator evaluator(&functions);
+  graph::PassOptions options;
+  options.verify = kVerifiesPasses;
+  if (log.Enabled(base::LogLevel::kDebug)) {
+    options.dump = [&log](std::string_view pass, const graph::Graph& changed) {
+      log.Write(base::LogLevel::kDebug, "graph",
+                std::string(pass) + " leaves " + std::to_string(changed.nodes.size()) + " nodes");
+    };
+  }
+  graph::PassRunner runner(std::move(options));
+  graph::ConstantCaptures captures;
+  graph::ConstantFolding folding(evaluator);
+  graph::DeadNodes dead_nodes;
+  ONNXIFI_RETURN_IF_ERROR(runner.Run(captures, graph));
+  for (const std::unique_ptr<graph::Pass>& rewrite : ops::MakeRewrites()) {
+    ONNXIFI_RETURN_IF_ERROR(runner.Run(*rewrite, graph));
+  }
+  ONNXIFI_RETURN_IF_ERROR(runner.Run(folding, graph));
+  ONNXIFI_RETURN_IF_ERROR(runner.Run(dead_nodes, graph));
+
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Program> program, ops::LowerGraph(graph, &functions));
+  if (kVerifiesPasses) ONNXIFI_RETURN_IF_ERROR(program::Verify(*program));
+  ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*program, selector));
+  return program;
+}
+
+}  // namespace onnxifi::plugin

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pipeline: how a graph becomes a program, as one list of stages. The only place that knows their order.
+
+#ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_PIPELINE_H_
+#define ONNXIFI_BACKENDS_CORE_PLUGIN_PIPELINE_H_
+
+#include <memory>
+#include <vector>
+
+#include "backends/core/base/log.h"
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
+#include "backends/core/graph/graph.h"
+#include "backends/core/program/program.h"
+
+namespace onnxifi::plugin {
+
+// Whether the device can run each node of `graph`, in order: the compile attempt, without passes and without building.
+std::vector<base::Status> JudgeNodes(const graph::Graph& graph, const device::Selector& selector);
+
+// The first refusal of JudgeNodes with its node, or ok. This alone decides support, for claims and for initialisation.
+base::Status Judge(const graph::Graph& graph, const device::Selector& selector);
+
+// Rewrites the graph, lowers it and fuses its steps for the device.
+base::Result<std::unique_ptr<program::Program>> Compile(graph::Graph graph,
+                                                        const device::Selector& selector,
+                                                        const base::Log& log);
+
+}  // namespace onnxifi::plugin
+
+#endif  // ONNXIFI_BACKENDS_CORE_PLUGIN_PIPELINE_H_

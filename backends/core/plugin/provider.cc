@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Provider of every hardware plugin: backend IDs that answer from their description, claims that are compile attempts, and
+// backends that compile graphs.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "backends/core/model/import.h"
+#include "backends/core/ops/operator.h"
+#include "backends/core/plugin/compiled_graph.h"
+#include "backends/core/plugin/hardware.h"
+#include "backends/core/plugin/pipeline.h"
+
+namespace onnxifi::plugin {
+namespace {
+
+using abi::InfoValue;
+using base::Code;
+using base::Result;
+using base::Status;
+
+// Answers already given, by the exact bytes of the question. Callers ask about the same one-node models by the thousand.
+class AnswerCache {
+ public:
+  const Status* Find(std::string_view model) {
+    auto found = by_model_.find(model);
+    return found == by_model_.end() ? nullptr : &found->second->answer;
+  }
+  void Add(std::string_view model, Status answer) {
+    if (model.size() > kLargestModelBytes) return;
+    if (by_model_.size() >= kMostAnswers) {
+      by_model_.erase(answers_.back().model);
+      answers_.pop_back();
+    }
+    answers_.push_front({std::string(model), std::move(answer)});
+    by_model_.emplace(answers_.front().model, answers_.begin());
+  }
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  static constexpr size_t kLargestModelBytes = 4096;
+  static constexpr size_t kMostAnswers = 1024;
+  struct Entry {
+    std::string model;
+    Status answer;
+  };
+  std::mutex mutex_;
+  std::list<Entry> answers_;  // newest first
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> by_model_;
+};
+
+onnxEnum OnnxType(const graph::Type& type) { return static_cast<onnxEnum>(type.element); }
+
+abi::DeclaredTensor Declare(const graph::Value& value) {
+  abi::DeclaredTensor declared;
+  declared.name = value.name;
+  declared.data_type = OnnxType(value.type);
+  declared.has_shape = value.type.extents.has_value();
+  if (declared.has_shape) {
+    for (const graph::Extent& extent : *value.type.extents) {
+      abi::DeclaredDimension& dimension = declared.dimensions.emplace_back();
+      if (extent.is_known()) dimension.extent = extent.number;
+      dimension.symbol = extent.symbol;
+    }
+  }
+  return declared;
+}
+
+// The tensors that a caller binds; what outputs do not declare is filled in from the program.
+abi::Signature SignatureOf(const graph::Graph& graph, const program::Program& program) {
+  abi::Signature signature;
+  for (graph::ValueId id : graph.inputs) signature.inputs.push_back(Declare(graph.values[id]));
+  for (size_t k = 0; k < graph.outputs.size(); ++k) {
+    abi::DeclaredTensor declared = Declare(graph.values[graph.outputs[k]]);
+    const program::Port& port = program.outputs[k];
+    declared.data_type = static_cast<onnxEnum>(program.buffers[port.buffer].type);
+    if (!declared.has_shape) {
+      declared.has_shape = true;
+      for (const program::Dim& dim : port.shape) {
+        abi::DeclaredDimension& dimension = declared.dimensions.emplace_back();
+        if (dim.is_constant()) dimension.extent = dim.constant();
+      }
+    }
+    signature.outputs.push_back(std::move(declared));
+  }
+  return signature;
+}
+
+class PluginBackend : public abi::Backend {
+ public:
+  PluginBackend(std::unique_ptr<device::Device> device, const abi::BackendProperties& properties)
+      : device_(std::move(device)), log_(properties.log_level) {}
+
+  Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override {
+    model::ImportOptions options;
+    options.base_folder = request.properties.base_folder;
+    for (const abi::TensorDescriptor& weight : request.weights) {
+      std::optional<tensor::ElementType> type =
+          tensor::ElementTypeFromOnnx(static_cast<int64_t>(weight.data_type));
+      if (!type) {
+        return Status(Code::kInvalidDatatype, "Weight '" + weight.name + "' has element type " +
+                                                  std::to_string(weight.data_type) +
+                                                  ", which ONNX does not define.");
+      }
+      options.weights.push_back({weight.name, *type, {weight.shape.begin(), weight.shape.end()},
+                                 static_cast<const std::byte*>(weight.cpu_data())});
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(graph::Graph graph, model::Import(request.model, options));
+    ONNXIFI_RETURN_IF_ERROR(Judge(graph, *device_));
+    graph::Graph declared;  // what the caller sees, before passes rewrite it
+    declared.values = graph.values;
+    declared.inputs = graph.inputs;
+    declared.outputs = graph.outputs;
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
+                             Compile(std::move(graph), *device_, log_));
+    abi::Signature signature = SignatureOf(declared, *program);
+    return CompiledGraph::Create(std::move(signature), std::move(program), *device_, worker_);
+  }
+
+  Result<std::shared_ptr<abi::Event>> NewEvent() override {
+    return std::shared_ptr<abi::Event>(
+        std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kCaller));
+  }
+
+  bool TakesDataType(onnxEnum data_type) const override {
+    std::optional<tensor::ElementType> type =
+        tensor::ElementTypeFromOnnx(static_cast<int64_t>(data_type));
+    return type && *type != tensor::ElementType::kString;
+  }
+
+ private:
+  std::unique_ptr<device::Device> device_;
+  const base::Log log_;
+  Worker worker_;
+};
+
+class PluginBackendId : public abi::BackendId {
+ public:
+  PluginBackendId(Hardware& hardware, int index, DeviceDescription description)
+      : hardware_(hardware), index_(index), description_(std::move(description)) {}
+
+  std::string key() const override {
+    return hardware_.plugin_name() + ":" + std::to_string(index_);
+  }
+
+  Result<InfoValue> Info(onnxBackendInfo query) const override {
+    for (const auto& [answered, value] : description_.more) {
+      if (answered == query) return value;
+    }
+    constexpr uint64_t kCapabilities =
+        ONNXIFI_CAPABILITY_THREAD_SAFE | ONNXIFI_CAPABILITY_SYMBOLIC_BATCH_SIZE |
+        ONNXIFI_CAPABILITY_SYMBOLIC_SIZE_TENSORS | ONNXIFI_CAPABILITY_VARIABLE_BATCH_SIZE |
+        ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS;
+    switch (query) {
+      case ONNXIFI_BACKEND_NAME: return InfoValue(description_.name);
+      case ONNXIFI_BACKEND_VENDOR: return InfoValue(description_.vendor);
+      case ONNXIFI_BACKEND_VERSION: return InfoValue(description_.version);
+      case ONNXIFI_BACKEND_EXTENSIONS: return InfoValue(std::string());
+      case ONNXIFI_BACKEND_DEVICE: return InfoValue(description_.device);
+      case ONNXIFI_BACKEND_DEVICE_TYPE: return InfoValue(uint64_t{description_.type});
+      case ONNXIFI_BACKEND_ONNX_IR_VERSION: return InfoValue(model::SupportedIrVersions());
+      case ONNXIFI_BACKEND_OPSET_VERSION: return InfoValue(model::SupportedOpsets());
+      case ONNXIFI_BACKEND_CAPABILITIES: return InfoValue(kCapabilities);
+      case ONNXIFI_BACKEND_INIT_PROPERTIES:
+      case ONNXIFI_BACKEND_MEMORY_TYPES:
+      case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
+      case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES: return InfoValue(uint64_t{0});
+      case ONNXIFI_BACKEND_MEMORY_SIZE:
+      case ONNXIFI_BACKEND_MAX_GRAPH_SIZE: return InfoValue(description_.memory_bytes);
+      case ONNXIFI_BACKEND_MAX_GRAPH_COUNT: return InfoValue(uint64_t{0xFFFFFFFF});
+      default:
+        return Status(Code::kUnsupportedAttribute, "Information query " + std::to_string(query) +
+                                                       " is not answered by " + key() + ".");
+    }
+  }
+
+  Status CheckCompatibility(std::span<const std::byte> model) const override {
+    std::string_view bytes(reinterpret_cast<const char*>(model.data()), model.size());
+    {
+      std::lock_guard lock(answers_.mutex());
+      if (const Status* answer = answers_.Find(bytes)) return *answer;
+    }
+    Result<graph::Graph> graph = ImportForClaim(model);
+    Status answer = graph.ok() ? Judge(*graph, hardware_.selector(index_)) : graph.status();
+    std::lock_guard lock(answers_.mutex());
+    if (answers_.Find(bytes) == nullptr) answers_.Add(bytes, answer);
+    return answer;
+  }
+
+  Result<abi::Explanation> Explain(std::span<const std::byte> model) const override {
+    abi::Explanation explanation;
+    Result<graph::Graph> graph = ImportForClaim(model);
+    if (!graph.ok()) {
+      explanation.verdict = graph.status();
+      return explanation;
+    }
+    std::vector<Status> verdicts = JudgeNodes(*graph, hardware_.selector(index_));
+    for (size_t k = 0; k < verdicts.size(); ++k) {
+      const graph::Node& node = graph->nodes[k];
+      abi::NodeVerdict& verdict = explanation.nodes.emplace_back();
+      verdict.node_index = static_cast<uint32_t>(node.index);
+      verdict.code = verdicts[k].code();
+      verdict.node_name = node.name;
+      verdict.domain = node.domain.empty() ? "ai.onnx" : node.domain;
+      verdict.operator_type = node.op_type;
+      verdict.opset_version = node.since_version;
+      verdict.sentence = verdicts[k].Text();
+      if (!verdicts[k].ok() && explanation.verdict.ok()) {
+        explanation.verdict = std::move(verdicts[k]).Context("at " + graph::Describe(node));
+      }
+    }
+    return explanation;
+  }
+
+  Result<std::unique_ptr<abi::Backend>> InitBackend(
+      const abi::BackendProperties& properties) const override {
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Device> device, hardware_.Open(index_));
+    return std::unique_ptr<abi::Backend>(
+        std::make_unique<PluginBackend>(std::move(device), properties));
+  }
+
+ private:
+  static Result<graph::Graph> ImportForClaim(std::span<const std::byte> model) {
+    model::ImportOptions options;
+    options.lift_values = false;
+    return model::Import(model, options);
+  }
+
+  Hardware& hardware_;
+  const int index_;
+  const DeviceDescription description_;
+  mutable AnswerCache answers_;
+};
+
+class PluginProvider : public abi::Provider {
+ public:
+  explicit PluginProvider(std::unique_ptr<Hardware> hardware) : hardware_(std::move(hardware)) {
+    std::vector<DeviceDescription> found = hardware_->Enumerate();
+    for (size_t k = 0; k < found.size(); ++k) {
+      ids_.push_back(
+          std::make_unique<PluginBackendId>(*hardware_, static_cast<int>(k), std::move(found[k])));
+    }
+  }
+
+  Result<std::vector<const abi::BackendId*>> EnumerateBackendIds() override {
+    std::vector<const abi::BackendId*> ids;
+    for (const std::unique_ptr<PluginBackendId>& id : ids_) ids.push_back(id.get());
+    return ids;
+  }
+
+ private:
+  std::unique_ptr<Hardware> hardware_;
+  std::vector<std::unique_ptr<PluginBackendId>> ids_;
+};
+
+}  // namespace
+
+std::unique_ptr<abi::Provider> MakeProvider(std::unique_ptr<Hardware> hardware) {
+  return std::make_unique<PluginProvider>(std::move(hardware));
+}
+
+}  // namespace onnxifi::plugin

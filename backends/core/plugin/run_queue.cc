@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunQueue and Worker.
+
+#include "backends/core/plugin/run_queue.h"
+
+#include <new>
+#include <system_error>
+
+namespace onnxifi::plugin {
+
+using base::Code;
+using base::Status;
+
+Worker::~Worker() {
+  {
+    std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Status Worker::Start() {
+  std::lock_guard lock(mutex_);
+  if (thread_.joinable()) return base::Ok();
+  try {
+    thread_ = std::thread([this] { Loop(); });
+  } catch (const std::system_error& error) {
+    return Status(Code::kNoSystemResources,
+                  std::string("The thread that runs graphs cannot be started: ") + error.what() + ".");
+  }
+  return base::Ok();
+}
+
+void Worker::Submit(std::function<void()> task) {
+  {
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+}
+
+void Worker::Loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return is_stopping_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    std::function<void()> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+    task = nullptr;
+    lock.lock();
+  }
+}
+
+std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::LocalEvent> input) {
+  auto run = std::make_shared<Run>();
+  run->work = std::move(work);
+  run->input = std::move(input);
+  run->output = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kRun);
+  std::shared_ptr<abi::LocalEvent> output = run->output;
+  {
+    std::lock_guard lock(mutex_);
+    waiting_.push_back(run);
+  }
+  // Weak, so that a caller's event that is never signalled keeps no run alive beyond the graph's queue.
+  auto become_ready = [self = shared_from_this(), weak = std::weak_ptr<Run>(run)](const Status& status) {
+    std::shared_ptr<Run> ready = weak.lock();
+    if (!ready) return;
+    std::unique_lock lock(self->mutex_);
+    ready->is_ready = true;
+    ready->input_status = status;
+    self->StartNext(lock);
+  };
+  if (run->input) {
+    run->input->OnSignal(become_ready);
+  } else {
+    become_ready(base::Ok());
+  }
+  return output;
+}
+
+void RunQueue::StartNext(std::unique_lock<std::mutex>&) {
+  if (is_running_ || waiting_.empty() || !waiting_.front()->is_ready) return;
+  is_running_ = true;
+  std::shared_ptr<Run> run = std::move(waiting_.front());
+  waiting_.pop_front();
+  worker_.Submit([self = shared_from_this(), run] { self->Carry(run); });
+}
+
+void RunQueue::Carry(const std::shared_ptr<Run>& run) {
+  Status status = run->input_status;
+  std::vector<abi::TensorShape> shapes;
+  if (status.ok()) {
+    try {
+      status = run->work(shapes);
+    } catch (const std::bad_alloc&) {
+      status = Status(Code::kNoSystemMemory, "The run needs more memory than there is.");
+    } catch (const std::exception& error) {
+      status = Status(Code::kInternalError, std::string("The run ended in an exception: ") + error.what() + ".");
+    }
+  }
+  run->work = nullptr;
+  run->output->Complete(std::move(status), std::move(shapes));
+  std::unique_lock lock(mutex_);
+  is_running_ = false;
+  StartNext(lock);
+  if (!is_running_ && waiting_.empty()) emptied_.notify_all();
+}
+
+void RunQueue::Drain() {
+  std::unique_lock lock(mutex_);
+  emptied_.wait(lock, [this] { return !is_running_ && waiting_.empty(); });
+}
+
+}  // namespace onnxifi::plugin
