@@ -12,7 +12,9 @@
 namespace onnxifi::ops {
 
 std::span<const Operator> ActivationOperators();
+std::span<const Operator> ArgExtremeOperators();
 std::span<const Operator> ArithmeticOperators();
+std::span<const Operator> BatchNormalizationOperators();
 std::span<const Operator> BitwiseOperators();
 std::span<const Operator> CastOperators();
 std::span<const Operator> ClipOperators();
@@ -22,37 +24,51 @@ std::span<const Operator> ConcatOperators();
 std::span<const Operator> ConstantOperators();
 std::span<const Operator> ConvOperators();
 std::span<const Operator> ConvTransposeOperators();
+std::span<const Operator> CumulativeOperators();
 std::span<const Operator> DiagonalOperators();
+std::span<const Operator> DropoutOperators();
+std::span<const Operator> DynamicQuantizeLinearOperators();
 std::span<const Operator> ExpandOperators();
 std::span<const Operator> ExtentsOperators();
 std::span<const Operator> FloatClassOperators();
 std::span<const Operator> GateOperators();
 std::span<const Operator> GatherOperators();
+std::span<const Operator> GroupNormalizationOperators();
 std::span<const Operator> IdentityOperators();
 std::span<const Operator> IfOperators();
+std::span<const Operator> LayerNormalizationOperators();
+std::span<const Operator> LikelihoodLossOperators();
 std::span<const Operator> LogicOperators();
 std::span<const Operator> LoopOperators();
+std::span<const Operator> LrnOperators();
 std::span<const Operator> MatMulIntegerOperators();
 std::span<const Operator> MatMulOperators();
 std::span<const Operator> MaxUnpoolOperators();
+std::span<const Operator> MeanVarianceNormalizationOperators();
 std::span<const Operator> ModuloOperators();
 std::span<const Operator> NonZeroOperators();
 std::span<const Operator> OneHotOperators();
 std::span<const Operator> PadOperators();
 std::span<const Operator> PoolOperators();
 std::span<const Operator> PowerOperators();
+std::span<const Operator> QuantizeLinearOperators();
+std::span<const Operator> RandomOperators();
 std::span<const Operator> RangeOperators();
+std::span<const Operator> ReduceOperators();
 std::span<const Operator> ReshapeOperators();
+std::span<const Operator> ResizeOperators();
 std::span<const Operator> ReverseSequenceOperators();
 std::span<const Operator> ScanOperators();
 std::span<const Operator> ScatterOperators();
 std::span<const Operator> SliceOperators();
+std::span<const Operator> SoftmaxOperators();
 std::span<const Operator> TensorScatterOperators();
 std::span<const Operator> TopKOperators();
 std::span<const Operator> TransposeOperators();
 std::span<const Operator> UnaryMathOperators();
 std::span<const Operator> VariadicOperators();
 std::span<const Operator> WhereOperators();
+std::span<const Operator> WindowFunctionOperators();
 
 }  // namespace onnxifi::ops
 

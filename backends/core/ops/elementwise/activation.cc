@@ -17,9 +17,7 @@ Expr Relu(Expr x) { return Maximum(x, Like(x, 0)); }
 
 Expr LeakyRelu(Expr x, double alpha) { return Select(x < Like(x, 0), Like(x, alpha) * x, x); }
 
-Expr ThresholdedRelu(Expr x, double alpha) {
-  return Select(x > Like(x, alpha), x, Like(x, 0));
-}
+Expr ThresholdedRelu(Expr x, double alpha) { return Select(x > Like(x, alpha), x, Like(x, 0)); }
 
 Expr Elu(Expr x, double alpha) {
   return Select(x < Like(x, 0), Like(x, alpha) * Unary(ExprOp::kExpm1, x), x);
@@ -59,7 +57,8 @@ Expr Gelu(Expr x) {
   return Like(x, 0.5) * x * (Like(x, 1) + erf);
 }
 
-// The approximation sqrt(2 / pi) * (x + 0.044715 x^3) of Hendrycks and Gimpel, "Gaussian Error Linear Units".
+// The approximation sqrt(2 / pi) * (x + 0.044715 x^3) of Hendrycks and Gimpel, "Gaussian Error
+// Linear Units".
 Expr GeluTanh(Expr x) {
   const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   Expr inner = Like(x, scale) * (x + Like(x, 0.044715) * x * x * x);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activation functions on scalar expressions, in forms that neither overflow nor cancel: shared by the activation operators
-// and by the operators that carry an activation inside.
+// Activation functions on scalar expressions, in forms that neither overflow nor cancel: shared by
+// the activation operators and by the operators that carry an activation inside.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_ELEMENTWISE_ACTIVATION_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_ELEMENTWISE_ACTIVATION_H_

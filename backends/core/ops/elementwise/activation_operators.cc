@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The activation operators of one input; the formulas are in activation.h. Versions differ in types and in the defaults of
-// Selu, no more.
+// The activation operators of one input; the formulas are in activation.h. Versions differ in types
+// and in the defaults of Selu, no more.
 
 #include "backends/core/ops/elementwise/activation.h"
 #include "backends/core/ops/elementwise/broadcast.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Add, Sub, Mul, Div: numpy broadcasting since opset 7; before that the `broadcast` and `axis` attributes.
+// Add, Sub, Mul, Div: numpy broadcasting since opset 7; before that the `broadcast` and `axis`
+// attributes.
 
 #include "backends/core/ops/elementwise/broadcast.h"
 #include "backends/core/ops/registry.h"

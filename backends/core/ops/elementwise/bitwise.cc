@@ -30,8 +30,8 @@ Status LowerBitwiseNot(Lowering& lowering) {
   return base::Ok();
 }
 
-// A shift by a negative amount, or by the width or more, leaves what sign extension fills in: 0, or -1 to the right of a
-// negative number.
+// A shift by a negative amount, or by the width or more, leaves what sign extension fills in: 0, or
+// -1 to the right of a negative number.
 Status LowerBitShift(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(BinaryOperands in, BroadcastInputs(lowering));
   if (!tensor::IsInteger(in.type) || tensor::IsPacked(in.type)) return lowering.UnsupportedType(0);

@@ -7,7 +7,8 @@
 namespace onnxifi::ops {
 namespace {
 
-// Before opset 7, `broadcast` = 1 stretches B alone: its axes stand at `axis` of A, by default at A's last axes.
+// Before opset 7, `broadcast` = 1 stretches B alone: its axes stand at `axis` of A, by default at
+// A's last axes.
 Result<Operand> StretchLegacy(Lowering& lowering, const Operand& a, Operand b) {
   if (lowering.Int("broadcast", 0) == 0) {
     if (a.rank() != b.rank()) {
@@ -76,17 +77,15 @@ Status CheckSameShape(Lowering& lowering, int input, int other) {
 Result<Operand> ScalarInput(Lowering& lowering, int input) {
   Operand scalar = lowering.In(input);
   const Dim count = tensor::Product(scalar.shape);
-  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Equal(count, Dim(1)), Code::kMismatchingShape,
-      "Input " + std::to_string(input) + " has shape " + tensor::ToString(scalar.shape) +
-          " and must hold one element.",
-      {count}));
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Equal(count, Dim(1)), Code::kMismatchingShape,
+                                           "Input " + std::to_string(input) + " has shape " +
+                                               tensor::ToString(scalar.shape) +
+                                               " and must hold one element.",
+                                           {count}));
   while (scalar.rank() > 0) scalar = program::RemoveAxis(scalar, scalar.rank() - 1);
   return scalar;
 }
 
-bool HasArithmetic(ElementType type) {
-  return tensor::IsFloat(type) || tensor::IsInteger(type);
-}
+bool HasArithmetic(ElementType type) { return tensor::IsFloat(type) || tensor::IsInteger(type); }
 
 }  // namespace onnxifi::ops

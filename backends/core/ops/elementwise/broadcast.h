@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Broadcasting of operator inputs: numpy's rule since opset 7, before it the one-sided rule with `broadcast` and `axis`.
+// Broadcasting of operator inputs: numpy's rule since opset 7, before it the one-sided rule with
+// `broadcast` and `axis`.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_ELEMENTWISE_BROADCAST_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_ELEMENTWISE_BROADCAST_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cast, CastLike, BitCast between all types but strings. Cast-1 names the target type in words. The rules of saturation and
-// rounding are tensor::CastScalar's.
+// Cast, CastLike, BitCast between all types but strings. Cast-1 names the target type in words. The
+// rules of saturation and rounding are tensor::CastScalar's.
 
 #include <algorithm>
 #include <cctype>
@@ -87,10 +87,10 @@ Status LowerBitCast(Lowering& lowering) {
   if (!IsConvertible(x.type())) return lowering.UnsupportedType(0);
   if (!IsConvertible(to)) return UnsupportedTarget(lowering, Name(to));
   if (tensor::BitWidth(x.type()) != tensor::BitWidth(to)) {
-    return lowering.InvalidModel(
-        "Width of the input's type " + std::string(Name(x.type())) + " (" +
-        std::to_string(tensor::BitWidth(x.type())) + " bits) differs from that of " +
-        std::string(Name(to)) + " (" + std::to_string(tensor::BitWidth(to)) + " bits).");
+    return lowering.InvalidModel("Width of the input's type " + std::string(Name(x.type())) + " (" +
+                                 std::to_string(tensor::BitWidth(x.type())) +
+                                 " bits) differs from that of " + std::string(Name(to)) + " (" +
+                                 std::to_string(tensor::BitWidth(to)) + " bits).");
   }
 
   StepBuilder map(lowering, x.shape);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clip: bounds are attributes before opset 11, then optional scalar inputs. A lower bound above the upper one gives the
-// upper one everywhere, as numpy.clip does.
+// Clip: bounds are attributes before opset 11, then optional scalar inputs. A lower bound above the
+// upper one gives the upper one everywhere, as numpy.clip does.
 
 #include "backends/core/ops/elementwise/broadcast.h"
 #include "backends/core/ops/registry.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Equal, Less, Greater, LessOrEqual, GreaterOrEqual: numpy broadcasting since opset 7; before that the `broadcast` and `axis`
-// attributes. Comparisons with NaN are false.
+// Equal, Less, Greater, LessOrEqual, GreaterOrEqual: numpy broadcasting since opset 7; before that
+// the `broadcast` and `axis` attributes. Comparisons with NaN are false.
 
 #include "backends/core/ops/elementwise/broadcast.h"
 #include "backends/core/ops/registry.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The type in which operators of real analysis (exponential, root, division of means) compute, for operands of any type.
+// The type in which operators of real analysis (exponential, root, division of means) compute, for
+// operands of any type.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_ELEMENTWISE_FLOATING_TYPE_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_ELEMENTWISE_FLOATING_TYPE_H_

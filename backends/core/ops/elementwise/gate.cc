@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations that look at more than one value: PRelu (a slope per channel), Shrink (a dead zone) and SwiGLU (a gate).
+// Activations that look at more than one value: PRelu (a slope per channel), Shrink (a dead zone)
+// and SwiGLU (a gate).
 
 #include "backends/core/ops/elementwise/activation.h"
 #include "backends/core/ops/elementwise/broadcast.h"
@@ -16,9 +17,9 @@ Result<Operand> AlignSlope(Lowering& lowering, const Operand& x, Operand slope) 
     while (slope.rank() < x.rank() - 1) slope = program::InsertAxis(slope, slope.rank());
   }
   if (slope.rank() > x.rank()) {
-    return Status(Code::kMismatchingShape,
-                  "PRelu: Slope has " + std::to_string(slope.rank()) +
-                      " axes, more than the " + std::to_string(x.rank()) + " of the input.");
+    return Status(Code::kMismatchingShape, "PRelu: Slope has " + std::to_string(slope.rank()) +
+                                               " axes, more than the " + std::to_string(x.rank()) +
+                                               " of the input.");
   }
   ONNXIFI_ASSIGN_OR_RETURN(Shape shape, lowering.Broadcast(x.shape, slope.shape));
   for (int axis = 0; axis < x.rank(); ++axis) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pow: the result has the base's type; since opset 12 the exponent may be of any numeric type. Legacy broadcasting before 7.
+// Pow: the result has the base's type; since opset 12 the exponent may be of any numeric type.
+// Legacy broadcasting before 7.
 
 #include "backends/core/ops/elementwise/broadcast.h"
 #include "backends/core/ops/elementwise/floating_type.h"
@@ -9,8 +10,8 @@
 namespace onnxifi::ops {
 namespace {
 
-// Integers stay exact; a float on either side makes it a float power, in float64 where one side is float64 or the base is an
-// integer (numpy's promotion), else in float32.
+// Integers stay exact; a float on either side makes it a float power, in float64 where one side is
+// float64 or the base is an integer (numpy's promotion), else in float32.
 ElementType PowerType(ElementType base, ElementType exponent) {
   if (tensor::IsInteger(base) && tensor::IsInteger(exponent)) return ElementType::kInt64;
   if (exponent == ElementType::kFloat64) return exponent;

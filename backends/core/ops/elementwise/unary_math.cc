@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mathematical functions of one input. Abs, Neg and Sign are defined on every number, the others on floats; Erf-9 took
-// integers too. `consumed_inputs` of the first opset only permitted reuse of memory and is ignored.
+// Mathematical functions of one input. Abs, Neg and Sign are defined on every number, the others on
+// floats; Erf-9 took integers too. `consumed_inputs` of the first opset only permitted reuse of
+// memory and is ignored.
 
 #include "backends/core/ops/elementwise/floating_type.h"
 #include "backends/core/ops/lowering.h"
@@ -14,7 +15,8 @@ template <ExprOp op>
 Status LowerNumeric(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& x = lowering.In(0);
-  if (!tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type())) return lowering.UnsupportedType(0);
+  if (!tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type()))
+    return lowering.UnsupportedType(0);
 
   StepBuilder map(lowering, x.shape);
   Expr value = map.ReadArithmetic(x);
@@ -48,7 +50,8 @@ Status LowerReciprocal(Lowering& lowering) {
 Status LowerErf(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& x = lowering.In(0);
-  if (!tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type())) return lowering.UnsupportedType(0);
+  if (!tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type()))
+    return lowering.UnsupportedType(0);
 
   StepBuilder map(lowering, x.shape);
   Expr value = Cast(map.Read(x), FloatingType(x.type()));

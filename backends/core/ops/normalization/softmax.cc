@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Softmax, LogSoftmax, Hardmax: over one axis since opset 13; before that over all axes from `axis`
+// on. The largest element is subtracted first, so that no exponential overflows.
+
+#include <numeric>
+
+#include "backends/core/ops/normalization/row.h"
+#include "backends/core/ops/registry.h"
+
+namespace onnxifi::ops {
+namespace {
+
+Result<std::vector<int>> RowAxes(const Lowering& lowering, int rank) {
+  const bool is_flattening = lowering.version() < 13;
+  ONNXIFI_ASSIGN_OR_RETURN(int axis,
+                           lowering.Axis(lowering.Int("axis", is_flattening ? 1 : -1), rank));
+  std::vector<int> axes(is_flattening ? rank - axis : 1);
+  std::iota(axes.begin(), axes.end(), axis);
+  return axes;
+}
+
+// result(row, x): the output from the element x, with the stages it needs.
+template <Expr (*result)(RowBuilder&, Expr)>
+Status LowerOverRow(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  const Operand& x = lowering.In(0);
+  if (!tensor::IsFloat(x.type())) return lowering.UnsupportedType(0);
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<int> axes, RowAxes(lowering, x.rank()));
+
+  RowBuilder row(lowering, x.shape, axes);
+  Expr value = result(row, row.Read(x, tensor::ArithmeticType(x.type())));
+  lowering.Set(0, row.Write(value, x.type()));
+  row.Finish();
+  return base::Ok();
+}
+
+// x minus the largest element of its row.
+Expr Lowered(RowBuilder& row, Expr x) {
+  program::Fold fold;
+  Expr max = FoldMax(fold, x);
+  return x - row.AddStage(std::move(fold), max);
+}
+
+Expr SumOfExponentials(RowBuilder& row, Expr x) {
+  program::Fold fold;
+  Expr sum = FoldSum(fold, Unary(ExprOp::kExp, x));
+  return row.AddStage(std::move(fold), sum);
+}
+
+Expr Softmax(RowBuilder& row, Expr x) {
+  Expr lowered = Lowered(row, x);
+  return Unary(ExprOp::kExp, lowered) / SumOfExponentials(row, lowered);
+}
+
+Expr LogSoftmax(RowBuilder& row, Expr x) {
+  Expr lowered = Lowered(row, x);
+  return lowered - Unary(ExprOp::kLog, SumOfExponentials(row, lowered));
+}
+
+Expr Hardmax(RowBuilder& row, Expr x) {
+  Expr position = row.Position();
+  program::Fold fold;
+  Expr first_largest = FoldArgExtreme(fold, x, position, {.is_largest = true});
+  Expr is_chosen = position == row.AddStage(std::move(fold), first_largest);
+  return Select(is_chosen, Like(x, 1), Like(x, 0));
+}
+
+constexpr Operator kOperators[] = {
+    {"Hardmax", 13, LowerOverRow<Hardmax>},
+    {"LogSoftmax", 13, LowerOverRow<LogSoftmax>},
+    {"Softmax", 13, LowerOverRow<Softmax>},
+};
+
+}  // namespace
+
+std::span<const Operator> SoftmaxOperators() { return kOperators; }
+
+}  // namespace onnxifi::ops

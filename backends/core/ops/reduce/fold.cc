@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folds: initial value, update by an element, merge of two partial states.
+
+#include "backends/core/ops/reduce/fold.h"
+
+#include <limits>
+
+namespace onnxifi::ops {
+namespace {
+
+using program::Expr;
+using program::ExprOp;
+using program::ExprPool;
+using program::Fold;
+using tensor::ElementType;
+using tensor::Scalar;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// A state whose update and merge are the same associative operation.
+Expr FoldBinary(Fold& fold, ExprOp op, Expr init, Expr element) {
+  ExprPool& pool = *element.pool();
+  const int k = static_cast<int>(fold.states.size());
+  Expr state = State(pool, element.type(), k);
+  Expr other = Other(pool, element.type(), k);
+  fold.states.push_back(
+      {element.type(), init.id(), Binary(op, state, element).id(), Binary(op, state, other).id()});
+  return state;
+}
+
+Expr LowestOf(ExprPool& pool, ElementType type) {
+  if (tensor::IsFloat(type)) return Constant(pool, type, -kInfinity);
+  if (!tensor::IsSigned(type)) return IntConstant(pool, type, 0);
+  return IntConstant(pool, type,
+                     std::numeric_limits<int64_t>::min() >> (64 - tensor::BitWidth(type)));
+}
+
+Expr HighestOf(ExprPool& pool, ElementType type) {
+  if (tensor::IsFloat(type)) return Constant(pool, type, kInfinity);
+  if (tensor::IsBool(type)) return IntConstant(pool, type, 1);
+  if (tensor::IsSigned(type)) {
+    return IntConstant(pool, type,
+                       std::numeric_limits<int64_t>::max() >> (64 - tensor::BitWidth(type)));
+  }
+  const uint64_t highest = std::numeric_limits<uint64_t>::max() >> (64 - tensor::BitWidth(type));
+  return ScalarConstant(pool, type, Scalar{.u = highest});
+}
+
+}  // namespace
+
+Expr FoldSum(Fold& fold, Expr element) {
+  return FoldBinary(fold, ExprOp::kAdd, Like(element, 0), element);
+}
+
+Expr FoldProduct(Fold& fold, Expr element) {
+  return FoldBinary(fold, ExprOp::kMul, Like(element, 1), element);
+}
+
+Expr FoldMax(Fold& fold, Expr element) {
+  const ExprOp op = tensor::IsBool(element.type()) ? ExprOp::kOr : ExprOp::kMax;
+  return FoldBinary(fold, op, LowestOf(*element.pool(), element.type()), element);
+}
+
+Expr FoldMin(Fold& fold, Expr element) {
+  const ExprOp op = tensor::IsBool(element.type()) ? ExprOp::kAnd : ExprOp::kMin;
+  return FoldBinary(fold, op, HighestOf(*element.pool(), element.type()), element);
+}
+
+// State: the largest element m and s = sum(exp(element - m)), so the result is m + log(s).
+Expr FoldLogSumExp(Fold& fold, Expr element) {
+  ExprPool& pool = *element.pool();
+  const ElementType type = element.type();
+  const int k = static_cast<int>(fold.states.size());
+  Expr max = State(pool, type, k), sum = State(pool, type, k + 1);
+  Expr other_max = Other(pool, type, k), other_sum = Other(pool, type, k + 1);
+  // exp(a - b) for a <= b, which is 1 where both are the same infinity.
+  auto exp_of_difference = [](Expr a, Expr b) {
+    return Select(a == b, Like(a, 1), Unary(ExprOp::kExp, a - b));
+  };
+  Expr new_max = Maximum(max, element);
+  Expr merged_max = Maximum(max, other_max);
+  Expr new_sum = sum * exp_of_difference(max, new_max) + exp_of_difference(element, new_max);
+  Expr merged_sum = sum * exp_of_difference(max, merged_max) +
+                    other_sum * exp_of_difference(other_max, merged_max);
+  fold.states.push_back(
+      {type, Constant(pool, type, -kInfinity).id(), new_max.id(), merged_max.id()});
+  fold.states.push_back({type, Like(element, 0).id(), new_sum.id(), merged_sum.id()});
+  return max + Unary(ExprOp::kLog, sum);
+}
+
+// State: the extreme element and its index. Ties are decided by the index, so the order of elements
+// does not matter.
+Expr FoldArgExtreme(Fold& fold, Expr element, Expr index, Extreme extreme) {
+  ExprPool& pool = *element.pool();
+  const ElementType type = element.type();
+  const int k = static_cast<int>(fold.states.size());
+  Expr value = State(pool, type, k), position = State(pool, ElementType::kInt64, k + 1);
+  Expr zero = IntConstant(pool, ElementType::kInt64, 0);
+  auto is_taken = [&](Expr candidate, Expr candidate_position) {
+    Expr is_better = extreme.is_largest ? candidate > value : candidate < value;
+    Expr is_equal = candidate == value;
+    if (tensor::IsFloat(type)) {
+      Expr candidate_nan = Unary(ExprOp::kIsNan, candidate);
+      Expr value_nan = Unary(ExprOp::kIsNan, value);
+      is_better = is_better || (candidate_nan && !value_nan);
+      is_equal = is_equal || (candidate_nan && value_nan);
+    }
+    Expr is_preferred =
+        extreme.takes_last ? candidate_position > position : candidate_position < position;
+    return position < zero ||
+           (candidate_position >= zero && (is_better || (is_equal && is_preferred)));
+  };
+  Expr other = Other(pool, type, k), other_position = Other(pool, ElementType::kInt64, k + 1);
+  Expr takes_element = is_taken(element, index);
+  Expr takes_other = is_taken(other, other_position);
+  fold.states.push_back({type, Like(element, 0).id(), Select(takes_element, element, value).id(),
+                         Select(takes_other, other, value).id()});
+  fold.states.push_back({ElementType::kInt64, IntConstant(pool, ElementType::kInt64, -1).id(),
+                         Select(takes_element, index, position).id(),
+                         Select(takes_other, other_position, position).id()});
+  return position;
+}
+
+}  // namespace onnxifi::ops

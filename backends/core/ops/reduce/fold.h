@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folds: the running states that reductions, rows and scans are made of. Each function appends
+// states to a Fold and returns the expression of their final value, for the roots (or results) of
+// the step.
+
+#ifndef ONNXIFI_BACKENDS_CORE_OPS_REDUCE_FOLD_H_
+#define ONNXIFI_BACKENDS_CORE_OPS_REDUCE_FOLD_H_
+
+#include "backends/core/program/step.h"
+
+namespace onnxifi::ops {
+
+// Over no elements: 0, 1.
+program::Expr FoldSum(program::Fold& fold, program::Expr element);
+program::Expr FoldProduct(program::Fold& fold, program::Expr element);
+// Over no elements: the end of the type's range that any element replaces; infinite for floats.
+// Bool: false < true.
+program::Expr FoldMax(program::Fold& fold, program::Expr element);
+program::Expr FoldMin(program::Fold& fold, program::Expr element);
+// log(sum(exp(element))) without overflow, in one pass. Over no elements: -infinity.
+program::Expr FoldLogSumExp(program::Fold& fold, program::Expr element);
+
+struct Extreme {
+  bool is_largest = true;
+  bool takes_last = false;  // of equal elements
+};
+// `index` (int64) of the extreme element. NaN is more extreme than any number, as in numpy. Over no
+// elements: -1.
+program::Expr FoldArgExtreme(program::Fold& fold, program::Expr element, program::Expr index,
+                             Extreme extreme);
+
+}  // namespace onnxifi::ops
+
+#endif  // ONNXIFI_BACKENDS_CORE_OPS_REDUCE_FOLD_H_

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Reduce operators. Axes are an attribute, since opset 18 (ReduceSum: 13) an input. Results
+// over no elements are the neutral elements that ONNX lists.
+
+#include "backends/core/ops/elementwise/broadcast.h"
+#include "backends/core/ops/elementwise/floating_type.h"
+#include "backends/core/ops/reduce/fold.h"
+#include "backends/core/ops/reduce/reduction.h"
+#include "backends/core/ops/registry.h"
+
+namespace onnxifi::ops {
+namespace {
+
+using program::Fold;
+
+bool HasAxesInput(const Lowering& lowering) {
+  return lowering.version() >= (lowering.node().op_type == "ReduceSum" ? 13 : 18);
+}
+
+// No axes mean all axes, unless `noop_with_empty_axes` says that they mean none.
+Result<AxisList> ReducedAxes(Lowering& lowering, int rank) {
+  std::vector<Dim> axes;
+  if (!HasAxesInput(lowering)) {
+    if (const std::vector<int64_t>* given = lowering.Ints("axes")) axes = ToDims(*given);
+  } else if (lowering.Has(1)) {
+    ONNXIFI_ASSIGN_OR_RETURN(axes, lowering.IntegersOrRuntime(1));
+  }
+  if (axes.empty() && lowering.Int("noop_with_empty_axes", 0) == 0) {
+    for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  }
+  if (static_cast<int>(axes.size()) > rank) {
+    return lowering.InvalidModel("Number of axes (" + std::to_string(axes.size()) +
+                                 ") exceeds the rank (" + std::to_string(rank) + ") of the input.");
+  }
+  return AxisList::Make(lowering, std::move(axes), rank);
+}
+
+// finish(fold, element, count): appends states to the fold and gives the result. `element` is of
+// the type compute(input's).
+template <typename Finish>
+Status LowerReduction(Lowering& lowering, ElementType (*compute)(ElementType), Finish&& finish) {
+  const Operand& x = lowering.In(0);
+  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, ReducedAxes(lowering, x.rank()));
+  const Reduction reduction = ReduceAxes(x, axes, lowering.Int("keepdims", 1) != 0);
+
+  StepBuilder reduce(lowering, reduction.data.shape);
+  Expr element = Cast(reduce.ReadView(reduction.data.view), compute(x.type()));
+  Fold fold;
+  Expr result = finish(fold, element, Cast(reduce.Extent(reduction.Count()), element.type()));
+  lowering.Set(
+      0, WriteReduction(lowering, reduce, reduction, std::move(fold), {{result, x.type()}})[0]);
+  return base::Ok();
+}
+
+// Integers are added in 64 bits, and their mean is cut off towards 0.
+ElementType MeanType(ElementType type) {
+  if (tensor::IsFloat(type)) return tensor::ArithmeticType(type);
+  return tensor::IsSigned(type) ? ElementType::kInt64 : ElementType::kUint64;
+}
+
+template <ElementType (*compute)(ElementType), Expr (*finish)(Fold&, Expr, Expr)>
+Status LowerNumeric(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  if (!HasArithmetic(lowering.In(0).type())) return lowering.UnsupportedType(0);
+  return LowerReduction(lowering, compute, finish);
+}
+
+// Max and Min take bool too, since opset 20.
+template <Expr (*fold_extreme)(Fold&, Expr)>
+Status LowerExtreme(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  const ElementType type = lowering.In(0).type();
+  if (!HasArithmetic(type) && !tensor::IsBool(type)) return lowering.UnsupportedType(0);
+  return LowerReduction(lowering, tensor::ArithmeticType,
+                        [](Fold& fold, Expr x, Expr) { return fold_extreme(fold, x); });
+}
+
+Expr Sum(Fold& fold, Expr x, Expr) { return FoldSum(fold, x); }
+Expr Mean(Fold& fold, Expr x, Expr count) { return FoldSum(fold, x) / count; }
+Expr Product(Fold& fold, Expr x, Expr) { return FoldProduct(fold, x); }
+Expr L1(Fold& fold, Expr x, Expr) {
+  return FoldSum(fold, tensor::IsUnsigned(x.type()) ? x : Unary(ExprOp::kAbs, x));
+}
+Expr L2(Fold& fold, Expr x, Expr) { return Unary(ExprOp::kSqrt, FoldSum(fold, x * x)); }
+Expr LogSum(Fold& fold, Expr x, Expr) { return Unary(ExprOp::kLog, FoldSum(fold, x)); }
+Expr LogSumExp(Fold& fold, Expr x, Expr) { return FoldLogSumExp(fold, x); }
+Expr SumSquare(Fold& fold, Expr x, Expr) { return FoldSum(fold, x * x); }
+
+constexpr Operator kOperators[] = {
+    {"ReduceL1", 18, LowerNumeric<tensor::ArithmeticType, L1>},
+    {"ReduceL2", 18, LowerNumeric<FloatingType, L2>},
+    {"ReduceLogSum", 28, LowerNumeric<FloatingType, LogSum>},
+    {"ReduceLogSumExp", 28, LowerNumeric<FloatingType, LogSumExp>},
+    {"ReduceMax", 20, LowerExtreme<FoldMax>},
+    {"ReduceMean", 18, LowerNumeric<MeanType, Mean>},
+    {"ReduceMin", 20, LowerExtreme<FoldMin>},
+    {"ReduceProd", 18, LowerNumeric<tensor::ArithmeticType, Product>},
+    {"ReduceSum", 13, LowerNumeric<tensor::ArithmeticType, Sum>},
+    {"ReduceSumSquare", 18, LowerNumeric<tensor::ArithmeticType, SumSquare>},
+};
+
+}  // namespace
+
+std::span<const Operator> ReduceOperators() { return kOperators; }
+
+}  // namespace onnxifi::ops
