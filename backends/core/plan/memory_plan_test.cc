@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory plan: buffers alive together never overlap, dead ones are reused, and a Map writes in place only where that is safe.
+
+#include "backends/core/plan/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace onnxifi::plan {
+namespace {
+
+using program::Buffer;
+using program::BufferId;
+using program::Dim;
+using program::Program;
+using program::Shape;
+using program::Step;
+using tensor::ElementType;
+
+class ProgramMaker {
+ public:
+  BufferId AddBuffer(Buffer::Kind kind, Shape shape) {
+    Buffer buffer;
+    buffer.kind = kind;
+    buffer.type = ElementType::kFloat32;
+    buffer.shape = std::move(shape);
+    return program.AddBuffer(std::move(buffer));
+  }
+  // A Map that adds its reads, each seen whole and in order, or transposed where `transposed` says so.
+  void AddMap(const std::vector<BufferId>& reads, BufferId write, bool transposed = false) {
+    Step step;
+    step.domain = program.buffers[write].shape;
+    program::Expr sum = program::Constant(program.exprs, ElementType::kFloat32, 0);
+    for (size_t k = 0; k < reads.size(); ++k) {
+      program::View view = program::DenseView(reads[k], ElementType::kFloat32, step.domain);
+      if (transposed) std::swap(view.strides[0], view.strides[1]);
+      step.reads.push_back(view);
+      sum = sum + program::Load(program.exprs, ElementType::kFloat32, static_cast<int>(k));
+    }
+    step.writes = {program::DenseView(write, ElementType::kFloat32, step.domain)};
+    step.body = program::Map{{sum.id()}};
+    program.steps.push_back(std::move(step));
+  }
+
+  Program program;
+};
+
+const BufferLifetime& Find(const std::vector<BufferLifetime>& lifetimes, BufferId buffer) {
+  for (const BufferLifetime& lifetime : lifetimes) {
+    if (lifetime.buffer == buffer) return lifetime;
+  }
+  ADD_FAILURE() << "buffer " << buffer << " has no lifetime";
+  return lifetimes.front();
+}
+
+TEST(MemoryPlan, ManagesOnlyTemporariesThatAreNoOutputs) {
+  ProgramMaker maker;
+  BufferId input = maker.AddBuffer(Buffer::Kind::kInput, {4, 4});
+  BufferId middle = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId output = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  maker.AddMap({input}, middle);
+  maker.AddMap({middle}, output);
+  maker.program.outputs.push_back({"y", output, {4, 4}});
+  std::vector<BufferLifetime> lifetimes = FindLifetimes(maker.program);
+  ASSERT_EQ(lifetimes.size(), 1u);
+  EXPECT_EQ(lifetimes[0].buffer, middle);
+  EXPECT_EQ(lifetimes[0].first_write, 0);
+  EXPECT_EQ(lifetimes[0].last_use, 1);
+}
+
+TEST(MemoryPlan, WritesInPlaceOnAReadThatDies) {
+  ProgramMaker maker;
+  BufferId a = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId b = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId c = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId y = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  maker.AddMap({}, a);
+  maker.AddMap({a}, b);
+  maker.AddMap({b}, c);
+  maker.AddMap({c}, y);
+  maker.program.outputs.push_back({"y", y, {4, 4}});
+  std::vector<BufferLifetime> lifetimes = FindLifetimes(maker.program);
+  EXPECT_EQ(Find(lifetimes, b).shares, a);
+  EXPECT_EQ(Find(lifetimes, c).shares, a);
+  EXPECT_EQ(Find(lifetimes, a).last_use, 3) << "the owner lives as long as those that share it";
+  ArenaLayout layout = LayOutArena(lifetimes, std::vector<int64_t>(3, 64));
+  EXPECT_EQ(layout.size_bytes, 64);
+}
+
+TEST(MemoryPlan, DoesNotWriteInPlaceWhereTheReadLivesOn) {
+  ProgramMaker maker;
+  BufferId a = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId b = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId y = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  maker.AddMap({}, a);
+  maker.AddMap({a}, b);
+  maker.AddMap({a, b}, y);
+  maker.program.outputs.push_back({"y", y, {4, 4}});
+  EXPECT_EQ(Find(FindLifetimes(maker.program), b).shares, program::kNoBuffer);
+}
+
+TEST(MemoryPlan, DoesNotWriteInPlaceThroughAnotherView) {
+  ProgramMaker maker;
+  BufferId a = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId b = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId y = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  maker.AddMap({}, a);
+  maker.AddMap({a}, b, /*transposed=*/true);
+  maker.AddMap({b}, y);
+  maker.program.outputs.push_back({"y", y, {4, 4}});
+  EXPECT_EQ(Find(FindLifetimes(maker.program), b).shares, program::kNoBuffer);
+}
+
+TEST(MemoryPlan, KeepsBuffersAliveTogetherApart) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    int count = 1 + static_cast<int>(random() % 40);
+    std::vector<BufferLifetime> lifetimes;
+    std::vector<int64_t> sizes;
+    int64_t total = 0;
+    for (int k = 0; k < count; ++k) {
+      int first = static_cast<int>(random() % 30);
+      lifetimes.push_back({k, first, first + static_cast<int>(random() % 10)});
+      sizes.push_back(static_cast<int64_t>(random() % 5000));
+      total += (sizes.back() + 63) / 64 * 64;
+    }
+    ArenaLayout layout = LayOutArena(lifetimes, sizes);
+    EXPECT_LE(layout.size_bytes, total);
+    for (int a = 0; a < count; ++a) {
+      EXPECT_EQ(layout.offsets[a] % 64, 0);
+      EXPECT_LE(layout.offsets[a] + sizes[a], layout.size_bytes);
+      for (int b = a + 1; b < count; ++b) {
+        bool in_time = lifetimes[a].first_write <= lifetimes[b].last_use &&
+                       lifetimes[b].first_write <= lifetimes[a].last_use;
+        bool in_space = layout.offsets[a] < layout.offsets[b] + sizes[b] &&
+                        layout.offsets[b] < layout.offsets[a] + sizes[a];
+        EXPECT_FALSE(in_time && in_space) << "round " << round << ": " << a << " and " << b;
+      }
+    }
+  }
+}
+
+TEST(MemoryPlan, SaturatesInsteadOfOverflowing) {
+  std::vector<BufferLifetime> lifetimes = {{0, 0, 5}, {1, 0, 5}};
+  std::vector<int64_t> sizes = {INT64_MAX / 2 + 100, INT64_MAX / 2 + 100};
+  EXPECT_EQ(LayOutArena(lifetimes, sizes).size_bytes, INT64_MAX);
+}
+
+}  // namespace
+}  // namespace onnxifi::plan
