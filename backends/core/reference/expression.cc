@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Expression: compilation in ascending order of node ids, which is an evaluation order, and the loop over instructions. A column
+// per node and no reuse: blocks are small enough for all of them to stay in cache.
+
+#include "backends/core/reference/expression.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace onnxifi::reference {
+namespace {
+
+using program::ExprId;
+using program::ExprNode;
+using program::ExprOp;
+using tensor::ElementType;
+
+bool IsOutside(ExprOp op) {
+  return op == ExprOp::kState || op == ExprOp::kOther || op == ExprOp::kRow ||
+         op == ExprOp::kAccumulator;
+}
+
+bool IsLeaf(ExprOp op) {
+  return op == ExprOp::kConstant || op == ExprOp::kDim || op == ExprOp::kIndex ||
+         op == ExprOp::kLoad || IsOutside(op);
+}
+
+void RunCopy(const Operands& operands) {
+  std::memcpy(operands.result, operands.inputs[0],
+              static_cast<size_t>(operands.lanes * LaneBytes(operands.type)));
+}
+
+// Writes `value` of a node's payload into every lane of a column.
+void FillConstant(ElementType type, uint64_t payload, std::byte* column) {
+  std::byte lane[16] = {};
+  const tensor::Scalar scalar{.u = payload};
+  if (type == ElementType::kComplex64) {
+    const auto real = static_cast<float>(scalar.f);
+    std::memcpy(lane, &real, sizeof(real));
+  } else if (type == ElementType::kComplex128) {
+    std::memcpy(lane, &scalar.f, sizeof(double));
+  } else {
+    tensor::StoreScalar(type, lane, 0, scalar);
+  }
+  const int64_t lane_bytes = LaneBytes(type);
+  for (int64_t i = 0; i < kBlock; ++i) std::memcpy(column + i * lane_bytes, lane, lane_bytes);
+}
+
+}  // namespace
+
+base::Result<Expression> Expression::Compile(const program::ExprPool& pool,
+                                             std::vector<ExprId> roots) {
+  Expression expression;
+  std::unordered_map<ExprId, int> register_of;
+  std::vector<bool> is_uniform;
+  auto new_register = [&](ElementType type, bool uniform) {
+    expression.registers_.push_back(type);
+    is_uniform.push_back(uniform);
+    return static_cast<int>(expression.registers_.size()) - 1;
+  };
+  for (ExprId id : program::Reachable(pool, roots)) {
+    const ExprNode& node = pool[id];
+    Instruction instruction{node.op, ElementType::kUndefined, nullptr, node.payload, -1, {},
+                            node.dim};
+    bool uniform = node.op != ExprOp::kIndex && node.op != ExprOp::kLoad && !IsOutside(node.op);
+    for (ExprId operand : node.operands) {
+      instruction.operands.push_back(register_of.at(operand));
+      uniform = uniform && is_uniform[register_of.at(operand)];
+    }
+    if (node.type == ElementType::kString || node.type == ElementType::kUndefined) {
+      return base::Status(base::Code::kUnsupportedDatatype,
+                          "Elements of type " + std::string(tensor::Name(node.type)) +
+                              " cannot be computed with.");
+    }
+    if (!IsLeaf(node.op)) {
+      instruction.from_type = pool[node.operands[0]].type;
+      instruction.operation = FindOperation(node.op, node.type, instruction.from_type);
+      if (instruction.operation == nullptr) {
+        return base::Status(base::Code::kUnsupportedDatatype,
+                            "The operation " + std::string(program::Name(node.op)) +
+                                " is not defined on " +
+                                std::string(tensor::Name(instruction.from_type)) + ".");
+      }
+    }
+    const int result = new_register(node.type, uniform);
+    register_of[id] = result;
+    if (IsOutside(node.op)) {
+      expression.outside_.push_back({node.op, node.payload, result});
+      continue;
+    }
+    instruction.result = result;
+    (uniform ? expression.uniform_ : expression.varying_).push_back(std::move(instruction));
+  }
+  for (ExprId root : roots) {
+    if (root == program::kNoExpr) {
+      expression.roots_.push_back(-1);
+      continue;
+    }
+    int source = register_of.at(root);
+    if (IsOutside(pool[root].op)) {
+      // The loops write a root into the column that another root may still read, so it needs one of its own.
+      Instruction copy{ExprOp::kSelect, pool[root].type, RunCopy, 0, -1, {source}, {}};
+      copy.result = new_register(pool[root].type, false);
+      source = copy.result;
+      expression.varying_.push_back(std::move(copy));
+    }
+    expression.roots_.push_back(source);
+  }
+  return expression;
+}
+
+std::vector<int64_t> Expression::BindDims(std::span<const int64_t> dims) const {
+  std::vector<int64_t> bound;
+  for (const Instruction& instruction : uniform_) {
+    if (instruction.op == ExprOp::kDim) bound.push_back(tensor::ValueOf(instruction.dim, dims));
+  }
+  return bound;
+}
+
+bool Expression::VariesAlong(int axis, std::span<const device::BoundView> reads) const {
+  for (const Outside& outside : outside_) {
+    if (outside.op == ExprOp::kAccumulator) return true;
+  }
+  for (const Instruction& instruction : varying_) {
+    if (instruction.op == ExprOp::kIndex && static_cast<int>(instruction.payload) == axis) {
+      return true;
+    }
+    if (instruction.op != ExprOp::kLoad || !instruction.operands.empty()) continue;
+    const device::BoundView& view = reads[instruction.payload];
+    if (axis >= static_cast<int>(view.strides.size())) continue;
+    if (view.strides[axis] != 0) return true;
+    for (const device::BoundGuard& guard : view.guards) {
+      if (guard.coefficients[axis] != 0) return true;
+    }
+  }
+  return false;
+}
+
+Frame::Frame(const Expression& expression, std::span<const int64_t> bound_dims,
+             std::span<const device::BoundView> reads, device::Addresses addresses)
+    : expression_(expression), reads_(reads), addresses_(addresses) {
+  int64_t size_bytes = 0;
+  std::vector<int64_t> offsets;
+  for (ElementType type : expression.registers_) {
+    offsets.push_back(size_bytes);
+    size_bytes += kBlock * LaneBytes(type);
+  }
+  memory_ = Scratch(size_bytes);
+  for (int64_t offset : offsets) columns_.push_back(memory_.data() + offset);
+  size_t next_dim = 0;
+  for (const Expression::Instruction& instruction : expression.uniform_) {
+    std::byte* column = columns_[instruction.result];
+    if (instruction.op == ExprOp::kConstant) {
+      FillConstant(expression.registers_[instruction.result], instruction.payload, column);
+    } else if (instruction.op == ExprOp::kDim) {
+      std::fill_n(reinterpret_cast<int64_t*>(column), kBlock, bound_dims[next_dim++]);
+    } else {
+      Execute(instruction, kBlock);
+    }
+  }
+}
+
+void Frame::Attach(ExprOp op, std::span<std::byte* const> columns) {
+  for (const Expression::Outside& outside : expression_.outside_) {
+    if (outside.op == op) columns_[outside.column] = columns[outside.payload];
+  }
+}
+
+void Frame::AttachRows(std::span<const std::vector<std::byte*>> columns) {
+  for (const Expression::Outside& outside : expression_.outside_) {
+    if (outside.op == ExprOp::kRow) {
+      columns_[outside.column] = columns[outside.payload / 256][outside.payload % 256];
+    }
+  }
+}
+
+void Frame::Execute(const Expression::Instruction& instruction, int64_t lanes) {
+  Operands operands{columns_[instruction.result], {}, lanes, instruction.payload,
+                    expression_.registers_[instruction.result], instruction.from_type};
+  for (size_t k = 0; k < instruction.operands.size(); ++k) {
+    operands.inputs[k] = columns_[instruction.operands[k]];
+  }
+  instruction.operation(operands);
+}
+
+void Frame::FillIndex(int axis, const Sweep& sweep, std::byte* column) const {
+  auto* indices = reinterpret_cast<int64_t*>(column);
+  const int64_t step = axis == sweep.last_axis() - 1 ? 1 : 0;
+  ForEachRun(sweep, [&](std::span<const int64_t> coordinates, int64_t lane, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) indices[lane + i] = coordinates[axis] + step * i;
+  });
+}
+
+void Frame::Run(const Sweep& sweep) {
+  for (const Expression::Instruction& instruction : expression_.varying_) {
+    std::byte* column = columns_[instruction.result];
+    if (instruction.operation != nullptr) {
+      Execute(instruction, sweep.lanes());
+    } else if (instruction.op == ExprOp::kIndex) {
+      FillIndex(static_cast<int>(instruction.payload), sweep, column);
+    } else {
+      const device::BoundView& view = reads_[instruction.payload];
+      const std::byte* base = addresses_[view.buffer];
+      if (instruction.operands.empty()) {
+        LoadColumn(view, base, sweep, column);
+      } else {
+        std::vector<const std::byte*> coordinates;
+        for (int operand : instruction.operands) coordinates.push_back(columns_[operand]);
+        LoadColumnAt(view, base, coordinates, sweep.lanes(), column);
+      }
+    }
+  }
+}
+
+}  // namespace onnxifi::reference

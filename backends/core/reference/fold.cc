@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fold: states in columns; every new state is computed before any is replaced.
+
+#include "backends/core/reference/fold.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace onnxifi::reference {
+namespace {
+
+int64_t TotalBytes(std::span<const tensor::ElementType> types) {
+  int64_t total = 0;
+  for (tensor::ElementType type : types) total += kBlock * LaneBytes(type);
+  return total;
+}
+
+}  // namespace
+
+Columns::Columns(std::span<const tensor::ElementType> types) : memory_(TotalBytes(types)) {
+  std::byte* column = memory_.data();
+  for (tensor::ElementType type : types) {
+    lane_bytes_.push_back(LaneBytes(type));
+    columns_.push_back(column);
+    column += kBlock * LaneBytes(type);
+  }
+}
+
+void Columns::Set(int k, const std::byte* source, int64_t lanes) {
+  std::memcpy(columns_[k], source, static_cast<size_t>(lanes * lane_bytes_[k]));
+}
+
+void Columns::Repeat(int k, const std::byte* source, int64_t lanes) {
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    std::memcpy(columns_[k] + lane * lane_bytes_[k], source, static_cast<size_t>(lane_bytes_[k]));
+  }
+}
+
+base::Result<CompiledFold> CompiledFold::Compile(const program::ExprPool& pool,
+                                                 const program::Fold& fold) {
+  std::vector<program::ExprId> init, update, merge;
+  std::vector<tensor::ElementType> types;
+  for (const program::Fold::State& state : fold.states) {
+    init.push_back(state.init);
+    update.push_back(state.update);
+    merge.push_back(state.merge);
+    types.push_back(state.type);
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(Expression compiled_init, Expression::Compile(pool, std::move(init)));
+  ONNXIFI_ASSIGN_OR_RETURN(Expression compiled_update,
+                           Expression::Compile(pool, std::move(update)));
+  ONNXIFI_ASSIGN_OR_RETURN(Expression compiled_merge, Expression::Compile(pool, std::move(merge)));
+  return CompiledFold{std::move(compiled_init), std::move(compiled_update),
+                      std::move(compiled_merge), std::move(types)};
+}
+
+BoundFold::BoundFold(const CompiledFold& compiled, std::span<const int64_t> dims)
+    : fold(&compiled),
+      init_dims(compiled.init.BindDims(dims)),
+      update_dims(compiled.update.BindDims(dims)),
+      merge_dims(compiled.merge.BindDims(dims)) {}
+
+FoldFrame::FoldFrame(const BoundFold& bound, std::span<const device::BoundView> reads,
+                     device::Addresses addresses)
+    : fold_(*bound.fold),
+      state_(fold_.types),
+      other_(fold_.types.size()),
+      init_(fold_.init, bound.init_dims, reads, addresses),
+      update_(fold_.update, bound.update_dims, reads, addresses),
+      merge_(fold_.merge, bound.merge_dims, reads, addresses) {
+  update_.Attach(program::ExprOp::kState, state_.all());
+  merge_.Attach(program::ExprOp::kState, state_.all());
+}
+
+void FoldFrame::AttachRows(std::span<const std::vector<std::byte*>> rows) {
+  init_.AttachRows(rows);
+  update_.AttachRows(rows);
+}
+
+void FoldFrame::Begin(const Sweep& sweep) {
+  init_.Run(sweep);
+  for (size_t k = 0; k < fold_.types.size(); ++k) {
+    state_.Set(static_cast<int>(k), init_.root(static_cast<int>(k)), sweep.lanes());
+  }
+}
+
+void FoldFrame::BeginParts(const Sweep& sweep, int64_t lanes) {
+  init_.Run(sweep);
+  for (size_t k = 0; k < fold_.types.size(); ++k) {
+    state_.Repeat(static_cast<int>(k), init_.root(static_cast<int>(k)), lanes);
+  }
+}
+
+void FoldFrame::Update(const Sweep& sweep) {
+  update_.Run(sweep);
+  for (size_t k = 0; k < fold_.types.size(); ++k) {
+    state_.Set(static_cast<int>(k), update_.root(static_cast<int>(k)), sweep.lanes());
+  }
+}
+
+void FoldFrame::MergeParts(int64_t lanes) {
+  static constexpr int64_t kExtents[] = {kBlock};
+  while (lanes > 1) {
+    // The upper half joins the lower; a middle one without partner waits for the next round.
+    const int64_t kept = (lanes + 1) / 2;
+    for (size_t k = 0; k < fold_.types.size(); ++k) {
+      other_[k] = state_.all()[k] + kept * LaneBytes(fold_.types[k]);
+    }
+    merge_.Attach(program::ExprOp::kOther, other_);
+    Sweep sweep(kExtents);
+    sweep.Move(0, lanes - kept);
+    merge_.Run(sweep);
+    for (size_t k = 0; k < fold_.types.size(); ++k) {
+      state_.Set(static_cast<int>(k), merge_.root(static_cast<int>(k)), lanes - kept);
+    }
+    lanes = kept;
+  }
+}
+
+}  // namespace onnxifi::reference

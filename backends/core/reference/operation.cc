@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operation: the loops, instantiated per arithmetic type. A switch picks one when an expression is compiled, so that nothing is
+// decided per element.
+
+#include "backends/core/reference/operation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "backends/core/program/integer_arithmetic.h"
+#include "backends/core/program/random_bits.h"
+#include "backends/core/reference/column.h"
+#include "backends/core/tensor/float_format.h"
+
+namespace onnxifi::reference {
+namespace {
+
+using program::ExprOp;
+using tensor::ElementType;
+using tensor::Scalar;
+
+template <typename T>
+const T* Input(const Operands& operands, int k) {
+  return reinterpret_cast<const T*>(operands.inputs[k]);
+}
+
+template <typename T>
+T* Result(const Operands& operands) {
+  return reinterpret_cast<T*>(operands.result);
+}
+
+template <typename From, typename To, typename Function>
+void Apply(const Operands& operands, Function function) {
+  const From* __restrict a = Input<From>(operands, 0);
+  To* __restrict result = Result<To>(operands);
+  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = function(a[i]);
+}
+
+template <typename From, typename To, typename Function>
+void Apply2(const Operands& operands, Function function) {
+  const From* __restrict a = Input<From>(operands, 0);
+  const From* __restrict b = Input<From>(operands, 1);
+  To* __restrict result = Result<To>(operands);
+  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = function(a[i], b[i]);
+}
+
+// A captureless lambda as an Operation.
+template <typename From, typename To, auto kFunction>
+void Run(const Operands& operands) {
+  Apply<From, To>(operands, kFunction);
+}
+
+template <typename From, typename To, auto kFunction>
+void Run2(const Operands& operands) {
+  Apply2<From, To>(operands, kFunction);
+}
+
+template <typename T>
+Operation FloatUnary(ExprOp op) {
+  switch (op) {
+    case ExprOp::kNeg: return Run<T, T, [](T x) { return -x; }>;
+    case ExprOp::kAbs: return Run<T, T, [](T x) { return std::fabs(x); }>;
+    // Zeros and NaN are their own sign.
+    case ExprOp::kSign: return Run<T, T, [](T x) { return 0 < x ? T{1} : x < 0 ? T{-1} : x; }>;
+    case ExprOp::kFloor: return Run<T, T, [](T x) { return std::floor(x); }>;
+    case ExprOp::kCeil: return Run<T, T, [](T x) { return std::ceil(x); }>;
+    case ExprOp::kRoundEven: return Run<T, T, [](T x) { return std::nearbyint(x); }>;
+    case ExprOp::kTrunc: return Run<T, T, [](T x) { return std::trunc(x); }>;
+    case ExprOp::kSqrt: return Run<T, T, [](T x) { return std::sqrt(x); }>;
+    case ExprOp::kExp: return Run<T, T, [](T x) { return std::exp(x); }>;
+    case ExprOp::kExpm1: return Run<T, T, [](T x) { return std::expm1(x); }>;
+    case ExprOp::kLog: return Run<T, T, [](T x) { return std::log(x); }>;
+    case ExprOp::kLog1p: return Run<T, T, [](T x) { return std::log1p(x); }>;
+    case ExprOp::kSin: return Run<T, T, [](T x) { return std::sin(x); }>;
+    case ExprOp::kCos: return Run<T, T, [](T x) { return std::cos(x); }>;
+    case ExprOp::kTan: return Run<T, T, [](T x) { return std::tan(x); }>;
+    case ExprOp::kAsin: return Run<T, T, [](T x) { return std::asin(x); }>;
+    case ExprOp::kAcos: return Run<T, T, [](T x) { return std::acos(x); }>;
+    case ExprOp::kAtan: return Run<T, T, [](T x) { return std::atan(x); }>;
+    case ExprOp::kSinh: return Run<T, T, [](T x) { return std::sinh(x); }>;
+    case ExprOp::kCosh: return Run<T, T, [](T x) { return std::cosh(x); }>;
+    case ExprOp::kTanh: return Run<T, T, [](T x) { return std::tanh(x); }>;
+    case ExprOp::kAsinh: return Run<T, T, [](T x) { return std::asinh(x); }>;
+    case ExprOp::kAcosh: return Run<T, T, [](T x) { return std::acosh(x); }>;
+    case ExprOp::kAtanh: return Run<T, T, [](T x) { return std::atanh(x); }>;
+    case ExprOp::kErf: return Run<T, T, [](T x) { return std::erf(x); }>;
+    case ExprOp::kIsNan:
+      return Run<T, uint8_t, [](T x) { return static_cast<uint8_t>(std::isnan(x)); }>;
+    default: return nullptr;
+  }
+}
+
+template <typename T>
+Operation IntegerUnary(ExprOp op) {
+  switch (op) {
+    case ExprOp::kNeg: return Run<T, T, [](T x) { return program::WrapNeg(x); }>;
+    case ExprOp::kAbs: return Run<T, T, [](T x) { return x < 0 ? program::WrapNeg(x) : x; }>;
+    case ExprOp::kSign:
+      return Run<T, T, [](T x) { return static_cast<T>(x > 0 ? 1 : x < 0 ? -1 : 0); }>;
+    case ExprOp::kBitNot: return Run<T, T, [](T x) { return static_cast<T>(~x); }>;
+    default: return nullptr;
+  }
+}
+
+template <typename T>
+Operation Comparison(ExprOp op) {
+  switch (op) {
+    case ExprOp::kEqual:
+      return Run2<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a == b); }>;
+    case ExprOp::kLess:
+      return Run2<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a < b); }>;
+    case ExprOp::kLessEqual:
+      return Run2<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a <= b); }>;
+    default: return nullptr;
+  }
+}
+
+template <typename T>
+T FloorMod(T a, T b) {
+  const T rest = std::fmod(a, b);
+  if (rest != 0 && (rest < 0) != (b < 0)) return rest + b;
+  return rest == 0 ? std::copysign(T{0}, b) : rest;
+}
+
+template <typename T>
+Operation FloatBinary(ExprOp op) {
+  switch (op) {
+    case ExprOp::kAdd: return Run2<T, T, [](T a, T b) { return a + b; }>;
+    case ExprOp::kSub: return Run2<T, T, [](T a, T b) { return a - b; }>;
+    case ExprOp::kMul: return Run2<T, T, [](T a, T b) { return a * b; }>;
+    case ExprOp::kDiv: return Run2<T, T, [](T a, T b) { return a / b; }>;
+    case ExprOp::kMod: return Run2<T, T, [](T a, T b) { return FloorMod(a, b); }>;
+    case ExprOp::kFmod: return Run2<T, T, [](T a, T b) { return std::fmod(a, b); }>;
+    case ExprOp::kPow: return Run2<T, T, [](T a, T b) { return std::pow(a, b); }>;
+    case ExprOp::kMin: return Run2<T, T, [](T a, T b) { return a < b || a != a ? a : b; }>;
+    case ExprOp::kMax: return Run2<T, T, [](T a, T b) { return b < a || a != a ? a : b; }>;
+    default: return Comparison<T>(op);
+  }
+}
+
+template <typename T>
+Operation IntegerBinary(ExprOp op) {
+  switch (op) {
+    case ExprOp::kAdd: return Run2<T, T, [](T a, T b) { return program::WrapAdd(a, b); }>;
+    case ExprOp::kSub: return Run2<T, T, [](T a, T b) { return program::WrapSub(a, b); }>;
+    case ExprOp::kMul: return Run2<T, T, [](T a, T b) { return program::WrapMul(a, b); }>;
+    case ExprOp::kDiv: return Run2<T, T, [](T a, T b) { return program::IntegerDiv(a, b); }>;
+    case ExprOp::kMod: return Run2<T, T, [](T a, T b) { return program::IntegerMod(a, b); }>;
+    case ExprOp::kFmod: return Run2<T, T, [](T a, T b) { return program::IntegerFmod(a, b); }>;
+    case ExprOp::kPow: return Run2<T, T, [](T a, T b) { return program::IntegerPow(a, b); }>;
+    case ExprOp::kMin: return Run2<T, T, [](T a, T b) { return std::min(a, b); }>;
+    case ExprOp::kMax: return Run2<T, T, [](T a, T b) { return std::max(a, b); }>;
+    case ExprOp::kAnd: return Run2<T, T, [](T a, T b) { return static_cast<T>(a & b); }>;
+    case ExprOp::kOr: return Run2<T, T, [](T a, T b) { return static_cast<T>(a | b); }>;
+    case ExprOp::kXor: return Run2<T, T, [](T a, T b) { return static_cast<T>(a ^ b); }>;
+    case ExprOp::kShl: return Run2<T, T, [](T a, T b) { return program::IntegerShl(a, b); }>;
+    case ExprOp::kShr: return Run2<T, T, [](T a, T b) { return program::IntegerShr(a, b); }>;
+    default: return Comparison<T>(op);
+  }
+}
+
+// Lanes are 0 or 1.
+Operation BoolOperation(ExprOp op) {
+  using T = uint8_t;
+  switch (op) {
+    case ExprOp::kNot: return Run<T, T, [](T x) { return static_cast<T>(x ^ 1); }>;
+    case ExprOp::kMin:
+    case ExprOp::kAnd: return Run2<T, T, [](T a, T b) { return static_cast<T>(a & b); }>;
+    case ExprOp::kMax:
+    case ExprOp::kOr: return Run2<T, T, [](T a, T b) { return static_cast<T>(a | b); }>;
+    case ExprOp::kXor: return Run2<T, T, [](T a, T b) { return static_cast<T>(a ^ b); }>;
+    default: return Comparison<T>(op);
+  }
+}
+
+template <typename T>
+Operation FloatOperation(ExprOp op) {
+  const Operation unary = FloatUnary<T>(op);
+  return unary != nullptr ? unary : FloatBinary<T>(op);
+}
+
+template <typename T>
+Operation IntegerOperation(ExprOp op) {
+  const Operation unary = IntegerUnary<T>(op);
+  return unary != nullptr ? unary : IntegerBinary<T>(op);
+}
+
+struct Wide {
+  uint64_t low;
+  uint64_t high;
+};
+
+template <typename T>
+void RunSelect(const Operands& operands) {
+  const auto* __restrict condition = Input<uint8_t>(operands, 0);
+  const T* __restrict a = Input<T>(operands, 1);
+  const T* __restrict b = Input<T>(operands, 2);
+  T* __restrict result = Result<T>(operands);
+  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = condition[i] != 0 ? a[i] : b[i];
+}
+
+Operation SelectOperation(ElementType type) {
+  switch (LaneBytes(type)) {
+    case 1: return RunSelect<uint8_t>;
+    case 2: return RunSelect<uint16_t>;
+    case 4: return RunSelect<uint32_t>;
+    case 8: return RunSelect<uint64_t>;
+    case 16: return RunSelect<Wide>;
+    default: return nullptr;
+  }
+}
+
+void RunBitcast(const Operands& operands) {
+  std::memcpy(operands.result, operands.inputs[0],
+              static_cast<size_t>(operands.lanes * LaneBytes(operands.type)));
+}
+
+void RunRandom(const Operands& operands) {
+  const auto* counters = Input<int64_t>(operands, 0);
+  auto* result = Result<double>(operands);
+  for (int64_t i = 0; i < operands.lanes; ++i) {
+    result[i] = program::RandomUniform(operands.payload, counters[i]);
+  }
+}
+
+// One element of a cast, by the definition of every type.
+template <typename From, typename To>
+To CastNative(From value) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // As tensor::CastScalar: through int64, what is out of its range as x86 converts it.
+    const auto wide = static_cast<double>(value);
+    if constexpr (std::is_same_v<To, uint64_t>) {
+      if (wide >= 0x1p63 && wide < 0x1p64) return static_cast<uint64_t>(wide);
+    }
+    const int64_t truncated =
+        wide >= -0x1p63 && wide < 0x1p63 ? static_cast<int64_t>(wide) : INT64_MIN;
+    return static_cast<To>(truncated);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <typename From, typename To>
+void RunCast(const Operands& operands) {
+  Apply<From, To>(operands, [](From x) { return CastNative<From, To>(x); });
+}
+
+template <typename From>
+void RunCastToBool(const Operands& operands) {
+  Apply<From, uint8_t>(operands, [](From x) { return static_cast<uint8_t>(x != 0); });
+}
+
+// Between any two types, through the widest scalar.
+void RunCastAny(const Operands& operands) {
+  const int64_t from_bytes = LaneBytes(operands.from_type);
+  const int64_t to_bytes = LaneBytes(operands.type);
+  const bool saturate = (operands.payload & 1) != 0;
+  const auto rounding = static_cast<tensor::Rounding>(operands.payload >> 1);
+  std::memset(operands.result, 0, static_cast<size_t>(operands.lanes * to_bytes));
+  for (int64_t i = 0; i < operands.lanes; ++i) {
+    const Scalar value =
+        tensor::LoadScalar(operands.from_type, operands.inputs[0] + i * from_bytes, 0);
+    tensor::StoreScalar(operands.type, operands.result + i * to_bytes, 0,
+                        tensor::CastScalar(operands.from_type, operands.type, value, saturate,
+                                           rounding));
+  }
+}
+
+template <typename Format>
+void RunDecode16(const Operands& operands) {
+  Apply<uint16_t, float>(operands, [](uint16_t code) { return Format::Decode(code); });
+}
+
+void RunEncodeFloat16(const Operands& operands) {
+  Apply<float, uint16_t>(operands, [](float x) {
+    return static_cast<uint16_t>(tensor::Float16Format::Encode(x, /*saturate=*/false));
+  });
+}
+
+void RunEncodeBfloat16(const Operands& operands) {
+  Apply<float, uint16_t>(
+      operands, [](float x) { return static_cast<uint16_t>(tensor::Bfloat16Format::Encode(x)); });
+}
+
+template <typename From>
+Operation CastFrom(ElementType to) {
+  switch (to) {
+    case ElementType::kFloat32: return RunCast<From, float>;
+    case ElementType::kFloat64: return RunCast<From, double>;
+    case ElementType::kInt8: return RunCast<From, int8_t>;
+    case ElementType::kInt16: return RunCast<From, int16_t>;
+    case ElementType::kInt32: return RunCast<From, int32_t>;
+    case ElementType::kInt64: return RunCast<From, int64_t>;
+    case ElementType::kUint8: return RunCast<From, uint8_t>;
+    case ElementType::kUint16: return RunCast<From, uint16_t>;
+    case ElementType::kUint32: return RunCast<From, uint32_t>;
+    case ElementType::kUint64: return RunCast<From, uint64_t>;
+    case ElementType::kBool: return RunCastToBool<From>;
+    default: return RunCastAny;
+  }
+}
+
+Operation CastOperation(ElementType from, ElementType to) {
+  if (tensor::IsComplex(from) || tensor::IsComplex(to)) return nullptr;
+  switch (from) {
+    case ElementType::kFloat32:
+      if (to == ElementType::kFloat16) return RunEncodeFloat16;
+      if (to == ElementType::kBfloat16) return RunEncodeBfloat16;
+      return CastFrom<float>(to);
+    case ElementType::kFloat64: return CastFrom<double>(to);
+    case ElementType::kInt8: return CastFrom<int8_t>(to);
+    case ElementType::kInt16: return CastFrom<int16_t>(to);
+    case ElementType::kInt32: return CastFrom<int32_t>(to);
+    case ElementType::kInt64: return CastFrom<int64_t>(to);
+    case ElementType::kBool:
+    case ElementType::kUint8: return CastFrom<uint8_t>(to);
+    case ElementType::kUint16: return CastFrom<uint16_t>(to);
+    case ElementType::kUint32: return CastFrom<uint32_t>(to);
+    case ElementType::kUint64: return CastFrom<uint64_t>(to);
+    case ElementType::kFloat16:
+      return to == ElementType::kFloat32 ? RunDecode16<tensor::Float16Format> : RunCastAny;
+    case ElementType::kBfloat16:
+      return to == ElementType::kFloat32 ? RunDecode16<tensor::Bfloat16Format> : RunCastAny;
+    default: return RunCastAny;
+  }
+}
+
+}  // namespace
+
+Operation FindOperation(ExprOp op, ElementType type, ElementType from_type) {
+  switch (op) {
+    case ExprOp::kSelect: return SelectOperation(type);
+    case ExprOp::kCast: return CastOperation(from_type, type);
+    case ExprOp::kBitcast: return tensor::IsBool(type) ? nullptr : RunBitcast;
+    case ExprOp::kRandom: return RunRandom;
+    default: break;
+  }
+  switch (from_type) {
+    case ElementType::kFloat32: return FloatOperation<float>(op);
+    case ElementType::kFloat64: return FloatOperation<double>(op);
+    case ElementType::kInt8: return IntegerOperation<int8_t>(op);
+    case ElementType::kInt16: return IntegerOperation<int16_t>(op);
+    case ElementType::kInt32: return IntegerOperation<int32_t>(op);
+    case ElementType::kInt64: return IntegerOperation<int64_t>(op);
+    case ElementType::kUint8: return IntegerOperation<uint8_t>(op);
+    case ElementType::kUint16: return IntegerOperation<uint16_t>(op);
+    case ElementType::kUint32: return IntegerOperation<uint32_t>(op);
+    case ElementType::kUint64: return IntegerOperation<uint64_t>(op);
+    case ElementType::kBool: return BoolOperation(op);
+    default: return nullptr;
+  }
+}
+
+}  // namespace onnxifi::reference

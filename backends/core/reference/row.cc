@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Row: several folds over the same row, each reading the results of those before, then every element of the row once more.
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/core/reference/compiled_step.h"
+#include "backends/core/reference/fold.h"
+
+namespace onnxifi::reference {
+namespace {
+
+struct RowExpressions {
+  struct Stage {
+    CompiledFold fold;
+    Expression results;
+    std::vector<tensor::ElementType> types;  // of the results
+  };
+  std::vector<Stage> stages;
+  Expression roots;
+  Expression row_roots;          // those that no element of the row enters; no column for the others
+  std::vector<bool> is_per_row;
+  int axes;
+};
+
+struct BoundStage {
+  BoundFold fold;
+  const RowExpressions::Stage* stage;
+  std::vector<int64_t> result_dims;
+};
+
+// What one thread needs for one stage.
+struct StageFrame {
+  FoldFrame fold;
+  Frame results;
+  Columns columns;  // the results, readable as kRow
+
+  StageFrame(const BoundStage& bound, std::span<const device::BoundView> reads,
+             device::Addresses addresses)
+      : fold(bound.fold, reads, addresses),
+        results(bound.stage->results, bound.result_dims, reads, addresses),
+        columns(bound.stage->types) {
+    results.Attach(program::ExprOp::kState, fold.state());
+  }
+};
+
+class BoundRow final : public device::BoundKernel {
+ public:
+  BoundRow(std::shared_ptr<const CompiledStep> owner, const RowExpressions& expressions,
+           const device::BoundStep& step, device::Parallel& parallel)
+      : owner_(std::move(owner)),
+        roots_(expressions.roots),
+        root_dims_(roots_.BindDims(step.dims)),
+        row_roots_(expressions.row_roots),
+        row_root_dims_(row_roots_.BindDims(step.dims)),
+        domain_(step.domain),
+        outer_rank_(static_cast<int>(domain_.size()) - expressions.axes),
+        reads_(step.reads),
+        writes_(step.writes),
+        row_count_(tensor::ElementCount(std::span(domain_).first(outer_rank_))),
+        row_length_(tensor::ElementCount(std::span(domain_).subspan(outer_rank_))),
+        grain_(Grain(step, row_count_, row_length_)),
+        parallel_(parallel) {
+    for (const RowExpressions::Stage& stage : expressions.stages) {
+      stages_.push_back({BoundFold(stage.fold, step.dims), &stage,
+                         stage.results.BindDims(step.dims)});
+    }
+    for (size_t k = 0; k < writes_.size(); ++k) {
+      const std::vector<int64_t>& strides = writes_[k].strides;
+      const bool is_fixed = std::all_of(strides.begin() + outer_rank_, strides.end(),
+                                        [](int64_t stride) { return stride == 0; });
+      is_written_per_row_.push_back(is_fixed && expressions.is_per_row[k]);
+    }
+  }
+
+  base::Status Run(device::Addresses addresses) const override {
+    const bool in_parts = FoldsInParts(row_count_, row_length_);
+    return ForRange(parallel_, row_count_, grain_, [&](int64_t begin, int64_t end) {
+      std::vector<std::unique_ptr<StageFrame>> stages;
+      std::vector<std::vector<std::byte*>> rows;
+      for (const BoundStage& stage : stages_) {
+        stages.push_back(std::make_unique<StageFrame>(stage, reads_, addresses));
+        const std::span<std::byte* const> columns = stages.back()->columns.all();
+        rows.emplace_back(columns.begin(), columns.end());
+      }
+      for (const std::unique_ptr<StageFrame>& stage : stages) {
+        stage->fold.AttachRows(rows);
+        stage->results.AttachRows(rows);
+      }
+      Frame roots(roots_, root_dims_, reads_, addresses);
+      roots.AttachRows(rows);
+      Frame row_roots(row_roots_, row_root_dims_, reads_, addresses);
+      row_roots.AttachRows(rows);
+      const int64_t stride = in_parts ? 1 : kBlock;
+      for (int64_t position = begin; position < end; position += stride) {
+        if (in_parts) {
+          RunParts(stages, roots, position, addresses);
+          StorePerRow(row_roots, position, 1, addresses);
+        } else {
+          const int64_t lanes = std::min(stride, end - position);
+          RunLanes(stages, roots, position, lanes, addresses);
+          StorePerRow(row_roots, position, lanes, addresses);
+        }
+      }
+    });
+  }
+
+ private:
+  using Stages = std::vector<std::unique_ptr<StageFrame>>;
+
+  // Lanes are elements of one row.
+  void RunParts(const Stages& stages, Frame& roots, int64_t row, device::Addresses addresses) const {
+    Sweep sweep(domain_);
+    const int64_t parts = std::min(kBlock, row_length_);
+    for (size_t s = 0; s < stages.size(); ++s) {
+      StageFrame& stage = *stages[s];
+      sweep.Move(row * row_length_, 1);
+      stage.fold.BeginParts(sweep, std::max<int64_t>(1, parts));
+      for (int64_t element = 0; element < row_length_; element += kBlock) {
+        sweep.Move(row * row_length_ + element, std::min(kBlock, row_length_ - element));
+        stage.fold.Update(sweep);
+      }
+      stage.fold.MergeParts(parts);
+      sweep.Move(row * row_length_, 1);
+      stage.results.Run(sweep);
+      for (int k = 0; k < stages_[s].stage->results.root_count(); ++k) {
+        stage.columns.Repeat(k, stage.results.root(k), kBlock);
+      }
+    }
+    for (int64_t element = 0; element < row_length_; element += kBlock) {
+      sweep.Move(row * row_length_ + element, std::min(kBlock, row_length_ - element));
+      Store(roots, sweep, /*per_row=*/false, addresses);
+    }
+  }
+
+  // Lanes are rows.
+  void RunLanes(const Stages& stages, Frame& roots, int64_t row, int64_t lanes,
+                device::Addresses addresses) const {
+    Sweep sweep(domain_, 0, outer_rank_);
+    for (size_t s = 0; s < stages.size(); ++s) {
+      StageFrame& stage = *stages[s];
+      sweep.Move(row, lanes);
+      sweep.Fix(outer_rank_, sweep.rank(), 0);
+      stage.fold.Begin(sweep);
+      for (int64_t element = 0; element < row_length_; ++element) {
+        sweep.Fix(outer_rank_, sweep.rank(), element);
+        stage.fold.Update(sweep);
+      }
+      stage.results.Run(sweep);
+      for (int k = 0; k < stages_[s].stage->results.root_count(); ++k) {
+        stage.columns.Set(k, stage.results.root(k), lanes);
+      }
+    }
+    for (int64_t element = 0; element < row_length_; ++element) {
+      sweep.Fix(outer_rank_, sweep.rank(), element);
+      Store(roots, sweep, /*per_row=*/false, addresses);
+    }
+  }
+
+  void StorePerRow(Frame& row_roots, int64_t row, int64_t lanes,
+                   device::Addresses addresses) const {
+    Sweep sweep(domain_, 0, outer_rank_);
+    sweep.Move(row, lanes);
+    Store(row_roots, sweep, /*per_row=*/true, addresses);
+  }
+
+  void Store(Frame& roots, const Sweep& sweep, bool per_row, device::Addresses addresses) const {
+    if (std::find(is_written_per_row_.begin(), is_written_per_row_.end(), per_row) ==
+        is_written_per_row_.end()) {
+      return;
+    }
+    roots.Run(sweep);
+    for (size_t k = 0; k < writes_.size(); ++k) {
+      if (is_written_per_row_[k] != per_row) continue;
+      StoreColumn(writes_[k], addresses[writes_[k].buffer], sweep,
+                  roots.root(static_cast<int>(k)));
+    }
+  }
+
+  std::shared_ptr<const CompiledStep> owner_;  // of the expressions
+  std::vector<BoundStage> stages_;
+  const Expression& roots_;
+  std::vector<int64_t> root_dims_;
+  const Expression& row_roots_;
+  std::vector<int64_t> row_root_dims_;
+  std::vector<bool> is_written_per_row_;  // per write
+  tensor::Extents domain_;
+  int outer_rank_;
+  std::vector<device::BoundView> reads_;
+  std::vector<device::BoundView> writes_;
+  int64_t row_count_;
+  int64_t row_length_;
+  int64_t grain_;
+  device::Parallel& parallel_;
+};
+
+class RowStep final : public CompiledStep {
+ public:
+  explicit RowStep(RowExpressions expressions) : expressions_(std::move(expressions)) {}
+
+  std::unique_ptr<device::BoundKernel> Bind(const device::BoundStep& step,
+                                            device::Parallel& parallel) const override {
+    return std::make_unique<BoundRow>(shared_from_this(), expressions_, step, parallel);
+  }
+
+ private:
+  RowExpressions expressions_;
+};
+
+}  // namespace
+
+CompileResult CompileRow(const program::Program& program, const program::Step& step) {
+  const program::Row& row = *step.As<program::Row>();
+  const program::ExprPool& pool = program.exprs;
+  const auto outer_rank = static_cast<uint64_t>(step.domain.size()) - row.axes;
+  std::vector<program::ExprId> row_roots;
+  std::vector<bool> is_per_row;
+  for (program::ExprId root : row.roots) {
+    bool is_fixed = true;
+    const program::ExprId only[] = {root};
+    for (program::ExprId id : program::Reachable(pool, only)) {
+      const program::ExprNode& node = pool[id];
+      if (node.op == program::ExprOp::kLoad) is_fixed = false;
+      if (node.op == program::ExprOp::kIndex && node.payload >= outer_rank) is_fixed = false;
+    }
+    row_roots.push_back(is_fixed ? root : program::kNoExpr);
+    is_per_row.push_back(is_fixed);
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(Expression roots, Expression::Compile(pool, row.roots));
+  ONNXIFI_ASSIGN_OR_RETURN(Expression compiled_row_roots,
+                           Expression::Compile(pool, std::move(row_roots)));
+  RowExpressions expressions{{}, std::move(roots), std::move(compiled_row_roots),
+                             std::move(is_per_row), row.axes};
+  for (const program::Row::Stage& stage : row.stages) {
+    ONNXIFI_ASSIGN_OR_RETURN(CompiledFold fold, CompiledFold::Compile(pool, stage.fold));
+    ONNXIFI_ASSIGN_OR_RETURN(Expression results, Expression::Compile(pool, stage.results));
+    std::vector<tensor::ElementType> types;
+    for (program::ExprId result : stage.results) types.push_back(pool[result].type);
+    expressions.stages.push_back({std::move(fold), std::move(results), std::move(types)});
+  }
+  return std::shared_ptr<const CompiledStep>(std::make_shared<RowStep>(std::move(expressions)));
+}
+
+}  // namespace onnxifi::reference
