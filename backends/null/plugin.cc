@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "backends/core/plugin/hardware.h"
-#include "backends/core/reference/reference_device.h"
+#include "backends/core/reference/device.h"
 
 namespace onnxifi::null {
 namespace {
@@ -30,11 +30,11 @@ class Hardware : public plugin::Hardware {
   const device::Selector& selector(int /*index*/) const override { return selector_; }
 
   base::Result<std::unique_ptr<device::Device>> Open(int /*index*/) override {
-    return std::unique_ptr<device::Device>(std::make_unique<reference::ReferenceDevice>());
+    return std::unique_ptr<device::Device>(std::make_unique<reference::Device>());
   }
 
  private:
-  const reference::ReferenceDevice selector_;
+  const reference::Device selector_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "backends/core/execution/executor.h"
 #include "backends/core/plan/plan.h"
-#include "backends/core/reference/reference_device.h"
+#include "backends/core/reference/device.h"
 
 namespace onnxifi::plugin {
 namespace {
@@ -49,7 +49,7 @@ class TensorPlaces : public execution::OutputPlaces {
 }  // namespace
 
 ConstantEvaluator::ConstantEvaluator(const ops::FunctionSource* functions)
-    : functions_(functions), reference_(std::make_unique<reference::ReferenceDevice>()) {}
+    : functions_(functions), reference_(std::make_unique<reference::Device>()) {}
 
 ConstantEvaluator::~ConstantEvaluator() = default;
 

@@ -3,15 +3,13 @@
 // The Provider of every hardware plugin: backend IDs that answer from their description, claims that are compile attempts, and
 // backends that compile graphs.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <list>
 #include <mutex>
 #include <unordered_map>
 
 #include "backends/core/model/import.h"
-#include "backends/core/ops/operator.h"
+#include "backends/core/model/versions.h"
 #include "backends/core/plugin/compiled_graph.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/core/plugin/pipeline.h"

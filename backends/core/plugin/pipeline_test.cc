@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole way from a graph to results, on the reference: symbolic extents, extents that only data tell, control flow, and the
+// work that must not be done twice. Expected values are computed by hand.
+
+#include "backends/core/plugin/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cmath>
+#include <map>
+
+#include "backends/core/execution/executor.h"
+#include "backends/core/plan/plan.h"
+#include "backends/core/reference/device.h"
+
+namespace onnxifi::plugin {
+namespace {
+
+using base::Code;
+using graph::Graph;
+using graph::Node;
+using graph::ValueId;
+using tensor::ElementType;
+using tensor::Extents;
+using tensor::Tensor;
+
+graph::Type TensorType(ElementType element, const std::vector<std::string>& extents) {
+  graph::Type type;
+  type.kind = graph::Type::Kind::kTensor;
+  type.element = element;
+  type.extents.emplace();
+  for (const std::string& extent : extents) {
+    bool is_number = !extent.empty() && std::isdigit(static_cast<unsigned char>(extent[0]));
+    type.extents->push_back(is_number ? graph::Extent{std::stoll(extent), ""} : graph::Extent{-1, extent});
+  }
+  return type;
+}
+
+// Builds a graph node by node; operators of opset 21.
+class Builder {
+ public:
+  ValueId Input(const std::string& name, ElementType type, const std::vector<std::string>& extents) {
+    graph_.inputs.push_back(graph_.AddValue({.name = name, .type = TensorType(type, extents)}));
+    return graph_.inputs.back();
+  }
+  ValueId Capture(const std::string& name, ValueId outer) {
+    return graph_.AddValue({.name = name, .outer = outer});
+  }
+  ValueId Constant(const std::vector<int64_t>& values, bool is_scalar = false) {
+    graph::Value value{.name = "c" + std::to_string(graph_.values.size())};
+    Extents extents;
+    if (!is_scalar) extents.push_back(static_cast<int64_t>(values.size()));
+    value.constant = Tensor::FromValues<int64_t>(ElementType::kInt64, extents, values);
+    return graph_.AddValue(std::move(value));
+  }
+  ValueId Floats(const std::vector<float>& values, const Extents& extents) {
+    graph::Value value{.name = "c" + std::to_string(graph_.values.size())};
+    value.constant = Tensor::FromValues<float>(ElementType::kFloat32, extents, values);
+    return graph_.AddValue(std::move(value));
+  }
+  std::vector<ValueId> Nodes(const std::string& op_type, int version, std::vector<ValueId> inputs,
+                             int outputs, std::map<std::string, graph::Attribute, std::less<>> attributes = {}) {
+    Node node{.op_type = op_type, .since_version = version,
+              .index = static_cast<int>(graph_.nodes.size()), .inputs = std::move(inputs)};
+    node.attributes = std::move(attributes);
+    for (int k = 0; k < outputs; ++k) {
+      node.outputs.push_back(graph_.AddValue({.name = "v" + std::to_string(graph_.values.size())}));
+    }
+    graph_.nodes.push_back(node);
+    return node.outputs;
+  }
+  ValueId Add(const std::string& op_type, int version, std::vector<ValueId> inputs,
+              std::map<std::string, graph::Attribute, std::less<>> attributes = {}) {
+    return Nodes(op_type, version, std::move(inputs), 1, std::move(attributes))[0];
+  }
+  Graph Take(std::vector<ValueId> outputs) {
+    graph_.outputs = std::move(outputs);
+    return std::move(graph_);
+  }
+
+ private:
+  Graph graph_;
+};
+
+class Places : public execution::OutputPlaces {
+ public:
+  explicit Places(const program::Program& program) : program_(program), tensors(program.outputs.size()) {}
+  base::Result<std::byte*> Place(int output, const Extents& extents) override {
+    ElementType type = program_.buffers[program_.outputs[output].buffer].type;
+    tensors[output] = *Tensor::Allocate(type, extents);
+    return tensors[output].mutable_data();
+  }
+
+ private:
+  const program::Program& program_;
+
+ public:
+  std::vector<Tensor> tensors;
+};
+
+// A compiled graph on the reference.
+class Compiled {
+ public:
+  explicit Compiled(Graph graph) {
+    base::Status verdict = Judge(graph, device);
+    EXPECT_TRUE(verdict.ok()) << verdict.Text();
+    auto compiled = Compile(std::move(graph), device, base::Log());
+    if (!compiled.ok()) {
+      ADD_FAILURE() << compiled.status().Text();
+      return;
+    }
+    program = *std::move(compiled);
+    auto created = plan::Plan::Create(*program, device, counters);
+    if (!created.ok()) {
+      ADD_FAILURE() << created.status().Text();
+      return;
+    }
+    plan = *std::move(created);
+    executor = std::make_unique<execution::Executor>(*plan);
+  }
+
+  base::Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs) {
+    std::vector<execution::InputTensor> given;
+    for (const Tensor& input : inputs) given.push_back({input.data(), input.extents()});
+    Places places(*program);
+    ONNXIFI_RETURN_IF_ERROR(executor->Run(given, places));
+    return std::move(places.tensors);
+  }
+
+  reference::Device device;
+  plan::Counters counters;
+  std::unique_ptr<program::Program> program;
+  std::unique_ptr<plan::Plan> plan;
+  std::unique_ptr<execution::Executor> executor;
+};
+
+Tensor Floats(const Extents& extents, const std::vector<float>& values) {
+  return Tensor::FromValues<float>(ElementType::kFloat32, extents, values);
+}
+Tensor Integers(const Extents& extents, const std::vector<int64_t>& values) {
+  return Tensor::FromValues<int64_t>(ElementType::kInt64, extents, values);
+}
+Tensor Bool(bool value) {
+  uint8_t byte = value ? 1 : 0;
+  return Tensor::FromValues<uint8_t>(ElementType::kBool, {}, {&byte, 1});
+}
+std::vector<float> Values(const Tensor& tensor) {
+  std::span<const float> values = tensor.values<float>();
+  return {values.begin(), values.end()};
+}
+
+TEST(Pipeline, BindsOneProgramToManyExtents) {
+  Builder builder;
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"N", "2"});
+  // Reshape(x, [Shape(x)[0] * 2]) + 1, as exporters write it.
+  ValueId shape = builder.Add("Shape", 21, {x});
+  ValueId rows = builder.Add("Gather", 13, {shape, builder.Constant({0})});
+  ValueId count = builder.Add("Mul", 14, {rows, builder.Constant({2})});
+  ValueId flat = builder.Add("Reshape", 21, {x, count});
+  ValueId y = builder.Add("Add", 14, {flat, builder.Floats({1}, {})});
+  Compiled compiled(builder.Take({y}));
+  EXPECT_EQ(compiled.plan->stages().size(), 1u) << "no number has to be read at run time";
+  EXPECT_EQ(compiled.program->steps.size(), 1u) << "the shape computation is gone";
+  for (int64_t n : {3, 0, 1, 3}) {
+    std::vector<float> values(static_cast<size_t>(2 * n));
+    std::vector<float> expected;
+    for (size_t k = 0; k < values.size(); ++k) {
+      values[k] = static_cast<float>(k) - 2;
+      expected.push_back(values[k] + 1);
+    }
+    auto outputs = compiled.Run({Floats({n, 2}, values)});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+    EXPECT_EQ((*outputs)[0].extents(), Extents{2 * n});
+    EXPECT_EQ(Values((*outputs)[0]), expected);
+  }
+  EXPECT_EQ(compiled.counters.bindings, 3u);
+}
+
+TEST(Pipeline, ReadsAShapeThatOnlyDataTell) {
+  Builder builder;
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"2", "3"});
+  ValueId shape = builder.Input("shape", ElementType::kInt64, {"2"});
+  ValueId doubled = builder.Add("Mul", 14, {x, builder.Floats({2}, {})});
+  ValueId y = builder.Add("Reshape", 21, {doubled, shape});
+  ValueId z = builder.Add("Neg", 13, {y});
+  Compiled compiled(builder.Take({z}));
+  Tensor input = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  auto outputs = compiled.Run({input, Integers({2}, {3, 2})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  EXPECT_EQ((*outputs)[0].extents(), (Extents{3, 2}));
+  EXPECT_EQ(Values((*outputs)[0]), (std::vector<float>{-2, -4, -6, -8, -10, -12}));
+  outputs = compiled.Run({input, Integers({2}, {1, -1})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  EXPECT_EQ((*outputs)[0].extents(), (Extents{1, 6}));
+  outputs = compiled.Run({input, Integers({2}, {4, 2})});
+  ASSERT_FALSE(outputs.ok()) << "8 elements are not 6";
+  EXPECT_EQ(outputs.status().code(), Code::kMismatchingShape) << outputs.status().Text();
+}
+
+TEST(Pipeline, ChecksBroadcastingThatOnlyBindingDecides) {
+  Builder builder;
+  ValueId a = builder.Input("a", ElementType::kFloat32, {"N"});
+  ValueId b = builder.Input("b", ElementType::kFloat32, {"M"});
+  Compiled compiled(builder.Take({builder.Add("Add", 14, {a, b})}));
+  auto outputs = compiled.Run({Floats({3}, {1, 2, 3}), Floats({1}, {10})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  EXPECT_EQ(Values((*outputs)[0]), (std::vector<float>{11, 12, 13}));
+  outputs = compiled.Run({Floats({1}, {10}), Floats({2}, {1, 2})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  EXPECT_EQ(Values((*outputs)[0]), (std::vector<float>{11, 12}));
+  outputs = compiled.Run({Floats({3}, {1, 2, 3}), Floats({2}, {1, 2})});
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_EQ(outputs.status().code(), Code::kMismatchingShape);
+  EXPECT_NE(outputs.status().Text().find("N = 3"), std::string::npos) << outputs.status().Text();
+}
+
+TEST(Pipeline, RunsTheChosenBranchOnCapturedValues) {
+  Builder builder;
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"N"});
+  ValueId condition = builder.Input("condition", ElementType::kBool, {});
+  ValueId doubled = builder.Add("Mul", 14, {x, builder.Floats({2}, {})});
+  auto branch = [doubled](const std::string& op_type) {
+    Builder body;
+    ValueId captured = body.Capture("doubled", doubled);
+    return std::make_shared<const Graph>(body.Take({body.Add(op_type, 13, {captured})}));
+  };
+  auto y = builder.Nodes("If", 21, {condition}, 1,
+                         {{"then_branch", branch("Neg")}, {"else_branch", branch("Abs")}});
+  Compiled compiled(builder.Take({builder.Add("Exp", 13, y), y[0]}));
+  for (bool chosen : {true, false}) {
+    auto outputs = compiled.Run({Floats({2}, {-1, 3}), Bool(chosen)});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+    EXPECT_EQ(Values((*outputs)[1]),
+              chosen ? (std::vector<float>{2, -6}) : (std::vector<float>{2, 6}));
+    EXPECT_FLOAT_EQ(Values((*outputs)[0])[0], std::exp(2.0F));
+  }
+}
+
+TEST(Pipeline, LoopsOverAValueThatGrowsAndStacksSlices) {
+  Builder builder;
+  ValueId trips = builder.Input("trips", ElementType::kInt64, {});
+  ValueId seed = builder.Input("seed", ElementType::kFloat32, {"N"});
+  ValueId step = builder.Floats({5}, {1});
+  Builder body;
+  body.Input("iteration", ElementType::kInt64, {});
+  ValueId keep = body.Input("keep", ElementType::kBool, {});
+  ValueId grown = body.Input("grown", ElementType::kFloat32, {"K"});
+  ValueId captured = body.Capture("step", step);
+  ValueId longer = body.Add("Concat", 13, {grown, captured}, {{"axis", int64_t{0}}});
+  ValueId total = body.Add("ReduceSum", 13, {longer}, {{"keepdims", int64_t{0}}});
+  ValueId same = body.Add("Identity", 21, {keep});
+  auto graph = std::make_shared<const Graph>(body.Take({same, longer, total}));
+  auto outputs_of = builder.Nodes("Loop", 21, {trips, graph::kNoValue, seed}, 2, {{"body", graph}});
+  Compiled compiled(builder.Take({outputs_of[0], outputs_of[1]}));
+  auto outputs = compiled.Run({Integers({}, {3}), Floats({2}, {1, 2})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  EXPECT_EQ(Values((*outputs)[0]), (std::vector<float>{1, 2, 5, 5, 5}));
+  EXPECT_EQ(Values((*outputs)[1]), (std::vector<float>{8, 13, 18}));
+  outputs = compiled.Run({Integers({}, {0}), Floats({2}, {1, 2})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  EXPECT_EQ(Values((*outputs)[0]), (std::vector<float>{1, 2}));
+  EXPECT_EQ((*outputs)[1].extents(), Extents{0});
+}
+
+TEST(Pipeline, ScansBackwardsAlongAnyAxis) {
+  Builder builder;
+  ValueId sum = builder.Input("sum", ElementType::kFloat32, {"2"});
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"2", "T"});
+  Builder body;
+  ValueId so_far = body.Input("so_far", ElementType::kFloat32, {"2"});
+  ValueId column = body.Input("column", ElementType::kFloat32, {"2"});
+  ValueId next = body.Add("Add", 14, {so_far, column});
+  ValueId shown = body.Add("Identity", 21, {next});
+  auto graph = std::make_shared<const Graph>(body.Take({next, shown}));
+  auto results = builder.Nodes("Scan", 21, {sum, x}, 2,
+                               {{"body", graph},
+                                {"num_scan_inputs", int64_t{1}},
+                                {"scan_input_axes", std::vector<int64_t>{1}},
+                                {"scan_input_directions", std::vector<int64_t>{1}},
+                                {"scan_output_axes", std::vector<int64_t>{-1}}});
+  Compiled compiled(builder.Take({results[0], results[1]}));
+  auto outputs = compiled.Run({Floats({2}, {0, 100}), Floats({2, 3}, {1, 2, 3, 4, 5, 6})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  EXPECT_EQ(Values((*outputs)[0]), (std::vector<float>{6, 115}));
+  EXPECT_EQ((*outputs)[1].extents(), (Extents{2, 3}));
+  EXPECT_EQ(Values((*outputs)[1]), (std::vector<float>{3, 5, 6, 106, 111, 115}));
+}
+
+TEST(Pipeline, FusesAChainOfMapsIntoOneStep) {
+  Builder builder;
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"3", "4"});
+  ValueId y = builder.Add("Transpose", 21, {x}, {{"perm", std::vector<int64_t>{1, 0}}});
+  ValueId z = builder.Add("Relu", 14, {builder.Add("Sub", 14, {y, builder.Floats({1, 2, 3}, {3})})});
+  Compiled compiled(builder.Take({builder.Add("Mul", 14, {z, z})}));
+  EXPECT_EQ(compiled.program->steps.size(), 1u) << ToString(*compiled.program);
+  std::vector<float> values;
+  for (int k = 0; k < 12; ++k) values.push_back(static_cast<float>(k) / 2);
+  auto outputs = compiled.Run({Floats({3, 4}, values)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  for (int64_t row = 0; row < 4; ++row) {
+    for (int64_t column = 0; column < 3; ++column) {
+      float base = std::max(0.0F, values[static_cast<size_t>(column * 4 + row)] - static_cast<float>(column + 1));
+      EXPECT_EQ(Values((*outputs)[0])[static_cast<size_t>(row * 3 + column)], base * base);
+    }
+  }
+}
+
+TEST(Pipeline, NamesTheNodeItRefuses) {
+  Builder builder;
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"3"});
+  ValueId y = builder.Add("Relu", 14, {x});
+  Graph graph = builder.Take({builder.Add("NoSuchOperator", 1, {y})});
+  reference::Device device;
+  base::Status verdict = Judge(graph, device);
+  EXPECT_EQ(verdict.code(), Code::kUnsupportedOperator);
+  EXPECT_NE(verdict.Text().find("NoSuchOperator"), std::string::npos) << verdict.Text();
+  std::vector<base::Status> verdicts = JudgeNodes(graph, device);
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_TRUE(verdicts[0].ok());
+  EXPECT_FALSE(verdicts[1].ok());
+}
+
+}  // namespace
+}  // namespace onnxifi::plugin
