@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/onnxifi)
 set(exported onnxifi_headers)
-foreach(target IN ITEMS onnxifi onnxifi_loader)
+foreach(target IN ITEMS onnxifi onnxifi_loader onnxifi_loader_ext)
   if(TARGET ${target})
     list(APPEND exported ${target})
   endif()
