@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line, with CLI11.
+
+#include "conformance/options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace onnxifi::conformance {
+
+std::optional<int> ParseOptions(int argument_count, char** arguments, Options& options) {
+  CLI::App app(
+      "Checks an ONNXIFI library as a black box. Each case runs in a child process: a crash or a "
+      "hang is a row of the "
+      "report. The last line counts all cases but the expanded twins, which have a line of their "
+      "own.",
+      "onnxifi_conformance");
+  app.add_option("--suite", options.suite,
+                 "interface: every function, every status. operators: ONNX's own test cases. "
+                 "models: real topologies")
+      ->required()
+      ->check(CLI::IsMember({"interface", "operators", "models"}));
+  app.add_option("--device", options.device,
+                 "auto, a plugin's name, or plugin:index (default: the library's first device)");
+  app.add_option("--library", options.library,
+                 "any ONNXIFI library, a vendor's plugin included (default: the libonnxifi beside "
+                 "this program)");
+  app.add_option("--filter", options.filter,
+                 "only cases in whose name this regular expression is found");
+  app.add_option("--json", options.json, "write the results as JSON, one line per case");
+  app.add_option("--report", options.report, "write the results as one HTML page");
+  app.add_option("--junit", options.junit, "write the results as JUnit XML");
+  app.add_option("--cases", options.cases,
+                 "folder of generated cases (default: the one generated last)");
+  app.add_option(
+      "--expectations", options.expectations,
+      "file of cases that are known to fail or not to be supported (default: the plugin's own)");
+  app.add_option("--jobs", options.jobs,
+                 "child processes at once (default: one per core, 1 for models)")
+      ->check(CLI::Range(1, 256));
+  app.add_option("--timeout", options.timeout_s,
+                 "seconds that one case may take (default: 60, for models 600)")
+      ->check(CLI::Range(0.1, 86400.0));
+  app.add_flag("--list", options.list, "print the names of the cases and end");
+  app.add_flag("--worker", options.is_worker)->group("");  // Hidden: how the program starts itself.
+  try {
+    app.parse(argument_count, arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> MakeWorkerCommand(const std::string& program, const Options& options) {
+  std::vector<std::string> command = {program,       "--worker",  "--suite",
+                                      options.suite, "--library", options.library.string()};
+  if (!options.device.empty()) command.insert(command.end(), {"--device", options.device});
+  if (!options.cases.empty()) command.insert(command.end(), {"--cases", options.cases.string()});
+  return command;
+}
+
+}  // namespace onnxifi::conformance

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CaseResult: what became of one case, as a worker reports it and as every report prints it.
+
+#ifndef ONNXIFI_CONFORMANCE_REPORT_CASE_RESULT_H_
+#define ONNXIFI_CONFORMANCE_REPORT_CASE_RESULT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "conformance/client/call_log.h"
+
+namespace onnxifi::report {
+
+enum class Verdict : uint8_t {
+  kPass,
+  kFail,
+  kNotSupported,
+  kCrash,
+  kHang,
+  kExpectedFailure,  // Listed as failing, and fails: counts as failed.
+  kUnexpectedPass,   // Listed as failing or unsupported, and passes: the list is stale; counts as
+                     // failed.
+};
+
+// "pass", "not-supported", "xfail", ...
+std::string_view NameOf(Verdict verdict);
+
+struct CaseResult {
+  std::string name;
+  // "node", "simple", "models", "events", ...
+  std::string group;
+  // A twin of another case whose operator is replaced by the function that defines it.
+  bool is_expanded = false;
+  Verdict verdict = Verdict::kFail;
+  // Of not-supported: the status with which the library refuses, e.g. "UNSUPPORTED_OPERATOR".
+  std::string status;
+  // Why not; empty for a pass.
+  std::string sentence;
+  // What the process of a crash or hang printed last.
+  std::string printed;
+  // Largest difference as a multiple of the tolerance; negative when nothing was compared.
+  double worst_ratio = -1;
+  double seconds = 0;
+  // Operators of the case's main graph.
+  std::vector<std::string> operators;
+  // Which function answered which status so far in the process that ran the case.
+  std::vector<client::StatusCell> cells;
+  // Anything else worth a line beside the result.
+  std::string note;
+
+  bool has_failed() const { return verdict != Verdict::kPass && verdict != Verdict::kNotSupported; }
+};
+
+// One line of JSON and back. INVALID_PROTOBUF when the text is no such line.
+std::string ToJsonLine(const CaseResult& result);
+base::Result<CaseResult> FromJsonLine(const std::string& line);
+
+}  // namespace onnxifi::report
+
+#endif  // ONNXIFI_CONFORMANCE_REPORT_CASE_RESULT_H_

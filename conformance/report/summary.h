@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The closing words of a run on the terminal: what failed and why, why cases were refused, how many
+// of which.
+
+#ifndef ONNXIFI_CONFORMANCE_REPORT_SUMMARY_H_
+#define ONNXIFI_CONFORMANCE_REPORT_SUMMARY_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "conformance/report/case_result.h"
+
+namespace onnxifi::report {
+
+struct Counts {
+  int passed = 0;
+  int failed = 0;  // Crashes, hangs, expected failures and unexpected passes included.
+  int not_supported = 0;
+
+  // "3 passed, 0 failed, 1 not supported"
+  std::string Text() const;
+};
+
+Counts CountAll(std::span<const CaseResult> results, bool is_expanded);
+
+// A reason and how many cases have it, most frequent first.
+struct ReasonCount {
+  std::string status;
+  std::string sentence;
+  int count = 0;
+};
+
+std::vector<ReasonCount> CountReasons(std::span<const CaseResult> results);
+
+// Failures with their sentences, the histogram of reasons, the worst ratio of each model
+// (`with_ratios`), a line for the expanded twins if there are any, and as the last line the counts
+// of all other cases.
+std::string MakeSummary(std::span<const CaseResult> results, bool with_ratios);
+
+}  // namespace onnxifi::report
+
+#endif  // ONNXIFI_CONFORMANCE_REPORT_SUMMARY_H_

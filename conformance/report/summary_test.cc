@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counting: twins apart, everything that is neither pass nor not-supported as failed.
+
+#include "conformance/report/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "conformance/report/html.h"
+#include "conformance/report/junit.h"
+
+namespace onnxifi::report {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+CaseResult Make(std::string name, Verdict verdict, bool is_expanded = false,
+                std::string sentence = {}) {
+  CaseResult result;
+  result.name = std::move(name);
+  result.group = "node";
+  result.verdict = verdict;
+  result.is_expanded = is_expanded;
+  result.sentence = std::move(sentence);
+  if (verdict == Verdict::kNotSupported) result.status = "UNSUPPORTED_OPERATOR";
+  return result;
+}
+
+TEST(SummaryTest, CrashHangXfailAndXpassCountAsFailed) {
+  const std::vector<CaseResult> results = {Make("a", Verdict::kPass),
+                                           Make("b", Verdict::kFail),
+                                           Make("c", Verdict::kCrash),
+                                           Make("d", Verdict::kHang),
+                                           Make("e", Verdict::kExpectedFailure),
+                                           Make("f", Verdict::kUnexpectedPass),
+                                           Make("g", Verdict::kNotSupported)};
+  EXPECT_EQ(CountAll(results, false).Text(), "1 passed, 5 failed, 1 not supported");
+}
+
+TEST(SummaryTest, TwinsHaveALineOfTheirOwnBeforeTheLast) {
+  const std::vector<CaseResult> results = {Make("a", Verdict::kPass),
+                                           Make("a_expanded", Verdict::kPass, true),
+                                           Make("b_expanded", Verdict::kFail, true)};
+  EXPECT_THAT(MakeSummary(results, false),
+              EndsWith("Expanded twins: 1 passed, 1 failed, 0 not supported\n"
+                       "1 passed, 0 failed, 0 not supported\n"));
+}
+
+TEST(SummaryTest, WithoutTwinsThereIsNoSuchLine) {
+  EXPECT_THAT(MakeSummary(std::vector<CaseResult>{Make("a", Verdict::kPass)}, false),
+              Not(HasSubstr("twins")));
+}
+
+TEST(SummaryTest, ReasonsAreCountedMostFrequentFirst) {
+  const std::vector<CaseResult> results = {
+      Make("a", Verdict::kNotSupported, false, "One."),
+      Make("b", Verdict::kNotSupported, false, "Two."),
+      Make("c", Verdict::kNotSupported, false, "Two.\nwhile importing node 'c'")};
+  const std::vector<ReasonCount> reasons = CountReasons(results);
+  ASSERT_EQ(reasons.size(), 2u);
+  EXPECT_EQ(reasons[0].sentence, "Two.");
+  EXPECT_EQ(reasons[0].count, 2);
+}
+
+TEST(SummaryTest, FailuresAreShownWithTheirSentence) {
+  EXPECT_THAT(
+      MakeSummary(std::vector<CaseResult>{Make("b", Verdict::kFail, false, "It is wrong.")}, false),
+      HasSubstr("fail   node/b: It is wrong."));
+}
+
+TEST(JunitTest, EscapesWhatXmlReserves) {
+  const std::vector<CaseResult> results = {Make("a<b", Verdict::kFail, false, "x & \"y\"\x01")};
+  const std::string text = MakeJunit("s", results);
+  EXPECT_THAT(text, HasSubstr("name=\"a&lt;b\""));
+  EXPECT_THAT(text, HasSubstr("x &amp; &quot;y&quot; "));
+  EXPECT_THAT(text, HasSubstr("failures=\"1\" skipped=\"0\""));
+}
+
+TEST(HtmlTest, HasARowPerOperatorAndReasonsOnHover) {
+  CaseResult result = Make("test_conv", Verdict::kNotSupported, false, "Too <big>.");
+  result.operators = {"Conv"};
+  const std::string page = MakeHtml("heading", std::vector<CaseResult>{result});
+  EXPECT_THAT(page, HasSubstr("<td>Conv<td"));
+  EXPECT_THAT(page, HasSubstr("Too &lt;big&gt;."));
+  EXPECT_THAT(page, Not(HasSubstr("http")));
+}
+
+}  // namespace
+}  // namespace onnxifi::report

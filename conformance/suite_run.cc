@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// List, run, judge, report.
+
+#include "conformance/suite_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <regex>
+#include <thread>
+
+#include "conformance/cases/case_list.h"
+#include "conformance/cases/expectations.h"
+#include "conformance/client/library.h"
+#include "conformance/onnx_file/tensor_file.h"
+#include "conformance/process/pool.h"
+#include "conformance/report/html.h"
+#include "conformance/report/junit.h"
+#include "conformance/report/progress.h"
+#include "conformance/report/summary.h"
+#include "conformance/suites/interface/interface_suite.h"
+#include "conformance/suites/interface/status_table.h"
+#include "conformance/worker_task.h"
+
+namespace onnxifi::conformance {
+namespace {
+
+using report::CaseResult;
+using report::Verdict;
+
+// A case before it has run; `id` is what the worker is given.
+struct ListedCase {
+  std::string id;
+  std::string name;
+  std::string group;
+  bool is_expanded = false;
+};
+
+base::Result<std::vector<ListedCase>> ListCases(const Options& options) {
+  std::vector<ListedCase> cases;
+  if (options.suite == "interface") {
+    for (const suites::InterfaceCase& interface_case : suites::ListInterfaceCases()) {
+      cases.push_back({.id = std::string(interface_case.name),
+                       .name = std::string(interface_case.name),
+                       .group = std::string(interface_case.group)});
+    }
+    return cases;
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<cases::CaseEntry> entries,
+                           cases::ReadIndex(options.cases));
+  for (const cases::CaseEntry& entry : entries) {
+    cases.push_back({.id = entry.path,
+                     .name = entry.name,
+                     .group = entry.group,
+                     .is_expanded = entry.is_expanded});
+  }
+  return cases;
+}
+
+base::Status KeepMatching(const std::string& filter, std::vector<ListedCase>& cases) {
+  if (filter.empty()) return base::Ok();
+  std::regex expression;
+  try {  // The standard library knows no other way to judge an expression.
+    expression = std::regex(filter);
+  } catch (const std::regex_error&) {
+    return base::Status(base::Code::kInvalidName,
+                        fmt::format("The filter '{}' is no regular expression.", filter));
+  }
+  std::erase_if(
+      cases, [&](const ListedCase& listed) { return !std::regex_search(listed.name, expression); });
+  if (cases.empty()) {
+    return base::Status(base::Code::kInvalidName,
+                        fmt::format("The filter '{}' matches no case.", filter));
+  }
+  return base::Ok();
+}
+
+CaseResult MakeResult(const ListedCase& listed, const process::CaseEnding& ending) {
+  CaseResult result;
+  if (ending.ending == process::Ending::kFinished) {
+    base::Result<CaseResult> reported = report::FromJsonLine(ending.report);
+    if (reported.ok()) {
+      result = *std::move(reported);
+    } else {
+      result.sentence = reported.status().Text();
+    }
+  } else {
+    result.verdict = ending.ending == process::Ending::kHung ? Verdict::kHang : Verdict::kCrash;
+    result.sentence = ending.sentence;
+    result.printed = ending.printed;
+  }
+  result.name = listed.name;
+  result.group = listed.group;
+  result.is_expanded = listed.is_expanded;
+  result.seconds = ending.seconds;
+  return result;
+}
+
+process::PoolOptions MakePoolOptions(const Options& options, size_t case_count) {
+  const bool is_models = options.suite == "models";
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  process::PoolOptions pool;
+  pool.command = MakeWorkerCommand("/proc/self/exe", options);
+  pool.jobs = options.jobs != 0 ? options.jobs : is_models ? 1 : cores;
+  const double limit_s = options.timeout_s != 0 ? options.timeout_s : is_models ? 600 : 60;
+  pool.time_limit = std::chrono::milliseconds(static_cast<int64_t>(limit_s * 1000));
+  // Small enough that all jobs have work to the end, large enough that starting processes costs
+  // little.
+  const auto share = static_cast<int>(case_count) / (4 * pool.jobs);
+  pool.batch_size = is_models ? 1 : std::clamp(share, 1, 32);
+  return pool;
+}
+
+// Asks a child for the device, so that a library that crashes when opened does not take this
+// process along.
+base::Result<CaseResult> ProbeDevice(const Options& options) {
+  process::PoolOptions pool = MakePoolOptions(options, 1);
+  pool.jobs = 1;
+  const std::vector<std::string> ids = {kProbeId};
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<process::CaseEnding> endings,
+                           process::RunCases(pool, ids, [] {}));
+  ListedCase probe;
+  probe.name = kProbeId;
+  CaseResult result = MakeResult(probe, endings.front());
+  if (result.has_failed()) {
+    return base::Status(base::Code::kBackendUnavailable,
+                        result.sentence + (result.printed.empty() ? "" : "\n" + result.printed));
+  }
+  return result;
+}
+
+// The file named by the option, or the plugin's own beside the program's data, if it exists.
+base::Result<cases::Expectations> LoadExpectations(const Options& options,
+                                                   const std::string& device_key) {
+  if (!options.expectations.empty()) return cases::ReadExpectations(options.expectations);
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path path = program.parent_path() / ".." / "share" / "onnxifi" /
+                                     "expectations" / options.suite /
+                                     (device_key.substr(0, device_key.find(':')) + ".json");
+  if (!std::filesystem::exists(path, error)) return cases::Expectations();
+  return cases::ReadExpectations(path);
+}
+
+base::Status WriteReports(const Options& options, const std::string& heading,
+                          const std::vector<CaseResult>& results) {
+  if (!options.json.empty()) {
+    std::string lines;
+    for (const CaseResult& result : results) lines += report::ToJsonLine(result) + "\n";
+    ONNXIFI_RETURN_IF_ERROR(onnx_file::WriteFile(options.json, lines));
+  }
+  if (!options.junit.empty()) {
+    ONNXIFI_RETURN_IF_ERROR(
+        onnx_file::WriteFile(options.junit, report::MakeJunit(heading, results)));
+  }
+  if (!options.report.empty()) {
+    ONNXIFI_RETURN_IF_ERROR(
+        onnx_file::WriteFile(options.report, report::MakeHtml(heading, results)));
+  }
+  return base::Ok();
+}
+
+}  // namespace
+
+base::Result<int> RunSuite(Options options) {
+  if (options.cases.empty() && options.suite != "interface") {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        options.cases, cases::FindGeneratedFolder(options.suite == "models" ? "models" : "cases"));
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<ListedCase> cases, ListCases(options));
+  ONNXIFI_RETURN_IF_ERROR(KeepMatching(options.filter, cases));
+  if (options.list) {
+    for (const ListedCase& listed : cases) fmt::print("{}/{}\n", listed.group, listed.name);
+    return 0;
+  }
+  if (options.library.empty()) {
+    ONNXIFI_ASSIGN_OR_RETURN(options.library, client::FindDefaultLibrary());
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(const CaseResult device, ProbeDevice(options));
+  ONNXIFI_ASSIGN_OR_RETURN(const cases::Expectations expectations,
+                           LoadExpectations(options, device.note));
+  const std::string heading = fmt::format("Suite {} on {}: {}, {}", options.suite, device.note,
+                                          device.status, options.library.string());
+  fmt::print("{}\n{} cases\n", heading, cases.size());
+  std::fflush(stdout);
+
+  std::vector<std::string> ids;
+  for (const ListedCase& listed : cases) ids.push_back(listed.id);
+  std::vector<process::CaseEnding> endings;
+  {
+    report::Progress progress(options.suite, cases.size());
+    ONNXIFI_ASSIGN_OR_RETURN(endings, process::RunCases(MakePoolOptions(options, cases.size()), ids,
+                                                        [&progress] { progress.Advance(); }));
+  }
+  std::vector<CaseResult> results;
+  for (size_t index = 0; index < cases.size(); ++index) {
+    results.push_back(MakeResult(cases[index], endings[index]));
+  }
+  const bool is_partial = !options.filter.empty();
+  cases::ApplyExpectations(expectations, is_partial, results);
+  if (options.suite == "interface") {
+    fmt::print("\n{}", suites::JudgeStatusTable(is_partial, results));
+  }
+  ONNXIFI_RETURN_IF_ERROR(WriteReports(options, heading, results));
+  fmt::print("\n{}", report::MakeSummary(results, /*with_ratios=*/options.suite == "models"));
+  return static_cast<int>(std::ranges::count_if(results, &CaseResult::has_failed));
+}
+
+}  // namespace onnxifi::conformance

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Extension look-up, the atomic bind-and-run, the timed wait, and the SDK's own functions where a
+// library offers them.
+
+#include <onnx/onnxifi.h>
+#include <onnx/onnxifi_ext.h>
+#include <onnxifi/sdk.h>
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "conformance/client/device_list.h"
+#include "conformance/suites/interface/case_groups.h"
+#include "conformance/suites/interface/check.h"
+#include "conformance/suites/interface/scene.h"
+#include "conformance/suites/interface/small_models.h"
+
+namespace onnxifi::suites {
+namespace {
+
+using std::chrono::milliseconds;
+
+bool Needs(Check& check, bool is_offered, std::string_view function) {
+  if (is_offered) return true;
+  check.SetNotSupported(ONNXIFI_STATUS_UNIDENTIFIED_NAME,
+                        "The library does not offer " + std::string(function) + ".");
+  return false;
+}
+
+void BothSpellingsAreFound(Check& check) {
+  const auto find = check.library().onnxGetExtensionFunctionAddress;
+  if (!Needs(check, find != nullptr, "onnxGetExtensionFunctionAddress")) return;
+  const std::string listed =
+      " " +
+      client::QueryText(check.library(), check.id(), ONNXIFI_BACKEND_EXTENSIONS).value_or("") + " ";
+  check.Expect(listed.find(" onnx_extension_function ") != std::string::npos,
+               "EXTENSIONS does not list onnx_extension_function (R16).");
+  for (const char* name :
+       {"onnxSetIOAndRunGraph", "onnxWaitEventFor", "onnxGetExtensionFunctionAddress"}) {
+    onnxExtensionFunctionPointer plain = nullptr;
+    onnxExtensionFunctionPointer suffixed = nullptr;
+    const onnxStatus status = find(check.id(), name, &plain);
+    const onnxStatus other = find(check.id(), (std::string(name) + "Function").c_str(), &suffixed);
+    check.Expect(status == other && plain == suffixed,
+                 std::string("The two spellings of ") + name + " are answered differently (R16).");
+    check.ExpectOneOf({ONNXIFI_STATUS_SUCCESS, ONNXIFI_STATUS_UNIDENTIFIED_NAME}, status,
+                      std::string("onnxGetExtensionFunctionAddress for ") + name);
+    check.Expect((status == ONNXIFI_STATUS_SUCCESS) == (plain != nullptr),
+                 "onnxGetExtensionFunctionAddress succeeds without, or fails with, an address.");
+  }
+}
+
+void LookUpChecksItsArguments(Check& check) {
+  const auto find = check.library().onnxGetExtensionFunctionAddress;
+  if (!Needs(check, find != nullptr, "onnxGetExtensionFunctionAddress")) return;
+  int local = 0;
+  const auto poison = reinterpret_cast<onnxExtensionFunctionPointer>(uintptr_t{8});
+  onnxExtensionFunctionPointer found = poison;
+  check.ExpectStatus(ONNXIFI_STATUS_UNIDENTIFIED_NAME,
+                     find(check.id(), "onnxNoSuchFunction", &found),
+                     "onnxGetExtensionFunctionAddress for an unknown name");
+  check.Expect(found == nullptr, "A failed look-up leaves *function other than NULL.");
+  found = poison;
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER, find(check.id(), nullptr, &found),
+                     "onnxGetExtensionFunctionAddress with a NULL name");
+  check.Expect(found == nullptr, "A failed look-up leaves *function other than NULL.");
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER,
+                     find(check.id(), "onnxSetIOAndRunGraph", nullptr),
+                     "onnxGetExtensionFunctionAddress with a NULL result");
+  found = poison;
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_ID, find(&local, "onnxSetIOAndRunGraph", &found),
+                     "onnxGetExtensionFunctionAddress with a foreign ID");
+  check.Expect(found == nullptr, "A failed look-up leaves *function other than NULL.");
+}
+
+void SetIoAndRunLeavesTheBinding(Check& check) {
+  const auto run = check.extensions().set_io_and_run_graph;
+  if (!Needs(check, run != nullptr, "onnxSetIOAndRunGraph")) return;
+  Scene scene(check);
+  const onnxGraph graph = scene.InitGraph(MakeAddModel());
+  if (graph == nullptr) return;
+  AddTensors standing(1);
+  AddTensors passing(2);
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, standing.Bind(check.library(), graph),
+                     "onnxSetGraphIO");
+  onnxMemoryFenceV1 output = MakeFence(reinterpret_cast<onnxEvent>(uintptr_t{8}));
+  if (!check.ExpectStatus(
+          ONNXIFI_STATUS_SUCCESS,
+          run(graph, 2, passing.inputs().data(), 1, passing.outputs().data(), &output),
+          "onnxSetIOAndRunGraph with garbage in the fence")) {
+    return;
+  }
+  scene.Keep(output.event);
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, check.library().onnxWaitEvent(output.event),
+                     "onnxWaitEvent");
+  check.Expect(passing.IsSum(), "onnxSetIOAndRunGraph computes a wrong sum.");
+  check.Expect(standing.z() == std::vector<float>(6, -1.0f),
+               "onnxSetIOAndRunGraph writes to the standing binding.");
+  scene.RunAndWait(graph);
+  check.Expect(standing.IsSum(), "onnxSetIOAndRunGraph changes the standing binding (R19).");
+}
+
+void SetIoAndRunFaults(Check& check) {
+  const auto run = check.extensions().set_io_and_run_graph;
+  if (!Needs(check, run != nullptr, "onnxSetIOAndRunGraph")) return;
+  Scene scene(check);
+  const onnxGraph graph = scene.InitGraph(MakeAddModel());
+  if (graph == nullptr) return;
+  AddTensors tensors;
+  const auto call = [&](onnxGraph where, onnxMemoryFenceV1* fence) {
+    return run(where, 2, tensors.inputs().data(), 1, tensors.outputs().data(), fence);
+  };
+  onnxMemoryFenceV1 fence = MakeFence(nullptr);
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_GRAPH, call(nullptr, &fence),
+                     "onnxSetIOAndRunGraph with a NULL graph");
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER, call(graph, nullptr),
+                     "onnxSetIOAndRunGraph with a NULL fence (R18)");
+  fence.tag = 1;
+  check.ExpectStatus(ONNXIFI_STATUS_UNSUPPORTED_TAG, call(graph, &fence),
+                     "onnxSetIOAndRunGraph with a fence of an unknown tag (R18)");
+  fence = MakeFence(nullptr);
+  fence.type = 12345;
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_FENCE_TYPE, call(graph, &fence),
+                     "onnxSetIOAndRunGraph with a fence of an unknown type (R18)");
+  fence = MakeFence(nullptr);
+  tensors.inputs()[0].name = "nothing";
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_NAME, call(graph, &fence),
+                     "onnxSetIOAndRunGraph with an input that the graph does not have");
+  check.Expect(fence.event == nullptr, "A failed onnxSetIOAndRunGraph stores an event (R9).");
+}
+
+void TimedWaitTellsTimeoutFromSignal(Check& check) {
+  const auto wait = check.extensions().wait_event_for;
+  if (!Needs(check, wait != nullptr, "onnxWaitEventFor")) return;
+  Scene scene(check);
+  const onnxEvent event = scene.InitEvent();
+  if (event == nullptr) return;
+  onnxEventState state = 77;
+  onnxStatus status = 77;
+  std::vector<char> message(200, '\x5A');
+  size_t length = message.size();
+  const auto start = std::chrono::steady_clock::now();
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
+                     wait(event, 60, &state, &status, message.data(), &length),
+                     "onnxWaitEventFor that times out");
+  const auto waited = std::chrono::steady_clock::now() - start;
+  check.Expect(state == ONNXIFI_EVENT_STATE_NONSIGNALLED, "A time-out does not say NONSIGNALLED.");
+  check.Expect(waited >= milliseconds(55), "onnxWaitEventFor returns before its time.");
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, check.library().onnxSignalEvent(event),
+                     "onnxSignalEvent");
+  state = 77;
+  status = 77;
+  length = message.size();
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
+                     wait(event, 60'000, &state, &status, message.data(), &length),
+                     "onnxWaitEventFor on a signalled event");
+  check.Expect(state == ONNXIFI_EVENT_STATE_SIGNALLED && status == ONNXIFI_STATUS_SUCCESS,
+               "onnxWaitEventFor does not report the signal and its success.");
+  check.Expect(length == 0, "onnxWaitEventFor gives a message for a success.");
+}
+
+void TimedWaitWithoutLimitWaits(Check& check) {
+  const auto wait = check.extensions().wait_event_for;
+  if (!Needs(check, wait != nullptr, "onnxWaitEventFor")) return;
+  Scene scene(check);
+  const onnxEvent event = scene.InitEvent();
+  if (event == nullptr) return;
+  std::jthread signaller([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, check.library().onnxSignalEvent(event),
+                       "onnxSignalEvent");
+  });
+  onnxEventState state = 77;
+  onnxStatus status = 77;
+  size_t length = 0;
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, wait(event, 0, &state, &status, nullptr, &length),
+                     "onnxWaitEventFor without a limit");
+  check.Expect(state == ONNXIFI_EVENT_STATE_SIGNALLED, "onnxWaitEventFor(0) does not wait.");
+}
+
+void TimedWaitCarriesTheErrorOfARun(Check& check) {
+  const auto wait = check.extensions().wait_event_for;
+  if (!Needs(check, wait != nullptr, "onnxWaitEventFor")) return;
+  Scene scene(check);
+  const onnxGraph graph = scene.InitGraph(MakeAddModel());
+  if (graph == nullptr) return;
+  AddTensors tensors;
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, tensors.Bind(check.library(), graph),
+                     "onnxSetGraphIO");
+  const onnxEvent event = scene.InitEvent();
+  const onnxMemoryFenceV1 input = MakeFence(event);
+  onnxMemoryFenceV1 output = MakeFence(nullptr);
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, check.library().onnxRunGraph(graph, &input, &output),
+                     "onnxRunGraph");
+  scene.Keep(output.event);
+  scene.ReleaseNow(event);  // R15: the run can only fail.
+  onnxEventState state = 77;
+  onnxStatus status = ONNXIFI_STATUS_SUCCESS;
+  std::vector<char> message(300, '\x5A');
+  size_t length = message.size();
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
+                     wait(output.event, 0, &state, &status, message.data(), &length),
+                     "onnxWaitEventFor on a failed run (R10)");
+  check.Expect(state == ONNXIFI_EVENT_STATE_SIGNALLED && !client::IsAcceptance(status),
+               "onnxWaitEventFor does not report that the run failed (R10).");
+  check.Expect(length > 1 && length <= message.size() && message[length - 1] == '\0',
+               "onnxWaitEventFor gives no sentence for a failed run.");
+  // A small buffer gets a shorter sentence, ended all the same.
+  std::vector<char> small(8, '\x5A');
+  length = 5;
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
+                     wait(output.event, 0, &state, &status, small.data(), &length),
+                     "onnxWaitEventFor with a small buffer");
+  check.Expect(length <= 5 && small[5] == '\x5A' && small[length == 0 ? 0 : length - 1] == '\0',
+               "onnxWaitEventFor writes beyond a small buffer, or no NUL.");
+}
+
+void TimedWaitChecksItsArguments(Check& check) {
+  const auto wait = check.extensions().wait_event_for;
+  if (!Needs(check, wait != nullptr, "onnxWaitEventFor")) return;
+  Scene scene(check);
+  const onnxEvent event = scene.InitEvent();
+  onnxEventState state = 0;
+  onnxStatus status = 0;
+  size_t length = 0;
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_EVENT,
+                     wait(nullptr, 1, &state, &status, nullptr, &length),
+                     "onnxWaitEventFor with a NULL event");
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER,
+                     wait(event, 1, nullptr, &status, nullptr, &length),
+                     "onnxWaitEventFor with a NULL state");
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER,
+                     wait(event, 1, &state, nullptr, nullptr, &length),
+                     "onnxWaitEventFor with a NULL status");
+}
+
+void LastErrorKeepsTheSizeRule(Check& check) {
+  const auto message_of = check.extensions().get_last_error_message;
+  if (!Needs(check, message_of != nullptr, "onnxGetLastErrorMessage")) return;
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_ID, check.library().onnxReleaseBackendID(nullptr),
+                     "onnxReleaseBackendID with NULL");
+  size_t size_bytes = 0;
+  check.Expect(message_of(nullptr, &size_bytes) == ONNXIFI_STATUS_FALLBACK && size_bytes > 1,
+               "onnxGetLastErrorMessage has no sentence after an error.");
+  std::vector<char> message(size_bytes + 8, '\x5A');
+  size_t given = size_bytes;
+  check.Expect(message_of(message.data(), &given) == ONNXIFI_STATUS_SUCCESS &&
+                   given == size_bytes && std::strlen(message.data()) + 1 == size_bytes &&
+                   message[size_bytes] == '\x5A',
+               "onnxGetLastErrorMessage does not keep the two-call size rule.");
+  std::jthread([&check, message_of] {
+    size_t size = 99;
+    check.Expect(message_of(nullptr, &size) == ONNXIFI_STATUS_FALLBACK && size == 1,
+                 "The last error of one thread is seen in another.");
+  }).join();
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER, message_of(message.data(), nullptr),
+                     "onnxGetLastErrorMessage with a NULL size");
+}
+
+struct Verdicts {
+  std::vector<onnxStatus> statuses;
+  bool all_have_sentences = true;
+};
+
+void ONNXIFI_ABI CollectVerdict(void* context, const onnxNodeVerdict* verdict) {
+  auto& verdicts = *static_cast<Verdicts*>(context);
+  verdicts.statuses.push_back(verdict->status);
+  const bool is_refused = !client::IsAcceptance(verdict->status);
+  verdicts.all_have_sentences &=
+      (verdict->sentence != nullptr && *verdict->sentence != '\0') == is_refused;
+}
+
+void ExplainAgreesWithTheClaim(Check& check) {
+  const auto explain = check.extensions().explain_model;
+  if (!Needs(check, explain != nullptr, "onnxExplainModel")) return;
+  const std::string good = MakeAddModel();
+  const std::string bad = ModelWriter()
+                              .Input("x", ElementType::kFloat32, {kRows})
+                              .Node("Relu", {"x"}, {"v"})
+                              .Node("NoSuchOperator", {"v"}, {"y"})
+                              .Output("y", ElementType::kFloat32, {kRows})
+                              .Build();
+  for (const std::string* model : {&good, &bad}) {
+    const onnxStatus claim =
+        check.library().onnxGetBackendCompatibility(check.id(), model->size(), model->data());
+    Verdicts verdicts;
+    const onnxStatus explained =
+        explain(check.id(), model->size(), model->data(), CollectVerdict, &verdicts);
+    check.Expect(claim == explained, "onnxExplainModel answers " + client::StatusName(explained) +
+                                         ", onnxGetBackendCompatibility " +
+                                         client::StatusName(claim) + ".");
+    check.Expect(!verdicts.statuses.empty(), "onnxExplainModel reports no node.");
+    check.Expect(
+        verdicts.all_have_sentences,
+        "onnxExplainModel gives a sentence for a node that runs, or none for one that does not.");
+  }
+}
+
+void ONNXIFI_ABI CollectExtents(void* context, const onnxTensorShape* shape) {
+  static_cast<std::vector<int64_t>*>(context)->assign(shape->extents, shape->extents + shape->rank);
+}
+
+void ShapesBeforeAndAfterARun(Check& check) {
+  const auto infer = check.extensions().infer_output_shapes;
+  const auto after = check.extensions().get_run_output_shapes;
+  if (!Needs(check, infer != nullptr && after != nullptr, "output shapes")) return;
+  Scene scene(check);
+  const onnxGraph graph = scene.InitGraph(MakeTwoSymbolsModel());
+  if (graph == nullptr) return;
+  AddTensors tensors(1, {5, 3});
+  std::vector<int64_t> extents;
+  check.ExpectStatus(
+      ONNXIFI_STATUS_SUCCESS,
+      infer(graph, tensors.inputs().count(), tensors.inputs().data(), CollectExtents, &extents),
+      "onnxInferOutputShapes");
+  check.Expect(extents == std::vector<int64_t>({5, 3}),
+               "onnxInferOutputShapes gives a wrong shape.");
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, tensors.Bind(check.library(), graph),
+                     "onnxSetGraphIO");
+  const onnxEvent event = scene.StartRun(graph);
+  if (event == nullptr) return;
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, check.library().onnxWaitEvent(event), "onnxWaitEvent");
+  extents.clear();
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, after(event, CollectExtents, &extents),
+                     "onnxGetRunOutputShapes");
+  check.Expect(extents == std::vector<int64_t>({5, 3}),
+               "onnxGetRunOutputShapes gives a wrong shape.");
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_EVENT,
+                     after(scene.InitEvent(), CollectExtents, &extents),
+                     "onnxGetRunOutputShapes on an event that no run made");
+}
+
+void CountersCount(Check& check) {
+  const auto read = check.extensions().get_graph_counters;
+  if (!Needs(check, read != nullptr, "onnxGetGraphCounters")) return;
+  Scene scene(check);
+  const onnxGraph graph = scene.InitGraph(MakeTwoSymbolsModel());
+  if (graph == nullptr) return;
+  for (const int64_t rows : {2, 4, 2, 4, 4}) {
+    AddTensors tensors(1, {rows, 3});
+    check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, tensors.Bind(check.library(), graph),
+                       "onnxSetGraphIO");
+    scene.RunAndWait(graph);
+    check.Expect(tensors.IsSum(), "The sum is wrong.");
+  }
+  struct {
+    onnxGraphCounters counters;
+    uint64_t tail;
+  } read_back = {{}, 0x5A5A5A5A};
+  read_back.counters.struct_size = sizeof(onnxGraphCounters);
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, read(graph, &read_back.counters),
+                     "onnxGetGraphCounters");
+  check.Expect(read_back.counters.runs == 5 && read_back.counters.lowerings == 1 &&
+                   read_back.counters.bindings >= 1 && read_back.counters.bindings <= 2,
+               "Five runs at two shapes are counted as " + std::to_string(read_back.counters.runs) +
+                   " runs, " + std::to_string(read_back.counters.lowerings) + " lowerings, " +
+                   std::to_string(read_back.counters.bindings) + " bindings.");
+  check.Expect(read_back.tail == 0x5A5A5A5A, "onnxGetGraphCounters writes behind the structure.");
+  read_back.counters = {};
+  read_back.counters.struct_size = sizeof(size_t) + sizeof(uint64_t);
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, read(graph, &read_back.counters),
+                     "onnxGetGraphCounters with an older, smaller structure");
+  check.Expect(read_back.counters.runs == 0, "onnxGetGraphCounters writes beyond struct_size.");
+  read_back.counters.struct_size = 1;
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_SIZE, read(graph, &read_back.counters),
+                     "onnxGetGraphCounters with a structure too small to hold its size");
+}
+
+constexpr InterfaceCase kCases[] = {
+    {"extensions", "both_spellings_are_found", BothSpellingsAreFound},
+    {"extensions", "look_up_checks_its_arguments", LookUpChecksItsArguments},
+    {"extensions", "set_io_and_run_leaves_the_binding", SetIoAndRunLeavesTheBinding},
+    {"extensions", "set_io_and_run_faults", SetIoAndRunFaults},
+    {"extensions", "timed_wait_tells_timeout_from_signal", TimedWaitTellsTimeoutFromSignal},
+    {"extensions", "timed_wait_without_limit_waits", TimedWaitWithoutLimitWaits},
+    {"extensions", "timed_wait_carries_the_error_of_a_run", TimedWaitCarriesTheErrorOfARun},
+    {"extensions", "timed_wait_checks_its_arguments", TimedWaitChecksItsArguments},
+    {"extensions", "last_error_keeps_the_size_rule", LastErrorKeepsTheSizeRule},
+    {"extensions", "explain_agrees_with_the_claim", ExplainAgreesWithTheClaim},
+    {"extensions", "output_shapes_before_and_after_a_run", ShapesBeforeAndAfterARun},
+    {"extensions", "counters_count", CountersCount},
+};
+
+}  // namespace
+
+std::span<const InterfaceCase> ExtensionCases() { return kCases; }
+
+}  // namespace onnxifi::suites

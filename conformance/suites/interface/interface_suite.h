@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The suite `interface`: the rules of ONNXIFI that hold for every library, each as a small case.
+
+#ifndef ONNXIFI_CONFORMANCE_SUITES_INTERFACE_INTERFACE_SUITE_H_
+#define ONNXIFI_CONFORMANCE_SUITES_INTERFACE_INTERFACE_SUITE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/client/library.h"
+#include "conformance/report/case_result.h"
+
+namespace onnxifi::suites {
+
+class Check;
+
+struct InterfaceCase {
+  std::string_view group;
+  // Unique, and says what must be true.
+  std::string_view name;
+  void (*run)(Check& check);
+};
+
+// All cases, group by group.
+std::vector<InterfaceCase> ListInterfaceCases();
+
+// Runs the case of this name against a device of the library.
+report::CaseResult RunInterfaceCase(std::string_view name, const client::Library& library,
+                                    const client::Extensions& extensions, onnxBackendID id);
+
+}  // namespace onnxifi::suites
+
+#endif  // ONNXIFI_CONFORMANCE_SUITES_INTERFACE_INTERFACE_SUITE_H_

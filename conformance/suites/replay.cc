@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of calls is that of the upstream ONNXIFI test driver, without its faults.
+
+#include "conformance/suites/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "conformance/client/execution.h"
+#include "conformance/comparison/comparison.h"
+#include "conformance/onnx_file/model_outline.h"
+#include "conformance/onnx_file/tensor_file.h"
+
+namespace onnxifi::suites {
+namespace {
+
+using client::StatusName;
+using onnx_file::DenseTensor;
+using onnx_file::ModelOutline;
+using onnx_file::ValueOutline;
+using report::CaseResult;
+using report::Verdict;
+
+base::Status Fault(std::string sentence) {
+  return base::Status(base::Code::kInternalError, std::move(sentence));
+}
+
+// A graph that is released when the case ends.
+class ScopedGraph {
+ public:
+  explicit ScopedGraph(const client::Library& library) : library_(library) {}
+  ~ScopedGraph() {
+    if (graph_ != nullptr) (void)library_.onnxReleaseGraph(graph_);
+  }
+  ScopedGraph(const ScopedGraph&) = delete;
+  ScopedGraph& operator=(const ScopedGraph&) = delete;
+
+  onnxGraph get() const { return graph_; }
+  onnxGraph* address() { return &graph_; }
+
+ private:
+  const client::Library& library_;
+  onnxGraph graph_ = nullptr;
+};
+
+struct DataSet {
+  std::vector<DenseTensor> inputs;
+  std::vector<DenseTensor> outputs;
+};
+
+base::Result<std::vector<DenseTensor>> ReadTensors(const std::filesystem::path& folder,
+                                                   std::string_view prefix,
+                                                   const std::vector<ValueOutline>& values) {
+  std::vector<DenseTensor> tensors;
+  for (size_t index = 0; index < values.size(); ++index) {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        DenseTensor tensor,
+        onnx_file::ReadTensorFile(folder / fmt::format("{}_{}.pb", prefix, index)));
+    // Some data files have no names; position decides.
+    tensor.name = values[index].name;
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+base::Result<DataSet> ReadDataSet(const cases::CaseDescription& description, int number,
+                                  const ModelOutline& outline) {
+  const std::filesystem::path folder = description.folder / fmt::format("test_data_set_{}", number);
+  DataSet data_set;
+  ONNXIFI_ASSIGN_OR_RETURN(data_set.inputs, ReadTensors(folder, "input", outline.inputs));
+  ONNXIFI_ASSIGN_OR_RETURN(data_set.outputs, ReadTensors(folder, "output", outline.outputs));
+  return data_set;
+}
+
+// Whether a value of this kind and type can be a descriptor.
+bool CanCross(const ValueOutline& value) {
+  return value.kind == onnx_file::ValueKind::kTensor &&
+         value.type != onnx_file::ElementType::kString;
+}
+
+// The first graph input or output that no descriptor can carry, in words; empty if there is none.
+std::string FindValueThatCannotCross(const ModelOutline& outline) {
+  const auto describe = [](std::string_view role, const ValueOutline& value) {
+    return fmt::format(
+        "{} '{}' is a {}, which no descriptor can carry", role, value.name,
+        value.kind == onnx_file::ValueKind::kTensor ? "tensor of strings" : NameOf(value.kind));
+  };
+  for (const ValueOutline& input : outline.inputs) {
+    if (!CanCross(input)) return describe("Input", input);
+  }
+  for (const ValueOutline& output : outline.outputs) {
+    if (!CanCross(output)) return describe("Output", output);
+  }
+  return {};
+}
+
+// Values that a generator draws cannot be compared; the standard fixes only their type, shape and
+// range.
+bool DrawsRandomNumbers(const ModelOutline& outline) {
+  static constexpr std::array<std::string_view, 6> kGenerators = {
+      "Bernoulli",        "Multinomial",   "RandomNormal",
+      "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+  return std::ranges::any_of(outline.operators, [](const std::string& name) {
+    return std::ranges::find(kGenerators, name) != kGenerators.end();
+  });
+}
+
+base::Status CheckOutput(const DenseTensor& actual, const DenseTensor& expected,
+                         const comparison::Tolerance& tolerance, CaseResult& result) {
+  const comparison::Comparison comparison = comparison::Compare(actual, expected, tolerance);
+  result.worst_ratio = std::max(result.worst_ratio, comparison.worst_ratio);
+  if (comparison.is_similar) return base::Ok();
+  return Fault(fmt::format("Output '{}': {}", expected.name, comparison.sentence));
+}
+
+// Of a random tensor: type and shape, and no value outside those that the expected draw shows (0
+// and 1 for Bernoulli).
+base::Status CheckRandomOutput(const DenseTensor& actual, const DenseTensor& expected,
+                               CaseResult& result) {
+  result.note = "random values: type, shape and set of values are checked";
+  DenseTensor shape_only = expected;
+  shape_only.bytes = actual.bytes;
+  ONNXIFI_RETURN_IF_ERROR(CheckOutput(actual, shape_only, comparison::Tolerance(), result));
+  const size_t width_bytes = static_cast<size_t>(onnx_file::FactsOf(expected.type).bits) / 8;
+  std::set<std::vector<std::byte>> values;
+  for (size_t at = 0; at < expected.bytes.size(); at += width_bytes) {
+    values.emplace(expected.bytes.begin() + static_cast<ptrdiff_t>(at),
+                   expected.bytes.begin() + static_cast<ptrdiff_t>(at + width_bytes));
+  }
+  for (size_t at = 0; at < actual.bytes.size(); at += width_bytes) {
+    const std::vector<std::byte> value(
+        actual.bytes.begin() + static_cast<ptrdiff_t>(at),
+        actual.bytes.begin() + static_cast<ptrdiff_t>(at + width_bytes));
+    if (!values.contains(value)) {
+      return Fault(fmt::format("Output '{}': element {} is a value that the distribution lacks.",
+                               expected.name, at / width_bytes));
+    }
+  }
+  return base::Ok();
+}
+
+base::Status RunDataSet(const cases::CaseDescription& description, int number,
+                        const ReplayRules& rules, const Target& target, const ModelOutline& outline,
+                        onnxGraph graph, CaseResult& result) {
+  ONNXIFI_ASSIGN_OR_RETURN(const DataSet data_set, ReadDataSet(description, number, outline));
+  if (rules.refuse_constant_outputs) {
+    for (const DenseTensor& output : data_set.outputs) {
+      if (comparison::IsConstant(output)) {
+        return Fault(
+            fmt::format("The expected output '{}' has one value throughout: the case checks "
+                        "nothing.",
+                        output.name));
+      }
+    }
+  }
+  client::ExecutionOptions options;
+  options.signal_before_run = number % 2 == 1;
+  options.misalign = rules.misalign;
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DenseTensor> outputs,
+                           client::Execute(target.library, target.extensions, target.backend, graph,
+                                           data_set.inputs, data_set.outputs, options));
+  const bool is_random = DrawsRandomNumbers(outline);
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    const DenseTensor& expected = data_set.outputs[index];
+    ONNXIFI_RETURN_IF_ERROR(
+        is_random ? CheckRandomOutput(outputs[index], expected, result)
+                  : CheckOutput(outputs[index], expected, description.tolerance, result));
+  }
+  return base::Ok();
+}
+
+// A graph that served many lengths was lowered once and bound at most once per length.
+base::Status CheckCounters(const cases::CaseDescription& description, const Target& target,
+                           onnxGraph graph, CaseResult& result) {
+  if (target.extensions.get_graph_counters == nullptr) {
+    result.note = fmt::format("{} lengths; the library does not count its lowerings",
+                              description.length_count);
+    return base::Ok();
+  }
+  onnxGraphCounters counters = {};
+  counters.struct_size = sizeof(counters);
+  ONNXIFI_RETURN_IF_ERROR(
+      client::ExpectSuccess(target.library, "onnxGetGraphCounters",
+                            target.extensions.get_graph_counters(graph, &counters)));
+  result.note =
+      fmt::format("{} lengths: {} lowering(s), {} bindings, {} runs", description.length_count,
+                  counters.lowerings, counters.bindings, counters.runs);
+  if (counters.lowerings != 1) {
+    return Fault(fmt::format("The graph was lowered {} times instead of once for {} lengths.",
+                             counters.lowerings, description.length_count));
+  }
+  const auto most = static_cast<uint64_t>(description.length_count);
+  if (counters.bindings == 0 || counters.bindings > most) {
+    return Fault(fmt::format("The graph was bound {} times for {} lengths.", counters.bindings,
+                             description.length_count));
+  }
+  return base::Ok();
+}
+
+base::Status RunAll(const cases::CaseDescription& description, const ReplayRules& rules,
+                    const Target& target, const ModelOutline& outline,
+                    std::span<const std::byte> model, CaseResult& result) {
+  ScopedGraph graph(target.library);
+  ONNXIFI_RETURN_IF_ERROR(client::ExpectSuccess(
+      target.library, "onnxInitGraph",
+      target.library.onnxInitGraph(target.backend, nullptr, model.size(), model.data(), 0, nullptr,
+                                   graph.address())));
+  for (int number = 0; number < description.data_set_count; ++number) {
+    base::Status status =
+        RunDataSet(description, number, rules, target, outline, graph.get(), result);
+    if (!status.ok()) {
+      return description.data_set_count == 1
+                 ? std::move(status)
+                 : std::move(status).Context(fmt::format("in data set {}", number));
+    }
+  }
+  if (description.length_count != 0) {
+    return CheckCounters(description, target, graph.get(), result);
+  }
+  return base::Ok();
+}
+
+// The device has refused; checks that it did so as it may.
+base::Status CheckRefusal(const Target& target, std::span<const std::byte> model,
+                          onnxStatus refusal, CaseResult& result) {
+  if (!client::IsRefusal(refusal)) {
+    return Fault(fmt::format("onnxGetBackendCompatibility answers {} to a legal model: {}",
+                             StatusName(refusal), target.library.LastError()));
+  }
+  result.status = StatusName(refusal);
+  result.sentence = target.library.LastError();
+  if (result.sentence.empty()) {
+    if (target.extensions.get_last_error_message != nullptr) {
+      return Fault(fmt::format("{} comes without a sentence.", result.status));
+    }
+    result.sentence = "The library has no means to give a reason.";
+  }
+  ScopedGraph graph(target.library);
+  const onnxStatus initialised = target.library.onnxInitGraph(
+      target.backend, nullptr, model.size(), model.data(), 0, nullptr, graph.address());
+  if (initialised != refusal) {
+    return Fault(fmt::format("onnxGetBackendCompatibility answers {}, onnxInitGraph {}: {}",
+                             result.status, StatusName(initialised), result.sentence));
+  }
+  if (graph.get() != nullptr)
+    return Fault("onnxInitGraph refuses and stores a graph all the same.");
+  return base::Ok();
+}
+
+base::Status Replay(const cases::CaseDescription& description, const ReplayRules& rules,
+                    const Target& target, CaseResult& result) {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::byte> model,
+                           onnx_file::ReadFile(description.folder / "model.onnx"));
+  ONNXIFI_ASSIGN_OR_RETURN(const ModelOutline outline, onnx_file::ParseModelOutline(model));
+  result.operators = outline.operators;
+  const std::string obstacle = FindValueThatCannotCross(outline);
+  const onnxStatus claim =
+      target.library.onnxGetBackendCompatibility(target.id, model.size(), model.data());
+  if (!client::IsAcceptance(claim)) {
+    result.verdict = Verdict::kNotSupported;
+    return CheckRefusal(target, model, claim, result);
+  }
+  if (!obstacle.empty()) {
+    return Fault(fmt::format("onnxGetBackendCompatibility accepts the model, but {}.", obstacle));
+  }
+  result.verdict = Verdict::kPass;
+  return RunAll(description, rules, target, outline, model, result);
+}
+
+}  // namespace
+
+CaseResult ReplayCase(const cases::CaseDescription& description, const ReplayRules& rules,
+                      const Target& target) {
+  CaseResult result;
+  const base::Status status = Replay(description, rules, target, result);
+  if (!status.ok()) {
+    result.verdict = Verdict::kFail;
+    result.sentence = status.Text();
+  }
+  return result;
+}
+
+}  // namespace onnxifi::suites

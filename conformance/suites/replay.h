@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Replay: one generated case against one device, the way a framework would use it: ask, initialise,
+// bind, run, compare. Serves the suites `operators` and `models`.
+
+#ifndef ONNXIFI_CONFORMANCE_SUITES_REPLAY_H_
+#define ONNXIFI_CONFORMANCE_SUITES_REPLAY_H_
+
+#include "conformance/cases/case_list.h"
+#include "conformance/client/library.h"
+#include "conformance/report/case_result.h"
+
+namespace onnxifi::suites {
+
+struct ReplayRules {
+  // A case whose expected output has one value throughout would check nothing; it fails.
+  bool refuse_constant_outputs = false;
+  // Buffers start on no more than their element's natural alignment.
+  bool misalign = false;
+};
+
+// A device that is ready to take graphs.
+struct Target {
+  const client::Library& library;
+  const client::Extensions& extensions;
+  onnxBackendID id;
+  onnxBackend backend;
+};
+
+// pass: everything the device accepted was right. not-supported: it refused with one of the five
+// codes for that, with a reason, and initialisation refused with the same code. fail: anything
+// else.
+report::CaseResult ReplayCase(const cases::CaseDescription& description, const ReplayRules& rules,
+                              const Target& target);
+
+}  // namespace onnxifi::suites
+
+#endif  // ONNXIFI_CONFORMANCE_SUITES_REPLAY_H_
