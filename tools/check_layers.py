@@ -37,6 +37,7 @@ _LIBRARY_CORE = [_CORE + layer for layer in ("base", "tensor", "graph", "model",
 # Folder -> folders it may include directly, beside itself, its own subfolders and include/.
 _RULES = {
     **{_CORE + name: [_CORE + layer for layer in below] for name, below in _CORE_LAYERS.items()},
+    _CORE + "ops/testing": [_CORE + "ops", _CORE + "execution"],
     _CORE + "plugin": [_CORE + name for name in _CORE_LAYERS],
     "backends/null": [_CORE + "plugin"],
     "backends/cpu": [_CORE + "plugin"],

@@ -106,7 +106,10 @@ class Lowering {
   // Outputs.
   int output_count() const { return static_cast<int>(wanted_.size()); }
   bool Wants(int output) const { return output < output_count() && wanted_[output]; }
-  void Set(int output, Operand operand) { outputs_[output] = std::move(operand); }
+  // An output that the node leaves out may be set: it is dropped.
+  void Set(int output, Operand operand) {
+    if (output < output_count()) outputs_[output] = std::move(operand);
+  }
   const graph::Type* DeclaredOutput(int output) const { return declared_outputs_[output]; }
 
   // Building.

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunOperator: the stages that a plugin goes through, without the passes between them.
+
+#include "backends/core/ops/testing/run_operator.h"
+
+#include <memory>
+#include <utility>
+
+#include "backends/core/execution/executor.h"
+#include "backends/core/ops/lower_graph.h"
+#include "backends/core/plan/plan.h"
+#include "backends/core/reference/device.h"
+
+namespace onnxifi::ops {
+namespace {
+
+using base::Result;
+using tensor::ElementType;
+using tensor::Extents;
+using tensor::Tensor;
+
+graph::Type TypeOf(const NodeInput& input) {
+  graph::Type type;
+  type.kind = graph::Type::Kind::kTensor;
+  type.element = input.tensor->type();
+  type.extents.emplace();
+  for (int64_t extent : input.tensor->extents()) {
+    type.extents->push_back(
+        {.number = input.kind == NodeInput::Kind::kSymbolic ? -1 : extent, .symbol = ""});
+  }
+  return type;
+}
+
+graph::Graph MakeGraph(const OneNode& description) {
+  graph::Graph graph;
+  graph::Node node;
+  node.op_type = description.op_type;
+  node.since_version = description.version;
+  node.attributes = description.attributes;
+  for (size_t k = 0; k < description.inputs.size(); ++k) {
+    const NodeInput& input = description.inputs[k];
+    if (input.kind == NodeInput::Kind::kOmitted) {
+      node.inputs.push_back(graph::kNoValue);
+      continue;
+    }
+    graph::Value value;
+    value.name = "input" + std::to_string(k);
+    value.type = TypeOf(input);
+    if (input.kind == NodeInput::Kind::kConstant) value.constant = input.tensor;
+    node.inputs.push_back(graph.AddValue(std::move(value)));
+    if (input.kind != NodeInput::Kind::kConstant) graph.inputs.push_back(node.inputs.back());
+  }
+  for (size_t k = 0; k < description.wanted.size(); ++k) {
+    if (!description.wanted[k]) {
+      node.outputs.push_back(graph::kNoValue);
+      continue;
+    }
+    graph::Value value;
+    value.name = "output" + std::to_string(k);
+    node.outputs.push_back(graph.AddValue(std::move(value)));
+    graph.outputs.push_back(node.outputs.back());
+  }
+  graph.nodes.push_back(std::move(node));
+  return graph;
+}
+
+class TensorPlaces final : public execution::OutputPlaces {
+ public:
+  explicit TensorPlaces(const program::Program& program)
+      : program_(program), tensors_(program.outputs.size()) {}
+
+  Result<std::byte*> Place(int output, const Extents& extents) override {
+    const ElementType type = program_.buffers[program_.outputs[output].buffer].type;
+    ONNXIFI_ASSIGN_OR_RETURN(tensors_[output], Tensor::Allocate(type, extents));
+    return tensors_[output].mutable_data();
+  }
+  std::vector<Tensor> Take() { return std::move(tensors_); }
+
+ private:
+  const program::Program& program_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace
+
+Result<std::vector<Tensor>> RunOperator(const OneNode& description) {
+  const graph::Graph graph = MakeGraph(description);
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
+                           LowerGraph(graph, /*functions=*/nullptr));
+  reference::Device device;
+  plan::Counters counters;
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<plan::Plan> plan,
+                           plan::Plan::Create(*program, device, counters));
+  execution::Executor executor(*plan);
+  std::vector<execution::InputTensor> inputs;
+  for (const NodeInput& input : description.inputs) {
+    if (input.kind == NodeInput::Kind::kOmitted || input.kind == NodeInput::Kind::kConstant) {
+      continue;
+    }
+    inputs.push_back({input.tensor->data(), input.tensor->extents()});
+  }
+  TensorPlaces places(*program);
+  ONNXIFI_RETURN_IF_ERROR(executor.Run(inputs, places));
+  return places.Take();
+}
+
+Tensor MakeTensor(ElementType type, Extents extents, const std::vector<double>& values) {
+  Tensor tensor = *Tensor::Allocate(type, std::move(extents));
+  for (size_t k = 0; k < values.size(); ++k) {
+    tensor::StoreScalar(
+        type, tensor.mutable_data(), static_cast<int64_t>(k),
+        tensor::CastScalar(ElementType::kFloat64, type, tensor::Scalar{.f = values[k]}));
+  }
+  return tensor;
+}
+
+NodeInput Given(Extents extents, const std::vector<double>& values, ElementType type) {
+  return {MakeTensor(type, std::move(extents), values), NodeInput::Kind::kGiven};
+}
+
+NodeInput Symbolic(Extents extents, const std::vector<double>& values, ElementType type) {
+  return {MakeTensor(type, std::move(extents), values), NodeInput::Kind::kSymbolic};
+}
+
+NodeInput Constant(Extents extents, const std::vector<double>& values, ElementType type) {
+  return {MakeTensor(type, std::move(extents), values), NodeInput::Kind::kConstant};
+}
+
+NodeInput Omitted() { return {std::nullopt, NodeInput::Kind::kOmitted}; }
+
+std::vector<double> Numbers(const Tensor& tensor) {
+  std::vector<double> numbers;
+  for (int64_t k = 0; k < tensor.element_count(); ++k) numbers.push_back(tensor.AsDouble(k));
+  return numbers;
+}
+
+}  // namespace onnxifi::ops
