@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verify: a program that holds is accepted, and each way of breaking it is named.
+
+#include "backends/core/program/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+namespace onnxifi::program {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+
+// out = max over the last axis of (x + y), as a Reduce.
+Program MakeReduce() {
+  Program program;
+  const Shape shape = {3, 4};
+  for (int k = 0; k < 2; ++k) {
+    program.AddBuffer({Buffer::Kind::kInput, Buffer::Holds::kTensor, kFloat, shape, k});
+    program.inputs.push_back({"in" + std::to_string(k), k, shape});
+  }
+  program.AddBuffer({Buffer::Kind::kTemporary, Buffer::Holds::kTensor, kFloat, {3}});
+  program.outputs.push_back({"out", 2, {3}});
+  ExprPool& pool = program.exprs;
+  const Expr state = State(pool, kFloat, 0);
+  const Expr element = Load(pool, kFloat, 0) + Load(pool, kFloat, 1);
+  Reduce reduce;
+  reduce.axes = 1;
+  reduce.fold.states.push_back({kFloat, Constant(pool, kFloat, -1e30).id(),
+                                Maximum(state, element).id(),
+                                Maximum(state, Other(pool, kFloat, 0)).id()});
+  reduce.roots = {state.id()};
+  Step step;
+  step.domain = shape;
+  step.reads = {DenseView(0, kFloat, shape), DenseView(1, kFloat, shape)};
+  step.writes = {DenseView(2, kFloat, {3})};
+  step.body = std::move(reduce);
+  program.steps.push_back(std::move(step));
+  return program;
+}
+
+TEST(VerifyTest, AcceptsASoundProgram) {
+  const base::Status status = Verify(MakeReduce());
+  EXPECT_TRUE(status.ok()) << status.Text();
+}
+
+TEST(VerifyTest, NamesEachFault) {
+  struct Fault {
+    const char* sentence;
+    std::function<void(Program&)> make;
+  };
+  auto fold = [](Program& p) -> Fold::State& { return p.steps[0].As<Reduce>()->fold.states[0]; };
+  const Fault faults[] = {
+      {"Buffer 9 does not exist", [](Program& p) { p.steps[0].reads[0].buffer = 9; }},
+      {"of type float.", [](Program& p) { p.steps[0].reads[0].type = ElementType::kFloat16; }},
+      {"A writing view has a guard",
+       [](Program& p) { p.steps[0].writes[0].guards.push_back({{1}, 0, 3}); }},
+      {"is written", [](Program& p) { p.steps[0].writes[0].buffer = 1; }},
+      {"coefficients", [](Program& p) { p.steps[0].reads[0].guards.push_back({{1}, 0, 3}); }},
+      {"has 1 axes, not 2", [](Program& p) { p.steps[0].reads[1].strides.pop_back(); }},
+      {"Read 1 does not exist", [](Program& p) { p.steps[0].reads.pop_back(); }},
+      {"1 roots are computed for 0 writes", [](Program& p) { p.steps[0].writes.clear(); }},
+      {"axes of a domain", [](Program& p) { p.steps[0].As<Reduce>()->axes = 3; }},
+      {"State 1 is read where there is none",
+       [&](Program& p) { fold(p).update = State(p.exprs, kFloat, 1).id(); }},
+      {"An element is loaded where none may be",
+       [&](Program& p) { fold(p).init = Load(p.exprs, kFloat, 0).id(); }},
+      {"gets a value of type double",
+       [&](Program& p) { fold(p).init = Constant(p.exprs, ElementType::kFloat64, 0).id(); }},
+      {"Coordinate 1 is read where there are 1",
+       [](Program& p) {
+         p.steps[0].As<Reduce>()->roots[0] = Cast(Coordinate(p.exprs, 1), kFloat).id();
+       }},
+      {"gets a root of type double",
+       [](Program& p) {
+         p.steps[0].As<Reduce>()->roots[0] = Constant(p.exprs, ElementType::kFloat64, 0).id();
+       }},
+      {"a type that is only stored",
+       [](Program& p) {
+         const Expr half = Constant(p.exprs, ElementType::kFloat16, 1);
+         p.steps[0].As<Reduce>()->roots[0] = Cast(-half, kFloat).id();
+       }},
+      {"An accumulator is read",
+       [](Program& p) { p.steps[0].As<Reduce>()->roots[0] = Accumulator(p.exprs, kFloat).id(); }},
+      {"Expression -1 does not exist", [](Program& p) { p.steps[0].As<Reduce>()->roots[0] = -1; }},
+      {"Port 'out' names buffer 7", [](Program& p) { p.outputs[0].buffer = 7; }},
+      {"input or constant 5", [](Program& p) { p.buffers[0].index = 5; }},
+  };
+  for (const Fault& fault : faults) {
+    Program program = MakeReduce();
+    fault.make(program);
+    const base::Status status = Verify(program);
+    EXPECT_EQ(status.code(), base::Code::kInternalError) << fault.sentence;
+    EXPECT_THAT(std::string(status.sentence()), HasSubstr(fault.sentence));
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::program
