@@ -13,7 +13,7 @@
 
 #include "conformance/cases/case_list.h"
 #include "conformance/cases/expectations.h"
-#include "conformance/client/library.h"
+#include "conformance/client/default_library.h"
 #include "conformance/onnx_file/tensor_file.h"
 #include "conformance/process/pool.h"
 #include "conformance/report/html.h"

@@ -88,11 +88,6 @@ class Library {
   onnxGetLastErrorMessageFunction get_last_error_message_ = nullptr;
 };
 
-// The libonnxifi that belongs to the running program: beside it, in ../lib, or in the library
-// folder it was installed with. INVALID_NAME when there is none: the system's own libonnxifi is
-// somebody else's and never taken.
-base::Result<std::filesystem::path> FindDefaultLibrary();
-
 }  // namespace onnxifi::client
 
 #endif  // ONNXIFI_CONFORMANCE_CLIENT_LIBRARY_H_

@@ -33,6 +33,21 @@ base::Result<std::string> ReadText(std::span<const std::byte> message, uint32_t 
   return text;
 }
 
+struct InitializerOutline {
+  std::string name;
+  bool is_external = false;
+};
+
+base::Result<InitializerOutline> ReadInitializer(std::span<const std::byte> message) {
+  InitializerOutline initializer;
+  ONNXIFI_RETURN_IF_ERROR(ForEachField(message, [&](const WireField& field) {
+    if (field.number == 8) initializer.name = field.text();
+    if (field.number == 14) initializer.is_external = field.value == 1;
+    return base::Ok();
+  }));
+  return initializer;
+}
+
 base::Status ReadDimension(std::span<const std::byte> message, DimensionOutline& dimension) {
   return ForEachField(message, [&](const WireField& field) {
     if (field.number == 1) dimension.extent = field.signed_value();
@@ -108,8 +123,9 @@ base::Status ReadGraph(std::span<const std::byte> message, ModelOutline& outline
       case 1:
         return ReadNode(field.bytes, outline.operators);
       case 5: {
-        ONNXIFI_ASSIGN_OR_RETURN(std::string name, ReadText(field.bytes, 8));
-        initializers.insert(std::move(name));
+        ONNXIFI_ASSIGN_OR_RETURN(InitializerOutline initializer, ReadInitializer(field.bytes));
+        outline.has_external_data |= initializer.is_external;
+        initializers.insert(std::move(initializer.name));
         return base::Ok();
       }
       case 11:

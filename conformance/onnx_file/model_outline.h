@@ -44,6 +44,8 @@ struct ModelOutline {
   std::vector<ValueOutline> outputs;
   // Of the main graph, each once, in the order of the nodes: "Conv", "ai.onnx.ml.Scaler".
   std::vector<std::string> operators;
+  // Whether an initializer of the main graph keeps its data in another file.
+  bool has_external_data = false;
 };
 
 // INVALID_PROTOBUF when the bytes are no protobuf message, INVALID_MODEL when they hold no graph.

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// onnxifi_run. Exit status 0: it ran, as expected where that was asked; 1: it did not; 2: the
+// command line is wrong.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "onnxifi/run/model_run.h"
+#include "onnxifi/run/options.h"
+#include "onnxifi/run/report_text.h"
+
+namespace onnxifi::run {
+namespace {
+
+base::Status WriteOutputs(const Options& options, const RunReport& report) {
+  if (options.output.empty()) return base::Ok();
+  std::error_code error;
+  std::filesystem::create_directories(options.output, error);
+  if (error) {
+    return base::Status(
+        base::Code::kInvalidName,
+        fmt::format("Folder '{}' cannot be made: {}.", options.output.string(), error.message()));
+  }
+  for (size_t index = 0; index < report.outputs.size(); ++index) {
+    ONNXIFI_RETURN_IF_ERROR(onnx_file::WriteTensorFile(
+        options.output / fmt::format("output_{}.pb", index), report.outputs[index]));
+  }
+  return base::Ok();
+}
+
+base::Result<bool> RunAndPrint(const Options& options) {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::byte> model, onnx_file::ReadFile(options.model));
+  ONNXIFI_ASSIGN_OR_RETURN(const Device device, OpenDevice(options));
+  std::optional<Explanation> explanation;
+  if (options.explain) {
+    ONNXIFI_ASSIGN_OR_RETURN(explanation, ExplainModel(device, model));
+    // Printed before the run, because it is wanted most when the model does not run.
+    if (!options.json) fmt::print("{}\n", MakeNodeTable(*explanation));
+  }
+  base::Result<onnx_file::ModelOutline> outline = onnx_file::ParseModelOutline(model);
+  if (!outline.ok()) {
+    return std::move(outline).status().Context(
+        fmt::format("while reading '{}'", options.model.string()));
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(RunReport report, RunModel(options, device, model, *outline));
+  report.explanation = std::move(explanation);
+  ONNXIFI_RETURN_IF_ERROR(WriteOutputs(options, report));
+  fmt::print("{}", options.json ? MakeJson(report) : MakeText(report));
+  return report.is_as_expected();
+}
+
+}  // namespace
+}  // namespace onnxifi::run
+
+int main(int argument_count, char** arguments) {
+  onnxifi::run::Options options;
+  if (const std::optional<int> status =
+          onnxifi::run::ParseOptions(argument_count, arguments, options)) {
+    return *status;
+  }
+  const auto is_as_expected = onnxifi::run::RunAndPrint(options);
+  if (!is_as_expected.ok()) {
+    std::fflush(stdout);
+    fmt::print(stderr, "onnxifi_run: {}\n", is_as_expected.status().Text());
+    return 1;
+  }
+  return *is_as_expected ? 0 : 1;
+}

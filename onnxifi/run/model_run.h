@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelRun: one model on one device, run and timed; the values that onnxifi_run prints.
+
+#ifndef ONNXIFI_ONNXIFI_RUN_MODEL_RUN_H_
+#define ONNXIFI_ONNXIFI_RUN_MODEL_RUN_H_
+
+#include <onnxifi/onnxifi.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "conformance/onnx_file/model_outline.h"
+#include "conformance/onnx_file/tensor_file.h"
+#include "onnxifi/run/options.h"
+
+namespace onnxifi::run {
+
+struct RunReport {
+  std::string device_key;
+  std::string device_name;
+  std::vector<onnx_file::DenseTensor> inputs;
+  std::vector<onnx_file::DenseTensor> outputs;
+  double init_ms = 0;
+  // Of the runs that count, unsorted.
+  std::vector<double> run_ms;
+  std::optional<onnxGraphCounters> counters;
+  // With --explain.
+  std::optional<Explanation> explanation;
+  // With --expect: per output, the worst difference as a multiple of the tolerance, and what
+  // differs (empty if nothing).
+  std::vector<double> worst_ratios;
+  std::vector<std::string> differences;
+
+  bool is_as_expected() const;
+};
+
+// The device that the options name.
+base::Result<Device> OpenDevice(const Options& options);
+
+// Runs the model as the options say. Errors carry the library's status and sentence.
+base::Result<RunReport> RunModel(const Options& options, const Device& device,
+                                 const std::vector<std::byte>& model,
+                                 const onnx_file::ModelOutline& outline);
+
+// Asks the device about every node. Works for models that the device refuses.
+base::Result<Explanation> ExplainModel(const Device& device, const std::vector<std::byte>& model);
+
+}  // namespace onnxifi::run
+
+#endif  // ONNXIFI_ONNXIFI_RUN_MODEL_RUN_H_

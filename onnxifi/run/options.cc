@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line, with CLI11.
+
+#include "onnxifi/run/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+
+namespace onnxifi::run {
+namespace {
+
+// "N=4" into the map; whether it was of that form.
+bool AddDim(const std::string& text, std::map<std::string, int64_t>& dims) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return false;
+  int64_t extent = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data() + equals + 1, end, extent);
+  if (error != std::errc() || last != end || extent < 0) return false;
+  dims[text.substr(0, equals)] = extent;
+  return true;
+}
+
+}  // namespace
+
+std::optional<int> ParseOptions(int argument_count, char** arguments, Options& options) {
+  CLI::App app(
+      "Runs an ONNX model through libonnxifi and prints its outputs and the time of a run.\n"
+      "Inputs that are not given are drawn at random from the seed.\n"
+      "A PNG becomes a float tensor N, C, H, W (or H, W where the model asks for rank 2) with "
+      "values from 0 to 1,\n"
+      "grey for one channel, RGB for three; its size must be the one the model asks for.",
+      "onnxifi_run");
+  std::vector<std::string> dims;
+  app.add_option("model", options.model, "the model, a .onnx file")->required();
+  app.add_option("--device", options.device, "auto, a plugin's name, or plugin:index");
+  app.add_option("--library", options.library,
+                 "any ONNXIFI library (default: the libonnxifi beside this program)");
+  app.add_option("--input", options.inputs,
+                 "[NAME=]FILE (.pb, .npy or .png), in the model's order where not named; or a "
+                 "folder with input_I.pb")
+      ->allow_extra_args(false);
+  app.add_option("--dim", dims, "NAME=N: the number for a symbolic extent (default: 1)")
+      ->allow_extra_args(false);
+  app.add_option("--output", options.output, "folder to write output_I.pb to");
+  app.add_option(
+      "--expect", options.expect,
+      "folder with output_I.pb to compare with: |a-b| <= 1e-4 * (|b| + rms(b)); integers exactly");
+  app.add_option("--repeat", options.repeat, "timed runs, after one that is not counted")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--seed", options.seed, "for inputs drawn at random");
+  app.add_flag("--explain", options.explain, "print for every node whether it runs and why not");
+  app.add_flag("--json", options.json, "print everything as JSON");
+  try {
+    app.parse(argument_count, arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  for (const std::string& dim : dims) {
+    if (!AddDim(dim, options.dims)) {
+      fmt::print(stderr, "onnxifi_run: '{}' is not of the form NAME=N with N at least 0.\n", dim);
+      return 2;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace onnxifi::run

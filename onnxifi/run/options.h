@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of onnxifi_run.
+
+#ifndef ONNXIFI_ONNXIFI_RUN_OPTIONS_H_
+#define ONNXIFI_ONNXIFI_RUN_OPTIONS_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace onnxifi::run {
+
+struct Options {
+  std::filesystem::path model;
+  // "auto", a plugin's name, or "plugin:index".
+  std::string device = "auto";
+  std::filesystem::path library;
+  // Files, each for the input that it names or stands at the place of: "FILE" or "NAME=FILE"; a
+  // folder stands for its input_0.pb, input_1.pb, ...
+  std::vector<std::string> inputs;
+  // Numbers for symbolic extents.
+  std::map<std::string, int64_t> dims;
+  // Folders; empty for none.
+  std::filesystem::path output;
+  std::filesystem::path expect;
+  int repeat = 1;
+  uint32_t seed = 1;
+  bool explain = false;
+  bool json = false;
+};
+
+// Parses the command line. Returns the exit status instead when the program has nothing more to do:
+// 0 after --help, 2 after an error, which it has printed.
+std::optional<int> ParseOptions(int argument_count, char** arguments, Options& options);
+
+}  // namespace onnxifi::run
+
+#endif  // ONNXIFI_ONNXIFI_RUN_OPTIONS_H_

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text and JSON of a run.
+
+#include "onnxifi/run/report_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "conformance/comparison/float_format.h"
+
+namespace onnxifi::run {
+namespace {
+
+using nlohmann::json;
+using onnx_file::DenseTensor;
+
+double ValueAt(const DenseTensor& tensor, int64_t index) {
+  return onnx_file::FactsOf(tensor.type).number_class == onnx_file::NumberClass::kComplex
+             ? std::abs(comparison::LoadComplex(tensor.type, tensor.bytes, index))
+             : comparison::LoadNumber(tensor.type, tensor.bytes, index);
+}
+
+void AppendOutput(const DenseTensor& output, std::string& text) {
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "Output '{}' {} {}\n", output.name, NameOf(output.type),
+                 onnx_file::ToString(output.extents));
+  if (output.element_count() == 0) return;
+  const OutputSummary summary = Summarise(output);
+  fmt::format_to(out, "  smallest {:.6g}, largest {:.6g}, mean {:.6g}", summary.smallest,
+                 summary.largest, summary.mean);
+  if (summary.not_finite_count != 0) {
+    fmt::format_to(out, ", {} not finite", summary.not_finite_count);
+  }
+  text += "\n  largest values:";
+  for (const int64_t index : summary.top) {
+    fmt::format_to(out, "  [{}] {:.6g}", index, ValueAt(output, index));
+  }
+  text += "\n";
+}
+
+}  // namespace
+
+double MedianOf(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+OutputSummary Summarise(const DenseTensor& tensor) {
+  OutputSummary summary;
+  summary.smallest = std::numeric_limits<double>::infinity();
+  summary.largest = -std::numeric_limits<double>::infinity();
+  std::vector<int64_t> finite;
+  double sum = 0;
+  for (int64_t index = 0; index < tensor.element_count(); ++index) {
+    const double value = ValueAt(tensor, index);
+    if (!std::isfinite(value)) {
+      ++summary.not_finite_count;
+      continue;
+    }
+    finite.push_back(index);
+    sum += value;
+    summary.smallest = std::min(summary.smallest, value);
+    summary.largest = std::max(summary.largest, value);
+  }
+  if (finite.empty()) {
+    summary.smallest = summary.largest = std::numeric_limits<double>::quiet_NaN();
+    summary.mean = std::numeric_limits<double>::quiet_NaN();
+    return summary;
+  }
+  summary.mean = sum / static_cast<double>(finite.size());
+  const auto last = finite.begin() + std::min<ptrdiff_t>(5, static_cast<ptrdiff_t>(finite.size()));
+  std::partial_sort(finite.begin(), last, finite.end(), [&](int64_t left, int64_t right) {
+    const double left_value = ValueAt(tensor, left);
+    const double right_value = ValueAt(tensor, right);
+    return left_value != right_value ? left_value > right_value : left < right;
+  });
+  summary.top.assign(finite.begin(), last);
+  return summary;
+}
+
+std::string MakeText(const RunReport& report) {
+  std::string text;
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "Device {} ({})\n", report.device_key, report.device_name);
+  for (const DenseTensor& input : report.inputs) {
+    fmt::format_to(out, "Input '{}' {} {}\n", input.name, NameOf(input.type),
+                   onnx_file::ToString(input.extents));
+  }
+  for (const DenseTensor& output : report.outputs) AppendOutput(output, text);
+  fmt::format_to(out, "Initialised in {:.3f} ms; {} run{}: median {:.3f} ms, best {:.3f} ms\n",
+                 report.init_ms, report.run_ms.size(), report.run_ms.size() == 1 ? "" : "s",
+                 MedianOf(report.run_ms), *std::ranges::min_element(report.run_ms));
+  for (size_t index = 0; index < report.differences.size(); ++index) {
+    fmt::format_to(out, "Output '{}' {} (worst difference {:.3g} of the tolerance) {}\n",
+                   report.outputs[index].name,
+                   report.differences[index].empty() ? "is as expected" : "is NOT as expected",
+                   report.worst_ratios[index], report.differences[index]);
+  }
+  return text;
+}
+
+std::string MakeNodeTable(const Explanation& explanation) {
+  std::string text;
+  auto out = std::back_inserter(text);
+  size_t width = 8;
+  for (const NodeVerdict& node : explanation.nodes) {
+    width = std::max(width, node.operator_type.size());
+  }
+  fmt::format_to(out, "{:>5}  {:<{}}  {:>5}  {:<24}  {}\n", "NODE", "OPERATOR", width, "OPSET",
+                 "ANSWER", "REASON");
+  for (const NodeVerdict& node : explanation.nodes) {
+    fmt::format_to(out, "{:>5}  {:<{}}  {:>5}  {:<24}  {}\n", node.node_index, node.operator_type,
+                   width, node.opset_version,
+                   node.status == ONNXIFI_STATUS_SUCCESS ? "runs" : StatusName(node.status),
+                   node.sentence);
+  }
+  fmt::format_to(out, "The model: {}{}\n", StatusName(explanation.status),
+                 explanation.sentence.empty() ? "" : ": " + explanation.sentence);
+  return text;
+}
+
+std::string MakeJson(const RunReport& report) {
+  json outputs = json::array();
+  for (size_t index = 0; index < report.outputs.size(); ++index) {
+    const DenseTensor& output = report.outputs[index];
+    json object = {{"name", output.name}, {"type", NameOf(output.type)}, {"shape", output.extents}};
+    if (output.element_count() != 0) {
+      const OutputSummary summary = Summarise(output);
+      json top = json::array();
+      for (const int64_t position : summary.top) {
+        top.push_back({{"index", position}, {"value", ValueAt(output, position)}});
+      }
+      object["smallest"] = summary.smallest;
+      object["largest"] = summary.largest;
+      object["mean"] = summary.mean;
+      object["not_finite"] = summary.not_finite_count;
+      object["top"] = std::move(top);
+    }
+    if (index < report.differences.size()) {
+      object["as_expected"] = report.differences[index].empty();
+      object["worst_ratio"] = report.worst_ratios[index];
+      object["difference"] = report.differences[index];
+    }
+    outputs.push_back(std::move(object));
+  }
+  json object = {
+      {"device", report.device_key},          {"device_name", report.device_name},
+      {"outputs", std::move(outputs)},        {"init_ms", report.init_ms},
+      {"median_ms", MedianOf(report.run_ms)}, {"best_ms", *std::ranges::min_element(report.run_ms)},
+      {"runs", report.run_ms.size()}};
+  if (report.counters) {
+    object["counters"] = {
+        {"lowerings", report.counters->lowerings},         {"bindings", report.counters->bindings},
+        {"allocations", report.counters->allocations},     {"copies", report.counters->copies},
+        {"kernel_builds", report.counters->kernel_builds}, {"runs", report.counters->runs}};
+  }
+  if (report.explanation) {
+    json nodes = json::array();
+    for (const NodeVerdict& node : report.explanation->nodes) {
+      nodes.push_back({{"index", node.node_index},
+                       {"name", node.node_name},
+                       {"domain", node.domain},
+                       {"operator", node.operator_type},
+                       {"opset", node.opset_version},
+                       {"status", StatusName(node.status)},
+                       {"subject", node.subject},
+                       {"sentence", node.sentence},
+                       {"limit", node.limit}});
+    }
+    object["nodes"] = std::move(nodes);
+  }
+  return object.dump(2, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace onnxifi::run
