@@ -2,7 +2,7 @@
 //
 // C++ over ONNXIFI: handles that release themselves, spans for memory, and an answer that is either
 // a value or an Error with its sentence. Header-only, C++20, no exceptions. Programs start with
-// onnxifi::Library::Open (links onnxifi::onnxifi_loader) or ::Linked (links libonnxifi itself).
+// onnxifi::Library::Open (links onnxifi::loader) or ::Linked (links libonnxifi itself).
 //
 // Lifetime: every object keeps the library, and what it was made from, alive.
 // Threads: as the functions behind it.

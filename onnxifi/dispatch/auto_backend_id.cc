@@ -100,7 +100,7 @@ base::Result<abi::InfoValue> AutoBackendId::Info(onnxBackendInfo query) const {
     case ONNXIFI_BACKEND_VENDOR:
       return abi::InfoValue(std::string("ONNXIFI SDK"));
     case ONNXIFI_BACKEND_VERSION:
-      return abi::InfoValue(std::string(ONNXIFI_PROJECT_VERSION));
+      return abi::InfoValue(std::string(ONNXIFI_SDK_VERSION));
     case ONNXIFI_BACKEND_EXTENSIONS:
       return abi::InfoValue(std::string());
     case ONNXIFI_BACKEND_DEVICE: {

@@ -67,7 +67,8 @@ struct FakeModel {
   uint32_t claimed = 10;
 };
 
-base::Result<FakeModel> Parse(std::span<const std::byte> bytes) {
+base::Result<FakeModel> Parse(std::span<const std::byte> bytes, std::string_view device_key) {
+  const std::string device_word = std::string(device_key.substr(0, device_key.find(':'))) + "=";
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text[0] < 'a' || text[0] > 'z') {
     return Status(Code::kInvalidProtobuf, "The model is no text of the fake.");
@@ -84,6 +85,10 @@ base::Result<FakeModel> Parse(std::span<const std::byte> bytes) {
     if (word.starts_with("status=")) model.code = static_cast<Code>(std::stoi(word.substr(7)));
     if (word.starts_with("claims=")) {
       model.claimed = static_cast<uint32_t>(std::stoi(word.substr(7)));
+    }
+    if (word.starts_with(device_word)) {
+      model.claimed = static_cast<uint32_t>(std::stoi(word.substr(device_word.size())));
+      model.code = static_cast<Code>(std::stoi(word.substr(word.find('/') + 1)));
     }
   }
   return model;
@@ -263,9 +268,11 @@ class FakeGraph final : public Graph {
 
 class FakeBackend final : public Backend {
  public:
+  explicit FakeBackend(std::string device_key) : device_key_(std::move(device_key)) {}
+
   base::Result<std::unique_ptr<Graph>> InitGraph(const GraphRequest& request) override {
     ONNXIFI_RETURN_IF_ERROR(TakeFault(FakeStep::kInitGraph));
-    ONNXIFI_ASSIGN_OR_RETURN(const FakeModel model, Parse(request.model));
+    ONNXIFI_ASSIGN_OR_RETURN(const FakeModel model, Parse(request.model, device_key_));
     ONNXIFI_RETURN_IF_ERROR(VerdictOf(model));
     return std::unique_ptr<Graph>(std::make_unique<FakeGraph>(model));
   }
@@ -276,6 +283,9 @@ class FakeBackend final : public Backend {
   bool TakesDataType(onnxEnum data_type) const override {
     return data_type == ONNXIFI_DATATYPE_FLOAT32 || data_type == ONNXIFI_DATATYPE_INT64;
   }
+
+ private:
+  const std::string device_key_;
 };
 
 class FakeBackendId final : public BackendId {
@@ -308,13 +318,13 @@ class FakeBackendId final : public BackendId {
 
   Status CheckCompatibility(std::span<const std::byte> bytes) const override {
     ONNXIFI_RETURN_IF_ERROR(TakeFault(FakeStep::kCheckCompatibility));
-    ONNXIFI_ASSIGN_OR_RETURN(const FakeModel model, Parse(bytes));
+    ONNXIFI_ASSIGN_OR_RETURN(const FakeModel model, Parse(bytes, device_.key));
     return VerdictOf(model);
   }
 
   base::Result<Explanation> Explain(std::span<const std::byte> bytes) const override {
     constexpr uint32_t kNodeCount = 10;
-    ONNXIFI_ASSIGN_OR_RETURN(const FakeModel model, Parse(bytes));
+    ONNXIFI_ASSIGN_OR_RETURN(const FakeModel model, Parse(bytes, device_.key));
     Explanation explanation;
     explanation.verdict = VerdictOf(model);
     for (uint32_t index = 0; index < kNodeCount; ++index) {
@@ -337,7 +347,7 @@ class FakeBackendId final : public BackendId {
   base::Result<std::unique_ptr<Backend>> InitBackend(
       const BackendProperties& /*properties*/) const override {
     ONNXIFI_RETURN_IF_ERROR(TakeFault(FakeStep::kInitBackend));
-    return std::unique_ptr<Backend>(std::make_unique<FakeBackend>());
+    return std::unique_ptr<Backend>(std::make_unique<FakeBackend>(device_.key));
   }
 
  private:

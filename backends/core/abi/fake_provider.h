@@ -25,6 +25,7 @@ namespace onnxifi::abi {
 //   fail        runs finish with NO_DEVICE_MEMORY
 //   status=K    compatibility and onnxInitGraph answer status K (decimal)
 //   claims=K    explain claims K nodes of 10 and refuses the others with the status above
+//   NAME=K/S    for devices with a key of "NAME:index", the last two with K nodes and status S
 // Any other first byte than a lower-case letter is INVALID_PROTOBUF.
 
 // A step of the fake that can fail once.

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which plugins libonnxifi lists, in which order, and what it says of the others: short stories
+// over fake plugins. The faults of the wrapper published with ONNX are here by their numbers.
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnxifi/sdk.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "onnxifi/dispatch/stage.h"
+
+namespace onnxifi::dispatch {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Discovery, ListsAutoAndThenTheDevicesBesideTheLibrary) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-alpha.so").Add("gpu.so", "libonnxifi-gpu.so");
+  EXPECT_EQ(Stage::Keys(stage.Open()), "auto alpha:0 alpha:1 gpu:0");
+}
+
+TEST(Discovery, OfAnEmptyFolderListsNothing) {
+  Stage stage;
+  const Library library = stage.Open();
+  EXPECT_EQ(Stage::Keys(library), "");
+  EXPECT_TRUE(library.DiscoveryReport()->empty());
+}
+
+// Fault 1: the published wrapper opens the bare file name that it found.
+TEST(Discovery, Fault1OpensTheFileThatItFound) {
+  Stage stage;
+  stage.Add("plain.so", "elsewhere/real.so");
+  std::filesystem::create_symlink("elsewhere/real.so", stage.folder() / "libonnxifi-plain.so");
+  const Library library = stage.Open();
+  EXPECT_EQ(Stage::Keys(library), "auto real:0");
+  EXPECT_EQ(Stage::RecordOf(library, "real.so").path,
+            std::filesystem::canonical(stage.folder() / "elsewhere/real.so"));
+}
+
+// Fault 2: one plugin that fails makes the whole enumeration fail.
+TEST(Discovery, Fault2SetsAsideWhatFailsAndSaysWhy) {
+  Stage stage;
+  stage.Add("fails_enumeration.so", "libonnxifi-a.so")
+      .Add("lacks_wait.so", "libonnxifi-b.so")
+      .Add("not_loadable.so", "libonnxifi-c.so")
+      .Write("libonnxifi-d.so", "no library at all")
+      .Add("no_device.so", "libonnxifi-e.so")
+      .Add("alpha.so", "libonnxifi-z.so");
+  const Library library = stage.Open();
+  EXPECT_EQ(Stage::Keys(library), "auto z:0 z:1");
+
+  DiscoveryRecord record = Stage::RecordOf(library, "libonnxifi-a.so");
+  EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_NOT_ENUMERABLE));
+  EXPECT_THAT(record.sentence, HasSubstr("INTERNAL_ERROR"));
+  record = Stage::RecordOf(library, "libonnxifi-b.so");
+  EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_MISSING_FUNCTION));
+  EXPECT_THAT(record.sentence, HasSubstr("onnxWaitEvent"));
+  record = Stage::RecordOf(library, "libonnxifi-c.so");
+  EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_NOT_LOADABLE));
+  EXPECT_THAT(record.detail, HasSubstr("onnxifi_test_function_that_nobody_defines"));
+  record = Stage::RecordOf(library, "libonnxifi-d.so");
+  EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_NOT_LOADABLE));
+  EXPECT_FALSE(record.detail.empty());
+  record = Stage::RecordOf(library, "libonnxifi-e.so");
+  EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_LOADED));
+  EXPECT_EQ(record.device_count, 0u);
+  record = Stage::RecordOf(library, "libonnxifi-z.so");
+  EXPECT_EQ(record.device_count, 2u);
+  EXPECT_EQ(record.rule, "beside libonnxifi");
+}
+
+// Fault 3: IDs change at every enumeration. Those of the plain plugin do; ours do not.
+TEST(Discovery, Fault3KeepsIdsForTheLifeOfTheProcess) {
+  Stage stage;
+  stage.Add("plain.so", "libonnxifi-plain.so");
+  const Library library = stage.Open();
+  const auto ids = [&] {
+    const auto devices = library.Devices();
+    std::vector<onnxBackendID> values;
+    for (const Device& device : *devices) values.push_back(device.id());
+    return values;
+  };
+  const std::vector<onnxBackendID> first = ids();
+  EXPECT_EQ(first.size(), 2u);
+  EXPECT_EQ(ids(), first);
+}
+
+// Fault 4: no override, order, filter or manifest.
+TEST(Discovery, Fault4BackendsReplacesTheSearch) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-alpha.so")
+      .Add("gpu.so", "other/libonnxifi-gpu.so")
+      .Add("plain.so", "more/anything.so");
+  const std::string list =
+      (stage.folder() / "other").string() + "::" + (stage.folder() / "more/anything.so").string();
+  setenv("ONNXIFI_BACKENDS", list.c_str(), 1);
+  const Library library = stage.Open();
+  EXPECT_EQ(Stage::Keys(library), "auto gpu:0 anything:0");
+  EXPECT_EQ(Stage::RecordOf(library, "anything.so").rule, "ONNXIFI_BACKENDS");
+}
+
+TEST(Discovery, Fault4AddBackendsComesInFront) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-alpha.so")
+      .Add("gpu.so", "other/libonnxifi-gpu.so")
+      .Add("plain.so", "other/libonnxifi-alpha.so");
+  setenv("ONNXIFI_ADD_BACKENDS", (stage.folder() / "other").c_str(), 1);
+  const Library library = stage.Open();
+  // The plain plugin took the name alpha first.
+  EXPECT_EQ(Stage::Keys(library), "auto alpha:0 gpu:0");
+}
+
+TEST(Discovery, Fault4NamesAFileThatDoesNotExist) {
+  Stage stage;
+  setenv("ONNXIFI_BACKENDS", (stage.folder() / "nothing.so").c_str(), 1);
+  const DiscoveryRecord record = Stage::RecordOf(stage.Open(), "nothing.so");
+  EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_NOT_FOUND));
+  EXPECT_THAT(record.sentence, HasSubstr("No such file"));
+}
+
+TEST(Discovery, Fault4SortsByThePriorityOfManifests) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-a.so")
+      .Add("gpu.so", "libonnxifi-b.so")
+      .Write("libonnxifi-b.json", R"({"format_version": 1, "name": "first", "priority": -5})");
+  EXPECT_EQ(Stage::Keys(stage.Open()), "auto first:0 a:0 a:1");
+}
+
+TEST(Discovery, RefusesManifestsThatItDoesNotUnderstand) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-a.so")
+      .Write("libonnxifi-a.json", "{")
+      .Add("gpu.so", "libonnxifi-b.so")
+      .Write("libonnxifi-b.json", R"({"format_version": 1, "dialect": "foxi"})");
+  const Library library = stage.Open();
+  EXPECT_EQ(Stage::Keys(library), "");
+  EXPECT_EQ(Stage::RecordOf(library, "libonnxifi-a.so").verdict,
+            static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_BAD_MANIFEST));
+  EXPECT_EQ(Stage::RecordOf(library, "libonnxifi-b.so").verdict,
+            static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_WRONG_INTERFACE));
+}
+
+// Fault 5: no extension function is forwarded, and callers that want them cannot load the wrapper.
+TEST(Discovery, Fault5LoadsForCallersWithExtensions) {
+  Stage stage;
+  stage.Add("plain.so", "libonnxifi-plain.so");
+  void* handle = dlopen((stage.folder() / "libonnxifi.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(handle, nullptr);
+  EXPECT_NE(dlsym(handle, "onnxGetExtensionFunctionAddress"), nullptr);
+  dlclose(handle);
+  const auto device = stage.Open().FindDevice("plain");
+  ASSERT_TRUE(device.ok());
+  // Offered for the plain plugin too, which has none.
+  EXPECT_NE(device->FindFunction<onnxSetIOAndRunGraphFunction>("onnxSetIOAndRunGraphFunction"),
+            nullptr);
+  EXPECT_NE(device->FindFunction<onnxWaitEventForFunction>("onnxWaitEventFor"), nullptr);
+}
+
+// Fault 6: dlsym on a plugin that links libonnxifi finds the loader's own function.
+TEST(Discovery, Fault6RefusesFunctionsOfAnotherLibrary) {
+  Stage stage;
+  stage.Add("borrows_wait.so", "libonnxifi-borrower.so");
+  const DiscoveryRecord record = Stage::RecordOf(stage.Open(), "libonnxifi-borrower.so");
+  EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_FOREIGN_FUNCTION));
+  EXPECT_THAT(record.sentence, HasSubstr("Function onnxWaitEvent of the library lies in another"));
+}
+
+// Fault 7: a plugin's call to its own function may bind to the loader's copy, where the loader's
+// symbols are global. The address that the kit's own code sees tells to whom it is bound.
+TEST(Discovery, Fault7BindsAPluginOfTheKitToItself) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-alpha.so");
+  void* global = dlopen((stage.folder() / "libonnxifi.so").c_str(), RTLD_NOW | RTLD_GLOBAL);
+  ASSERT_NE(global, nullptr);
+  void* plugin = dlopen((stage.folder() / "libonnxifi-alpha.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(plugin, nullptr) << dlerror();
+  const auto look_up = reinterpret_cast<onnxGetExtensionFunctionAddressFunction>(
+      dlsym(plugin, "onnxGetExtensionFunctionAddress"));
+  onnxExtensionFunctionPointer seen_from_inside = nullptr;
+  ASSERT_EQ(look_up(nullptr, "onnxGetExtensionFunctionAddress", &seen_from_inside),
+            ONNXIFI_STATUS_SUCCESS);
+  Dl_info info = {};
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(seen_from_inside), &info), 0);
+  EXPECT_EQ(std::filesystem::path(info.dli_fname).filename(), "libonnxifi-alpha.so");
+}
+
+TEST(Discovery, NeverTakesAnEntryLibraryForAPlugin) {
+  Stage stage;
+  std::filesystem::copy_file(ONNXIFI_TEST_LIBRARY, stage.folder() / "libonnxifi-copy.so");
+  std::filesystem::create_symlink("libonnxifi.so", stage.folder() / "libonnxifi-self.so");
+  std::filesystem::create_directory(stage.folder() / "old");
+  std::filesystem::copy_file(ONNXIFI_TEST_LIBRARY, stage.folder() / "old/libonnxifi.so");
+  setenv("ONNXIFI_ADD_BACKENDS", (stage.folder() / "old/libonnxifi.so").c_str(), 1);
+  const Library library = stage.Open();
+  EXPECT_EQ(Stage::Keys(library), "");
+  const auto report = library.DiscoveryReport();
+  EXPECT_EQ(report->size(), 3u);
+  for (const DiscoveryRecord& record : *report) {
+    EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_IS_LOADER)) << record.path;
+  }
+}
+
+TEST(Discovery, TriesAFileOnce) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-alpha.so");
+  setenv("ONNXIFI_ADD_BACKENDS", stage.folder().c_str(), 1);
+  const Library library = stage.Open();
+  EXPECT_EQ(Stage::Keys(library), "auto alpha:0 alpha:1");
+  const auto report = library.DiscoveryReport();
+  ASSERT_EQ(report->size(), 2u);
+  EXPECT_EQ((*report)[1].verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_DUPLICATE));
+}
+
+TEST(Discovery, IgnoresNamesThatAreNoPlugins) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi_dummy.so")
+      .Add("alpha.so", "libonnxifi-.so")
+      .Add("alpha.so", "libonnxifi-x.so.1")
+      .Add("alpha.so", "onnxifi-x.so");
+  EXPECT_EQ(Stage::Keys(stage.Open()), "");
+}
+
+TEST(Discovery, ListsNoAutoForTheReferencePluginAlone) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-null.so");
+  EXPECT_EQ(Stage::Keys(stage.Open()), "null:0 null:1");
+}
+
+TEST(Exports, AreTheStandardNamesAlone) {
+  void* handle = dlopen(ONNXIFI_TEST_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(handle, nullptr);
+  for (const char* name :
+       {"onnxGetBackendIDs", "onnxReleaseBackendID", "onnxGetBackendInfo",
+        "onnxGetBackendCompatibility", "onnxInitBackend", "onnxReleaseBackend", "onnxInitEvent",
+        "onnxSignalEvent", "onnxGetEventState", "onnxWaitEvent", "onnxReleaseEvent",
+        "onnxInitGraph", "onnxSetGraphIO", "onnxRunGraph", "onnxReleaseGraph",
+        "onnxGetExtensionFunctionAddress", "onnxSetIOAndRunGraph"}) {
+    EXPECT_NE(dlsym(handle, name), nullptr) << name;
+  }
+  dlclose(handle);
+}
+
+}  // namespace
+}  // namespace onnxifi::dispatch
