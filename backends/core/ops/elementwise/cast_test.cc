@@ -72,7 +72,7 @@ TEST(BitCastTest, RefusesWidthsThatDiffer) {
   auto out = RunOperator({"BitCast", 26, {{"to", int64_t{7}}}, {Given({1}, {6})}});
   ASSERT_FALSE(out.ok());
   EXPECT_THAT(std::string(out.status().sentence()),
-              HasSubstr("float32 (32 bits) differs from that of int64 (64"));
+              HasSubstr("float (32 bits) differs from that of int64 (64"));
 }
 
 }  // namespace

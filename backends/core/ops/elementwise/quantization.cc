@@ -10,13 +10,18 @@ namespace {
 
 bool HoldsOneElement(const Operand& operand) { return tensor::Product(operand.shape) == Dim(1); }
 
-// A vector along `axis` of the domain.
+// A vector along `axis` of the domain; one of length 1, which may be known only while the program
+// runs, serves the whole axis.
 Result<Expr> ReadPerIndex(Lowering& lowering, StepBuilder& map, int input, int axis) {
   Operand vector = lowering.In(input);
-  ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(vector.shape[0], map.domain()[axis],
-                                                "Length of input " + std::to_string(input) +
-                                                    " and extent of axis " + std::to_string(axis) +
-                                                    " of the data"));
+  const Dim length = vector.shape[0];
+  const Dim extent = map.domain()[axis];
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.Require(Max(Equal(length, extent), Equal(length, Dim(1))), Code::kMismatchingShape,
+                       "Length " + length.ToString() + " of input " + std::to_string(input) +
+                           " is neither 1 nor the extent " + extent.ToString() + " of axis " +
+                           std::to_string(axis) + " of the data.",
+                       {length, extent}));
   const int rank = static_cast<int>(map.domain().size());
   while (vector.rank() < rank - axis) vector = program::InsertAxis(vector, vector.rank());
   return map.ReadArithmetic(vector);

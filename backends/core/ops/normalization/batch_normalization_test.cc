@@ -89,7 +89,9 @@ TEST_P(BatchNormalizationTest, MatchesLoops) {
     ASSERT_TRUE(out.ok()) << out.status().Text();
     for (size_t k = 0; k < expected.size(); ++k) {
       EXPECT_THAT(Numbers((*out)[k]), Pointwise(DoubleNear(2e-3), expected[k])) << "output " << k;
-      if (k > 0) EXPECT_EQ((*out)[k].extents(), parameter);
+      if (k > 0) {
+        EXPECT_EQ((*out)[k].extents(), parameter);
+      }
     }
   }
 }

@@ -20,8 +20,9 @@ Result<std::vector<int>> RowAxes(const Lowering& lowering, int rank) {
   return axes;
 }
 
-// result(row, x): the output from the element x, with the stages it needs.
-template <Expr (*result)(RowBuilder&, Expr)>
+// result(row, x, type): the output from the element x, with the stages it needs. `type` is the tensor's own: ONNX defines these
+// operators by elementary ones on it, so what each of those gives is rounded to it.
+template <Expr (*result)(RowBuilder&, Expr, ElementType)>
 Status LowerOverRow(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& x = lowering.In(0);
@@ -29,36 +30,39 @@ Status LowerOverRow(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<int> axes, RowAxes(lowering, x.rank()));
 
   RowBuilder row(lowering, x.shape, axes);
-  Expr value = result(row, row.Read(x, tensor::ArithmeticType(x.type())));
+  Expr value = result(row, row.Read(x, tensor::ArithmeticType(x.type())), x.type());
   lowering.Set(0, row.Write(value, x.type()));
   row.Finish();
   return base::Ok();
 }
 
+Expr Rounded(Expr x, ElementType type) { return Cast(Cast(x, type), x.type()); }
+
 // x minus the largest element of its row.
-Expr Lowered(RowBuilder& row, Expr x) {
+Expr Lowered(RowBuilder& row, Expr x, ElementType type) {
   program::Fold fold;
   Expr max = FoldMax(fold, x);
-  return x - row.AddStage(std::move(fold), max);
+  return Rounded(x - row.AddStage(std::move(fold), max), type);
 }
 
-Expr SumOfExponentials(RowBuilder& row, Expr x) {
+Expr SumOfExponentials(RowBuilder& row, Expr exponential, ElementType type) {
   program::Fold fold;
-  Expr sum = FoldSum(fold, Unary(ExprOp::kExp, x));
-  return row.AddStage(std::move(fold), sum);
+  Expr sum = FoldSum(fold, exponential);
+  return row.AddStage(std::move(fold), Rounded(sum, type));
 }
 
-Expr Softmax(RowBuilder& row, Expr x) {
-  Expr lowered = Lowered(row, x);
-  return Unary(ExprOp::kExp, lowered) / SumOfExponentials(row, lowered);
+Expr Softmax(RowBuilder& row, Expr x, ElementType type) {
+  Expr exponential = Rounded(Unary(ExprOp::kExp, Lowered(row, x, type)), type);
+  return exponential / SumOfExponentials(row, exponential, type);
 }
 
-Expr LogSoftmax(RowBuilder& row, Expr x) {
-  Expr lowered = Lowered(row, x);
-  return lowered - Unary(ExprOp::kLog, SumOfExponentials(row, lowered));
+Expr LogSoftmax(RowBuilder& row, Expr x, ElementType type) {
+  Expr lowered = Lowered(row, x, type);
+  Expr exponential = Rounded(Unary(ExprOp::kExp, lowered), type);
+  return lowered - Rounded(Unary(ExprOp::kLog, SumOfExponentials(row, exponential, type)), type);
 }
 
-Expr Hardmax(RowBuilder& row, Expr x) {
+Expr Hardmax(RowBuilder& row, Expr x, ElementType /*type*/) {
   Expr position = row.Position();
   program::Fold fold;
   Expr first_largest = FoldArgExtreme(fold, x, position, {.is_largest = true});

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kCount = 20000;
 
-std::vector<double> Run(const OneNode& node, size_t output = 0) {
+std::vector<double> Draw(const OneNode& node, size_t output = 0) {
   auto out = RunOperator(node);
   EXPECT_TRUE(out.ok()) << out.status().Text();
   return out.ok() ? Numbers((*out)[output]) : std::vector<double>{};
@@ -49,7 +49,7 @@ TEST(RandomTest, UniformFillsItsRangeEvenly) {
   OneNode node = Shaped("RandomUniform", 3);
   node.attributes["low"] = -1.f;
   node.attributes["high"] = 3.f;
-  const std::vector<double> values = Run(node);
+  const std::vector<double> values = Draw(node);
   ASSERT_EQ(values.size(), kCount);
   EXPECT_GE(*std::min_element(values.begin(), values.end()), -1);
   EXPECT_LT(*std::max_element(values.begin(), values.end()), 3);
@@ -61,7 +61,7 @@ TEST(RandomTest, NormalHasItsMoments) {
   OneNode node = Shaped("RandomNormal", 3);
   node.attributes["mean"] = 2.f;
   node.attributes["scale"] = 0.5f;
-  const std::vector<double> values = Run(node);
+  const std::vector<double> values = Draw(node);
   EXPECT_NEAR(Mean(values), 2, 5 * 0.5 / std::sqrt(kCount));
   EXPECT_NEAR(Variance(values), 0.25, 5 * 0.25 * std::sqrt(2.0 / kCount));
   const auto beyond = std::count_if(values.begin(), values.end(),
@@ -70,8 +70,8 @@ TEST(RandomTest, NormalHasItsMoments) {
 }
 
 TEST(RandomTest, TheSeedDecides) {
-  EXPECT_EQ(Run(Shaped("RandomNormal", 3)), Run(Shaped("RandomNormal", 3)));
-  EXPECT_NE(Run(Shaped("RandomNormal", 3)), Run(Shaped("RandomNormal", 4)));
+  EXPECT_EQ(Draw(Shaped("RandomNormal", 3)), Draw(Shaped("RandomNormal", 3)));
+  EXPECT_NE(Draw(Shaped("RandomNormal", 3)), Draw(Shaped("RandomNormal", 4)));
 }
 
 TEST(RandomTest, LikeTakesShapeAndType) {
@@ -88,14 +88,14 @@ TEST(RandomTest, LikeTakesShapeAndType) {
 }
 
 TEST(RandomTest, BernoulliAndMultinomialHaveTheirFrequencies) {
-  const std::vector<double> draws = Run({"Bernoulli",
+  const std::vector<double> draws = Draw({"Bernoulli",
                                          15,
                                          {{"dtype", int64_t{7}}},
                                          {Given({kCount}, std::vector<double>(kCount, 0.3))}});
   EXPECT_NEAR(Mean(draws), 0.3, 5 * std::sqrt(0.21 / kCount));
 
   const std::vector<double> classes =
-      Run({"Multinomial",
+      Draw({"Multinomial",
            7,
            {{"sample_size", kCount}},
            {Symbolic({1, 3}, {std::log(1.0), std::log(2.0), std::log(5.0)})}});
