@@ -5,7 +5,8 @@
 Reads the quoted includes, and the angled ones that name a file of this tree, of every source file under
 the tree's top folder and prints one line per offence: an include that its folder's rule does not allow,
 one not written from the top of the tree, a folder without a rule, and two folders that include each
-other. Everybody may include the public headers. The rules are docs/architecture.md's, as a table. Exit status 1 if anything was printed.
+other. Everybody may include the public headers, and tests the folders called testing. The rules are
+docs/architecture.md's, as a table. Exit status 1 if anything was printed.
 """
 
 import argparse
