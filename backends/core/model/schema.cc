@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schema: look-ups in ONNX's registry, and the checks of its OpSchema::Verify with sentences
+// instead of exceptions.
+
+#include "backends/core/model/schema.h"
+
+#include <onnx/defs/schema.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "backends/core/model/versions.h"
+
+namespace onnxifi::model {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using onnx::AttributeProto;
+using onnx::OpSchema;
+
+Status Invalid(std::string sentence) { return {Code::kInvalidModel, std::move(sentence)}; }
+
+// What the ONNX library throws, as a status.
+Status FromException(const std::exception& error, const std::string& op_type) {
+  return {Code::kUnsupportedOperator,
+          "The ONNX library cannot expand operator '" + op_type + "': " + error.what() + "."};
+}
+
+std::string Spell(const std::string& op_type, const std::string& domain) {
+  return "Operator '" + op_type + "' of domain '" + std::string(SpelledDomain(domain)) + "'";
+}
+
+bool IsList(AttributeProto::AttributeType type) {
+  switch (type) {
+    case AttributeProto::FLOATS:
+    case AttributeProto::INTS:
+    case AttributeProto::STRINGS:
+    case AttributeProto::TENSORS:
+    case AttributeProto::GRAPHS:
+    case AttributeProto::SPARSE_TENSORS:
+    case AttributeProto::TYPE_PROTOS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string_view NameOf(AttributeProto::AttributeType type) {
+  switch (type) {
+    case AttributeProto::FLOAT:
+      return "a float";
+    case AttributeProto::INT:
+      return "an integer";
+    case AttributeProto::STRING:
+      return "a string";
+    case AttributeProto::TENSOR:
+      return "a tensor";
+    case AttributeProto::GRAPH:
+      return "a graph";
+    case AttributeProto::SPARSE_TENSOR:
+      return "a sparse tensor";
+    case AttributeProto::TYPE_PROTO:
+      return "a type";
+    case AttributeProto::FLOATS:
+      return "a list of floats";
+    case AttributeProto::INTS:
+      return "a list of integers";
+    case AttributeProto::STRINGS:
+      return "a list of strings";
+    case AttributeProto::TENSORS:
+      return "a list of tensors";
+    case AttributeProto::GRAPHS:
+      return "a list of graphs";
+    case AttributeProto::SPARSE_TENSORS:
+      return "a list of sparse tensors";
+    case AttributeProto::TYPE_PROTOS:
+      return "a list of types";
+    default:
+      return "of no type";
+  }
+}
+
+// Shared by inputs and outputs, which differ only in their words.
+template <typename Names>
+Status CheckParameters(const Names& names, const std::vector<OpSchema::FormalParameter>& formals,
+                       int fewest, int most, std::string_view what) {
+  const int count = names.size();
+  if (count < fewest || count > most) {
+    return Invalid("The number of " + std::string(what) + "s (" + std::to_string(count) +
+                   ") is outside the operator's range [" + std::to_string(fewest) + ", " +
+                   (most == INT32_MAX ? "any" : std::to_string(most)) + "].");
+  }
+  for (int index = 0; index < count; ++index) {
+    // Past the end only where the last formal parameter is variadic.
+    if (static_cast<size_t>(index) >= formals.size()) break;
+    const OpSchema::FormalParameter& formal = formals[static_cast<size_t>(index)];
+    if (names[index].empty() && formal.GetOption() == OpSchema::Single) {
+      return Invalid("The " + std::string(what) + " " + std::to_string(index) + " ('" +
+                     formal.GetName() + "') is omitted, but the operator requires it.");
+    }
+  }
+  return base::Ok();
+}
+
+}  // namespace
+
+AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
+  if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
+  if (attribute.has_f()) return AttributeProto::FLOAT;
+  if (attribute.has_i()) return AttributeProto::INT;
+  if (attribute.has_s()) return AttributeProto::STRING;
+  if (attribute.has_t()) return AttributeProto::TENSOR;
+  if (attribute.has_g()) return AttributeProto::GRAPH;
+  if (attribute.has_sparse_tensor()) return AttributeProto::SPARSE_TENSOR;
+  if (attribute.has_tp()) return AttributeProto::TYPE_PROTO;
+  if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
+  if (attribute.ints_size() > 0) return AttributeProto::INTS;
+  if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
+  if (attribute.tensors_size() > 0) return AttributeProto::TENSORS;
+  if (attribute.graphs_size() > 0) return AttributeProto::GRAPHS;
+  if (attribute.sparse_tensors_size() > 0) return AttributeProto::SPARSE_TENSORS;
+  if (attribute.type_protos_size() > 0) return AttributeProto::TYPE_PROTOS;
+  return AttributeProto::UNDEFINED;
+}
+
+Result<Schema> Schema::Find(const std::string& op_type, const std::string& domain, int64_t opset) {
+  const auto version = static_cast<int>(std::min<int64_t>(opset, INT32_MAX));
+  const OpSchema* schema = onnx::OpSchemaRegistry::Schema(op_type, version, domain);
+  if (schema == nullptr) {
+    const OpSchema* newest = onnx::OpSchemaRegistry::Schema(op_type, domain);
+    if (newest == nullptr) {
+      return Status(Code::kUnsupportedOperator,
+                    Spell(op_type, domain) + " is defined neither by ONNX nor by the model.");
+    }
+    return Status(Code::kUnsupportedOperator, Spell(op_type, domain) +
+                                                  " does not exist yet in operator set " +
+                                                  std::to_string(opset) + ".");
+  }
+  if (schema->Deprecated()) {
+    return Invalid(Spell(op_type, domain) + " is deprecated since operator set " +
+                   std::to_string(schema->SinceVersion()) + ", and the model uses " +
+                   std::to_string(opset) + ".");
+  }
+  return Schema(*schema);
+}
+
+int Schema::since_version() const { return schema_->SinceVersion(); }
+
+Status Schema::CheckNode(const onnx::NodeProto& node) const {
+  ONNXIFI_RETURN_IF_ERROR(CheckParameters(node.input(), schema_->inputs(), schema_->min_input(),
+                                          schema_->max_input(), "input"));
+  ONNXIFI_RETURN_IF_ERROR(CheckParameters(node.output(), schema_->outputs(), schema_->min_output(),
+                                          schema_->max_output(), "output"));
+  const auto& known = schema_->attributes();
+  for (int index = 0; index < node.attribute_size(); ++index) {
+    const AttributeProto& attribute = node.attribute(index);
+    const std::string& name = attribute.name();
+    // ONNX leaves names that begin with two underscores to implementations.
+    if (name.starts_with("__")) continue;
+    const auto found = known.find(name);
+    if (found == known.end()) {
+      return Invalid("Attribute '" + name + "' is not one of the operator's in version " +
+                     std::to_string(since_version()) + ".");
+    }
+    const AttributeProto::AttributeType expected = found->second.type;
+    const AttributeProto::AttributeType actual = TypeOf(attribute);
+    const bool is_empty_list = actual == AttributeProto::UNDEFINED && IsList(expected);
+    const bool is_reference = !attribute.ref_attr_name().empty();
+    if (actual != expected && !is_empty_list &&
+        !(is_reference && actual == AttributeProto::UNDEFINED)) {
+      return Invalid("Attribute '" + name + "' is " + std::string(NameOf(actual)) +
+                     ", but the operator's is " + std::string(NameOf(expected)) + ".");
+    }
+    const bool is_missing =
+        (expected == AttributeProto::TENSOR && !attribute.has_t()) ||
+        (expected == AttributeProto::GRAPH && !attribute.has_g()) ||
+        (expected == AttributeProto::SPARSE_TENSOR && !attribute.has_sparse_tensor()) ||
+        (expected == AttributeProto::TYPE_PROTO && !attribute.has_tp());
+    if (is_missing && !is_reference) {
+      return Invalid("Attribute '" + name + "' is declared " + std::string(NameOf(expected)) +
+                     " but holds none.");
+    }
+  }
+  return base::Ok();
+}
+
+AttributeProto::AttributeType Schema::AttributeType(const std::string& name) const {
+  const auto found = schema_->attributes().find(name);
+  return found == schema_->attributes().end() ? AttributeProto::UNDEFINED : found->second.type;
+}
+
+Status Schema::CheckRequired(
+    const std::map<std::string, graph::Attribute, std::less<>>& attributes) const {
+  for (const auto& [name, attribute] : schema_->attributes()) {
+    if (!attribute.required || attributes.contains(name)) continue;
+    return Invalid("Attribute '" + name + "' is missing, but the operator requires it.");
+  }
+  return base::Ok();
+}
+
+bool Schema::HasFunction() const {
+  return schema_->HasFunction() || schema_->HasContextDependentFunction();
+}
+
+Result<onnx::FunctionProto> Schema::BuildFunction(const onnx::NodeProto& node,
+                                                  const std::vector<onnx::TypeProto>& types) const {
+  const std::string& op_type = schema_->Name();
+  // A body may be written for a later operator set than the operator's own version; the first one
+  // fits it.
+  const auto version_for = [this](const std::vector<int>& versions) {
+    return std::max(schema_->SinceVersion(), *std::ranges::min_element(versions));
+  };
+  // The library's bodies name attributes without the defaults of the operator.
+  const auto with_defaults = [this](onnx::FunctionProto function) {
+    for (const auto& [name, attribute] : schema_->attributes()) {
+      if (attribute.default_value.type() == AttributeProto::UNDEFINED) continue;
+      AttributeProto& fallback = *function.add_attribute_proto();
+      fallback = attribute.default_value;
+      fallback.set_name(name);
+    }
+    return function;
+  };
+  try {
+    if (schema_->HasContextDependentFunction()) {
+      onnx::FunctionProto function;
+      const onnx::FunctionBodyBuildContextImpl context(node, types);
+      const int version = version_for(schema_->context_dependent_function_opset_versions());
+      if (schema_->BuildContextDependentFunction(context, function, version)) {
+        return with_defaults(std::move(function));
+      }
+      // Some operators have a plain body for what their builder declines.
+    }
+    if (schema_->HasFunction()) {
+      const int version = version_for(schema_->function_opset_versions());
+      if (const onnx::FunctionProto* body = schema_->GetFunction(version)) {
+        return with_defaults(*body);
+      }
+    }
+  } catch (const std::exception& error) {
+    return FromException(error, op_type);
+  }
+  return Status(Code::kUnsupportedOperator,
+                Spell(op_type, schema_->domain()) +
+                    " has no definition as a function for these input types.");
+}
+
+}  // namespace onnxifi::model

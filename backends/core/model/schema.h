@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schema: what the ONNX library knows of operators. The one adapter around its registry; no
+// exception of the library passes it.
+
+#ifndef ONNXIFI_BACKENDS_CORE_MODEL_SCHEMA_H_
+#define ONNXIFI_BACKENDS_CORE_MODEL_SCHEMA_H_
+
+#include <onnx/onnx_pb.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/graph/graph.h"
+
+namespace onnx {
+class OpSchema;
+}
+
+namespace onnxifi::model {
+
+// The attribute's type; old models leave it out, and the field that is filled tells it. UNDEFINED
+// for an empty list.
+onnx::AttributeProto::AttributeType TypeOf(const onnx::AttributeProto& attribute);
+
+// One version of one operator. Refers to the registry, which lives as long as the process.
+class Schema {
+ public:
+  // The schema in force at `opset` of `domain` (canonical). UNSUPPORTED_OPERATOR if the domain
+  // never had the operator, or not yet at `opset`; INVALID_MODEL if it is deprecated there. The
+  // first call in a process registers all of ONNX, which takes 10 to 20 ms.
+  static base::Result<Schema> Find(const std::string& op_type, const std::string& domain,
+                                   int64_t opset);
+  int since_version() const;
+
+  // Counts and omissions of inputs and outputs, names and types of attributes. INVALID_MODEL.
+  base::Status CheckNode(const onnx::NodeProto& node) const;
+  // The type that the operator gives an attribute; UNDEFINED for one that it does not have.
+  onnx::AttributeProto::AttributeType AttributeType(const std::string& name) const;
+
+  // A required attribute that is not there. INVALID_MODEL. Apart from CheckNode, because the
+  // attributes of a node in a function may come from its call.
+  base::Status CheckRequired(
+      const std::map<std::string, graph::Attribute, std::less<>>& attributes) const;
+
+  // Whether the operator is defined as a function, for some types at least.
+  bool HasFunction() const;
+
+  // The operator's definition as a function for a node of these input types. UNSUPPORTED_OPERATOR
+  // if it has none, or none for these types.
+  base::Result<onnx::FunctionProto> BuildFunction(const onnx::NodeProto& node,
+                                                  const std::vector<onnx::TypeProto>& types) const;
+
+ private:
+  explicit Schema(const onnx::OpSchema& schema) : schema_(&schema) {}
+
+  const onnx::OpSchema* schema_;
+};
+
+}  // namespace onnxifi::model
+
+#endif  // ONNXIFI_BACKENDS_CORE_MODEL_SCHEMA_H_

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorProto -> tensor::Tensor: what the skeleton says of a tensor, joined with the data that the
+// scanner lifted out.
+
+#ifndef ONNXIFI_BACKENDS_CORE_MODEL_TENSOR_PROTO_H_
+#define ONNXIFI_BACKENDS_CORE_MODEL_TENSOR_PROTO_H_
+
+#include <onnx/onnx_pb.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/model/external_data.h"
+#include "backends/core/model/wire_scanner.h"
+#include "backends/core/tensor/tensor.h"
+
+namespace onnxifi::model {
+
+// The most that the dense forms of all sparse tensors of a model may take: a few bytes can name
+// terabytes.
+inline constexpr int64_t kMostSparseBytes = int64_t{256} << 20;
+
+// Reads the tensors of one scanned model. Borrows all it is made from.
+class TensorReader {
+ public:
+  TensorReader(const std::vector<LiftedTensor>& tensors, ExternalData& external_data)
+      : tensors_(tensors), external_data_(external_data) {}
+
+  // Type and extents, checked: a known element type, no negative extent, no more than kHighestRank
+  // axes, an element count that 63 bits hold. INVALID_MODEL, UNSUPPORTED_DATATYPE,
+  // UNSUPPORTED_SHAPE.
+  struct Header {
+    tensor::ElementType type = tensor::ElementType::kUndefined;
+    tensor::Extents extents;
+    int64_t element_count = 0;
+  };
+  base::Result<Header> ReadHeader(const onnx::TensorProto& proto) const;
+
+  // Whether the model's bytes hold data for it. False too for a tensor of an external file.
+  bool HasData(const onnx::TensorProto& proto) const;
+
+  // A copy of the data, or a view on a mapped file. INVALID_MODEL when there are more or fewer data
+  // than the extents ask for; NO_SYSTEM_MEMORY.
+  base::Result<tensor::Tensor> Read(const onnx::TensorProto& proto) const;
+
+  // Type and extents of the dense form.
+  base::Result<Header> ReadHeader(const onnx::SparseTensorProto& proto) const;
+  // The dense form, zero where nothing is given. INVALID_MODEL for indices outside the extents;
+  // UNSUPPORTED_SHAPE above kMostSparseBytes.
+  base::Result<tensor::Tensor> Read(const onnx::SparseTensorProto& proto);
+
+ private:
+  base::Result<tensor::Tensor> ReadExternal(const onnx::TensorProto& proto,
+                                            const Header& header) const;
+  const LiftedTensor& Find(const onnx::TensorProto& proto) const;
+
+  const std::vector<LiftedTensor>& tensors_;
+  ExternalData& external_data_;
+  int64_t sparse_bytes_ = 0;  // of the dense forms made so far
+};
+
+}  // namespace onnxifi::model
+
+#endif  // ONNXIFI_BACKENDS_CORE_MODEL_TENSOR_PROTO_H_

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WireScanner: a table of ONNX's messages drives one recursive walk. What it keeps it appends to
+// the skeleton; the length of a message is written afterwards into five bytes left free for it.
+
+#include "backends/core/model/wire_scanner.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace onnxifi::model {
+namespace {
+
+using base::Code;
+using base::Status;
+
+enum class Message : uint8_t {
+  kModel,
+  kGraph,
+  kNode,
+  kAttribute,
+  kTensor,
+  kSparseTensor,
+  kValueInfo,
+  kType,
+  kTensorType,
+  kSequenceType,
+  kMapType,
+  kShape,
+  kDimension,
+  kFunction,
+  kOperatorSet,
+  kStringPair,
+  kSegment,
+  kTraining,
+  kAnnotation,
+  kUnread,  // messages that nothing here reads: their fields are checked as unknown ones
+};
+constexpr size_t kMessageKinds = 20;
+
+enum class FieldKind : uint8_t { kUnknown, kVarint, kFixed32, kFixed64, kBytes, kMessage };
+
+struct Field {
+  FieldKind kind = FieldKind::kUnknown;
+  Message message = Message::kUnread;  // of kMessage
+  bool is_repeated = false;
+  bool is_kept = true;  // copied to the skeleton
+};
+
+constexpr size_t kFieldLimit = 27;  // above the largest field number that ONNX uses
+using Fields = std::array<Field, kFieldLimit>;
+
+constexpr Field kInteger{FieldKind::kVarint};
+constexpr Field kIntegers{FieldKind::kVarint, Message::kUnread, true};
+constexpr Field kText{FieldKind::kBytes};
+constexpr Field kTexts{FieldKind::kBytes, Message::kUnread, true};
+constexpr Field kDroppedText{FieldKind::kBytes, Message::kUnread, true, false};
+
+constexpr Field One(Message message) { return {FieldKind::kMessage, message}; }
+constexpr Field Many(Message message) { return {FieldKind::kMessage, message, true}; }
+constexpr Field Dropped(Message message) { return {FieldKind::kMessage, message, true, false}; }
+
+constexpr std::array<Fields, kMessageKinds> MakeTable() {
+  std::array<Fields, kMessageKinds> table{};
+  const auto of = [&table](Message message) -> Fields& {
+    return table[static_cast<size_t>(message)];
+  };
+  Fields& model = of(Message::kModel);
+  model[1] = model[5] = kInteger;
+  model[2] = model[3] = model[4] = model[6] = kDroppedText;
+  model[7] = One(Message::kGraph);
+  model[8] = Many(Message::kOperatorSet);
+  model[14] = Dropped(Message::kStringPair);
+  model[20] = Dropped(Message::kTraining);
+  model[25] = Many(Message::kFunction);
+  model[26] = Dropped(Message::kUnread);
+
+  Fields& graph = of(Message::kGraph);
+  graph[1] = Many(Message::kNode);
+  graph[2] = kText;
+  graph[5] = Many(Message::kTensor);
+  graph[10] = kDroppedText;
+  graph[11] = graph[12] = graph[13] = Many(Message::kValueInfo);
+  graph[14] = Dropped(Message::kAnnotation);
+  graph[15] = Many(Message::kSparseTensor);
+  graph[16] = Dropped(Message::kStringPair);
+
+  Fields& node = of(Message::kNode);
+  node[1] = node[2] = kTexts;
+  node[3] = node[4] = node[7] = node[8] = kText;
+  node[5] = Many(Message::kAttribute);
+  node[6] = kDroppedText;
+  node[9] = Dropped(Message::kStringPair);
+  node[10] = Dropped(Message::kUnread);
+
+  Fields& attribute = of(Message::kAttribute);
+  attribute[1] = attribute[4] = attribute[21] = kText;
+  attribute[2] = {FieldKind::kFixed32};
+  attribute[3] = attribute[20] = kInteger;
+  attribute[5] = One(Message::kTensor);
+  attribute[6] = One(Message::kGraph);
+  attribute[7] = {FieldKind::kFixed32, Message::kUnread, true};
+  attribute[8] = kIntegers;
+  attribute[9] = kTexts;
+  attribute[10] = Many(Message::kTensor);
+  attribute[11] = Many(Message::kGraph);
+  attribute[13] = kDroppedText;
+  attribute[14] = One(Message::kType);
+  attribute[15] = Many(Message::kType);
+  attribute[22] = One(Message::kSparseTensor);
+  attribute[23] = Many(Message::kSparseTensor);
+
+  Fields& tensor = of(Message::kTensor);
+  tensor[1] = kIntegers;
+  tensor[2] = tensor[14] = kInteger;
+  tensor[3] = One(Message::kSegment);
+  tensor[4] = {FieldKind::kFixed32, Message::kUnread, true, false};
+  tensor[5] = tensor[7] = tensor[11] = {FieldKind::kVarint, Message::kUnread, true, false};
+  tensor[6] = tensor[9] = tensor[12] = kDroppedText;
+  tensor[8] = kText;
+  tensor[10] = {FieldKind::kFixed64, Message::kUnread, true, false};
+  tensor[13] = Many(Message::kStringPair);
+  tensor[16] = Dropped(Message::kStringPair);
+
+  Fields& sparse = of(Message::kSparseTensor);
+  sparse[1] = sparse[2] = One(Message::kTensor);
+  sparse[3] = kIntegers;
+
+  Fields& value_info = of(Message::kValueInfo);
+  value_info[1] = kText;
+  value_info[2] = One(Message::kType);
+  value_info[3] = kDroppedText;
+  value_info[4] = Dropped(Message::kStringPair);
+
+  Fields& type = of(Message::kType);
+  type[1] = type[8] = One(Message::kTensorType);
+  type[4] = type[9] = One(Message::kSequenceType);
+  type[5] = One(Message::kMapType);
+  type[6] = kDroppedText;
+  type[7] = One(Message::kUnread);
+  of(Message::kTensorType)[1] = kInteger;
+  of(Message::kTensorType)[2] = One(Message::kShape);
+  of(Message::kSequenceType)[1] = One(Message::kType);
+  of(Message::kMapType)[1] = kInteger;
+  of(Message::kMapType)[2] = One(Message::kType);
+  of(Message::kShape)[1] = Many(Message::kDimension);
+  of(Message::kDimension)[1] = kInteger;
+  of(Message::kDimension)[2] = kText;
+  of(Message::kDimension)[3] = kDroppedText;
+
+  Fields& function = of(Message::kFunction);
+  function[1] = function[10] = function[13] = kText;
+  function[4] = function[5] = function[6] = kTexts;
+  function[7] = Many(Message::kNode);
+  function[8] = kDroppedText;
+  function[9] = Many(Message::kOperatorSet);
+  function[11] = Many(Message::kAttribute);
+  function[12] = Dropped(Message::kValueInfo);
+  function[14] = Dropped(Message::kStringPair);
+
+  of(Message::kOperatorSet)[1] = kText;
+  of(Message::kOperatorSet)[2] = kInteger;
+  of(Message::kStringPair)[1] = of(Message::kStringPair)[2] = kText;
+  of(Message::kSegment)[1] = of(Message::kSegment)[2] = kInteger;
+  of(Message::kTraining)[1] = of(Message::kTraining)[2] = One(Message::kGraph);
+  of(Message::kTraining)[3] = of(Message::kTraining)[4] = Many(Message::kStringPair);
+  of(Message::kAnnotation)[1] = kText;
+  of(Message::kAnnotation)[2] = Many(Message::kStringPair);
+  return table;
+}
+
+constexpr std::array<Fields, kMessageKinds> kTable = MakeTable();
+
+constexpr std::array<std::string_view, kMessageKinds> kMessageNames = {
+    "ModelProto",       "GraphProto",         "NodeProto",          "AttributeProto",
+    "TensorProto",      "SparseTensorProto",  "ValueInfoProto",     "TypeProto",
+    "TypeProto.Tensor", "TypeProto.Sequence", "TypeProto.Map",      "TensorShapeProto",
+    "Dimension",        "FunctionProto",      "OperatorSetIdProto", "StringStringEntryProto",
+    "Segment",          "TrainingInfoProto",  "TensorAnnotation",   "message"};
+
+enum WireType : uint32_t { kWireVarint = 0, kWireFixed64 = 1, kWireBytes = 2, kWireFixed32 = 5 };
+
+constexpr uint32_t WireTypeOf(FieldKind kind) {
+  switch (kind) {
+    case FieldKind::kVarint:
+      return kWireVarint;
+    case FieldKind::kFixed32:
+      return kWireFixed32;
+    case FieldKind::kFixed64:
+      return kWireFixed64;
+    default:
+      return kWireBytes;
+  }
+}
+
+// Whether a value of this wire type can be the field's: its own, or a packed block of a repeated
+// number.
+bool Fits(const Field& field, uint32_t wire_type) {
+  if (field.kind == FieldKind::kUnknown) return false;
+  return wire_type == WireTypeOf(field.kind) || (field.is_repeated && wire_type == kWireBytes);
+}
+
+constexpr size_t kLengthBytes = 5;  // a varint of 32 bits
+
+// The longest varint is ten bytes. Writing it in full, zeros included, is legal wire form.
+void PatchLength(std::string& text, size_t at, uint32_t length) {
+  for (size_t byte = 0; byte < kLengthBytes; ++byte) {
+    const uint32_t continues = byte + 1 < kLengthBytes ? 0x80u : 0u;
+    text[at + byte] = static_cast<char>((length >> (7 * byte) & 0x7f) | continues);
+  }
+}
+
+class Scanner {
+ public:
+  explicit Scanner(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  base::Result<ScannedModel> Run() {
+    ONNXIFI_RETURN_IF_ERROR(
+        ScanMessage(Message::kModel, 0, bytes_.size(), /*depth=*/0, /*is_kept=*/true));
+    // Protobuf counts the bytes of a message in an int.
+    if (result_.skeleton.size() > INT32_MAX) {
+      return Status(Code::kInvalidProtobuf,
+                    "The model without its tensor data has " +
+                        std::to_string(result_.skeleton.size()) + " bytes, more than the " +
+                        std::to_string(INT32_MAX) + " that a protobuf message can have.");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Status ScanMessage(Message message, size_t begin, size_t end, int depth, bool is_kept) {
+    if (depth > kDeepestNesting) {
+      return Malformed(begin, "messages nest " + std::to_string(depth) +
+                                  " deep, beyond the deepest supported (" +
+                                  std::to_string(kDeepestNesting) + ")");
+    }
+    if (++message_count_ > kMostMessages) {
+      return Malformed(begin, "the number of messages exceeds the largest supported (" +
+                                  std::to_string(kMostMessages) + ")");
+    }
+    const Fields& fields = kTable[static_cast<size_t>(message)];
+    LiftedTensor tensor;
+    uint32_t seen = 0;  // singular messages, by field number
+    size_t position = begin;
+    while (position < end) {
+      const size_t start = position;
+      uint64_t tag = 0;
+      ONNXIFI_RETURN_IF_ERROR(ReadVarint(position, end, tag));
+      const uint64_t number = tag >> 3;
+      const auto wire_type = static_cast<uint32_t>(tag & 7);
+      if (number == 0 || tag > UINT32_MAX) {
+        return Malformed(start, "a field has number " + std::to_string(number));
+      }
+      size_t value_begin = position;
+      size_t value_end = position;
+      ONNXIFI_RETURN_IF_ERROR(SkipValue(wire_type, end, value_begin, value_end));
+      position = value_end;
+      const Field field = number < kFieldLimit ? fields[number] : Field{};
+      if (!Fits(field, wire_type)) continue;  // unknown to ONNX: left out
+      if (field.kind == FieldKind::kMessage) {
+        if (!field.is_repeated && (seen >> number & 1) != 0) {
+          return Malformed(start, "field " + std::to_string(number) + " of " +
+                                      std::string(kMessageNames[static_cast<size_t>(message)]) +
+                                      " occurs twice where one is allowed");
+        }
+        seen |= 1u << number;
+        ONNXIFI_RETURN_IF_ERROR(ScanField(field.message, start, value_begin, value_end, depth,
+                                          is_kept && field.is_kept));
+        continue;
+      }
+      int64_t element_count = 1;
+      if (wire_type == kWireBytes && field.kind != FieldKind::kBytes) {
+        ONNXIFI_RETURN_IF_ERROR(CheckPacked(field.kind, value_begin, value_end, element_count));
+      }
+      if (!is_kept) continue;
+      if (field.is_kept) {
+        Copy(start, value_end);
+      } else if (message == Message::kTensor) {
+        LiftField(static_cast<TensorField>(number), value_begin, value_end, element_count, tensor);
+      }
+    }
+    if (message == Message::kTensor && is_kept) {
+      tensor.body = bytes_.subspan(begin, end - begin);
+      Lift(tensor);
+    }
+    return base::Ok();
+  }
+
+  // Tag, a free length, the message, then its length.
+  Status ScanField(Message message, size_t start, size_t begin, size_t end, int depth,
+                   bool is_kept) {
+    std::string& skeleton = result_.skeleton;
+    if (!is_kept) return ScanMessage(message, begin, end, depth + 1, /*is_kept=*/false);
+    size_t tag_end = start;
+    uint64_t tag = 0;
+    ONNXIFI_RETURN_IF_ERROR(ReadVarint(tag_end, end, tag));
+    Copy(start, tag_end);
+    const size_t length_at = skeleton.size();
+    skeleton.append(kLengthBytes, '\0');
+    ONNXIFI_RETURN_IF_ERROR(ScanMessage(message, begin, end, depth + 1, /*is_kept=*/true));
+    // A length above 32 bits means a skeleton above 2 GiB, which Run refuses.
+    PatchLength(skeleton, length_at,
+                static_cast<uint32_t>(skeleton.size() - length_at - kLengthBytes));
+    return base::Ok();
+  }
+
+  void LiftField(TensorField field, size_t begin, size_t end, int64_t element_count,
+                 LiftedTensor& tensor) {
+    switch (field) {
+      case TensorField::kFloat:
+        tensor.float_count += element_count;
+        break;
+      case TensorField::kInt32:
+        tensor.int32_count += element_count;
+        break;
+      case TensorField::kString:
+        tensor.string_count += element_count;
+        break;
+      case TensorField::kInt64:
+        tensor.int64_count += element_count;
+        break;
+      case TensorField::kRaw:
+        tensor.raw = bytes_.subspan(begin, end - begin);
+        tensor.has_raw = true;
+        break;
+      case TensorField::kDouble:
+        tensor.double_count += element_count;
+        break;
+      case TensorField::kUint64:
+        tensor.uint64_count += element_count;
+        break;
+    }
+  }
+
+  void Lift(const LiftedTensor& tensor) {
+    const auto index = static_cast<uint32_t>(result_.tensors.size());
+    std::string& skeleton = result_.skeleton;
+    skeleton += static_cast<char>(static_cast<uint32_t>(TensorField::kRaw) << 3 | kWireBytes);
+    skeleton += static_cast<char>(sizeof(index));
+    for (size_t byte = 0; byte < sizeof(index); ++byte) {
+      skeleton += static_cast<char>(index >> (8 * byte) & 0xff);
+    }
+    result_.tensors.push_back(tensor);
+  }
+
+  void Copy(size_t begin, size_t end) {
+    result_.skeleton.append(reinterpret_cast<const char*>(bytes_.data()) + begin, end - begin);
+  }
+
+  // Moves `begin` to the value's first byte after a length, `end_of_value` past its last.
+  Status SkipValue(uint32_t wire_type, size_t end, size_t& begin, size_t& end_of_value) const {
+    size_t size_bytes = 0;
+    switch (wire_type) {
+      case kWireVarint: {
+        uint64_t value = 0;
+        return ReadVarint(end_of_value, end, value);
+      }
+      case kWireFixed64:
+        size_bytes = 8;
+        break;
+      case kWireFixed32:
+        size_bytes = 4;
+        break;
+      case kWireBytes: {
+        uint64_t length = 0;
+        ONNXIFI_RETURN_IF_ERROR(ReadVarint(begin, end, length));
+        if (length > end - begin) {
+          return Malformed(begin, "a field of " + std::to_string(length) +
+                                      " bytes reaches beyond the " + std::to_string(end - begin) +
+                                      " that its message has left");
+        }
+        end_of_value = begin + length;
+        return base::Ok();
+      }
+      default:
+        return Malformed(begin, "a field has wire type " + std::to_string(wire_type) +
+                                    ", which ONNX does not use");
+    }
+    if (size_bytes > end - begin) {
+      return Malformed(begin, "a number of " + std::to_string(size_bytes) +
+                                  " bytes reaches beyond the " + std::to_string(end - begin) +
+                                  " that its message has left");
+    }
+    end_of_value = begin + size_bytes;
+    return base::Ok();
+  }
+
+  Status CheckPacked(FieldKind kind, size_t begin, size_t end, int64_t& element_count) const {
+    const size_t size_bytes = end - begin;
+    if (kind != FieldKind::kVarint) {
+      const size_t width = kind == FieldKind::kFixed32 ? 4 : 8;
+      if (size_bytes % width != 0) {
+        return Malformed(begin, "a packed block of " + std::to_string(size_bytes) +
+                                    " bytes is no whole number of " + std::to_string(width) +
+                                    "-byte elements");
+      }
+      element_count = static_cast<int64_t>(size_bytes / width);
+      return base::Ok();
+    }
+    element_count = 0;
+    size_t position = begin;
+    while (position < end) {
+      uint64_t value = 0;
+      ONNXIFI_RETURN_IF_ERROR(ReadVarint(position, end, value));
+      ++element_count;
+    }
+    return base::Ok();
+  }
+
+  Status ReadVarint(size_t& position, size_t end, uint64_t& value) const {
+    constexpr int kLongest = 10;
+    value = 0;
+    const size_t start = position;
+    for (int byte = 0; byte < kLongest; ++byte) {
+      if (position == end) return Malformed(start, "a varint reaches beyond the end");
+      const auto bits = static_cast<uint64_t>(bytes_[position++]);
+      value |= (bits & 0x7f) << (7 * byte);
+      if ((bits & 0x80) == 0) return base::Ok();
+    }
+    return Malformed(start, "a varint is longer than " + std::to_string(kLongest) + " bytes");
+  }
+
+  Status Malformed(size_t offset, const std::string& what) const {
+    return {Code::kInvalidProtobuf, "The model is not valid protobuf: at byte " +
+                                        std::to_string(offset) + " of " +
+                                        std::to_string(bytes_.size()) + ", " + what + "."};
+  }
+
+  std::span<const std::byte> bytes_;
+  ScannedModel result_;
+  int64_t message_count_ = 0;
+};
+
+FieldKind KindOf(TensorField field) {
+  return kTable[static_cast<size_t>(Message::kTensor)][static_cast<size_t>(field)].kind;
+}
+
+}  // namespace
+
+base::Result<ScannedModel> ScanModel(std::span<const std::byte> bytes) {
+  return Scanner(bytes).Run();
+}
+
+uint64_t ReadCheckedVarint(std::span<const std::byte> bytes, size_t& position) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 70 && position < bytes.size(); shift += 7) {
+    const auto bits = static_cast<uint64_t>(bytes[position++]);
+    value |= (bits & 0x7f) << shift;
+    if ((bits & 0x80) == 0) break;
+  }
+  return value;
+}
+
+void ForEachRun(std::span<const std::byte> body, TensorField field,
+                const std::function<void(std::span<const std::byte> run)>& visit) {
+  const FieldKind kind = KindOf(field);
+  size_t position = 0;
+  while (position < body.size()) {
+    const uint64_t tag = ReadCheckedVarint(body, position);
+    const auto wire_type = static_cast<uint32_t>(tag & 7);
+    size_t end = position;
+    if (wire_type == kWireVarint) {
+      ReadCheckedVarint(body, end);
+    } else if (wire_type == kWireBytes) {
+      const uint64_t length = ReadCheckedVarint(body, position);
+      end = position + length;
+    } else {
+      end = position + (wire_type == kWireFixed64 ? 8 : 4);
+    }
+    const bool is_packable = kind != FieldKind::kBytes;
+    if (tag >> 3 == static_cast<uint64_t>(field) &&
+        (wire_type == WireTypeOf(kind) || (is_packable && wire_type == kWireBytes))) {
+      visit(body.subspan(position, end - position));
+    }
+    position = end;
+  }
+}
+
+}  // namespace onnxifi::model
