@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device: the implementations of each family, fastest first. The first that takes a step has it;
+// the reasons of those before are kept for reports.
+
+#include "backends/cpu/device.h"
+
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "backends/cpu/onednn/recipe.h"
+
+namespace onnxifi::cpu {
+namespace {
+
+using onednn::EpilogueAt;
+
+struct Implementation {
+  std::string_view name;
+  onednn::SelectResult (*select)(const device::Facts&, EpilogueAt, std::string_view);
+  EpilogueAt epilogue_at;
+};
+
+constexpr Implementation kContract[] = {
+    {"onednn matmul", onednn::SelectMatMul, EpilogueAt::kPrimitive},
+    {"onednn convolution", onednn::SelectConvolution, EpilogueAt::kPrimitive},
+    {"onednn deconvolution", onednn::SelectDeconvolution, EpilogueAt::kPrimitive},
+    {"onednn matmul, then loops", onednn::SelectMatMul, EpilogueAt::kLoops},
+    {"onednn convolution, then loops", onednn::SelectConvolution, EpilogueAt::kLoops},
+    {"onednn deconvolution, then loops", onednn::SelectDeconvolution, EpilogueAt::kLoops},
+};
+
+constexpr Implementation kWindow[] = {
+    {"onednn pooling", onednn::SelectPooling, EpilogueAt::kPrimitive},
+    {"onednn normalisation", onednn::SelectLrn, EpilogueAt::kPrimitive},
+    {"onednn pooling, then loops", onednn::SelectPooling, EpilogueAt::kLoops},
+    {"onednn normalisation, then loops", onednn::SelectLrn, EpilogueAt::kLoops},
+};
+
+std::span<const Implementation> ImplementationsOf(const program::Step& step) {
+  if (step.As<program::Contract>() != nullptr) return kContract;
+  if (step.As<program::Window>() != nullptr) return kWindow;
+  return {};
+}
+
+}  // namespace
+
+base::Result<device::Selection> Selector::Select(const device::Facts& facts) const {
+  std::vector<base::Status> rejected;
+  for (const Implementation& implementation : ImplementationsOf(facts.step)) {
+    onednn::SelectResult recipe =
+        implementation.select(facts, implementation.epilogue_at, implementation.name);
+    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
+    rejected.push_back(
+        std::move(recipe).status().Context("for " + std::string(implementation.name)));
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(device::Selection selection, reference_.Select(facts));
+  selection.rejected = std::move(rejected);
+  return selection;
+}
+
+base::Result<std::unique_ptr<Device>> Device::Create(std::shared_ptr<threads::ThreadPool> pool,
+                                                     const base::Log& log) {
+  std::unique_ptr<Device> device(new Device(std::move(pool)));
+  ONNXIFI_ASSIGN_OR_RETURN(device->runtime_,
+                           onednn::Runtime::Create(device->memory(), *device->pool_, log));
+  return device;
+}
+
+base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
+  if (const auto* onednn_recipe = dynamic_cast<const onednn::Recipe*>(&recipe)) {
+    return onednn_recipe->Build(*runtime_);
+  }
+  return reference_.Build(recipe);
+}
+
+}  // namespace onnxifi::cpu

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device: the CPU as a device::Device: oneDNN where it is fastest, the reference's loops on the
+// thread pool for everything else.
+
+#ifndef ONNXIFI_BACKENDS_CPU_DEVICE_H_
+#define ONNXIFI_BACKENDS_CPU_DEVICE_H_
+
+#include <memory>
+
+#include "backends/core/base/log.h"
+#include "backends/core/device/device.h"
+#include "backends/core/reference/device.h"
+#include "backends/cpu/onednn/runtime.h"
+#include "backends/cpu/threads/thread_pool.h"
+
+namespace onnxifi::cpu {
+
+// Starts nothing and calls nothing of oneDNN.
+class Selector final : public device::Selector {
+ public:
+  base::Result<device::Selection> Select(const device::Facts& facts) const override;
+
+ private:
+  const reference::Device reference_;
+};
+
+class Device final : public device::Device {
+ public:
+  // `pool` is shared by all devices of a process, so that together they have no more threads than
+  // one. A resource code.
+  static base::Result<std::unique_ptr<Device>> Create(std::shared_ptr<threads::ThreadPool> pool,
+                                                      const base::Log& log);
+
+  device::Memory& memory() override { return reference_.memory(); }
+  base::Result<device::Selection> Select(const device::Facts& facts) const override {
+    return selector_.Select(facts);
+  }
+  base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
+
+  const onednn::BindingCounts& binding_counts() const { return runtime_->counts(); }
+
+ private:
+  explicit Device(std::shared_ptr<threads::ThreadPool> pool)
+      : pool_(std::move(pool)), reference_(*pool_) {}
+
+  const std::shared_ptr<threads::ThreadPool> pool_;
+  const cpu::Selector selector_;
+  reference::Device reference_;
+  std::unique_ptr<onednn::Runtime> runtime_;
+};
+
+}  // namespace onnxifi::cpu
+
+#endif  // ONNXIFI_BACKENDS_CPU_DEVICE_H_

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolution, Deconvolution: Contract of forms kConv and kConvTranspose. The weights of a
+// transposed convolution are those of the convolution that it transposes, which their strides say.
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "backends/cpu/onednn/recipe.h"
+#include "backends/cpu/onednn/sliding.h"
+
+namespace onnxifi::onednn {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using program::Contract;
+
+// A convolution in numbers.
+struct Convolution {
+  Extents source, weights, result;
+  std::optional<Desc> source_given, weights_given, result_given;
+  Sliding sliding;
+};
+
+Extents Numbers(const device::BoundStep& step, const std::vector<program::Dim>& dims) {
+  Extents numbers;
+  for (const program::Dim& dim : dims) numbers.push_back(step.Number(dim));
+  return numbers;
+}
+
+// B[M, C / group, kernel], transposed B[C, M / group, kernel], as oneDNN's [group, outputs, inputs,
+// kernel] (no group if it is 1).
+void DescribeWeights(const Task& task, bool is_transposed, int64_t inputs, int64_t outputs,
+                     const Extents& kernel, Convolution& convolution) {
+  const Contract& contract = *task.step.step->As<Contract>();
+  const Extents& strides = task.step.reads[1].strides;
+  Extents weight_strides = {strides[is_transposed ? 1 : 0], strides[is_transposed ? 0 : 1]};
+  convolution.weights = {outputs, inputs};
+  if (contract.group > 1) {
+    convolution.weights.insert(convolution.weights.begin(), contract.group);
+    weight_strides.insert(weight_strides.begin(), strides[0] * (is_transposed ? inputs : outputs));
+  }
+  convolution.weights.insert(convolution.weights.end(), kernel.begin(), kernel.end());
+  weight_strides.insert(weight_strides.end(), strides.begin() + 2, strides.end());
+  convolution.weights_given = Strided(convolution.weights, weight_strides);
+}
+
+Result<Convolution> Describe(const Task& task) {
+  const Contract& contract = *task.step.step->As<Contract>();
+  const bool is_transposed = contract.form == Contract::Form::kConvTranspose;
+  const Extents inner = Numbers(task.step, contract.inner);
+  const Extents kernel(inner.begin() + 1, inner.end());
+  const Extents in = Numbers(task.step, contract.a_spatial);
+  const Extents out(task.step.domain.begin() + 2, task.step.domain.end());
+  Convolution convolution;
+  convolution.source = {task.step.domain[0], inner[0] * contract.group};
+  convolution.source.insert(convolution.source.end(), in.begin(), in.end());
+  convolution.result = task.step.domain;
+  DescribeWeights(task, is_transposed, inner[0], task.step.domain[1] / contract.group, kernel,
+                  convolution);
+  convolution.source_given = Strided(convolution.source, task.step.reads[0].strides);
+  convolution.result_given = Strided(convolution.result, task.result.strides);
+  if (!convolution.source_given || !convolution.weights_given || !convolution.result_given) {
+    return Status(Code::kUnsupportedShape, "An operand's strides are none that oneDNN can say.");
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(
+      convolution.sliding,
+      MakeSliding({is_transposed ? out : in, is_transposed ? in : out, kernel, contract.strides,
+                   contract.dilations, Numbers(task.step, contract.pads_begin)}));
+  return convolution;
+}
+
+// A first summand that differs between output channels only is oneDNN's bias.
+struct Summands {
+  std::optional<device::BoundView> bias;
+  std::vector<PostOp> post_ops;
+  std::vector<device::BoundView> operands;  // of the post-ops
+};
+
+Summands SplitBias(const Task& task) {
+  Summands summands;
+  for (const PostOp& post_op : task.post_ops) {
+    device::BoundView view;
+    if (post_op.is_binary()) view = task.step.reads[static_cast<size_t>(post_op.read)];
+    bool is_bias = summands.post_ops.empty() && !summands.bias &&
+                   post_op.algorithm == dnnl::algorithm::binary_add;
+    for (size_t axis = 0; is_bias && axis < view.strides.size(); ++axis) {
+      is_bias = task.step.domain[axis] == 1 || view.strides[axis] == (axis == 1 ? 1 : 0);
+    }
+    if (is_bias) {
+      summands.bias = std::move(view);
+    } else {
+      summands.post_ops.push_back(post_op);
+      summands.operands.push_back(std::move(view));
+    }
+  }
+  return summands;
+}
+
+template <typename Primitive>
+typename Primitive::primitive_desc MakeDesc(const dnnl::engine& engine, dnnl::algorithm algorithm,
+                                            const Convolution& convolution, const Desc& source,
+                                            const Desc& bias, const Desc& result,
+                                            const dnnl::primitive_attr& attributes) {
+  const Sliding& sliding = convolution.sliding;
+  return typename Primitive::primitive_desc(
+      engine, dnnl::prop_kind::forward_inference, algorithm, source, Any(convolution.weights), bias,
+      result, sliding.strides, sliding.gaps, sliding.pads_begin, sliding.pads_end, attributes,
+      /*allow_empty=*/true);
+}
+
+template <typename Primitive>
+Status LayOut(const Task& task, SequenceBuilder& builder, dnnl::algorithm algorithm,
+              std::string_view name) {
+  ONNXIFI_ASSIGN_OR_RETURN(const Convolution convolution, Describe(task));
+  Summands summands = SplitBias(task);
+  ONNXIFI_ASSIGN_OR_RETURN(const BoundPostOps post_ops,
+                           BoundPostOps::Create(std::move(summands.post_ops),
+                                                std::move(summands.operands), convolution.result));
+  dnnl::primitive_attr attributes = Attributes();
+  post_ops.AddTo(attributes);
+  const Desc bias = summands.bias ? Dense({convolution.result[1]}) : Desc();
+
+  const Place source_place = builder.At(task.step.reads[0], *convolution.source_given);
+  const Place weights_place = builder.At(task.step.reads[1], *convolution.weights_given);
+  const Place result_place = builder.At(task.result, *convolution.result_given);
+  struct Attempt {
+    Desc source, result;
+  };
+  const Attempt attempts[] = {
+      {Any(convolution.source), Any(convolution.result)},
+      {*convolution.source_given, *convolution.result_given},
+  };
+  for (const Attempt& attempt : attempts) {
+    const auto desc = MakeDesc<Primitive>(builder.runtime().engine(), algorithm, convolution,
+                                          attempt.source, bias, attempt.result, attributes);
+    if (!IsGood(desc)) continue;
+    ONNXIFI_ASSIGN_OR_RETURN(Place source, builder.As(source_place, desc.src_desc()));
+    ONNXIFI_ASSIGN_OR_RETURN(Place weights, builder.As(weights_place, desc.weights_desc()));
+    const Place target = builder.Target(result_place, desc.dst_desc());
+    std::vector<Argument> arguments = {{DNNL_ARG_SRC, std::move(source)},
+                                       {DNNL_ARG_WEIGHTS, std::move(weights)},
+                                       {DNNL_ARG_DST, target}};
+    if (summands.bias) arguments.emplace_back(DNNL_ARG_BIAS, builder.At(*summands.bias, bias));
+    ONNXIFI_RETURN_IF_ERROR(post_ops.AddArguments(desc, builder, arguments));
+    builder.Append(Primitive(desc), desc, std::move(arguments));
+    return builder.Deliver(target, result_place);
+  }
+  return NoGoodPrimitive(name);
+}
+
+Status LayOutConvolution(const Task& task, SequenceBuilder& builder) {
+  return LayOut<dnnl::convolution_forward>(task, builder, dnnl::algorithm::convolution_direct,
+                                           "convolution");
+}
+
+Status LayOutDeconvolution(const Task& task, SequenceBuilder& builder) {
+  return LayOut<dnnl::deconvolution_forward>(task, builder, dnnl::algorithm::deconvolution_direct,
+                                             "deconvolution");
+}
+
+Status CheckForm(const device::Facts& facts, Contract::Form form, std::string_view name) {
+  const Contract* contract = facts.step.As<Contract>();
+  if (contract == nullptr || contract->form != form) {
+    return Status(Code::kUnsupportedOperator, "The step is no " + std::string(name) + ".");
+  }
+  ONNXIFI_RETURN_IF_ERROR(CheckSpatialRank(contract->a_spatial.size()));
+  return CheckContract(facts);
+}
+
+}  // namespace
+
+SelectResult SelectConvolution(const device::Facts& facts, EpilogueAt epilogue_at,
+                               std::string_view implementation) {
+  ONNXIFI_RETURN_IF_ERROR(CheckForm(facts, Contract::Form::kConv, "convolution"));
+  return MakeRecipe(implementation, facts, LayOutConvolution, epilogue_at,
+                    facts.step.As<Contract>()->roots);
+}
+
+SelectResult SelectDeconvolution(const device::Facts& facts, EpilogueAt epilogue_at,
+                                 std::string_view implementation) {
+  ONNXIFI_RETURN_IF_ERROR(
+      CheckForm(facts, Contract::Form::kConvTranspose, "transposed convolution"));
+  return MakeRecipe(implementation, facts, LayOutDeconvolution, epilogue_at,
+                    facts.step.As<Contract>()->roots);
+}
+
+}  // namespace onnxifi::onednn

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layout: strides of axes of extent 1 never matter and are written as in a dense tensor, so that
+// oneDNN knows the layout again.
+
+#include "backends/cpu/onednn/layout.h"
+
+namespace onnxifi::onednn {
+namespace {
+
+constexpr auto kType = dnnl::memory::data_type::f32;
+
+}  // namespace
+
+std::optional<Desc> Strided(const Extents& extents, const Extents& strides) {
+  if (extents.empty() || extents.size() > DNNL_MAX_NDIMS) return std::nullopt;
+  Extents plain(strides);
+  int64_t inner = 1;  // the stride that a dense tensor would have here
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    if (extents[axis] < 1) return std::nullopt;
+    if (extents[axis] == 1) {
+      plain[axis] = inner;
+    } else if (strides[axis] < 1) {
+      return std::nullopt;
+    } else {
+      inner = strides[axis] * extents[axis];
+    }
+  }
+  Desc desc(extents, kType, plain, /*allow_empty=*/true);
+  if (!desc) return std::nullopt;
+  return desc;
+}
+
+Desc Dense(const Extents& extents) { return {extents, kType, tensor::DenseStrides(extents)}; }
+
+Desc ChannelsLast(const Extents& extents) {
+  Extents strides(extents.size());
+  strides[1] = 1;
+  int64_t stride = extents[1];
+  for (size_t axis = extents.size(); axis-- > 2;) {
+    strides[axis] = stride;
+    stride *= extents[axis];
+  }
+  strides[0] = stride;
+  return {extents, kType, strides};
+}
+
+Desc Any(const Extents& extents) { return {extents, kType, dnnl::memory::format_tag::any}; }
+
+}  // namespace onnxifi::onednn

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layout: views of the tensor program as oneDNN's memory descriptors. float32 throughout.
+
+#ifndef ONNXIFI_BACKENDS_CPU_ONEDNN_LAYOUT_H_
+#define ONNXIFI_BACKENDS_CPU_ONEDNN_LAYOUT_H_
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+
+#include "backends/core/tensor/tensor.h"
+
+namespace onnxifi::onednn {
+
+using Desc = dnnl::memory::desc;
+using tensor::Extents;
+
+// Strides in elements. Nothing for what oneDNN cannot say: negative strides, an extent of 0, more
+// than 12 axes, elements that share an address.
+std::optional<Desc> Strided(const Extents& extents, const Extents& strides);
+Desc Dense(const Extents& extents);
+// The channels of [N, C, spatial] innermost.
+Desc ChannelsLast(const Extents& extents);
+// The layout is for the primitive to choose.
+Desc Any(const Extents& extents);
+
+}  // namespace onnxifi::onednn
+
+#endif  // ONNXIFI_BACKENDS_CPU_ONEDNN_LAYOUT_H_

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recipe: a step that oneDNN does, as one of the implementations of this folder selected it, and
+// the kernel made from it. An implementation is a pure predicate with reasons and a function that
+// lays the step out as primitives once extents are known.
+
+#ifndef ONNXIFI_BACKENDS_CPU_ONEDNN_RECIPE_H_
+#define ONNXIFI_BACKENDS_CPU_ONEDNN_RECIPE_H_
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
+#include "backends/cpu/onednn/post_ops.h"
+#include "backends/cpu/onednn/runtime.h"
+#include "backends/cpu/onednn/sequence.h"
+
+namespace onnxifi::onednn {
+
+// Where the epilogue is computed: as post-operations of the primitive, or by the reference's loops
+// over the primitive's sums.
+enum class EpilogueAt : uint8_t { kPrimitive, kLoops };
+
+// A bound step and where its result goes.
+struct Task {
+  const device::BoundStep& step;
+  std::span<const PostOp> post_ops;  // empty for kLoops
+  // Over the domain, float32: the step's write, or dense sums in the work memory (no buffer).
+  device::BoundView result;
+};
+
+// Appends the primitives that compute a task. UNSUPPORTED_* when oneDNN has no good implementation
+// for these extents and layouts; a reference implementation of oneDNN is none. May throw
+// dnnl::error.
+using LayOut = base::Status (*)(const Task& task, SequenceBuilder& builder);
+
+class Recipe final : public device::Recipe {
+ public:
+  Recipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
+         EpilogueAt epilogue_at, std::vector<PostOp> post_ops)
+      : implementation_(implementation),
+        facts_(facts),
+        lay_out_(lay_out),
+        epilogue_at_(epilogue_at),
+        post_ops_(std::move(post_ops)) {}
+
+  std::string_view implementation() const override { return implementation_; }
+  // `runtime` outlives the kernel.
+  base::Result<std::unique_ptr<device::Kernel>> Build(Runtime& runtime) const;
+
+ private:
+  friend class Kernel;
+  std::string_view implementation_;
+  device::Facts facts_;
+  LayOut lay_out_;
+  EpilogueAt epilogue_at_;
+  std::vector<PostOp> post_ops_;
+};
+
+using SelectResult = base::Result<std::unique_ptr<const device::Recipe>>;
+
+// The implementations. Contract:
+SelectResult SelectMatMul(const device::Facts& facts, EpilogueAt epilogue_at,
+                          std::string_view implementation);
+SelectResult SelectConvolution(const device::Facts& facts, EpilogueAt epilogue_at,
+                               std::string_view implementation);
+SelectResult SelectDeconvolution(const device::Facts& facts, EpilogueAt epilogue_at,
+                                 std::string_view implementation);
+// Window:
+SelectResult SelectPooling(const device::Facts& facts, EpilogueAt epilogue_at,
+                           std::string_view implementation);
+SelectResult SelectLrn(const device::Facts& facts, EpilogueAt epilogue_at,
+                       std::string_view implementation);
+
+// The second half of every Select: the epilogue, then the recipe.
+SelectResult MakeRecipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
+                        EpilogueAt epilogue_at, std::span<const program::ExprId> roots);
+
+// Whether `view` is float32 read without padding, as every operand of a primitive is.
+// UNSUPPORTED_DATATYPE, UNSUPPORTED_SHAPE; `role` begins the sentence, e.g. "Operand A".
+base::Status CheckOperand(const program::View& view, std::string_view role);
+
+// What all Contract implementations need: float32 sums of products of float32 elements, read as
+// they lie.
+base::Status CheckContract(const device::Facts& facts);
+
+// A primitive descriptor is good when there is one and it is none of oneDNN's own reference loops,
+// which can be a thousand times slower than its kernels.
+bool IsGood(const dnnl::primitive_desc_base& desc);
+// The refusal of a LayOut for which no descriptor is good.
+base::Status NoGoodPrimitive(std::string_view primitive);
+
+}  // namespace onnxifi::onednn
+
+#endif  // ONNXIFI_BACKENDS_CPU_ONEDNN_RECIPE_H_

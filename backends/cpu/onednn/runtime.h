@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runtime: what all oneDNN kernels of a device share.
+
+#ifndef ONNXIFI_BACKENDS_CPU_ONEDNN_RUNTIME_H_
+#define ONNXIFI_BACKENDS_CPU_ONEDNN_RUNTIME_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <oneapi/dnnl/dnnl_threadpool.hpp>
+
+#include "backends/core/base/log.h"
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
+#include "backends/cpu/onednn/work_memory.h"
+#include "backends/cpu/threads/thread_pool.h"
+
+namespace onnxifi::onednn {
+
+// Bindings of oneDNN recipes, by what they became.
+struct BindingCounts {
+  std::atomic<int64_t> fused = 0;  // one primitive, its epilogue in it
+  std::atomic<int64_t> apart =
+      0;  // a primitive for the sums, the reference's loops for the epilogue
+  std::atomic<int64_t> reference =
+      0;  // the reference's loops: extents that oneDNN has no good kernel for
+};
+
+// Threads: any. Outlives the kernels made with it.
+class Runtime {
+ public:
+  // `memory` and `pool` outlive it. A resource code when oneDNN has no engine to give.
+  static base::Result<std::unique_ptr<Runtime>> Create(device::Memory& memory,
+                                                       threads::ThreadPool& pool,
+                                                       const base::Log& log);
+
+  const dnnl::engine& engine() const { return engine_; }
+  threads::ThreadPool& pool() { return pool_; }
+  device::Memory& memory() { return memory_; }
+  WorkMemory& work_memory() { return work_memory_; }
+  const base::Log& log() const { return log_; }
+  BindingCounts& counts() { return counts_; }
+
+  // Says to oneDNN how many threads there are. Its setting belongs to the calling thread, so every
+  // thread that creates or runs primitives calls this first.
+  void EnterThread() const { dnnl_threadpool_interop_set_max_concurrency(pool_.thread_count()); }
+  // A stream whose primitives run on the pool.
+  dnnl::stream NewStream() { return dnnl::threadpool_interop::make_stream(engine_, &pool_); }
+
+ private:
+  Runtime(dnnl::engine engine, device::Memory& memory, threads::ThreadPool& pool,
+          const base::Log& log)
+      : engine_(std::move(engine)), memory_(memory), pool_(pool), work_memory_(memory), log_(log) {}
+
+  dnnl::engine engine_;
+  device::Memory& memory_;
+  threads::ThreadPool& pool_;
+  WorkMemory work_memory_;
+  base::Log log_;
+  BindingCounts counts_;
+};
+
+}  // namespace onnxifi::onednn
+
+#endif  // ONNXIFI_BACKENDS_CPU_ONEDNN_RUNTIME_H_

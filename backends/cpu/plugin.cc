@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU plugin: one device, the processor that this process runs on.
+
+#include <oneapi/dnnl/dnnl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <mutex>
+#include <string>
+
+#include "backends/core/plugin/hardware.h"
+#include "backends/cpu/device.h"
+#include "backends/cpu/threads/environment.h"
+#include "backends/cpu/threads/thread_count.h"
+
+namespace onnxifi::cpu {
+namespace {
+
+// The kernel's name of the processor.
+std::string ModelName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (!line.starts_with("model name") || colon == std::string::npos) continue;
+    const size_t begin = line.find_first_not_of(' ', colon + 1);
+    if (begin != std::string::npos) return line.substr(begin);
+  }
+  return "CPU";
+}
+
+std::string OneDnnVersion() {
+  const dnnl_version_t& version = *dnnl_version();
+  return std::to_string(version.major) + "." + std::to_string(version.minor) + "." +
+         std::to_string(version.patch);
+}
+
+class Hardware : public plugin::Hardware {
+ public:
+  std::string plugin_name() const override { return "cpu"; }
+
+  std::vector<plugin::DeviceDescription> Enumerate() override {
+    plugin::DeviceDescription description;
+    description.name = "CPU";
+    description.vendor = "ONNXIFI SDK";
+    description.version = std::string(ONNXIFI_SDK_VERSION) + " with oneDNN " + OneDnnVersion();
+    description.device = ModelName();
+    description.type = ONNXIFI_DEVICE_TYPE_CPU;
+    description.memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                               static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+    return {description};
+  }
+
+  const device::Selector& selector(int /*index*/) const override { return selector_; }
+
+  base::Result<std::unique_ptr<device::Device>> Open(int /*index*/) override {
+    const threads::Environment environment = threads::ReadEnvironment();
+    std::shared_ptr<threads::ThreadPool> pool;
+    {
+      const std::lock_guard lock(mutex_);
+      pool = pool_.lock();
+      if (pool == nullptr) {
+        pool = std::make_shared<threads::ThreadPool>(
+            environment.thread_count.value_or(threads::CountUsableCpus()));
+        pool_ = pool;
+      }
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                             Device::Create(std::move(pool), base::Log(environment.log_level)));
+    return std::unique_ptr<device::Device>(std::move(device));
+  }
+
+ private:
+  const Selector selector_;
+  std::mutex mutex_;
+  std::weak_ptr<threads::ThreadPool>
+      pool_;  // ends with the last device, so that nothing runs when the library is unloaded
+};
+
+}  // namespace
+}  // namespace onnxifi::cpu
+
+namespace onnxifi::abi {
+
+std::unique_ptr<Provider> MakeProvider() {
+  return plugin::MakeProvider(std::make_unique<cpu::Hardware>());
+}
+
+}  // namespace onnxifi::abi

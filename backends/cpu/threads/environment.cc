@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Environment: getenv, and what the values mean.
+
+#include "backends/cpu/threads/environment.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace onnxifi::threads {
+namespace {
+
+base::LogLevel ParseLogLevel(std::string_view text) {
+  if (text == "debug") return base::LogLevel::kDebug;
+  if (text == "info") return base::LogLevel::kInfo;
+  if (text == "error") return base::LogLevel::kError;
+  if (text == "silent") return base::LogLevel::kSilent;
+  return base::LogLevel::kWarning;
+}
+
+}  // namespace
+
+std::optional<int> ParseThreadCount(const char* text) {
+  int count = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, count);
+  if (error != std::errc() || stop != end || count < 1 || count > kMaxThreads) return std::nullopt;
+  return count;
+}
+
+Environment ReadEnvironment() {
+  Environment environment;
+  if (const char* level = std::getenv("ONNXIFI_LOG")) environment.log_level = ParseLogLevel(level);
+  if (const char* count = std::getenv("ONNXIFI_NUM_THREADS"); count != nullptr && *count != '\0') {
+    environment.thread_count = ParseThreadCount(count);
+    if (!environment.thread_count) {
+      base::Log(environment.log_level)
+          .Write(base::LogLevel::kWarning, "cpu",
+                 "ONNXIFI_NUM_THREADS ('" + std::string(count) +
+                     "') is ignored; it is not a number from 1 to " + std::to_string(kMaxThreads) +
+                     ".");
+    }
+  }
+  return environment;
+}
+
+}  // namespace onnxifi::threads

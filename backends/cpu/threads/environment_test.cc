@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of what ONNXIFI_NUM_THREADS may say.
+
+#include "backends/cpu/threads/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace onnxifi::threads {
+namespace {
+
+TEST(EnvironmentTest, TakesWholeNumbersInRange) {
+  EXPECT_EQ(ParseThreadCount("1"), 1);
+  EXPECT_EQ(ParseThreadCount("12"), 12);
+  EXPECT_EQ(ParseThreadCount(std::to_string(kMaxThreads).c_str()), kMaxThreads);
+}
+
+TEST(EnvironmentTest, RefusesEverythingElse) {
+  for (const char* text : {"", "0", "-1", "two", "2x", " 2", "2.0", "99999999999999999999"}) {
+    EXPECT_EQ(ParseThreadCount(text), std::nullopt) << "'" << text << "'";
+  }
+  EXPECT_EQ(ParseThreadCount(std::to_string(kMaxThreads + 1).c_str()), std::nullopt);
+}
+
+}  // namespace
+}  // namespace onnxifi::threads

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of the thread pool: every index once, from whatever thread and depth the loop is called.
+
+#include "backends/cpu/threads/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <latch>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace onnxifi::threads {
+namespace {
+
+using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+
+Ranges RangesOf(ThreadPool& pool, int64_t count, int64_t grain) {
+  std::mutex mutex;
+  Ranges ranges;
+  pool.For(count, grain, [&](int64_t begin, int64_t end) {
+    const std::lock_guard lock(mutex);
+    ranges.emplace_back(begin, end);
+  });
+  std::sort(ranges.begin(), ranges.end());
+  return ranges;
+}
+
+TEST(ThreadPoolTest, CoversEveryIndexOnceInRangesOfTheGrain) {
+  for (int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (int64_t count : {0, 1, 2, 3, 7, 8, 9, 100, 1001}) {
+      for (int64_t grain : {0, 1, 3, 50, 5000}) {
+        const Ranges ranges = RangesOf(pool, count, grain);
+        int64_t next = 0;
+        for (size_t k = 0; k < ranges.size(); ++k) {
+          EXPECT_EQ(ranges[k].first, next);
+          EXPECT_LT(ranges[k].first, ranges[k].second);
+          if (k + 1 < ranges.size()) {
+            EXPECT_GE(ranges[k].second - ranges[k].first, grain);
+          }
+          next = ranges[k].second;
+        }
+        EXPECT_EQ(next, count);
+        EXPECT_LE(static_cast<int>(ranges.size()), threads);
+      }
+    }
+  }
+}
+
+TEST(ThreadPoolTest, CutsTheSameLoopInTheSamePlaces) {
+  ThreadPool pool(3);
+  const Ranges first = RangesOf(pool, 1000, 10);
+  EXPECT_EQ(first.size(), 3u);
+  for (int repeat = 0; repeat < 20; ++repeat) EXPECT_EQ(RangesOf(pool, 1000, 10), first);
+}
+
+TEST(ThreadPoolTest, UsesAsManyThreadsAsItHas) {
+  ThreadPool pool(3);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  // Nobody leaves before all three are there, so no thread can have done two parts.
+  std::latch all_here(3);
+  pool.For(3, 1, [&](int64_t, int64_t) {
+    all_here.arrive_and_wait();
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(threads.size(), 3u);
+  EXPECT_TRUE(threads.contains(std::this_thread::get_id()));
+}
+
+TEST(ThreadPoolTest, RunsALoopInsideALoopOnItsOwnThread) {
+  ThreadPool pool(4);
+  std::atomic<int64_t> sum = 0;
+  std::atomic<int> foreign = 0;
+  pool.For(40, 1, [&](int64_t begin, int64_t end) {
+    EXPECT_TRUE(pool.get_in_parallel());
+    const std::thread::id outer = std::this_thread::get_id();
+    for (int64_t k = begin; k < end; ++k) {
+      pool.For(10, 1, [&](int64_t inner_begin, int64_t inner_end) {
+        if (std::this_thread::get_id() != outer) ++foreign;
+        sum += inner_end - inner_begin;
+      });
+    }
+  });
+  EXPECT_EQ(sum, 400);
+  EXPECT_EQ(foreign, 0);
+  EXPECT_FALSE(pool.get_in_parallel());
+}
+
+TEST(ThreadPoolTest, ServesCallersAtTheSameTime) {
+  ThreadPool pool(3);
+  constexpr int kCallers = 6;
+  constexpr int kLoops = 300;
+  std::vector<int64_t> sums(kCallers, 0);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&pool, &sum = sums[static_cast<size_t>(caller)]] {
+      for (int loop = 0; loop < kLoops; ++loop) {
+        std::atomic<int64_t> partial = 0;
+        pool.For(100, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k) partial += k;
+        });
+        sum += partial;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (const int64_t sum : sums) EXPECT_EQ(sum, 4950 * kLoops);
+}
+
+// The sleeping workers have to be woken, the spinning ones to notice.
+TEST(ThreadPoolTest, FindsItsWorkersAfterAPause) {
+  ThreadPool pool(2);
+  for (int pause_us : {0, 10, 200, 2000}) {
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+      std::latch both_here(2);
+      pool.For(2, 1, [&](int64_t, int64_t) { both_here.arrive_and_wait(); });
+    }
+  }
+}
+
+TEST(ThreadPoolTest, GivesOneDnnEveryPartWhateverTheirNumber) {
+  ThreadPool pool(3);
+  for (int parts : {0, 1, 2, 3, 4, 17}) {
+    std::vector<std::atomic<int>> calls(static_cast<size_t>(parts));
+    pool.parallel_for(parts, [&](int part, int of) {
+      EXPECT_EQ(of, parts);
+      ++calls[static_cast<size_t>(part)];
+    });
+    for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
+  }
+}
+
+TEST(ThreadPoolTest, StartsAndEndsWithoutWork) {
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    ThreadPool idle(4);
+    ThreadPool used(4);
+    used.For(4, 1, [](int64_t, int64_t) {});
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::threads
