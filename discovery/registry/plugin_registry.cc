@@ -79,6 +79,9 @@ PluginRegistry PluginRegistry::Discover(const search::Environment& environment,
   std::stable_sort(registry.plugins_.begin(), registry.plugins_.end(),
                    [](const Plugin& a, const Plugin& b) { return a.priority < b.priority; });
   const base::Log log(environment.log_level);
+  for (const std::string& complaint : environment.complaints) {
+    log.Write(base::LogLevel::kWarning, "loader", complaint);
+  }
   for (const Record& record : registry.records_) {
     const bool is_expected = record.verdict == ONNXIFI_SDK_VERDICT_LOADED ||
                              record.verdict == ONNXIFI_SDK_VERDICT_DUPLICATE;

@@ -20,6 +20,8 @@ struct Environment {
   std::optional<std::string> add_backends;
   // ONNXIFI_LOG: debug, info, warning, error or silent.
   base::LogLevel log_level = base::LogLevel::kWarning;
+  // Sentences about values that cannot be obeyed.
+  std::vector<std::string> complaints;
   // Names of the variables above that are set but not obeyed, because the process runs with more
   // rights than its caller and they inject code.
   std::vector<std::string> ignored;

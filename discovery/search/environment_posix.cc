@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -15,7 +17,7 @@ namespace onnxifi::search {
 
 namespace {
 
-base::LogLevel ReadLogLevel(std::string_view text) {
+std::optional<base::LogLevel> ReadLogLevel(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, base::LogLevel>, 5> kLevels = {{
       {"debug", base::LogLevel::kDebug},
       {"info", base::LogLevel::kInfo},
@@ -26,7 +28,7 @@ base::LogLevel ReadLogLevel(std::string_view text) {
   for (const auto& [name, level] : kLevels) {
     if (text == name) return level;
   }
-  return base::LogLevel::kWarning;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -45,7 +47,15 @@ Environment ReadEnvironment() {
   };
   read_paths("ONNXIFI_BACKENDS", &environment.backends);
   read_paths("ONNXIFI_ADD_BACKENDS", &environment.add_backends);
-  if (const char* level = std::getenv("ONNXIFI_LOG")) environment.log_level = ReadLogLevel(level);
+  if (const char* text = std::getenv("ONNXIFI_LOG")) {
+    if (const auto level = ReadLogLevel(text)) {
+      environment.log_level = *level;
+    } else {
+      environment.complaints.push_back(
+          "ONNXIFI_LOG is '" + std::string(text) +
+          "'; the levels known are debug, info, warning, error and silent.");
+    }
+  }
   return environment;
 }
 

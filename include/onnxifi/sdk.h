@@ -104,7 +104,8 @@ typedef void(ONNXIFI_ABI* onnxNodeVerdictCallback)(void* context, const onnxNode
 
 /*
  * Calls `callback` for every node in order, and for a node with several reasons once per reason.
- * Answers what onnxGetBackendCompatibility answers for the same bytes.
+ * Answers what onnxGetBackendCompatibility answers for the same bytes. Where the model cannot be
+ * read, and for a plain ONNXIFI 1.0 plugin behind libonnxifi, there is the answer and no node.
  * Statuses: those of onnxGetBackendCompatibility.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExplainModelFunction)(
