@@ -12,15 +12,25 @@ Expr WrapNegative(StepBuilder& step, Expr index, Dim extent) {
   return Select(position < step.Extent(0), position + step.Extent(extent), position);
 }
 
-Expr ReadGuarded(StepBuilder& step, const Operand& operand, const std::vector<Expr>& coordinates,
-                 const std::vector<int>& checked) {
+GuardedSource::GuardedSource(StepBuilder& step, const Operand& operand,
+                             const std::vector<int>& checked)
+    : exprs_(step.exprs()), type_(operand.type()) {
   View view = operand.view;
   for (int axis : checked) {
     program::Guard guard{std::vector<Dim>(operand.rank(), Dim(0)), 0, operand.shape[axis]};
     guard.coefficients[axis] = 1;
     view.guards.push_back(std::move(guard));
   }
-  return LoadAt(step.exprs(), view.type, step.AddRead(view), coordinates);
+  read_ = step.AddRead(std::move(view));
+}
+
+Expr GuardedSource::At(const std::vector<Expr>& coordinates) const {
+  return LoadAt(exprs_, type_, read_, coordinates);
+}
+
+Expr ReadGuarded(StepBuilder& step, const Operand& operand, const std::vector<Expr>& coordinates,
+                 const std::vector<int>& checked) {
+  return GuardedSource(step, operand, checked).At(coordinates);
 }
 
 Result<int> IndexDepth(Lowering& lowering, const Operand& indices, int64_t limit) {

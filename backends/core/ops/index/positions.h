@@ -14,7 +14,20 @@ namespace onnxifi::ops {
 // `index` of any integer type as int64, where negative positions count from the end of `extent`.
 Expr WrapNegative(StepBuilder& step, Expr index, Dim extent);
 
-// The element at explicit coordinates of which only those along `checked` may be out of range; there it reads 0.
+// Reads of one operand at explicit coordinates, of which only those along `checked` may be out of range; there it reads 0. All
+// share one read of the step.
+class GuardedSource {
+ public:
+  GuardedSource(StepBuilder& step, const Operand& operand, const std::vector<int>& checked);
+  Expr At(const std::vector<Expr>& coordinates) const;
+
+ private:
+  program::ExprPool& exprs_;
+  ElementType type_;
+  int read_;
+};
+
+// A single such read.
 Expr ReadGuarded(StepBuilder& step, const Operand& operand, const std::vector<Expr>& coordinates,
                  const std::vector<int>& checked);
 

@@ -197,12 +197,12 @@ Operand ResampleAxis(Lowering& lowering, const Operand& x, const ResizedAxis& ax
   };
   if (taps.count.is_constant() && taps.count.constant() <= kMostUnrolled) {
     StepBuilder map(lowering, shape);
+    const GuardedSource source(map, x, {axis.axis});
     Expr sum = Constant(map.exprs(), accumulator, 0);
     for (int64_t tap = 0; tap < taps.count.constant(); ++tap) {
       const Expr at = map.Read(Along(Column(taps.positions, tap), axis.axis, rank));
       const Expr weight = map.Read(Along(Column(taps.weights, tap), axis.axis, rank));
-      const Expr element =
-          ReadGuarded(map, x, CoordinatesBut(map, rank, axis.axis, at), {axis.axis});
+      const Expr element = source.At(CoordinatesBut(map, rank, axis.axis, at));
       sum = sum + weight * Cast(element, accumulator);
     }
     const Operand outside = Along(Column(taps.outside, 0), axis.axis, rank);

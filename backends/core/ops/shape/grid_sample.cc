@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GridSample, AffineGrid: sampling at positions that are data, and the positions of an affine transformation.
+
+#include "backends/core/ops/index/positions.h"
+#include "backends/core/ops/registry.h"
+#include "backends/core/ops/shape/axis_list.h"
+
+namespace onnxifi::ops {
+namespace {
+
+enum class Padding : uint8_t { kZeros, kBorder, kReflection };
+
+// One spatial axis of the input, as the elements taken around a sampling point and their weights.
+struct SampledAxis {
+  std::vector<Expr> positions;  // int64
+  std::vector<Expr> weights;
+};
+
+// Mirrors at both ends of [lowest, highest] until within: a triangle wave of period 2 (highest - lowest).
+Expr Reflect(Expr x, Expr lowest, Expr highest) {
+  const Expr range = highest - lowest;
+  const Expr period = range + range;
+  const Expr within = Binary(ExprOp::kMod, x - lowest, period);
+  return Select(range > Like(x, 0), lowest + Minimum(within, period - within), lowest);
+}
+
+// The weights of Keys' cubic convolution (a = -0.75) for the distances t + 1, t, 1 - t, 2 - t.
+std::vector<Expr> CubicWeights(Expr t) {
+  constexpr double kA = -0.75;
+  auto near = [&](Expr d) {
+    return ((Like(d, kA + 2) * d - Like(d, kA + 3)) * d) * d + Like(d, 1);
+  };
+  auto far = [&](Expr d) {
+    return ((Like(d, kA) * d - Like(d, 5 * kA)) * d + Like(d, 8 * kA)) * d - Like(d, 4 * kA);
+  };
+  const Expr one = Like(t, 1);
+  return {far(t + one), near(t), near(one - t), far(Like(t, 2) - t)};
+}
+
+// `normal`: the grid's coordinate in [-1, 1]; `extent`: of the input's axis.
+SampledAxis SampleAxis(StepBuilder& map, std::string_view mode, Padding padding,
+                       bool aligns_corners, Expr normal, Dim extent) {
+  const ElementType type = normal.type();
+  const Expr half = Like(normal, 0.5);
+  const Expr one = Like(normal, 1);
+  const Expr size = Cast(map.Extent(extent), type);
+  const Expr lowest = Like(normal, aligns_corners ? 0.0 : -0.5);
+  const Expr highest = aligns_corners ? size - one : size - half;
+  Expr x = aligns_corners ? (normal + one) * half * (size - one)
+                          : ((normal + one) * size - one) * half;
+  if (mode == "nearest") x = Unary(ExprOp::kRoundEven, x);
+  const Expr is_outside = x < lowest || x > highest;
+  if (padding == Padding::kBorder) {
+    x = Select(is_outside, Maximum(Like(x, 0), Minimum(x, size - one)), x);
+  } else if (padding == Padding::kReflection) {
+    x = Select(is_outside, Reflect(x, lowest, highest), x);
+  }
+
+  SampledAxis axis;
+  const Expr base = Unary(ExprOp::kFloor, x);
+  const Expr t = x - base;
+  int64_t first = 0;
+  if (mode == "nearest") {
+    axis.weights = {one};
+  } else if (mode == "linear") {
+    axis.weights = {one - t, t};
+  } else {
+    axis.weights = CubicWeights(t);
+    first = -1;
+  }
+  for (size_t k = 0; k < axis.weights.size(); ++k) {
+    Expr position = Cast(base, ElementType::kInt64) + map.Extent(first + static_cast<int64_t>(k));
+    if (padding == Padding::kBorder) {
+      position = Maximum(map.Extent(0), Minimum(position, map.Extent(extent - 1)));
+    } else if (padding == Padding::kReflection) {
+      position = Cast(Reflect(Cast(position, type), lowest, highest), ElementType::kInt64);
+    }
+    axis.positions.push_back(position);
+  }
+  return axis;
+}
+
+// The weighted sum over the axes from `axis` on, at the coordinates chosen for those before.
+Expr Interpolate(const GuardedSource& x, const std::vector<SampledAxis>& axes, size_t axis,
+                 std::vector<Expr>& at, ElementType type) {
+  if (axis == axes.size()) return Cast(x.At(at), type);
+  std::optional<Expr> sum;
+  for (size_t k = 0; k < axes[axis].weights.size(); ++k) {
+    at.push_back(axes[axis].positions[k]);
+    Expr part = Interpolate(x, axes, axis + 1, at, type);
+    at.pop_back();
+    if (axes[axis].weights.size() == 1) return part;
+    part = axes[axis].weights[k] * part;
+    sum = sum ? *sum + part : part;
+  }
+  return *sum;
+}
+
+Result<Padding> PaddingMode(Lowering& lowering) {
+  const std::string name = lowering.String("padding_mode", "zeros");
+  if (name == "zeros") return Padding::kZeros;
+  if (name == "border") return Padding::kBorder;
+  if (name == "reflection") return Padding::kReflection;
+  return lowering.UnsupportedAttribute("padding_mode '" + name +
+                                       "' is not zeros, border or reflection.");
+}
+
+// X[N, C, spatial], grid[N, out spatial, r] -> [N, C, out spatial]; the grid names the axes last first.
+Status LowerGridSample(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
+  const Operand& x = lowering.In(0);
+  const Operand& grid = lowering.In(1);
+  const int spatial_rank = x.rank() - 2;
+  if (spatial_rank < 1 || spatial_rank > 3 || grid.rank() != x.rank()) {
+    return lowering.UnsupportedShape("X and grid have " + std::to_string(x.rank()) + " and " +
+                                     std::to_string(grid.rank()) +
+                                     " axes; equal numbers from 3 to 5 are supported.");
+  }
+  std::string mode = lowering.String("mode", lowering.version() < 20 ? "bilinear" : "linear");
+  if (mode == "bilinear") mode = "linear";
+  if (mode == "bicubic") mode = "cubic";
+  if (mode != "linear" && mode != "cubic" && mode != "nearest") {
+    return lowering.UnsupportedAttribute("mode '" + mode + "' is not linear, cubic or nearest.");
+  }
+  const bool is_number = tensor::IsFloat(x.type()) || tensor::IsInteger(x.type());
+  if (!is_number || (mode != "nearest" && !tensor::IsFloat(x.type()))) {
+    return lowering.UnsupportedType(0);
+  }
+  if (!tensor::IsFloat(grid.type())) return lowering.UnsupportedType(1);
+  ONNXIFI_ASSIGN_OR_RETURN(const Padding padding, PaddingMode(lowering));
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.RequireEqual(x.shape[0], grid.shape[0], "The batches of X and grid"));
+  ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(
+      grid.shape.back(), spatial_rank, "The last extent of grid and the spatial axes of X"));
+  const bool aligns_corners = lowering.Int("align_corners", 0) != 0;
+
+  Shape shape = {x.shape[0], x.shape[1]};
+  shape.insert(shape.end(), grid.shape.begin() + 1, grid.shape.end() - 1);
+  StepBuilder map(lowering, shape);
+  std::vector<SampledAxis> axes;
+  for (int axis = 0; axis < spatial_rank; ++axis) {
+    const Operand component = IndexColumn(grid, spatial_rank - 1 - axis, /*trailing=*/0);
+    Expr normal = map.ReadArithmetic(program::InsertAxis(component, 1));
+    axes.push_back(
+        SampleAxis(map, mode, padding, aligns_corners, normal, x.shape[2 + axis]));
+  }
+  std::vector<int> checked;
+  for (int axis = 0; axis < spatial_rank; ++axis) checked.push_back(2 + axis);
+  const GuardedSource source(map, x, checked);
+  std::vector<Expr> at = {map.Coordinate(0), map.Coordinate(1)};
+  const ElementType type = mode == "nearest" ? x.type() : axes[0].weights[0].type();
+  lowering.Set(0, map.WriteMap(Interpolate(source, axes, 0, at, type), x.type()));
+  return base::Ok();
+}
+
+// grid[n, spatial.., i] = sum over j of theta[n, i, j] * base[j], where base names the axes last first and ends in 1.
+Status LowerAffineGrid(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
+  const Operand& theta = lowering.In(0);
+  if (!tensor::IsFloat(theta.type())) return lowering.UnsupportedType(0);
+  ONNXIFI_ASSIGN_OR_RETURN(Shape size, lowering.IntegersOrRuntime(1));
+  const int spatial_rank = static_cast<int>(size.size()) - 2;
+  if (theta.rank() != 3 || (spatial_rank != 2 && spatial_rank != 3)) {
+    return lowering.InvalidModel("theta has " + std::to_string(theta.rank()) +
+                                 " axes instead of 3, or size " + std::to_string(size.size()) +
+                                 " elements instead of 4 or 5.");
+  }
+  for (Dim& extent : size) {
+    ONNXIFI_ASSIGN_OR_RETURN(extent, AsExtent(lowering, extent));
+  }
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.RequireEqual(theta.shape[0], size[0], "The batches of theta and size"));
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.RequireEqual(theta.shape[1], spatial_rank, "The rows of theta and spatial axes"));
+  ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(theta.shape[2], spatial_rank + 1,
+                                                "The columns of theta and spatial axes plus 1"));
+  const bool aligns_corners = lowering.Int("align_corners", 0) != 0;
+
+  Shape shape = {size[0]};
+  shape.insert(shape.end(), size.begin() + 2, size.end());
+  shape.push_back(spatial_rank);
+  StepBuilder map(lowering, shape);
+  auto element = [&](int column) {
+    Operand values = IndexColumn(theta, column, /*trailing=*/0);
+    for (int axis = 0; axis < spatial_rank; ++axis) values = program::InsertAxis(values, 1);
+    return map.ReadArithmetic(values);
+  };
+  Expr sum = element(spatial_rank);
+  for (int column = 0; column < spatial_rank; ++column) {
+    const int axis = spatial_rank - 1 - column;
+    const Expr position = Cast(map.Coordinate(1 + axis), sum.type());
+    const Expr extent = Cast(map.Extent(size[2 + axis]), sum.type());
+    const Expr two = Like(sum, 2);
+    const Expr one = Like(sum, 1);
+    Expr base = (two * position + one) / extent - one;
+    if (aligns_corners) {
+      base = Select(extent == one, -one, two * position / (extent - one) - one);
+    }
+    sum = sum + element(column) * base;
+  }
+  lowering.Set(0, map.WriteMap(sum, theta.type()));
+  return base::Ok();
+}
+
+constexpr Operator kOperators[] = {
+    {"GridSample", 22, LowerGridSample},
+    {"AffineGrid", 20, LowerAffineGrid},
+};
+
+}  // namespace
+
+std::span<const Operator> GridSampleOperators() { return kOperators; }
+
+}  // namespace onnxifi::ops
