@@ -37,7 +37,7 @@ base::Result<std::unique_ptr<abi::Graph>> ForwardedGraph::Init(
   const PluginCalls& calls = backend->calls();
   const std::vector<uint64_t> properties = EncodeProperties(request.properties.given);
   const std::vector<onnxTensorDescriptorV1> weights =
-      Describe(std::vector<abi::TensorDescriptor>(request.weights.begin(), request.weights.end()));
+      Describe(request.weights);
   onnxGraph handle = nullptr;
   const onnxStatus answer = calls.functions().init_graph(
       backend->handle(), properties.data(), request.model.size(), request.model.data(),
@@ -165,8 +165,7 @@ void ForwardedGraph::Close() {
 base::Result<std::vector<abi::TensorShape>> ForwardedGraph::InferOutputShapes(
     std::span<const abi::TensorDescriptor> inputs) {
   if (calls().infer_output_shapes == nullptr) return calls().Missing("onnxInferOutputShapes");
-  const auto descriptors =
-      Describe(std::vector<abi::TensorDescriptor>(inputs.begin(), inputs.end()));
+  const auto descriptors = Describe(inputs);
   std::vector<abi::TensorShape> shapes;
   ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
       calls().infer_output_shapes(handle_, static_cast<uint32_t>(descriptors.size()),

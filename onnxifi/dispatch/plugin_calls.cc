@@ -87,7 +87,7 @@ Status PluginCalls::Missing(std::string_view function) const {
                 "Plugin '" + plugin_name_ + "' does not offer " + std::string(function) + ".");
 }
 
-std::vector<onnxTensorDescriptorV1> Describe(const std::vector<abi::TensorDescriptor>& tensors) {
+std::vector<onnxTensorDescriptorV1> Describe(std::span<const abi::TensorDescriptor> tensors) {
   std::vector<onnxTensorDescriptorV1> descriptors;
   descriptors.reserve(tensors.size());
   for (const abi::TensorDescriptor& tensor : tensors) {

@@ -10,6 +10,7 @@
 #include <onnx/onnxifi_ext.h>
 #include <onnxifi/sdk.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,7 @@ class PluginCalls {
 };
 
 // Descriptors that point into `tensors`, which must outlive them.
-std::vector<onnxTensorDescriptorV1> Describe(const std::vector<abi::TensorDescriptor>& tensors);
+std::vector<onnxTensorDescriptorV1> Describe(std::span<const abi::TensorDescriptor> tensors);
 
 // Callback of the shape functions; `shapes` is a std::vector<abi::TensorShape>.
 void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape);

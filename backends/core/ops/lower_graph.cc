@@ -430,6 +430,14 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
   return program;
 }
 
+Status CheckInputs(const Graph& graph) {
+  for (ValueId id : graph.inputs) {
+    const graph::Value& value = graph.values[id];
+    ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input " + Quoted(value.name), value.type));
+  }
+  return base::Ok();
+}
+
 std::vector<Status> LowerEachNode(const Graph& graph, const FunctionSource* functions,
                                   const StepCheck& check) {
   Program program;

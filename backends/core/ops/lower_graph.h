@@ -36,6 +36,9 @@ base::Result<std::unique_ptr<program::Program>> LowerGraph(const graph::Graph& g
                                                            const FunctionSource* functions,
                                                            const StepCheck& check = nullptr);
 
+// Whether every graph input is declared well enough to be bound: a tensor of numbers or bool of a known rank.
+base::Status CheckInputs(const graph::Graph& graph);
+
 // Every node judged on its own, for support answers: a node that cannot be lowered does not end it; its outputs are taken as
 // declared and, where nothing is declared, nodes that need them answer UNSUPPORTED_SHAPE.
 // One status per node, in the graph's order.

@@ -91,12 +91,13 @@ std::vector<Status> JudgeNodes(const graph::Graph& graph, const device::Selector
 
 Status Judge(const graph::Graph& graph, const device::Selector& selector) {
   std::vector<Status> verdicts = JudgeNodes(graph, selector);
+  // A node's reason says more than that of an input which it reads.
   for (size_t k = 0; k < verdicts.size(); ++k) {
     if (!verdicts[k].ok()) {
       return std::move(verdicts[k]).Context("at " + graph::Describe(graph.nodes[k]));
     }
   }
-  return base::Ok();
+  return ops::CheckInputs(graph);
 }
 
 Result<std::unique_ptr<Program>> Compile(graph::Graph graph, const device::Selector& selector,

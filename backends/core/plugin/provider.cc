@@ -10,6 +10,7 @@
 
 #include "backends/core/model/import.h"
 #include "backends/core/model/versions.h"
+#include "backends/core/ops/lower_graph.h"
 #include "backends/core/plugin/compiled_graph.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/core/plugin/pipeline.h"
@@ -213,6 +214,7 @@ class PluginBackendId : public abi::BackendId {
         explanation.verdict = std::move(verdicts[k]).Context("at " + graph::Describe(node));
       }
     }
+    if (explanation.verdict.ok()) explanation.verdict = ops::CheckInputs(*graph);
     return explanation;
   }
 

@@ -20,7 +20,7 @@ Status LowerArgExtreme(Lowering& lowering) {
   if (!HasArithmetic(x.type())) return lowering.UnsupportedType(0);
   ONNXIFI_ASSIGN_OR_RETURN(int axis, lowering.Axis(lowering.Int("axis", 0), x.rank()));
   ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Less(Dim(0), x.shape[axis]), Code::kInvalidShape,
+      Less(Dim(0), x.shape[axis]), Code::kUnsupportedShape,
       "Axis " + std::to_string(axis) + " has no elements to choose from.", {x.shape[axis]}));
   const Reduction reduction =
       ReduceAxes(x, std::vector<int>{axis}, lowering.Int("keepdims", 1) != 0);

@@ -1,0 +1,435 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# Random claims: asks a device of an ONNXIFI library about one-node models and holds it to its answers. Yes must mean that the graph
+# initialises and gives what a reference device gives; no must mean that initialisation refuses with the same status and both give a
+# sentence. Models are the node cases of ONNX's backend test suite with element types, extents, attributes, opset and constness changed.
+#
+#   tools/fuzz_claims.py --library LIB --cases DIR [--device cpu] [--reference null] [--count N] [--seed S] [--jobs N]
+#
+# Ends with "N passed, N failed" and status 1 when any failed. A crash of the library is a failure that names the model's file.
+
+import argparse
+import collections
+import ctypes
+import json
+import math
+import multiprocessing
+import pathlib
+import random
+import statistics
+import sys
+import tempfile
+import time
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+SUCCESS, FALLBACK = 0, 1
+TAG_TENSOR, TAG_FENCE = 0x43DFBF69, 0x23E08AAB
+# Largest difference allowed between the two devices, relative to |expected| + rms(expected).
+TOLERANCE = {TensorProto.FLOAT: 2e-5, TensorProto.DOUBLE: 1e-12, TensorProto.FLOAT16: 2e-3,
+             TensorProto.BFLOAT16: 2e-2}
+ELEMENT_TYPES = [TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16,
+                 TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16,
+                 TensorProto.INT32, TensorProto.UINT32, TensorProto.INT64, TensorProto.UINT64,
+                 TensorProto.BOOL, TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2,
+                 TensorProto.INT4, TensorProto.UINT4, TensorProto.STRING]
+BITS = {TensorProto.DOUBLE: 64, TensorProto.INT64: 64, TensorProto.UINT64: 64, TensorProto.FLOAT: 32,
+        TensorProto.INT32: 32, TensorProto.UINT32: 32, TensorProto.FLOAT16: 16, TensorProto.BFLOAT16: 16,
+        TensorProto.INT16: 16, TensorProto.UINT16: 16, TensorProto.INT4: 4, TensorProto.UINT4: 4,
+        TensorProto.FLOAT4E2M1: 4, TensorProto.UINT2: 2, TensorProto.INT2: 2,
+        TensorProto.COMPLEX64: 64, TensorProto.COMPLEX128: 128}
+MAX_ELEMENTS = 1 << 16
+
+
+class Descriptor(ctypes.Structure):
+    _fields_ = [("tag", ctypes.c_int32), ("name", ctypes.c_char_p), ("data_type", ctypes.c_uint64),
+                ("memory_type", ctypes.c_uint64), ("dimensions", ctypes.c_uint32),
+                ("shape", ctypes.POINTER(ctypes.c_uint64)), ("buffer", ctypes.c_uint64)]
+
+
+class Fence(ctypes.Structure):
+    _fields_ = [("tag", ctypes.c_int32), ("type", ctypes.c_uint64), ("event", ctypes.c_void_p)]
+
+
+class Shape(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("data_type", ctypes.c_uint64),
+                ("rank", ctypes.c_uint32), ("extents", ctypes.POINTER(ctypes.c_int64)),
+                ("has_rank", ctypes.c_uint32)]
+
+
+ShapeCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Shape))
+
+
+def size_bytes(element_type, shape):
+    return (math.prod(shape) * BITS.get(element_type, 8) + 7) // 8
+
+
+class Device:
+    """One initialised backend of the library."""
+
+    def __init__(self, library, name):
+        self.lib = library
+        count = ctypes.c_size_t(0)
+        library.onnxGetBackendIDs(None, ctypes.byref(count))
+        ids = (ctypes.c_void_p * count.value)()
+        assert library.onnxGetBackendIDs(ids, ctypes.byref(count)) == SUCCESS
+        key_of = self.find("onnxGetBackendKey", ctypes.c_void_p(ids[0]))
+        keys = []
+        for self.id in (ctypes.c_void_p(value) for value in ids):
+            text = ctypes.create_string_buffer(256)
+            size = ctypes.c_size_t(256)
+            assert key_of(self.id, text, ctypes.byref(size)) == SUCCESS
+            keys.append(text.value.decode())
+            if name in (keys[-1], keys[-1].split(":")[0]):
+                break
+        else:
+            sys.exit(f"There is no device '{name}'; the {len(keys)} present are: {', '.join(keys)}.")
+        self.backend = ctypes.c_void_p()
+        assert library.onnxInitBackend(self.id, None, ctypes.byref(self.backend)) == SUCCESS
+        self.infer_shapes = self.find("onnxInferOutputShapes", self.id)
+        self.last_error = self.find("onnxGetLastErrorMessage")
+        self.set_and_run = self.find("onnxSetIOAndRunGraph", self.id)
+        self.wait_for = self.find("onnxWaitEventFor", self.id)
+
+    def find(self, name, backend_id=None):
+        address = ctypes.c_void_p()
+        assert self.lib.onnxGetExtensionFunctionAddress(
+            backend_id, name.encode(), ctypes.byref(address)) == SUCCESS, name
+        return ctypes.CFUNCTYPE(ctypes.c_int32)(address.value)
+
+    def sentence(self):
+        text = ctypes.create_string_buffer(4096)
+        size = ctypes.c_size_t(4096)
+        self.last_error(text, ctypes.byref(size))
+        return text.value.decode(errors="replace")
+
+    def claim(self, model):
+        begin = time.perf_counter_ns()
+        status = self.lib.onnxGetBackendCompatibility(self.id, ctypes.c_size_t(len(model)), model)
+        return status, (time.perf_counter_ns() - begin) / 1000
+
+    def init(self, model):
+        graph = ctypes.c_void_p()
+        status = self.lib.onnxInitGraph(self.backend, None, ctypes.c_size_t(len(model)), model, 0, None,
+                                        ctypes.byref(graph))
+        return status, graph
+
+    def output_shapes(self, graph, inputs):
+        shapes = []
+
+        def add(_, shape):
+            shape = shape.contents
+            shapes.append((shape.name, shape.data_type, list(shape.extents[:shape.rank])))
+        status = self.infer_shapes(graph, len(inputs), inputs, ShapeCallback(add), None)
+        return status, shapes
+
+    def run(self, graph, inputs, outputs):
+        fence = Fence(TAG_FENCE, 0, None)
+        status = self.set_and_run(graph, len(inputs), inputs, len(outputs), outputs, ctypes.byref(fence))
+        if status != SUCCESS:
+            return status
+        state, result = ctypes.c_int32(), ctypes.c_int32()
+        length = ctypes.c_size_t(0)
+        event = ctypes.c_void_p(fence.event)
+        status = self.wait_for(event, 10000, ctypes.byref(state), ctypes.byref(result), None,
+                               ctypes.byref(length))
+        if status != SUCCESS or state.value != 0x3395:
+            sys.exit("A run did not end within 10 s.")
+        self.lib.onnxReleaseEvent(event)
+        return result.value
+
+
+def describe(names, types, shapes, buffers):
+    descriptors = (Descriptor * max(len(names), 1))()
+    for descriptor, name, element, shape, buffer in zip(descriptors, names, types, shapes, buffers):
+        descriptor.tag, descriptor.name, descriptor.data_type = TAG_TENSOR, name, element
+        descriptor.dimensions = len(shape)
+        descriptor.shape = (ctypes.c_uint64 * max(len(shape), 1))(*shape)
+        descriptor.buffer = buffer.ctypes.data
+    return (Descriptor * len(names)).from_buffer(descriptors)
+
+
+def load_seeds(cases):
+    """One-node models over tensors, each with its inputs."""
+    seeds = []
+    for path in sorted(pathlib.Path(cases, "node").glob("*/model.onnx")):
+        model = onnx.load(path)
+        inputs = model.graph.input
+        if len(model.graph.node) != 1 or "_expanded" in path.parent.name or any(
+                attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+                for attribute in model.graph.node[0].attribute):
+            continue
+        if not all(value.type.HasField("tensor_type") for value in inputs):
+            continue
+        data = [onnx.load_tensor(path.parent / "test_data_set_0" / f"input_{k}.pb") for k in range(len(inputs))]
+        if sum(math.prod(tensor.dims) for tensor in data) <= 4096:
+            seeds.append((path.parent.name, model, data))
+    return seeds
+
+
+def change_attribute(attribute, rng):
+    kind = onnx.AttributeProto
+    if attribute.type == kind.INT:
+        attribute.i = rng.choice([attribute.i + rng.randint(-2, 2), 0, 1, -1, rng.randint(-5, 30)])
+    elif attribute.type == kind.INTS and attribute.ints:
+        position = rng.randrange(len(attribute.ints))
+        attribute.ints[position] = max(-9, attribute.ints[position] + rng.randint(-2, 2))
+        if rng.random() < 0.1:
+            del attribute.ints[position]
+    elif attribute.type == kind.FLOAT:
+        attribute.f = rng.choice([attribute.f * 1.5 + 0.25, 0.0, -attribute.f])
+    elif attribute.type == kind.STRING and rng.random() < 0.3:
+        attribute.s = rng.choice([b"", b"constant", b"linear", b"SAME_UPPER", b"nothing", attribute.s])
+
+
+def mutate(seed, rng):
+    """A changed copy of a seed: its bytes, and (name, element type, shape) of each input that a caller gives."""
+    _, original, data = seed
+    model = onnx.ModelProto()
+    model.CopyFrom(original)
+    graph, node = model.graph, model.graph.node[0]
+    types = {t.data_type: t.data_type for t in data}
+    if types and rng.random() < 0.5:
+        changed = rng.choice(list(types))
+        types[changed] = rng.choice(ELEMENT_TYPES)
+    extents = {}
+    reshapes, consistent = rng.random() < 0.6, rng.random() < 0.7
+
+    def extent(old):
+        if not reshapes:
+            return old
+        if consistent:
+            return extents.setdefault(old, rng.choice([old, old, rng.randint(1, 7), rng.randint(1, 7), 0]))
+        return rng.choice([old, old, rng.randint(1, 7)])
+    given, kept = [], []
+    fixed_probability = rng.choice([0.0, 0.3, 1.0])
+    for value, tensor in zip(graph.input, data):
+        element = types[tensor.data_type]
+        is_structural = tensor.data_type == TensorProto.INT64 and len(tensor.dims) <= 1
+        if is_structural and rng.random() < fixed_probability:
+            initializer = graph.initializer.add()
+            initializer.CopyFrom(tensor)
+            initializer.name = value.name
+            continue
+        shape = list(tensor.dims) if is_structural else [extent(d) for d in tensor.dims]
+        if rng.random() < 0.03:
+            shape = shape[:-1] if shape else [2]
+        if math.prod(shape) > MAX_ELEMENTS:
+            shape = list(tensor.dims)
+        kept.append(helper.make_tensor_value_info(value.name, element, shape))
+        source = tensor if element == tensor.data_type and shape == list(tensor.dims) else None
+        given.append((value.name, element, shape, source))
+    del graph.input[:]
+    graph.input.extend(kept)
+    for value in graph.output:
+        value.ClearField("type")
+    for attribute in node.attribute:
+        if rng.random() < 0.35:
+            change_attribute(attribute, rng)
+    if rng.random() < 0.1 and node.attribute:
+        del node.attribute[rng.randrange(len(node.attribute))]
+    if rng.random() < 0.1:
+        model.opset_import[0].version = rng.randint(1, 28)
+    if rng.random() < 0.05 and len(node.input) > 1:
+        del node.input[-1]
+    used = set(node.input) | {i.name for i in graph.initializer}
+    return model.SerializeToString(), [entry for entry in given if entry[0] in used or True]
+
+
+def random_bytes(element, shape, source, rng):
+    if source is not None:
+        return numpy.frombuffer(numpy_helper.to_array(source).tobytes()
+                                if element not in (TensorProto.INT4, TensorProto.UINT4)
+                                else source.raw_data, dtype=numpy.uint8).copy()
+    generator = numpy.random.default_rng(rng.getrandbits(32))
+    count = math.prod(shape)
+    numpy_types = {TensorProto.FLOAT: numpy.float32, TensorProto.DOUBLE: numpy.float64,
+                   TensorProto.FLOAT16: numpy.float16}
+    if element in numpy_types:
+        values = generator.uniform(-2, 2, count).astype(numpy_types[element])
+    elif element == TensorProto.BFLOAT16:
+        values = (generator.uniform(-2, 2, count).astype(numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16)
+    elif element == TensorProto.BOOL:
+        values = generator.integers(0, 2, count, dtype=numpy.uint8)
+    elif BITS.get(element, 8) >= 8 and element not in (TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2):
+        values = generator.integers(0, 5, count).astype(f"u{BITS.get(element, 8) // 8}")
+    else:
+        values = generator.integers(0, 120, size_bytes(element, shape), dtype=numpy.uint8)
+    return values.view(numpy.uint8).copy()
+
+
+def differs(element, actual, expected):
+    if element in TOLERANCE:
+        if element == TensorProto.BFLOAT16:
+            actual, expected = ((v.view(numpy.uint16).astype(numpy.uint32) << 16).view(numpy.float32)
+                                for v in (actual, expected))
+        else:
+            dtype = {TensorProto.FLOAT: numpy.float32, TensorProto.DOUBLE: numpy.float64,
+                     TensorProto.FLOAT16: numpy.float16}[element]
+            actual, expected = actual.view(dtype), expected.view(dtype)
+        actual, expected = actual.astype(numpy.float64), expected.astype(numpy.float64)
+        finite = numpy.isfinite(expected)
+        same = (actual == expected) | (numpy.isnan(actual) & numpy.isnan(expected))
+        rms = math.sqrt(numpy.mean(expected[finite] ** 2)) if finite.any() else 0
+        with numpy.errstate(invalid="ignore"):
+            near = numpy.abs(actual - expected) <= TOLERANCE[element] * (numpy.abs(expected) + rms)
+        return not (same | (finite & near)).all()
+    return not numpy.array_equal(actual, expected)
+
+
+def check(device, reference, model, given, rng, report):
+    """Why the device's answer does not hold, or None."""
+    claim, microseconds = device.claim(model)
+    report["times"].append(microseconds)
+    sentence = device.sentence() if claim != SUCCESS else ""
+    report["answers"][f"0x{claim & 0xffff:04x}"] += 1
+    status, graph = device.init(model)
+    if status != claim:
+        why = device.sentence()
+        if status == SUCCESS:
+            device.lib.onnxReleaseGraph(graph)
+        return f"the claim answers 0x{claim:04x} ({sentence}) and initialisation 0x{status:04x} ({why})"
+    if claim != SUCCESS:
+        return None if sentence else f"0x{claim:04x} comes without a sentence"
+    try:
+        status, other = reference.init(model)
+        if status != SUCCESS:
+            return f"the reference refuses it with 0x{status:04x} ({reference.sentence()})"
+        try:
+            return compare(device, graph, reference, other, given, rng, report)
+        finally:
+            reference.lib.onnxReleaseGraph(other)
+    finally:
+        device.lib.onnxReleaseGraph(graph)
+
+
+def compare(device, graph, reference, other, given, rng, report):
+    buffers = [numpy.ascontiguousarray(numpy.append(random_bytes(e, s, t, rng), numpy.zeros(1, numpy.uint8)))
+               for _, e, s, t in given]
+    inputs = describe([n.encode() for n, *_ in given], [e for _, e, *_ in given], [s for _, _, s, _ in given], buffers)
+    status, shapes = device.output_shapes(graph, inputs)
+    if status != SUCCESS:
+        report["not run"]["the extents do not fit the node"] += 1
+        return None
+    if any(extent < 0 for _, _, shape in shapes for extent in shape):
+        report["not run"]["output extents depend on data"] += 1
+        return None
+    if any(math.prod(shape) > 1 << 22 for _, _, shape in shapes):
+        report["not run"]["an output is too large"] += 1
+        return None
+    results = []
+    for target, handle in ((device, graph), (reference, other)):
+        outputs = [numpy.zeros(size_bytes(element, shape) + 8, numpy.uint8) for _, element, shape in shapes]
+        status = target.run(handle, inputs, describe([n for n, *_ in shapes], [e for _, e, _ in shapes],
+                                                     [s for *_, s in shapes], outputs))
+        results.append((status, outputs))
+    (status, actual), (expected_status, expected) = results
+    if status != expected_status:
+        return f"the run ends with 0x{status:04x}, on the reference with 0x{expected_status:04x}"
+    if status != SUCCESS:
+        report["not run"][f"both runs end with 0x{status:04x}"] += 1
+        return None
+    report["compared"] += 1
+    for (name, element, shape), a, b in zip(shapes, actual, expected):
+        size = size_bytes(element, shape)
+        if a[size:].any():
+            return f"output '{name.decode()}' is written beyond its end"
+        if differs(element, a[:size], b[:size]):
+            return f"output '{name.decode()}' of type {element} and shape {shape} differs from the reference"
+    return None
+
+
+def work(arguments, first, count, folder, results):
+    library = ctypes.CDLL(arguments.library)
+    library.onnxGetBackendCompatibility.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+    device, reference = Device(library, arguments.device), Device(library, arguments.reference)
+    seeds = load_seeds(arguments.cases)
+    report = {"times": [], "answers": collections.Counter(), "not run": collections.Counter(), "compared": 0,
+              "failures": []}
+    suspect = pathlib.Path(folder, f"in_flight_{first}.onnx")
+    for number in range(first, first + count):
+        rng = random.Random((arguments.seed << 32) + number)
+        seed = rng.choice(seeds)
+        model, given = mutate(seed, rng)
+        suspect.write_bytes(model)
+        problem = check(device, reference, model, given, rng, report)
+        if problem:
+            report["failures"].append((number, seed[0], problem))
+    suspect.unlink()
+    results.put((first, report))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Holds a device to its support answers on random one-node models.")
+    parser.add_argument("--library", required=True, help="libonnxifi or another ONNXIFI library with the SDK extensions")
+    parser.add_argument("--cases", required=True, help="folder made by make_onnx_cases.py")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--reference", default="null")
+    parser.add_argument("--count", type=int, default=100000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--max-median-us", type=float, default=20, help="fail when the median claim takes longer")
+    parser.add_argument("--json", help="write the figures to this file")
+    arguments = parser.parse_args()
+
+    results = multiprocessing.Queue()
+    batch = max(1, min(2000, arguments.count // arguments.jobs))
+    pending = [(first, min(batch, arguments.count - first)) for first in range(0, arguments.count, batch)]
+    total = {"times": [], "answers": collections.Counter(), "not run": collections.Counter(), "compared": 0,
+             "failures": []}
+    running, done, lost = {}, 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        while pending or running:
+            while pending and len(running) < arguments.jobs:
+                first, count = pending.pop(0)
+                process = multiprocessing.Process(target=work, args=(arguments, first, count, folder, results))
+                process.start()
+                running[first] = (process, count)
+            try:
+                first, report = results.get(timeout=0.2)
+            except Exception:  # nothing yet: look for processes that died
+                for first, (process, count) in list(running.items()):
+                    if process.exitcode not in (None, 0):
+                        saved = pathlib.Path(tempfile.gettempdir(), f"claim_crash_{arguments.seed}_{first}.onnx")
+                        suspect = pathlib.Path(folder, f"in_flight_{first}.onnx")
+                        if suspect.exists():
+                            saved.write_bytes(suspect.read_bytes())
+                        total["failures"].append((first, "?", f"the process ends with {process.exitcode}; "
+                                                              f"the model is kept as {saved}"))
+                        del running[first]
+                        lost += count
+                continue
+            process, count = running.pop(first)
+            process.join()
+            done += count
+            for key in ("times", "failures"):
+                total[key] += report[key]
+            for key in ("answers", "not run"):
+                total[key].update(report[key])
+            total["compared"] += report["compared"]
+            print(f"claims: {done} of {arguments.count}, {len(total['failures'])} failed", flush=True)
+
+    for number, case, problem in total["failures"][:40]:
+        print(f"fail  {number} (from {case}): {problem}")
+    median = statistics.median(total["times"]) if total["times"] else math.inf
+    print("answers: " + ", ".join(f"{code} {n}" for code, n in sorted(total["answers"].items())))
+    print("not run: " + (", ".join(f"{why} {n}" for why, n in total["not run"].items()) or "none"))
+    print(f"compared with {arguments.reference}: {total['compared']}; median claim {median:.1f} us")
+    failed = len(total["failures"]) + (median > arguments.max_median_us)
+    if median > arguments.max_median_us:
+        print(f"fail  the median claim takes {median:.1f} us, more than {arguments.max_median_us} us")
+    if arguments.json:
+        pathlib.Path(arguments.json).write_text(json.dumps({
+            "count": arguments.count, "failed": failed, "median_us": median, "compared": total["compared"],
+            "answers": total["answers"], "not_run": total["not run"]}))
+    if lost:
+        print(f"{lost} claims were not asked because a process died")
+    print(f"{arguments.count - lost - len(total['failures'])} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
