@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classifies images of digits with the model in samples/digits: reads grey PNGs, runs them one by one on a device of libonnxifi
-// and prints the digit, its probability and the time of the run.
+// Classifies images of digits with the model in samples/digits: reads grey PNGs, runs them one by
+// one on a device of libonnxifi and prints the digit, its probability and the time of the run.
 //
 //   classify_image MODEL IMAGE.png... [--device auto|PLUGIN|PLUGIN:INDEX] [--scores]
 
-#include <onnxifi/onnxifi.hpp>
 #include <png.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <onnxifi/onnxifi.hpp>
 #include <string>
 #include <vector>
 
@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
   }
   if (files.size() < 2 || files[0] == "--help") {
     std::fprintf(stderr,
-                 "usage: classify_image MODEL IMAGE.png... [--device auto|PLUGIN|PLUGIN:INDEX] [--scores]\n");
+                 "usage: classify_image MODEL IMAGE.png... [--device auto|PLUGIN|PLUGIN:INDEX] "
+                 "[--scores]\n");
     return 2;
   }
 
@@ -90,7 +91,8 @@ int main(int argc, char** argv) {
 
   std::vector<float> image(kSide * kSide);
   std::array<float, kClasses> scores{};
-  const onnxifi::Tensor input{"image", ONNXIFI_DATATYPE_FLOAT32, {1, 1, kSide, kSide}, image.data()};
+  const onnxifi::Tensor input{
+      "image", ONNXIFI_DATATYPE_FLOAT32, {1, 1, kSide, kSide}, image.data()};
   const onnxifi::Tensor output{"scores", ONNXIFI_DATATYPE_FLOAT32, {1, kClasses}, scores.data()};
   if (auto bound = graph->SetIO({&input, 1}, {&output, 1}); !bound) {
     return Fail("Binding", bound.error());

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Runs a model the way a framework embeds ONNXIFI: nothing is linked but the loader archive, the library is opened at run time,
- * and the program copes when it is not there. The model is the digit classifier; the image is drawn here. C89.
+ * Runs a model the way a framework embeds ONNXIFI: nothing is linked but the loader archive, the
+ * library is opened at run time, and the program copes when it is not there. The model is the digit
+ * classifier; the image is drawn here. C89.
  *
  *   embed LIBRARY MODEL
  */
@@ -31,7 +32,8 @@ static void* ReadFile(const char* path, size_t* size_bytes) {
   void* bytes = NULL;
   long length;
   if (file == NULL) return NULL;
-  if (fseek(file, 0, SEEK_END) == 0 && (length = ftell(file)) > 0 && fseek(file, 0, SEEK_SET) == 0) {
+  if (fseek(file, 0, SEEK_END) == 0 && (length = ftell(file)) > 0 &&
+      fseek(file, 0, SEEK_SET) == 0) {
     *size_bytes = (size_t)length;
     bytes = malloc(*size_bytes);
     if (bytes != NULL && fread(bytes, 1, *size_bytes, file) != *size_bytes) {
@@ -78,8 +80,9 @@ static onnxStatus Run(const struct onnxifi_library* library, onnxBackend backend
   return status;
 }
 
-static onnxStatus Classify(const struct onnxifi_library* library, onnxBackendID id, const void* model,
-                           size_t model_size_bytes, float* image, float* scores) {
+static onnxStatus Classify(const struct onnxifi_library* library, onnxBackendID id,
+                           const void* model, size_t model_size_bytes, float* image,
+                           float* scores) {
   static const uint64_t image_shape[] = {1, 1, 8, 8};
   static const uint64_t scores_shape[] = {1, CLASSES};
   onnxTensorDescriptorV1 input = Describe("image", image_shape, 4, image);

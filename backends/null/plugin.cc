@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The null plugin: the reference as a device. It is complete and slow, and the template of a backend: clone this folder, put
-// your device in place of the reference's, and override Select and Build for the step families that your hardware does.
+// The null plugin: the reference as a device. It is complete and slow, and the template of a
+// backend: clone this folder, put your device in place of the reference's, and override Select and
+// Build for the step families that your hardware does.
 
 #include <unistd.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Status: how every fallible function of the project answers. It carries an ONNXIFI status code, one sentence for
-// a person, and the context lines that callers add on the way up. Every other folder rests on this one.
+// Status: how every fallible function of the project answers. It carries an ONNXIFI status code,
+// one sentence for a person, and the context lines that callers add on the way up. Every other
+// folder rests on this one.
 
 #ifndef ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_
 #define ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_
@@ -14,7 +15,8 @@
 
 namespace onnxifi::base {
 
-// Numerically equal to ONNXIFI_STATUS_* (core/abi asserts it), so that a code crosses the interface unchanged.
+// Numerically equal to ONNXIFI_STATUS_* (core/abi asserts it), so that a code crosses the interface
+// unchanged.
 enum class Code : int32_t {
   kOk = 0x0000,
   kFallback = 0x0001,
@@ -81,7 +83,8 @@ class [[nodiscard]] Status {
     std::string sentence;
     std::string context;
   };
-  // Shared because a status is copied into events that several waiters read; never changed once shared.
+  // Shared because a status is copied into events that several waiters read; never changed once
+  // shared.
   std::shared_ptr<Error> error_;
 };
 
@@ -90,10 +93,10 @@ inline Status Ok() { return Status(); }
 }  // namespace onnxifi::base
 
 // Returns early with the status of `expr` if it is not ok.
-#define ONNXIFI_RETURN_IF_ERROR(expr)                             \
-  do {                                                            \
-    ::onnxifi::base::Status onnxifi_status_ = (expr);             \
-    if (!onnxifi_status_.ok()) return onnxifi_status_;            \
+#define ONNXIFI_RETURN_IF_ERROR(expr)                  \
+  do {                                                 \
+    ::onnxifi::base::Status onnxifi_status_ = (expr);  \
+    if (!onnxifi_status_.ok()) return onnxifi_status_; \
   } while (false)
 
 #endif  // ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_

@@ -7,7 +7,8 @@
 namespace onnxifi::device {
 namespace {
 
-std::vector<int64_t> Numbers(const std::vector<program::Dim>& dims, std::span<const int64_t> values) {
+std::vector<int64_t> Numbers(const std::vector<program::Dim>& dims,
+                             std::span<const int64_t> values) {
   std::vector<int64_t> numbers;
   numbers.reserve(dims.size());
   for (const program::Dim& dim : dims) numbers.push_back(tensor::ValueOf(dim, values));
@@ -15,8 +16,9 @@ std::vector<int64_t> Numbers(const std::vector<program::Dim>& dims, std::span<co
 }
 
 BoundView Bind(const program::View& view, std::span<const int64_t> dims) {
-  BoundView bound{view.buffer, view.type, tensor::ValueOf(view.offset, dims),
-                  Numbers(view.strides, dims), {}, view.fill};
+  BoundView bound{
+      view.buffer, view.type, tensor::ValueOf(view.offset, dims), Numbers(view.strides, dims),
+      {},          view.fill};
   for (const program::Guard& guard : view.guards) {
     bound.guards.push_back({Numbers(guard.coefficients, dims), tensor::ValueOf(guard.offset, dims),
                             tensor::ValueOf(guard.extent, dims)});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device: what hardware must offer to run tensor programs: memory, and for each step a recipe and the kernel built from it.
-// A backend is an implementation of this; everything else it inherits from the kit.
+// Device: what hardware must offer to run tensor programs: memory, and for each step a recipe and
+// the kernel built from it. A backend is an implementation of this; everything else it inherits
+// from the kit.
 
 #ifndef ONNXIFI_BACKENDS_CORE_DEVICE_DEVICE_H_
 #define ONNXIFI_BACKENDS_CORE_DEVICE_DEVICE_H_
@@ -19,8 +20,8 @@
 
 namespace onnxifi::device {
 
-// What Select may look at: the step, and of its operands type, rank, extents (number or symbol) and constness. Never the
-// values of constants.
+// What Select may look at: the step, and of its operands type, rank, extents (number or symbol) and
+// constness. Never the values of constants.
 struct Facts {
   const program::Program& program;
   const program::Step& step;
@@ -30,8 +31,8 @@ struct Facts {
   }
 };
 
-// How a device will do one step: which implementation, with everything it decided. Refers to the program and step it was
-// selected for, which outlive it.
+// How a device will do one step: which implementation, with everything it decided. Refers to the
+// program and step it was selected for, which outlive it.
 class Recipe {
  public:
   virtual ~Recipe() = default;
@@ -41,7 +42,8 @@ class Recipe {
 
 struct Selection {
   std::unique_ptr<const Recipe> recipe;
-  std::vector<base::Status> rejected;  // faster implementations that were passed over, with the reason
+  std::vector<base::Status>
+      rejected;  // faster implementations that were passed over, with the reason
 };
 
 // A view with numbers in place of expressions.
@@ -59,8 +61,8 @@ struct BoundView {
   tensor::Scalar fill;
 };
 
-// A step with numbers: what a kernel is prepared for. `dims` gives the number of any other Dim of the step
-// (tensor::ValueOf(dim, dims)).
+// A step with numbers: what a kernel is prepared for. `dims` gives the number of any other Dim of
+// the step (tensor::ValueOf(dim, dims)).
 struct BoundStep {
   const program::Program* program;
   const program::Step* step;
@@ -71,9 +73,11 @@ struct BoundStep {
 
   int64_t Number(const program::Dim& dim) const { return tensor::ValueOf(dim, dims); }
 };
-BoundStep Bind(const program::Program& program, const program::Step& step, std::span<const int64_t> dims);
+BoundStep Bind(const program::Program& program, const program::Step& step,
+               std::span<const int64_t> dims);
 
-// Memory of the device. `data` is a host address where the device's memory is the host's, else a handle.
+// Memory of the device. `data` is a host address where the device's memory is the host's, else a
+// handle.
 class Allocation {
  public:
   virtual ~Allocation() = default;
@@ -84,13 +88,16 @@ class Allocation {
 class Memory {
  public:
   virtual ~Memory() = default;
-  // 64-byte aligned or better, not cleared. NO_DEVICE_MEMORY or NO_SYSTEM_MEMORY with size and limit. Any thread.
+  // 64-byte aligned or better, not cleared. NO_DEVICE_MEMORY or NO_SYSTEM_MEMORY with size and
+  // limit. Any thread.
   virtual base::Result<std::unique_ptr<Allocation>> Allocate(int64_t size_bytes) = 0;
-  // A constant in the device's memory. The default borrows the tensor's own memory, for devices whose memory is the host's.
+  // A constant in the device's memory. The default borrows the tensor's own memory, for devices
+  // whose memory is the host's.
   virtual base::Result<std::unique_ptr<Allocation>> Hold(const tensor::Tensor& constant);
 };
 
-// Where each buffer of a program lies during a run: addresses[BufferId]. Null for buffers that this step does not touch.
+// Where each buffer of a program lies during a run: addresses[BufferId]. Null for buffers that this
+// step does not touch.
 using Addresses = std::span<std::byte* const>;
 
 // A step ready to run on given extents. Immutable; several runs may launch it at the same time.
@@ -105,17 +112,18 @@ class BoundKernel {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // `constants[BufferId]`: addresses of constant buffers (null for others), valid as long as the kernel. A step that a claim
-  // promised is refused here only for lack of resources. Any thread.
-  virtual base::Result<std::unique_ptr<BoundKernel>> Bind(const BoundStep& step, Addresses constants) = 0;
+  // `constants[BufferId]`: addresses of constant buffers (null for others), valid as long as the
+  // kernel. A step that a claim promised is refused here only for lack of resources. Any thread.
+  virtual base::Result<std::unique_ptr<BoundKernel>> Bind(const BoundStep& step,
+                                                          Addresses constants) = 0;
 };
 
 // Answers whether and how a step can be done, without the hardware being opened.
 class Selector {
  public:
   virtual ~Selector() = default;
-  // Pure: no allocation on the device, no driver call, no weights. The status of a refusal is an UNSUPPORTED_* code with a
-  // sentence. Any thread.
+  // Pure: no allocation on the device, no driver call, no weights. The status of a refusal is an
+  // UNSUPPORTED_* code with a sentence. Any thread.
   virtual base::Result<Selection> Select(const Facts& facts) const = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parallel: how a kernel that runs on the host splits its work. The reference engine takes one; a CPU backend gives its own
-// thread pool, everything else the serial one.
+// Parallel: how a kernel that runs on the host splits its work. The reference engine takes one; a
+// CPU backend gives its own thread pool, everything else the serial one.
 
 #ifndef ONNXIFI_BACKENDS_CORE_DEVICE_PARALLEL_H_
 #define ONNXIFI_BACKENDS_CORE_DEVICE_PARALLEL_H_
@@ -14,8 +14,9 @@ namespace onnxifi::device {
 class Parallel {
  public:
   virtual ~Parallel() = default;
-  // Calls `body(begin, end)` for disjoint ranges that cover [0, count), each of at least `grain` indices but the last, and
-  // returns when all are done. Bodies may run at the same time, on any thread; they throw nothing. Any thread may call.
+  // Calls `body(begin, end)` for disjoint ranges that cover [0, count), each of at least `grain`
+  // indices but the last, and returns when all are done. Bodies may run at the same time, on any
+  // thread; they throw nothing. Any thread may call.
   virtual void For(int64_t count, int64_t grain,
                    const std::function<void(int64_t begin, int64_t end)>& body) = 0;
 };

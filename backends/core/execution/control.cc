@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Control: If chooses a body; Loop and Scan run one until they are done, carrying values and stacking slices.
+// Control: If chooses a body; Loop and Scan run one until they are done, carrying values and
+// stacking slices.
 
 #include "backends/core/execution/control.h"
 
@@ -77,7 +78,8 @@ void CopyElements(ElementType type, const std::byte* from, int64_t from_index, s
     }
   } else if (count > 0) {
     int64_t width = tensor::BitWidth(type) / 8;
-    std::memcpy(to + to_index * width, from + from_index * width, static_cast<size_t>(count * width));
+    std::memcpy(to + to_index * width, from + from_index * width,
+                static_cast<size_t>(count * width));
   }
 }
 
@@ -289,9 +291,12 @@ Result<std::vector<OwnedTensor>> RunControlStep(const Control& control,
                                                 std::span<const std::unique_ptr<Executor>> bodies,
                                                 std::span<const InputTensor> reads) {
   switch (control.kind) {
-    case Control::Kind::kIf: return RunIf(control, bodies, reads);
-    case Control::Kind::kLoop: return RunLoop(control, *bodies[0], reads);
-    case Control::Kind::kScan: return RunScan(control, *bodies[0], reads);
+    case Control::Kind::kIf:
+      return RunIf(control, bodies, reads);
+    case Control::Kind::kLoop:
+      return RunLoop(control, *bodies[0], reads);
+    case Control::Kind::kScan:
+      return RunScan(control, *bodies[0], reads);
   }
   return Status(Code::kInternalError, "A control step has an unknown kind.");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Control: runs If, Loop and Scan from their lowered records: the executors of their bodies, once or many times.
+// Control: runs If, Loop and Scan from their lowered records: the executors of their bodies, once
+// or many times.
 
 #ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_CONTROL_H_
 #define ONNXIFI_BACKENDS_CORE_EXECUTION_CONTROL_H_
@@ -23,7 +24,8 @@ struct OwnedTensor {
   InputTensor AsInput() const { return {data(), extents}; }
 };
 
-// `reads` as in program::Control (data null for a missing one). Gives one tensor per output of the step.
+// `reads` as in program::Control (data null for a missing one). Gives one tensor per output of the
+// step.
 base::Result<std::vector<OwnedTensor>> RunControlStep(
     const program::Control& control, std::span<const std::unique_ptr<Executor>> bodies,
     std::span<const InputTensor> reads);

@@ -17,11 +17,12 @@ using base::Status;
 using program::Buffer;
 using program::Program;
 
-// What one run needs besides the plan; kept between runs so that the steady state allocates nothing.
+// What one run needs besides the plan; kept between runs so that the steady state allocates
+// nothing.
 struct Executor::Context {
-  std::vector<std::byte*> addresses;                         // by BufferId
-  std::vector<std::unique_ptr<device::Allocation>> arenas;   // by stage
-  std::vector<OwnedTensor> dynamic;                          // what control steps made in this run
+  std::vector<std::byte*> addresses;                        // by BufferId
+  std::vector<std::unique_ptr<device::Allocation>> arenas;  // by stage
+  std::vector<OwnedTensor> dynamic;                         // what control steps made in this run
 };
 
 Executor::Executor(const plan::Plan& plan) : plan_(plan) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executor: runs a plan. It takes the stages in turn, binds each to the numbers known by then, launches its kernels, and at a
-// cut reads the numbers that the next stage needs or runs the sub-programs of a control step.
+// Executor: runs a plan. It takes the stages in turn, binds each to the numbers known by then,
+// launches its kernels, and at a cut reads the numbers that the next stage needs or runs the
+// sub-programs of a control step.
 
 #ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_EXECUTOR_H_
 #define ONNXIFI_BACKENDS_CORE_EXECUTION_EXECUTOR_H_
@@ -24,11 +25,13 @@ struct InputTensor {
   tensor::Extents extents;
 };
 
-// Where outputs go. Asked once per output and run, when its extents are known and before anything is written to it.
+// Where outputs go. Asked once per output and run, when its extents are known and before anything
+// is written to it.
 class OutputPlaces {
  public:
   virtual ~OutputPlaces() = default;
-  // Memory for output `output` of the program, at least SizeBytes of its type and extents; may be null when that is 0.
+  // Memory for output `output` of the program, at least SizeBytes of its type and extents; may be
+  // null when that is 0.
   virtual base::Result<std::byte*> Place(int output, const tensor::Extents& extents) = 0;
 };
 
@@ -40,8 +43,8 @@ class Executor {
 
   const plan::Plan& plan() const { return plan_; }
 
-  // Runs once, on the calling thread. Inputs in the program's order. Any number of threads at a time; each run has a context of
-  // its own, kept for the next one.
+  // Runs once, on the calling thread. Inputs in the program's order. Any number of threads at a
+  // time; each run has a context of its own, kept for the next one.
   base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places);
 
  private:

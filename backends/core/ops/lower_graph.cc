@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lowering of a graph: walks the nodes in order, hands each to its operator's entry, and keeps what every value became.
+// Lowering of a graph: walks the nodes in order, hands each to its operator's entry, and keeps what
+// every value became.
 
 #include "backends/core/ops/lower_graph.h"
 
@@ -84,7 +85,8 @@ class GraphLowering : public BodyLowering {
     return base::Ok();
   }
 
-  // Inputs that are declared well enough; nodes that read another one are refused when they look for it.
+  // Inputs that are declared well enough; nodes that read another one are refused when they look
+  // for it.
   void DeclareKnownInputs() {
     for (ValueId id : graph_.inputs) operands_[id] = AssumeDeclared(graph_.values[id]);
   }
@@ -131,8 +133,8 @@ class GraphLowering : public BodyLowering {
       Shape shape;
       for (const std::optional<Dim>& extent : inputs[k].extents) {
         shape.push_back(extent ? lowering.Import(*extent)
-                               : result.program->dims->NewSymbol(
-                                     body.values[body.inputs[k]].name, /*is_data=*/false));
+                               : result.program->dims->NewSymbol(body.values[body.inputs[k]].name,
+                                                                 /*is_data=*/false));
       }
       lowering.operands_[body.inputs[k]] =
           lowering.AddInput(body.values[body.inputs[k]].name, inputs[k].type, shape);
@@ -219,8 +221,8 @@ class GraphLowering : public BodyLowering {
     tensor::Extents extents;
     for (const graph::Extent& extent : *value.type.extents) {
       if (!extent.is_known()) {
-        return Status(Code::kUnsupportedShape, "Weight " + Quoted(value.name) +
-                                                   " has an extent that is not a number.");
+        return Status(Code::kUnsupportedShape,
+                      "Weight " + Quoted(value.name) + " has an extent that is not a number.");
       }
       extents.push_back(extent.number);
     }
@@ -277,10 +279,10 @@ class GraphLowering : public BodyLowering {
     const Operator* entry = FindOperator(node.domain, node.op_type);
     if (entry == nullptr) return ExpandNode(node);
     if (node.since_version > entry->newest_version) {
-      return Status(Code::kUnsupportedVersion,
-                    node.op_type + " of version " + std::to_string(node.since_version) +
-                        " is newer than the newest supported version (" +
-                        std::to_string(entry->newest_version) + ").");
+      return Status(Code::kUnsupportedVersion, node.op_type + " of version " +
+                                                   std::to_string(node.since_version) +
+                                                   " is newer than the newest supported version (" +
+                                                   std::to_string(entry->newest_version) + ").");
     }
     std::vector<std::optional<Operand>> inputs;
     for (ValueId id : node.inputs) {
@@ -305,8 +307,8 @@ class GraphLowering : public BodyLowering {
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (node.outputs[k] == kNoValue) continue;
       if (!outputs[k]) {
-        return Status(Code::kUnsupportedAttribute, node.op_type + ": Output " + std::to_string(k) +
-                                                       " is not supported.");
+        return Status(Code::kUnsupportedAttribute,
+                      node.op_type + ": Output " + std::to_string(k) + " is not supported.");
       }
       ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[node.outputs[k]], *outputs[k]));
       operands_[node.outputs[k]] = std::move(outputs[k]);
@@ -366,8 +368,8 @@ class GraphLowering : public BodyLowering {
   Status CheckDeclared(const graph::Value& value, const Operand& operand) const {
     const Type& type = value.type;
     if (type.kind == Type::Kind::kUnknown) return base::Ok();
-    if (type.kind != Type::Kind::kTensor || (type.element != ElementType::kUndefined &&
-                                             type.element != operand.type())) {
+    if (type.kind != Type::Kind::kTensor ||
+        (type.element != ElementType::kUndefined && type.element != operand.type())) {
       return Status(Code::kMismatchingDatatype,
                     "Value " + Quoted(value.name) + " is declared " +
                         (type.kind == Type::Kind::kTensor ? std::string(Name(type.element))

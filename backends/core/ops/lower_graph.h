@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lowering of a graph: from ONNX operators to one tensor program. Each node goes through its operator's entry; there is
-// no other list of what is supported.
+// Lowering of a graph: from ONNX operators to one tensor program. Each node goes through its
+// operator's entry; there is no other list of what is supported.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_LOWER_GRAPH_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_LOWER_GRAPH_H_
@@ -16,17 +16,17 @@
 
 namespace onnxifi::ops {
 
-// Called after each node with the steps it added (from `first_step` on). A status that is not ok ends the lowering with it, or,
-// in LowerEachNode, becomes that node's verdict.
-using StepCheck =
-    std::function<base::Status(const program::Program& program, size_t first_step)>;
+// Called after each node with the steps it added (from `first_step` on). A status that is not ok
+// ends the lowering with it, or, in LowerEachNode, becomes that node's verdict.
+using StepCheck = std::function<base::Status(const program::Program& program, size_t first_step)>;
 
 // Bodies of operators that ONNX defines as functions, for those that have no lowering of their own.
 class FunctionSource {
  public:
   virtual ~FunctionSource() = default;
-  // The body for this node and these input types (unknown where omitted): a graph whose inputs and outputs are the node's in
-  // order, every omitted input left out of the body. UNSUPPORTED_OPERATOR if there is none.
+  // The body for this node and these input types (unknown where omitted): a graph whose inputs and
+  // outputs are the node's in order, every omitted input left out of the body. UNSUPPORTED_OPERATOR
+  // if there is none.
   virtual base::Result<std::unique_ptr<graph::Graph>> Expand(
       const graph::Node& node, const std::vector<graph::Type>& input_types) const = 0;
 };
@@ -36,12 +36,13 @@ base::Result<std::unique_ptr<program::Program>> LowerGraph(const graph::Graph& g
                                                            const FunctionSource* functions,
                                                            const StepCheck& check = nullptr);
 
-// Whether every graph input is declared well enough to be bound: a tensor of numbers or bool of a known rank.
+// Whether every graph input is declared well enough to be bound: a tensor of numbers or bool of a
+// known rank.
 base::Status CheckInputs(const graph::Graph& graph);
 
-// Every node judged on its own, for support answers: a node that cannot be lowered does not end it; its outputs are taken as
-// declared and, where nothing is declared, nodes that need them answer UNSUPPORTED_SHAPE.
-// One status per node, in the graph's order.
+// Every node judged on its own, for support answers: a node that cannot be lowered does not end it;
+// its outputs are taken as declared and, where nothing is declared, nodes that need them answer
+// UNSUPPORTED_SHAPE. One status per node, in the graph's order.
 std::vector<base::Status> LowerEachNode(const graph::Graph& graph, const FunctionSource* functions,
                                         const StepCheck& check);
 

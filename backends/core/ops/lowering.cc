@@ -143,7 +143,8 @@ Status Lowering::Require(Dim condition, Code code, std::string sentence, std::ve
 
 Status Lowering::RequireEqual(Dim a, Dim b, std::string_view what) {
   return Require(Equal(a, b), Code::kMismatchingShape,
-                 std::string(what) + " differ: " + a.ToString() + " and " + b.ToString() + ".", {a, b});
+                 std::string(what) + " differ: " + a.ToString() + " and " + b.ToString() + ".",
+                 {a, b});
 }
 
 Result<Shape> Lowering::Broadcast(const Shape& a, const Shape& b) {
@@ -158,10 +159,10 @@ Result<Shape> Lowering::Broadcast(const Shape& a, const Shape& b) {
       shape[k] = y;
     } else {
       Dim fits = Max(Equal(x, y), Max(Equal(x, Dim(1)), Equal(y, Dim(1))));
-      ONNXIFI_RETURN_IF_ERROR(Require(fits, Code::kMismatchingShape,
-                                      "Shapes " + tensor::ToString(a) + " and " +
-                                          tensor::ToString(b) + " do not broadcast.",
-                                      {x, y}));
+      ONNXIFI_RETURN_IF_ERROR(Require(
+          fits, Code::kMismatchingShape,
+          "Shapes " + tensor::ToString(a) + " and " + tensor::ToString(b) + " do not broadcast.",
+          {x, y}));
       // A number above 1 wins over a symbol: the symbol is that number or 1.
       if (x.is_constant()) {
         shape[k] = x;
@@ -229,7 +230,8 @@ std::vector<Dim> Lowering::ReadAtRunTime(const Operand& operand, int count, int6
   std::vector<Dim> symbols;
   for (int k = 0; k < count; ++k) {
     symbols.push_back(program_.dims->NewSymbol(
-        node_.op_type + std::to_string(node_.index) + "_" + std::to_string(k), /*is_data=*/true, lower));
+        node_.op_type + std::to_string(node_.index) + "_" + std::to_string(k), /*is_data=*/true,
+        lower));
   }
   program::Step step;
   step.domain = {Dim(count)};
@@ -248,9 +250,9 @@ Status Lowering::UnsupportedShape(std::string sentence) const {
 }
 
 Status Lowering::UnsupportedType(int input) const {
-  return Status(Code::kUnsupportedDatatype,
-                node_.op_type + ": Element type " + std::string(Name(In(input).type())) +
-                    " of input " + std::to_string(input) + " is not supported.");
+  return Status(Code::kUnsupportedDatatype, node_.op_type + ": Element type " +
+                                                std::string(Name(In(input).type())) + " of input " +
+                                                std::to_string(input) + " is not supported.");
 }
 
 Status Lowering::InvalidModel(std::string sentence) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lowering: what an operator's lowering function works with: the node, its inputs as operands, and the program that it adds
-// steps to. One object per node, made by lower_graph.
+// Lowering: what an operator's lowering function works with: the node, its inputs as operands, and
+// the program that it adds steps to. One object per node, made by lower_graph.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_LOWERING_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_LOWERING_H_
@@ -44,10 +44,12 @@ class BodyLowering {
   };
   struct Body {
     std::unique_ptr<program::Program> program;
-    std::vector<Operand> captures;  // dense; bound to the program's inputs that follow the formal ones
+    std::vector<Operand>
+        captures;  // dense; bound to the program's inputs that follow the formal ones
     // Per output, its extents in terms of the outer program where that can be said.
     std::vector<std::vector<std::optional<Dim>>> output_extents;
-    // Per output that carries input k to the next iteration: the extents equal those that the body was lowered for.
+    // Per output that carries input k to the next iteration: the extents equal those that the body
+    // was lowered for.
     bool KeepsExtents(int output, const Input& input) const;
   };
   virtual Result<Body> LowerBody(const graph::Graph& body, const std::vector<Input>& inputs) = 0;
@@ -56,8 +58,9 @@ class BodyLowering {
 class Lowering {
  public:
   Lowering(const graph::Node& node, program::Program& program, program::SymbolicValues& values,
-           std::vector<std::optional<Operand>> inputs, std::vector<const graph::Type*> declared_outputs,
-           std::vector<bool> wanted, BodyLowering& bodies);
+           std::vector<std::optional<Operand>> inputs,
+           std::vector<const graph::Type*> declared_outputs, std::vector<bool> wanted,
+           BodyLowering& bodies);
 
   const graph::Node& node() const { return node_; }
   // The since_version of the node's operator.
@@ -76,16 +79,15 @@ class Lowering {
 
   // Inputs.
   int input_count() const { return static_cast<int>(inputs_.size()); }
-  bool Has(int input) const {
-    return input < input_count() && inputs_[input].has_value();
-  }
+  bool Has(int input) const { return input < input_count() && inputs_[input].has_value(); }
   const Operand& In(int input) const { return *inputs_[input]; }
   // Refuses with INVALID_MODEL unless the inputs [0, count) are present.
   Status NeedInputs(int count) const;
   // The elements of a small integer or bool input as numbers or expressions, when they are known.
   std::optional<std::vector<Dim>> Integers(int input) const;
-  // The same for an input that gives extents, positions or sizes: what is not known becomes symbols that are read when the
-  // program runs. The input is a scalar or has one axis whose extent must be a number, else UNSUPPORTED_SHAPE.
+  // The same for an input that gives extents, positions or sizes: what is not known becomes symbols
+  // that are read when the program runs. The input is a scalar or has one axis whose extent must be
+  // a number, else UNSUPPORTED_SHAPE.
   Result<std::vector<Dim>> IntegersOrRuntime(int input);
   // The tensor of an input that is a constant of at most 64 elements, else null.
   const tensor::Tensor* SmallConstant(int input) const;
@@ -96,7 +98,8 @@ class Lowering {
   Result<int> Axis(int64_t axis, int rank) const;
   Result<std::vector<int>> Axes(const std::vector<int64_t>& axes, int rank) const;  // distinct too
 
-  // Refuses when `condition` is 0. When that can only be told at run time, the program checks it then.
+  // Refuses when `condition` is 0. When that can only be told at run time, the program checks it
+  // then.
   Status Require(Dim condition, Code code, std::string sentence, std::vector<Dim> shown = {});
   // Extents that must be equal: Require with MISMATCHING_SHAPE.
   Status RequireEqual(Dim a, Dim b, std::string_view what);
@@ -114,7 +117,7 @@ class Lowering {
 
   // Building.
   Operand Temporary(ElementType type, Shape shape);  // a new dense buffer
-  Operand ConstantTensor(tensor::Tensor tensor);      // a new constant
+  Operand ConstantTensor(tensor::Tensor tensor);     // a new constant
   void Emit(program::Step step);
   // The operand itself if dense, else a dense copy.
   Operand Dense(const Operand& operand);
@@ -122,8 +125,8 @@ class Lowering {
   Operand Reshaped(const Operand& operand, const Shape& shape);
   // A dense copy in another element type (the same operand when it has it already).
   Operand CastTo(const Operand& operand, ElementType type);
-  // Symbols for `count` int64 numbers of `operand` ([count], dense or not), read when the program runs. The caller knows them
-  // to be at least `lower`.
+  // Symbols for `count` int64 numbers of `operand` ([count], dense or not), read when the program
+  // runs. The caller knows them to be at least `lower`.
   std::vector<Dim> ReadAtRunTime(const Operand& operand, int count,
                                  int64_t lower = std::numeric_limits<int64_t>::min());
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operator: the entry of one ONNX operator. Each operator file has two beats, legality and lowering, in one function per
-// operator, and a table of its entries at the end; registry.cc lists the tables.
+// Operator: the entry of one ONNX operator. Each operator file has two beats, legality and
+// lowering, in one function per operator, and a table of its entries at the end; registry.cc lists
+// the tables.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_OPERATOR_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_OPERATOR_H_
@@ -17,10 +18,11 @@ class Lowering;
 
 struct Operator {
   std::string_view op_type;
-  // The newest version (ONNX's since_version) that `lower` knows; older ones are told apart by Lowering::version().
+  // The newest version (ONNX's since_version) that `lower` knows; older ones are told apart by
+  // Lowering::version().
   int newest_version;
-  // Checks the node and emits its steps. UNSUPPORTED_* where the lowering has a limit, INVALID_MODEL or MISMATCHING_* where the
-  // model is wrong, each with a sentence.
+  // Checks the node and emits its steps. UNSUPPORTED_* where the lowering has a limit,
+  // INVALID_MODEL or MISMATCHING_* where the model is wrong, each with a sentence.
   base::Status (*lower)(Lowering& lowering);
   std::string_view domain = "";
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counters: what a graph has cost so far, for the SDK's counters and the tests that forbid hidden work.
+// Counters: what a graph has cost so far, for the SDK's counters and the tests that forbid hidden
+// work.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLAN_COUNTERS_H_
 #define ONNXIFI_BACKENDS_CORE_PLAN_COUNTERS_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory plan: lifetimes from the order of steps, in-place where a Map's access allows it, offsets by first fit.
+// Memory plan: lifetimes from the order of steps, in-place where a Map's access allows it, offsets
+// by first fit.
 
 #include "backends/core/plan/memory_plan.h"
 
@@ -42,7 +43,8 @@ bool SameAddresses(const View& a, const View& b) {
 std::vector<BufferLifetime> FindLifetimes(const Program& program) {
   std::map<BufferId, BufferLifetime> found;
   auto is_managed = [&](BufferId id) {
-    if (id == program::kNoBuffer || program.buffers[id].kind != Buffer::Kind::kTemporary) return false;
+    if (id == program::kNoBuffer || program.buffers[id].kind != Buffer::Kind::kTemporary)
+      return false;
     return std::none_of(program.outputs.begin(), program.outputs.end(),
                         [id](const program::Port& port) { return port.buffer == id; });
   };
@@ -51,7 +53,8 @@ std::vector<BufferLifetime> FindLifetimes(const Program& program) {
     const Step& step = program.steps[s];
     for (const View& write : step.writes) {
       if (!is_managed(write.buffer)) continue;
-      found.try_emplace(write.buffer, BufferLifetime{write.buffer, s, s}).first->second.last_use = s;
+      found.try_emplace(write.buffer, BufferLifetime{write.buffer, s, s}).first->second.last_use =
+          s;
       ++writers[write.buffer];
     }
     for (const View& read : step.reads) {
@@ -66,7 +69,8 @@ std::vector<BufferLifetime> FindLifetimes(const Program& program) {
     if (map == nullptr || step.writes.size() != 1) continue;
     const View& write = step.writes[0];
     auto target = found.find(write.buffer);
-    if (target == found.end() || target->second.first_write != s || writers[write.buffer] != 1) continue;
+    if (target == found.end() || target->second.first_write != s || writers[write.buffer] != 1)
+      continue;
     for (size_t r = 0; r < step.reads.size(); ++r) {
       const View& read = step.reads[r];
       auto source = found.find(read.buffer);
@@ -77,9 +81,11 @@ std::vector<BufferLifetime> FindLifetimes(const Program& program) {
                         [&](const View& other) { return other.buffer == read.buffer; }) == 1;
       const Buffer& from = program.buffers[read.buffer];
       const Buffer& to = program.buffers[write.buffer];
-      if (!is_only_read || !SameAddresses(read, write) || !LoadsOnlyInPlace(program, *map, r)) continue;
+      if (!is_only_read || !SameAddresses(read, write) || !LoadsOnlyInPlace(program, *map, r))
+        continue;
       if (tensor::Product(from.shape) != tensor::Product(to.shape)) continue;
-      BufferId owner = source->second.shares == program::kNoBuffer ? read.buffer : source->second.shares;
+      BufferId owner =
+          source->second.shares == program::kNoBuffer ? read.buffer : source->second.shares;
       target->second.shares = owner;
       found.at(owner).last_use = std::max(found.at(owner).last_use, target->second.last_use);
       break;
@@ -134,9 +140,10 @@ ArenaLayout LayOutArena(std::span<const BufferLifetime> lifetimes,
     layout.offsets[k] = offset;
     owner_offset[lifetime.buffer] = offset;
     Placed entry{offset, offset + size, &lifetime};
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
-                                   [](const Placed& a, const Placed& b) { return a.begin < b.begin; }),
-                  entry);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), entry,
+                         [](const Placed& a, const Placed& b) { return a.begin < b.begin; }),
+        entry);
     layout.size_bytes = std::max(layout.size_bytes, offset + size);
   }
   for (size_t k = 0; k < lifetimes.size(); ++k) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory plan: buffers alive together never overlap, dead ones are reused, and a Map writes in place only where that is safe.
+// Memory plan: buffers alive together never overlap, dead ones are reused, and a Map writes in
+// place only where that is safe.
 
 #include "backends/core/plan/memory_plan.h"
 
@@ -28,7 +29,8 @@ class ProgramMaker {
     buffer.shape = std::move(shape);
     return program.AddBuffer(std::move(buffer));
   }
-  // A Map that adds its reads, each seen whole and in order, or transposed where `transposed` says so.
+  // A Map that adds its reads, each seen whole and in order, or transposed where `transposed` says
+  // so.
   void AddMap(const std::vector<BufferId>& reads, BufferId write, bool transposed = false) {
     Step step;
     step.domain = program.buffers[write].shape;

@@ -22,9 +22,12 @@ using program::Step;
 // Bindings kept per plan; a decoder meets a new one per token.
 constexpr size_t kMaxCachedBindings = 128;
 
-bool EndsStage(const Step& step) { return step.As<Cut>() != nullptr || step.As<Control>() != nullptr; }
+bool EndsStage(const Step& step) {
+  return step.As<Cut>() != nullptr || step.As<Control>() != nullptr;
+}
 
-// The extents of a buffer; an expression that comes out negative means that the extents given do not fit the graph.
+// The extents of a buffer; an expression that comes out negative means that the extents given do
+// not fit the graph.
 Result<tensor::Extents> Numbers(const program::Shape& shape, std::span<const int64_t> dims) {
   tensor::Extents extents;
   for (const Dim& dim : shape) {
@@ -123,7 +126,8 @@ void Plan::CutIntoStages() {
     int& level = node_levels_[id];
     if (node.kind == tensor::DimNode::Kind::kSymbol) level = symbol_levels[node.symbol];
     for (const tensor::DimNode::Term& term : node.terms) {
-      for (const tensor::DimNode* atom : term.atoms) level = std::max(level, node_levels_[atom->id]);
+      for (const tensor::DimNode* atom : term.atoms)
+        level = std::max(level, node_levels_[atom->id]);
     }
     for (const Dim& operand : node.operands) {
       if (!operand.is_constant()) level = std::max(level, node_levels_[operand.node()->id]);
@@ -220,7 +224,8 @@ Result<std::shared_ptr<const StageBinding>> Plan::Bind(int stage,
       return found->second->binding;
     }
   }
-  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const StageBinding> binding, MakeBinding(stage, symbols));
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const StageBinding> binding,
+                           MakeBinding(stage, symbols));
   std::lock_guard lock(mutex_);
   if (cache_.contains(key)) return binding;
   if (stage == 0) ++counters_.bindings;

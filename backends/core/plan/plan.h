@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan: a program made ready for one device, once, with extents still symbolic: a kernel per step, the lifetimes of buffers,
-// and the stages between which execution learns numbers. Binding a plan to numbers is cheap and cached.
+// Plan: a program made ready for one device, once, with extents still symbolic: a kernel per step,
+// the lifetimes of buffers, and the stages between which execution learns numbers. Binding a plan
+// to numbers is cheap and cached.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
 #define ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
@@ -21,21 +22,21 @@
 
 namespace onnxifi::plan {
 
-// Steps [first_step, end_step) run on the device without a look at any data. If end_step is a step of the program, it is a
-// Cut or Control, whose numbers the next stage needs.
+// Steps [first_step, end_step) run on the device without a look at any data. If end_step is a step
+// of the program, it is a Cut or Control, whose numbers the next stage needs.
 struct Stage {
   int first_step = 0;
   int end_step = 0;
-  std::vector<int> dim_nodes;      // computed at this stage, operands first
-  std::vector<int> requirements;   // of the program, decidable from this stage on
-  std::vector<int> outputs;        // of the program, first written in this stage
+  std::vector<int> dim_nodes;               // computed at this stage, operands first
+  std::vector<int> requirements;            // of the program, decidable from this stage on
+  std::vector<int> outputs;                 // of the program, first written in this stage
   std::vector<BufferLifetime> temporaries;  // first written in this stage, in its arena
 };
 
 // A stage with numbers: immutable, shared by the runs that use it.
 struct StageBinding {
-  std::vector<int64_t> dims;              // value per node of the program's DimTable, as far as known
-  std::vector<device::BoundStep> steps;   // of the stage
+  std::vector<int64_t> dims;  // value per node of the program's DimTable, as far as known
+  std::vector<device::BoundStep> steps;  // of the stage
   std::vector<std::unique_ptr<device::BoundKernel>> kernels;
   int64_t arena_bytes = 0;
   struct Placement {
@@ -53,8 +54,8 @@ struct StageBinding {
 
 class Plan {
  public:
-  // Selects and builds a kernel for every step. `program`, `device` and `counters` outlive the plan.
-  // UNSUPPORTED_* with the device's reason, or a resource code.
+  // Selects and builds a kernel for every step. `program`, `device` and `counters` outlive the
+  // plan. UNSUPPORTED_* with the device's reason, or a resource code.
   static base::Result<std::unique_ptr<Plan>> Create(const program::Program& program,
                                                     device::Device& device, Counters& counters);
 
@@ -69,13 +70,13 @@ class Plan {
   // Name of the recipe of a step; empty for steps that run on no device.
   std::string_view implementation(int step) const;
 
-  // Numbers for stage `stage`, given a value for every symbol known when it starts and 0 for the rest. Statuses of the
-  // program's requirements; resource codes. Any thread.
+  // Numbers for stage `stage`, given a value for every symbol known when it starts and 0 for the
+  // rest. Statuses of the program's requirements; resource codes. Any thread.
   base::Result<std::shared_ptr<const StageBinding>> Bind(int stage,
                                                          const std::vector<int64_t>& symbols) const;
 
-  // The symbols' numbers that inputs of these extents give; 0 for symbols known only at run time. MISMATCHING_SHAPE naming the
-  // input, the axis and both numbers.
+  // The symbols' numbers that inputs of these extents give; 0 for symbols known only at run time.
+  // MISMATCHING_SHAPE naming the input, the axis and both numbers.
   base::Result<std::vector<int64_t>> SymbolsFor(std::span<const tensor::Extents> inputs) const;
 
   // Extents of each output for these symbols; -1 where only a run can tell.
@@ -100,7 +101,7 @@ class Plan {
   device::Device& device_;
   Counters& counters_;
   std::vector<Stage> stages_;
-  std::vector<int> node_levels_;  // by node of the DimTable: the stage that knows its number
+  std::vector<int> node_levels_;     // by node of the DimTable: the stage that knows its number
   std::vector<StepKernel> kernels_;  // by step
   std::map<int, std::vector<std::unique_ptr<Plan>>> bodies_;
   std::vector<std::unique_ptr<device::Allocation>> held_;

@@ -28,10 +28,9 @@ class CallerPlaces : public execution::OutputPlaces {
     Extents bound = ExtentsOf(descriptor);
     actual_[output] = extents;
     if (extents != bound && tensor::ElementCount(extents) > tensor::ElementCount(bound)) {
-      return Status(Code::kMismatchingShape, "Output '" + descriptor.name + "' has shape " +
-                                                 tensor::ToString(extents) +
-                                                 ", more than the bound shape " +
-                                                 tensor::ToString(bound) + " can hold.");
+      return Status(Code::kMismatchingShape,
+                    "Output '" + descriptor.name + "' has shape " + tensor::ToString(extents) +
+                        ", more than the bound shape " + tensor::ToString(bound) + " can hold.");
     }
     return static_cast<std::byte*>(descriptor.mutable_cpu_data());
   }
@@ -72,9 +71,9 @@ Result<std::vector<Extents>> CompiledGraph::ExtentsOf(
   std::vector<Extents> extents;
   for (const TensorDescriptor& input : inputs) extents.push_back(plugin::ExtentsOf(input));
   if (extents.size() != program_->inputs.size()) {
-    return Status(Code::kUnidentifiedName,
-                  std::to_string(extents.size()) + " inputs are given where the graph has " +
-                      std::to_string(program_->inputs.size()) + ".");
+    return Status(Code::kUnidentifiedName, std::to_string(extents.size()) +
+                                               " inputs are given where the graph has " +
+                                               std::to_string(program_->inputs.size()) + ".");
   }
   return extents;
 }
@@ -134,8 +133,8 @@ Result<std::vector<abi::TensorShape>> CompiledGraph::InferOutputShapes(
   std::vector<abi::TensorShape> shapes;
   for (size_t k = 0; k < outputs.size(); ++k) {
     const program::Port& port = program_->outputs[k];
-    shapes.push_back({port.name,
-                      static_cast<onnxEnum>(program_->buffers[port.buffer].type), true, outputs[k]});
+    shapes.push_back(
+        {port.name, static_cast<onnxEnum>(program_->buffers[port.buffer].type), true, outputs[k]});
   }
   return shapes;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CompiledGraph: the graph of a plugin as core/abi sees it: a plan with its executor and its queue of runs.
+// CompiledGraph: the graph of a plugin as core/abi sees it: a plan with its executor and its queue
+// of runs.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_

@@ -29,9 +29,9 @@ class TensorPlaces : public execution::OutputPlaces {
     tensor::ElementType type = program_.buffers[program_.outputs[output].buffer].type;
     int64_t size_bytes = tensor::SizeBytes(type, tensor::ElementCount(extents));
     if (size_bytes > remaining_bytes_) {
-      return Status(Code::kNoSystemMemory,
-                    "A folded constant of " + std::to_string(size_bytes) + " bytes exceeds the " +
-                        std::to_string(remaining_bytes_) + " left for it.");
+      return Status(Code::kNoSystemMemory, "A folded constant of " + std::to_string(size_bytes) +
+                                               " bytes exceeds the " +
+                                               std::to_string(remaining_bytes_) + " left for it.");
     }
     remaining_bytes_ -= size_bytes;
     ONNXIFI_ASSIGN_OR_RETURN(tensors_[output], Tensor::Allocate(type, extents));
@@ -72,9 +72,9 @@ Result<std::vector<Tensor>> ConstantEvaluator::Evaluate(const graph::Graph& grap
     // Checked before anything is computed; what depends on data is checked when it is known.
     if (std::find(extents.begin(), extents.end(), -1) != extents.end()) continue;
     if (tensor::ElementCount(extents) > limit_bytes) {
-      return Status(Code::kNoSystemMemory, "A folded constant of shape " + tensor::ToString(extents) +
-                                               " exceeds the limit of " +
-                                               std::to_string(limit_bytes) + " bytes.");
+      return Status(Code::kNoSystemMemory,
+                    "A folded constant of shape " + tensor::ToString(extents) +
+                        " exceeds the limit of " + std::to_string(limit_bytes) + " bytes.");
     }
   }
   execution::Executor executor(*plan);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConstantEvaluator: computes constant subgraphs for constant folding, by lowering them and running the program on the reference.
+// ConstantEvaluator: computes constant subgraphs for constant folding, by lowering them and running
+// the program on the reference.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_CONSTANT_EVALUATOR_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_CONSTANT_EVALUATOR_H_

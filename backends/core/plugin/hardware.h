@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hardware: all that a backend tells the kit: which devices there are and how to open one. A plugin's whole own code is this,
-// a device::Device, and one line that makes the provider.
+// Hardware: all that a backend tells the kit: which devices there are and how to open one. A
+// plugin's whole own code is this, a device::Device, and one line that makes the provider.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_HARDWARE_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_HARDWARE_H_
@@ -22,10 +22,10 @@ namespace onnxifi::plugin {
 
 // Answers to onnxGetBackendInfo that differ between devices; the kit answers the others.
 struct DeviceDescription {
-  std::string name;         // product name without the vendor, at most 49 bytes
+  std::string name;  // product name without the vendor, at most 49 bytes
   std::string vendor;
-  std::string version;      // of the software, unique to a release
-  std::string device;       // model name of the device
+  std::string version;  // of the software, unique to a release
+  std::string device;   // model name of the device
   onnxEnum type = ONNXIFI_DEVICE_TYPE_CPU;
   uint64_t memory_bytes = 0;
   // Optional queries that this device answers.

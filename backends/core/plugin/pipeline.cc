@@ -63,11 +63,11 @@ Status OptimizeProgram(Program& program, const device::Selector& selector) {
                                          const program::Step& after) {
     Result<device::Selection> now = selector.Select({whole, before});
     Result<device::Selection> then = selector.Select({whole, after});
-    return now.ok() && then.ok() &&
-           now->recipe->implementation() == then->recipe->implementation();
+    return now.ok() && then.ok() && now->recipe->implementation() == then->recipe->implementation();
   };
   ONNXIFI_RETURN_IF_ERROR(RunPass(program, program::RemoveDeadSteps));
-  // Before the maps are joined among themselves, so that a kernel can take the part of a chain that it knows.
+  // Before the maps are joined among themselves, so that a kernel can take the part of a chain that
+  // it knows.
   ONNXIFI_RETURN_IF_ERROR(
       RunPass(program, [&](Program& whole) { program::FuseEpilogues(whole, accepts); }));
   ONNXIFI_RETURN_IF_ERROR(

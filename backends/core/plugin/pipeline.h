@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline: how a graph becomes a program, as one list of stages. The only place that knows their order.
+// The pipeline: how a graph becomes a program, as one list of stages. The only place that knows
+// their order.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_PIPELINE_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_PIPELINE_H_
@@ -16,10 +17,12 @@
 
 namespace onnxifi::plugin {
 
-// Whether the device can run each node of `graph`, in order: the compile attempt, without passes and without building.
+// Whether the device can run each node of `graph`, in order: the compile attempt, without passes
+// and without building.
 std::vector<base::Status> JudgeNodes(const graph::Graph& graph, const device::Selector& selector);
 
-// The first refusal of JudgeNodes with its node, or ok. This alone decides support, for claims and for initialisation.
+// The first refusal of JudgeNodes with its node, or ok. This alone decides support, for claims and
+// for initialisation.
 base::Status Judge(const graph::Graph& graph, const device::Selector& selector);
 
 // Rewrites the graph, lowers it and fuses its steps for the device.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole way from a graph to results, on the reference: symbolic extents, extents that only data tell, control flow, and the
-// work that must not be done twice. Expected values are computed by hand.
+// The whole way from a graph to results, on the reference: symbolic extents, extents that only data
+// tell, control flow, and the work that must not be done twice. Expected values are computed by
+// hand.
 
 #include "backends/core/plugin/pipeline.h"
 
@@ -33,7 +34,8 @@ graph::Type TensorType(ElementType element, const std::vector<std::string>& exte
   type.extents.emplace();
   for (const std::string& extent : extents) {
     bool is_number = !extent.empty() && std::isdigit(static_cast<unsigned char>(extent[0]));
-    type.extents->push_back(is_number ? graph::Extent{std::stoll(extent), ""} : graph::Extent{-1, extent});
+    type.extents->push_back(is_number ? graph::Extent{std::stoll(extent), ""}
+                                      : graph::Extent{-1, extent});
   }
   return type;
 }
@@ -41,7 +43,8 @@ graph::Type TensorType(ElementType element, const std::vector<std::string>& exte
 // Builds a graph node by node; operators of opset 21.
 class Builder {
  public:
-  ValueId Input(const std::string& name, ElementType type, const std::vector<std::string>& extents) {
+  ValueId Input(const std::string& name, ElementType type,
+                const std::vector<std::string>& extents) {
     graph_.inputs.push_back(graph_.AddValue({.name = name, .type = TensorType(type, extents)}));
     return graph_.inputs.back();
   }
@@ -61,9 +64,12 @@ class Builder {
     return graph_.AddValue(std::move(value));
   }
   std::vector<ValueId> Nodes(const std::string& op_type, int version, std::vector<ValueId> inputs,
-                             int outputs, std::map<std::string, graph::Attribute, std::less<>> attributes = {}) {
-    Node node{.op_type = op_type, .since_version = version,
-              .index = static_cast<int>(graph_.nodes.size()), .inputs = std::move(inputs)};
+                             int outputs,
+                             std::map<std::string, graph::Attribute, std::less<>> attributes = {}) {
+    Node node{.op_type = op_type,
+              .since_version = version,
+              .index = static_cast<int>(graph_.nodes.size()),
+              .inputs = std::move(inputs)};
     node.attributes = std::move(attributes);
     for (int k = 0; k < outputs; ++k) {
       node.outputs.push_back(graph_.AddValue({.name = "v" + std::to_string(graph_.values.size())}));
@@ -86,7 +92,8 @@ class Builder {
 
 class Places : public execution::OutputPlaces {
  public:
-  explicit Places(const program::Program& program) : program_(program), tensors(program.outputs.size()) {}
+  explicit Places(const program::Program& program)
+      : program_(program), tensors(program.outputs.size()) {}
   base::Result<std::byte*> Place(int output, const Extents& extents) override {
     ElementType type = program_.buffers[program_.outputs[output].buffer].type;
     tensors[output] = *Tensor::Allocate(type, extents);
@@ -292,7 +299,8 @@ TEST(Pipeline, FusesAChainOfMapsIntoOneStep) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"3", "4"});
   ValueId y = builder.Add("Transpose", 21, {x}, {{"perm", std::vector<int64_t>{1, 0}}});
-  ValueId z = builder.Add("Relu", 14, {builder.Add("Sub", 14, {y, builder.Floats({1, 2, 3}, {3})})});
+  ValueId z =
+      builder.Add("Relu", 14, {builder.Add("Sub", 14, {y, builder.Floats({1, 2, 3}, {3})})});
   Compiled compiled(builder.Take({builder.Add("Mul", 14, {z, z})}));
   EXPECT_EQ(compiled.program->steps.size(), 1u) << ToString(*compiled.program);
   std::vector<float> values;
@@ -301,7 +309,8 @@ TEST(Pipeline, FusesAChainOfMapsIntoOneStep) {
   ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
   for (int64_t row = 0; row < 4; ++row) {
     for (int64_t column = 0; column < 3; ++column) {
-      float base = std::max(0.0F, values[static_cast<size_t>(column * 4 + row)] - static_cast<float>(column + 1));
+      float base = std::max(
+          0.0F, values[static_cast<size_t>(column * 4 + row)] - static_cast<float>(column + 1));
       EXPECT_EQ(Values((*outputs)[0])[static_cast<size_t>(row * 3 + column)], base * base);
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Provider of every hardware plugin: backend IDs that answer from their description, claims that are compile attempts, and
-// backends that compile graphs.
+// The Provider of every hardware plugin: backend IDs that answer from their description, claims
+// that are compile attempts, and backends that compile graphs.
 
 #include <algorithm>
 #include <list>
@@ -23,7 +23,8 @@ using base::Code;
 using base::Result;
 using base::Status;
 
-// Answers already given, by the exact bytes of the question. Callers ask about the same one-node models by the thousand.
+// Answers already given, by the exact bytes of the question. Callers ask about the same one-node
+// models by the thousand.
 class AnswerCache {
  public:
   const Status* Find(std::string_view model) {
@@ -107,7 +108,9 @@ class PluginBackend : public abi::Backend {
                                                   std::to_string(weight.data_type) +
                                                   ", which ONNX does not define.");
       }
-      options.weights.push_back({weight.name, *type, {weight.shape.begin(), weight.shape.end()},
+      options.weights.push_back({weight.name,
+                                 *type,
+                                 {weight.shape.begin(), weight.shape.end()},
                                  static_cast<const std::byte*>(weight.cpu_data())});
     }
     ONNXIFI_ASSIGN_OR_RETURN(graph::Graph graph, model::Import(request.model, options));
@@ -157,22 +160,34 @@ class PluginBackendId : public abi::BackendId {
         ONNXIFI_CAPABILITY_SYMBOLIC_SIZE_TENSORS | ONNXIFI_CAPABILITY_VARIABLE_BATCH_SIZE |
         ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS;
     switch (query) {
-      case ONNXIFI_BACKEND_NAME: return InfoValue(description_.name);
-      case ONNXIFI_BACKEND_VENDOR: return InfoValue(description_.vendor);
-      case ONNXIFI_BACKEND_VERSION: return InfoValue(description_.version);
-      case ONNXIFI_BACKEND_EXTENSIONS: return InfoValue(std::string());
-      case ONNXIFI_BACKEND_DEVICE: return InfoValue(description_.device);
-      case ONNXIFI_BACKEND_DEVICE_TYPE: return InfoValue(uint64_t{description_.type});
-      case ONNXIFI_BACKEND_ONNX_IR_VERSION: return InfoValue(model::SupportedIrVersions());
-      case ONNXIFI_BACKEND_OPSET_VERSION: return InfoValue(model::SupportedOpsets());
-      case ONNXIFI_BACKEND_CAPABILITIES: return InfoValue(kCapabilities);
+      case ONNXIFI_BACKEND_NAME:
+        return InfoValue(description_.name);
+      case ONNXIFI_BACKEND_VENDOR:
+        return InfoValue(description_.vendor);
+      case ONNXIFI_BACKEND_VERSION:
+        return InfoValue(description_.version);
+      case ONNXIFI_BACKEND_EXTENSIONS:
+        return InfoValue(std::string());
+      case ONNXIFI_BACKEND_DEVICE:
+        return InfoValue(description_.device);
+      case ONNXIFI_BACKEND_DEVICE_TYPE:
+        return InfoValue(uint64_t{description_.type});
+      case ONNXIFI_BACKEND_ONNX_IR_VERSION:
+        return InfoValue(model::SupportedIrVersions());
+      case ONNXIFI_BACKEND_OPSET_VERSION:
+        return InfoValue(model::SupportedOpsets());
+      case ONNXIFI_BACKEND_CAPABILITIES:
+        return InfoValue(kCapabilities);
       case ONNXIFI_BACKEND_INIT_PROPERTIES:
       case ONNXIFI_BACKEND_MEMORY_TYPES:
       case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
-      case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES: return InfoValue(uint64_t{0});
+      case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:
+        return InfoValue(uint64_t{0});
       case ONNXIFI_BACKEND_MEMORY_SIZE:
-      case ONNXIFI_BACKEND_MAX_GRAPH_SIZE: return InfoValue(description_.memory_bytes);
-      case ONNXIFI_BACKEND_MAX_GRAPH_COUNT: return InfoValue(uint64_t{0xFFFFFFFF});
+      case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
+        return InfoValue(description_.memory_bytes);
+      case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
+        return InfoValue(uint64_t{0xFFFFFFFF});
       default:
         return Status(Code::kUnsupportedAttribute, "Information query " + std::to_string(query) +
                                                        " is not answered by " + key() + ".");

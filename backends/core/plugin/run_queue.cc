@@ -27,8 +27,9 @@ Status Worker::Start() {
   try {
     thread_ = std::thread([this] { Loop(); });
   } catch (const std::system_error& error) {
-    return Status(Code::kNoSystemResources,
-                  std::string("The thread that runs graphs cannot be started: ") + error.what() + ".");
+    return Status(
+        Code::kNoSystemResources,
+        std::string("The thread that runs graphs cannot be started: ") + error.what() + ".");
   }
   return base::Ok();
 }
@@ -65,8 +66,10 @@ std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::L
     std::lock_guard lock(mutex_);
     waiting_.push_back(run);
   }
-  // Weak, so that a caller's event that is never signalled keeps no run alive beyond the graph's queue.
-  auto become_ready = [self = shared_from_this(), weak = std::weak_ptr<Run>(run)](const Status& status) {
+  // Weak, so that a caller's event that is never signalled keeps no run alive beyond the graph's
+  // queue.
+  auto become_ready = [self = shared_from_this(),
+                       weak = std::weak_ptr<Run>(run)](const Status& status) {
     std::shared_ptr<Run> ready = weak.lock();
     if (!ready) return;
     std::unique_lock lock(self->mutex_);
@@ -99,7 +102,8 @@ void RunQueue::Carry(const std::shared_ptr<Run>& run) {
     } catch (const std::bad_alloc&) {
       status = Status(Code::kNoSystemMemory, "The run needs more memory than there is.");
     } catch (const std::exception& error) {
-      status = Status(Code::kInternalError, std::string("The run ended in an exception: ") + error.what() + ".");
+      status = Status(Code::kInternalError,
+                      std::string("The run ended in an exception: ") + error.what() + ".");
     }
   }
   run->work = nullptr;

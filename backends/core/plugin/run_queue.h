@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RunQueue: the runs of one graph, in the order of their calls. Each starts when its input event is signalled and the run before
-// it has finished; until then no thread waits for it.
+// RunQueue: the runs of one graph, in the order of their calls. Each starts when its input event is
+// signalled and the run before it has finished; until then no thread waits for it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_RUN_QUEUE_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_RUN_QUEUE_H_
@@ -43,14 +43,15 @@ class Worker {
 
 class RunQueue : public std::enable_shared_from_this<RunQueue> {
  public:
-  // Does the work of a run and tells the shapes of its outputs where they differ from the descriptors.
+  // Does the work of a run and tells the shapes of its outputs where they differ from the
+  // descriptors.
   using Work = std::function<base::Status(std::vector<abi::TensorShape>& output_shapes)>;
 
   // `worker` outlives every run.
   explicit RunQueue(Worker& worker) : worker_(worker) {}
 
-  // `input` may be null for inputs that are ready. The event is signalled with the status of the work, or, without the work being
-  // done, with the status of `input` if that is an error.
+  // `input` may be null for inputs that are ready. The event is signalled with the status of the
+  // work, or, without the work being done, with the status of `input` if that is an error.
   std::shared_ptr<abi::LocalEvent> Add(Work work, std::shared_ptr<abi::LocalEvent> input);
   // Blocks until the queue is empty.
   void Drain();

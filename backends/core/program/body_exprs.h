@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every expression that a step's body evaluates, for passes that rewrite or inspect them whatever the family.
+// Every expression that a step's body evaluates, for passes that rewrite or inspect them whatever
+// the family.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_BODY_EXPRS_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_BODY_EXPRS_H_
@@ -11,7 +12,8 @@
 
 namespace onnxifi::program {
 
-// Pointers into `step`, valid until it changes; those that are kNoExpr are left out. Bodies of control steps are not entered.
+// Pointers into `step`, valid until it changes; those that are kNoExpr are left out. Bodies of
+// control steps are not entered.
 std::vector<ExprId*> BodyExprs(Step& step);
 std::vector<ExprId> BodyExprs(const Step& step);
 

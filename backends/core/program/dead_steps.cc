@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RemoveDeadSteps: one walk from the end. Shape computations die here, once their values have become extents.
+// RemoveDeadSteps: one walk from the end. Shape computations die here, once their values have
+// become extents.
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scalar expressions: what a step computes per element, as a hash-consed, typed DAG. Every device's engine reads this: the
-// reference interprets it, the code generators print it.
+// Scalar expressions: what a step computes per element, as a hash-consed, typed DAG. Every device's
+// engine reads this: the reference interprets it, the code generators print it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_EXPR_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_EXPR_H_
@@ -23,34 +23,68 @@ namespace onnxifi::program {
 using ExprId = int32_t;
 inline constexpr ExprId kNoExpr = -1;
 
-// Arithmetic is done in the node's own type. float16, bfloat16, the 8- and 4-bit floats and the packed integers are storage
-// types: only kLoad, kConstant, kCast, kSelect (and kBitcast) may have them; lowering casts to ArithmeticType around anything else.
-// Integers wrap modulo 2^n. Division of integers truncates; by zero it gives 0. Float operations follow IEEE 754.
+// Arithmetic is done in the node's own type. float16, bfloat16, the 8- and 4-bit floats and the
+// packed integers are storage types: only kLoad, kConstant, kCast, kSelect (and kBitcast) may have
+// them; lowering casts to ArithmeticType around anything else. Integers wrap modulo 2^n. Division
+// of integers truncates; by zero it gives 0. Float operations follow IEEE 754.
 enum class ExprOp : uint8_t {
   // Leaves.
-  kConstant,     // payload: a tensor::Scalar's bits
-  kDim,          // int64: the symbolic number `dim`
-  kIndex,        // int64: coordinate `payload` of the domain
-  kLoad,         // reads[payload] at the domain's coordinates, or at `operands` (int64, one per axis of that view)
-  kState,        // Reduce, Scan: element `payload` of the running state
-  kOther,        // Reduce's merge: element `payload` of the state merged in
-  kRow,          // Row: result `payload % 256` of stage `payload / 256`
+  kConstant,  // payload: a tensor::Scalar's bits
+  kDim,       // int64: the symbolic number `dim`
+  kIndex,     // int64: coordinate `payload` of the domain
+  kLoad,   // reads[payload] at the domain's coordinates, or at `operands` (int64, one per axis of
+           // that view)
+  kState,  // Reduce, Scan: element `payload` of the running state
+  kOther,  // Reduce's merge: element `payload` of the state merged in
+  kRow,    // Row: result `payload % 256` of stage `payload / 256`
   kAccumulator,  // Contract, Window: the result before the epilogue
   // Unary.
-  kNeg, kAbs, kSign, kFloor, kCeil, kRoundEven, kTrunc, kSqrt, kExp, kExpm1, kLog, kLog1p,
-  kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh, kAsinh, kAcosh, kAtanh, kErf,
+  kNeg,
+  kAbs,
+  kSign,
+  kFloor,
+  kCeil,
+  kRoundEven,
+  kTrunc,
+  kSqrt,
+  kExp,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kErf,
   kIsNan,   // bool
   kNot,     // bool
   kBitNot,  // integers
   // Binary; both operands have one type.
-  kAdd, kSub, kMul, kDiv,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
   kMod,   // sign of the divisor (floor)
   kFmod,  // sign of the dividend (truncation)
   kPow,   // floats; integers: exact, negative exponents as truncating division of 1
-  kMin, kMax,         // NaN if either is
-  kAnd, kOr, kXor,    // bool, or bitwise on integers
-  kShl, kShr,         // unsigned or signed integers; a shift by the width or more gives 0
-  kEqual, kLess, kLessEqual,  // bool
+  kMin,
+  kMax,  // NaN if either is
+  kAnd,
+  kOr,
+  kXor,  // bool, or bitwise on integers
+  kShl,
+  kShr,  // unsigned or signed integers; a shift by the width or more gives 0
+  kEqual,
+  kLess,
+  kLessEqual,  // bool
   // Others.
   kSelect,   // operands: bool, a, b
   kCast,     // ONNX's Cast to `type`; payload: bit 0 saturate, bits 1.. tensor::Rounding
@@ -67,13 +101,14 @@ struct ExprNode {
   std::vector<ExprId> operands;
 };
 
-// Owns the nodes of one program. Operands have smaller ids than their users, so ascending order is an evaluation order.
+// Owns the nodes of one program. Operands have smaller ids than their users, so ascending order is
+// an evaluation order.
 class ExprPool {
  public:
   const ExprNode& operator[](ExprId id) const { return nodes_[id]; }
   int size() const { return static_cast<int>(nodes_.size()); }
-  // Returns the node equal to `node`, adding it if there is none. Folds what is trivially known: a cast to the same type,
-  // a select by a constant, integer arithmetic on two constants.
+  // Returns the node equal to `node`, adding it if there is none. Folds what is trivially known: a
+  // cast to the same type, a select by a constant, integer arithmetic on two constants.
   ExprId Add(ExprNode node);
 
  private:
@@ -83,8 +118,9 @@ class ExprPool {
 
 // The nodes below `roots`, each once, operands first.
 std::vector<ExprId> Reachable(const ExprPool& pool, std::span<const ExprId> roots);
-// Rewrites below `root`: `replace(node id)`, called once per node, returns an id to put there, or kNoExpr to keep (operands
-// still rewritten). `done` carries what was rewritten from one root to the next. Depth of the expression costs no stack.
+// Rewrites below `root`: `replace(node id)`, called once per node, returns an id to put there, or
+// kNoExpr to keep (operands still rewritten). `done` carries what was rewritten from one root to
+// the next. Depth of the expression costs no stack.
 template <typename Replace>
 ExprId Rewrite(ExprPool& pool, ExprId root, Replace&& replace,
                std::unordered_map<ExprId, ExprId>& done) {
@@ -127,7 +163,7 @@ class Expr {
   ExprId id_ = kNoExpr;
 };
 
-Expr Constant(ExprPool& pool, tensor::ElementType type, double value);     // rounded to `type`
+Expr Constant(ExprPool& pool, tensor::ElementType type, double value);      // rounded to `type`
 Expr IntConstant(ExprPool& pool, tensor::ElementType type, int64_t value);  // exact
 Expr ScalarConstant(ExprPool& pool, tensor::ElementType type, tensor::Scalar value);
 Expr DimExpr(ExprPool& pool, tensor::Dim dim);

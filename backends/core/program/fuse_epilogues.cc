@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FuseEpilogues: bias, activation, residual addition and casts move into the contraction or window that feeds them.
+// FuseEpilogues: bias, activation, residual addition and casts move into the contraction or window
+// that feeds them.
 
 #include <algorithm>
 
@@ -36,7 +37,8 @@ int OnlyReader(const Program& program, size_t producer, BufferId buffer) {
   return reader;
 }
 
-// The producer with the Map's expression as its epilogue; nothing when the Map does not follow it element for element.
+// The producer with the Map's expression as its epilogue; nothing when the Map does not follow it
+// element for element.
 std::optional<Step> Joined(Program& program, const Step& producer, const Step& consumer) {
   const Map* map = consumer.As<Map>();
   if (map == nullptr || map->roots.size() != 1 || consumer.domain != producer.domain) {
@@ -65,7 +67,8 @@ std::optional<Step> Joined(Program& program, const Step& producer, const Step& c
   for (ExprId id : Reachable(program.exprs, map->roots)) {
     const ExprNode& node = program.exprs[id];
     bool is_plain_load = node.op == ExprOp::kLoad && node.operands.empty();
-    if (node.op == ExprOp::kIndex || (node.op == ExprOp::kLoad && !is_plain_load)) return std::nullopt;
+    if (node.op == ExprOp::kIndex || (node.op == ExprOp::kLoad && !is_plain_load))
+      return std::nullopt;
   }
   std::unordered_map<ExprId, ExprId> done;
   auto replace = [&](ExprId id) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FuseMaps: inlines element-wise producers into their reader by expressing the reader's coordinates as the producer's.
+// FuseMaps: inlines element-wise producers into their reader by expressing the reader's coordinates
+// as the producer's.
 
 #include <algorithm>
 #include <optional>
@@ -14,7 +15,8 @@ namespace {
 // Bounds of a fused step: what an engine can hold in registers and argument lists.
 constexpr size_t kMaxNodes = 96;
 constexpr size_t kMaxReads = 16;
-// A producer of at most this many arithmetic nodes, none of them transcendental, may be computed more than once.
+// A producer of at most this many arithmetic nodes, none of them transcendental, may be computed
+// more than once.
 constexpr int kCheapNodes = 4;
 
 bool IsOutput(const Program& program, BufferId buffer) {
@@ -26,20 +28,39 @@ bool IsCheap(const Program& program, const Map& map) {
   int arithmetic = 0;
   for (ExprId id : Reachable(program.exprs, map.roots)) {
     switch (program.exprs[id].op) {
-      case ExprOp::kConstant: case ExprOp::kDim: case ExprOp::kIndex: case ExprOp::kLoad: break;
-      case ExprOp::kNeg: case ExprOp::kAbs: case ExprOp::kNot: case ExprOp::kAdd: case ExprOp::kSub:
-      case ExprOp::kMul: case ExprOp::kMin: case ExprOp::kMax: case ExprOp::kAnd: case ExprOp::kOr:
-      case ExprOp::kEqual: case ExprOp::kLess: case ExprOp::kLessEqual: case ExprOp::kSelect:
-      case ExprOp::kCast: ++arithmetic; break;
-      default: return false;
+      case ExprOp::kConstant:
+      case ExprOp::kDim:
+      case ExprOp::kIndex:
+      case ExprOp::kLoad:
+        break;
+      case ExprOp::kNeg:
+      case ExprOp::kAbs:
+      case ExprOp::kNot:
+      case ExprOp::kAdd:
+      case ExprOp::kSub:
+      case ExprOp::kMul:
+      case ExprOp::kMin:
+      case ExprOp::kMax:
+      case ExprOp::kAnd:
+      case ExprOp::kOr:
+      case ExprOp::kEqual:
+      case ExprOp::kLess:
+      case ExprOp::kLessEqual:
+      case ExprOp::kSelect:
+      case ExprOp::kCast:
+        ++arithmetic;
+        break;
+      default:
+        return false;
     }
   }
   return arithmetic <= kCheapNodes;
 }
 
-// For each axis of the producer's domain, the reader's axis that runs along it, or -1 where the reader stays at 0.
-// Nothing when the read is not along whole axes.
-std::optional<std::vector<int>> MatchAxes(const Step& producer, const Step& reader, const View& read) {
+// For each axis of the producer's domain, the reader's axis that runs along it, or -1 where the
+// reader stays at 0. Nothing when the read is not along whole axes.
+std::optional<std::vector<int>> MatchAxes(const Step& producer, const Step& reader,
+                                          const View& read) {
   const View& written = producer.writes[0];
   if (!read.guards.empty() || !(read.offset == written.offset) || read.type != written.type ||
       read.rank() != static_cast<int>(reader.domain.size())) {
@@ -114,7 +135,8 @@ class Inliner {
         is_indexed = is_indexed || !node.operands.empty();
         return replacement[read];
       }
-      for (ExprId& operand : node.operands) operand = Rewrite(program_.exprs, operand, *self_, done);
+      for (ExprId& operand : node.operands)
+        operand = Rewrite(program_.exprs, operand, *self_, done);
       node.payload = static_cast<uint64_t>(new_read[read]);
       return program_.exprs.Add(std::move(node));
     };
@@ -122,7 +144,8 @@ class Inliner {
     self_ = &erased;
     for (ExprId* id : BodyExprs(joined)) *id = Rewrite(program_.exprs, *id, erased, done);
     if (is_indexed || joined.reads.size() > kMaxReads) return std::nullopt;
-    if (Reachable(program_.exprs, BodyExprs(std::as_const(joined))).size() > kMaxNodes) return std::nullopt;
+    if (Reachable(program_.exprs, BodyExprs(std::as_const(joined))).size() > kMaxNodes)
+      return std::nullopt;
     return joined;
   }
 
@@ -147,7 +170,8 @@ class Inliner {
                                    ? Reexpress(producer_.reads[read], axes, joined.domain.size())
                                    : producer_.reads[read]);
       }
-      for (ExprId& operand : node.operands) operand = Rewrite(program_.exprs, operand, replace, done);
+      for (ExprId& operand : node.operands)
+        operand = Rewrite(program_.exprs, operand, replace, done);
       node.payload = static_cast<uint64_t>(new_read[read]);
       return program_.exprs.Add(std::move(node));
     };
@@ -203,7 +227,8 @@ void FuseMaps(Program& program, const Accepts& accepts) {
     }
   }
   for (size_t s = program.steps.size(); s-- > 0;) {
-    bool may_read = program.steps[s].As<Map>() || program.steps[s].As<Reduce>() || program.steps[s].As<Row>();
+    bool may_read =
+        program.steps[s].As<Map>() || program.steps[s].As<Reduce>() || program.steps[s].As<Row>();
     if (!may_read) continue;
     bool is_changed = true;
     while (is_changed) {
@@ -215,8 +240,9 @@ void FuseMaps(Program& program, const Accepts& accepts) {
         auto writes_it = [buffer](const Step& step) {
           return !step.writes.empty() && step.writes[0].buffer == buffer;
         };
-        auto producer = std::find_if(program.steps.begin(),
-                                     program.steps.begin() + static_cast<std::ptrdiff_t>(s), writes_it);
+        auto producer =
+            std::find_if(program.steps.begin(),
+                         program.steps.begin() + static_cast<std::ptrdiff_t>(s), writes_it);
         if (producer == program.steps.begin() + static_cast<std::ptrdiff_t>(s)) continue;
         Step& reader = program.steps[s];
         if (!CanBeInlined(program, *producer) || HasMixedLoads(program, reader) ||
@@ -227,9 +253,12 @@ void FuseMaps(Program& program, const Accepts& accepts) {
         if (!joined || !accepts(program, reader, *joined)) continue;
         for (const View& read : producer->reads) {
           bool is_first = &*std::find_if(producer->reads.begin(), producer->reads.end(),
-                                         [&](const View& other) { return other.buffer == read.buffer; }) == &read;
-          bool is_shared = std::any_of(reader.reads.begin(), reader.reads.end(),
-                                       [&](const View& other) { return other.buffer == read.buffer; });
+                                         [&](const View& other) {
+                                           return other.buffer == read.buffer;
+                                         }) == &read;
+          bool is_shared =
+              std::any_of(reader.reads.begin(), reader.reads.end(),
+                          [&](const View& other) { return other.buffer == read.buffer; });
           if (is_first && is_shared && read.buffer != kNoBuffer) --touches[read.buffer];
         }
         reader = *std::move(joined);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integer arithmetic of scalar expressions: what each integer operation gives for every pair of operands, without undefined
-// behaviour. Used by constant folding in ExprPool and by the reference engine; code generators print the same rules.
+// Integer arithmetic of scalar expressions: what each integer operation gives for every pair of
+// operands, without undefined behaviour. Used by constant folding in ExprPool and by the reference
+// engine; code generators print the same rules.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_INTEGER_ARITHMETIC_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_INTEGER_ARITHMETIC_H_
@@ -12,7 +13,8 @@
 
 namespace onnxifi::program {
 
-// Sums and products of narrow unsigned types would be computed in int, where 65535 * 65535 overflows.
+// Sums and products of narrow unsigned types would be computed in int, where 65535 * 65535
+// overflows.
 template <typename T>
 using Wrapping = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
 

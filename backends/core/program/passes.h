@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes over a tensor program, in the order in which core/plugin runs them. Each keeps what the program computes.
+// The passes over a tensor program, in the order in which core/plugin runs them. Each keeps what
+// the program computes.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_PASSES_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_PASSES_H_
@@ -11,18 +12,19 @@
 
 namespace onnxifi::program {
 
-// Whether the device does `after`, which a pass would like to put in the place of `before` and a Map, as well as it does `before`.
+// Whether the device does `after`, which a pass would like to put in the place of `before` and a
+// Map, as well as it does `before`.
 using Accepts = std::function<bool(const Program& program, const Step& before, const Step& after)>;
 
 // Removes steps whose results nobody reads, and forgets constants that no step reads.
 void RemoveDeadSteps(Program& program);
 
-// Moves the Map that follows a Contract or Window, element for element, into its epilogue, as long as the device accepts the
-// step with it; the rest of a chain stays a Map.
+// Moves the Map that follows a Contract or Window, element for element, into its epilogue, as long
+// as the device accepts the step with it; the rest of a chain stays a Map.
 void FuseEpilogues(Program& program, const Accepts& accepts);
 
-// Inlines a Map into the only step that reads its result (Map, Reduce or Row), where that reads it along whole axes in any
-// order, so that the result never goes through memory.
+// Inlines a Map into the only step that reads its result (Map, Reduce or Row), where that reads it
+// along whole axes in any order, so that the result never goes through memory.
 void FuseMaps(Program& program, const Accepts& accepts);
 
 }  // namespace onnxifi::program

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Program: level two. What a graph is lowered to: buffers, steps in order, symbolic extents, scalar expressions. Immutable once
-// its passes have run; any number of bindings and runs share it.
+// Program: level two. What a graph is lowered to: buffers, steps in order, symbolic extents, scalar
+// expressions. Immutable once its passes have run; any number of bindings and runs share it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_PROGRAM_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_PROGRAM_H_
@@ -42,7 +42,8 @@ struct Port {
   Shape shape;
 };
 
-// What must hold of the extents, where lowering could not decide it. Checked when the symbols it needs are bound.
+// What must hold of the extents, where lowering could not decide it. Checked when the symbols it
+// needs are bound.
 struct Requirement {
   Dim condition;  // must not be 0
   base::Status violation;
@@ -56,7 +57,8 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<tensor::Tensor> constants;
   std::vector<Step> steps;
-  std::vector<Port> inputs;   // extents are numbers or plain symbols that this input (or an earlier one) binds
+  std::vector<Port>
+      inputs;  // extents are numbers or plain symbols that this input (or an earlier one) binds
   std::vector<Port> outputs;
   std::vector<Requirement> requirements;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers of ExprOp::kRandom: a pure function of seed and counter, so that every device draws the same ones in any order.
-// Code generators print the same arithmetic.
+// The numbers of ExprOp::kRandom: a pure function of seed and counter, so that every device draws
+// the same ones in any order. Code generators print the same arithmetic.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_RANDOM_BITS_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_RANDOM_BITS_H_
@@ -10,7 +10,8 @@
 
 namespace onnxifi::program {
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+// generators", 2014).
 constexpr uint64_t MixBits(uint64_t bits) {
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step: one piece of work of a tensor program. The families are the whole vocabulary that a device has to know; core/ops
-// lowers every ONNX operator to them.
+// Step: one piece of work of a tensor program. The families are the whole vocabulary that a device
+// has to know; core/ops lowers every ONNX operator to them.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_STEP_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_STEP_H_
@@ -24,9 +24,10 @@ struct Map {
   std::vector<ExprId> roots;  // one per write, of the write's type
 };
 
-// A tuple folded over elements: state = init; state = update(state, element); partial states are joined by merge.
-// `update` reads kState, kLoad and kIndex; `merge` reads kState and kOther; neither depends on the order of elements beyond
-// rounding (ties in ArgMin/Max are decided by the index kept in the state).
+// A tuple folded over elements: state = init; state = update(state, element); partial states are
+// joined by merge. `update` reads kState, kLoad and kIndex; `merge` reads kState and kOther;
+// neither depends on the order of elements beyond rounding (ties in ArgMin/Max are decided by the
+// index kept in the state).
 struct Fold {
   struct State {
     tensor::ElementType type;
@@ -37,16 +38,18 @@ struct Fold {
   std::vector<State> states;
 };
 
-// Reduce: the last `axes` axes of the domain are folded. Writes are over the leading axes; roots read kState.
+// Reduce: the last `axes` axes of the domain are folded. Writes are over the leading axes; roots
+// read kState.
 struct Reduce {
   int axes = 0;
   Fold fold;
   std::vector<ExprId> roots;
 };
 
-// Row: the last `axes` axes of the domain are one row. Each stage folds the row and ends in `results`, readable as kRow by
-// later stages and by the roots. Writes are over the whole domain; one with stride 0 along every row axis has a root that
-// depends only on kRow and is written once per row.
+// Row: the last `axes` axes of the domain are one row. Each stage folds the row and ends in
+// `results`, readable as kRow by later stages and by the roots. Writes are over the whole domain;
+// one with stride 0 along every row axis has a root that depends only on kRow and is written once
+// per row.
 struct Row {
   struct Stage {
     Fold fold;
@@ -57,27 +60,32 @@ struct Row {
   std::vector<ExprId> roots;
 };
 
-// Scan: state runs along the last axis of the domain. Writes are over the whole domain; roots read kState after the
-// element was folded in, or before it if `exclusive`.
+// Scan: state runs along the last axis of the domain. Writes are over the whole domain; roots read
+// kState after the element was folded in, or before it if `exclusive`.
 struct Scan {
   Fold fold;  // merge unused
   bool exclusive = false;
   std::vector<ExprId> roots;
 };
 
-// Contract: sums of products. reads[0] is A, reads[1] is B; further reads belong to prologues and epilogue.
-//   kMatMul   A[batch, m, k], B[batch, k, n] -> out[batch, m, n]; each of batch, m, n, k is any number of axes (may be
+// Contract: sums of products. reads[0] is A, reads[1] is B; further reads belong to prologues and
+// epilogue.
+//   kMatMul   A[batch, m, k], B[batch, k, n] -> out[batch, m, n]; each of batch, m, n, k is any
+//   number of axes (may be
 //             none). Domain: batch, m, n axes; `inner` holds the k extents.
-//   kConv     A[N, C, spatial], B[M, C / group, kernel] -> out[N, M, spatial]. Domain: out; `inner`: [C / group, kernel].
-//   kConvTranspose  A[N, C, spatial], B[C, M / group, kernel] -> out[N, M, spatial]. Domain: out; `inner` as for kConv with C / group.
-// The views of A and B are over their own axes, as are those read by their prologue; epilogue reads are over the domain.
+//   kConv     A[N, C, spatial], B[M, C / group, kernel] -> out[N, M, spatial]. Domain: out;
+//   `inner`: [C / group, kernel]. kConvTranspose  A[N, C, spatial], B[C, M / group, kernel] ->
+//   out[N, M, spatial]. Domain: out; `inner` as for kConv with C / group.
+// The views of A and B are over their own axes, as are those read by their prologue; epilogue reads
+// are over the domain.
 struct Contract {
   enum class Form : uint8_t { kMatMul, kConv, kConvTranspose };
   Form form = Form::kMatMul;
   int batch_axes = 0, m_axes = 0, n_axes = 0;  // kMatMul; k_axes is inner.size()
   Shape inner;
   tensor::ElementType accumulator = tensor::ElementType::kFloat32;
-  // Elements of A and B as the product takes them, of type `accumulator`; kLoad of read 0 (or 1) and of others.
+  // Elements of A and B as the product takes them, of type `accumulator`; kLoad of read 0 (or 1)
+  // and of others.
   ExprId a_prologue = kNoExpr;
   ExprId b_prologue = kNoExpr;
   std::vector<ExprId> roots;  // one per write; read kAccumulator and kLoad over the domain
@@ -88,9 +96,10 @@ struct Contract {
   int64_t group = 1;
 };
 
-// Window: a fold over a sliding window; reads[0] is X[N, C, spatial], a view over its own axes. Domain: out [N, C, spatial].
-// Padding never counts as an element; kAverage divides by the window's size clipped to the input, or, with count_include_pad,
-// clipped to the input extended by pads_begin and pads_end.
+// Window: a fold over a sliding window; reads[0] is X[N, C, spatial], a view over its own axes.
+// Domain: out [N, C, spatial]. Padding never counts as an element; kAverage divides by the window's
+// size clipped to the input, or, with count_include_pad, clipped to the input extended by
+// pads_begin and pads_end.
 struct Window {
   enum class Kind : uint8_t { kMax, kAverage, kLp, kLrn };
   Kind kind = Kind::kMax;
@@ -100,27 +109,34 @@ struct Window {
   std::vector<Dim> pads_begin, pads_end;
   bool count_include_pad = false;
   int64_t p = 2;  // kLp
-  // kMax with two writes: the second gets int64 indices of the maxima into the flattened X, in row-major order or, with
-  // column_major, with the spatial axes' order reversed.
+  // kMax with two writes: the second gets int64 indices of the maxima into the flattened X, in
+  // row-major order or, with column_major, with the spatial axes' order reversed.
   bool column_major = false;
-  // kLrn: window of `kernel[0]` channels around c; out = x / (bias + alpha / size * sum of squares) ^ beta.
+  // kLrn: window of `kernel[0]` channels around c; out = x / (bias + alpha / size * sum of squares)
+  // ^ beta.
   double alpha = 0, beta = 0, bias = 0;
   tensor::ElementType accumulator = tensor::ElementType::kFloat32;
-  std::vector<ExprId> roots;  // root 0 reads kAccumulator (of type accumulator) and kLoad over the domain
+  std::vector<ExprId>
+      roots;  // root 0 reads kAccumulator (of type accumulator) and kLoad over the domain
 };
 
-// Index: data-dependent addressing that a Map cannot say. Duplicates are combined in ascending order of the updates.
+// Index: data-dependent addressing that a Map cannot say. Duplicates are combined in ascending
+// order of the updates.
 struct Index {
   enum class Kind : uint8_t {
-    // reads[0]: updates over the domain; reads[1..]: int64 coordinates over the domain, one per axis of writes[0];
-    // writes[0]: combined in place into what an earlier step wrote there. Coordinates out of range are skipped.
+    // reads[0]: updates over the domain; reads[1..]: int64 coordinates over the domain, one per
+    // axis of writes[0];
+    // writes[0]: combined in place into what an earlier step wrote there. Coordinates out of range
+    // are skipped.
     kScatter,
-    // reads[0] over the domain, selecting along its last axis. writes[0]: values, writes[1]: int64 positions; both over
+    // reads[0] over the domain, selecting along its last axis. writes[0]: values, writes[1]: int64
+    // positions; both over
     // the leading axes and `k`. Ties keep the lower position first.
     kTopK,
     // reads[0]: bool (any type: != 0) over the domain. writes[0]: one int64, how many are true.
     kCountNonZero,
-    // reads[0] as above. writes[0]: int64 [rank, count], coordinates of the true elements in row-major order.
+    // reads[0] as above. writes[0]: int64 [rank, count], coordinates of the true elements in
+    // row-major order.
     kNonZero,
   };
   enum class Combine : uint8_t { kNone, kAdd, kMul, kMin, kMax };
@@ -132,22 +148,23 @@ struct Index {
   bool sorted = true;
 };
 
-// Host: the closed, listed set of work on values that no device holds: strings, sequences, optionals, maps.
+// Host: the closed, listed set of work on values that no device holds: strings, sequences,
+// optionals, maps.
 struct Host {
   enum class Kind : uint8_t { kCopyStrings };
   Kind kind = Kind::kCopyStrings;
 };
 
-// Cut: reads[0] (int64, domain [count]) becomes the numbers of symbols first_symbol.. of the program. Run by execution,
-// on no device; every step before it has finished.
+// Cut: reads[0] (int64, domain [count]) becomes the numbers of symbols first_symbol.. of the
+// program. Run by execution, on no device; every step before it has finished.
 struct Cut {
   int first_symbol = 0;
   int count = 0;
 };
 
-// Control: If, Loop and Scan-the-operator as sub-programs run by execution. Inputs of a body are: its own (Loop: iteration
-// number and condition, carried values, scanned slices), then the captured ones. The extents of outputs that are not known
-// beforehand are symbols bound after the step.
+// Control: If, Loop and Scan-the-operator as sub-programs run by execution. Inputs of a body are:
+// its own (Loop: iteration number and condition, carried values, scanned slices), then the captured
+// ones. The extents of outputs that are not known beforehand are symbols bound after the step.
 struct Control {
   enum class Kind : uint8_t { kIf, kLoop, kScan };
   struct ScanInput {
@@ -156,15 +173,18 @@ struct Control {
   };
   Kind kind = Kind::kIf;
   std::vector<std::unique_ptr<Program>> bodies;  // kIf: then, else
-  // reads (dense views): kIf: condition, captures of both bodies; kLoop: trip count, condition, carried, captures;
-  // kScan: carried, scanned, captures. A missing read has buffer kNoBuffer.
+  // reads (dense views): kIf: condition, captures of both bodies; kLoop: trip count, condition,
+  // carried, captures; kScan: carried, scanned, captures. A missing read has buffer kNoBuffer.
   int carried = 0;
   std::vector<ScanInput> scanned;  // kScan
-  std::vector<ScanInput> stacked;  // kLoop (axis 0), kScan: outputs that stack one slice per iteration
-  std::vector<std::vector<int>> captures;  // per body: positions in reads of its captured inputs, in order
+  std::vector<ScanInput>
+      stacked;  // kLoop (axis 0), kScan: outputs that stack one slice per iteration
+  std::vector<std::vector<int>>
+      captures;  // per body: positions in reads of its captured inputs, in order
   // Extents of the reads, as values of the outer program.
   std::vector<Shape> read_shapes;
-  // Outputs are buffers of kind kDynamic: output k's extents are symbols first_symbol[k].. (rank many).
+  // Outputs are buffers of kind kDynamic: output k's extents are symbols first_symbol[k].. (rank
+  // many).
   std::vector<int> first_symbol;
 };
 
@@ -178,9 +198,13 @@ struct Step {
   int node = -1;  // graph::Node::index it came from (the first, when fused)
 
   template <typename T>
-  const T* As() const { return std::get_if<T>(&body); }
+  const T* As() const {
+    return std::get_if<T>(&body);
+  }
   template <typename T>
-  T* As() { return std::get_if<T>(&body); }
+  T* As() {
+    return std::get_if<T>(&body);
+  }
 };
 
 // "Map", "Reduce", ... for messages and reports.

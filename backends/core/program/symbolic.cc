@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Symbolic evaluation: an interpreter of scalar expressions over Dims instead of numbers. Anything it does not understand is
-// simply not known, and the value is then read at run time.
+// Symbolic evaluation: an interpreter of scalar expressions over Dims instead of numbers. Anything
+// it does not understand is simply not known, and the value is then read at run time.
 
 #include "backends/core/program/symbolic.h"
 
@@ -13,7 +13,8 @@ using tensor::IsInteger;
 
 bool IsIntegral(ElementType type) { return IsInteger(type) || IsBool(type); }
 
-// Calls visit(coordinates) for each point of a constant domain of at most kMaxElements points; false if it is not one.
+// Calls visit(coordinates) for each point of a constant domain of at most kMaxElements points;
+// false if it is not one.
 template <typename Visit>
 bool ForEachPoint(const Shape& domain, Visit&& visit) {
   int64_t count = 1;
@@ -132,9 +133,12 @@ std::optional<Dim> SymbolicValues::Compute(
   if (!IsIntegral(node.type)) return std::nullopt;
   auto operand = [&](int k) { return Evaluate(step, node.operands[k], coordinates, done); };
   switch (node.op) {
-    case ExprOp::kConstant: return Dim(static_cast<int64_t>(node.payload));
-    case ExprOp::kDim: return node.dim;
-    case ExprOp::kIndex: return Dim(coordinates[node.payload]);
+    case ExprOp::kConstant:
+      return Dim(static_cast<int64_t>(node.payload));
+    case ExprOp::kDim:
+      return node.dim;
+    case ExprOp::kIndex:
+      return Dim(coordinates[node.payload]);
     case ExprOp::kLoad: {
       const View& view = step.reads[node.payload];
       if (node.operands.empty()) return Element(view, coordinates);
@@ -169,36 +173,53 @@ std::optional<Dim> SymbolicValues::Compute(
       }
       return a;
     }
-    default: break;
+    default:
+      break;
   }
   std::optional<Dim> a = node.operands.empty() ? std::nullopt : operand(0);
   if (!a) return std::nullopt;
   switch (node.op) {
-    case ExprOp::kNot: return Dim(1) - *a;
-    case ExprOp::kNeg: return Dim(0) - *a;
-    case ExprOp::kAbs: return Max(*a, Dim(0) - *a);
-    default: break;
+    case ExprOp::kNot:
+      return Dim(1) - *a;
+    case ExprOp::kNeg:
+      return Dim(0) - *a;
+    case ExprOp::kAbs:
+      return Max(*a, Dim(0) - *a);
+    default:
+      break;
   }
   if (node.operands.size() != 2) return std::nullopt;
   std::optional<Dim> b = operand(1);
   if (!b) return std::nullopt;
   switch (node.op) {
-    case ExprOp::kAdd: return *a + *b;
-    case ExprOp::kSub: return *a - *b;
-    case ExprOp::kMul: return *a * *b;
+    case ExprOp::kAdd:
+      return *a + *b;
+    case ExprOp::kSub:
+      return *a - *b;
+    case ExprOp::kMul:
+      return *a * *b;
     case ExprOp::kDiv:
       // Truncation equals floor where neither side is negative.
       if (a->LowerBound() < 0 || b->LowerBound() < 0) return std::nullopt;
       return FloorDiv(*a, *b);
-    case ExprOp::kMod: return Mod(*a, *b);
-    case ExprOp::kMin: return Min(*a, *b);
-    case ExprOp::kMax: return Max(*a, *b);
-    case ExprOp::kEqual: return Equal(*a, *b);
-    case ExprOp::kLess: return Less(*a, *b);
-    case ExprOp::kLessEqual: return Less(*a, *b + Dim(1));
-    case ExprOp::kAnd: return IsBool(node.type) ? std::optional<Dim>(*a * *b) : std::nullopt;
-    case ExprOp::kOr: return IsBool(node.type) ? std::optional<Dim>(Max(*a, *b)) : std::nullopt;
-    default: return std::nullopt;
+    case ExprOp::kMod:
+      return Mod(*a, *b);
+    case ExprOp::kMin:
+      return Min(*a, *b);
+    case ExprOp::kMax:
+      return Max(*a, *b);
+    case ExprOp::kEqual:
+      return Equal(*a, *b);
+    case ExprOp::kLess:
+      return Less(*a, *b);
+    case ExprOp::kLessEqual:
+      return Less(*a, *b + Dim(1));
+    case ExprOp::kAnd:
+      return IsBool(node.type) ? std::optional<Dim>(*a * *b) : std::nullopt;
+    case ExprOp::kOr:
+      return IsBool(node.type) ? std::optional<Dim>(Max(*a, *b)) : std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

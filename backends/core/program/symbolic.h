@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Symbolic evaluation of steps: what a Map over a few integers computes, as Dims. This is how shape computations (Shape, Gather,
-// Concat, arithmetic, ...) become extents without a rule per operator.
+// Symbolic evaluation of steps: what a Map over a few integers computes, as Dims. This is how shape
+// computations (Shape, Gather, Concat, arithmetic, ...) become extents without a rule per operator.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_SYMBOLIC_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_SYMBOLIC_H_
@@ -14,7 +14,8 @@
 
 namespace onnxifi::program {
 
-// The elements of small integer and bool buffers that are known as expressions. Belongs to one lowering.
+// The elements of small integer and bool buffers that are known as expressions. Belongs to one
+// lowering.
 class SymbolicValues {
  public:
   static constexpr int64_t kMaxElements = 64;

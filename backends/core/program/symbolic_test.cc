@@ -83,7 +83,8 @@ TEST_F(SymbolicTest, DecidesWhatBoundsDecide) {
   Operand result = AddTemporary(ElementType::kInt64, {Dim(1)});
   Expr extent = DimExpr(program.exprs, n);
   Expr minus_one = IntConstant(program.exprs, ElementType::kInt64, -1);
-  Emit(result, {}, Select(extent == minus_one, IntConstant(program.exprs, ElementType::kInt64, 7), extent));
+  Emit(result, {},
+       Select(extent == minus_one, IntConstant(program.exprs, ElementType::kInt64, 7), extent));
   auto found = values.Find(result);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ((*found)[0], n);
@@ -105,8 +106,9 @@ TEST_F(SymbolicTest, DoesNotGuess) {
   EXPECT_FALSE(values.Find(some).has_value()) << "unknown how many";
   Operand quotient = AddTemporary(ElementType::kInt64, {Dim(1)});
   Expr extent = DimExpr(program.exprs, n);
-  Emit(quotient, {}, (extent - IntConstant(program.exprs, ElementType::kInt64, 5)) /
-                         IntConstant(program.exprs, ElementType::kInt64, 2));
+  Emit(quotient, {},
+       (extent - IntConstant(program.exprs, ElementType::kInt64, 5)) /
+           IntConstant(program.exprs, ElementType::kInt64, 2));
   EXPECT_FALSE(values.Find(quotient).has_value()) << "truncation differs from floor below 0";
 }
 

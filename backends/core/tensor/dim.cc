@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dim: the normal form. A sum of monomials over atoms (symbols and opaque operations), sorted, so that algebraically equal
-// sums and products meet in one node; divisions are carried out as far as the terms divide.
+// Dim: the normal form. A sum of monomials over atoms (symbols and opaque operations), sorted, so
+// that algebraically equal sums and products meet in one node; divisions are carried out as far as
+// the terms divide.
 
 #include "backends/core/tensor/dim.h"
 
@@ -108,7 +109,8 @@ Bounds BoundsOfNode(const DimNode& node) {
       Bounds sum{node.constant, node.constant};
       for (const DimNode::Term& term : node.terms) {
         Bounds product{term.coefficient, term.coefficient};
-        for (const DimNode* atom : term.atoms) product = Multiply(product, {atom->lower, atom->upper});
+        for (const DimNode* atom : term.atoms)
+          product = Multiply(product, {atom->lower, atom->upper});
         sum.lower = IsUnbounded(sum.lower) || IsUnbounded(product.lower)
                         ? kMin
                         : SaturatingAdd(sum.lower, product.lower);
@@ -153,7 +155,8 @@ Bounds BoundsOfNode(const DimNode& node) {
   return {kMin, kMax};
 }
 
-// Above these an operation stays unexpanded: hostile models could otherwise grow a polynomial without limit.
+// Above these an operation stays unexpanded: hostile models could otherwise grow a polynomial
+// without limit.
 constexpr size_t kMaxTerms = 64;
 constexpr size_t kMaxDegree = 16;
 
@@ -353,11 +356,13 @@ Dim FloorDiv(Dim a, Dim b) {
   if (a == b) return 1;
   DimTable* table = TableOf({a, b});
   DimTable::Polynomial divisor = DimTable::ToPolynomial(b);
-  // By a single monomial: floor((d*q + r) / d) = q + floor(r / d), so divide the terms that divide and keep the rest.
-  // A symbolic divisor is taken to be at least 1: an extent it divides would otherwise be empty.
+  // By a single monomial: floor((d*q + r) / d) = q + floor(r / d), so divide the terms that divide
+  // and keep the rest. A symbolic divisor is taken to be at least 1: an extent it divides would
+  // otherwise be empty.
   bool is_monomial = divisor.terms.size() + (divisor.constant != 0 ? 1 : 0) == 1;
   if (is_monomial) {
-    DimNode::Term by = divisor.terms.empty() ? DimNode::Term{divisor.constant, {}} : divisor.terms[0];
+    DimNode::Term by =
+        divisor.terms.empty() ? DimNode::Term{divisor.constant, {}} : divisor.terms[0];
     DimTable::Polynomial quotient;
     DimTable::Polynomial rest;
     DimTable::Polynomial dividend = DimTable::ToPolynomial(a);
@@ -431,7 +436,8 @@ int64_t Dim::UpperBound() const { return BoundsOf(*this).upper; }
 
 namespace {
 
-// Shared subexpressions make the full text exponential in the number of nodes, and their depth is the model's choice.
+// Shared subexpressions make the full text exponential in the number of nodes, and their depth is
+// the model's choice.
 constexpr size_t kMaxTextLength = 240;
 constexpr int kMaxTextDepth = 16;
 
@@ -473,15 +479,33 @@ void AppendText(const Dim& dim, int depth, std::string& text) {
   }
   const DimNode& node = *dim.node();
   switch (node.kind) {
-    case DimNode::Kind::kSymbol: text += node.table->symbol(node.symbol).name; return;
-    case DimNode::Kind::kPolynomial: AppendSum(node, depth, text); return;
-    case DimNode::Kind::kFloorDiv: AppendCall("floordiv", node, depth, text); return;
-    case DimNode::Kind::kProduct: AppendCall("mul", node, depth, text); return;
-    case DimNode::Kind::kMin: AppendCall("min", node, depth, text); return;
-    case DimNode::Kind::kMax: AppendCall("max", node, depth, text); return;
-    case DimNode::Kind::kEqual: AppendCall("equal", node, depth, text); return;
-    case DimNode::Kind::kLess: AppendCall("less", node, depth, text); return;
-    case DimNode::Kind::kSelect: AppendCall("select", node, depth, text); return;
+    case DimNode::Kind::kSymbol:
+      text += node.table->symbol(node.symbol).name;
+      return;
+    case DimNode::Kind::kPolynomial:
+      AppendSum(node, depth, text);
+      return;
+    case DimNode::Kind::kFloorDiv:
+      AppendCall("floordiv", node, depth, text);
+      return;
+    case DimNode::Kind::kProduct:
+      AppendCall("mul", node, depth, text);
+      return;
+    case DimNode::Kind::kMin:
+      AppendCall("min", node, depth, text);
+      return;
+    case DimNode::Kind::kMax:
+      AppendCall("max", node, depth, text);
+      return;
+    case DimNode::Kind::kEqual:
+      AppendCall("equal", node, depth, text);
+      return;
+    case DimNode::Kind::kLess:
+      AppendCall("less", node, depth, text);
+      return;
+    case DimNode::Kind::kSelect:
+      AppendCall("select", node, depth, text);
+      return;
   }
 }
 
@@ -524,13 +548,27 @@ void DimTable::EvaluateNode(int id, std::span<const int64_t> symbols,
         value = SaturatingAdd(value, product);
       }
       break;
-    case DimNode::Kind::kProduct: value = SaturatingMul(operand(0), operand(1)); break;
-    case DimNode::Kind::kFloorDiv: value = FloorDivInt(operand(0), operand(1)); break;
-    case DimNode::Kind::kMin: value = std::min(operand(0), operand(1)); break;
-    case DimNode::Kind::kMax: value = std::max(operand(0), operand(1)); break;
-    case DimNode::Kind::kEqual: value = operand(0) == operand(1) ? 1 : 0; break;
-    case DimNode::Kind::kLess: value = operand(0) < operand(1) ? 1 : 0; break;
-    case DimNode::Kind::kSelect: value = operand(0) != 0 ? operand(1) : operand(2); break;
+    case DimNode::Kind::kProduct:
+      value = SaturatingMul(operand(0), operand(1));
+      break;
+    case DimNode::Kind::kFloorDiv:
+      value = FloorDivInt(operand(0), operand(1));
+      break;
+    case DimNode::Kind::kMin:
+      value = std::min(operand(0), operand(1));
+      break;
+    case DimNode::Kind::kMax:
+      value = std::max(operand(0), operand(1));
+      break;
+    case DimNode::Kind::kEqual:
+      value = operand(0) == operand(1) ? 1 : 0;
+      break;
+    case DimNode::Kind::kLess:
+      value = operand(0) < operand(1) ? 1 : 0;
+      break;
+    case DimNode::Kind::kSelect:
+      value = operand(0) != 0 ? operand(1) : operand(2);
+      break;
   }
   values[id] = value;
 }

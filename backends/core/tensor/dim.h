@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dim: a symbolic integer expression, the currency of shapes, offsets and strides. Constants are plain numbers; anything
-// else is a node of the DimTable it was made in, hash-consed into polynomial normal form, so that equal expressions are
-// the same node and comparing them is comparing pointers. Evaluated for all at once when a plan is bound to extents.
+// Dim: a symbolic integer expression, the currency of shapes, offsets and strides. Constants are
+// plain numbers; anything else is a node of the DimTable it was made in, hash-consed into
+// polynomial normal form, so that equal expressions are the same node and comparing them is
+// comparing pointers. Evaluated for all at once when a plan is bound to extents.
 
 #ifndef ONNXIFI_BACKENDS_CORE_TENSOR_DIM_H_
 #define ONNXIFI_BACKENDS_CORE_TENSOR_DIM_H_
@@ -18,9 +19,9 @@ namespace onnxifi::tensor {
 class DimTable;
 struct DimNode;
 
-// Arithmetic saturates at the ends of int64, so an overflowing product of extents is a huge number that every limit
-// refuses, never undefined behaviour. A Dim lives no longer than the table of its node. Operands of one expression come
-// from one table.
+// Arithmetic saturates at the ends of int64, so an overflowing product of extents is a huge number
+// that every limit refuses, never undefined behaviour. A Dim lives no longer than the table of its
+// node. Operands of one expression come from one table.
 class Dim {
  public:
   Dim(int64_t value = 0) : value_(value) {}  // NOLINT(google-explicit-constructor)
@@ -55,33 +56,43 @@ Dim Mod(Dim a, Dim b);       // a - b * FloorDiv(a, b)
 Dim CeilDiv(Dim a, Dim b);
 Dim Min(Dim a, Dim b);
 Dim Max(Dim a, Dim b);
-Dim Equal(Dim a, Dim b);                 // 0 or 1
-Dim Less(Dim a, Dim b);                  // 0 or 1
+Dim Equal(Dim a, Dim b);                  // 0 or 1
+Dim Less(Dim a, Dim b);                   // 0 or 1
 Dim Select(Dim condition, Dim a, Dim b);  // condition != 0 ? a : b
 Dim Product(std::span<const Dim> dims);
 std::string ToString(std::span<const Dim> dims);
 
 // Where a symbol's number comes from when a plan is bound.
 struct SymbolInfo {
-  std::string name;  // dim_param, or one made up, for messages
+  std::string name;      // dim_param, or one made up, for messages
   bool is_data = false;  // known only while the program runs
 };
 
 struct DimNode {
-  enum class Kind : uint8_t { kSymbol, kPolynomial, kProduct, kFloorDiv, kMin, kMax, kEqual, kLess, kSelect };
+  enum class Kind : uint8_t {
+    kSymbol,
+    kPolynomial,
+    kProduct,
+    kFloorDiv,
+    kMin,
+    kMax,
+    kEqual,
+    kLess,
+    kSelect
+  };
   struct Term {
     int64_t coefficient;
     std::vector<const DimNode*> atoms;  // sorted by id, with repetition; never polynomials
   };
 
   Kind kind;
-  int32_t id;              // position in the table; operands have smaller ids
-  int32_t symbol = -1;     // kSymbol
-  int32_t last_symbol;     // largest symbol number below this node: known once that symbol is
-  int64_t lower = 0;       // bounds, as Dim::LowerBound
+  int32_t id;           // position in the table; operands have smaller ids
+  int32_t symbol = -1;  // kSymbol
+  int32_t last_symbol;  // largest symbol number below this node: known once that symbol is
+  int64_t lower = 0;    // bounds, as Dim::LowerBound
   int64_t upper = 0;
-  int64_t constant = 0;    // kPolynomial
-  std::vector<Term> terms;  // kPolynomial
+  int64_t constant = 0;       // kPolynomial
+  std::vector<Term> terms;    // kPolynomial
   std::vector<Dim> operands;  // the other kinds
   DimTable* table;
 };
@@ -94,16 +105,17 @@ class DimTable {
   DimTable(const DimTable&) = delete;
   DimTable& operator=(const DimTable&) = delete;
 
-  // A new symbol, distinct from all others. Numbers count up from 0. Its value is never below `lower`: 0 for extents and
-  // counts, the least int64 for numbers out of tensors.
+  // A new symbol, distinct from all others. Numbers count up from 0. Its value is never below
+  // `lower`: 0 for extents and counts, the least int64 for numbers out of tensors.
   Dim NewSymbol(std::string name, bool is_data, int64_t lower = 0);
   int symbol_count() const { return static_cast<int>(symbols_.size()); }
   const SymbolInfo& symbol(int number) const { return symbols_[number]; }
   int node_count() const { return static_cast<int>(nodes_.size()); }
   const DimNode& node(int id) const { return *nodes_[id]; }
 
-  // Computes into values[id] every node whose last_symbol is in [from_symbol, to_symbol), given all symbols below
-  // to_symbol in `symbols`. Call with growing ranges as symbols become known. values.size() == node_count().
+  // Computes into values[id] every node whose last_symbol is in [from_symbol, to_symbol), given all
+  // symbols below to_symbol in `symbols`. Call with growing ranges as symbols become known.
+  // values.size() == node_count().
   void Evaluate(std::span<const int64_t> symbols, int from_symbol, int to_symbol,
                 std::span<int64_t> values) const;
   // The same for one node whose operands are in `values` already.

@@ -61,10 +61,10 @@ void ControlBuilder::Emit() {
 Status CheckBodyArity(const Lowering& lowering, const graph::Graph& body, size_t inputs,
                       size_t outputs) {
   if (body.inputs.size() != inputs || body.outputs.size() != outputs) {
-    return lowering.InvalidModel(
-        "Its body has " + std::to_string(body.inputs.size()) + " inputs and " +
-        std::to_string(body.outputs.size()) + " outputs where " + std::to_string(inputs) + " and " +
-        std::to_string(outputs) + " are required.");
+    return lowering.InvalidModel("Its body has " + std::to_string(body.inputs.size()) +
+                                 " inputs and " + std::to_string(body.outputs.size()) +
+                                 " outputs where " + std::to_string(inputs) + " and " +
+                                 std::to_string(outputs) + " are required.");
   }
   return base::Ok();
 }
@@ -81,15 +81,15 @@ Result<BodyLowering::Body> LowerCarryingBody(Lowering& lowering, const graph::Gr
       ElementType type = lowered.program->buffers[port.buffer].type;
       if (type != input.type) {
         return Status(Code::kMismatchingDatatype,
-                      lowering.node().op_type + ": Carried value " + std::to_string(k) + " enters as " +
-                          std::string(Name(input.type)) + " and leaves as " +
+                      lowering.node().op_type + ": Carried value " + std::to_string(k) +
+                          " enters as " + std::string(Name(input.type)) + " and leaves as " +
                           std::string(Name(type)) + ".");
       }
       if (port.shape.size() != input.extents.size()) {
-        return lowering.UnsupportedShape(
-            "Carried value " + std::to_string(k) + " enters with " +
-            std::to_string(input.extents.size()) + " axes and leaves with " +
-            std::to_string(port.shape.size()) + ".");
+        return lowering.UnsupportedShape("Carried value " + std::to_string(k) + " enters with " +
+                                         std::to_string(input.extents.size()) +
+                                         " axes and leaves with " +
+                                         std::to_string(port.shape.size()) + ".");
       }
       const auto& leaves = lowered.output_extents[first_output + k];
       for (size_t axis = 0; axis < leaves.size(); ++axis) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What If, Loop and Scan share: captured values as reads of the step, and outputs whose extents the step may decide.
+// What If, Loop and Scan share: captured values as reads of the step, and outputs whose extents the
+// step may decide.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_CONTROL_BODIES_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_CONTROL_BODIES_H_
@@ -32,15 +33,17 @@ class ControlBuilder {
   std::vector<View> writes_;
 };
 
-// The body's output types must be those of the node's declared rank and of `expected`: MISMATCHING_DATATYPE otherwise.
-Status CheckBodyArity(const Lowering& lowering, const graph::Graph& body, size_t inputs, size_t outputs);
+// The body's output types must be those of the node's declared rank and of `expected`:
+// MISMATCHING_DATATYPE otherwise.
+Status CheckBodyArity(const Lowering& lowering, const graph::Graph& body, size_t inputs,
+                      size_t outputs);
 
-// Lowers a body whose input k carries the value of output `first_output` + k to the next iteration, for carried inputs
-// `first_input`...; extents that an iteration changes are made free until the body keeps the rest. `inputs` ends as what
-// the body was lowered for.
+// Lowers a body whose input k carries the value of output `first_output` + k to the next iteration,
+// for carried inputs `first_input`...; extents that an iteration changes are made free until the
+// body keeps the rest. `inputs` ends as what the body was lowered for.
 Result<BodyLowering::Body> LowerCarryingBody(Lowering& lowering, const graph::Graph& body,
-                                             std::vector<BodyLowering::Input>& inputs, int first_input,
-                                             int first_output, int carried);
+                                             std::vector<BodyLowering::Input>& inputs,
+                                             int first_input, int first_output, int carried);
 
 }  // namespace onnxifi::ops
 

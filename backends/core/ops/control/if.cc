@@ -12,9 +12,8 @@ using GraphAttribute = std::shared_ptr<const graph::Graph>;
 
 Status LowerIf(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
-  const GraphAttribute* branches[] = {
-      lowering.node().FindAttribute<GraphAttribute>("then_branch"),
-      lowering.node().FindAttribute<GraphAttribute>("else_branch")};
+  const GraphAttribute* branches[] = {lowering.node().FindAttribute<GraphAttribute>("then_branch"),
+                                      lowering.node().FindAttribute<GraphAttribute>("else_branch")};
   if (branches[0] == nullptr || branches[1] == nullptr) {
     return lowering.InvalidModel("A branch is missing; then_branch and else_branch are required.");
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loop: the body becomes a sub-program that runs until the trip count or its condition ends it. Values it carries keep the
-// extents they enter with, or have free ones where an iteration changes them.
+// Loop: the body becomes a sub-program that runs until the trip count or its condition ends it.
+// Values it carries keep the extents they enter with, or have free ones where an iteration changes
+// them.
 
 #include "backends/core/ops/control/bodies.h"
 #include "backends/core/ops/registry.h"
@@ -42,7 +43,8 @@ Status LowerLoop(Lowering& lowering) {
                                              /*first_output=*/1, carried));
   const program::Program& program = *lowered.program;
   if (program.buffers[program.outputs[0].buffer].type != ElementType::kBool) {
-    return Status(Code::kMismatchingDatatype, "Loop: The condition that its body gives is no bool.");
+    return Status(Code::kMismatchingDatatype,
+                  "Loop: The condition that its body gives is no bool.");
   }
 
   ControlBuilder builder(lowering, program::Control::Kind::kLoop);

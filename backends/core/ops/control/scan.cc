@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scan (opset 9 and later): the body runs once per slice of the scanned inputs and its scanned outputs are stacked.
+// Scan (opset 9 and later): the body runs once per slice of the scanned inputs and its scanned
+// outputs are stacked.
 
 #include "backends/core/ops/control/bodies.h"
 #include "backends/core/ops/registry.h"
