@@ -5,6 +5,7 @@
 
 #include "backends/core/ops/lower_graph.h"
 
+#include <limits>
 #include <map>
 #include <unordered_map>
 
@@ -27,6 +28,18 @@ constexpr int kMaxNesting = 32;
 
 std::string Quoted(const std::string& name) { return "'" + name + "'"; }
 
+// Refuses what no address space holds, as far as the extents are numbers.
+Status CheckSize(const std::string& what, ElementType type, const Shape& shape) {
+  Dim count = tensor::Product(shape);
+  constexpr int64_t kLargestBytes = std::numeric_limits<int64_t>::max();
+  if (!count.is_constant() || tensor::SizeBytes(type, count.constant()) < kLargestBytes) {
+    return base::Ok();
+  }
+  return Status(Code::kUnsupportedShape, what + " of shape " + tensor::ToString(shape) +
+                                             " has more bytes than the largest size (" +
+                                             std::to_string(kLargestBytes) + ").");
+}
+
 // What is declared of a value as a sentence's start.
 Status RefuseType(const std::string& what, const Type& type) {
   switch (type.kind) {
@@ -46,7 +59,11 @@ Status RefuseType(const std::string& what, const Type& type) {
                   what + " is a tensor of strings; only numeric tensors can be run.");
   }
   if (!type.extents) return Status(Code::kUnsupportedShape, what + " has no declared rank.");
-  return base::Ok();
+  Shape known;
+  for (const graph::Extent& extent : *type.extents) {
+    if (extent.is_known()) known.push_back(Dim(extent.number));
+  }
+  return CheckSize(what, type.element, known);
 }
 
 class GraphLowering : public BodyLowering {
@@ -300,9 +317,15 @@ class GraphLowering : public BodyLowering {
       wanted.push_back(id != kNoValue);
     }
     size_t first_step = program_.steps.size();
+    size_t first_buffer = program_.buffers.size();
     Lowering lowering(node, program_, values_, std::move(inputs), std::move(declared),
                       std::move(wanted), *this);
     ONNXIFI_RETURN_IF_ERROR(entry->lower(lowering));
+    for (size_t b = first_buffer; b < program_.buffers.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      ONNXIFI_RETURN_IF_ERROR(CheckSize(node.op_type + ": An intermediate or output tensor",
+                                        buffer.type, buffer.shape));
+    }
     std::vector<std::optional<Operand>> outputs = lowering.TakeOutputs();
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (node.outputs[k] == kNoValue) continue;
