@@ -27,7 +27,8 @@ class ModelMutator {
 
  private:
   size_t Below(size_t limit) { return static_cast<size_t>(random_() % limit); }
-  void Change(std::string& bytes);
+  void ChangeBytes(std::string& bytes);
+  void ChangeField(std::string& message);
 
   std::vector<std::string> seeds_;
   std::mt19937_64 random_;
