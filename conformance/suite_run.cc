@@ -134,14 +134,15 @@ base::Result<CaseResult> ProbeDevice(const Options& options) {
 // The file named by the option, or the plugin's own beside the program's data, if it exists.
 base::Result<cases::Expectations> LoadExpectations(const Options& options,
                                                    const std::string& device_key) {
-  if (!options.expectations.empty()) return cases::ReadExpectations(options.expectations);
+  if (!options.expectations.empty())
+    return cases::ReadExpectations(options.expectations, options.suite);
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path path = program.parent_path() / ".." / "share" / "onnxifi" /
-                                     "expectations" / options.suite /
+                                     "expectations" /
                                      (device_key.substr(0, device_key.find(':')) + ".json");
   if (!std::filesystem::exists(path, error)) return cases::Expectations();
-  return cases::ReadExpectations(path);
+  return cases::ReadExpectations(path, options.suite);
 }
 
 base::Status WriteReports(const Options& options, const std::string& heading,

@@ -37,7 +37,7 @@ base::Status WorkerTask::InitBackend() {
 
 base::Status WorkerTask::RunOpened(const std::string& id, report::CaseResult& result) {
   if (options_.suite == "interface") {
-    result = suites::RunInterfaceCase(id, *library_, extensions_, device_.id);
+    result = suites::RunInterfaceCase(id, *library_, extensions_, device_.id, initial_);
     return base::Ok();
   }
   ONNXIFI_RETURN_IF_ERROR(InitBackend());

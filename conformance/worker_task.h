@@ -12,6 +12,7 @@
 #include "conformance/client/library.h"
 #include "conformance/options.h"
 #include "conformance/report/case_result.h"
+#include "conformance/suites/interface/process_state.h"
 
 namespace onnxifi::conformance {
 
@@ -21,7 +22,8 @@ inline constexpr char kProbeId[] = "@device";
 
 class WorkerTask {
  public:
-  explicit WorkerTask(const Options& options) : options_(options) {}
+  explicit WorkerTask(const Options& options)
+      : options_(options), initial_(suites::CaptureProcessState()) {}
   ~WorkerTask();
   WorkerTask(const WorkerTask&) = delete;
   WorkerTask& operator=(const WorkerTask&) = delete;
@@ -36,6 +38,7 @@ class WorkerTask {
   base::Status RunOpened(const std::string& id, report::CaseResult& result);
 
   const Options& options_;
+  const suites::ProcessState initial_;
   std::unique_ptr<client::Library> library_;
   client::Device device_;
   client::Extensions extensions_;

@@ -17,22 +17,30 @@ using nlohmann::json;
 using report::CaseResult;
 using report::Verdict;
 
-base::Result<std::vector<Expectation>> ReadList(const json& file, const char* name) {
+base::Result<std::vector<Expectation>> ReadList(const json& file, const char* name,
+                                                std::string_view suite) {
   std::vector<Expectation> list;
   const auto member = file.find(name);
   if (member == file.end()) return list;
+  size_t position = 0;
   for (const json& entry : *member) {
-    const bool is_complete = entry.is_object() && entry.contains("case") &&
-                             entry["case"].is_string() && entry.contains("reason") &&
-                             entry["reason"].is_string() && !entry["reason"].empty();
+    const auto text_of = [&entry](const char* member) {
+      return entry.is_object() && entry.contains(member) && entry[member].is_string()
+                 ? entry[member].get<std::string>()
+                 : std::string();
+    };
+    const bool is_complete =
+        !text_of("suite").empty() && !text_of("case").empty() && !text_of("reason").empty();
     if (!is_complete) {
       return base::Status(
           base::Code::kInvalidModel,
-          fmt::format("Entry {} of list '{}' lacks a case or a reason.", list.size(), name));
+          fmt::format("Entry {} of list '{}' lacks a suite, a case or a reason.", position, name));
     }
+    ++position;
+    if (text_of("suite") != suite) continue;
     Expectation expectation;
-    expectation.pattern = entry["case"].get<std::string>();
-    expectation.reason = entry["reason"].get<std::string>();
+    expectation.pattern = text_of("case");
+    expectation.reason = text_of("reason");
     try {  // The standard library knows no other way to judge an expression.
       expectation.expression = std::regex(expectation.pattern);
     } catch (const std::regex_error&) {
@@ -60,7 +68,8 @@ void ReportUnmatched(const Expectation& expectation, std::vector<CaseResult>& st
 
 }  // namespace
 
-base::Result<Expectations> ReadExpectations(const std::filesystem::path& path) {
+base::Result<Expectations> ReadExpectations(const std::filesystem::path& path,
+                                            std::string_view suite) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::byte> content, onnx_file::ReadFile(path));
   const auto* text = reinterpret_cast<const char*>(content.data());
   const json file = json::parse(text, text + content.size(), nullptr, /*allow_exceptions=*/false);
@@ -69,8 +78,8 @@ base::Result<Expectations> ReadExpectations(const std::filesystem::path& path) {
                         fmt::format("File '{}' is no JSON object.", path.string()));
   }
   Expectations expectations;
-  ONNXIFI_ASSIGN_OR_RETURN(expectations.unsupported, ReadList(file, "unsupported"));
-  ONNXIFI_ASSIGN_OR_RETURN(expectations.failing, ReadList(file, "failing"));
+  ONNXIFI_ASSIGN_OR_RETURN(expectations.unsupported, ReadList(file, "unsupported", suite));
+  ONNXIFI_ASSIGN_OR_RETURN(expectations.failing, ReadList(file, "failing", suite));
   return expectations;
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <regex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/core/base/result.h"
@@ -29,10 +30,11 @@ struct Expectations {
   std::vector<Expectation> failing;
 };
 
-// Reads a file of the form {"unsupported": [{"case": RE, "reason": TEXT}, ...], "failing": [...]}.
-// INVALID_NAME when it cannot be read, INVALID_MODEL when it has another form, an entry without a
-// reason included.
-base::Result<Expectations> ReadExpectations(const std::filesystem::path& path);
+// Reads the entries for one suite from a file of the form {"unsupported": [{"suite": NAME, "case":
+// RE, "reason": TEXT}, ...], "failing": [...]}. INVALID_NAME when it cannot be read, INVALID_MODEL
+// when it has another form, an entry without a reason included.
+base::Result<Expectations> ReadExpectations(const std::filesystem::path& path,
+                                            std::string_view suite);
 
 // Marks failures that are listed as failing; turns results that contradict an entry into unexpected
 // passes; appends a failed result for each entry that matches no case, unless the run is only a

@@ -88,11 +88,15 @@ TEST(ExpectationsTest, AnEntryNeedsAReasonAndAnExpression) {
       std::filesystem::path(::testing::TempDir()) / "expectations.json";
   const auto read = [&path](std::string_view content) {
     EXPECT_TRUE(onnx_file::WriteFile(path, content).ok());
-    return ReadExpectations(path);
+    return ReadExpectations(path, "operators");
   };
-  EXPECT_TRUE(read(R"({"failing": [{"case": "a", "reason": "b"}]})").ok());
-  EXPECT_FALSE(read(R"({"failing": [{"case": "a"}]})").ok());
-  EXPECT_FALSE(read(R"({"failing": [{"case": "(", "reason": "b"}]})").ok());
+  EXPECT_TRUE(read(R"({"failing": [{"suite": "operators", "case": "a", "reason": "b"}]})").ok());
+  EXPECT_FALSE(read(R"({"failing": [{"suite": "operators", "case": "a"}]})").ok());
+  EXPECT_FALSE(read(R"({"failing": [{"case": "a", "reason": "b"}]})").ok());
+  EXPECT_FALSE(read(R"({"failing": [{"suite": "operators", "case": "(", "reason": "b"}]})").ok());
+  const auto other = read(R"({"failing": [{"suite": "models", "case": "a", "reason": "b"}]})");
+  ASSERT_TRUE(other.ok());
+  EXPECT_TRUE(other->failing.empty());
   EXPECT_FALSE(read("[]").ok());
   std::filesystem::remove(path);
 }

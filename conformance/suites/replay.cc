@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "conformance/client/execution.h"
 #include "conformance/comparison/comparison.h"
 #include "conformance/onnx_file/model_outline.h"
 #include "conformance/onnx_file/tensor_file.h"
+#include "conformance/suites/random_outputs.h"
 
 namespace onnxifi::suites {
 namespace {
@@ -97,49 +97,12 @@ std::string FindValueThatCannotCross(const ModelOutline& outline) {
   return {};
 }
 
-// Values that a generator draws cannot be compared; the standard fixes only their type, shape and
-// range.
-bool DrawsRandomNumbers(const ModelOutline& outline) {
-  static constexpr std::array<std::string_view, 6> kGenerators = {
-      "Bernoulli",        "Multinomial",   "RandomNormal",
-      "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
-  return std::ranges::any_of(outline.operators, [](const std::string& name) {
-    return std::ranges::find(kGenerators, name) != kGenerators.end();
-  });
-}
-
 base::Status CheckOutput(const DenseTensor& actual, const DenseTensor& expected,
                          const comparison::Tolerance& tolerance, CaseResult& result) {
   const comparison::Comparison comparison = comparison::Compare(actual, expected, tolerance);
   result.worst_ratio = std::max(result.worst_ratio, comparison.worst_ratio);
   if (comparison.is_similar) return base::Ok();
   return Fault(fmt::format("Output '{}': {}", expected.name, comparison.sentence));
-}
-
-// Of a random tensor: type and shape, and no value outside those that the expected draw shows (0
-// and 1 for Bernoulli).
-base::Status CheckRandomOutput(const DenseTensor& actual, const DenseTensor& expected,
-                               CaseResult& result) {
-  result.note = "random values: type, shape and set of values are checked";
-  DenseTensor shape_only = expected;
-  shape_only.bytes = actual.bytes;
-  ONNXIFI_RETURN_IF_ERROR(CheckOutput(actual, shape_only, comparison::Tolerance(), result));
-  const size_t width_bytes = static_cast<size_t>(onnx_file::FactsOf(expected.type).bits) / 8;
-  std::set<std::vector<std::byte>> values;
-  for (size_t at = 0; at < expected.bytes.size(); at += width_bytes) {
-    values.emplace(expected.bytes.begin() + static_cast<ptrdiff_t>(at),
-                   expected.bytes.begin() + static_cast<ptrdiff_t>(at + width_bytes));
-  }
-  for (size_t at = 0; at < actual.bytes.size(); at += width_bytes) {
-    const std::vector<std::byte> value(
-        actual.bytes.begin() + static_cast<ptrdiff_t>(at),
-        actual.bytes.begin() + static_cast<ptrdiff_t>(at + width_bytes));
-    if (!values.contains(value)) {
-      return Fault(fmt::format("Output '{}': element {} is a value that the distribution lacks.",
-                               expected.name, at / width_bytes));
-    }
-  }
-  return base::Ok();
 }
 
 base::Status RunDataSet(const cases::CaseDescription& description, int number,
@@ -162,12 +125,13 @@ base::Status RunDataSet(const cases::CaseDescription& description, int number,
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DenseTensor> outputs,
                            client::Execute(target.library, target.extensions, target.backend, graph,
                                            data_set.inputs, data_set.outputs, options));
-  const bool is_random = DrawsRandomNumbers(outline);
+  if (DrawsRandomNumbers(outline, data_set.inputs)) {
+    result.note = "random values: checked for type, shape and distribution";
+    return CheckRandomOutputs(outline, data_set.inputs, data_set.outputs, outputs);
+  }
   for (size_t index = 0; index < outputs.size(); ++index) {
-    const DenseTensor& expected = data_set.outputs[index];
     ONNXIFI_RETURN_IF_ERROR(
-        is_random ? CheckRandomOutput(outputs[index], expected, result)
-                  : CheckOutput(outputs[index], expected, description.tolerance, result));
+        CheckOutput(outputs[index], data_set.outputs[index], description.tolerance, result));
   }
   return base::Ok();
 }

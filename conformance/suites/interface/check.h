@@ -13,18 +13,22 @@
 #include <vector>
 
 #include "conformance/client/library.h"
+#include "conformance/suites/interface/process_state.h"
 
 namespace onnxifi::suites {
 
 // Threads: the functions that record may be called from any thread.
 class Check {
  public:
-  Check(const client::Library& library, const client::Extensions& extensions, onnxBackendID id)
-      : library_(library), extensions_(extensions), id_(id) {}
+  // `initial` is the state of the process before the library was opened.
+  Check(const client::Library& library, const client::Extensions& extensions, onnxBackendID id,
+        const ProcessState& initial)
+      : library_(library), extensions_(extensions), id_(id), initial_(initial) {}
 
   const client::Library& library() const { return library_; }
   const client::Extensions& extensions() const { return extensions_; }
   onnxBackendID id() const { return id_; }
+  const ProcessState& initial() const { return initial_; }
 
   // Records `sentence` as a failure unless `holds`; returns `holds`.
   bool Expect(bool holds, std::string_view sentence);
@@ -46,6 +50,7 @@ class Check {
   const client::Library& library_;
   const client::Extensions& extensions_;
   onnxBackendID id_;
+  const ProcessState& initial_;
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::string> failures_;
   onnxStatus unsupported_status_ = ONNXIFI_STATUS_SUCCESS;

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cfenv>
 #include <clocale>
-#include <csignal>
 #include <string>
 
 #include "conformance/client/device_list.h"
@@ -32,9 +31,8 @@ void UseEverything(Check& check) {
 }
 
 void LocaleIsUntouched(Check& check) {
-  const std::string before = std::setlocale(LC_ALL, nullptr);
   UseEverything(check);
-  check.Expect(before == std::setlocale(LC_ALL, nullptr),
+  check.Expect(CaptureProcessState().locale == check.initial().locale,
                "The library changes the process's locale.");
 }
 
@@ -49,7 +47,7 @@ void TextsDoNotDependOnTheLocale(Check& check) {
   check.Expect(is_changed, "No other locale is installed to test with.");
   check.Expect(before == version(), "A text query depends on the locale.");
   UseEverything(check);
-  std::setlocale(LC_ALL, "C");
+  std::setlocale(LC_ALL, check.initial().locale.c_str());
 }
 
 void ErrnoIsUntouchedBySuccess(Check& check) {
@@ -82,13 +80,10 @@ void FlushToZeroIsUntouched(Check& check) {
 }
 
 void SignalHandlersAreUntouched(Check& check) {
-  struct sigaction before[32] = {};
-  for (int number = 1; number < 32; ++number) sigaction(number, nullptr, &before[number]);
   UseEverything(check);
-  for (int number = 1; number < 32; ++number) {
-    struct sigaction after = {};
-    sigaction(number, nullptr, &after);
-    check.Expect(before[number].sa_handler == after.sa_handler,
+  const ProcessState state = CaptureProcessState();
+  for (size_t number = 1; number < state.signal_handlers.size(); ++number) {
+    check.Expect(state.signal_handlers[number] == check.initial().signal_handlers[number],
                  "The library changes the handler of signal " + std::to_string(number) + ".");
   }
 }

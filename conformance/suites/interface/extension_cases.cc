@@ -293,7 +293,9 @@ void ExplainAgreesWithTheClaim(Check& check) {
     check.Expect(claim == explained, "onnxExplainModel answers " + client::StatusName(explained) +
                                          ", onnxGetBackendCompatibility " +
                                          client::StatusName(claim) + ".");
-    check.Expect(!verdicts.statuses.empty(), "onnxExplainModel reports no node.");
+    check.Expect(!verdicts.statuses.empty(),
+                 std::string("onnxExplainModel reports no node of a model ") +
+                     (model == &good ? "that runs." : "with an unknown operator."));
     check.Expect(
         verdicts.all_have_sentences,
         "onnxExplainModel gives a sentence for a node that runs, or none for one that does not.");

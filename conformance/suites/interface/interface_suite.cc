@@ -25,11 +25,12 @@ std::vector<InterfaceCase> ListInterfaceCases() {
 }
 
 CaseResult RunInterfaceCase(std::string_view name, const client::Library& library,
-                            const client::Extensions& extensions, onnxBackendID id) {
+                            const client::Extensions& extensions, onnxBackendID id,
+                            const ProcessState& initial) {
   CaseResult result;
   for (const InterfaceCase& interface_case : ListInterfaceCases()) {
     if (interface_case.name != name) continue;
-    Check check(library, extensions, id);
+    Check check(library, extensions, id, initial);
     interface_case.run(check);
     if (!check.failures().empty()) {
       for (const std::string& failure : check.failures()) {

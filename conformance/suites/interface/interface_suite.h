@@ -11,6 +11,7 @@
 
 #include "conformance/client/library.h"
 #include "conformance/report/case_result.h"
+#include "conformance/suites/interface/process_state.h"
 
 namespace onnxifi::suites {
 
@@ -26,9 +27,11 @@ struct InterfaceCase {
 // All cases, group by group.
 std::vector<InterfaceCase> ListInterfaceCases();
 
-// Runs the case of this name against a device of the library.
+// Runs the case of this name against a device of the library; `initial` is the state of the process
+// before the library was opened.
 report::CaseResult RunInterfaceCase(std::string_view name, const client::Library& library,
-                                    const client::Extensions& extensions, onnxBackendID id);
+                                    const client::Extensions& extensions, onnxBackendID id,
+                                    const ProcessState& initial);
 
 }  // namespace onnxifi::suites
 

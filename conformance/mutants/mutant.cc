@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A library that forwards every call to another ONNXIFI library and tells one lie, chosen by name.
+// mutants_test requires that the interface suite finds out each of them: it is the test of the
+// suite.
+//
+// Environment: ONNXIFI_MUTANT_TARGET is the library to forward to, ONNXIFI_MUTANT_LIE one of the
+// names below.
+
+#include <dlfcn.h>
+#include <onnx/onnxifi.h>
+#include <onnx/onnxifi_ext.h>
+#include <onnxifi/sdk.h>
+
+#include <cerrno>
+#include <cfenv>
+#include <clocale>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+// One bound output buffer of a graph.
+struct Output {
+  unsigned char* data;
+  size_t size_bytes;
+};
+
+// What the lies need to remember.
+class Mutant {
+ public:
+  static Mutant& Get() {
+    static Mutant mutant;
+    return mutant;
+  }
+  ~Mutant() {
+    if (Tells("crashes at exit")) std::abort();
+  }
+  Mutant(const Mutant&) = delete;
+  Mutant& operator=(const Mutant&) = delete;
+
+  bool Tells(std::string_view lie) const { return lie_ == lie; }
+
+  template <typename Function>
+  Function* Find(Function* /*same_name*/, const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(target_, name));
+  }
+
+  std::mutex mutex;
+  std::map<onnxGraph, Output> outputs_of_graphs;
+  std::map<onnxEvent, Output> outputs_of_events;
+  std::map<void*, onnxBackendID> given_ids;
+
+ private:
+  Mutant() {
+    const char* target = std::getenv("ONNXIFI_MUTANT_TARGET");
+    const char* lie = std::getenv("ONNXIFI_MUTANT_LIE");
+    target_ = dlopen(target != nullptr ? target : "", RTLD_NOW | RTLD_LOCAL);
+    lie_ = lie != nullptr ? lie : "";
+    if (target_ == nullptr) std::abort();
+  }
+
+  void* target_;
+  std::string lie_;
+};
+
+bool Tells(std::string_view lie) { return Mutant::Get().Tells(lie); }
+
+// The target's function of the name of the exported one that calls this.
+#define TARGET(name) (*Mutant::Get().Find(&(name), #name))
+
+onnxBackendID RealId(onnxBackendID id) {
+  Mutant& mutant = Mutant::Get();
+  const std::lock_guard<std::mutex> lock(mutant.mutex);
+  const auto given = mutant.given_ids.find(id);
+  return given == mutant.given_ids.end() ? id : given->second;
+}
+
+Output FirstOutput(uint32_t count, const onnxTensorDescriptorV1* descriptors) {
+  if (count == 0 || descriptors == nullptr || descriptors->dataType != ONNXIFI_DATATYPE_FLOAT32)
+    return {};
+  size_t size_bytes = sizeof(float);
+  for (uint32_t axis = 0; axis < descriptors->dimensions; ++axis) {
+    size_bytes *= descriptors->shape[axis];
+  }
+  return {reinterpret_cast<unsigned char*>(descriptors->buffer), size_bytes};
+}
+
+// Spoils what a finished run wrote.
+void Spoil(onnxEvent event) {
+  Mutant& mutant = Mutant::Get();
+  const std::lock_guard<std::mutex> lock(mutant.mutex);
+  const auto bound = mutant.outputs_of_events.find(event);
+  if (bound == mutant.outputs_of_events.end() || bound->second.size_bytes == 0) return;
+  const Output output = bound->second;
+  if (mutant.Tells("computes one element wrongly")) output.data[output.size_bytes - 2] ^= 0x40;
+  if (mutant.Tells("writes behind an output")) output.data[output.size_bytes + 1] ^= 0xFF;
+  mutant.outputs_of_events.erase(bound);
+}
+
+onnxStatus ONNXIFI_ABI SayNothing(char* message, size_t* size_bytes) {
+  if (size_bytes == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
+  const bool fits = message != nullptr && *size_bytes >= 1;
+  *size_bytes = 1;
+  if (!fits) return ONNXIFI_STATUS_FALLBACK;
+  *message = '\0';
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+onnxStatus ONNXIFI_ABI onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
+  const size_t capacity = count != nullptr ? *count : 0;
+  const onnxStatus status = TARGET(onnxGetBackendIDs)(ids, count);
+  if (Tells("stores into an array that is too small") && status == ONNXIFI_STATUS_FALLBACK &&
+      ids != nullptr) {
+    ids[0] = nullptr;
+  }
+  if (Tells("answers SUCCESS to a NULL array") && status == ONNXIFI_STATUS_FALLBACK &&
+      ids == nullptr) {
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  if (Tells("gives new IDs every time") && status == ONNXIFI_STATUS_SUCCESS && capacity != 0) {
+    Mutant& mutant = Mutant::Get();
+    const std::lock_guard<std::mutex> lock(mutant.mutex);
+    for (size_t index = 0; index < *count; ++index) {
+      void* fresh = std::malloc(1);  // Given out for good, as the lie has it.
+      mutant.given_ids[fresh] = ids[index];
+      ids[index] = fresh;
+    }
+  }
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxReleaseBackendID(onnxBackendID id) {
+  return TARGET(onnxReleaseBackendID)(RealId(id));
+}
+
+onnxStatus ONNXIFI_ABI onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo query, void* value,
+                                          size_t* size_bytes) {
+  const onnxStatus status = TARGET(onnxGetBackendInfo)(RealId(id), query, value, size_bytes);
+  if (Tells("does not count the NUL") && query == ONNXIFI_BACKEND_NAME &&
+      (status == ONNXIFI_STATUS_SUCCESS || status == ONNXIFI_STATUS_FALLBACK)) {
+    --*size_bytes;
+  }
+  if (Tells("answers unknown queries") && status == ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE) {
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  if (Tells("changes errno")) errno = 1;
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxGetBackendCompatibility(onnxBackendID id, size_t size_bytes,
+                                                   const void* model) {
+  const onnxStatus status = TARGET(onnxGetBackendCompatibility)(RealId(id), size_bytes, model);
+  if (Tells("claims everything") && (status >> 8) == 2) return ONNXIFI_STATUS_SUCCESS;
+  if (Tells("refuses with another code") && status == ONNXIFI_STATUS_UNSUPPORTED_OPERATOR) {
+    return ONNXIFI_STATUS_UNSUPPORTED_SHAPE;
+  }
+  if (Tells("answers by the weights' values") && size_bytes != 0 && model != nullptr) {
+    // 100.0f, as in the suite's initializer.
+    const std::string_view bytes(static_cast<const char*>(model), size_bytes);
+    if (bytes.find(std::string_view("\x00\x00\xC8\x42", 4)) != std::string_view::npos) {
+      return ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
+    }
+  }
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxInitBackend(onnxBackendID id, const uint64_t* properties,
+                                       onnxBackend* backend) {
+  if (Tells("ignores properties")) properties = nullptr;
+  if (Tells("changes the locale")) std::setlocale(LC_ALL, "C.UTF-8");
+  return TARGET(onnxInitBackend)(RealId(id), properties, backend);
+}
+
+onnxStatus ONNXIFI_ABI onnxReleaseBackend(onnxBackend backend) {
+  return TARGET(onnxReleaseBackend)(backend);
+}
+
+onnxStatus ONNXIFI_ABI onnxInitEvent(onnxBackend backend, onnxEvent* event) {
+  return TARGET(onnxInitEvent)(backend, event);
+}
+
+onnxStatus ONNXIFI_ABI onnxSignalEvent(onnxEvent event) {
+  const onnxStatus status = TARGET(onnxSignalEvent)(event);
+  if (Tells("lets an event be signalled twice") && status == ONNXIFI_STATUS_INVALID_STATE) {
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxGetEventState(onnxEvent event, onnxEventState* state) {
+  return TARGET(onnxGetEventState)(event, state);
+}
+
+onnxStatus ONNXIFI_ABI onnxWaitEvent(onnxEvent event) {
+  if (Tells("does not wait")) {
+    onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
+    return TARGET(onnxGetEventState)(event, &state);
+  }
+  const onnxStatus status = TARGET(onnxWaitEvent)(event);
+  Spoil(event);
+  if (Tells("hides the failure of a run") && status == ONNXIFI_STATUS_INTERNAL_ERROR) {
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxReleaseEvent(onnxEvent event) {
+  const onnxStatus status = TARGET(onnxReleaseEvent)(event);
+  if (Tells("releases any event") && status == ONNXIFI_STATUS_INVALID_EVENT) {
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxInitGraph(onnxBackend backend, const uint64_t* properties,
+                                     size_t size_bytes, const void* model, uint32_t weights_count,
+                                     const onnxTensorDescriptorV1* weights, onnxGraph* graph) {
+  if (Tells("reads a model at NULL") && model == nullptr) {
+    return *static_cast<const volatile unsigned char*>(model);
+  }
+  if (Tells("ignores weight descriptors")) weights_count = 0;
+  onnxGraph before = graph != nullptr ? *graph : nullptr;
+  const onnxStatus status =
+      TARGET(onnxInitGraph)(backend, properties, size_bytes, model, weights_count, weights, graph);
+  if (Tells("leaves the handle after a failure") && graph != nullptr &&
+      status != ONNXIFI_STATUS_SUCCESS) {
+    *graph = before;
+  }
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxSetGraphIO(onnxGraph graph, uint32_t inputs_count,
+                                      const onnxTensorDescriptorV1* inputs, uint32_t outputs_count,
+                                      const onnxTensorDescriptorV1* outputs) {
+  Mutant& mutant = Mutant::Get();
+  // Checks without binding: the previous binding stays when the new one is refused.
+  static std::map<onnxGraph, std::vector<onnxTensorDescriptorV1>> last_good;
+  const onnxStatus status =
+      TARGET(onnxSetGraphIO)(graph, inputs_count, inputs, outputs_count, outputs);
+  const std::lock_guard<std::mutex> lock(mutant.mutex);
+  if (status == ONNXIFI_STATUS_SUCCESS) {
+    mutant.outputs_of_graphs[graph] = FirstOutput(outputs_count, outputs);
+    if (mutant.Tells("keeps the binding after a failure") && inputs_count == 2) {
+      auto& kept = last_good[graph];
+      kept.assign(inputs, inputs + inputs_count);
+      kept.push_back(outputs[0]);
+    }
+  } else if (mutant.Tells("keeps the binding after a failure") && last_good.contains(graph)) {
+    const auto& kept = last_good[graph];
+    // The descriptors' names and shapes live on the test's stack frame and are still there.
+    (void)TARGET(onnxSetGraphIO)(graph, 2, kept.data(), 1, kept.data() + 2);
+  }
+  if (mutant.Tells("does not check names") && status == ONNXIFI_STATUS_INVALID_NAME) {
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* input,
+                                    onnxMemoryFenceV1* output) {
+  if (Tells("changes the rounding mode")) std::fesetround(FE_TOWARDZERO);
+  const bool has_event = input != nullptr && input->tag == ONNXIFI_TAG_MEMORY_FENCE_V1 &&
+                         input->type == ONNXIFI_SYNCHRONIZATION_EVENT;
+  if (Tells("waits inside the run") && has_event) (void)TARGET(onnxWaitEvent)(input->event);
+  if (Tells("ignores the input fence") && has_event) {
+    (void)TARGET(onnxSignalEvent)(input->event);
+  }
+  if (Tells("answers a status that is not listed") && input == nullptr) {
+    return ONNXIFI_STATUS_INVALID_SIZE;
+  }
+  if (Tells("reads the output fence") && output != nullptr && output->event != nullptr) {
+    onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
+    if (TARGET(onnxGetEventState)(output->event, &state) != ONNXIFI_STATUS_SUCCESS) {
+      return ONNXIFI_STATUS_INVALID_EVENT;
+    }
+  }
+  const onnxStatus status = TARGET(onnxRunGraph)(graph, input, output);
+  if (status == ONNXIFI_STATUS_SUCCESS) {
+    Mutant& mutant = Mutant::Get();
+    const std::lock_guard<std::mutex> lock(mutant.mutex);
+    mutant.outputs_of_events[output->event] = mutant.outputs_of_graphs[graph];
+  }
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxReleaseGraph(onnxGraph graph) {
+  const onnxStatus status = TARGET(onnxReleaseGraph)(graph);
+  if (Tells("releases any graph") && status == ONNXIFI_STATUS_INVALID_GRAPH) {
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxGetExtensionFunctionAddress(onnxBackendID id, const char* name,
+                                                       onnxExtensionFunctionPointer* function) {
+  const onnxStatus status = TARGET(onnxGetExtensionFunctionAddress)(RealId(id), name, function);
+  if (Tells("gives no sentence") && status == ONNXIFI_STATUS_SUCCESS &&
+      std::string_view(name).starts_with("onnxGetLastErrorMessage")) {
+    *function =
+        reinterpret_cast<onnxExtensionFunctionPointer>(reinterpret_cast<void (*)()>(SayNothing));
+  }
+  if (Tells("knows one spelling only") && name != nullptr && function != nullptr &&
+      std::string_view(name).ends_with("Function")) {
+    *function = nullptr;
+    return ONNXIFI_STATUS_UNIDENTIFIED_NAME;
+  }
+  return status;
+}
+
+}  // extern "C"
