@@ -5,6 +5,7 @@
 
 #include "backends/core/model/wire_scanner.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -202,6 +203,7 @@ bool Fits(const Field& field, uint32_t wire_type) {
 }
 
 constexpr size_t kLengthBytes = 5;  // a varint of 32 bits
+constexpr size_t kReservedBytes = 4096;
 
 // The longest varint is ten bytes. Writing it in full, zeros included, is legal wire form.
 void PatchLength(std::string& text, size_t at, uint32_t length) {
@@ -216,8 +218,11 @@ class Scanner {
   explicit Scanner(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   base::Result<ScannedModel> Run() {
-    ONNXIFI_RETURN_IF_ERROR(
-        ScanMessage(Message::kModel, 0, bytes_.size(), /*depth=*/0, /*is_kept=*/true));
+    // Grows with lengths of five bytes; large models are mostly tensor data, which are not copied.
+    result_.skeleton.reserve(std::min(2 * bytes_.size(), kReservedBytes));
+    if (!ScanMessage(Message::kModel, 0, bytes_.size(), /*depth=*/0, /*is_kept=*/true)) {
+      return std::move(failure_);
+    }
     // Protobuf counts the bytes of a message in an int.
     if (result_.skeleton.size() > INT32_MAX) {
       return Status(Code::kInvalidProtobuf,
@@ -229,7 +234,7 @@ class Scanner {
   }
 
  private:
-  Status ScanMessage(Message message, size_t begin, size_t end, int depth, bool is_kept) {
+  bool ScanMessage(Message message, size_t begin, size_t end, int depth, bool is_kept) {
     if (depth > kDeepestNesting) {
       return Malformed(begin, "messages nest " + std::to_string(depth) +
                                   " deep, beyond the deepest supported (" +
@@ -246,7 +251,7 @@ class Scanner {
     while (position < end) {
       const size_t start = position;
       uint64_t tag = 0;
-      ONNXIFI_RETURN_IF_ERROR(ReadVarint(position, end, tag));
+      if (!ReadVarint(position, end, tag)) return false;
       const uint64_t number = tag >> 3;
       const auto wire_type = static_cast<uint32_t>(tag & 7);
       if (number == 0 || tag > UINT32_MAX) {
@@ -254,7 +259,7 @@ class Scanner {
       }
       size_t value_begin = position;
       size_t value_end = position;
-      ONNXIFI_RETURN_IF_ERROR(SkipValue(wire_type, end, value_begin, value_end));
+      if (!SkipValue(wire_type, end, value_begin, value_end)) return false;
       position = value_end;
       const Field field = number < kFieldLimit ? fields[number] : Field{};
       if (!Fits(field, wire_type)) continue;  // unknown to ONNX: left out
@@ -265,13 +270,15 @@ class Scanner {
                                       " occurs twice where one is allowed");
         }
         seen |= 1u << number;
-        ONNXIFI_RETURN_IF_ERROR(ScanField(field.message, start, value_begin, value_end, depth,
-                                          is_kept && field.is_kept));
+        if (!ScanField(field.message, start, value_begin, value_end, depth,
+                       is_kept && field.is_kept)) {
+          return false;
+        }
         continue;
       }
       int64_t element_count = 1;
       if (wire_type == kWireBytes && field.kind != FieldKind::kBytes) {
-        ONNXIFI_RETURN_IF_ERROR(CheckPacked(field.kind, value_begin, value_end, element_count));
+        if (!CheckPacked(field.kind, value_begin, value_end, element_count)) return false;
       }
       if (!is_kept) continue;
       if (field.is_kept) {
@@ -284,25 +291,24 @@ class Scanner {
       tensor.body = bytes_.subspan(begin, end - begin);
       Lift(tensor);
     }
-    return base::Ok();
+    return true;
   }
 
   // Tag, a free length, the message, then its length.
-  Status ScanField(Message message, size_t start, size_t begin, size_t end, int depth,
-                   bool is_kept) {
+  bool ScanField(Message message, size_t start, size_t begin, size_t end, int depth, bool is_kept) {
     std::string& skeleton = result_.skeleton;
     if (!is_kept) return ScanMessage(message, begin, end, depth + 1, /*is_kept=*/false);
     size_t tag_end = start;
     uint64_t tag = 0;
-    ONNXIFI_RETURN_IF_ERROR(ReadVarint(tag_end, end, tag));
+    if (!ReadVarint(tag_end, end, tag)) return false;
     Copy(start, tag_end);
     const size_t length_at = skeleton.size();
     skeleton.append(kLengthBytes, '\0');
-    ONNXIFI_RETURN_IF_ERROR(ScanMessage(message, begin, end, depth + 1, /*is_kept=*/true));
+    if (!ScanMessage(message, begin, end, depth + 1, /*is_kept=*/true)) return false;
     // A length above 32 bits means a skeleton above 2 GiB, which Run refuses.
     PatchLength(skeleton, length_at,
                 static_cast<uint32_t>(skeleton.size() - length_at - kLengthBytes));
-    return base::Ok();
+    return true;
   }
 
   void LiftField(TensorField field, size_t begin, size_t end, int64_t element_count,
@@ -349,7 +355,7 @@ class Scanner {
   }
 
   // Moves `begin` to the value's first byte after a length, `end_of_value` past its last.
-  Status SkipValue(uint32_t wire_type, size_t end, size_t& begin, size_t& end_of_value) const {
+  bool SkipValue(uint32_t wire_type, size_t end, size_t& begin, size_t& end_of_value) {
     size_t size_bytes = 0;
     switch (wire_type) {
       case kWireVarint: {
@@ -364,14 +370,14 @@ class Scanner {
         break;
       case kWireBytes: {
         uint64_t length = 0;
-        ONNXIFI_RETURN_IF_ERROR(ReadVarint(begin, end, length));
+        if (!ReadVarint(begin, end, length)) return false;
         if (length > end - begin) {
           return Malformed(begin, "a field of " + std::to_string(length) +
                                       " bytes reaches beyond the " + std::to_string(end - begin) +
                                       " that its message has left");
         }
         end_of_value = begin + length;
-        return base::Ok();
+        return true;
       }
       default:
         return Malformed(begin, "a field has wire type " + std::to_string(wire_type) +
@@ -383,10 +389,10 @@ class Scanner {
                                   " that its message has left");
     }
     end_of_value = begin + size_bytes;
-    return base::Ok();
+    return true;
   }
 
-  Status CheckPacked(FieldKind kind, size_t begin, size_t end, int64_t& element_count) const {
+  bool CheckPacked(FieldKind kind, size_t begin, size_t end, int64_t& element_count) {
     const size_t size_bytes = end - begin;
     if (kind != FieldKind::kVarint) {
       const size_t width = kind == FieldKind::kFixed32 ? 4 : 8;
@@ -396,19 +402,23 @@ class Scanner {
                                     "-byte elements");
       }
       element_count = static_cast<int64_t>(size_bytes / width);
-      return base::Ok();
+      return true;
     }
     element_count = 0;
     size_t position = begin;
     while (position < end) {
       uint64_t value = 0;
-      ONNXIFI_RETURN_IF_ERROR(ReadVarint(position, end, value));
+      if (!ReadVarint(position, end, value)) return false;
       ++element_count;
     }
-    return base::Ok();
+    return true;
   }
 
-  Status ReadVarint(size_t& position, size_t end, uint64_t& value) const {
+  bool ReadVarint(size_t& position, size_t end, uint64_t& value) {
+    if (position < end && (bytes_[position] & std::byte{0x80}) == std::byte{0}) {
+      value = static_cast<uint64_t>(bytes_[position++]);
+      return true;
+    }
     constexpr int kLongest = 10;
     value = 0;
     const size_t start = position;
@@ -416,19 +426,23 @@ class Scanner {
       if (position == end) return Malformed(start, "a varint reaches beyond the end");
       const auto bits = static_cast<uint64_t>(bytes_[position++]);
       value |= (bits & 0x7f) << (7 * byte);
-      if ((bits & 0x80) == 0) return base::Ok();
+      if ((bits & 0x80) == 0) return true;
     }
     return Malformed(start, "a varint is longer than " + std::to_string(kLongest) + " bytes");
   }
 
-  Status Malformed(size_t offset, const std::string& what) const {
-    return {Code::kInvalidProtobuf, "The model is not valid protobuf: at byte " +
-                                        std::to_string(offset) + " of " +
-                                        std::to_string(bytes_.size()) + ", " + what + "."};
+  // Always false, so that a failure can be returned in one statement. A flag is tested after each
+  // of the many small reads, where a Status would cost as much as the read.
+  bool Malformed(size_t offset, const std::string& what) {
+    failure_ = Status(Code::kInvalidProtobuf,
+                      "The model is not valid protobuf: at byte " + std::to_string(offset) +
+                          " of " + std::to_string(bytes_.size()) + ", " + what + ".");
+    return false;
   }
 
   std::span<const std::byte> bytes_;
   ScannedModel result_;
+  Status failure_;
   int64_t message_count_ = 0;
 };
 
