@@ -55,7 +55,7 @@ bool ConstantFolding::FoldNode(Graph& graph, const Node& node, const std::vector
   base::Result<std::vector<tensor::Tensor>> results =
       evaluator_.Evaluate(MakeOneNodeGraph(graph, node), limit_bytes);
   if (!results.ok()) return false;
-  const auto is_present = [](ValueId output) { return output != kNoValue; };
+  [[maybe_unused]] const auto is_present = [](ValueId output) { return output != kNoValue; };
   assert(std::ranges::count_if(node.outputs, is_present) ==
          static_cast<std::ptrdiff_t>(results->size()));
   int64_t result_bytes = 0;
