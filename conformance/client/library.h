@@ -56,6 +56,7 @@ class Library {
   Extensions FindExtensions(onnxBackendID id) const;
 
   // The library's functions, in the interface's own spelling.
+  // NOLINTBEGIN(readability-identifier-naming)
   LoggedFunction<onnxStatus(onnxBackendID*, size_t*)> onnxGetBackendIDs;
   LoggedFunction<onnxStatus(onnxBackendID)> onnxReleaseBackendID;
   LoggedFunction<onnxStatus(onnxBackendID, onnxBackendInfo, void*, size_t*)> onnxGetBackendInfo;
@@ -77,6 +78,7 @@ class Library {
   LoggedFunction<onnxStatus(onnxGraph)> onnxReleaseGraph;
   // nullptr in a plain ONNXIFI 1.0 library.
   onnxGetExtensionFunctionAddressFunction onnxGetExtensionFunctionAddress = nullptr;
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   Library(void* handle, std::filesystem::path path) : handle_(handle), path_(std::move(path)) {}

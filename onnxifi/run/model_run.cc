@@ -66,6 +66,13 @@ base::Result<std::vector<int64_t>> BoundOf(const OutputShape& shape, size_t inde
                         });
   if (is_known) return shape.extents;
   if (!expected.empty()) return expected[index].extents;
+  if (!shape.has_rank) {
+    return base::Status(
+        base::Code::kInvalidShape,
+        fmt::format("The rank of output '{}' depends on data; --expect may tell its "
+                    "largest shape.",
+                    shape.name));
+  }
   std::vector<int64_t> extents = shape.extents;
   const auto& declared = outline.outputs[index].shape;
   for (size_t axis = 0; axis < extents.size(); ++axis) {
@@ -76,7 +83,7 @@ base::Result<std::vector<int64_t>> BoundOf(const OutputShape& shape, size_t inde
     if (number == options.dims.end()) {
       return base::Status(
           base::Code::kInvalidShape,
-          fmt::format("Extent {} of output '{}' depends on data; {}.", axis, shape.name,
+          fmt::format("Extent {} of output '{}' is not known before the run; {}.", axis, shape.name,
                       symbol.empty() ? "--expect may tell its largest value"
                                      : fmt::format("--dim {}=N tells its largest value", symbol)));
     }
@@ -85,11 +92,30 @@ base::Result<std::vector<int64_t>> BoundOf(const OutputShape& shape, size_t inde
   return extents;
 }
 
+// The shapes as the model declares them, with symbols as unknown extents.
+std::vector<OutputShape> DeclaredShapes(const ModelOutline& outline) {
+  std::vector<OutputShape> shapes;
+  for (const onnx_file::ValueOutline& output : outline.outputs) {
+    OutputShape& shape = shapes.emplace_back();
+    shape.name = output.name;
+    shape.data_type = static_cast<onnxEnum>(output.type);
+    shape.has_rank = output.shape.has_value();
+    if (!output.shape) continue;
+    for (const onnx_file::DimensionOutline& dimension : *output.shape) {
+      shape.extents.push_back(dimension.extent.value_or(ONNXIFI_SDK_UNKNOWN));
+    }
+  }
+  return shapes;
+}
+
 base::Result<std::vector<DenseTensor>> MakeOutputs(const Options& options, const Graph& graph,
                                                    std::vector<DenseTensor>& inputs,
                                                    const ModelOutline& outline,
                                                    const std::vector<DenseTensor>& expected) {
-  const auto shapes = graph.InferOutputShapes(Lend(inputs));
+  auto shapes = graph.InferOutputShapes(Lend(inputs));
+  if (!shapes && shapes.error().status == ONNXIFI_STATUS_UNIDENTIFIED_NAME) {
+    shapes = DeclaredShapes(outline);  // A plain ONNXIFI 1.0 library.
+  }
   if (!shapes) return ToStatus(shapes.error(), "asking for the shapes of the outputs");
   if (shapes->size() != outline.outputs.size()) {
     return base::Status(base::Code::kInternalError,
@@ -132,6 +158,7 @@ base::Status RunOnce(const Backend& backend, const Graph& graph, std::vector<Den
   if (const Outcome waited = end->Wait(); !waited) return ToStatus(waited.error(), "running");
   milliseconds = MillisecondsSince(start);
   const auto shapes = end->OutputShapes();
+  if (!shapes && shapes.error().status == ONNXIFI_STATUS_UNIDENTIFIED_NAME) return base::Ok();
   if (!shapes) return ToStatus(shapes.error(), "asking for the shapes after the run");
   for (const OutputShape& shape : *shapes) {
     const auto output = std::ranges::find(outputs, shape.name, &DenseTensor::name);
@@ -162,6 +189,13 @@ base::Result<Device> OpenDevice(const Options& options) {
   }
   const auto library = Library::Open(path.string());
   if (!library) return ToStatus(library.error(), "opening the library");
+  if (options.device.empty()) {
+    auto devices = library->Devices();
+    if (!devices) return ToStatus(devices.error(), "listing the devices");
+    if (!devices->empty()) return devices->front();
+    return base::Status(base::Code::kBackendUnavailable,
+                        fmt::format("Library '{}' lists no device.", path.string()));
+  }
   auto device = library->FindDevice(options.device);
   if (!device) return ToStatus(device.error(), "choosing the device");
   return *std::move(device);

@@ -37,7 +37,8 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       "onnxifi_run");
   std::vector<std::string> dims;
   app.add_option("model", options.model, "the model, a .onnx file")->required();
-  app.add_option("--device", options.device, "auto, a plugin's name, or plugin:index");
+  app.add_option("--device", options.device,
+                 "auto, a plugin's name, or plugin:index (default: the library's first device)");
   app.add_option("--library", options.library,
                  "any ONNXIFI library (default: the libonnxifi beside this program)");
   app.add_option("--input", options.inputs,

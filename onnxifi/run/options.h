@@ -16,8 +16,8 @@ namespace onnxifi::run {
 
 struct Options {
   std::filesystem::path model;
-  // "auto", a plugin's name, or "plugin:index".
-  std::string device = "auto";
+  // "auto", a plugin's name, or "plugin:index"; empty for the library's first device.
+  std::string device;
   std::filesystem::path library;
   // Files, each for the input that it names or stands at the place of: "FILE" or "NAME=FILE"; a
   // folder stands for its input_0.pb, input_1.pb, ...
