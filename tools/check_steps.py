@@ -400,7 +400,7 @@ def random_uniform(seed, counters):
     with np.errstate(all="ignore"):
         start = mix(np.full(1, seed, np.uint64) + gamma)
         bits = mix(start + (counters.astype(np.uint64) + np.uint64(1)) * gamma)
-    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return ((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(counters.shape)
 
 
 class Step:

@@ -52,7 +52,7 @@ TEST(MapTest, GuardsGiveTheFillAndTouchNoMemory) {
   const program::Shape inner = {3, 4};
   one.Read(kFloat, inner, Ramp(12));
   const program::Operand padded =
-      *Pad({one.step.reads[0], inner}, {1, 2}, {2, 3}, tensor::Scalar{.f = -7});
+      *program::Pad({one.step.reads[0], inner}, {1, 2}, {2, 3}, tensor::Scalar{.f = -7});
   one.step.reads[0] = padded.view;
   one.step.domain = padded.shape;
   one.Write(kFloat, padded.shape, std::vector<float>(6 * 9));
@@ -71,8 +71,8 @@ TEST(MapTest, ReversedStepsWithGuardsKeepTheirOrder) {
   const program::Shape shape = {7};
   one.Read(kFloat, shape, Ramp(7));
   // Padded to 0 0 1..7 0, then every second element from the end: 0 6 4 2 0.
-  program::Operand operand = *Pad({one.step.reads[0], shape}, {2}, {1}, tensor::Scalar{.f = 0});
-  operand = Slice(operand, 0, 9, -2, 5);
+  program::Operand operand = *program::Pad({one.step.reads[0], shape}, {2}, {1}, tensor::Scalar{.f = 0});
+  operand = program::Slice(operand, 0, 9, -2, 5);
   one.step.reads[0] = operand.view;
   one.step.domain = {5};
   one.Write(kFloat, {5}, std::vector<float>(5));
