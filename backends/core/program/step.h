@@ -138,6 +138,12 @@ struct Index {
     // reads[0] as above. writes[0]: int64 [rank, count], coordinates of the true elements in
     // row-major order.
     kNonZero,
+    // Greedy suppression along the last axis of the domain; all views are over the domain.
+    // reads[0]: bool, the candidates; reads[1..4]: float32 boxes as y1, x1, y2, x2 with y1 <= y2
+    // and x1 <= x2; reads[5]: float32 threshold and reads[6]: int64 limit, taken from a row's first
+    // element. writes[0]: bool, what is kept: a candidate whose intersection over union with no
+    // kept one before it is above the threshold, while fewer than the limit are kept.
+    kSuppress,
   };
   enum class Combine : uint8_t { kNone, kAdd, kMul, kMin, kMax };
   Kind kind = Kind::kScatter;

@@ -447,8 +447,31 @@ class StepVerifier {
                                                              : rank());
       case Index::Kind::kCountNonZero: return base::Ok();
       case Index::Kind::kNonZero: return CheckRank("Write", 0, step_.writes[0], 2);
+      case Index::Kind::kSuppress: return CheckSuppress();
     }
     return base::Ok();
+  }
+
+  Status CheckSuppress() const {
+    constexpr ElementType kTypes[] = {ElementType::kBool,    ElementType::kFloat32,
+                                      ElementType::kFloat32, ElementType::kFloat32,
+                                      ElementType::kFloat32, ElementType::kFloat32,
+                                      ElementType::kInt64};
+    if (rank() == 0) return Fault("Suppression runs along the last axis of no axes.");
+    if (step_.reads.size() != std::size(kTypes)) {
+      return Fault("Suppression has " + std::to_string(step_.reads.size()) + " reads instead of " +
+                   std::to_string(std::size(kTypes)) + ".");
+    }
+    for (size_t k = 0; k < std::size(kTypes); ++k) {
+      if (step_.reads[k].type != kTypes[k]) {
+        return Fault("Read " + std::to_string(k) + " of a suppression has type " +
+                     TypeText(step_.reads[k].type) + ", not " + TypeText(kTypes[k]) + ".");
+      }
+    }
+    if (step_.writes[0].type != ElementType::kBool) {
+      return Fault("Suppression writes type " + TypeText(step_.writes[0].type) + ", not bool.");
+    }
+    return CheckRank("Write", 0, step_.writes[0], rank());
   }
 
   Status CheckCut(const Cut& cut) const {

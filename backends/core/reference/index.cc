@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Index: scatter, top-k, count and positions of non-zero elements. One thread, in ascending order, so that duplicates combine the
-// same way every time.
+// Index: scatter, top-k, count and positions of non-zero elements, suppression. One thread, in
+// ascending order, so that duplicates combine the same way every time.
 
 #include <algorithm>
 #include <cmath>
@@ -115,6 +115,7 @@ class BoundIndex final : public device::BoundKernel {
         case Index::Kind::kTopK: TopK(addresses); break;
         case Index::Kind::kCountNonZero: CountNonZero(addresses); break;
         case Index::Kind::kNonZero: NonZero(addresses); break;
+        case Index::Kind::kSuppress: Suppress(addresses); break;
       }
       return base::Ok();
     });
@@ -259,6 +260,59 @@ class BoundIndex final : public device::BoundKernel {
       }
       ++found;
     });
+  }
+
+  // One read over one row of the last axis.
+  template <typename T>
+  std::vector<T> LoadRow(device::Addresses addresses, size_t read, int64_t row) const {
+    const BoundView& view = reads_[read];
+    const int64_t length = domain_.back();
+    std::vector<T> elements(static_cast<size_t>(length));
+    Sweep sweep(domain_);
+    for (int64_t element = 0; element < length; element += kBlock) {
+      sweep.Move(row * length + element, std::min(kBlock, length - element));
+      LoadColumn(view, addresses[view.buffer], sweep,
+                 reinterpret_cast<std::byte*>(elements.data() + element));
+    }
+    return elements;
+  }
+
+  void Suppress(device::Addresses addresses) const {
+    const int64_t length = domain_.back();
+    if (count_ == 0) return;
+    Sweep slot(domain_);
+    for (int64_t row = 0; row < count_ / length; ++row) {
+      const std::vector<uint8_t> is_candidate = LoadRow<uint8_t>(addresses, 0, row);
+      std::vector<float> edges[4];
+      for (size_t k = 0; k < 4; ++k) edges[k] = LoadRow<float>(addresses, k + 1, row);
+      const float threshold = LoadRow<float>(addresses, 5, row).front();
+      const int64_t limit = LoadRow<int64_t>(addresses, 6, row).front();
+      auto overlaps = [&](size_t a, size_t b) {
+        const float height =
+            std::min(edges[2][a], edges[2][b]) - std::max(edges[0][a], edges[0][b]);
+        const float width =
+            std::min(edges[3][a], edges[3][b]) - std::max(edges[1][a], edges[1][b]);
+        if (!(height > 0 && width > 0)) return false;
+        auto area = [&](size_t k) {
+          return (edges[2][k] - edges[0][k]) * (edges[3][k] - edges[1][k]);
+        };
+        const float shared = height * width;
+        const float joined = area(a) + area(b) - shared;
+        return joined > 0 && shared / joined > threshold;
+      };
+      std::vector<size_t> kept;
+      for (int64_t element = 0; element < length; ++element) {
+        const auto k = static_cast<size_t>(element);
+        const bool is_kept =
+            is_candidate[k] != 0 && static_cast<int64_t>(kept.size()) < limit &&
+            std::none_of(kept.begin(), kept.end(),
+                         [&](size_t before) { return overlaps(k, before); });
+        if (is_kept) kept.push_back(k);
+        slot.Move(row * length + element, 1);
+        const std::byte stored{is_kept};
+        StoreColumn(writes_[0], addresses[writes_[0].buffer], slot, &stored);
+      }
+    }
   }
 
   static void StoreInt(const BoundView& view, device::Addresses addresses, int64_t element,

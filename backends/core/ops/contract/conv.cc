@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conv, ConvInteger, QLinearConv: one Contract of form kConv each; bias, scales and rounding are its epilogue.
+// Conv, ConvInteger, QLinearConv: one Contract of form kConv each; bias, scales and rounding are
+// its epilogue.
 
 #include "backends/core/ops/contract/product.h"
 #include "backends/core/ops/registry.h"
@@ -29,11 +30,11 @@ Result<ConvParts> MakeConvParts(Lowering& lowering, const Operand& x, const Oper
   }
   ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(x.shape[1], w.shape[1] * Dim(parts.group),
                                                 "The channels of X and of W times group"));
-  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Equal(Mod(w.shape[0], parts.group), 0), Code::kMismatchingShape,
-      "The output channels (" + w.shape[0].ToString() + ") are not a multiple of group (" +
-          std::to_string(parts.group) + ").",
-      {w.shape[0]}));
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.Require(Equal(Mod(w.shape[0], parts.group), 0), Code::kMismatchingShape,
+                       "The output channels (" + w.shape[0].ToString() +
+                           ") are not a multiple of group (" + std::to_string(parts.group) + ").",
+                       {w.shape[0]}));
   const int spatial_rank = x.rank() - 2;
   const Shape kernel(w.shape.begin() + 2, w.shape.end());
   if (lowering.HasAttribute("kernel_shape")) {
@@ -92,7 +93,8 @@ Status LowerConv(Lowering& lowering) {
   return base::Ok();
 }
 
-// Inputs: x, w, x_zero_point, w_zero_point. Padding stands for the zero point, which is 0 after the prologue.
+// Inputs: x, w, x_zero_point, w_zero_point. Padding stands for the zero point, which is 0 after the
+// prologue.
 Status LowerConvInteger(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   for (int input = 0; input < lowering.input_count(); ++input) {
@@ -126,7 +128,8 @@ Status LowerConvInteger(Lowering& lowering) {
   return base::Ok();
 }
 
-// Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B (int32, at scale x_scale * w_scale).
+// Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B (int32, at
+// scale x_scale * w_scale).
 Status LowerQLinearConv(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(8));
   for (int input : {0, 2, 3, 5, 7}) {

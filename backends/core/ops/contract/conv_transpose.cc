@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConvTranspose: out = stride * (in - 1) + output_padding + reach - pads, or the pads that give the wanted output_shape.
+// ConvTranspose: out = stride * (in - 1) + output_padding + reach - pads, or the pads that give the
+// wanted output_shape.
 
 #include "backends/core/ops/contract/product.h"
 #include "backends/core/ops/registry.h"
@@ -9,7 +10,8 @@
 namespace onnxifi::ops {
 namespace {
 
-// Fills `out` and, where the output's extents are given, the pads. Negative totals leave zeros at the end.
+// Fills `out` and, where the output's extents are given, the pads. Negative totals leave zeros at
+// the end.
 Status PlaceOutput(Lowering& lowering, Sliding& sliding) {
   const int rank = sliding.rank();
   ONNXIFI_ASSIGN_OR_RETURN(const std::string auto_pad, AutoPad(lowering));
@@ -64,11 +66,11 @@ Status LowerConvTranspose(Lowering& lowering) {
   }
   ONNXIFI_RETURN_IF_ERROR(
       lowering.RequireEqual(x.shape[1], w.shape[0], "The channels of X and of W"));
-  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Equal(Mod(x.shape[1], group), 0), Code::kMismatchingShape,
-      "The input channels (" + x.shape[1].ToString() + ") are not a multiple of group (" +
-          std::to_string(group) + ").",
-      {x.shape[1]}));
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.Require(Equal(Mod(x.shape[1], group), 0), Code::kMismatchingShape,
+                       "The input channels (" + x.shape[1].ToString() +
+                           ") are not a multiple of group (" + std::to_string(group) + ").",
+                       {x.shape[1]}));
   ONNXIFI_ASSIGN_OR_RETURN(
       Sliding sliding, ReadSlidingAttributes(lowering, Shape(x.shape.begin() + 2, x.shape.end()),
                                              Shape(w.shape.begin() + 2, w.shape.end())));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeformConv: a convolution whose taps are moved by offsets that are data: a Reduce over channels and taps, each tap a bilinear
-// read of which the part outside the input is 0.
+// DeformConv: a convolution whose taps are moved by offsets that are data: a Reduce over channels
+// and taps, each tap a bilinear read of which the part outside the input is 0.
 
 #include "backends/core/ops/contract/product.h"
 #include "backends/core/ops/index/positions.h"
@@ -19,15 +19,16 @@ Result<int64_t> Groups(Lowering& lowering, std::string_view attribute, Dim chann
     return lowering.InvalidModel(std::string(attribute) + " (" + std::to_string(groups) +
                                  ") is less than 1.");
   }
-  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Equal(Mod(channels, groups), 0), Code::kMismatchingShape,
-      "The channels (" + channels.ToString() + ") are not a multiple of " +
-          std::string(attribute) + " (" + std::to_string(groups) + ").",
-      {channels}));
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Equal(Mod(channels, groups), 0), Code::kMismatchingShape,
+                                           "The channels (" + channels.ToString() +
+                                               ") are not a multiple of " + std::string(attribute) +
+                                               " (" + std::to_string(groups) + ").",
+                                           {channels}));
   return groups;
 }
 
-// X[N, C, H, W], W[M, C / group, kh, kw], offset[N, offset_group * kh * kw * 2, oh, ow], B[M], mask[N, offset_group * kh * kw, oh, ow]
+// X[N, C, H, W], W[M, C / group, kh, kw], offset[N, offset_group * kh * kw * 2, oh, ow], B[M],
+// mask[N, offset_group * kh * kw, oh, ow]
 Status LowerDeformConv(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(3));
   const Operand& x = lowering.In(0);
@@ -39,10 +40,9 @@ Status LowerDeformConv(Lowering& lowering) {
     if (!tensor::IsFloat(type) || type != x.type()) return lowering.UnsupportedType(input);
     const int rank = input == 3 ? 1 : kSpatialRank + 2;
     if (lowering.In(input).rank() != rank) {
-      return lowering.UnsupportedShape("Input " + std::to_string(input) + " has " +
-                                       std::to_string(lowering.In(input).rank()) +
-                                       " axes instead of the " + std::to_string(rank) +
-                                       " supported.");
+      return lowering.UnsupportedShape(
+          "Input " + std::to_string(input) + " has " + std::to_string(lowering.In(input).rank()) +
+          " axes instead of the " + std::to_string(rank) + " supported.");
     }
   }
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t group, Groups(lowering, "group", w.shape[0]));
@@ -51,9 +51,8 @@ Status LowerDeformConv(Lowering& lowering) {
   const Dim channels = w.shape[1];
   ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(x.shape[1], channels * Dim(group),
                                                 "The channels of X and of W times group"));
-  ONNXIFI_ASSIGN_OR_RETURN(
-      const Sliding sliding,
-      MakeSliding(lowering, {x.shape[2], x.shape[3]}, {w.shape[2], w.shape[3]}));
+  ONNXIFI_ASSIGN_OR_RETURN(const Sliding sliding, MakeSliding(lowering, {x.shape[2], x.shape[3]},
+                                                              {w.shape[2], w.shape[3]}));
   const Dim taps = w.shape[2] * w.shape[3];
   const Shape shape = {x.shape[0], w.shape[0], sliding.out[0], sliding.out[1]};
   for (int input : {2, 4}) {
@@ -82,8 +81,8 @@ Status LowerDeformConv(Lowering& lowering) {
   Expr part[kSpatialRank];
   for (int axis = 0; axis < kSpatialRank; ++axis) {
     const Expr row = offset_tap * step.Extent(kSpatialRank) + step.Extent(axis);
-    const Expr moved = Cast(
-        step.ReadAt(offset, {n, row, step.Coordinate(2), step.Coordinate(3)}), type);
+    const Expr moved =
+        Cast(step.ReadAt(offset, {n, row, step.Coordinate(2), step.Coordinate(3)}), type);
     const Expr start = step.Coordinate(2 + axis) * step.Extent(sliding.strides[axis]) +
                        step.Coordinate(5 + axis) * step.Extent(sliding.dilations[axis]) -
                        step.Extent(sliding.pads_begin[axis]);
@@ -97,8 +96,7 @@ Status LowerDeformConv(Lowering& lowering) {
   for (int dy = 0; dy < 2; ++dy) {
     for (int dx = 0; dx < 2; ++dx) {
       const Expr one = Like(value, 1);
-      const Expr weight =
-          (dy ? part[0] : one - part[0]) * (dx ? part[1] : one - part[1]);
+      const Expr weight = (dy ? part[0] : one - part[0]) * (dx ? part[1] : one - part[1]);
       const Expr element =
           source.At({n, channel, low[0] + step.Extent(dy), low[1] + step.Extent(dx)});
       value = value + weight * Cast(element, type);
@@ -107,15 +105,15 @@ Status LowerDeformConv(Lowering& lowering) {
   const Expr weight = step.ReadAt(w, {m, c, step.Coordinate(5), step.Coordinate(6)});
   value = value * Cast(weight, type);
   if (lowering.Has(4)) {
-    const Expr mask = step.ReadAt(
-        lowering.In(4), {n, offset_tap, step.Coordinate(2), step.Coordinate(3)});
+    const Expr mask =
+        step.ReadAt(lowering.In(4), {n, offset_tap, step.Coordinate(2), step.Coordinate(3)});
     value = value * Cast(mask, type);
   }
   const Expr sum = State(step.exprs(), type, 0);
   program::Reduce reduce;
   reduce.axes = 3;
-  reduce.fold.states = {{type, Like(value, 0).id(), (sum + value).id(),
-                         (sum + Other(step.exprs(), type, 0)).id()}};
+  reduce.fold.states = {
+      {type, Like(value, 0).id(), (sum + value).id(), (sum + Other(step.exprs(), type, 0)).id()}};
   reduce.roots = {sum.id()};
   const Operand summed = lowering.Temporary(type, shape);
   step.Finish(std::move(reduce), {summed.view});

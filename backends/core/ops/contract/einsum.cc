@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Einsum: the equation gives every operand's axes letters. Operands are joined from left to right, each time by one Contract over
-// the letters that no later operand and not the result needs; diagonals and broadcasting are views.
+// Einsum: the equation gives every operand's axes letters. Operands are joined from left to right,
+// each time by one Contract over the letters that no later operand and not the result needs;
+// diagonals and broadcasting are views.
 
 #include <algorithm>
 #include <map>
@@ -61,7 +62,8 @@ Result<Equation> ParseEquation(Lowering& lowering, std::string_view text) {
   return equation;
 }
 
-// The result's axes when no arrow names them: the broadcast ones, then the letters that occur once, in order.
+// The result's axes when no arrow names them: the broadcast ones, then the letters that occur once,
+// in order.
 Labels ImplicitOutput(const std::vector<Labels>& inputs) {
   std::map<Label, int> uses;
   for (const Labels& labels : inputs) {
@@ -82,8 +84,8 @@ struct Term {
 
 // Names the axes that "..." covers, and takes diagonals where a letter is repeated.
 Result<Term> MakeTerm(Lowering& lowering, const Operand& operand, const Labels& given) {
-  const int named = static_cast<int>(std::count_if(
-      given.begin(), given.end(), [](Label label) { return label != kEllipsis; }));
+  const int named = static_cast<int>(
+      std::count_if(given.begin(), given.end(), [](Label label) { return label != kEllipsis; }));
   const int covered = operand.rank() - named;
   const bool has_ellipsis = named != static_cast<int>(given.size());
   if (covered < 0 || (covered > 0 && !has_ellipsis)) {
@@ -101,9 +103,8 @@ Result<Term> MakeTerm(Lowering& lowering, const Operand& operand, const Labels& 
     const auto first = std::find(term.labels.begin(), term.labels.end(), term.labels[axis]);
     const int earlier = static_cast<int>(first - term.labels.begin());
     if (earlier == axis) continue;
-    ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(term.operand.shape[earlier],
-                                                  term.operand.shape[axis],
-                                                  "Extents of a repeated letter"));
+    ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(
+        term.operand.shape[earlier], term.operand.shape[axis], "Extents of a repeated letter"));
     // Walking along the diagonal moves along both axes.
     View& view = term.operand.view;
     view.strides[earlier] = view.strides[earlier] + view.strides[axis];
@@ -189,8 +190,8 @@ Term SumOut(Lowering& lowering, const Term& term, const Labels& kept, const Exte
   return {out, kept};
 }
 
-// The product of two terms over the labels of either that are kept, summed over the others. An element-wise product where none
-// is summed.
+// The product of two terms over the labels of either that are kept, summed over the others. An
+// element-wise product where none is summed.
 Term Multiply(Lowering& lowering, const Term& a, const Term& b, const Labels& kept,
               const Extents& extents, ElementType type) {
   Labels batch, m, n, k;
@@ -247,8 +248,8 @@ Status LowerEinsum(Lowering& lowering) {
   std::vector<Labels> named;
   for (int input = 0; input < lowering.input_count(); ++input) {
     if (lowering.In(input).type() != type) return lowering.UnsupportedType(input);
-    ONNXIFI_ASSIGN_OR_RETURN(
-        Term term, MakeTerm(lowering, lowering.In(input), equation.inputs[input]));
+    ONNXIFI_ASSIGN_OR_RETURN(Term term,
+                             MakeTerm(lowering, lowering.In(input), equation.inputs[input]));
     Labels every = term.labels;
     // A repeated letter does not occur once, although its diagonal has one axis.
     for (Label label : term.labels) {

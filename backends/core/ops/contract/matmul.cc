@@ -28,9 +28,9 @@ Result<MatMulAxes> MakeMatMulAxes(Lowering& lowering, const Operand& a, const Op
     axes.m = a.rank() - 1;
     axes.out.assign(a.shape.begin(), a.shape.end() - 1);
   } else {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        Shape batch, lowering.Broadcast(Shape(a.shape.begin(), a.shape.begin() + a_lead),
-                                        Shape(b.shape.begin(), b.shape.begin() + b_lead)));
+    ONNXIFI_ASSIGN_OR_RETURN(Shape batch,
+                             lowering.Broadcast(Shape(a.shape.begin(), a.shape.begin() + a_lead),
+                                                Shape(b.shape.begin(), b.shape.begin() + b_lead)));
     axes.batch = static_cast<int>(batch.size());
     axes.m = a.rank() == 1 ? 0 : 1;
     Shape a_shape = batch;
@@ -101,13 +101,13 @@ Result<Operand> GemmBias(Lowering& lowering, const Shape& out) {
   const bool is_exact = lowering.version() < 7 && lowering.Int("broadcast", 0) == 0;
   for (int axis = 2 - c.rank(); axis < 2; ++axis) {
     const Dim extent = c.shape[axis - (2 - c.rank())];
-    const Dim fits = is_exact ? Equal(extent, out[axis])
-                              : Max(Equal(extent, out[axis]), Equal(extent, 1));
-    ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-        fits, Code::kMismatchingShape,
-        "C of shape " + tensor::ToString(c.shape) + " does not stretch to " +
-            tensor::ToString(out) + ".",
-        {extent, out[axis]}));
+    const Dim fits =
+        is_exact ? Equal(extent, out[axis]) : Max(Equal(extent, out[axis]), Equal(extent, 1));
+    ONNXIFI_RETURN_IF_ERROR(lowering.Require(fits, Code::kMismatchingShape,
+                                             "C of shape " + tensor::ToString(c.shape) +
+                                                 " does not stretch to " + tensor::ToString(out) +
+                                                 ".",
+                                             {extent, out[axis]}));
   }
   return Operand{program::BroadcastTo(c, out), out};
 }

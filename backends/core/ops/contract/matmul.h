@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The axes of a numpy matrix product: which become batch, rows, columns and sum, for MatMul and its quantised forms.
+// The axes of a numpy matrix product: which become batch, rows, columns and sum, for MatMul and its
+// quantised forms.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_CONTRACT_MATMUL_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_CONTRACT_MATMUL_H_
@@ -18,8 +19,9 @@ struct MatMulAxes {
   int n = 0;
 };
 
-// Inputs `a` and `b` by numpy's rules: one axis is a vector, leading axes are broadcast. Leading axes of A count as rows where B is
-// one matrix, so that a batch multiplied with weights is one large product. MISMATCHING_SHAPE or INVALID_MODEL otherwise.
+// Inputs `a` and `b` by numpy's rules: one axis is a vector, leading axes are broadcast. Leading
+// axes of A count as rows where B is one matrix, so that a batch multiplied with weights is one
+// large product. MISMATCHING_SHAPE or INVALID_MODEL otherwise.
 Result<MatMulAxes> MakeMatMulAxes(Lowering& lowering, const Operand& a, const Operand& b);
 
 // The Contract for them, without prologues, accumulator and roots.

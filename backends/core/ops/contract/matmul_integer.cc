@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MatMulInteger, QLinearMatMul: zero points are subtracted in prologues, scales applied in the epilogue.
+// MatMulInteger, QLinearMatMul: zero points are subtracted in prologues, scales applied in the
+// epilogue.
 
 #include "backends/core/ops/contract/matmul.h"
 #include "backends/core/ops/contract/product.h"
@@ -9,8 +10,8 @@
 namespace onnxifi::ops {
 namespace {
 
-// A parameter of A has one element, one per row, or A's axes with the last of extent 1; of B likewise with columns.
-// Laid over the axes of `of`.
+// A parameter of A has one element, one per row, or A's axes with the last of extent 1; of B
+// likewise with columns. Laid over the axes of `of`.
 Result<std::optional<Operand>> FactorParameter(Lowering& lowering, int input, const Operand& of,
                                                bool is_per_row) {
   if (!lowering.Has(input)) return std::optional<Operand>();
@@ -38,7 +39,8 @@ std::optional<Operand> Stretched(std::optional<Operand> parameter, const Operand
   return Operand{program::BroadcastTo(*parameter, factor.shape), factor.shape};
 }
 
-// A parameter of rows or columns over the axes of the result, for the epilogue: the summed axis becomes 1.
+// A parameter of rows or columns over the axes of the result, for the epilogue: the summed axis
+// becomes 1.
 Operand OverResult(Operand parameter, const MatMulAxes& axes, bool is_per_row) {
   if (is_per_row) {
     if (parameter.rank() >= 1) parameter = program::RemoveAxis(parameter, parameter.rank() - 1);
@@ -120,8 +122,7 @@ Status LowerQLinearMatMul(Lowering& lowering) {
   step.AddRead(axes.a.view);
   step.AddRead(axes.b.view);
   program::Contract contract = MatMulContract(axes);
-  contract.accumulator =
-      tensor::IsFloat(a.type()) ? ElementType::kFloat32 : ElementType::kInt32;
+  contract.accumulator = tensor::IsFloat(a.type()) ? ElementType::kFloat32 : ElementType::kInt32;
   contract.a_prologue =
       ZeroPointPrologue(step, axes.a, 0, Stretched(a_zero, axes.a), contract.accumulator).id();
   contract.b_prologue =

@@ -62,7 +62,8 @@ Status LowerCompress(Lowering& lowering) {
   shape[axis] = positions.shape[0];
   StepBuilder map(lowering, shape);
   Operand aligned = positions;
-  while (aligned.rank() < input.rank() - axis) aligned = program::InsertAxis(aligned, aligned.rank());
+  while (aligned.rank() < input.rank() - axis)
+    aligned = program::InsertAxis(aligned, aligned.rank());
   std::vector<Expr> at;
   for (int k = 0; k < input.rank(); ++k) {
     at.push_back(k == axis ? map.Read(aligned) : map.Coordinate(k));

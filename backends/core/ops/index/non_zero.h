@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The positions at which an operand is not zero: a count that is read when the program runs, then as many coordinates.
+// The positions at which an operand is not zero: a count that is read when the program runs, then
+// as many coordinates.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_INDEX_NON_ZERO_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_INDEX_NON_ZERO_H_

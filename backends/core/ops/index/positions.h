@@ -14,8 +14,8 @@ namespace onnxifi::ops {
 // `index` of any integer type as int64, where negative positions count from the end of `extent`.
 Expr WrapNegative(StepBuilder& step, Expr index, Dim extent);
 
-// Reads of one operand at explicit coordinates, of which only those along `checked` may be out of range; there it reads 0. All
-// share one read of the step.
+// Reads of one operand at explicit coordinates, of which only those along `checked` may be out of
+// range; there it reads 0. All share one read of the step.
 class GuardedSource {
  public:
   GuardedSource(StepBuilder& step, const Operand& operand, const std::vector<int>& checked);
@@ -31,8 +31,8 @@ class GuardedSource {
 Expr ReadGuarded(StepBuilder& step, const Operand& operand, const std::vector<Expr>& coordinates,
                  const std::vector<int>& checked);
 
-// The last extent of `indices`: how many axes one index tuple addresses. UNSUPPORTED_SHAPE unless it is a number,
-// INVALID_MODEL above `limit`.
+// The last extent of `indices`: how many axes one index tuple addresses. UNSUPPORTED_SHAPE unless
+// it is a number, INVALID_MODEL above `limit`.
 Result<int> IndexDepth(Lowering& lowering, const Operand& indices, int64_t limit);
 
 // Element `column` of each index tuple, with `trailing` axes of extent 1 after the tuples' axes.

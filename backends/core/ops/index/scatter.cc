@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scatter, ScatterElements, ScatterND: a copy of the data, then one Index step that writes the updates into it. Positions out of
-// range are skipped; duplicates are combined in the order of the updates.
+// Scatter, ScatterElements, ScatterND: a copy of the data, then one Index step that writes the
+// updates into it. Positions out of range are skipped; duplicates are combined in the order of the
+// updates.
 
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
@@ -27,9 +28,9 @@ Status CheckScatter(Lowering& lowering, Index::Combine combine) {
   if (!tensor::IsInteger(lowering.In(1).type())) return lowering.UnsupportedType(1);
   const ElementType type = lowering.In(0).type();
   if (lowering.In(2).type() != type) {
-    return Status(Code::kMismatchingDatatype,
-                  lowering.node().op_type + ": The data are " + std::string(Name(type)) +
-                      " and the updates " + std::string(Name(lowering.In(2).type())) + ".");
+    return Status(Code::kMismatchingDatatype, lowering.node().op_type + ": The data are " +
+                                                  std::string(Name(type)) + " and the updates " +
+                                                  std::string(Name(lowering.In(2).type())) + ".");
   }
   const bool has_arithmetic = tensor::IsFloat(type) || tensor::IsInteger(type);
   if (combine != Index::Combine::kNone && !has_arithmetic) return lowering.UnsupportedType(0);
@@ -93,9 +94,8 @@ Status LowerScatterElements(Lowering& lowering) {
 
   std::vector<View> positions;
   for (int k = 0; k < data.rank(); ++k) {
-    positions.push_back(k == axis
-                            ? PositionsOver(lowering, updates.shape, indices, data.shape[k])
-                            : CoordinateOver(lowering, updates.shape, k));
+    positions.push_back(k == axis ? PositionsOver(lowering, updates.shape, indices, data.shape[k])
+                                  : CoordinateOver(lowering, updates.shape, k));
   }
   EmitScatter(lowering, updates, positions, combine);
   return base::Ok();
@@ -118,17 +118,16 @@ Status LowerScatterNd(Lowering& lowering) {
                                  " axes instead of " + std::to_string(expected.size()) + ".");
   }
   for (int k = 0; k < updates.rank(); ++k) {
-    ONNXIFI_RETURN_IF_ERROR(
-        lowering.RequireEqual(updates.shape[k], expected[k],
-                              "Extents of axis " + std::to_string(k) + " of the updates"));
+    ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(
+        updates.shape[k], expected[k], "Extents of axis " + std::to_string(k) + " of the updates"));
   }
 
   std::vector<View> positions;
   for (int k = 0; k < data.rank(); ++k) {
-    positions.push_back(
-        k < depth ? PositionsOver(lowering, updates.shape,
-                                  IndexColumn(indices, k, data.rank() - depth), data.shape[k])
-                  : CoordinateOver(lowering, updates.shape, k - depth + lead));
+    positions.push_back(k < depth ? PositionsOver(lowering, updates.shape,
+                                                  IndexColumn(indices, k, data.rank() - depth),
+                                                  data.shape[k])
+                                  : CoordinateOver(lowering, updates.shape, k - depth + lead));
   }
   EmitScatter(lowering, updates, positions, combine);
   return base::Ok();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorScatter: a growing cache. Written as a Map, since each slot of the cache knows which update, if any, falls on it.
+// TensorScatter: a growing cache. Written as a Map, since each slot of the cache knows which
+// update, if any, falls on it.
 
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/registry.h"
@@ -8,7 +9,8 @@
 namespace onnxifi::ops {
 namespace {
 
-// present[b.., s, ..] = update[b.., s - write_indices[b], ..] where that exists, else past[b.., s, ..]
+// present[b.., s, ..] = update[b.., s - write_indices[b], ..] where that exists, else past[b.., s,
+// ..]
 Status LowerTensorScatter(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& past = lowering.In(0);
@@ -30,11 +32,11 @@ Status LowerTensorScatter(Lowering& lowering) {
                                                   "Extents of axis " + std::to_string(k)));
   }
   const Dim length = past.shape[axis];
-  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Less(update.shape[axis], length + 1), Code::kMismatchingShape,
-      "The update (" + update.shape[axis].ToString() + ") is longer than the cache (" +
-          length.ToString() + ").",
-      {update.shape[axis], length}));
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.Require(Less(update.shape[axis], length + 1), Code::kMismatchingShape,
+                       "The update (" + update.shape[axis].ToString() +
+                           ") is longer than the cache (" + length.ToString() + ").",
+                       {update.shape[axis], length}));
 
   StepBuilder map(lowering, past.shape);
   Expr start = map.Extent(0);

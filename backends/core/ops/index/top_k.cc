@@ -29,9 +29,9 @@ Status LowerTopK(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(const int axis, lowering.Axis(lowering.Int("axis", -1), x.rank()));
   ONNXIFI_ASSIGN_OR_RETURN(const Dim k, Count(lowering));
   const Dim d = x.shape[axis];
-  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Less(-1, k) * Less(k, d + 1), Code::kInvalidModel,
-      "K (" + k.ToString() + ") is outside [0, " + d.ToString() + "].", {k, d}));
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.Require(Less(-1, k) * Less(k, d + 1), Code::kInvalidModel,
+                       "K (" + k.ToString() + ") is outside [0, " + d.ToString() + "].", {k, d}));
 
   std::vector<int> axis_last;
   for (int other = 0; other < x.rank(); ++other) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AxisList: selects by comparison, so that axes known now leave plain numbers and others leave Select expressions.
+// AxisList: selects by comparison, so that axes known now leave plain numbers and others leave
+// Select expressions.
 
 #include "backends/core/ops/shape/axis_list.h"
 
@@ -46,7 +47,8 @@ Result<AxisList> AxisList::FromAttribute(Lowering& lowering, std::string_view na
 }
 
 bool AxisList::is_known() const {
-  return std::all_of(axes_.begin(), axes_.end(), [](const Dim& axis) { return axis.is_constant(); });
+  return std::all_of(axes_.begin(), axes_.end(),
+                     [](const Dim& axis) { return axis.is_constant(); });
 }
 
 std::vector<int> AxisList::Known() const {

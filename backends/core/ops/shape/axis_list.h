@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AxisList: the axes that an operator names, as numbers or as symbols that are read when the program runs. Spreads the values
-// given per named axis over all axes of a tensor.
+// AxisList: the axes that an operator names, as numbers or as symbols that are read when the
+// program runs. Spreads the values given per named axis over all axes of a tensor.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_SHAPE_AXIS_LIST_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_SHAPE_AXIS_LIST_H_

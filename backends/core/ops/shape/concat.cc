@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Concat, Split: Concat is one Map per input into its part of the result, Split one view per output.
+// Concat, Split: Concat is one Map per input into its part of the result, Split one view per
+// output.
 
 #include <algorithm>
 
@@ -13,8 +14,7 @@ namespace {
 Status LowerConcat(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(std::max(1, lowering.input_count())));
   const Operand& first = lowering.In(0);
-  ONNXIFI_ASSIGN_OR_RETURN(const int axis,
-                           lowering.Axis(lowering.Int("axis", 1), first.rank()));
+  ONNXIFI_ASSIGN_OR_RETURN(const int axis, lowering.Axis(lowering.Int("axis", 1), first.rank()));
   Shape shape = first.shape;
   for (int k = 1; k < lowering.input_count(); ++k) {
     const Operand& input = lowering.In(k);
@@ -24,14 +24,14 @@ Status LowerConcat(Lowering& lowering) {
                         std::to_string(k) + " is " + std::string(Name(input.type())) + ".");
     }
     if (input.rank() != first.rank()) {
-      return Status(Code::kMismatchingShape,
-                    "Concat: Input 0 has " + std::to_string(first.rank()) + " axes and input " +
-                        std::to_string(k) + " has " + std::to_string(input.rank()) + ".");
+      return Status(Code::kMismatchingShape, "Concat: Input 0 has " + std::to_string(first.rank()) +
+                                                 " axes and input " + std::to_string(k) + " has " +
+                                                 std::to_string(input.rank()) + ".");
     }
     for (int other = 0; other < input.rank(); ++other) {
       if (other == axis) continue;
-      ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(
-          shape[other], input.shape[other], "Extents of axis " + std::to_string(other)));
+      ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(shape[other], input.shape[other],
+                                                    "Extents of axis " + std::to_string(other)));
       if (input.shape[other].is_constant()) shape[other] = input.shape[other];
     }
     shape[axis] = shape[axis] + input.shape[axis];
@@ -56,8 +56,8 @@ Status LowerConcat(Lowering& lowering) {
   return base::Ok();
 }
 
-// How many elements each output takes: `split` given as attribute or input, or equal parts; since opset 18 the last parts may be
-// smaller.
+// How many elements each output takes: `split` given as attribute or input, or equal parts; since
+// opset 18 the last parts may be smaller.
 Result<std::vector<Dim>> SplitLengths(Lowering& lowering, Dim extent) {
   const int count = lowering.output_count();
   std::vector<Dim> lengths;
@@ -72,11 +72,11 @@ Result<std::vector<Dim>> SplitLengths(Lowering& lowering, Dim extent) {
                                    " and the node has " + std::to_string(count) + " outputs.");
     }
     if (lowering.version() < 18) {
-      ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-          Equal(Mod(extent, parts), 0), Code::kMismatchingShape,
-          "Extent " + extent.ToString() + " is not a multiple of the " + std::to_string(parts) +
-              " outputs.",
-          {extent}));
+      ONNXIFI_RETURN_IF_ERROR(
+          lowering.Require(Equal(Mod(extent, parts), 0), Code::kMismatchingShape,
+                           "Extent " + extent.ToString() + " is not a multiple of the " +
+                               std::to_string(parts) + " outputs.",
+                           {extent}));
     }
     const Dim length = lowering.version() < 18 ? FloorDiv(extent, parts) : CeilDiv(extent, parts);
     for (int64_t k = 0; k + 1 < parts; ++k) {
@@ -102,8 +102,7 @@ Result<std::vector<Dim>> SplitLengths(Lowering& lowering, Dim extent) {
 Status LowerSplit(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& input = lowering.In(0);
-  ONNXIFI_ASSIGN_OR_RETURN(const int axis,
-                           lowering.Axis(lowering.Int("axis", 0), input.rank()));
+  ONNXIFI_ASSIGN_OR_RETURN(const int axis, lowering.Axis(lowering.Int("axis", 0), input.rank()));
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> lengths, SplitLengths(lowering, input.shape[axis]));
 
   Dim start = 0;

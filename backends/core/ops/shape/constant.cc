@@ -40,9 +40,9 @@ Status LowerConstant(Lowering& lowering) {
     value = Tensor::FromStrings({static_cast<int64_t>(texts->size())}, *texts);
   }
   if (!value) {
-    return lowering.UnsupportedAttribute(
-        lowering.HasAttribute("sparse_value") ? "sparse_value is not supported."
-                                              : "No value attribute is given.");
+    return lowering.UnsupportedAttribute(lowering.HasAttribute("sparse_value")
+                                             ? "sparse_value is not supported."
+                                             : "No value attribute is given.");
   }
 
   lowering.Set(0, lowering.ConstantTensor(*std::move(value)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expand, Tile: repetition along axes as views of stride 0; Tile copies only to merge a repetition with its axis.
+// Expand, Tile: repetition along axes as views of stride 0; Tile copies only to merge a repetition
+// with its axis.
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
@@ -21,7 +22,8 @@ Status LowerExpand(Lowering& lowering) {
   return base::Ok();
 }
 
-// Opset 1 repeats one axis: inputs `tiles` and `axis`. Since opset 6, `repeats` has a number for each axis.
+// Opset 1 repeats one axis: inputs `tiles` and `axis`. Since opset 6, `repeats` has a number for
+// each axis.
 Result<std::vector<Dim>> Repeats(Lowering& lowering) {
   const int rank = lowering.In(0).rank();
   if (lowering.version() < 6) {
@@ -29,9 +31,8 @@ Result<std::vector<Dim>> Repeats(Lowering& lowering) {
     ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> tiles, lowering.IntegersOrRuntime(1));
     ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::FromInput(lowering, 2, rank, 0));
     if (tiles.size() != 1 || axes.size() != 1) {
-      return lowering.InvalidModel("tiles and axis have " + std::to_string(tiles.size()) +
-                                   " and " + std::to_string(axes.size()) +
-                                   " elements instead of one each.");
+      return lowering.InvalidModel("tiles and axis have " + std::to_string(tiles.size()) + " and " +
+                                   std::to_string(axes.size()) + " elements instead of one each.");
     }
     std::vector<Dim> repeats;
     for (int axis = 0; axis < rank; ++axis) repeats.push_back(axes.ValueAt(axis, tiles, 1));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shape, Size: extents as int64 values. They are noted as expressions, so that extents computed from them stay symbolic.
+// Shape, Size: extents as int64 values. They are noted as expressions, so that extents computed
+// from them stay symbolic.
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gather, GatherElements, GatherND: loads at positions that are data. A position outside [-d, d - 1] reads 0: ONNX leaves it
-// undefined, and it must not touch memory.
+// Gather, GatherElements, GatherND: loads at positions that are data. A position outside [-d, d -
+// 1] reads 0: ONNX leaves it undefined, and it must not touch memory.
 
 #include <algorithm>
 
@@ -82,10 +82,9 @@ Status LowerGatherNd(Lowering& lowering) {
   const Operand& indices = lowering.In(1);
   const int64_t batch = lowering.Int("batch_dims", 0);
   if (indices.rank() == 0 || batch < 0 || batch >= std::min(data.rank(), indices.rank())) {
-    return lowering.InvalidModel("batch_dims (" + std::to_string(batch) +
-                                 ") is not below the ranks of data (" +
-                                 std::to_string(data.rank()) + ") and indices (" +
-                                 std::to_string(indices.rank()) + ").");
+    return lowering.InvalidModel(
+        "batch_dims (" + std::to_string(batch) + ") is not below the ranks of data (" +
+        std::to_string(data.rank()) + ") and indices (" + std::to_string(indices.rank()) + ").");
   }
   ONNXIFI_ASSIGN_OR_RETURN(const int depth, IndexDepth(lowering, indices, data.rank() - batch));
   for (int k = 0; k < batch; ++k) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GridSample, AffineGrid: sampling at positions that are data, and the positions of an affine transformation.
+// GridSample, AffineGrid: sampling at positions that are data, and the positions of an affine
+// transformation.
 
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
@@ -17,7 +18,8 @@ struct SampledAxis {
   std::vector<Expr> weights;
 };
 
-// Mirrors at both ends of [lowest, highest] until within: a triangle wave of period 2 (highest - lowest).
+// Mirrors at both ends of [lowest, highest] until within: a triangle wave of period 2 (highest -
+// lowest).
 Expr Reflect(Expr x, Expr lowest, Expr highest) {
   const Expr range = highest - lowest;
   const Expr period = range + range;
@@ -47,8 +49,8 @@ SampledAxis SampleAxis(StepBuilder& map, std::string_view mode, Padding padding,
   const Expr size = Cast(map.Extent(extent), type);
   const Expr lowest = Like(normal, aligns_corners ? 0.0 : -0.5);
   const Expr highest = aligns_corners ? size - one : size - half;
-  Expr x = aligns_corners ? (normal + one) * half * (size - one)
-                          : ((normal + one) * size - one) * half;
+  Expr x =
+      aligns_corners ? (normal + one) * half * (size - one) : ((normal + one) * size - one) * half;
   if (mode == "nearest") x = Unary(ExprOp::kRoundEven, x);
   const Expr is_outside = x < lowest || x > highest;
   if (padding == Padding::kBorder) {
@@ -106,7 +108,8 @@ Result<Padding> PaddingMode(Lowering& lowering) {
                                        "' is not zeros, border or reflection.");
 }
 
-// X[N, C, spatial], grid[N, out spatial, r] -> [N, C, out spatial]; the grid names the axes last first.
+// X[N, C, spatial], grid[N, out spatial, r] -> [N, C, out spatial]; the grid names the axes last
+// first.
 Status LowerGridSample(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& x = lowering.In(0);
@@ -142,8 +145,7 @@ Status LowerGridSample(Lowering& lowering) {
   for (int axis = 0; axis < spatial_rank; ++axis) {
     const Operand component = IndexColumn(grid, spatial_rank - 1 - axis, /*trailing=*/0);
     Expr normal = map.ReadArithmetic(program::InsertAxis(component, 1));
-    axes.push_back(
-        SampleAxis(map, mode, padding, aligns_corners, normal, x.shape[2 + axis]));
+    axes.push_back(SampleAxis(map, mode, padding, aligns_corners, normal, x.shape[2 + axis]));
   }
   std::vector<int> checked;
   for (int axis = 0; axis < spatial_rank; ++axis) checked.push_back(2 + axis);
@@ -154,7 +156,8 @@ Status LowerGridSample(Lowering& lowering) {
   return base::Ok();
 }
 
-// grid[n, spatial.., i] = sum over j of theta[n, i, j] * base[j], where base names the axes last first and ends in 1.
+// grid[n, spatial.., i] = sum over j of theta[n, i, j] * base[j], where base names the axes last
+// first and ends in 1.
 Status LowerAffineGrid(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& theta = lowering.In(0);

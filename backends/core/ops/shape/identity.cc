@@ -2,8 +2,8 @@
 //
 // Identity: the result is the input's view; no element moves.
 
-#include "backends/core/ops/registry.h"
 #include "backends/core/ops/lowering.h"
+#include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OneHot: each index compared with the coordinate along the new axis. An index outside [-depth, depth - 1] is off everywhere.
+// OneHot: each index compared with the coordinate along the new axis. An index outside [-depth,
+// depth - 1] is off everywhere.
 
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"

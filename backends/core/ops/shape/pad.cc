@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pad: with a fill value known now a guarded view; otherwise a Map that reads at positions folded back into the input.
+// Pad: with a fill value known now a guarded view; otherwise a Map that reads at positions folded
+// back into the input.
 
 #include <algorithm>
 
@@ -40,7 +41,8 @@ Result<Amounts> PadAmounts(Lowering& lowering) {
   return amounts;
 }
 
-// The fill value when it is known now: the attribute of the first opsets, a constant, or nothing at all.
+// The fill value when it is known now: the attribute of the first opsets, a constant, or nothing at
+// all.
 std::optional<tensor::Scalar> KnownFill(const Lowering& lowering) {
   const ElementType type = lowering.In(0).type();
   if (!lowering.Has(2)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resampling: formulas of ONNX's Resize. Linear and cubic kernels are separable, so each axis is a pass of its own.
+// Resampling: formulas of ONNX's Resize. Linear and cubic kernels are separable, so each axis is a
+// pass of its own.
 
 #include "backends/core/ops/shape/resample.h"
 
@@ -114,12 +115,12 @@ Expr Weight(const Resampling& how, Expr d) {
   if (how.kernel == Resampling::Kernel::kLinear) return Maximum(zero, Like(a, 1) - a);
   const double A = how.cubic_a;
   const Expr near = ((Like(a, A + 2) * a - Like(a, A + 3)) * a) * a + Like(a, 1);
-  const Expr far =
-      ((Like(a, A) * a - Like(a, 5 * A)) * a + Like(a, 8 * A)) * a - Like(a, 4 * A);
+  const Expr far = ((Like(a, A) * a - Like(a, 5 * A)) * a + Like(a, 8 * A)) * a - Like(a, 4 * A);
   return Select(a <= Like(a, 1), near, Select(a < Like(a, 2), far, zero));
 }
 
-// How many elements contribute to one: twice the kernel's reach, stretched by 1 / scale where antialiasing shrinks.
+// How many elements contribute to one: twice the kernel's reach, stretched by 1 / scale where
+// antialiasing shrinks.
 Dim TapCount(Lowering& lowering, const ResizedAxis& axis, const Resampling& how) {
   const Dim reach = how.kernel == Resampling::Kernel::kLinear ? 1 : 2;
   if (!how.antialias) return Dim(2) * reach;
@@ -129,10 +130,10 @@ Dim TapCount(Lowering& lowering, const ResizedAxis& axis, const Resampling& how)
   StepBuilder map(lowering, {Dim(1)});
   const Expr scale = ScaleOf(map, axis);
   const Expr taps = Like(scale, 2) * Ceil(Real(map, reach) / Minimum(scale, Like(scale, 1)));
-  // A scale that no extent bears would ask for more taps than there are elements; the extent is refused elsewhere.
+  // A scale that no extent bears would ask for more taps than there are elements; the extent is
+  // refused elsewhere.
   const Expr bounded = Minimum(taps, Like(taps, 0x1p40));
-  const Operand number =
-      map.WriteMap(Cast(bounded, ElementType::kInt64), ElementType::kInt64);
+  const Operand number = map.WriteMap(Cast(bounded, ElementType::kInt64), ElementType::kInt64);
   return lowering.ReadAtRunTime(number, 1, /*lower=*/0).front();
 }
 
@@ -220,8 +221,7 @@ Operand ResampleAxis(Lowering& lowering, const Operand& x, const ResizedAxis& ax
   };
   StepBuilder step(lowering, domain);
   const Expr at = step.Read(over_domain(taps.positions));
-  const Expr element =
-      ReadGuarded(step, x, CoordinatesBut(step, rank, axis.axis, at), {axis.axis});
+  const Expr element = ReadGuarded(step, x, CoordinatesBut(step, rank, axis.axis, at), {axis.axis});
   const Expr sum = State(step.exprs(), accumulator, 0);
   const Expr share = step.Read(over_domain(taps.weights)) * Cast(element, accumulator);
   program::Reduce reduce;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resampling along axes, for Resize and Upsample. Source positions and weights are worked out once per position along an axis, in
-// float64, into small tables; the passes over the data only look them up.
+// Resampling along axes, for Resize and Upsample. Source positions and weights are worked out once
+// per position along an axis, in float64, into small tables; the passes over the data only look
+// them up.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_SHAPE_RESAMPLE_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_SHAPE_RESAMPLE_H_
@@ -13,14 +14,15 @@
 
 namespace onnxifi::ops {
 
-// One axis that changes: scale is numerator / denominator, or an element that is known only when the program runs.
+// One axis that changes: scale is numerator / denominator, or an element that is known only when
+// the program runs.
 struct ResizedAxis {
   int axis = 0;
   Dim in;
   Dim out;
   Dim numerator = 1;
   Dim denominator = 1;
-  std::optional<Operand> scale;  // a scalar
+  std::optional<Operand> scale;               // a scalar
   std::optional<Operand> roi_start, roi_end;  // scalars; tf_crop_and_resize only
 };
 
@@ -37,7 +39,8 @@ struct Resampling {
   bool crops() const { return coordinates == "tf_crop_and_resize"; }
 };
 
-// The operand with the extents that `axes` say; of the same element type, integers rounded to nearest even.
+// The operand with the extents that `axes` say; of the same element type, integers rounded to
+// nearest even.
 Operand Resample(Lowering& lowering, const Operand& x, const std::vector<ResizedAxis>& axes,
                  const Resampling& how);
 

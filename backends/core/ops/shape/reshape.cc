@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reshape, Flatten, Squeeze, Unsqueeze: the same elements in the same order under other extents. Views wherever strides can
-// say it. Extents, and the axes of Squeeze and Unsqueeze, may be known only when the program runs.
+// Reshape, Flatten, Squeeze, Unsqueeze: the same elements in the same order under other extents.
+// Views wherever strides can say it. Extents, and the axes of Squeeze and Unsqueeze, may be known
+// only when the program runs.
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
@@ -9,7 +10,8 @@
 namespace onnxifi::ops {
 namespace {
 
-// shape[k] = numbers[k], but data.shape[k] where that is 0 (unless allowzero), and what is left where it is -1.
+// shape[k] = numbers[k], but data.shape[k] where that is 0 (unless allowzero), and what is left
+// where it is -1.
 Result<Shape> ReshapedExtents(Lowering& lowering, const Shape& in, const std::vector<Dim>& numbers,
                               bool allows_zero) {
   const Dim total = Product(in);
@@ -21,10 +23,10 @@ Result<Shape> ReshapedExtents(Lowering& lowering, const Shape& in, const std::ve
     if (!allows_zero && k < in.size()) {
       extent = Select(Equal(extent, 0), in[k], extent);
     } else if (!allows_zero) {
-      ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-          1 - Equal(extent, 0), Code::kInvalidModel,
-          "Extent 0 at axis " + std::to_string(k) + " copies an axis of the input, which has " +
-              std::to_string(in.size()) + "."));
+      ONNXIFI_RETURN_IF_ERROR(lowering.Require(1 - Equal(extent, 0), Code::kInvalidModel,
+                                               "Extent 0 at axis " + std::to_string(k) +
+                                                   " copies an axis of the input, which has " +
+                                                   std::to_string(in.size()) + "."));
     }
     ONNXIFI_RETURN_IF_ERROR(lowering.Require(
         Less(-2, extent), Code::kInvalidModel,
@@ -76,12 +78,13 @@ Status LowerFlatten(Lowering& lowering) {
   const int64_t axis = given < 0 ? given + input.rank() : given;
 
   const std::span<const Dim> extents(input.shape);
-  lowering.Set(0, lowering.Reshaped(
-                      input, {Product(extents.first(axis)), Product(extents.subspan(axis))}));
+  lowering.Set(
+      0, lowering.Reshaped(input, {Product(extents.first(axis)), Product(extents.subspan(axis))}));
   return base::Ok();
 }
 
-// The rank of the result is known, which axes are 1 is not: kept axis a of the input is axis (kept axes before a).
+// The rank of the result is known, which axes are 1 is not: kept axis a of the input is axis (kept
+// axes before a).
 Shape SqueezedAtRunTime(const Shape& in, const AxisList& axes) {
   Shape shape(in.size() - axes.size(), Dim(1));
   Dim kept_before = 0;
@@ -101,7 +104,8 @@ Status LowerSqueeze(Lowering& lowering) {
   const bool has_axes = lowering.version() < 13 ? lowering.HasAttribute("axes") : lowering.Has(1);
   AxisList axes;
   if (!has_axes) {
-    // Without axes every 1 goes. An extent known only when the program runs is taken to stay, and checked.
+    // Without axes every 1 goes. An extent known only when the program runs is taken to stay, and
+    // checked.
     std::vector<Dim> ones;
     for (int axis = 0; axis < data.rank(); ++axis) {
       if (data.shape[axis] == Dim(1)) {
@@ -125,12 +129,11 @@ Status LowerSqueeze(Lowering& lowering) {
                                  std::to_string(data.rank()) + ".");
   }
   for (int axis = 0; axis < data.rank(); ++axis) {
-    ONNXIFI_RETURN_IF_ERROR(
-        lowering.Require(Max(1 - axes.Contains(axis), Equal(data.shape[axis], 1)),
-                         Code::kMismatchingShape,
-                         "Axis " + std::to_string(axis) + " of extent " +
-                             data.shape[axis].ToString() + " is removed and must be 1.",
-                         {data.shape[axis]}));
+    ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+        Max(1 - axes.Contains(axis), Equal(data.shape[axis], 1)), Code::kMismatchingShape,
+        "Axis " + std::to_string(axis) + " of extent " + data.shape[axis].ToString() +
+            " is removed and must be 1.",
+        {data.shape[axis]}));
   }
 
   if (!axes.is_known()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resize, Upsample: which axes change, by what scale, to what extents. shape/resample does the rest.
+// Resize, Upsample: which axes change, by what scale, to what extents. shape/resample does the
+// rest.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,8 @@
 namespace onnxifi::ops {
 namespace {
 
-// A float is an integer times a power of two, so that extents scale exactly: floor(in * numerator / denominator).
+// A float is an integer times a power of two, so that extents scale exactly: floor(in * numerator /
+// denominator).
 Status SetScale(Lowering& lowering, float scale, ResizedAxis& axis) {
   int exponent = 0;
   const double fraction = std::frexp(scale, &exponent);
@@ -46,9 +48,9 @@ Status RequireLength(Lowering& lowering, int input, size_t length) {
                                  std::to_string(lowering.In(input).rank()) +
                                  " axes instead of one.");
   }
-  return lowering.RequireEqual(lowering.In(input).shape[0], static_cast<int64_t>(length),
-                               "The length of input " + std::to_string(input) +
-                                   " and the number of axes");
+  return lowering.RequireEqual(
+      lowering.In(input).shape[0], static_cast<int64_t>(length),
+      "The length of input " + std::to_string(input) + " and the number of axes");
 }
 
 // Extents floor(in * scale); scales that are not known now are multiplied when the program runs.
@@ -57,8 +59,8 @@ Status ScaleByInput(Lowering& lowering, int input, std::vector<ResizedAxis>& axe
   if (!tensor::IsFloat(lowering.In(input).type())) return lowering.UnsupportedType(input);
   if (const tensor::Tensor* scales = lowering.SmallConstant(input)) {
     for (size_t k = 0; k < axes.size(); ++k) {
-      ONNXIFI_RETURN_IF_ERROR(
-          SetScale(lowering, static_cast<float>(scales->AsDouble(static_cast<int64_t>(k))), axes[k]));
+      ONNXIFI_RETURN_IF_ERROR(SetScale(
+          lowering, static_cast<float>(scales->AsDouble(static_cast<int64_t>(k))), axes[k]));
     }
     return base::Ok();
   }
@@ -81,7 +83,8 @@ Status ScaleByInput(Lowering& lowering, int input, std::vector<ResizedAxis>& axe
   return base::Ok();
 }
 
-// Extents given; keep_aspect_ratio_policy gives all axes the smallest or largest of their scales instead.
+// Extents given; keep_aspect_ratio_policy gives all axes the smallest or largest of their scales
+// instead.
 Status SetSizes(Lowering& lowering, int input, std::vector<ResizedAxis>& axes) {
   ONNXIFI_RETURN_IF_ERROR(RequireLength(lowering, input, axes.size()));
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> sizes, lowering.IntegersOrRuntime(input));
@@ -126,9 +129,8 @@ Result<Resampling> ReadResampling(Lowering& lowering) {
     return lowering.UnsupportedAttribute("mode '" + mode + "' is not nearest, linear or cubic.");
   }
   const bool has_modes = lowering.version() >= 11;
-  how.coordinates = has_modes
-                        ? lowering.String("coordinate_transformation_mode", "half_pixel")
-                        : "asymmetric";
+  how.coordinates =
+      has_modes ? lowering.String("coordinate_transformation_mode", "half_pixel") : "asymmetric";
   how.nearest = lowering.node().op_type == "Upsample" ? "floor" : "simple";
   if (has_modes) how.nearest = lowering.String("nearest_mode", "round_prefer_floor");
   const std::string_view coordinates[] = {"half_pixel",    "half_pixel_symmetric",
@@ -153,8 +155,8 @@ Result<Resampling> ReadResampling(Lowering& lowering) {
 
 Result<std::vector<ResizedAxis>> NamedAxes(Lowering& lowering) {
   const Operand& x = lowering.In(0);
-  ONNXIFI_ASSIGN_OR_RETURN(
-      const AxisList list, AxisList::FromAttribute(lowering, "axes", x.rank(), x.rank()));
+  ONNXIFI_ASSIGN_OR_RETURN(const AxisList list,
+                           AxisList::FromAttribute(lowering, "axes", x.rank(), x.rank()));
   std::vector<ResizedAxis> axes;
   for (int axis : list.Known()) {
     ResizedAxis resized;

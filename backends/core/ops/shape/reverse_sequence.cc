@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ReverseSequence: the first sequence_lens[b] elements of each sequence b read backwards, the rest in place.
+// ReverseSequence: the first sequence_lens[b] elements of each sequence b read backwards, the rest
+// in place.
 
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/registry.h"
@@ -17,8 +18,8 @@ Status LowerReverseSequence(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(const int time_axis,
                            lowering.Axis(lowering.Int("time_axis", 0), input.rank()));
   if (batch_axis == time_axis) {
-    return lowering.InvalidModel("batch_axis and time_axis are both " +
-                                 std::to_string(time_axis) + ".");
+    return lowering.InvalidModel("batch_axis and time_axis are both " + std::to_string(time_axis) +
+                                 ".");
   }
   if (!tensor::IsInteger(lengths.type())) return lowering.UnsupportedType(1);
   if (lengths.rank() != 1) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slice, CenterCropPad: sub-boxes as views. Starts, ends, axes and steps may be known only when the program runs.
+// Slice, CenterCropPad: sub-boxes as views. Starts, ends, axes and steps may be known only when the
+// program runs.
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
@@ -16,8 +17,8 @@ struct Range {
   Dim extent;
 };
 
-// Numpy's rule: negative positions count from the end; both ends are clamped to [0, d] for positive steps and to [-1, d - 1]
-// for negative ones.
+// Numpy's rule: negative positions count from the end; both ends are clamped to [0, d] for positive
+// steps and to [-1, d - 1] for negative ones.
 Range ClampedRange(Dim d, Dim start, Dim end, Dim step) {
   const Dim from = start + Select(Less(start, 0), d, Dim(0));
   const Dim to = end + Select(Less(end, 0), d, Dim(0));
@@ -44,10 +45,10 @@ Status LowerSlice(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> ends, Positions(lowering, "ends", 2));
   const Operand& data = lowering.In(0);
   const int count = static_cast<int>(starts.size());
-  ONNXIFI_ASSIGN_OR_RETURN(
-      AxisList axes,
-      lowering.version() < 10 ? AxisList::FromAttribute(lowering, "axes", data.rank(), count)
-                              : AxisList::FromInput(lowering, 3, data.rank(), count));
+  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes,
+                           lowering.version() < 10
+                               ? AxisList::FromAttribute(lowering, "axes", data.rank(), count)
+                               : AxisList::FromInput(lowering, 3, data.rank(), count));
   std::vector<Dim> steps(count, Dim(1));
   if (lowering.Has(4)) {
     ONNXIFI_ASSIGN_OR_RETURN(steps, lowering.IntegersOrRuntime(4));
@@ -79,11 +80,11 @@ Status LowerCenterCropPad(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& input = lowering.In(0);
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> targets, lowering.IntegersOrRuntime(1));
-  ONNXIFI_ASSIGN_OR_RETURN(
-      AxisList axes, AxisList::FromAttribute(lowering, "axes", input.rank(), input.rank()));
+  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes,
+                           AxisList::FromAttribute(lowering, "axes", input.rank(), input.rank()));
   if (axes.size() != static_cast<int>(targets.size())) {
-    return lowering.InvalidModel("shape has " + std::to_string(targets.size()) +
-                                 " elements for " + std::to_string(axes.size()) + " axes.");
+    return lowering.InvalidModel("shape has " + std::to_string(targets.size()) + " elements for " +
+                                 std::to_string(axes.size()) + " axes.");
   }
   std::vector<Dim> before;
   std::vector<Dim> after;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transpose, DepthToSpace, SpaceToDepth: permutations of axes, the latter two between a split and a merge of axes.
+// Transpose, DepthToSpace, SpaceToDepth: permutations of axes, the latter two between a split and a
+// merge of axes.
 
 #include <numeric>
 
@@ -50,8 +51,8 @@ Result<bool> IsDepthFirst(Lowering& lowering) {
 
 Status RequireMultiple(Lowering& lowering, Dim extent, Dim divisor, std::string_view what) {
   return lowering.Require(Equal(Mod(extent, divisor), 0), Code::kMismatchingShape,
-                          std::string(what) + " (" + extent.ToString() +
-                              ") is not a multiple of " + divisor.ToString() + ".",
+                          std::string(what) + " (" + extent.ToString() + ") is not a multiple of " +
+                              divisor.ToString() + ".",
                           {extent});
 }
 
@@ -63,9 +64,9 @@ Status LowerDepthToSpace(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(RequireMultiple(lowering, in[1], block * block, "The channel count"));
 
   const Dim depth = FloorDiv(in[1], block * block);
-  const Operand split = lowering.Reshaped(
-      input, is_depth_first ? Shape{in[0], block, block, depth, in[2], in[3]}
-                            : Shape{in[0], depth, block, block, in[2], in[3]});
+  const Operand split =
+      lowering.Reshaped(input, is_depth_first ? Shape{in[0], block, block, depth, in[2], in[3]}
+                                              : Shape{in[0], depth, block, block, in[2], in[3]});
   const Operand moved =
       program::Permute(split, is_depth_first ? std::vector<int>{0, 3, 4, 1, 5, 2}
                                              : std::vector<int>{0, 1, 4, 2, 5, 3});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Col2Im: each pixel sums the columns whose blocks cover it: a Reduce over the positions within a block, so that no two
-// threads add to one pixel.
+// Col2Im: each pixel sums the columns whose blocks cover it: a Reduce over the positions within a
+// block, so that no two threads add to one pixel.
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
@@ -18,7 +18,8 @@ Result<Shape> ExtentsFrom(Lowering& lowering, int input) {
   return extents;
 }
 
-// input[N, C * block, L] -> out[N, C, image]; L counts the block positions in the padded image, row-major.
+// input[N, C * block, L] -> out[N, C, image]; L counts the block positions in the padded image,
+// row-major.
 Status LowerCol2Im(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(3));
   const Operand& input = lowering.In(0);

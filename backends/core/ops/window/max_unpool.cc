@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MaxUnpool: the values scattered to flat positions of a tensor of zeros, then cropped or padded to a wanted output shape.
+// MaxUnpool: the values scattered to flat positions of a tensor of zeros, then cropped or padded to
+// a wanted output shape.
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoiAlign: a Reduce over the sampling points of each bin, each a bilinear read. How many points an adaptive bin has depends on
-// the regions; the most that any needs is read when the program runs, and smaller bins leave the rest out.
+// RoiAlign: a Reduce over the sampling points of each bin, each a bilinear read. How many points an
+// adaptive bin has depends on the regions; the most that any needs is read when the program runs,
+// and smaller bins leave the rest out.
+
+#include <limits>
 
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
-
-#include <limits>
 
 namespace onnxifi::ops {
 namespace {
@@ -56,8 +57,8 @@ Result<Dim> MostPoints(Lowering& lowering, const RoiAttributes& attributes, cons
   const RoiAxis y = MakeRoiAxis(step, attributes, rois, /*is_width=*/false, 0);
   const Expr points = Maximum(x.points, y.points);
   // NaN compares false.
-  const Expr bounded = Select(points > Like(points, 0), Minimum(points, Like(points, 0x1p30)),
-                              Like(points, 0));
+  const Expr bounded =
+      Select(points > Like(points, 0), Minimum(points, Like(points, 0x1p30)), Like(points, 0));
   const Expr count = Cast(bounded, ElementType::kInt64);
   const Expr most = State(step.exprs(), ElementType::kInt64, 0);
   program::Reduce reduce;
@@ -68,18 +69,18 @@ Result<Dim> MostPoints(Lowering& lowering, const RoiAttributes& attributes, cons
   const Operand number = lowering.Temporary(ElementType::kInt64, {});
   step.Finish(std::move(reduce), {number.view});
   const Dim found = lowering.ReadAtRunTime(lowering.Reshaped(number, {Dim(1)}), 1, 0).front();
-  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Less(found, kMostPoints + 1), Code::kUnsupportedShape,
-      "A region has " + found.ToString() + " sampling points per bin, more than the " +
-          std::to_string(kMostPoints) + " supported.",
-      {found}));
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Less(found, kMostPoints + 1), Code::kUnsupportedShape,
+                                           "A region has " + found.ToString() +
+                                               " sampling points per bin, more than the " +
+                                               std::to_string(kMostPoints) + " supported.",
+                                           {found}));
   return found;
 }
 
 // A sampling coordinate between two pixels.
 struct Between {
   Expr is_outside;
-  Expr low, high;            // int64
+  Expr low, high;  // int64
   Expr low_weight, high_weight;
 };
 
@@ -104,8 +105,9 @@ Result<RoiAttributes> ReadAttributes(Lowering& lowering) {
     return lowering.UnsupportedAttribute("mode '" + mode + "' is neither avg nor max.");
   }
   attributes.takes_max = mode == "max";
-  const std::string transform = lowering.String(
-      "coordinate_transformation_mode", lowering.version() < 16 ? "output_half_pixel" : "half_pixel");
+  const std::string transform =
+      lowering.String("coordinate_transformation_mode",
+                      lowering.version() < 16 ? "output_half_pixel" : "half_pixel");
   if (transform != "half_pixel" && transform != "output_half_pixel") {
     return lowering.UnsupportedAttribute("coordinate_transformation_mode '" + transform +
                                          "' is neither half_pixel nor output_half_pixel.");
@@ -117,11 +119,13 @@ Result<RoiAttributes> ReadAttributes(Lowering& lowering) {
   attributes.width = lowering.Int("output_width", 1);
   if (attributes.height < 1 || attributes.width < 1 || attributes.sampling_ratio < 0 ||
       attributes.sampling_ratio > kMostPoints) {
-    return lowering.InvalidModel(
-        "output_height, output_width and sampling_ratio are " + std::to_string(attributes.height) +
-        ", " + std::to_string(attributes.width) + " and " +
-        std::to_string(attributes.sampling_ratio) + "; the lowest are 1, 1 and 0, the largest "
-        "sampling_ratio " + std::to_string(kMostPoints) + ".");
+    return lowering.InvalidModel("output_height, output_width and sampling_ratio are " +
+                                 std::to_string(attributes.height) + ", " +
+                                 std::to_string(attributes.width) + " and " +
+                                 std::to_string(attributes.sampling_ratio) +
+                                 "; the lowest are 1, 1 and 0, the largest "
+                                 "sampling_ratio " +
+                                 std::to_string(kMostPoints) + ".");
   }
   return attributes;
 }
@@ -187,8 +191,7 @@ Status LowerRoiAlign(Lowering& lowering) {
   Expr result;
   if (attributes.takes_max) {
     const Expr none = Like(state, -std::numeric_limits<double>::infinity());
-    const Expr largest =
-        Maximum(Maximum(corners[0], corners[1]), Maximum(corners[2], corners[3]));
+    const Expr largest = Maximum(Maximum(corners[0], corners[1]), Maximum(corners[2], corners[3]));
     reduce.fold.states = {{type, none.id(), Maximum(state, Select(is_point, largest, none)).id(),
                            Maximum(state, other).id()}};
     result = Select(state == none, zero, state);
@@ -196,8 +199,8 @@ Status LowerRoiAlign(Lowering& lowering) {
     // Divided within the sum, since what depends on the region is not known after it.
     const Expr sum = corners[0] + corners[1] + corners[2] + corners[3];
     const Expr share = sum / Maximum(count, Like(count, 1));
-    reduce.fold.states = {{type, zero.id(), (state + Select(is_point, share, zero)).id(),
-                           (state + other).id()}};
+    reduce.fold.states = {
+        {type, zero.id(), (state + Select(is_point, share, zero)).id(), (state + other).id()}};
     result = state;
   }
   reduce.roots = {Cast(result, x.type()).id()};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sliding: out = floor((in + pads - reach) / stride) + 1, where SAME chooses the pads that make it ceil(in / stride).
+// Sliding: out = floor((in + pads - reach) / stride) + 1, where SAME chooses the pads that make it
+// ceil(in / stride).
 
 #include "backends/core/ops/window/sliding.h"
 
@@ -33,9 +34,8 @@ Result<std::vector<int64_t>> PerSpatialAxis(Lowering& lowering, std::string_view
   for (int64_t number : *given) {
     if (number < lowest || number > kLargest) {
       return lowering.InvalidModel(std::string(attribute) + " has an element (" +
-                                   std::to_string(number) + ") outside [" +
-                                   std::to_string(lowest) + ", " + std::to_string(kLargest) +
-                                   "].");
+                                   std::to_string(number) + ") outside [" + std::to_string(lowest) +
+                                   ", " + std::to_string(kLargest) + "].");
     }
   }
   return *given;
