@@ -36,8 +36,7 @@ base::Result<std::unique_ptr<abi::Graph>> ForwardedGraph::Init(
     std::shared_ptr<const PluginBackend> backend, const abi::GraphRequest& request) {
   const PluginCalls& calls = backend->calls();
   const std::vector<uint64_t> properties = EncodeProperties(request.properties.given);
-  const std::vector<onnxTensorDescriptorV1> weights =
-      Describe(request.weights);
+  const std::vector<onnxTensorDescriptorV1> weights = Describe(request.weights);
   onnxGraph handle = nullptr;
   const onnxStatus answer = calls.functions().init_graph(
       backend->handle(), properties.data(), request.model.size(), request.model.data(),

@@ -186,6 +186,22 @@ TEST(Forwarded, ExtensionsOfTheSdkReachThePlugin) {
   }
 }
 
+TEST(Forwarded, WeightsReachThePluginWithTheirNamesAndShapes) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-alpha.so");
+  std::vector<float> data(6);
+  const std::vector<Tensor> weights = {{"a", ONNXIFI_DATATYPE_FLOAT32, {2, 3}, data.data()},
+                                       {"b", ONNXIFI_DATATYPE_FLOAT32, {4}, data.data()}};
+  GraphOptions options;
+  options.weights = weights;
+  for (const char* key : {"alpha", "auto"}) {
+    const auto backend = stage.Open().FindDevice(key)->InitBackend();
+    const auto graph = backend->InitGraph(Bytes("double weights"), options);
+    EXPECT_TRUE(graph.ok()) << graph.error().Text();
+    EXPECT_FALSE(backend->InitGraph(Bytes("double weights")).ok());
+  }
+}
+
 TEST(Forwarded, StringsOfPluginsThatDoNotCountTheNulAreWhole) {
   Stage stage;
   stage.Add("plain.so", "libonnxifi-plain.so");

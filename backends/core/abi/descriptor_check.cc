@@ -133,6 +133,15 @@ Status CheckShape(DescriptorRole role, const onnxTensorDescriptorV1& descriptor,
                   const std::vector<DeclaredTensor>* declared, bool* out_is_empty) {
   *out_is_empty = false;
   if (descriptor.dimensions == 0) return base::Ok();
+  // No model has tensors of such a rank; a field that was never set may say so, and the shape must
+  // not be read that far.
+  constexpr uint32_t kLargestRank = 64;
+  if (descriptor.dimensions > kLargestRank) {
+    return Status(Code::kInvalidShape, Title(role, descriptor.name) + " has rank " +
+                                           std::to_string(descriptor.dimensions) +
+                                           "; the largest one taken is " +
+                                           std::to_string(kLargestRank) + ".");
+  }
   if (descriptor.shape == nullptr) {
     return Status(Code::kInvalidPointer, Title(role, descriptor.name) + " has rank " +
                                              std::to_string(descriptor.dimensions) +

@@ -101,7 +101,7 @@ Status InitEvent(onnxBackend backend_handle, onnxEvent* event) {
 Status WaitEvent(onnxEvent handle) {
   const auto object = FindEvent(handle);
   if (object == nullptr) return UnknownEvent();
-  const Status status = object->event->Wait();
+  Status status = object->event->Wait();
   // INVALID_EVENT would say that the handle is bad; here the work behind a good one failed.
   if (object->is_of_run() && status.code() == Code::kInvalidEvent) {
     return Status(Code::kInternalError, status.Text());
@@ -233,45 +233,45 @@ using onnxifi::base::Status;
 
 extern "C" {
 
-onnxStatus ONNXIFI_ABI onnxGetBackendIDs(onnxBackendID* backendIDs, size_t* numBackends) {
+onnxStatus ONNXIFI_ABI onnxGetBackendIDs(onnxBackendID* backend_ids, size_t* backend_count) {
   return Guard(Function::kGetBackendIDs,
-               [&] { return onnxifi::abi::GetBackendIds(backendIDs, numBackends); });
+               [&] { return onnxifi::abi::GetBackendIds(backend_ids, backend_count); });
 }
 
-onnxStatus ONNXIFI_ABI onnxReleaseBackendID(onnxBackendID backendID) {
+onnxStatus ONNXIFI_ABI onnxReleaseBackendID(onnxBackendID backend_id) {
   // IDs live as long as the process: releasing one only checks it.
   return Guard(Function::kReleaseBackendID, [&]() -> Status {
-    if (Library::Get().backend_ids().Find(backendID) != nullptr) return onnxifi::base::Ok();
+    if (Library::Get().backend_ids().Find(backend_id) != nullptr) return onnxifi::base::Ok();
     return onnxifi::abi::UnknownId();
   });
 }
 
-onnxStatus ONNXIFI_ABI onnxGetBackendInfo(onnxBackendID backendID, onnxBackendInfo infoType,
-                                          void* infoValue, size_t* infoValueSize) {
+onnxStatus ONNXIFI_ABI onnxGetBackendInfo(onnxBackendID backend_id, onnxBackendInfo query,
+                                          void* value_buffer, size_t* value_size) {
   return Guard(Function::kGetBackendInfo, [&]() -> Status {
-    const auto id = Library::Get().backend_ids().Find(backendID);
+    const auto id = Library::Get().backend_ids().Find(backend_id);
     if (id == nullptr) return onnxifi::abi::UnknownId();
-    if (infoValueSize == nullptr) return onnxifi::abi::NullPointer("infoValueSize");
-    ONNXIFI_ASSIGN_OR_RETURN(const auto value, onnxifi::abi::FindInfoValue(*id, infoType));
-    return onnxifi::abi::StoreInfoValue(value, infoValue, infoValueSize);
+    if (value_size == nullptr) return onnxifi::abi::NullPointer("infoValueSize");
+    ONNXIFI_ASSIGN_OR_RETURN(const auto value, onnxifi::abi::FindInfoValue(*id, query));
+    return onnxifi::abi::StoreInfoValue(value, value_buffer, value_size);
   });
 }
 
-onnxStatus ONNXIFI_ABI onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModelSize,
-                                                   const void* onnxModel) {
+onnxStatus ONNXIFI_ABI onnxGetBackendCompatibility(onnxBackendID backend_id, size_t model_size,
+                                                   const void* model) {
   return Guard(Function::kGetBackendCompatibility, [&]() -> Status {
-    const auto id = Library::Get().backend_ids().Find(backendID);
+    const auto id = Library::Get().backend_ids().Find(backend_id);
     if (id == nullptr) return onnxifi::abi::UnknownId();
-    if (onnxModel == nullptr) return onnxifi::abi::NullPointer("onnxModel");
-    if (onnxModelSize == 0) return Status(Code::kInvalidSize, "The model has 0 bytes.");
-    return id->CheckCompatibility({static_cast<const std::byte*>(onnxModel), onnxModelSize});
+    if (model == nullptr) return onnxifi::abi::NullPointer("onnxModel");
+    if (model_size == 0) return Status(Code::kInvalidSize, "The model has 0 bytes.");
+    return id->CheckCompatibility({static_cast<const std::byte*>(model), model_size});
   });
 }
 
-onnxStatus ONNXIFI_ABI onnxInitBackend(onnxBackendID backendID, const uint64_t* auxPropertiesList,
+onnxStatus ONNXIFI_ABI onnxInitBackend(onnxBackendID backend_id, const uint64_t* properties,
                                        onnxBackend* backend) {
   return Guard(Function::kInitBackend,
-               [&] { return onnxifi::abi::InitBackend(backendID, auxPropertiesList, backend); });
+               [&] { return onnxifi::abi::InitBackend(backend_id, properties, backend); });
 }
 
 onnxStatus ONNXIFI_ABI onnxReleaseBackend(onnxBackend backend) {
@@ -317,32 +317,27 @@ onnxStatus ONNXIFI_ABI onnxReleaseEvent(onnxEvent event) {
   });
 }
 
-onnxStatus ONNXIFI_ABI onnxInitGraph(onnxBackend backend, const uint64_t* auxPropertiesList,
-                                     size_t onnxModelSize, const void* onnxModel,
-                                     uint32_t weightsCount,
-                                     const onnxTensorDescriptorV1* weightDescriptors,
-                                     onnxGraph* graph) {
+onnxStatus ONNXIFI_ABI onnxInitGraph(onnxBackend backend, const uint64_t* properties,
+                                     size_t model_size, const void* model, uint32_t weights_count,
+                                     const onnxTensorDescriptorV1* weights, onnxGraph* graph) {
   return Guard(Function::kInitGraph, [&] {
-    return onnxifi::abi::InitGraph(
-        {backend, auxPropertiesList, onnxModelSize, onnxModel, weightsCount, weightDescriptors},
-        graph);
+    return onnxifi::abi::InitGraph({backend, properties, model_size, model, weights_count, weights},
+                                   graph);
   });
 }
 
-onnxStatus ONNXIFI_ABI onnxSetGraphIO(onnxGraph graph, uint32_t inputsCount,
-                                      const onnxTensorDescriptorV1* inputDescriptors,
-                                      uint32_t outputsCount,
-                                      const onnxTensorDescriptorV1* outputDescriptors) {
+onnxStatus ONNXIFI_ABI onnxSetGraphIO(onnxGraph graph, uint32_t inputs_count,
+                                      const onnxTensorDescriptorV1* inputs, uint32_t outputs_count,
+                                      const onnxTensorDescriptorV1* outputs) {
   return Guard(Function::kSetGraphIO, [&] {
-    return onnxifi::abi::SetGraphIo(
-        graph, {inputsCount, inputDescriptors, outputsCount, outputDescriptors});
+    return onnxifi::abi::SetGraphIo(graph, {inputs_count, inputs, outputs_count, outputs});
   });
 }
 
-onnxStatus ONNXIFI_ABI onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* inputFence,
-                                    onnxMemoryFenceV1* outputFence) {
+onnxStatus ONNXIFI_ABI onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* input_fence,
+                                    onnxMemoryFenceV1* output_fence) {
   return Guard(Function::kRunGraph,
-               [&] { return onnxifi::abi::RunGraph(graph, inputFence, outputFence); });
+               [&] { return onnxifi::abi::RunGraph(graph, input_fence, output_fence); });
 }
 
 onnxStatus ONNXIFI_ABI onnxReleaseGraph(onnxGraph graph) {
@@ -354,21 +349,21 @@ onnxStatus ONNXIFI_ABI onnxReleaseGraph(onnxGraph graph) {
   });
 }
 
-onnxStatus ONNXIFI_ABI onnxGetExtensionFunctionAddress(onnxBackendID backendID, const char* name,
+onnxStatus ONNXIFI_ABI onnxGetExtensionFunctionAddress(onnxBackendID backend_id, const char* name,
                                                        onnxExtensionFunctionPointer* function) {
   return Guard(Function::kGetExtensionFunctionAddress, [&] {
-    return onnxifi::abi::GetExtensionFunctionAddress(backendID, name, function);
+    return onnxifi::abi::GetExtensionFunctionAddress(backend_id, name, function);
   });
 }
 
-onnxStatus ONNXIFI_ABI onnxSetIOAndRunGraph(onnxGraph graph, uint32_t inputsCount,
-                                            const onnxTensorDescriptorV1* inputDescriptors,
-                                            uint32_t outputsCount,
-                                            const onnxTensorDescriptorV1* outputDescriptors,
-                                            onnxMemoryFenceV1* outputFence) {
+onnxStatus ONNXIFI_ABI onnxSetIOAndRunGraph(onnxGraph graph, uint32_t inputs_count,
+                                            const onnxTensorDescriptorV1* inputs,
+                                            uint32_t outputs_count,
+                                            const onnxTensorDescriptorV1* outputs,
+                                            onnxMemoryFenceV1* output_fence) {
   return Guard(Function::kSetIOAndRunGraph, [&] {
-    return onnxifi::abi::SetIoAndRunGraph(
-        graph, {inputsCount, inputDescriptors, outputsCount, outputDescriptors}, outputFence);
+    return onnxifi::abi::SetIoAndRunGraph(graph, {inputs_count, inputs, outputs_count, outputs},
+                                          output_fence);
   });
 }
 

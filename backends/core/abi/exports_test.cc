@@ -309,6 +309,14 @@ TEST(Descriptors, MayHaveNoElementsWhereTheModelLeavesItOpen) {
   }
 }
 
+TEST(Descriptors, OfAnImpossibleRankAreRefusedUnread) {
+  Objects objects;
+  onnxTensorDescriptorV1 input = objects.x.descriptor;
+  input.dimensions = std::numeric_limits<uint32_t>::max();
+  EXPECT_EQ(objects.SetInput(input), ONNXIFI_STATUS_INVALID_SHAPE);
+  EXPECT_THAT(LastErrorText(), HasSubstr("rank 4294967295; the largest one taken is 64."));
+}
+
 TEST(Descriptors, OfTooManyElementsAreRefusedWithTheLimit) {
   Objects objects("matrix");
   const uint64_t shape[] = {std::numeric_limits<uint64_t>::max(), 3};

@@ -62,6 +62,7 @@ struct FakeModel {
   bool is_zero = false;
   bool is_matrix = false;
   bool is_emulated = false;
+  bool needs_weights = false;
   bool fails = false;
   Code code = Code::kOk;
   uint32_t claimed = 10;
@@ -81,6 +82,7 @@ base::Result<FakeModel> Parse(std::span<const std::byte> bytes, std::string_view
     if (word == "zero") model.is_zero = true;
     if (word == "matrix") model.is_matrix = true;
     if (word == "emulated") model.is_emulated = true;
+    if (word == "weights") model.needs_weights = true;
     if (word == "fail") model.fails = true;
     if (word.starts_with("status=")) model.code = static_cast<Code>(std::stoi(word.substr(7)));
     if (word.starts_with("claims=")) {
@@ -274,6 +276,15 @@ class FakeBackend final : public Backend {
     ONNXIFI_RETURN_IF_ERROR(TakeFault(FakeStep::kInitGraph));
     ONNXIFI_ASSIGN_OR_RETURN(const FakeModel model, Parse(request.model, device_key_));
     ONNXIFI_RETURN_IF_ERROR(VerdictOf(model));
+    if (model.needs_weights) {
+      const auto has = [&](size_t index, std::string_view name, std::vector<uint64_t> shape) {
+        return index < request.weights.size() && request.weights[index].name == name &&
+               request.weights[index].shape == shape;
+      };
+      if (!has(0, "a", {2, 3}) || !has(1, "b", {4})) {
+        return Status(Code::kInvalidShape, "The weights are not a[2, 3] and b[4].");
+      }
+    }
     return std::unique_ptr<Graph>(std::make_unique<FakeGraph>(model));
   }
   base::Result<std::shared_ptr<Event>> NewEvent() override {

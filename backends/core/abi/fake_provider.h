@@ -22,6 +22,7 @@ namespace onnxifi::abi {
 //   zero        x[0] and y[0]
 //   matrix      x[N, 3], w[N], y[N, 3]
 //   emulated    onnxInitGraph answers FALLBACK
+//   weights     needs the weights a[2, 3] and b[4], else INVALID_SHAPE
 //   fail        runs finish with NO_DEVICE_MEMORY
 //   status=K    compatibility and onnxInitGraph answer status K (decimal)
 //   claims=K    explain claims K nodes of 10 and refuses the others with the status above

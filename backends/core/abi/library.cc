@@ -6,18 +6,21 @@
 #include "backends/core/abi/library.h"
 
 #include <memory>
+#include <utility>
 
 namespace onnxifi::abi {
 
 Library& Library::Get() {
   struct Holder {
-    Library* const library = new Library;
+    Library* library = new Library;
     // The pointer stays here where the object is leaked, so that leak checkers find it.
     ~Holder() {
-      if (!library->HasLiveObjects()) delete library;
+      if (!library->HasLiveObjects()) delete std::exchange(library, nullptr);
     }
   };
   static Holder holder;
+  // A caller's static destructor may run after ours and release what it still names.
+  if (holder.library == nullptr) holder.library = new Library;
   return *holder.library;
 }
 
