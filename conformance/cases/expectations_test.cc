@@ -4,7 +4,6 @@
 
 #include "conformance/cases/expectations.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "conformance/onnx_file/tensor_file.h"
@@ -14,7 +13,6 @@ namespace {
 
 using report::CaseResult;
 using report::Verdict;
-using ::testing::HasSubstr;
 
 CaseResult Make(std::string name, Verdict verdict) {
   CaseResult result;
