@@ -37,8 +37,9 @@ Type TensorType(tensor::ElementType element, const tensor::Extents& extents) {
 }
 
 // A weight or initializer against the declaration of the input of its name. Its element type wins
-// over the declared one: published callers declare a Reshape's shape FLOAT and give INT64.
-Status CheckDeclaredShape(const Value& value, const Type& declared) {
+// over the declared one: published callers declare a Reshape's shape FLOAT and give INT64. In a
+// weight descriptor an extent of 0 is a fault of its own (ONNXIFI, onnxInitGraph).
+Status CheckDeclaredShape(const Value& value, const Type& declared, bool is_from_descriptor) {
   if (declared.kind == Type::Kind::kUnknown) return base::Ok();
   if (declared.kind != Type::Kind::kTensor) {
     return {Code::kMismatchingDatatype,
@@ -54,10 +55,11 @@ Status CheckDeclaredShape(const Value& value, const Type& declared) {
   for (size_t axis = 0; axis < actual.size(); ++axis) {
     const graph::Extent& expected = (*declared.extents)[axis];
     if (expected.is_known() && expected.number != actual[axis].number) {
-      return {Code::kMismatchingShape, "Value " + Quote(value.name) + " has extent " +
-                                           std::to_string(actual[axis].number) + " on axis " +
-                                           std::to_string(axis) + " but is declared with " +
-                                           std::to_string(expected.number) + "."};
+      const bool is_zero = is_from_descriptor && actual[axis].number == 0;
+      return {is_zero ? Code::kInvalidShape : Code::kMismatchingShape,
+              "Value " + Quote(value.name) + " has extent " + std::to_string(actual[axis].number) +
+                  " on axis " + std::to_string(axis) + " but is declared with " +
+                  std::to_string(expected.number) + "."};
     }
   }
   return base::Ok();
@@ -252,7 +254,8 @@ Status GraphImporter::ImportInitializers(const onnx::GraphProto& proto, Scope& s
     }
     if (weight != nullptr) {
       ONNXIFI_ASSIGN_OR_RETURN(const TensorReader::Header header, tensors_.ReadHeader(initializer));
-      ONNXIFI_RETURN_IF_ERROR(CheckDeclaredShape(*value, TensorType(header.type, header.extents)));
+      ONNXIFI_RETURN_IF_ERROR(CheckDeclaredShape(*value, TensorType(header.type, header.extents),
+                                                 /*is_from_descriptor=*/true));
     }
     value->name = name;
     if (value->constant) {
@@ -348,7 +351,9 @@ Status GraphImporter::ImportInputs(const onnx::GraphProto& proto, Scope& scope) 
     }
     if (entry.is_defined) {
       const Value& value = scope.graph->values[static_cast<size_t>(entry.id)];
-      ONNXIFI_RETURN_IF_ERROR(CheckDeclaredShape(value, *type).Context(context));
+      ONNXIFI_RETURN_IF_ERROR(
+          CheckDeclaredShape(value, *type, /*is_from_descriptor=*/weight != nullptr)
+              .Context(context));
       continue;
     }
     ONNXIFI_ASSIGN_OR_RETURN(

@@ -565,6 +565,8 @@ TEST_F(WeightsTest, AreRefusedWhereTheyDoNotBelong) {
                 Give("w", {1, 2}));
   ExpectRefused(MakeProduct(true), Code::kMismatchingShape,
                 "has extent 1 on axis 0 but is declared with 2", Give("w", {1}));
+  ExpectRefused(MakeProduct(true), Code::kInvalidShape,
+                "has extent 0 on axis 0 but is declared with 2", Give("w", {0}));
   ImportOptions null = Give("w");
   null.weights[0].data = nullptr;
   ExpectRefused(MakeProduct(true), Code::kInvalidMemoryLocation, "has no data", null);
