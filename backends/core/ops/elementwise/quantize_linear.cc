@@ -92,9 +92,10 @@ Status LowerDequantizeLinear(Lowering& lowering) {
   if (lowering.Has(2)) {
     ONNXIFI_RETURN_IF_ERROR(CheckSameType(lowering, 0, 2));
     ONNXIFI_ASSIGN_OR_RETURN(Expr zero_point, ReadPerGranule(lowering, map, 2));
-    // The difference of two numbers of at most 32 bits does not leave int64; floats subtract as
-    // floats.
-    const ElementType wide = tensor::IsInteger(x.type()) ? ElementType::kInt64 : type;
+    // Integers subtract exactly, in a type that the difference does not leave; floats as floats.
+    const ElementType exact =
+        tensor::BitWidth(x.type()) <= 16 ? ElementType::kInt32 : ElementType::kInt64;
+    const ElementType wide = tensor::IsInteger(x.type()) ? exact : type;
     value = Cast(value, wide) - Cast(zero_point, wide);
   }
   lowering.Set(0, map.WriteMap(Cast(value, type) * Cast(scale, type), to));

@@ -17,17 +17,17 @@ bool IsPerElement(const Lowering& lowering) {
 }
 
 // Since opset 14 an attribute says so; before that, the presence of the outputs that only training
-// has.
+// has, unless `is_test` (before opset 7) forbids it.
 bool IsTraining(const Lowering& lowering) {
   if (lowering.version() >= 14) return lowering.Int("training_mode", 0) != 0;
+  if (lowering.Int("is_test", 0) != 0) return false;
   return lowering.Wants(1) || lowering.Wants(2) || lowering.Wants(3) || lowering.Wants(4);
 }
 
-// Input `input`, one of the four parameters, broadcastable to X.
-Result<Operand> Parameter(Lowering& lowering, int input) {
+// Input `input`, one of the four parameters, broadcastable to `x`.
+Result<Operand> Parameter(Lowering& lowering, const Operand& x, int input) {
   if (!tensor::IsFloat(lowering.In(input).type())) return lowering.UnsupportedType(input);
-  if (!IsPerElement(lowering)) return ChannelVector(lowering, input);
-  const Operand& x = lowering.In(0);
+  if (!IsPerElement(lowering)) return ChannelVector(lowering, x, input);
   Operand parameter = lowering.In(input);
   if (parameter.rank() != x.rank() - 1) {
     return Status(Code::kMismatchingShape,
@@ -44,8 +44,8 @@ Result<Operand> Parameter(Lowering& lowering, int input) {
   return parameter;
 }
 
-struct Parameters {
-  Operand scale, bias, mean, variance;
+struct Operands {
+  Operand x, scale, bias, mean, variance;
 };
 
 Expr InverseDeviation(const Lowering& lowering, Expr variance) {
@@ -54,29 +54,27 @@ Expr InverseDeviation(const Lowering& lowering, Expr variance) {
 }
 
 // The factor scale / sqrt(variance + epsilon) is computed once per channel, not once per element.
-void WriteWithGivenStatistics(Lowering& lowering, const Parameters& in, ElementType type) {
-  const Operand& x = lowering.In(0);
+Operand WriteWithGivenStatistics(Lowering& lowering, const Operands& in, ElementType type) {
   StepBuilder per_channel(lowering, in.variance.shape);
   Expr inverse = InverseDeviation(lowering, Cast(per_channel.Read(in.variance), type));
   const Operand factor =
       per_channel.WriteMap(inverse * Cast(per_channel.Read(in.scale), type), type);
 
-  StepBuilder map(lowering, x.shape);
-  Expr distance = Cast(map.Read(x), type) - Cast(map.Read(in.mean), type);
+  StepBuilder map(lowering, in.x.shape);
+  Expr distance = Cast(map.Read(in.x), type) - Cast(map.Read(in.mean), type);
   Expr value = distance * map.Read(factor) + Cast(map.Read(in.bias), type);
-  lowering.Set(0, map.WriteMap(value, x.type()));
+  return map.WriteMap(value, in.x.type());
 }
 
-void WriteWithBatchStatistics(Lowering& lowering, const Parameters& in, ElementType type) {
-  const Operand& x = lowering.In(0);
+Operand WriteWithBatchStatistics(Lowering& lowering, const Operands& in, ElementType type) {
   std::vector<int> axes{0};
-  for (int axis = 2; axis < x.rank() && !IsPerElement(lowering); ++axis) axes.push_back(axis);
-  RowBuilder row(lowering, x.shape, axes);
-  Expr element = row.Read(x, type);
+  for (int axis = 2; axis < in.x.rank() && !IsPerElement(lowering); ++axis) axes.push_back(axis);
+  RowBuilder row(lowering, in.x.shape, axes);
+  Expr element = row.Read(in.x, type);
   const RowBuilder::Moments batch = row.AddMoments(element);
   Expr factor = InverseDeviation(lowering, batch.variance) * row.Read(in.scale, type);
   Expr value = (element - batch.mean) * factor + row.Read(in.bias, type);
-  lowering.Set(0, row.Write(value, x.type()));
+  Operand out = row.Write(value, in.x.type());
 
   const double momentum = lowering.Float("momentum", 0.9f);
   auto running = [&](const Operand& given, Expr of_batch) {
@@ -90,35 +88,34 @@ void WriteWithBatchStatistics(Lowering& lowering, const Parameters& in, ElementT
     lowering.Set(k + 1, row.WritePerRow(statistics[k], out_type, /*keepdims=*/false));
   }
   row.Finish();
+  return out;
 }
 
 Status LowerBatchNormalization(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(5));
-  const ElementType x = lowering.In(0).type();
-  if (!tensor::IsFloat(x)) return lowering.UnsupportedType(0);
-  ONNXIFI_RETURN_IF_ERROR(NeedRank(lowering, 2));
-  ONNXIFI_ASSIGN_OR_RETURN(Operand scale, Parameter(lowering, 1));
-  ONNXIFI_ASSIGN_OR_RETURN(Operand bias, Parameter(lowering, 2));
-  ONNXIFI_ASSIGN_OR_RETURN(Operand mean, Parameter(lowering, 3));
-  ONNXIFI_ASSIGN_OR_RETURN(Operand variance, Parameter(lowering, 4));
+  // A vector is a batch of images of one channel and no space.
+  const Operand& data = lowering.In(0);
+  const Operand x = data.rank() == 1 ? program::InsertAxis(data, 1) : data;
+  if (!tensor::IsFloat(x.type())) return lowering.UnsupportedType(0);
+  if (x.rank() < 2) return lowering.InvalidModel("Input 0 is a scalar and must have an axis.");
+  ONNXIFI_ASSIGN_OR_RETURN(Operand scale, Parameter(lowering, x, 1));
+  ONNXIFI_ASSIGN_OR_RETURN(Operand bias, Parameter(lowering, x, 2));
+  ONNXIFI_ASSIGN_OR_RETURN(Operand mean, Parameter(lowering, x, 3));
+  ONNXIFI_ASSIGN_OR_RETURN(Operand variance, Parameter(lowering, x, 4));
   const bool is_training = IsTraining(lowering);
-  if (is_training && lowering.Int("is_test", 0) != 0) {
-    return lowering.UnsupportedAttribute(
-        "Attribute is_test is 1, but outputs that only training has are asked for.");
-  }
   if (!is_training && lowering.version() >= 14 && (lowering.Wants(1) || lowering.Wants(2))) {
     return lowering.InvalidModel("Running statistics are asked for, but training_mode is 0.");
   }
 
-  const Parameters in{scale, bias, mean, variance};
+  const Operands in{x, scale, bias, mean, variance};
   const ElementType type = lowering.In(4).type() == ElementType::kFloat64
                                ? ElementType::kFloat64
-                               : tensor::ArithmeticType(x);
-  if (is_training) {
-    WriteWithBatchStatistics(lowering, in, type);
-  } else {
-    WriteWithGivenStatistics(lowering, in, type);
-  }
+                               : tensor::ArithmeticType(x.type());
+  const Operand out = is_training ? WriteWithBatchStatistics(lowering, in, type)
+                                  : WriteWithGivenStatistics(lowering, in, type);
+  lowering.Set(0, lowering.Reshaped(out, data.shape));
+  // With `is_test` the statistics that a node still names are the given ones.
+  for (int k = 1; k < 5 && !is_training; ++k) lowering.Set(k, lowering.In(k % 2 == 1 ? 3 : 4));
   return base::Ok();
 }
 

@@ -6,8 +6,7 @@
 
 namespace onnxifi::ops {
 
-Result<Operand> ChannelVector(Lowering& lowering, int input) {
-  const Operand& x = lowering.In(0);
+Result<Operand> ChannelVector(Lowering& lowering, const Operand& x, int input) {
   Operand vector = lowering.In(input);
   if (vector.rank() != 1) {
     return Status(Code::kMismatchingShape,

@@ -10,9 +10,9 @@
 
 namespace onnxifi::ops {
 
-// Input `input`, a vector of as many numbers as input 0 has channels, placed so that it broadcasts
-// to input 0's shape. MISMATCHING_SHAPE if it is none.
-base::Result<Operand> ChannelVector(Lowering& lowering, int input);
+// Input `input`, a vector of as many numbers as `x` has channels, placed so that it broadcasts to
+// x's shape. MISMATCHING_SHAPE if it is none.
+base::Result<Operand> ChannelVector(Lowering& lowering, const Operand& x, int input);
 
 // Refuses with INVALID_MODEL unless input 0 has at least `rank` axes.
 base::Status NeedRank(const Lowering& lowering, int rank);

@@ -40,8 +40,8 @@ Status LowerInstanceNormalization(Lowering& lowering) {
   const Operand& x = lowering.In(0);
   if (!tensor::IsFloat(x.type())) return lowering.UnsupportedType(0);
   ONNXIFI_RETURN_IF_ERROR(NeedRank(lowering, 3));
-  ONNXIFI_ASSIGN_OR_RETURN(Operand scale, ChannelVector(lowering, 1));
-  ONNXIFI_ASSIGN_OR_RETURN(Operand bias, ChannelVector(lowering, 2));
+  ONNXIFI_ASSIGN_OR_RETURN(Operand scale, ChannelVector(lowering, x, 1));
+  ONNXIFI_ASSIGN_OR_RETURN(Operand bias, ChannelVector(lowering, x, 2));
 
   lowering.Set(0, WriteNormalized(lowering, x, 2, scale, bias));
   return base::Ok();

@@ -89,16 +89,16 @@ TEST(RandomTest, LikeTakesShapeAndType) {
 
 TEST(RandomTest, BernoulliAndMultinomialHaveTheirFrequencies) {
   const std::vector<double> draws = Draw({"Bernoulli",
-                                         15,
-                                         {{"dtype", int64_t{7}}},
-                                         {Given({kCount}, std::vector<double>(kCount, 0.3))}});
+                                          15,
+                                          {{"dtype", int64_t{7}}},
+                                          {Given({kCount}, std::vector<double>(kCount, 0.3))}});
   EXPECT_NEAR(Mean(draws), 0.3, 5 * std::sqrt(0.21 / kCount));
 
   const std::vector<double> classes =
       Draw({"Multinomial",
-           7,
-           {{"sample_size", kCount}},
-           {Symbolic({1, 3}, {std::log(1.0), std::log(2.0), std::log(5.0)})}});
+            7,
+            {{"sample_size", kCount}},
+            {Symbolic({1, 3}, {std::log(1.0), std::log(2.0), std::log(5.0)})}});
   ASSERT_EQ(classes.size(), kCount);
   const double shares[] = {0.125, 0.25, 0.625};
   for (int c = 0; c < 3; ++c) {
