@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Column: blocks of lanes from and to memory. Addresses are computed modulo 2^64: a coordinate taken from data may be any
-// number, and is only an address once the guards let it pass.
+// Column: blocks of lanes from and to memory. Addresses are computed modulo 2^64: a coordinate
+// taken from data may be any number, and is only an address once the guards let it pass.
 
 #include "backends/core/reference/column.h"
 
@@ -60,8 +60,8 @@ void PutPackedCode(std::byte* base, int64_t element, uint8_t code) {
   constexpr unsigned kMask = (1u << kBits) - 1;
   const int shift = static_cast<int>(element % kPerByte) * kBits;
   std::byte& byte = base[element / kPerByte];
-  byte = static_cast<std::byte>((static_cast<unsigned>(byte) & ~(kMask << shift)) |
-                                (code & kMask) << shift);
+  byte = static_cast<std::byte>((static_cast<unsigned>(byte) & ~(kMask << shift)) | (code & kMask)
+                                                                                        << shift);
 }
 
 // Elements element, element + stride, ... of a buffer into a column.
@@ -75,12 +75,23 @@ void Gather(ElementType type, const std::byte* base, int64_t element, int64_t st
     case 4:
       for (int64_t i = 0; i < count; ++i) bytes[i] = PackedCode<4>(base, element + i * stride);
       break;
-    case 8: GatherStrided<uint8_t>(base + element, stride, count, column); break;
-    case 16: GatherStrided<uint16_t>(base + element * 2, stride, count, column); break;
-    case 32: GatherStrided<uint32_t>(base + element * 4, stride, count, column); break;
-    case 64: GatherStrided<uint64_t>(base + element * 8, stride, count, column); break;
-    case 128: GatherStrided<Wide>(base + element * 16, stride, count, column); break;
-    default: break;
+    case 8:
+      GatherStrided<uint8_t>(base + element, stride, count, column);
+      break;
+    case 16:
+      GatherStrided<uint16_t>(base + element * 2, stride, count, column);
+      break;
+    case 32:
+      GatherStrided<uint32_t>(base + element * 4, stride, count, column);
+      break;
+    case 64:
+      GatherStrided<uint64_t>(base + element * 8, stride, count, column);
+      break;
+    case 128:
+      GatherStrided<Wide>(base + element * 16, stride, count, column);
+      break;
+    default:
+      break;
   }
   if (type == ElementType::kBool) {
     // Any byte but 0 is true; arithmetic on bool relies on 0 and 1.
@@ -98,12 +109,23 @@ void Scatter(ElementType type, std::byte* base, int64_t element, int64_t stride,
     case 4:
       for (int64_t i = 0; i < count; ++i) PutPackedCode<4>(base, element + i * stride, bytes[i]);
       break;
-    case 8: ScatterStrided<uint8_t>(base + element, stride, count, column); break;
-    case 16: ScatterStrided<uint16_t>(base + element * 2, stride, count, column); break;
-    case 32: ScatterStrided<uint32_t>(base + element * 4, stride, count, column); break;
-    case 64: ScatterStrided<uint64_t>(base + element * 8, stride, count, column); break;
-    case 128: ScatterStrided<Wide>(base + element * 16, stride, count, column); break;
-    default: break;
+    case 8:
+      ScatterStrided<uint8_t>(base + element, stride, count, column);
+      break;
+    case 16:
+      ScatterStrided<uint16_t>(base + element * 2, stride, count, column);
+      break;
+    case 32:
+      ScatterStrided<uint32_t>(base + element * 4, stride, count, column);
+      break;
+    case 64:
+      ScatterStrided<uint64_t>(base + element * 8, stride, count, column);
+      break;
+    case 128:
+      ScatterStrided<Wide>(base + element * 16, stride, count, column);
+      break;
+    default:
+      break;
   }
 }
 
@@ -125,16 +147,19 @@ void Fill(const BoundView& view, int64_t count, std::byte* column) {
   for (int64_t i = 0; i < count; ++i) std::memcpy(column + i * lane_bytes, lane, lane_bytes);
 }
 
-int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+int64_t FloorDiv(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
 
-// Narrows the lanes [low, high) of a run to those where the guard holds. The guard's value is `start` at lane 0 and grows by
-// `step` from lane to lane.
+// Narrows the lanes [low, high) of a run to those where the guard holds. The guard's value is
+// `start` at lane 0 and grows by `step` from lane to lane.
 void Narrow(const BoundGuard& guard, int64_t start, int64_t step, int64_t& low, int64_t& high) {
   if (step == 0) {
     if (start < 0 || start >= guard.extent) high = low;
     return;
   }
-  // Numbers this large only come from saturated expressions; short of the ends they can be added and negated.
+  // Numbers this large only come from saturated expressions; short of the ends they can be added
+  // and negated.
   constexpr int64_t kFar = int64_t{1} << 61;
   start = std::clamp(start, -kFar, kFar);
   step = std::clamp(step, -kFar, kFar);
@@ -142,7 +167,7 @@ void Narrow(const BoundGuard& guard, int64_t start, int64_t step, int64_t& low, 
   int64_t first;
   int64_t end;
   if (step > 0) {
-    first = -FloorDiv(start, step);                    // smallest lane with start + lane * step >= 0
+    first = -FloorDiv(start, step);                // smallest lane with start + lane * step >= 0
     end = FloorDiv(extent - 1 - start, step) + 1;  // first lane beyond the extent
   } else {
     first = FloorDiv(start - extent, -step) + 1;
@@ -150,6 +175,20 @@ void Narrow(const BoundGuard& guard, int64_t start, int64_t step, int64_t& low, 
   }
   low = std::max(low, first);
   high = std::max(low, std::min(high, end));
+}
+
+// How many of the last swept axes the view steps through evenly, so that they can be taken as one.
+int MergedAxes(const BoundView& view, const Sweep& sweep) {
+  const int rank = static_cast<int>(view.strides.size());
+  const int last = sweep.last_axis() - 1;
+  if (last < sweep.first_axis()) return 0;
+  int axis = last;
+  if (!view.guards.empty() || last >= rank) return 1;
+  while (axis > sweep.first_axis() &&
+         view.strides[axis - 1] == WrapMulAdd(0, view.strides[axis], sweep.extents()[axis])) {
+    --axis;
+  }
+  return last - axis + 1;
 }
 
 }  // namespace
@@ -178,7 +217,8 @@ void LoadColumn(const BoundView& view, const std::byte* base, const Sweep& sweep
   const bool is_swept = last >= sweep.first_axis() && last < static_cast<int>(rank);
   const int64_t stride = is_swept ? view.strides[last] : 0;
   const int64_t lane_bytes = LaneBytes(view.type);
-  ForEachRun(sweep, [&](std::span<const int64_t> coordinates, int64_t lane, int64_t count) {
+  const int merged = MergedAxes(view, sweep);
+  ForEachRun(sweep, merged, [&](std::span<const int64_t> coordinates, int64_t lane, int64_t count) {
     int64_t low = 0;
     int64_t high = count;
     for (const BoundGuard& guard : view.guards) {
@@ -236,7 +276,8 @@ void StoreColumn(const BoundView& view, std::byte* base, const Sweep& sweep,
   const int last = sweep.last_axis() - 1;
   const int64_t stride = last >= sweep.first_axis() ? view.strides[last] : 0;
   const int64_t lane_bytes = LaneBytes(view.type);
-  ForEachRun(sweep, [&](std::span<const int64_t> coordinates, int64_t lane, int64_t count) {
+  const int merged = MergedAxes(view, sweep);
+  ForEachRun(sweep, merged, [&](std::span<const int64_t> coordinates, int64_t lane, int64_t count) {
     int64_t element = view.offset;
     for (size_t axis = 0; axis < view.strides.size(); ++axis) {
       element = WrapMulAdd(element, view.strides[axis], coordinates[axis]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expression: compilation in ascending order of node ids, which is an evaluation order, and the loop over instructions. A column
-// per node and no reuse: blocks are small enough for all of them to stay in cache.
+// Expression: compilation in ascending order of node ids, which is an evaluation order, and the
+// loop over instructions. A column per node and no reuse: blocks are small enough for all of them
+// to stay in cache.
 
 #include "backends/core/reference/expression.h"
 
@@ -72,9 +73,9 @@ base::Result<Expression> Expression::Compile(const program::ExprPool& pool,
       uniform = uniform && is_uniform[register_of.at(operand)];
     }
     if (node.type == ElementType::kString || node.type == ElementType::kUndefined) {
-      return base::Status(base::Code::kUnsupportedDatatype,
-                          "Elements of type " + std::string(tensor::Name(node.type)) +
-                              " cannot be computed with.");
+      return base::Status(
+          base::Code::kUnsupportedDatatype,
+          "Elements of type " + std::string(tensor::Name(node.type)) + " cannot be computed with.");
     }
     if (!IsLeaf(node.op)) {
       instruction.from_type = pool[node.operands[0]].type;
@@ -102,7 +103,8 @@ base::Result<Expression> Expression::Compile(const program::ExprPool& pool,
     }
     int source = register_of.at(root);
     if (IsOutside(pool[root].op)) {
-      // The loops write a root into the column that another root may still read, so it needs one of its own.
+      // The loops write a root into the column that another root may still read, so it needs one of
+      // its own.
       Instruction copy{ExprOp::kSelect, pool[root].type, RunCopy, 0, -1, {source}, {}};
       copy.result = new_register(pool[root].type, false);
       source = copy.result;
@@ -179,8 +181,12 @@ void Frame::AttachRows(std::span<const std::vector<std::byte*>> columns) {
 }
 
 void Frame::Execute(const Expression::Instruction& instruction, int64_t lanes) {
-  Operands operands{columns_[instruction.result], {}, lanes, instruction.payload,
-                    expression_.registers_[instruction.result], instruction.from_type};
+  Operands operands{columns_[instruction.result],
+                    {},
+                    lanes,
+                    instruction.payload,
+                    expression_.registers_[instruction.result],
+                    instruction.from_type};
   for (size_t k = 0; k < instruction.operands.size(); ++k) {
     operands.inputs[k] = columns_[instruction.operands[k]];
   }
@@ -190,7 +196,8 @@ void Frame::Execute(const Expression::Instruction& instruction, int64_t lanes) {
 void Frame::FillIndex(int axis, const Sweep& sweep, std::byte* column) const {
   auto* indices = reinterpret_cast<int64_t*>(column);
   const int64_t step = axis == sweep.last_axis() - 1 ? 1 : 0;
-  ForEachRun(sweep, [&](std::span<const int64_t> coordinates, int64_t lane, int64_t count) {
+  const int merged = sweep.last_axis() > sweep.first_axis() ? 1 : 0;
+  ForEachRun(sweep, merged, [&](std::span<const int64_t> coordinates, int64_t lane, int64_t count) {
     for (int64_t i = 0; i < count; ++i) indices[lane + i] = coordinates[axis] + step * i;
   });
 }
