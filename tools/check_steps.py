@@ -236,7 +236,9 @@ def float_binary(op, kind, a, b, ordered):
             v = np.mod(x, y) if op == "mod" else np.fmod(x, y)
             round_down = np.floor if op == "mod" else np.trunc
             quotients = [round_down((x + s * ex) / (y + t * ey)) for s in (-1, 1) for t in (-1, 1)]
-            moved = np.zeros(x.shape, bool)
+            quotients.insert(0, round_down(x / y))
+            # Near 0 the divisor may have either sign, or be 0.
+            moved = (ey > 0) & (np.abs(y) <= 2 * ey)
             for quotient in quotients:
                 moved |= quotient != quotients[0]
             # The quotient itself is rounded here.
