@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RandomStep: the generator. Views come from the view algebra itself (slice, flip, pad, permute, broadcast of a dense buffer),
-// expressions from typed grammars, folds from a list of pairs of update and merge that agree.
+// RandomStep: the generator. Views come from the view algebra itself (slice, flip, pad, permute,
+// broadcast of a dense buffer), expressions from typed grammars, folds from a list of pairs of
+// update and merge that agree.
 
 #include "backends/core/reference/random_step.h"
 
@@ -37,18 +38,32 @@ constexpr ElementType kFloat64 = ElementType::kFloat64;
 constexpr ElementType kInt64 = ElementType::kInt64;
 constexpr ElementType kBool = ElementType::kBool;
 
-constexpr ElementType kNumeric[] = {
-    ElementType::kFloat32,        ElementType::kFloat64,      ElementType::kFloat16,
-    ElementType::kBfloat16,       ElementType::kInt8,         ElementType::kInt16,
-    ElementType::kInt32,          ElementType::kInt64,        ElementType::kUint8,
-    ElementType::kUint16,         ElementType::kUint32,       ElementType::kUint64,
-    ElementType::kBool,           ElementType::kFloat8E4M3Fn, ElementType::kFloat8E4M3Fnuz,
-    ElementType::kFloat8E5M2,     ElementType::kFloat8E5M2Fnuz, ElementType::kFloat8E8M0,
-    ElementType::kFloat4E2M1,     ElementType::kUint4,        ElementType::kInt4,
-    ElementType::kUint2,          ElementType::kInt2};
-constexpr ElementType kIntegers[] = {ElementType::kInt8,   ElementType::kInt16, ElementType::kInt32,
-                                     ElementType::kInt64,  ElementType::kUint8, ElementType::kUint16,
-                                     ElementType::kUint32, ElementType::kUint64};
+constexpr ElementType kNumeric[] = {ElementType::kFloat32,
+                                    ElementType::kFloat64,
+                                    ElementType::kFloat16,
+                                    ElementType::kBfloat16,
+                                    ElementType::kInt8,
+                                    ElementType::kInt16,
+                                    ElementType::kInt32,
+                                    ElementType::kInt64,
+                                    ElementType::kUint8,
+                                    ElementType::kUint16,
+                                    ElementType::kUint32,
+                                    ElementType::kUint64,
+                                    ElementType::kBool,
+                                    ElementType::kFloat8E4M3Fn,
+                                    ElementType::kFloat8E4M3Fnuz,
+                                    ElementType::kFloat8E5M2,
+                                    ElementType::kFloat8E5M2Fnuz,
+                                    ElementType::kFloat8E8M0,
+                                    ElementType::kFloat4E2M1,
+                                    ElementType::kUint4,
+                                    ElementType::kInt4,
+                                    ElementType::kUint2,
+                                    ElementType::kInt2};
+constexpr ElementType kIntegers[] = {
+    ElementType::kInt8,  ElementType::kInt16,  ElementType::kInt32,  ElementType::kInt64,
+    ElementType::kUint8, ElementType::kUint16, ElementType::kUint32, ElementType::kUint64};
 
 // What the elements of a buffer are drawn from.
 enum class Data : uint8_t {
@@ -63,13 +78,27 @@ class Generator {
 
   RandomStep Make(Family family) {
     switch (family) {
-      case Family::kMap: MakeMap(); break;
-      case Family::kReduce: MakeReduce(); break;
-      case Family::kRow: MakeRow(); break;
-      case Family::kScan: MakeScan(); break;
-      case Family::kContract: MakeContract(); break;
-      case Family::kWindow: MakeWindow(); break;
-      case Family::kIndex: MakeIndex(); break;
+      case Family::kMap:
+        MakeMap();
+        break;
+      case Family::kReduce:
+        MakeReduce();
+        break;
+      case Family::kRow:
+        MakeRow();
+        break;
+      case Family::kScan:
+        MakeScan();
+        break;
+      case Family::kContract:
+        MakeContract();
+        break;
+      case Family::kWindow:
+        MakeWindow();
+        break;
+      case Family::kIndex:
+        MakeIndex();
+        break;
     }
     result_.program.steps.push_back(std::move(step_));
     result_.dims.resize(static_cast<size_t>(result_.program.dims->node_count()));
@@ -81,7 +110,7 @@ class Generator {
  private:
   // Leaves that an expression may have where it stands.
   struct Place {
-    Extents domain;               // of reads and kIndex
+    Extents domain;  // of reads and kIndex
     bool may_load = true;
     const std::vector<Expr>* extra = nullptr;  // states, row results, ...
   };
@@ -184,7 +213,8 @@ class Generator {
 
   // ---- Views ----
 
-  // A view of `type` over `extents` on a new buffer. Axes may be permuted, repeated, stepped over, flipped and padded.
+  // A view of `type` over `extents` on a new buffer. Axes may be permuted, repeated, stepped over,
+  // flipped and padded.
   Operand MakeOperand(ElementType type, const Extents& extents, bool is_input, Data data) {
     const size_t rank = extents.size();
     std::vector<int> order(rank);
@@ -230,7 +260,8 @@ class Generator {
       if (!axes[k].is_repeated) {
         operand = Slice(operand, static_cast<int>(k), axes[k].start, axes[k].step, axes[k].inside);
       }
-      // A symbolic pad with a number as the extent: the guard's offset is then known only when bound.
+      // A symbolic pad with a number as the extent: the guard's offset is then known only when
+      // bound.
       before[k] = MakeZeroOr(axes[k].before);
       after[k] = axes[k].after;
     }
@@ -265,10 +296,10 @@ class Generator {
     // A storage type may stand in for the type it is computed in.
     ElementType stored = type;
     if (type == kFloat32 && Chance(40)) {
-      stored = Pick({ElementType::kFloat16, ElementType::kBfloat16, ElementType::kFloat8E4M3Fn,
-                     ElementType::kFloat8E4M3Fnuz, ElementType::kFloat8E5M2,
-                     ElementType::kFloat8E5M2Fnuz, ElementType::kFloat8E8M0,
-                     ElementType::kFloat4E2M1});
+      stored =
+          Pick({ElementType::kFloat16, ElementType::kBfloat16, ElementType::kFloat8E4M3Fn,
+                ElementType::kFloat8E4M3Fnuz, ElementType::kFloat8E5M2,
+                ElementType::kFloat8E5M2Fnuz, ElementType::kFloat8E8M0, ElementType::kFloat4E2M1});
     }
     if (type == ElementType::kInt8 && Chance(40)) {
       stored = Pick({ElementType::kInt4, ElementType::kInt2});
@@ -343,9 +374,10 @@ class Generator {
     if (depth <= 0 || Chance(15)) return MakeLeaf(place, type);
     auto sub = [&](ElementType t) { return MakeExpr(place, t, depth - 1); };
     if (Chance(12)) return Select(sub(kBool), sub(type), sub(type));
-    if (Chance(12)) return Cast(sub(Pick({kFloat32, kFloat64, kInt64, ElementType::kInt32,
-                                          ElementType::kUint8, kBool})),
-                                type);
+    if (Chance(12))
+      return Cast(
+          sub(Pick({kFloat32, kFloat64, kInt64, ElementType::kInt32, ElementType::kUint8, kBool})),
+          type);
     if (type == kBool) return MakeBool(place, depth);
     if (tensor::IsFloat(type)) return MakeFloat(place, type, depth);
     if (Chance(25)) {
@@ -361,7 +393,8 @@ class Generator {
     auto sub = [&](ElementType t) { return MakeExpr(place, t, depth - 1); };
     if (Chance(60)) {
       const ElementType type = Pick({kFloat32, kFloat64, kInt64, ElementType::kUint8, kBool});
-      return Binary(Pick({ExprOp::kEqual, ExprOp::kLess, ExprOp::kLessEqual}), sub(type), sub(type));
+      return Binary(Pick({ExprOp::kEqual, ExprOp::kLess, ExprOp::kLessEqual}), sub(type),
+                    sub(type));
     }
     if (Chance(20)) return Unary(ExprOp::kIsNan, sub(kFloat32));
     if (Chance(20)) return !sub(kBool);
@@ -379,11 +412,11 @@ class Generator {
       return Random(Coordinate(pool(), 0), random_());
     }
     return Unary(
-        Pick({ExprOp::kNeg,  ExprOp::kAbs,   ExprOp::kSign, ExprOp::kFloor, ExprOp::kCeil,
-              ExprOp::kRoundEven, ExprOp::kTrunc, ExprOp::kSqrt, ExprOp::kExp, ExprOp::kExpm1,
-              ExprOp::kLog,  ExprOp::kLog1p, ExprOp::kSin,  ExprOp::kCos,   ExprOp::kTan,
-              ExprOp::kAsin, ExprOp::kAcos,  ExprOp::kAtan, ExprOp::kSinh,  ExprOp::kCosh,
-              ExprOp::kTanh, ExprOp::kAsinh, ExprOp::kAcosh, ExprOp::kAtanh, ExprOp::kErf}),
+        Pick({ExprOp::kNeg,       ExprOp::kAbs,   ExprOp::kSign,  ExprOp::kFloor, ExprOp::kCeil,
+              ExprOp::kRoundEven, ExprOp::kTrunc, ExprOp::kSqrt,  ExprOp::kExp,   ExprOp::kExpm1,
+              ExprOp::kLog,       ExprOp::kLog1p, ExprOp::kSin,   ExprOp::kCos,   ExprOp::kTan,
+              ExprOp::kAsin,      ExprOp::kAcos,  ExprOp::kAtan,  ExprOp::kSinh,  ExprOp::kCosh,
+              ExprOp::kTanh,      ExprOp::kAsinh, ExprOp::kAcosh, ExprOp::kAtanh, ExprOp::kErf}),
         sub());
   }
 
@@ -450,7 +483,12 @@ class Generator {
       }
       case 1: {
         const ElementType type = Chance(60) ? float_type : int_type;
-        AddState(made, type, IntConstant(pool(), type, 1), state(type, 0) * element(type),
+        Expr factor = element(type);
+        // Where a 0 follows an overflow, the order of the factors would decide between 0 and NaN.
+        if (tensor::IsFloat(type)) {
+          factor = Maximum(Minimum(factor, Like(factor, 1)), Like(factor, -1));
+        }
+        AddState(made, type, IntConstant(pool(), type, 1), state(type, 0) * factor,
                  state(type, 0) * other(type, 0));
         made.finals = {state(type, 0)};
         break;
@@ -459,7 +497,8 @@ class Generator {
       case 3: {
         const ElementType type = Chance(60) ? float_type : int_type;
         const ExprOp op = Chance(50) ? ExprOp::kMax : ExprOp::kMin;
-        const double extreme = op == ExprOp::kMax ? tensor::Lowest(type) : tensor::LargestFinite(type);
+        const double extreme =
+            op == ExprOp::kMax ? tensor::Lowest(type) : tensor::LargestFinite(type);
         const Expr init = tensor::IsFloat(type)
                               ? Constant(pool(), type, extreme)
                               : ScalarConstant(pool(), type, Extreme(type, op == ExprOp::kMin));
@@ -485,15 +524,14 @@ class Generator {
         auto wins = [&](Expr v, Expr p) {
           const Expr best = state(type, 0);
           const Expr at = state(kInt64, 1);
-          return (p >= Like(p, 0)) &&
-                 ((at == none) || (best < v) || ((best == v) && (p < at)));
+          return (p >= Like(p, 0)) && ((at == none) || (best < v) || ((best == v) && (p < at)));
         };
         AddState(made, type, IntConstant(pool(), type, 0),
                  Select(wins(value, position), value, state(type, 0)),
                  Select(wins(other(type, 0), other(kInt64, 1)), other(type, 0), state(type, 0)));
-        AddState(made, kInt64, none, Select(wins(value, position), position, state(kInt64, 1)),
-                 Select(wins(other(type, 0), other(kInt64, 1)), other(kInt64, 1),
-                        state(kInt64, 1)));
+        AddState(
+            made, kInt64, none, Select(wins(value, position), position, state(kInt64, 1)),
+            Select(wins(other(type, 0), other(kInt64, 1)), other(kInt64, 1), state(kInt64, 1)));
         made.finals = {state(type, 0), state(kInt64, 1)};
         break;
       }
@@ -589,9 +627,8 @@ class Generator {
     reduce.axes = axes;
     for (const Expr& final : made.finals) {
       const Place result{outer, false, &made.states};
-      const Expr root = Chance(60) || final.type() == kBool
-                            ? final
-                            : final + MakeExpr(result, final.type(), 1);
+      const Expr root =
+          Chance(60) || final.type() == kBool ? final : final + MakeExpr(result, final.type(), 1);
       const ElementType type = StoredType(root.type());
       reduce.roots.push_back(Store(root, type).id());
       AddWrite(type, outer);
@@ -614,9 +651,8 @@ class Generator {
     for (program::Fold::State& state : made.fold.states) state.merge = program::kNoExpr;
     for (const Expr& final : made.finals) {
       const Place result{domain, true, &made.states};
-      const Expr root = Chance(70) || final.type() == kBool
-                            ? final
-                            : final + MakeExpr(result, final.type(), 1);
+      const Expr root =
+          Chance(70) || final.type() == kBool ? final : final + MakeExpr(result, final.type(), 1);
       const ElementType type = StoredType(root.type());
       scan.roots.push_back(Store(root, type).id());
       AddWrite(type, domain);
@@ -644,8 +680,7 @@ class Generator {
       program::Row::Stage made_stage{std::move(made.fold), {}};
       for (size_t k = 0; k < made.finals.size(); ++k) {
         made_stage.results.push_back(made.finals[k].id());
-        results.push_back(
-            RowResult(pool(), made.finals[k].type(), stage, static_cast<int>(k)));
+        results.push_back(RowResult(pool(), made.finals[k].type(), stage, static_cast<int>(k)));
       }
       row.stages.push_back(std::move(made_stage));
     }
@@ -666,20 +701,22 @@ class Generator {
     step_.body = std::move(row);
   }
 
-  // Elements of an operand of Contract as its accumulator's type: loaded, perhaps dequantised or activated.
+  // Elements of an operand of Contract as its accumulator's type: loaded, perhaps dequantised or
+  // activated.
   Expr MakePrologue(ElementType accumulator, const Extents& extents, int read, ElementType type) {
     Expr element = Cast(Load(pool(), type, read), accumulator);
     if (Chance(25)) {
       // A zero point, or a bias: another read over the operand's own axes.
       const ElementType other = Pick({type, accumulator});
-      element = element - Cast(Load(pool(), other, AddRead(other, extents, Data::kSmall)),
-                               accumulator);
+      element =
+          element - Cast(Load(pool(), other, AddRead(other, extents, Data::kSmall)), accumulator);
     }
     if (Chance(15)) element = Maximum(element, Like(element, 0));
     return element;
   }
 
-  // What follows the accumulator, down to the roots and writes. Small slopes only, so that the tolerance holds.
+  // What follows the accumulator, down to the roots and writes. Small slopes only, so that the
+  // tolerance holds.
   void MakeEpilogue(ElementType accumulator, const Extents& domain,
                     std::vector<program::ExprId>& roots) {
     const int writes = Chance(15) ? 2 : 1;
@@ -712,9 +749,9 @@ class Generator {
 
   void MakeContract() {
     Contract contract;
-    const ElementType accumulator = Pick({kFloat32, kFloat32, kFloat32, kFloat32, kFloat64,
-                                          ElementType::kInt32, ElementType::kInt32, kInt64,
-                                          ElementType::kUint32, ElementType::kUint64});
+    const ElementType accumulator =
+        Pick({kFloat32, kFloat32, kFloat32, kFloat32, kFloat64, ElementType::kInt32,
+              ElementType::kInt32, kInt64, ElementType::kUint32, ElementType::kUint64});
     contract.accumulator = accumulator;
     contract.form = Pick({Contract::Form::kMatMul, Contract::Form::kConv, Contract::Form::kConv,
                           Contract::Form::kConvTranspose});
@@ -750,8 +787,8 @@ class Generator {
     auto type = [&] {
       if (is_float) {
         return Chance(70) ? accumulator
-                          : Pick({ElementType::kFloat16, ElementType::kBfloat16,
-                                  ElementType::kInt8, kFloat32});
+                          : Pick({ElementType::kFloat16, ElementType::kBfloat16, ElementType::kInt8,
+                                  kFloat32});
       }
       return Pick({ElementType::kInt8, ElementType::kUint8, accumulator, ElementType::kInt4});
     };
@@ -764,7 +801,8 @@ class Generator {
     contract.b_prologue = MakePrologue(accumulator, b_extents, 1, b_type).id();
     MakeEpilogue(accumulator, domain, contract.roots);
     if (is_float) {
-      // Each product is at most 2^3 * 2^3 in size; a sum of `depth` of them is off by that many roundings at most.
+      // Each product is at most 2^3 * 2^3 in size; a sum of `depth` of them is off by that many
+      // roundings at most.
       const double unit = accumulator == kFloat32 ? 0x1p-24 : 0x1p-53;
       result_.tolerance = 4 * unit * 64 * static_cast<double>(depth + 4);
     }
@@ -821,9 +859,8 @@ class Generator {
     window.kind = Pick({Window::Kind::kMax, Window::Kind::kMax, Window::Kind::kAverage,
                         Window::Kind::kAverage, Window::Kind::kLp, Window::Kind::kLrn});
     const bool needs_float = window.kind != Window::Kind::kMax;
-    window.accumulator = needs_float || Chance(60)
-                             ? Pick({kFloat32, kFloat32, kFloat32, kFloat64})
-                             : Pick(std::span<const ElementType>(kIntegers));
+    window.accumulator = needs_float || Chance(60) ? Pick({kFloat32, kFloat32, kFloat32, kFloat64})
+                                                   : Pick(std::span<const ElementType>(kIntegers));
     const bool is_float = tensor::IsFloat(window.accumulator);
     Extents in_spatial, domain = {Roll(1, 2), Roll(1, 6)};
     Extents in_extents = domain;
@@ -871,8 +908,7 @@ class Generator {
     }
     AddRead(type, in_extents, is_float && Chance(70) ? Data::kModerate : Data::kSmall);
     if (window.kind == Window::Kind::kMax && Chance(40)) {
-      window.roots = {
-          Store(Accumulator(pool(), window.accumulator), window.accumulator).id()};
+      window.roots = {Store(Accumulator(pool(), window.accumulator), window.accumulator).id()};
       AddWrite(window.accumulator, domain);
       AddWrite(kInt64, domain);
     } else {
@@ -919,7 +955,9 @@ class Generator {
         AddWrite(kInt64, out);
         break;
       }
-      case Index::Kind::kCountNonZero: AddWrite(kInt64, {}); break;
+      case Index::Kind::kCountNonZero:
+        AddWrite(kInt64, {});
+        break;
       case Index::Kind::kNonZero: {
         const Extents out = {static_cast<int64_t>(domain.size()), tensor::ElementCount(domain)};
         Shape shape = {out[0], out[1]};
@@ -927,6 +965,8 @@ class Generator {
         step_.writes.push_back(program::DenseView(buffer, kInt64, shape));
         break;
       }
+      case Index::Kind::kSuppress:
+        break;  // not drawn
     }
     step_.body = std::move(index);
   }
@@ -942,11 +982,16 @@ class Generator {
 // One rounding of a value of the type, relative.
 double RoundingOf(ElementType type) {
   switch (type) {
-    case ElementType::kFloat64: return 0x1p-50;
-    case ElementType::kFloat32: return 0x1p-21;
-    case ElementType::kFloat16: return 0x1p-10;
-    case ElementType::kBfloat16: return 0x1p-7;
-    default: return tensor::IsFloat(type) ? 0x1p-2 : 0;
+    case ElementType::kFloat64:
+      return 0x1p-50;
+    case ElementType::kFloat32:
+      return 0x1p-21;
+    case ElementType::kFloat16:
+      return 0x1p-10;
+    case ElementType::kBfloat16:
+      return 0x1p-7;
+    default:
+      return tensor::IsFloat(type) ? 0x1p-2 : 0;
   }
 }
 
@@ -960,13 +1005,20 @@ bool IsClose(double expected, double actual, ElementType type, double tolerance)
 
 std::string_view Name(Family family) {
   switch (family) {
-    case Family::kMap: return "Map";
-    case Family::kReduce: return "Reduce";
-    case Family::kRow: return "Row";
-    case Family::kScan: return "Scan";
-    case Family::kContract: return "Contract";
-    case Family::kWindow: return "Window";
-    case Family::kIndex: return "Index";
+    case Family::kMap:
+      return "Map";
+    case Family::kReduce:
+      return "Reduce";
+    case Family::kRow:
+      return "Row";
+    case Family::kScan:
+      return "Scan";
+    case Family::kContract:
+      return "Contract";
+    case Family::kWindow:
+      return "Window";
+    case Family::kIndex:
+      return "Index";
   }
   return "";
 }
@@ -990,19 +1042,16 @@ base::Result<std::vector<tensor::Tensor>> RunStep(device::Device& device, const 
     addresses.push_back(allocation->data());
     allocations.push_back(std::move(allocation));
   }
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> kernel,
-                           device.Build(*selection.recipe));
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> kernel, device.Build(*selection.recipe));
   const std::vector<std::byte*> constants(addresses.size(), nullptr);
-  ONNXIFI_ASSIGN_OR_RETURN(
-      std::unique_ptr<device::BoundKernel> bound,
-      kernel->Bind(device::Bind(step.program, body, step.dims), constants));
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::BoundKernel> bound,
+                           kernel->Bind(device::Bind(step.program, body, step.dims), constants));
   ONNXIFI_RETURN_IF_ERROR(bound->Run(addresses));
   std::vector<tensor::Tensor> results;
   for (size_t k = 0; k < addresses.size(); ++k) {
     const tensor::Tensor& buffer = step.buffers[k];
     results.push_back(tensor::Tensor::FromBytes(
-        buffer.type(), buffer.extents(),
-        {addresses[k], static_cast<size_t>(buffer.size_bytes())}));
+        buffer.type(), buffer.extents(), {addresses[k], static_cast<size_t>(buffer.size_bytes())}));
   }
   return results;
 }
