@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scalar expressions: the pool that makes equal nodes one, folding of what is known without changing a floating-point result,
-// and the builders that lowering writes expressions with.
+// Scalar expressions: the pool that makes equal nodes one, folding of what is known without
+// changing a floating-point result, and the builders that lowering writes expressions with.
 
 #include "backends/core/program/expr.h"
 
@@ -46,28 +46,47 @@ ExprNode ConstantNode(ElementType type, Scalar value) {
   return {ExprOp::kConstant, type, value.u, {}, {}};
 }
 
-// The result of an integer operation in T's arithmetic; comparisons give 0 or 1. Nothing: not an operation on integers.
+// The result of an integer operation in T's arithmetic; comparisons give 0 or 1. Nothing: not an
+// operation on integers.
 template <typename T>
 std::optional<T> FoldInteger(ExprOp op, T a, T b) {
   switch (op) {
-    case ExprOp::kAdd: return WrapAdd(a, b);
-    case ExprOp::kSub: return WrapSub(a, b);
-    case ExprOp::kMul: return WrapMul(a, b);
-    case ExprOp::kDiv: return IntegerDiv(a, b);
-    case ExprOp::kMod: return IntegerMod(a, b);
-    case ExprOp::kFmod: return IntegerFmod(a, b);
-    case ExprOp::kPow: return IntegerPow(a, b);
-    case ExprOp::kMin: return std::min(a, b);
-    case ExprOp::kMax: return std::max(a, b);
-    case ExprOp::kAnd: return static_cast<T>(a & b);
-    case ExprOp::kOr: return static_cast<T>(a | b);
-    case ExprOp::kXor: return static_cast<T>(a ^ b);
-    case ExprOp::kShl: return IntegerShl(a, b);
-    case ExprOp::kShr: return IntegerShr(a, b);
-    case ExprOp::kEqual: return static_cast<T>(a == b);
-    case ExprOp::kLess: return static_cast<T>(a < b);
-    case ExprOp::kLessEqual: return static_cast<T>(a <= b);
-    default: return std::nullopt;
+    case ExprOp::kAdd:
+      return WrapAdd(a, b);
+    case ExprOp::kSub:
+      return WrapSub(a, b);
+    case ExprOp::kMul:
+      return WrapMul(a, b);
+    case ExprOp::kDiv:
+      return IntegerDiv(a, b);
+    case ExprOp::kMod:
+      return IntegerMod(a, b);
+    case ExprOp::kFmod:
+      return IntegerFmod(a, b);
+    case ExprOp::kPow:
+      return IntegerPow(a, b);
+    case ExprOp::kMin:
+      return std::min(a, b);
+    case ExprOp::kMax:
+      return std::max(a, b);
+    case ExprOp::kAnd:
+      return static_cast<T>(a & b);
+    case ExprOp::kOr:
+      return static_cast<T>(a | b);
+    case ExprOp::kXor:
+      return static_cast<T>(a ^ b);
+    case ExprOp::kShl:
+      return IntegerShl(a, b);
+    case ExprOp::kShr:
+      return IntegerShr(a, b);
+    case ExprOp::kEqual:
+      return static_cast<T>(a == b);
+    case ExprOp::kLess:
+      return static_cast<T>(a < b);
+    case ExprOp::kLessEqual:
+      return static_cast<T>(a <= b);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -83,14 +102,22 @@ std::optional<Scalar> FoldBinary(ExprOp op, ElementType type, Scalar a, Scalar b
     return Scalar{.u = *value};
   };
   switch (type) {
-    case ElementType::kInt8: return fold_signed(int8_t{});
-    case ElementType::kInt16: return fold_signed(int16_t{});
-    case ElementType::kInt32: return fold_signed(int32_t{});
-    case ElementType::kInt64: return fold_signed(int64_t{});
-    case ElementType::kUint8: return fold_unsigned(uint8_t{});
-    case ElementType::kUint16: return fold_unsigned(uint16_t{});
-    case ElementType::kUint32: return fold_unsigned(uint32_t{});
-    case ElementType::kUint64: return fold_unsigned(uint64_t{});
+    case ElementType::kInt8:
+      return fold_signed(int8_t{});
+    case ElementType::kInt16:
+      return fold_signed(int16_t{});
+    case ElementType::kInt32:
+      return fold_signed(int32_t{});
+    case ElementType::kInt64:
+      return fold_signed(int64_t{});
+    case ElementType::kUint8:
+      return fold_unsigned(uint8_t{});
+    case ElementType::kUint16:
+      return fold_unsigned(uint16_t{});
+    case ElementType::kUint32:
+      return fold_unsigned(uint32_t{});
+    case ElementType::kUint64:
+      return fold_unsigned(uint64_t{});
     case ElementType::kBool:
       switch (op) {
         case ExprOp::kAnd:
@@ -100,10 +127,13 @@ std::optional<Scalar> FoldBinary(ExprOp op, ElementType type, Scalar a, Scalar b
         case ExprOp::kMin:
         case ExprOp::kMax:
         case ExprOp::kLess:
-        case ExprOp::kLessEqual: return fold_unsigned(uint8_t{});
-        default: return std::nullopt;
+        case ExprOp::kLessEqual:
+          return fold_unsigned(uint8_t{});
+        default:
+          return std::nullopt;
       }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -117,70 +147,128 @@ bool IsBinary(ExprOp op) { return op >= ExprOp::kAdd && op <= ExprOp::kLessEqual
 
 std::string_view Name(ExprOp op) {
   switch (op) {
-    case ExprOp::kConstant: return "constant";
-    case ExprOp::kDim: return "dim";
-    case ExprOp::kIndex: return "index";
-    case ExprOp::kLoad: return "load";
-    case ExprOp::kState: return "state";
-    case ExprOp::kOther: return "other";
-    case ExprOp::kRow: return "row";
-    case ExprOp::kAccumulator: return "accumulator";
-    case ExprOp::kNeg: return "neg";
-    case ExprOp::kAbs: return "abs";
-    case ExprOp::kSign: return "sign";
-    case ExprOp::kFloor: return "floor";
-    case ExprOp::kCeil: return "ceil";
-    case ExprOp::kRoundEven: return "round_even";
-    case ExprOp::kTrunc: return "trunc";
-    case ExprOp::kSqrt: return "sqrt";
-    case ExprOp::kExp: return "exp";
-    case ExprOp::kExpm1: return "expm1";
-    case ExprOp::kLog: return "log";
-    case ExprOp::kLog1p: return "log1p";
-    case ExprOp::kSin: return "sin";
-    case ExprOp::kCos: return "cos";
-    case ExprOp::kTan: return "tan";
-    case ExprOp::kAsin: return "asin";
-    case ExprOp::kAcos: return "acos";
-    case ExprOp::kAtan: return "atan";
-    case ExprOp::kSinh: return "sinh";
-    case ExprOp::kCosh: return "cosh";
-    case ExprOp::kTanh: return "tanh";
-    case ExprOp::kAsinh: return "asinh";
-    case ExprOp::kAcosh: return "acosh";
-    case ExprOp::kAtanh: return "atanh";
-    case ExprOp::kErf: return "erf";
-    case ExprOp::kIsNan: return "is_nan";
-    case ExprOp::kNot: return "not";
-    case ExprOp::kBitNot: return "bit_not";
-    case ExprOp::kAdd: return "add";
-    case ExprOp::kSub: return "sub";
-    case ExprOp::kMul: return "mul";
-    case ExprOp::kDiv: return "div";
-    case ExprOp::kMod: return "mod";
-    case ExprOp::kFmod: return "fmod";
-    case ExprOp::kPow: return "pow";
-    case ExprOp::kMin: return "min";
-    case ExprOp::kMax: return "max";
-    case ExprOp::kAnd: return "and";
-    case ExprOp::kOr: return "or";
-    case ExprOp::kXor: return "xor";
-    case ExprOp::kShl: return "shl";
-    case ExprOp::kShr: return "shr";
-    case ExprOp::kEqual: return "equal";
-    case ExprOp::kLess: return "less";
-    case ExprOp::kLessEqual: return "less_equal";
-    case ExprOp::kSelect: return "select";
-    case ExprOp::kCast: return "cast";
-    case ExprOp::kBitcast: return "bitcast";
-    case ExprOp::kRandom: return "random";
+    case ExprOp::kConstant:
+      return "constant";
+    case ExprOp::kDim:
+      return "dim";
+    case ExprOp::kIndex:
+      return "index";
+    case ExprOp::kLoad:
+      return "load";
+    case ExprOp::kState:
+      return "state";
+    case ExprOp::kOther:
+      return "other";
+    case ExprOp::kRow:
+      return "row";
+    case ExprOp::kAccumulator:
+      return "accumulator";
+    case ExprOp::kNeg:
+      return "neg";
+    case ExprOp::kAbs:
+      return "abs";
+    case ExprOp::kSign:
+      return "sign";
+    case ExprOp::kFloor:
+      return "floor";
+    case ExprOp::kCeil:
+      return "ceil";
+    case ExprOp::kRoundEven:
+      return "round_even";
+    case ExprOp::kTrunc:
+      return "trunc";
+    case ExprOp::kSqrt:
+      return "sqrt";
+    case ExprOp::kExp:
+      return "exp";
+    case ExprOp::kExpm1:
+      return "expm1";
+    case ExprOp::kLog:
+      return "log";
+    case ExprOp::kLog1p:
+      return "log1p";
+    case ExprOp::kSin:
+      return "sin";
+    case ExprOp::kCos:
+      return "cos";
+    case ExprOp::kTan:
+      return "tan";
+    case ExprOp::kAsin:
+      return "asin";
+    case ExprOp::kAcos:
+      return "acos";
+    case ExprOp::kAtan:
+      return "atan";
+    case ExprOp::kSinh:
+      return "sinh";
+    case ExprOp::kCosh:
+      return "cosh";
+    case ExprOp::kTanh:
+      return "tanh";
+    case ExprOp::kAsinh:
+      return "asinh";
+    case ExprOp::kAcosh:
+      return "acosh";
+    case ExprOp::kAtanh:
+      return "atanh";
+    case ExprOp::kErf:
+      return "erf";
+    case ExprOp::kIsNan:
+      return "is_nan";
+    case ExprOp::kNot:
+      return "not";
+    case ExprOp::kBitNot:
+      return "bit_not";
+    case ExprOp::kAdd:
+      return "add";
+    case ExprOp::kSub:
+      return "sub";
+    case ExprOp::kMul:
+      return "mul";
+    case ExprOp::kDiv:
+      return "div";
+    case ExprOp::kMod:
+      return "mod";
+    case ExprOp::kFmod:
+      return "fmod";
+    case ExprOp::kPow:
+      return "pow";
+    case ExprOp::kMin:
+      return "min";
+    case ExprOp::kMax:
+      return "max";
+    case ExprOp::kAnd:
+      return "and";
+    case ExprOp::kOr:
+      return "or";
+    case ExprOp::kXor:
+      return "xor";
+    case ExprOp::kShl:
+      return "shl";
+    case ExprOp::kShr:
+      return "shr";
+    case ExprOp::kEqual:
+      return "equal";
+    case ExprOp::kLess:
+      return "less";
+    case ExprOp::kLessEqual:
+      return "less_equal";
+    case ExprOp::kSelect:
+      return "select";
+    case ExprOp::kCast:
+      return "cast";
+    case ExprOp::kBitcast:
+      return "bitcast";
+    case ExprOp::kRandom:
+      return "random";
   }
   return "unknown";
 }
 
 ExprId ExprPool::Add(ExprNode node) {
-  // Only exact rewrites: casts of constants round as at run time; float arithmetic is left to the device, which may round
-  // or flush in its own way, and identities such as x + 0 are not exact for -0.
+  // Only exact rewrites: casts of constants round as at run time; float arithmetic is left to the
+  // device, which may round or flush in its own way, and identities such as x + 0 are not exact for
+  // -0.
   if (node.op == ExprOp::kDim && node.dim.is_constant()) {
     node = ConstantNode(ElementType::kInt64, Scalar{.i = node.dim.constant()});
   } else if (node.op == ExprOp::kCast || node.op == ExprOp::kBitcast) {
@@ -188,10 +276,10 @@ ExprId ExprPool::Add(ExprNode node) {
     if (source.type == node.type) return node.operands[0];
     if (node.op == ExprOp::kCast && IsConstant(source) && !tensor::IsComplex(source.type) &&
         !tensor::IsComplex(node.type)) {
-      node = ConstantNode(node.type,
-                          tensor::CastScalar(source.type, node.type, ValueOf(source),
-                                             (node.payload & 1) != 0,
-                                             static_cast<tensor::Rounding>(node.payload >> 1)));
+      node = ConstantNode(
+          node.type,
+          tensor::CastScalar(source.type, node.type, ValueOf(source), (node.payload & 1) != 0,
+                             static_cast<tensor::Rounding>(node.payload >> 1)));
     }
   } else if (node.op == ExprOp::kSelect) {
     const ExprNode& condition = nodes_[node.operands[0]];
@@ -284,7 +372,8 @@ std::string ToString(const ExprPool& pool, ExprId root) {
       case ExprOp::kRandom:
         text += " " + std::to_string(node.payload);
         break;
-      default: break;
+      default:
+        break;
     }
     if (!node.operands.empty()) {
       text += "(";
@@ -300,10 +389,9 @@ std::string ToString(const ExprPool& pool, ExprId root) {
 
 Expr Constant(ExprPool& pool, ElementType type, double value) {
   const Scalar scalar{.f = value};
-  return ScalarConstant(pool, type,
-                        tensor::IsComplex(type)
-                            ? scalar
-                            : tensor::CastScalar(ElementType::kFloat64, type, scalar));
+  return ScalarConstant(
+      pool, type,
+      tensor::IsComplex(type) ? scalar : tensor::CastScalar(ElementType::kFloat64, type, scalar));
 }
 
 Expr IntConstant(ExprPool& pool, ElementType type, int64_t value) {
@@ -356,8 +444,8 @@ Expr Accumulator(ExprPool& pool, ElementType type) {
 
 Expr Random(Expr counter, uint64_t seed) {
   assert(counter.type() == ElementType::kInt64);
-  return {counter.pool(), counter.pool()->Add({ExprOp::kRandom, ElementType::kFloat64, seed, {},
-                                               {counter.id()}})};
+  return {counter.pool(),
+          counter.pool()->Add({ExprOp::kRandom, ElementType::kFloat64, seed, {}, {counter.id()}})};
 }
 
 Expr Unary(ExprOp op, Expr a) {
@@ -373,8 +461,8 @@ Expr Binary(ExprOp op, Expr a, Expr b) {
 
 Expr Select(Expr condition, Expr a, Expr b) {
   assert(condition.type() == ElementType::kBool && a.type() == b.type());
-  return {a.pool(), a.pool()->Add({ExprOp::kSelect, a.type(), 0, {},
-                                   {condition.id(), a.id(), b.id()}})};
+  return {a.pool(),
+          a.pool()->Add({ExprOp::kSelect, a.type(), 0, {}, {condition.id(), a.id(), b.id()}})};
 }
 
 Expr Cast(Expr a, ElementType type, bool saturate, tensor::Rounding rounding) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scalar expressions: equal nodes are one, folding is exact and leaves floats alone, and deep or shared graphs cost no stack and
-// no exponential time.
+// Scalar expressions: equal nodes are one, folding is exact and leaves floats alone, and deep or
+// shared graphs cost no stack and no exponential time.
 
 #include "backends/core/program/expr.h"
 

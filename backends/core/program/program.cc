@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Program: its text, for dumps between passes and for messages. One line per buffer and step, indented expressions below.
+// Program: its text, for dumps between passes and for messages. One line per buffer and step,
+// indented expressions below.
 
 #include "backends/core/program/program.h"
 
@@ -11,25 +12,35 @@ namespace {
 
 std::string_view KindName(const Buffer& buffer) {
   switch (buffer.holds) {
-    case Buffer::Holds::kTensor: break;
-    case Buffer::Holds::kStrings: return "strings";
-    case Buffer::Holds::kSequence: return "sequence";
-    case Buffer::Holds::kOptional: return "optional";
-    case Buffer::Holds::kMap: return "map";
+    case Buffer::Holds::kTensor:
+      break;
+    case Buffer::Holds::kStrings:
+      return "strings";
+    case Buffer::Holds::kSequence:
+      return "sequence";
+    case Buffer::Holds::kOptional:
+      return "optional";
+    case Buffer::Holds::kMap:
+      return "map";
   }
   switch (buffer.kind) {
-    case Buffer::Kind::kInput: return "input";
-    case Buffer::Kind::kConstant: return "constant";
-    case Buffer::Kind::kTemporary: return "temporary";
-    case Buffer::Kind::kDynamic: return "dynamic";
+    case Buffer::Kind::kInput:
+      return "input";
+    case Buffer::Kind::kConstant:
+      return "constant";
+    case Buffer::Kind::kTemporary:
+      return "temporary";
+    case Buffer::Kind::kDynamic:
+      return "dynamic";
   }
   return "buffer";
 }
 
 std::string ViewText(const View& view) {
   if (view.buffer == kNoBuffer) return "nothing";
-  std::string text = "b" + std::to_string(view.buffer) + ":" + std::string(tensor::Name(view.type)) +
-                     " @" + view.offset.ToString() + " strides " + tensor::ToString(view.strides);
+  std::string text = "b" + std::to_string(view.buffer) + ":" +
+                     std::string(tensor::Name(view.type)) + " @" + view.offset.ToString() +
+                     " strides " + tensor::ToString(view.strides);
   for (const Guard& guard : view.guards) {
     text += " guard 0 <= " + guard.offset.ToString() + " + " +
             tensor::ToString(guard.coefficients) + ".c < " + guard.extent.ToString();

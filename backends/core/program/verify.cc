@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Verify: one walk over the steps. Where an expression may stand is described by what its leaves may read (Place).
+// Verify: one walk over the steps. Where an expression may stand is described by what its leaves
+// may read (Place).
 
 #include "backends/core/program/verify.h"
 
@@ -132,21 +133,24 @@ class StepVerifier {
                          std::to_string(expected) + ".");
     };
     auto typed = [&](ElementType expected) {
-      return node.type == expected ? base::Ok()
-                                   : Fault("A " + std::string(Name(node.op)) + " has type " +
-                                           TypeText(node.type) + ", not " + TypeText(expected) +
-                                           ".");
+      return node.type == expected
+                 ? base::Ok()
+                 : Fault("A " + std::string(Name(node.op)) + " has type " + TypeText(node.type) +
+                         ", not " + TypeText(expected) + ".");
     };
     switch (node.op) {
-      case ExprOp::kConstant: return arity(0);
-      case ExprOp::kDim: return typed(ElementType::kInt64);
+      case ExprOp::kConstant:
+        return arity(0);
+      case ExprOp::kDim:
+        return typed(ElementType::kInt64);
       case ExprOp::kIndex:
         if (node.payload >= place.index_axes) {
           return Fault("Coordinate " + std::to_string(node.payload) + " is read where there are " +
                        std::to_string(place.index_axes) + ".");
         }
         return typed(ElementType::kInt64);
-      case ExprOp::kLoad: return CheckLoad(node, place);
+      case ExprOp::kLoad:
+        return CheckLoad(node, place);
       case ExprOp::kState:
       case ExprOp::kOther: {
         const bool is_allowed =
@@ -179,7 +183,8 @@ class StepVerifier {
                        TypeText(operand_type(2)) + ".");
         }
         return base::Ok();
-      case ExprOp::kCast: return arity(1);
+      case ExprOp::kCast:
+        return arity(1);
       case ExprOp::kBitcast:
         ONNXIFI_RETURN_IF_ERROR(arity(1));
         if (tensor::BitWidth(operand_type(0)) != tensor::BitWidth(node.type)) {
@@ -191,9 +196,10 @@ class StepVerifier {
         ONNXIFI_RETURN_IF_ERROR(arity(1));
         return operand_type(0) == ElementType::kInt64
                    ? typed(ElementType::kFloat64)
-                   : Fault("The counter of a random number has type " +
-                           TypeText(operand_type(0)) + ", not int64.");
-      default: return CheckArithmetic(node);
+                   : Fault("The counter of a random number has type " + TypeText(operand_type(0)) +
+                           ", not int64.");
+      default:
+        return CheckArithmetic(node);
     }
   }
 
@@ -209,8 +215,8 @@ class StepVerifier {
                    " and " + TypeText(program_.exprs[node.operands[1]].type) + ".");
     }
     if (tensor::ArithmeticType(type) != type || tensor::IsComplex(type)) {
-      return Fault("The operation " + std::string(Name(node.op)) + " is done in " +
-                   TypeText(type) + ", a type that is only stored.");
+      return Fault("The operation " + std::string(Name(node.op)) + " is done in " + TypeText(type) +
+                   ", a type that is only stored.");
     }
     const bool gives_bool = node.op == ExprOp::kIsNan || node.op == ExprOp::kEqual ||
                             node.op == ExprOp::kLess || node.op == ExprOp::kLessEqual;
@@ -233,8 +239,8 @@ class StepVerifier {
     }
     for (ExprId operand : node.operands) {
       if (program_.exprs[operand].type != ElementType::kInt64) {
-        return Fault("A coordinate of a load has type " +
-                     TypeText(program_.exprs[operand].type) + ", not int64.");
+        return Fault("A coordinate of a load has type " + TypeText(program_.exprs[operand].type) +
+                     ", not int64.");
       }
     }
     // A scalar is loaded at no coordinates; it looks like a load at the domain's.
@@ -426,13 +432,13 @@ class StepVerifier {
     switch (index.kind) {
       case Index::Kind::kScatter:
         if (step_.reads.size() != index.target.size() + 1) {
-          return Fault(std::to_string(step_.reads.size() - 1) + " coordinates address a target of " +
-                       std::to_string(index.target.size()) + " axes.");
+          return Fault(std::to_string(step_.reads.size() - 1) +
+                       " coordinates address a target of " + std::to_string(index.target.size()) +
+                       " axes.");
         }
         for (size_t k = 1; k < step_.reads.size(); ++k) {
           if (step_.reads[k].type != ElementType::kInt64) {
-            return Fault("Coordinates have type " + TypeText(step_.reads[k].type) +
-                         ", not int64.");
+            return Fault("Coordinates have type " + TypeText(step_.reads[k].type) + ", not int64.");
           }
         }
         if (step_.reads[0].type != step_.writes[0].type) {
@@ -442,21 +448,23 @@ class StepVerifier {
         return CheckRank("Write", 0, step_.writes[0], index.target.size());
       case Index::Kind::kTopK:
         if (rank() == 0) return Fault("Top-k selects along the last axis of no axes.");
-        return CheckRank("Write", 0, step_.writes[0],
-                         step_.writes[0].buffer == kNoBuffer ? step_.writes[0].strides.size()
-                                                             : rank());
-      case Index::Kind::kCountNonZero: return base::Ok();
-      case Index::Kind::kNonZero: return CheckRank("Write", 0, step_.writes[0], 2);
-      case Index::Kind::kSuppress: return CheckSuppress();
+        return CheckRank(
+            "Write", 0, step_.writes[0],
+            step_.writes[0].buffer == kNoBuffer ? step_.writes[0].strides.size() : rank());
+      case Index::Kind::kCountNonZero:
+        return base::Ok();
+      case Index::Kind::kNonZero:
+        return CheckRank("Write", 0, step_.writes[0], 2);
+      case Index::Kind::kSuppress:
+        return CheckSuppress();
     }
     return base::Ok();
   }
 
   Status CheckSuppress() const {
-    constexpr ElementType kTypes[] = {ElementType::kBool,    ElementType::kFloat32,
-                                      ElementType::kFloat32, ElementType::kFloat32,
-                                      ElementType::kFloat32, ElementType::kFloat32,
-                                      ElementType::kInt64};
+    constexpr ElementType kTypes[] = {
+        ElementType::kBool,    ElementType::kFloat32, ElementType::kFloat32, ElementType::kFloat32,
+        ElementType::kFloat32, ElementType::kFloat32, ElementType::kInt64};
     if (rank() == 0) return Fault("Suppression runs along the last axis of no axes.");
     if (step_.reads.size() != std::size(kTypes)) {
       return Fault("Suppression has " + std::to_string(step_.reads.size()) + " reads instead of " +

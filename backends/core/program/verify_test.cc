@@ -60,9 +60,14 @@ TEST(VerifyTest, NamesEachFault) {
       {"Buffer 9 does not exist", [](Program& p) { p.steps[0].reads[0].buffer = 9; }},
       {"of type float.", [](Program& p) { p.steps[0].reads[0].type = ElementType::kFloat16; }},
       {"A writing view has a guard",
-       [](Program& p) { p.steps[0].writes[0].guards.push_back({{1}, 0, 3}); }},
+       [](Program& p) {
+         p.steps[0].writes[0].guards.push_back({{1}, 0, 3});
+       }},
       {"is written", [](Program& p) { p.steps[0].writes[0].buffer = 1; }},
-      {"coefficients", [](Program& p) { p.steps[0].reads[0].guards.push_back({{1}, 0, 3}); }},
+      {"coefficients",
+       [](Program& p) {
+         p.steps[0].reads[0].guards.push_back({{1}, 0, 3});
+       }},
       {"has 1 axes, not 2", [](Program& p) { p.steps[0].reads[1].strides.pop_back(); }},
       {"Read 1 does not exist", [](Program& p) { p.steps[0].reads.pop_back(); }},
       {"1 roots are computed for 0 writes", [](Program& p) { p.steps[0].writes.clear(); }},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// View: the algebra of strided views. Addresses and guards are both linear in the coordinates, so every rewrite of coordinates
-// (permute, slice, pad, merge, split) is applied to the strides and to each guard's coefficients alike.
+// View: the algebra of strided views. Addresses and guards are both linear in the coordinates, so
+// every rewrite of coordinates (permute, slice, pad, merge, split) is applied to the strides and to
+// each guard's coefficients alike.
 
 #include "backends/core/program/view.h"
 
@@ -12,7 +13,8 @@
 namespace onnxifi::program {
 namespace {
 
-// A guard that holds for all coordinates of `shape` says nothing. Only what the bounds of the expressions prove is dropped.
+// A guard that holds for all coordinates of `shape` says nothing. Only what the bounds of the
+// expressions prove is dropped.
 bool IsImplied(const Guard& guard, const Shape& shape) {
   Dim lowest = guard.offset;
   Dim highest = guard.offset;
@@ -36,9 +38,9 @@ void DropImpliedGuards(Operand& operand) {
                 [&](const Guard& guard) { return IsImplied(guard, operand.shape); });
 }
 
-// One linear form of the coordinates: the strides of a view or the coefficients of a guard. The new form after the axes
-// [old_begin, old_end) become [new_begin, new_end), or nothing where the old axes do not merge into one. Axes of extent 1
-// do not count.
+// One linear form of the coordinates: the strides of a view or the coefficients of a guard. The new
+// form after the axes [old_begin, old_end) become [new_begin, new_end), or nothing where the old
+// axes do not merge into one. Axes of extent 1 do not count.
 bool Regroup(const std::vector<Dim>& old_form, const Shape& old_shape, size_t old_begin,
              size_t old_end, const Shape& new_shape, size_t new_begin, size_t new_end,
              std::vector<Dim>& new_form) {
@@ -209,8 +211,8 @@ std::optional<Operand> Reshape(const Operand& operand, const Shape& shape) {
   view.strides.assign(shape.size(), 0);
   for (Guard& guard : view.guards) guard.coefficients.assign(shape.size(), 0);
 
-  // Both lists of axes are cut into groups of equal product, as early as the products are the same expression; what
-  // remains at the end is one group, its products being equal by contract.
+  // Both lists of axes are cut into groups of equal product, as early as the products are the same
+  // expression; what remains at the end is one group, its products being equal by contract.
   const Shape& old_shape = operand.shape;
   size_t old_begin = 0;
   size_t new_begin = 0;
@@ -250,7 +252,8 @@ std::optional<Operand> Reshape(const Operand& operand, const Shape& shape) {
     old_begin = old_end;
     new_begin = new_end;
   }
-  // A view of extent 1 along an axis may say any stride there; the dense one makes equal views compare equal.
+  // A view of extent 1 along an axis may say any stride there; the dense one makes equal views
+  // compare equal.
   for (size_t axis = shape.size(); axis-- > 0;) {
     if (!(shape[axis] == Dim(1))) continue;
     view.strides[axis] =

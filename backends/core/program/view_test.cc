@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// View: every operation against the same operation on an explicit list of elements, for random views, with extents as numbers and
-// as symbols; and what the reshape of a view can and cannot say.
+// View: every operation against the same operation on an explicit list of elements, for random
+// views, with extents as numbers and as symbols; and what the reshape of a view can and cannot say.
 
 #include "backends/core/program/view.h"
 
@@ -18,7 +18,8 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
-// What an operand looks like: for each coordinate, row-major, the element of the buffer or nothing for the fill.
+// What an operand looks like: for each coordinate, row-major, the element of the buffer or nothing
+// for the fill.
 struct Picture {
   Numbers extents;
   std::vector<std::optional<int64_t>> elements;
@@ -272,9 +273,9 @@ TEST(ViewTest, ReshapeOfDenseViewIsDense) {
   const Dim s = table.NewSymbol("S", false);
   const Shape from = {n, s, 12, 64};
   const Operand operand{DenseView(0, ElementType::kFloat32, from), from};
-  const Shape targets[] = {{n * s, 768},        {n, s, 768},          {n, s, 3, 4, 64},
-                           {1, n, 1, s * 12, 64}, {n * s * 768},      {n, s * 12, 8, 8},
-                           {n, s, 12, 64, 1, 1}, {n * s, 12, 2, 1, 32}};
+  const Shape targets[] = {{n * s, 768},          {n, s, 768},          {n, s, 3, 4, 64},
+                           {1, n, 1, s * 12, 64}, {n * s * 768},        {n, s * 12, 8, 8},
+                           {n, s, 12, 64, 1, 1},  {n * s, 12, 2, 1, 32}};
   for (const Shape& target : targets) {
     const std::optional<Operand> reshaped = Reshape(operand, target);
     ASSERT_TRUE(reshaped.has_value()) << tensor::ToString(target);

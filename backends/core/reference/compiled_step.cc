@@ -17,9 +17,9 @@ CompileResult CompileStep(const program::Program& program, const program::Step& 
   if (step.As<program::Contract>() != nullptr) return CompileContract(program, step);
   if (step.As<program::Window>() != nullptr) return CompileWindow(program, step);
   if (step.As<program::Index>() != nullptr) return CompileIndex(program, step);
-  return base::Status(base::Code::kUnsupportedOperator,
-                      "A step of the family " + std::string(program::FamilyName(step)) +
-                          " runs on no device.");
+  return base::Status(
+      base::Code::kUnsupportedOperator,
+      "A step of the family " + std::string(program::FamilyName(step)) + " runs on no device.");
 }
 
 int64_t Grain(const device::BoundStep& step, int64_t count, int64_t elements_per_index) {

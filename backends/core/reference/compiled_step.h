@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CompiledStep: a step as the reference runs it, before extents are known: its expressions compiled, its family's loops chosen.
-// Select makes it (and says why it cannot), Build wraps it, Bind gives it numbers.
+// CompiledStep: a step as the reference runs it, before extents are known: its expressions
+// compiled, its family's loops chosen. Select makes it (and says why it cannot), Build wraps it,
+// Bind gives it numbers.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_COMPILED_STEP_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_COMPILED_STEP_H_
@@ -36,8 +37,8 @@ CompileResult CompileIndex(const program::Program& program, const program::Step&
 // Any family; UNSUPPORTED_OPERATOR for those that run on no device (Host, Cut, Control).
 CompileResult CompileStep(const program::Program& program, const program::Step& step);
 
-// Indices per range that make a range worth handing to another thread, given the elements behind each index. All of them in one
-// range where writes of a packed type could meet in a byte.
+// Indices per range that make a range worth handing to another thread, given the elements behind
+// each index. All of them in one range where writes of a packed type could meet in a byte.
 int64_t Grain(const device::BoundStep& step, int64_t count, int64_t elements_per_index);
 
 }  // namespace onnxifi::reference

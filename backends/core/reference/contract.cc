@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contract: matrix products, convolutions and transposed convolutions as one loop. Each output position is a row that gathers
-// its K elements of A (for a convolution those under the kernel, padding left out); the columns are the outputs that share them.
-// Floats accumulate in float64 and are rounded once, integers modulo 2^n, always in the same order.
+// Contract: matrix products, convolutions and transposed convolutions as one loop. Each output
+// position is a row that gathers its K elements of A (for a convolution those under the kernel,
+// padding left out); the columns are the outputs that share them. Floats accumulate in float64 and
+// are rounded once, integers modulo 2^n, always in the same order.
 
 #include <algorithm>
 #include <cstring>
@@ -27,7 +28,7 @@ struct ContractExpressions {
 
 // Extents and strides of the loops, all as plain numbers.
 struct Loops {
-  Extents batch, m, n, inner;         // kMatMul
+  Extents batch, m, n, inner;              // kMatMul
   Extents out_spatial, a_spatial, kernel;  // convolutions
   std::vector<int64_t> strides, dilations, pads;
   int64_t images = 1, group = 1;
@@ -143,7 +144,8 @@ class BoundContract final : public device::BoundKernel {
 
   Extents BExtents() const {
     switch (form_) {
-      case Contract::Form::kMatMul: return Join({loops_.batch, loops_.inner, loops_.n});
+      case Contract::Form::kMatMul:
+        return Join({loops_.batch, loops_.inner, loops_.n});
       case Contract::Form::kConv:
         return Join({{loops_.group * loops_.group_outputs, loops_.group_channels}, loops_.kernel});
       case Contract::Form::kConvTranspose:
@@ -186,13 +188,18 @@ class BoundContract final : public device::BoundKernel {
     const auto row_count = static_cast<int64_t>(rows.size());
     const auto column_count = static_cast<int64_t>(columns.size());
     auto product = [&](int64_t batch) {
-      return Product{OffsetOf(batch, loops_.batch, a_all.first(batch_axes)), &b_depth, &columns,
+      return Product{OffsetOf(batch, loops_.batch, a_all.first(batch_axes)),
+                     &b_depth,
+                     &columns,
                      OffsetOf(batch, loops_.batch, b_all.first(batch_axes)),
-                     batch * row_count * column_count, column_count, 1};
+                     batch * row_count * column_count,
+                     column_count,
+                     1};
     };
     auto gather = [&](const Product& p, int64_t row, Sum* elements, uint8_t* is_present) {
       const T* source = a + p.a_base + rows[static_cast<size_t>(row)];
-      for (size_t k = 0; k < a_depth.size(); ++k) elements[k] = static_cast<Sum>(source[a_depth[k]]);
+      for (size_t k = 0; k < a_depth.size(); ++k)
+        elements[k] = static_cast<Sum>(source[a_depth[k]]);
       std::memset(is_present, 1, a_depth.size());
     };
     return ForEachPanel<T, Sum>(tensor::ElementCount(loops_.batch), row_count, b, out, product,
@@ -220,9 +227,8 @@ class BoundContract final : public device::BoundKernel {
     auto product = [&](int64_t index) {
       const int64_t image = index / loops_.group;
       const int64_t group = index % loops_.group;
-      const int64_t b_base =
-          group * (is_transposed ? loops_.group_channels * b_channel_stride
-                                 : loops_.group_outputs * b_output_stride);
+      const int64_t b_base = group * (is_transposed ? loops_.group_channels * b_channel_stride
+                                                    : loops_.group_outputs * b_output_stride);
       return Product{image * a_strides[0] + group * loops_.group_channels * a_strides[1],
                      &b_depth,
                      &columns,
@@ -238,8 +244,7 @@ class BoundContract final : public device::BoundKernel {
         for (int64_t c = 0; c < loops_.group_channels; ++c) {
           const int64_t k = c * kernel_count + position;
           is_present[k] = inside ? 1 : 0;
-          elements[k] =
-              inside ? static_cast<Sum>(a[p.a_base + c * a_strides[1] + offset]) : Sum{0};
+          elements[k] = inside ? static_cast<Sum>(a[p.a_base + c * a_strides[1] + offset]) : Sum{0};
         }
       }
     };
@@ -272,8 +277,8 @@ class BoundContract final : public device::BoundKernel {
     return true;
   }
 
-  // Computes `product_count` products of `row_count` rows, a panel of columns and a range of rows at a time. `gather` fetches the
-  // K elements of a row of A.
+  // Computes `product_count` products of `row_count` rows, a panel of columns and a range of rows
+  // at a time. `gather` fetches the K elements of a row of A.
   template <typename T, typename Sum, typename MakeProduct, typename Gather>
   base::Status ForEachPanel(int64_t product_count, int64_t row_count, const T* b, T* out,
                             const MakeProduct& make_product, const Gather& gather) const {
@@ -284,62 +289,62 @@ class BoundContract final : public device::BoundKernel {
     const auto column_count = static_cast<int64_t>(make_product(0).b_columns->size());
     const int64_t panels = (column_count + kColumns - 1) / kColumns;
     const int64_t row_tasks = (row_count + kRowsPerTask - 1) / kRowsPerTask;
-    return ForRange(parallel_, product_count * panels * row_tasks, 1, [&](int64_t begin,
-                                                                          int64_t end) {
-      std::vector<Sum> packed, elements;
-      std::vector<uint8_t> is_present;
-      int64_t packed_panel = -1;
-      for (int64_t task = begin; task < end; ++task) {
-        const int64_t panel = task / row_tasks;
-        const Product p = make_product(panel / panels);
-        const auto depth = static_cast<int64_t>(p.b_depth->size());
-        const int64_t first_column = panel % panels * kColumns;
-        const int64_t columns = std::min(kColumns, column_count - first_column);
-        if (panel != packed_panel) {
-          packed.resize(static_cast<size_t>(depth * columns));
-          for (int64_t k = 0; k < depth; ++k) {
-            const T* source = b + p.b_base + (*p.b_depth)[static_cast<size_t>(k)];
-            for (int64_t c = 0; c < columns; ++c) {
-              packed[static_cast<size_t>(k * columns + c)] =
-                  static_cast<Sum>(source[(*p.b_columns)[static_cast<size_t>(first_column + c)]]);
+    return ForRange(
+        parallel_, product_count * panels * row_tasks, 1, [&](int64_t begin, int64_t end) {
+          std::vector<Sum> packed, elements;
+          std::vector<uint8_t> is_present;
+          int64_t packed_panel = -1;
+          for (int64_t task = begin; task < end; ++task) {
+            const int64_t panel = task / row_tasks;
+            const Product p = make_product(panel / panels);
+            const auto depth = static_cast<int64_t>(p.b_depth->size());
+            const int64_t first_column = panel % panels * kColumns;
+            const int64_t columns = std::min(kColumns, column_count - first_column);
+            if (panel != packed_panel) {
+              packed.resize(static_cast<size_t>(depth * columns));
+              for (int64_t k = 0; k < depth; ++k) {
+                const T* source = b + p.b_base + (*p.b_depth)[static_cast<size_t>(k)];
+                for (int64_t c = 0; c < columns; ++c) {
+                  packed[static_cast<size_t>(k * columns + c)] = static_cast<Sum>(
+                      source[(*p.b_columns)[static_cast<size_t>(first_column + c)]]);
+                }
+              }
+              packed_panel = panel;
             }
-          }
-          packed_panel = panel;
-        }
-        elements.resize(static_cast<size_t>(depth * kRows));
-        is_present.resize(static_cast<size_t>(depth * kRows));
-        const int64_t first_row = task % row_tasks * kRowsPerTask;
-        const int64_t end_row = std::min(row_count, first_row + kRowsPerTask);
-        for (int64_t row = first_row; row < end_row; row += kRows) {
-          const int64_t rows = std::min(kRows, end_row - row);
-          for (int64_t r = 0; r < rows; ++r) {
-            gather(p, row + r, elements.data() + r * depth, is_present.data() + r * depth);
-          }
-          Sum sums[kRows][kColumns] = {};
-          for (int64_t k = 0; k < depth; ++k) {
-            const Sum* __restrict factors = packed.data() + k * columns;
-            for (int64_t r = 0; r < rows; ++r) {
-              // Left out rather than multiplied by zero: padding meets no infinity.
-              if (is_present[static_cast<size_t>(r * depth + k)] == 0) continue;
-              const Sum element = elements[static_cast<size_t>(r * depth + k)];
-              Sum* __restrict sum = sums[r];
-              if (columns == kColumns) {
-                for (int64_t c = 0; c < kColumns; ++c) sum[c] += element * factors[c];
-              } else {
-                for (int64_t c = 0; c < columns; ++c) sum[c] += element * factors[c];
+            elements.resize(static_cast<size_t>(depth * kRows));
+            is_present.resize(static_cast<size_t>(depth * kRows));
+            const int64_t first_row = task % row_tasks * kRowsPerTask;
+            const int64_t end_row = std::min(row_count, first_row + kRowsPerTask);
+            for (int64_t row = first_row; row < end_row; row += kRows) {
+              const int64_t rows = std::min(kRows, end_row - row);
+              for (int64_t r = 0; r < rows; ++r) {
+                gather(p, row + r, elements.data() + r * depth, is_present.data() + r * depth);
+              }
+              Sum sums[kRows][kColumns] = {};
+              for (int64_t k = 0; k < depth; ++k) {
+                const Sum* __restrict factors = packed.data() + k * columns;
+                for (int64_t r = 0; r < rows; ++r) {
+                  // Left out rather than multiplied by zero: padding meets no infinity.
+                  if (is_present[static_cast<size_t>(r * depth + k)] == 0) continue;
+                  const Sum element = elements[static_cast<size_t>(r * depth + k)];
+                  Sum* __restrict sum = sums[r];
+                  if (columns == kColumns) {
+                    for (int64_t c = 0; c < kColumns; ++c) sum[c] += element * factors[c];
+                  } else {
+                    for (int64_t c = 0; c < columns; ++c) sum[c] += element * factors[c];
+                  }
+                }
+              }
+              for (int64_t r = 0; r < rows; ++r) {
+                T* target = out + p.out_base + (row + r) * p.out_row_stride +
+                            first_column * p.out_column_stride;
+                for (int64_t c = 0; c < columns; ++c) {
+                  target[c * p.out_column_stride] = static_cast<T>(sums[r][c]);
+                }
               }
             }
           }
-          for (int64_t r = 0; r < rows; ++r) {
-            T* target = out + p.out_base + (row + r) * p.out_row_stride +
-                        first_column * p.out_column_stride;
-            for (int64_t c = 0; c < columns; ++c) {
-              target[c * p.out_column_stride] = static_cast<T>(sums[r][c]);
-            }
-          }
-        }
-      }
-    });
+        });
   }
 
   std::shared_ptr<const CompiledStep> owner_;  // of the expressions
@@ -382,7 +387,8 @@ CompileResult CompileContract(const program::Program& program, const program::St
     case ElementType::kInt32:
     case ElementType::kUint32:
     case ElementType::kInt64:
-    case ElementType::kUint64: break;
+    case ElementType::kUint64:
+      break;
     default:
       return base::Status(base::Code::kUnsupportedDatatype,
                           "A contraction cannot accumulate in " +
@@ -395,8 +401,8 @@ CompileResult CompileContract(const program::Program& program, const program::St
   ONNXIFI_ASSIGN_OR_RETURN(Expression roots, Expression::Compile(pool, contract.roots));
   const int a_direct = DirectRead(pool, contract.a_prologue);
   const int b_direct = DirectRead(pool, contract.b_prologue);
-  return std::shared_ptr<const CompiledStep>(std::make_shared<ContractStep>(ContractExpressions{
-      std::move(a), std::move(b), std::move(roots), a_direct, b_direct}));
+  return std::shared_ptr<const CompiledStep>(std::make_shared<ContractStep>(
+      ContractExpressions{std::move(a), std::move(b), std::move(roots), a_direct, b_direct}));
 }
 
 }  // namespace onnxifi::reference

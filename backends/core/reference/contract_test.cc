@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contract on the reference against loops in float64 written as the operators define them (Conv and ConvTranspose by scattering
-// or gathering over all indices), and exact integer sums.
+// Contract on the reference against loops in float64 written as the operators define them (Conv and
+// ConvTranspose by scattering or gathering over all indices), and exact integer sums.
 
 #include <gtest/gtest.h>
 
@@ -97,7 +97,8 @@ TEST(ContractTest, Convolves) {
     int64_t out_extent[2];
     for (int d = 0; d < 2; ++d) {
       out_extent[d] = (g.in[d] + g.before[d] + g.after[d] - g.dilation[d] * (g.kernel[d] - 1) - 1) /
-                          g.stride[d] + 1;
+                          g.stride[d] +
+                      1;
     }
     const int64_t c_all = g.group * g.channels, m_all = g.group * g.outputs;
     const std::vector<float> a = RandomFloats(g.images * c_all * g.in[0] * g.in[1], 3);

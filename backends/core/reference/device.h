@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device: the reference as a device::Device. The whole of the null plugin's hardware, the CPU backend's kernels where it has none
-// of its own, and what every other device is compared with.
+// Device: the reference as a device::Device. The whole of the null plugin's hardware, the CPU
+// backend's kernels where it has none of its own, and what every other device is compared with.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_DEVICE_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_DEVICE_H_
@@ -14,7 +14,8 @@
 
 namespace onnxifi::reference {
 
-// Results do not depend on how `parallel` splits. Kernels keep the device alive no longer than it lives itself.
+// Results do not depend on how `parallel` splits. Kernels keep the device alive no longer than it
+// lives itself.
 class Device final : public device::Device {
  public:
   // On the calling thread.

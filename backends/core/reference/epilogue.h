@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Epilogue: the Map over the domain that follows the sums of Contract and the folds of Window and writes their outputs.
+// Epilogue: the Map over the domain that follows the sums of Contract and the folds of Window and
+// writes their outputs.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_EPILOGUE_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_EPILOGUE_H_
@@ -16,7 +17,8 @@
 
 namespace onnxifi::reference {
 
-// Roots that read kAccumulator, with the numbers they were bound to. For the lifetime of `roots` and `parallel`.
+// Roots that read kAccumulator, with the numbers they were bound to. For the lifetime of `roots`
+// and `parallel`.
 class Epilogue {
  public:
   Epilogue(const Expression& roots, tensor::ElementType accumulator, const device::BoundStep& step,

@@ -96,9 +96,9 @@ base::Result<std::vector<Tensor>> Evaluate(const program::Program& program,
   for (const program::Port& port : program.outputs) {
     const std::optional<Extents> extents = Numbers(port.shape);
     if (!extents) {
-      return base::Status(base::Code::kUnsupportedShape,
-                          "Output '" + port.name + "' has extents " +
-                              tensor::ToString(port.shape) + "; all must be numbers.");
+      return base::Status(base::Code::kUnsupportedShape, "Output '" + port.name + "' has extents " +
+                                                             tensor::ToString(port.shape) +
+                                                             "; all must be numbers.");
     }
     outputs.push_back(buffers[static_cast<size_t>(port.buffer)].Reshaped(*extents));
   }

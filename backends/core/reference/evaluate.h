@@ -14,9 +14,10 @@
 
 namespace onnxifi::reference {
 
-// The outputs of `program` for `inputs`, in the order of its ports. The program has no symbols, and no steps or values that live
-// on the host (UNSUPPORTED_OPERATOR). MISMATCHING_SHAPE or MISMATCHING_DATATYPE for an input of other extents or type;
-// NO_SYSTEM_MEMORY. Outputs own their data or share a constant's or an input's. Threads: any.
+// The outputs of `program` for `inputs`, in the order of its ports. The program has no symbols, and
+// no steps or values that live on the host (UNSUPPORTED_OPERATOR). MISMATCHING_SHAPE or
+// MISMATCHING_DATATYPE for an input of other extents or type; NO_SYSTEM_MEMORY. Outputs own their
+// data or share a constant's or an input's. Threads: any.
 base::Result<std::vector<tensor::Tensor>> Evaluate(const program::Program& program,
                                                    std::span<const tensor::Tensor> inputs);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Evaluate and the reference's memory: whole programs at once, inputs that do not fit, requests that cannot be met.
+// Evaluate and the reference's memory: whole programs at once, inputs that do not fit, requests
+// that cannot be met.
 
 #include "backends/core/reference/evaluate.h"
 
@@ -72,11 +73,9 @@ TEST(EvaluateTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(Evaluate(p, {}).status().code(), base::Code::kInvalidSize);
   const Tensor wrong_shape[] = {MakeInput({4})};
   EXPECT_EQ(Evaluate(p, wrong_shape).status().code(), base::Code::kMismatchingShape);
-  EXPECT_EQ(Evaluate(p, wrong_shape).status().sentence(),
-            "Input 0 has extents [4], not [2, 2].");
+  EXPECT_EQ(Evaluate(p, wrong_shape).status().sentence(), "Input 0 has extents [4], not [2, 2].");
   const std::array<int32_t, 4> integers = {};
-  const Tensor wrong_type[] = {
-      Tensor::FromValues<int32_t>(ElementType::kInt32, {2, 2}, integers)};
+  const Tensor wrong_type[] = {Tensor::FromValues<int32_t>(ElementType::kInt32, {2, 2}, integers)};
   EXPECT_EQ(Evaluate(p, wrong_type).status().code(), base::Code::kMismatchingDatatype);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expression: some roots of a program's scalar expressions compiled to a flat list of operations, and Frame: the columns in which
-// one thread evaluates it, block by block. Every family's loops call this for what they compute per element.
+// Expression: some roots of a program's scalar expressions compiled to a flat list of operations,
+// and Frame: the columns in which one thread evaluates it, block by block. Every family's loops
+// call this for what they compute per element.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_EXPRESSION_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_EXPRESSION_H_
@@ -23,7 +24,8 @@ namespace onnxifi::reference {
 // Immutable. Independent of extents: the numbers of its Dims come in by BindDims.
 class Expression {
  public:
-  // UNSUPPORTED_DATATYPE for an operation on a type that has none. A root may be kNoExpr; it has no column.
+  // UNSUPPORTED_DATATYPE for an operation on a type that has none. A root may be kNoExpr; it has no
+  // column.
   static base::Result<Expression> Compile(const program::ExprPool& pool,
                                           std::vector<program::ExprId> roots);
 
@@ -43,9 +45,9 @@ class Expression {
     tensor::ElementType from_type = tensor::ElementType::kUndefined;
     Operation operation = nullptr;  // null for leaves
     uint64_t payload = 0;
-    int result = -1;             // register
-    std::vector<int> operands;   // registers
-    program::Dim dim;            // kDim
+    int result = -1;            // register
+    std::vector<int> operands;  // registers
+    program::Dim dim;           // kDim
   };
   // A register whose column the loops provide: state, row result or accumulator.
   struct Outside {
@@ -67,8 +69,8 @@ class Frame {
   Frame(const Expression& expression, std::span<const int64_t> bound_dims,
         std::span<const device::BoundView> reads, device::Addresses addresses);
 
-  // Makes the leaves of kind `op` (kState, kOther, kRow, kAccumulator) read from columns[payload]; kRow: from
-  // columns[stage][result].
+  // Makes the leaves of kind `op` (kState, kOther, kRow, kAccumulator) read from columns[payload];
+  // kRow: from columns[stage][result].
   void Attach(program::ExprOp op, std::span<std::byte* const> columns);
   void AttachRows(std::span<const std::vector<std::byte*>> columns);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fold: a tuple state carried over elements, as Reduce, Row and Scan share it. Lanes of a block are either different folds, each
-// taking one element at a time, or parts of one fold that are merged at its end.
+// Fold: a tuple state carried over elements, as Reduce, Row and Scan share it. Lanes of a block are
+// either different folds, each taking one element at a time, or parts of one fold that are merged
+// at its end.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_FOLD_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_FOLD_H_
@@ -78,8 +79,9 @@ class FoldFrame {
   Frame merge_;
 };
 
-// Whether to fold `count` elements for each of `fold_count` results as parts side by side: long folds gain accuracy by it (a sum
-// of sums), few folds speed. Depends on extents alone, so that results do not depend on threads.
+// Whether to fold `count` elements for each of `fold_count` results as parts side by side: long
+// folds gain accuracy by it (a sum of sums), few folds speed. Depends on extents alone, so that
+// results do not depend on threads.
 inline bool FoldsInParts(int64_t fold_count, int64_t count) {
   return count >= 64 || count > fold_count;
 }

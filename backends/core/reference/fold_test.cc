@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduce, Row and Scan on the reference against loops in float64: sums of few and of many elements, positions of maxima, softmax,
-// running sums, empty folds.
+// Reduce, Row and Scan on the reference against loops in float64: sums of few and of many elements,
+// positions of maxima, softmax, running sums, empty folds.
 
 #include <gtest/gtest.h>
 
@@ -59,8 +59,15 @@ void ExpectSums(int64_t rows, int64_t columns) {
 }
 
 TEST(ReduceTest, SumsRowsOfAnyLength) {
-  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
-           {1, 1}, {3, 0}, {0, 3}, {500, 3}, {1, 63}, {2, 64}, {1, 1000}, {130, 129}, {1, 100000}}) {
+  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{1, 1},
+                                                                              {3, 0},
+                                                                              {0, 3},
+                                                                              {500, 3},
+                                                                              {1, 63},
+                                                                              {2, 64},
+                                                                              {1, 1000},
+                                                                              {130, 129},
+                                                                              {1, 100000}}) {
     ExpectSums(rows, columns);
   }
 }
@@ -81,13 +88,12 @@ TEST(ReduceTest, FirstMaximumWins) {
     auto wins = [&](Expr v, Expr p) { return (best < v) || ((best == v) && (p < at)); };
     program::Reduce reduce;
     reduce.axes = 1;
-    reduce.fold.states = {
-        {kInt64, IntConstant(pool, kInt64, INT64_MIN).id(),
-         Select(wins(value, position), value, best).id(),
-         Select(wins(other, other_at), other, best).id()},
-        {kInt64, IntConstant(pool, kInt64, INT64_MAX).id(),
-         Select(wins(value, position), position, at).id(),
-         Select(wins(other, other_at), other_at, at).id()}};
+    reduce.fold.states = {{kInt64, IntConstant(pool, kInt64, INT64_MIN).id(),
+                           Select(wins(value, position), value, best).id(),
+                           Select(wins(other, other_at), other, best).id()},
+                          {kInt64, IntConstant(pool, kInt64, INT64_MAX).id(),
+                           Select(wins(value, position), position, at).id(),
+                           Select(wins(other, other_at), other_at, at).id()}};
     reduce.roots = {at.id()};
     one.step.body = reduce;
     const std::vector<int64_t> out = one.Run<int64_t>();
@@ -123,8 +129,7 @@ TEST(ReduceTest, SplittingTheWorkChangesNoBit) {
   const std::vector<float> expected = one.Run<float>();
   Reversed reversed;
   Device device(reversed);
-  base::Result<device::Selection> selection =
-      device.Select({one.program, one.program.steps[0]});
+  base::Result<device::Selection> selection = device.Select({one.program, one.program.steps[0]});
   ASSERT_TRUE(selection.ok());
   std::vector<float> out(rows);
   std::byte* const addresses[] = {reinterpret_cast<std::byte*>(x.data()),
@@ -183,8 +188,8 @@ TEST(RowTest, EmptyRowsStillHaveResults) {
   one.step.writes[0].strides = {1, 0};
   program::Row row;
   row.axes = 1;
-  row.stages.push_back({SumFold(one.pool(), Load(one.pool(), kFloat, 0)),
-                        {State(one.pool(), kFloat, 0).id()}});
+  row.stages.push_back(
+      {SumFold(one.pool(), Load(one.pool(), kFloat, 0)), {State(one.pool(), kFloat, 0).id()}});
   row.roots = {RowResult(one.pool(), kFloat, 0, 0).id()};
   one.step.body = std::move(row);
   EXPECT_EQ(one.Run<float>(), std::vector<float>(4, 0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HostMemory: Linux grants more memory than it has and kills a process that then uses it, so large requests are compared with
-// what is available first.
+// HostMemory: Linux grants more memory than it has and kills a process that then uses it, so large
+// requests are compared with what is available first.
 
 #include "backends/core/reference/host_memory.h"
 
@@ -42,7 +42,8 @@ std::optional<int64_t> SystemAvailableBytes() {
   return std::nullopt;
 }
 
-// The control group's limit less its use, less what the kernel would give back of its file cache. Version 2, then version 1.
+// The control group's limit less its use, less what the kernel would give back of its file cache.
+// Version 2, then version 1.
 std::optional<int64_t> GroupAvailableBytes() {
   struct Files {
     const char* limit;
@@ -86,7 +87,7 @@ std::optional<int64_t> AddressSpaceAvailableBytes() {
 class HostAllocation final : public device::Allocation {
  public:
   HostAllocation(std::byte* data, int64_t size_bytes) : data_(data), size_bytes_(size_bytes) {}
-  ~HostAllocation() override { ::operator delete(data_, std::align_val_t{kAlignment}); }
+  ~HostAllocation() override { ::operator delete (data_, std::align_val_t{kAlignment}); }
   HostAllocation(const HostAllocation&) = delete;
   HostAllocation& operator=(const HostAllocation&) = delete;
 
@@ -114,14 +115,14 @@ base::Result<std::unique_ptr<device::Allocation>> HostMemory::Allocate(int64_t s
       size_bytes < kCheckedBytes ? std::numeric_limits<int64_t>::max() : AvailableBytes();
   void* data = nullptr;
   if (size_bytes >= 0 && size_bytes <= available) {
-    data = ::operator new(static_cast<size_t>(std::max<int64_t>(1, size_bytes)),
-                          std::align_val_t{kAlignment}, std::nothrow);
+    data = ::operator new (static_cast<size_t>(std::max<int64_t>(1, size_bytes)),
+                           std::align_val_t{kAlignment}, std::nothrow);
   }
   if (data == nullptr) {
-    return base::Status(base::Code::kNoSystemMemory,
-                        "A block of " + std::to_string(size_bytes) +
-                            " bytes cannot be allocated; " + std::to_string(AvailableBytes()) +
-                            " bytes are available.");
+    return base::Status(base::Code::kNoSystemMemory, "A block of " + std::to_string(size_bytes) +
+                                                         " bytes cannot be allocated; " +
+                                                         std::to_string(AvailableBytes()) +
+                                                         " bytes are available.");
   }
   return std::unique_ptr<device::Allocation>(
       std::make_unique<HostAllocation>(static_cast<std::byte*>(data), size_bytes));

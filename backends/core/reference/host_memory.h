@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HostMemory: memory of devices that compute in the host's own: aligned blocks, refused while there is still memory left for
-// everybody else rather than when the system starts to kill processes.
+// HostMemory: memory of devices that compute in the host's own: aligned blocks, refused while there
+// is still memory left for everybody else rather than when the system starts to kill processes.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_HOST_MEMORY_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_HOST_MEMORY_H_
@@ -13,8 +13,8 @@
 
 namespace onnxifi::reference {
 
-// Bytes that this process can still get: what the system has available, within the limit of its control group and its own
-// address space limit. Linux; elsewhere INT64_MAX.
+// Bytes that this process can still get: what the system has available, within the limit of its
+// control group and its own address space limit. Linux; elsewhere INT64_MAX.
 int64_t AvailableBytes();
 
 // Threads: any.

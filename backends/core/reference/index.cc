@@ -29,38 +29,66 @@ Scalar LaneValue(ElementType type, const std::byte* column, int64_t lane) {
   return tensor::LoadScalar(type, column + lane * LaneBytes(type), 0);
 }
 
-// The sum, product, ... of two elements, rounded to their type. Through float64: for sums and products of narrower floats a
-// second rounding changes nothing, as float64 has more than twice their precision.
+// The sum, product, ... of two elements, rounded to their type. Through float64: for sums and
+// products of narrower floats a second rounding changes nothing, as float64 has more than twice
+// their precision.
 Scalar CombineScalars(Index::Combine combine, ElementType type, Scalar a, Scalar b) {
   if (tensor::IsFloat(type)) {
     double value = b.f;
     switch (combine) {
-      case Index::Combine::kNone: break;
-      case Index::Combine::kAdd: value = a.f + b.f; break;
-      case Index::Combine::kMul: value = a.f * b.f; break;
-      case Index::Combine::kMin: value = a.f < b.f || std::isnan(a.f) ? a.f : b.f; break;
-      case Index::Combine::kMax: value = a.f > b.f || std::isnan(a.f) ? a.f : b.f; break;
+      case Index::Combine::kNone:
+        break;
+      case Index::Combine::kAdd:
+        value = a.f + b.f;
+        break;
+      case Index::Combine::kMul:
+        value = a.f * b.f;
+        break;
+      case Index::Combine::kMin:
+        value = a.f < b.f || std::isnan(a.f) ? a.f : b.f;
+        break;
+      case Index::Combine::kMax:
+        value = a.f > b.f || std::isnan(a.f) ? a.f : b.f;
+        break;
     }
     return tensor::CastScalar(ElementType::kFloat64, type, Scalar{.f = value});
   }
   if (tensor::IsSigned(type)) {
     int64_t value = b.i;
     switch (combine) {
-      case Index::Combine::kNone: break;
-      case Index::Combine::kAdd: value = program::WrapAdd(a.i, b.i); break;
-      case Index::Combine::kMul: value = program::WrapMul(a.i, b.i); break;
-      case Index::Combine::kMin: value = std::min(a.i, b.i); break;
-      case Index::Combine::kMax: value = std::max(a.i, b.i); break;
+      case Index::Combine::kNone:
+        break;
+      case Index::Combine::kAdd:
+        value = program::WrapAdd(a.i, b.i);
+        break;
+      case Index::Combine::kMul:
+        value = program::WrapMul(a.i, b.i);
+        break;
+      case Index::Combine::kMin:
+        value = std::min(a.i, b.i);
+        break;
+      case Index::Combine::kMax:
+        value = std::max(a.i, b.i);
+        break;
     }
     return tensor::CastScalar(ElementType::kInt64, type, Scalar{.i = value});
   }
   uint64_t value = b.u;
   switch (combine) {
-    case Index::Combine::kNone: break;
-    case Index::Combine::kAdd: value = a.u + b.u; break;
-    case Index::Combine::kMul: value = a.u * b.u; break;
-    case Index::Combine::kMin: value = std::min(a.u, b.u); break;
-    case Index::Combine::kMax: value = std::max(a.u, b.u); break;
+    case Index::Combine::kNone:
+      break;
+    case Index::Combine::kAdd:
+      value = a.u + b.u;
+      break;
+    case Index::Combine::kMul:
+      value = a.u * b.u;
+      break;
+    case Index::Combine::kMin:
+      value = std::min(a.u, b.u);
+      break;
+    case Index::Combine::kMax:
+      value = std::max(a.u, b.u);
+      break;
   }
   return tensor::CastScalar(ElementType::kUint64, type, Scalar{.u = value});
 }
@@ -98,7 +126,8 @@ class BoundIndex final : public device::BoundKernel {
         k_(step.Number(index_.k)) {
     for (const program::Dim& dim : index_.target) target_.push_back(step.Number(dim));
     if (index_.kind == Index::Kind::kNonZero) {
-      // The write has an axis per axis of the domain and one for the elements found; the buffer ends where it ends.
+      // The write has an axis per axis of the domain and one for the elements found; the buffer
+      // ends where it ends.
       int64_t elements = 1;
       for (const program::Dim& dim : step.program->buffers[writes_[0].buffer].shape) {
         elements = std::min(elements, INT64_MAX / std::max<int64_t>(1, step.Number(dim))) *
@@ -111,11 +140,21 @@ class BoundIndex final : public device::BoundKernel {
   base::Status Run(device::Addresses addresses) const override {
     return Guarded([&] {
       switch (index_.kind) {
-        case Index::Kind::kScatter: Scatter(addresses); break;
-        case Index::Kind::kTopK: TopK(addresses); break;
-        case Index::Kind::kCountNonZero: CountNonZero(addresses); break;
-        case Index::Kind::kNonZero: NonZero(addresses); break;
-        case Index::Kind::kSuppress: Suppress(addresses); break;
+        case Index::Kind::kScatter:
+          Scatter(addresses);
+          break;
+        case Index::Kind::kTopK:
+          TopK(addresses);
+          break;
+        case Index::Kind::kCountNonZero:
+          CountNonZero(addresses);
+          break;
+        case Index::Kind::kNonZero:
+          NonZero(addresses);
+          break;
+        case Index::Kind::kSuppress:
+          Suppress(addresses);
+          break;
       }
       return base::Ok();
     });
@@ -147,8 +186,7 @@ class BoundIndex final : public device::BoundKernel {
       for (int64_t axis = 0; axis < rank; ++axis) {
         const BoundView& view = reads_[static_cast<size_t>(axis) + 1];
         LoadColumn(view, addresses[view.buffer], sweep,
-                   coordinates.data() +
-                       axis * kBlock * static_cast<int64_t>(sizeof(int64_t)));
+                   coordinates.data() + axis * kBlock * static_cast<int64_t>(sizeof(int64_t)));
       }
       for (int64_t lane = 0; lane < sweep.lanes(); ++lane) {
         int64_t position = 0;
@@ -191,23 +229,22 @@ class BoundIndex final : public device::BoundKernel {
       Sweep sweep(domain_);
       for (int64_t element = 0; element < length; element += kBlock) {
         sweep.Move(row * length + element, std::min(kBlock, length - element));
-        LoadColumn(source, addresses[source.buffer], sweep,
-                   elements.data() + element * lane_bytes);
+        LoadColumn(source, addresses[source.buffer], sweep, elements.data() + element * lane_bytes);
       }
       for (int64_t element = 0; element < length; ++element) {
         values[static_cast<size_t>(element)] = LaneValue(source.type, elements.data(), element);
       }
       std::iota(order.begin(), order.end(), 0);
-      std::partial_sort(order.begin(), order.begin() + found, order.end(),
-                        [&](int64_t a, int64_t b) {
-                          const Scalar x = values[static_cast<size_t>(a)];
-                          const Scalar y = values[static_cast<size_t>(b)];
-                          const bool is_first = index_.largest ? IsGreater(source.type, x, y)
-                                                               : IsGreater(source.type, y, x);
-                          const bool is_last = index_.largest ? IsGreater(source.type, y, x)
-                                                              : IsGreater(source.type, x, y);
-                          return is_first || (!is_last && a < b);
-                        });
+      std::partial_sort(
+          order.begin(), order.begin() + found, order.end(), [&](int64_t a, int64_t b) {
+            const Scalar x = values[static_cast<size_t>(a)];
+            const Scalar y = values[static_cast<size_t>(b)];
+            const bool is_first =
+                index_.largest ? IsGreater(source.type, x, y) : IsGreater(source.type, y, x);
+            const bool is_last =
+                index_.largest ? IsGreater(source.type, y, x) : IsGreater(source.type, x, y);
+            return is_first || (!is_last && a < b);
+          });
       Sweep slot(out_extents);
       for (int64_t rank = 0; rank < found; ++rank) {
         const int64_t position = order[static_cast<size_t>(rank)];
@@ -290,8 +327,7 @@ class BoundIndex final : public device::BoundKernel {
       auto overlaps = [&](size_t a, size_t b) {
         const float height =
             std::min(edges[2][a], edges[2][b]) - std::max(edges[0][a], edges[0][b]);
-        const float width =
-            std::min(edges[3][a], edges[3][b]) - std::max(edges[1][a], edges[1][b]);
+        const float width = std::min(edges[3][a], edges[3][b]) - std::max(edges[1][a], edges[1][b]);
         if (!(height > 0 && width > 0)) return false;
         auto area = [&](size_t k) {
           return (edges[2][k] - edges[0][k]) * (edges[3][k] - edges[1][k]);
@@ -303,10 +339,9 @@ class BoundIndex final : public device::BoundKernel {
       std::vector<size_t> kept;
       for (int64_t element = 0; element < length; ++element) {
         const auto k = static_cast<size_t>(element);
-        const bool is_kept =
-            is_candidate[k] != 0 && static_cast<int64_t>(kept.size()) < limit &&
-            std::none_of(kept.begin(), kept.end(),
-                         [&](size_t before) { return overlaps(k, before); });
+        const bool is_kept = is_candidate[k] != 0 && static_cast<int64_t>(kept.size()) < limit &&
+                             std::none_of(kept.begin(), kept.end(),
+                                          [&](size_t before) { return overlaps(k, before); });
         if (is_kept) kept.push_back(k);
         slot.Move(row * length + element, 1);
         const std::byte stored{is_kept};
@@ -348,9 +383,9 @@ CompileResult CompileIndex(const program::Program& /*program*/, const program::S
       (index.kind == Index::Kind::kScatter && index.combine == Index::Combine::kNone);
   if (type == ElementType::kString || type == ElementType::kUndefined ||
       (tensor::IsComplex(type) && !only_moves)) {
-    return base::Status(base::Code::kUnsupportedDatatype,
-                        "Elements of type " + std::string(tensor::Name(type)) +
-                            " cannot be compared or combined.");
+    return base::Status(
+        base::Code::kUnsupportedDatatype,
+        "Elements of type " + std::string(tensor::Name(type)) + " cannot be compared or combined.");
   }
   return std::shared_ptr<const CompiledStep>(std::make_shared<IndexStep>());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Index on the reference: duplicates in order, coordinates out of range, ties, NaN, positions of non-zero elements.
+// Index on the reference: duplicates in order, coordinates out of range, ties, NaN, positions of
+// non-zero elements.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Map on the reference: views with guards, transposes and broadcasts, packed and complex elements, loads at computed coordinates,
-// against loops written out here.
+// Map on the reference: views with guards, transposes and broadcasts, packed and complex elements,
+// loads at computed coordinates, against loops written out here.
 
 #include <gtest/gtest.h>
 
@@ -37,8 +37,7 @@ TEST(MapTest, AddsATransposedAndARepeatedOperand) {
   one.step.reads[1].strides = {0, 1};
   one.Write(kFloat, domain, std::vector<float>(1500));
   one.step.domain = domain;
-  one.step.body =
-      program::Map{{(Load(one.pool(), kFloat, 0) + Load(one.pool(), kFloat, 1)).id()}};
+  one.step.body = program::Map{{(Load(one.pool(), kFloat, 0) + Load(one.pool(), kFloat, 1)).id()}};
   const std::vector<float> out = one.Run<float>();
   for (int row = 0; row < 300; ++row) {
     for (int column = 0; column < 5; ++column) {
@@ -71,7 +70,8 @@ TEST(MapTest, ReversedStepsWithGuardsKeepTheirOrder) {
   const program::Shape shape = {7};
   one.Read(kFloat, shape, Ramp(7));
   // Padded to 0 0 1..7 0, then every second element from the end: 0 6 4 2 0.
-  program::Operand operand = *program::Pad({one.step.reads[0], shape}, {2}, {1}, tensor::Scalar{.f = 0});
+  program::Operand operand =
+      *program::Pad({one.step.reads[0], shape}, {2}, {1}, tensor::Scalar{.f = 0});
   operand = program::Slice(operand, 0, 9, -2, 5);
   one.step.reads[0] = operand.view;
   one.step.domain = {5};

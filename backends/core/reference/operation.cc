@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operation: the loops, instantiated per arithmetic type. A switch picks one when an expression is compiled, so that nothing is
-// decided per element.
+// Operation: the loops, instantiated per arithmetic type. A switch picks one when an expression is
+// compiled, so that nothing is decided per element.
 
 #include "backends/core/reference/operation.h"
 
@@ -61,47 +61,77 @@ void Run2(const Operands& operands) {
 template <typename T>
 Operation FloatUnary(ExprOp op) {
   switch (op) {
-    case ExprOp::kNeg: return Run<T, T, [](T x) { return -x; }>;
-    case ExprOp::kAbs: return Run<T, T, [](T x) { return std::fabs(x); }>;
+    case ExprOp::kNeg:
+      return Run<T, T, [](T x) { return -x; }>;
+    case ExprOp::kAbs:
+      return Run<T, T, [](T x) { return std::fabs(x); }>;
     // Zeros and NaN are their own sign.
-    case ExprOp::kSign: return Run<T, T, [](T x) { return 0 < x ? T{1} : x < 0 ? T{-1} : x; }>;
-    case ExprOp::kFloor: return Run<T, T, [](T x) { return std::floor(x); }>;
-    case ExprOp::kCeil: return Run<T, T, [](T x) { return std::ceil(x); }>;
-    case ExprOp::kRoundEven: return Run<T, T, [](T x) { return std::nearbyint(x); }>;
-    case ExprOp::kTrunc: return Run<T, T, [](T x) { return std::trunc(x); }>;
-    case ExprOp::kSqrt: return Run<T, T, [](T x) { return std::sqrt(x); }>;
-    case ExprOp::kExp: return Run<T, T, [](T x) { return std::exp(x); }>;
-    case ExprOp::kExpm1: return Run<T, T, [](T x) { return std::expm1(x); }>;
-    case ExprOp::kLog: return Run<T, T, [](T x) { return std::log(x); }>;
-    case ExprOp::kLog1p: return Run<T, T, [](T x) { return std::log1p(x); }>;
-    case ExprOp::kSin: return Run<T, T, [](T x) { return std::sin(x); }>;
-    case ExprOp::kCos: return Run<T, T, [](T x) { return std::cos(x); }>;
-    case ExprOp::kTan: return Run<T, T, [](T x) { return std::tan(x); }>;
-    case ExprOp::kAsin: return Run<T, T, [](T x) { return std::asin(x); }>;
-    case ExprOp::kAcos: return Run<T, T, [](T x) { return std::acos(x); }>;
-    case ExprOp::kAtan: return Run<T, T, [](T x) { return std::atan(x); }>;
-    case ExprOp::kSinh: return Run<T, T, [](T x) { return std::sinh(x); }>;
-    case ExprOp::kCosh: return Run<T, T, [](T x) { return std::cosh(x); }>;
-    case ExprOp::kTanh: return Run<T, T, [](T x) { return std::tanh(x); }>;
-    case ExprOp::kAsinh: return Run<T, T, [](T x) { return std::asinh(x); }>;
-    case ExprOp::kAcosh: return Run<T, T, [](T x) { return std::acosh(x); }>;
-    case ExprOp::kAtanh: return Run<T, T, [](T x) { return std::atanh(x); }>;
-    case ExprOp::kErf: return Run<T, T, [](T x) { return std::erf(x); }>;
+    case ExprOp::kSign:
+      return Run<T, T, [](T x) { return 0 < x ? T{1} : x < 0 ? T{-1} : x; }>;
+    case ExprOp::kFloor:
+      return Run<T, T, [](T x) { return std::floor(x); }>;
+    case ExprOp::kCeil:
+      return Run<T, T, [](T x) { return std::ceil(x); }>;
+    case ExprOp::kRoundEven:
+      return Run<T, T, [](T x) { return std::nearbyint(x); }>;
+    case ExprOp::kTrunc:
+      return Run<T, T, [](T x) { return std::trunc(x); }>;
+    case ExprOp::kSqrt:
+      return Run<T, T, [](T x) { return std::sqrt(x); }>;
+    case ExprOp::kExp:
+      return Run<T, T, [](T x) { return std::exp(x); }>;
+    case ExprOp::kExpm1:
+      return Run<T, T, [](T x) { return std::expm1(x); }>;
+    case ExprOp::kLog:
+      return Run<T, T, [](T x) { return std::log(x); }>;
+    case ExprOp::kLog1p:
+      return Run<T, T, [](T x) { return std::log1p(x); }>;
+    case ExprOp::kSin:
+      return Run<T, T, [](T x) { return std::sin(x); }>;
+    case ExprOp::kCos:
+      return Run<T, T, [](T x) { return std::cos(x); }>;
+    case ExprOp::kTan:
+      return Run<T, T, [](T x) { return std::tan(x); }>;
+    case ExprOp::kAsin:
+      return Run<T, T, [](T x) { return std::asin(x); }>;
+    case ExprOp::kAcos:
+      return Run<T, T, [](T x) { return std::acos(x); }>;
+    case ExprOp::kAtan:
+      return Run<T, T, [](T x) { return std::atan(x); }>;
+    case ExprOp::kSinh:
+      return Run<T, T, [](T x) { return std::sinh(x); }>;
+    case ExprOp::kCosh:
+      return Run<T, T, [](T x) { return std::cosh(x); }>;
+    case ExprOp::kTanh:
+      return Run<T, T, [](T x) { return std::tanh(x); }>;
+    case ExprOp::kAsinh:
+      return Run<T, T, [](T x) { return std::asinh(x); }>;
+    case ExprOp::kAcosh:
+      return Run<T, T, [](T x) { return std::acosh(x); }>;
+    case ExprOp::kAtanh:
+      return Run<T, T, [](T x) { return std::atanh(x); }>;
+    case ExprOp::kErf:
+      return Run<T, T, [](T x) { return std::erf(x); }>;
     case ExprOp::kIsNan:
       return Run<T, uint8_t, [](T x) { return static_cast<uint8_t>(std::isnan(x)); }>;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
 template <typename T>
 Operation IntegerUnary(ExprOp op) {
   switch (op) {
-    case ExprOp::kNeg: return Run<T, T, [](T x) { return program::WrapNeg(x); }>;
-    case ExprOp::kAbs: return Run<T, T, [](T x) { return x < 0 ? program::WrapNeg(x) : x; }>;
+    case ExprOp::kNeg:
+      return Run<T, T, [](T x) { return program::WrapNeg(x); }>;
+    case ExprOp::kAbs:
+      return Run<T, T, [](T x) { return x < 0 ? program::WrapNeg(x) : x; }>;
     case ExprOp::kSign:
       return Run<T, T, [](T x) { return static_cast<T>(x > 0 ? 1 : x < 0 ? -1 : 0); }>;
-    case ExprOp::kBitNot: return Run<T, T, [](T x) { return static_cast<T>(~x); }>;
-    default: return nullptr;
+    case ExprOp::kBitNot:
+      return Run<T, T, [](T x) { return static_cast<T>(~x); }>;
+    default:
+      return nullptr;
   }
 }
 
@@ -114,7 +144,8 @@ Operation Comparison(ExprOp op) {
       return Run2<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a < b); }>;
     case ExprOp::kLessEqual:
       return Run2<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a <= b); }>;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -128,37 +159,62 @@ T FloorMod(T a, T b) {
 template <typename T>
 Operation FloatBinary(ExprOp op) {
   switch (op) {
-    case ExprOp::kAdd: return Run2<T, T, [](T a, T b) { return a + b; }>;
-    case ExprOp::kSub: return Run2<T, T, [](T a, T b) { return a - b; }>;
-    case ExprOp::kMul: return Run2<T, T, [](T a, T b) { return a * b; }>;
-    case ExprOp::kDiv: return Run2<T, T, [](T a, T b) { return a / b; }>;
-    case ExprOp::kMod: return Run2<T, T, [](T a, T b) { return FloorMod(a, b); }>;
-    case ExprOp::kFmod: return Run2<T, T, [](T a, T b) { return std::fmod(a, b); }>;
-    case ExprOp::kPow: return Run2<T, T, [](T a, T b) { return std::pow(a, b); }>;
-    case ExprOp::kMin: return Run2<T, T, [](T a, T b) { return a < b || a != a ? a : b; }>;
-    case ExprOp::kMax: return Run2<T, T, [](T a, T b) { return b < a || a != a ? a : b; }>;
-    default: return Comparison<T>(op);
+    case ExprOp::kAdd:
+      return Run2<T, T, [](T a, T b) { return a + b; }>;
+    case ExprOp::kSub:
+      return Run2<T, T, [](T a, T b) { return a - b; }>;
+    case ExprOp::kMul:
+      return Run2<T, T, [](T a, T b) { return a * b; }>;
+    case ExprOp::kDiv:
+      return Run2<T, T, [](T a, T b) { return a / b; }>;
+    case ExprOp::kMod:
+      return Run2<T, T, [](T a, T b) { return FloorMod(a, b); }>;
+    case ExprOp::kFmod:
+      return Run2<T, T, [](T a, T b) { return std::fmod(a, b); }>;
+    case ExprOp::kPow:
+      return Run2<T, T, [](T a, T b) { return std::pow(a, b); }>;
+    case ExprOp::kMin:
+      return Run2<T, T, [](T a, T b) { return a < b || a != a ? a : b; }>;
+    case ExprOp::kMax:
+      return Run2<T, T, [](T a, T b) { return b < a || a != a ? a : b; }>;
+    default:
+      return Comparison<T>(op);
   }
 }
 
 template <typename T>
 Operation IntegerBinary(ExprOp op) {
   switch (op) {
-    case ExprOp::kAdd: return Run2<T, T, [](T a, T b) { return program::WrapAdd(a, b); }>;
-    case ExprOp::kSub: return Run2<T, T, [](T a, T b) { return program::WrapSub(a, b); }>;
-    case ExprOp::kMul: return Run2<T, T, [](T a, T b) { return program::WrapMul(a, b); }>;
-    case ExprOp::kDiv: return Run2<T, T, [](T a, T b) { return program::IntegerDiv(a, b); }>;
-    case ExprOp::kMod: return Run2<T, T, [](T a, T b) { return program::IntegerMod(a, b); }>;
-    case ExprOp::kFmod: return Run2<T, T, [](T a, T b) { return program::IntegerFmod(a, b); }>;
-    case ExprOp::kPow: return Run2<T, T, [](T a, T b) { return program::IntegerPow(a, b); }>;
-    case ExprOp::kMin: return Run2<T, T, [](T a, T b) { return std::min(a, b); }>;
-    case ExprOp::kMax: return Run2<T, T, [](T a, T b) { return std::max(a, b); }>;
-    case ExprOp::kAnd: return Run2<T, T, [](T a, T b) { return static_cast<T>(a & b); }>;
-    case ExprOp::kOr: return Run2<T, T, [](T a, T b) { return static_cast<T>(a | b); }>;
-    case ExprOp::kXor: return Run2<T, T, [](T a, T b) { return static_cast<T>(a ^ b); }>;
-    case ExprOp::kShl: return Run2<T, T, [](T a, T b) { return program::IntegerShl(a, b); }>;
-    case ExprOp::kShr: return Run2<T, T, [](T a, T b) { return program::IntegerShr(a, b); }>;
-    default: return Comparison<T>(op);
+    case ExprOp::kAdd:
+      return Run2<T, T, [](T a, T b) { return program::WrapAdd(a, b); }>;
+    case ExprOp::kSub:
+      return Run2<T, T, [](T a, T b) { return program::WrapSub(a, b); }>;
+    case ExprOp::kMul:
+      return Run2<T, T, [](T a, T b) { return program::WrapMul(a, b); }>;
+    case ExprOp::kDiv:
+      return Run2<T, T, [](T a, T b) { return program::IntegerDiv(a, b); }>;
+    case ExprOp::kMod:
+      return Run2<T, T, [](T a, T b) { return program::IntegerMod(a, b); }>;
+    case ExprOp::kFmod:
+      return Run2<T, T, [](T a, T b) { return program::IntegerFmod(a, b); }>;
+    case ExprOp::kPow:
+      return Run2<T, T, [](T a, T b) { return program::IntegerPow(a, b); }>;
+    case ExprOp::kMin:
+      return Run2<T, T, [](T a, T b) { return std::min(a, b); }>;
+    case ExprOp::kMax:
+      return Run2<T, T, [](T a, T b) { return std::max(a, b); }>;
+    case ExprOp::kAnd:
+      return Run2<T, T, [](T a, T b) { return static_cast<T>(a & b); }>;
+    case ExprOp::kOr:
+      return Run2<T, T, [](T a, T b) { return static_cast<T>(a | b); }>;
+    case ExprOp::kXor:
+      return Run2<T, T, [](T a, T b) { return static_cast<T>(a ^ b); }>;
+    case ExprOp::kShl:
+      return Run2<T, T, [](T a, T b) { return program::IntegerShl(a, b); }>;
+    case ExprOp::kShr:
+      return Run2<T, T, [](T a, T b) { return program::IntegerShr(a, b); }>;
+    default:
+      return Comparison<T>(op);
   }
 }
 
@@ -166,13 +222,18 @@ Operation IntegerBinary(ExprOp op) {
 Operation BoolOperation(ExprOp op) {
   using T = uint8_t;
   switch (op) {
-    case ExprOp::kNot: return Run<T, T, [](T x) { return static_cast<T>(x ^ 1); }>;
+    case ExprOp::kNot:
+      return Run<T, T, [](T x) { return static_cast<T>(x ^ 1); }>;
     case ExprOp::kMin:
-    case ExprOp::kAnd: return Run2<T, T, [](T a, T b) { return static_cast<T>(a & b); }>;
+    case ExprOp::kAnd:
+      return Run2<T, T, [](T a, T b) { return static_cast<T>(a & b); }>;
     case ExprOp::kMax:
-    case ExprOp::kOr: return Run2<T, T, [](T a, T b) { return static_cast<T>(a | b); }>;
-    case ExprOp::kXor: return Run2<T, T, [](T a, T b) { return static_cast<T>(a ^ b); }>;
-    default: return Comparison<T>(op);
+    case ExprOp::kOr:
+      return Run2<T, T, [](T a, T b) { return static_cast<T>(a | b); }>;
+    case ExprOp::kXor:
+      return Run2<T, T, [](T a, T b) { return static_cast<T>(a ^ b); }>;
+    default:
+      return Comparison<T>(op);
   }
 }
 
@@ -204,12 +265,18 @@ void RunSelect(const Operands& operands) {
 
 Operation SelectOperation(ElementType type) {
   switch (LaneBytes(type)) {
-    case 1: return RunSelect<uint8_t>;
-    case 2: return RunSelect<uint16_t>;
-    case 4: return RunSelect<uint32_t>;
-    case 8: return RunSelect<uint64_t>;
-    case 16: return RunSelect<Wide>;
-    default: return nullptr;
+    case 1:
+      return RunSelect<uint8_t>;
+    case 2:
+      return RunSelect<uint16_t>;
+    case 4:
+      return RunSelect<uint32_t>;
+    case 8:
+      return RunSelect<uint64_t>;
+    case 16:
+      return RunSelect<Wide>;
+    default:
+      return nullptr;
   }
 }
 
@@ -263,9 +330,9 @@ void RunCastAny(const Operands& operands) {
   for (int64_t i = 0; i < operands.lanes; ++i) {
     const Scalar value =
         tensor::LoadScalar(operands.from_type, operands.inputs[0] + i * from_bytes, 0);
-    tensor::StoreScalar(operands.type, operands.result + i * to_bytes, 0,
-                        tensor::CastScalar(operands.from_type, operands.type, value, saturate,
-                                           rounding));
+    tensor::StoreScalar(
+        operands.type, operands.result + i * to_bytes, 0,
+        tensor::CastScalar(operands.from_type, operands.type, value, saturate, rounding));
   }
 }
 
@@ -288,18 +355,30 @@ void RunEncodeBfloat16(const Operands& operands) {
 template <typename From>
 Operation CastFrom(ElementType to) {
   switch (to) {
-    case ElementType::kFloat32: return RunCast<From, float>;
-    case ElementType::kFloat64: return RunCast<From, double>;
-    case ElementType::kInt8: return RunCast<From, int8_t>;
-    case ElementType::kInt16: return RunCast<From, int16_t>;
-    case ElementType::kInt32: return RunCast<From, int32_t>;
-    case ElementType::kInt64: return RunCast<From, int64_t>;
-    case ElementType::kUint8: return RunCast<From, uint8_t>;
-    case ElementType::kUint16: return RunCast<From, uint16_t>;
-    case ElementType::kUint32: return RunCast<From, uint32_t>;
-    case ElementType::kUint64: return RunCast<From, uint64_t>;
-    case ElementType::kBool: return RunCastToBool<From>;
-    default: return RunCastAny;
+    case ElementType::kFloat32:
+      return RunCast<From, float>;
+    case ElementType::kFloat64:
+      return RunCast<From, double>;
+    case ElementType::kInt8:
+      return RunCast<From, int8_t>;
+    case ElementType::kInt16:
+      return RunCast<From, int16_t>;
+    case ElementType::kInt32:
+      return RunCast<From, int32_t>;
+    case ElementType::kInt64:
+      return RunCast<From, int64_t>;
+    case ElementType::kUint8:
+      return RunCast<From, uint8_t>;
+    case ElementType::kUint16:
+      return RunCast<From, uint16_t>;
+    case ElementType::kUint32:
+      return RunCast<From, uint32_t>;
+    case ElementType::kUint64:
+      return RunCast<From, uint64_t>;
+    case ElementType::kBool:
+      return RunCastToBool<From>;
+    default:
+      return RunCastAny;
   }
 }
 
@@ -310,21 +389,31 @@ Operation CastOperation(ElementType from, ElementType to) {
       if (to == ElementType::kFloat16) return RunEncodeFloat16;
       if (to == ElementType::kBfloat16) return RunEncodeBfloat16;
       return CastFrom<float>(to);
-    case ElementType::kFloat64: return CastFrom<double>(to);
-    case ElementType::kInt8: return CastFrom<int8_t>(to);
-    case ElementType::kInt16: return CastFrom<int16_t>(to);
-    case ElementType::kInt32: return CastFrom<int32_t>(to);
-    case ElementType::kInt64: return CastFrom<int64_t>(to);
+    case ElementType::kFloat64:
+      return CastFrom<double>(to);
+    case ElementType::kInt8:
+      return CastFrom<int8_t>(to);
+    case ElementType::kInt16:
+      return CastFrom<int16_t>(to);
+    case ElementType::kInt32:
+      return CastFrom<int32_t>(to);
+    case ElementType::kInt64:
+      return CastFrom<int64_t>(to);
     case ElementType::kBool:
-    case ElementType::kUint8: return CastFrom<uint8_t>(to);
-    case ElementType::kUint16: return CastFrom<uint16_t>(to);
-    case ElementType::kUint32: return CastFrom<uint32_t>(to);
-    case ElementType::kUint64: return CastFrom<uint64_t>(to);
+    case ElementType::kUint8:
+      return CastFrom<uint8_t>(to);
+    case ElementType::kUint16:
+      return CastFrom<uint16_t>(to);
+    case ElementType::kUint32:
+      return CastFrom<uint32_t>(to);
+    case ElementType::kUint64:
+      return CastFrom<uint64_t>(to);
     case ElementType::kFloat16:
       return to == ElementType::kFloat32 ? RunDecode16<tensor::Float16Format> : RunCastAny;
     case ElementType::kBfloat16:
       return to == ElementType::kFloat32 ? RunDecode16<tensor::Bfloat16Format> : RunCastAny;
-    default: return RunCastAny;
+    default:
+      return RunCastAny;
   }
 }
 
@@ -332,25 +421,42 @@ Operation CastOperation(ElementType from, ElementType to) {
 
 Operation FindOperation(ExprOp op, ElementType type, ElementType from_type) {
   switch (op) {
-    case ExprOp::kSelect: return SelectOperation(type);
-    case ExprOp::kCast: return CastOperation(from_type, type);
-    case ExprOp::kBitcast: return tensor::IsBool(type) ? nullptr : RunBitcast;
-    case ExprOp::kRandom: return RunRandom;
-    default: break;
+    case ExprOp::kSelect:
+      return SelectOperation(type);
+    case ExprOp::kCast:
+      return CastOperation(from_type, type);
+    case ExprOp::kBitcast:
+      return tensor::IsBool(type) ? nullptr : RunBitcast;
+    case ExprOp::kRandom:
+      return RunRandom;
+    default:
+      break;
   }
   switch (from_type) {
-    case ElementType::kFloat32: return FloatOperation<float>(op);
-    case ElementType::kFloat64: return FloatOperation<double>(op);
-    case ElementType::kInt8: return IntegerOperation<int8_t>(op);
-    case ElementType::kInt16: return IntegerOperation<int16_t>(op);
-    case ElementType::kInt32: return IntegerOperation<int32_t>(op);
-    case ElementType::kInt64: return IntegerOperation<int64_t>(op);
-    case ElementType::kUint8: return IntegerOperation<uint8_t>(op);
-    case ElementType::kUint16: return IntegerOperation<uint16_t>(op);
-    case ElementType::kUint32: return IntegerOperation<uint32_t>(op);
-    case ElementType::kUint64: return IntegerOperation<uint64_t>(op);
-    case ElementType::kBool: return BoolOperation(op);
-    default: return nullptr;
+    case ElementType::kFloat32:
+      return FloatOperation<float>(op);
+    case ElementType::kFloat64:
+      return FloatOperation<double>(op);
+    case ElementType::kInt8:
+      return IntegerOperation<int8_t>(op);
+    case ElementType::kInt16:
+      return IntegerOperation<int16_t>(op);
+    case ElementType::kInt32:
+      return IntegerOperation<int32_t>(op);
+    case ElementType::kInt64:
+      return IntegerOperation<int64_t>(op);
+    case ElementType::kUint8:
+      return IntegerOperation<uint8_t>(op);
+    case ElementType::kUint16:
+      return IntegerOperation<uint16_t>(op);
+    case ElementType::kUint32:
+      return IntegerOperation<uint32_t>(op);
+    case ElementType::kUint64:
+      return IntegerOperation<uint64_t>(op);
+    case ElementType::kBool:
+      return BoolOperation(op);
+    default:
+      return nullptr;
   }
 }
 

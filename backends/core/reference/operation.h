@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operation: one node of a scalar expression on a block of lanes, as a plain loop over columns. The definition, for every
-// device, of what each ExprOp computes.
+// Operation: one node of a scalar expression on a block of lanes, as a plain loop over columns. The
+// definition, for every device, of what each ExprOp computes.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_OPERATION_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_OPERATION_H_

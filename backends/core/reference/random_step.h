@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RandomStep: one random, valid step with random data, for checking a device against the reference and the reference against an
-// independent evaluation. Part of the kit, so that every backend's tests draw from the same space of steps.
+// RandomStep: one random, valid step with random data, for checking a device against the reference
+// and the reference against an independent evaluation. Part of the kit, so that every backend's
+// tests draw from the same space of steps.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_RANDOM_STEP_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_RANDOM_STEP_H_
@@ -21,28 +22,28 @@
 namespace onnxifi::reference {
 
 enum class Family : uint8_t { kMap, kReduce, kRow, kScan, kContract, kWindow, kIndex };
-inline constexpr Family kFamilies[] = {Family::kMap,      Family::kReduce, Family::kRow,
-                                       Family::kScan,     Family::kContract, Family::kWindow,
+inline constexpr Family kFamilies[] = {Family::kMap,  Family::kReduce,   Family::kRow,
+                                       Family::kScan, Family::kContract, Family::kWindow,
                                        Family::kIndex};
 std::string_view Name(Family family);
 
-// A program of one step and what its buffers hold before it runs; written buffers hold random bytes, so that a write beyond the
-// views shows.
+// A program of one step and what its buffers hold before it runs; written buffers hold random
+// bytes, so that a write beyond the views shows.
 struct RandomStep {
   program::Program program;
   std::vector<tensor::Tensor> buffers;
   std::vector<int64_t> symbols;
   std::vector<int64_t> dims;  // as DimTable::Evaluate gives them for `symbols`
-  // How far two right answers may differ through the order of sums, absolutely; on top of that an output may differ by the
-  // rounding of its type.
+  // How far two right answers may differ through the order of sums, absolutely; on top of that an
+  // output may differ by the rounding of its type.
   double tolerance = 0;
 };
 
 // The same step for the same family and seed on every machine.
 RandomStep MakeRandomStep(Family family, uint64_t seed);
 
-// What the buffers hold after the step ran on `device`, whose memory the host can address. The device's refusal if Select
-// refuses.
+// What the buffers hold after the step ran on `device`, whose memory the host can address. The
+// device's refusal if Select refuses.
 base::Result<std::vector<tensor::Tensor>> RunStep(device::Device& device, const RandomStep& step);
 
 // Nothing if both are right answers of the step, else what differs.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random steps: all are valid programs, the same seed gives the same step, and a comparison sees what a wrong device does.
+// Random steps: all are valid programs, the same seed gives the same step, and a comparison sees
+// what a wrong device does.
 
 #include "backends/core/reference/random_step.h"
 

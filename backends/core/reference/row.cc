@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row: several folds over the same row, each reading the results of those before, then every element of the row once more.
+// Row: several folds over the same row, each reading the results of those before, then every
+// element of the row once more.
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +20,7 @@ struct RowExpressions {
   };
   std::vector<Stage> stages;
   Expression roots;
-  Expression row_roots;          // those that no element of the row enters; no column for the others
+  Expression row_roots;  // those that no element of the row enters; no column for the others
   std::vector<bool> is_per_row;
   int axes;
 };
@@ -63,8 +64,8 @@ class BoundRow final : public device::BoundKernel {
         grain_(Grain(step, row_count_, row_length_)),
         parallel_(parallel) {
     for (const RowExpressions::Stage& stage : expressions.stages) {
-      stages_.push_back({BoundFold(stage.fold, step.dims), &stage,
-                         stage.results.BindDims(step.dims)});
+      stages_.push_back(
+          {BoundFold(stage.fold, step.dims), &stage, stage.results.BindDims(step.dims)});
     }
     for (size_t k = 0; k < writes_.size(); ++k) {
       const std::vector<int64_t>& strides = writes_[k].strides;
@@ -110,7 +111,8 @@ class BoundRow final : public device::BoundKernel {
   using Stages = std::vector<std::unique_ptr<StageFrame>>;
 
   // Lanes are elements of one row.
-  void RunParts(const Stages& stages, Frame& roots, int64_t row, device::Addresses addresses) const {
+  void RunParts(const Stages& stages, Frame& roots, int64_t row,
+                device::Addresses addresses) const {
     Sweep sweep(domain_);
     const int64_t parts = std::min(kBlock, row_length_);
     for (size_t s = 0; s < stages.size(); ++s) {
@@ -173,8 +175,7 @@ class BoundRow final : public device::BoundKernel {
     roots.Run(sweep);
     for (size_t k = 0; k < writes_.size(); ++k) {
       if (is_written_per_row_[k] != per_row) continue;
-      StoreColumn(writes_[k], addresses[writes_[k].buffer], sweep,
-                  roots.root(static_cast<int>(k)));
+      StoreColumn(writes_[k], addresses[writes_[k].buffer], sweep, roots.root(static_cast<int>(k)));
     }
   }
 
@@ -230,8 +231,8 @@ CompileResult CompileRow(const program::Program& program, const program::Step& s
   ONNXIFI_ASSIGN_OR_RETURN(Expression roots, Expression::Compile(pool, row.roots));
   ONNXIFI_ASSIGN_OR_RETURN(Expression compiled_row_roots,
                            Expression::Compile(pool, std::move(row_roots)));
-  RowExpressions expressions{{}, std::move(roots), std::move(compiled_row_roots),
-                             std::move(is_per_row), row.axes};
+  RowExpressions expressions{
+      {}, std::move(roots), std::move(compiled_row_roots), std::move(is_per_row), row.axes};
   for (const program::Row::Stage& stage : row.stages) {
     ONNXIFI_ASSIGN_OR_RETURN(CompiledFold fold, CompiledFold::Compile(pool, stage.fold));
     ONNXIFI_ASSIGN_OR_RETURN(Expression results, Expression::Compile(pool, stage.results));

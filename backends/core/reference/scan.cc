@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scan: one fold per coordinate of the leading axes, its state written out at every step along the last.
+// Scan: one fold per coordinate of the leading axes, its state written out at every step along the
+// last.
 
 #include <algorithm>
 #include <utility>

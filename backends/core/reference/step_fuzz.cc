@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// step_fuzz: writes random steps with what the reference makes of them, for tools/check_steps.py to evaluate on its own with
-// numpy. One line of JSON per step, the contents of buffers in a file of bytes beside it.
+// step_fuzz: writes random steps with what the reference makes of them, for tools/check_steps.py to
+// evaluate on its own with numpy. One line of JSON per step, the contents of buffers in a file of
+// bytes beside it.
 //
-//   step_fuzz --out PREFIX [--seed N] [--family NAME] --count N     writes PREFIX.jsonl and PREFIX.bin
+//   step_fuzz --out PREFIX [--seed N] [--family NAME] --count N     writes PREFIX.jsonl and
+//   PREFIX.bin
 
 #include <cstdint>
 #include <cstdlib>
@@ -57,10 +59,11 @@ class StepText {
         return "[" + Numbers(guard.coefficients) + "," + std::to_string(guard.offset) + "," +
                std::to_string(guard.extent) + "]";
       });
-      return "{\"buffer\":" + std::to_string(view.buffer) + ",\"type\":" +
-             std::to_string(static_cast<int>(view.type)) + ",\"offset\":" +
-             std::to_string(view.offset) + ",\"strides\":" + Numbers(view.strides) +
-             ",\"guards\":" + guards + ",\"fill\":" + std::to_string(view.fill.u) + "}";
+      return "{\"buffer\":" + std::to_string(view.buffer) +
+             ",\"type\":" + std::to_string(static_cast<int>(view.type)) +
+             ",\"offset\":" + std::to_string(view.offset) +
+             ",\"strides\":" + Numbers(view.strides) + ",\"guards\":" + guards +
+             ",\"fill\":" + std::to_string(view.fill.u) + "}";
     });
   }
 
@@ -130,9 +133,9 @@ class StepText {
 // Appends a buffer's bytes and says where they are.
 std::string Append(std::ofstream& bytes, int64_t& position, const tensor::Tensor& tensor) {
   bytes.write(reinterpret_cast<const char*>(tensor.data()), tensor.size_bytes());
-  const std::string text =
-      "[" + std::to_string(static_cast<int>(tensor.type())) + "," +
-      std::to_string(tensor.element_count()) + "," + std::to_string(position) + "]";
+  const std::string text = "[" + std::to_string(static_cast<int>(tensor.type())) + "," +
+                           std::to_string(tensor.element_count()) + "," + std::to_string(position) +
+                           "]";
   position += tensor.size_bytes();
   return text;
 }

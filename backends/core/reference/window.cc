@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Window: pooling and local response normalisation, one output at a time. The input is first brought to the accumulator type;
-// sums are kept in float64 (floats) or int64 (integers).
+// Window: pooling and local response normalisation, one output at a time. The input is first
+// brought to the accumulator type; sums are kept in float64 (floats) or int64 (integers).
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ using tensor::Extents;
 struct WindowExpressions {
   Expression input;  // reads[0] as the accumulator type
   Expression roots;
-  bool is_direct;      // the input has that type already
+  bool is_direct;  // the input has that type already
   bool writes_indices;
 };
 
@@ -65,10 +65,9 @@ class BoundWindow final : public device::BoundKernel {
   };
 
   base::Status RunWindow(device::Addresses addresses) const {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        DenseOperand x, MakeDense(expressions_.input, {}, epilogue_.reads(),
-                                  expressions_.is_direct ? 0 : -1, in_extents_, addresses,
-                                  parallel_));
+    ONNXIFI_ASSIGN_OR_RETURN(DenseOperand x, MakeDense(expressions_.input, {}, epilogue_.reads(),
+                                                       expressions_.is_direct ? 0 : -1, in_extents_,
+                                                       addresses, parallel_));
     Scratch values(tensor::SizeBytes(window_.accumulator, epilogue_.count()));
     Scratch indices(expressions_.writes_indices
                         ? tensor::SizeBytes(ElementType::kInt64, epilogue_.count())
@@ -80,16 +79,26 @@ class BoundWindow final : public device::BoundKernel {
 
   base::Status FoldAll(const DenseOperand& x, std::byte* values, std::byte* indices) const {
     switch (window_.accumulator) {
-      case ElementType::kFloat32: return FoldTyped<float>(x, values, indices);
-      case ElementType::kFloat64: return FoldTyped<double>(x, values, indices);
-      case ElementType::kInt8: return FoldTyped<int8_t>(x, values, indices);
-      case ElementType::kInt16: return FoldTyped<int16_t>(x, values, indices);
-      case ElementType::kInt32: return FoldTyped<int32_t>(x, values, indices);
-      case ElementType::kInt64: return FoldTyped<int64_t>(x, values, indices);
-      case ElementType::kUint8: return FoldTyped<uint8_t>(x, values, indices);
-      case ElementType::kUint16: return FoldTyped<uint16_t>(x, values, indices);
-      case ElementType::kUint32: return FoldTyped<uint32_t>(x, values, indices);
-      default: return FoldTyped<uint64_t>(x, values, indices);
+      case ElementType::kFloat32:
+        return FoldTyped<float>(x, values, indices);
+      case ElementType::kFloat64:
+        return FoldTyped<double>(x, values, indices);
+      case ElementType::kInt8:
+        return FoldTyped<int8_t>(x, values, indices);
+      case ElementType::kInt16:
+        return FoldTyped<int16_t>(x, values, indices);
+      case ElementType::kInt32:
+        return FoldTyped<int32_t>(x, values, indices);
+      case ElementType::kInt64:
+        return FoldTyped<int64_t>(x, values, indices);
+      case ElementType::kUint8:
+        return FoldTyped<uint8_t>(x, values, indices);
+      case ElementType::kUint16:
+        return FoldTyped<uint16_t>(x, values, indices);
+      case ElementType::kUint32:
+        return FoldTyped<uint32_t>(x, values, indices);
+      default:
+        return FoldTyped<uint64_t>(x, values, indices);
     }
   }
 
@@ -128,8 +137,8 @@ class BoundWindow final : public device::BoundKernel {
     for (int64_t tap = 0; tap < taps; ++tap) {
       int64_t rest = tap;
       int64_t offset = 0;
-      int64_t flat = 0, flat_step = 1;                // row-major position in X's spatial axes
-      int64_t reversed = 0;                           // with the axes' order reversed
+      int64_t flat = 0, flat_step = 1;  // row-major position in X's spatial axes
+      int64_t reversed = 0;             // with the axes' order reversed
       bool is_element = true;
       bool is_padding = true;  // inside the input or its padding
       for (size_t axis = axes; axis-- > 0;) {
@@ -141,8 +150,10 @@ class BoundWindow final : public device::BoundKernel {
             static_cast<uint64_t>(pads_begin_[axis]));
         rest /= kernel_[axis];
         is_element &= position >= 0 && position < in_spatial_[axis];
-        // A tap is never before the padding; only rounding the output's extent up leads beyond its end.
-        is_padding &= position < in_spatial_[axis] || position - in_spatial_[axis] < pads_end_[axis];
+        // A tap is never before the padding; only rounding the output's extent up leads beyond its
+        // end.
+        is_padding &=
+            position < in_spatial_[axis] || position - in_spatial_[axis] < pads_end_[axis];
         if (!is_element) continue;
         offset += position * strides[axis + 2];
         flat += position * flat_step;
@@ -161,15 +172,19 @@ class BoundWindow final : public device::BoundKernel {
             index = channel * flat_step + (window_.column_major ? reversed : flat);
           }
           break;
-        case Window::Kind::kLp: sum += PowerOfMagnitude<Sum>(value); break;
-        default: sum += static_cast<Sum>(value); break;
+        case Window::Kind::kLp:
+          sum += PowerOfMagnitude<Sum>(value);
+          break;
+        default:
+          sum += static_cast<Sum>(value);
+          break;
       }
     }
     if (window_.kind == Window::Kind::kMax) return {maximum, index};
     if (window_.kind == Window::Kind::kLp) {
-      return {static_cast<T>(std::pow(static_cast<double>(sum),
-                                      1.0 / static_cast<double>(window_.p))),
-              -1};
+      return {
+          static_cast<T>(std::pow(static_cast<double>(sum), 1.0 / static_cast<double>(window_.p))),
+          -1};
     }
     return {count == 0 ? T{0} : static_cast<T>(sum / static_cast<Sum>(count)), -1};
   }
@@ -240,8 +255,7 @@ CompileResult CompileWindow(const program::Program& program, const program::Step
   const ElementType type = window.accumulator;
   const bool is_native = tensor::ArithmeticType(type) == type && !tensor::IsBool(type) &&
                          (tensor::IsFloat(type) || tensor::IsInteger(type));
-  const bool needs_float =
-      window.kind == Window::Kind::kLp || window.kind == Window::Kind::kLrn;
+  const bool needs_float = window.kind == Window::Kind::kLp || window.kind == Window::Kind::kLrn;
   if (!is_native || (needs_float && !tensor::IsFloat(type))) {
     return base::Status(base::Code::kUnsupportedDatatype,
                         "A window cannot be folded in " + std::string(tensor::Name(type)) +
@@ -258,8 +272,8 @@ CompileResult CompileWindow(const program::Program& program, const program::Step
   if (writes_indices) root_ids.resize(1);
   ONNXIFI_ASSIGN_OR_RETURN(Expression roots,
                            Expression::Compile(program.exprs, std::move(root_ids)));
-  return std::shared_ptr<const CompiledStep>(std::make_shared<WindowStep>(WindowExpressions{
-      std::move(input), std::move(roots), input_type == type, writes_indices}));
+  return std::shared_ptr<const CompiledStep>(std::make_shared<WindowStep>(
+      WindowExpressions{std::move(input), std::move(roots), input_type == type, writes_indices}));
 }
 
 }  // namespace onnxifi::reference

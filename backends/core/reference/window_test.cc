@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Window on the reference against loops over all input positions: maxima and their indices, averages with and without padding,
-// power means, local response normalisation.
+// Window on the reference against loops over all input positions: maxima and their indices,
+// averages with and without padding, power means, local response normalisation.
 
 #include <gtest/gtest.h>
 

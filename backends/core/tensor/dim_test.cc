@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dim: the normal form (equal expressions are one node), evaluation against plain integer arithmetic, bounds that hold, and
-// expressions built to explode.
+// Dim: the normal form (equal expressions are one node), evaluation against plain integer
+// arithmetic, bounds that hold, and expressions built to explode.
 
 #include "backends/core/tensor/dim.h"
 
@@ -113,12 +113,17 @@ TEST(DimTest, RandomExpressionsEvaluateAsPlainArithmetic) {
                           return f(a.compute(v), b.compute(v));
                         }});
       };
-      // Values stay small enough that nothing saturates; symbols are at least 1, as division assumes of divisors.
+      // Values stay small enough that nothing saturates; symbols are at least 1, as division
+      // assumes of divisors.
       const bool is_small = a.compute({9, 9, 9}) < 10000 && b.compute({9, 9, 9}) < 10000 &&
                             a.compute({9, 9, 9}) > -10000 && b.compute({9, 9, 9}) > -10000;
       switch (random() % 9) {
-        case 0: binary(a.dim + b.dim, [](int64_t x, int64_t y) { return x + y; }); break;
-        case 1: binary(a.dim - b.dim, [](int64_t x, int64_t y) { return x - y; }); break;
+        case 0:
+          binary(a.dim + b.dim, [](int64_t x, int64_t y) { return x + y; });
+          break;
+        case 1:
+          binary(a.dim - b.dim, [](int64_t x, int64_t y) { return x - y; });
+          break;
         case 2:
           if (is_small) binary(a.dim * b.dim, [](int64_t x, int64_t y) { return x * y; });
           break;
