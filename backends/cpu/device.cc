@@ -14,28 +14,28 @@
 namespace onnxifi::cpu {
 namespace {
 
-using onednn::EpilogueAt;
+using onednn::EdgesAt;
 
 struct Implementation {
   std::string_view name;
-  onednn::SelectResult (*select)(const device::Facts&, EpilogueAt, std::string_view);
-  EpilogueAt epilogue_at;
+  onednn::SelectResult (*select)(const device::Facts&, EdgesAt, std::string_view);
+  EdgesAt edges_at;
 };
 
 constexpr Implementation kContract[] = {
-    {"onednn matmul", onednn::SelectMatMul, EpilogueAt::kPrimitive},
-    {"onednn convolution", onednn::SelectConvolution, EpilogueAt::kPrimitive},
-    {"onednn deconvolution", onednn::SelectDeconvolution, EpilogueAt::kPrimitive},
-    {"onednn matmul, then loops", onednn::SelectMatMul, EpilogueAt::kLoops},
-    {"onednn convolution, then loops", onednn::SelectConvolution, EpilogueAt::kLoops},
-    {"onednn deconvolution, then loops", onednn::SelectDeconvolution, EpilogueAt::kLoops},
+    {"onednn matmul", onednn::SelectMatMul, EdgesAt::kPrimitive},
+    {"onednn convolution", onednn::SelectConvolution, EdgesAt::kPrimitive},
+    {"onednn deconvolution", onednn::SelectDeconvolution, EdgesAt::kPrimitive},
+    {"onednn matmul between loops", onednn::SelectMatMul, EdgesAt::kLoops},
+    {"onednn convolution between loops", onednn::SelectConvolution, EdgesAt::kLoops},
+    {"onednn deconvolution between loops", onednn::SelectDeconvolution, EdgesAt::kLoops},
 };
 
 constexpr Implementation kWindow[] = {
-    {"onednn pooling", onednn::SelectPooling, EpilogueAt::kPrimitive},
-    {"onednn normalisation", onednn::SelectLrn, EpilogueAt::kPrimitive},
-    {"onednn pooling, then loops", onednn::SelectPooling, EpilogueAt::kLoops},
-    {"onednn normalisation, then loops", onednn::SelectLrn, EpilogueAt::kLoops},
+    {"onednn pooling", onednn::SelectPooling, EdgesAt::kPrimitive},
+    {"onednn normalisation", onednn::SelectLrn, EdgesAt::kPrimitive},
+    {"onednn pooling between loops", onednn::SelectPooling, EdgesAt::kLoops},
+    {"onednn normalisation between loops", onednn::SelectLrn, EdgesAt::kLoops},
 };
 
 std::span<const Implementation> ImplementationsOf(const program::Step& step) {
@@ -50,7 +50,7 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   std::vector<base::Status> rejected;
   for (const Implementation& implementation : ImplementationsOf(facts.step)) {
     onednn::SelectResult recipe =
-        implementation.select(facts, implementation.epilogue_at, implementation.name);
+        implementation.select(facts, implementation.edges_at, implementation.name);
     if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
     rejected.push_back(
         std::move(recipe).status().Context("for " + std::string(implementation.name)));

@@ -214,12 +214,12 @@ TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
                     AllOf(HasSubstr(std::string(implementation)), HasSubstr(std::string(reason))));
   };
   EXPECT_THAT(selection->rejected,
-              ElementsAre(says("for onednn matmul", "summed in int32"),
+              ElementsAre(says("for onednn matmul", "accumulates in int32"),
                           says("for onednn convolution", "no convolution"),
                           says("for onednn deconvolution", "no transposed convolution"),
-                          says("for onednn matmul, then loops", "summed in int32"),
-                          says("for onednn convolution, then loops", "no convolution"),
-                          says("for onednn deconvolution, then loops", "no transposed")));
+                          says("for onednn matmul between loops", "accumulates in int32"),
+                          says("for onednn convolution between loops", "no convolution"),
+                          says("for onednn deconvolution between loops", "no transposed")));
 }
 
 TEST(SelectorTest, NamesTheOperationThatNoPrimitiveAppends) {
@@ -227,19 +227,19 @@ TEST(SelectorTest, NamesTheOperationThatNoPrimitiveAppends) {
   one.step.As<Contract>()->roots = {Unary(ExprOp::kErf, one.Accumulated()).id()};
   const base::Result<device::Selection> selection = one.Select();
   ASSERT_TRUE(selection.ok()) << selection.status().Text();
-  EXPECT_EQ(selection->recipe->implementation(), "onednn matmul, then loops");
+  EXPECT_EQ(selection->recipe->implementation(), "onednn matmul between loops");
   ASSERT_FALSE(selection->rejected.empty());
   EXPECT_THAT(selection->rejected[0].Text(),
               HasSubstr("operation " + std::string(program::Name(ExprOp::kErf)) + " is none"));
   EXPECT_EQ(selection->rejected[0].code(), base::Code::kUnsupportedAttribute);
 }
 
-TEST(SelectorTest, LeavesPaddedViewsToTheLoops) {
+TEST(SelectorTest, HasLoopsWriteOutPaddedViews) {
   OneStep one = MatMul(4, 5, 6);
   one.step.reads[0].guards.push_back({{1, 0}, 0, 3});
   const base::Result<device::Selection> selection = one.Select();
   ASSERT_TRUE(selection.ok()) << selection.status().Text();
-  EXPECT_EQ(selection->recipe->implementation(), "reference");
+  EXPECT_EQ(selection->recipe->implementation(), "onednn matmul between loops");
   EXPECT_THAT(selection->rejected[0].Text(), HasSubstr("Operand A is padded by its view"));
 }
 
@@ -281,7 +281,7 @@ TEST_F(DeviceTest, FusesBiasResidualAndRelu) {
   ASSERT_EQ(fused.Implementation(), "onednn matmul");
   const base::Status status = fused.Run(*device_);
   ASSERT_TRUE(status.ok()) << status.Text();
-  EXPECT_EQ(device_->binding_counts().fused, 1);
+  EXPECT_EQ(device_->binding_counts().alone, 1);
   const std::vector<double> sums = MatMulSums(fused, kM, kK, kN);
   for (int64_t row = 0; row < kM; ++row) {
     for (int64_t column = 0; column < kN; ++column) {
@@ -344,7 +344,7 @@ TEST_F(DeviceTest, FusedActivationsAreWithinAFewUlp) {
     RecordProperty(activation.name + "_ulp", std::to_string(worst));
     EXPECT_LE(worst, 4.0) << activation.name;
   }
-  EXPECT_EQ(device_->binding_counts().apart, 0);
+  EXPECT_EQ(device_->binding_counts().between_loops, 0);
   EXPECT_EQ(device_->binding_counts().reference, 0);
 }
 
@@ -353,7 +353,7 @@ TEST_F(DeviceTest, RunsAnEpilogueOfItsOwnAsLoops) {
   one.step.As<Contract>()->roots = {Unary(ExprOp::kErf, one.Accumulated()).id()};
   const base::Status status = one.Run(*device_);
   ASSERT_TRUE(status.ok()) << status.Text();
-  EXPECT_EQ(device_->binding_counts().apart, 1);
+  EXPECT_EQ(device_->binding_counts().between_loops, 1);
   const std::vector<double> sums = MatMulSums(one, 5, 6, 7);
   for (size_t k = 0; k < sums.size(); ++k) EXPECT_NEAR(one.result[k], std::erf(sums[k]), 1e-5);
 }

@@ -36,7 +36,7 @@ Extents Numbers(const device::BoundStep& step, const std::vector<program::Dim>& 
 void DescribeWeights(const Task& task, bool is_transposed, int64_t inputs, int64_t outputs,
                      const Extents& kernel, Convolution& convolution) {
   const Contract& contract = *task.step.step->As<Contract>();
-  const Extents& strides = task.step.reads[1].strides;
+  const Extents& strides = task.operands[1].view.strides;
   Extents weight_strides = {strides[is_transposed ? 1 : 0], strides[is_transposed ? 0 : 1]};
   convolution.weights = {outputs, inputs};
   if (contract.group > 1) {
@@ -46,6 +46,22 @@ void DescribeWeights(const Task& task, bool is_transposed, int64_t inputs, int64
   convolution.weights.insert(convolution.weights.end(), kernel.begin(), kernel.end());
   weight_strides.insert(weight_strides.end(), strides.begin() + 2, strides.end());
   convolution.weights_given = Strided(convolution.weights, weight_strides);
+}
+
+// oneDNN leaves the result unwritten where no tap of a window meets the input.
+Status CheckWindows(const Sliding& sliding, const Extents& in, const Extents& out) {
+  for (size_t axis = 0; axis < in.size(); ++axis) {
+    const int64_t dilation = sliding.gaps[axis] + 1;
+    for (int64_t at = 0; at < out[axis]; ++at) {
+      const int64_t first = at * sliding.strides[axis] - sliding.pads_begin[axis];
+      const int64_t skipped = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
+      if (skipped >= sliding.kernel[axis] || first + skipped * dilation >= in[axis]) {
+        return Status(Code::kUnsupportedShape, "A window along spatial axis " +
+                                                   std::to_string(axis) + " sees padding alone.");
+      }
+    }
+  }
+  return base::Ok();
 }
 
 Result<Convolution> Describe(const Task& task) {
@@ -61,8 +77,8 @@ Result<Convolution> Describe(const Task& task) {
   convolution.result = task.step.domain;
   DescribeWeights(task, is_transposed, inner[0], task.step.domain[1] / contract.group, kernel,
                   convolution);
-  convolution.source_given = Strided(convolution.source, task.step.reads[0].strides);
-  convolution.result_given = Strided(convolution.result, task.result.strides);
+  convolution.source_given = Strided(convolution.source, task.operands[0].view.strides);
+  convolution.result_given = Strided(convolution.result, task.result.view.strides);
   if (!convolution.source_given || !convolution.weights_given || !convolution.result_given) {
     return Status(Code::kUnsupportedShape, "An operand's strides are none that oneDNN can say.");
   }
@@ -70,6 +86,7 @@ Result<Convolution> Describe(const Task& task) {
       convolution.sliding,
       MakeSliding({is_transposed ? out : in, is_transposed ? in : out, kernel, contract.strides,
                    contract.dilations, Numbers(task.step, contract.pads_begin)}));
+  if (!is_transposed) ONNXIFI_RETURN_IF_ERROR(CheckWindows(convolution.sliding, in, out));
   return convolution;
 }
 
@@ -124,8 +141,8 @@ Status LayOut(const Task& task, SequenceBuilder& builder, dnnl::algorithm algori
   post_ops.AddTo(attributes);
   const Desc bias = summands.bias ? Dense({convolution.result[1]}) : Desc();
 
-  const Place source_place = builder.At(task.step.reads[0], *convolution.source_given);
-  const Place weights_place = builder.At(task.step.reads[1], *convolution.weights_given);
+  const Place source_place = builder.At(task.operands[0], *convolution.source_given);
+  const Place weights_place = builder.At(task.operands[1], *convolution.weights_given);
   const Place result_place = builder.At(task.result, *convolution.result_given);
   struct Attempt {
     Desc source, result;
@@ -144,7 +161,8 @@ Status LayOut(const Task& task, SequenceBuilder& builder, dnnl::algorithm algori
     std::vector<Argument> arguments = {{DNNL_ARG_SRC, std::move(source)},
                                        {DNNL_ARG_WEIGHTS, std::move(weights)},
                                        {DNNL_ARG_DST, target}};
-    if (summands.bias) arguments.emplace_back(DNNL_ARG_BIAS, builder.At(*summands.bias, bias));
+    if (summands.bias)
+      arguments.emplace_back(DNNL_ARG_BIAS, builder.At({*summands.bias, nullptr}, bias));
     ONNXIFI_RETURN_IF_ERROR(post_ops.AddArguments(desc, builder, arguments));
     builder.Append(Primitive(desc), desc, std::move(arguments));
     return builder.Deliver(target, result_place);
@@ -167,25 +185,22 @@ Status CheckForm(const device::Facts& facts, Contract::Form form, std::string_vi
   if (contract == nullptr || contract->form != form) {
     return Status(Code::kUnsupportedOperator, "The step is no " + std::string(name) + ".");
   }
-  ONNXIFI_RETURN_IF_ERROR(CheckSpatialRank(contract->a_spatial.size()));
-  return CheckContract(facts);
+  return CheckSpatialRank(contract->a_spatial.size());
 }
 
 }  // namespace
 
-SelectResult SelectConvolution(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectConvolution(const device::Facts& facts, EdgesAt edges_at,
                                std::string_view implementation) {
   ONNXIFI_RETURN_IF_ERROR(CheckForm(facts, Contract::Form::kConv, "convolution"));
-  return MakeRecipe(implementation, facts, LayOutConvolution, epilogue_at,
-                    facts.step.As<Contract>()->roots);
+  return MakeRecipe(implementation, facts, LayOutConvolution, edges_at);
 }
 
-SelectResult SelectDeconvolution(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectDeconvolution(const device::Facts& facts, EdgesAt edges_at,
                                  std::string_view implementation) {
   ONNXIFI_RETURN_IF_ERROR(
       CheckForm(facts, Contract::Form::kConvTranspose, "transposed convolution"));
-  return MakeRecipe(implementation, facts, LayOutDeconvolution, epilogue_at,
-                    facts.step.As<Contract>()->roots);
+  return MakeRecipe(implementation, facts, LayOutDeconvolution, edges_at);
 }
 
 }  // namespace onnxifi::onednn

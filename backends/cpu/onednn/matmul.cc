@@ -62,14 +62,14 @@ Axis TakeInnermost(std::vector<Axis>& axes, size_t operands) {
 
 Loops MakeLoops(const Task& task) {
   const Contract& contract = *task.step.step->As<Contract>();
-  const device::BoundView& a = task.step.reads[0];
-  const device::BoundView& b = task.step.reads[1];
+  const device::BoundView& a = task.operands[0].view;
+  const device::BoundView& b = task.operands[1].view;
   const int batch_axes = contract.batch_axes;
   const int m_axes = contract.m_axes;
   const int k_axes = static_cast<int>(contract.inner.size());
   const size_t operands = kFirstPostOp + task.post_ops.size();
   auto domain_axis = [&](int axis, int64_t a_stride, int64_t b_stride) {
-    Axis result{task.step.domain[axis], {a_stride, b_stride, task.result.strides[axis]}};
+    Axis result{task.step.domain[axis], {a_stride, b_stride, task.result.view.strides[axis]}};
     for (const PostOp& post_op : task.post_ops) {
       result.strides.push_back(post_op.is_binary() ? task.step.reads[post_op.read].strides[axis]
                                                    : 0);
@@ -173,8 +173,8 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
   dnnl::primitive_attr attributes = Attributes();
   post_ops.AddTo(attributes);
 
-  const Place a_place = builder.At(task.step.reads[0], *a_given);
-  const Place b_place = builder.At(task.step.reads[1], *b_given);
+  const Place a_place = builder.At(task.operands[0], *a_given);
+  const Place b_place = builder.At(task.operands[1], *b_given);
   const Place result_place = builder.At(task.result, *result_given);
   // As the operands lie; else with the factors, then also the result, brought into order. Constants
   // are packed anyway.
@@ -206,14 +206,13 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
 
 }  // namespace
 
-SelectResult SelectMatMul(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectMatMul(const device::Facts& facts, EdgesAt edges_at,
                           std::string_view implementation) {
   const Contract* contract = facts.step.As<Contract>();
   if (contract == nullptr || contract->form != Contract::Form::kMatMul) {
     return Status(Code::kUnsupportedOperator, "The step is no matrix product.");
   }
-  ONNXIFI_RETURN_IF_ERROR(CheckContract(facts));
-  return MakeRecipe(implementation, facts, LayOutMatMul, epilogue_at, contract->roots);
+  return MakeRecipe(implementation, facts, LayOutMatMul, edges_at);
 }
 
 }  // namespace onnxifi::onednn

@@ -38,12 +38,12 @@ Result<Tensors> Describe(const Task& task, const SequenceBuilder& builder) {
   tensors.source_extents = {task.step.domain[0], task.step.domain[1]};
   const Extents in = Numbers(task.step, window.in_spatial);
   tensors.source_extents.insert(tensors.source_extents.end(), in.begin(), in.end());
-  const std::optional<Desc> source = Strided(tensors.source_extents, task.step.reads[0].strides);
-  const std::optional<Desc> result = Strided(task.step.domain, task.result.strides);
+  const std::optional<Desc> source = Strided(tensors.source_extents, task.operands[0].view.strides);
+  const std::optional<Desc> result = Strided(task.step.domain, task.result.view.strides);
   if (!source || !result) {
     return Status(Code::kUnsupportedShape, "An operand's strides are none that oneDNN can say.");
   }
-  tensors.source = builder.At(task.step.reads[0], *source);
+  tensors.source = builder.At(task.operands[0], *source);
   tensors.result = builder.At(task.result, *result);
   std::vector<device::BoundView> operands;
   for (const PostOp& post_op : task.post_ops) {
@@ -150,19 +150,9 @@ Status LayOutLrn(const Task& task, SequenceBuilder& builder) {
   return LayOutWindow<dnnl::lrn_forward>(task, builder, tensors, make, "normalisation");
 }
 
-Status CheckWindow(const device::Facts& facts) {
-  const Window& window = *facts.step.As<Window>();
-  if (window.accumulator != tensor::ElementType::kFloat32) {
-    return Status(Code::kUnsupportedDatatype, "The window is folded in " +
-                                                  std::string(tensor::Name(window.accumulator)) +
-                                                  "; oneDNN's kernels are used for float32.");
-  }
-  return CheckOperand(facts.step.reads[0], "The input");
-}
-
 }  // namespace
 
-SelectResult SelectPooling(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectPooling(const device::Facts& facts, EdgesAt edges_at,
                            std::string_view implementation) {
   const Window* window = facts.step.As<Window>();
   if (window == nullptr ||
@@ -174,18 +164,16 @@ SelectResult SelectPooling(const device::Facts& facts, EpilogueAt epilogue_at,
                   "The positions of the maxima are wanted; a primitive gives their values.");
   }
   ONNXIFI_RETURN_IF_ERROR(CheckSpatialRank(window->in_spatial.size()));
-  ONNXIFI_RETURN_IF_ERROR(CheckWindow(facts));
-  return MakeRecipe(implementation, facts, LayOutPooling, epilogue_at, window->roots);
+  return MakeRecipe(implementation, facts, LayOutPooling, edges_at);
 }
 
-SelectResult SelectLrn(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectLrn(const device::Facts& facts, EdgesAt edges_at,
                        std::string_view implementation) {
   const Window* window = facts.step.As<Window>();
   if (window == nullptr || window->kind != Window::Kind::kLrn) {
     return Status(Code::kUnsupportedOperator, "The step is no local response normalisation.");
   }
-  ONNXIFI_RETURN_IF_ERROR(CheckWindow(facts));
-  return MakeRecipe(implementation, facts, LayOutLrn, epilogue_at, window->roots);
+  return MakeRecipe(implementation, facts, LayOutLrn, edges_at);
 }
 
 }  // namespace onnxifi::onednn

@@ -329,8 +329,9 @@ Status BoundPostOps::AddArguments(const dnnl::primitive_desc_base& desc, Sequenc
       return Status(Code::kUnsupportedShape,
                     "The primitive chooses no layout for an operand of the epilogue.");
     }
-    ONNXIFI_ASSIGN_OR_RETURN(Place place,
-                             builder.As(builder.At(operands_[k].view, operands_[k].given), chosen));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        Place place,
+        builder.As(builder.At({operands_[k].view, nullptr}, operands_[k].given), chosen));
     arguments.emplace_back(name, std::move(place));
   }
   return base::Ok();

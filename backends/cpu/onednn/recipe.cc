@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recipe and its kernel. A binding first tries the whole step as primitives, then the primitives
-// without the epilogue, then the reference's loops, which take any extents and layout.
+// Recipe and its kernel. A binding first tries the whole step as primitives, then primitives
+// between loops, then the reference's loops alone, which take any extents and layout.
 
 #include "backends/cpu/onednn/recipe.h"
 
-#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "backends/core/reference/compiled_step.h"
@@ -34,20 +35,44 @@ bool IsUnsupported(const Status& status) {
   }
 }
 
+const std::vector<program::ExprId>& RootsOf(const program::Step& step) {
+  const program::Contract* contract = step.As<program::Contract>();
+  return contract != nullptr ? contract->roots : step.As<program::Window>()->roots;
+}
+
+// A view can expand one element to any extent; the reference's loops do not write that out.
+Status CheckCopy(const Extents& extents) {
+  constexpr int64_t kMostElements = int64_t{1} << 28;
+  if (tensor::ElementCount(extents) <= kMostElements) return base::Ok();
+  return Status(Code::kUnsupportedShape, "An operand of " + tensor::ToString(extents) +
+                                             " exceeds what is written out for a primitive (" +
+                                             std::to_string(kMostElements) + " elements).");
+}
+
+Status CheckLoops(const device::Facts& facts) {
+  reference::CompileResult loops = reference::CompileStep(facts.program, facts.step);
+  return loops.ok() ? base::Ok() : std::move(loops).status();
+}
+
 }  // namespace
 
 class Kernel final : public device::Kernel {
  public:
   Kernel(const Recipe& recipe, Runtime& runtime,
-         std::shared_ptr<const reference::CompiledStep> loops,
+         std::shared_ptr<const reference::CompiledStep> loops, std::vector<Prologue> prologues,
          std::shared_ptr<const reference::Expression> roots)
       : implementation_(recipe.implementation_),
         lay_out_(recipe.lay_out_),
-        epilogue_at_(recipe.epilogue_at_),
+        edges_at_(recipe.edges_at_),
         post_ops_(recipe.post_ops_),
         runtime_(runtime),
         loops_(std::move(loops)),
-        roots_(std::move(roots)) {}
+        prologues_(std::move(prologues)),
+        roots_(std::move(roots)) {
+    for (int k = 0; k < OperandCount(recipe.facts_.step); ++k) {
+      is_plain_.push_back(CheckPlain(recipe.facts_.program, recipe.facts_.step, k).ok());
+    }
+  }
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                     device::Addresses constants) override {
@@ -60,23 +85,20 @@ class Kernel final : public device::Kernel {
     runtime_.EnterThread();
     SequenceBuilder builder(runtime_, constants, packed_);
     std::string reasons;
-    for (const EpilogueAt at : {EpilogueAt::kPrimitive, EpilogueAt::kLoops}) {
-      if (at == EpilogueAt::kPrimitive && epilogue_at_ != at) continue;
+    for (const EdgesAt edges_at : {EdgesAt::kPrimitive, EdgesAt::kLoops}) {
+      if (edges_at == EdgesAt::kPrimitive && edges_at_ == EdgesAt::kLoops) continue;
       builder.Clear();
-      const Task task = at == EpilogueAt::kPrimitive ? Fused(step) : Apart(step, builder);
-      const Status status = Call("preparing primitives", [&] { return lay_out_(task, builder); });
+      const Status status = Call("preparing primitives",
+                                 [&] { return LayOutStep(edges_at, step, constants, builder); });
       if (status.ok()) {
-        std::optional<Sequence::Apart> apart;
-        if (at == EpilogueAt::kLoops) {
-          apart.emplace(Sequence::Apart{
-              roots_,
-              reference::Epilogue(*roots_, tensor::ElementType::kFloat32, step, runtime_.pool()),
-              /*sums_offset_bytes=*/0});
+        const bool has_loops = edges_at == EdgesAt::kLoops;
+        ++(has_loops ? runtime_.counts().between_loops : runtime_.counts().alone);
+        std::optional<reference::Epilogue> epilogue;
+        if (has_loops) {
+          epilogue.emplace(*roots_, tensor::ElementType::kFloat32, step, runtime_.pool());
         }
-        ++(apart ? runtime_.counts().apart : runtime_.counts().fused);
-        const int64_t work_bytes = builder.work_bytes();
         return std::unique_ptr<device::BoundKernel>(std::make_unique<Sequence>(
-            runtime_, builder.TakeSteps(), work_bytes, std::move(apart), std::move(bound)));
+            runtime_, builder.TakeWork(), roots_, std::move(epilogue), std::move(bound)));
       }
       if (!IsUnsupported(status)) return status;
       reasons += (reasons.empty() ? "" : " ") + std::string(status.sentence());
@@ -91,94 +113,120 @@ class Kernel final : public device::Kernel {
   }
 
  private:
-  Task Fused(const device::BoundStep& step) const { return {step, post_ops_, step.writes[0]}; }
+  Status LayOutStep(EdgesAt edges_at, const device::BoundStep& step, device::Addresses constants,
+                    SequenceBuilder& builder) {
+    const bool has_loops = edges_at == EdgesAt::kLoops;
+    Task task{step, {}, {}, {}};
+    if (has_loops) {
+      ONNXIFI_RETURN_IF_ERROR(CheckCopy(step.domain));
+      // First in the work memory, where Sequence looks for them.
+      task.result.view = builder.WorkView(step.domain);
+    } else {
+      task.post_ops = post_ops_;
+      task.result.view = step.writes[0];
+    }
+    for (size_t k = 0; k < prologues_.size(); ++k) {
+      Tensor& operand = task.operands.emplace_back();
+      if (is_plain_[k] && (!has_loops || HasDescriptor(step, static_cast<int>(k)))) {
+        operand.view = step.reads[k];
+        continue;
+      }
+      BoundPrologue prologue(prologues_[k], step, static_cast<int>(k));
+      ONNXIFI_RETURN_IF_ERROR(CheckCopy(prologue.extents()));
+      if (prologues_[k].is_constant()) {
+        ONNXIFI_ASSIGN_OR_RETURN(operand, EvaluatedOnce(prologue, k, constants));
+      } else {
+        operand.view = builder.WorkView(prologue.extents());
+        builder.AddPrologue(std::move(prologue), operand.view);
+      }
+    }
+    return lay_out_(task, builder);
+  }
 
-  // The sums lie at the beginning of the work memory.
-  static Task Apart(const device::BoundStep& step, SequenceBuilder& builder) {
-    const Extents count = {tensor::ElementCount(step.domain)};
-    const Place sums = builder.Work(Dense(count));
-    device::BoundView result{sums.buffer,
-                             tensor::ElementType::kFloat32,
-                             sums.offset_bytes / static_cast<int64_t>(sizeof(float)),
-                             tensor::DenseStrides(step.domain),
-                             {},
-                             {}};
-    return {step, {}, std::move(result)};
+  Result<Tensor> EvaluatedOnce(const BoundPrologue& prologue, size_t operand,
+                               device::Addresses constants) {
+    const Extents& extents = prologue.extents();
+    const std::lock_guard lock(mutex_);
+    PackedConstant& evaluated = evaluated_[{operand, extents}];
+    if (evaluated == nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(PackedConstant memory,
+                               runtime_.memory().Allocate(tensor::ElementCount(extents) *
+                                                          static_cast<int64_t>(sizeof(float))));
+      ONNXIFI_RETURN_IF_ERROR(prologue.Run(constants, memory->data(), runtime_.pool()));
+      evaluated = std::move(memory);
+    }
+    return Tensor{{program::kNoBuffer,
+                   tensor::ElementType::kFloat32,
+                   0,
+                   tensor::DenseStrides(extents),
+                   {},
+                   {}},
+                  evaluated};
   }
 
   const std::string_view implementation_;
   const LayOut lay_out_;
-  const EpilogueAt epilogue_at_;
+  const EdgesAt edges_at_;
   const std::vector<PostOp> post_ops_;
   Runtime& runtime_;
   const std::shared_ptr<const reference::CompiledStep> loops_;  // shared with the kernels it bound
-  const std::shared_ptr<const reference::Expression> roots_;    // shared with sequences
+  const std::vector<Prologue> prologues_;                       // one per operand
+  std::vector<bool> is_plain_;
+  const std::shared_ptr<const reference::Expression> roots_;  // shared with sequences
   PackedConstants packed_;
+  std::mutex mutex_;
+  std::map<std::pair<size_t, Extents>, PackedConstant> evaluated_;
 };
 
 Result<std::unique_ptr<device::Kernel>> Recipe::Build(Runtime& runtime) const {
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const reference::CompiledStep> loops,
                            reference::CompileStep(facts_.program, facts_.step));
-  const program::Contract* contract = facts_.step.As<program::Contract>();
-  const std::vector<program::ExprId>& ids =
-      contract != nullptr ? contract->roots : facts_.step.As<program::Window>()->roots;
-  ONNXIFI_ASSIGN_OR_RETURN(reference::Expression roots,
-                           reference::Expression::Compile(facts_.program.exprs, ids));
+  std::vector<Prologue> prologues;
+  for (int k = 0; k < OperandCount(facts_.step); ++k) {
+    ONNXIFI_ASSIGN_OR_RETURN(Prologue prologue, Prologue::Compile(facts_.program, facts_.step, k));
+    prologues.push_back(std::move(prologue));
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(
+      reference::Expression roots,
+      reference::Expression::Compile(facts_.program.exprs, RootsOf(facts_.step)));
   return std::unique_ptr<device::Kernel>(
-      std::make_unique<Kernel>(*this, runtime, std::move(loops),
+      std::make_unique<Kernel>(*this, runtime, std::move(loops), std::move(prologues),
                                std::make_shared<const reference::Expression>(std::move(roots))));
 }
 
 SelectResult MakeRecipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
-                        EpilogueAt epilogue_at, std::span<const program::ExprId> roots) {
+                        EdgesAt edges_at) {
+  const program::Step& step = facts.step;
+  const program::Contract* contract = step.As<program::Contract>();
+  const tensor::ElementType accumulator =
+      contract != nullptr ? contract->accumulator : step.As<program::Window>()->accumulator;
+  if (accumulator != tensor::ElementType::kFloat32) {
+    return Status(Code::kUnsupportedDatatype, "The step accumulates in " +
+                                                  std::string(tensor::Name(accumulator)) +
+                                                  "; the primitives are used for float32.");
+  }
   std::vector<PostOp> post_ops;
-  if (epilogue_at == EpilogueAt::kPrimitive) {
-    if (facts.step.writes.size() != 1 || roots.size() != 1) {
-      return Status(Code::kUnsupportedAttribute, "The step has " +
-                                                     std::to_string(facts.step.writes.size()) +
-                                                     " results; a primitive has one.");
+  if (edges_at == EdgesAt::kPrimitive) {
+    for (int k = 0; k < OperandCount(step); ++k) {
+      ONNXIFI_RETURN_IF_ERROR(CheckPlain(facts.program, step, k));
     }
-    ONNXIFI_RETURN_IF_ERROR(CheckOperand(facts.step.writes[0], "The result"));
-    ONNXIFI_ASSIGN_OR_RETURN(post_ops, TranslatePostOps(facts.program, facts.step, roots[0]));
+    if (step.writes.size() != 1) {
+      return Status(
+          Code::kUnsupportedAttribute,
+          "The step has " + std::to_string(step.writes.size()) + " results; a primitive has one.");
+    }
+    if (step.writes[0].type != tensor::ElementType::kFloat32) {
+      return Status(Code::kUnsupportedDatatype, "The result is " +
+                                                    std::string(tensor::Name(step.writes[0].type)) +
+                                                    "; the primitives are used for float32.");
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(post_ops, TranslatePostOps(facts.program, step, RootsOf(step)[0]));
+  } else {
+    // What surrounds the primitive has to be something that the loops can compute.
+    ONNXIFI_RETURN_IF_ERROR(CheckLoops(facts));
   }
   return std::unique_ptr<const device::Recipe>(
-      std::make_unique<Recipe>(implementation, facts, lay_out, epilogue_at, std::move(post_ops)));
-}
-
-Status CheckOperand(const program::View& view, std::string_view role) {
-  if (view.type != tensor::ElementType::kFloat32) {
-    return Status(Code::kUnsupportedDatatype, std::string(role) + " is " +
-                                                  std::string(tensor::Name(view.type)) +
-                                                  "; oneDNN's kernels are used for float32.");
-  }
-  if (!view.guards.empty()) {
-    return Status(Code::kUnsupportedShape,
-                  std::string(role) + " is padded by its view; a primitive reads whole tensors.");
-  }
-  return base::Ok();
-}
-
-Status CheckContract(const device::Facts& facts) {
-  const program::Contract& contract = *facts.step.As<program::Contract>();
-  if (contract.accumulator != tensor::ElementType::kFloat32) {
-    return Status(Code::kUnsupportedDatatype, "Products are summed in " +
-                                                  std::string(tensor::Name(contract.accumulator)) +
-                                                  "; oneDNN's kernels are used for float32.");
-  }
-  for (const auto& [read, prologue, role] : {std::tuple(0, contract.a_prologue, "Operand A"),
-                                             std::tuple(1, contract.b_prologue, "Operand B")}) {
-    ONNXIFI_RETURN_IF_ERROR(CheckOperand(facts.step.reads[static_cast<size_t>(read)], role));
-    const program::ExprNode& node = facts.program.exprs[prologue];
-    const bool is_plain = node.op == program::ExprOp::kLoad && node.operands.empty() &&
-                          node.payload == static_cast<uint64_t>(read);
-    if (!is_plain) {
-      return Status(Code::kUnsupportedAttribute, std::string(role) +
-                                                     " is computed while it is read (" +
-                                                     std::string(program::Name(node.op)) +
-                                                     "); a primitive reads it from memory.");
-    }
-  }
-  return base::Ok();
+      std::make_unique<Recipe>(implementation, facts, lay_out, edges_at, std::move(post_ops)));
 }
 
 bool IsGood(const dnnl::primitive_desc_base& desc) {

@@ -14,22 +14,25 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
+#include "backends/cpu/onednn/operand.h"
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/onednn/runtime.h"
 #include "backends/cpu/onednn/sequence.h"
 
 namespace onnxifi::onednn {
 
-// Where the epilogue is computed: as post-operations of the primitive, or by the reference's loops
-// over the primitive's sums.
-enum class EpilogueAt : uint8_t { kPrimitive, kLoops };
+// Where prologues and epilogue are computed: by the primitive, which reads float32 tensors as they
+// lie and appends what it can, or by the reference's loops before and after it.
+enum class EdgesAt : uint8_t { kPrimitive, kLoops };
 
-// A bound step and where its result goes.
+// A bound step, its operands and its result as float32 tensors.
 struct Task {
   const device::BoundStep& step;
   std::span<const PostOp> post_ops;  // empty for kLoops
-  // Over the domain, float32: the step's write, or dense sums in the work memory (no buffer).
-  device::BoundView result;
+  // Over OperandExtents: reads of the step, or what loops made of them.
+  std::vector<Tensor> operands;
+  // Over the domain: the step's write, or dense sums for loops to read.
+  Tensor result;
 };
 
 // Appends the primitives that compute a task. UNSUPPORTED_* when oneDNN has no good implementation
@@ -40,11 +43,11 @@ using LayOut = base::Status (*)(const Task& task, SequenceBuilder& builder);
 class Recipe final : public device::Recipe {
  public:
   Recipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
-         EpilogueAt epilogue_at, std::vector<PostOp> post_ops)
+         EdgesAt edges_at, std::vector<PostOp> post_ops)
       : implementation_(implementation),
         facts_(facts),
         lay_out_(lay_out),
-        epilogue_at_(epilogue_at),
+        edges_at_(edges_at),
         post_ops_(std::move(post_ops)) {}
 
   std::string_view implementation() const override { return implementation_; }
@@ -56,36 +59,28 @@ class Recipe final : public device::Recipe {
   std::string_view implementation_;
   device::Facts facts_;
   LayOut lay_out_;
-  EpilogueAt epilogue_at_;
+  EdgesAt edges_at_;
   std::vector<PostOp> post_ops_;
 };
 
 using SelectResult = base::Result<std::unique_ptr<const device::Recipe>>;
 
 // The implementations. Contract:
-SelectResult SelectMatMul(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectMatMul(const device::Facts& facts, EdgesAt edges_at,
                           std::string_view implementation);
-SelectResult SelectConvolution(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectConvolution(const device::Facts& facts, EdgesAt edges_at,
                                std::string_view implementation);
-SelectResult SelectDeconvolution(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectDeconvolution(const device::Facts& facts, EdgesAt edges_at,
                                  std::string_view implementation);
 // Window:
-SelectResult SelectPooling(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectPooling(const device::Facts& facts, EdgesAt edges_at,
                            std::string_view implementation);
-SelectResult SelectLrn(const device::Facts& facts, EpilogueAt epilogue_at,
+SelectResult SelectLrn(const device::Facts& facts, EdgesAt edges_at,
                        std::string_view implementation);
 
-// The second half of every Select: the epilogue, then the recipe.
+// The second half of every Select: the edges, then the recipe.
 SelectResult MakeRecipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
-                        EpilogueAt epilogue_at, std::span<const program::ExprId> roots);
-
-// Whether `view` is float32 read without padding, as every operand of a primitive is.
-// UNSUPPORTED_DATATYPE, UNSUPPORTED_SHAPE; `role` begins the sentence, e.g. "Operand A".
-base::Status CheckOperand(const program::View& view, std::string_view role);
-
-// What all Contract implementations need: float32 sums of products of float32 elements, read as
-// they lie.
-base::Status CheckContract(const device::Facts& facts);
+                        EdgesAt edges_at);
 
 // A primitive descriptor is good when there is one and it is none of oneDNN's own reference loops,
 // which can be a thousand times slower than its kernels.

@@ -21,11 +21,9 @@ namespace onnxifi::onednn {
 
 // Bindings of oneDNN recipes, by what they became.
 struct BindingCounts {
-  std::atomic<int64_t> fused = 0;  // one primitive, its epilogue in it
-  std::atomic<int64_t> apart =
-      0;  // a primitive for the sums, the reference's loops for the epilogue
-  std::atomic<int64_t> reference =
-      0;  // the reference's loops: extents that oneDNN has no good kernel for
+  std::atomic<int64_t> alone = 0;          // primitives, the epilogue in them
+  std::atomic<int64_t> between_loops = 0;  // primitives, prologues and epilogue as loops
+  std::atomic<int64_t> reference = 0;      // the reference's loops: extents that oneDNN does badly
 };
 
 // Threads: any. Outlives the kernels made with it.

@@ -19,31 +19,37 @@ dnnl::primitive_attr Attributes() {
   return attributes;
 }
 
-Sequence::Sequence(Runtime& runtime, std::vector<Step> steps, int64_t work_bytes,
-                   std::optional<Apart> apart, std::unique_ptr<device::BoundKernel> fallback)
+Sequence::Sequence(Runtime& runtime, Work work, std::shared_ptr<const reference::Expression> roots,
+                   std::optional<reference::Epilogue> epilogue,
+                   std::unique_ptr<device::BoundKernel> fallback)
     : runtime_(runtime),
-      steps_(std::move(steps)),
-      work_bytes_(work_bytes),
-      apart_(std::move(apart)),
+      work_(std::move(work)),
+      roots_(std::move(roots)),
+      epilogue_(std::move(epilogue)),
       fallback_(std::move(fallback)) {}
 
 base::Status Sequence::Run(device::Addresses addresses) const {
   if (!IsAligned(addresses)) return fallback_->Run(addresses);
-  ONNXIFI_ASSIGN_OR_RETURN(const WorkMemory::Lease work, runtime_.work_memory().Lend(work_bytes_));
+  ONNXIFI_ASSIGN_OR_RETURN(const WorkMemory::Lease lease,
+                           runtime_.work_memory().Lend(work_.size_bytes));
+  for (const Work::Loops& loops : work_.prologues) {
+    ONNXIFI_RETURN_IF_ERROR(
+        loops.prologue.Run(addresses, lease.data() + loops.offset_bytes, runtime_.pool()));
+  }
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Context> context, TakeContext());
   runtime_.EnterThread();
-  ONNXIFI_RETURN_IF_ERROR(RunSteps(*context, addresses, work.data()));
+  ONNXIFI_RETURN_IF_ERROR(RunPrimitives(*context, addresses, lease.data()));
   {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(context));
   }
-  if (!apart_) return base::Ok();
-  return apart_->epilogue.Run(work.data() + apart_->sums_offset_bytes, addresses);
+  if (!epilogue_) return base::Ok();
+  return epilogue_->Run(lease.data(), addresses);
 }
 
 // A caller's own memory may lie anywhere; oneDNN's C++ parts read floats.
 bool Sequence::IsAligned(device::Addresses addresses) const {
-  for (const Step& step : steps_) {
+  for (const Work::Primitive& step : work_.primitives) {
     for (const auto& [name, place] : step.arguments) {
       if (place.buffer == program::kNoBuffer) continue;
       if (reinterpret_cast<uintptr_t>(addresses[place.buffer]) % alignof(float) != 0) return false;
@@ -64,7 +70,7 @@ base::Result<std::unique_ptr<Sequence::Context>> Sequence::TakeContext() const {
   auto context = std::make_unique<Context>();
   ONNXIFI_RETURN_IF_ERROR(Call("preparing the arguments of a run", [&] {
     context->stream = runtime_.NewStream();
-    for (const Step& step : steps_) {
+    for (const Work::Primitive& step : work_.primitives) {
       for (const auto& [name, place] : step.arguments) {
         context->memories.push_back(dnnl::memory(place.desc, runtime_.engine(), DNNL_MEMORY_NONE));
         context->arguments.push_back({name, context->memories.back().get()});
@@ -75,10 +81,10 @@ base::Result<std::unique_ptr<Sequence::Context>> Sequence::TakeContext() const {
   return context;
 }
 
-base::Status Sequence::RunSteps(Context& context, device::Addresses addresses,
-                                std::byte* work) const {
+base::Status Sequence::RunPrimitives(Context& context, device::Addresses addresses,
+                                     std::byte* work) const {
   size_t first = 0;
-  for (const Step& step : steps_) {
+  for (const Work::Primitive& step : work_.primitives) {
     for (size_t k = 0; k < step.arguments.size(); ++k) {
       const Place& place = step.arguments[k].second;
       std::byte* base = place.packed != nullptr              ? place.packed->data()
@@ -99,26 +105,42 @@ base::Status Sequence::RunSteps(Context& context, device::Addresses addresses,
   return StatusOf(dnnl_stream_wait(context.stream.get()), "waiting for its primitives");
 }
 
-Place SequenceBuilder::At(const device::BoundView& view, Desc desc) const {
-  return {std::move(desc), view.buffer, nullptr, view.offset * static_cast<int64_t>(sizeof(float))};
+Place SequenceBuilder::At(const Tensor& tensor, Desc desc) const {
+  return {std::move(desc), tensor.view.buffer, tensor.packed,
+          tensor.view.offset * static_cast<int64_t>(sizeof(float))};
 }
 
-Place SequenceBuilder::Work(const Desc& desc) {
-  Place place{desc, program::kNoBuffer, nullptr, work_bytes_};
+Place SequenceBuilder::NewPlace(const Desc& desc) {
+  Place place{desc, program::kNoBuffer, nullptr, work_.size_bytes};
   const auto size_bytes = static_cast<int64_t>(desc.get_size());
-  work_bytes_ += (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  work_.size_bytes += (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
   return place;
+}
+
+device::BoundView SequenceBuilder::WorkView(const Extents& extents) {
+  const Place place = NewPlace(Dense({tensor::ElementCount(extents)}));
+  return {program::kNoBuffer,
+          tensor::ElementType::kFloat32,
+          place.offset_bytes / static_cast<int64_t>(sizeof(float)),
+          tensor::DenseStrides(extents),
+          {},
+          {}};
+}
+
+void SequenceBuilder::AddPrologue(BoundPrologue prologue, const device::BoundView& target) {
+  work_.prologues.push_back(
+      {std::move(prologue), target.offset * static_cast<int64_t>(sizeof(float))});
 }
 
 base::Result<Place> SequenceBuilder::As(const Place& given, const Desc& wanted) {
   if (given.desc == wanted) return given;
   if (IsConstant(given)) {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        PackedConstant packed,
-        packed_.Pack(runtime_, constants_[given.buffer] + given.offset_bytes, given.desc, wanted));
+    std::byte* base = given.packed != nullptr ? given.packed->data() : constants_[given.buffer];
+    ONNXIFI_ASSIGN_OR_RETURN(PackedConstant packed,
+                             packed_.Pack(runtime_, base + given.offset_bytes, given.desc, wanted));
     return Place{wanted, program::kNoBuffer, std::move(packed), 0};
   }
-  const Place place = Work(wanted);
+  const Place place = NewPlace(wanted);
   ONNXIFI_RETURN_IF_ERROR(Reorder(given, place));
   return place;
 }
@@ -135,7 +157,7 @@ base::Status SequenceBuilder::Reorder(const Place& from, const Place& to) {
 }
 
 Place SequenceBuilder::Target(const Place& result, const Desc& wanted) {
-  return result.desc == wanted ? result : Work(wanted);
+  return result.desc == wanted ? result : NewPlace(wanted);
 }
 
 base::Status SequenceBuilder::Deliver(const Place& target, const Place& result) {
@@ -146,13 +168,10 @@ void SequenceBuilder::Append(const dnnl::primitive& primitive,
                              const dnnl::primitive_desc_base& desc,
                              std::vector<Argument> arguments) {
   const Desc scratchpad = desc.query_md(dnnl::query::scratchpad_md);
-  if (scratchpad.get_size() != 0) arguments.emplace_back(DNNL_ARG_SCRATCHPAD, Work(scratchpad));
-  steps_.push_back({primitive, std::move(arguments)});
+  if (scratchpad.get_size() != 0) arguments.emplace_back(DNNL_ARG_SCRATCHPAD, NewPlace(scratchpad));
+  work_.primitives.push_back({primitive, std::move(arguments)});
 }
 
-void SequenceBuilder::Clear() {
-  steps_.clear();
-  work_bytes_ = 0;
-}
+void SequenceBuilder::Clear() { work_ = Work(); }
 
 }  // namespace onnxifi::onednn

@@ -19,6 +19,7 @@
 #include "backends/core/device/device.h"
 #include "backends/core/reference/epilogue.h"
 #include "backends/cpu/onednn/layout.h"
+#include "backends/cpu/onednn/operand.h"
 #include "backends/cpu/onednn/packed_constants.h"
 #include "backends/cpu/onednn/runtime.h"
 
@@ -33,25 +34,38 @@ struct Place {
   int64_t offset_bytes = 0;  // 0 for packed constants
 };
 
+// The same before it has a layout: float32 elements as a view sees them. Without a buffer they are
+// `packed`, or in the work memory.
+struct Tensor {
+  device::BoundView view;
+  PackedConstant packed;
+};
+
 // DNNL_ARG_* and the tensor that goes there.
 using Argument = std::pair<int, Place>;
 
-class Sequence final : public device::BoundKernel {
- public:
-  struct Step {
+// What a SequenceBuilder put together.
+struct Work {
+  struct Loops {
+    BoundPrologue prologue;
+    int64_t offset_bytes;  // in the work memory
+  };
+  struct Primitive {
     dnnl::primitive primitive;
     std::vector<Argument> arguments;
   };
-  // The epilogue as loops, over dense sums at `offset_bytes` of the work memory.
-  struct Apart {
-    std::shared_ptr<const reference::Expression> roots;  // shared with the kernel
-    reference::Epilogue epilogue;
-    int64_t sums_offset_bytes;
-  };
+  std::vector<Loops> prologues;  // run first
+  std::vector<Primitive> primitives;
+  int64_t size_bytes = 0;  // of the work memory
+};
 
-  // `fallback` does the same work on memory of any alignment.
-  Sequence(Runtime& runtime, std::vector<Step> steps, int64_t work_bytes,
-           std::optional<Apart> apart, std::unique_ptr<device::BoundKernel> fallback);
+class Sequence final : public device::BoundKernel {
+ public:
+  // With an `epilogue`, whose expression `roots` keeps alive, the primitives leave dense sums at
+  // the beginning of the work memory. `fallback` does the same work on memory of any alignment.
+  Sequence(Runtime& runtime, Work work, std::shared_ptr<const reference::Expression> roots,
+           std::optional<reference::Epilogue> epilogue,
+           std::unique_ptr<device::BoundKernel> fallback);
 
   base::Status Run(device::Addresses addresses) const override;
 
@@ -60,16 +74,16 @@ class Sequence final : public device::BoundKernel {
   struct Context {
     dnnl::stream stream;
     std::vector<dnnl::memory> memories;
-    std::vector<dnnl_exec_arg_t> arguments;  // of all steps, one after the other
+    std::vector<dnnl_exec_arg_t> arguments;  // of all primitives, one after the other
   };
   base::Result<std::unique_ptr<Context>> TakeContext() const;
   bool IsAligned(device::Addresses addresses) const;
-  base::Status RunSteps(Context& context, device::Addresses addresses, std::byte* work) const;
+  base::Status RunPrimitives(Context& context, device::Addresses addresses, std::byte* work) const;
 
   Runtime& runtime_;
-  const std::vector<Step> steps_;
-  const int64_t work_bytes_;
-  const std::optional<Apart> apart_;
+  const Work work_;
+  const std::shared_ptr<const reference::Expression> roots_;  // shared with the kernel
+  const std::optional<reference::Epilogue> epilogue_;
   const std::unique_ptr<device::BoundKernel> fallback_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Context>> idle_;
@@ -84,10 +98,13 @@ class SequenceBuilder {
 
   Runtime& runtime() { return runtime_; }
 
-  // The tensor that `view` sees as `desc`. A view of no buffer is one of the work memory.
-  Place At(const device::BoundView& view, Desc desc) const;
+  Place At(const Tensor& tensor, Desc desc) const;
   // Work memory for a tensor; valid until the sequence ends.
-  Place Work(const Desc& desc);
+  Place NewPlace(const Desc& desc);
+  // The same for a dense tensor of these extents.
+  device::BoundView WorkView(const Extents& extents);
+  // Loops that fill `target`, a view from WorkView, before the primitives run.
+  void AddPrologue(BoundPrologue prologue, const device::BoundView& target);
   // `given` laid out as `wanted`: itself if it is; packed if it is a constant; else reordered into
   // work memory during each run.
   base::Result<Place> As(const Place& given, const Desc& wanted);
@@ -97,7 +114,8 @@ class SequenceBuilder {
   Place Target(const Place& result, const Desc& wanted);
   base::Status Deliver(const Place& target, const Place& result);
   bool IsConstant(const Place& place) const {
-    return place.buffer != program::kNoBuffer && constants_[place.buffer] != nullptr;
+    return place.packed != nullptr ||
+           (place.buffer != program::kNoBuffer && constants_[place.buffer] != nullptr);
   }
   // Appends a primitive, with work memory for its scratchpad.
   void Append(const dnnl::primitive& primitive, const dnnl::primitive_desc_base& desc,
@@ -105,15 +123,13 @@ class SequenceBuilder {
   // Forgets what was appended and taken, for another attempt.
   void Clear();
 
-  std::vector<Sequence::Step> TakeSteps() { return std::move(steps_); }
-  int64_t work_bytes() const { return work_bytes_; }
+  Work TakeWork() { return std::move(work_); }
 
  private:
   Runtime& runtime_;
   device::Addresses constants_;
   PackedConstants& packed_;
-  std::vector<Sequence::Step> steps_;
-  int64_t work_bytes_ = 0;
+  Work work_;
 };
 
 // Attributes that every primitive of this folder has: its scratchpad is the caller's, so that one

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operand: plain or not, its extents by the form of the step, and its elements block by block.
+
+#include "backends/cpu/onednn/operand.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "backends/core/reference/scratch.h"
+
+namespace onnxifi::onednn {
+namespace {
+
+using base::Code;
+using base::Status;
+using program::Contract;
+using program::ExprId;
+using program::ExprNode;
+using program::ExprOp;
+using tensor::ElementType;
+
+constexpr std::string_view kRoles[] = {"Operand A", "Operand B"};
+
+ExprId PrologueOf(const Contract& contract, int operand) {
+  return operand == 0 ? contract.a_prologue : contract.b_prologue;
+}
+
+void Append(Extents& extents, const device::BoundStep& step,
+            const std::vector<program::Dim>& dims) {
+  for (const program::Dim& dim : dims) extents.push_back(step.Number(dim));
+}
+
+bool IsConstant(const program::Program& program, const program::View& view) {
+  return program.buffers[static_cast<size_t>(view.buffer)].kind == program::Buffer::Kind::kConstant;
+}
+
+}  // namespace
+
+int OperandCount(const program::Step& step) { return step.As<Contract>() != nullptr ? 2 : 1; }
+
+Status CheckPlain(const program::Program& program, const program::Step& step, int operand) {
+  const Contract* contract = step.As<Contract>();
+  const std::string role(contract != nullptr ? kRoles[operand] : "The input");
+  const program::View& view = step.reads[static_cast<size_t>(operand)];
+  if (view.type != ElementType::kFloat32) {
+    return Status(Code::kUnsupportedDatatype, role + " is " + std::string(tensor::Name(view.type)) +
+                                                  "; the primitives are used for float32.");
+  }
+  if (!view.guards.empty()) {
+    return Status(Code::kUnsupportedShape,
+                  role + " is padded by its view; a primitive reads whole tensors.");
+  }
+  if (contract == nullptr) return base::Ok();
+  const ExprNode& node = program.exprs[PrologueOf(*contract, operand)];
+  const bool is_load = node.op == ExprOp::kLoad && node.operands.empty() &&
+                       node.payload == static_cast<uint64_t>(operand);
+  if (is_load) return base::Ok();
+  return Status(Code::kUnsupportedAttribute, role + " is computed while it is read (" +
+                                                 std::string(program::Name(node.op)) +
+                                                 "); a primitive reads it from memory.");
+}
+
+Extents OperandExtents(const device::BoundStep& step, int operand) {
+  const Extents& domain = step.domain;
+  Extents extents;
+  const Contract* contract = step.step->As<Contract>();
+  if (contract == nullptr) {
+    extents = {domain[0], domain[1]};
+    Append(extents, step, step.step->As<program::Window>()->in_spatial);
+    return extents;
+  }
+  if (contract->form == Contract::Form::kMatMul) {
+    const auto m_begin = domain.begin() + contract->batch_axes;
+    const auto n_begin = m_begin + contract->m_axes;
+    extents.assign(domain.begin(), operand == 0 ? n_begin : m_begin);
+    Append(extents, step, contract->inner);
+    if (operand == 1) extents.insert(extents.end(), n_begin, domain.end());
+    return extents;
+  }
+  Extents inner;
+  Append(inner, step, contract->inner);
+  const int64_t channels = inner[0] * contract->group;
+  if (operand == 0) {
+    extents = {domain[0], channels};
+    Append(extents, step, contract->a_spatial);
+    return extents;
+  }
+  extents = contract->form == Contract::Form::kConv
+                ? Extents{domain[1], inner[0]}
+                : Extents{channels, domain[1] / contract->group};
+  extents.insert(extents.end(), inner.begin() + 1, inner.end());
+  return extents;
+}
+
+bool HasDescriptor(const device::BoundStep& step, int operand) {
+  const Extents& strides = step.reads[static_cast<size_t>(operand)].strides;
+  Extents extents = OperandExtents(step, operand);
+  const Contract* contract = step.step->As<Contract>();
+  if (contract != nullptr && contract->form == Contract::Form::kMatMul) {
+    for (size_t axis = 0; axis < static_cast<size_t>(contract->batch_axes); ++axis) {
+      if (strides[axis] == 0) extents[axis] = 1;
+    }
+  }
+  return Strided(extents, strides).has_value();
+}
+
+base::Result<Prologue> Prologue::Compile(const program::Program& program, const program::Step& step,
+                                         int operand) {
+  Prologue prologue;
+  // A Window has no prologue of its own; its input is cast.
+  program::ExprPool cast_pool;
+  const Contract* contract = step.As<Contract>();
+  const program::ExprPool& pool = contract != nullptr ? program.exprs : cast_pool;
+  const ExprId root =
+      contract != nullptr
+          ? PrologueOf(*contract, operand)
+          : program::Cast(program::Load(cast_pool, step.reads[0].type, 0), ElementType::kFloat32)
+                .id();
+  prologue.is_constant_ = true;
+  const ExprId roots[] = {root};
+  for (const ExprId id : Reachable(pool, roots)) {
+    const ExprNode& node = pool[id];
+    prologue.is_constant_ &= node.op != ExprOp::kDim && node.op != ExprOp::kRandom;
+    if (node.op != ExprOp::kLoad) continue;
+    prologue.is_constant_ &= IsConstant(program, step.reads[static_cast<size_t>(node.payload)]);
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(reference::Expression expression,
+                           reference::Expression::Compile(pool, {root}));
+  prologue.expression_ = std::make_shared<const reference::Expression>(std::move(expression));
+  return prologue;
+}
+
+BoundPrologue::BoundPrologue(const Prologue& prologue, const device::BoundStep& step, int operand)
+    : expression_(prologue.expression()),
+      dims_(expression_->BindDims(step.dims)),
+      reads_(step.reads),
+      extents_(OperandExtents(step, operand)) {}
+
+Status BoundPrologue::Run(device::Addresses addresses, std::byte* target,
+                          device::Parallel& parallel) const {
+  constexpr int64_t kElementsPerRange = 8192;
+  constexpr auto kElementBytes = static_cast<int64_t>(sizeof(float));
+  return reference::ForRange(
+      parallel, tensor::ElementCount(extents_), kElementsPerRange, [&](int64_t begin, int64_t end) {
+        reference::Frame frame(*expression_, dims_, reads_, addresses);
+        reference::Sweep sweep(extents_);
+        for (int64_t position = begin; position < end; position += reference::kBlock) {
+          sweep.Move(position, std::min(reference::kBlock, end - position));
+          frame.Run(sweep);
+          std::memcpy(target + position * kElementBytes, frame.root(0),
+                      static_cast<size_t>(sweep.lanes() * kElementBytes));
+        }
+      });
+}
+
+}  // namespace onnxifi::onednn
