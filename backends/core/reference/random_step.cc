@@ -717,9 +717,9 @@ class Generator {
 
   // What follows the accumulator, down to the roots and writes. Small slopes only, so that the
   // tolerance holds.
-  void MakeEpilogue(ElementType accumulator, const Extents& domain,
+  void MakeEpilogue(ElementType accumulator, const Extents& domain, bool may_write_two,
                     std::vector<program::ExprId>& roots) {
-    const int writes = Chance(15) ? 2 : 1;
+    const int writes = may_write_two && Chance(15) ? 2 : 1;
     for (int k = 0; k < writes; ++k) {
       Expr value = Accumulator(pool(), accumulator);
       const bool is_float = tensor::IsFloat(accumulator);
@@ -799,7 +799,7 @@ class Generator {
     AddRead(b_type, b_extents, tensor::IsFloat(b_type) ? data : Data::kSmall);
     contract.a_prologue = MakePrologue(accumulator, a_extents, 0, a_type).id();
     contract.b_prologue = MakePrologue(accumulator, b_extents, 1, b_type).id();
-    MakeEpilogue(accumulator, domain, contract.roots);
+    MakeEpilogue(accumulator, domain, /*may_write_two=*/true, contract.roots);
     if (is_float) {
       // Each product is at most 2^3 * 2^3 in size; a sum of `depth` of them is off by that many
       // roundings at most.
@@ -912,7 +912,8 @@ class Generator {
       AddWrite(window.accumulator, domain);
       AddWrite(kInt64, domain);
     } else {
-      MakeEpilogue(window.accumulator, domain, window.roots);
+      // The second write of a maximum is its indices.
+      MakeEpilogue(window.accumulator, domain, window.kind != Window::Kind::kMax, window.roots);
     }
     if (is_float && needs_float) {
       const double unit = window.accumulator == kFloat32 ? 0x1p-24 : 0x1p-53;
