@@ -99,6 +99,10 @@ Result<Operand> GemmBias(Lowering& lowering, const Shape& out) {
                   "Gemm: C has " + std::to_string(c.rank()) + " axes, more than 2.");
   }
   const bool is_exact = lowering.version() < 7 && lowering.Int("broadcast", 0) == 0;
+  if (is_exact && c.rank() != 2) {
+    return Status(Code::kMismatchingShape, "Gemm: C has " + std::to_string(c.rank()) +
+                                               " axes instead of 2 and broadcast is 0.");
+  }
   for (int axis = 2 - c.rank(); axis < 2; ++axis) {
     const Dim extent = c.shape[axis - (2 - c.rank())];
     const Dim fits =

@@ -85,7 +85,17 @@ class TensorPlaces final : public execution::OutputPlaces {
 }  // namespace
 
 Result<std::vector<Tensor>> RunOperator(const OneNode& description) {
-  const graph::Graph graph = MakeGraph(description);
+  std::vector<Tensor> inputs;
+  for (const NodeInput& input : description.inputs) {
+    if (input.kind == NodeInput::Kind::kOmitted || input.kind == NodeInput::Kind::kConstant) {
+      continue;
+    }
+    inputs.push_back(*input.tensor);
+  }
+  return RunGraph(MakeGraph(description), inputs);
+}
+
+Result<std::vector<Tensor>> RunGraph(const graph::Graph& graph, const std::vector<Tensor>& inputs) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
                            LowerGraph(graph, /*functions=*/nullptr));
   reference::Device device;
@@ -93,15 +103,10 @@ Result<std::vector<Tensor>> RunOperator(const OneNode& description) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<plan::Plan> plan,
                            plan::Plan::Create(*program, device, counters));
   execution::Executor executor(*plan);
-  std::vector<execution::InputTensor> inputs;
-  for (const NodeInput& input : description.inputs) {
-    if (input.kind == NodeInput::Kind::kOmitted || input.kind == NodeInput::Kind::kConstant) {
-      continue;
-    }
-    inputs.push_back({input.tensor->data(), input.tensor->extents()});
-  }
+  std::vector<execution::InputTensor> bound;
+  for (const Tensor& input : inputs) bound.push_back({input.data(), input.extents()});
   TensorPlaces places(*program);
-  ONNXIFI_RETURN_IF_ERROR(executor.Run(inputs, places));
+  ONNXIFI_RETURN_IF_ERROR(executor.Run(bound, places));
   return places.Take();
 }
 

@@ -39,6 +39,10 @@ struct OneNode {
 // The wanted outputs, in order. Errors of the lowering, of the plan or of the run.
 base::Result<std::vector<tensor::Tensor>> RunOperator(const OneNode& node);
 
+// A whole graph likewise; `inputs` in the order of its inputs.
+base::Result<std::vector<tensor::Tensor>> RunGraph(const graph::Graph& graph,
+                                                   const std::vector<tensor::Tensor>& inputs);
+
 // Tensors of float32 or any other type from numbers, and back.
 tensor::Tensor MakeTensor(tensor::ElementType type, tensor::Extents extents,
                           const std::vector<double>& values);

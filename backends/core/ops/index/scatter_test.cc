@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scatter, top-k and their relatives where ONNX's own cases are silent: positions out of range, old
+// opsets, counts known only when they run.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/core/ops/testing/run_operator.h"
+
+namespace onnxifi::ops {
+namespace {
+
+using tensor::ElementType;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(ScatterTest, SkipsPositionsOutOfRange) {
+  for (ElementType type : {ElementType::kInt32, ElementType::kInt64}) {
+    auto out = RunOperator({"ScatterElements",
+                            18,
+                            {},
+                            {Symbolic({3}, {1, 2, 3}), Given({4}, {3, -4, -1, 1 << 30}, type),
+                             Given({4}, {7, 7, 9, 7})}});
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAre(1, 2, 9));
+  }
+}
+
+TEST(ScatterTest, NdSkipsTuplesOfWhichOneIsOutOfRange) {
+  auto out = RunOperator(
+      {"ScatterND",
+       11,
+       {},
+       {Given({2, 2}, {1, 2, 3, 4}), Given({3, 2}, {0, 2, -1, -1, 5, 0}, ElementType::kInt64),
+        Given({3}, {7, 8, 9})}});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(1, 2, 3, 8));
+}
+
+TEST(ScatterTest, CombinesDuplicatesInOrder) {
+  auto out = RunOperator(
+      {"ScatterElements",
+       18,
+       {{"reduction", std::string("mul")}},
+       {Given({2}, {2, 5}), Given({3}, {0, 0, 1}, ElementType::kInt64), Given({3}, {3, 4, 10})}});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(24, 50));
+}
+
+TEST(ScatterTest, RefusesAnUnknownReduction) {
+  auto out =
+      RunOperator({"ScatterND",
+                   18,
+                   {{"reduction", std::string("mean")}},
+                   {Given({1}, {1}), Given({1, 1}, {0}, ElementType::kInt64), Given({1}, {1})}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), base::Code::kUnsupportedAttribute);
+  EXPECT_THAT(out.status().Text(), HasSubstr("'mean' is not none, add, mul, min or max"));
+}
+
+TEST(TopKTest, TakesKFromAnAttributeOrAnInput) {
+  OneNode node{"TopK", 1, {{"k", int64_t{2}}}, {Symbolic({4}, {3, 9, 9, 1})}, {true, true}};
+  auto out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(9, 9));
+  EXPECT_THAT(Numbers((*out)[1]), ElementsAre(1, 2));
+
+  node = {"TopK",
+          11,
+          {{"axis", int64_t{0}}, {"largest", int64_t{0}}},
+          {Symbolic({2, 2}, {4, 1, 3, 2}), Given({1}, {1}, ElementType::kInt64)},
+          {true, true}};
+  out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), (tensor::Extents{1, 2}));
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(3, 1));
+  EXPECT_THAT(Numbers((*out)[1]), ElementsAre(1, 0));
+}
+
+TEST(TopKTest, RefusesMoreThanThereIs) {
+  auto out = RunOperator(
+      {"TopK", 10, {}, {Given({2}, {1, 2}), Given({1}, {3}, ElementType::kInt64)}, {true, true}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), base::Code::kInvalidModel);
+  EXPECT_THAT(out.status().Text(), HasSubstr("outside [0, 2]"));
+}
+
+TEST(CompressTest, TakesConditionsShorterAndLongerThanTheAxis) {
+  for (const std::vector<double>& condition :
+       {std::vector<double>{0, 1}, std::vector<double>{0, 1, 0, 1}}) {
+    auto out =
+        RunOperator({"Compress",
+                     9,
+                     {{"axis", int64_t{0}}},
+                     {Given({3, 1}, {4, 5, 6}), Given({static_cast<int64_t>(condition.size())},
+                                                      condition, ElementType::kBool)}});
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAre(5));
+  }
+}
+
+TEST(NonZeroTest, GivesNothingForZeros) {
+  auto out = RunOperator({"NonZero", 13, {}, {Symbolic({2, 2}, {0, 0, 0, 0})}});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), (tensor::Extents{2, 0}));
+}
+
+TEST(UniqueTest, GroupsInOrderOfValueOrOfAppearance) {
+  OneNode node{"Unique", 11, {}, {Symbolic({5}, {3, 1, 3, 2, 1})}, {true, true, true, true}};
+  auto out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(1, 2, 3));
+  EXPECT_THAT(Numbers((*out)[1]), ElementsAre(1, 3, 0));
+  EXPECT_THAT(Numbers((*out)[2]), ElementsAre(2, 0, 2, 1, 0));
+  EXPECT_THAT(Numbers((*out)[3]), ElementsAre(2, 1, 2));
+
+  node.attributes["sorted"] = int64_t{0};
+  out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(3, 1, 2));
+  EXPECT_THAT(Numbers((*out)[1]), ElementsAre(0, 1, 3));
+  EXPECT_THAT(Numbers((*out)[2]), ElementsAre(0, 1, 0, 2, 1));
+  EXPECT_THAT(Numbers((*out)[3]), ElementsAre(2, 2, 1));
+}
+
+TEST(NonMaxSuppressionTest, KeepsTheBestOfEachOverlap) {
+  // Boxes 0 and 1 share half of their area, box 2 stands apart and scores too little.
+  OneNode node{"NonMaxSuppression",
+               11,
+               {},
+               {Symbolic({1, 3, 4}, {0, 0, 1, 1, 0, 0, 1, 2, 5, 5, 6, 6}),
+                Symbolic({1, 1, 3}, {0.5, 0.9, 0.1}), Given({1}, {5}, ElementType::kInt64),
+                Given({1}, {0.4}), Given({1}, {0.2})}};
+  auto out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(0, 0, 1));
+  node.inputs[3] = Given({1}, {0.6});
+  node.inputs[4] = Omitted();
+  out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(0, 0, 1, 0, 0, 0, 0, 0, 2));
+}
+
+}  // namespace
+}  // namespace onnxifi::ops

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators on shapes in old opsets, with extents, axes and positions that are known only when they
+// run, and what they refuse.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "backends/core/ops/testing/run_operator.h"
+
+namespace onnxifi::ops {
+namespace {
+
+using tensor::ElementType;
+using tensor::Extents;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using Ints = std::vector<int64_t>;
+
+std::vector<double> Count(int count) {
+  std::vector<double> values(static_cast<size_t>(count));
+  std::iota(values.begin(), values.end(), 0);
+  return values;
+}
+
+NodeInput RunTimeInts(const std::vector<double>& values) {
+  return Given({static_cast<int64_t>(values.size())}, values, ElementType::kInt64);
+}
+
+// Nodes that give their elements in order under other extents.
+struct ExtentsCase {
+  std::string name;
+  OneNode node;
+  Extents expected;
+};
+
+class SameElementsTest : public ::testing::TestWithParam<ExtentsCase> {};
+
+TEST_P(SameElementsTest, GivesTheExtents) {
+  auto out = RunOperator(GetParam().node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), GetParam().expected);
+  EXPECT_EQ(Numbers((*out)[0]), Count(24));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, SameElementsTest,
+    ::testing::Values(
+        ExtentsCase{"ReshapeAttribute",
+                    {"Reshape", 1, {{"shape", Ints{0, -1}}}, {Given({2, 3, 4}, Count(24))}},
+                    {2, 12}},
+        ExtentsCase{"ReshapeAtRunTime",
+                    {"Reshape", 14, {}, {Symbolic({2, 3, 4}, Count(24)), RunTimeInts({4, 0, -1})}},
+                    {4, 3, 2}},
+        ExtentsCase{"SqueezeAtRunTime",
+                    {"Squeeze", 13, {}, {Symbolic({1, 24, 1}, Count(24)), RunTimeInts({-1, 0})}},
+                    {24}},
+        ExtentsCase{"UnsqueezeAtRunTime",
+                    {"Unsqueeze", 13, {}, {Symbolic({4, 6}, Count(24)), RunTimeInts({-2, 0})}},
+                    {1, 4, 1, 6}},
+        ExtentsCase{"UnsqueezeAttribute",
+                    {"Unsqueeze", 1, {{"axes", Ints{1, 2}}}, {Given({4, 6}, Count(24))}},
+                    {4, 1, 1, 6}},
+        ExtentsCase{"FlattenSymbolic",
+                    {"Flatten", 9, {{"axis", int64_t{2}}}, {Symbolic({2, 3, 4}, Count(24))}},
+                    {6, 4}}),
+    [](const auto& info) { return info.param.name; });
+
+// Nodes on 0..23 as [4, 6] (or what the node says), with the expected numbers.
+struct NumbersCase {
+  std::string name;
+  OneNode node;
+  Extents extents;
+  std::vector<double> expected;
+};
+
+class NumbersTest : public ::testing::TestWithParam<NumbersCase> {};
+
+TEST_P(NumbersTest, GivesTheNumbers) {
+  auto out = RunOperator(GetParam().node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), GetParam().extents);
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAreArray(GetParam().expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, NumbersTest,
+    ::testing::Values(
+        NumbersCase{"SliceAttributes",
+                    {"Slice",
+                     1,
+                     {{"starts", Ints{1, -2}}, {"ends", Ints{3, 1000}}},
+                     {Given({4, 6}, Count(24))}},
+                    {2, 2},
+                    {10, 11, 16, 17}},
+        NumbersCase{"SliceBackwardsAtRunTime",
+                    {"Slice",
+                     13,
+                     {},
+                     {Symbolic({4, 6}, Count(24)), RunTimeInts({-1, 5}), RunTimeInts({-100, 0}),
+                      RunTimeInts({0, 1}), RunTimeInts({-2, -3})}},
+                    {2, 2},
+                    {23, 20, 11, 8}},
+        NumbersCase{
+            "SliceOfNothing",
+            {"Slice", 13, {}, {Symbolic({4, 6}, Count(24)), RunTimeInts({3}), RunTimeInts({1})}},
+            {0, 6},
+            {}},
+        NumbersCase{"PadByAttributes",
+                    {"Pad", 1, {{"paddings", Ints{1, 0}}, {"value", 7.0f}}, {Given({2}, {1, 2})}},
+                    {3},
+                    {7, 1, 2}},
+        NumbersCase{"PadAtRunTime",
+                    {"Pad",
+                     18,
+                     {},
+                     {Symbolic({1, 3}, {1, 2, 3}), RunTimeInts({-1, 2}), Given({}, {9}),
+                      RunTimeInts({-1})}},
+                    {1, 4},
+                    {2, 3, 9, 9}},
+        NumbersCase{"PadReflectsTwice",
+                    {"Pad",
+                     18,
+                     {{"mode", std::string("reflect")}},
+                     {Given({3}, {1, 2, 3}), Constant({2}, {5, 0}, ElementType::kInt64)}},
+                    {8},
+                    {2, 1, 2, 3, 2, 1, 2, 3}},
+        NumbersCase{"GatherOutOfRangeReadsZero",
+                    {"Gather", 13, {}, {Given({3}, {5, 6, 7}), RunTimeInts({-1, 3, -4, 9e18, 0})}},
+                    {5},
+                    {7, 0, 0, 0, 5}},
+        NumbersCase{"GatherElementsOutOfRangeReadsZero",
+                    {"GatherElements",
+                     13,
+                     {},
+                     {Given({2, 1}, {5, 6}), Given({3, 1}, {1, -3, 2}, ElementType::kInt32)}},
+                    {3, 1},
+                    {6, 0, 0}},
+        NumbersCase{
+            "GatherNdOutOfRangeReadsZero",
+            {"GatherND",
+             13,
+             {},
+             {Given({2, 2}, {1, 2, 3, 4}), Given({2, 2}, {1, -1, 0, 2}, ElementType::kInt64)}},
+            {2},
+            {4, 0}},
+        NumbersCase{"TileOneAxis",
+                    {"Tile",
+                     1,
+                     {},
+                     {Given({2, 2}, {1, 2, 3, 4}), RunTimeInts({2}),
+                      Constant({1}, {1}, ElementType::kInt64)}},
+                    {2, 4},
+                    {1, 2, 1, 2, 3, 4, 3, 4}},
+        NumbersCase{"OneHotOfDepthAtRunTime",
+                    {"OneHot",
+                     11,
+                     {},
+                     {Given({3}, {0, -1, 5}, ElementType::kInt64),
+                      Given({}, {2}, ElementType::kFloat32), Given({2}, {3, 8})}},
+                    {3, 2},
+                    {8, 3, 3, 8, 3, 3}},
+        NumbersCase{"RangeOfFloats",
+                    {"Range", 11, {}, {Given({}, {1}), Given({}, {0}), Given({}, {-0.25})}},
+                    {4},
+                    {1, 0.75, 0.5, 0.25}},
+        NumbersCase{"RangeByZeroIsEmpty",
+                    {"Range",
+                     11,
+                     {},
+                     {Given({}, {1}, ElementType::kInt64), Given({}, {1}, ElementType::kInt64),
+                      Given({}, {0}, ElementType::kInt64)}},
+                    {0},
+                    {}},
+        NumbersCase{"UpsampleByAttributes",
+                    {"Upsample",
+                     1,
+                     {{"height_scale", 1.0f}, {"width_scale", 2.0f}},
+                     {Symbolic({1, 1, 1, 2}, {1, 2})}},
+                    {1, 1, 1, 4},
+                    {1, 1, 2, 2}},
+        NumbersCase{"ResizeOpset10ShrinksByCeil",
+                    {"Resize", 10, {}, {Given({4}, {1, 2, 3, 4}), Given({1}, {0.6})}},
+                    {2},
+                    {1, 3}}),
+    [](const auto& info) { return info.param.name; });
+
+struct RefusalCase {
+  std::string name;
+  OneNode node;
+  base::Code code;
+  std::string sentence;
+};
+
+class ShapeRefusalTest : public ::testing::TestWithParam<RefusalCase> {};
+
+TEST_P(ShapeRefusalTest, NamesTheValueAndTheLimit) {
+  auto out = RunOperator(GetParam().node);
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), GetParam().code) << out.status().Text();
+  EXPECT_THAT(out.status().Text(), HasSubstr(GetParam().sentence));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ShapeRefusalTest,
+    ::testing::Values(
+        RefusalCase{"ReshapeOfOtherCount",
+                    {"Reshape", 14, {}, {Given({4}, Count(4)), RunTimeInts({3})}},
+                    base::Code::kMismatchingShape,
+                    "element counts"},
+        RefusalCase{"ReshapeBelowMinusOne",
+                    {"Reshape", 14, {}, {Given({4}, Count(4)), RunTimeInts({-2, -2})}},
+                    base::Code::kInvalidModel,
+                    "below -1"},
+        RefusalCase{"ReshapeOfTwoUnknowns",
+                    {"Reshape",
+                     14,
+                     {},
+                     {Given({4}, Count(4)), Constant({2}, {-1, -1}, ElementType::kInt64)}},
+                    base::Code::kInvalidModel,
+                    "More than one extent is -1"},
+        RefusalCase{"SqueezeOfTwo",
+                    {"Squeeze", 1, {{"axes", Ints{0}}}, {Given({2, 1}, {1, 2})}},
+                    base::Code::kMismatchingShape,
+                    "Axis 0 of extent 2"},
+        RefusalCase{"SqueezeOfTwoAtRunTime",
+                    {"Squeeze", 13, {}, {Symbolic({2, 1}, {1, 2}), RunTimeInts({0})}},
+                    base::Code::kMismatchingShape,
+                    "must be 1"},
+        RefusalCase{"ConcatOfOtherExtents",
+                    {"Concat",
+                     13,
+                     {{"axis", int64_t{0}}},
+                     {Given({1, 2}, {1, 2}), Given({1, 3}, {1, 2, 3})}},
+                    base::Code::kMismatchingShape,
+                    "Extents of axis 1 differ: 2 and 3"},
+        RefusalCase{"SplitOfOtherSum",
+                    {"Split", 13, {}, {Given({4}, Count(4)), RunTimeInts({1, 2})}, {true, true}},
+                    base::Code::kMismatchingShape,
+                    "sum of split"},
+        RefusalCase{"SliceByZero",
+                    {"Slice",
+                     13,
+                     {},
+                     {Given({4}, Count(4)), RunTimeInts({0}), RunTimeInts({4}), RunTimeInts({0}),
+                      RunTimeInts({0})}},
+                    base::Code::kInvalidModel,
+                    "A step is 0"},
+        RefusalCase{
+            "AxisOutOfRange",
+            {"Gather", 13, {{"axis", int64_t{2}}}, {Given({2, 2}, Count(4)), RunTimeInts({0})}},
+            base::Code::kInvalidModel,
+            "Axis 2 is outside [-2, 1]"},
+        RefusalCase{"NegativeExtent",
+                    {"ConstantOfShape", 9, {}, {RunTimeInts({-3})}},
+                    base::Code::kInvalidModel,
+                    "negative"},
+        RefusalCase{"ScaleOfNothing",
+                    {"Resize", 13, {}, {Given({4}, Count(4)), Omitted(), Constant({1}, {0})}},
+                    base::Code::kUnsupportedAttribute,
+                    "Scale 0.000000"}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace onnxifi::ops
