@@ -48,10 +48,18 @@ void DescribeWeights(const Task& task, bool is_transposed, int64_t inputs, int64
   convolution.weights_given = Strided(convolution.weights, weight_strides);
 }
 
-// oneDNN leaves the result unwritten where no tap of a window meets the input.
+// oneDNN leaves the result unwritten where no tap of a window meets the input, and computes it
+// wrong for some kernels that reach over both ends of the input at once.
 Status CheckWindows(const Sliding& sliding, const Extents& in, const Extents& out) {
   for (size_t axis = 0; axis < in.size(); ++axis) {
     const int64_t dilation = sliding.gaps[axis] + 1;
+    const int64_t reach = (sliding.kernel[axis] - 1) * dilation + 1;
+    if (reach > in[axis]) {
+      return Status(Code::kUnsupportedShape, "The kernel's reach along spatial axis " +
+                                                 std::to_string(axis) + " (" +
+                                                 std::to_string(reach) + ") exceeds the input (" +
+                                                 std::to_string(in[axis]) + ").");
+    }
     for (int64_t at = 0; at < out[axis]; ++at) {
       const int64_t first = at * sliding.strides[axis] - sliding.pads_begin[axis];
       const int64_t skipped = first >= 0 ? 0 : (-first + dilation - 1) / dilation;

@@ -187,7 +187,11 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
   const Attempt attempts[] = {{*a_given, b_as_it_lies, *result_given},
                               {Dense(a.extents), b_in_order, *result_given},
                               {Dense(a.extents), b_in_order, Dense(result.extents)}};
+  const bool has_operands = std::any_of(task.post_ops.begin(), task.post_ops.end(),
+                                        [](const PostOp& post_op) { return post_op.is_binary(); });
   for (const Attempt& attempt : attempts) {
+    // oneDNN finds the operands of appended operations by their place in a result without gaps.
+    if (has_operands && attempt.result != Dense(result.extents)) continue;
     const dnnl::matmul::primitive_desc desc(builder.runtime().engine(), attempt.a, attempt.b,
                                             attempt.result, attributes, /*allow_empty=*/true);
     if (!IsGood(desc)) continue;
