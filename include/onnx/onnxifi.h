@@ -371,8 +371,8 @@ typedef onnxStatus(ONNXIFI_ABI* onnxReleaseGraphFunction)(onnxGraph graph);
  * the number is written and the answer is FALLBACK.
  * Statuses: FALLBACK, INVALID_POINTER, NO_SYSTEM_MEMORY, INTERNAL_ERROR.
  */
-ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI onnxGetBackendIDs(
-    onnxBackendID* backendIDs, size_t* numBackends);
+ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI
+onnxGetBackendIDs(onnxBackendID* backendIDs, size_t* numBackends);
 
 /*
  * Says that the caller no longer needs the ID; its backends, graphs and events are released
@@ -399,16 +399,16 @@ ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI onnxGetBackendInfo(
  * UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_SHAPE, UNSUPPORTED_DATATYPE, MISMATCHING_SHAPE,
  * MISMATCHING_DATATYPE, NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
  */
-ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI onnxGetBackendCompatibility(
-    onnxBackendID backendID, size_t onnxModelSize, const void* onnxModel);
+ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI
+onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModelSize, const void* onnxModel);
 
 /*
  * Initialises a backend. `auxPropertiesList` may be NULL. `*backend` is NULL after a failure.
  * Statuses: INVALID_ID, INVALID_POINTER, INVALID_PROPERTY, UNSUPPORTED_PROPERTY, NO_SYSTEM_MEMORY,
  * NO_DEVICE_MEMORY, NO_SYSTEM_RESOURCES, NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
  */
-ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI onnxInitBackend(
-    onnxBackendID backendID, const uint64_t* auxPropertiesList, onnxBackend* backend);
+ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI
+onnxInitBackend(onnxBackendID backendID, const uint64_t* auxPropertiesList, onnxBackend* backend);
 
 /*
  * Releases a backend; the caller releases its graphs and events before.
@@ -463,10 +463,10 @@ ONNXIFI_PUBLIC onnxStatus ONNXIFI_ABI onnxReleaseEvent(onnxEvent event);
  * NO_SYSTEM_MEMORY, NO_DEVICE_MEMORY, NO_SYSTEM_RESOURCES, NO_DEVICE_RESOURCES,
  * BACKEND_UNAVAILABLE, INTERNAL_ERROR.
  */
-ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI onnxInitGraph(
-    onnxBackend backend, const uint64_t* auxPropertiesList, size_t onnxModelSize,
-    const void* onnxModel, uint32_t weightsCount, const onnxTensorDescriptorV1* weightDescriptors,
-    onnxGraph* graph);
+ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI
+onnxInitGraph(onnxBackend backend, const uint64_t* auxPropertiesList, size_t onnxModelSize,
+              const void* onnxModel, uint32_t weightsCount,
+              const onnxTensorDescriptorV1* weightDescriptors, onnxGraph* graph);
 
 /*
  * Binds memory to the graph's inputs (those that are not weights) and outputs, matched by name,
@@ -490,8 +490,8 @@ ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI onnxSetGraphIO(
  * UNSUPPORTED_FENCE_TYPE, UNIDENTIFIED_NAME (no binding), NO_SYSTEM_MEMORY, NO_DEVICE_MEMORY,
  * NO_SYSTEM_RESOURCES, NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
  */
-ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI onnxRunGraph(
-    onnxGraph graph, const onnxMemoryFenceV1* inputFence, onnxMemoryFenceV1* outputFence);
+ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI
+onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* inputFence, onnxMemoryFenceV1* outputFence);
 
 /*
  * Blocks until the graph's runs have finished, then releases it; their output events stay valid.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * onnxifi_load and onnxifi_unload: open an ONNXIFI library and fill its function table. Compiled into
- * callers, so it is C90, keeps no state and reads no environment variable.
+ * onnxifi_load and onnxifi_unload: open an ONNXIFI library and fill its function table. Compiled
+ * into callers, so it is C90, keeps no state and reads no environment variable.
  */
 
 #include "onnx/onnxifi_loader.h"
@@ -58,7 +58,6 @@ static void* FindFunction(void* handle, const char* name) {
 static void CloseLibrary(void* handle) { FreeLibrary((HMODULE)handle); }
 
 int ONNXIFI_ABI onnxifi_load(uint32_t flags, const wchar_t* path, struct onnxifi_library* library)
-
 #else
 
 static void* OpenLibrary(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Value: what an edge of a graph can hold at run time: a tensor (of strings too), a sequence, an optional or a map.
+// Value: what an edge of a graph can hold at run time: a tensor (of strings too), a sequence, an
+// optional or a map.
 
 #ifndef ONNXIFI_BACKENDS_CORE_TENSOR_VALUE_H_
 #define ONNXIFI_BACKENDS_CORE_TENSOR_VALUE_H_

@@ -109,6 +109,20 @@ INSTANTIATE_TEST_SUITE_P(
         BatchCase{"Training15", 15, {{"training_mode", int64_t{1}}}, false, 2}),
     [](const auto& info) { return info.param.name; });
 
+TEST(BatchNormalizationTestMode, PassesTheGivenStatisticsOnAndTakesVectors) {
+  auto one = [](double value) { return Given({1}, {value}); };
+  auto out = RunOperator({"BatchNormalization",
+                          6,
+                          {{"is_test", int64_t{1}}, {"epsilon", 0.f}},
+                          {Symbolic({3}, {1, 2, 5}), one(2), one(10), one(1), one(4)},
+                          {true, true, true, false, false}});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), Pointwise(DoubleNear(1e-6), {10.0, 11.0, 14.0}));
+  EXPECT_EQ((*out)[0].extents(), tensor::Extents{3});
+  EXPECT_EQ(Numbers((*out)[1]), std::vector<double>{1});
+  EXPECT_EQ(Numbers((*out)[2]), std::vector<double>{4});
+}
+
 TEST(BatchNormalizationRefusalTest, NamesLengthAndChannels) {
   const NodeInput three = Given({3}, {1, 1, 1});
   auto out = RunOperator(

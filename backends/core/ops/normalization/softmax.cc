@@ -20,8 +20,9 @@ Result<std::vector<int>> RowAxes(const Lowering& lowering, int rank) {
   return axes;
 }
 
-// result(row, x, type): the output from the element x, with the stages it needs. `type` is the tensor's own: ONNX defines these
-// operators by elementary ones on it, so what each of those gives is rounded to it.
+// result(row, x, type): the output from the element x, with the stages it needs. `type` is the
+// tensor's own: ONNX defines these operators by elementary ones on it, so what each of those gives
+// is rounded to it.
 template <Expr (*result)(RowBuilder&, Expr, ElementType)>
 Status LowerOverRow(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
