@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far results lie apart, and the sums over many models: the arithmetic of compare.py."""
+
+import math
+
+import numpy
+
+# |a - b| <= _TOLERANCE * (|b| + rms(b)), as the conformance suite has it for whole models.
+_TOLERANCE = 1e-4
+
+
+def measure_difference(actual, expected):
+    """The worst difference of two arrays as a multiple of the tolerance.
+
+    Integers count as 0 or inf. NaN equals NaN, and infinities equal those of their sign. Another
+    shape or type is inf.
+    """
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return math.inf
+    if expected.size == 0:
+        return 0.0
+    if expected.dtype.kind not in "fc":
+        return 0.0 if numpy.array_equal(actual, expected) else math.inf
+    actual, expected = actual.astype(numpy.float64), expected.astype(numpy.float64)
+    same = (actual == expected) | (numpy.isnan(actual) & numpy.isnan(expected))
+    if same.all():
+        return 0.0
+    if not (numpy.isfinite(actual) & numpy.isfinite(expected))[~same].all():
+        return math.inf
+    finite = expected[numpy.isfinite(expected)]
+    bound = _TOLERANCE * (numpy.abs(expected[~same]) + math.sqrt(numpy.mean(finite**2)))
+    with numpy.errstate(divide="ignore"):
+        return float((numpy.abs(actual - expected)[~same] / bound).max())
+
+
+def measure_outputs(actual, expected):
+    """The worst of all outputs, given as {name: array}; inf where one is missing."""
+    if set(actual) != set(expected):
+        return math.inf
+    return max(measure_difference(actual[name], expected[name]) for name in expected)
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan

@@ -1,0 +1,413 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares this library with ONNX Runtime and OpenVINO: time per run, load, memory, results.
+
+Needs `tools/setup --compare` once and a release build. Each engine has a process of its own, per
+model and thread count. They take turns on the same inputs: in every round each engine runs for
+about --turn-ms after a warm-up, while the others sleep; the table shows the median and the best
+over all rounds. "ratio" is our median over that of the better peer, so below 1 means faster than
+both.
+
+"load" is the time from the model file to the first result, because engines that prepare lazily move
+work there; "memory" is what the process grows by until then, at its peak.
+
+Results are compared with float64 values where the model comes with them, else with ONNX Runtime's:
+|a-b| <= 1e-4 * (|b| + rms(b)). The light_* models are not judged: model_set.py says why.
+
+Exit status: 0 compared; 1 our results differ or a model does not run on our engine; 2 the command
+line is wrong or something needed is missing; 3 a ratio exceeds --require-ratio.
+"""
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+_HERE = pathlib.Path(__file__).resolve().parent
+_TREE = _HERE.parent
+_PEERS = ("onnxruntime", "openvino")
+# Pool threads of the engine before spin for a moment; they are asleep after this.
+_PAUSE_S = 0.03
+_MOST_RUNS_PER_TURN = 2000
+# Set by the first of two processes, so that it is not tried again.
+_ENTERED = "ONNXIFI_COMPARE_PYTHON"
+
+
+def enter_private_python():
+    """Continues in the environment of `tools/setup --compare` where this one lacks an engine."""
+    missing = [
+        name
+        for name in ("numpy", "onnx", *_PEERS, "matplotlib")
+        if importlib.util.find_spec(name) is None
+    ]
+    if not missing:
+        return
+    finder = [str(_TREE / "tools" / "setup"), "--compare", "--print-python"]
+    private = subprocess.run(finder, capture_output=True, text=True, check=True).stdout.strip()
+    if not pathlib.Path(private).exists() or os.environ.get(_ENTERED) == private:
+        sentence = f"Python has no {', '.join(missing)}; run 'tools/setup --compare' first."
+        print(f"compare.py: {sentence}", file=sys.stderr)
+        sys.exit(2)
+    os.environ[_ENTERED] = private
+    os.execv(private, [private, __file__, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    enter_private_python()
+
+import agreement  # noqa: E402 (they need what the private environment has)
+import engines  # noqa: E402
+import model_set  # noqa: E402
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def refuse(sentence):
+    say(f"compare.py: {sentence}")
+    sys.exit(2)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    default = _TREE / "build" / "release" / "lib" / "libonnxifi.so"
+    shown = default.relative_to(_TREE)
+    add("--library", type=pathlib.Path, default=default, help=f"ours (default: {shown})")
+    add("--device", default="cpu", help="its device (default: cpu)")
+    add("--models", metavar="NAME,...", help="only these (default: all)")
+    add("--list", action="store_true", help="print the names of the models and end")
+    every = ",".join(engines.NAMES)
+    add("--engines", metavar="NAME,...", default=every, help="only these (default: %(default)s)")
+    add("--threads", metavar="N,...", default="1,2", help="default: 1,2")
+    add("--batch", type=int, default=1, help="images or sequences (default: 1)")
+    add("--rounds", type=int, default=7, help="turns of each engine (default: 7)")
+    add("--turn-ms", type=float, default=150, help="length of a turn (default: 150)")
+    loads = "loads of each model in fresh processes, at the most threads (default: 3)"
+    add("--loads", type=int, default=3, help=loads)
+    add("--json", type=pathlib.Path, help="write all figures to this file")
+    add("--chart", type=pathlib.Path, help="draw a bar chart of the most threads, .svg or .png")
+    limit = "end with status 3 where a ratio is above R"
+    add("--require-ratio", type=float, metavar="R", help=limit)
+    arguments = parser.parse_args()
+    for name in ("batch", "rounds", "loads"):
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name} is {getattr(arguments, name)}; it is at least 1.")
+    try:
+        arguments.threads = [int(text) for text in arguments.threads.split(",")]
+    except ValueError:
+        parser.error(f"--threads is '{arguments.threads}'; it is a list of numbers.")
+    if min(arguments.threads) < 1:
+        parser.error("--threads has a number below 1.")
+    arguments.engines = arguments.engines.split(",")
+    for name in arguments.engines:
+        if name not in engines.NAMES:
+            parser.error(f"Engine '{name}' is unknown; there are {', '.join(engines.NAMES)}.")
+    if arguments.chart and arguments.chart.suffix not in (".svg", ".png"):
+        parser.error(f"--chart is '{arguments.chart}'; it ends in .svg or .png.")
+    return arguments
+
+
+def find_made_models():
+    """The folder of tools/make_models.py, made now if there is none."""
+    command = [sys.executable, str(_TREE / "tools" / "make_models.py")]
+    made = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if made.returncode != 0:
+        refuse("tools/make_models.py failed.")
+    return pathlib.Path(made.stdout.splitlines()[-1])
+
+
+def read_machine():
+    processor = platform.processor() or platform.machine()
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            processor = line.partition(":")[2].strip()
+            break
+    return {"processor": processor, "usable_cpus": len(os.sched_getaffinity(0))}
+
+
+def load_all(names, threads, options, model, loads):
+    """Loads a model `loads` times in each engine, in turns, each time in a fresh process.
+
+    Returns the engines of the last time, ready to run, and what the loads took: per engine a list
+    of engines.Engine.load's results, or the sentence of its failure.
+    """
+    results = {name: [] for name in names}
+    running = {}
+    for number in range(loads):
+        for name in names:
+            if isinstance(results[name], str):
+                continue
+            engine = None
+            try:
+                engine = engines.Engine(name, threads, options)
+                results[name].append(engine.load(model.path, model.inputs))
+            except engines.EngineError as fault:
+                results[name] = str(fault)
+            if engine is not None and (number < loads - 1 or isinstance(results[name], str)):
+                engine.close()
+            elif engine is not None:
+                running[name] = engine
+    return running, results
+
+
+def take_turns(running, rounds, turn_ms):
+    """Times the engines in turns; returns {name: milliseconds of every run}."""
+    times = {name: [] for name in running}
+    counts = {}
+    for name, engine in running.items():
+        engine.time(0, 1)  # The first runs after loading are not like the others.
+        once = statistics.median(engine.time(1, 2))
+        counts[name] = min(_MOST_RUNS_PER_TURN, max(1, round(turn_ms / once)))
+    for _ in range(rounds):
+        for name, engine in running.items():
+            time.sleep(_PAUSE_S)
+            # What the engine before left in the caches is not this one's.
+            times[name] += engine.time(min(2, counts[name]), counts[name])
+    return times
+
+
+def compare_outputs(loaded, expected):
+    """Per engine the worst difference in tolerances, from `expected` or else from a peer."""
+    outputs = {name: results[-1]["outputs"] for name, results in loaded.items()}
+    reference = expected
+    if reference is None:
+        of = next((peer for peer in _PEERS if peer in outputs), None)
+        if of is None:
+            return "nothing", {}
+        return of, {
+            name: agreement.measure_outputs(values, outputs[of]) for name, values in outputs.items()
+        }
+    return "float64", {
+        name: agreement.measure_outputs(values, reference) for name, values in outputs.items()
+    }
+
+
+def run_model(model, threads, arguments, loads):
+    """One entry of the report: one model at one number of threads."""
+    options = {"library": str(arguments.library), "device": arguments.device}
+    running, loaded = load_all(arguments.engines, threads, options, model, loads)
+    entry = {"model": model.name, "kind": model.kind, "threads": threads, "engines": {}}
+    faults = {name: result for name, result in loaded.items() if isinstance(result, str)}
+    loaded = {name: result for name, result in loaded.items() if not isinstance(result, str)}
+    try:
+        times = take_turns(running, arguments.rounds, arguments.turn_ms)
+    finally:
+        for engine in running.values():
+            engine.close()
+    reference, differences = compare_outputs(loaded, model.expected)
+    entry["compared_with"] = reference
+    entry["is_judged"] = model.is_judged
+    for name in arguments.engines:
+        if name in faults:
+            entry["engines"][name] = {"fault": faults[name]}
+            continue
+        middle = {
+            key: statistics.median(result[key] for result in loaded[name])
+            for key in ("load_ms", "first_result_ms", "peak_mib", "process_peak_mib")
+        }
+        entry["engines"][name] = {
+            "median_ms": statistics.median(times[name]),
+            "best_ms": min(times[name]),
+            "runs": len(times[name]),
+            **middle,
+            "difference": differences.get(name),
+        }
+    entry.update(_compare_with_peers(entry["engines"]))
+    return entry
+
+
+def _compare_with_peers(figures):
+    """Our figures over those of the better peer, each of its own; None where one is missing."""
+    peers = [figures[name] for name in _PEERS if "median_ms" in figures.get(name, {})]
+    ours = figures.get("onnxifi", {})
+    result = {"best_peer_ms": min((peer["median_ms"] for peer in peers), default=None)}
+    for key, source in (
+        ("ratio", "median_ms"),
+        ("load_ratio", "first_result_ms"),
+        ("memory_ratio", "peak_mib"),
+    ):
+        is_known = peers and source in ours
+        result[key] = ours[source] / min(peer[source] for peer in peers) if is_known else None
+    return result
+
+
+def _format_ratio(ratio):
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
+def _format_difference(value):
+    return "-" if value is None else "same" if value == 0 else f"{value:.2g}"
+
+
+def make_tables(report):
+    """The figures as text: times, then load and memory, then the sums."""
+    names, results = report["engines"], report["results"]
+    if not results:
+        return "No model was compared."
+    width = max(len(result["model"]) for result in results)
+
+    def cells(result, *keys):
+        for name in names:
+            figures = result["engines"][name]
+            texts = [f"{figures[key]:.4g}" if key in figures else "fails" for key in keys]
+            yield " / ".join(texts)
+
+    lines = ["Time of a run in ms: median / best; difference from the expected in tolerances"]
+    header = f"{'MODEL':<{width}} THREADS " + " ".join(f"{name:>19}" for name in names)
+    lines.append(header + f" {'RATIO':>6}  DIFFERENCE")
+    for result in results:
+        differences = ", ".join(
+            _format_difference(result["engines"][name].get("difference")) for name in names
+        )
+        times = " ".join(f"{cell:>19}" for cell in cells(result, "median_ms", "best_ms"))
+        lines.append(
+            f"{result['model']:<{width}} {result['threads']:>7} {times} "
+            f"{_format_ratio(result['ratio']):>6}  {differences} (from {result['compared_with']}"
+            f"{')' if result['is_judged'] else ', not judged)'}"
+        )
+    lines += ["", "Load to first result in ms / growth of the process until then in MiB"]
+    lines.append(header + "   LOAD MEMORY")
+    for result in results:
+        figures = " ".join(f"{cell:>19}" for cell in cells(result, "first_result_ms", "peak_mib"))
+        lines.append(
+            f"{result['model']:<{width}} {result['threads']:>7} {figures} "
+            f"{_format_ratio(result['load_ratio']):>6} {_format_ratio(result['memory_ratio']):>6}"
+        )
+    lines.append("")
+    for summary in report["summaries"]:
+        lines.append(
+            f"{summary['kind']}, {summary['threads']} thread{'s' * (summary['threads'] > 1)}, "
+            f"{summary['models']} models: geometric mean of the ratios {summary['ratio']:.2f}, "
+            f"worst {summary['worst']:.2f}; load {summary['load_ratio']:.2f}, "
+            f"memory {summary['memory_ratio']:.2f}"
+        )
+    for result in results:
+        for name in names:
+            fault = result["engines"][name].get("fault")
+            if fault:
+                lines.append(f"{result['model']}, {result['threads']} threads, {name}: {fault}")
+    lines += report["left_out"]
+    return "\n".join(lines)
+
+
+def summarise(results):
+    """Geometric means per number of threads and kind of model."""
+    summaries = []
+    known = [result for result in results if result["ratio"] is not None]
+    for threads in sorted({result["threads"] for result in known}):
+        kinds = dict.fromkeys(result["kind"] for result in known)
+        for kind in [*kinds, "all"]:
+            chosen = [
+                result
+                for result in known
+                if result["threads"] == threads and kind in (result["kind"], "all")
+            ]
+            if not chosen:
+                continue
+            summaries.append(
+                {
+                    "kind": kind,
+                    "threads": threads,
+                    "models": len(chosen),
+                    "ratio": agreement.geometric_mean([r["ratio"] for r in chosen]),
+                    "worst": max(r["ratio"] for r in chosen),
+                    "load_ratio": agreement.geometric_mean([r["load_ratio"] for r in chosen]),
+                    # A process that does not grow at all counts as 1 KiB.
+                    "memory_ratio": agreement.geometric_mean(
+                        [max(r["memory_ratio"], 1e-3) for r in chosen]
+                    ),
+                }
+            )
+    return summaries
+
+
+def is_wrong(result, figures):
+    return result["is_judged"] and (figures["difference"] or 0) > 1
+
+
+def find_exit_status(report, require_ratio):
+    """1 before 3: a wrong answer is worse than a slow one."""
+    for result in report["results"]:
+        ours = result["engines"].get("onnxifi")
+        if ours is not None and ("fault" in ours or is_wrong(result, ours)):
+            return 1
+    if require_ratio is not None and any(
+        result["ratio"] is not None and result["ratio"] > require_ratio
+        for result in report["results"]
+    ):
+        return 3
+    return 0
+
+
+def main():
+    arguments = parse_arguments()
+    made_folder = find_made_models()
+    known = model_set.list_names(made_folder)
+    if arguments.list:
+        print("\n".join(known))
+        return 0
+    wanted = arguments.models.split(",") if arguments.models else known
+    for name in wanted:
+        if name not in known:
+            refuse(f"Model '{name}' is unknown; there are {', '.join(known)}.")
+    if "onnxifi" in arguments.engines and not arguments.library.exists():
+        refuse(f"{arguments.library} does not exist; build the release preset or give --library.")
+    if os.getloadavg()[0] > 0.7:
+        say(f"The machine is busy (load {os.getloadavg()[0]:.1f}): times will be too long.")
+
+    report = {
+        "machine": read_machine(),
+        "versions": {peer: importlib.metadata.version(peer) for peer in _PEERS},
+        "engines": arguments.engines,
+        "settings": {
+            "device": arguments.device,
+            "batch": arguments.batch,
+            "rounds": arguments.rounds,
+            "turn_ms": arguments.turn_ms,
+            "loads": arguments.loads,
+        },
+        "results": [],
+        "left_out": [],
+    }
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as place:
+        for number, name in enumerate(wanted, start=1):
+            try:
+                model = model_set.load(name, made_folder, arguments.batch, pathlib.Path(place))
+            except model_set.BatchError as fault:
+                report["left_out"].append(str(fault))
+                continue
+            for threads in arguments.threads:
+                # Load is compared at the most threads only; it takes most of the time.
+                loads = arguments.loads if threads == max(arguments.threads) else 1
+                entry = run_model(model, threads, arguments, loads)
+                report["results"].append(entry)
+                say(
+                    f"compare: {number}/{len(wanted)} ({time.monotonic() - start:.0f} s) {name}, "
+                    f"{threads} threads, ratio {_format_ratio(entry['ratio'])}"
+                )
+    report["summaries"] = summarise(report["results"])
+    print(make_tables(report))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=1) + "\n")
+    if arguments.chart and report["results"]:
+        import chart
+
+        chart.write(arguments.chart, report)
+    return find_exit_status(report, arguments.require_ratio)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of what compare.py computes by itself: differences, ratios, sums, exit status, batches."""
+
+import math
+import unittest
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import agreement
+import compare
+import model_set
+
+
+class MeasureDifference(unittest.TestCase):
+    def test_is_in_multiples_of_the_tolerance(self):
+        expected = numpy.array([3.0, -4.0, 0.0], numpy.float32)
+        rms = math.sqrt(25 / 3)
+        actual = expected + numpy.array([0, 0, 5e-4], numpy.float32)
+        self.assertAlmostEqual(
+            agreement.measure_difference(actual, expected), 5e-4 / (1e-4 * rms), places=3
+        )
+
+    def test_counts_the_element_itself_beside_the_rms(self):
+        expected = numpy.array([100.0, 0.0], numpy.float64)
+        actual = expected + [0.01, 0]
+        bound = 1e-4 * (100 + math.sqrt(5000))
+        self.assertAlmostEqual(agreement.measure_difference(actual, expected), 0.01 / bound)
+
+    def test_takes_integers_exactly(self):
+        values = numpy.array([1, 2], numpy.int64)
+        self.assertEqual(agreement.measure_difference(values, values.copy()), 0)
+        self.assertEqual(agreement.measure_difference(values, values + [0, 1]), math.inf)
+
+    def test_nan_and_infinity_equal_only_themselves(self):
+        odd = numpy.array([math.nan, math.inf, 1], numpy.float32)
+        self.assertEqual(agreement.measure_difference(odd, odd.copy()), 0)
+        for place, value in ((0, 1), (1, -math.inf), (2, math.nan)):
+            other = odd.copy()
+            other[place] = value
+            self.assertEqual(agreement.measure_difference(other, odd), math.inf)
+
+    def test_shape_type_and_name_matter(self):
+        values = numpy.zeros((2, 3), numpy.float32)
+        self.assertEqual(agreement.measure_difference(values.T, values), math.inf)
+        self.assertEqual(agreement.measure_difference(values.astype(float), values), math.inf)
+        self.assertEqual(agreement.measure_outputs({"a": values}, {"b": values}), math.inf)
+
+
+class MakeBatched(unittest.TestCase):
+    def _model(self, target, first=1):
+        infos = [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [first, 2, 3]),
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, [first, 6]),
+        ]
+        weight = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+        graph = helper.make_graph(
+            [
+                helper.make_node("Reshape", ["w", "w_target"], ["flat"]),
+                helper.make_node("Reshape", ["x", "target"], ["r"]),
+                helper.make_node("Add", ["r", "flat"], ["y"]),
+            ],
+            "test",
+            [infos[0]],
+            [infos[1]],
+            [
+                numpy_helper.from_array(weight, "w"),
+                numpy_helper.from_array(numpy.array([1, 6]), "w_target"),
+                numpy_helper.from_array(numpy.array(target), "target"),
+            ],
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+    def test_gives_every_image_its_own_result(self):
+        from onnx.reference import ReferenceEvaluator
+
+        model = model_set.make_batched(self._model([1, 6]), 5)
+        x = numpy.random.default_rng(3).standard_normal((5, 2, 3)).astype(numpy.float32)
+        (y,) = ReferenceEvaluator(model).run(None, {"x": x})
+        single = ReferenceEvaluator(self._model([1, 6]))
+        for image in range(5):
+            (alone,) = single.run(None, {"x": x[image : image + 1]})
+            numpy.testing.assert_array_equal(y[image : image + 1], alone)
+
+    def test_leaves_the_shapes_of_weights(self):
+        model = model_set.make_batched(self._model([1, 6]), 5)
+        target = next(i for i in model.graph.initializer if i.name == "w_target")
+        self.assertEqual(numpy_helper.to_array(target).tolist(), [1, 6])
+
+    def test_refuses_what_is_no_batch(self):
+        with self.assertRaisesRegex(model_set.BatchError, "'x' has no first extent of 1"):
+            model_set.make_batched(self._model([1, 6], first=2), 5)
+
+
+def _result(ratio, threads=2, kind="convolution", **ours):
+    figures = {"median_ms": ratio, "difference": 0.5, **ours}
+    return {
+        "engines": {"onnxifi": figures},
+        "ratio": ratio,
+        "load_ratio": 0.5,
+        "memory_ratio": 2.0,
+        "threads": threads,
+        "kind": kind,
+        "is_judged": True,
+    }
+
+
+class Summaries(unittest.TestCase):
+    def test_ratio_is_to_the_better_peer_of_each_figure(self):
+        figures = {
+            "onnxifi": {"median_ms": 3.0, "first_result_ms": 10.0, "peak_mib": 8.0},
+            "onnxruntime": {"median_ms": 4.0, "first_result_ms": 40.0, "peak_mib": 16.0},
+            "openvino": {"median_ms": 2.0, "first_result_ms": 50.0, "peak_mib": 4.0},
+        }
+        ratios = compare._compare_with_peers(figures)
+        self.assertEqual(ratios["best_peer_ms"], 2)
+        self.assertEqual(
+            (ratios["ratio"], ratios["load_ratio"], ratios["memory_ratio"]), (1.5, 0.25, 2)
+        )
+
+    def test_ratio_is_unknown_without_peers_or_ourselves(self):
+        peer = {"median_ms": 4.0, "first_result_ms": 1.0, "peak_mib": 1.0}
+        self.assertIsNone(compare._compare_with_peers({"openvino": peer})["ratio"])
+        self.assertIsNone(
+            compare._compare_with_peers({"onnxifi": peer, "openvino": {"fault": "no"}})["ratio"]
+        )
+
+    def test_means_are_geometric_and_by_threads_and_kind(self):
+        results = [_result(0.5), _result(2.0), _result(9.0, kind="small"), _result(4.0, threads=1)]
+        sums = {(s["threads"], s["kind"]): s for s in compare.summarise(results)}
+        self.assertAlmostEqual(sums[2, "convolution"]["ratio"], 1.0)
+        self.assertEqual(sums[2, "convolution"]["worst"], 2.0)
+        self.assertAlmostEqual(sums[2, "all"]["ratio"], 9 ** (1 / 3))
+        self.assertEqual(sums[1, "all"]["models"], 1)
+
+    def test_exit_status_puts_wrong_results_first(self):
+        wrong = _result(5.0, difference=1.5)
+        unjudged = {**wrong, "is_judged": False}
+        failed = _result(5.0)
+        failed["engines"]["onnxifi"] = {"fault": "no"}
+        for results, limit, status in (
+            ([_result(5.0)], None, 0),
+            ([_result(5.0)], 4.0, 3),
+            ([_result(0.5), wrong], 4.0, 1),
+            ([unjudged], None, 0),
+            ([failed], None, 1),
+        ):
+            self.assertEqual(compare.find_exit_status({"results": results}, limit), status)
+
+
+if __name__ == "__main__":
+    unittest.main()

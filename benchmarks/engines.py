@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engines that compare.py compares, each in a process of its own.
+
+A process per engine, model and thread count keeps thread pools, allocators and peak memory apart.
+It obeys commands over a pipe: compare.py says when to run, so that engines take turns.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import pathlib
+import time
+
+# What a process is asked for; longer means that it hangs.
+_TIMEOUT_S = 600
+
+
+class EngineError(Exception):
+    """An engine that cannot do what it was asked, in a sentence."""
+
+
+class _Onnxifi:
+    def __init__(self, threads, options):
+        # Read by the plugin when the device is opened, which is after this.
+        os.environ["ONNXIFI_NUM_THREADS"] = str(threads)
+        import onnxifi_library
+
+        self._library = onnxifi_library.Library(options["library"], options["device"])
+
+    def load(self, path):
+        self._graph = self._library.open_graph(path)
+
+    def bind(self, inputs):
+        self._outputs = self._graph.bind(inputs)
+        return self._graph.run
+
+    def read_outputs(self):
+        return self._outputs
+
+
+class _OnnxRuntime:
+    def __init__(self, threads, options):
+        import onnxruntime
+
+        self._onnxruntime = onnxruntime
+        onnxruntime.set_default_logger_severity(3)
+        onnxruntime.get_available_providers()
+        self._settings = onnxruntime.SessionOptions()
+        self._settings.intra_op_num_threads = threads
+        self._settings.inter_op_num_threads = 1
+        self._settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+
+    def load(self, path):
+        self._session = self._onnxruntime.InferenceSession(
+            str(path), self._settings, providers=["CPUExecutionProvider"]
+        )
+
+    def bind(self, inputs):
+        self._inputs = inputs
+        self._names = [output.name for output in self._session.get_outputs()]
+        binding = self._session.io_binding()
+        for name, array in inputs.items():
+            binding.bind_cpu_input(name, array)
+        for name in self._names:
+            binding.bind_output(name, "cpu")
+        self._binding = binding
+        self._session.run_with_iobinding(binding)
+        # Memory of our own for the outputs, as the other engines have it.
+        values = binding.get_outputs()
+        binding.clear_binding_outputs()
+        self._values = values
+        for name, value in zip(self._names, values):
+            binding.bind_ortvalue_output(name, value)
+        session = self._session
+        return lambda: session.run_with_iobinding(binding)
+
+    def read_outputs(self):
+        return {name: value.numpy() for name, value in zip(self._names, self._values)}
+
+
+class _OpenVino:
+    def __init__(self, threads, options):
+        import openvino
+
+        self._openvino = openvino
+        self._core = openvino.Core()
+        # Opens the CPU plugin. Its default precision may be 16 bits; the comparison is of float32.
+        self._core.set_property(
+            "CPU",
+            {
+                "INFERENCE_NUM_THREADS": threads,
+                "NUM_STREAMS": 1,
+                "PERFORMANCE_HINT": "LATENCY",
+                "INFERENCE_PRECISION_HINT": "f32",
+            },
+        )
+
+    def load(self, path):
+        self._compiled = self._core.compile_model(str(path), "CPU")
+
+    def bind(self, inputs):
+        self._inputs = inputs
+        self._request = self._compiled.create_infer_request()
+        for name, array in inputs.items():
+            tensor = self._openvino.Tensor(array, shared_memory=True)
+            self._request.set_tensor(name, tensor)
+        request = self._request
+        # Without inputs it runs on the tensors that are set; outputs are not copied.
+        return lambda: request.infer(share_inputs=True, share_outputs=True)
+
+    def read_outputs(self):
+        return {
+            output.any_name: self._request.get_tensor(output).data.copy()
+            for output in self._compiled.outputs
+        }
+
+
+_ENGINES = {"onnxifi": _Onnxifi, "onnxruntime": _OnnxRuntime, "openvino": _OpenVino}
+
+NAMES = tuple(_ENGINES)
+
+
+def _read_memory_kib(field):
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    raise EngineError(f"The system does not tell {field} of a process.")
+
+
+def _forget_peak():
+    # Sets VmHWM back to what is resident now.
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+
+
+def _time_runs(run, count):
+    times = []
+    for _ in range(count):
+        start = time.perf_counter_ns()
+        run()
+        times.append((time.perf_counter_ns() - start) / 1e6)
+    return times
+
+
+def _serve(pipe, name, threads, options):
+    """The process's main function: answers ("ok", result) or ("fault", sentence) per command."""
+    engine = run = None
+    while True:
+        command, *arguments = pipe.recv()
+        try:
+            if command == "open":
+                engine = _ENGINES[name](threads, options)
+                result = None
+            elif command == "load":
+                path, inputs = arguments
+                _forget_peak()
+                before = _read_memory_kib("VmRSS")
+                start = time.perf_counter_ns()
+                engine.load(path)
+                loaded = time.perf_counter_ns()
+                run = engine.bind(inputs)
+                run()
+                first = time.perf_counter_ns()
+                peak = _read_memory_kib("VmHWM")
+                result = {
+                    "load_ms": (loaded - start) / 1e6,
+                    "first_result_ms": (first - start) / 1e6,
+                    "peak_mib": (peak - before) / 1024,
+                    "process_peak_mib": peak / 1024,
+                    "outputs": engine.read_outputs(),
+                }
+            elif command == "time":
+                warm_up, count = arguments
+                _time_runs(run, warm_up)
+                result = _time_runs(run, count)
+            else:  # "end"
+                pipe.send(("ok", None))
+                os._exit(0)  # Destructors of the engines are not what is measured.
+            pipe.send(("ok", result))
+        except Exception as fault:  # Whatever an engine raises is told, not lost.
+            sentence = str(fault).strip().splitlines() or [type(fault).__name__]
+            pipe.send(("fault", sentence[0]))
+
+
+class Engine:
+    """A process with one engine. Every function raises EngineError when it fails or dies."""
+
+    def __init__(self, name, threads, options):
+        context = multiprocessing.get_context("spawn")
+        self.name = name
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(other, name, threads, options), daemon=True
+        )
+        self._process.start()
+        other.close()
+        try:
+            self._ask("open")
+        except EngineError:
+            self.close()
+            raise
+
+    def load(self, path, inputs):
+        """Loads a model and runs it once; returns times, memory and outputs."""
+        return self._ask("load", str(path), inputs)
+
+    def time(self, warm_up, count):
+        """Returns the milliseconds of `count` runs after `warm_up` that are not timed."""
+        return self._ask("time", warm_up, count)
+
+    def close(self):
+        with contextlib.suppress(EngineError):
+            self._ask("end")
+        self._process.join(10)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def _ask(self, *command):
+        try:
+            self._pipe.send(command)
+            if not self._pipe.poll(_TIMEOUT_S):
+                self._process.kill()
+                raise EngineError(f"{self.name} does not answer within {_TIMEOUT_S} s.")
+            state, result = self._pipe.recv()
+        except (EOFError, OSError) as fault:
+            self._process.join(10)
+            raise EngineError(
+                f"The process of {self.name} ended with status {self._process.exitcode}."
+            ) from fault
+        if state == "fault":
+            raise EngineError(f"{self.name}: {result}")
+        return result
