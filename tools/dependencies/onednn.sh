@@ -7,12 +7,14 @@ onednn_version=3.7.2
 onednn_checksums=(
   0cc51ca26c1af6a2bb1e71e378e7046f3ceb3e71791ee9d4e246d50f904a6ea6
   5aab2cac559ddc6c5d4411fa42b462003b93101c0c304e272b1d30ffd5a2218c
+  "built with $(short_hash <"$tree/tools/dependencies/onednn_build.cmake")"
 )
 onednn_options=(
   -DONEDNN_LIBRARY_TYPE=STATIC
   -DONEDNN_CPU_RUNTIME=THREADPOOL
   -DONEDNN_GPU_RUNTIME=NONE
   -DONEDNN_ENABLE_WORKLOAD=INFERENCE
+  "-DONEDNN_ENABLE_PRIMITIVE=CONVOLUTION;DECONVOLUTION;INNER_PRODUCT;LRN;MATMUL;POOLING;REORDER;RNN"
   -DONEDNN_EXPERIMENTAL_UKERNEL=ON
   -DONEDNN_BUILD_GRAPH=OFF
   -DONEDNN_BUILD_TESTS=OFF
@@ -35,7 +37,7 @@ onednn_fetch() {
   log_step "$cache/logs/onednn-patch.log" patch -d "$source_folder" -p1 -i "$patch"
 }
 
-onednn_paths() { :; }
+onednn_paths() { echo "-DCMAKE_PROJECT_INCLUDE=$tree/tools/dependencies/onednn_build.cmake"; }
 
 onednn_install() {
   show_progress "oneDNN $1:" "$cache/logs/onednn-build.log" cmake --build "$build_folder" -j "$(nproc)"
