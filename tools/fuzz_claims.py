@@ -16,6 +16,7 @@ import json
 import math
 import multiprocessing
 import pathlib
+import queue
 import random
 import statistics
 import sys
@@ -42,6 +43,7 @@ BITS = {TensorProto.DOUBLE: 64, TensorProto.INT64: 64, TensorProto.UINT64: 64, T
         TensorProto.FLOAT4E2M1: 4, TensorProto.UINT2: 2, TensorProto.INT2: 2,
         TensorProto.COMPLEX64: 64, TensorProto.COMPLEX128: 128}
 MAX_ELEMENTS = 1 << 16
+NODES_PER_ROUND = 200
 
 
 class Descriptor(ctypes.Structure):
@@ -280,11 +282,12 @@ def differs(element, actual, expected):
     return not numpy.array_equal(actual, expected)
 
 
-def check(device, reference, model, given, rng, report):
+def check(device, reference, model, given, claim, rng, report):
     """Why the device's answer does not hold, or None."""
-    claim, microseconds = device.claim(model)
-    report["times"].append(microseconds)
+    again, _ = device.claim(model)
     sentence = device.sentence() if claim != SUCCESS else ""
+    if again != claim:
+        return f"the claim answers 0x{claim:04x} and then 0x{again:04x} ({sentence})"
     report["answers"][f"0x{claim & 0xffff:04x}"] += 1
     status, graph = device.init(model)
     if status != claim:
@@ -342,23 +345,39 @@ def compare(device, graph, reference, other, given, rng, report):
     return None
 
 
-def work(arguments, first, count, folder, results):
+class Case:
+    """The model of one number, the same in every process."""
+
+    def __init__(self, arguments, seeds, number):
+        self.number = number
+        self.rng = random.Random((arguments.seed << 32) + number)
+        self.seed = self.rng.choice(seeds)
+        self.model, self.given = mutate(self.seed, self.rng)
+
+
+def work(arguments, first, count, current, results):
     library = ctypes.CDLL(arguments.library)
     library.onnxGetBackendCompatibility.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
     device, reference = Device(library, arguments.device), Device(library, arguments.reference)
     seeds = load_seeds(arguments.cases)
-    report = {"times": [], "answers": collections.Counter(), "not run": collections.Counter(), "compared": 0,
-              "failures": []}
-    suspect = pathlib.Path(folder, f"in_flight_{first}.onnx")
-    for number in range(first, first + count):
-        rng = random.Random((arguments.seed << 32) + number)
-        seed = rng.choice(seeds)
-        model, given = mutate(seed, rng)
-        suspect.write_bytes(model)
-        problem = check(device, reference, model, given, rng, report)
-        if problem:
-            report["failures"].append((number, seed[0], problem))
-    suspect.unlink()
+    report = {"times": [], "repeat times": [], "answers": collections.Counter(), "not run": collections.Counter(),
+              "compared": 0, "failures": []}
+    # Asked as a framework asks: about one node after the other, and only then is anything built.
+    for begin in range(first, first + count, NODES_PER_ROUND):
+        cases = [Case(arguments, seeds, number)
+                 for number in range(begin, min(begin + NODES_PER_ROUND, first + count))]
+        claims = []
+        for times in ("times", "repeat times"):
+            for case in cases:
+                current.value = case.number
+                claim, microseconds = device.claim(case.model)
+                claims.append(claim)
+                report[times].append(microseconds)
+        for case, claim in zip(cases, claims):
+            current.value = case.number
+            problem = check(device, reference, case.model, case.given, claim, case.rng, report)
+            if problem:
+                report["failures"].append((case.number, case.seed[0], problem))
     results.put((first, report))
 
 
@@ -372,58 +391,64 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--max-median-us", type=float, default=20, help="fail when the median claim takes longer")
+    parser.add_argument("--max-repeat-us", type=float, default=2,
+                        help="fail when the median claim about a model asked about before takes longer")
     parser.add_argument("--json", help="write the figures to this file")
     arguments = parser.parse_args()
 
     results = multiprocessing.Queue()
     batch = max(1, min(2000, arguments.count // arguments.jobs))
     pending = [(first, min(batch, arguments.count - first)) for first in range(0, arguments.count, batch)]
-    total = {"times": [], "answers": collections.Counter(), "not run": collections.Counter(), "compared": 0,
-             "failures": []}
+    total = {"times": [], "repeat times": [], "answers": collections.Counter(), "not run": collections.Counter(),
+             "compared": 0, "failures": []}
     running, done, lost = {}, 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        while pending or running:
-            while pending and len(running) < arguments.jobs:
-                first, count = pending.pop(0)
-                process = multiprocessing.Process(target=work, args=(arguments, first, count, folder, results))
-                process.start()
-                running[first] = (process, count)
-            try:
-                first, report = results.get(timeout=0.2)
-            except Exception:  # nothing yet: look for processes that died
-                for first, (process, count) in list(running.items()):
-                    if process.exitcode not in (None, 0):
-                        saved = pathlib.Path(tempfile.gettempdir(), f"claim_crash_{arguments.seed}_{first}.onnx")
-                        suspect = pathlib.Path(folder, f"in_flight_{first}.onnx")
-                        if suspect.exists():
-                            saved.write_bytes(suspect.read_bytes())
-                        total["failures"].append((first, "?", f"the process ends with {process.exitcode}; "
-                                                              f"the model is kept as {saved}"))
-                        del running[first]
-                        lost += count
-                continue
-            process, count = running.pop(first)
-            process.join()
-            done += count
-            for key in ("times", "failures"):
-                total[key] += report[key]
-            for key in ("answers", "not run"):
-                total[key].update(report[key])
-            total["compared"] += report["compared"]
-            print(f"claims: {done} of {arguments.count}, {len(total['failures'])} failed", flush=True)
+    while pending or running:
+        while pending and len(running) < arguments.jobs:
+            first, count = pending.pop(0)
+            current = multiprocessing.Value("q", first, lock=False)
+            process = multiprocessing.Process(target=work, args=(arguments, first, count, current, results))
+            process.start()
+            running[first] = (process, count, current)
+        try:
+            first, report = results.get(timeout=0.2)
+        except queue.Empty:  # look for processes that died
+            for first, (process, count, current) in list(running.items()):
+                if process.exitcode not in (None, 0):
+                    case = Case(arguments, load_seeds(arguments.cases), current.value)
+                    saved = pathlib.Path(tempfile.gettempdir(), f"claim_crash_{arguments.seed}_{case.number}.onnx")
+                    saved.write_bytes(case.model)
+                    total["failures"].append((case.number, case.seed[0], f"the process ends with {process.exitcode}; "
+                                                                         f"the model is kept as {saved}"))
+                    del running[first]
+                    lost += count
+            continue
+        process, count, _ = running.pop(first)
+        process.join()
+        done += count
+        for key in ("times", "repeat times", "failures"):
+            total[key] += report[key]
+        for key in ("answers", "not run"):
+            total[key].update(report[key])
+        total["compared"] += report["compared"]
+        print(f"claims: {done} of {arguments.count}, {len(total['failures'])} failed", flush=True)
 
     for number, case, problem in total["failures"][:40]:
         print(f"fail  {number} (from {case}): {problem}")
     median = statistics.median(total["times"]) if total["times"] else math.inf
+    repeat_median = statistics.median(total["repeat times"]) if total["repeat times"] else math.inf
     print("answers: " + ", ".join(f"{code} {n}" for code, n in sorted(total["answers"].items())))
     print("not run: " + (", ".join(f"{why} {n}" for why, n in total["not run"].items()) or "none"))
-    print(f"compared with {arguments.reference}: {total['compared']}; median claim {median:.1f} us")
-    failed = len(total["failures"]) + (median > arguments.max_median_us)
+    print(f"compared with {arguments.reference}: {total['compared']}; median claim {median:.1f} us, asked again {repeat_median:.1f} us")
+    failed = len(total["failures"]) + (median > arguments.max_median_us) + (repeat_median > arguments.max_repeat_us)
+    if repeat_median > arguments.max_repeat_us:
+        print(f"fail  the median claim about a model asked about before takes {repeat_median:.1f} us, more than "
+              f"{arguments.max_repeat_us} us")
     if median > arguments.max_median_us:
         print(f"fail  the median claim takes {median:.1f} us, more than {arguments.max_median_us} us")
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps({
-            "count": arguments.count, "failed": failed, "median_us": median, "compared": total["compared"],
+            "count": arguments.count, "failed": failed, "median_us": median, "repeat_median_us": repeat_median,
+            "compared": total["compared"],
             "answers": total["answers"], "not_run": total["not run"]}))
     if lost:
         print(f"{lost} claims were not asked because a process died")
