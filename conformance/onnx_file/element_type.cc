@@ -55,13 +55,6 @@ std::string NameOf(ElementType type) {
   return fmt::format("type {}", static_cast<int32_t>(type));
 }
 
-std::optional<ElementType> FindElementType(std::string_view name) {
-  for (const ElementFacts& facts : kFacts) {
-    if (facts.name == name && facts.type != ElementType::kUndefined) return facts.type;
-  }
-  return std::nullopt;
-}
-
 std::optional<int64_t> SizeBytes(ElementType type, int64_t element_count) {
   const int bits = FactsOf(type).bits;
   constexpr int64_t kMostBytes = int64_t{1} << 62;

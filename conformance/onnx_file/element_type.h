@@ -61,9 +61,6 @@ const ElementFacts& FactsOf(ElementType type);
 // "float16", or "type 77" for a number that ONNX does not have.
 std::string NameOf(ElementType type);
 
-// The type of this ONNX name; nothing if there is none.
-std::optional<ElementType> FindElementType(std::string_view name);
-
 // Bytes of `element_count` dense elements, rounded up to a whole byte; nothing when it exceeds 2^62
 // or is no such type.
 std::optional<int64_t> SizeBytes(ElementType type, int64_t element_count);

@@ -13,7 +13,6 @@ namespace {
 
 // AttributeProto.type
 constexpr int64_t kInt = 2;
-constexpr int64_t kTensor = 4;
 constexpr int64_t kGraph = 5;
 constexpr int64_t kInts = 7;
 
@@ -40,18 +39,6 @@ std::string MakeValueInfo(std::string_view name, ElementType type,
   return value;
 }
 
-template <typename T>
-DenseTensor MakeTensor(std::string_view name, ElementType type, std::vector<int64_t> extents,
-                       const std::vector<T>& values) {
-  DenseTensor tensor;
-  tensor.name = name;
-  tensor.type = type;
-  tensor.extents = std::move(extents);
-  tensor.bytes.resize(values.size() * sizeof(T));
-  if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  return tensor;
-}
-
 }  // namespace
 
 std::string MakeIntAttribute(std::string_view name, int64_t value) {
@@ -67,14 +54,6 @@ std::string MakeIntsAttribute(std::string_view name, const std::vector<int64_t>&
   AppendBytesField(attribute, 1, name);
   for (const int64_t value : values) AppendIntegerField(attribute, 8, value);
   AppendIntegerField(attribute, 20, kInts);
-  return attribute;
-}
-
-std::string MakeTensorAttribute(std::string_view name, const DenseTensor& value) {
-  std::string attribute;
-  AppendBytesField(attribute, 1, name);
-  AppendBytesField(attribute, 5, SerializeTensor(value));
-  AppendIntegerField(attribute, 20, kTensor);
   return attribute;
 }
 
@@ -147,12 +126,13 @@ std::string ModelWriter::Build() const {
 
 DenseTensor MakeFloatTensor(std::string_view name, std::vector<int64_t> extents,
                             const std::vector<float>& values) {
-  return MakeTensor(name, ElementType::kFloat32, std::move(extents), values);
-}
-
-DenseTensor MakeInt64Tensor(std::string_view name, std::vector<int64_t> extents,
-                            const std::vector<int64_t>& values) {
-  return MakeTensor(name, ElementType::kInt64, std::move(extents), values);
+  DenseTensor tensor;
+  tensor.name = name;
+  tensor.type = ElementType::kFloat32;
+  tensor.extents = std::move(extents);
+  tensor.bytes.resize(values.size() * sizeof(float));
+  if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  return tensor;
 }
 
 }  // namespace onnxifi::onnx_file

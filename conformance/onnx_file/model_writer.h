@@ -22,7 +22,6 @@ using Dimension = std::variant<int64_t, std::string>;
 // The bytes of an AttributeProto.
 std::string MakeIntAttribute(std::string_view name, int64_t value);
 std::string MakeIntsAttribute(std::string_view name, const std::vector<int64_t>& values);
-std::string MakeTensorAttribute(std::string_view name, const DenseTensor& value);
 std::string MakeGraphAttribute(std::string_view name, std::string_view graph);
 
 class ModelWriter {
@@ -54,8 +53,6 @@ class ModelWriter {
 // A float32 tensor for an initializer.
 DenseTensor MakeFloatTensor(std::string_view name, std::vector<int64_t> extents,
                             const std::vector<float>& values);
-DenseTensor MakeInt64Tensor(std::string_view name, std::vector<int64_t> extents,
-                            const std::vector<int64_t>& values);
 
 }  // namespace onnxifi::onnx_file
 

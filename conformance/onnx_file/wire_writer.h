@@ -31,12 +31,6 @@ inline void AppendBytesField(std::string& message, uint32_t number, std::string_
   message.append(content);
 }
 
-// `bits` of a float, as a fixed32 field.
-inline void AppendFixed32Field(std::string& message, uint32_t number, uint32_t bits) {
-  AppendVarint(message, uint64_t{number} << 3 | 5);
-  for (int shift = 0; shift < 32; shift += 8) message.push_back(static_cast<char>(bits >> shift));
-}
-
 }  // namespace onnxifi::onnx_file
 
 #endif  // ONNXIFI_CONFORMANCE_ONNX_FILE_WIRE_WRITER_H_

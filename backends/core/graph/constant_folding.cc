@@ -49,7 +49,7 @@ bool ConstantFolding::FoldNode(Graph& graph, const Node& node, const std::vector
     if (use_counts[static_cast<size_t>(input)] == 1) replaced_bytes += value.constant->size_bytes();
   }
   ForEachSubgraph(node, [&](const std::shared_ptr<const Graph>&) { is_foldable = false; });
-  if (!is_foldable || !evaluator_.IsDeterministic(node)) return false;
+  if (!is_foldable) return false;
 
   const int64_t limit_bytes = std::max(kLargestFoldedBytes, replaced_bytes);
   base::Result<std::vector<tensor::Tensor>> results =

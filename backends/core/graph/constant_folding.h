@@ -18,12 +18,9 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  // Whether the node gives the same result each time it runs: false for random generators.
-  virtual bool IsDeterministic(const Node& node) const = 0;
-
   // The outputs of `graph`, which has no inputs, in their order. Any error means "not here": the
-  // node stays. Refuses what would need more than `limit_bytes` for its results before it allocates
-  // them.
+  // node stays. Refuses what draws random numbers, and what would need more than `limit_bytes` for
+  // its results before it allocates them.
   virtual base::Result<std::vector<tensor::Tensor>> Evaluate(const Graph& graph,
                                                              int64_t limit_bytes) = 0;
 };

@@ -20,12 +20,9 @@ namespace {
 
 using testing::GraphBuilder;
 
-// Knows "Add" of equal extents, "Repeat" (one input, `count` copies) and "Random", and counts its
-// calls.
+// Knows "Add" of equal extents and "Repeat" (one input, `count` copies), and counts its calls.
 class AddEvaluator : public Evaluator {
  public:
-  bool IsDeterministic(const Node& node) const override { return node.op_type != "Random"; }
-
   base::Result<std::vector<tensor::Tensor>> Evaluate(const Graph& graph,
                                                      int64_t limit_bytes) override {
     ++calls;
@@ -175,12 +172,11 @@ TEST(ConstantFoldingTest, WhatComesFromAWeightIsAWeight) {
 TEST(ConstantFoldingTest, LeavesWhatItMayNotOrCannotFold) {
   GraphBuilder builder("main");
   const ValueId a = builder.AddConstant("a", {1});
-  const ValueId random = builder.AddNode("Random", {a});
   const ValueId unknown = builder.AddNode("Mystery", {a});
   GraphBuilder inner("body");
   inner.SetOutputs({inner.AddConstant("c", {1})});
   const ValueId branch = builder.AddNode("If", {a}, inner.Share());
-  builder.SetOutputs({random, unknown, branch});
+  builder.SetOutputs({unknown, branch});
   Graph graph = builder.Take();
   graph.AddValue({.name = "valueless", .is_weight = true});
   Node valueless{.op_type = "Add", .inputs = {a, static_cast<ValueId>(graph.values.size() - 1)}};
@@ -190,7 +186,7 @@ TEST(ConstantFoldingTest, LeavesWhatItMayNotOrCannotFold) {
   AddEvaluator evaluator;
   ConstantFolding pass(evaluator);
   ASSERT_TRUE(RunPass(pass, graph).ok());
-  EXPECT_EQ(graph.nodes.size(), 4u);
+  EXPECT_EQ(graph.nodes.size(), 3u);
   EXPECT_EQ(evaluator.calls, 1);  // for Mystery alone
 }
 

@@ -255,7 +255,6 @@ class GraphLowering : public BodyLowering {
     Shape shape;
     for (const Dim& extent : outside.shape) shape.push_back(Import(extent));
     captures_.push_back(program::IsDense(outside) ? outside : outer_->Copy(outside));
-    captured_.push_back(static_cast<int>(program_.inputs.size()));
     return AddInput(name, outside.type(), shape);
   }
 
@@ -310,16 +309,11 @@ class GraphLowering : public BodyLowering {
       ONNXIFI_ASSIGN_OR_RETURN(Operand operand, Find(id));
       inputs.push_back(std::move(operand));
     }
-    std::vector<const Type*> declared;
     std::vector<bool> wanted;
-    for (ValueId id : node.outputs) {
-      declared.push_back(id == kNoValue ? nullptr : &graph_.values[id].type);
-      wanted.push_back(id != kNoValue);
-    }
+    for (ValueId id : node.outputs) wanted.push_back(id != kNoValue);
     size_t first_step = program_.steps.size();
     size_t first_buffer = program_.buffers.size();
-    Lowering lowering(node, program_, values_, std::move(inputs), std::move(declared),
-                      std::move(wanted), *this);
+    Lowering lowering(node, program_, values_, std::move(inputs), std::move(wanted), *this);
     ONNXIFI_RETURN_IF_ERROR(entry->lower(lowering));
     for (size_t b = first_buffer; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = program_.buffers[b];
@@ -428,7 +422,6 @@ class GraphLowering : public BodyLowering {
   std::vector<std::optional<Operand>> operands_;  // by ValueId
   std::map<std::string, Dim> named_symbols_;
   std::vector<Operand> captures_;
-  std::vector<int> captured_;
   std::unordered_map<int, Dim> imported_;  // outer node id -> symbol here
   std::unordered_map<int, Dim> exported_;  // symbol's node id here -> outer Dim
 };

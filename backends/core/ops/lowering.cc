@@ -10,13 +10,11 @@ namespace onnxifi::ops {
 
 Lowering::Lowering(const graph::Node& node, program::Program& program,
                    program::SymbolicValues& values, std::vector<std::optional<Operand>> inputs,
-                   std::vector<const graph::Type*> declared_outputs, std::vector<bool> wanted,
-                   BodyLowering& bodies)
+                   std::vector<bool> wanted, BodyLowering& bodies)
     : node_(node),
       program_(program),
       values_(values),
       inputs_(std::move(inputs)),
-      declared_outputs_(std::move(declared_outputs)),
       wanted_(std::move(wanted)),
       outputs_(wanted_.size()),
       bodies_(bodies) {}
@@ -91,23 +89,6 @@ const tensor::Tensor* Lowering::SmallConstant(int input) const {
   if (constant.data() == nullptr && constant.element_count() > 0) return nullptr;
   if (constant.element_count() > program::SymbolicValues::kMaxElements) return nullptr;
   return &constant;
-}
-
-Result<std::vector<int64_t>> Lowering::KnownIntegers(int input) const {
-  std::optional<std::vector<Dim>> dims = Integers(input);
-  std::vector<int64_t> numbers;
-  bool all_known = dims.has_value();
-  if (dims) {
-    for (const Dim& dim : *dims) {
-      all_known = all_known && dim.is_constant();
-      numbers.push_back(dim.is_constant() ? dim.constant() : 0);
-    }
-  }
-  if (!all_known) {
-    return UnsupportedShape("The values of input " + std::to_string(input) +
-                            " are not known before the graph runs.");
-  }
-  return numbers;
 }
 
 Result<int> Lowering::Axis(int64_t axis, int rank) const {

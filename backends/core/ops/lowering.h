@@ -58,8 +58,7 @@ class BodyLowering {
 class Lowering {
  public:
   Lowering(const graph::Node& node, program::Program& program, program::SymbolicValues& values,
-           std::vector<std::optional<Operand>> inputs,
-           std::vector<const graph::Type*> declared_outputs, std::vector<bool> wanted,
+           std::vector<std::optional<Operand>> inputs, std::vector<bool> wanted,
            BodyLowering& bodies);
 
   const graph::Node& node() const { return node_; }
@@ -91,8 +90,6 @@ class Lowering {
   Result<std::vector<Dim>> IntegersOrRuntime(int input);
   // The tensor of an input that is a constant of at most 64 elements, else null.
   const tensor::Tensor* SmallConstant(int input) const;
-  // As numbers that must be known now; UNSUPPORTED_SHAPE naming the input otherwise.
-  Result<std::vector<int64_t>> KnownIntegers(int input) const;
 
   // Axis attributes and operands: `axis` in [-rank, rank) made non-negative, else INVALID_MODEL.
   Result<int> Axis(int64_t axis, int rank) const;
@@ -113,7 +110,6 @@ class Lowering {
   void Set(int output, Operand operand) {
     if (output < output_count()) outputs_[output] = std::move(operand);
   }
-  const graph::Type* DeclaredOutput(int output) const { return declared_outputs_[output]; }
 
   // Building.
   Operand Temporary(ElementType type, Shape shape);  // a new dense buffer
@@ -143,7 +139,6 @@ class Lowering {
   program::Program& program_;
   program::SymbolicValues& values_;
   std::vector<std::optional<Operand>> inputs_;
-  std::vector<const graph::Type*> declared_outputs_;
   std::vector<bool> wanted_;
   std::vector<std::optional<Operand>> outputs_;
   BodyLowering& bodies_;

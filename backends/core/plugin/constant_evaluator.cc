@@ -5,7 +5,6 @@
 #include "backends/core/plugin/constant_evaluator.h"
 
 #include <algorithm>
-#include <array>
 
 #include "backends/core/execution/executor.h"
 #include "backends/core/plan/plan.h"
@@ -46,6 +45,21 @@ class TensorPlaces : public execution::OutputPlaces {
   std::vector<Tensor> tensors_;
 };
 
+// Told from what the operators were lowered to: no list of theirs could fall behind.
+bool DrawsRandomNumbers(const program::Program& program) {
+  for (program::ExprId id = 0; id < program.exprs.size(); ++id) {
+    if (program.exprs[id].op == program::ExprOp::kRandom) return true;
+  }
+  for (const program::Step& step : program.steps) {
+    const auto* control = step.As<program::Control>();
+    if (control == nullptr) continue;
+    for (const std::unique_ptr<program::Program>& body : control->bodies) {
+      if (DrawsRandomNumbers(*body)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 ConstantEvaluator::ConstantEvaluator(const ops::FunctionSource* functions)
@@ -53,17 +67,13 @@ ConstantEvaluator::ConstantEvaluator(const ops::FunctionSource* functions)
 
 ConstantEvaluator::~ConstantEvaluator() = default;
 
-bool ConstantEvaluator::IsDeterministic(const graph::Node& node) const {
-  static constexpr std::array<std::string_view, 7> kRandom = {
-      "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-      "Bernoulli",    "Multinomial",      "Dropout"};
-  return std::find(kRandom.begin(), kRandom.end(), node.op_type) == kRandom.end();
-}
-
 Result<std::vector<Tensor>> ConstantEvaluator::Evaluate(const graph::Graph& graph,
                                                         int64_t limit_bytes) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
                            ops::LowerGraph(graph, functions_));
+  if (DrawsRandomNumbers(*program)) {
+    return Status(Code::kUnsupportedOperator, "Random numbers are drawn when the graph runs.");
+  }
   plan::Counters counters;
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<plan::Plan> plan,
                            plan::Plan::Create(*program, *reference_, counters));

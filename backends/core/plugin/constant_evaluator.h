@@ -21,7 +21,6 @@ class ConstantEvaluator : public graph::Evaluator {
   explicit ConstantEvaluator(const ops::FunctionSource* functions);
   ~ConstantEvaluator() override;
 
-  bool IsDeterministic(const graph::Node& node) const override;
   base::Result<std::vector<tensor::Tensor>> Evaluate(const graph::Graph& graph,
                                                      int64_t limit_bytes) override;
 

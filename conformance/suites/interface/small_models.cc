@@ -53,14 +53,6 @@ std::string MakeTwoSymbolsModel() {
       .Build();
 }
 
-std::string MakeIdentityModel() {
-  return ModelWriter()
-      .Input("x", kFloat, Matrix())
-      .Node("Identity", {"x"}, {"y"})
-      .Output("y", kFloat, Matrix())
-      .Build();
-}
-
 std::string MakeLongModel(int count) {
   const std::vector<Dimension> square = {int64_t{64}, int64_t{64}};
   ModelWriter writer;

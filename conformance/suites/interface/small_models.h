@@ -29,9 +29,7 @@ std::string MakeInitializerModel();
 std::string MakeSymbolicModel();
 // z = x + y, float32 [N, 3] both.
 std::string MakeTwoSymbolsModel();
-// y = x, float32 [2, 3], through Identity.
-std::string MakeIdentityModel();
-// y = Relu(Relu(... x)), float32 [64, 64], `count` nodes: long enough to be caught in the act.
+// y = x * m * m * ... * m, float32 [64, 64], `count` products: long enough to be caught in the act.
 std::string MakeLongModel(int count);
 // r = max over all of a x b with a [n, 1] and b [1, n]: needs n*n floats in between.
 std::string MakeHugeModel(int64_t n);
