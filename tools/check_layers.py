@@ -132,9 +132,9 @@ def find_offences(root, rules):
             target_rule = find_rule(target, rules)
             if target == folder:
                 continue
-            edges.setdefault((folder, target), place)
             if source.stem.endswith("_test") and target.endswith("/testing"):
                 continue
+            edges.setdefault((folder, target), place)
             if target_rule != rule and target_rule not in allowed[rule]:
                 offences.append(f"{place}: '{rule}' may not include '{target_rule or target}'.")
     for (folder, target), place in sorted(edges.items()):

@@ -3,8 +3,9 @@
 // FuseEpilogues: bias, activation, residual addition and casts move into the contraction or window
 // that feeds them.
 
-#include <algorithm>
+#include <optional>
 
+#include "backends/core/program/buffer_uses.h"
 #include "backends/core/program/passes.h"
 
 namespace onnxifi::program {
@@ -15,26 +16,6 @@ std::vector<ExprId>* EpilogueRoots(Step& step) {
   if (Contract* contract = step.As<Contract>()) return &contract->roots;
   if (Window* window = step.As<Window>()) return &window->roots;
   return nullptr;
-}
-
-bool IsOutput(const Program& program, BufferId buffer) {
-  return std::any_of(program.outputs.begin(), program.outputs.end(),
-                     [buffer](const Port& port) { return port.buffer == buffer; });
-}
-
-// The only step that touches `buffer` after step `producer`; -1 if there is none or more than one.
-int OnlyReader(const Program& program, size_t producer, BufferId buffer) {
-  int reader = -1;
-  for (size_t s = 0; s < program.steps.size(); ++s) {
-    if (s == producer) continue;
-    auto touches = [buffer](const View& view) { return view.buffer == buffer; };
-    const Step& step = program.steps[s];
-    if (std::any_of(step.writes.begin(), step.writes.end(), touches)) return -1;
-    if (std::none_of(step.reads.begin(), step.reads.end(), touches)) continue;
-    if (reader >= 0) return -1;
-    reader = static_cast<int>(s);
-  }
-  return reader;
 }
 
 // The producer with the Map's expression as its epilogue; nothing when the Map does not follow it
@@ -84,28 +65,42 @@ std::optional<Step> Joined(Program& program, const Step& producer, const Step& c
   return joined;
 }
 
+// The step that reads alone what step `number`, a Contract or Window, alone writes; kNoStep where
+// there is no such step or the two may not be joined.
+int FindConsumer(const Program& program, const BufferUses& uses, int number) {
+  const Step& step = program.steps[number];
+  if (step.writes.size() != 1) return BufferUses::kNoStep;
+  const BufferId result = step.writes[0].buffer;
+  if (program.buffers[result].kind != Buffer::Kind::kTemporary || uses.IsOutput(result) ||
+      uses.OnlyWriter(result) != number || uses.ReadsWhatIsWrittenAfter(number, step)) {
+    return BufferUses::kNoStep;
+  }
+  return uses.OnlyReader(result);
+}
+
 }  // namespace
 
 void FuseEpilogues(Program& program, const Accepts& accepts) {
-  for (size_t s = 0; s < program.steps.size();) {
+  BufferUses uses(program);
+  for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
     Step& step = program.steps[s];
-    bool is_fused = false;
-    if (EpilogueRoots(step) != nullptr && step.writes.size() == 1 &&
-        program.buffers[step.writes[0].buffer].kind == Buffer::Kind::kTemporary &&
-        !IsOutput(program, step.writes[0].buffer)) {
-      int reader = OnlyReader(program, s, step.writes[0].buffer);
-      if (reader > static_cast<int>(s)) {
-        std::optional<Step> joined = Joined(program, step, program.steps[reader]);
-        if (joined && accepts(program, step, *joined)) {
-          // At the reader's place, where all that it reads has been computed.
-          program.steps[reader] = *std::move(joined);
-          program.steps.erase(program.steps.begin() + static_cast<std::ptrdiff_t>(s));
-          is_fused = true;
-        }
-      }
-    }
-    if (!is_fused) ++s;
+    if (EpilogueRoots(step) == nullptr) continue;
+    const int number = FindConsumer(program, uses, s);
+    if (number <= s) continue;
+    // At the consumer's place, where all that it reads has been computed; from there the next Map
+    // of a chain is tried.
+    Step& consumer = program.steps[number];
+    std::optional<Step> joined = Joined(program, step, consumer);
+    if (!joined || !accepts(program, step, *joined)) continue;
+    uses.Remove(s, step);
+    uses.Remove(number, consumer);
+    consumer = *std::move(joined);
+    uses.Add(number, consumer);
+    // Without writes it goes with the dead steps.
+    step.reads.clear();
+    step.writes.clear();
   }
+  RemoveDeadSteps(program);
 }
 
 }  // namespace onnxifi::program

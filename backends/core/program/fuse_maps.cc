@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "backends/core/program/body_exprs.h"
+#include "backends/core/program/buffer_uses.h"
 #include "backends/core/program/passes.h"
 
 namespace onnxifi::program {
@@ -18,11 +19,6 @@ constexpr size_t kMaxReads = 16;
 // A producer of at most this many arithmetic nodes, none of them transcendental, may be computed
 // more than once.
 constexpr int kCheapNodes = 4;
-
-bool IsOutput(const Program& program, BufferId buffer) {
-  return std::any_of(program.outputs.begin(), program.outputs.end(),
-                     [buffer](const Port& port) { return port.buffer == buffer; });
-}
 
 bool IsCheap(const Program& program, const Map& map) {
   int arithmetic = 0;
@@ -194,12 +190,12 @@ bool HasMixedLoads(const Program& program, const Step& step) {
   return std::any_of(seen.begin(), seen.end(), [](int kinds) { return kinds == 3; });
 }
 
-bool CanBeInlined(const Program& program, const Step& step) {
+bool CanBeInlined(const Program& program, const BufferUses& uses, const Step& step) {
   const Map* map = step.As<Map>();
   if (map == nullptr || map->roots.size() != 1) return false;
   const View& write = step.writes[0];
   const Buffer& buffer = program.buffers[write.buffer];
-  return buffer.kind == Buffer::Kind::kTemporary && !IsOutput(program, write.buffer) &&
+  return buffer.kind == Buffer::Kind::kTemporary && !uses.IsOutput(write.buffer) &&
          buffer.shape == step.domain && IsDense({write, step.domain}) &&
          !HasMixedLoads(program, step);
 }
@@ -211,63 +207,46 @@ bool IsWorthwhile(const Program& program, const Step& producer, const Step& read
   return tensor::Product(producer.domain) == tensor::Product(reader.domain);
 }
 
+// Inlines the first producer of step `reader_number` that can be; false when there is none.
+bool InlineOneProducer(Program& program, BufferUses& uses, int reader_number,
+                       const Accepts& accepts) {
+  Step& reader = program.steps[reader_number];
+  if (HasMixedLoads(program, reader)) return false;
+  for (const View& read : reader.reads) {
+    const int number = uses.OnlyWriter(read.buffer);
+    if (number == BufferUses::kNoStep || number >= reader_number ||
+        uses.OnlyReader(read.buffer) != reader_number) {
+      continue;
+    }
+    Step& producer = program.steps[number];
+    if (!CanBeInlined(program, uses, producer) || !IsWorthwhile(program, producer, reader) ||
+        uses.ReadsWhatIsWrittenAfter(number, producer)) {
+      continue;
+    }
+    std::optional<Step> joined = Inliner(program, producer, reader).Join();
+    if (!joined || !accepts(program, reader, *joined)) continue;
+    uses.Remove(number, producer);
+    uses.Remove(reader_number, reader);
+    reader = *std::move(joined);
+    uses.Add(reader_number, reader);
+    // Without writes it goes with the dead steps.
+    producer.reads.clear();
+    producer.writes.clear();
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void FuseMaps(Program& program, const Accepts& accepts) {
+  BufferUses uses(program);
   // Readers before producers, so that a chain collapses into its last step in one walk.
-  std::vector<int> touches(program.buffers.size(), 0);
-  for (const Step& step : program.steps) {
-    std::vector<BufferId> own;
-    for (const View& view : step.reads) own.push_back(view.buffer);
-    for (const View& view : step.writes) own.push_back(view.buffer);
-    std::sort(own.begin(), own.end());
-    own.erase(std::unique(own.begin(), own.end()), own.end());
-    for (BufferId id : own) {
-      if (id != kNoBuffer) ++touches[id];
-    }
-  }
-  for (size_t s = program.steps.size(); s-- > 0;) {
-    bool may_read =
-        program.steps[s].As<Map>() || program.steps[s].As<Reduce>() || program.steps[s].As<Row>();
-    if (!may_read) continue;
-    bool is_changed = true;
-    while (is_changed) {
-      is_changed = false;
-      std::vector<BufferId> candidates;
-      for (const View& read : program.steps[s].reads) candidates.push_back(read.buffer);
-      for (BufferId buffer : candidates) {
-        if (buffer == kNoBuffer || touches[buffer] != 2) continue;  // its writer and this step
-        auto writes_it = [buffer](const Step& step) {
-          return !step.writes.empty() && step.writes[0].buffer == buffer;
-        };
-        auto producer =
-            std::find_if(program.steps.begin(),
-                         program.steps.begin() + static_cast<std::ptrdiff_t>(s), writes_it);
-        if (producer == program.steps.begin() + static_cast<std::ptrdiff_t>(s)) continue;
-        Step& reader = program.steps[s];
-        if (!CanBeInlined(program, *producer) || HasMixedLoads(program, reader) ||
-            !IsWorthwhile(program, *producer, reader)) {
-          continue;
-        }
-        std::optional<Step> joined = Inliner(program, *producer, reader).Join();
-        if (!joined || !accepts(program, reader, *joined)) continue;
-        for (const View& read : producer->reads) {
-          bool is_first = &*std::find_if(producer->reads.begin(), producer->reads.end(),
-                                         [&](const View& other) {
-                                           return other.buffer == read.buffer;
-                                         }) == &read;
-          bool is_shared =
-              std::any_of(reader.reads.begin(), reader.reads.end(),
-                          [&](const View& other) { return other.buffer == read.buffer; });
-          if (is_first && is_shared && read.buffer != kNoBuffer) --touches[read.buffer];
-        }
-        reader = *std::move(joined);
-        // Without writes it goes with the dead steps.
-        producer->reads.clear();
-        producer->writes.clear();
-        is_changed = true;
-        break;
-      }
+  for (int s = static_cast<int>(program.steps.size()) - 1; s >= 0; --s) {
+    const Step& step = program.steps[s];
+    if (step.writes.empty()) continue;  // its reader has it
+    if (!step.As<Map>() && !step.As<Reduce>() && !step.As<Row>()) continue;
+    while (InlineOneProducer(program, uses, s, accepts)) {
     }
   }
   RemoveDeadSteps(program);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BufferUses: which steps write and read each buffer, kept up to date while a pass puts steps in
+// the place of others, so that a pass never walks the program to find a reader or a writer.
+
+#ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_BUFFER_USES_H_
+#define ONNXIFI_BACKENDS_CORE_PROGRAM_BUFFER_USES_H_
+
+#include <vector>
+
+#include "backends/core/program/program.h"
+
+namespace onnxifi::program {
+
+// Steps are numbered as in the program; a pass that removes some clears them and lets
+// RemoveDeadSteps close the gaps. A step counts once per buffer, however many views it has of it.
+class BufferUses {
+ public:
+  static constexpr int kNoStep = -1;
+
+  explicit BufferUses(const Program& program);
+
+  // A step that comes to, or leaves, place `number`.
+  void Add(int number, const Step& step);
+  void Remove(int number, const Step& step);
+
+  bool IsOutput(BufferId buffer) const;
+  // The step that alone writes or reads `buffer`; kNoStep if there is none or more than one, and
+  // for kNoBuffer.
+  int OnlyWriter(BufferId buffer) const;
+  int OnlyReader(BufferId buffer) const;
+  // Whether `step`, which is at `number`, would find other values in what it reads at a later
+  // place: some buffer that it reads is, or was before it was removed, written behind `number`.
+  bool ReadsWhatIsWrittenAfter(int number, const Step& step) const;
+
+ private:
+  // The sum of the step numbers is the number of the only one when there is one.
+  struct Steps {
+    int count = 0;
+    int64_t sum = 0;
+
+    void Add(int number, int sign);
+    int Only() const;
+  };
+  struct Uses {
+    Steps writers;
+    Steps readers;
+    int last_writer = kNoStep;
+    bool is_output = false;
+  };
+  void Count(int number, const Step& step, int sign);
+
+  std::vector<Uses> uses_;  // by BufferId
+};
+
+}  // namespace onnxifi::program
+
+#endif  // ONNXIFI_BACKENDS_CORE_PROGRAM_BUFFER_USES_H_

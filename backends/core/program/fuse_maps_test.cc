@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FuseMaps: what is inlined computes the same as before, on the reference; what may not be stays.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "backends/core/execution/testing/run_program.h"
+#include "backends/core/program/passes.h"
+#include "backends/core/program/testing/program_maker.h"
+
+namespace onnxifi::program {
+namespace {
+
+using tensor::Tensor;
+
+bool AcceptAll(const Program&, const Step&, const Step&) { return true; }
+
+// Seeded numbers for every input; its extents are numbers.
+std::vector<Tensor> MakeInputs(const Program& program) {
+  std::mt19937 random(11);
+  std::vector<Tensor> inputs;
+  for (const Port& port : program.inputs) {
+    tensor::Extents extents;
+    for (const Dim& dim : port.shape) extents.push_back(dim.constant());
+    std::vector<float> values(static_cast<size_t>(tensor::ElementCount(extents)));
+    for (float& value : values) value = static_cast<float>(random() % 2000) / 500.0F - 2.0F;
+    inputs.push_back(Tensor::FromValues<float>(ElementType::kFloat32, extents, values));
+  }
+  return inputs;
+}
+
+std::vector<std::vector<float>> Run(const Program& program) {
+  const auto outputs = execution::RunProgram(program, MakeInputs(program));
+  EXPECT_TRUE(outputs.ok()) << outputs.status().Text() << ToString(program);
+  std::vector<std::vector<float>> values;
+  if (!outputs.ok()) return values;
+  for (const Tensor& output : *outputs) {
+    values.emplace_back(output.values<float>().begin(), output.values<float>().end());
+  }
+  return values;
+}
+
+// Fuses what `make` makes; it still computes the same, and that is not constant.
+Program Fused(const std::function<void(ProgramMaker&)>& make, const Accepts& accepts = AcceptAll) {
+  ProgramMaker plain, fused;
+  make(plain);
+  make(fused);
+  FuseMaps(fused.program, accepts);
+  const std::vector<std::vector<float>> expected = Run(plain.program);
+  EXPECT_EQ(Run(fused.program), expected) << ToString(fused.program);
+  const auto [least, largest] = std::minmax_element(expected.at(0).begin(), expected.at(0).end());
+  EXPECT_LT(*least, *largest);
+  return std::move(fused.program);
+}
+
+Expr Double(ExprPool&, const std::vector<Expr>& loads) { return loads[0] * Like(loads[0], 2); }
+Expr Exp(ExprPool&, const std::vector<Expr>& loads) { return Unary(ExprOp::kExp, loads[0]); }
+Expr Sum(ExprPool&, const std::vector<Expr>& loads) { return loads[0] + loads[1]; }
+Expr Difference(ExprPool&, const std::vector<Expr>& loads) { return loads[0] - loads[1]; }
+
+TEST(FuseMapsTest, CollapsesAChainIntoItsLastStep) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({3, 5});
+    const Operand a = maker.Map({3, 5}, {x}, Exp);
+    const Operand b = maker.Map({3, 5}, {a, x}, Difference);
+    maker.Output(maker.Map({3, 5}, {b}, Double));
+  });
+  ASSERT_EQ(program.steps.size(), 1u);
+  for (const View& read : program.steps[0].reads) EXPECT_EQ(read.buffer, 0) << "x alone is read";
+  EXPECT_EQ(program.steps[0].node, 0) << "the first node";
+}
+
+TEST(FuseMapsTest, FollowsAxesThatTheReaderPermutes) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({2, 3, 5});
+    const Operand bias = maker.Input({3, 1});
+    const Operand a =
+        maker.Map({2, 3, 5}, {x, bias}, [](ExprPool& pool, const std::vector<Expr>& loads) {
+          // Coordinates of the producer have to follow too.
+          const Expr place = Coordinate(pool, 0) * IntConstant(pool, ElementType::kInt64, 100) +
+                             Coordinate(pool, 2);
+          return loads[0] * loads[1] + Cast(place, ElementType::kFloat32);
+        });
+    maker.Output(maker.Map({5, 2, 3}, {Permute(a, {2, 0, 1})}, Double));
+  });
+  EXPECT_EQ(program.steps.size(), 1u);
+}
+
+TEST(FuseMapsTest, InlinesAProducerSeenInTwoOrders) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({4, 4});
+    const Operand a = maker.Map({4, 4}, {x}, Double);
+    maker.Output(maker.Map({4, 4}, {a, Permute(a, {1, 0})}, Difference));
+  });
+  EXPECT_EQ(program.steps.size(), 1u);
+}
+
+TEST(FuseMapsTest, KeepsGuardsOfWhatTheProducerReads) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({3, 4});
+    // One more row before and two columns behind, of 7.
+    const Operand padded = *Pad(x, {1, 0}, {0, 2}, tensor::Scalar{.f = 7});
+    const Operand a = maker.Map({4, 6}, {padded}, Double);
+    maker.Output(maker.Map({6, 4}, {Permute(a, {1, 0})}, Double));
+  });
+  ASSERT_EQ(program.steps.size(), 1u);
+  EXPECT_EQ(program.steps[0].reads[0].guards.size(), 2u);
+}
+
+TEST(FuseMapsTest, RepeatsOnlyWhatIsCheap) {
+  for (const bool is_cheap : {true, false}) {
+    const Program program = Fused([is_cheap](ProgramMaker& maker) {
+      const Operand x = maker.Input({1, 5});
+      const Operand y = maker.Input({4, 5});
+      const Operand a = maker.Map({1, 5}, {x}, is_cheap ? Double : Exp);
+      maker.Output(maker.Map({4, 5}, {a, y}, Difference));
+    });
+    EXPECT_EQ(program.steps.size(), is_cheap ? 1u : 2u);
+  }
+}
+
+TEST(FuseMapsTest, InlinesIntoAReduction) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({3, 7});
+    maker.Output(maker.SumRows(maker.Map({3, 7}, {x}, Exp)));
+  });
+  ASSERT_EQ(program.steps.size(), 1u);
+  EXPECT_NE(program.steps[0].As<Reduce>(), nullptr);
+}
+
+TEST(FuseMapsTest, KeepsWhatTwoStepsRead) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({3, 5});
+    const Operand a = maker.Map({3, 5}, {x}, Double);
+    maker.Output(maker.Map({3, 5}, {a, x}, Sum));
+    maker.Output(maker.Map({3, 5}, {a, x}, Difference));
+  });
+  EXPECT_EQ(program.steps.size(), 3u);
+}
+
+TEST(FuseMapsTest, KeepsOutputs) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({3, 5});
+    const Operand a = maker.Map({3, 5}, {x}, Double);
+    maker.Output(a);
+    maker.Output(maker.Map({3, 5}, {a, x}, Sum));
+  });
+  EXPECT_EQ(program.steps.size(), 2u);
+}
+
+TEST(FuseMapsTest, KeepsWhatIsReadInPartsOrAtComputedPlaces) {
+  const std::function<Operand(ProgramMaker&, const Operand&)> readers[] = {
+      [](ProgramMaker& maker, const Operand& a) {  // from the second column on
+        return maker.Map({3, 4}, {Slice(a, 1, 1, 1, 4)}, Double);
+      },
+      [](ProgramMaker& maker, const Operand& a) {  // backwards
+        return maker.Map({3, 5}, {Slice(a, 1, 4, -1, 5)}, Double);
+      },
+      [](ProgramMaker& maker, const Operand& a) {  // surrounded by zeros
+        return maker.Map({5, 5}, {*Pad(a, {1, 0}, {1, 0}, {})}, Double);
+      },
+      [](ProgramMaker& maker, const Operand& a) {  // the diagonal
+        Operand diagonal{a.view, {3}};
+        diagonal.view.strides = {a.view.strides[0] + a.view.strides[1]};
+        return maker.Map({3}, {diagonal}, Double);
+      },
+      [](ProgramMaker& maker, const Operand& a) {  // as a vector
+        return maker.Map({15}, {*Reshape(a, {15})}, Double);
+      },
+      [](ProgramMaker& maker, const Operand& a) {  // (row, (2 * column) % 5)
+        return maker.Map({3, 5}, {a}, [](ExprPool& pool, const std::vector<Expr>&) {
+          const Expr column = Coordinate(pool, 1) * IntConstant(pool, ElementType::kInt64, 2);
+          const Expr at[] = {
+              Coordinate(pool, 0),
+              Binary(ExprOp::kMod, column, IntConstant(pool, ElementType::kInt64, 5))};
+          return LoadAt(pool, ElementType::kFloat32, 0, at);
+        });
+      },
+  };
+  for (const auto& reader : readers) {
+    const Program program = Fused([&reader](ProgramMaker& maker) {
+      const Operand a = maker.Map({3, 5}, {maker.Input({3, 5})}, Double);
+      maker.Output(reader(maker, a));
+    });
+    EXPECT_EQ(program.steps.size(), 2u) << ToString(program);
+  }
+}
+
+TEST(FuseMapsTest, LeavesAStepWhereWhatItReadsIsStillThere) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({3, 5});
+    const Operand a = maker.Temporary({3, 5});
+    maker.MapTo(a, {x}, Exp);
+    const Operand b = maker.Map({3, 5}, {a}, Double);
+    maker.MapTo(a, {x}, Double);  // a second time
+    maker.Output(maker.Map({3, 5}, {b, a}, Difference));
+  });
+  EXPECT_EQ(program.steps.size(), 4u);
+}
+
+TEST(FuseMapsTest, AsksWhetherTheDeviceTakesTheStep) {
+  int asked = 0;
+  const auto make = [](ProgramMaker& maker) {
+    const Operand x = maker.Input({3, 5});
+    const Operand a = maker.Map({3, 5}, {x}, Double);
+    maker.Output(maker.SumRows(a));
+  };
+  const Program program =
+      Fused(make, [&asked](const Program&, const Step& before, const Step& after) {
+        ++asked;
+        EXPECT_NE(before.As<Reduce>(), nullptr);
+        EXPECT_EQ(before.reads[0].buffer, 1);
+        EXPECT_NE(after.As<Reduce>(), nullptr);
+        EXPECT_EQ(after.reads[0].buffer, 0);
+        return false;
+      });
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(program.steps.size(), 2u);
+}
+
+TEST(FuseMapsTest, BoundsTheSizeOfAStep) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    Operand value = maker.Input({2, 3});
+    for (int k = 0; k < 300; ++k) {
+      value = maker.Map({2, 3}, {value}, [k](ExprPool&, const std::vector<Expr>& loads) {
+        return Unary(ExprOp::kTanh, loads[0] * Like(loads[0], 1.5 + 0.01 * k));
+      });
+    }
+    maker.Output(value);
+  });
+  EXPECT_GT(program.steps.size(), 5u);
+  EXPECT_LT(program.steps.size(), 15u);
+}
+
+// Chains of twenty steps beside one another, each an output, all reading one buffer: how often the
+// device is asked grows as the program does, and so does the time, or this would not end.
+TEST(FuseMapsTest, WorkGrowsWithTheProgram) {
+  const auto count_questions = [](int chains) {
+    ProgramMaker maker;
+    const Operand x = maker.Input({2, 3});
+    for (int chain = 0; chain < chains; ++chain) {
+      Operand value = x;
+      for (int k = 0; k < 20; ++k) value = maker.Map({2, 3}, {value, x}, Difference);
+      maker.Output(value);
+    }
+    int asked = 0;
+    FuseMaps(maker.program, [&asked](const Program&, const Step&, const Step&) {
+      ++asked;
+      return true;
+    });
+    EXPECT_GE(maker.program.steps.size(), static_cast<size_t>(chains));
+    return asked;
+  };
+  const int asked = count_questions(10);
+  EXPECT_GT(asked, 100);
+  EXPECT_EQ(count_questions(1000), 100 * asked);
+}
+
+}  // namespace
+}  // namespace onnxifi::program
