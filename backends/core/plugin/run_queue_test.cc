@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunQueue and Worker: runs in the order of their calls, none before its input is there, and every
+// way in which one can end told by its event.
+
+#include "backends/core/plugin/run_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace onnxifi::plugin {
+namespace {
+
+using abi::LocalEvent;
+using base::Code;
+using base::Status;
+using Shapes = std::vector<abi::TensorShape>;
+using std::chrono::milliseconds;
+
+class RunQueueTest : public testing::Test {
+ protected:
+  RunQueueTest() { EXPECT_TRUE(worker.Start().ok()); }
+
+  // Work that notes its number.
+  RunQueue::Work Note(int number) {
+    return [this, number](Shapes&) {
+      std::lock_guard lock(mutex);
+      order.push_back(number);
+      return base::Ok();
+    };
+  }
+  static std::shared_ptr<LocalEvent> NewInput() {
+    return std::make_shared<LocalEvent>(LocalEvent::Origin::kCaller);
+  }
+
+  Worker worker;
+  std::shared_ptr<RunQueue> queue = std::make_shared<RunQueue>(worker);
+  std::mutex mutex;
+  std::vector<int> order;
+};
+
+TEST_F(RunQueueTest, RunsInTheOrderOfTheCalls) {
+  // The first waits for its input; those behind it are ready, and wait for it.
+  const auto first_input = NewInput();
+  const auto third_input = NewInput();
+  EXPECT_TRUE(third_input->Signal().ok());
+  const auto first = queue->Add(Note(1), first_input);
+  const auto second = queue->Add(Note(2), nullptr);
+  const auto third = queue->Add(Note(3), third_input);
+  EXPECT_FALSE(third->WaitFor(milliseconds(30)).has_value());
+  EXPECT_TRUE(order.empty());
+  EXPECT_TRUE(first_input->Signal().ok());
+  EXPECT_TRUE(third->Wait().ok());
+  EXPECT_TRUE(first->Wait().ok());
+  EXPECT_TRUE(second->Wait().ok());
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+}
+
+TEST_F(RunQueueTest, AQueueThatWaitsHoldsUpNoOther) {
+  const auto input = NewInput();
+  const auto waiting = queue->Add(Note(1), input);
+  const auto other = std::make_shared<RunQueue>(worker);
+  EXPECT_TRUE(other->Add(Note(2), nullptr)->Wait().ok());
+  EXPECT_TRUE(input->Signal().ok());
+  EXPECT_TRUE(waiting->Wait().ok());
+  EXPECT_EQ(order, (std::vector<int>{2, 1}));
+}
+
+TEST_F(RunQueueTest, NeverRunsTwoOfAQueueAtATime) {
+  std::atomic<int> running = 0;
+  std::atomic<int> most = 0;
+  std::atomic<int> done = 0;
+  const auto work = [&](Shapes&) {
+    const int now = ++running;
+    most = std::max(most.load(), now);
+    std::this_thread::yield();
+    --running;
+    ++done;
+    return base::Ok();
+  };
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int k = 0; k < 100; ++k) {
+        const auto input = NewInput();
+        queue->Add(work, input);
+        EXPECT_TRUE(input->Signal().ok());
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  queue->Drain();
+  EXPECT_EQ(done, 400);
+  EXPECT_EQ(most, 1);
+}
+
+TEST_F(RunQueueTest, PassesOnTheStatusAndTheShapes) {
+  const auto failed = queue->Add(
+      [](Shapes& shapes) {
+        shapes.push_back({"y", ONNXIFI_DATATYPE_FLOAT32, true, {4}});
+        return Status(Code::kMismatchingShape, "It does not fit.");
+      },
+      nullptr);
+  const auto done = queue->Add(
+      [](Shapes& shapes) {
+        shapes.push_back({"y", ONNXIFI_DATATYPE_FLOAT32, true, {2, 3}});
+        return base::Ok();
+      },
+      nullptr);
+  EXPECT_EQ(failed->Wait().code(), Code::kMismatchingShape);
+  EXPECT_EQ(failed->Wait().sentence(), "It does not fit.");
+  EXPECT_TRUE(done->Wait().ok());
+  const auto shapes = done->OutputShapes();
+  ASSERT_TRUE(shapes.ok());
+  ASSERT_EQ(shapes->size(), 1u);
+  EXPECT_EQ((*shapes)[0].extents, (std::vector<int64_t>{2, 3}));
+}
+
+TEST_F(RunQueueTest, TurnsExceptionsIntoStatuses) {
+  const auto no_memory = queue->Add([](Shapes&) -> Status { throw std::bad_alloc(); }, nullptr);
+  const auto fault =
+      queue->Add([](Shapes&) -> Status { throw std::runtime_error("a fault"); }, nullptr);
+  const auto next = queue->Add(Note(3), nullptr);
+  EXPECT_EQ(no_memory->Wait().code(), Code::kNoSystemMemory);
+  EXPECT_EQ(fault->Wait().code(), Code::kInternalError);
+  EXPECT_THAT(fault->Wait().Text(), testing::HasSubstr("a fault"));
+  EXPECT_TRUE(next->Wait().ok());
+  EXPECT_EQ(order, std::vector<int>{3});
+}
+
+TEST_F(RunQueueTest, SkipsTheWorkWhenItsInputFails) {
+  const auto producer = std::make_shared<LocalEvent>(LocalEvent::Origin::kRun);
+  const auto dependent = queue->Add(Note(1), producer);
+  const auto abandoned_input = NewInput();
+  const auto abandoned = queue->Add(Note(2), abandoned_input);
+  const auto next = queue->Add(Note(3), nullptr);
+  producer->Complete(Status(Code::kNoDeviceMemory, "The device has 0 bytes left."));
+  abandoned_input->Abandon();
+  EXPECT_EQ(dependent->Wait().code(), Code::kNoDeviceMemory);
+  EXPECT_EQ(abandoned->Wait().code(), Code::kInvalidEvent);
+  EXPECT_TRUE(next->Wait().ok());
+  EXPECT_EQ(order, std::vector<int>{3});
+}
+
+TEST_F(RunQueueTest, DrainWaitsForAllRuns) {
+  queue->Drain();  // of an empty queue returns
+  std::atomic<bool> is_done = false;
+  const auto input = NewInput();
+  queue->Add(Note(1), input);
+  queue->Add(
+      [&is_done](Shapes&) {
+        std::this_thread::sleep_for(milliseconds(20));
+        is_done = true;
+        return base::Ok();
+      },
+      nullptr);
+  std::thread caller([&input] {
+    std::this_thread::sleep_for(milliseconds(10));
+    EXPECT_TRUE(input->Signal().ok());
+  });
+  queue->Drain();
+  EXPECT_TRUE(is_done);
+  caller.join();
+}
+
+TEST_F(RunQueueTest, ReleasesWhatTheWorkHeldBeforeTheNextRun) {
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> watched = held;
+  const auto first =
+      queue->Add([held](Shapes&) { return *held == 1 ? base::Ok() : Status(); }, nullptr);
+  held.reset();
+  bool is_released = false;
+  const auto second = queue->Add(
+      [&](Shapes&) {
+        is_released = watched.expired();
+        return base::Ok();
+      },
+      nullptr);
+  EXPECT_TRUE(second->Wait().ok());
+  EXPECT_TRUE(is_released);
+}
+
+
+TEST(WorkerTest, CarriesOutWhatWasSubmittedBeforeItEnds) {
+  std::vector<int> order;
+  {
+    Worker worker;
+    EXPECT_TRUE(worker.Start().ok());
+    EXPECT_TRUE(worker.Start().ok()) << "a second start does nothing";
+    for (int k = 0; k < 50; ++k) worker.Submit([&order, k] { order.push_back(k); });
+  }
+  ASSERT_EQ(order.size(), 50u);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(WorkerTest, EndsWithoutHavingStarted) { Worker worker; }
+
+}  // namespace
+}  // namespace onnxifi::plugin
