@@ -29,6 +29,7 @@ struct Extensions {
   onnxInferOutputShapesFunction infer_output_shapes = nullptr;
   onnxGetRunOutputShapesFunction get_run_output_shapes = nullptr;
   onnxGetGraphCountersFunction get_graph_counters = nullptr;
+  onnxGetGraphProfileFunction get_graph_profile = nullptr;
   onnxGetBackendKeyFunction get_backend_key = nullptr;
   onnxGetDiscoveryReportFunction get_discovery_report = nullptr;
 };

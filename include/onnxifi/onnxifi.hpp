@@ -186,6 +186,22 @@ struct Explanation {
   std::vector<NodeVerdict> nodes;
 };
 
+// What one step of a run did; see onnxStepRecord.
+struct StepRecord {
+  int64_t node_index = ONNXIFI_SDK_UNKNOWN;
+  std::string family;
+  std::string implementation;
+  std::string detail;
+  onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
+  std::vector<int64_t> extents;
+  std::vector<std::string> rejected;
+  uint64_t start_ns = 0;
+  uint64_t duration_ns = 0;
+  uint64_t flops = 0;
+  uint64_t read_bytes = 0;
+  uint64_t written_bytes = 0;
+};
+
 // What became of one candidate plugin; see onnxDiscoveryRecord.
 struct DiscoveryRecord {
   std::string plugin;
@@ -300,6 +316,14 @@ inline void ONNXIFI_ABI AppendVerdict(void* nodes, const onnxNodeVerdict* verdic
       {verdict->node_index, verdict->status, verdict->node_name, verdict->domain,
        verdict->operator_type, verdict->opset_version, verdict->subject_kind, verdict->subject,
        verdict->sentence, verdict->limit});
+}
+
+inline void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* step) {
+  static_cast<std::vector<StepRecord>*>(steps)->push_back(
+      {step->node_index, step->family, step->implementation, step->detail, step->data_type,
+       std::vector<int64_t>(step->extents, step->extents + step->rank),
+       std::vector<std::string>(step->rejected, step->rejected + step->rejected_count),
+       step->start_ns, step->duration_ns, step->flops, step->read_bytes, step->written_bytes});
 }
 
 inline void ONNXIFI_ABI AppendRecord(void* records, const onnxDiscoveryRecord* record) {
@@ -460,6 +484,16 @@ class Graph {
     return counters;
   }
 
+  // The steps of the run that finished last, of a graph initialised with GraphOptions::profile.
+  Result<std::vector<StepRecord>> Profile() const {
+    const auto function = functions().Find<onnxGetGraphProfileFunction>(id_, "onnxGetGraphProfile");
+    if (function == nullptr) return detail::Missing("onnxGetGraphProfile");
+    std::vector<StepRecord> steps;
+    const onnxStatus status = function(handle_.get(), detail::AppendStep, &steps);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return steps;
+  }
+
  private:
   friend class Backend;
   using HandleType = detail::Handle<onnxReleaseGraphFunction>;
@@ -479,6 +513,8 @@ struct GraphOptions {
   std::span<const Tensor> weights;
   // Folder of the model's external data.
   std::optional<std::string> base_folder;
+  // Runs keep what Graph::Profile tells.
+  bool profile = false;
 };
 
 class Backend {
@@ -493,6 +529,10 @@ class Backend {
     if (options.base_folder) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER);
       properties.push_back(reinterpret_cast<uintptr_t>(options.base_folder->c_str()));
+    }
+    if (options.profile) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE);
+      properties.push_back(1);
     }
     properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);
     onnxGraph graph = nullptr;

@@ -2,7 +2,7 @@
 
 /*
  * The ONNXIFI SDK's extensions of ONNXIFI: the sentence of the last error, why a node is refused,
- * output shapes, counters, device keys and what became of each plugin. Plain C89.
+ * output shapes, counters, profiles, device keys and what became of each plugin. Plain C89.
  *
  * A library that lists `onnxifi_sdk` in its ONNXIFI_BACKEND_EXTENSIONS query has the functions of
  * this header. None is an exported symbol: each is found by name through
@@ -32,7 +32,7 @@ extern "C" {
 /* An extent, limit or opset that is not known. */
 #define ONNXIFI_SDK_UNKNOWN (-1)
 
-/* ---- Property of onnxInitGraph ---- */
+/* ---- Properties of onnxInitGraph ---- */
 
 /*
  * Value: address of a NUL-terminated UTF-8 path, cast to uint64_t: the folder that holds the
@@ -40,6 +40,12 @@ extern "C" {
  * returns. Without it, a model with external data is INVALID_MODEL.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER ((uint64_t)1 << 48)
+
+/*
+ * Value: 1 makes every run note what it does for onnxGetGraphProfile; 0 is the default and costs
+ * nothing. Any other value is INVALID_PROPERTY.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE ((uint64_t)1 << 49)
 
 /* ---- Element types newer than the interface; numerically ONNX TensorProto.DataType ---- */
 
@@ -170,6 +176,51 @@ typedef struct onnxGraphCounters {
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphCountersFunction)(
     onnxGraph graph, onnxGraphCounters* counters);
+
+/* ---- Profile: the steps of a graph's last run ---- */
+
+typedef struct onnxStepRecord {
+  size_t struct_size;
+  /* Position in the run. */
+  uint32_t step_index;
+  /* Node of the main graph's graph.node that the step does, the first of several;
+   * ONNXIFI_SDK_UNKNOWN when it does none by itself. */
+  int64_t node_index;
+  /* What kind of work it is, e.g. "Map" or "Contract". */
+  const char* family;
+  /* The implementation that does it, e.g. "onednn convolution", and what that has chosen for these
+   * extents, e.g. the name of a library's kernel; empty if it says nothing more. */
+  const char* implementation;
+  const char* detail;
+  /* Element type of the (first) result and the `rank` extents that the work runs over. */
+  onnxEnum data_type;
+  uint32_t rank;
+  const int64_t* extents;
+  /* Implementations that come before this one and were passed over, a sentence with the reason
+   * each. */
+  uint32_t rejected_count;
+  const char* const* rejected;
+  /* Since the run started. Steps may overlap. */
+  uint64_t start_ns;
+  uint64_t duration_ns;
+  /* What the work takes by definition, whatever the implementation does: floating-point operations
+   * (a multiply-add is two) and bytes that have to be read and written once. */
+  uint64_t flops;
+  uint64_t read_bytes;
+  uint64_t written_bytes;
+} onnxStepRecord;
+
+typedef void(ONNXIFI_ABI* onnxStepRecordCallback)(void* context, const onnxStepRecord* record);
+
+/*
+ * Calls `callback` for every step of the run that finished last, in the order of their start. The
+ * steps inside a loop or branch count as the one step that runs it.
+ * Statuses: INVALID_GRAPH, INVALID_POINTER, INVALID_STATE (initialised without
+ * ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE, or no run has finished), NO_SYSTEM_MEMORY,
+ * BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphProfileFunction)(
+    onnxGraph graph, onnxStepRecordCallback callback, void* context);
 
 /* ---- Names of devices ---- */
 

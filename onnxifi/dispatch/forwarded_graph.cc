@@ -183,4 +183,12 @@ base::Result<abi::GraphCounters> ForwardedGraph::Counters() {
                             counters.copies,    counters.kernel_builds, counters.runs};
 }
 
+base::Result<std::vector<abi::StepRecord>> ForwardedGraph::Profile() {
+  if (calls().get_graph_profile == nullptr) return calls().Missing("onnxGetGraphProfile");
+  std::vector<abi::StepRecord> steps;
+  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(calls().get_graph_profile(handle_, AppendStep, &steps),
+                                           "onnxGetGraphProfile"));
+  return steps;
+}
+
 }  // namespace onnxifi::dispatch

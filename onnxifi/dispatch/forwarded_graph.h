@@ -39,6 +39,7 @@ class ForwardedGraph final : public abi::Graph {
   base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
       std::span<const abi::TensorDescriptor> inputs) override;
   base::Result<abi::GraphCounters> Counters() override;
+  base::Result<std::vector<abi::StepRecord>> Profile() override;
 
  private:
   ForwardedGraph(std::shared_ptr<const PluginBackend> backend, onnxGraph handle, bool is_emulated)

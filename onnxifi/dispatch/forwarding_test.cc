@@ -186,6 +186,41 @@ TEST(Forwarded, ExtensionsOfTheSdkReachThePlugin) {
   }
 }
 
+TEST(Forwarded, ProfilesComeFromThePluginWhole) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
+  GraphOptions options;
+  options.profile = true;
+  for (const char* key : {"alpha:1", "auto"}) {
+    Session session(stage.Open(), key);
+    auto profiled = session.backend.InitGraph(Bytes("double"), options);
+    ASSERT_TRUE(profiled.ok()) << profiled.error().Text();
+    session.graph = *std::move(profiled);
+    const auto early = session.graph.Profile();
+    ASSERT_FALSE(early.ok());
+    EXPECT_EQ(early.error().status, ONNXIFI_STATUS_INVALID_STATE);
+    ASSERT_TRUE(session.SetIO());
+    ASSERT_TRUE(session.graph.RunAndWait());
+    const auto steps = session.graph.Profile();
+    ASSERT_TRUE(steps.ok()) << steps.error().Text();
+    ASSERT_EQ(steps->size(), 2u);
+    const StepRecord& step = steps->front();
+    EXPECT_EQ(step.node_index, 3);
+    EXPECT_EQ(step.family + "/" + step.implementation + "/" + step.detail, "Map/fake/one thread");
+    EXPECT_EQ(step.data_type, ONNXIFI_DATATYPE_FLOAT32);
+    EXPECT_THAT(step.extents, ElementsAre(4, 5));
+    EXPECT_THAT(step.rejected, ElementsAre("Faster is busy.", "Fastest is broken."));
+    EXPECT_THAT((std::vector<uint64_t>{step.start_ns, step.duration_ns, step.flops, step.read_bytes,
+                                       step.written_bytes}),
+                ElementsAre(6, 7, 8, 9, 10));
+    EXPECT_EQ(steps->back().node_index, ONNXIFI_SDK_UNKNOWN);
+  }
+  const auto plain =
+      stage.Open().FindDevice("plain")->InitBackend()->InitGraph(Bytes("double"), options);
+  ASSERT_FALSE(plain.ok());
+  EXPECT_EQ(plain.error().status, ONNXIFI_STATUS_UNSUPPORTED_PROPERTY);
+}
+
 TEST(Forwarded, WeightsReachThePluginWithTheirNamesAndShapes) {
   Stage stage;
   stage.Add("alpha.so", "libonnxifi-alpha.so");

@@ -35,6 +35,7 @@ PluginCalls::PluginCalls(std::string plugin_name, const library::PluginFunctions
   get_run_output_shapes =
       Cast<onnxGetRunOutputShapesFunction>(FindFunction("onnxGetRunOutputShapes"));
   get_graph_counters = Cast<onnxGetGraphCountersFunction>(FindFunction("onnxGetGraphCounters"));
+  get_graph_profile = Cast<onnxGetGraphProfileFunction>(FindFunction("onnxGetGraphProfile"));
   get_last_error_message_ =
       Cast<onnxGetLastErrorMessageFunction>(FindFunction("onnxGetLastErrorMessage"));
 }
@@ -108,6 +109,22 @@ void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape) {
   static_cast<std::vector<abi::TensorShape>*>(shapes)->push_back(
       {shape->name, shape->data_type, shape->has_rank != 0,
        std::vector<int64_t>(shape->extents, shape->extents + shape->rank)});
+}
+
+void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* record) {
+  abi::StepRecord& step = static_cast<std::vector<abi::StepRecord>*>(steps)->emplace_back();
+  step.node_index = record->node_index;
+  step.family = record->family;
+  step.implementation = record->implementation;
+  step.detail = record->detail;
+  step.data_type = record->data_type;
+  step.extents.assign(record->extents, record->extents + record->rank);
+  step.rejected.assign(record->rejected, record->rejected + record->rejected_count);
+  step.start_ns = record->start_ns;
+  step.duration_ns = record->duration_ns;
+  step.flops = record->flops;
+  step.read_bytes = record->read_bytes;
+  step.written_bytes = record->written_bytes;
 }
 
 }  // namespace onnxifi::dispatch

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/core/abi/provider.h"
 #include "backends/core/abi/tensor_descriptor.h"
 #include "backends/core/base/status.h"
 #include "discovery/library/plugin_library.h"
@@ -39,6 +40,7 @@ class PluginCalls {
   onnxInferOutputShapesFunction infer_output_shapes = nullptr;
   onnxGetRunOutputShapesFunction get_run_output_shapes = nullptr;
   onnxGetGraphCountersFunction get_graph_counters = nullptr;
+  onnxGetGraphProfileFunction get_graph_profile = nullptr;
 
   // What the plugin's answer to `function` means. Called on the thread that made the call, before
   // another call to the plugin.
@@ -62,6 +64,9 @@ std::vector<onnxTensorDescriptorV1> Describe(std::span<const abi::TensorDescript
 
 // Callback of the shape functions; `shapes` is a std::vector<abi::TensorShape>.
 void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape);
+
+// Callback of the profile; `steps` is a std::vector<abi::StepRecord>.
+void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* record);
 
 }  // namespace onnxifi::dispatch
 

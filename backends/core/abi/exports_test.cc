@@ -131,13 +131,13 @@ TEST(Info, ListsBothSpellingsOfExtensionsAndThoseOfTheProvider) {
   }
 }
 
-TEST(Info, AnnouncesTheBaseFolderProperty) {
+TEST(Info, AnnouncesThePropertiesOfTheSdk) {
   uint64_t bits = 0;
   size_t size_bytes = sizeof(bits);
   ASSERT_EQ(
       onnxGetBackendInfo(ListIds()[0], ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES, &bits, &size_bytes),
       ONNXIFI_STATUS_SUCCESS);
-  EXPECT_EQ(bits, ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER);
+  EXPECT_EQ(bits, ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER | ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE);
   EXPECT_EQ(bits & 0xFFFFFFFF, 0u);
 }
 
@@ -520,7 +520,8 @@ TEST(ExtensionLookup, TakesBothSpellings) {
   for (const std::string name :
        {"onnxSetIOAndRunGraph", "onnxWaitEventFor", "onnxGetExtensionFunctionAddress",
         "onnxGetLastErrorMessage", "onnxExplainModel", "onnxInferOutputShapes",
-        "onnxGetRunOutputShapes", "onnxGetGraphCounters", "onnxGetBackendKey"}) {
+        "onnxGetRunOutputShapes", "onnxGetGraphCounters", "onnxGetGraphProfile",
+        "onnxGetBackendKey"}) {
     onnxExtensionFunctionPointer plain = nullptr;
     onnxExtensionFunctionPointer suffixed = nullptr;
     EXPECT_EQ(onnxGetExtensionFunctionAddress(id, name.c_str(), &plain), ONNXIFI_STATUS_SUCCESS);
@@ -677,6 +678,71 @@ TEST(GraphCounters, FillOnlyWhatTheCallerHasRoomFor) {
   EXPECT_EQ(get(objects.graph, &counters), ONNXIFI_STATUS_INVALID_SIZE);
   EXPECT_EQ(get(objects.graph, nullptr), ONNXIFI_STATUS_INVALID_POINTER);
   EXPECT_EQ(get(nullptr, &counters), ONNXIFI_STATUS_INVALID_GRAPH);
+}
+
+void KeepStep(void* steps, const onnxStepRecord* record) {
+  std::string text = std::to_string(record->step_index) + " " + std::to_string(record->node_index) +
+                     " " + record->family + " " + record->implementation + " " + record->detail +
+                     " " + std::to_string(record->data_type);
+  for (uint32_t axis = 0; axis < record->rank; ++axis) {
+    text += " x" + std::to_string(record->extents[axis]);
+  }
+  for (uint32_t k = 0; k < record->rejected_count; ++k) {
+    text += std::string(" (") + record->rejected[k] + ")";
+  }
+  for (const uint64_t number : {record->start_ns, record->duration_ns, record->flops,
+                                record->read_bytes, record->written_bytes}) {
+    text += " " + std::to_string(number);
+  }
+  EXPECT_EQ(record->struct_size, sizeof(onnxStepRecord));
+  static_cast<std::vector<std::string>*>(steps)->push_back(text);
+}
+
+TEST(GraphProfile, TellsEveryFieldOfEveryStepAfterARun) {
+  Objects objects;
+  const uint64_t properties[] = {ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE, 1, 0};
+  ASSERT_EQ(onnxReleaseGraph(objects.graph), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxInitGraph(objects.backend, properties, 6, "double", 0, nullptr, &objects.graph),
+            ONNXIFI_STATUS_SUCCESS);
+  const auto get = FindExtensionOf<onnxGetGraphProfileFunction>(objects.id, "onnxGetGraphProfile");
+  std::vector<std::string> steps;
+  EXPECT_EQ(get(objects.graph, KeepStep, &steps), ONNXIFI_STATUS_INVALID_STATE);
+  ASSERT_EQ(objects.SetIo(), ONNXIFI_STATUS_SUCCESS);
+  onnxEvent output = nullptr;
+  ASSERT_EQ(objects.Run(&output), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxSignalEvent(objects.event), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxWaitEvent(output), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(get(objects.graph, KeepStep, &steps), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_THAT(steps, ElementsAre("0 3 Map fake one thread 1 x4 x5 (Faster is busy.) (Fastest is "
+                                 "broken.) 6 7 8 9 10",
+                                 "1 -1    0 0 0 0 0 0"));
+  EXPECT_EQ(get(nullptr, KeepStep, &steps), ONNXIFI_STATUS_INVALID_GRAPH);
+  EXPECT_EQ(get(objects.graph, nullptr, &steps), ONNXIFI_STATUS_INVALID_POINTER);
+  FailNext(FakeStep::kProfile, FakeFault::kStatus, base::Status(base::Code::kNoDeviceMemory, "-"));
+  EXPECT_EQ(get(objects.graph, KeepStep, &steps), ONNXIFI_STATUS_INTERNAL_ERROR);
+  EXPECT_EQ(onnxReleaseEvent(output), ONNXIFI_STATUS_SUCCESS);
+}
+
+TEST(GraphProfile, IsKeptOnlyWhereThePropertyAsksForIt) {
+  Objects objects;
+  ASSERT_EQ(objects.SetIo(), ONNXIFI_STATUS_SUCCESS);
+  onnxEvent output = nullptr;
+  ASSERT_EQ(objects.Run(&output), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxSignalEvent(objects.event), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxWaitEvent(output), ONNXIFI_STATUS_SUCCESS);
+  const auto get = FindExtensionOf<onnxGetGraphProfileFunction>(objects.id, "onnxGetGraphProfile");
+  std::vector<std::string> steps;
+  EXPECT_EQ(get(objects.graph, KeepStep, &steps), ONNXIFI_STATUS_INVALID_STATE);
+  EXPECT_EQ(onnxReleaseEvent(output), ONNXIFI_STATUS_SUCCESS);
+  const uint64_t two[] = {ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE, 2, 0};
+  onnxGraph graph = nullptr;
+  EXPECT_EQ(onnxInitGraph(objects.backend, two, 6, "double", 0, nullptr, &graph),
+            ONNXIFI_STATUS_INVALID_PROPERTY);
+  const uint64_t zero[] = {ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE, 0, 0};
+  ASSERT_EQ(onnxInitGraph(objects.backend, zero, 6, "double", 0, nullptr, &graph),
+            ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(get(graph, KeepStep, &steps), ONNXIFI_STATUS_INVALID_STATE);
+  EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
 }
 
 TEST(BackendKey, NamesTheDevice) {

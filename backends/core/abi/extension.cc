@@ -165,6 +165,41 @@ onnxStatus ONNXIFI_ABI GetGraphCounters(onnxGraph handle, onnxGraphCounters* out
   });
 }
 
+onnxStatus ONNXIFI_ABI GetGraphProfile(onnxGraph handle, onnxStepRecordCallback callback,
+                                       void* context) {
+  return Guard(Function::kGetGraphProfile, [&]() -> Status {
+    const auto graph = Library::Get().graphs().Find(handle);
+    if (graph == nullptr) return UnknownGraph();
+    if (callback == nullptr) return Status(Code::kInvalidPointer, "The callback is NULL.");
+    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<StepRecord> steps, graph->graph->Profile());
+    std::vector<const char*> rejected;
+    for (size_t index = 0; index < steps.size(); ++index) {
+      const StepRecord& step = steps[index];
+      rejected.clear();
+      for (const std::string& sentence : step.rejected) rejected.push_back(sentence.c_str());
+      onnxStepRecord record = {};
+      record.struct_size = sizeof(record);
+      record.step_index = static_cast<uint32_t>(index);
+      record.node_index = step.node_index;
+      record.family = step.family.c_str();
+      record.implementation = step.implementation.c_str();
+      record.detail = step.detail.c_str();
+      record.data_type = step.data_type;
+      record.rank = static_cast<uint32_t>(step.extents.size());
+      record.extents = step.extents.data();
+      record.rejected_count = static_cast<uint32_t>(rejected.size());
+      record.rejected = rejected.data();
+      record.start_ns = step.start_ns;
+      record.duration_ns = step.duration_ns;
+      record.flops = step.flops;
+      record.read_bytes = step.read_bytes;
+      record.written_bytes = step.written_bytes;
+      callback(context, &record);
+    }
+    return base::Ok();
+  });
+}
+
 onnxStatus ONNXIFI_ABI GetBackendKey(onnxBackendID id_handle, char* key, size_t* key_size) {
   return Guard(Function::kGetBackendKey, [&]() -> Status {
     const auto id = Library::Get().backend_ids().Find(id_handle);
@@ -232,6 +267,7 @@ const std::vector<Entry>& Entries() {
     const onnxInferOutputShapesFunction infer = InferOutputShapes;
     const onnxGetRunOutputShapesFunction run_shapes = GetRunOutputShapes;
     const onnxGetGraphCountersFunction counters = GetGraphCounters;
+    const onnxGetGraphProfileFunction profile = GetGraphProfile;
     const onnxGetBackendKeyFunction key = GetBackendKey;
     return std::vector<Entry>{
         {"onnxGetExtensionFunctionAddress", Erase(get_address), /*is_library_wide=*/true},
@@ -242,6 +278,7 @@ const std::vector<Entry>& Entries() {
         {"onnxInferOutputShapes", Erase(infer), /*is_library_wide=*/false},
         {"onnxGetRunOutputShapes", Erase(run_shapes), /*is_library_wide=*/false},
         {"onnxGetGraphCounters", Erase(counters), /*is_library_wide=*/false},
+        {"onnxGetGraphProfile", Erase(profile), /*is_library_wide=*/false},
         {"onnxGetBackendKey", Erase(key), /*is_library_wide=*/false},
     };
   }();

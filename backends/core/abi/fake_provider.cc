@@ -142,7 +142,7 @@ DeclaredTensor Declare(std::string name, const FakeModel& model, bool has_column
 
 class FakeGraph final : public Graph {
  public:
-  explicit FakeGraph(const FakeModel& model) : model_(model) {
+  FakeGraph(const FakeModel& model, bool is_profiled) : model_(model), is_profiled_(is_profiled) {
     signature_.inputs.push_back(Declare("x", model, model.is_matrix));
     if (model.is_matrix) signature_.inputs.push_back(Declare("w", model, /*has_columns=*/false));
     signature_.outputs.push_back(Declare("y", model, model.is_matrix));
@@ -192,6 +192,25 @@ class FakeGraph final : public Graph {
     counters.bindings = bindings_;
     counters.runs = runs_;
     return counters;
+  }
+
+  base::Result<std::vector<StepRecord>> Profile() override {
+    ONNXIFI_RETURN_IF_ERROR(TakeFault(FakeStep::kProfile));
+    if (!is_profiled_ || runs_ == 0) return Status(Code::kInvalidState, "There is no profile.");
+    StepRecord doubling;
+    doubling.node_index = 3;
+    doubling.family = "Map";
+    doubling.implementation = "fake";
+    doubling.detail = "one thread";
+    doubling.data_type = ONNXIFI_DATATYPE_FLOAT32;
+    doubling.extents = {4, 5};
+    doubling.rejected = {"Faster is busy.", "Fastest is broken."};
+    doubling.start_ns = 6;
+    doubling.duration_ns = 7;
+    doubling.flops = 8;
+    doubling.read_bytes = 9;
+    doubling.written_bytes = 10;
+    return std::vector<StepRecord>{doubling, StepRecord()};
   }
 
  private:
@@ -258,6 +277,7 @@ class FakeGraph final : public Graph {
   }
 
   const FakeModel model_;
+  const bool is_profiled_;
   Signature signature_;
   std::atomic<uint64_t> bindings_ = 0;
   std::atomic<uint64_t> runs_ = 0;
@@ -285,7 +305,8 @@ class FakeBackend final : public Backend {
         return Status(Code::kInvalidShape, "The weights are not a[2, 3] and b[4].");
       }
     }
-    return std::unique_ptr<Graph>(std::make_unique<FakeGraph>(model));
+    return std::unique_ptr<Graph>(
+        std::make_unique<FakeGraph>(model, request.properties.is_profiled));
   }
   base::Result<std::shared_ptr<Event>> NewEvent() override {
     ONNXIFI_RETURN_IF_ERROR(TakeFault(FakeStep::kNewEvent));

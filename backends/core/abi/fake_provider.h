@@ -44,6 +44,7 @@ enum class FakeStep {
   kIsSignalled,
   kWait,
   kCounters,
+  kProfile,
 };
 
 enum class FakeFault { kStatus, kOutOfMemory, kException };

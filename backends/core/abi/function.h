@@ -39,8 +39,9 @@ enum class Function : int {
   kGetGraphCounters,
   kGetBackendKey,
   kGetDiscoveryReport,
+  kGetGraphProfile,
 };
-inline constexpr int kFunctionCount = 25;
+inline constexpr int kFunctionCount = 26;
 
 // E.g. "onnxInitGraph".
 std::string_view FunctionName(Function function);

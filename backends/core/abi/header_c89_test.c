@@ -45,6 +45,7 @@ ONNXIFI_ASSERT(library_last, offsetof(struct onnxifi_library, onnxReleaseGraph) 
 ONNXIFI_ASSERT(sdk_sizes_come_first, offsetof(onnxNodeVerdict, struct_size) == 0 &&
                                          offsetof(onnxTensorShape, struct_size) == 0 &&
                                          offsetof(onnxGraphCounters, struct_size) == 0 &&
+                                         offsetof(onnxStepRecord, struct_size) == 0 &&
                                          offsetof(onnxDiscoveryRecord, struct_size) == 0);
 
 /* Callers initialise fences with braces; the union asks for one level more. */

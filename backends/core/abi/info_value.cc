@@ -27,10 +27,12 @@ base::Result<InfoValue> FindInfoValue(const BackendId& id, onnxBackendInfo query
     const auto* names = std::get_if<std::string>(&value);
     return InfoValue(ExtensionNames(names != nullptr ? *names : std::string()));
   }
-  if (query == ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES &&
-      id.TakesGraphProperty(ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER)) {
+  if (query == ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES) {
     if (auto* bits = std::get_if<uint64_t>(&value)) {
-      *bits |= ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER;
+      for (const uint64_t key :
+           {ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER, ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE}) {
+        if (id.TakesGraphProperty(key)) *bits |= key;
+      }
     }
   }
   return value;

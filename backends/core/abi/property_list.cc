@@ -66,6 +66,12 @@ base::Result<GraphProperties> ReadGraphProperties(const uint64_t* list, const Ba
         return Status(Code::kInvalidProperty, "The base folder of the model is an empty path.");
       }
       properties.base_folder = folder;
+    } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE) {
+      if (value > 1) {
+        return Status(Code::kInvalidProperty,
+                      "The profile property is " + std::to_string(value) + "; it is 0 or 1.");
+      }
+      properties.is_profiled = value == 1;
     }
     properties.given.push_back({key, value});
   }

@@ -60,6 +60,8 @@ struct BackendProperties {
 struct GraphProperties {
   // Folder of the model's external data; without it such a model is refused.
   std::optional<std::string> base_folder;
+  // Runs keep what Graph::Profile tells.
+  bool is_profiled = false;
   // The whole list as given, in order.
   std::vector<Property> given;
 };
@@ -106,6 +108,22 @@ struct GraphCounters {
   uint64_t copies = 0;
   uint64_t kernel_builds = 0;
   uint64_t runs = 0;
+};
+
+// What one step of a run did; the C++ side of onnxStepRecord, field by field.
+struct StepRecord {
+  int64_t node_index = ONNXIFI_SDK_UNKNOWN;
+  std::string family;
+  std::string implementation;
+  std::string detail;
+  onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
+  std::vector<int64_t> extents;
+  std::vector<std::string> rejected;
+  uint64_t start_ns = 0;
+  uint64_t duration_ns = 0;
+  uint64_t flops = 0;
+  uint64_t read_bytes = 0;
+  uint64_t written_bytes = 0;
 };
 
 // Memory of one set of inputs and outputs, in the order of the graph's signature (in the caller's
@@ -164,6 +182,9 @@ class Graph {
   virtual base::Result<std::vector<TensorShape>> InferOutputShapes(
       std::span<const TensorDescriptor> inputs) = 0;
   virtual base::Result<GraphCounters> Counters() = 0;
+  // The steps of the run that finished last. INVALID_STATE if none has, or without
+  // GraphProperties::is_profiled.
+  virtual base::Result<std::vector<StepRecord>> Profile() = 0;
 };
 
 class Backend {
@@ -193,7 +214,7 @@ class BackendId {
   virtual std::string key() const = 0;
   // UNSUPPORTED_ATTRIBUTE for a query that it does not answer. core/abi answers ONNXIFI_VERSION
   // itself, puts the extensions that it implements in front of the EXTENSIONS given here (empty
-  // for most) and adds BASE_FOLDER to GRAPH_INIT_PROPERTIES where it is taken.
+  // for most) and adds BASE_FOLDER and PROFILE to GRAPH_INIT_PROPERTIES where they are taken.
   virtual base::Result<InfoValue> Info(onnxBackendInfo query) const = 0;
   // Ok, FALLBACK, or why not; see onnxGetBackendCompatibility.
   virtual base::Status CheckCompatibility(std::span<const std::byte> model) const = 0;
@@ -205,7 +226,8 @@ class BackendId {
   // Any other key is UNSUPPORTED_PROPERTY.
   virtual bool TakesBackendProperty(uint64_t /*key*/) const { return false; }
   virtual bool TakesGraphProperty(uint64_t key) const {
-    return key == ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER;
+    return key == ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER ||
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE;
   }
   // A function beyond those of core/abi, good for objects of this ID; nullptr when there is none.
   virtual onnxExtensionFunctionPointer FindFunction(std::string_view /*name*/) const {

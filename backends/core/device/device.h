@@ -106,6 +106,9 @@ class BoundKernel {
   virtual ~BoundKernel() = default;
   // Does the work, on the calling thread and the device's own workers, and returns when it is done.
   virtual base::Status Run(Addresses addresses) const = 0;
+  // For reports: what was chosen for these extents beyond the recipe's name, such as a library's
+  // kernels; empty if there is nothing more to say.
+  virtual std::string Detail() const { return {}; }
 };
 
 // What Build made from a recipe, before extents are known.

@@ -37,7 +37,8 @@ Executor::Executor(const plan::Plan& plan) : plan_(plan) {
 
 Executor::~Executor() = default;
 
-Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places) {
+Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places,
+                     RunProfile* profile) {
   std::vector<tensor::Extents> extents;
   extents.reserve(inputs.size());
   for (const InputTensor& input : inputs) extents.push_back(input.extents);
@@ -55,7 +56,7 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places) 
     context = std::make_unique<Context>();
     context->arenas.resize(plan_.stages().size());
   }
-  Status status = RunStages(*context, std::move(symbols), inputs, places);
+  Status status = RunStages(*context, std::move(symbols), inputs, places, profile);
   context->dynamic.clear();
   std::lock_guard lock(mutex_);
   idle_.push_back(std::move(context));
@@ -63,8 +64,10 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places) 
 }
 
 Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
-                           std::span<const InputTensor> inputs, OutputPlaces& places) {
+                           std::span<const InputTensor> inputs, OutputPlaces& places,
+                           RunProfile* profile) {
   const Program& program = plan_.program();
+  if (profile != nullptr) profile->steps.reserve(program.steps.size());
   context.addresses.assign(plan_.constants().begin(), plan_.constants().end());
   for (size_t k = 0; k < inputs.size(); ++k) {
     // Steps never write to an input's buffer.
@@ -78,11 +81,15 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
       ONNXIFI_ASSIGN_OR_RETURN(context.addresses[program.outputs[output.index].buffer],
                                places.Place(output.index, output.extents));
     }
+    if (profile != nullptr) profile->bindings.push_back(binding);
+    int step = plan_.stages()[stage].first_step;
     for (const std::unique_ptr<device::BoundKernel>& kernel : binding->kernels) {
+      const StepTimer timer(profile, stage, step++);
       ONNXIFI_RETURN_IF_ERROR(kernel->Run(context.addresses));
     }
     int boundary = plan_.stages()[stage].end_step;
     if (boundary == static_cast<int>(program.steps.size())) continue;
+    const StepTimer timer(profile, stage, boundary);
     if (program.steps[boundary].As<program::Cut>() != nullptr) {
       ONNXIFI_RETURN_IF_ERROR(ReadCut(context, binding->boundary, symbols));
     } else {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/core/base/result.h"
+#include "backends/core/execution/run_profile.h"
 #include "backends/core/plan/plan.h"
 
 namespace onnxifi::execution {
@@ -44,14 +45,17 @@ class Executor {
   const plan::Plan& plan() const { return plan_; }
 
   // Runs once, on the calling thread. Inputs in the program's order. Any number of threads at a
-  // time; each run has a context of its own, kept for the next one.
-  base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places);
+  // time; each run has a context of its own, kept for the next one. Steps are timed into `profile`
+  // unless it is null.
+  base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
+                   RunProfile* profile = nullptr);
 
  private:
   struct Context;
 
   base::Status RunStages(Context& context, std::vector<int64_t> symbols,
-                         std::span<const InputTensor> inputs, OutputPlaces& places);
+                         std::span<const InputTensor> inputs, OutputPlaces& places,
+                         RunProfile* profile);
   base::Status PrepareArena(Context& context, int stage, const plan::StageBinding& binding);
   base::Status ReadCut(const Context& context, const device::BoundStep& step,
                        std::vector<int64_t>& symbols) const;

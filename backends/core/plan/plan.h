@@ -69,6 +69,10 @@ class Plan {
   std::span<const std::unique_ptr<Plan>> bodies(int step) const { return bodies_.at(step); }
   // Name of the recipe of a step; empty for steps that run on no device.
   std::string_view implementation(int step) const;
+  // Why each implementation before it was passed over.
+  std::span<const base::Status> rejected(int step) const {
+    return kernels_[step].selection.rejected;
+  }
 
   // Numbers for stage `stage`, given a value for every symbol known when it starts and 0 for the
   // rest. Statuses of the program's requirements; resource codes. Any thread.

@@ -4,6 +4,8 @@
 
 #include "backends/core/plugin/compiled_graph.h"
 
+#include "backends/core/program/cost.h"
+
 namespace onnxifi::plugin {
 namespace {
 
@@ -55,8 +57,10 @@ class CallerPlaces : public execution::OutputPlaces {
 
 Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signature,
                                                           std::unique_ptr<program::Program> program,
-                                                          device::Device& device, Worker& worker) {
-  std::unique_ptr<CompiledGraph> graph(new CompiledGraph(std::move(signature), std::move(program)));
+                                                          device::Device& device, Worker& worker,
+                                                          bool is_profiled) {
+  std::unique_ptr<CompiledGraph> graph(
+      new CompiledGraph(std::move(signature), std::move(program), is_profiled));
   ++graph->counters_.lowerings;
   ONNXIFI_ASSIGN_OR_RETURN(graph->plan_,
                            plan::Plan::Create(*graph->program_, device, graph->counters_));
@@ -118,7 +122,14 @@ Status CompiledGraph::Execute(const abi::Binding& binding, std::vector<abi::Tens
   }
   CallerPlaces places(binding.tensors().outputs);
   ++counters_.runs;
-  ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places));
+  if (!is_profiled_) {
+    ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places));
+  } else {
+    auto profile = std::make_shared<execution::RunProfile>();
+    ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places, profile.get()));
+    const std::lock_guard lock(mutex_);
+    last_profile_ = std::move(profile);
+  }
   shapes = places.Shapes();
   return base::Ok();
 }
@@ -148,6 +159,47 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
   counters.kernel_builds = counters_.kernel_builds;
   counters.runs = counters_.runs;
   return counters;
+}
+
+Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
+  std::shared_ptr<const execution::RunProfile> profile;
+  {
+    const std::lock_guard lock(mutex_);
+    profile = last_profile_;
+  }
+  if (profile == nullptr) {
+    return Status(Code::kInvalidState, is_profiled_
+                                           ? "No run of the graph has finished."
+                                           : "The graph was initialised without profiling.");
+  }
+  std::vector<abi::StepRecord> records;
+  for (const execution::RunProfile::Step& timing : profile->steps) {
+    const program::Step& step = program_->steps[timing.step];
+    const plan::Stage& stage = plan_->stages()[timing.stage];
+    const plan::StageBinding& binding = *profile->bindings[timing.stage];
+    const bool is_boundary = timing.step == stage.end_step;
+    const size_t position = timing.step - stage.first_step;
+    abi::StepRecord& record = records.emplace_back();
+    if (step.node >= 0) record.node_index = step.node;
+    record.family = program::FamilyName(step);
+    // What ends a stage is done by no device.
+    record.implementation = is_boundary ? "execution" : plan_->implementation(timing.step);
+    if (!is_boundary) record.detail = binding.kernels[position]->Detail();
+    if (!step.writes.empty()) {
+      record.data_type = static_cast<onnxEnum>(program_->buffers[step.writes[0].buffer].type);
+    }
+    record.extents = (is_boundary ? binding.boundary : binding.steps[position]).domain;
+    for (const Status& reason : plan_->rejected(timing.step)) {
+      record.rejected.push_back(reason.Text());
+    }
+    record.start_ns = static_cast<uint64_t>(timing.start_ns);
+    record.duration_ns = static_cast<uint64_t>(timing.duration_ns);
+    const program::StepCost cost = program::CostOf(*program_, step, binding.dims);
+    record.flops = static_cast<uint64_t>(cost.flops);
+    record.read_bytes = static_cast<uint64_t>(cost.read_bytes);
+    record.written_bytes = static_cast<uint64_t>(cost.written_bytes);
+  }
+  return records;
 }
 
 }  // namespace onnxifi::plugin

@@ -7,6 +7,7 @@
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -19,10 +20,12 @@ namespace onnxifi::plugin {
 
 class CompiledGraph : public abi::Graph {
  public:
-  // `device` and `worker` belong to the backend and outlive the graph.
+  // `device` and `worker` belong to the backend and outlive the graph. `is_profiled` makes every
+  // run keep what Profile tells.
   static base::Result<std::unique_ptr<abi::Graph>> Create(abi::Signature signature,
                                                           std::unique_ptr<program::Program> program,
-                                                          device::Device& device, Worker& worker);
+                                                          device::Device& device, Worker& worker,
+                                                          bool is_profiled);
 
   const abi::Signature* signature() const override { return &signature_; }
   base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
@@ -32,10 +35,12 @@ class CompiledGraph : public abi::Graph {
   base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
       std::span<const abi::TensorDescriptor> inputs) override;
   base::Result<abi::GraphCounters> Counters() override;
+  base::Result<std::vector<abi::StepRecord>> Profile() override;
 
  private:
-  CompiledGraph(abi::Signature signature, std::unique_ptr<program::Program> program)
-      : signature_(std::move(signature)), program_(std::move(program)) {}
+  CompiledGraph(abi::Signature signature, std::unique_ptr<program::Program> program,
+                bool is_profiled)
+      : signature_(std::move(signature)), program_(std::move(program)), is_profiled_(is_profiled) {}
 
   // One entry per input of the program.
   base::Result<std::vector<tensor::Extents>> ExtentsOf(
@@ -44,10 +49,14 @@ class CompiledGraph : public abi::Graph {
 
   const abi::Signature signature_;
   const std::unique_ptr<program::Program> program_;
+  const bool is_profiled_;
   plan::Counters counters_;
   std::unique_ptr<plan::Plan> plan_;
   std::unique_ptr<execution::Executor> executor_;
   std::shared_ptr<RunQueue> queue_;
+  std::mutex mutex_;
+  // Of the run that finished last; null without one. Guarded by mutex_, shared with who reads it.
+  std::shared_ptr<const execution::RunProfile> last_profile_;
 };
 
 }  // namespace onnxifi::plugin

@@ -128,11 +128,12 @@ class Compiled {
     executor = std::make_unique<execution::Executor>(*plan);
   }
 
-  base::Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs) {
+  base::Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
+                                        execution::RunProfile* profile = nullptr) {
     std::vector<execution::InputTensor> given;
     for (const Tensor& input : inputs) given.push_back({input.data(), input.extents()});
     Places places(*program);
-    ONNXIFI_RETURN_IF_ERROR(executor->Run(given, places));
+    ONNXIFI_RETURN_IF_ERROR(executor->Run(given, places, profile));
     return std::move(places.tensors);
   }
 
@@ -183,6 +184,34 @@ TEST(Pipeline, BindsOneProgramToManyExtents) {
     EXPECT_EQ(Values((*outputs)[0]), expected);
   }
   EXPECT_EQ(compiled.counters.bindings, 3u);
+}
+
+TEST(Pipeline, ProfilesEveryStepAndWhatEndsAStage) {
+  Builder builder;
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"2", "3"});
+  ValueId shape = builder.Input("shape", ElementType::kInt64, {"2"});
+  ValueId doubled = builder.Add("Mul", 14, {x, builder.Floats({2}, {})});
+  ValueId y = builder.Add("Reshape", 21, {doubled, shape});
+  Compiled compiled(builder.Take({builder.Add("Neg", 13, {y})}));
+  ASSERT_EQ(compiled.plan->stages().size(), 2u);
+  execution::RunProfile profile;
+  auto outputs =
+      compiled.Run({Floats({2, 3}, {1, 2, 3, 4, 5, 6}), Integers({2}, {3, 2})}, &profile);
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  // Every step of the program, the one that reads the shape included, in order and one at a time.
+  ASSERT_EQ(profile.steps.size(), compiled.program->steps.size());
+  ASSERT_EQ(profile.bindings.size(), 2u);
+  int64_t end_ns = 0;
+  for (size_t k = 0; k < profile.steps.size(); ++k) {
+    const execution::RunProfile::Step& timed = profile.steps[k];
+    EXPECT_EQ(timed.step, static_cast<int>(k));
+    const plan::Stage& stage = compiled.plan->stages()[timed.stage];
+    EXPECT_GE(timed.step, stage.first_step);
+    EXPECT_LE(timed.step, stage.end_step);
+    EXPECT_GE(timed.start_ns, end_ns);
+    EXPECT_GE(timed.duration_ns, 0);
+    end_ns = timed.start_ns + timed.duration_ns;
+  }
 }
 
 TEST(Pipeline, ReadsAShapeThatOnlyDataTell) {

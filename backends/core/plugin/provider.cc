@@ -122,7 +122,8 @@ class PluginBackend : public abi::Backend {
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
                              Compile(std::move(graph), *device_, log_));
     abi::Signature signature = SignatureOf(declared, *program);
-    return CompiledGraph::Create(std::move(signature), std::move(program), *device_, worker_);
+    return CompiledGraph::Create(std::move(signature), std::move(program), *device_, worker_,
+                                 request.properties.is_profiled);
   }
 
   Result<std::shared_ptr<abi::Event>> NewEvent() override {

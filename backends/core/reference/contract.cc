@@ -105,6 +105,9 @@ class BoundContract final : public device::BoundKernel {
     loops_.pads = numbers(contract.pads_begin);
   }
 
+  // Backends bind this for steps that their own recipe cannot do after all.
+  std::string Detail() const override { return "loops"; }
+
   base::Status Run(device::Addresses addresses) const override {
     if (epilogue_.count() == 0) return base::Ok();
     return Guarded([&] { return RunProduct(addresses); });

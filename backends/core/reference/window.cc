@@ -51,6 +51,9 @@ class BoundWindow final : public device::BoundKernel {
     in_extents_.insert(in_extents_.end(), in_spatial_.begin(), in_spatial_.end());
   }
 
+  // Backends bind this for steps that their own recipe cannot do after all.
+  std::string Detail() const override { return "loops"; }
+
   base::Status Run(device::Addresses addresses) const override {
     if (epilogue_.count() == 0) return base::Ok();
     return Guarded([&] { return RunWindow(addresses); });

@@ -47,6 +47,26 @@ base::Status Sequence::Run(device::Addresses addresses) const {
   return epilogue_->Run(lease.data(), addresses);
 }
 
+std::string Sequence::Detail() const {
+  std::string text;
+  const auto add = [&](std::string_view part) {
+    if (!text.empty()) text += ", ";
+    text += part;
+  };
+  for (size_t k = 0; k < work_.prologues.size(); ++k) add("prologue loops");
+  for (const Work::Primitive& step : work_.primitives) {
+    const_dnnl_primitive_desc_t desc = nullptr;
+    const char* name = nullptr;
+    const bool is_named =
+        dnnl_primitive_get_primitive_desc(step.primitive.get(), &desc) == dnnl_success &&
+        dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) == dnnl_success;
+    const bool is_reorder = step.primitive.get_kind() == dnnl::primitive::kind::reorder;
+    add((is_reorder ? "reorder " : "") + std::string(is_named ? name : "unnamed"));
+  }
+  if (epilogue_) add("epilogue loops");
+  return text;
+}
+
 // A caller's own memory may lie anywhere; oneDNN's C++ parts read floats.
 bool Sequence::IsAligned(device::Addresses addresses) const {
   for (const Work::Primitive& step : work_.primitives) {

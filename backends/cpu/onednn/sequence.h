@@ -68,6 +68,8 @@ class Sequence final : public device::BoundKernel {
            std::unique_ptr<device::BoundKernel> fallback);
 
   base::Status Run(device::Addresses addresses) const override;
+  // oneDNN's names of the kernels, in order, and the loops around them.
+  std::string Detail() const override;
 
  private:
   // The objects of oneDNN that a run changes. As many as there ever were runs at the same time.

@@ -8,6 +8,7 @@
 #include <onnxifi/sdk.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -382,6 +383,72 @@ void CountersCount(Check& check) {
                      "onnxGetGraphCounters with a structure too small to hold its size");
 }
 
+// What a profile says of one run, added up.
+struct ProfileSums {
+  uint32_t steps = 0;
+  uint64_t last_end_ns = 0;
+  uint64_t written_bytes = 0;
+  bool is_sound = true;
+};
+
+void ONNXIFI_ABI AddStep(void* context, const onnxStepRecord* record) {
+  ProfileSums& sums = *static_cast<ProfileSums*>(context);
+  const bool has_texts = record->family != nullptr && record->implementation != nullptr &&
+                         record->detail != nullptr && record->implementation[0] != '\0';
+  sums.is_sound = sums.is_sound && has_texts && record->step_index == sums.steps &&
+                  record->struct_size >= sizeof(size_t) &&
+                  (record->rank == 0 || record->extents != nullptr) &&
+                  (record->rejected_count == 0 || record->rejected != nullptr);
+  ++sums.steps;
+  sums.last_end_ns = std::max(sums.last_end_ns, record->start_ns + record->duration_ns);
+  sums.written_bytes += record->written_bytes;
+}
+
+void ProfileTellsTheStepsOfTheLastRun(Check& check) {
+  const auto read = check.extensions().get_graph_profile;
+  if (!Needs(check, read != nullptr, "onnxGetGraphProfile")) return;
+  Scene scene(check);
+  if (!scene.is_ready()) return;
+  const std::string model = MakeTwoSymbolsModel();
+  const std::array<uint64_t, 3> list = {ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE, 1,
+                                        ONNXIFI_GRAPH_PROPERTY_NONE};
+  onnxGraph graph = nullptr;
+  if (!check.ExpectOneOf({ONNXIFI_STATUS_SUCCESS, ONNXIFI_STATUS_FALLBACK},
+                         check.library().onnxInitGraph(scene.backend(), list.data(), model.size(),
+                                                       model.data(), 0, nullptr, &graph),
+                         "onnxInitGraph with the profile property")) {
+    return;
+  }
+  ProfileSums sums;
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_STATE, read(graph, AddStep, &sums),
+                     "onnxGetGraphProfile before a run");
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER, read(graph, nullptr, &sums),
+                     "onnxGetGraphProfile without a callback");
+  for (const int64_t rows : {2, 5}) {
+    AddTensors tensors(1, {rows, 3});
+    check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, tensors.Bind(check.library(), graph),
+                       "onnxSetGraphIO");
+    scene.RunAndWait(graph);
+    sums = {};
+    check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, read(graph, AddStep, &sums), "onnxGetGraphProfile");
+    check.Expect(sums.is_sound, "A step of the profile lacks a text, or they are misnumbered.");
+    check.Expect(sums.steps > 0 && sums.last_end_ns > 0, "The profile of a run is empty.");
+    check.Expect(sums.written_bytes == static_cast<uint64_t>(rows) * 3 * sizeof(float),
+                 "The profile of a sum of " + std::to_string(rows) + " x 3 floats tells of " +
+                     std::to_string(sums.written_bytes) + " bytes written.");
+  }
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, check.library().onnxReleaseGraph(graph),
+                     "onnxReleaseGraph");
+  const onnxGraph plain = scene.InitGraph(model);
+  if (plain == nullptr) return;
+  AddTensors tensors(1, {2, 3});
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, tensors.Bind(check.library(), plain),
+                     "onnxSetGraphIO");
+  scene.RunAndWait(plain);
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_STATE, read(plain, AddStep, &sums),
+                     "onnxGetGraphProfile of a graph without the property");
+}
+
 constexpr InterfaceCase kCases[] = {
     {"extensions", "both_spellings_are_found", BothSpellingsAreFound},
     {"extensions", "look_up_checks_its_arguments", LookUpChecksItsArguments},
@@ -395,6 +462,7 @@ constexpr InterfaceCase kCases[] = {
     {"extensions", "explain_agrees_with_the_claim", ExplainAgreesWithTheClaim},
     {"extensions", "output_shapes_before_and_after_a_run", ShapesBeforeAndAfterARun},
     {"extensions", "counters_count", CountersCount},
+    {"extensions", "profile_tells_the_steps_of_the_last_run", ProfileTellsTheStepsOfTheLastRun},
 };
 
 }  // namespace

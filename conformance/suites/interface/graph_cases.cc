@@ -149,7 +149,7 @@ void InvalidPropertyValueIsSaid(Check& check) {
   if (!scene.is_ready()) return;
   const std::string model = MakeAddModel();
   onnxGraph graph = nullptr;
-  // The SDK's base folder is the one graph property there is; its value is an address.
+  // The value of the SDK's base folder is an address.
   const std::array<uint64_t, 3> list = {ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER, 0,
                                         ONNXIFI_GRAPH_PROPERTY_NONE};
   check.ExpectOneOf({ONNXIFI_STATUS_INVALID_PROPERTY, ONNXIFI_STATUS_UNSUPPORTED_PROPERTY},
