@@ -51,7 +51,7 @@ _RULES = {
     "discovery/registry": ["discovery/search", "discovery/manifest", "discovery/library"],
     # The tools are callers of the interface like any other; what callers share lies with the suite.
     "discovery/info": ["conformance"],
-    "onnxifi/run": ["conformance"],
+    "onnxifi/run": ["conformance", "benchmarks/machine"],
     "onnxifi/partition": [_CORE + "graph"],
     "onnxifi/boundary": [_CORE + "tensor"],
     "onnxifi/dispatch": ["onnxifi/partition", "onnxifi/boundary", "discovery/registry", *_LIBRARY_CORE],
@@ -59,7 +59,8 @@ _RULES = {
     "conformance": [_CORE + "base"],
     "samples": [],
     "include": [],
-    "benchmarks": [_CORE + "plugin"],
+    "benchmarks": [_CORE + "plugin", "benchmarks/machine"],
+    "benchmarks/machine": [_CORE + "base"],
 }
 
 _SUFFIXES = (".h", ".hpp", ".c", ".cc", ".inc")
