@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <fstream>
+#include <optional>
 
 #include "onnxifi/run/model_run.h"
 #include "onnxifi/run/options.h"
@@ -30,6 +32,28 @@ base::Status WriteOutputs(const Options& options, const RunReport& report) {
   return base::Ok();
 }
 
+// Names of nodes come from the explanation, limits from the cache.
+base::Status AddProfile(const Options& options, const Device& device,
+                        const std::vector<std::byte>& model, RunReport& report) {
+  if (!options.profile) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(const Explanation explanation, ExplainModel(device, model));
+  const int threads = machine::ThreadsInUse();
+  std::optional<machine::ThreadLimits> limits;
+  if (const base::Result<machine::Limits> all = machine::ReadCached(); all.ok()) {
+    if (const machine::ThreadLimits* found = all->For(threads)) limits = *found;
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(report.profile, MakeProfile(report.step_records, explanation.nodes,
+                                                       MedianOf(report.run_ms), threads, limits));
+  if (options.trace.empty()) return base::Ok();
+  std::ofstream file(options.trace);
+  file << MakeTrace(*report.profile);
+  if (!file.flush()) {
+    return base::Status(base::Code::kInvalidName,
+                        fmt::format("'{}' cannot be written.", options.trace.string()));
+  }
+  return base::Ok();
+}
+
 base::Result<bool> RunAndPrint(const Options& options) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::byte> model, onnx_file::ReadFile(options.model));
   ONNXIFI_ASSIGN_OR_RETURN(const Device device, OpenDevice(options));
@@ -47,6 +71,7 @@ base::Result<bool> RunAndPrint(const Options& options) {
   ONNXIFI_ASSIGN_OR_RETURN(RunReport report, RunModel(options, device, model, *outline));
   report.explanation = std::move(explanation);
   ONNXIFI_RETURN_IF_ERROR(WriteOutputs(options, report));
+  ONNXIFI_RETURN_IF_ERROR(AddProfile(options, device, model, report));
   fmt::print("{}", options.json ? MakeJson(report) : MakeText(report));
   return report.is_as_expected();
 }

@@ -221,6 +221,7 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   if (outline.has_external_data) {
     graph_options.base_folder = std::filesystem::absolute(options.model).parent_path().string();
   }
+  graph_options.profile = options.profile;
   const Clock::time_point start = Clock::now();
   const auto graph = backend->InitGraph(model, graph_options);
   if (!graph) return ToStatus(graph.error(), "initialising the model");
@@ -235,6 +236,10 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   for (int run = 0; run < options.repeat; ++run) {
     ONNXIFI_RETURN_IF_ERROR(RunOnce(*backend, *graph, report.outputs, milliseconds));
     report.run_ms.push_back(milliseconds);
+    if (!options.profile) continue;
+    auto steps = graph->Profile();
+    if (!steps) return ToStatus(steps.error(), "asking for the profile");
+    report.step_records.push_back(*std::move(steps));
   }
   std::ranges::for_each(report.outputs, CutToShape);
   if (const auto counters = graph->Counters()) report.counters = *counters;

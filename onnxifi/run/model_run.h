@@ -14,6 +14,7 @@
 #include "conformance/onnx_file/model_outline.h"
 #include "conformance/onnx_file/tensor_file.h"
 #include "onnxifi/run/options.h"
+#include "onnxifi/run/profile.h"
 
 namespace onnxifi::run {
 
@@ -28,6 +29,9 @@ struct RunReport {
   std::optional<onnxGraphCounters> counters;
   // With --explain.
   std::optional<Explanation> explanation;
+  // With --profile: the steps of every run that counts.
+  std::vector<std::vector<StepRecord>> step_records;
+  std::optional<Profile> profile;
   // With --expect: per output, the worst difference as a multiple of the tolerance, and what
   // differs (empty if nothing).
   std::vector<double> worst_ratios;

@@ -55,6 +55,13 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--seed", options.seed, "for inputs drawn at random");
   app.add_flag("--explain", options.explain, "print for every node whether it runs and why not");
+  CLI::Option* const profile = app.add_flag(
+      "--profile", options.profile,
+      "print what each step took, over all timed runs, against the limits that onnxifi_bench "
+      "--machine measured");
+  app.add_option("--trace", options.trace,
+                 "file for the last run's steps, for chrome://tracing or Perfetto")
+      ->needs(profile);
   app.add_flag("--json", options.json, "print everything as JSON");
   try {
     app.parse(argument_count, arguments);

@@ -30,6 +30,9 @@ struct Options {
   int repeat = 1;
   uint32_t seed = 1;
   bool explain = false;
+  bool profile = false;
+  // A file for the trace of the last run; empty for none. Given only with `profile`.
+  std::filesystem::path trace;
   bool json = false;
 };
 

@@ -105,6 +105,7 @@ std::string MakeText(const RunReport& report) {
                    report.differences[index].empty() ? "is as expected" : "is NOT as expected",
                    report.worst_ratios[index], report.differences[index]);
   }
+  if (report.profile) text += MakeProfileTable(*report.profile);
   return text;
 }
 
@@ -163,6 +164,7 @@ std::string MakeJson(const RunReport& report) {
         {"allocations", report.counters->allocations},     {"copies", report.counters->copies},
         {"kernel_builds", report.counters->kernel_builds}, {"runs", report.counters->runs}};
   }
+  if (report.profile) object["profile"] = MakeProfileJson(*report.profile);
   if (report.explanation) {
     json nodes = json::array();
     for (const NodeVerdict& node : report.explanation->nodes) {
