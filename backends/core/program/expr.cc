@@ -9,7 +9,6 @@
 #include <bit>
 #include <cassert>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "backends/core/program/integer_arithmetic.h"
@@ -315,6 +314,7 @@ ExprId ExprPool::Add(ExprNode node) {
   for (auto it = begin; it != end; ++it) {
     if (SameContent(nodes_[it->second], node)) return it->second;
   }
+  if (nodes_.empty()) nodes_.reserve(32);
   nodes_.push_back(std::move(node));
   const ExprId id = size() - 1;
   by_hash_.emplace(hash, id);
@@ -322,20 +322,26 @@ ExprId ExprPool::Add(ExprNode node) {
 }
 
 std::vector<ExprId> Reachable(const ExprPool& pool, std::span<const ExprId> roots) {
-  std::unordered_set<ExprId> seen;
+  // Operands have smaller ids than their users, so the largest id pending is not reached again.
   std::vector<ExprId> pending;
+  std::vector<ExprId> found;
+  pending.reserve(16);
+  found.reserve(16);
   auto visit = [&](ExprId id) {
-    if (id != kNoExpr && seen.insert(id).second) pending.push_back(id);
+    if (id == kNoExpr) return;
+    pending.push_back(id);
+    std::push_heap(pending.begin(), pending.end());
   };
   for (ExprId root : roots) visit(root);
-  std::vector<ExprId> found;
   while (!pending.empty()) {
+    std::pop_heap(pending.begin(), pending.end());
     const ExprId id = pending.back();
     pending.pop_back();
+    if (!found.empty() && found.back() == id) continue;
     found.push_back(id);
     for (ExprId operand : pool[id].operands) visit(operand);
   }
-  std::sort(found.begin(), found.end());
+  std::reverse(found.begin(), found.end());
   return found;
 }
 

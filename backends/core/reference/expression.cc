@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace onnxifi::reference {
@@ -56,21 +55,32 @@ void FillConstant(ElementType type, uint64_t payload, std::byte* column) {
 base::Result<Expression> Expression::Compile(const program::ExprPool& pool,
                                              std::vector<ExprId> roots) {
   Expression expression;
-  std::unordered_map<ExprId, int> register_of;
-  std::vector<bool> is_uniform;
+  // The register of a node is its place among all of them.
+  const std::vector<ExprId> ids = program::Reachable(pool, roots);
+  auto register_of = [&ids](ExprId id) {
+    return static_cast<int>(std::lower_bound(ids.begin(), ids.end(), id) - ids.begin());
+  };
+  std::vector<char> is_uniform;
   auto new_register = [&](ElementType type, bool uniform) {
     expression.registers_.push_back(type);
     is_uniform.push_back(uniform);
     return static_cast<int>(expression.registers_.size()) - 1;
   };
-  for (ExprId id : program::Reachable(pool, roots)) {
+  is_uniform.reserve(ids.size() + roots.size());
+  expression.registers_.reserve(ids.size() + roots.size());
+  expression.operands_.reserve(2 * ids.size());
+  expression.varying_.reserve(ids.size());
+  for (ExprId id : ids) {
     const ExprNode& node = pool[id];
-    Instruction instruction{node.op, ElementType::kUndefined, nullptr, node.payload, -1, {},
-                            node.dim};
+    Instruction instruction{node.op};
+    instruction.payload = node.payload;
+    instruction.dim = node.dim;
+    instruction.first_operand = static_cast<int>(expression.operands_.size());
+    instruction.operand_count = static_cast<int>(node.operands.size());
     bool uniform = node.op != ExprOp::kIndex && node.op != ExprOp::kLoad && !IsOutside(node.op);
     for (ExprId operand : node.operands) {
-      instruction.operands.push_back(register_of.at(operand));
-      uniform = uniform && is_uniform[register_of.at(operand)];
+      expression.operands_.push_back(register_of(operand));
+      uniform = uniform && is_uniform[static_cast<size_t>(expression.operands_.back())] != 0;
     }
     if (node.type == ElementType::kString || node.type == ElementType::kUndefined) {
       return base::Status(
@@ -87,28 +97,32 @@ base::Result<Expression> Expression::Compile(const program::ExprPool& pool,
                                 std::string(tensor::Name(instruction.from_type)) + ".");
       }
     }
-    const int result = new_register(node.type, uniform);
-    register_of[id] = result;
+    instruction.result = new_register(node.type, uniform);
     if (IsOutside(node.op)) {
-      expression.outside_.push_back({node.op, node.payload, result});
+      expression.outside_.push_back({node.op, node.payload, instruction.result});
       continue;
     }
-    instruction.result = result;
-    (uniform ? expression.uniform_ : expression.varying_).push_back(std::move(instruction));
+    (uniform ? expression.uniform_ : expression.varying_).push_back(instruction);
   }
+  expression.roots_.reserve(roots.size());
   for (ExprId root : roots) {
     if (root == program::kNoExpr) {
       expression.roots_.push_back(-1);
       continue;
     }
-    int source = register_of.at(root);
+    int source = register_of(root);
     if (IsOutside(pool[root].op)) {
       // The loops write a root into the column that another root may still read, so it needs one of
       // its own.
-      Instruction copy{ExprOp::kSelect, pool[root].type, RunCopy, 0, -1, {source}, {}};
+      Instruction copy{ExprOp::kSelect};
+      copy.from_type = pool[root].type;
+      copy.operation = RunCopy;
+      copy.first_operand = static_cast<int>(expression.operands_.size());
+      copy.operand_count = 1;
+      expression.operands_.push_back(source);
       copy.result = new_register(pool[root].type, false);
       source = copy.result;
-      expression.varying_.push_back(std::move(copy));
+      expression.varying_.push_back(copy);
     }
     expression.roots_.push_back(source);
   }
@@ -131,7 +145,7 @@ bool Expression::VariesAlong(int axis, std::span<const device::BoundView> reads)
     if (instruction.op == ExprOp::kIndex && static_cast<int>(instruction.payload) == axis) {
       return true;
     }
-    if (instruction.op != ExprOp::kLoad || !instruction.operands.empty()) continue;
+    if (instruction.op != ExprOp::kLoad || instruction.operand_count != 0) continue;
     const device::BoundView& view = reads[instruction.payload];
     if (axis >= static_cast<int>(view.strides.size())) continue;
     if (view.strides[axis] != 0) return true;
@@ -187,8 +201,9 @@ void Frame::Execute(const Expression::Instruction& instruction, int64_t lanes) {
                     instruction.payload,
                     expression_.registers_[instruction.result],
                     instruction.from_type};
-  for (size_t k = 0; k < instruction.operands.size(); ++k) {
-    operands.inputs[k] = columns_[instruction.operands[k]];
+  size_t input = 0;
+  for (const int operand : expression_.OperandsOf(instruction)) {
+    operands.inputs[input++] = columns_[static_cast<size_t>(operand)];
   }
   instruction.operation(operands);
 }
@@ -212,11 +227,13 @@ void Frame::Run(const Sweep& sweep) {
     } else {
       const device::BoundView& view = reads_[instruction.payload];
       const std::byte* base = addresses_[view.buffer];
-      if (instruction.operands.empty()) {
+      if (instruction.operand_count == 0) {
         LoadColumn(view, base, sweep, column);
       } else {
         std::vector<const std::byte*> coordinates;
-        for (int operand : instruction.operands) coordinates.push_back(columns_[operand]);
+        for (const int operand : expression_.OperandsOf(instruction)) {
+          coordinates.push_back(columns_[static_cast<size_t>(operand)]);
+        }
         LoadColumnAt(view, base, coordinates, sweep.lanes(), column);
       }
     }

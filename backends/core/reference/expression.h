@@ -45,9 +45,10 @@ class Expression {
     tensor::ElementType from_type = tensor::ElementType::kUndefined;
     Operation operation = nullptr;  // null for leaves
     uint64_t payload = 0;
-    int result = -1;            // register
-    std::vector<int> operands;  // registers
-    program::Dim dim;           // kDim
+    int result = -1;        // register
+    int first_operand = 0;  // in `operands_`
+    int operand_count = 0;
+    program::Dim dim;  // kDim
   };
   // A register whose column the loops provide: state, row result or accumulator.
   struct Outside {
@@ -56,7 +57,13 @@ class Expression {
     int column;
   };
 
+  std::span<const int> OperandsOf(const Instruction& instruction) const {
+    return std::span(operands_).subspan(static_cast<size_t>(instruction.first_operand),
+                                        static_cast<size_t>(instruction.operand_count));
+  }
+
   std::vector<tensor::ElementType> registers_;
+  std::vector<int> operands_;         // registers, of all instructions
   std::vector<Instruction> uniform_;  // the same for every lane: run once per frame
   std::vector<Instruction> varying_;
   std::vector<Outside> outside_;

@@ -180,6 +180,7 @@ struct DimTable::Polynomial {
   std::vector<DimNode::Term> terms;
 
   void Normalise() {
+    if (terms.size() == 1 && terms[0].coefficient != 0) return;
     std::sort(terms.begin(), terms.end(), [](const DimNode::Term& a, const DimNode::Term& b) {
       return AtomsLess(a.atoms, b.atoms);
     });
@@ -303,6 +304,7 @@ Dim operator*(Dim a, Dim b) {
   if (a.is_constant() && b.is_constant()) return SaturatingMul(a.constant(), b.constant());
   if (a == Dim(1)) return b;
   if (b == Dim(1)) return a;
+  if (a == Dim(0) || b == Dim(0)) return 0;
   DimTable::Polynomial left = DimTable::ToPolynomial(a);
   DimTable::Polynomial right = DimTable::ToPolynomial(b);
   if (left.constant != 0) left.terms.push_back({left.constant, {}});
