@@ -75,12 +75,20 @@ class BodyText {
   void operator()(const Contract& contract) {
     text_ += "    inner " + tensor::ToString(contract.inner) + ", accumulator " +
              std::string(tensor::Name(contract.accumulator)) + "\n";
+    if (contract.form != Contract::Form::kMatMul) {
+      text_ +=
+          contract.form == Contract::Form::kConv ? "    convolution of " : "    transposed of ";
+      text_ += tensor::ToString(contract.a_spatial) + ", group " + std::to_string(contract.group);
+      SlidingText(contract.strides, contract.dilations, contract.pads_begin);
+    }
     Line("a", contract.a_prologue);
     Line("b", contract.b_prologue);
     Roots(contract.roots);
   }
   void operator()(const Window& window) {
-    text_ += "    kernel " + tensor::ToString(window.kernel) + "\n";
+    text_ += "    kernel " + tensor::ToString(window.kernel) + " over " +
+             tensor::ToString(window.in_spatial);
+    SlidingText(window.strides, window.dilations, window.pads_begin);
     Roots(window.roots);
   }
   void operator()(const Index& index) {
@@ -98,6 +106,15 @@ class BodyText {
   }
 
  private:
+  void SlidingText(const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations,
+                   const std::vector<Dim>& pads_begin) {
+    auto numbers = [](const std::vector<int64_t>& values) {
+      return tensor::ToString(Shape(values.begin(), values.end()));
+    };
+    text_ += ", strides " + numbers(strides) + ", dilations " + numbers(dilations) + ", pads " +
+             tensor::ToString(pads_begin) + "\n";
+  }
+
   void Line(std::string_view what, ExprId root) {
     text_ += "    " + std::string(what) + " " + program::ToString(program_.exprs, root) + "\n";
   }
