@@ -60,6 +60,12 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   return selection;
 }
 
+// oneDNN's convolutions read and write this order as fast as any blocked one, without a reorder
+// before and after each.
+bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
+  return onednn::SelectConvolution(facts, EdgesAt::kPrimitive, "").ok();
+}
+
 base::Result<std::unique_ptr<Device>> Device::Create(std::shared_ptr<threads::ThreadPool> pool,
                                                      const base::Log& log) {
   std::unique_ptr<Device> device(new Device(std::move(pool)));

@@ -20,6 +20,7 @@ namespace onnxifi::cpu {
 class Selector final : public device::Selector {
  public:
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
+  bool PrefersChannelsLast(const device::Facts& facts) const override;
 
  private:
   const reference::Device reference_;
@@ -35,6 +36,9 @@ class Device final : public device::Device {
   device::Memory& memory() override { return reference_.memory(); }
   base::Result<device::Selection> Select(const device::Facts& facts) const override {
     return selector_.Select(facts);
+  }
+  bool PrefersChannelsLast(const device::Facts& facts) const override {
+    return selector_.PrefersChannelsLast(facts);
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
 

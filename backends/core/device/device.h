@@ -128,6 +128,9 @@ class Selector {
   // Pure: no allocation on the device, no driver call, no weights. The status of a refusal is an
   // UNSUPPORTED_* code with a sentence. Any thread.
   virtual base::Result<Selection> Select(const Facts& facts) const = 0;
+  // Whether the step runs faster when the channels of the tensors [N, C, spatial] that it reads and
+  // writes are innermost in memory. Pure, like Select. Any thread.
+  virtual bool PrefersChannelsLast(const Facts& /*facts*/) const { return false; }
 };
 
 class Device : public Selector {

@@ -72,6 +72,11 @@ Status OptimizeProgram(Program& program, const device::Selector& selector) {
       RunPass(program, [&](Program& whole) { program::FuseEpilogues(whole, accepts); }));
   ONNXIFI_RETURN_IF_ERROR(
       RunPass(program, [&](Program& whole) { program::FuseMaps(whole, accepts); }));
+  ONNXIFI_RETURN_IF_ERROR(RunPass(program, [&](Program& whole) {
+    program::LayOutChannelsLast(whole, [&selector](const Program& of, const program::Step& step) {
+      return selector.PrefersChannelsLast({of, step});
+    });
+  }));
   for (program::Step& step : program.steps) {
     program::Control* control = step.As<program::Control>();
     if (control == nullptr) continue;

@@ -27,6 +27,15 @@ void FuseEpilogues(Program& program, const Accepts& accepts);
 // along whole axes in any order, so that the result never goes through memory.
 void FuseMaps(Program& program, const Accepts& accepts);
 
+// Whether the device does a step faster with the channels of the tensors that it reads and writes
+// innermost.
+using PrefersChannelsLast = std::function<bool(const Program& program, const Step& step)>;
+
+// Gives temporaries of shape [N, C, spatial] the order [N, spatial, C] in memory, where the steps
+// that touch them prefer it, all of them can say so with their strides, and N alone is not a
+// number. Inputs, outputs and constants stay as they are.
+void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers);
+
 }  // namespace onnxifi::program
 
 #endif  // ONNXIFI_BACKENDS_CORE_PROGRAM_PASSES_H_

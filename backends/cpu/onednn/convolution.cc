@@ -3,6 +3,7 @@
 // Convolution, Deconvolution: Contract of forms kConv and kConvTranspose. The weights of a
 // transposed convolution are those of the convolution that it transposes, which their strides say.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,8 +50,11 @@ void DescribeWeights(const Task& task, bool is_transposed, int64_t inputs, int64
 }
 
 // oneDNN leaves the result unwritten where no tap of a window meets the input, and computes it
-// wrong for some kernels that reach over both ends of the input at once.
-Status CheckWindows(const Sliding& sliding, const Extents& in, const Extents& out) {
+// wrong for some kernels that reach over both ends of the input at once or lie beside it for the
+// most part, or that leave elements out between two windows. Nothing in use has such windows: the
+// padding of a kernel of 3 is 1, of 7 it is 3, and only kernels of 1 step over elements.
+// `in` is what the windows lie over, `out` how many there are. Drops strides that say nothing.
+Status CheckWindows(Sliding& sliding, const Extents& in, const Extents& out) {
   for (size_t axis = 0; axis < in.size(); ++axis) {
     const int64_t dilation = sliding.gaps[axis] + 1;
     const int64_t reach = (sliding.kernel[axis] - 1) * dilation + 1;
@@ -60,12 +64,32 @@ Status CheckWindows(const Sliding& sliding, const Extents& in, const Extents& ou
                                                  std::to_string(reach) + ") exceeds the input (" +
                                                  std::to_string(in[axis]) + ").");
     }
+    if (out[axis] == 1 && sliding.kernel[axis] > 1 && sliding.strides[axis] > 1) {
+      // A single window has no use for a stride.
+      if (in[axis] + sliding.pads_begin[axis] + sliding.pads_end[axis] != reach) {
+        return Status(Code::kUnsupportedShape, "The only window along spatial axis " +
+                                                   std::to_string(axis) +
+                                                   " leaves out a part of the input.");
+      }
+      sliding.strides[axis] = 1;
+    }
+    if (sliding.kernel[axis] > 1 && sliding.strides[axis] > reach) {
+      return Status(Code::kUnsupportedShape,
+                    "The stride along spatial axis " + std::to_string(axis) + " (" +
+                        std::to_string(sliding.strides[axis]) + ") exceeds the kernel's reach (" +
+                        std::to_string(reach) + ").");
+    }
     for (int64_t at = 0; at < out[axis]; ++at) {
       const int64_t first = at * sliding.strides[axis] - sliding.pads_begin[axis];
       const int64_t skipped = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
-      if (skipped >= sliding.kernel[axis] || first + skipped * dilation >= in[axis]) {
-        return Status(Code::kUnsupportedShape, "A window along spatial axis " +
-                                                   std::to_string(axis) + " sees padding alone.");
+      const int64_t end =
+          first >= in[axis] ? 0
+                            : std::min(sliding.kernel[axis], (in[axis] - 1 - first) / dilation + 1);
+      if (2 * (end - skipped) < sliding.kernel[axis]) {
+        return Status(Code::kUnsupportedShape,
+                      "A window along spatial axis " + std::to_string(axis) + " sees " +
+                          std::to_string(std::max<int64_t>(0, end - skipped)) + " of the " +
+                          std::to_string(sliding.kernel[axis]) + " taps, less than half.");
       }
     }
   }
@@ -94,7 +118,9 @@ Result<Convolution> Describe(const Task& task) {
       convolution.sliding,
       MakeSliding({is_transposed ? out : in, is_transposed ? in : out, kernel, contract.strides,
                    contract.dilations, Numbers(task.step, contract.pads_begin)}));
-  if (!is_transposed) ONNXIFI_RETURN_IF_ERROR(CheckWindows(convolution.sliding, in, out));
+  // A transposed convolution walks its windows over the result.
+  ONNXIFI_RETURN_IF_ERROR(
+      CheckWindows(convolution.sliding, is_transposed ? out : in, is_transposed ? in : out));
   return convolution;
 }
 
@@ -155,8 +181,15 @@ Status LayOut(const Task& task, SequenceBuilder& builder, dnnl::algorithm algori
   struct Attempt {
     Desc source, result;
   };
+  // Channels-last tensors are read and written as they lie; around anything else oneDNN chooses,
+  // and reorders pay for it.
+  const bool is_source_ready = IsChannelsLast(convolution.source, task.operands[0].view.strides);
+  const bool is_result_ready = IsChannelsLast(convolution.result, task.result.view.strides);
   const Attempt attempts[] = {
+      {is_source_ready ? *convolution.source_given : Any(convolution.source),
+       is_result_ready ? *convolution.result_given : Any(convolution.result)},
       {Any(convolution.source), Any(convolution.result)},
+      {ChannelsLast(convolution.source), ChannelsLast(convolution.result)},
       {*convolution.source_given, *convolution.result_given},
   };
   for (const Attempt& attempt : attempts) {

@@ -45,6 +45,17 @@ Desc ChannelsLast(const Extents& extents) {
   return {extents, kType, strides};
 }
 
+bool IsChannelsLast(const Extents& extents, const Extents& strides) {
+  if (extents[1] > 1 && strides[1] != 1) return false;
+  int64_t inner = extents[1];
+  for (size_t axis = extents.size(); axis-- > 2;) {
+    if (extents[axis] == 1) continue;
+    if (strides[axis] < inner) return false;
+    inner = strides[axis] * extents[axis];
+  }
+  return extents[0] == 1 || strides[0] >= inner;
+}
+
 Desc Any(const Extents& extents) { return {extents, kType, dnnl::memory::format_tag::any}; }
 
 }  // namespace onnxifi::onednn

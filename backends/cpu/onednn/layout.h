@@ -21,6 +21,9 @@ std::optional<Desc> Strided(const Extents& extents, const Extents& strides);
 Desc Dense(const Extents& extents);
 // The channels of [N, C, spatial] innermost.
 Desc ChannelsLast(const Extents& extents);
+// Whether [N, C, spatial] with these strides has its channels innermost; gaps between pixels, as in
+// a part of a concatenation, are fine.
+bool IsChannelsLast(const Extents& extents, const Extents& strides);
 // The layout is for the primitive to choose.
 Desc Any(const Extents& extents);
 

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LayOutChannelsLast: moves temporaries between channel-wise steps to the order [N, spatial, C].
+// A buffer has no layout of its own, only the strides with which steps look at it: every view is
+// taken apart into a whole number of steps along each axis of the tensor that the buffer holds, and
+// put together again with the other strides.
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "backends/core/program/body_exprs.h"
+#include "backends/core/program/passes.h"
+
+namespace onnxifi::program {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+// A view of a buffer and what is known of where it is looked at.
+struct Use {
+  View* view;
+  const Step* step;
+  std::optional<Shape> extents;  // of the view's axes; nothing: the coordinates are anything
+};
+
+// The numbers of `shape` behind its first axis, whose extent never enters a stride. Nothing if one
+// is not known or 0.
+std::optional<Numbers> InnerExtents(const Shape& shape) {
+  Numbers extents = {1};
+  for (size_t axis = 1; axis < shape.size(); ++axis) {
+    if (!shape[axis].is_constant() || shape[axis].constant() < 1) return std::nullopt;
+    extents.push_back(shape[axis].constant());
+  }
+  return extents;
+}
+
+// Strides of a tensor [N, C, spatial] whose axes lie in memory in the order given, outermost first.
+Numbers StridesInOrder(const Numbers& extents, const std::vector<size_t>& order) {
+  Numbers strides(extents.size());
+  int64_t stride = 1;
+  for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
+    strides[*axis] = stride;
+    stride *= extents[*axis];
+  }
+  return strides;
+}
+
+Numbers PlainStrides(const Numbers& extents) {
+  std::vector<size_t> order;
+  for (size_t axis = 0; axis < extents.size(); ++axis) order.push_back(axis);
+  return StridesInOrder(extents, order);
+}
+
+Numbers ChannelsLastStrides(const Numbers& extents) {
+  std::vector<size_t> order = {0};
+  for (size_t axis = 2; axis < extents.size(); ++axis) order.push_back(axis);
+  order.push_back(1);
+  return StridesInOrder(extents, order);
+}
+
+// How a view walks the tensor of a buffer: which element it starts at, and along which of the
+// tensor's axes, by how many elements of it, each of its own axes steps.
+struct Walk {
+  Numbers start;
+  std::vector<std::pair<size_t, int64_t>> steps;  // axis of the tensor, elements; 0: none
+};
+
+// Nothing where the view crosses from one row of an axis into the next, so that its strides mean
+// something in this layout only.
+std::optional<Walk> FindWalk(const View& view, const Shape& view_extents, const Shape& shape,
+                             const Numbers& extents, const Numbers& strides) {
+  if (!view.guards.empty() || !view.offset.is_constant() || view.offset.constant() < 0 ||
+      view_extents.size() != view.strides.size()) {
+    return std::nullopt;
+  }
+  Walk walk;
+  walk.start.resize(extents.size());
+  Numbers last(extents.size());  // the largest coordinate reached along each axis
+  int64_t rest = view.offset.constant();
+  for (size_t axis = 1; axis < extents.size(); ++axis) {
+    // Along the first axis nothing starts but at 0: its extent may be unknown.
+    walk.start[axis] = rest / strides[axis];
+    rest %= strides[axis];
+    if (walk.start[axis] >= extents[axis]) return std::nullopt;
+    last[axis] = walk.start[axis];
+  }
+  bool is_first_axis_taken = false;
+  for (size_t k = 0; k < view.strides.size(); ++k) {
+    if (view_extents[k] == Dim(1) || view.strides[k] == Dim(0)) {
+      walk.steps.emplace_back(0, 0);
+      continue;
+    }
+    if (!view.strides[k].is_constant() || view.strides[k].constant() < 0) return std::nullopt;
+    const int64_t stride = view.strides[k].constant();
+    if (stride % strides[0] == 0) {
+      // Whole tensors of the batch, all of them in order.
+      if (stride != strides[0] || !(view_extents[k] == shape[0]) || is_first_axis_taken) {
+        return std::nullopt;
+      }
+      is_first_axis_taken = true;
+      walk.steps.emplace_back(0, 1);
+      continue;
+    }
+    if (!view_extents[k].is_constant()) return std::nullopt;
+    size_t axis = 1;
+    while (extents[axis] == 1 || stride % strides[axis] != 0) {
+      if (++axis == extents.size()) return std::nullopt;
+    }
+    const int64_t step = stride / strides[axis];
+    last[axis] += step * (view_extents[k].constant() - 1);
+    if (last[axis] >= extents[axis]) return std::nullopt;
+    walk.steps.emplace_back(axis, step);
+  }
+  return walk;
+}
+
+View FollowWalk(const View& view, const Walk& walk, const Numbers& strides) {
+  View moved = view;
+  int64_t offset = 0;
+  for (size_t axis = 0; axis < strides.size(); ++axis) offset += walk.start[axis] * strides[axis];
+  moved.offset = Dim(offset);
+  for (size_t k = 0; k < walk.steps.size(); ++k) {
+    const auto& [axis, step] = walk.steps[k];
+    moved.strides[k] = Dim(step * strides[axis]);
+  }
+  return moved;
+}
+
+Shape With(std::initializer_list<Dim> front, const std::vector<Dim>& back) {
+  Shape shape(front);
+  shape.insert(shape.end(), back.begin(), back.end());
+  return shape;
+}
+
+// Reads of `step` that are not looked at along its domain: at coordinates that the body computes,
+// or by the prologue of an operand.
+std::set<size_t> ReadsElsewhere(const Program& program, const Step& step) {
+  std::set<size_t> reads;
+  for (ExprId id : Reachable(program.exprs, BodyExprs(step))) {
+    const ExprNode& node = program.exprs[id];
+    if (node.op == ExprOp::kLoad && !node.operands.empty()) {
+      reads.insert(static_cast<size_t>(node.payload));
+    }
+  }
+  if (const Contract* contract = step.As<Contract>()) {
+    const ExprId prologues[] = {contract->a_prologue, contract->b_prologue};
+    for (ExprId id : Reachable(program.exprs, prologues)) {
+      const ExprNode& node = program.exprs[id];
+      if (node.op == ExprOp::kLoad && node.payload >= 2) {
+        reads.insert(static_cast<size_t>(node.payload));
+      }
+    }
+  }
+  return reads;
+}
+
+// Extents of the axes of each read and write of a step, or nothing for a whole step or one of its
+// reads where they are not simply its domain.
+class UseFinder {
+ public:
+  explicit UseFinder(Program& program) : program_(program), uses_(program.buffers.size()) {
+    for (Step& step : program_.steps) AddStep(step);
+  }
+  const std::vector<std::vector<Use>>& uses() const { return uses_; }
+
+ private:
+  void AddStep(Step& step) {
+    const bool is_known = step.As<Map>() != nullptr || step.As<Reduce>() != nullptr ||
+                          step.As<Row>() != nullptr || step.As<Contract>() != nullptr ||
+                          step.As<Window>() != nullptr;
+    const std::set<size_t> elsewhere =
+        is_known ? ReadsElsewhere(program_, step) : std::set<size_t>();
+    for (size_t r = 0; r < step.reads.size(); ++r) {
+      std::optional<Shape> extents;
+      if (is_known && !elsewhere.contains(r)) extents = ExtentsOfRead(step, r);
+      Add(step.reads[r], step, std::move(extents));
+    }
+    Shape written = step.domain;
+    if (const Reduce* reduce = step.As<Reduce>()) {
+      written.resize(written.size() - static_cast<size_t>(reduce->axes));
+    }
+    for (View& write : step.writes) {
+      Add(write, step, is_known ? std::optional(written) : std::nullopt);
+    }
+  }
+
+  void Add(View& view, const Step& step, std::optional<Shape> extents) {
+    if (view.buffer == kNoBuffer) return;
+    uses_[static_cast<size_t>(view.buffer)].push_back({&view, &step, std::move(extents)});
+  }
+
+  static std::optional<Shape> ExtentsOfRead(const Step& step, size_t read) {
+    if (const Window* window = step.As<Window>()) {
+      return read == 0 ? With({step.domain[0], step.domain[1]}, window->in_spatial) : step.domain;
+    }
+    const Contract* contract = step.As<Contract>();
+    if (contract == nullptr) return step.domain;
+    if (contract->form == Contract::Form::kMatMul) return std::nullopt;
+    if (read == 0) {
+      return With({step.domain[0], contract->inner[0] * Dim(contract->group)}, contract->a_spatial);
+    }
+    if (read == 1) return std::nullopt;
+    return step.domain;  // of the epilogue
+  }
+
+  Program& program_;
+  std::vector<std::vector<Use>> uses_;
+};
+
+class ChannelsLast {
+ public:
+  ChannelsLast(Program& program, const PrefersChannelsLast& prefers)
+      : program_(program), prefers_(prefers), finder_(program) {}
+
+  void Run() {
+    Collect();
+    for (const auto& [buffer, shape] : tensors_) LayOut(buffer, shape);
+  }
+
+ private:
+  // The tensors that steps which prefer the order read or write, then those that element-wise and
+  // window steps connect with them.
+  void Collect() {
+    for (const std::vector<Use>& uses : finder_.uses()) {
+      for (const Use& use : uses) {
+        if (seen_.contains(use.step) || !prefers_(program_, *use.step)) continue;
+        seen_.insert(use.step);
+        Enter(use.step->reads[0].buffer, *use.step);
+        Enter(use.step->writes[0].buffer, *use.step);
+      }
+    }
+    while (!pending_.empty()) {
+      const BufferId buffer = pending_.back();
+      pending_.pop_back();
+      for (const Use& use : finder_.uses()[static_cast<size_t>(buffer)]) {
+        const Step& step = *use.step;
+        const bool is_channel_wise =
+            step.As<Map>() != nullptr || step.As<Window>() != nullptr || seen_.contains(&step);
+        if (!is_channel_wise) continue;
+        for (const View& view : step.reads) Enter(view.buffer, step);
+        for (const View& view : step.writes) Enter(view.buffer, step);
+      }
+    }
+  }
+
+  // A buffer's tensor is its shape, or, where that has another rank, the shape in which a
+  // convolution sees all of it.
+  void Enter(BufferId id, const Step& step) {
+    if (id == kNoBuffer || tensors_.contains(id) || !IsFree(id)) return;
+    const Shape& own = program_.buffers[static_cast<size_t>(id)].shape;
+    if (own.size() >= 3 && own.size() <= 5 && own.size() == Rank(step)) {
+      tensors_.emplace(id, own);
+      pending_.push_back(id);
+      return;
+    }
+    for (const Use& use : finder_.uses()[static_cast<size_t>(id)]) {
+      if (use.step->As<Contract>() == nullptr || !use.extents || use.extents->size() < 3 ||
+          !(tensor::Product(*use.extents) == tensor::Product(own)) ||
+          !IsDense({*use.view, *use.extents})) {
+        continue;
+      }
+      tensors_.emplace(id, *use.extents);
+      pending_.push_back(id);
+      return;
+    }
+  }
+
+  static size_t Rank(const Step& step) { return step.domain.size(); }
+
+  bool IsFree(BufferId id) const {
+    const Buffer& buffer = program_.buffers[static_cast<size_t>(id)];
+    return buffer.kind == Buffer::Kind::kTemporary &&
+           std::none_of(program_.outputs.begin(), program_.outputs.end(),
+                        [id](const Port& port) { return port.buffer == id; });
+  }
+
+  void LayOut(BufferId id, const Shape& shape) {
+    const std::optional<Numbers> extents = InnerExtents(shape);
+    if (!extents) return;
+    const Numbers plain = PlainStrides(*extents);
+    const Numbers channels_last = ChannelsLastStrides(*extents);
+    if (plain == channels_last) return;
+    const std::vector<Use>& uses = finder_.uses()[static_cast<size_t>(id)];
+    std::vector<Walk> walks;
+    for (const Use& use : uses) {
+      if (!use.extents) return;
+      std::optional<Walk> walk = FindWalk(*use.view, *use.extents, shape, *extents, plain);
+      if (!walk) return;
+      walks.push_back(*std::move(walk));
+    }
+    for (size_t k = 0; k < uses.size(); ++k) {
+      *uses[k].view = FollowWalk(*uses[k].view, walks[k], channels_last);
+    }
+  }
+
+  Program& program_;
+  const PrefersChannelsLast& prefers_;
+  UseFinder finder_;
+  std::set<const Step*> seen_;  // steps that prefer the order
+  std::map<BufferId, Shape> tensors_;
+  std::vector<BufferId> pending_;
+};
+
+}  // namespace
+
+void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers) {
+  ChannelsLast(program, prefers).Run();
+}
+
+}  // namespace onnxifi::program

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LayOutChannelsLast: every view of a buffer that is laid out anew meets the same elements as
+// before, under one permutation of the buffer; and what cannot follow keeps its layout.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/program/passes.h"
+
+namespace onnxifi::program {
+namespace {
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+
+bool IsConvolution(const Program& /*program*/, const Step& step) {
+  return step.As<Contract>() != nullptr;
+}
+
+class Builder {
+ public:
+  BufferId Temporary(const Shape& shape) {
+    Buffer buffer;
+    buffer.type = kFloat;
+    buffer.shape = shape;
+    return program.AddBuffer(std::move(buffer));
+  }
+  BufferId Input(const Shape& shape) {
+    Buffer buffer;
+    buffer.kind = Buffer::Kind::kInput;
+    buffer.type = kFloat;
+    buffer.shape = shape;
+    buffer.index = static_cast<int>(program.inputs.size());
+    const BufferId id = program.AddBuffer(std::move(buffer));
+    program.inputs.push_back({"in" + std::to_string(id), id, shape});
+    return id;
+  }
+  void Output(BufferId id) {
+    program.outputs.push_back({"out", id, program.buffers[static_cast<size_t>(id)].shape});
+  }
+  Operand All(BufferId id) const {
+    const Shape& shape = program.buffers[static_cast<size_t>(id)].shape;
+    return {DenseView(id, kFloat, shape), shape};
+  }
+  // 1x1 convolution of x [N, C, H, W] to y [N, M, H, W].
+  void Convolve(const Operand& x, const Operand& y) {
+    const Shape weights = {y.shape[1], x.shape[1], 1, 1};
+    Step step;
+    step.domain = y.shape;
+    step.reads = {x.view, DenseView(Input(weights), kFloat, weights)};
+    step.writes = {y.view};
+    Contract contract;
+    contract.form = Contract::Form::kConv;
+    contract.inner = {x.shape[1], 1, 1};
+    contract.a_spatial = {x.shape[2], x.shape[3]};
+    contract.strides = contract.dilations = {1, 1};
+    contract.pads_begin = {0, 0};
+    contract.a_prologue = Load(program.exprs, kFloat, 0).id();
+    contract.b_prologue = Load(program.exprs, kFloat, 1).id();
+    contract.roots = {Accumulator(program.exprs, kFloat).id()};
+    step.body = std::move(contract);
+    program.steps.push_back(std::move(step));
+  }
+  void Copy(const Operand& x, const View& y) {
+    Step step;
+    step.domain = x.shape;
+    step.reads = {x.view};
+    step.writes = {y};
+    step.body = Map{{Load(program.exprs, kFloat, 0).id()}};
+    program.steps.push_back(std::move(step));
+  }
+
+  Program program;
+};
+
+// The views of each step; steps themselves are not copied.
+struct Views {
+  std::vector<View> reads, writes;
+};
+std::vector<Views> ViewsOf(const Program& program) {
+  std::vector<Views> views;
+  for (const Step& step : program.steps) views.push_back({step.reads, step.writes});
+  return views;
+}
+
+// Addresses of a view over `extents`, in row-major order of its coordinates.
+std::vector<int64_t> AddressesOf(const View& view, const std::vector<int64_t>& extents) {
+  std::vector<int64_t> addresses = {view.offset.constant()};
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    std::vector<int64_t> longer;
+    for (const int64_t address : addresses) {
+      for (int64_t k = 0; k < extents[axis]; ++k) {
+        longer.push_back(address + k * view.strides[axis].constant());
+      }
+    }
+    addresses = std::move(longer);
+  }
+  return addresses;
+}
+
+// Checks `now` against `before` under the permutation from [N, C, H, W] to [N, H, W, C].
+void ExpectSameElements(const View& before, const View& now, const std::vector<int64_t>& extents,
+                        const std::vector<int64_t>& tensor) {
+  const std::vector<int64_t> old_addresses = AddressesOf(before, extents);
+  const std::vector<int64_t> new_addresses = AddressesOf(now, extents);
+  const int64_t c = tensor[1], h = tensor[2], w = tensor[3];
+  for (size_t k = 0; k < old_addresses.size(); ++k) {
+    const int64_t at = old_addresses[k];
+    const int64_t x = at % w, y = at / w % h, channel = at / (w * h) % c, n = at / (w * h * c);
+    ASSERT_EQ(new_addresses[k], ((n * h + y) * w + x) * c + channel) << "element " << k;
+  }
+}
+
+TEST(ChannelsLastTest, ViewsMeetTheSameElementsAsBefore) {
+  Builder builder;
+  const BufferId in = builder.Input({2, 3, 4, 5});
+  const BufferId a = builder.Temporary({2, 6, 4, 5});
+  const BufferId b = builder.Temporary({2, 6, 2, 5});
+  const BufferId c = builder.Temporary({2, 7, 2, 5});
+  builder.Convolve(builder.All(in), builder.All(a));
+  // Every second row of a, its channels in reverse pairs: [2, 3, 2, 2, 5] seen through strides.
+  Operand rows = Slice(builder.All(a), 2, 1, 2, 2);
+  Operand shuffled = Permute(*Reshape(rows, {2, 3, 2, 2, 5}), {0, 2, 1, 3, 4});
+  const View copy = DenseView(b, kFloat, shuffled.shape);
+  builder.Copy(shuffled, copy);
+  builder.Convolve(builder.All(b), Slice(builder.All(c), 1, 2, 1, 5));
+  const BufferId out = builder.Temporary({2, 4, 2, 5});
+  builder.Convolve(builder.All(c), builder.All(out));
+  builder.Output(out);
+  const std::vector<Views> before = ViewsOf(builder.program);
+
+  LayOutChannelsLast(builder.program, IsConvolution);
+
+  const std::vector<Step>& now = builder.program.steps;
+  ExpectSameElements(before[0].writes[0], now[0].writes[0], {2, 6, 4, 5}, {2, 6, 4, 5});
+  ExpectSameElements(before[1].reads[0], now[1].reads[0], {2, 2, 3, 2, 5}, {2, 6, 4, 5});
+  ExpectSameElements(before[1].writes[0], now[1].writes[0], {2, 2, 3, 2, 5}, {2, 6, 2, 5});
+  ExpectSameElements(before[2].reads[0], now[2].reads[0], {2, 6, 2, 5}, {2, 6, 2, 5});
+  ExpectSameElements(before[2].writes[0], now[2].writes[0], {2, 5, 2, 5}, {2, 7, 2, 5});
+  ExpectSameElements(before[3].reads[0], now[3].reads[0], {2, 7, 2, 5}, {2, 7, 2, 5});
+  // What a caller sees and what is constant keeps its order.
+  EXPECT_EQ(now[0].reads, before[0].reads);
+  EXPECT_EQ(now[3].writes, before[3].writes);
+}
+
+TEST(ChannelsLastTest, TheBatchMayBeUnknown) {
+  Builder builder;
+  const Dim n = builder.program.dims->NewSymbol("n", /*is_data=*/false);
+  const BufferId in = builder.Input({n, 3, 4, 5});
+  const BufferId a = builder.Temporary({n, 6, 4, 5});
+  const BufferId out = builder.Temporary({n, 2, 4, 5});
+  builder.Convolve(builder.All(in), builder.All(a));
+  builder.Convolve(builder.All(a), builder.All(out));
+  builder.Output(out);
+  LayOutChannelsLast(builder.program, IsConvolution);
+  const Shape expected = {120, 1, 30, 6};
+  EXPECT_EQ(builder.program.steps[0].writes[0].strides, expected);
+  EXPECT_EQ(builder.program.steps[1].reads[0].strides, expected);
+}
+
+// A reader that needs the plain order keeps the whole buffer in it.
+struct Obstacle {
+  const char* name;
+  std::function<void(Builder&, BufferId a)> add;
+};
+
+class ChannelsLastObstacleTest : public testing::TestWithParam<Obstacle> {};
+
+TEST_P(ChannelsLastObstacleTest, KeepsTheLayout) {
+  Builder builder;
+  const BufferId in = builder.Input({2, 3, 4, 5});
+  const BufferId a = builder.Temporary({2, 6, 4, 5});
+  const BufferId out = builder.Temporary({2, 2, 4, 5});
+  builder.Convolve(builder.All(in), builder.All(a));
+  builder.Convolve(builder.All(a), builder.All(out));
+  builder.Output(out);
+  GetParam().add(builder, a);
+  const std::vector<Views> before = ViewsOf(builder.program);
+  LayOutChannelsLast(builder.program, IsConvolution);
+  EXPECT_EQ(builder.program.steps[0].writes, before[0].writes);
+  EXPECT_EQ(builder.program.steps[1].reads, before[1].reads);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ChannelsLastObstacleTest,
+    testing::Values(
+        Obstacle{"Flattened",
+                 [](Builder& builder, BufferId a) {
+                   const Operand flat = *Reshape(builder.All(a), {2, 120});
+                   builder.Copy(flat, DenseView(builder.Temporary({2, 120}), kFloat, flat.shape));
+                 }},
+        Obstacle{"LoadedAtComputedCoordinates",
+                 [](Builder& builder, BufferId a) {
+                   ExprPool& pool = builder.program.exprs;
+                   const Operand all = builder.All(a);
+                   builder.Copy(all, DenseView(builder.Temporary(all.shape), kFloat, all.shape));
+                   std::vector<Expr> at;
+                   for (int axis = 0; axis < 4; ++axis) {
+                     at.push_back(Coordinate(pool, axis));
+                   }
+                   builder.program.steps.back().body = Map{{LoadAt(pool, kFloat, 0, at).id()}};
+                 }},
+        Obstacle{"Padded",
+                 [](Builder& builder, BufferId a) {
+                   const Operand padded =
+                       *Pad(builder.All(a), {0, 0, 1, 1}, {0, 0, 1, 1}, tensor::Scalar{});
+                   builder.Copy(padded,
+                                DenseView(builder.Temporary(padded.shape), kFloat, padded.shape));
+                 }},
+        Obstacle{"AnOutputOfTheProgram", [](Builder& builder, BufferId a) { builder.Output(a); }}),
+    [](const testing::TestParamInfo<Obstacle>& info) { return info.param.name; });
+
+TEST(ChannelsLastTest, NothingMovesWhereNoStepPrefersIt) {
+  Builder builder;
+  const BufferId in = builder.Input({2, 3, 4, 5});
+  const BufferId a = builder.Temporary({2, 6, 4, 5});
+  builder.Convolve(builder.All(in), builder.All(a));
+  builder.Copy(builder.All(a), DenseView(builder.Temporary({2, 6, 4, 5}), kFloat, {2, 6, 4, 5}));
+  const std::vector<Views> before = ViewsOf(builder.program);
+  LayOutChannelsLast(builder.program, [](const Program&, const Step&) { return false; });
+  EXPECT_EQ(builder.program.steps[0].writes, before[0].writes);
+  EXPECT_EQ(builder.program.steps[1].reads, before[1].reads);
+}
+
+}  // namespace
+}  // namespace onnxifi::program
