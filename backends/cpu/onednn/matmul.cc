@@ -135,6 +135,33 @@ Operand OperandOf(const Loops& loops, size_t operand, const Axis& row, const Axi
   return result;
 }
 
+// Whether each batch axis begins where the one inside it ends, and none of them lies inside the
+// matrix: oneDNN steps through several as through one, and reads beside an operand where that is
+// not so.
+bool HasEvenBatches(const Operand& operand) {
+  const size_t row = operand.extents.size() - 2;
+  int64_t matrix_stride = 0;  // the smaller one
+  for (size_t axis = row; axis < row + 2; ++axis) {
+    if (operand.extents[axis] == 1) continue;
+    const int64_t stride = operand.strides[axis];
+    matrix_stride = matrix_stride == 0 ? stride : std::min(matrix_stride, stride);
+  }
+  int64_t expected = 0;
+  for (size_t axis = row; axis-- > 0;) {
+    if (operand.extents[axis] == 1) continue;
+    if (operand.strides[axis] < matrix_stride) return false;
+    if (expected != 0 && operand.strides[axis] != expected) return false;
+    expected = operand.strides[axis] * operand.extents[axis];
+  }
+  return true;
+}
+
+// A result of one column is written by a kernel for vectors, which leaves no gaps.
+bool HasGapsInColumn(const Operand& result) {
+  const size_t row = result.extents.size() - 2;
+  return result.extents[row + 1] == 1 && result.extents[row] > 1 && result.strides[row] != 1;
+}
+
 Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
   const Loops loops = MakeLoops(task);
   if (loops.k.extent < 1) {
@@ -190,6 +217,11 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
   const bool has_operands = std::any_of(task.post_ops.begin(), task.post_ops.end(),
                                         [](const PostOp& post_op) { return post_op.is_binary(); });
   for (const Attempt& attempt : attempts) {
+    if ((attempt.a == *a_given && !HasEvenBatches(a)) ||
+        (attempt.b == *b_given && !HasEvenBatches(b)) ||
+        (attempt.result == *result_given && (!HasEvenBatches(result) || HasGapsInColumn(result)))) {
+      continue;
+    }
     // oneDNN finds the operands of appended operations by their place in a result without gaps.
     if (has_operands && attempt.result != Dense(result.extents)) continue;
     const dnnl::matmul::primitive_desc desc(builder.runtime().engine(), attempt.a, attempt.b,
