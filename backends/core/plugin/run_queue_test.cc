@@ -187,7 +187,6 @@ TEST_F(RunQueueTest, ReleasesWhatTheWorkHeldBeforeTheNextRun) {
   EXPECT_TRUE(is_released);
 }
 
-
 TEST(WorkerTest, CarriesOutWhatWasSubmittedBeforeItEnds) {
   std::vector<int> order;
   {
