@@ -5,6 +5,8 @@
 
 #include "backends/core/program/symbolic.h"
 
+#include <algorithm>
+
 namespace onnxifi::program {
 namespace {
 
@@ -97,6 +99,13 @@ std::optional<Dim> SymbolicValues::Element(const View& view,
   return found->second[*address];
 }
 
+bool SymbolicValues::KnowsSomethingOf(const std::vector<View>& reads) const {
+  return reads.empty() || std::any_of(reads.begin(), reads.end(), [this](const View& read) {
+           return program_.buffers[read.buffer].kind == Buffer::Kind::kConstant ||
+                  known_.contains(read.buffer);
+         });
+}
+
 void SymbolicValues::Observe(const Step& step) {
   const Map* map = step.As<Map>();
   for (size_t w = 0; w < step.writes.size(); ++w) {
@@ -105,14 +114,21 @@ void SymbolicValues::Observe(const Step& step) {
     if (!IsIntegral(buffer.type)) continue;
     Dim count = tensor::Product(buffer.shape);
     if (!count.is_constant() || count.constant() > kMaxElements) continue;
+    const bool is_computable = map != nullptr && KnowsSomethingOf(step.reads);
+    if (!is_computable && !known_.contains(write.buffer)) continue;
     std::vector<std::optional<Dim>>& elements = known_[write.buffer];
-    elements.resize(count.constant());
-    if (map == nullptr) continue;
+    elements.resize(static_cast<size_t>(count.constant()));
+    if (map == nullptr) {
+      // A scatter into it, for one: any element may be another now.
+      std::fill(elements.begin(), elements.end(), std::nullopt);
+      continue;
+    }
     ForEachPoint(step.domain, [&](const std::vector<int64_t>& coordinates) {
       std::optional<int64_t> address = Address(write, coordinates);
       if (!address || *address < 0 || *address >= count.constant()) return;
       std::unordered_map<ExprId, std::optional<Dim>> done;
-      elements[*address] = Evaluate(step, map->roots[w], coordinates, done);
+      elements[*address] =
+          is_computable ? Evaluate(step, map->roots[w], coordinates, done) : std::optional<Dim>();
     });
   }
 }

@@ -30,6 +30,8 @@ class SymbolicValues {
   std::optional<std::vector<Dim>> Find(const Operand& operand) const;
 
  private:
+  // Whether any element that a Map with these reads computes could be known.
+  bool KnowsSomethingOf(const std::vector<View>& reads) const;
   std::optional<Dim> Element(const View& view, const std::vector<int64_t>& coordinates) const;
   std::optional<Dim> Evaluate(const Step& step, ExprId id, const std::vector<int64_t>& coordinates,
                               std::unordered_map<ExprId, std::optional<Dim>>& done) const;

@@ -57,6 +57,37 @@ TEST_F(SymbolicTest, FollowsArithmeticThroughBuffers) {
   EXPECT_EQ((*found)[0], n * Dim(4));
 }
 
+TEST_F(SymbolicTest, AScatterIntoKnownElementsMakesThemUnknown) {
+  Operand target = AddTemporary(ElementType::kInt64, {Dim(2)});
+  Emit(target, {AddConstant({3, 4}).view}, Load(program.exprs, ElementType::kInt64, 0));
+  ASSERT_TRUE(values.Find(target).has_value());
+  Step scatter;
+  scatter.domain = {Dim(1)};
+  scatter.reads = {AddConstant({9}).view, AddConstant({1}).view};
+  scatter.writes = {target.view};
+  Index index;
+  index.target = target.shape;
+  scatter.body = index;
+  program.steps.push_back(std::move(scatter));
+  values.Observe(program.steps.back());
+  EXPECT_FALSE(values.Find(target).has_value());
+}
+
+TEST_F(SymbolicTest, WhatIsJoinedFromUnknownElementsLeavesTheOthersKnown) {
+  Operand joined = AddTemporary(ElementType::kInt64, {Dim(2)});
+  Operand unknown = AddTemporary(ElementType::kInt64, {Dim(1)});
+  const Operand first = Slice(joined, 0, 0, 1, 1);
+  const Operand second = Slice(joined, 0, 1, 1, 1);
+  Emit(first, {AddConstant({3}).view}, Load(program.exprs, ElementType::kInt64, 0));
+  Emit(second, {unknown.view}, Load(program.exprs, ElementType::kInt64, 0));
+  EXPECT_FALSE(values.Find(joined).has_value());
+  ASSERT_TRUE(values.Find(first).has_value());
+  EXPECT_EQ((*values.Find(first))[0], Dim(3));
+  // And what was known does not outlive being overwritten by what is not.
+  Emit(first, {unknown.view}, Load(program.exprs, ElementType::kInt64, 0));
+  EXPECT_FALSE(values.Find(first).has_value());
+}
+
 TEST_F(SymbolicTest, ReadsThroughViewsAndJoins) {
   Operand constant = AddConstant({10, 20, 30, 40});
   Operand reversed = Slice(constant, 0, Dim(3), Dim(-1), Dim(4));
