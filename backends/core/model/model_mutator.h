@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ModelMutator: damaged models for the tests of everything that takes model bytes: the mutation
-// test here, import_fuzz, and the long test through the C interface.
+// test here, model_fuzz, and the long test through the C interface.
 
 #ifndef ONNXIFI_BACKENDS_CORE_MODEL_MODEL_MUTATOR_H_
 #define ONNXIFI_BACKENDS_CORE_MODEL_MODEL_MUTATOR_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SeedModels: small models that together use every part of the format that the importer reads.
-// Seeds of the mutation test and of import_fuzz, and material of the unit tests.
+// Seeds of the mutation test and of model_fuzz, and material of the unit tests.
 
 #ifndef ONNXIFI_BACKENDS_CORE_MODEL_SEED_MODELS_H_
 #define ONNXIFI_BACKENDS_CORE_MODEL_SEED_MODELS_H_

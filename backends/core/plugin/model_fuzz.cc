@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// import_fuzz --count N --seed S: imports N damaged models, as initialisation and as support
-// question, and checks that each is refused with a sentence or gives a sound graph, within a
-// second. Built with a sanitizer it finds what lies deeper.
+// model_fuzz --count N --seed S: takes N damaged models as far as they go, as support question
+// (import, judgement of each node) and as initialisation (import, judgement, compilation, plan),
+// and checks that each is refused with a sentence or gives a sound graph, within a second. Built
+// with a sanitizer it finds what lies deeper.
 
 #include <chrono>
 #include <cstdio>
@@ -18,6 +19,9 @@
 #include "backends/core/model/import.h"
 #include "backends/core/model/model_mutator.h"
 #include "backends/core/model/seed_models.h"
+#include "backends/core/plan/plan.h"
+#include "backends/core/plugin/pipeline.h"
+#include "backends/core/reference/device.h"
 
 namespace {
 
@@ -27,18 +31,39 @@ using onnxifi::base::Status;
 
 constexpr auto kLongest = std::chrono::seconds(1);
 
-// Null if all is well.
-const char* Check(const std::string& bytes, bool lift_values, Code& code) {
+const char* CheckSentence(const Status& status) {
+  return !status.ok() && status.sentence().empty() ? "it is refused without a sentence" : nullptr;
+}
+
+// Null if all is well; `code` is how far it came.
+const char* Take(const std::string& bytes, bool lift_values, Code& code) {
   onnxifi::model::ImportOptions options;
   options.lift_values = lift_values;
-  const auto start = std::chrono::steady_clock::now();
-  const auto graph = onnxifi::model::Import(std::as_bytes(std::span(bytes)), options);
-  if (std::chrono::steady_clock::now() - start > kLongest) return "it takes more than a second";
+  auto graph = onnxifi::model::Import(std::as_bytes(std::span(bytes)), options);
   code = graph.status().code();
-  if (!graph.ok()) {
-    return graph.status().sentence().empty() ? "it is refused without a sentence" : nullptr;
+  if (!graph.ok()) return CheckSentence(graph.status());
+  if (!onnxifi::graph::Verify(*graph).ok()) return "its graph breaks an invariant";
+  onnxifi::reference::Device device;
+  const Status verdict = onnxifi::plugin::Judge(*graph, device);
+  code = verdict.code();
+  if (!verdict.ok() || !lift_values) return CheckSentence(verdict);
+  const onnxifi::base::Log log(onnxifi::base::LogLevel::kError);
+  const auto program = onnxifi::plugin::Compile(*std::move(graph), device, log);
+  code = program.status().code();
+  if (!program.ok()) return CheckSentence(program.status());
+  onnxifi::plan::Counters counters;
+  const auto plan = onnxifi::plan::Plan::Create(**program, device, counters);
+  code = plan.status().code();
+  return CheckSentence(plan.status());
+}
+
+const char* Check(const std::string& bytes, bool lift_values, Code& code) {
+  const auto start = std::chrono::steady_clock::now();
+  const char* fault = Take(bytes, lift_values, code);
+  if (fault == nullptr && std::chrono::steady_clock::now() - start > kLongest) {
+    return "it takes more than a second";
   }
-  return onnxifi::graph::Verify(*graph).ok() ? nullptr : "its graph breaks an invariant";
+  return fault;
 }
 
 bool ReadNumber(const char* text, uint64_t& number) {
