@@ -115,6 +115,8 @@ Result<graph::Graph> ExpandFunction(const graph::Node& node,
   std::vector<onnx::TypeProto> types;
   types.reserve(input_types.size());
   for (const graph::Type& type : input_types) types.push_back(TypeToProto(type));
+  // The body would do something with any type: casts in it, made for others, lose what it means.
+  ONNXIFI_RETURN_IF_ERROR(schema.CheckInputTypes(types));
   ONNXIFI_ASSIGN_OR_RETURN(onnx::FunctionProto function, schema.BuildFunction(call, types));
 
   onnx::ModelProto model;

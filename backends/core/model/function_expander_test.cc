@@ -80,6 +80,19 @@ TEST(FunctionExpanderTest, RefusesOperatorsWithoutDefinition) {
   EXPECT_EQ(ExpandFunction(node, {}).status().code(), base::Code::kUnsupportedOperator);
 }
 
+TEST(FunctionExpanderTest, RefusesTypesThatTheOperatorDoesNotTake) {
+  graph::Type ints = FloatType({2, 3});
+  ints.element = tensor::ElementType::kInt8;
+  graph::Node node{.op_type = "Softplus", .since_version = 22, .inputs = {0}, .outputs = {1}};
+  EXPECT_TRUE(ExpandFunction(node, {FloatType({2, 3})}).ok());
+  const auto refused = ExpandFunction(node, {ints});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), base::Code::kUnsupportedDatatype);
+  EXPECT_NE(refused.status().sentence().find("takes no tensor(int8) as input 0 ('X'), only"),
+            std::string_view::npos)
+      << refused.status().Text();
+}
+
 // Each operator with a plain definition, at each of its versions, called with all inputs it
 // declares and the attributes it requires as zeros: the body must import and be sound, or be
 // refused with a sentence.
@@ -116,7 +129,17 @@ TEST(FunctionExpanderTest, EveryPlainDefinitionExpands) {
           break;
       }
     }
-    const std::vector<graph::Type> types(node.inputs.size(), FloatType({2, 2}));
+    std::vector<graph::Type> types;
+    for (const onnx::OpSchema::FormalParameter& input : schema.inputs()) {
+      types.push_back(FloatType({2, 2}));
+      const auto takes = [&](std::string_view name) {
+        return std::ranges::any_of(input.GetTypes(),
+                                   [&](const std::string* type) { return *type == name; });
+      };
+      if (takes("tensor(float)")) continue;
+      types.back().element =
+          takes("tensor(int64)") ? tensor::ElementType::kInt64 : tensor::ElementType::kBool;
+    }
     const auto body = ExpandFunction(node, types);
     const std::string label =
         schema.domain() + "." + schema.Name() + "-" + std::to_string(schema.SinceVersion());

@@ -5,6 +5,7 @@
 
 #include "backends/core/model/schema.h"
 
+#include <onnx/defs/data_type_utils.h>
 #include <onnx/defs/schema.h>
 
 #include <algorithm>
@@ -198,6 +199,31 @@ Status Schema::CheckRequired(
   for (const auto& [name, attribute] : schema_->attributes()) {
     if (!attribute.required || attributes.contains(name)) continue;
     return Invalid("Attribute '" + name + "' is missing, but the operator requires it.");
+  }
+  return base::Ok();
+}
+
+Status Schema::CheckInputTypes(const std::vector<onnx::TypeProto>& types) const {
+  const std::vector<onnx::OpSchema::FormalParameter>& declared = schema_->inputs();
+  if (declared.empty()) return base::Ok();
+  for (size_t index = 0; index < types.size(); ++index) {
+    if (types[index].value_case() == onnx::TypeProto::VALUE_NOT_SET) continue;
+    const onnx::OpSchema::FormalParameter& parameter =
+        declared[std::min(index, declared.size() - 1)];
+    const std::string& given = *onnx::Utils::DataTypeUtils::ToType(types[index]);
+    std::string allowed;
+    bool is_allowed = false;
+    for (const std::string* type : parameter.GetTypes()) {
+      is_allowed = is_allowed || *type == given;
+      allowed += (allowed.empty() ? "" : ", ") + *type;
+    }
+    if (!is_allowed) {
+      return {Code::kUnsupportedDatatype,
+              Spell(schema_->Name(), schema_->domain()) + " of version " +
+                  std::to_string(schema_->SinceVersion()) + " takes no " + given + " as input " +
+                  std::to_string(index) + " ('" + parameter.GetName() + "'), only " + allowed +
+                  "."};
+    }
   }
   return base::Ok();
 }

@@ -47,6 +47,10 @@ class Schema {
   base::Status CheckRequired(
       const std::map<std::string, graph::Attribute, std::less<>>& attributes) const;
 
+  // Whether ONNX lets the operator take inputs of these types; unknown ones are not judged.
+  // UNSUPPORTED_DATATYPE.
+  base::Status CheckInputTypes(const std::vector<onnx::TypeProto>& types) const;
+
   // Whether the operator is defined as a function, for some types at least.
   bool HasFunction() const;
 

@@ -71,6 +71,18 @@ TEST_P(CumulativeTest, MatchesLoops) {
   }
 }
 
+TEST_P(CumulativeTest, RefusesAScalar) {
+  for (auto make_axis : {Given, Constant}) {
+    const auto out = RunOperator(
+        {GetParam().op_type,
+         GetParam().version,
+         {{"reverse", int64_t{1}}},
+         {Given({}, {3}, ElementType::kInt64), make_axis({}, {0}, ElementType::kInt32)}});
+    ASSERT_FALSE(out.ok());
+    EXPECT_THAT(std::string(out.status().sentence()), ::testing::HasSubstr("is a scalar"));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Operators, CumulativeTest,
     ::testing::Values(Running{"CumSum", 14, 0, [](double a, double b) { return a + b; }},
