@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "benchmarks/machine/limits.h"
@@ -56,6 +57,12 @@ int Run(bool is_forced, bool is_json) {
   base::Result<Limits> limits = ReadCached();
   bool is_kept = true;
   if (is_forced || !limits.ok()) {
+    double load = 0;
+    if (getloadavg(&load, 1) == 1 && load > 0.7) {
+      fmt::print(stderr,
+                 "onnxifi_bench: the machine is busy (load {:.1f}); figures will be too low\n",
+                 load);
+    }
     limits = Measure(ShowProgress);
     if (isatty(fileno(stderr)) != 0) fmt::print(stderr, "\r\033[K");
     if (const base::Status written = WriteCached(*limits); !written.ok()) {

@@ -127,6 +127,15 @@ void AppendSteps(const Profile& profile, std::string& text) {
   }
 }
 
+// A sentence with its context lines as one line.
+std::string OneLine(std::string text) {
+  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', end)) {
+    const size_t next = text.find_first_not_of(' ', end + 1);
+    text.replace(end, (next == std::string::npos ? text.size() : next) - end, " ");
+  }
+  return text;
+}
+
 void AppendReasons(const Profile& profile, std::string& text) {
   std::map<std::string, std::pair<int, double>> reasons;
   for (const ProfiledStep& step : profile.steps) {
@@ -145,7 +154,7 @@ void AppendReasons(const Profile& profile, std::string& text) {
   auto out = std::back_inserter(text);
   fmt::format_to(out, "\nPassed over\n{:>5} {:>10}  REASON\n", "STEPS", "MS");
   for (const auto& [reason, sum] : sorted) {
-    fmt::format_to(out, "{:>5} {:>10.3f}  {}\n", sum.first, sum.second * 1e-3, reason);
+    fmt::format_to(out, "{:>5} {:>10.3f}  {}\n", sum.first, sum.second * 1e-3, OneLine(reason));
   }
 }
 

@@ -37,7 +37,7 @@ std::vector<StepRecord> MakeRun(uint64_t first_ns, uint64_t second_ns) {
   map.flops = 1000;
   map.read_bytes = 4'000'000;
   map.written_bytes = 2'000'000;
-  map.rejected = {"It is too wide."};
+  map.rejected = {"It is too wide.\n  for wide loops"};
   return {convolution, map};
 }
 
@@ -94,7 +94,7 @@ TEST(ProfileTest, TableShowsLongestFirstWithReasonsAndLimits) {
   EXPECT_LT(table.find("loops / -"), table.find("fast convolution (kernel:7) / Conv 'conv1'"));
   EXPECT_THAT(table, HasSubstr("1x64x8x9"));
   EXPECT_THAT(table, HasSubstr("50 % compute"));
-  EXPECT_THAT(table, HasSubstr("It is too wide."));
+  EXPECT_THAT(table, HasSubstr("  It is too wide. for wide loops\n"));
   EXPECT_THAT(table, HasSubstr("Limits of 2 threads: 100 GFLOP/s, 20.0 GB/s"));
   EXPECT_THAT(table, Not(HasSubstr("onnxifi_bench")));
   EXPECT_THAT(MakeProfileTable(MakeTwoSteps(/*has_limits=*/false)),
@@ -107,7 +107,7 @@ TEST(ProfileTest, JsonAndTraceHaveEveryStep) {
   ASSERT_EQ(object["steps"].size(), 2u);
   EXPECT_EQ(object["steps"][0]["median_us"], 60);
   EXPECT_EQ(object["steps"][0]["type"], "float");
-  EXPECT_EQ(object["steps"][1]["rejected"][0], "It is too wide.");
+  EXPECT_EQ(object["steps"][1]["rejected"][0], "It is too wide.\n  for wide loops");
   EXPECT_EQ(object["limits"]["main_memory_gigabytes_per_s"], 20);
   const nlohmann::json trace = nlohmann::json::parse(MakeTrace(profile));
   ASSERT_EQ(trace["traceEvents"].size(), 2u);
