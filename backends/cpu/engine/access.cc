@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Access: tiles from and to memory, by what the view looks like within the tile: rows that lie
+// contiguous, a repeated element, elements a stride apart, or columns to be turned into rows.
+// Addresses are computed modulo 2^64: a coordinate taken from data may be any number, and is only
+// an address once the guards let it pass.
+
+#include "backends/cpu/engine/access.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/core/reference/column.h"
+#include "backends/cpu/engine/stream.h"
+#include "backends/cpu/engine/transpose.h"
+
+namespace onnxifi::engine {
+namespace {
+
+using tensor::ElementType;
+
+// Calls function(T{}) for the unsigned type of `lane_bytes`.
+template <typename Function>
+void WithLaneType(int64_t lane_bytes, Function&& function) {
+  switch (lane_bytes) {
+    case 1:
+      return function(uint8_t{});
+    case 2:
+      return function(uint16_t{});
+    case 4:
+      return function(uint32_t{});
+    case 8:
+      return function(uint64_t{});
+    default:
+      return;
+  }
+}
+
+template <typename T>
+void Fill(T* lanes, int64_t count, T value) {
+  for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = value;
+}
+
+template <typename T>
+void Copy(const T* __restrict source, int64_t count, T* __restrict target) {
+  constexpr int64_t kWorthACall = 128 / static_cast<int64_t>(sizeof(T));
+  if (count >= kWorthACall) {
+    std::memcpy(target, source, static_cast<size_t>(count) * sizeof(T));
+    return;
+  }
+  for (int64_t lane = 0; lane < count; ++lane) target[lane] = source[lane];
+}
+
+template <typename T>
+void Gather(const T* source, int64_t step, int64_t count, T* lanes) {
+  if (step == 1) return Copy(source, count, lanes);
+  if (step == 0) return Fill(lanes, count, *source);
+  for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = source[lane * step];
+}
+
+template <typename T>
+void Scatter(T* target, int64_t step, int64_t count, const T* lanes) {
+  if (step == 1) return Copy(lanes, count, target);
+  for (int64_t lane = 0; lane < count; ++lane) target[lane * step] = lanes[lane];
+}
+
+// The axes along which a box has more than one lane, for one form.
+struct Walk {
+  int rank = 0;
+  int64_t extents[kMaxAxes];
+  int64_t steps[kMaxAxes];       // of the form
+  int64_t lane_steps[kMaxAxes];  // of the lanes
+  int axes[kMaxAxes];            // of the box
+
+  // With `joins`, neighbours through which the form steps evenly are one.
+  Walk(const LinearForm& form, const Box& box, bool joins) {
+    for (int axis = 0; axis < box.rank; ++axis) {
+      const int64_t extent = box.extents[axis];
+      if (extent == 1) continue;
+      const int64_t step = form.steps[axis];
+      if (joins && rank > 0 && steps[rank - 1] == WrapMulAdd(0, step, extent)) {
+        extents[rank - 1] *= extent;
+        steps[rank - 1] = step;
+        continue;
+      }
+      extents[rank] = extent;
+      steps[rank] = step;
+      axes[rank++] = axis;
+    }
+    if (rank == 0) {
+      extents[0] = 1;
+      steps[0] = 0;
+      axes[0] = 0;
+      rank = box.rank > 0 ? 1 : 0;
+    }
+    int64_t lane_step = 1;
+    for (int k = rank; k-- > 0;) {
+      lane_steps[k] = lane_step;
+      lane_step *= extents[k];
+    }
+  }
+
+  int64_t last_extent() const { return rank > 0 ? extents[rank - 1] : 1; }
+  int64_t last_step() const { return rank > 0 ? steps[rank - 1] : 0; }
+
+  // A position along which the form steps by 1 where it does not along the last one, or -1; both
+  // long enough to be worth a transposition.
+  int FindTransposed() const {
+    constexpr int64_t kShortest = 4;
+    if (rank < 2 || last_step() == 0 || last_step() == 1 || last_extent() < kShortest) return -1;
+    for (int k = rank - 1; k-- > 0;) {
+      if (steps[k] == 1 && extents[k] >= kShortest) return k;
+    }
+    return -1;
+  }
+
+  // Calls visit(value of the form, lane) at the first lane of every run along the positions `left
+  // out` (two of them, or one twice), with the form's value counted from 0. `coordinates` follows.
+  template <typename Visit>
+  void ForEach(int left_out, int also_left_out, int64_t* coordinates, Visit&& visit) const {
+    std::fill_n(coordinates, rank, 0);
+    int64_t value = 0;
+    int64_t lane = 0;
+    while (true) {
+      visit(value, lane);
+      int k = rank - 1;
+      for (; k >= 0; --k) {
+        if (k == left_out || k == also_left_out) continue;
+        value = WrapMulAdd(value, steps[k], 1);
+        lane += lane_steps[k];
+        if (++coordinates[k] < extents[k]) break;
+        value = WrapMulAdd(value, steps[k], -extents[k]);
+        lane -= lane_steps[k] * extents[k];
+        coordinates[k] = 0;
+      }
+      if (k < 0) return;
+    }
+  }
+};
+
+template <typename T>
+const T* ElementAt(const std::byte* base, int64_t element) {
+  return reinterpret_cast<const T*>(base + WrapMulAdd(0, element, sizeof(T)));
+}
+
+template <typename T>
+T* ElementAt(std::byte* base, int64_t element) {
+  return reinterpret_cast<T*>(base + WrapMulAdd(0, element, sizeof(T)));
+}
+
+// `first` is the address of lane 0; no guard fails.
+template <typename T>
+void LoadUnguarded(const LinearForm& form, const std::byte* first, const Box& box, T* lanes) {
+  const Walk walk(form, box, /*joins=*/true);
+  int64_t coordinates[kMaxAxes];
+  const int last = walk.rank - 1;
+  if (const int rows = walk.FindTransposed(); rows >= 0) {
+    walk.ForEach(rows, last, coordinates, [&](int64_t value, int64_t lane) {
+      Transpose(reinterpret_cast<const std::byte*>(ElementAt<T>(first, value)), walk.last_step(),
+                reinterpret_cast<std::byte*>(lanes + lane), walk.lane_steps[rows],
+                walk.extents[rows], walk.last_extent(), sizeof(T));
+    });
+    return;
+  }
+  walk.ForEach(last, last, coordinates, [&](int64_t value, int64_t lane) {
+    Gather(ElementAt<T>(first, value), walk.last_step(), walk.last_extent(), lanes + lane);
+  });
+}
+
+void LoadCoordinates(const LinearForm& form, const Box& box, int64_t* lanes) {
+  const Walk walk(form, box, /*joins=*/true);
+  const int64_t begin = ValueAtBegin(form, box);
+  int64_t coordinates[kMaxAxes];
+  const int64_t step = walk.last_step();
+  const int64_t extent = walk.last_extent();
+  walk.ForEach(walk.rank - 1, walk.rank - 1, coordinates, [&](int64_t value, int64_t lane) {
+    for (int64_t k = 0; k < extent; ++k) lanes[lane + k] = begin + value + k * step;
+  });
+}
+
+int64_t FloorDiv(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+
+// Narrows the lanes [low, high) of a run to those where 0 <= start + lane * step < extent.
+void Narrow(int64_t start, int64_t step, int64_t extent, int64_t& low, int64_t& high) {
+  if (step == 0) {
+    if (start < 0 || start >= extent) high = low;
+    return;
+  }
+  // Numbers this large only come from saturated expressions; short of the ends they can be added
+  // and negated.
+  constexpr int64_t kFar = int64_t{1} << 61;
+  start = std::clamp(start, -kFar, kFar);
+  step = std::clamp(step, -kFar, kFar);
+  extent = std::clamp(extent, -kFar, kFar);
+  int64_t first;
+  int64_t end;
+  if (step > 0) {
+    first = -FloorDiv(start, step);
+    end = FloorDiv(extent - 1 - start, step) + 1;
+  } else {
+    first = FloorDiv(start - extent, -step) + 1;
+    end = FloorDiv(start, -step) + 1;
+  }
+  low = std::max(low, first);
+  high = std::max(low, std::min(high, end));
+}
+
+template <typename T>
+void LoadGuarded(const Access& access, const std::byte* first, const Box& box, T* lanes) {
+  const Walk walk(access.form, box, /*joins=*/false);
+  T fill;
+  std::memcpy(&fill, access.fill, sizeof(fill));
+  const int last = walk.rank - 1;
+  const int64_t count = walk.last_extent();
+  int64_t coordinates[kMaxAxes];
+  walk.ForEach(last, last, coordinates, [&](int64_t value, int64_t lane) {
+    int64_t low = 0;
+    int64_t high = count;
+    for (const GuardForm& guard : access.guards) {
+      int64_t start = ValueAtBegin(guard.form, box);
+      for (int k = 0; k < last; ++k) {
+        start = WrapMulAdd(start, guard.form.steps[walk.axes[k]], coordinates[k]);
+      }
+      Narrow(start, last < 0 ? 0 : guard.form.steps[walk.axes[last]], guard.extent, low, high);
+    }
+    low = std::min(low, count);
+    high = std::clamp(high, low, count);
+    Fill(lanes + lane, low, fill);
+    if (low < high) {
+      const int64_t element = WrapMulAdd(value, walk.last_step(), low);
+      Gather(ElementAt<T>(first, element), walk.last_step(), high - low, lanes + lane + low);
+    }
+    Fill(lanes + lane + high, count - high, fill);
+  });
+}
+
+void MakeBool(uint8_t* lanes, int64_t count) {
+  for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = lanes[lane] != 0 ? 1 : 0;
+}
+
+LinearForm MakeForm(int64_t offset, std::span<const int64_t> steps, int rank) {
+  LinearForm form{offset, {}};
+  std::copy_n(steps.begin(), std::min<size_t>(steps.size(), static_cast<size_t>(rank)),
+              form.steps.begin());
+  return form;
+}
+
+}  // namespace
+
+Access MakeAccess(const device::BoundView& view, int rank) {
+  Access access{.buffer = view.buffer, .type = view.type};
+  access.lane_bytes = reference::LaneBytes(view.type);
+  access.form = MakeForm(view.offset, view.strides, rank);
+  for (const device::BoundGuard& guard : view.guards) {
+    access.guards.push_back({MakeForm(guard.offset, guard.coefficients, rank), guard.extent});
+  }
+  tensor::StoreScalar(view.type, access.fill, 0, view.fill);
+  return access;
+}
+
+Access MakeCoordinate(int axis) {
+  Access access;
+  access.form.steps[axis] = 1;
+  return access;
+}
+
+void AppendForms(Access& access, std::vector<LinearForm*>& forms) {
+  forms.push_back(&access.form);
+  for (GuardForm& guard : access.guards) forms.push_back(&guard.form);
+}
+
+Inside Judge(const Access& access, const Box& box) {
+  using Wide = __int128;
+  Inside inside = Inside::kAll;
+  for (const GuardForm& guard : access.guards) {
+    Wide lowest = guard.form.offset;
+    for (int axis = 0; axis < box.rank; ++axis) {
+      lowest += static_cast<Wide>(guard.form.steps[axis]) * box.begin[axis];
+    }
+    Wide highest = lowest;
+    for (int axis = 0; axis < box.rank; ++axis) {
+      const Wide reach = static_cast<Wide>(guard.form.steps[axis]) * (box.extents[axis] - 1);
+      (reach < 0 ? lowest : highest) += reach;
+    }
+    if (highest < 0 || lowest >= guard.extent) return Inside::kNone;
+    if (lowest < 0 || highest >= guard.extent) inside = Inside::kSome;
+  }
+  return inside;
+}
+
+void LoadBox(const Access& access, const std::byte* base, const Box& box, std::byte* lanes) {
+  if (access.buffer == program::kNoBuffer) {
+    return LoadCoordinates(access.form, box, reinterpret_cast<int64_t*>(lanes));
+  }
+  const Inside inside = Judge(access, box);
+  WithLaneType(access.lane_bytes, [&](auto lane_type) {
+    using T = decltype(lane_type);
+    auto* typed = reinterpret_cast<T*>(lanes);
+    T fill;
+    std::memcpy(&fill, access.fill, sizeof(fill));
+    if (inside == Inside::kNone) return Fill(typed, box.lanes, fill);
+    const std::byte* first = base + WrapMulAdd(0, ValueAtBegin(access.form, box), sizeof(T));
+    if (inside == Inside::kAll) return LoadUnguarded(access.form, first, box, typed);
+    LoadGuarded(access, first, box, typed);
+  });
+  if (access.type == ElementType::kBool) MakeBool(reinterpret_cast<uint8_t*>(lanes), box.lanes);
+}
+
+void LoadAt(const device::BoundView& view, const std::byte* base,
+            std::span<const std::byte* const> coordinates, int64_t count, std::byte* lanes) {
+  const size_t rank = coordinates.size();
+  std::byte fill_bytes[8] = {};
+  tensor::StoreScalar(view.type, fill_bytes, 0, view.fill);
+  WithLaneType(reference::LaneBytes(view.type), [&](auto lane_type) {
+    using T = decltype(lane_type);
+    T fill;
+    std::memcpy(&fill, fill_bytes, sizeof(fill));
+    auto* typed = reinterpret_cast<T*>(lanes);
+    constexpr int64_t kBlock = 128;
+    int64_t elements[kBlock];
+    int64_t guarded[kBlock];
+    uint8_t is_inside[kBlock];
+    auto evaluate = [&](int64_t offset, std::span<const int64_t> steps, int64_t begin,
+                        int64_t block, int64_t* values) {
+      Fill(values, block, offset);
+      for (size_t axis = 0; axis < rank; ++axis) {
+        const auto* at = reinterpret_cast<const int64_t*>(coordinates[axis]) + begin;
+        const int64_t step = steps[axis];
+        for (int64_t k = 0; k < block; ++k) values[k] = WrapMulAdd(values[k], step, at[k]);
+      }
+    };
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      const int64_t block = std::min(kBlock, count - begin);
+      evaluate(view.offset, view.strides, begin, block, elements);
+      if (view.guards.empty()) {
+        for (int64_t k = 0; k < block; ++k) typed[begin + k] = *ElementAt<T>(base, elements[k]);
+        continue;
+      }
+      Fill(is_inside, block, uint8_t{1});
+      for (const device::BoundGuard& guard : view.guards) {
+        evaluate(guard.offset, guard.coefficients, begin, block, guarded);
+        for (int64_t k = 0; k < block; ++k) {
+          is_inside[k] &= static_cast<uint8_t>(guarded[k] >= 0 && guarded[k] < guard.extent);
+        }
+      }
+      for (int64_t k = 0; k < block; ++k) {
+        typed[begin + k] = is_inside[k] != 0 ? *ElementAt<T>(base, elements[k]) : fill;
+      }
+    }
+  });
+  if (view.type == ElementType::kBool) MakeBool(reinterpret_cast<uint8_t*>(lanes), count);
+}
+
+void StoreBox(const Access& access, std::byte* base, const Box& box, const std::byte* lanes) {
+  WithLaneType(access.lane_bytes, [&](auto lane_type) {
+    using T = decltype(lane_type);
+    const auto* typed = reinterpret_cast<const T*>(lanes);
+    std::byte* first = AddressOf(access, box, base);
+    const Walk walk(access.form, box, /*joins=*/true);
+    int64_t coordinates[kMaxAxes];
+    const int last = walk.rank - 1;
+    if (const int rows = walk.FindTransposed(); rows >= 0) {
+      walk.ForEach(rows, last, coordinates, [&](int64_t value, int64_t lane) {
+        Transpose(reinterpret_cast<const std::byte*>(typed + lane), walk.lane_steps[rows],
+                  reinterpret_cast<std::byte*>(ElementAt<T>(first, value)), walk.last_step(),
+                  walk.last_extent(), walk.extents[rows], sizeof(T));
+      });
+      return;
+    }
+    walk.ForEach(last, last, coordinates, [&](int64_t value, int64_t lane) {
+      Scatter(ElementAt<T>(first, value), walk.last_step(), walk.last_extent(), typed + lane);
+    });
+  });
+}
+
+void StreamBox(const Access& access, std::byte* base, const Box& box, const std::byte* lanes) {
+  const Walk walk(access.form, box, /*joins=*/true);
+  if (walk.rank > 0 && walk.last_step() != 1) return StoreBox(access, base, box, lanes);
+  std::byte* first = AddressOf(access, box, base);
+  const int last = walk.rank - 1;
+  int64_t coordinates[kMaxAxes];
+  walk.ForEach(last, last, coordinates, [&](int64_t value, int64_t lane) {
+    StreamBytes(lanes + lane * access.lane_bytes, walk.last_extent() * access.lane_bytes,
+                first + WrapMulAdd(0, value, access.lane_bytes));
+  });
+}
+
+}  // namespace onnxifi::engine

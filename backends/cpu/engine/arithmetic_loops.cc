@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arithmetic whose every result is exact or correctly rounded, so that it is the reference's to the
+// last bit: vector operations where Highway has them for the type, and, for comparisons and
+// selects, whose sides differ in width, plain loops that the compiler turns into each target's
+// vector code.
+
+#include "backends/core/program/integer_arithmetic.h"
+#include "backends/core/reference/column.h"
+#include "backends/cpu/engine/loop.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/engine/arithmetic_loops.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+#include "backends/cpu/engine/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::engine {
+namespace HWY_NAMESPACE {
+
+using program::ExprOp;
+using tensor::ElementType;
+
+// A lambda without captures as a Loop.
+template <typename T, class Operation>
+struct Unary {
+  static void Run(const LoopOperands& operands) { ForLanes<T>(operands, Operation()); }
+};
+template <typename T, class Operation>
+struct Binary {
+  static void Run(const LoopOperands& operands) { ForLanePairs<T>(operands, Operation()); }
+};
+
+#define ONNXIFI_UNARY(name, expression)       \
+  struct name {                               \
+    template <class D, class V>               \
+    HWY_INLINE V operator()(D d, V a) const { \
+      (void)d;                                \
+      return expression;                      \
+    }                                         \
+  }
+#define ONNXIFI_BINARY(name, expression)           \
+  struct name {                                    \
+    template <class D, class V>                    \
+    HWY_INLINE V operator()(D d, V a, V b) const { \
+      (void)d;                                     \
+      return expression;                           \
+    }                                              \
+  }
+
+ONNXIFI_UNARY(Negate, hn::Neg(a));
+ONNXIFI_UNARY(Absolute, hn::Abs(a));
+// Zeros and NaN are their own sign.
+ONNXIFI_UNARY(Sign, hn::IfThenElse(hn::Lt(hn::Zero(d), a), hn::Set(d, 1),
+                                   hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Set(d, -1), a)));
+ONNXIFI_UNARY(Floor, hn::Floor(a));
+ONNXIFI_UNARY(Ceil, hn::Ceil(a));
+ONNXIFI_UNARY(Round, hn::Round(a));
+ONNXIFI_UNARY(Truncate, hn::Trunc(a));
+ONNXIFI_UNARY(Root, hn::Sqrt(a));
+ONNXIFI_UNARY(Complement, hn::Not(a));
+ONNXIFI_UNARY(Negation, hn::Xor(a, hn::Set(d, 1)));
+ONNXIFI_BINARY(Sum, hn::Add(a, b));
+ONNXIFI_BINARY(Difference, hn::Sub(a, b));
+ONNXIFI_BINARY(Product, hn::Mul(a, b));
+ONNXIFI_BINARY(Quotient, hn::Div(a, b));
+ONNXIFI_BINARY(Minimum, hn::Min(a, b));
+ONNXIFI_BINARY(Maximum, hn::Max(a, b));
+// NaN if either is.
+ONNXIFI_BINARY(FloatMinimum, hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b));
+ONNXIFI_BINARY(FloatMaximum, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(a)), a, b));
+ONNXIFI_BINARY(Conjunction, hn::And(a, b));
+ONNXIFI_BINARY(Disjunction, hn::Or(a, b));
+ONNXIFI_BINARY(Exclusion, hn::Xor(a, b));
+
+#undef ONNXIFI_UNARY
+#undef ONNXIFI_BINARY
+
+// result[i] = kFunction(a[i], b[i]), whose types may differ in width. No lane depends on another.
+template <typename From, typename To, auto kFunction>
+void RunPlain(const LoopOperands& operands) {
+  const auto* a = reinterpret_cast<const From*>(operands.inputs[0]);
+  const auto* b = reinterpret_cast<const From*>(operands.inputs[1]);
+  auto* result = reinterpret_cast<To*>(operands.result);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = kFunction(a[i], b[i]);
+}
+
+// Unary: there is no second input to read.
+template <typename T>
+void RunNegate(const LoopOperands& operands) {
+  const auto* a = reinterpret_cast<const T*>(operands.inputs[0]);
+  auto* result = reinterpret_cast<T*>(operands.result);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = program::WrapNeg(a[i]);
+}
+
+template <typename T>
+void RunIsNan(const LoopOperands& operands) {
+  const auto* a = reinterpret_cast<const T*>(operands.inputs[0]);
+  auto* result = reinterpret_cast<uint8_t*>(operands.result);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = a[i] != a[i] ? 1 : 0;
+}
+
+template <typename T>
+void RunSelect(const LoopOperands& operands) {
+  const auto* condition = reinterpret_cast<const uint8_t*>(operands.inputs[0]);
+  const auto* a = reinterpret_cast<const T*>(operands.inputs[1]);
+  const auto* b = reinterpret_cast<const T*>(operands.inputs[2]);
+  auto* result = reinterpret_cast<T*>(operands.result);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < operands.lanes; ++i) {
+    const T x = a[i];
+    const T y = b[i];
+    result[i] = condition[i] != 0 ? x : y;
+  }
+}
+
+template <typename T>
+Loop FindComparison(ExprOp op) {
+  switch (op) {
+    case ExprOp::kEqual:
+      return RunPlain<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a == b); }>;
+    case ExprOp::kLess:
+      return RunPlain<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a < b); }>;
+    case ExprOp::kLessEqual:
+      return RunPlain<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a <= b); }>;
+    default:
+      return nullptr;
+  }
+}
+
+template <typename T>
+Loop FindFloat(ExprOp op) {
+  switch (op) {
+    case ExprOp::kNeg:
+      return Unary<T, Negate>::Run;
+    case ExprOp::kAbs:
+      return Unary<T, Absolute>::Run;
+    case ExprOp::kSign:
+      return Unary<T, Sign>::Run;
+    case ExprOp::kFloor:
+      return Unary<T, Floor>::Run;
+    case ExprOp::kCeil:
+      return Unary<T, Ceil>::Run;
+    case ExprOp::kRoundEven:
+      return Unary<T, Round>::Run;
+    case ExprOp::kTrunc:
+      return Unary<T, Truncate>::Run;
+    case ExprOp::kSqrt:
+      return Unary<T, Root>::Run;
+    case ExprOp::kIsNan:
+      return RunIsNan<T>;
+    case ExprOp::kAdd:
+      return Binary<T, Sum>::Run;
+    case ExprOp::kSub:
+      return Binary<T, Difference>::Run;
+    case ExprOp::kMul:
+      return Binary<T, Product>::Run;
+    case ExprOp::kDiv:
+      return Binary<T, Quotient>::Run;
+    case ExprOp::kMin:
+      return Binary<T, FloatMinimum>::Run;
+    case ExprOp::kMax:
+      return Binary<T, FloatMaximum>::Run;
+    default:
+      return FindComparison<T>(op);
+  }
+}
+
+template <typename T>
+Loop FindInteger(ExprOp op) {
+  switch (op) {
+    case ExprOp::kNeg:
+      return RunNegate<T>;
+    case ExprOp::kBitNot:
+      return Unary<T, Complement>::Run;
+    case ExprOp::kAdd:
+      return Binary<T, Sum>::Run;
+    case ExprOp::kSub:
+      return Binary<T, Difference>::Run;
+    case ExprOp::kMul:
+      return RunPlain<T, T, [](T a, T b) { return program::WrapMul(a, b); }>;
+    case ExprOp::kMin:
+      return Binary<T, Minimum>::Run;
+    case ExprOp::kMax:
+      return Binary<T, Maximum>::Run;
+    case ExprOp::kAnd:
+      return Binary<T, Conjunction>::Run;
+    case ExprOp::kOr:
+      return Binary<T, Disjunction>::Run;
+    case ExprOp::kXor:
+      return Binary<T, Exclusion>::Run;
+    default:
+      return FindComparison<T>(op);
+  }
+}
+
+// Lanes are 0 or 1.
+Loop FindBool(ExprOp op) {
+  using T = uint8_t;
+  switch (op) {
+    case ExprOp::kNot:
+      return Unary<T, Negation>::Run;
+    case ExprOp::kMin:
+    case ExprOp::kAnd:
+      return Binary<T, Conjunction>::Run;
+    case ExprOp::kMax:
+    case ExprOp::kOr:
+      return Binary<T, Disjunction>::Run;
+    case ExprOp::kXor:
+      return Binary<T, Exclusion>::Run;
+    default:
+      return FindComparison<T>(op);
+  }
+}
+
+Loop FindSelect(ElementType type) {
+  switch (reference::LaneBytes(type)) {
+    case 1:
+      return RunSelect<uint8_t>;
+    case 2:
+      return RunSelect<uint16_t>;
+    case 4:
+      return RunSelect<uint32_t>;
+    case 8:
+      return RunSelect<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+Loop FindArithmetic(ExprOp op, ElementType type, ElementType from_type) {
+  if (op == ExprOp::kSelect) return FindSelect(type);
+  if (op == ExprOp::kCast || op == ExprOp::kBitcast || op == ExprOp::kRandom) return nullptr;
+  switch (from_type) {
+    case ElementType::kFloat32:
+      return FindFloat<float>(op);
+    case ElementType::kFloat64:
+      return FindFloat<double>(op);
+    case ElementType::kInt8:
+      return FindInteger<int8_t>(op);
+    case ElementType::kInt16:
+      return FindInteger<int16_t>(op);
+    case ElementType::kInt32:
+      return FindInteger<int32_t>(op);
+    case ElementType::kInt64:
+      return FindInteger<int64_t>(op);
+    case ElementType::kUint8:
+      return FindInteger<uint8_t>(op);
+    case ElementType::kUint16:
+      return FindInteger<uint16_t>(op);
+    case ElementType::kUint32:
+      return FindInteger<uint32_t>(op);
+    case ElementType::kUint64:
+      return FindInteger<uint64_t>(op);
+    case ElementType::kBool:
+      return FindBool(op);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onnxifi::engine {
+
+HWY_EXPORT(FindArithmetic);
+
+Loop FindArithmeticLoop(program::ExprOp op, tensor::ElementType type,
+                        tensor::ElementType from_type) {
+  return HWY_DYNAMIC_DISPATCH(FindArithmetic)(op, type, from_type);
+}
+
+}  // namespace onnxifi::engine
+#endif

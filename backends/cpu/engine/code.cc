@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code: compilation in ascending order of node ids, which is an evaluation order, and the
+// assignment of slots: a value's slot is free again after the last instruction that reads it.
+
+#include "backends/cpu/engine/code.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "backends/core/reference/column.h"
+
+namespace onnxifi::engine {
+namespace {
+
+using program::ExprId;
+using program::ExprNode;
+using program::ExprOp;
+using tensor::ElementType;
+
+bool IsOutside(ExprOp op) {
+  return op == ExprOp::kState || op == ExprOp::kOther || op == ExprOp::kRow;
+}
+
+bool IsLeaf(ExprOp op) {
+  return op == ExprOp::kConstant || op == ExprOp::kDim || op == ExprOp::kIndex ||
+         op == ExprOp::kLoad || IsOutside(op);
+}
+
+// The nodes that evaluating `roots` meets if those in `provided` are known, operands first.
+std::vector<ExprId> ReachableWithout(const program::ExprPool& pool, std::span<const ExprId> roots,
+                                     std::span<const ExprId> provided) {
+  std::vector<ExprId> all = program::Reachable(pool, roots);
+  if (provided.empty()) return all;
+  std::unordered_map<ExprId, bool> is_met;
+  for (ExprId root : roots) is_met[root] = true;
+  for (auto id = all.rbegin(); id != all.rend(); ++id) {
+    if (!is_met[*id] || std::find(provided.begin(), provided.end(), *id) != provided.end()) {
+      continue;
+    }
+    for (ExprId operand : pool[*id].operands) is_met[operand] = true;
+  }
+  std::erase_if(all, [&](ExprId id) { return !is_met[id]; });
+  return all;
+}
+
+void RunCopy(const LoopOperands& operands) {
+  std::memcpy(operands.result, operands.inputs[0],
+              static_cast<size_t>(operands.lanes * reference::LaneBytes(operands.type)));
+}
+
+int64_t CostOf(ExprOp op, ElementType type) {
+  const int64_t width = std::max(1, tensor::BitWidth(type) / 8);
+  if (op >= ExprOp::kExp && op <= ExprOp::kErf) return 250 * width;
+  switch (op) {
+    case ExprOp::kPow:
+    case ExprOp::kMod:
+    case ExprOp::kFmod:
+    case ExprOp::kRandom:
+      return 500 * width;
+    case ExprOp::kDiv:
+    case ExprOp::kSqrt:
+      return 60 * width;
+    case ExprOp::kLoad:
+      return 40 * width;
+    default:
+      return 15 * width;
+  }
+}
+
+base::Status CheckType(ElementType type) {
+  const int bits = tensor::BitWidth(type);
+  if (bits >= 8 && bits <= 64 && !tensor::IsComplex(type)) return base::Ok();
+  return base::Status(
+      base::Code::kUnsupportedDatatype,
+      "Elements of type " + std::string(tensor::Name(type)) +
+          " have no lanes in the tile engine, which has those of whole, real types.");
+}
+
+}  // namespace
+
+base::Status CheckExpressions(const program::ExprPool& pool, std::span<const ExprId> roots) {
+  for (ExprId id : program::Reachable(pool, roots)) {
+    const ExprNode& node = pool[id];
+    ONNXIFI_RETURN_IF_ERROR(CheckType(node.type));
+    if (node.op == ExprOp::kAccumulator) {
+      return base::Status(base::Code::kUnsupportedOperator,
+                          "The tile engine has no accumulators of contractions.");
+    }
+    if (IsLeaf(node.op)) continue;
+    const ElementType from_type = pool[node.operands[0]].type;
+    if (FindLoop(node.op, node.type, from_type, LoopSet::kFast) == nullptr) {
+      return base::Status(base::Code::kUnsupportedDatatype,
+                          "The operation " + std::string(program::Name(node.op)) +
+                              " is not defined on " + std::string(tensor::Name(from_type)) + ".");
+    }
+  }
+  return base::Ok();
+}
+
+Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots, LoopSet loops,
+                   std::span<const ExprId> provided) {
+  Code code;
+  std::unordered_map<ExprId, int> value_of;
+  for (ExprId id : ReachableWithout(pool, roots, provided)) {
+    const ExprNode& node = pool[id];
+    const int result = static_cast<int>(code.values_.size());
+    value_of[id] = result;
+    if (const auto at = std::find(provided.begin(), provided.end(), id); at != provided.end()) {
+      code.values_.push_back({node.type});
+      code.outside_.push_back(
+          {ExprOp::kAccumulator, static_cast<uint64_t>(at - provided.begin()), result});
+      continue;
+    }
+    if (IsOutside(node.op)) {
+      code.values_.push_back({node.type});
+      code.outside_.push_back({node.op, node.payload, result});
+      continue;
+    }
+    Instruction instruction{.kind = Kind::kLoop, .op = node.op, .type = node.type};
+    instruction.payload = node.payload;
+    instruction.result = result;
+    instruction.dim = node.dim;
+    bool is_uniform = true;
+    for (ExprId operand : node.operands) {
+      instruction.inputs.push_back(value_of.at(operand));
+      is_uniform = is_uniform && code.values_[value_of.at(operand)].is_uniform;
+    }
+    switch (node.op) {
+      case ExprOp::kConstant:
+      case ExprOp::kDim:
+        instruction.kind = Kind::kUniform;
+        break;
+      case ExprOp::kIndex:
+        instruction.kind = Kind::kIndex;
+        is_uniform = false;
+        break;
+      case ExprOp::kLoad:
+        instruction.kind = node.operands.empty() ? Kind::kLoad : Kind::kLoadAt;
+        is_uniform = false;
+        break;
+      default:
+        instruction.from_type = pool[node.operands[0]].type;
+        instruction.loop = FindLoop(node.op, node.type, instruction.from_type, loops);
+        break;
+    }
+    code.values_.push_back({node.type, is_uniform});
+    if (!is_uniform) code.cost_ += CostOf(node.op, node.type);
+    (is_uniform ? code.uniform_ : code.varying_).push_back(std::move(instruction));
+  }
+  for (ExprId root : roots) {
+    if (root == program::kNoExpr) {
+      code.roots_.push_back(-1);
+      continue;
+    }
+    int value = value_of.at(root);
+    const bool is_outside = std::any_of(code.outside_.begin(), code.outside_.end(),
+                                        [&](const Outside& o) { return o.value == value; });
+    if (is_outside) {
+      // Where it comes from may be overwritten by another root before this one is read.
+      Instruction copy{.kind = Kind::kLoop, .op = ExprOp::kSelect, .type = pool[root].type};
+      copy.loop = RunCopy;
+      copy.inputs = {value};
+      value = copy.result = static_cast<int>(code.values_.size());
+      code.values_.push_back({copy.type});
+      code.varying_.push_back(std::move(copy));
+    }
+    code.roots_.push_back(value);
+  }
+  code.AssignSlots();
+  return code;
+}
+
+void Code::AssignSlots() {
+  constexpr int kForever = INT32_MAX;
+  std::vector<int> last_use(values_.size(), -1);  // position in varying_
+  for (size_t at = 0; at < varying_.size(); ++at) {
+    for (int input : varying_[at].inputs) last_use[input] = static_cast<int>(at);
+    last_use[varying_[at].result] = static_cast<int>(at);
+  }
+  for (int root : roots_) {
+    if (root >= 0) last_use[root] = kForever;
+  }
+  for (const Instruction& instruction : uniform_) last_use[instruction.result] = kForever;
+
+  std::vector<int> idle;
+  auto take = [&](Value& value) {
+    const int64_t lane_bytes = reference::LaneBytes(value.type);
+    const auto fitting = std::find_if(idle.rbegin(), idle.rend(), [&](int slot) {
+      return slots_[slot].lane_bytes == lane_bytes;
+    });
+    if (fitting != idle.rend()) {
+      value.slot = *fitting;
+      idle.erase(std::next(fitting).base());
+      return;
+    }
+    value.slot = static_cast<int>(slots_.size());
+    slots_.push_back({lane_bytes});
+  };
+  for (const Instruction& instruction : uniform_) take(values_[instruction.result]);
+  for (size_t at = 0; at < varying_.size(); ++at) {
+    const Instruction& instruction = varying_[at];
+    // Before the inputs' slots are given back: a loop may run over its lanes in any order.
+    take(values_[instruction.result]);
+    std::vector<int> ending = instruction.inputs;
+    ending.push_back(instruction.result);
+    std::sort(ending.begin(), ending.end());
+    ending.erase(std::unique(ending.begin(), ending.end()), ending.end());
+    for (int value : ending) {
+      if (last_use[value] == static_cast<int>(at) && values_[value].slot >= 0) {
+        idle.push_back(values_[value].slot);
+      }
+    }
+  }
+}
+
+}  // namespace onnxifi::engine

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fold: the cut of an update, the choice of axes, and the loops over tiles, parts and halves.
+
+#include "backends/cpu/engine/fold.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "backends/core/reference/column.h"
+#include "backends/core/reference/fold.h"
+
+namespace onnxifi::engine {
+namespace {
+
+using program::ExprId;
+using program::ExprNode;
+using program::ExprOp;
+using reference::LaneBytes;
+
+constexpr int64_t kLine = 64;
+
+int64_t RoundUp(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+// The largest expressions below the updates that no state enters and that differ between elements.
+std::vector<ExprId> FindElements(const program::ExprPool& pool, std::span<const ExprId> updates) {
+  std::unordered_map<ExprId, bool> needs_state;
+  std::unordered_map<ExprId, bool> is_uniform;
+  std::vector<ExprId> elements;
+  auto enter = [&](ExprId id) {
+    if (needs_state[id] || is_uniform[id]) return;
+    if (std::find(elements.begin(), elements.end(), id) == elements.end()) elements.push_back(id);
+  };
+  for (ExprId id : program::Reachable(pool, updates)) {
+    const ExprNode& node = pool[id];
+    bool needs = node.op == ExprOp::kState;
+    bool uniform = node.op != ExprOp::kState && node.op != ExprOp::kLoad &&
+                   node.op != ExprOp::kIndex && node.op != ExprOp::kRow;
+    for (ExprId operand : node.operands) {
+      needs = needs || needs_state[operand];
+      uniform = uniform && is_uniform[operand];
+    }
+    needs_state[id] = needs;
+    is_uniform[id] = uniform;
+    if (!needs) continue;
+    for (ExprId operand : node.operands) enter(operand);
+  }
+  for (ExprId update : updates) enter(update);
+  return elements;
+}
+
+uint64_t Size(int64_t step) {
+  return step < 0 ? ~static_cast<uint64_t>(step) + 1 : static_cast<uint64_t>(step);
+}
+
+}  // namespace
+
+const LinearForm* FindPrimary(std::span<const Access> accesses) {
+  for (const Access& access : accesses) {
+    const bool is_fixed = std::all_of(access.form.steps.begin(), access.form.steps.end(),
+                                      [](int64_t step) { return step == 0; });
+    if (access.buffer != program::kNoBuffer && !is_fixed) return &access.form;
+  }
+  return nullptr;
+}
+
+void Repeat(std::byte* column, int64_t lane_bytes, int64_t lanes, int64_t count) {
+  for (int64_t done = lanes; done < count; done *= 2) {
+    std::memcpy(column + done * lane_bytes, column,
+                static_cast<size_t>(std::min(done, count - done) * lane_bytes));
+  }
+}
+
+FoldCode FoldCode::Compile(const program::ExprPool& pool, const program::Fold& fold, LoopSet loops,
+                           std::span<const ExprId> held) {
+  std::vector<ExprId> init, update, merge;
+  std::vector<tensor::ElementType> types;
+  for (const program::Fold::State& state : fold.states) {
+    init.push_back(state.init);
+    update.push_back(state.update);
+    merge.push_back(state.merge);
+    types.push_back(state.type);
+  }
+  std::vector<ExprId> elements = FindElements(pool, update);
+  return {Code::Compile(pool, init, loops),
+          Code::Compile(pool, elements, loops, held),
+          Code::Compile(pool, update, loops, elements),
+          Code::Compile(pool, merge, loops),
+          std::move(types),
+          std::move(elements)};
+}
+
+FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* primary,
+                   std::span<LinearForm* const> forms, int64_t tile_lanes, int64_t short_fold,
+                   bool holds_fold) {
+  const int rank = static_cast<int>(domain.size());
+  const int outer_rank = rank - axes;
+  const int64_t outer_count = tensor::ElementCount(domain.first(static_cast<size_t>(outer_rank)));
+  elements_ = tensor::ElementCount(domain.subspan(static_cast<size_t>(outer_rank)));
+  has_no_results_ = outer_count == 0;
+  has_no_elements_ = elements_ == 0;
+  if (has_no_results_) return;
+  std::vector<int64_t> extents(domain.begin(), domain.end());
+  if (has_no_elements_) std::fill(extents.begin() + outer_rank, extents.end(), 1);
+  const bool in_parts = reference::FoldsInParts(outer_count, elements_);
+  parts_ = in_parts ? std::max<int64_t>(1, std::min(reference::kBlock, elements_)) : 1;
+
+  const LinearForm nothing;
+  const LinearForm& met = primary != nullptr ? *primary : nothing;
+  // The smallest step along a folded axis: results that lie closer than elements become lanes.
+  uint64_t element_step = UINT64_MAX;
+  for (int axis = outer_rank; axis < rank; ++axis) {
+    const uint64_t step = Size(met.steps[axis]);
+    if (extents[axis] > 1 && step > 0) element_step = std::min(element_step, step);
+  }
+  const std::vector<int> outer = Grid::SortedAxes(met, 0, outer_rank);
+  std::vector<int> order, lane_axes;
+  int nearest = -1;  // the results that lie closest to one another
+  for (int axis : outer) {
+    const uint64_t step = Size(met.steps[axis]);
+    const bool is_distinct = extents[axis] > 1 && step > 0;
+    if (is_distinct) nearest = axis;
+    const bool is_lane = !in_parts || (is_distinct && step < element_step);
+    (is_lane ? lane_axes : order).push_back(axis);
+  }
+  // Many short folds: side by side too, turned around on their way in.
+  constexpr int64_t kFewestLanes = 4;
+  constexpr int64_t kMostTurned = 64;
+  const int64_t held_lanes = kHeldTiles * tile_lanes / std::max<int64_t>(1, elements_);
+  const int64_t turned_lanes = std::min(kMostTurned, held_lanes);
+  const bool is_turned = in_parts && lane_axes.empty() && nearest >= 0 && elements_ <= short_fold &&
+                         turned_lanes >= kFewestLanes && extents[nearest] >= kFewestLanes;
+  if (is_turned) {
+    std::erase(order, nearest);
+    lane_axes.push_back(nearest);
+  }
+  int boundaries[] = {static_cast<int>(order.size()), 0};
+  for (int axis = outer_rank; axis < rank; ++axis) order.push_back(axis);
+  boundaries[1] = static_cast<int>(order.size());
+  order.insert(order.end(), lane_axes.begin(), lane_axes.end());
+
+  elements_grid_ = Grid(extents);
+  elements_grid_.Permute(order, forms);
+  elements_grid_.Join(boundaries, forms);
+  folded_begin_ = boundaries[0];
+  folded_end_ = boundaries[1];
+  const int end = elements_grid_.rank();
+  elements_grid_.Tile(0, folded_begin_, 1);
+  if (is_turned || holds_fold) {
+    constexpr int64_t kMostHeld = 512;
+    elements_grid_.Tile(folded_end_, end,
+                        is_turned ? turned_lanes : std::clamp<int64_t>(held_lanes, 1, kMostHeld));
+    elements_grid_.Tile(folded_begin_, folded_end_, elements_);
+  } else {
+    TileByLanes(primary, in_parts, tile_lanes);
+  }
+  results_grid_ = elements_grid_;
+  results_grid_.Tile(folded_begin_, folded_end_, 1);
+}
+
+void FoldGrid::TileByLanes(const LinearForm* primary, bool in_parts, int64_t tile_lanes) {
+  const int end = elements_grid_.rank();
+  // Lanes that lie far apart come by transposition, which wants several elements of each.
+  const bool is_transposed =
+      primary != nullptr && folded_end_ < end && Size(primary->steps[end - 1]) > 1;
+  constexpr int64_t kTransposedElements = 32;
+  constexpr int64_t kMostLanes = 512;
+  int64_t lanes = in_parts ? std::min(kMostLanes, tile_lanes) : tile_lanes;
+  if (is_transposed) {
+    lanes =
+        tile_lanes / std::clamp<int64_t>(elements_, 1, std::min(kTransposedElements, tile_lanes));
+  }
+  lanes = elements_grid_.Tile(folded_end_, end, std::max<int64_t>(1, lanes));
+  elements_grid_.Tile(folded_begin_, folded_end_, std::max<int64_t>(1, tile_lanes / lanes));
+  constexpr int64_t kWorthAnAddress = 128;
+  if (!is_transposed && lanes >= kWorthAnAddress && primary != nullptr &&
+      !elements_grid_.IsDense(*primary)) {
+    // One element of each: read where they are.
+    elements_grid_.Tile(folded_begin_, folded_end_, 1);
+  }
+}
+
+int64_t FoldGrid::tile_lanes() const { return elements_grid_.TileLanes(0, elements_grid_.rank()); }
+
+int64_t FoldGrid::result_lanes() const {
+  return elements_grid_.TileLanes(folded_end_, elements_grid_.rank());
+}
+
+int64_t FoldGrid::result_tile_count() const {
+  return elements_grid_.TileCount(0, folded_begin_) *
+         elements_grid_.TileCount(folded_end_, elements_grid_.rank());
+}
+
+void FoldGrid::MoveToResult(int64_t tile, Box& box) const {
+  const int rank = results_grid_.rank();
+  const int64_t lane_tiles = results_grid_.TileCount(folded_end_, rank);
+  box = Box();
+  box.extents.fill(1);
+  box.rank = rank;
+  results_grid_.MoveTo(0, folded_begin_, tile / lane_tiles, box);
+  results_grid_.MoveTo(folded_end_, rank, tile % lane_tiles, box);
+}
+
+Box FoldGrid::FirstElements(const Box& result) const {
+  Box box = result;
+  elements_grid_.MoveTo(folded_begin_, folded_end_, 0, box);
+  return box;
+}
+
+int64_t FoldGrid::LanesOf(const Box& box) const {
+  int64_t lanes = 1;
+  for (int axis = folded_end_; axis < box.rank; ++axis) lanes *= box.extents[axis];
+  return lanes;
+}
+
+BoundFold::BoundFold(const FoldCode& code, const device::BoundStep& step)
+    : code_(&code),
+      init_(code.init, step),
+      elements_(code.elements, step),
+      update_(code.update, step),
+      merge_(code.merge, step),
+      direct_update_(FindDirect(code.update, ExprOp::kAccumulator)),
+      direct_merge_(FindDirect(code.merge, ExprOp::kOther)) {}
+
+BoundFold::Direct BoundFold::FindDirect(const Code& code, ExprOp other) {
+  const Code::Instruction* only = code.OnlyInstruction();
+  if (only == nullptr || only->kind != Code::Kind::kLoop || only->inputs.size() != 2 ||
+      code.roots().size() != 1 || only->inputs[0] == only->inputs[1]) {
+    return {};
+  }
+  // The reference's loops say that their result is none of their inputs.
+  if (only->loop == reference::FindOperation(only->op, only->type, only->from_type)) return {};
+  int state_input = -1;
+  int other_input = -1;
+  for (int k = 0; k < 2; ++k) {
+    for (const Code::Outside& outside : code.outside()) {
+      if (outside.value != only->inputs[k]) continue;
+      if (outside.op == ExprOp::kState) state_input = k;
+      if (outside.op == other) other_input = k;
+    }
+  }
+  if (state_input < 0 || other_input < 0) return {};
+  return {only->loop, state_input, {nullptr, {}, 0, only->payload, only->type, only->from_type}};
+}
+
+void BoundFold::AppendForms(std::vector<LinearForm*>& forms) {
+  init_.AppendForms(forms);
+  elements_.AppendForms(forms);
+}
+
+void BoundFold::LayOut(const FoldGrid& grid) {
+  tile_lanes_ = grid.tile_lanes();
+  parts_ = grid.parts();
+  elements_.LayOut(grid.elements_grid(), tile_lanes_);
+  init_.LayOut(grid.results_grid(), grid.result_lanes());
+  update_.LayOut(grid.results_grid(), tile_lanes_);
+  merge_.LayOut(grid.results_grid(), tile_lanes_);
+  scratch_bytes_ = init_.scratch_bytes() + elements_.scratch_bytes() + update_.scratch_bytes() +
+                   merge_.scratch_bytes();
+  for (tensor::ElementType type : code_->types) {
+    state_offsets_.push_back(scratch_bytes_);
+    scratch_bytes_ += RoundUp(parts_ * grid.result_lanes() * LaneBytes(type)) + 2 * kLine;
+  }
+}
+
+FoldFrame::FoldFrame(const BoundFold& bound, const FoldGrid& grid, device::Addresses addresses,
+                     std::byte* scratch)
+    : bound_(bound),
+      grid_(grid),
+      scratch_(scratch),
+      init_(bound.init_, addresses, scratch, grid.result_lanes()),
+      elements_(bound.elements_, addresses, scratch += bound.init_.scratch_bytes(),
+                grid.tile_lanes()),
+      update_(bound.update_, addresses, scratch += bound.elements_.scratch_bytes(),
+              grid.tile_lanes()),
+      merge_(bound.merge_, addresses, scratch + bound.update_.scratch_bytes(), grid.tile_lanes()) {}
+
+void FoldFrame::Begin(const Box& result, int64_t lanes) {
+  init_.Run(result);
+  for (size_t k = 0; k < bound_.code_->types.size(); ++k) {
+    const int64_t lane_bytes = LaneBytes(bound_.code_->types[k]);
+    std::byte* column = state(static_cast<int>(k));
+    std::memcpy(column, init_.root(static_cast<int>(k)), static_cast<size_t>(lanes * lane_bytes));
+    Repeat(column, lane_bytes, lanes, bound_.parts_ * lanes);
+  }
+}
+
+void FoldFrame::TakeRoots(const Frame& frame, int64_t to, int64_t count) {
+  for (size_t k = 0; k < bound_.code_->types.size(); ++k) {
+    const int64_t lane_bytes = LaneBytes(bound_.code_->types[k]);
+    std::memcpy(state(static_cast<int>(k)) + to * lane_bytes, frame.root(static_cast<int>(k)),
+                static_cast<size_t>(count * lane_bytes));
+  }
+}
+
+void FoldFrame::Update(int64_t from, int64_t to, int64_t count) {
+  const std::vector<tensor::ElementType>& types = bound_.code_->types;
+  const Code& elements = bound_.elements_.code();
+  auto element = [&](uint64_t k) {
+    const int value = elements.roots()[k];
+    return const_cast<std::byte*>(elements_.root(static_cast<int>(k))) +
+           from * LaneBytes(elements.values()[value].type);
+  };
+  if (const BoundFold::Direct& direct = bound_.direct_update_; direct.loop != nullptr) {
+    LoopOperands operands = direct.operands;
+    operands.result = state(0) + to * LaneBytes(types[0]);
+    operands.inputs[direct.state_input] = operands.result;
+    operands.inputs[1 - direct.state_input] = element(0);
+    operands.lanes = count;
+    return direct.loop(operands);
+  }
+  update_.Attach(ExprOp::kState,
+                 [&](uint64_t k) { return state(static_cast<int>(k)) + to * LaneBytes(types[k]); });
+  update_.Attach(ExprOp::kAccumulator, element);
+  update_.RunLanes(count);
+  TakeRoots(update_, to, count);
+}
+
+void FoldFrame::Merge(int64_t parts, int64_t lanes) {
+  const std::vector<tensor::ElementType>& types = bound_.code_->types;
+  while (parts > 1) {
+    // The upper half joins the lower; a middle one without partner waits for the next round.
+    const int64_t kept = (parts + 1) / 2;
+    const int64_t joined = (parts - kept) * lanes;
+    for (int64_t begin = 0; begin < joined; begin += bound_.tile_lanes_) {
+      const int64_t count = std::min(bound_.tile_lanes_, joined - begin);
+      auto column = [&](uint64_t k) {
+        return state(static_cast<int>(k)) + begin * LaneBytes(types[k]);
+      };
+      auto other = [&](uint64_t k) { return column(k) + kept * lanes * LaneBytes(types[k]); };
+      if (const BoundFold::Direct& direct = bound_.direct_merge_; direct.loop != nullptr) {
+        LoopOperands operands = direct.operands;
+        operands.result = column(0);
+        operands.inputs[direct.state_input] = operands.result;
+        operands.inputs[1 - direct.state_input] = other(0);
+        operands.lanes = count;
+        direct.loop(operands);
+        continue;
+      }
+      merge_.Attach(ExprOp::kState, column);
+      merge_.Attach(ExprOp::kOther, other);
+      merge_.RunLanes(count);
+      TakeRoots(merge_, begin, count);
+    }
+    parts = kept;
+  }
+}
+
+void FoldFrame::Run(const Box& result) {
+  const int64_t lanes = grid_.LanesOf(result);
+  Begin(result, lanes);
+  if (grid_.has_no_elements()) return;
+  const int64_t parts = bound_.parts_;
+  Box box = grid_.FirstElements(result);
+  int64_t part = 0;
+  for (int64_t tile = grid_.element_tile_count(); tile-- > 0;) {
+    elements_.Run(box);
+    const int64_t elements = box.lanes / lanes;
+    for (int64_t done = 0; done < elements;) {
+      const int64_t count = std::min(parts - part, elements - done);
+      Update(done * lanes, part * lanes, count * lanes);
+      done += count;
+      part += count;
+      if (part == parts) part = 0;
+    }
+    grid_.MoveOn(box);
+  }
+  Merge(parts, lanes);
+}
+
+}  // namespace onnxifi::engine

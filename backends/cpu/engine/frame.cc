@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frame: the loop over instructions. A load of elements that lie as a tile wants them is an
+// address; a root whose write lies so is computed in place.
+
+#include "backends/cpu/engine/frame.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/core/reference/column.h"
+
+namespace onnxifi::engine {
+namespace {
+
+using program::ExprOp;
+using tensor::ElementType;
+
+constexpr int64_t kLine = 64;
+
+int64_t RoundUp(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+// Writes the number of a leaf into `count` lanes.
+void FillUniform(ElementType type, uint64_t payload, int64_t count, std::byte* lanes) {
+  tensor::StoreScalar(type, lanes, 0, tensor::Scalar{.u = payload});
+  const int64_t lane_bytes = reference::LaneBytes(type);
+  // Doubling what is there.
+  for (int64_t done = 1; done < count; done *= 2) {
+    std::memcpy(lanes + done * lane_bytes, lanes,
+                static_cast<size_t>(std::min(done, count - done) * lane_bytes));
+  }
+}
+
+}  // namespace
+
+BoundCode::BoundCode(const Code& code, const device::BoundStep& step) : code_(&code) {
+  const int rank = static_cast<int>(step.domain.size());
+  for (const Code::Instruction& instruction : code.uniform()) {
+    if (instruction.op == ExprOp::kDim) dims_.push_back(step.Number(instruction.dim));
+  }
+  for (const Code::Instruction& instruction : code.varying()) {
+    switch (instruction.kind) {
+      case Code::Kind::kLoad:
+        access_of_.push_back(static_cast<int>(accesses_.size()));
+        accesses_.push_back(MakeAccess(step.reads[instruction.payload], rank));
+        break;
+      case Code::Kind::kIndex:
+        access_of_.push_back(static_cast<int>(accesses_.size()));
+        accesses_.push_back(MakeCoordinate(static_cast<int>(instruction.payload)));
+        break;
+      case Code::Kind::kLoadAt:
+        access_of_.push_back(static_cast<int>(at_views_.size()));
+        at_views_.push_back(step.reads[instruction.payload]);
+        break;
+      default:
+        access_of_.push_back(-1);
+        break;
+    }
+  }
+  direct_root_.assign(code.values().size(), -1);
+  for (size_t k = code.roots().size(); k-- > 0;) {
+    if (code.roots()[k] >= 0) direct_root_[code.roots()[k]] = static_cast<int>(k);
+  }
+}
+
+void BoundCode::AppendForms(std::vector<LinearForm*>& forms) {
+  for (Access& access : accesses_) engine::AppendForms(access, forms);
+}
+
+void BoundCode::LayOut(const Grid& grid, int64_t lanes) {
+  for (Access& access : accesses_) {
+    // A bool in memory may be any byte; the loops rely on 0 and 1.
+    access.is_dense = access.buffer != program::kNoBuffer && access.type != ElementType::kBool &&
+                      grid.IsDense(access.form);
+  }
+  lanes_ = lanes;
+  const auto pointers = static_cast<int64_t>(code_->values().size() + code_->slots().size());
+  scratch_bytes_ = RoundUp(pointers * static_cast<int64_t>(sizeof(std::byte*)));
+  slot_offsets_.clear();
+  for (const Code::Slot& slot : code_->slots()) {
+    slot_offsets_.push_back(scratch_bytes_);
+    // Registers a multiple of 4096 bytes apart would make loads wait for unrelated stores.
+    scratch_bytes_ += RoundUp(lanes * slot.lane_bytes) + 2 * kLine;
+  }
+}
+
+Frame::Frame(const BoundCode& bound, device::Addresses addresses, std::byte* scratch, int64_t lanes)
+    : bound_(bound),
+      addresses_(addresses),
+      values_(reinterpret_cast<std::byte**>(scratch)),
+      slots_(values_ + bound.code().values().size()) {
+  for (size_t slot = 0; slot < bound.slot_offsets_.size(); ++slot) {
+    slots_[slot] = scratch + bound.slot_offsets_[slot];
+  }
+  RunUniform(lanes);
+}
+
+void Frame::RunUniform(int64_t lanes) {
+  size_t next_dim = 0;
+  for (const Code::Instruction& instruction : bound_.code().uniform()) {
+    const Code::Value& value = bound_.code().values()[instruction.result];
+    std::byte* result = values_[instruction.result] = slots_[value.slot];
+    if (instruction.kind == Code::Kind::kLoop) {
+      RunLoop(instruction, result, lanes);
+    } else if (instruction.op == ExprOp::kDim) {
+      FillUniform(value.type, static_cast<uint64_t>(bound_.dims_[next_dim++]), lanes, result);
+    } else {
+      FillUniform(value.type, instruction.payload, lanes, result);
+    }
+  }
+}
+
+void Frame::RunLoop(const Code::Instruction& instruction, std::byte* result, int64_t lanes) {
+  LoopOperands operands{
+      result, {}, lanes, instruction.payload, instruction.type, instruction.from_type};
+  for (size_t k = 0; k < instruction.inputs.size(); ++k) {
+    operands.inputs[k] = values_[instruction.inputs[k]];
+  }
+  instruction.loop(operands);
+}
+
+void Frame::Run(const Box& box, std::byte* const* targets) {
+  const Code& code = bound_.code();
+  const std::span<const Code::Instruction> instructions = code.varying();
+  for (size_t at = 0; at < instructions.size(); ++at) {
+    const Code::Instruction& instruction = instructions[at];
+    const int root = bound_.direct_root_[instruction.result];
+    std::byte* target = root >= 0 && targets != nullptr ? targets[root] : nullptr;
+    std::byte* result = target != nullptr ? target : slots_[code.values()[instruction.result].slot];
+    switch (instruction.kind) {
+      case Code::Kind::kLoop:
+        RunLoop(instruction, result, box.lanes);
+        break;
+      case Code::Kind::kLoad:
+      case Code::Kind::kIndex: {
+        const Access& access = bound_.accesses_[bound_.access_of_[at]];
+        std::byte* base = access.buffer == program::kNoBuffer ? nullptr : addresses_[access.buffer];
+        if (access.is_dense && (access.guards.empty() || Judge(access, box) == Inside::kAll)) {
+          result = AddressOf(access, box, base);
+        } else {
+          LoadBox(access, base, box, result);
+        }
+        break;
+      }
+      case Code::Kind::kLoadAt: {
+        const device::BoundView& view = bound_.at_views_[bound_.access_of_[at]];
+        const std::byte* coordinates[kMaxAxes];
+        const size_t rank = instruction.inputs.size();
+        for (size_t axis = 0; axis < rank; ++axis) {
+          coordinates[axis] = values_[instruction.inputs[axis]];
+        }
+        LoadAt(view, addresses_[view.buffer], {coordinates, rank}, box.lanes, result);
+        break;
+      }
+      case Code::Kind::kUniform:
+        break;
+    }
+    values_[instruction.result] = result;
+  }
+}
+
+void Frame::RunLanes(int64_t lanes) {
+  Box box;
+  box.lanes = lanes;
+  Run(box);
+}
+
+Writer::Writer(std::span<const device::BoundView> views, int rank, const std::vector<bool>& takes)
+    : root_count_(static_cast<int64_t>(views.size())) {
+  for (size_t k = 0; k < views.size(); ++k) {
+    if (takes[k]) writes_.push_back({MakeAccess(views[k], rank), static_cast<int>(k)});
+  }
+}
+
+void Writer::AppendForms(std::vector<LinearForm*>& forms) {
+  for (Write& write : writes_) engine::AppendForms(write.access, forms);
+}
+
+void Writer::LayOut(const Grid& grid, int64_t streamed_bytes) {
+  int64_t lanes = 1;
+  for (int axis = 0; axis < grid.rank(); ++axis) lanes *= grid.extent(axis);
+  for (Write& write : writes_) {
+    write.access.is_dense = grid.IsDense(write.access.form);
+    write.is_streamed = lanes >= streamed_bytes / write.access.lane_bytes;
+    has_streams_ = has_streams_ || write.is_streamed;
+  }
+}
+
+void Writer::Run(Frame& frame, const Box& box, device::Addresses addresses,
+                 std::byte* scratch) const {
+  auto** targets = reinterpret_cast<std::byte**>(scratch);
+  std::fill_n(targets, root_count_, nullptr);
+  for (const Write& write : writes_) {
+    const Access& access = write.access;
+    if (access.is_dense && !write.is_streamed)
+      targets[write.root] = AddressOf(access, box, addresses[access.buffer]);
+  }
+  frame.Run(box, targets);
+  for (const Write& write : writes_) {
+    const Access& access = write.access;
+    const std::byte* root = frame.root(write.root);
+    std::byte* target = targets[write.root];
+    if (write.is_streamed) {
+      StreamBox(access, addresses[access.buffer], box, root);
+    } else if (target == nullptr) {
+      StoreBox(access, addresses[access.buffer], box, root);
+    } else if (target != root) {
+      std::memcpy(target, root, static_cast<size_t>(box.lanes * access.lane_bytes));
+    }
+  }
+}
+
+}  // namespace onnxifi::engine

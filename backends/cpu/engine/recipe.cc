@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recipe: predicates that walk the expressions once and decide nothing about extents, so that a
+// claim is cheap and holds for all of them.
+
+#include "backends/cpu/engine/recipe.h"
+
+#include <algorithm>
+#include <string>
+
+#include "backends/core/program/body_exprs.h"
+#include "backends/core/reference/scratch.h"
+#include "backends/cpu/engine/code.h"
+#include "backends/cpu/engine/geometry.h"
+
+namespace onnxifi::engine {
+namespace {
+
+SelectResult MakeRecipe(std::string_view implementation, const device::Facts& facts,
+                        Recipe::Build build) {
+  ONNXIFI_RETURN_IF_ERROR(CheckStep(facts));
+  return std::unique_ptr<const device::Recipe>(
+      std::make_unique<Recipe>(implementation, facts, build));
+}
+
+}  // namespace
+
+base::Status CheckStep(const device::Facts& facts) {
+  const program::Step& step = facts.step;
+  size_t axes = step.domain.size();
+  for (const program::View& view : step.reads) axes = std::max(axes, view.strides.size());
+  if (axes > kMaxAxes) {
+    return base::Status(base::Code::kUnsupportedShape, "The step has " + std::to_string(axes) +
+                                                           " axes; the tile engine walks up to " +
+                                                           std::to_string(kMaxAxes) + ".");
+  }
+  return CheckExpressions(facts.program.exprs, program::BodyExprs(step));
+}
+
+KernelResult Recipe::BuildKernel(Runtime& runtime) const {
+  std::unique_ptr<device::Kernel> kernel;
+  ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
+    kernel = build_(facts_, runtime);
+    return base::Ok();
+  }));
+  return kernel;
+}
+
+SelectResult SelectMap(const device::Facts& facts) {
+  return MakeRecipe("engine map", facts, BuildMap);
+}
+
+SelectResult SelectReduce(const device::Facts& facts) {
+  return MakeRecipe("engine reduce", facts, BuildReduce);
+}
+
+SelectResult SelectRow(const device::Facts& facts) {
+  return MakeRecipe("engine row", facts, BuildRow);
+}
+
+bool HasFamily(const program::Step& step) {
+  return step.As<program::Map>() != nullptr || step.As<program::Reduce>() != nullptr ||
+         step.As<program::Row>() != nullptr;
+}
+
+SelectResult Select(const device::Facts& facts) {
+  if (facts.step.As<program::Map>() != nullptr) return SelectMap(facts);
+  if (facts.step.As<program::Reduce>() != nullptr) return SelectReduce(facts);
+  if (facts.step.As<program::Row>() != nullptr) return SelectRow(facts);
+  return base::Status(base::Code::kUnsupportedOperator,
+                      "The tile engine does Map, Reduce and Row; the step is a " +
+                          std::string(program::FamilyName(facts.step)) + ".");
+}
+
+}  // namespace onnxifi::engine

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reduce: a tile of results at a time; all their elements are folded, then the roots stored.
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "backends/core/reference/scratch.h"
+#include "backends/cpu/engine/fold.h"
+#include "backends/cpu/engine/recipe.h"
+
+namespace onnxifi::engine {
+namespace {
+
+// Elements whose fold by itself takes less time than what surrounds it.
+constexpr int64_t kShortFold = 1024;
+
+struct ReduceCode {
+  FoldCode fold;
+  Code roots;
+  int axes;
+};
+
+class BoundReduce final : public device::BoundKernel {
+ public:
+  BoundReduce(std::shared_ptr<const ReduceCode> code, const device::BoundStep& step,
+              Runtime& runtime)
+      : code_(std::move(code)),
+        fold_(code_->fold, step),
+        roots_(code_->roots, step),
+        writer_(step.writes, static_cast<int>(step.domain.size())),
+        runtime_(runtime) {
+    std::vector<LinearForm*> forms;
+    fold_.AppendForms(forms);
+    roots_.AppendForms(forms);
+    writer_.AppendForms(forms);
+    grid_ = FoldGrid(step.domain, code_->axes, FindPrimary(fold_.accesses()), forms,
+                     runtime.settings().tile_lanes, kShortFold);
+    if (grid_.has_no_results()) return;
+    fold_.LayOut(grid_);
+    roots_.LayOut(grid_.results_grid(), grid_.result_lanes());
+    writer_.LayOut(grid_.results_grid(), Writer::kNeverStreamed);
+    runtime.scratch().Reserve(fold_.scratch_bytes() + roots_.scratch_bytes() +
+                              writer_.scratch_bytes());
+  }
+
+  base::Status Run(device::Addresses addresses) const override {
+    if (grid_.has_no_results()) return base::Ok();
+    const FoldCode& fold = code_->fold;
+    const int64_t cost_of_one =
+        grid_.elements() * (fold.elements.cost() + fold.update.cost() + 10) +
+        grid_.parts() * fold.merge.cost() + code_->roots.cost() + 100;
+    return runtime_.For(grid_.result_tile_count(), grid_.result_lanes() * cost_of_one,
+                        [&](int64_t begin, int64_t end, std::byte* scratch) {
+                          RunTiles(addresses, begin, end, scratch);
+                        });
+  }
+
+ private:
+  void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
+    FoldFrame fold(fold_, grid_, addresses, scratch);
+    scratch += fold_.scratch_bytes();
+    Frame roots(roots_, addresses, scratch, grid_.result_lanes());
+    scratch += roots_.scratch_bytes();
+    roots.Attach(program::ExprOp::kState,
+                 [&](uint64_t k) { return fold.state(static_cast<int>(k)); });
+    Box result;
+    for (int64_t tile = begin; tile < end; ++tile) {
+      grid_.MoveToResult(tile, result);
+      fold.Run(result);
+      writer_.Run(roots, result, addresses, scratch);
+    }
+  }
+
+  const std::shared_ptr<const ReduceCode> code_;  // shared with the kernel
+  BoundFold fold_;
+  BoundCode roots_;
+  Writer writer_;
+  FoldGrid grid_;
+  Runtime& runtime_;
+};
+
+class ReduceKernel final : public device::Kernel {
+ public:
+  ReduceKernel(std::shared_ptr<const ReduceCode> code, Runtime& runtime)
+      : code_(std::move(code)), runtime_(runtime) {}
+
+  base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
+                                                          device::Addresses) override {
+    std::unique_ptr<device::BoundKernel> bound;
+    ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
+      bound = std::make_unique<BoundReduce>(code_, step, runtime_);
+      return base::Ok();
+    }));
+    return bound;
+  }
+
+ private:
+  const std::shared_ptr<const ReduceCode> code_;  // shared with what it bound
+  Runtime& runtime_;
+};
+
+}  // namespace
+
+std::unique_ptr<device::Kernel> BuildReduce(const device::Facts& facts, Runtime& runtime) {
+  const program::Reduce& reduce = *facts.step.As<program::Reduce>();
+  const program::ExprPool& pool = facts.program.exprs;
+  const LoopSet loops = runtime.settings().loops;
+  return std::make_unique<ReduceKernel>(std::make_shared<const ReduceCode>(ReduceCode{
+                                            FoldCode::Compile(pool, reduce.fold, loops),
+                                            Code::Compile(pool, reduce.roots, loops), reduce.axes}),
+                                        runtime);
+}
+
+}  // namespace onnxifi::engine

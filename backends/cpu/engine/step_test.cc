@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps that random ones seldom or never are: many tiles, transposition of every lane size, results
+// written over their operand, bytes that are no plain bool, the vector functions in their place.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backends/core/program/verify.h"
+#include "backends/core/reference/device.h"
+#include "backends/core/reference/random_step.h"
+#include "backends/cpu/engine/engine_device.h"
+
+namespace onnxifi::engine {
+namespace {
+
+using program::Expr;
+using program::ExprOp;
+using program::Operand;
+using program::Shape;
+using tensor::ElementType;
+using tensor::Extents;
+
+constexpr ElementType kFloat32 = ElementType::kFloat32;
+
+// A step made by hand, with random elements.
+class Made {
+ public:
+  reference::RandomStep made;
+  program::Step step;
+
+  program::ExprPool& pool() { return made.program.exprs; }
+
+  Operand Buffer(ElementType type, const Extents& extents, bool is_input) {
+    program::Buffer buffer;
+    buffer.type = type;
+    for (int64_t extent : extents) buffer.shape.push_back(extent);
+    auto& ports = is_input ? made.program.inputs : made.program.outputs;
+    if (is_input) {
+      buffer.kind = program::Buffer::Kind::kInput;
+      buffer.index = static_cast<int>(ports.size());
+    }
+    const program::BufferId id = made.program.AddBuffer(buffer);
+    ports.push_back({(is_input ? "in" : "out") + std::to_string(ports.size()), id, buffer.shape});
+    tensor::Tensor tensor = *tensor::Tensor::Allocate(type, extents);
+    for (int64_t k = 0; k < tensor.size_bytes(); ++k) {
+      tensor.mutable_data()[k] = static_cast<std::byte>(random_());
+    }
+    if (type == kFloat32) {
+      for (int64_t k = 0; k < tensor.element_count(); ++k) {
+        const float value = std::uniform_real_distribution<float>(-3, 3)(random_);
+        std::memcpy(tensor.mutable_data() + k * 4, &value, 4);
+      }
+    }
+    made.buffers.push_back(std::move(tensor));
+    return {program::DenseView(id, type, buffer.shape), buffer.shape};
+  }
+  int Read(const Operand& operand) {
+    step.reads.push_back(operand.view);
+    return static_cast<int>(step.reads.size()) - 1;
+  }
+  void Write(const Operand& operand) { step.writes.push_back(operand.view); }
+
+  void Finish(const Shape& domain, program::Body body) {
+    step.domain = domain;
+    step.body = std::move(body);
+    made.program.steps.push_back(std::move(step));
+    const base::Status status = program::Verify(made.program);
+    ASSERT_TRUE(status.ok()) << status.Text();
+  }
+
+  std::vector<tensor::Tensor> OnReference() {
+    reference::Device device;
+    return *RunStep(device, made);
+  }
+  std::vector<tensor::Tensor> OnEngine(const Settings& settings) {
+    device::Serial serial;
+    EngineDevice device(serial, settings);
+    return *RunStep(device, made);
+  }
+  void ExpectAgreement() {
+    for (const int64_t lanes : {37, 1024}) {
+      for (const int64_t streamed_bytes : {int64_t{0}, Settings().streamed_bytes}) {
+        const auto difference =
+            FindDifference(made, OnReference(),
+                           OnEngine({.loops = LoopSet::kReference,
+                                     .tile_lanes = lanes,
+                                     .streamed_bytes = streamed_bytes,
+                                     .streamed_transposed_bytes = streamed_bytes}));
+        EXPECT_FALSE(difference) << *difference;
+      }
+    }
+  }
+
+ private:
+  std::mt19937 random_{11};
+};
+
+TEST(StepTest, TransposesLanesOfEverySize) {
+  for (const ElementType type : {ElementType::kUint8, ElementType::kInt16, kFloat32,
+                                 ElementType::kInt64, ElementType::kFloat64}) {
+    for (const std::vector<int>& order :
+         {std::vector<int>{2, 1, 0}, {2, 0, 1}, {1, 2, 0}, {1, 0, 2}, {0, 2, 1}}) {
+      Made made;
+      const Operand in = Permute(made.Buffer(type, {45, 6, 131}, /*is_input=*/true), order);
+      Extents extents;
+      for (const program::Dim& extent : in.shape) extents.push_back(extent.constant());
+      made.Write(made.Buffer(type, extents, /*is_input=*/false));
+      made.Finish(in.shape, program::Map{{Load(made.pool(), type, made.Read(in)).id()}});
+      made.ExpectAgreement();
+    }
+  }
+}
+
+TEST(StepTest, WritesTransposedBesideAnotherResult) {
+  Made made;
+  const Operand in = made.Buffer(kFloat32, {70, 133}, /*is_input=*/true);
+  const Expr x = Load(made.pool(), kFloat32, made.Read(in));
+  made.Write(made.Buffer(kFloat32, {70, 133}, /*is_input=*/false));
+  made.Write(Permute(made.Buffer(kFloat32, {133, 70}, /*is_input=*/false), {1, 0}));
+  made.Finish(in.shape, program::Map{{(x + x).id(), x.id()}});
+  made.ExpectAgreement();
+}
+
+TEST(StepTest, ReadsAnyByteButZeroAsTrue) {
+  Made made;
+  const Operand in = made.Buffer(ElementType::kBool, {3000}, /*is_input=*/true);
+  const Expr x = Load(made.pool(), ElementType::kBool, made.Read(in));
+  made.Write(made.Buffer(ElementType::kInt32, {3000}, /*is_input=*/false));
+  made.Write(made.Buffer(ElementType::kBool, {3000}, /*is_input=*/false));
+  made.Finish(in.shape, program::Map{{Cast(x, ElementType::kInt32).id(), (!x).id()}});
+  made.ExpectAgreement();
+}
+
+TEST(StepTest, WritesOverItsOperand) {
+  Made made;
+  const Operand in = made.Buffer(kFloat32, {2, 3001}, /*is_input=*/true);
+  const Expr x = Load(made.pool(), kFloat32, made.Read(in));
+  made.Write(made.Buffer(kFloat32, {2, 3001}, /*is_input=*/false));
+  made.Finish(in.shape, program::Map{{((x * x + x) * Like(x, 0.5)).id()}});
+  const std::vector<tensor::Tensor> expected = made.OnReference();
+
+  device::Serial serial;
+  EngineDevice device(serial, {});
+  const program::Step& step = made.made.program.steps[0];
+  device::Selection selection = *device.Select({made.made.program, step});
+  std::unique_ptr<device::Kernel> kernel = *device.Build(*selection.recipe);
+  std::vector<float> data(6002);
+  std::memcpy(data.data(), made.made.buffers[0].data(), data.size() * 4);
+  auto* address = reinterpret_cast<std::byte*>(data.data());
+  std::byte* const addresses[] = {address, address};
+  std::byte* const constants[] = {nullptr, nullptr};
+  const std::vector<int64_t> dims;
+  std::unique_ptr<device::BoundKernel> bound =
+      *kernel->Bind(device::Bind(made.made.program, step, dims), constants);
+  ASSERT_TRUE(bound->Run(addresses).ok());
+  EXPECT_EQ(std::memcmp(data.data(), expected[1].data(), data.size() * 4), 0);
+}
+
+// Sums along every axis of a tensor that needs many tiles each way.
+TEST(StepTest, ReducesAlongEveryAxis) {
+  for (int axis = 0; axis < 3; ++axis) {
+    for (const Extents& extents :
+         {Extents{70, 129, 33}, Extents{300, 7, 65}, Extents{20, 10, 2000}, Extents{3, 600, 10}}) {
+      Made made;
+      std::vector<int> order = {0, 1, 2};
+      order.erase(order.begin() + axis);
+      order.push_back(axis);
+      const Operand in = Permute(made.Buffer(kFloat32, extents, /*is_input=*/true), order);
+      const Expr x = Load(made.pool(), kFloat32, made.Read(in));
+      const Expr sum = State(made.pool(), kFloat32, 0);
+      program::Reduce reduce;
+      reduce.axes = 1;
+      reduce.fold.states.push_back({kFloat32, Like(x, 0).id(), (sum + x * x).id(),
+                                    (sum + Other(made.pool(), kFloat32, 0)).id()});
+      reduce.roots = {sum.id()};
+      made.Write(made.Buffer(kFloat32, {in.shape[0].constant(), in.shape[1].constant()},
+                             /*is_input=*/false));
+      made.Finish(in.shape, std::move(reduce));
+      made.ExpectAgreement();
+    }
+  }
+}
+
+double At(const tensor::Tensor& tensor, int64_t k) { return tensor.AsDouble(k); }
+
+TEST(StepTest, GeluIsCloseToFloat64) {
+  Made made;
+  const Operand in = made.Buffer(kFloat32, {5000}, /*is_input=*/true);
+  const Expr x = Load(made.pool(), kFloat32, made.Read(in));
+  made.Write(made.Buffer(kFloat32, {5000}, /*is_input=*/false));
+  const Expr erf = Unary(ExprOp::kErf, x * Like(x, 0.70710678118654752));
+  made.Finish(in.shape, program::Map{{(x * Like(x, 0.5) * (erf + Like(x, 1))).id()}});
+  const std::vector<tensor::Tensor> out = made.OnEngine({});
+  for (int64_t k = 0; k < 5000; ++k) {
+    const double v = At(made.made.buffers[0], k);
+    EXPECT_NEAR(At(out[1], k), 0.5 * v * (1 + std::erf(v * std::sqrt(0.5))), 1e-6) << v;
+  }
+}
+
+TEST(StepTest, SoftmaxIsCloseToFloat64) {
+  for (const int64_t length : {1, 10, 63, 64, 200, 3000}) {
+    Made made;
+    const int64_t rows = 70;
+    const Operand in = made.Buffer(kFloat32, {rows, length}, /*is_input=*/true);
+    program::ExprPool& pool = made.pool();
+    const Expr x = Load(pool, kFloat32, made.Read(in));
+    const Expr held = State(pool, kFloat32, 0);
+    const Expr other = Other(pool, kFloat32, 0);
+    program::Row row;
+    row.axes = 1;
+    row.stages.push_back({{{{kFloat32, Constant(pool, kFloat32, -1e30).id(), Maximum(held, x).id(),
+                             Maximum(held, other).id()}}},
+                          {held.id()}});
+    const Expr power = Unary(ExprOp::kExp, x - RowResult(pool, kFloat32, 0, 0));
+    row.stages.push_back(
+        {{{{kFloat32, Like(x, 0).id(), (held + power).id(), (held + other).id()}}}, {held.id()}});
+    row.roots = {(power / RowResult(pool, kFloat32, 1, 0)).id()};
+    made.Write(made.Buffer(kFloat32, {rows, length}, /*is_input=*/false));
+    made.Finish(in.shape, std::move(row));
+    const std::vector<tensor::Tensor> out = made.OnEngine({});
+    for (int64_t r = 0; r < rows; ++r) {
+      double sum = 0;
+      for (int64_t k = 0; k < length; ++k) {
+        sum += std::exp(At(made.made.buffers[0], r * length + k));
+      }
+      for (int64_t k = 0; k < length; ++k) {
+        const double expected = std::exp(At(made.made.buffers[0], r * length + k)) / sum;
+        EXPECT_NEAR(At(out[1], r * length + k), expected, expected * 2e-6) << length;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::engine

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transpose: two rounds of interleaving turn four columns of a vector's length into blocks of 16
+// bytes that each hold four neighbours of one row. Wider elements need one round, narrower ones
+// more.
+
+#include "backends/cpu/engine/transpose.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/engine/transpose.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::engine {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+void TransposePlain(const T* HWY_RESTRICT source, int64_t source_stride, T* HWY_RESTRICT target,
+                    int64_t target_stride, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      target[r * target_stride + c] = source[c * source_stride + r];
+    }
+  }
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <typename T>
+void TransposeBlocks(const T* source, int64_t source_stride, T* target, int64_t target_stride,
+                     int64_t rows, int64_t columns) {
+  TransposePlain(source, source_stride, target, target_stride, rows, columns);
+}
+
+#else
+
+// As many neighbours of a row as fill 16 bytes.
+template <typename T>
+inline constexpr int kColumns = 16 / static_cast<int>(sizeof(T));
+
+// Stores the 16-byte blocks of `v` to rows that are `stride` elements apart.
+template <class D, class V, typename T>
+HWY_INLINE void StoreBlocks(D d, V v, T* target, int64_t stride) {
+  constexpr size_t kBlocks = HWY_MAX_BYTES / 16;
+  const hn::Full128<T> block;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  if constexpr (kBlocks == 4) {
+    const auto low = hn::LowerHalf(v);
+    const auto high = hn::UpperHalf(hn::Half<D>(), v);
+    hn::StoreU(hn::LowerHalf(low), block, target);
+    hn::StoreU(hn::UpperHalf(block, low), block, target + stride);
+    hn::StoreU(hn::LowerHalf(high), block, target + 2 * stride);
+    hn::StoreU(hn::UpperHalf(block, high), block, target + 3 * stride);
+    return;
+  }
+  if constexpr (kBlocks == 2) {
+    hn::StoreU(hn::LowerHalf(v), block, target);
+    hn::StoreU(hn::UpperHalf(block, v), block, target + stride);
+    return;
+  }
+#endif
+  if constexpr (kBlocks == 1) {
+    hn::StoreU(v, d, target);
+  } else {
+    HWY_ALIGN T all[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(v, d, all);
+    constexpr int kLanes = kColumns<T>;
+    for (size_t b = 0; b < hn::Lanes(d) / kLanes; ++b) {
+      hn::StoreU(hn::LoadU(block, all + b * kLanes), block,
+                 target + static_cast<int64_t>(b) * stride);
+    }
+  }
+}
+
+// kColumns columns, a vector of rows.
+template <class D, typename T>
+HWY_INLINE void TransposeBlock(D d, const T* source, int64_t source_stride, T* target,
+                               int64_t target_stride) {
+  using V = hn::Vec<D>;
+  constexpr int64_t kRowsPerBlock = kColumns<T>;
+  if constexpr (sizeof(T) == 8) {
+    const V a = hn::LoadU(d, source);
+    const V b = hn::LoadU(d, source + source_stride);
+    StoreBlocks(d, hn::InterleaveLower(d, a, b), target, kRowsPerBlock * target_stride);
+    StoreBlocks(d, hn::InterleaveUpper(d, a, b), target + target_stride,
+                kRowsPerBlock * target_stride);
+  } else {
+    const V a = hn::LoadU(d, source);
+    const V b = hn::LoadU(d, source + source_stride);
+    const V c = hn::LoadU(d, source + 2 * source_stride);
+    const V e = hn::LoadU(d, source + 3 * source_stride);
+    const V ac_low = hn::InterleaveLower(d, a, c);
+    const V ac_high = hn::InterleaveUpper(d, a, c);
+    const V be_low = hn::InterleaveLower(d, b, e);
+    const V be_high = hn::InterleaveUpper(d, b, e);
+    const int64_t stride = kRowsPerBlock * target_stride;
+    StoreBlocks(d, hn::InterleaveLower(d, ac_low, be_low), target, stride);
+    StoreBlocks(d, hn::InterleaveUpper(d, ac_low, be_low), target + target_stride, stride);
+    StoreBlocks(d, hn::InterleaveLower(d, ac_high, be_high), target + 2 * target_stride, stride);
+    StoreBlocks(d, hn::InterleaveUpper(d, ac_high, be_high), target + 3 * target_stride, stride);
+  }
+}
+
+template <typename T>
+void TransposeBlocks(const T* source, int64_t source_stride, T* target, int64_t target_stride,
+                     int64_t rows, int64_t columns) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole_rows = rows / lanes * lanes;
+  const int64_t whole_columns = columns / kColumns<T> * kColumns<T>;
+  for (int64_t c = 0; c < whole_columns; c += kColumns<T>) {
+    for (int64_t r = 0; r < whole_rows; r += lanes) {
+      TransposeBlock(d, source + c * source_stride + r, source_stride,
+                     target + r * target_stride + c, target_stride);
+    }
+  }
+  TransposePlain(source + whole_rows, source_stride, target + whole_rows * target_stride,
+                 target_stride, rows - whole_rows, whole_columns);
+  TransposePlain(source + whole_columns * source_stride, source_stride, target + whole_columns,
+                 target_stride, rows, columns - whole_columns);
+}
+
+#endif
+
+void TransposeTyped(const std::byte* source, int64_t source_stride, std::byte* target,
+                    int64_t target_stride, int64_t rows, int64_t columns, int64_t element_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return TransposePlain(reinterpret_cast<const uint8_t*>(source), source_stride,
+                            reinterpret_cast<uint8_t*>(target), target_stride, rows, columns);
+    case 2:
+      return TransposePlain(reinterpret_cast<const uint16_t*>(source), source_stride,
+                            reinterpret_cast<uint16_t*>(target), target_stride, rows, columns);
+    case 4:
+      return TransposeBlocks(reinterpret_cast<const uint32_t*>(source), source_stride,
+                             reinterpret_cast<uint32_t*>(target), target_stride, rows, columns);
+    case 8:
+      return TransposeBlocks(reinterpret_cast<const uint64_t*>(source), source_stride,
+                             reinterpret_cast<uint64_t*>(target), target_stride, rows, columns);
+    default:
+      return;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onnxifi::engine {
+
+HWY_EXPORT(TransposeTyped);
+
+void Transpose(const std::byte* source, int64_t source_stride, std::byte* target,
+               int64_t target_stride, int64_t rows, int64_t columns, int64_t element_bytes) {
+  HWY_DYNAMIC_DISPATCH(TransposeTyped)
+  (source, source_stride, target, target_stride, rows, columns, element_bytes);
+}
+
+}  // namespace onnxifi::engine
+#endif

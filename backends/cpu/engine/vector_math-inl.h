@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vector functions of float32, derived here from their series and from polynomials fitted to least
+// relative error. Bounds on the error, against the exact value, in units in the last place of the
+// result (vector_math_test.cc measures them over all exponents):
+//
+//   Exp, Log   1      Expm1, Log1p   2      Tanh, Erf   2.5
+//   Pow        0.51   Sin, Cos   0.57   (computed in float64; Sin and Cos beyond 2^20 by the C
+//   library)
+//
+// Special values are those of C's functions: NaN gives NaN; infinities, zeros (with their sign) and
+// what is out of range give what they give there. Results below the normal numbers are rounded
+// twice.
+
+#if defined(ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_
+#undef ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_
+#else
+#define ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::engine {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// c0 + x * (c1 + x * (...))
+template <class D, class V>
+HWY_INLINE V Polynomial(D d, V /*x*/, float c) {
+  return hn::Set(d, c);
+}
+template <class D, class V, typename... Rest>
+HWY_INLINE V Polynomial(D d, V x, float c, Rest... rest) {
+  return hn::MulAdd(x, Polynomial(d, x, rest...), hn::Set(d, c));
+}
+
+// 2^n for integers n in [-126, 127], as a float.
+template <class D, class V>
+HWY_INLINE V PowerOfTwo(D d, V n) {
+  const hn::RebindToSigned<D> integer;
+  const auto exponent = hn::Add(hn::ConvertTo(integer, n), hn::Set(integer, 127));
+  return hn::BitCast(d, hn::ShiftLeft<23>(exponent));
+}
+
+// x = n * log(2) + r with |r| <= log(2) / 2, for |x| < 2^15. The high part of log(2) has 15 bits,
+// so its product with n is exact.
+template <class D, class V>
+HWY_INLINE V ReduceByLog2(D d, V x, V& n) {
+  n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+  const V high = hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1f), x);
+  return hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), high);
+}
+
+// (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2, to 0.001 units of exp(r) (fitted).
+template <class D, class V>
+HWY_INLINE V ExpTail(D d, V r) {
+  return Polynomial(d, r, 0.5f, 0.16666666f, 0.041666295f, 0.008333497f, 0.0013944658f,
+                    0.0001979035f);
+}
+
+template <class D, class V>
+HWY_INLINE V Exp(D d, V x) {
+  // Beyond these the result is 0 or infinite; the scale below has room for a little more.
+  const V near = hn::Min(hn::Max(x, hn::Set(d, -110.0f)), hn::Set(d, 100.0f));
+  V n;
+  const V r = ReduceByLog2(d, near, n);
+  const V power = hn::Add(hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r), hn::Set(d, 1.0f));
+  // In two steps: neither 2^128 nor 2^-150 is a normal number.
+  const V half = hn::Floor(hn::Mul(n, hn::Set(d, 0.5f)));
+  const V scaled = hn::Mul(hn::Mul(power, PowerOfTwo(d, half)), PowerOfTwo(d, hn::Sub(n, half)));
+  return hn::IfThenElse(hn::IsNaN(x), x, scaled);
+}
+
+template <class D, class V>
+HWY_INLINE V Expm1(D d, V x) {
+  // Below this the result is -1 to the last bit.
+  const V near = hn::Min(hn::Max(x, hn::Set(d, -20.0f)), hn::Set(d, 100.0f));
+  V n;
+  const V r = ReduceByLog2(d, near, n);
+  const V less = hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r);  // exp(r) - 1
+  // 2^n * less + (2^n - 1) = (less + (1 - 2^-n)) * 2^n. The greatest n are scaled in two steps.
+  const V top = hn::Min(n, hn::Set(d, 126.0f));
+  const V gap = hn::Sub(hn::Set(d, 1.0f), PowerOfTwo(d, hn::Neg(top)));
+  const V rest = hn::Min(hn::Sub(n, top), hn::Set(d, 100.0f));
+  const V scaled = hn::Mul(hn::Mul(hn::Add(less, gap), PowerOfTwo(d, top)), PowerOfTwo(d, rest));
+  // Zeros keep their sign and subnormal numbers their value, which squares would lose.
+  const auto is_tiny = hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-25f));
+  return hn::IfThenElse(hn::Or(is_tiny, hn::IsNaN(x)), x, scaled);
+}
+
+// log(m) + e * log(2) for m in [sqrt(1/2), sqrt(2)]. With f = m - 1 and s = f / (2 + f):
+// log(m) = 2 atanh(s) = 2 s + 2 s z, z = s^2/3 + s^4/5 + ..., and 2 s = f - s f.
+template <class D, class V>
+HWY_INLINE V LogOfReduced(D d, V m, V e) {
+  const V f = hn::Sub(m, hn::Set(d, 1.0f));
+  const V s = hn::Div(f, hn::Add(hn::Set(d, 2.0f), f));
+  const V squared = hn::Mul(s, s);
+  const V z2 =
+      hn::Mul(squared, Polynomial(d, squared, 2.0f / 3, 2.0f / 5, 2.0f / 7, 2.0f / 9, 2.0f / 11));
+  const V low = hn::NegMulAdd(e, hn::Set(d, 0x1.7f7d1cp-20f), hn::Mul(s, hn::Sub(f, z2)));
+  return hn::MulAdd(e, hn::Set(d, 0x1.62e4p-1f), hn::Sub(f, low));
+}
+
+// x = m * 2^e with m in [sqrt(1/2), sqrt(2)], for positive finite x.
+template <class D, class V>
+HWY_INLINE V SplitExponent(D d, V x, V& e) {
+  const hn::RebindToSigned<D> integer;
+  const auto is_small = hn::Lt(x, hn::Set(d, 0x1p-126f));
+  const V normal = hn::IfThenElse(is_small, hn::Mul(x, hn::Set(d, 0x1p24f)), x);
+  // The bits of sqrt(1/2) as the origin: the exponent's field then counts from there.
+  const auto origin = hn::Set(integer, 0x3f3504f3);
+  const auto bits = hn::Sub(hn::BitCast(integer, normal), origin);
+  const auto exponent = hn::ShiftRight<23>(bits);
+  const auto mantissa = hn::Add(hn::And(bits, hn::Set(integer, 0x7fffff)), origin);
+  e = hn::Sub(hn::ConvertTo(d, exponent), hn::IfThenElseZero(is_small, hn::Set(d, 24.0f)));
+  return hn::BitCast(d, mantissa);
+}
+
+template <class D, class V>
+HWY_INLINE V Log(D d, V x) {
+  V e;
+  const V m = SplitExponent(d, x, e);
+  V result = LogOfReduced(d, m, e);
+  result = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, -kInfinity), result);
+  result = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, kNan), result);
+  return hn::IfThenElse(hn::Or(hn::Eq(x, hn::Set(d, kInfinity)), hn::IsNaN(x)), x, result);
+}
+
+// log(u) for u = 1 + x rounded, and what the rounding lost.
+template <class D, class V>
+HWY_INLINE V Log1p(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  const V u = hn::Add(one, x);
+  // The smaller of the two summands is what the sum may have lost bits of.
+  const V lost_of_x = hn::Sub(x, hn::Sub(u, one));
+  const V lost_of_one = hn::Sub(one, hn::Sub(u, x));
+  const V lost = hn::IfThenElse(hn::Lt(hn::Abs(x), one), lost_of_x, lost_of_one);
+  V e;
+  const V m = SplitExponent(d, u, e);
+  V result = hn::Add(LogOfReduced(d, m, e), hn::Div(lost, u));
+  result = hn::IfThenElse(hn::Eq(u, hn::Zero(d)), hn::Set(d, -kInfinity), result);
+  result = hn::IfThenElse(hn::Lt(u, hn::Zero(d)), hn::Set(d, kNan), result);
+  const auto is_itself = hn::Or(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-25f)),
+                                hn::Or(hn::Eq(x, hn::Set(d, kInfinity)), hn::IsNaN(x)));
+  return hn::IfThenElse(is_itself, x, result);
+}
+
+// tanh(x) = t / (t + 2) with t = expm1(2 x).
+template <class D, class V>
+HWY_INLINE V Tanh(D d, V x) {
+  const V size = hn::Min(hn::Abs(x), hn::Set(d, 10.0f));  // 1 to the last bit from 9.02 on
+  const V t = Expm1(d, hn::Add(size, size));
+  const V result = hn::CopySign(hn::Div(t, hn::Add(t, hn::Set(d, 2.0f))), x);
+  // Doubling and halving are exact, but a quotient of subnormal numbers is not.
+  const auto is_itself = hn::Or(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-13f)), hn::IsNaN(x));
+  return hn::IfThenElse(is_itself, x, result);
+}
+
+// The following take vectors of float64 that hold float32 numbers and are right to much more than
+// float32's last bit.
+
+// c0 + x * (c1 + ...), as Polynomial.
+template <class D, class V>
+HWY_INLINE V Polynomial64(D d, V /*x*/, double c) {
+  return hn::Set(d, c);
+}
+template <class D, class V, typename... Rest>
+HWY_INLINE V Polynomial64(D d, V x, double c, Rest... rest) {
+  return hn::MulAdd(x, Polynomial64(d, x, rest...), hn::Set(d, c));
+}
+
+// Sine of x + shift * pi / 2, |x| <= 2^20. The high part of pi / 2 has 32 bits, so its product with
+// the number of quarter turns is exact.
+template <class D, class V>
+HWY_INLINE V SinShifted64(D d, V x, double shift) {
+  const V turns = hn::Round(hn::Mul(x, hn::Set(d, 0.63661977236758134308)));
+  const V high = hn::NegMulAdd(turns, hn::Set(d, 0x1.921fb544p+0), x);
+  const V r = hn::NegMulAdd(turns, hn::Set(d, 0x1.0b4611a626331p-34), high);
+  const V z = hn::Mul(r, r);
+  const V sine = hn::Mul(r, Polynomial64(d, z, 1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880,
+                                         -1.0 / 39916800, 1.0 / 6227020800));
+  const V cosine = Polynomial64(d, z, 1.0, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320,
+                                -1.0 / 3628800, 1.0 / 479001600);
+  const V quarter = hn::Add(turns, hn::Set(d, shift));
+  const V half = hn::Floor(hn::Mul(quarter, hn::Set(d, 0.5)));
+  const auto is_odd_quarter = hn::Ne(hn::Add(half, half), quarter);
+  const V half_of_half = hn::Floor(hn::Mul(half, hn::Set(d, 0.5)));
+  const auto is_odd_half = hn::Ne(hn::Add(half_of_half, half_of_half), half);
+  const V result = hn::IfThenElse(is_odd_quarter, cosine, sine);
+  return hn::IfThenElse(is_odd_half, hn::Neg(result), result);
+}
+
+// x^y for x > 0, both finite; as in Log and Exp above.
+template <class D, class V>
+HWY_INLINE V Pow64(D d, V x, V y) {
+  const hn::RebindToSigned<D> integer;
+  const auto origin = hn::Set(integer, 0x3fe6a09e667f3bcd);  // the bits of sqrt(1/2)
+  const auto bits = hn::Sub(hn::BitCast(integer, x), origin);
+  const V e = hn::ConvertTo(d, hn::ShiftRight<52>(bits));
+  const V m = hn::BitCast(d, hn::Add(hn::And(bits, hn::Set(integer, 0xfffffffffffff)), origin));
+  const V f = hn::Sub(m, hn::Set(d, 1.0));
+  const V s = hn::Div(f, hn::Add(hn::Set(d, 2.0), f));
+  const V squared = hn::Mul(s, s);
+  const V series = Polynomial64(d, squared, 2.0, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11,
+                                2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19);
+  const V logarithm = hn::MulAdd(e, hn::Set(d, 0.69314718055994530942), hn::Mul(s, series));
+  const V exponent = hn::Min(hn::Max(hn::Mul(y, logarithm), hn::Set(d, -120.0)), hn::Set(d, 100.0));
+  const V n = hn::Round(hn::Mul(exponent, hn::Set(d, 1.4426950408889634074)));
+  const V r = hn::NegMulAdd(n, hn::Set(d, 0.69314718055994530942), exponent);
+  const V power =
+      Polynomial64(d, r, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040,
+                   1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800);
+  const auto scale = hn::ShiftLeft<52>(hn::Add(hn::ConvertTo(integer, n), hn::Set(integer, 1023)));
+  return hn::Mul(power, hn::BitCast(d, scale));
+}
+
+// Below 1 a polynomial of erf(x) / x in x^2, above 1 - exp of a polynomial of log(erfc(x)); both
+// fitted to 0.02 units of the result.
+template <class D, class V>
+HWY_INLINE V Erf(D d, V x) {
+  const V size = hn::Min(hn::Abs(x), hn::Set(d, 4.0f));  // 1 to the last bit from 3.92 on
+  const V squared = hn::Mul(x, x);
+  const V inner =
+      hn::Mul(x, Polynomial(d, squared, 1.1283791f, -0.37612626f, 0.112835854f, -0.026853811f,
+                            0.0051883277f, -0.00080101925f, 7.853858e-05f));
+  const V logarithm = Polynomial(d, size, -0.0003415126f, -1.1270893f, -0.63814473f, -0.10310682f,
+                                 0.021838097f, -0.0029476667f, 0.00018638009f);
+  const V outer = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), Exp(d, logarithm)), x);
+  const V result = hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1.0f)), inner, outer);
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::engine
+HWY_AFTER_NAMESPACE();
+
+#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_
