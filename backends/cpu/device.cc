@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/onednn/recipe.h"
 
 namespace onnxifi::cpu {
@@ -55,6 +56,11 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
     rejected.push_back(
         std::move(recipe).status().Context("for " + std::string(implementation.name)));
   }
+  if (engine::HasFamily(facts.step)) {
+    engine::SelectResult recipe = engine::Select(facts);
+    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
+    rejected.push_back(std::move(recipe).status().Context("for the tile engine"));
+  }
   ONNXIFI_ASSIGN_OR_RETURN(device::Selection selection, reference_.Select(facts));
   selection.rejected = std::move(rejected);
   return selection;
@@ -77,6 +83,9 @@ base::Result<std::unique_ptr<Device>> Device::Create(std::shared_ptr<threads::Th
 base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
   if (const auto* onednn_recipe = dynamic_cast<const onednn::Recipe*>(&recipe)) {
     return onednn_recipe->Build(*runtime_);
+  }
+  if (const auto* engine_recipe = dynamic_cast<const engine::Recipe*>(&recipe)) {
+    return engine_recipe->BuildKernel(engine_);
   }
   return reference_.Build(recipe);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device: the CPU as a device::Device: oneDNN where it is fastest, the reference's loops on the
-// thread pool for everything else.
+// Device: the CPU as a device::Device: oneDNN and the tile engine where they are fastest, the
+// reference's loops on the thread pool for everything else.
 
 #ifndef ONNXIFI_BACKENDS_CPU_DEVICE_H_
 #define ONNXIFI_BACKENDS_CPU_DEVICE_H_
@@ -11,6 +11,7 @@
 #include "backends/core/base/log.h"
 #include "backends/core/device/device.h"
 #include "backends/core/reference/device.h"
+#include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/onednn/runtime.h"
 #include "backends/cpu/threads/thread_pool.h"
 
@@ -46,11 +47,12 @@ class Device final : public device::Device {
 
  private:
   explicit Device(std::shared_ptr<threads::ThreadPool> pool)
-      : pool_(std::move(pool)), reference_(*pool_) {}
+      : pool_(std::move(pool)), reference_(*pool_), engine_(*pool_) {}
 
   const std::shared_ptr<threads::ThreadPool> pool_;
   const cpu::Selector selector_;
   reference::Device reference_;
+  engine::Runtime engine_;
   std::unique_ptr<onednn::Runtime> runtime_;
 };
 

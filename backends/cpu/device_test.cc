@@ -204,6 +204,29 @@ TEST(SelectorTest, GivesFloatContractionsAndWindowsToOneDnn) {
   EXPECT_EQ(Pool(Window::Kind::kAverage).Implementation(), "onednn pooling");
 }
 
+TEST(SelectorTest, GivesElementsToTheTileEngine) {
+  OneStep one = MatMul(4, 5, 6);
+  one.step.reads = {one.step.writes[0]};
+  const Expr x = one.LoadOf(0);
+  const Expr held = program::State(one.program.exprs, kFloat, 0);
+  const Expr other = program::Other(one.program.exprs, kFloat, 0);
+  const program::Fold sum{{{kFloat, Like(x, 0).id(), (held + x).id(), (held + other).id()}}};
+  one.step.body = program::Map{{(x + x).id()}};
+  EXPECT_EQ(one.Implementation(), "engine map");
+  one.step.body = program::Reduce{0, sum, {held.id()}};
+  EXPECT_EQ(one.Implementation(), "engine reduce");
+  one.step.body = program::Row{1, {{sum, {held.id()}}}, {x.id()}};
+  EXPECT_EQ(one.Implementation(), "engine row");
+
+  one.step.reads[0].type = one.step.writes[0].type = ElementType::kInt4;
+  one.step.body = program::Map{{one.LoadOf(0).id()}};
+  const base::Result<device::Selection> selection = one.Select();
+  ASSERT_TRUE(selection.ok()) << selection.status().Text();
+  EXPECT_EQ(selection->recipe->implementation(), "reference");
+  ASSERT_EQ(selection->rejected.size(), 1u);
+  EXPECT_THAT(selection->rejected[0].Text(), HasSubstr("int4"));
+}
+
 TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
   const OneStep one = MatMul(4, 5, 6, ElementType::kInt32);
   const base::Result<device::Selection> selection = one.Select();
