@@ -59,7 +59,7 @@ _RULES = {
     "conformance": [_CORE + "base"],
     "samples": [],
     "include": [],
-    "benchmarks": [_CORE + "plugin", "benchmarks/machine"],
+    "benchmarks": [_CORE + "plugin", "backends/cpu", "benchmarks/machine"],
     "benchmarks/machine": [_CORE + "base"],
 }
 
