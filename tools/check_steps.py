@@ -628,6 +628,8 @@ class Step:
             return self.scatter(at, source)
         if kind == 1:
             return self.top_k(source)
+        if kind == 4:
+            return [(0, at, Value(self.suppress(at, source)))]
         found = np.argwhere(source != 0) if self.domain else np.zeros((int(source != 0), 0))
         if kind == 2:
             return [(0, [], Value(np.array(len(found), np.int64)))]
@@ -664,6 +666,32 @@ class Step:
                         update = (wrap_packed(kind, update) if kind in PACKED_BITS else update)[0]
             values[slot] = update
         return [(0, self.coordinates(target), Value(values))]
+
+    def suppress(self, at, candidates):
+        length = self.domain[-1]
+        kept = np.zeros(self.domain, bool).reshape(-1, max(length, 1))
+        if not candidates.size:
+            return kept.reshape(self.domain)
+        rows = [self.load(k, at, self.domain).v.reshape(-1, length) for k in range(1, 7)]
+        boxes = np.stack(rows[:4], axis=-1).astype(np.float32)  # y1, x1, y2, x2; rounded at each operation
+        area = (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
+        for row, candidate in enumerate(candidates.reshape(-1, length)):
+            threshold, limit = np.float32(rows[4][row, 0]), int(rows[5][row, 0])
+            chosen = []
+            for k in range(length):
+                if not candidate[k] or len(chosen) >= limit:
+                    continue
+                mine, theirs = boxes[row, k], boxes[row, chosen]
+                height = np.minimum(mine[2], theirs[:, 2]) - np.maximum(mine[0], theirs[:, 0])
+                width = np.minimum(mine[3], theirs[:, 3]) - np.maximum(mine[1], theirs[:, 1])
+                meets = (height > 0) & (width > 0)
+                shared = height * width
+                joined = area[row, k] + area[row, chosen] - shared
+                ratio = np.divide(shared, joined, out=np.zeros_like(shared), where=joined > 0)
+                if not (meets & (joined > 0) & (ratio > threshold)).any():
+                    chosen.append(k)
+            kept[row, chosen] = True
+        return kept.reshape(self.domain)
 
     def top_k(self, source):
         k = self.body["k"]
