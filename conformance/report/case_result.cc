@@ -35,6 +35,8 @@ std::string ToJsonLine(const CaseResult& result) {
                      {"worst_ratio", result.worst_ratio},
                      {"seconds", result.seconds},
                      {"operators", result.operators},
+                     {"element_types", result.element_types},
+                     {"step_families", result.step_families ? json(*result.step_families) : json()},
                      {"cells", std::move(cells)},
                      {"note", result.note}};
   // A library's sentence may be no UTF-8; it is printed all the same.
@@ -67,6 +69,10 @@ base::Result<CaseResult> FromJsonLine(const std::string& text) {
   result.worst_ratio = ratio.is_number() ? ratio.get<double>() : HUGE_VAL;
   result.seconds = line.value("seconds", 0.0);
   result.operators = line.value("operators", std::vector<std::string>());
+  result.element_types = line.value("element_types", std::vector<std::string>());
+  if (line.contains("step_families") && line["step_families"].is_array()) {
+    result.step_families = line["step_families"].get<std::vector<std::string>>();
+  }
   result.note = line.value("note", "");
   for (const json& cell : line.value("cells", json::array())) {
     const auto function = cell.at(0).get<size_t>();

@@ -5,6 +5,7 @@
 #ifndef ONNXIFI_CONFORMANCE_REPORT_CASE_RESULT_H_
 #define ONNXIFI_CONFORMANCE_REPORT_CASE_RESULT_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,11 @@ struct CaseResult {
   double seconds = 0;
   // Operators of the case's main graph.
   std::vector<std::string> operators;
+  // Element types of the graph's inputs and outputs, each once: "float", "int64".
+  std::vector<std::string> element_types;
+  // Families of the steps that the library lowered the graph to, each once: "Map", "Contract";
+  // nothing where it does not tell.
+  std::optional<std::vector<std::string>> step_families;
   // Which function answered which status so far in the process that ran the case.
   std::vector<client::StatusCell> cells;
   // Anything else worth a line beside the result.

@@ -22,6 +22,8 @@ TEST(CaseResultTest, SurvivesTheLine) {
   result.sentence = "A \"quoted\" sentence\nwith a second line.";
   result.worst_ratio = 0.25;
   result.operators = {"Add", "Relu"};
+  result.element_types = {"float", "int64"};
+  result.step_families = {{"Map", "Host"}};
   result.cells = {{client::FunctionIndex::kRunGraph, ONNXIFI_STATUS_INVALID_EVENT}};
   const std::string line = ToJsonLine(result);
   EXPECT_EQ(line.find('\n'), std::string::npos);
@@ -35,7 +37,18 @@ TEST(CaseResultTest, SurvivesTheLine) {
   EXPECT_EQ(read->sentence, result.sentence);
   EXPECT_EQ(read->worst_ratio, result.worst_ratio);
   EXPECT_EQ(read->operators, result.operators);
+  EXPECT_EQ(read->element_types, result.element_types);
+  EXPECT_EQ(read->step_families, result.step_families);
   EXPECT_EQ(read->cells, result.cells);
+}
+
+TEST(CaseResultTest, NoFamiliesAreNotTheSameAsUnknownOnes) {
+  CaseResult result;
+  EXPECT_FALSE(FromJsonLine(ToJsonLine(result))->step_families.has_value());
+  result.step_families.emplace();
+  const base::Result<CaseResult> read = FromJsonLine(ToJsonLine(result));
+  ASSERT_TRUE(read->step_families.has_value());
+  EXPECT_TRUE(read->step_families->empty());
 }
 
 TEST(CaseResultTest, AnInfiniteRatioStaysInfinite) {

@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <utility>
 
 namespace onnxifi::report {
 namespace {
@@ -53,6 +55,46 @@ void AppendRatios(std::span<const CaseResult> results, std::string& text) {
   }
 }
 
+// "float 12, int64 3", most frequent first.
+std::string NamesWithCounts(const std::map<std::string, int>& counts) {
+  std::vector<std::pair<std::string, int>> ordered(counts.begin(), counts.end());
+  std::ranges::stable_sort(ordered, std::greater<>(), &std::pair<std::string, int>::second);
+  std::string text;
+  for (const auto& [name, count] : ordered) {
+    fmt::format_to(std::back_inserter(text), "{}{} {}", text.empty() ? "" : ", ", name, count);
+  }
+  return text;
+}
+
+// What passed, twins left out: per element type, per step family, and how much of it on the host.
+void AppendBreakdown(std::span<const CaseResult> results, std::string& text) {
+  std::map<std::string, int> types, families;
+  int passed = 0, told = 0, on_host = 0;
+  for (const CaseResult& result : results) {
+    if (result.verdict != Verdict::kPass || result.is_expanded) continue;
+    ++passed;
+    for (const std::string& type : result.element_types) ++types[type];
+    if (!result.step_families) continue;
+    ++told;
+    for (const std::string& family : *result.step_families) ++families[family];
+    if (result.step_families->empty()) ++families["none"];
+    if (std::ranges::find(*result.step_families, "Host") != result.step_families->end()) ++on_host;
+  }
+  if (types.empty()) return;
+  text += "\nPasses per element type: " + NamesWithCounts(types) + "\n";
+  if (told == 0) {
+    text += "Passes per step family: the library does not tell (onnxGetGraphCounters).\n";
+    return;
+  }
+  text += "Passes per step family: " + NamesWithCounts(families) + "\n";
+  if (told < passed) {
+    fmt::format_to(std::back_inserter(text), "  of {} passes whose families the library tells\n",
+                   told);
+  }
+  fmt::format_to(std::back_inserter(text), "Passes with steps on Host: {} of {} ({:.1f} %)\n",
+                 on_host, told, 100.0 * on_host / told);
+}
+
 }  // namespace
 
 std::string Counts::Text() const {
@@ -93,6 +135,7 @@ std::string MakeSummary(std::span<const CaseResult> results, bool with_ratios) {
   AppendFailures(results, text);
   AppendReasons(results, text);
   if (with_ratios) AppendRatios(results, text);
+  AppendBreakdown(results, text);
   const bool has_twins = std::ranges::any_of(results, &CaseResult::is_expanded);
   text += "\n";
   if (has_twins) {

@@ -35,8 +35,8 @@ struct ReasonCount {
 std::vector<ReasonCount> CountReasons(std::span<const CaseResult> results);
 
 // Failures with their sentences, the histogram of reasons, the worst ratio of each model
-// (`with_ratios`), a line for the expanded twins if there are any, and as the last line the counts
-// of all other cases.
+// (`with_ratios`), passes per element type and step family where cases have them, a line for the
+// expanded twins if there are any, and as the last line the counts of all other cases.
 std::string MakeSummary(std::span<const CaseResult> results, bool with_ratios);
 
 }  // namespace onnxifi::report

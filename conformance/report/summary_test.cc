@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "conformance/report/html.h"
 #include "conformance/report/junit.h"
 
@@ -52,6 +54,38 @@ TEST(SummaryTest, TwinsHaveALineOfTheirOwnBeforeTheLast) {
 TEST(SummaryTest, WithoutTwinsThereIsNoSuchLine) {
   EXPECT_THAT(MakeSummary(std::vector<CaseResult>{Make("a", Verdict::kPass)}, false),
               Not(HasSubstr("twins")));
+}
+
+CaseResult MakePass(std::vector<std::string> types,
+                    std::optional<std::vector<std::string>> families, bool is_expanded = false) {
+  CaseResult result = Make("p", Verdict::kPass, is_expanded);
+  result.element_types = std::move(types);
+  result.step_families = std::move(families);
+  return result;
+}
+
+TEST(SummaryTest, PassesAreCountedPerElementTypeAndStepFamily) {
+  std::vector<CaseResult> results = {MakePass({"float", "bool"}, {{"Map"}}),
+                                     MakePass({"float"}, {{"Map", "Contract"}}),
+                                     MakePass({"string"}, {{"Map", "Host"}}),
+                                     MakePass({"int64"}, std::vector<std::string>()),
+                                     MakePass({"float"}, {{"Reduce"}}, /*is_expanded=*/true),
+                                     Make("f", Verdict::kFail)};
+  results.back().element_types = {"double"};
+  EXPECT_THAT(MakeSummary(results, false),
+              HasSubstr("\nPasses per element type: float 2, bool 1, int64 1, string 1\n"
+                        "Passes per step family: Map 3, Contract 1, Host 1, none 1\n"
+                        "Passes with steps on Host: 1 of 4 (25.0 %)\n"));
+  results.push_back(MakePass({"float"}, std::nullopt));
+  EXPECT_THAT(MakeSummary(results, false), HasSubstr("  of 4 passes whose families"));
+}
+
+TEST(SummaryTest, SaysThatALibraryDoesNotTellItsFamilies) {
+  const std::vector<CaseResult> results = {MakePass({"float"}, std::nullopt)};
+  EXPECT_THAT(MakeSummary(results, false),
+              HasSubstr("Passes per step family: the library does not tell"));
+  const std::vector<CaseResult> untyped = {Make("a", Verdict::kPass)};
+  EXPECT_THAT(MakeSummary(untyped, false), Not(HasSubstr("Passes per")));
 }
 
 TEST(SummaryTest, ReasonsAreCountedMostFrequentFirst) {

@@ -7,6 +7,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
 
 #include "conformance/client/execution.h"
 #include "conformance/comparison/comparison.h"
@@ -136,6 +139,42 @@ base::Status RunDataSet(const cases::CaseDescription& description, int number,
   return base::Ok();
 }
 
+// Each element type of what crosses the interface, once.
+std::vector<std::string> ElementTypesOf(const ModelOutline& outline) {
+  std::vector<std::string> types;
+  for (const std::vector<ValueOutline>* values : {&outline.inputs, &outline.outputs}) {
+    for (const ValueOutline& value : *values) {
+      std::string type = NameOf(value.type);
+      if (std::ranges::find(types, type) == types.end()) types.push_back(std::move(type));
+    }
+  }
+  return types;
+}
+
+// The families of the graph's steps; nothing when the library does not tell, as it need not.
+std::optional<std::vector<std::string>> ReadStepFamilies(const Target& target, onnxGraph graph) {
+  if (target.extensions.get_graph_counters == nullptr) return std::nullopt;
+  constexpr uint64_t kUnknown = ~uint64_t{0};
+  onnxGraphCounters counters;
+  std::memset(&counters, 0xFF, sizeof(counters));
+  counters.struct_size = sizeof(counters);
+  if (target.extensions.get_graph_counters(graph, &counters) != ONNXIFI_STATUS_SUCCESS ||
+      counters.map_steps == kUnknown) {
+    return std::nullopt;
+  }
+  const std::pair<const char*, uint64_t> counts[] = {
+      {"Map", counters.map_steps},           {"Reduce", counters.reduce_steps},
+      {"Row", counters.row_steps},           {"Scan", counters.scan_steps},
+      {"Contract", counters.contract_steps}, {"Window", counters.window_steps},
+      {"Index", counters.index_steps},       {"Host", counters.host_steps},
+      {"Control", counters.control_steps}};
+  std::vector<std::string> families;
+  for (const auto& [name, count] : counts) {
+    if (count > 0) families.emplace_back(name);
+  }
+  return families;
+}
+
 // A graph that served many lengths was lowered once and bound at most once per length.
 base::Status CheckCounters(const cases::CaseDescription& description, const Target& target,
                            onnxGraph graph, CaseResult& result) {
@@ -181,6 +220,7 @@ base::Status RunAll(const cases::CaseDescription& description, const ReplayRules
                  : std::move(status).Context(fmt::format("in data set {}", number));
     }
   }
+  result.step_families = ReadStepFamilies(target, graph.get());
   if (description.length_count != 0) {
     return CheckCounters(description, target, graph.get(), result);
   }
@@ -220,6 +260,7 @@ base::Status Replay(const cases::CaseDescription& description, const ReplayRules
                            onnx_file::ReadFile(description.folder / "model.onnx"));
   ONNXIFI_ASSIGN_OR_RETURN(const ModelOutline outline, onnx_file::ParseModelOutline(model));
   result.operators = outline.operators;
+  result.element_types = ElementTypesOf(outline);
   const std::string obstacle = FindValueThatCannotCross(outline);
   const onnxStatus claim =
       target.library.onnxGetBackendCompatibility(target.id, model.size(), model.data());

@@ -167,6 +167,19 @@ typedef struct onnxGraphCounters {
   uint64_t copies;
   uint64_t kernel_builds;
   uint64_t runs;
+  /*
+   * Steps that the graph was lowered to, by family, those of sub-graphs included; constants and
+   * views need none. All bits are set where a library does not tell.
+   */
+  uint64_t map_steps;
+  uint64_t reduce_steps;
+  uint64_t row_steps;
+  uint64_t scan_steps;
+  uint64_t contract_steps;
+  uint64_t window_steps;
+  uint64_t index_steps;
+  uint64_t host_steps;
+  uint64_t control_steps;
 } onnxGraphCounters;
 
 /*

@@ -4,6 +4,7 @@
 
 #include "onnxifi/dispatch/forwarded_graph.h"
 
+#include <cstring>
 #include <utility>
 
 #include "backends/core/abi/event.h"
@@ -175,12 +176,29 @@ base::Result<std::vector<abi::TensorShape>> ForwardedGraph::InferOutputShapes(
 
 base::Result<abi::GraphCounters> ForwardedGraph::Counters() {
   if (calls().get_graph_counters == nullptr) return calls().Missing("onnxGetGraphCounters");
-  onnxGraphCounters counters = {};
+  // What an older plugin does not know of stays unknown.
+  onnxGraphCounters counters;
+  std::memset(&counters, 0xFF, sizeof(counters));
   counters.struct_size = sizeof(counters);
   ONNXIFI_RETURN_IF_ERROR(
       calls().ToStatus(calls().get_graph_counters(handle_, &counters), "onnxGetGraphCounters"));
-  return abi::GraphCounters{counters.lowerings, counters.bindings,      counters.allocations,
-                            counters.copies,    counters.kernel_builds, counters.runs};
+  return abi::GraphCounters{
+      .lowerings = counters.lowerings,
+      .bindings = counters.bindings,
+      .allocations = counters.allocations,
+      .copies = counters.copies,
+      .kernel_builds = counters.kernel_builds,
+      .runs = counters.runs,
+      .map_steps = counters.map_steps,
+      .reduce_steps = counters.reduce_steps,
+      .row_steps = counters.row_steps,
+      .scan_steps = counters.scan_steps,
+      .contract_steps = counters.contract_steps,
+      .window_steps = counters.window_steps,
+      .index_steps = counters.index_steps,
+      .host_steps = counters.host_steps,
+      .control_steps = counters.control_steps,
+  };
 }
 
 base::Result<std::vector<abi::StepRecord>> ForwardedGraph::Profile() {

@@ -160,6 +160,15 @@ onnxStatus ONNXIFI_ABI GetGraphCounters(onnxGraph handle, onnxGraphCounters* out
     record.copies = counters.copies;
     record.kernel_builds = counters.kernel_builds;
     record.runs = counters.runs;
+    record.map_steps = counters.map_steps;
+    record.reduce_steps = counters.reduce_steps;
+    record.row_steps = counters.row_steps;
+    record.scan_steps = counters.scan_steps;
+    record.contract_steps = counters.contract_steps;
+    record.window_steps = counters.window_steps;
+    record.index_steps = counters.index_steps;
+    record.host_steps = counters.host_steps;
+    record.control_steps = counters.control_steps;
     std::memcpy(out_counters, &record, std::min(capacity, sizeof(record)));
     return base::Ok();
   });

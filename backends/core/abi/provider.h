@@ -108,6 +108,17 @@ struct GraphCounters {
   uint64_t copies = 0;
   uint64_t kernel_builds = 0;
   uint64_t runs = 0;
+  // Steps of the tensor program by family; kUnknown where they cannot be told.
+  static constexpr uint64_t kUnknown = ~uint64_t{0};
+  uint64_t map_steps = kUnknown;
+  uint64_t reduce_steps = kUnknown;
+  uint64_t row_steps = kUnknown;
+  uint64_t scan_steps = kUnknown;
+  uint64_t contract_steps = kUnknown;
+  uint64_t window_steps = kUnknown;
+  uint64_t index_steps = kUnknown;
+  uint64_t host_steps = kUnknown;
+  uint64_t control_steps = kUnknown;
 };
 
 // What one step of a run did; the C++ side of onnxStepRecord, field by field.

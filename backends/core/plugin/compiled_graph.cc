@@ -53,6 +53,34 @@ class CallerPlaces : public execution::OutputPlaces {
   std::vector<Extents> actual_;
 };
 
+// Counts the steps of a program and of the bodies in it, each under its family.
+class FamilyCounter {
+ public:
+  explicit FamilyCounter(abi::GraphCounters& counters) : counters_(counters) {}
+
+  void Count(const program::Program& program) {
+    for (const program::Step& step : program.steps) std::visit(*this, step.body);
+  }
+
+  void operator()(const program::Map&) { ++counters_.map_steps; }
+  void operator()(const program::Reduce&) { ++counters_.reduce_steps; }
+  void operator()(const program::Row&) { ++counters_.row_steps; }
+  void operator()(const program::Scan&) { ++counters_.scan_steps; }
+  void operator()(const program::Contract&) { ++counters_.contract_steps; }
+  void operator()(const program::Window&) { ++counters_.window_steps; }
+  void operator()(const program::Index&) { ++counters_.index_steps; }
+  void operator()(const program::Host&) { ++counters_.host_steps; }
+  // Numbers that execution reads are no work of their own.
+  void operator()(const program::Cut&) {}
+  void operator()(const program::Control& control) {
+    ++counters_.control_steps;
+    for (const std::unique_ptr<program::Program>& body : control.bodies) Count(*body);
+  }
+
+ private:
+  abi::GraphCounters& counters_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signature,
@@ -158,6 +186,10 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
   counters.copies = counters_.copies;
   counters.kernel_builds = counters_.kernel_builds;
   counters.runs = counters_.runs;
+  counters.map_steps = counters.reduce_steps = counters.row_steps = counters.scan_steps = 0;
+  counters.contract_steps = counters.window_steps = counters.index_steps = 0;
+  counters.host_steps = counters.control_steps = 0;
+  FamilyCounter(counters).Count(*program_);
   return counters;
 }
 
