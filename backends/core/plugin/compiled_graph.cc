@@ -69,7 +69,6 @@ class FamilyCounter {
   void operator()(const program::Contract&) { ++counters_.contract_steps; }
   void operator()(const program::Window&) { ++counters_.window_steps; }
   void operator()(const program::Index&) { ++counters_.index_steps; }
-  void operator()(const program::Host&) { ++counters_.host_steps; }
   // Numbers that execution reads are no work of their own.
   void operator()(const program::Cut&) {}
   void operator()(const program::Control& control) {
@@ -188,7 +187,9 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
   counters.runs = counters_.runs;
   counters.map_steps = counters.reduce_steps = counters.row_steps = counters.scan_steps = 0;
   counters.contract_steps = counters.window_steps = counters.index_steps = 0;
-  counters.host_steps = counters.control_steps = 0;
+  counters.control_steps = 0;
+  // Nothing is done on the host in the device's place.
+  counters.host_steps = 0;
   FamilyCounter(counters).Count(*program_);
   return counters;
 }

@@ -34,7 +34,6 @@ class Collector {
   }
   void operator()(Window& window) { Add(window.roots); }
   void operator()(Index&) {}
-  void operator()(Host&) {}
   void operator()(Cut&) {}
   void operator()(Control&) {}
 

@@ -156,11 +156,6 @@ class Counter {
     }
   }
 
-  void operator()(const Host&) {
-    ReadAllOver(domain_);
-    WriteAllOver(domain_);
-  }
-
   void operator()(const Cut&) {}
   void operator()(const Control&) {}
 

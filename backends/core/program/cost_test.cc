@@ -24,7 +24,7 @@ constexpr ElementType kFloat = ElementType::kFloat32;
 class CostTest : public testing::Test {
  protected:
   BufferId AddBuffer(const Shape& shape, ElementType type = kFloat) {
-    return program_.AddBuffer({Buffer::Kind::kTemporary, Buffer::Holds::kTensor, type, shape});
+    return program_.AddBuffer({Buffer::Kind::kTemporary, type, shape});
   }
   View AddDense(const Shape& shape, ElementType type = kFloat) {
     return DenseView(AddBuffer(shape, type), type, shape);

@@ -11,18 +11,6 @@ namespace onnxifi::program {
 namespace {
 
 std::string_view KindName(const Buffer& buffer) {
-  switch (buffer.holds) {
-    case Buffer::Holds::kTensor:
-      break;
-    case Buffer::Holds::kStrings:
-      return "strings";
-    case Buffer::Holds::kSequence:
-      return "sequence";
-    case Buffer::Holds::kOptional:
-      return "optional";
-    case Buffer::Holds::kMap:
-      return "map";
-  }
   switch (buffer.kind) {
     case Buffer::Kind::kInput:
       return "input";
@@ -94,7 +82,6 @@ class BodyText {
   void operator()(const Index& index) {
     text_ += "    target " + tensor::ToString(index.target) + ", k " + index.k.ToString() + "\n";
   }
-  void operator()(const Host&) {}
   void operator()(const Cut& cut) {
     text_ += "    binds " + std::to_string(cut.count) + " symbols from " +
              std::to_string(cut.first_symbol) + "\n";

@@ -26,10 +26,7 @@ struct Buffer {
     kTemporary,  // in the arena, or the caller's memory where it is an output
     kDynamic,    // allocated by the control step that writes it
   };
-  // What it holds; anything but kTensor lives on the host as a tensor::Value.
-  enum class Holds : uint8_t { kTensor, kStrings, kSequence, kOptional, kMap };
   Kind kind = Kind::kTemporary;
-  Holds holds = Holds::kTensor;
   tensor::ElementType type = tensor::ElementType::kUndefined;
   Shape shape;     // dense, row-major
   int index = -1;  // kInput, kConstant

@@ -17,7 +17,6 @@ std::string_view FamilyName(const Step& step) {
     std::string_view operator()(const Contract&) const { return "Contract"; }
     std::string_view operator()(const Window&) const { return "Window"; }
     std::string_view operator()(const Index&) const { return "Index"; }
-    std::string_view operator()(const Host&) const { return "Host"; }
     std::string_view operator()(const Cut&) const { return "Cut"; }
     std::string_view operator()(const Control&) const { return "Control"; }
   };

@@ -154,13 +154,6 @@ struct Index {
   bool sorted = true;
 };
 
-// Host: the closed, listed set of work on values that no device holds: strings, sequences,
-// optionals, maps.
-struct Host {
-  enum class Kind : uint8_t { kCopyStrings };
-  Kind kind = Kind::kCopyStrings;
-};
-
 // Cut: reads[0] (int64, domain [count]) becomes the numbers of symbols first_symbol.. of the
 // program. Run by execution, on no device; every step before it has finished.
 struct Cut {
@@ -194,7 +187,7 @@ struct Control {
   std::vector<int> first_symbol;
 };
 
-using Body = std::variant<Map, Reduce, Row, Scan, Contract, Window, Index, Host, Cut, Control>;
+using Body = std::variant<Map, Reduce, Row, Scan, Contract, Window, Index, Cut, Control>;
 
 struct Step {
   Shape domain;

@@ -22,10 +22,10 @@ Program MakeReduce() {
   Program program;
   const Shape shape = {3, 4};
   for (int k = 0; k < 2; ++k) {
-    program.AddBuffer({Buffer::Kind::kInput, Buffer::Holds::kTensor, kFloat, shape, k});
+    program.AddBuffer({Buffer::Kind::kInput, kFloat, shape, k});
     program.inputs.push_back({"in" + std::to_string(k), k, shape});
   }
-  program.AddBuffer({Buffer::Kind::kTemporary, Buffer::Holds::kTensor, kFloat, {3}});
+  program.AddBuffer({Buffer::Kind::kTemporary, kFloat, {3}});
   program.outputs.push_back({"out", 2, {3}});
   ExprPool& pool = program.exprs;
   const Expr state = State(pool, kFloat, 0);

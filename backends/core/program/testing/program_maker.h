@@ -101,7 +101,7 @@ class ProgramMaker {
 
  private:
   Operand Add(Buffer::Kind kind, const Shape& shape, ElementType type, int index) {
-    const BufferId id = program.AddBuffer({kind, Buffer::Holds::kTensor, type, shape, index});
+    const BufferId id = program.AddBuffer({kind, type, shape, index});
     return {DenseView(id, type, shape), shape};
   }
 };
