@@ -25,6 +25,8 @@ using program::Program;
 using program::SymbolicValues;
 
 constexpr int kMaxNesting = 32;
+// Of all sequences of a graph together: a chain of insertions lists its tensors again and again.
+constexpr size_t kMostSequenceTensors = 65536;
 
 std::string Quoted(const std::string& name) { return "'" + name + "'"; }
 
@@ -112,6 +114,7 @@ class GraphLowering : public BodyLowering {
     std::vector<Status> verdicts;
     for (const Node& node : graph_.nodes) {
       verdicts.push_back(LowerNode(node));
+      if (verdicts.back().ok() && !sequences_.empty()) verdicts.back() = CheckTensorOutputs(node);
       if (verdicts.back().ok()) continue;
       for (ValueId id : node.outputs) {
         if (id != kNoValue && !operands_[id]) operands_[id] = AssumeDeclared(graph_.values[id]);
@@ -187,6 +190,18 @@ class GraphLowering : public BodyLowering {
     return {program::DenseView(id, type, shape), shape};
   }
 
+  // Sequences stay inside the graph.
+  Status CheckTensorOutputs(const Node& node) const {
+    for (ValueId id : node.outputs) {
+      const bool is_output =
+          std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
+      if (!is_output || !sequences_.contains(id)) continue;
+      return Status(Code::kUnsupportedDatatype, "Graph output " + Quoted(graph_.values[id].name) +
+                                                    " is a sequence; only tensors can be given.");
+    }
+    return base::Ok();
+  }
+
   // Stands in for a value whose producer cannot be lowered.
   std::optional<Operand> AssumeDeclared(const graph::Value& value) {
     if (!RefuseType("", value.type).ok()) return std::nullopt;
@@ -200,6 +215,10 @@ class GraphLowering : public BodyLowering {
   Result<Operand> Find(ValueId id) {
     if (operands_[id]) return *operands_[id];
     const graph::Value& value = graph_.values[id];
+    if (sequences_.contains(id)) {
+      return Status(Code::kUnsupportedDatatype,
+                    "Value " + Quoted(value.name) + " is a sequence where a tensor is needed.");
+    }
     if (value.constant) {
       operands_[id] = AddConstant(*value.constant);
     } else if (value.is_weight && RefuseType("", value.type).ok()) {
@@ -301,8 +320,14 @@ class GraphLowering : public BodyLowering {
                                                    std::to_string(entry->newest_version) + ").");
     }
     std::vector<std::optional<Operand>> inputs;
+    std::vector<std::pair<int, const Sequence*>> sequences;
     for (ValueId id : node.inputs) {
       if (id == kNoValue) {
+        inputs.emplace_back();
+        continue;
+      }
+      if (entry->takes_sequences && sequences_.contains(id)) {
+        sequences.emplace_back(static_cast<int>(inputs.size()), &sequences_.at(id));
         inputs.emplace_back();
         continue;
       }
@@ -314,6 +339,7 @@ class GraphLowering : public BodyLowering {
     size_t first_step = program_.steps.size();
     size_t first_buffer = program_.buffers.size();
     Lowering lowering(node, program_, values_, std::move(inputs), std::move(wanted), *this);
+    for (const auto& [input, tensors] : sequences) lowering.GiveSequence(input, *tensors);
     ONNXIFI_RETURN_IF_ERROR(entry->lower(lowering));
     for (size_t b = first_buffer; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = program_.buffers[b];
@@ -321,8 +347,22 @@ class GraphLowering : public BodyLowering {
                                         buffer.type, buffer.shape));
     }
     std::vector<std::optional<Operand>> outputs = lowering.TakeOutputs();
+    for (auto& [output, tensors] : lowering.TakeSequences()) {
+      const ValueId id = node.outputs[output];
+      if (id == kNoValue) continue;
+      ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[id], tensors));
+      sequence_tensors_ += tensors.size();
+      if (sequence_tensors_ > kMostSequenceTensors) {
+        return Status(Code::kUnsupportedShape,
+                      "The sequences up to value " + Quoted(graph_.values[id].name) + " hold " +
+                          std::to_string(sequence_tensors_) +
+                          " tensors, more than the largest supported number (" +
+                          std::to_string(kMostSequenceTensors) + ").");
+      }
+      sequences_[id] = std::move(tensors);
+    }
     for (size_t k = 0; k < node.outputs.size(); ++k) {
-      if (node.outputs[k] == kNoValue) continue;
+      if (node.outputs[k] == kNoValue || sequences_.contains(node.outputs[k])) continue;
       if (!outputs[k]) {
         return Status(Code::kUnsupportedAttribute,
                       node.op_type + ": Output " + std::to_string(k) + " is not supported.");
@@ -412,6 +452,24 @@ class GraphLowering : public BodyLowering {
                                                tensor::ToString(operand.shape) + ".");
   }
 
+  Status CheckDeclared(const graph::Value& value, const Sequence& tensors) const {
+    const Type& type = value.type;
+    if (type.kind == Type::Kind::kUnknown) return base::Ok();
+    const bool is_sequence = type.kind == Type::Kind::kSequence;
+    const ElementType declared =
+        is_sequence && type.inner ? type.inner->element : ElementType::kUndefined;
+    for (const Operand& tensor : tensors) {
+      if (declared == ElementType::kUndefined || declared == tensor.type()) continue;
+      return Status(Code::kMismatchingDatatype, "Value " + Quoted(value.name) +
+                                                    " is declared a sequence of " +
+                                                    std::string(Name(declared)) + " but holds " +
+                                                    std::string(Name(tensor.type())) + ".");
+    }
+    if (is_sequence) return base::Ok();
+    return Status(Code::kMismatchingDatatype,
+                  "Value " + Quoted(value.name) + " is declared no sequence but is one.");
+  }
+
   const Graph& graph_;
   Program& program_;
   SymbolicValues& values_;
@@ -420,6 +478,8 @@ class GraphLowering : public BodyLowering {
   GraphLowering* outer_;
   int nesting_;
   std::vector<std::optional<Operand>> operands_;  // by ValueId
+  std::unordered_map<ValueId, Sequence> sequences_;
+  size_t sequence_tensors_ = 0;
   std::map<std::string, Dim> named_symbols_;
   std::vector<Operand> captures_;
   std::unordered_map<int, Dim> imported_;  // outer node id -> symbol here

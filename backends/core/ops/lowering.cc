@@ -56,6 +56,11 @@ Status Lowering::NeedInputs(int count) const {
   return base::Ok();
 }
 
+const Sequence* Lowering::InSequence(int input) const {
+  const auto found = sequences_.find(input);
+  return found == sequences_.end() ? nullptr : found->second;
+}
+
 std::optional<std::vector<Dim>> Lowering::Integers(int input) const {
   if (!Has(input)) return std::nullopt;
   return values_.Find(In(input));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ using program::View;
 using tensor::Dim;
 using tensor::ElementType;
 using tensor::Shape;
+
+// A sequence whose length is known while lowering: its tensors, each a view as any other.
+using Sequence = std::vector<Operand>;
 
 // What an operator that owns subgraphs needs of the graph's lowering. Implemented by lower_graph.
 class BodyLowering {
@@ -60,6 +64,9 @@ class Lowering {
   Lowering(const graph::Node& node, program::Program& program, program::SymbolicValues& values,
            std::vector<std::optional<Operand>> inputs, std::vector<bool> wanted,
            BodyLowering& bodies);
+  // Before the operator looks at it: input `input`, left out of `inputs`, is a sequence, which
+  // outlives this object.
+  void GiveSequence(int input, const Sequence& tensors) { sequences_.emplace(input, &tensors); }
 
   const graph::Node& node() const { return node_; }
   // The since_version of the node's operator.
@@ -82,6 +89,9 @@ class Lowering {
   const Operand& In(int input) const { return *inputs_[input]; }
   // Refuses with INVALID_MODEL unless the inputs [0, count) are present.
   Status NeedInputs(int count) const;
+  // The tensors of an input that is a sequence, else null. Only for operators whose entry takes
+  // sequences; Has() is false for such an input.
+  const Sequence* InSequence(int input) const;
   // The elements of a small integer or bool input as numbers or expressions, when they are known.
   std::optional<std::vector<Dim>> Integers(int input) const;
   // The same for an input that gives extents, positions or sizes: what is not known becomes symbols
@@ -110,6 +120,9 @@ class Lowering {
   void Set(int output, Operand operand) {
     if (output < output_count()) outputs_[output] = std::move(operand);
   }
+  void SetSequence(int output, Sequence tensors) {
+    if (output < output_count()) made_sequences_[output] = std::move(tensors);
+  }
 
   // Building.
   Operand Temporary(ElementType type, Shape shape);  // a new dense buffer
@@ -133,6 +146,7 @@ class Lowering {
   Status InvalidModel(std::string sentence) const;
 
   std::vector<std::optional<Operand>> TakeOutputs() { return std::move(outputs_); }
+  std::map<int, Sequence> TakeSequences() { return std::move(made_sequences_); }
 
  private:
   const graph::Node& node_;
@@ -141,6 +155,8 @@ class Lowering {
   std::vector<std::optional<Operand>> inputs_;
   std::vector<bool> wanted_;
   std::vector<std::optional<Operand>> outputs_;
+  std::map<int, const Sequence*> sequences_;  // by input
+  std::map<int, Sequence> made_sequences_;    // by output
   BodyLowering& bodies_;
 };
 

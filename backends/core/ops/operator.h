@@ -25,6 +25,8 @@ struct Operator {
   // INVALID_MODEL or MISMATCHING_* where the model is wrong, each with a sentence.
   base::Status (*lower)(Lowering& lowering);
   std::string_view domain = "";
+  // Whether inputs may be sequences; for other operators one is refused before `lower` is called.
+  bool takes_sequences = false;
 };
 
 // The entry of an operator of the default or another domain; null if there is none.

@@ -360,5 +360,19 @@ TEST(Pipeline, NamesTheNodeItRefuses) {
   EXPECT_FALSE(verdicts[1].ok());
 }
 
+TEST(Pipeline, RefusesASequenceThatLeavesTheGraph) {
+  Builder builder;
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"3"});
+  ValueId sequence = builder.Add("SequenceConstruct", 11, {x, x});
+  ValueId last = builder.Add("SequenceAt", 11, {sequence, builder.Constant({1}, true)});
+  Graph inside = builder.Take({last});
+  Graph outside = inside;
+  outside.outputs = {sequence};
+  reference::Device device;
+  EXPECT_TRUE(Judge(inside, device).ok()) << Judge(inside, device).Text();
+  base::Status verdict = Judge(outside, device);
+  EXPECT_EQ(verdict.code(), Code::kUnsupportedDatatype) << verdict.Text();
+}
+
 }  // namespace
 }  // namespace onnxifi::plugin

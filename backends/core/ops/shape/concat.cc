@@ -3,56 +3,65 @@
 // Concat, Split: Concat is one Map per input into its part of the result, Split one view per
 // output.
 
+#include "backends/core/ops/shape/concat.h"
+
 #include <algorithm>
+#include <utility>
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
 
 namespace onnxifi::ops {
+
+Result<Operand> Concatenate(Lowering& lowering, const std::vector<Operand>& parts, int axis) {
+  const Operand& first = parts[0];
+  Shape shape = first.shape;
+  for (size_t k = 1; k < parts.size(); ++k) {
+    const Operand& part = parts[k];
+    if (part.type() != first.type()) {
+      return Status(Code::kMismatchingDatatype, lowering.node().op_type + ": Tensor 0 is " +
+                                                    std::string(Name(first.type())) +
+                                                    " and tensor " + std::to_string(k) + " is " +
+                                                    std::string(Name(part.type())) + ".");
+    }
+    if (part.rank() != first.rank()) {
+      return Status(Code::kMismatchingShape, lowering.node().op_type + ": Tensor 0 has " +
+                                                 std::to_string(first.rank()) +
+                                                 " axes and tensor " + std::to_string(k) + " has " +
+                                                 std::to_string(part.rank()) + ".");
+    }
+    for (int other = 0; other < part.rank(); ++other) {
+      if (other == axis) continue;
+      ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(shape[other], part.shape[other],
+                                                    "Extents of axis " + std::to_string(other)));
+      if (part.shape[other].is_constant()) shape[other] = part.shape[other];
+    }
+    shape[axis] = shape[axis] + part.shape[axis];
+  }
+  if (parts.size() == 1) return first;
+
+  const Operand result = lowering.Temporary(first.type(), shape);
+  Dim start = 0;
+  for (const Operand& part : parts) {
+    Shape domain = shape;
+    domain[axis] = part.shape[axis];
+    StepBuilder map(lowering, domain);
+    map.WriteMapTo({program::Slice(result, axis, start, 1, domain[axis])},
+                   {map.ReadView(part.view)});
+    start = start + part.shape[axis];
+  }
+  return result;
+}
+
 namespace {
 
 Status LowerConcat(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(std::max(1, lowering.input_count())));
-  const Operand& first = lowering.In(0);
-  ONNXIFI_ASSIGN_OR_RETURN(const int axis, lowering.Axis(lowering.Int("axis", 1), first.rank()));
-  Shape shape = first.shape;
-  for (int k = 1; k < lowering.input_count(); ++k) {
-    const Operand& input = lowering.In(k);
-    if (input.type() != first.type()) {
-      return Status(Code::kMismatchingDatatype,
-                    "Concat: Input 0 is " + std::string(Name(first.type())) + " and input " +
-                        std::to_string(k) + " is " + std::string(Name(input.type())) + ".");
-    }
-    if (input.rank() != first.rank()) {
-      return Status(Code::kMismatchingShape, "Concat: Input 0 has " + std::to_string(first.rank()) +
-                                                 " axes and input " + std::to_string(k) + " has " +
-                                                 std::to_string(input.rank()) + ".");
-    }
-    for (int other = 0; other < input.rank(); ++other) {
-      if (other == axis) continue;
-      ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(shape[other], input.shape[other],
-                                                    "Extents of axis " + std::to_string(other)));
-      if (input.shape[other].is_constant()) shape[other] = input.shape[other];
-    }
-    shape[axis] = shape[axis] + input.shape[axis];
-  }
-  if (lowering.input_count() == 1) {
-    lowering.Set(0, first);
-    return base::Ok();
-  }
-
-  Operand result = lowering.Temporary(first.type(), shape);
-  Dim start = 0;
-  for (int k = 0; k < lowering.input_count(); ++k) {
-    const Operand& input = lowering.In(k);
-    Shape part = shape;
-    part[axis] = input.shape[axis];
-    StepBuilder map(lowering, part);
-    map.WriteMapTo({program::Slice(result, axis, start, 1, part[axis])},
-                   {map.ReadView(input.view)});
-    start = start + input.shape[axis];
-  }
-  lowering.Set(0, result);
+  std::vector<Operand> parts;
+  for (int k = 0; k < lowering.input_count(); ++k) parts.push_back(lowering.In(k));
+  ONNXIFI_ASSIGN_OR_RETURN(const int axis, lowering.Axis(lowering.Int("axis", 1), parts[0].rank()));
+  ONNXIFI_ASSIGN_OR_RETURN(Operand result, Concatenate(lowering, parts, axis));
+  lowering.Set(0, std::move(result));
   return base::Ok();
 }
 

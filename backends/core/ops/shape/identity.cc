@@ -9,13 +9,17 @@ namespace onnxifi::ops {
 namespace {
 
 Status LowerIdentity(Lowering& lowering) {
+  if (const Sequence* tensors = lowering.InSequence(0)) {
+    lowering.SetSequence(0, *tensors);
+    return base::Ok();
+  }
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   lowering.Set(0, lowering.In(0));
   return base::Ok();
 }
 
 constexpr Operator kOperators[] = {
-    {"Identity", 25, LowerIdentity},
+    {"Identity", 25, LowerIdentity, "", /*takes_sequences=*/true},
 };
 
 }  // namespace
