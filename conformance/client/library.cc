@@ -104,7 +104,6 @@ Extensions Library::FindExtensions(onnxBackendID id) const {
   FindExtension(*this, id, "onnxGetGraphCounters", extensions.get_graph_counters);
   FindExtension(*this, id, "onnxGetGraphProfile", extensions.get_graph_profile);
   FindExtension(*this, id, "onnxGetBackendKey", extensions.get_backend_key);
-  FindExtension(*this, id, "onnxGetDiscoveryReport", extensions.get_discovery_report);
   return extensions;
 }
 

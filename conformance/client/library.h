@@ -31,7 +31,6 @@ struct Extensions {
   onnxGetGraphCountersFunction get_graph_counters = nullptr;
   onnxGetGraphProfileFunction get_graph_profile = nullptr;
   onnxGetBackendKeyFunction get_backend_key = nullptr;
-  onnxGetDiscoveryReportFunction get_discovery_report = nullptr;
 };
 
 // Threads: as the library allows; the object itself does not change after Open.

@@ -31,8 +31,6 @@ struct Operator {
 
 // The entry of an operator of the default or another domain; null if there is none.
 const Operator* FindOperator(std::string_view domain, std::string_view op_type);
-// Every entry, in no particular order.
-std::span<const Operator* const> AllOperators();
 
 }  // namespace onnxifi::ops
 

@@ -6,7 +6,6 @@
 
 #include <map>
 #include <utility>
-#include <vector>
 
 namespace onnxifi::ops {
 namespace {
@@ -82,22 +81,19 @@ constexpr Table kTables[] = {
     WindowFunctionOperators,
 };
 
-struct Directory {
-  std::map<std::pair<std::string_view, std::string_view>, const Operator*> by_name;
-  std::vector<const Operator*> all;
-
-  Directory() {
-    for (Table table : kTables) {
-      for (const Operator& entry : table()) {
-        by_name.emplace(std::pair(entry.domain, entry.op_type), &entry);
-        all.push_back(&entry);
-      }
-    }
-  }
-};
+// By domain and name.
+using Directory = std::map<std::pair<std::string_view, std::string_view>, const Operator*>;
 
 const Directory& GetDirectory() {
-  static const Directory directory;
+  static const Directory directory = [] {
+    Directory entries;
+    for (Table table : kTables) {
+      for (const Operator& entry : table()) {
+        entries.emplace(std::pair(entry.domain, entry.op_type), &entry);
+      }
+    }
+    return entries;
+  }();
   return directory;
 }
 
@@ -105,10 +101,8 @@ const Directory& GetDirectory() {
 
 const Operator* FindOperator(std::string_view domain, std::string_view op_type) {
   const Directory& directory = GetDirectory();
-  auto found = directory.by_name.find(std::pair(domain, op_type));
-  return found == directory.by_name.end() ? nullptr : found->second;
+  auto found = directory.find(std::pair(domain, op_type));
+  return found == directory.end() ? nullptr : found->second;
 }
-
-std::span<const Operator* const> AllOperators() { return GetDirectory().all; }
 
 }  // namespace onnxifi::ops
