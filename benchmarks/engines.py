@@ -9,6 +9,7 @@ import contextlib
 import multiprocessing
 import os
 import pathlib
+import sys
 import time
 
 # What a process is asked for; longer means that it hangs.
@@ -23,6 +24,7 @@ class _Onnxifi:
     def __init__(self, threads, options):
         # Read by the plugin when the device is opened, which is after this.
         os.environ["ONNXIFI_NUM_THREADS"] = str(threads)
+        sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
         import onnxifi_library
 
         self._library = onnxifi_library.Library(options["library"], options["device"])

@@ -11,7 +11,6 @@
 
 import argparse
 import collections
-import ctypes
 import json
 import math
 import multiprocessing
@@ -28,8 +27,8 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-SUCCESS, FALLBACK = 0, 1
-TAG_TENSOR, TAG_FENCE = 0x43DFBF69, 0x23E08AAB
+from onnxifi_library import SUCCESS, Library, LibraryError, describe
+
 # Largest difference allowed between the two devices, relative to |expected| + rms(expected).
 TOLERANCE = {TensorProto.FLOAT: 2e-5, TensorProto.DOUBLE: 1e-12, TensorProto.FLOAT16: 2e-3,
              TensorProto.BFLOAT16: 2e-2, TensorProto.FLOAT8E4M3FN: 0.14, TensorProto.FLOAT8E5M2: 0.27}
@@ -47,114 +46,17 @@ BITS = {TensorProto.DOUBLE: 64, TensorProto.INT64: 64, TensorProto.UINT64: 64, T
         TensorProto.COMPLEX64: 64, TensorProto.COMPLEX128: 128}
 MAX_ELEMENTS = 1 << 16
 NODES_PER_ROUND = 200
-
-
-class Descriptor(ctypes.Structure):
-    _fields_ = [("tag", ctypes.c_int32), ("name", ctypes.c_char_p), ("data_type", ctypes.c_uint64),
-                ("memory_type", ctypes.c_uint64), ("dimensions", ctypes.c_uint32),
-                ("shape", ctypes.POINTER(ctypes.c_uint64)), ("buffer", ctypes.c_uint64)]
-
-
-class Fence(ctypes.Structure):
-    _fields_ = [("tag", ctypes.c_int32), ("type", ctypes.c_uint64), ("event", ctypes.c_void_p)]
-
-
-class Shape(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("data_type", ctypes.c_uint64),
-                ("rank", ctypes.c_uint32), ("extents", ctypes.POINTER(ctypes.c_int64)),
-                ("has_rank", ctypes.c_uint32)]
-
-
-ShapeCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Shape))
+RUN_TIMEOUT_MS = 10000
 
 
 def size_bytes(element_type, shape):
     return (math.prod(shape) * BITS.get(element_type, 8) + 7) // 8
 
 
-class Device:
-    """One initialised backend of the library."""
-
-    def __init__(self, library, name):
-        self.lib = library
-        count = ctypes.c_size_t(0)
-        library.onnxGetBackendIDs(None, ctypes.byref(count))
-        ids = (ctypes.c_void_p * count.value)()
-        assert library.onnxGetBackendIDs(ids, ctypes.byref(count)) == SUCCESS
-        key_of = self.find("onnxGetBackendKey", ctypes.c_void_p(ids[0]))
-        keys = []
-        for self.id in (ctypes.c_void_p(value) for value in ids):
-            text = ctypes.create_string_buffer(256)
-            size = ctypes.c_size_t(256)
-            assert key_of(self.id, text, ctypes.byref(size)) == SUCCESS
-            keys.append(text.value.decode())
-            if name in (keys[-1], keys[-1].split(":")[0]):
-                break
-        else:
-            sys.exit(f"There is no device '{name}'; the {len(keys)} present are: {', '.join(keys)}.")
-        self.backend = ctypes.c_void_p()
-        assert library.onnxInitBackend(self.id, None, ctypes.byref(self.backend)) == SUCCESS
-        self.infer_shapes = self.find("onnxInferOutputShapes", self.id)
-        self.last_error = self.find("onnxGetLastErrorMessage")
-        self.set_and_run = self.find("onnxSetIOAndRunGraph", self.id)
-        self.wait_for = self.find("onnxWaitEventFor", self.id)
-
-    def find(self, name, backend_id=None):
-        address = ctypes.c_void_p()
-        assert self.lib.onnxGetExtensionFunctionAddress(
-            backend_id, name.encode(), ctypes.byref(address)) == SUCCESS, name
-        return ctypes.CFUNCTYPE(ctypes.c_int32)(address.value)
-
-    def sentence(self):
-        text = ctypes.create_string_buffer(4096)
-        size = ctypes.c_size_t(4096)
-        self.last_error(text, ctypes.byref(size))
-        return text.value.decode(errors="replace")
-
-    def claim(self, model):
-        begin = time.perf_counter_ns()
-        status = self.lib.onnxGetBackendCompatibility(self.id, ctypes.c_size_t(len(model)), model)
-        return status, (time.perf_counter_ns() - begin) / 1000
-
-    def init(self, model):
-        graph = ctypes.c_void_p()
-        status = self.lib.onnxInitGraph(self.backend, None, ctypes.c_size_t(len(model)), model, 0, None,
-                                        ctypes.byref(graph))
-        return status, graph
-
-    def output_shapes(self, graph, inputs):
-        shapes = []
-
-        def add(_, shape):
-            shape = shape.contents
-            shapes.append((shape.name, shape.data_type, list(shape.extents[:shape.rank])))
-        status = self.infer_shapes(graph, len(inputs), inputs, ShapeCallback(add), None)
-        return status, shapes
-
-    def run(self, graph, inputs, outputs):
-        fence = Fence(TAG_FENCE, 0, None)
-        status = self.set_and_run(graph, len(inputs), inputs, len(outputs), outputs, ctypes.byref(fence))
-        if status != SUCCESS:
-            return status
-        state, result = ctypes.c_int32(), ctypes.c_int32()
-        length = ctypes.c_size_t(0)
-        event = ctypes.c_void_p(fence.event)
-        status = self.wait_for(event, 10000, ctypes.byref(state), ctypes.byref(result), None,
-                               ctypes.byref(length))
-        if status != SUCCESS or state.value != 0x3395:
-            sys.exit("A run did not end within 10 s.")
-        self.lib.onnxReleaseEvent(event)
-        return result.value
-
-
-def describe(names, types, shapes, buffers):
-    descriptors = (Descriptor * max(len(names), 1))()
-    for descriptor, name, element, shape, buffer in zip(descriptors, names, types, shapes, buffers):
-        descriptor.tag, descriptor.name, descriptor.data_type = TAG_TENSOR, name, element
-        descriptor.dimensions = len(shape)
-        descriptor.shape = (ctypes.c_uint64 * max(len(shape), 1))(*shape)
-        descriptor.buffer = buffer.ctypes.data
-    return (Descriptor * len(names)).from_buffer(descriptors)
+def claim_timed(device, model):
+    begin = time.perf_counter_ns()
+    status = device.claim(model)
+    return status, (time.perf_counter_ns() - begin) / 1000
 
 
 def load_seeds(cases):
@@ -296,36 +198,37 @@ def differs(element, actual, expected, model):
 
 def check(device, reference, model, given, claim, rng, report):
     """Why the device's answer does not hold, or None."""
-    again, _ = device.claim(model)
+    again = device.claim(model)
     sentence = device.sentence() if claim != SUCCESS else ""
     if again != claim:
         return f"the claim answers 0x{claim:04x} and then 0x{again:04x} ({sentence})"
     report["answers"][f"0x{claim & 0xffff:04x}"] += 1
-    status, graph = device.init(model)
+    status, graph = device.init_graph(model, len(model))
     if status != claim:
         why = device.sentence()
-        if status == SUCCESS:
-            device.lib.onnxReleaseGraph(graph)
+        if graph is not None:
+            graph.release()
         return f"the claim answers 0x{claim:04x} ({sentence}) and initialisation 0x{status:04x} ({why})"
     if claim != SUCCESS:
         return None if sentence else f"0x{claim:04x} comes without a sentence"
     try:
-        status, other = reference.init(model)
+        status, other = reference.init_graph(model, len(model))
         if status != SUCCESS:
             return f"the reference refuses it with 0x{status:04x} ({reference.sentence()})"
         try:
-            return compare(device, graph, reference, other, model, given, rng, report)
+            return compare(graph, other, model, given, rng, report)
         finally:
-            reference.lib.onnxReleaseGraph(other)
+            other.release()
     finally:
-        device.lib.onnxReleaseGraph(graph)
+        graph.release()
 
 
-def compare(device, graph, reference, other, model, given, rng, report):
+def compare(graph, other, model, given, rng, report):
     buffers = [numpy.ascontiguousarray(numpy.append(random_bytes(e, s, t, rng), numpy.zeros(1, numpy.uint8)))
                for _, e, s, t in given]
-    inputs = describe([n.encode() for n, *_ in given], [e for _, e, *_ in given], [s for _, _, s, _ in given], buffers)
-    status, shapes = device.output_shapes(graph, inputs)
+    inputs = describe([(name, element, shape, buffer)
+                       for (name, element, shape, _), buffer in zip(given, buffers)])
+    status, shapes = graph.infer_output_shapes(inputs)
     if status != SUCCESS:
         report["not run"]["the extents do not fit the node"] += 1
         return None
@@ -336,10 +239,10 @@ def compare(device, graph, reference, other, model, given, rng, report):
         report["not run"]["an output is too large"] += 1
         return None
     results = []
-    for target, handle in ((device, graph), (reference, other)):
+    for target in (graph, other):
         outputs = [numpy.zeros(size_bytes(element, shape) + 8, numpy.uint8) for _, element, shape in shapes]
-        status = target.run(handle, inputs, describe([n for n, *_ in shapes], [e for _, e, _ in shapes],
-                                                     [s for *_, s in shapes], outputs))
+        described = describe([(*shape, buffer) for shape, buffer in zip(shapes, outputs)])
+        status = target.run_on(inputs, described, RUN_TIMEOUT_MS)
         results.append((status, outputs))
     (status, actual), (expected_status, expected) = results
     if status != expected_status:
@@ -351,9 +254,9 @@ def compare(device, graph, reference, other, model, given, rng, report):
     for (name, element, shape), a, b in zip(shapes, actual, expected):
         size = size_bytes(element, shape)
         if a[size:].any():
-            return f"output '{name.decode()}' is written beyond its end"
+            return f"output '{name}' is written beyond its end"
         if differs(element, a[:size], b[:size], model):
-            return f"output '{name.decode()}' of type {element} and shape {shape} differs from the reference"
+            return f"output '{name}' of type {element} and shape {shape} differs from the reference"
     return None
 
 
@@ -368,9 +271,10 @@ class Case:
 
 
 def work(arguments, first, count, current, results):
-    library = ctypes.CDLL(arguments.library)
-    library.onnxGetBackendCompatibility.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
-    device, reference = Device(library, arguments.device), Device(library, arguments.reference)
+    try:
+        device, reference = (Library(arguments.library, name) for name in (arguments.device, arguments.reference))
+    except LibraryError as fault:
+        sys.exit(str(fault))
     seeds = load_seeds(arguments.cases)
     report = {"times": [], "repeat times": [], "answers": collections.Counter(), "not run": collections.Counter(),
               "compared": 0, "failures": []}
@@ -382,7 +286,7 @@ def work(arguments, first, count, current, results):
         for times in ("times", "repeat times"):
             for case in cases:
                 current.value = case.number
-                claim, microseconds = device.claim(case.model)
+                claim, microseconds = claim_timed(device, case.model)
                 claims.append(claim)
                 report[times].append(microseconds)
         for case, claim in zip(cases, claims):

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ONNXIFI library through ctypes: its devices, claims, graphs and runs, for the Python tools.
+
+The only Python file that knows the C interface's structures. Functions that end in a status return
+it where the caller judges it, and raise LibraryError with the library's sentence where it does not.
+"""
+
+import ctypes
+import mmap
+
+import numpy
+import onnx
+
+SUCCESS, FALLBACK = 0, 1
+_TAG_TENSOR, _TAG_FENCE = 0x43DFBF69, 0x23E08AAB
+_STATE_SIGNALLED = 0x3395
+
+
+class LibraryError(Exception):
+    """A call that failed, with the library's own sentence."""
+
+
+class _Descriptor(ctypes.Structure):
+    _fields_ = [
+        ("tag", ctypes.c_int32),
+        ("name", ctypes.c_char_p),
+        ("data_type", ctypes.c_uint64),
+        ("memory_type", ctypes.c_uint64),
+        ("dimensions", ctypes.c_uint32),
+        ("shape", ctypes.POINTER(ctypes.c_uint64)),
+        ("buffer", ctypes.c_uint64),
+    ]
+
+
+class _Fence(ctypes.Structure):
+    _fields_ = [
+        ("tag", ctypes.c_int32),
+        ("type", ctypes.c_uint64),
+        ("event", ctypes.c_void_p),
+    ]
+
+
+class _Shape(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("data_type", ctypes.c_uint64),
+        ("rank", ctypes.c_uint32),
+        ("extents", ctypes.POINTER(ctypes.c_int64)),
+        ("has_rank", ctypes.c_uint32),
+    ]
+
+
+_ShapeCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_Shape))
+
+
+def describe(tensors):
+    """Descriptors of (name, element type, shape, dense array of the bytes); they point into the
+    arrays, which must outlive them."""
+    descriptors = (_Descriptor * len(tensors))()
+    for descriptor, (name, data_type, shape, array) in zip(descriptors, tensors):
+        if not array.flags.c_contiguous:
+            raise ValueError(f"The array for '{name}' is not dense.")
+        descriptor.tag = _TAG_TENSOR
+        descriptor.name = name.encode()
+        descriptor.data_type = data_type
+        descriptor.dimensions = len(shape)
+        descriptor.shape = (ctypes.c_uint64 * max(len(shape), 1))(*shape)
+        descriptor.buffer = array.ctypes.data
+    return descriptors
+
+
+def _describe_arrays(arrays):
+    return describe(
+        [
+            (name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape, array)
+            for name, array in arrays.items()
+        ]
+    )
+
+
+class Library:
+    """A loaded library and one of its devices, by key ("cpu:0") or plugin name ("cpu")."""
+
+    def __init__(self, path, device):
+        self.functions = ctypes.CDLL(str(path))
+        self._last_error = self.find(None, "onnxGetLastErrorMessage")
+        count = ctypes.c_size_t(0)
+        self.functions.onnxGetBackendIDs(None, ctypes.byref(count))
+        ids = (ctypes.c_void_p * max(count.value, 1))()
+        self.check(self.functions.onnxGetBackendIDs(ids, ctypes.byref(count)), "listing devices")
+        keys = []
+        for value in ids[: count.value]:
+            self.id = ctypes.c_void_p(value)
+            text, size = ctypes.create_string_buffer(256), ctypes.c_size_t(256)
+            key_of = self.find(self.id, "onnxGetBackendKey")
+            self.check(key_of(self.id, text, ctypes.byref(size)), "asking for a device's key")
+            keys.append(text.value.decode())
+            if device in (keys[-1], keys[-1].split(":")[0]):
+                break
+        else:
+            raise LibraryError(f"There is no device '{device}'; present are {', '.join(keys)}.")
+        self.key = keys[-1]
+        # Timed by callers, so that a call converts as little as possible.
+        self._claim = self.functions.onnxGetBackendCompatibility
+        self._claim.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+        self._backend = ctypes.c_void_p()
+        status = self.functions.onnxInitBackend(self.id, None, ctypes.byref(self._backend))
+        self.check(status, "initialising the device")
+
+    def find(self, backend_id, name):
+        """An extension function that returns a status."""
+        address = ctypes.c_void_p()
+        status = self.functions.onnxGetExtensionFunctionAddress(
+            backend_id, name.encode(), ctypes.byref(address)
+        )
+        if status != SUCCESS:
+            raise LibraryError(f"The library has no function '{name}'.")
+        return ctypes.CFUNCTYPE(ctypes.c_int32)(address.value)
+
+    def sentence(self):
+        """What the library says about the last call of this thread that failed; may be empty."""
+        text, size = ctypes.create_string_buffer(4096), ctypes.c_size_t(4096)
+        self._last_error(text, ctypes.byref(size))
+        return text.value.decode(errors="replace")
+
+    def check(self, status, doing):
+        if status != SUCCESS:
+            sentence = self.sentence() or "no reason given"
+            raise LibraryError(f"{doing}: {sentence} (status 0x{status & 0xFFFF:04x})")
+
+    def claim(self, model):
+        """The status with which the device answers whether it can run the bytes of a model."""
+        return self._claim(self.id, len(model), model)
+
+    def init_graph(self, model, size_bytes):
+        """The status, and the graph or None; `model` is anything that ctypes passes by address."""
+        handle = ctypes.c_void_p()
+        status = self.functions.onnxInitGraph(
+            self._backend,
+            None,
+            ctypes.c_size_t(size_bytes),
+            model,
+            0,
+            None,
+            ctypes.byref(handle),
+        )
+        return status, Graph(self, handle) if status in (SUCCESS, FALLBACK) else None
+
+    def open_graph(self, path):
+        """The graph of a model file, which is mapped for the time of the call."""
+        with open(path, "rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        start = ctypes.c_char.from_buffer(content)
+        status, graph = self.init_graph(ctypes.byref(start), len(content))
+        del start
+        content.close()
+        if graph is None:
+            self.check(status, "initialising the model")
+        return graph
+
+
+class Graph:
+    def __init__(self, library, handle):
+        self._library = library
+        self._handle = handle
+        self._set_and_run = library.find(library.id, "onnxSetIOAndRunGraph")
+        self._infer = library.find(library.id, "onnxInferOutputShapes")
+        self._wait = library.functions.onnxWaitEvent
+        self._release = library.functions.onnxReleaseEvent
+        self._fence = _Fence(_TAG_FENCE, 0, None)
+        self._fence_pointer = ctypes.byref(self._fence)
+
+    def release(self):
+        self._library.functions.onnxReleaseGraph(self._handle)
+
+    def infer_output_shapes(self, inputs):
+        """The status, and (name, element type, extents) of each output; -1: known after a run."""
+        shapes = []
+
+        def add(_, pointer):
+            shape = pointer.contents
+            shapes.append((shape.name.decode(), shape.data_type, shape.extents[: shape.rank]))
+
+        status = self._infer(self._handle, len(inputs), inputs, _ShapeCallback(add), None)
+        return status, shapes
+
+    def run_on(self, inputs, outputs, timeout_ms):
+        """One run on descriptors: its status once it has ended. LibraryError when it does not."""
+        status = self._set_and_run(
+            self._handle, len(inputs), inputs, len(outputs), outputs, self._fence_pointer
+        )
+        if status != SUCCESS:
+            return status
+        state, result = ctypes.c_int32(), ctypes.c_int32()
+        length = ctypes.c_size_t(0)
+        event = ctypes.c_void_p(self._fence.event)
+        wait_for = self._library.find(self._library.id, "onnxWaitEventFor")
+        status = wait_for(
+            event,
+            timeout_ms,
+            ctypes.byref(state),
+            ctypes.byref(result),
+            None,
+            ctypes.byref(length),
+        )
+        if status != SUCCESS or state.value != _STATE_SIGNALLED:
+            raise LibraryError(f"A run did not end within {timeout_ms} ms.")
+        self._release(event)
+        return result.value
+
+    def bind(self, inputs):
+        """Prepares runs on {name: array} and returns {name: array} that the runs will fill."""
+        self._inputs = inputs
+        self._input_descriptors = _describe_arrays(inputs)
+        status, shapes = self.infer_output_shapes(self._input_descriptors)
+        self._library.check(status, "asking for the shapes of the outputs")
+        self._outputs = {}
+        for name, data_type, extents in shapes:
+            if any(extent < 0 for extent in extents):
+                raise LibraryError(f"The shape of output '{name}' is known only after a run.")
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(data_type)
+            self._outputs[name] = numpy.zeros(extents, dtype)
+        self._output_descriptors = _describe_arrays(self._outputs)
+        return self._outputs
+
+    def run(self):
+        """One run with what bind prepared, complete when it returns; little but the calls of the
+        interface, for timing."""
+        status = self._set_and_run(
+            self._handle,
+            len(self._inputs),
+            self._input_descriptors,
+            len(self._outputs),
+            self._output_descriptors,
+            self._fence_pointer,
+        )
+        if status != SUCCESS:
+            self._library.check(status, "starting the run")
+        event = ctypes.c_void_p(self._fence.event)
+        status = self._wait(event)
+        if status != SUCCESS:
+            self._library.check(status, "running")
+        self._release(event)
