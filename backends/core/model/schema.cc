@@ -12,6 +12,8 @@
 #include <exception>
 #include <utility>
 
+#include "backends/core/model/attribute_proto.h"
+#include "backends/core/model/refusal.h"
 #include "backends/core/model/versions.h"
 
 namespace onnxifi::model {
@@ -22,8 +24,6 @@ using base::Result;
 using base::Status;
 using onnx::AttributeProto;
 using onnx::OpSchema;
-
-Status Invalid(std::string sentence) { return {Code::kInvalidModel, std::move(sentence)}; }
 
 // What the ONNX library throws, as a status.
 Status FromException(const std::exception& error, const std::string& op_type) {
@@ -108,25 +108,6 @@ Status CheckParameters(const Names& names, const std::vector<OpSchema::FormalPar
 }
 
 }  // namespace
-
-AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
-  if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
-  if (attribute.has_f()) return AttributeProto::FLOAT;
-  if (attribute.has_i()) return AttributeProto::INT;
-  if (attribute.has_s()) return AttributeProto::STRING;
-  if (attribute.has_t()) return AttributeProto::TENSOR;
-  if (attribute.has_g()) return AttributeProto::GRAPH;
-  if (attribute.has_sparse_tensor()) return AttributeProto::SPARSE_TENSOR;
-  if (attribute.has_tp()) return AttributeProto::TYPE_PROTO;
-  if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
-  if (attribute.ints_size() > 0) return AttributeProto::INTS;
-  if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
-  if (attribute.tensors_size() > 0) return AttributeProto::TENSORS;
-  if (attribute.graphs_size() > 0) return AttributeProto::GRAPHS;
-  if (attribute.sparse_tensors_size() > 0) return AttributeProto::SPARSE_TENSORS;
-  if (attribute.type_protos_size() > 0) return AttributeProto::TYPE_PROTOS;
-  return AttributeProto::UNDEFINED;
-}
 
 Result<Schema> Schema::Find(const std::string& op_type, const std::string& domain, int64_t opset) {
   const auto version = static_cast<int>(std::min<int64_t>(opset, INT32_MAX));

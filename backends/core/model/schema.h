@@ -23,10 +23,6 @@ class OpSchema;
 
 namespace onnxifi::model {
 
-// The attribute's type; old models leave it out, and the field that is filled tells it. UNDEFINED
-// for an empty list.
-onnx::AttributeProto::AttributeType TypeOf(const onnx::AttributeProto& attribute);
-
 // One version of one operator. Refers to the registry, which lives as long as the process.
 class Schema {
  public:

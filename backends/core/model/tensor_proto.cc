@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/core/model/refusal.h"
 #include "backends/core/model/type_proto.h"
 
 namespace onnxifi::model {
@@ -25,9 +26,7 @@ using tensor::Tensor;
 
 static_assert(std::endian::native == std::endian::little, "ONNX's raw_data are little-endian.");
 
-Status Invalid(std::string sentence) { return {Code::kInvalidModel, std::move(sentence)}; }
-
-std::string Quote(const onnx::TensorProto& proto) { return "Tensor '" + proto.name() + "'"; }
+std::string Describe(const onnx::TensorProto& proto) { return "Tensor '" + proto.name() + "'"; }
 
 // Which typed field holds elements of a type, and how many of the field's numbers make
 // `element_count` elements.
@@ -183,11 +182,11 @@ const LiftedTensor& TensorReader::Find(const onnx::TensorProto& proto) const {
 
 Result<TensorReader::Header> TensorReader::ReadHeader(const onnx::TensorProto& proto) const {
   Header header;
-  ONNXIFI_ASSIGN_OR_RETURN(header.type, ElementTypeFromProto(proto.data_type(), Quote(proto)));
-  ONNXIFI_RETURN_IF_ERROR(ReadExtents(proto.dims(), Quote(proto), header));
+  ONNXIFI_ASSIGN_OR_RETURN(header.type, ElementTypeFromProto(proto.data_type(), Describe(proto)));
+  ONNXIFI_RETURN_IF_ERROR(ReadExtents(proto.dims(), Describe(proto), header));
   if (proto.has_segment()) {
     return Status(Code::kUnsupportedDatatype,
-                  Quote(proto) + " is stored in segments, which are not supported.");
+                  Describe(proto) + " is stored in segments, which are not supported.");
   }
   return header;
 }
@@ -215,11 +214,11 @@ Result<Tensor> TensorReader::ReadExternal(const onnx::TensorProto& proto,
     }
   }
   if (header.type == ElementType::kString) {
-    return Invalid(Quote(proto) + " holds strings, which cannot be external data.");
+    return Invalid(Describe(proto) + " holds strings, which cannot be external data.");
   }
   const int64_t size_bytes = tensor::SizeBytes(header.type, header.element_count);
   if (length && *length != size_bytes) {
-    return Invalid(Quote(proto) + " has " + std::to_string(*length) +
+    return Invalid(Describe(proto) + " has " + std::to_string(*length) +
                    " bytes of external data, where " + std::string(tensor::Name(header.type)) +
                    tensor::ToString(header.extents) + " needs " + std::to_string(size_bytes) + ".");
   }
@@ -249,11 +248,11 @@ Result<Tensor> TensorReader::Read(const onnx::TensorProto& proto) const {
       std::string(tensor::Name(header.type)) + tensor::ToString(header.extents);
   if (lifted.has_raw) {
     if (header.type == ElementType::kString) {
-      return Invalid(Quote(proto) + " holds strings, which cannot be in raw_data.");
+      return Invalid(Describe(proto) + " holds strings, which cannot be in raw_data.");
     }
     const int64_t size_bytes = tensor::SizeBytes(header.type, header.element_count);
     if (static_cast<uint64_t>(size_bytes) != lifted.raw.size()) {
-      return Invalid(Quote(proto) + " has " + std::to_string(lifted.raw.size()) +
+      return Invalid(Describe(proto) + " has " + std::to_string(lifted.raw.size()) +
                      " bytes of raw_data, where " + shape + " needs " + std::to_string(size_bytes) +
                      ".");
     }
@@ -268,7 +267,7 @@ Result<Tensor> TensorReader::Read(const onnx::TensorProto& proto) const {
   const TypedLayout layout = LayoutOf(header.type, is_too_many ? 0 : header.element_count);
   const int64_t given = CountOf(lifted, layout.field);
   if (is_too_many || given != layout.number_count) {
-    return Invalid(Quote(proto) + " has " + std::to_string(given) + " numbers in " +
+    return Invalid(Describe(proto) + " has " + std::to_string(given) + " numbers in " +
                    std::string(NameOf(layout.field)) + ", which do not make " + shape + ".");
   }
   if (header.type == ElementType::kString) {
