@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Epilogue: what is done to a sum before it is stored.
+
+#ifndef ONNXIFI_BACKENDS_CPU_GEMM_EPILOGUE_H_
+#define ONNXIFI_BACKENDS_CPU_GEMM_EPILOGUE_H_
+
+#include <cstdint>
+
+namespace onnxifi::gemm {
+
+enum class Activation : uint8_t {
+  kNone,
+  kClip,   // min(max(x, low), high)
+  kLeaky,  // x < 0 ? low * x : x
+};
+
+// activation(sum + bias[column] + addend[row, column])
+struct Epilogue {
+  const float* bias = nullptr;
+  const float* addend = nullptr;
+  int64_t addend_stride = 0;  // from row to row
+  Activation activation = Activation::kNone;
+  float low = 0;
+  float high = 0;
+};
+
+}  // namespace onnxifi::gemm
+
+#endif  // ONNXIFI_BACKENDS_CPU_GEMM_EPILOGUE_H_

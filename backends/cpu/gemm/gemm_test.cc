@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products against sums in float64, on every instruction set of the processor.
+
+#include "backends/cpu/gemm/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "backends/cpu/gemm/each_target.h"
+
+namespace onnxifi::gemm {
+namespace {
+
+constexpr float kUntouched = -777.0F;
+
+std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = uniform(generator);
+  return values;
+}
+
+float Activate(float x, const Epilogue& epilogue) {
+  switch (epilogue.activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kClip:
+      return std::min(std::max(x, epilogue.low), epilogue.high);
+    case Activation::kLeaky:
+      return x < 0 ? epilogue.low * x : x;
+  }
+  return x;
+}
+
+struct Case {
+  int64_t rows, depth, columns;
+  int64_t gap = 0;  // between rows of A, C and the addend
+  bool has_bias = false, has_addend = false;
+  Activation activation = Activation::kNone;
+  float low = 0, high = 0;
+};
+
+void Check(const Case& test) {
+  const int64_t a_stride = test.depth + test.gap, c_stride = test.columns + 2 * test.gap;
+  const int64_t addend_stride = test.columns + 3 * test.gap;
+  const std::vector<float> a = RandomFloats(test.rows * a_stride, 1);
+  // B column by column: its transpose lies in memory.
+  const std::vector<float> b = RandomFloats(test.depth * test.columns, 2);
+  const std::vector<float> bias = RandomFloats(test.columns, 3);
+  const std::vector<float> addend = RandomFloats(test.rows * addend_stride, 4);
+  std::vector<float> c(static_cast<size_t>(test.rows * c_stride), kUntouched);
+  const int64_t panels = (test.columns + PanelColumns() - 1) / PanelColumns();
+  std::vector<float> packed(static_cast<size_t>(PackedSize(test.depth, test.columns)), kUntouched);
+  PackPanels({b.data(), 1, test.depth}, test.depth, test.columns, 0, panels, packed.data());
+  Epilogue epilogue;
+  if (test.has_bias) epilogue.bias = bias.data();
+  if (test.has_addend) epilogue.addend = addend.data();
+  epilogue.addend_stride = addend_stride;
+  epilogue.activation = test.activation;
+  epilogue.low = test.low;
+  epilogue.high = test.high;
+  const Product product = {a.data(), a_stride,  packed.data(), c.data(),
+                           c_stride, test.rows, test.depth,    test.columns};
+  // In two parts, as two threads would.
+  Multiply(product, epilogue, 0, panels / 2);
+  Multiply(product, epilogue, panels / 2, panels);
+  for (int64_t row = 0; row < test.rows; ++row) {
+    for (int64_t column = 0; column < c_stride; ++column) {
+      const float found = c[static_cast<size_t>(row * c_stride + column)];
+      if (column >= test.columns) {
+        ASSERT_EQ(found, kUntouched) << "row " << row << ", gap " << column;
+        continue;
+      }
+      double sum = test.has_bias ? bias[static_cast<size_t>(column)] : 0.0;
+      for (int64_t k = 0; k < test.depth; ++k) {
+        sum += static_cast<double>(a[static_cast<size_t>(row * a_stride + k)]) *
+               static_cast<double>(b[static_cast<size_t>(column * test.depth + k)]);
+      }
+      if (test.has_addend) sum += addend[static_cast<size_t>(row * addend_stride + column)];
+      const float expected = Activate(static_cast<float>(sum), epilogue);
+      const double bound = 0x1p-23 * static_cast<double>(test.depth + 3);
+      ASSERT_NEAR(found, expected, bound) << "row " << row << ", column " << column;
+    }
+  }
+}
+
+TEST(GemmTest, SumsEveryNumberOfRowsAndColumns) {
+  ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    for (int64_t rows = 1; rows <= 30; ++rows) Check({rows, 5, 37});
+    for (int64_t columns = 1; columns <= 70; ++columns) Check({9, 4, columns, /*gap=*/3});
+    for (const int64_t depth : {1, 2, 3, 64, 300}) Check({17, depth, 33});
+  });
+}
+
+// More rows than pass through the panels at a time.
+TEST(GemmTest, SumsInChunksOfRows) {
+  ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    Check({203, 700, 40, /*gap=*/1, /*has_bias=*/true, /*has_addend=*/true});
+  });
+}
+
+TEST(GemmTest, AddsAndActivatesBeforeItStores) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    for (const bool has_bias : {false, true}) {
+      for (const bool has_addend : {false, true}) {
+        Check({15, 6, 39, 2, has_bias, has_addend});
+        Check({15, 6, 39, 2, has_bias, has_addend, Activation::kClip, 0, kInfinity});
+        Check({15, 6, 39, 2, has_bias, has_addend, Activation::kClip, -0.25F, 0.5F});
+        Check({15, 6, 39, 2, has_bias, has_addend, Activation::kLeaky, 0.125F});
+      }
+    }
+  });
+}
+
+TEST(GemmTest, KeepsNaNsThatItDoesNotClip) {
+  ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    const float a[] = {std::numeric_limits<float>::quiet_NaN()};
+    const float b[] = {1};
+    std::vector<float> packed(static_cast<size_t>(PackedSize(1, 1)));
+    PackPanels({b, 1, 1}, 1, 1, 0, 1, packed.data());
+    for (const Activation activation : {Activation::kNone, Activation::kLeaky}) {
+      float c[] = {0};
+      Epilogue epilogue;
+      epilogue.activation = activation;
+      Multiply({a, 1, packed.data(), c, 1, 1, 1, 1}, epilogue, 0, 1);
+      EXPECT_TRUE(std::isnan(c[0]));
+    }
+  });
+}
+
+// The same bits however rows and panels are divided.
+TEST(GemmTest, RoundsTheSameInEveryDivision) {
+  const int64_t rows = 41, depth = 50, columns = 70;
+  const std::vector<float> a = RandomFloats(rows * depth, 5), b = RandomFloats(depth * columns, 6);
+  std::vector<float> packed(static_cast<size_t>(PackedSize(depth, columns)));
+  const int64_t panels = (columns + PanelColumns() - 1) / PanelColumns();
+  PackPanels({b.data(), columns, 1}, depth, columns, 0, panels, packed.data());
+  std::vector<float> whole(static_cast<size_t>(rows * columns)), parts = whole;
+  Multiply({a.data(), depth, packed.data(), whole.data(), columns, rows, depth, columns}, {}, 0,
+           panels);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t panel = panels; panel-- > 0;) {
+      Multiply({a.data() + row * depth, depth, packed.data(), parts.data() + row * columns, columns,
+                1, depth, columns},
+               {}, panel, panel + 1);
+    }
+  }
+  EXPECT_EQ(whole, parts);
+}
+
+}  // namespace
+}  // namespace onnxifi::gemm
