@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/onednn/recipe.h"
 
@@ -21,6 +22,16 @@ struct Implementation {
   std::string_view name;
   onednn::SelectResult (*select)(const device::Facts&, EdgesAt, std::string_view);
   EdgesAt edges_at;
+};
+
+struct OwnImplementation {
+  std::string_view name;
+  convolution::SelectResult (*select)(const convolution::Convolution&);
+};
+
+constexpr OwnImplementation kConvolution[] = {
+    {"winograd", convolution::SelectWinograd},
+    {"pointwise", convolution::SelectPointwise},
 };
 
 constexpr Implementation kContract[] = {
@@ -49,6 +60,16 @@ std::span<const Implementation> ImplementationsOf(const program::Step& step) {
 
 base::Result<device::Selection> Selector::Select(const device::Facts& facts) const {
   std::vector<base::Status> rejected;
+  if (facts.step.As<program::Contract>() != nullptr) {
+    const base::Result<convolution::Convolution> described = convolution::Describe(facts);
+    for (const OwnImplementation& implementation : kConvolution) {
+      convolution::SelectResult recipe =
+          described.ok() ? implementation.select(*described) : described.status();
+      if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
+      rejected.push_back(
+          std::move(recipe).status().Context("for " + std::string(implementation.name)));
+    }
+  }
   for (const Implementation& implementation : ImplementationsOf(facts.step)) {
     onednn::SelectResult recipe =
         implementation.select(facts, implementation.edges_at, implementation.name);
@@ -83,6 +104,9 @@ base::Result<std::unique_ptr<Device>> Device::Create(std::shared_ptr<threads::Th
 base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
   if (const auto* onednn_recipe = dynamic_cast<const onednn::Recipe*>(&recipe)) {
     return onednn_recipe->Build(*runtime_);
+  }
+  if (const auto* own_recipe = dynamic_cast<const convolution::Recipe*>(&recipe)) {
+    return own_recipe->BuildKernel(convolution_);
   }
   if (const auto* engine_recipe = dynamic_cast<const engine::Recipe*>(&recipe)) {
     return engine_recipe->BuildKernel(engine_);

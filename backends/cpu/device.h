@@ -11,6 +11,7 @@
 #include "backends/core/base/log.h"
 #include "backends/core/device/device.h"
 #include "backends/core/reference/device.h"
+#include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/onednn/runtime.h"
 #include "backends/cpu/threads/thread_pool.h"
@@ -47,12 +48,16 @@ class Device final : public device::Device {
 
  private:
   explicit Device(std::shared_ptr<threads::ThreadPool> pool)
-      : pool_(std::move(pool)), reference_(*pool_), engine_(*pool_) {}
+      : pool_(std::move(pool)),
+        reference_(*pool_),
+        engine_(*pool_),
+        convolution_(reference_.memory(), *pool_) {}
 
   const std::shared_ptr<threads::ThreadPool> pool_;
   const cpu::Selector selector_;
   reference::Device reference_;
   engine::Runtime engine_;
+  convolution::Runtime convolution_;
   std::unique_ptr<onednn::Runtime> runtime_;
 };
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Describe: one reason after the other, the cheapest first.
+
+#include "backends/cpu/convolution/facts.h"
+
+#include <algorithm>
+#include <string>
+
+#include "backends/cpu/onednn/operand.h"
+
+namespace onnxifi::convolution {
+namespace {
+
+using base::Code;
+using base::Status;
+using program::Contract;
+using program::Dim;
+
+base::Result<int64_t> Number(const Dim& dim, std::string_view what) {
+  if (dim.is_constant() && dim.constant() >= 0) return dim.constant();
+  return Status(Code::kUnsupportedShape,
+                "The " + std::string(what) + " is known only once the inputs are.");
+}
+
+Status CheckChannelsInnermost(const program::View& view, int64_t channels, std::string_view what) {
+  if (channels == 1 || view.strides[1] == Dim(1)) return base::Ok();
+  return Status(Code::kUnsupportedShape,
+                "The channels of the " + std::string(what) + " are not innermost in memory.");
+}
+
+// A caller's own memory may lie anywhere; the kernels read and write floats.
+bool IsTemporary(const program::Program& program, const program::View& view) {
+  return program.buffers[static_cast<size_t>(view.buffer)].kind ==
+             program::Buffer::Kind::kTemporary &&
+         std::none_of(program.outputs.begin(), program.outputs.end(),
+                      [&](const program::Port& port) { return port.buffer == view.buffer; });
+}
+
+}  // namespace
+
+base::Result<Convolution> Describe(const device::Facts& facts) {
+  const program::Step& step = facts.step;
+  const Contract* contract = step.As<Contract>();
+  if (contract == nullptr || contract->form != Contract::Form::kConv) {
+    return Status(Code::kUnsupportedOperator, "The step is no convolution.");
+  }
+  if (contract->a_spatial.size() != 2) {
+    return Status(Code::kUnsupportedShape, "The convolution has " +
+                                               std::to_string(contract->a_spatial.size()) +
+                                               " spatial axes; the kernels have 2.");
+  }
+  if (contract->accumulator != tensor::ElementType::kFloat32 || step.writes.size() != 1 ||
+      step.writes[0].type != tensor::ElementType::kFloat32) {
+    return Status(Code::kUnsupportedDatatype,
+                  "The convolution has something else than one float32 result.");
+  }
+  if (!facts.IsConstant(step.reads[1])) {
+    return Status(Code::kUnsupportedAttribute, "The weights are computed at run time.");
+  }
+  for (int operand = 0; operand < 2; ++operand) {
+    ONNXIFI_RETURN_IF_ERROR(onednn::CheckPlain(facts.program, step, operand));
+  }
+  Convolution convolution{};
+  convolution.group = contract->group;
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.in_channels, Number(contract->inner[0], "input's depth"));
+  convolution.in_channels *= contract->group;
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.out_channels, Number(step.domain[1], "output's depth"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.kernel_height,
+                           Number(contract->inner[1], "kernel's height"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.kernel_width, Number(contract->inner[2], "kernel's width"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.in_height, Number(contract->a_spatial[0], "input's height"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.in_width, Number(contract->a_spatial[1], "input's width"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.out_height, Number(step.domain[2], "output's height"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.out_width, Number(step.domain[3], "output's width"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_top, Number(contract->pads_begin[0], "upper padding"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_left, Number(contract->pads_begin[1], "left padding"));
+  convolution.stride_y = contract->strides[0];
+  convolution.stride_x = contract->strides[1];
+  convolution.dilation_y = contract->dilations[0];
+  convolution.dilation_x = contract->dilations[1];
+  ONNXIFI_RETURN_IF_ERROR(CheckChannelsInnermost(step.reads[0], convolution.in_channels, "input"));
+  ONNXIFI_RETURN_IF_ERROR(
+      CheckChannelsInnermost(step.writes[0], convolution.out_channels, "result"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.epilogue, TranslateEpilogue(facts));
+  const int addend = convolution.epilogue.addend;
+  if (!IsTemporary(facts.program, step.reads[0]) || !IsTemporary(facts.program, step.writes[0]) ||
+      (addend >= 0 && !IsTemporary(facts.program, step.reads[static_cast<size_t>(addend)]))) {
+    return Status(Code::kUnsupportedShape,
+                  "The input, the result or a summand is in memory of the caller.");
+  }
+  return convolution;
+}
+
+PixelStrides PixelStridesOf(const device::BoundView& view) {
+  return {view.strides[0], view.strides[2], view.strides[3]};
+}
+
+}  // namespace onnxifi::convolution

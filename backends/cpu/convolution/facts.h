@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of this folder ask of a step before it has numbers: a two-dimensional float32
+// convolution with constant weights between tensors whose channels are innermost.
+
+#ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_FACTS_H_
+#define ONNXIFI_BACKENDS_CPU_CONVOLUTION_FACTS_H_
+
+#include <cstdint>
+
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
+#include "backends/cpu/convolution/epilogue.h"
+#include "backends/cpu/convolution/image.h"
+
+namespace onnxifi::convolution {
+
+// Everything about the step that is a number whatever is bound later. Extents in elements.
+struct Convolution {
+  int64_t group;
+  int64_t in_channels, out_channels;  // of all groups
+  int64_t in_height, in_width;
+  int64_t out_height, out_width;
+  int64_t kernel_height, kernel_width;
+  int64_t stride_y, stride_x;
+  int64_t dilation_y, dilation_x;
+  int64_t pad_top, pad_left;
+  Epilogue epilogue;
+};
+
+// UNSUPPORTED_* with what is in the way.
+base::Result<Convolution> Describe(const device::Facts& facts);
+
+// Distances of a view over [N, C, y, x].
+PixelStrides PixelStridesOf(const device::BoundView& view);
+
+}  // namespace onnxifi::convolution
+
+#endif  // ONNXIFI_BACKENDS_CPU_CONVOLUTION_FACTS_H_

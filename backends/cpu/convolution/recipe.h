@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recipe: convolutions by kernels of this folder, as the CPU device lists them.
+
+#ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_RECIPE_H_
+#define ONNXIFI_BACKENDS_CPU_CONVOLUTION_RECIPE_H_
+
+#include <memory>
+#include <string_view>
+
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
+#include "backends/cpu/convolution/facts.h"
+#include "backends/cpu/onednn/work_memory.h"
+#include "backends/cpu/threads/thread_pool.h"
+
+namespace onnxifi::convolution {
+
+// What all kernels of a device share. Threads: any. Outlives them.
+class Runtime {
+ public:
+  // `memory` and `pool` outlive it.
+  Runtime(device::Memory& memory, threads::ThreadPool& pool)
+      : memory_(memory), pool_(pool), work_memory_(memory) {}
+
+  device::Memory& memory() { return memory_; }
+  threads::ThreadPool& pool() { return pool_; }
+  onednn::WorkMemory& work_memory() { return work_memory_; }
+
+ private:
+  device::Memory& memory_;
+  threads::ThreadPool& pool_;
+  onednn::WorkMemory work_memory_;
+};
+
+class Recipe final : public device::Recipe {
+ public:
+  using Build = std::unique_ptr<device::Kernel> (*)(const Convolution& convolution,
+                                                    Runtime& runtime);
+
+  Recipe(std::string_view implementation, const Convolution& convolution, Build build)
+      : implementation_(implementation), convolution_(convolution), build_(build) {}
+
+  std::string_view implementation() const override { return implementation_; }
+  std::unique_ptr<device::Kernel> BuildKernel(Runtime& runtime) const {
+    return build_(convolution_, runtime);
+  }
+
+ private:
+  const std::string_view implementation_;
+  const Convolution convolution_;
+  const Build build_;
+};
+
+using SelectResult = base::Result<std::unique_ptr<const device::Recipe>>;
+
+// 3 x 3 with strides and dilations of 1, where the work saved pays for the transforms. Rounds
+// differently from a sum of products: within 8 times its error.
+SelectResult SelectWinograd(const Convolution& convolution);
+// 1 x 1 without padding, with any strides and groups.
+SelectResult SelectPointwise(const Convolution& convolution);
+
+}  // namespace onnxifi::convolution
+
+#endif  // ONNXIFI_BACKENDS_CPU_CONVOLUTION_RECIPE_H_

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random convolutions between channels-last temporaries on the CPU device, compared with sums in
+// float64: every stride, group, slice and epilogue that the kernels of this folder take. Counts
+// which kernel they got: a device that refused them all would be right too.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/device.h"
+
+namespace onnxifi::cpu {
+namespace {
+
+using program::Buffer;
+using program::Contract;
+using program::Dim;
+using program::Expr;
+using tensor::ElementType;
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+constexpr float kUntouched = -777.0F;
+
+// A tensor [N, C, y, x] with its channels innermost, `gap` floats between pixels.
+struct ChannelsLast {
+  int64_t n, c, y, x, gap;
+
+  int64_t pixel() const { return c + gap; }
+  int64_t size() const { return n * y * x * pixel(); }
+  int64_t At(int64_t image, int64_t channel, int64_t row, int64_t column) const {
+    return ((image * y + row) * x + column) * pixel() + channel;
+  }
+  std::vector<Dim> Strides() const { return {y * x * pixel(), 1, x * pixel(), pixel()}; }
+};
+
+class RandomConvolution {
+ public:
+  explicit RandomConvolution(uint32_t seed) : random_(seed) {
+    const bool is_pointwise = Chance(60);
+    const int64_t group = is_pointwise && Chance(40) ? Roll(2, 4) : 1;
+    const int64_t in = group * Roll(1, 40), out = group * Roll(1, 80);
+    kernel_ = is_pointwise ? 1 : 3;
+    pad_ = is_pointwise ? 0 : Roll(0, 1);
+    stride_ = is_pointwise && Chance(50) ? Roll(1, 3) : 1;
+    const int64_t low = is_pointwise ? 1 : 14;
+    source_ = {Roll(1, 3), in, Roll(low, 24), Roll(low, 24), Chance(50) ? Roll(1, 9) : 0};
+    auto extent = [&](int64_t along) { return (along + 2 * pad_ - kernel_) / stride_ + 1; };
+    result_ = {source_.n, out, extent(source_.y), extent(source_.x), Chance(50) ? Roll(1, 9) : 0};
+    contract_.form = Contract::Form::kConv;
+    contract_.group = group;
+    contract_.inner = {in / group, kernel_, kernel_};
+    contract_.a_spatial = {source_.y, source_.x};
+    contract_.strides = {stride_, stride_};
+    contract_.dilations = {1, 1};
+    contract_.pads_begin = {pad_, pad_};
+    AddRead(source_.size(), Buffer::Kind::kTemporary, source_.Strides());
+    const int64_t depth = in / group * kernel_ * kernel_;
+    AddRead(out * depth, Buffer::Kind::kConstant, {depth, kernel_ * kernel_, kernel_, 1},
+            1.0F / std::sqrt(static_cast<float>(depth)));
+    Expr sum = program::Accumulator(program_.exprs, kFloat);
+    if (Chance(70)) {
+      AddRead(out, Buffer::Kind::kConstant, {0, 1, 0, 0});
+      sum = sum + Load(program_.exprs, kFloat, 2);
+      has_bias_ = true;
+    }
+    if (Chance(40)) {
+      addend_ = result_;
+      addend_.gap = Roll(0, 5);
+      const int read = AddRead(addend_.size(), Buffer::Kind::kTemporary, addend_.Strides());
+      sum = sum + Load(program_.exprs, kFloat, read);
+      has_addend_ = true;
+    }
+    activation_ = static_cast<int>(Roll(0, 3));
+    if (activation_ == 1) sum = Maximum(sum, Like(sum, 0));
+    if (activation_ == 2) sum = Minimum(Maximum(sum, Like(sum, -0.5)), Like(sum, 0.75));
+    if (activation_ == 3) sum = Select(sum < Like(sum, 0), sum * Like(sum, 0.25), sum);
+    contract_.a_prologue = Load(program_.exprs, kFloat, 0).id();
+    contract_.b_prologue = Load(program_.exprs, kFloat, 1).id();
+    contract_.roots = {sum.id()};
+    step_.body = contract_;
+    step_.domain = {result_.n, result_.c, result_.y, result_.x};
+    Buffer buffer;
+    buffer.type = kFloat;
+    buffer.shape = {result_.size()};
+    program::View view;
+    view.buffer = program_.AddBuffer(buffer);
+    view.type = kFloat;
+    view.strides = result_.Strides();
+    step_.writes = {view};
+    data_.emplace_back(static_cast<size_t>(result_.size()), kUntouched);
+  }
+
+  // The name of the implementation that ran, after a comparison of its result.
+  std::string Check(Device& device) {
+    auto selection = device.Select({program_, step_});
+    if (!selection.ok()) return selection.status().Text();
+    auto kernel = device.Build(*selection->recipe);
+    EXPECT_TRUE(kernel.ok());
+    std::vector<std::byte*> addresses, constants;
+    for (size_t k = 0; k < data_.size(); ++k) {
+      addresses.push_back(reinterpret_cast<std::byte*>(data_[k].data()));
+      const bool is_constant = program_.buffers[k].kind == Buffer::Kind::kConstant;
+      constants.push_back(is_constant ? addresses.back() : nullptr);
+    }
+    const std::vector<int64_t> dims(static_cast<size_t>(program_.dims->node_count()), 0);
+    auto bound = (*kernel)->Bind(device::Bind(program_, step_, dims), constants);
+    EXPECT_TRUE(bound.ok()) << bound.status().Text();
+    for (int run = 0; run < 2; ++run) {
+      const base::Status status = (*bound)->Run(addresses);
+      EXPECT_TRUE(status.ok()) << status.Text();
+    }
+    Compare();
+    return std::string(selection->recipe->implementation());
+  }
+
+ private:
+  int64_t Roll(int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random_);
+  }
+  bool Chance(int percent) { return Roll(1, 100) <= percent; }
+
+  int AddRead(int64_t size, Buffer::Kind kind, std::vector<Dim> strides, float scale = 1) {
+    Buffer buffer;
+    buffer.kind = kind;
+    buffer.type = kFloat;
+    buffer.shape = {size};
+    std::normal_distribution<float> normal(0, scale);
+    std::vector<float>& values = data_.emplace_back(static_cast<size_t>(size));
+    for (float& value : values) value = normal(random_);
+    if (kind == Buffer::Kind::kConstant) {
+      buffer.index = static_cast<int>(program_.constants.size());
+      program_.constants.push_back(tensor::Tensor::FromValues<float>(kFloat, {size}, values));
+    }
+    program::View view;
+    view.buffer = program_.AddBuffer(buffer);
+    view.type = kFloat;
+    view.strides = std::move(strides);
+    step_.reads.push_back(view);
+    return static_cast<int>(step_.reads.size()) - 1;
+  }
+
+  double Expected(int64_t n, int64_t m, int64_t y, int64_t x) const {
+    const int64_t depth = source_.c / contract_.group;
+    const int64_t first = m / (result_.c / contract_.group) * depth;
+    double sum = has_bias_ ? static_cast<double>(data_[2][static_cast<size_t>(m)]) : 0.0;
+    for (int64_t tap = 0; tap < kernel_ * kernel_; ++tap) {
+      const int64_t in_y = y * stride_ + tap / kernel_ - pad_;
+      const int64_t in_x = x * stride_ + tap % kernel_ - pad_;
+      if (in_y < 0 || in_y >= source_.y || in_x < 0 || in_x >= source_.x) continue;
+      for (int64_t c = 0; c < depth; ++c) {
+        sum += static_cast<double>(
+                   data_[0][static_cast<size_t>(source_.At(n, first + c, in_y, in_x))]) *
+               static_cast<double>(
+                   data_[1][static_cast<size_t>((m * depth + c) * kernel_ * kernel_ + tap)]);
+      }
+    }
+    if (has_addend_) {
+      sum += static_cast<double>(
+          data_[has_bias_ ? 3 : 2][static_cast<size_t>(addend_.At(n, m, y, x))]);
+    }
+    if (activation_ == 1) return std::max(sum, 0.0);
+    if (activation_ == 2) return std::min(std::max(sum, -0.5), 0.75);
+    if (activation_ == 3) return sum < 0 ? 0.25 * sum : sum;
+    return sum;
+  }
+
+  void Compare() const {
+    const std::vector<float>& found = data_.back();
+    for (int64_t n = 0; n < result_.n; ++n) {
+      for (int64_t y = 0; y < result_.y; ++y) {
+        for (int64_t x = 0; x < result_.x; ++x) {
+          for (int64_t m = 0; m < result_.pixel(); ++m) {
+            const float value = found[static_cast<size_t>(result_.At(n, m, y, x))];
+            if (m >= result_.c) {
+              ASSERT_EQ(value, kUntouched) << "between pixels";
+            } else {
+              ASSERT_NEAR(value, Expected(n, m, y, x), 3e-5)
+                  << n << ", " << m << ", " << y << ", " << x;
+            }
+          }
+        }
+      }
+    }
+  }
+
+  std::mt19937 random_;
+  program::Program program_;
+  program::Step step_;
+  Contract contract_;
+  ChannelsLast source_, result_, addend_;
+  int64_t kernel_ = 1, pad_ = 0, stride_ = 1;
+  bool has_bias_ = false, has_addend_ = false;
+  int activation_ = 0;
+  std::vector<std::vector<float>> data_;  // by buffer
+};
+
+TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
+  for (const int threads : {1, 2, 3}) {
+    auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
+                                 base::Log(base::LogLevel::kWarning));
+    ASSERT_TRUE(device.ok()) << device.status().Text();
+    std::map<std::string, int> counts;
+    for (uint32_t seed = 0; seed < 100; ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      ++counts[RandomConvolution(seed).Check(**device)];
+      if (HasFatalFailure() || HasNonfatalFailure()) return;
+    }
+    for (const auto& [name, count] : counts) std::printf("%s: %d\n", name.c_str(), count);
+    EXPECT_GE(counts["pointwise"], 40);
+    EXPECT_GE(counts["winograd"], 20);
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::cpu
