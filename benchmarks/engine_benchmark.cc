@@ -218,6 +218,51 @@ BENCHMARK(BiasPerChannel)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
+// The same with channels innermost: what is added repeats with every pixel.
+void BiasPerChannelLast(benchmark::State& state) {
+  Prepared step;
+  const Shape shape = {state.range(1), state.range(0)};
+  const Expr x = Load(step.pool(), kFloat32, step.Read(step.Buffer(shape)));
+  auto per_channel = [&] {
+    Operand operand = InsertAxis(step.Buffer({state.range(0)}), 0);
+    operand.view = BroadcastTo(operand, shape);
+    return Load(step.pool(), kFloat32, step.Read(operand));
+  };
+  const Expr scaled = x * per_channel();
+  const Expr y = Maximum(scaled + per_channel(), Like(x, 0));
+  step.step.domain = shape;
+  step.Write(step.Buffer(shape));
+  step.step.body = program::Map{{y.id()}};
+  Measure(state, step);
+}
+BENCHMARK(BiasPerChannelLast)
+    ->Args({256, 56 * 56})
+    ->Args({256, 14 * 14})
+    ->Args({64, 112 * 112})
+    ->Args({24, 56 * 56})
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
+
+// Groups and channels within a group change places, with channels innermost.
+void ChannelShuffle(benchmark::State& state) {
+  Prepared step;
+  const Operand in =
+      Permute(step.Buffer({state.range(2), state.range(0), state.range(1)}), {0, 2, 1});
+  const Expr x = Load(step.pool(), kFloat32, step.Read(in));
+  step.step.domain = in.shape;
+  step.Write(step.Buffer(in.shape));
+  step.step.body = program::Map{{x.id()}};
+  Measure(state, step);
+}
+BENCHMARK(ChannelShuffle)
+    ->Args({3, 20, 56 * 56})
+    ->Args({3, 80, 14 * 14})
+    ->Args({2, 24, 56 * 56})
+    ->Args({4, 68, 28 * 28})
+    ->Args({8, 48, 28 * 28})
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
+
 void Transposed(benchmark::State& state) {
   Prepared step;
   const Shape shape = {state.range(0), state.range(1)};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Access: tiles from and to memory, by what the view looks like within the tile: rows that lie
-// contiguous, a repeated element, elements a stride apart, or columns to be turned into rows.
+// contiguous, a repeated element, elements a stride apart, columns to be turned into rows, or a
+// table of positions where all of these are too short.
 // Addresses are computed modulo 2^64: a coordinate taken from data may be any number, and is only
 // an address once the guards let it pass.
 
@@ -11,6 +12,7 @@
 #include <cstring>
 
 #include "backends/core/reference/column.h"
+#include "backends/cpu/engine/gather.h"
 #include "backends/cpu/engine/stream.h"
 #include "backends/cpu/engine/transpose.h"
 
@@ -52,14 +54,14 @@ void Copy(const T* __restrict source, int64_t count, T* __restrict target) {
 }
 
 template <typename T>
-void Gather(const T* source, int64_t step, int64_t count, T* lanes) {
+void LoadRun(const T* source, int64_t step, int64_t count, T* lanes) {
   if (step == 1) return Copy(source, count, lanes);
   if (step == 0) return Fill(lanes, count, *source);
   for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = source[lane * step];
 }
 
 template <typename T>
-void Scatter(T* target, int64_t step, int64_t count, const T* lanes) {
+void StoreRun(T* target, int64_t step, int64_t count, const T* lanes) {
   if (step == 1) return Copy(lanes, count, target);
   for (int64_t lane = 0; lane < count; ++lane) target[lane * step] = lanes[lane];
 }
@@ -163,7 +165,7 @@ void LoadUnguarded(const LinearForm& form, const std::byte* first, const Box& bo
     return;
   }
   walk.ForEach(last, last, coordinates, [&](int64_t value, int64_t lane) {
-    Gather(ElementAt<T>(first, value), walk.last_step(), walk.last_extent(), lanes + lane);
+    LoadRun(ElementAt<T>(first, value), walk.last_step(), walk.last_extent(), lanes + lane);
   });
 }
 
@@ -230,7 +232,7 @@ void LoadGuarded(const Access& access, const std::byte* first, const Box& box, T
     Fill(lanes + lane, low, fill);
     if (low < high) {
       const int64_t element = WrapMulAdd(value, walk.last_step(), low);
-      Gather(ElementAt<T>(first, element), walk.last_step(), high - low, lanes + lane + low);
+      LoadRun(ElementAt<T>(first, element), walk.last_step(), high - low, lanes + lane + low);
     }
     Fill(lanes + lane + high, count - high, fill);
   });
@@ -238,6 +240,32 @@ void LoadGuarded(const Access& access, const std::byte* first, const Box& box, T
 
 void MakeBool(uint8_t* lanes, int64_t count) {
   for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = lanes[lane] != 0 ? 1 : 0;
+}
+
+// Whether a tile is walked in steps so short that looking up each lane's position is faster.
+bool IsScattered(const Walk& walk, int64_t lane_bytes) {
+  constexpr int64_t kVector = 64;
+  if (walk.rank == 0) return false;
+  if (walk.last_step() == 0 || walk.last_step() == 1) {
+    return walk.rank > 1 && walk.last_extent() * lane_bytes < kVector;
+  }
+  if (const int rows = walk.FindTransposed(); rows >= 0) {
+    return walk.extents[rows] * lane_bytes < kVector;
+  }
+  // Vectors gather what is wide enough, in runs of any length.
+  return lane_bytes >= 4 || walk.last_extent() * lane_bytes < kVector;
+}
+
+std::vector<int32_t> PositionsOf(const Walk& walk, int64_t lanes) {
+  std::vector<int32_t> positions(static_cast<size_t>(lanes));
+  int64_t coordinates[kMaxAxes];
+  const int last = walk.rank - 1;
+  walk.ForEach(last, last, coordinates, [&](int64_t value, int64_t lane) {
+    for (int64_t k = 0; k < walk.last_extent(); ++k) {
+      positions[static_cast<size_t>(lane + k)] = static_cast<int32_t>(value + k * walk.last_step());
+    }
+  });
+  return positions;
 }
 
 LinearForm MakeForm(int64_t offset, std::span<const int64_t> steps, int rank) {
@@ -271,6 +299,26 @@ void AppendForms(Access& access, std::vector<LinearForm*>& forms) {
   for (GuardForm& guard : access.guards) forms.push_back(&guard.form);
 }
 
+void LayOut(Access& access, const Grid& grid) {
+  access.positions.clear();
+  access.is_dense = access.buffer != program::kNoBuffer && grid.IsDense(access.form);
+  // A table as large as a register; larger ones leave too little of the cache.
+  constexpr int64_t kMostPositions = 2048;
+  const Box tile = grid.WholeTile();
+  if (access.is_dense || access.buffer == program::kNoBuffer || tile.lanes > kMostPositions ||
+      grid.TileCount(0, grid.rank()) == 1 || !grid.HasPrefixesAtEdges()) {
+    return;
+  }
+  __int128 reach = 0;
+  for (int axis = 0; axis < tile.rank; ++axis) {
+    const __int128 step = access.form.steps[axis];
+    reach += (step < 0 ? -step : step) * (tile.extents[axis] - 1);
+  }
+  const Walk walk(access.form, tile, /*joins=*/true);
+  if (reach > INT32_MAX || !IsScattered(walk, access.lane_bytes)) return;
+  access.positions = PositionsOf(walk, tile.lanes);
+}
+
 Inside Judge(const Access& access, const Box& box) {
   using Wide = __int128;
   Inside inside = Inside::kAll;
@@ -302,6 +350,9 @@ void LoadBox(const Access& access, const std::byte* base, const Box& box, std::b
     std::memcpy(&fill, access.fill, sizeof(fill));
     if (inside == Inside::kNone) return Fill(typed, box.lanes, fill);
     const std::byte* first = base + WrapMulAdd(0, ValueAtBegin(access.form, box), sizeof(T));
+    if (inside == Inside::kAll && !access.positions.empty()) {
+      return Gather(first, access.positions.data(), box.lanes, lanes, access.lane_bytes);
+    }
     if (inside == Inside::kAll) return LoadUnguarded(access.form, first, box, typed);
     LoadGuarded(access, first, box, typed);
   });
@@ -354,6 +405,10 @@ void LoadAt(const device::BoundView& view, const std::byte* base,
 }
 
 void StoreBox(const Access& access, std::byte* base, const Box& box, const std::byte* lanes) {
+  if (!access.positions.empty()) {
+    return Scatter(lanes, access.positions.data(), box.lanes, AddressOf(access, box, base),
+                   access.lane_bytes);
+  }
   WithLaneType(access.lane_bytes, [&](auto lane_type) {
     using T = decltype(lane_type);
     const auto* typed = reinterpret_cast<const T*>(lanes);
@@ -370,7 +425,7 @@ void StoreBox(const Access& access, std::byte* base, const Box& box, const std::
       return;
     }
     walk.ForEach(last, last, coordinates, [&](int64_t value, int64_t lane) {
-      Scatter(ElementAt<T>(first, value), walk.last_step(), walk.last_extent(), typed + lane);
+      StoreRun(ElementAt<T>(first, value), walk.last_step(), walk.last_extent(), typed + lane);
     });
   });
 }

@@ -32,6 +32,9 @@ struct Access {
   std::byte fill[8] = {};
   // Lanes lie in memory as in a tile, in every tile: where no guard fails, no copy is needed.
   bool is_dense = false;
+  // Where the lanes of a whole tile lie, in elements from lane 0; a tile at an edge has the first
+  // of them. Empty where there is a faster way.
+  std::vector<int32_t> positions;
 };
 
 // An access through `view` of a domain of `rank` axes; axes beyond the view's own count nothing.
@@ -40,6 +43,9 @@ Access MakeAccess(const device::BoundView& view, int rank);
 Access MakeCoordinate(int axis);
 // All forms of an access: its own and its guards'.
 void AppendForms(Access& access, std::vector<LinearForm*>& forms);
+
+// Once the forms are those of `grid`: whether the access is dense, or wants a table of positions.
+void LayOut(Access& access, const Grid& grid);
 
 // Where lane 0 is.
 inline std::byte* AddressOf(const Access& access, const Box& box, std::byte* base) {

@@ -69,9 +69,9 @@ void BoundCode::AppendForms(std::vector<LinearForm*>& forms) {
 
 void BoundCode::LayOut(const Grid& grid, int64_t lanes) {
   for (Access& access : accesses_) {
+    engine::LayOut(access, grid);
     // A bool in memory may be any byte; the loops rely on 0 and 1.
-    access.is_dense = access.buffer != program::kNoBuffer && access.type != ElementType::kBool &&
-                      grid.IsDense(access.form);
+    if (access.type == ElementType::kBool) access.is_dense = false;
   }
   lanes_ = lanes;
   const auto pointers = static_cast<int64_t>(code_->values().size() + code_->slots().size());
@@ -180,7 +180,7 @@ void Writer::LayOut(const Grid& grid, int64_t streamed_bytes) {
   int64_t lanes = 1;
   for (int axis = 0; axis < grid.rank(); ++axis) lanes *= grid.extent(axis);
   for (Write& write : writes_) {
-    write.access.is_dense = grid.IsDense(write.access.form);
+    engine::LayOut(write.access, grid);
     write.is_streamed = lanes >= streamed_bytes / write.access.lane_bytes;
     has_streams_ = has_streams_ || write.is_streamed;
   }

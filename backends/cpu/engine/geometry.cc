@@ -155,4 +155,20 @@ bool Grid::IsDense(const LinearForm& form) const {
   return true;
 }
 
+bool Grid::HasPrefixesAtEdges() const {
+  bool is_cut = false;
+  for (int axis = rank_; axis-- > 0;) {
+    if (tile_[axis] == 1) continue;
+    if (is_cut) return false;
+    is_cut = extents_[axis] % tile_[axis] != 0;
+  }
+  return true;
+}
+
+Box Grid::WholeTile() const {
+  Box box;
+  MoveTo(0, rank_, 0, box);
+  return box;
+}
+
 }  // namespace onnxifi::engine

@@ -76,6 +76,10 @@ class Grid {
 
   // Whether lanes of every tile are consecutive values of the form.
   bool IsDense(const LinearForm& form) const;
+  // Whether a tile at an edge has the first lanes of a whole one.
+  bool HasPrefixesAtEdges() const;
+  // The first tile, which is whole.
+  Box WholeTile() const;
 
  private:
   void Measure(int first_axis, int end_axis, Box& box) const;

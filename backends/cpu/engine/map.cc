@@ -29,7 +29,7 @@ class BoundMap final : public device::BoundKernel {
     grid_.Permute(Grid::SortedAxes(writer_.first_form(), 0, grid_.rank()), forms);
     grid_.Join({}, forms);
     const int64_t lanes = runtime.settings().tile_lanes;
-    const int transposed = FindTransposedAxis(grid_, bound_.accesses());
+    const int transposed = FindTransposedAxis(grid_, bound_.accesses(), lanes);
     if (transposed >= 0) {
       // Longer runs on both sides: every one of them begins on another page.
       constexpr int64_t kTilesOfTransposed = 8;
@@ -65,8 +65,9 @@ class BoundMap final : public device::BoundKernel {
     writer_.Finish();
   }
 
-  // The axis along which a read is contiguous that is not so along the last one, or -1.
-  static int FindTransposedAxis(const Grid& grid, std::span<const Access> accesses) {
+  // The axis along which a read is contiguous that is not so along the last one, or -1. None where
+  // a tile of `lanes` holds all of both.
+  static int FindTransposedAxis(const Grid& grid, std::span<const Access> accesses, int64_t lanes) {
     constexpr int64_t kShortest = 4;
     const int last = grid.rank() - 1;
     if (last < 1 || grid.extent(last) < kShortest) return -1;
@@ -74,7 +75,10 @@ class BoundMap final : public device::BoundKernel {
       const int64_t step = access.form.steps[last];
       if (access.buffer == program::kNoBuffer || step == 0 || step == 1 || step == -1) continue;
       for (int axis = last; axis-- > 0;) {
-        if (access.form.steps[axis] == 1 && grid.extent(axis) >= kShortest) return axis;
+        if (access.form.steps[axis] == 1 && grid.extent(axis) >= kShortest) {
+          if (grid.TileLanes(axis, grid.rank()) > lanes) return axis;
+          break;
+        }
       }
     }
     return -1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps that random ones seldom or never are: many tiles, transposition of every lane size, results
-// written over their operand, bytes that are no plain bool, the vector functions in their place.
+// Steps that random ones seldom or never are: many tiles, transposition and shuffles of every lane
+// size, operands that repeat, results written over their operand, bytes that are no plain bool, the
+// vector functions in their place.
 
 #include <gtest/gtest.h>
 
@@ -114,6 +115,26 @@ TEST(StepTest, TransposesLanesOfEverySize) {
       for (const program::Dim& extent : in.shape) extents.push_back(extent.constant());
       made.Write(made.Buffer(type, extents, /*is_input=*/false));
       made.Finish(in.shape, program::Map{{Load(made.pool(), type, made.Read(in)).id()}});
+      made.ExpectAgreement();
+    }
+  }
+}
+
+// Groups of channels change places within a pixel, read so and written so.
+TEST(StepTest, ShufflesShortAxesOfEverySize) {
+  for (const ElementType type : {ElementType::kUint8, ElementType::kBool, ElementType::kInt16,
+                                 kFloat32, ElementType::kInt64, ElementType::kFloat64}) {
+    for (const Extents& extents :
+         {Extents{300, 20, 3}, Extents{300, 3, 20}, Extents{1100, 2, 2}, Extents{40, 17, 5}}) {
+      const Extents turned = {extents[0], extents[2], extents[1]};
+      Made made;
+      const Operand in = made.Buffer(type, extents, /*is_input=*/true);
+      const Operand shuffled = Permute(made.Buffer(type, turned, /*is_input=*/true), {0, 2, 1});
+      const Expr plain = Load(made.pool(), type, made.Read(in));
+      const Expr x = Load(made.pool(), type, made.Read(shuffled));
+      made.Write(made.Buffer(type, extents, /*is_input=*/false));
+      made.Write(Permute(made.Buffer(type, turned, /*is_input=*/false), {0, 2, 1}));
+      made.Finish(in.shape, program::Map{{x.id(), plain.id()}});
       made.ExpectAgreement();
     }
   }
