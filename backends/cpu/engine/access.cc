@@ -300,13 +300,14 @@ void AppendForms(Access& access, std::vector<LinearForm*>& forms) {
 }
 
 void LayOut(Access& access, const Grid& grid) {
-  access.positions.clear();
   access.is_dense = access.buffer != program::kNoBuffer && grid.IsDense(access.form);
+  if (access.is_dense || grid.TileCount(0, grid.rank()) == 1) return;
+  access.is_repeated = access.guards.empty() && grid.IsRepeated(access.form);
   // A table as large as a register; larger ones leave too little of the cache.
   constexpr int64_t kMostPositions = 2048;
   const Box tile = grid.WholeTile();
-  if (access.is_dense || access.buffer == program::kNoBuffer || tile.lanes > kMostPositions ||
-      grid.TileCount(0, grid.rank()) == 1 || !grid.HasPrefixesAtEdges()) {
+  if (access.is_repeated || access.buffer == program::kNoBuffer || tile.lanes > kMostPositions ||
+      !grid.HasPrefixesAtEdges()) {
     return;
   }
   __int128 reach = 0;

@@ -35,6 +35,8 @@ struct Access {
   // Where the lanes of a whole tile lie, in elements from lane 0; a tile at an edge has the first
   // of them. Empty where there is a faster way.
   std::vector<int32_t> positions;
+  // Every tile has the same lanes, one at an edge the first of them.
+  bool is_repeated = false;
 };
 
 // An access through `view` of a domain of `rank` axes; axes beyond the view's own count nothing.
@@ -44,7 +46,8 @@ Access MakeCoordinate(int axis);
 // All forms of an access: its own and its guards'.
 void AppendForms(Access& access, std::vector<LinearForm*>& forms);
 
-// Once the forms are those of `grid`: whether the access is dense, or wants a table of positions.
+// Once, when the forms are those of `grid`: whether the access is dense or repeated, or wants a
+// table of positions.
 void LayOut(Access& access, const Grid& grid);
 
 // Where lane 0 is.

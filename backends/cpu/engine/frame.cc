@@ -82,13 +82,22 @@ void BoundCode::LayOut(const Grid& grid, int64_t lanes) {
     // Registers a multiple of 4096 bytes apart would make loads wait for unrelated stores.
     scratch_bytes_ += RoundUp(lanes * slot.lane_bytes) + 2 * kLine;
   }
+  whole_tile_ = grid.WholeTile();
+  for (const Access& access : accesses_) {
+    repeated_offsets_.push_back(access.is_repeated ? scratch_bytes_ : -1);
+    if (!access.is_repeated) continue;
+    has_repeated_ = true;
+    scratch_bytes_ += RoundUp(whole_tile_.lanes * access.lane_bytes) + 2 * kLine;
+  }
 }
 
 Frame::Frame(const BoundCode& bound, device::Addresses addresses, std::byte* scratch, int64_t lanes)
     : bound_(bound),
       addresses_(addresses),
       values_(reinterpret_cast<std::byte**>(scratch)),
-      slots_(values_ + bound.code().values().size()) {
+      slots_(values_ + bound.code().values().size()),
+      scratch_(scratch),
+      needs_repeated_(bound.has_repeated_) {
   for (size_t slot = 0; slot < bound.slot_offsets_.size(); ++slot) {
     slots_[slot] = scratch + bound.slot_offsets_[slot];
   }
@@ -119,7 +128,19 @@ void Frame::RunLoop(const Code::Instruction& instruction, std::byte* result, int
   instruction.loop(operands);
 }
 
+void Frame::LoadRepeated() {
+  for (size_t k = 0; k < bound_.accesses_.size(); ++k) {
+    const Access& access = bound_.accesses_[k];
+    if (!access.is_repeated) continue;
+    const std::byte* base =
+        access.buffer == program::kNoBuffer ? nullptr : addresses_[access.buffer];
+    LoadBox(access, base, bound_.whole_tile_, scratch_ + bound_.repeated_offsets_[k]);
+  }
+  needs_repeated_ = false;
+}
+
 void Frame::Run(const Box& box, std::byte* const* targets) {
+  if (needs_repeated_) LoadRepeated();
   const Code& code = bound_.code();
   const std::span<const Code::Instruction> instructions = code.varying();
   for (size_t at = 0; at < instructions.size(); ++at) {
@@ -133,7 +154,12 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
         break;
       case Code::Kind::kLoad:
       case Code::Kind::kIndex: {
-        const Access& access = bound_.accesses_[bound_.access_of_[at]];
+        const int number = bound_.access_of_[at];
+        const Access& access = bound_.accesses_[number];
+        if (access.is_repeated) {
+          result = scratch_ + bound_.repeated_offsets_[number];
+          break;
+        }
         std::byte* base = access.buffer == program::kNoBuffer ? nullptr : addresses_[access.buffer];
         if (access.is_dense && (access.guards.empty() || Judge(access, box) == Inside::kAll)) {
           result = AddressOf(access, box, base);

@@ -41,6 +41,9 @@ class BoundCode {
   std::vector<int> access_of_;    // per varying instruction: in accesses_ or at_views_, or -1
   std::vector<int> direct_root_;  // per value: the first root that it is, or -1
   std::vector<int64_t> slot_offsets_;
+  std::vector<int64_t> repeated_offsets_;  // per access: of a register of its own, or -1
+  bool has_repeated_ = false;
+  Box whole_tile_;
   int64_t lanes_ = 0;
   int64_t scratch_bytes_ = 0;
 };
@@ -70,12 +73,15 @@ class Frame {
 
  private:
   void RunUniform(int64_t lanes);
+  void LoadRepeated();
   void RunLoop(const Code::Instruction& instruction, std::byte* result, int64_t lanes);
 
   const BoundCode& bound_;
   device::Addresses addresses_;
   std::byte** values_;  // where each value is now
   std::byte** slots_;
+  std::byte* scratch_;
+  bool needs_repeated_;  // and has not loaded them yet
 };
 
 // Stores roots where their writes want them.

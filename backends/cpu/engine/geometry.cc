@@ -165,6 +165,13 @@ bool Grid::HasPrefixesAtEdges() const {
   return true;
 }
 
+bool Grid::IsRepeated(const LinearForm& form) const {
+  for (int axis = 0; axis < rank_; ++axis) {
+    if (tile_[axis] < extents_[axis] && form.steps[axis] != 0) return false;
+  }
+  return HasPrefixesAtEdges();
+}
+
 Box Grid::WholeTile() const {
   Box box;
   MoveTo(0, rank_, 0, box);

@@ -78,6 +78,8 @@ class Grid {
   bool IsDense(const LinearForm& form) const;
   // Whether a tile at an edge has the first lanes of a whole one.
   bool HasPrefixesAtEdges() const;
+  // Whether the form has the same values in every tile.
+  bool IsRepeated(const LinearForm& form) const;
   // The first tile, which is whole.
   Box WholeTile() const;
 

@@ -140,6 +140,30 @@ TEST(StepTest, ShufflesShortAxesOfEverySize) {
   }
 }
 
+// Channels innermost: a scale per channel, the channel's number and a row that repeats in short
+// pieces, each the same in every tile.
+TEST(StepTest, RepeatsOperandsAlongTheInnermostAxis) {
+  for (const Extents& extents : {Extents{2, 300, 24}, Extents{1, 77, 256}, Extents{3, 5, 1500}}) {
+    Made made;
+    program::ExprPool& pool = made.pool();
+    const Operand in = made.Buffer(kFloat32, extents, /*is_input=*/true);
+    auto per_channel = [&](ElementType type) {
+      Operand operand =
+          InsertAxis(InsertAxis(made.Buffer(type, {extents[2]}, /*is_input=*/true), 0), 0);
+      operand.view = BroadcastTo(operand, in.shape);
+      return Load(pool, type, made.Read(operand));
+    };
+    const Expr x = Load(pool, kFloat32, made.Read(in));
+    const Expr scaled = x * per_channel(kFloat32) + program::Cast(Coordinate(pool, 2), kFloat32);
+    const Expr shift = per_channel(kFloat32);
+    made.Write(made.Buffer(kFloat32, extents, /*is_input=*/false));
+    made.Write(made.Buffer(kFloat32, extents, /*is_input=*/false));
+    const Expr chosen = Select(per_channel(ElementType::kBool), scaled, shift);
+    made.Finish(in.shape, program::Map{{chosen.id(), shift.id()}});
+    made.ExpectAgreement();
+  }
+}
+
 TEST(StepTest, WritesTransposedBesideAnotherResult) {
   Made made;
   const Operand in = made.Buffer(kFloat32, {70, 133}, /*is_input=*/true);
