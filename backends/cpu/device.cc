@@ -32,6 +32,7 @@ struct OwnImplementation {
 constexpr OwnImplementation kConvolution[] = {
     {"winograd", convolution::SelectWinograd},
     {"pointwise", convolution::SelectPointwise},
+    {"direct", convolution::SelectDirect},
 };
 
 constexpr Implementation kContract[] = {

@@ -23,18 +23,23 @@ base::Result<int64_t> Number(const Dim& dim, std::string_view what) {
                 "The " + std::string(what) + " is known only once the inputs are.");
 }
 
-Status CheckChannelsInnermost(const program::View& view, int64_t channels, std::string_view what) {
-  if (channels == 1 || view.strides[1] == Dim(1)) return base::Ok();
-  return Status(Code::kUnsupportedShape,
-                "The channels of the " + std::string(what) + " are not innermost in memory.");
-}
-
-// A caller's own memory may lie anywhere; the kernels read and write floats.
-bool IsTemporary(const program::Program& program, const program::View& view) {
-  return program.buffers[static_cast<size_t>(view.buffer)].kind ==
-             program::Buffer::Kind::kTemporary &&
-         std::none_of(program.outputs.begin(), program.outputs.end(),
-                      [&](const program::Port& port) { return port.buffer == view.buffer; });
+// Whether the pixels of a tensor that can be walked pixel by pixel are further apart than their
+// channels need. A caller's own memory may lie at any address, and is not walked.
+base::Result<bool> HasGaps(const program::Program& program, const program::View& view,
+                           int64_t channels, std::string_view what) {
+  if (channels != 1 && !(view.strides[1] == Dim(1))) {
+    return Status(Code::kUnsupportedShape,
+                  "The channels of the " + std::string(what) + " are not innermost in memory.");
+  }
+  const bool is_temporary =
+      program.buffers[static_cast<size_t>(view.buffer)].kind == program::Buffer::Kind::kTemporary &&
+      std::none_of(program.outputs.begin(), program.outputs.end(),
+                   [&](const program::Port& port) { return port.buffer == view.buffer; });
+  if (!is_temporary) {
+    return Status(Code::kUnsupportedShape,
+                  "The " + std::string(what) + " is in memory of the caller.");
+  }
+  return !(view.strides[3] == Dim(channels));
 }
 
 }  // namespace
@@ -79,15 +84,18 @@ base::Result<Convolution> Describe(const device::Facts& facts) {
   convolution.stride_x = contract->strides[1];
   convolution.dilation_y = contract->dilations[0];
   convolution.dilation_x = contract->dilations[1];
-  ONNXIFI_RETURN_IF_ERROR(CheckChannelsInnermost(step.reads[0], convolution.in_channels, "input"));
-  ONNXIFI_RETURN_IF_ERROR(
-      CheckChannelsInnermost(step.writes[0], convolution.out_channels, "result"));
   ONNXIFI_ASSIGN_OR_RETURN(convolution.epilogue, TranslateEpilogue(facts));
-  const int addend = convolution.epilogue.addend;
-  if (!IsTemporary(facts.program, step.reads[0]) || !IsTemporary(facts.program, step.writes[0]) ||
-      (addend >= 0 && !IsTemporary(facts.program, step.reads[static_cast<size_t>(addend)]))) {
-    return Status(Code::kUnsupportedShape,
-                  "The input, the result or a summand is in memory of the caller.");
+  ONNXIFI_ASSIGN_OR_RETURN(bool has_gaps,
+                           HasGaps(facts.program, step.reads[0], convolution.in_channels, "input"));
+  convolution.has_gaps = has_gaps;
+  ONNXIFI_ASSIGN_OR_RETURN(
+      has_gaps, HasGaps(facts.program, step.writes[0], convolution.out_channels, "result"));
+  convolution.has_gaps |= has_gaps;
+  if (const int addend = convolution.epilogue.addend; addend >= 0) {
+    ONNXIFI_ASSIGN_OR_RETURN(has_gaps,
+                             HasGaps(facts.program, step.reads[static_cast<size_t>(addend)],
+                                     convolution.out_channels, "summand"));
+    convolution.has_gaps |= has_gaps;
   }
   return convolution;
 }

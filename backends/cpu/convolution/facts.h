@@ -26,6 +26,9 @@ struct Convolution {
   int64_t dilation_y, dilation_x;
   int64_t pad_top, pad_left;
   Epilogue epilogue;
+  // Whether pixels of the input, the result or the summand are further apart than their channels
+  // need: slices of wider tensors, which oneDNN reads and writes by way of reorders only.
+  bool has_gaps;
 };
 
 // UNSUPPORTED_* with what is in the way.

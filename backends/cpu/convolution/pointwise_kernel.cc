@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SelectPointwise and its kernel: a convolution of 1 x 1 is a product of pixels and weights, per
-// group.
+// group. Pixels that strides leave apart are copied together first.
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "backends/cpu/convolution/grid.h"
 #include "backends/cpu/convolution/kernel.h"
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/gemm/gemm.h"
@@ -40,37 +41,6 @@ Lines LinesOf(const Convolution& convolution, int64_t batch, const Images& image
   return {batch * convolution.out_height, convolution.out_width};
 }
 
-// How the threads divide the rows and the panels of columns between them.
-struct Grid {
-  int64_t row_parts;
-  int64_t panel_parts;
-};
-
-Grid ChooseGrid(const Lines& lines, int64_t depth, int64_t panels, int64_t threads) {
-  // What a thread multiplies and adds while it reads a float from beyond its own cache.
-  constexpr double kPerFloat = 6;
-  const int64_t block = lines.count == 1 ? gemm::BlockRows() : 1;
-  const int64_t rows = lines.count == 1 ? lines.rows : lines.count;
-  const int64_t rows_per_unit = lines.count == 1 ? 1 : lines.rows;
-  Grid best{1, 1};
-  double best_cost = 0;
-  for (int64_t row_parts = 1; row_parts <= threads; ++row_parts) {
-    const int64_t panel_parts = threads / row_parts;
-    const int64_t blocks = (rows + block - 1) / block;
-    const auto part_rows = static_cast<double>(std::min(
-        rows * rows_per_unit, (blocks + row_parts - 1) / row_parts * block * rows_per_unit));
-    const auto part_columns =
-        static_cast<double>((panels + panel_parts - 1) / panel_parts * gemm::PanelColumns());
-    const double cost = static_cast<double>(depth) *
-                        (part_rows * part_columns + kPerFloat * (part_rows + part_columns));
-    if (row_parts == 1 || cost < best_cost) {
-      best = {row_parts, panel_parts};
-      best_cost = cost;
-    }
-  }
-  return best;
-}
-
 int64_t PanelsOf(const Convolution& convolution) {
   const int64_t width = gemm::PanelColumns();
   return (convolution.out_channels / convolution.group + width - 1) / width;
@@ -87,15 +57,25 @@ class BoundPointwise final : public device::BoundKernel {
         images_(step, convolution) {}
 
   Status Run(device::Addresses addresses) const override {
-    const Images images = images_.At(addresses);
+    Images images = images_.At(addresses);
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
+    const bool is_copied = convolution_.stride_y > 1 || convolution_.stride_x > 1;
+    const int64_t pixels = batch_ * convolution_.out_height * convolution_.out_width;
+    ONNXIFI_ASSIGN_OR_RETURN(
+        const onednn::WorkMemory::Lease lease,
+        runtime_.work_memory().Lend(is_copied ? pixels * convolution_.in_channels *
+                                                    static_cast<int64_t>(sizeof(float))
+                                              : 0));
+    if (is_copied) CopyPixels(images, reinterpret_cast<float*>(lease.data()));
     const Lines lines = LinesOf(convolution_, batch_, images);
     const int64_t depth = convolution_.in_channels / convolution_.group;
     const int64_t panels = PanelsOf(convolution_);
-    const Grid grid = ChooseGrid(lines, depth, panels, Threads(lines, depth));
-    const int64_t block = lines.count == 1 ? gemm::BlockRows() : 1;
-    const int64_t rows = lines.count == 1 ? lines.rows : lines.count;
+    const bool is_one_line = lines.count == 1;
+    const int64_t block = is_one_line ? gemm::BlockRows() : 1;
+    const int64_t rows = is_one_line ? lines.rows : lines.count;
     const int64_t blocks = (rows + block - 1) / block;
+    const Grid grid = ChooseGrid({blocks, is_one_line ? block : lines.rows, depth, panels},
+                                 runtime_.pool().thread_count());
     runtime_.pool().For(
         grid.row_parts * grid.panel_parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
           for (int64_t part = begin; part < end; ++part) {
@@ -111,11 +91,26 @@ class BoundPointwise final : public device::BoundKernel {
   }
 
  private:
-  // Work that is done before another thread would have begun stays with the caller.
-  int64_t Threads(const Lines& lines, int64_t depth) const {
-    constexpr int64_t kWorthAThread = 500'000;  // multiply-adds
-    const int64_t work = lines.count * lines.rows * depth * convolution_.out_channels;
-    return std::clamp<int64_t>(work / kWorthAThread, 1, runtime_.pool().thread_count());
+  // Copies the pixels that the windows see next to each other, and has `images` read them there.
+  void CopyPixels(Images& images, float* copy) const {
+    const int64_t channels = convolution_.in_channels;
+    const int64_t width = convolution_.out_width;
+    const int64_t grain = std::max<int64_t>(1, 16384 / (width * channels));
+    runtime_.pool().For(batch_ * convolution_.out_height, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const float* source =
+            images.source +
+            images.source_strides.At(line / convolution_.out_height,
+                                     line % convolution_.out_height * convolution_.stride_y, 0);
+        for (int64_t x = 0; x < width; ++x) {
+          std::copy_n(source + x * convolution_.stride_x * images.source_strides.pixel, channels,
+                      copy + (line * width + x) * channels);
+        }
+      }
+    });
+    images.source = copy;
+    images.source_strides = {convolution_.out_height * width * channels, width * channels,
+                             channels};
   }
 
   // Rows [first, end) of the only line, or as many lines.
@@ -130,7 +125,7 @@ class BoundPointwise final : public device::BoundKernel {
     for (int64_t line = first; line < end; ++line) {
       const int64_t n = line / convolution_.out_height;
       const int64_t y = line % convolution_.out_height;
-      RunRows(images, epilogue, images.source_strides.At(n, y * convolution_.stride_y, 0),
+      RunRows(images, epilogue, images.source_strides.At(n, y, 0),
               images.result_strides.At(n, y, 0), images.addend_strides.At(n, y, 0), lines.rows,
               first_panel, end_panel);
     }
@@ -149,9 +144,14 @@ class BoundPointwise final : public device::BoundKernel {
         own.addend_stride = images.addend_strides.pixel;
       }
       gemm::Multiply({images.source + source + group * depth,
-                      images.source_strides.pixel * convolution_.stride_x,
-                      Floats(weights_) + group * size, images.result + result + group * columns,
-                      images.result_strides.pixel, rows, depth, columns},
+                      images.source_strides.pixel,
+                      Floats(weights_) + group * size,
+                      images.result + result + group * columns,
+                      images.result_strides.pixel,
+                      rows,
+                      depth,
+                      columns,
+                      {}},
                      own, first_panel, end_panel);
     }
   }
@@ -218,6 +218,10 @@ SelectResult SelectPointwise(const Convolution& convolution) {
       (convolution.out_width - 1) * convolution.stride_x < convolution.in_width;
   if (!stays_inside) {
     return Status(Code::kUnsupportedShape, "The windows reach into the padding.");
+  }
+  if (!convolution.has_gaps) {
+    return Status(Code::kUnsupportedShape,
+                  "The tensors have no gaps, which oneDNN reads and writes as fast.");
   }
   return std::unique_ptr<const device::Recipe>(
       std::make_unique<Recipe>("pointwise", convolution, BuildPointwise));

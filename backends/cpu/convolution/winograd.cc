@@ -447,11 +447,16 @@ void MultiplyFrequencies(const WinogradPlan& plan, const WinogradShape& shape,
   const int64_t width = gemm::PanelColumns();
   float* products = work + Frequencies(plan.tile) * plan.in_frequency_stride;
   for (int64_t frequency = first; frequency < end; ++frequency) {
-    gemm::Multiply(
-        {work + frequency * plan.in_frequency_stride, plan.in_stride,
-         transformed + frequency * size, products + frequency * plan.out_frequency_stride,
-         plan.out_stride, TilesOf(plan, chunk), shape.in_channels, plan.out_stride},
-        {}, 0, plan.out_stride / width);
+    gemm::Multiply({work + frequency * plan.in_frequency_stride,
+                    plan.in_stride,
+                    transformed + frequency * size,
+                    products + frequency * plan.out_frequency_stride,
+                    plan.out_stride,
+                    TilesOf(plan, chunk),
+                    shape.in_channels,
+                    plan.out_stride,
+                    {}},
+                   {}, 0, plan.out_stride / width);
   }
 }
 

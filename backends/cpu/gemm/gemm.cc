@@ -5,7 +5,11 @@
 
 #include "backends/cpu/gemm/gemm.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/gemm.cc"
@@ -31,6 +35,8 @@ constexpr int kRows = 14;
 constexpr int kRows = 6;
 #endif
 
+constexpr int64_t kAhead = 768;  // floats, about 150 ns before they are used
+
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
 
@@ -41,6 +47,7 @@ struct Block {
   const float* b;
   float* c;
   int64_t c_stride;
+  std::span<const int64_t> pieces;
   int64_t depth;
   int64_t columns;      // of the block, up to PanelColumns()
   const float* bias;    // of its columns
@@ -98,72 +105,92 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   // Rows in threes, so that one register addresses three of them.
   constexpr int kThrees = (rows + 2) / 3;
   const int64_t stride = block.a_stride;
-  const float* a[kThrees];
-#pragma GCC unroll 8
-  for (int t = 0; t < kThrees; ++t) a[t] = block.a + 3 * t * stride;
   const float* b = block.b;
-  for (int64_t k = 0; k < block.depth; ++k) {
-    Vec row[vectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) row[v] = hn::LoadU(d, b + v * lanes);
-    b += kVectors * lanes;
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-      const Vec element = hn::Set(d, a[r / 3][(r % 3) * stride]);
-#pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(element, row[v], sum[r][v]);
-    }
+  for (const int64_t piece : block.pieces) {
+    const float* a[kThrees];
 #pragma GCC unroll 8
-    for (int t = 0; t < kThrees; ++t) ++a[t];
+    for (int t = 0; t < kThrees; ++t) a[t] = block.a + piece + 3 * t * stride;
+    for (int64_t k = 0; k < block.depth; ++k) {
+      // Far ahead: a panel that comes from memory crosses pages, where the processor's own
+      // prefetching ends.
+      hwy::Prefetch(b + kAhead);
+      if constexpr (HWY_MAX_BYTES * vectors > 64) hwy::Prefetch(b + kAhead + 16);
+      Vec row[vectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) row[v] = hn::LoadU(d, b + v * lanes);
+      b += kVectors * lanes;
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) {
+        const Vec element = hn::Set(d, a[r / 3][(r % 3) * stride]);
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(element, row[v], sum[r][v]);
+      }
+#pragma GCC unroll 8
+      for (int t = 0; t < kThrees; ++t) ++a[t];
+    }
   }
   StoreSums<rows, vectors>(block, epilogue, sum);
 }
 
-template <int rows>
-HWY_INLINE void MultiplyRows(const Block& block, const Epilogue& epilogue) {
-  if (block.columns > static_cast<int64_t>(hn::Lanes(Tag()))) {
-    MultiplyBlock<rows, 2>(block, epilogue);
-  } else {
-    MultiplyBlock<rows, 1>(block, epilogue);
-  }
-}
+// The function for each number of rows, up to kRows, and of vectors.
+using BlockFunction = void (*)(const Block&, const Epilogue&);
+struct BlockFunctions {
+  BlockFunction of[kRows + 1][kVectors + 1] = {};
 
-// One panel: whole blocks of rows, then what is left in halves.
-void MultiplyPanel(const Product& product, const Epilogue& epilogue, int64_t panel) {
-  const auto panel_columns = static_cast<int64_t>(kVectors * hn::Lanes(Tag()));
+  template <int... rows>
+  constexpr explicit BlockFunctions(std::integer_sequence<int, rows...> /*unused*/) {
+    ((of[rows + 1][1] = MultiplyBlock<rows + 1, 1>, of[rows + 1][2] = MultiplyBlock<rows + 1, 2>),
+     ...);
+  }
+};
+
+// One panel: whole blocks of rows, then what is left in one or two of about the same height.
+void MultiplyPanel(const Product& product, std::span<const int64_t> pieces,
+                   const Epilogue& epilogue, int64_t panel) {
+  static constexpr BlockFunctions kFunctions{std::make_integer_sequence<int, kRows>()};
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  const int64_t panel_columns = kVectors * lanes;
   const int64_t column = panel * panel_columns;
+  const int64_t depth = product.depth * static_cast<int64_t>(pieces.size());
   Block block = {product.a,
                  product.a_stride,
-                 product.b + panel * product.depth * panel_columns,
+                 product.b + panel * depth * panel_columns,
                  product.c + column,
                  product.c_stride,
+                 pieces,
                  product.depth,
                  std::min(panel_columns, product.columns - column),
                  epilogue.bias == nullptr ? nullptr : epilogue.bias + column,
                  epilogue.addend == nullptr ? nullptr : epilogue.addend + column};
-  int64_t left = product.rows;
-  auto take = [&]<int rows>() {
-    MultiplyRows<rows>(block, epilogue);
+  const int vectors = block.columns > lanes ? 2 : 1;
+  for (int64_t left = product.rows; left > 0;) {
+    const int64_t rows = left >= 2 * kRows || left == kRows ? kRows
+                         : left > kRows                     ? (left + 1) / 2
+                                                            : left;
+    kFunctions.of[rows][vectors](block, epilogue);
     block.a += rows * block.a_stride;
     block.c += rows * block.c_stride;
     if (block.addend != nullptr) block.addend += rows * epilogue.addend_stride;
     left -= rows;
-  };
-  while (left >= kRows) take.template operator()<kRows>();
-  if (left >= kRows / 2) take.template operator()<kRows / 2>();
-  if (left >= kRows / 2) take.template operator()<kRows / 2>();
-  if (left >= 4) take.template operator()<4>();
-  if (left >= 2) take.template operator()<2>();
-  if (left >= 1) take.template operator()<1>();
+  }
 }
 
 void MultiplyPanels(const Product& product, const Epilogue& epilogue, int64_t first_panel,
                     int64_t end_panel) {
-  // So many rows that they stay in half of a small L2 cache while the panels pass.
-  constexpr int64_t kRowsBytes = int64_t{1} << 18;
-  const int64_t row_bytes =
-      std::max<int64_t>(1, product.depth * static_cast<int64_t>(sizeof(float)));
-  const int64_t chunk = std::max<int64_t>(1, kRowsBytes / row_bytes / kRows) * kRows;
+  static constexpr int64_t kOnePiece[] = {0};
+  const std::span<const int64_t> pieces = product.pieces.empty() ? kOnePiece : product.pieces;
+  // Rows pass through all panels in chunks. While B stays in a part of the L2 cache, they are so
+  // small that their results do too; a larger B is read as seldom as the rows' own share allows.
+  constexpr int64_t kSmallB = int64_t{1} << 17;  // in floats
+  constexpr int64_t kSmallChunk = int64_t{1} << 15;
+  constexpr int64_t kLargeChunk = int64_t{1} << 18;
+  const int64_t depth = product.depth * static_cast<int64_t>(pieces.size());
+  const auto columns =
+      (end_panel - first_panel) * static_cast<int64_t>(kVectors * hn::Lanes(Tag()));
+  const int64_t floats_per_row =
+      std::max<int64_t>(1, depth + columns * (epilogue.addend == nullptr ? 1 : 2));
+  const int64_t chunk_floats = depth * columns <= kSmallB ? kSmallChunk : kLargeChunk;
+  const int64_t chunk = std::max<int64_t>(2, chunk_floats / floats_per_row / kRows) * kRows;
   for (int64_t row = 0; row < product.rows; row += chunk) {
     Product part = product;
     part.a += row * product.a_stride;
@@ -172,7 +199,7 @@ void MultiplyPanels(const Product& product, const Epilogue& epilogue, int64_t fi
     Epilogue part_epilogue = epilogue;
     if (epilogue.addend != nullptr) part_epilogue.addend += row * epilogue.addend_stride;
     for (int64_t panel = first_panel; panel < end_panel; ++panel) {
-      MultiplyPanel(part, part_epilogue, panel);
+      MultiplyPanel(part, pieces, part_epilogue, panel);
     }
   }
 }
@@ -199,11 +226,11 @@ int64_t PackedSize(int64_t depth, int64_t columns) {
   return (columns + panel - 1) / panel * panel * depth;
 }
 
-void PackPanels(const Matrix& b, int64_t depth, int64_t columns, int64_t first_panel,
-                int64_t end_panel, float* packed) {
+void PackRows(const Matrix& b, int64_t depth, int64_t columns, int64_t first_row,
+              int64_t whole_depth, int64_t first_panel, int64_t end_panel, float* packed) {
   const int64_t width = PanelColumns();
   for (int64_t panel = first_panel; panel < end_panel; ++panel) {
-    float* out = packed + panel * depth * width;
+    float* out = packed + (panel * whole_depth + first_row) * width;
     const int64_t filled = std::min(width, columns - panel * width);
     const float* in = b.data + panel * width * b.column_stride;
     for (int64_t k = 0; k < depth; ++k, out += width) {
@@ -211,6 +238,11 @@ void PackPanels(const Matrix& b, int64_t depth, int64_t columns, int64_t first_p
       std::fill(out + filled, out + width, 0.0F);
     }
   }
+}
+
+void PackPanels(const Matrix& b, int64_t depth, int64_t columns, int64_t first_panel,
+                int64_t end_panel, float* packed) {
+  PackRows(b, depth, columns, /*first_row=*/0, depth, first_panel, end_panel, packed);
 }
 
 void Multiply(const Product& product, const Epilogue& epilogue, int64_t first_panel,

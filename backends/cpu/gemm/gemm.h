@@ -7,6 +7,7 @@
 #define ONNXIFI_BACKENDS_CPU_GEMM_GEMM_H_
 
 #include <cstdint>
+#include <span>
 
 #include "backends/cpu/gemm/epilogue.h"
 
@@ -30,6 +31,9 @@ struct Matrix {
 };
 void PackPanels(const Matrix& b, int64_t depth, int64_t columns, int64_t first_panel,
                 int64_t end_panel, float* packed);
+// The same for B as rows [first_row, first_row + depth) of a matrix of `whole_depth` rows.
+void PackRows(const Matrix& b, int64_t depth, int64_t columns, int64_t first_row,
+              int64_t whole_depth, int64_t first_panel, int64_t end_panel, float* packed);
 
 struct Product {
   const float* a;  // [rows, depth]
@@ -40,6 +44,9 @@ struct Product {
   int64_t rows;
   int64_t depth;
   int64_t columns;
+  // Where a row of A is in pieces: `depth` elements at a + each of these offsets, one piece after
+  // the other; B has as many times `depth` rows. Empty: one piece.
+  std::span<const int64_t> pieces;
 };
 
 // C = epilogue(A * B) for the columns of panels [first_panel, end_panel). Each element is the sum

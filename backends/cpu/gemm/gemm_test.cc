@@ -66,8 +66,8 @@ void Check(const Case& test) {
   epilogue.activation = test.activation;
   epilogue.low = test.low;
   epilogue.high = test.high;
-  const Product product = {a.data(), a_stride,  packed.data(), c.data(),
-                           c_stride, test.rows, test.depth,    test.columns};
+  const Product product = {a.data(),  a_stride,   packed.data(), c.data(), c_stride,
+                           test.rows, test.depth, test.columns,  {}};
   // In two parts, as two threads would.
   Multiply(product, epilogue, 0, panels / 2);
   Multiply(product, epilogue, panels / 2, panels);
@@ -134,8 +134,39 @@ TEST(GemmTest, KeepsNaNsThatItDoesNotClip) {
       float c[] = {0};
       Epilogue epilogue;
       epilogue.activation = activation;
-      Multiply({a, 1, packed.data(), c, 1, 1, 1, 1}, epilogue, 0, 1);
+      Multiply({a, 1, packed.data(), c, 1, 1, 1, 1, {}}, epilogue, 0, 1);
       EXPECT_TRUE(std::isnan(c[0]));
+    }
+  });
+}
+
+// Rows in three pieces, the last before the first.
+TEST(GemmTest, ReadsRowsInPieces) {
+  ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    const int64_t rows = 16, depth = 7, columns = 35, a_stride = 11;
+    const std::vector<float> a = RandomFloats(rows * a_stride + 40, 8);
+    const std::vector<float> b = RandomFloats(3 * depth * columns, 9);
+    const int64_t pieces[] = {20, 33, 0};
+    std::vector<float> packed(static_cast<size_t>(PackedSize(3 * depth, columns)));
+    const int64_t panels = (columns + PanelColumns() - 1) / PanelColumns();
+    for (int64_t piece = 0; piece < 3; ++piece) {
+      PackRows({b.data() + piece * depth * columns, columns, 1}, depth, columns, piece * depth,
+               3 * depth, 0, panels, packed.data());
+    }
+    std::vector<float> c(static_cast<size_t>(rows * columns));
+    Multiply({a.data(), a_stride, packed.data(), c.data(), columns, rows, depth, columns, pieces},
+             {}, 0, panels);
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t column = 0; column < columns; ++column) {
+        double sum = 0;
+        for (int64_t k = 0; k < 3 * depth; ++k) {
+          sum += static_cast<double>(
+                     a[static_cast<size_t>(row * a_stride + pieces[k / depth] + k % depth)]) *
+                 static_cast<double>(b[static_cast<size_t>(k * columns + column)]);
+        }
+        ASSERT_NEAR(c[static_cast<size_t>(row * columns + column)], sum, 1e-5);
+      }
     }
   });
 }
@@ -148,12 +179,19 @@ TEST(GemmTest, RoundsTheSameInEveryDivision) {
   const int64_t panels = (columns + PanelColumns() - 1) / PanelColumns();
   PackPanels({b.data(), columns, 1}, depth, columns, 0, panels, packed.data());
   std::vector<float> whole(static_cast<size_t>(rows * columns)), parts = whole;
-  Multiply({a.data(), depth, packed.data(), whole.data(), columns, rows, depth, columns}, {}, 0,
+  Multiply({a.data(), depth, packed.data(), whole.data(), columns, rows, depth, columns, {}}, {}, 0,
            panels);
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t panel = panels; panel-- > 0;) {
-      Multiply({a.data() + row * depth, depth, packed.data(), parts.data() + row * columns, columns,
-                1, depth, columns},
+      Multiply({a.data() + row * depth,
+                depth,
+                packed.data(),
+                parts.data() + row * columns,
+                columns,
+                1,
+                depth,
+                columns,
+                {}},
                {}, panel, panel + 1);
     }
   }
