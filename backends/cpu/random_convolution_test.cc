@@ -45,14 +45,14 @@ class RandomConvolution {
   explicit RandomConvolution(uint32_t seed) : random_(seed) {
     const int kind = static_cast<int>(Roll(0, 2));  // pointwise, 3 x 3, any
     const int64_t group = kind != 1 && Chance(40) ? Roll(2, 4) : 1;
-    const int64_t in = group * Roll(1, 40), out = group * Roll(1, 80);
+    const int64_t in = group * Roll(1, 24), out = group * Roll(1, 48);
     kernel_ = kind == 0 ? 1 : kind == 1 ? 3 : Roll(1, 5);
     pad_ = kind == 0 ? 0 : Roll(0, kernel_ / 2);
     stride_ = kind != 1 && Chance(50) ? Roll(1, 3) : 1;
     dilation_ = kind == 2 && Chance(30) ? Roll(1, 2) : 1;
     const int64_t reach = (kernel_ - 1) * dilation_ + 1;
     const int64_t low = kind == 1 ? 14 : reach;
-    source_ = {Roll(1, 3), in, Roll(low, 24), Roll(low, 24), Chance(50) ? Roll(1, 9) : 0};
+    source_ = {Roll(1, 3), in, Roll(low, 18), Roll(low, 18), Chance(50) ? Roll(1, 9) : 0};
     auto extent = [&](int64_t along) { return (along + 2 * pad_ - reach) / stride_ + 1; };
     result_ = {source_.n, out, extent(source_.y), extent(source_.x), Chance(50) ? Roll(1, 9) : 0};
     contract_.form = Contract::Form::kConv;
@@ -218,7 +218,7 @@ TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
   }
   for (const auto& [name, count] : counts) std::printf("%s: %d\n", name.c_str(), count);
   EXPECT_GE(counts["pointwise"], 30);
-  EXPECT_GE(counts["winograd"], 30);
+  EXPECT_GE(counts["winograd"], 20);
   EXPECT_GE(counts["direct"], 20);
 }
 

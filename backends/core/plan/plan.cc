@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "backends/core/program/cost.h"
+
 namespace onnxifi::plan {
 namespace {
 
@@ -287,7 +289,28 @@ Result<std::shared_ptr<const StageBinding>> Plan::MakeBinding(
   if (stage.end_step < static_cast<int>(program_.steps.size())) {
     binding->boundary = device::Bind(program_, program_.steps[stage.end_step], binding->dims);
   }
+  binding->is_tiny = stage.first_step == 0 &&
+                     stage.end_step == static_cast<int>(program_.steps.size()) && IsTiny(*binding);
   return std::shared_ptr<const StageBinding>(std::move(binding));
+}
+
+bool Plan::IsTiny(const StageBinding& binding) const {
+  // Some ten microseconds of work on a processor of today, for plain loops some hundred.
+  constexpr int64_t kMostFlops = 1'000'000;
+  constexpr int64_t kMostBytes = int64_t{1} << 20;
+  int64_t flops = 0, bytes = 0;
+  for (const device::BoundStep& step : binding.steps) {
+    const program::StepCost cost = program::CostOf(program_, *step.step, binding.dims);
+    // Each of them may be as large as an int64_t.
+    if (cost.flops > kMostFlops || cost.read_bytes > kMostBytes ||
+        cost.written_bytes > kMostBytes) {
+      return false;
+    }
+    flops += cost.flops;
+    bytes += cost.read_bytes + cost.written_bytes;
+    if (flops > kMostFlops || bytes > kMostBytes) return false;
+  }
+  return true;
 }
 
 }  // namespace onnxifi::plan

@@ -50,6 +50,9 @@ struct StageBinding {
   };
   std::vector<Output> outputs;  // as Stage::outputs
   device::BoundStep boundary;   // the Cut or Control that ends the stage, if any
+  // The stage is the whole program and has so little to do that another thread would not have begun
+  // before it is done.
+  bool is_tiny = false;
 };
 
 class Plan {
@@ -95,6 +98,7 @@ class Plan {
   void CutIntoStages();
   base::Result<std::shared_ptr<const StageBinding>> MakeBinding(
       int stage, const std::vector<int64_t>& symbols) const;
+  bool IsTiny(const StageBinding& binding) const;
 
   struct StepKernel {
     device::Selection selection;

@@ -53,6 +53,18 @@ class CallerPlaces : public execution::OutputPlaces {
   std::vector<Extents> actual_;
 };
 
+// A binding that knows whether its runs are over before another thread would begin them.
+class PreparedBinding : public abi::Binding {
+ public:
+  PreparedBinding(abi::GraphTensors tensors, bool is_tiny)
+      : abi::Binding(std::move(tensors)), is_tiny_(is_tiny) {}
+
+  bool is_tiny() const { return is_tiny_; }
+
+ private:
+  const bool is_tiny_;
+};
+
 // Counts the steps of a program and of the bodies in it, each under its family.
 class FamilyCounter {
  public:
@@ -130,16 +142,19 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensor
   // What these extents need is prepared now, so that a run finds it.
   Result<std::shared_ptr<const plan::StageBinding>> prepared = plan_->Bind(0, symbols);
   if (!prepared.ok()) return std::move(prepared).status();
-  return std::shared_ptr<const abi::Binding>(std::make_shared<abi::Binding>(std::move(tensors)));
+  return std::shared_ptr<const abi::Binding>(
+      std::make_shared<PreparedBinding>(std::move(tensors), (*prepared)->is_tiny));
 }
 
 Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi::Binding> binding,
                                                        std::shared_ptr<abi::Event> input) {
   // Events of this backend are local: NewEvent and Run make no others.
   auto local = std::static_pointer_cast<abi::LocalEvent>(std::move(input));
+  // So are bindings: Bind makes no others.
+  const bool is_tiny = static_cast<const PreparedBinding&>(*binding).is_tiny();
   return std::shared_ptr<abi::Event>(queue_->Add(
       [this, binding](std::vector<abi::TensorShape>& shapes) { return Execute(*binding, shapes); },
-      std::move(local)));
+      std::move(local), is_tiny ? RunQueue::Place::kCaller : RunQueue::Place::kWorker));
 }
 
 Status CompiledGraph::Execute(const abi::Binding& binding, std::vector<abi::TensorShape>& shapes) {

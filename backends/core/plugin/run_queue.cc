@@ -56,12 +56,29 @@ void Worker::Loop() {
   }
 }
 
-std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::LocalEvent> input) {
+bool RunQueue::StartsAtOnce(const std::shared_ptr<abi::LocalEvent>& input) {
+  if (input != nullptr) {
+    const base::Result<bool> is_signalled = input->IsSignalled();
+    if (!is_signalled.ok() || !*is_signalled) return false;
+  }
+  const std::lock_guard lock(mutex_);
+  if (is_running_ || !waiting_.empty()) return false;
+  is_running_ = true;
+  return true;
+}
+
+std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::LocalEvent> input,
+                                               Place place) {
   auto run = std::make_shared<Run>();
   run->work = std::move(work);
   run->input = std::move(input);
   run->output = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kRun);
   std::shared_ptr<abi::LocalEvent> output = run->output;
+  if (place == Place::kCaller && StartsAtOnce(run->input)) {
+    if (run->input) run->input_status = run->input->Wait();
+    Carry(run);
+    return output;
+  }
   {
     std::lock_guard lock(mutex_);
     waiting_.push_back(run);

@@ -7,6 +7,7 @@
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_RUN_QUEUE_H_
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -47,12 +48,17 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
   // descriptors.
   using Work = std::function<base::Status(std::vector<abi::TensorShape>& output_shapes)>;
 
+  // Where a run that could start at once is carried out: on the worker, or, for work that is over
+  // before the worker would have woken up, on the thread that adds it.
+  enum class Place : uint8_t { kWorker, kCaller };
+
   // `worker` outlives every run.
   explicit RunQueue(Worker& worker) : worker_(worker) {}
 
   // `input` may be null for inputs that are ready. The event is signalled with the status of the
   // work, or, without the work being done, with the status of `input` if that is an error.
-  std::shared_ptr<abi::LocalEvent> Add(Work work, std::shared_ptr<abi::LocalEvent> input);
+  std::shared_ptr<abi::LocalEvent> Add(Work work, std::shared_ptr<abi::LocalEvent> input,
+                                       Place place = Place::kWorker);
   // Blocks until the queue is empty.
   void Drain();
 
@@ -65,6 +71,8 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
     base::Status input_status;
   };
 
+  // Whether a run that is added now starts now; if so, the queue counts as running.
+  bool StartsAtOnce(const std::shared_ptr<abi::LocalEvent>& input);
   void StartNext(std::unique_lock<std::mutex>& lock);
   void Carry(const std::shared_ptr<Run>& run);
 

@@ -63,6 +63,45 @@ TEST_F(RunQueueTest, RunsInTheOrderOfTheCalls) {
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
 }
 
+TEST_F(RunQueueTest, CarriesOutShortWorkOnItsCaller) {
+  std::thread::id where;
+  const RunQueue::Work note = [&](Shapes&) {
+    where = std::this_thread::get_id();
+    return base::Ok();
+  };
+  EXPECT_TRUE(queue->Add(note, nullptr, RunQueue::Place::kCaller)->Wait().ok());
+  EXPECT_EQ(where, std::this_thread::get_id());
+  const auto input = NewInput();
+  EXPECT_TRUE(input->Signal().ok());
+  where = {};
+  const auto output = queue->Add(note, input, RunQueue::Place::kCaller);
+  EXPECT_TRUE(*output->IsSignalled());
+  EXPECT_EQ(where, std::this_thread::get_id());
+  EXPECT_TRUE(queue->Add(note, nullptr)->Wait().ok());
+  EXPECT_NE(where, std::this_thread::get_id());
+}
+
+// Not before its turn, and not before its input.
+TEST_F(RunQueueTest, LeavesShortWorkThatHasToWaitToTheWorker) {
+  const auto first_input = NewInput();
+  const auto first = queue->Add(Note(1), first_input, RunQueue::Place::kCaller);
+  const auto second = queue->Add(Note(2), nullptr, RunQueue::Place::kCaller);
+  EXPECT_FALSE(second->WaitFor(milliseconds(30)).has_value());
+  EXPECT_TRUE(first_input->Signal().ok());
+  EXPECT_TRUE(second->Wait().ok());
+  EXPECT_TRUE(first->Wait().ok());
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+TEST_F(RunQueueTest, GivesShortWorkTheStatusOfItsInput) {
+  const auto input = NewInput();
+  input->Complete(Status(Code::kInternalError, "The input is lost."));
+  const auto output = queue->Add(Note(1), input, RunQueue::Place::kCaller);
+  EXPECT_EQ(output->Wait().code(), Code::kInternalError);
+  EXPECT_TRUE(order.empty());
+  queue->Drain();
+}
+
 TEST_F(RunQueueTest, AQueueThatWaitsHoldsUpNoOther) {
   const auto input = NewInput();
   const auto waiting = queue->Add(Note(1), input);
