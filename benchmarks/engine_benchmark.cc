@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU plugin's tile engine against a plain copy of as many bytes on the same threads, timed in
-// turns: chains of Map operators, transposition, reductions, rows. `of_copy` is the share of the
-// copy's bandwidth that the engine reaches; ONNXIFI_NUM_THREADS says how many threads.
+// turns: chains of Map operators, transposition, shuffles, reductions, rows, pooling. `of_copy` is
+// the share of the copy's bandwidth that the engine reaches; ONNXIFI_NUM_THREADS says how many
+// threads.
 
 #include <benchmark/benchmark.h>
 
@@ -20,6 +21,7 @@
 #include "backends/core/reference/host_memory.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/runtime.h"
+#include "backends/cpu/pooling/pooling.h"
 #include "backends/cpu/threads/environment.h"
 #include "backends/cpu/threads/thread_count.h"
 #include "backends/cpu/threads/thread_pool.h"
@@ -83,7 +85,8 @@ class Prepared {
     program.steps.push_back(std::move(step));
     const device::Facts facts{program, program.steps[0]};
     runtime_ = std::make_unique<Runtime>(Pool(), settings);
-    recipe_ = *Select(facts);
+    recipe_ = program.steps[0].As<program::Window>() != nullptr ? *pooling::SelectPooling(facts)
+                                                                : *Select(facts);
     kernel_ = *static_cast<const Recipe&>(*recipe_).BuildKernel(*runtime_);
     const std::vector<int64_t> dims;
     bound_ = *kernel_->Bind(device::Bind(program, program.steps[0], dims), addresses_);
@@ -341,6 +344,42 @@ BENCHMARK(Softmax)
     ->Args({65536, 16})
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
+
+// Channels, rows and columns of the input, extent and stride of a square window.
+void Pool(benchmark::State& state, program::Window::Kind kind) {
+  Prepared step;
+  const int64_t channels = state.range(0);
+  const int64_t extent = state.range(1);
+  const int64_t kernel = state.range(2);
+  const int64_t stride = state.range(3);
+  const int64_t out = (extent - kernel) / stride + 1;
+  const Operand in = Permute(step.Buffer({1, extent, extent, channels}), {0, 3, 1, 2});
+  const Operand result = Permute(step.Buffer({1, out, out, channels}), {0, 3, 1, 2});
+  step.Read(in);
+  step.Write(result);
+  step.step.domain = result.shape;
+  program::Window window;
+  window.kind = kind;
+  window.in_spatial = {extent, extent};
+  window.kernel = {kernel, kernel};
+  window.strides = {stride, stride};
+  window.dilations = {1, 1};
+  window.pads_begin = window.pads_end = {0, 0};
+  window.roots = {program::Accumulator(step.pool(), kFloat32).id()};
+  step.step.body = std::move(window);
+  Measure(state, step);
+}
+void PoolCases(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Args({24, 112, 3, 2})
+      ->Args({64, 112, 3, 2})
+      ->Args({240, 28, 3, 2})
+      ->Args({192, 28, 3, 1})
+      ->Args({1024, 7, 7, 1})
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+BENCHMARK_CAPTURE(Pool, Max, program::Window::Kind::kMax)->Apply(PoolCases);
+BENCHMARK_CAPTURE(Pool, Average, program::Window::Kind::kAverage)->Apply(PoolCases);
 
 // What a run of four elements costs beside the work.
 void SmallMap(benchmark::State& state) {

@@ -12,6 +12,7 @@
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/onednn/recipe.h"
+#include "backends/cpu/pooling/pooling.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -70,6 +71,11 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
       rejected.push_back(
           std::move(recipe).status().Context("for " + std::string(implementation.name)));
     }
+  }
+  if (facts.step.As<program::Window>() != nullptr) {
+    engine::SelectResult recipe = pooling::SelectPooling(facts);
+    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
+    rejected.push_back(std::move(recipe).status().Context("for pooling"));
   }
   for (const Implementation& implementation : ImplementationsOf(facts.step)) {
     onednn::SelectResult recipe =

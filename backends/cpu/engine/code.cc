@@ -82,10 +82,12 @@ base::Status CheckType(ElementType type) {
 
 }  // namespace
 
-base::Status CheckExpressions(const program::ExprPool& pool, std::span<const ExprId> roots) {
+base::Status CheckExpressions(const program::ExprPool& pool, std::span<const ExprId> roots,
+                              std::span<const ExprId> provided) {
   for (ExprId id : program::Reachable(pool, roots)) {
     const ExprNode& node = pool[id];
     ONNXIFI_RETURN_IF_ERROR(CheckType(node.type));
+    if (std::find(provided.begin(), provided.end(), id) != provided.end()) continue;
     if (node.op == ExprOp::kAccumulator) {
       return base::Status(base::Code::kUnsupportedOperator,
                           "The tile engine has no accumulators of contractions.");

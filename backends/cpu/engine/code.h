@@ -86,10 +86,11 @@ class Code {
   int64_t cost_ = 0;
 };
 
-// Whether the engine computes these expressions: UNSUPPORTED_DATATYPE for a type that has no lanes
-// here. Allocates no more than the walk over the nodes needs.
-base::Status CheckExpressions(const program::ExprPool& pool,
-                              std::span<const program::ExprId> roots);
+// Whether the engine computes these expressions, given the nodes in `provided`:
+// UNSUPPORTED_DATATYPE for a type that has no lanes here. Allocates no more than the walk over the
+// nodes needs.
+base::Status CheckExpressions(const program::ExprPool& pool, std::span<const program::ExprId> roots,
+                              std::span<const program::ExprId> provided = {});
 
 }  // namespace onnxifi::engine
 

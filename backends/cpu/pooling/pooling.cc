@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pooling: a tile is a block of pixels with all or some of their channels. Its windows are folded
+// into a register, then the epilogue runs over that. Where there is none, they are folded into the
+// result.
+
+#include "backends/cpu/pooling/pooling.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/core/reference/scratch.h"
+#include "backends/cpu/engine/frame.h"
+#include "backends/cpu/pooling/fold.h"
+
+namespace onnxifi::pooling {
+namespace {
+
+using base::Code;
+using base::Status;
+using engine::Box;
+using engine::Grid;
+using program::Window;
+using tensor::ElementType;
+
+Windows MakeWindows(const device::BoundStep& step) {
+  const Window& window = *step.step->As<Window>();
+  Windows windows;
+  windows.kind =
+      window.kind == Window::Kind::kMax ? Windows::Kind::kMaximum : Windows::Kind::kAverage;
+  windows.counts_padding = window.count_include_pad;
+  const size_t missing = kSpatialAxes - window.in_spatial.size();
+  for (size_t axis = 0; axis < kSpatialAxes; ++axis) {
+    if (axis < missing) {
+      windows.taps[axis] = FindTaps({});
+      continue;
+    }
+    const size_t own = axis - missing;
+    windows.taps[axis] =
+        FindTaps({step.Number(window.in_spatial[own]), step.domain[own + 2],
+                  step.Number(window.kernel[own]), window.strides[own], window.dilations[own],
+                  step.Number(window.pads_begin[own]), step.Number(window.pads_end[own])});
+    windows.strides[axis] = step.reads[0].strides[own + 2];
+    windows.tap_strides[axis] = engine::WrapMulAdd(0, windows.strides[axis], window.dilations[own]);
+  }
+  return windows;
+}
+
+struct Epilogue {
+  engine::Code code;
+  bool is_empty;  // the one result is what was folded
+};
+
+class BoundPooling final : public device::BoundKernel {
+ public:
+  BoundPooling(std::shared_ptr<const Epilogue> epilogue, const device::BoundStep& step,
+               engine::Runtime& runtime)
+      : epilogue_(std::move(epilogue)),
+        bound_(epilogue_->code, step),
+        writer_(step.writes, static_cast<int>(step.domain.size())),
+        source_(step.reads[0]),
+        result_(step.writes[0]),
+        runtime_(runtime) {
+    const int64_t count = tensor::ElementCount(step.domain);
+    is_empty_ = count == 0;
+    if (is_empty_) return;
+    is_direct_ = epilogue_->is_empty && result_.strides[1] == 1 &&
+                 count < runtime.settings().streamed_bytes / static_cast<int64_t>(sizeof(float));
+    windows_ = MakeWindows(step);
+    std::vector<engine::LinearForm*> forms;
+    bound_.AppendForms(forms);
+    writer_.AppendForms(forms);
+    grid_ = Grid(step.domain);
+    std::vector<int> order = {0};
+    for (int axis = 2; axis < grid_.rank(); ++axis) order.push_back(axis);
+    order.push_back(1);
+    grid_.Permute(order, forms);
+    int64_t taps = 1;
+    for (const program::Dim& extent : step.step->As<Window>()->kernel) {
+      taps = std::clamp<int64_t>(step.Number(extent), 1, kManyTaps / taps) * taps;
+    }
+    grid_.Tile(0, grid_.rank(), TileLanes(taps));
+    tile_lanes_ = grid_.TileLanes(0, grid_.rank());
+    cost_ = tile_lanes_ * (taps * 60 + 100 + epilogue_->code.cost());
+    bound_.LayOut(grid_, tile_lanes_);
+    writer_.LayOut(grid_, runtime.settings().streamed_bytes);
+    constexpr int64_t kLine = 64;
+    window_bytes_ = (tile_lanes_ * static_cast<int64_t>(sizeof(float)) + kLine - 1) / kLine * kLine;
+    runtime.scratch().Reserve(window_bytes_ + 2 * kLine + bound_.scratch_bytes() +
+                              writer_.scratch_bytes());
+  }
+
+  base::Status Run(device::Addresses addresses) const override {
+    if (is_empty_) return base::Ok();
+    return runtime_.For(grid_.TileCount(0, grid_.rank()), cost_,
+                        [&](int64_t begin, int64_t end, std::byte* scratch) {
+                          RunTiles(addresses, begin, end, scratch);
+                        });
+  }
+
+ private:
+  static constexpr int64_t kManyTaps = int64_t{1} << 20;
+
+  // Fewer where each is a lot of work, down to some vectors of channels.
+  int64_t TileLanes(int64_t taps) const {
+    constexpr int64_t kWholeTileTaps = 16;
+    constexpr int64_t kFewest = 128;
+    const int64_t lanes = runtime_.settings().tile_lanes;
+    const int64_t fewer = lanes * kWholeTileTaps / std::max(taps, kWholeTileTaps);
+    return std::min(lanes, std::max(fewer / kFewest, int64_t{1}) * kFewest);
+  }
+
+  void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
+    auto* folded = reinterpret_cast<float*>(scratch + bound_.scratch_bytes());
+    std::byte* writer_scratch = scratch + bound_.scratch_bytes() + window_bytes_;
+    engine::Frame frame(bound_, addresses, scratch, tile_lanes_);
+    frame.Attach(program::ExprOp::kAccumulator,
+                 [&](uint64_t) { return reinterpret_cast<std::byte*>(folded); });
+    Box box;
+    grid_.MoveTo(0, grid_.rank(), begin, box);
+    for (int64_t tile = begin; tile < end; ++tile) {
+      if (is_direct_) {
+        FoldIntoResult(box, addresses);
+      } else {
+        FoldIntoRegister(box, addresses, folded);
+        writer_.Run(frame, box, addresses, writer_scratch);
+      }
+      grid_.MoveOn(0, grid_.rank(), box);
+    }
+    writer_.Finish();
+  }
+
+  // Boxes are over [N, spatial, C].
+  void FoldIntoRegister(const Box& box, device::Addresses addresses, float* folded) const {
+    Block block = MakeBlock(box);
+    int64_t stride = block.channels;
+    for (int axis = kSpatialAxes; axis-- > 0;) {
+      block.strides[axis] = stride;
+      stride *= block.extents[axis];
+    }
+    for (int64_t n = 0; n < box.extents[0]; ++n) {
+      Fold(windows_, block, FirstOf<const float>(source_, box, n, addresses), folded + n * stride);
+    }
+  }
+
+  void FoldIntoResult(const Box& box, device::Addresses addresses) const {
+    Block block = MakeBlock(box);
+    int64_t pixel = 0;
+    const int missing = kSpatialAxes - (box.rank - 2);
+    for (int axis = missing; axis < kSpatialAxes; ++axis) {
+      block.strides[axis] = result_.strides[static_cast<size_t>(axis - missing + 2)];
+      pixel += block.begin[axis] * block.strides[axis];
+    }
+    for (int64_t n = 0; n < box.extents[0]; ++n) {
+      Fold(windows_, block, FirstOf<const float>(source_, box, n, addresses),
+           FirstOf<float>(result_, box, n, addresses) + pixel);
+    }
+  }
+
+  static Block MakeBlock(const Box& box) {
+    const int missing = kSpatialAxes - (box.rank - 2);
+    Block block;
+    for (int axis = missing; axis < kSpatialAxes; ++axis) {
+      block.begin[axis] = box.begin[axis - missing + 1];
+      block.extents[axis] = box.extents[axis - missing + 1];
+    }
+    block.channels = box.extents[box.rank - 1];
+    return block;
+  }
+
+  // The box's first channel at the first pixel of image n of the box.
+  template <typename T>
+  static T* FirstOf(const device::BoundView& view, const Box& box, int64_t n,
+                    device::Addresses addresses) {
+    return reinterpret_cast<T*>(addresses[view.buffer]) + view.offset +
+           (box.begin[0] + n) * view.strides[0] + box.begin[box.rank - 1];
+  }
+
+  const std::shared_ptr<const Epilogue> epilogue_;  // shared with the kernel
+  engine::BoundCode bound_;
+  engine::Writer writer_;
+  const device::BoundView source_;
+  const device::BoundView result_;
+  Windows windows_;
+  Grid grid_;
+  int64_t tile_lanes_ = 0;
+  int64_t window_bytes_ = 0;
+  int64_t cost_ = 0;
+  bool is_empty_;
+  bool is_direct_ = false;  // no epilogue
+  engine::Runtime& runtime_;
+};
+
+class PoolingKernel final : public device::Kernel {
+ public:
+  PoolingKernel(std::shared_ptr<const Epilogue> epilogue, engine::Runtime& runtime)
+      : epilogue_(std::move(epilogue)), runtime_(runtime) {}
+
+  base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
+                                                          device::Addresses) override {
+    std::unique_ptr<device::BoundKernel> bound;
+    ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
+      bound = std::make_unique<BoundPooling>(epilogue_, step, runtime_);
+      return base::Ok();
+    }));
+    return bound;
+  }
+
+ private:
+  const std::shared_ptr<const Epilogue> epilogue_;  // shared with what it bound
+  engine::Runtime& runtime_;
+};
+
+std::vector<program::ExprId> AccumulatorsOf(const program::ExprPool& pool, const Window& window) {
+  std::vector<program::ExprId> accumulators;
+  for (program::ExprId id : program::Reachable(pool, window.roots)) {
+    if (pool[id].op == program::ExprOp::kAccumulator) accumulators.push_back(id);
+  }
+  return accumulators;
+}
+
+std::unique_ptr<device::Kernel> BuildPooling(const device::Facts& facts, engine::Runtime& runtime) {
+  const Window& window = *facts.step.As<Window>();
+  const program::ExprPool& pool = facts.program.exprs;
+  const bool is_empty =
+      window.roots.size() == 1 && pool[window.roots[0]].op == program::ExprOp::kAccumulator;
+  engine::Code code = engine::Code::Compile(pool, window.roots, runtime.settings().loops,
+                                            AccumulatorsOf(pool, window));
+  return std::make_unique<PoolingKernel>(
+      std::make_shared<const Epilogue>(Epilogue{std::move(code), is_empty}), runtime);
+}
+
+Status CheckSource(const program::View& source, const Window& window) {
+  if (source.type != ElementType::kFloat32 || window.accumulator != ElementType::kFloat32) {
+    return Status(Code::kUnsupportedDatatype,
+                  "The window is over " + std::string(tensor::Name(source.type)) + ", folded in " +
+                      std::string(tensor::Name(window.accumulator)) + "; both have to be float32.");
+  }
+  if (!source.guards.empty()) {
+    return Status(Code::kUnsupportedAttribute, "The tensor is seen through a guard.");
+  }
+  if (source.strides[1] != program::Dim(1)) {
+    return Status(Code::kUnsupportedShape, "The channels do not lie side by side.");
+  }
+  return base::Ok();
+}
+
+}  // namespace
+
+engine::SelectResult SelectPooling(const device::Facts& facts) {
+  const Window* window = facts.step.As<Window>();
+  if (window == nullptr ||
+      (window->kind != Window::Kind::kMax && window->kind != Window::Kind::kAverage)) {
+    return Status(Code::kUnsupportedOperator, "The step is no maximum and no average.");
+  }
+  if (window->kind == Window::Kind::kMax && facts.step.writes.size() == 2) {
+    return Status(Code::kUnsupportedAttribute, "The positions of the maxima are wanted.");
+  }
+  if (window->in_spatial.empty() || window->in_spatial.size() > kSpatialAxes) {
+    return Status(Code::kUnsupportedShape, "The number of spatial axes (" +
+                                               std::to_string(window->in_spatial.size()) +
+                                               ") is outside 1 to 3.");
+  }
+  ONNXIFI_RETURN_IF_ERROR(CheckSource(facts.step.reads[0], *window));
+  const program::ExprPool& pool = facts.program.exprs;
+  ONNXIFI_RETURN_IF_ERROR(
+      engine::CheckExpressions(pool, window->roots, AccumulatorsOf(pool, *window)));
+  return std::unique_ptr<const device::Recipe>(
+      std::make_unique<engine::Recipe>("pooling", facts, BuildPooling));
+}
+
+}  // namespace onnxifi::pooling
