@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/core/program/cost.h"
 #include "backends/core/reference/compiled_step.h"
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/onednn/call.h"
@@ -52,6 +53,15 @@ Status CheckCopy(const Extents& extents) {
 Status CheckLoops(const device::Facts& facts) {
   reference::CompileResult loops = reference::CompileStep(facts.program, facts.step);
   return loops.ok() ? base::Ok() : std::move(loops).status();
+}
+
+// Whether the step is done in less than about eight microseconds, which waking a thread takes.
+bool IsTiny(const device::BoundStep& step) {
+  constexpr int64_t kMostFlops = 400'000;
+  constexpr int64_t kMostBytes = 100'000;
+  const program::StepCost cost = program::CostOf(*step.program, *step.step, step.dims);
+  return cost.flops <= kMostFlops && cost.read_bytes <= kMostBytes &&
+         cost.written_bytes <= kMostBytes;
 }
 
 }  // namespace
@@ -97,8 +107,9 @@ class Kernel final : public device::Kernel {
         if (has_loops) {
           epilogue.emplace(*roots_, tensor::ElementType::kFloat32, step, runtime_.pool());
         }
-        return std::unique_ptr<device::BoundKernel>(std::make_unique<Sequence>(
-            runtime_, builder.TakeWork(), roots_, std::move(epilogue), std::move(bound)));
+        return std::unique_ptr<device::BoundKernel>(
+            std::make_unique<Sequence>(runtime_, builder.TakeWork(), IsTiny(step), roots_,
+                                       std::move(epilogue), std::move(bound)));
       }
       if (!IsUnsupported(status)) return status;
       reasons += (reasons.empty() ? "" : " ") + std::string(status.sentence());

@@ -19,17 +19,21 @@ dnnl::primitive_attr Attributes() {
   return attributes;
 }
 
-Sequence::Sequence(Runtime& runtime, Work work, std::shared_ptr<const reference::Expression> roots,
+Sequence::Sequence(Runtime& runtime, Work work, bool is_tiny,
+                   std::shared_ptr<const reference::Expression> roots,
                    std::optional<reference::Epilogue> epilogue,
                    std::unique_ptr<device::BoundKernel> fallback)
     : runtime_(runtime),
       work_(std::move(work)),
+      is_tiny_(is_tiny),
       roots_(std::move(roots)),
       epilogue_(std::move(epilogue)),
       fallback_(std::move(fallback)) {}
 
 base::Status Sequence::Run(device::Addresses addresses) const {
   if (!IsAligned(addresses)) return fallback_->Run(addresses);
+  std::optional<threads::ThreadPool::Alone> alone;
+  if (is_tiny_) alone.emplace(runtime_.pool());
   ONNXIFI_ASSIGN_OR_RETURN(const WorkMemory::Lease lease,
                            runtime_.work_memory().Lend(work_.size_bytes));
   for (const Work::Loops& loops : work_.prologues) {

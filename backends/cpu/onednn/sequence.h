@@ -63,7 +63,9 @@ class Sequence final : public device::BoundKernel {
  public:
   // With an `epilogue`, whose expression `roots` keeps alive, the primitives leave dense sums at
   // the beginning of the work memory. `fallback` does the same work on memory of any alignment.
-  Sequence(Runtime& runtime, Work work, std::shared_ptr<const reference::Expression> roots,
+  // A `is_tiny` one is done before another thread would have woken up.
+  Sequence(Runtime& runtime, Work work, bool is_tiny,
+           std::shared_ptr<const reference::Expression> roots,
            std::optional<reference::Epilogue> epilogue,
            std::unique_ptr<device::BoundKernel> fallback);
 
@@ -84,6 +86,7 @@ class Sequence final : public device::BoundKernel {
 
   Runtime& runtime_;
   const Work work_;
+  const bool is_tiny_;
   const std::shared_ptr<const reference::Expression> roots_;  // shared with the kernel
   const std::optional<reference::Epilogue> epilogue_;
   const std::unique_ptr<device::BoundKernel> fallback_;

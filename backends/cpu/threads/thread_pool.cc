@@ -56,6 +56,10 @@ uint32_t AwaitChange(const std::atomic<uint32_t>& word, uint32_t old) {
 
 }  // namespace
 
+ThreadPool::Alone::Alone(const ThreadPool& pool) : outer_(current_pool) { current_pool = &pool; }
+
+ThreadPool::Alone::~Alone() { current_pool = outer_; }
+
 ThreadPool::ThreadPool(int thread_count) : thread_count_(std::max(1, thread_count)) {}
 
 ThreadPool::~ThreadPool() {

@@ -28,6 +28,19 @@ namespace onnxifi::threads {
 class ThreadPool final : public device::Parallel,
                          public dnnl::threadpool_interop::threadpool_iface {
  public:
+  // Keeps the loops of the calling thread on it, for work that is done before another would have
+  // woken up. Not nested in a loop; ends on the thread it began on.
+  class Alone {
+   public:
+    explicit Alone(const ThreadPool& pool);
+    ~Alone();
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+
+   private:
+    const ThreadPool* outer_;
+  };
+
   // `thread_count` >= 1, the caller's thread counted.
   explicit ThreadPool(int thread_count);
   // Joins the workers; no loop is running.

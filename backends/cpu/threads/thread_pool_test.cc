@@ -147,5 +147,21 @@ TEST(ThreadPoolTest, StartsAndEndsWithoutWork) {
   }
 }
 
+TEST(ThreadPoolTest, StaysOnItsCallerWhileThatIsAlone) {
+  ThreadPool pool(3);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> elsewhere = 0;
+  const auto count = [&](int64_t, int64_t) { elsewhere += std::this_thread::get_id() != caller; };
+  {
+    const ThreadPool::Alone alone(pool);
+    EXPECT_TRUE(pool.get_in_parallel());
+    pool.For(100, 1, count);
+    EXPECT_EQ(elsewhere, 0);
+  }
+  EXPECT_FALSE(pool.get_in_parallel());
+  pool.For(100, 1, count);
+  EXPECT_EQ(elsewhere, 2);
+}
+
 }  // namespace
 }  // namespace onnxifi::threads
