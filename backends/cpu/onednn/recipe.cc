@@ -64,6 +64,20 @@ bool IsTiny(const device::BoundStep& step) {
          cost.written_bytes <= kMostBytes;
 }
 
+// The reference's loops in the primitives' place, and why.
+class LoopsInstead final : public device::BoundKernel {
+ public:
+  LoopsInstead(std::unique_ptr<device::BoundKernel> loops, std::string reasons)
+      : loops_(std::move(loops)), reasons_(std::move(reasons)) {}
+
+  Status Run(device::Addresses addresses) const override { return loops_->Run(addresses); }
+  std::string Detail() const override { return loops_->Detail() + ": " + reasons_; }
+
+ private:
+  const std::unique_ptr<device::BoundKernel> loops_;
+  const std::string reasons_;
+};
+
 }  // namespace
 
 class Kernel final : public device::Kernel {
@@ -112,6 +126,8 @@ class Kernel final : public device::Kernel {
                                        std::move(epilogue), std::move(bound)));
       }
       if (!IsUnsupported(status)) return status;
+      // What is wrong with the extents mostly is so with and without loops.
+      if (reasons == status.sentence()) continue;
       reasons += (reasons.empty() ? "" : " ") + std::string(status.sentence());
     }
     ++runtime_.counts().reference;
@@ -120,7 +136,8 @@ class Kernel final : public device::Kernel {
                            std::string(implementation_) + " over " + tensor::ToString(step.domain) +
                                " runs as the reference's loops: " + reasons);
     }
-    return bound;
+    return std::unique_ptr<device::BoundKernel>(
+        std::make_unique<LoopsInstead>(std::move(bound), std::move(reasons)));
   }
 
  private:
