@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OneStep: for tests: a step over float32 operands with strides of any kind, bound by an
+// implementation of this folder and run beside the reference's loops.
+
+#ifndef ONNXIFI_BACKENDS_CPU_ONEDNN_TESTING_ONE_STEP_H_
+#define ONNXIFI_BACKENDS_CPU_ONEDNN_TESTING_ONE_STEP_H_
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/core/reference/device.h"
+#include "backends/cpu/onednn/recipe.h"
+
+namespace onnxifi::onednn {
+
+class OneStep {
+ public:
+  using Select = SelectResult (*)(const device::Facts& facts, EdgesAt edges_at,
+                                  std::string_view implementation);
+
+  program::Program program;
+  program::Step step;
+
+  // A new buffer as a read or as the result, which is the step's domain too. Without strides it is
+  // dense; it ends with the last element that the strides reach.
+  int Read(const Extents& extents, const Extents& strides = {}) {
+    step.reads.push_back(Add(extents, strides));
+    return static_cast<int>(step.reads.size()) - 1;
+  }
+  void Write(const Extents& extents, const Extents& strides = {}) {
+    step.writes.push_back(Add(extents, strides));
+    step.domain = {extents.begin(), extents.end()};
+  }
+  program::Expr LoadOf(int read) { return program::Load(program.exprs, kFloat, read); }
+  program::Expr Accumulated() { return program::Accumulator(program.exprs, kFloat); }
+
+  // What a binding became, and whether it did the step.
+  struct Outcome {
+    std::string detail;  // primitives in order, or why there are none
+    int64_t different =
+        0;  // elements of the result's buffer, gaps too, that the reference has else
+  };
+
+  // Runs the step as primitives alone, as `select` has it.
+  Outcome Run(Select select) const {
+    threads::ThreadPool pool(2);
+    reference::Device expected_device;
+    const auto runtime =
+        *Runtime::Create(expected_device.memory(), pool, base::Log(base::LogLevel::kWarning));
+    SelectResult recipe = select({program, step}, EdgesAt::kPrimitive, "tested");
+    EXPECT_TRUE(recipe.ok()) << recipe.status().Text();
+    if (!recipe.ok()) return {};
+    const auto kernel = *dynamic_cast<const Recipe&>(**recipe).Build(*runtime);
+    const device::Selection expected_selection = *expected_device.Select({program, step});
+    const auto expected_kernel = *expected_device.Build(*expected_selection.recipe);
+    Outcome outcome;
+    const std::vector<std::vector<float>> expected = RunKernel(*expected_kernel, nullptr);
+    const std::vector<std::vector<float>> actual = RunKernel(*kernel, &outcome.detail);
+    for (size_t buffer = 0; buffer < actual.size(); ++buffer) {
+      for (size_t k = 0; k < actual[buffer].size(); ++k) {
+        outcome.different += IsClose(actual[buffer][k], expected[buffer][k]) ? 0 : 1;
+      }
+    }
+    return outcome;
+  }
+
+ private:
+  static constexpr tensor::ElementType kFloat = tensor::ElementType::kFloat32;
+
+  static bool IsClose(float actual, float expected) {
+    return actual == expected || std::fabs(actual - expected) <= 1e-5F * (1 + std::fabs(expected));
+  }
+
+  program::View Add(const Extents& extents, const Extents& strides) {
+    program::View view;
+    const Extents in_elements = strides.empty() ? tensor::DenseStrides(extents) : strides;
+    int64_t elements = 1;
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      elements += (extents[axis] - 1) * in_elements[axis];
+    }
+    program::Buffer buffer;
+    buffer.type = view.type = kFloat;
+    buffer.shape = {elements};
+    view.buffer = program.AddBuffer(std::move(buffer));
+    view.strides = {in_elements.begin(), in_elements.end()};
+    return view;
+  }
+
+  // What all buffers hold afterwards. They start as small integers, whose sums are exact.
+  std::vector<std::vector<float>> RunKernel(device::Kernel& kernel, std::string* detail) const {
+    std::mt19937 random(1);
+    std::vector<std::vector<float>> buffers;
+    std::vector<std::byte*> addresses;
+    for (const program::Buffer& buffer : program.buffers) {
+      std::vector<float>& values =
+          buffers.emplace_back(static_cast<size_t>(buffer.shape[0].constant()));
+      for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 9) - 4);
+      addresses.push_back(reinterpret_cast<std::byte*>(values.data()));
+    }
+    const std::vector<std::byte*> constants(addresses.size(), nullptr);
+    const base::Result<std::unique_ptr<device::BoundKernel>> bound =
+        kernel.Bind(device::Bind(program, step, /*dims=*/{}), constants);
+    EXPECT_TRUE(bound.ok()) << bound.status().Text();
+    if (!bound.ok()) return buffers;
+    const base::Status status = (*bound)->Run(addresses);
+    EXPECT_TRUE(status.ok()) << status.Text();
+    if (detail != nullptr) *detail = (*bound)->Detail();
+    return buffers;
+  }
+};
+
+}  // namespace onnxifi::onednn
+
+#endif  // ONNXIFI_BACKENDS_CPU_ONEDNN_TESTING_ONE_STEP_H_
