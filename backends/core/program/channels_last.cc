@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/core/program/body_exprs.h"
+#include "backends/core/program/operand_extents.h"
 #include "backends/core/program/passes.h"
 
 namespace onnxifi::program {
@@ -131,12 +132,6 @@ View FollowWalk(const View& view, const Walk& walk, const Numbers& strides) {
   return moved;
 }
 
-Shape With(std::initializer_list<Dim> front, const std::vector<Dim>& back) {
-  Shape shape(front);
-  shape.insert(shape.end(), back.begin(), back.end());
-  return shape;
-}
-
 // Reads of `step` that are not looked at along its domain: at coordinates that the body computes,
 // or by the prologue of an operand.
 std::set<size_t> ReadsElsewhere(const Program& program, const Step& step) {
@@ -195,17 +190,13 @@ class UseFinder {
   }
 
   static std::optional<Shape> ExtentsOfRead(const Step& step, size_t read) {
-    if (const Window* window = step.As<Window>()) {
-      return read == 0 ? With({step.domain[0], step.domain[1]}, window->in_spatial) : step.domain;
-    }
     const Contract* contract = step.As<Contract>();
-    if (contract == nullptr) return step.domain;
-    if (contract->form == Contract::Form::kMatMul) return std::nullopt;
-    if (read == 0) {
-      return With({step.domain[0], contract->inner[0] * Dim(contract->group)}, contract->a_spatial);
-    }
-    if (read == 1) return std::nullopt;
-    return step.domain;  // of the epilogue
+    // Nothing that a product reads and no kernel is a tensor [N, C, spatial].
+    const bool has_no_channels =
+        contract != nullptr && (contract->form == Contract::Form::kMatMul || read == 1);
+    if (has_no_channels) return std::nullopt;
+    const auto operand = static_cast<int>(read);
+    return operand < OperandCount(step) ? OperandShape(step, operand) : step.domain;
   }
 
   Program& program_;

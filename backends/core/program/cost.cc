@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/core/program/body_exprs.h"
+#include "backends/core/program/operand_extents.h"
 
 namespace onnxifi::program {
 namespace {
@@ -102,26 +103,8 @@ class Counter {
 
   void operator()(const Contract& contract) {
     const Extents inner = Numbers(contract.inner);
-    Extents a, b;
-    if (contract.form == Contract::Form::kMatMul) {
-      const auto n = domain_.begin() + contract.batch_axes + contract.m_axes;
-      a.assign(domain_.begin(), n);
-      a.insert(a.end(), inner.begin(), inner.end());
-      b.assign(domain_.begin(), domain_.begin() + contract.batch_axes);
-      b.insert(b.end(), inner.begin(), inner.end());
-      b.insert(b.end(), n, domain_.end());
-    } else {
-      const int64_t channels = Times(inner[0], contract.group);
-      a = Numbers(contract.a_spatial);
-      a.insert(a.begin(), {domain_[0], channels});
-      b = inner;
-      if (contract.form == Contract::Form::kConv) {
-        b.insert(b.begin(), domain_[1]);
-      } else {
-        b[0] = domain_[1] / contract.group;
-        b.insert(b.begin(), channels);
-      }
-    }
+    const Extents a = OperandExtents(step_, 0, dims_);
+    const Extents b = OperandExtents(step_, 1, dims_);
     // A product per element of the result and of the inner axes; a transposed convolution spreads
     // each element of A over a kernel instead.
     const int64_t products = contract.form == Contract::Form::kConvTranspose
@@ -136,13 +119,11 @@ class Counter {
   }
 
   void operator()(const Window& window) {
-    Extents in = Numbers(window.in_spatial);
-    in.insert(in.begin(), {domain_[0], domain_[1]});
     const bool is_sum_of_powers =
         window.kind == Window::Kind::kLp || window.kind == Window::Kind::kLrn;
     const int64_t elements = Times(Count(domain_), Count(Numbers(window.kernel)));
     flops_ = Plus(flops_, Times(is_sum_of_powers ? 2 : 1, elements));
-    Read(0, in);
+    Read(0, OperandExtents(step_, 0, dims_));
     Compute(window.roots, domain_);
     ReadOver(window.roots, domain_);
     WriteAllOver(domain_);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "backends/core/program/operand_extents.h"
 #include "backends/core/reference/compiled_step.h"
 #include "backends/core/reference/dense_operand.h"
 #include "backends/core/reference/epilogue.h"
@@ -76,6 +77,8 @@ class BoundContract final : public device::BoundKernel {
         accumulator_(step.step->As<Contract>()->accumulator),
         a_dims_(expressions.a.BindDims(step.dims)),
         b_dims_(expressions.b.BindDims(step.dims)),
+        a_extents_(program::OperandExtents(*step.step, 0, step.dims)),
+        b_extents_(program::OperandExtents(*step.step, 1, step.dims)),
         epilogue_(expressions.roots, accumulator_, step, parallel),
         parallel_(parallel) {
     const Contract& contract = *step.step->As<Contract>();
@@ -117,10 +120,10 @@ class BoundContract final : public device::BoundKernel {
   base::Status RunProduct(device::Addresses addresses) const {
     ONNXIFI_ASSIGN_OR_RETURN(
         DenseOperand a, MakeDense(expressions_.a, a_dims_, epilogue_.reads(), expressions_.a_direct,
-                                  AExtents(), addresses, parallel_));
+                                  a_extents_, addresses, parallel_));
     ONNXIFI_ASSIGN_OR_RETURN(
         DenseOperand b, MakeDense(expressions_.b, b_dims_, epilogue_.reads(), expressions_.b_direct,
-                                  BExtents(), addresses, parallel_));
+                                  b_extents_, addresses, parallel_));
     Scratch sums(tensor::SizeBytes(accumulator_, epilogue_.count()));
     switch (accumulator_) {
       case ElementType::kFloat32:
@@ -138,29 +141,6 @@ class BoundContract final : public device::BoundKernel {
         break;
     }
     return epilogue_.Run(sums.data(), addresses);
-  }
-
-  Extents AExtents() const {
-    if (form_ == Contract::Form::kMatMul) return Join({loops_.batch, loops_.m, loops_.inner});
-    return Join({{loops_.images, loops_.group * loops_.group_channels}, loops_.a_spatial});
-  }
-
-  Extents BExtents() const {
-    switch (form_) {
-      case Contract::Form::kMatMul:
-        return Join({loops_.batch, loops_.inner, loops_.n});
-      case Contract::Form::kConv:
-        return Join({{loops_.group * loops_.group_outputs, loops_.group_channels}, loops_.kernel});
-      case Contract::Form::kConvTranspose:
-        return Join({{loops_.group * loops_.group_channels, loops_.group_outputs}, loops_.kernel});
-    }
-    return {};
-  }
-
-  static Extents Join(std::initializer_list<Extents> parts) {
-    Extents all;
-    for (const Extents& part : parts) all.insert(all.end(), part.begin(), part.end());
-    return all;
   }
 
   // The sums of all outputs, dense over the domain.
@@ -355,6 +335,7 @@ class BoundContract final : public device::BoundKernel {
   Contract::Form form_;
   ElementType accumulator_;
   std::vector<int64_t> a_dims_, b_dims_;
+  Extents a_extents_, b_extents_;
   Loops loops_;
   Epilogue epilogue_;
   device::Parallel& parallel_;

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "backends/core/program/operand_extents.h"
 #include "backends/core/reference/compiled_step.h"
 #include "backends/core/reference/dense_operand.h"
 #include "backends/core/reference/epilogue.h"
@@ -47,8 +48,7 @@ class BoundWindow final : public device::BoundKernel {
     kernel_ = numbers(window_.kernel);
     pads_begin_ = numbers(window_.pads_begin);
     pads_end_ = numbers(window_.pads_end);
-    in_extents_ = {step.domain[0], step.domain[1]};
-    in_extents_.insert(in_extents_.end(), in_spatial_.begin(), in_spatial_.end());
+    in_extents_ = program::OperandExtents(*step.step, 0, step.dims);
   }
 
   // Backends bind this for steps that their own recipe cannot do after all.

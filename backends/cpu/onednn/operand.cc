@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operand: plain or not, its extents by the form of the step, and its elements block by block.
+// Operand: plain or not, and its elements block by block.
 
 #include "backends/cpu/onednn/operand.h"
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/core/program/operand_extents.h"
 #include "backends/core/reference/scratch.h"
 
 namespace onnxifi::onednn {
@@ -28,18 +29,11 @@ ExprId PrologueOf(const Contract& contract, int operand) {
   return operand == 0 ? contract.a_prologue : contract.b_prologue;
 }
 
-void Append(Extents& extents, const device::BoundStep& step,
-            const std::vector<program::Dim>& dims) {
-  for (const program::Dim& dim : dims) extents.push_back(step.Number(dim));
-}
-
 bool IsConstant(const program::Program& program, const program::View& view) {
   return program.buffers[static_cast<size_t>(view.buffer)].kind == program::Buffer::Kind::kConstant;
 }
 
 }  // namespace
-
-int OperandCount(const program::Step& step) { return step.As<Contract>() != nullptr ? 2 : 1; }
 
 Status CheckPlain(const program::Program& program, const program::Step& step, int operand) {
   const Contract* contract = step.As<Contract>();
@@ -63,41 +57,9 @@ Status CheckPlain(const program::Program& program, const program::Step& step, in
                                                  "); a primitive reads it from memory.");
 }
 
-Extents OperandExtents(const device::BoundStep& step, int operand) {
-  const Extents& domain = step.domain;
-  Extents extents;
-  const Contract* contract = step.step->As<Contract>();
-  if (contract == nullptr) {
-    extents = {domain[0], domain[1]};
-    Append(extents, step, step.step->As<program::Window>()->in_spatial);
-    return extents;
-  }
-  if (contract->form == Contract::Form::kMatMul) {
-    const auto m_begin = domain.begin() + contract->batch_axes;
-    const auto n_begin = m_begin + contract->m_axes;
-    extents.assign(domain.begin(), operand == 0 ? n_begin : m_begin);
-    Append(extents, step, contract->inner);
-    if (operand == 1) extents.insert(extents.end(), n_begin, domain.end());
-    return extents;
-  }
-  Extents inner;
-  Append(inner, step, contract->inner);
-  const int64_t channels = inner[0] * contract->group;
-  if (operand == 0) {
-    extents = {domain[0], channels};
-    Append(extents, step, contract->a_spatial);
-    return extents;
-  }
-  extents = contract->form == Contract::Form::kConv
-                ? Extents{domain[1], inner[0]}
-                : Extents{channels, domain[1] / contract->group};
-  extents.insert(extents.end(), inner.begin() + 1, inner.end());
-  return extents;
-}
-
 bool HasDescriptor(const device::BoundStep& step, int operand) {
   const Extents& strides = step.reads[static_cast<size_t>(operand)].strides;
-  Extents extents = OperandExtents(step, operand);
+  Extents extents = program::OperandExtents(*step.step, operand, step.dims);
   const Contract* contract = step.step->As<Contract>();
   if (contract != nullptr && contract->form == Contract::Form::kMatMul) {
     for (size_t axis = 0; axis < static_cast<size_t>(contract->batch_axes); ++axis) {
@@ -137,7 +99,7 @@ BoundPrologue::BoundPrologue(const Prologue& prologue, const device::BoundStep& 
     : expression_(prologue.expression()),
       dims_(expression_->BindDims(step.dims)),
       reads_(step.reads),
-      extents_(OperandExtents(step, operand)) {}
+      extents_(program::OperandExtents(*step.step, operand, step.dims)) {}
 
 Status BoundPrologue::Run(device::Addresses addresses, std::byte* target,
                           device::Parallel& parallel) const {

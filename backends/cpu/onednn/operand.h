@@ -19,14 +19,8 @@
 
 namespace onnxifi::onednn {
 
-// 2 for a Contract (A, B), 1 for a Window.
-int OperandCount(const program::Step& step);
-
 // Ok for an operand that a primitive can read as it lies; else UNSUPPORTED_* with the reason.
 base::Status CheckPlain(const program::Program& program, const program::Step& step, int operand);
-
-// The extents over which the views of `operand` are.
-Extents OperandExtents(const device::BoundStep& step, int operand);
 
 // Whether a plain operand has strides that oneDNN can say: not reversed, and expanded along the
 // batch axes of a matrix product at most.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backends/core/program/cost.h"
+#include "backends/core/program/operand_extents.h"
 #include "backends/core/reference/compiled_step.h"
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/onednn/call.h"
@@ -93,7 +94,7 @@ class Kernel final : public device::Kernel {
         loops_(std::move(loops)),
         prologues_(std::move(prologues)),
         roots_(std::move(roots)) {
-    for (int k = 0; k < OperandCount(recipe.facts_.step); ++k) {
+    for (int k = 0; k < program::OperandCount(recipe.facts_.step); ++k) {
       is_plain_.push_back(CheckPlain(recipe.facts_.program, recipe.facts_.step, k).ok());
     }
   }
@@ -210,7 +211,7 @@ Result<std::unique_ptr<device::Kernel>> Recipe::Build(Runtime& runtime) const {
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const reference::CompiledStep> loops,
                            reference::CompileStep(facts_.program, facts_.step));
   std::vector<Prologue> prologues;
-  for (int k = 0; k < OperandCount(facts_.step); ++k) {
+  for (int k = 0; k < program::OperandCount(facts_.step); ++k) {
     ONNXIFI_ASSIGN_OR_RETURN(Prologue prologue, Prologue::Compile(facts_.program, facts_.step, k));
     prologues.push_back(std::move(prologue));
   }
@@ -235,7 +236,7 @@ SelectResult MakeRecipe(std::string_view implementation, const device::Facts& fa
   }
   std::vector<PostOp> post_ops;
   if (edges_at == EdgesAt::kPrimitive) {
-    for (int k = 0; k < OperandCount(step); ++k) {
+    for (int k = 0; k < program::OperandCount(step); ++k) {
       ONNXIFI_RETURN_IF_ERROR(CheckPlain(facts.program, step, k));
     }
     if (step.writes.size() != 1) {

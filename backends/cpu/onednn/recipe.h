@@ -29,7 +29,7 @@ enum class EdgesAt : uint8_t { kPrimitive, kLoops };
 struct Task {
   const device::BoundStep& step;
   std::span<const PostOp> post_ops;  // empty for kLoops
-  // Over OperandExtents: reads of the step, or what loops made of them.
+  // Over program::OperandExtents: reads of the step, or what loops made of them.
   std::vector<Tensor> operands;
   // Over the domain: the step's write, or dense sums for loops to read.
   Tensor result;
