@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_BUFFER_USES_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_BUFFER_USES_H_
 
+#include <set>
 #include <vector>
 
 #include "backends/core/program/program.h"
@@ -25,6 +26,8 @@ class BufferUses {
   void Remove(int number, const Step& step);
 
   bool IsOutput(BufferId buffer) const;
+  // The steps that write or read `buffer`, in order.
+  std::set<int> StepsWith(BufferId buffer) const;
   // The step that alone writes or reads `buffer`; kNoStep if there is none or more than one, and
   // for kNoBuffer.
   int OnlyWriter(BufferId buffer) const;
@@ -34,21 +37,12 @@ class BufferUses {
   bool ReadsWhatIsWrittenAfter(int number, const Step& step) const;
 
  private:
-  // The sum of the step numbers is the number of the only one when there is one.
-  struct Steps {
-    int count = 0;
-    int64_t sum = 0;
-
-    void Add(int number, int sign);
-    int Only() const;
-  };
   struct Uses {
-    Steps writers;
-    Steps readers;
-    int last_writer = kNoStep;
+    std::set<int> writers;
+    std::set<int> readers;
+    int last_writer = kNoStep;  // removed ones too
     bool is_output = false;
   };
-  void Count(int number, const Step& step, int sign);
 
   std::vector<Uses> uses_;  // by BufferId
 };

@@ -29,6 +29,8 @@ TEST(BufferUsesTest, KnowsTheOnlyWriterAndTheOnlyReader) {
   EXPECT_EQ(uses.OnlyReader(y.view.buffer), BufferUses::kNoStep);
   EXPECT_TRUE(uses.IsOutput(y.view.buffer));
   EXPECT_FALSE(uses.IsOutput(b.view.buffer));
+  EXPECT_EQ(uses.StepsWith(x.view.buffer), (std::set<int>{0, 1}));
+  EXPECT_EQ(uses.StepsWith(a.view.buffer), (std::set<int>{0, 1})) << "its writer and its reader";
   EXPECT_EQ(uses.OnlyWriter(kNoBuffer), BufferUses::kNoStep);
   EXPECT_EQ(uses.OnlyReader(kNoBuffer), BufferUses::kNoStep);
 }
@@ -46,6 +48,7 @@ TEST(BufferUsesTest, FollowsStepsThatComeAndGo) {
   EXPECT_EQ(uses.OnlyReader(a.view.buffer), 2);
   EXPECT_EQ(uses.OnlyReader(x.view.buffer), 0);
   EXPECT_EQ(uses.OnlyWriter(b.view.buffer), BufferUses::kNoStep);
+  EXPECT_EQ(uses.StepsWith(b.view.buffer), std::set<int>{2});
   uses.Add(1, maker.program.steps[0]);
   EXPECT_EQ(uses.OnlyWriter(a.view.buffer), BufferUses::kNoStep) << "steps 0 and 1 write it now";
 }

@@ -5,7 +5,6 @@
 // taken apart into a whole number of steps along each axis of the tensor that the buffer holds, and
 // put together again with the other strides.
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "backends/core/program/body_exprs.h"
+#include "backends/core/program/buffer_uses.h"
 #include "backends/core/program/operand_extents.h"
 #include "backends/core/program/passes.h"
 
@@ -154,59 +154,50 @@ std::set<size_t> ReadsElsewhere(const Program& program, const Step& step) {
   return reads;
 }
 
-// Extents of the axes of each read and write of a step, or nothing for a whole step or one of its
-// reads where they are not simply its domain.
-class UseFinder {
+// The extents that the reads and the writes of a step are looked at over, or nothing for a whole
+// step or one of its reads where they are not simply its domain.
+class ViewExtents {
  public:
-  explicit UseFinder(Program& program) : program_(program), uses_(program.buffers.size()) {
-    for (Step& step : program_.steps) AddStep(step);
-  }
-  const std::vector<std::vector<Use>>& uses() const { return uses_; }
-
- private:
-  void AddStep(Step& step) {
-    const bool is_known = step.As<Map>() != nullptr || step.As<Reduce>() != nullptr ||
-                          step.As<Row>() != nullptr || step.As<Contract>() != nullptr ||
-                          step.As<Window>() != nullptr;
-    const std::set<size_t> elsewhere =
-        is_known ? ReadsElsewhere(program_, step) : std::set<size_t>();
-    for (size_t r = 0; r < step.reads.size(); ++r) {
-      std::optional<Shape> extents;
-      if (is_known && !elsewhere.contains(r)) extents = ExtentsOfRead(step, r);
-      Add(step.reads[r], step, std::move(extents));
-    }
-    Shape written = step.domain;
-    if (const Reduce* reduce = step.As<Reduce>()) {
-      written.resize(written.size() - static_cast<size_t>(reduce->axes));
-    }
-    for (View& write : step.writes) {
-      Add(write, step, is_known ? std::optional(written) : std::nullopt);
-    }
+  ViewExtents(const Program& program, const Step& step)
+      : step_(step),
+        is_known_(step.As<Map>() != nullptr || step.As<Reduce>() != nullptr ||
+                  step.As<Row>() != nullptr || step.As<Contract>() != nullptr ||
+                  step.As<Window>() != nullptr) {
+    if (is_known_) elsewhere_ = ReadsElsewhere(program, step);
   }
 
-  void Add(View& view, const Step& step, std::optional<Shape> extents) {
-    if (view.buffer == kNoBuffer) return;
-    uses_[static_cast<size_t>(view.buffer)].push_back({&view, &step, std::move(extents)});
-  }
-
-  static std::optional<Shape> ExtentsOfRead(const Step& step, size_t read) {
-    const Contract* contract = step.As<Contract>();
+  std::optional<Shape> ExtentsOfRead(size_t read) const {
+    if (!is_known_ || elsewhere_.contains(read)) return std::nullopt;
+    const Contract* contract = step_.As<Contract>();
     // Nothing that a product reads and no kernel is a tensor [N, C, spatial].
     const bool has_no_channels =
         contract != nullptr && (contract->form == Contract::Form::kMatMul || read == 1);
     if (has_no_channels) return std::nullopt;
     const auto operand = static_cast<int>(read);
-    return operand < OperandCount(step) ? OperandShape(step, operand) : step.domain;
+    return operand < OperandCount(step_) ? OperandShape(step_, operand) : step_.domain;
   }
 
-  Program& program_;
-  std::vector<std::vector<Use>> uses_;
+  std::optional<Shape> ExtentsOfWrites() const {
+    if (!is_known_) return std::nullopt;
+    Shape written = step_.domain;
+    if (const Reduce* reduce = step_.As<Reduce>()) {
+      written.resize(written.size() - static_cast<size_t>(reduce->axes));
+    }
+    return written;
+  }
+
+ private:
+  const Step& step_;
+  bool is_known_;
+  std::set<size_t> elsewhere_;
 };
 
 class ChannelsLast {
  public:
   ChannelsLast(Program& program, const PrefersChannelsLast& prefers)
-      : program_(program), prefers_(prefers), finder_(program) {}
+      : program_(program), prefers_(prefers), uses_(program) {
+    for (const Step& step : program.steps) extents_.emplace_back(program, step);
+  }
 
   void Run() {
     Collect();
@@ -217,21 +208,19 @@ class ChannelsLast {
   // The tensors that steps which prefer the order read or write, then those that element-wise and
   // window steps connect with them.
   void Collect() {
-    for (const std::vector<Use>& uses : finder_.uses()) {
-      for (const Use& use : uses) {
-        if (seen_.contains(use.step) || !prefers_(program_, *use.step)) continue;
-        seen_.insert(use.step);
-        Enter(use.step->reads[0].buffer, *use.step);
-        Enter(use.step->writes[0].buffer, *use.step);
-      }
+    for (const Step& step : program_.steps) {
+      if (step.reads.empty() || step.writes.empty() || !prefers_(program_, step)) continue;
+      preferring_.insert(&step);
+      Enter(step.reads[0].buffer, step);
+      Enter(step.writes[0].buffer, step);
     }
     while (!pending_.empty()) {
       const BufferId buffer = pending_.back();
       pending_.pop_back();
-      for (const Use& use : finder_.uses()[static_cast<size_t>(buffer)]) {
-        const Step& step = *use.step;
-        const bool is_channel_wise =
-            step.As<Map>() != nullptr || step.As<Window>() != nullptr || seen_.contains(&step);
+      for (const int number : uses_.StepsWith(buffer)) {
+        const Step& step = program_.steps[static_cast<size_t>(number)];
+        const bool is_channel_wise = step.As<Map>() != nullptr || step.As<Window>() != nullptr ||
+                                     preferring_.contains(&step);
         if (!is_channel_wise) continue;
         for (const View& view : step.reads) Enter(view.buffer, step);
         for (const View& view : step.writes) Enter(view.buffer, step);
@@ -249,7 +238,7 @@ class ChannelsLast {
       pending_.push_back(id);
       return;
     }
-    for (const Use& use : finder_.uses()[static_cast<size_t>(id)]) {
+    for (const Use& use : UsesOf(id)) {
       if (use.step->As<Contract>() == nullptr || !use.extents || use.extents->size() < 3 ||
           !(tensor::Product(*use.extents) == tensor::Product(own)) ||
           !IsDense({*use.view, *use.extents})) {
@@ -261,13 +250,28 @@ class ChannelsLast {
     }
   }
 
+  // Every view of the buffer, in the order of steps.
+  std::vector<Use> UsesOf(BufferId id) {
+    std::vector<Use> uses;
+    for (const int number : uses_.StepsWith(id)) {
+      Step& step = program_.steps[static_cast<size_t>(number)];
+      const ViewExtents& extents = extents_[static_cast<size_t>(number)];
+      for (size_t r = 0; r < step.reads.size(); ++r) {
+        if (step.reads[r].buffer != id) continue;
+        uses.push_back({&step.reads[r], &step, extents.ExtentsOfRead(r)});
+      }
+      for (View& write : step.writes) {
+        if (write.buffer == id) uses.push_back({&write, &step, extents.ExtentsOfWrites()});
+      }
+    }
+    return uses;
+  }
+
   static size_t Rank(const Step& step) { return step.domain.size(); }
 
   bool IsFree(BufferId id) const {
-    const Buffer& buffer = program_.buffers[static_cast<size_t>(id)];
-    return buffer.kind == Buffer::Kind::kTemporary &&
-           std::none_of(program_.outputs.begin(), program_.outputs.end(),
-                        [id](const Port& port) { return port.buffer == id; });
+    return program_.buffers[static_cast<size_t>(id)].kind == Buffer::Kind::kTemporary &&
+           !uses_.IsOutput(id);
   }
 
   void LayOut(BufferId id, const Shape& shape) {
@@ -276,7 +280,7 @@ class ChannelsLast {
     const Numbers plain = PlainStrides(*extents);
     const Numbers channels_last = ChannelsLastStrides(*extents);
     if (plain == channels_last) return;
-    const std::vector<Use>& uses = finder_.uses()[static_cast<size_t>(id)];
+    const std::vector<Use> uses = UsesOf(id);
     std::vector<Walk> walks;
     for (const Use& use : uses) {
       if (!use.extents) return;
@@ -291,8 +295,9 @@ class ChannelsLast {
 
   Program& program_;
   const PrefersChannelsLast& prefers_;
-  UseFinder finder_;
-  std::set<const Step*> seen_;  // steps that prefer the order
+  BufferUses uses_;
+  std::vector<ViewExtents> extents_;  // by step
+  std::set<const Step*> preferring_;
   std::map<BufferId, Shape> tensors_;
   std::vector<BufferId> pending_;
 };
