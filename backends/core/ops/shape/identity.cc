@@ -2,11 +2,11 @@
 //
 // Identity: the result is the input's view; no element moves.
 
-#include "backends/core/ops/lowering.h"
+#include "backends/core/ops/shape/identity.h"
+
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
-namespace {
 
 Status LowerIdentity(Lowering& lowering) {
   if (const Sequence* tensors = lowering.InSequence(0)) {
@@ -17,6 +17,8 @@ Status LowerIdentity(Lowering& lowering) {
   lowering.Set(0, lowering.In(0));
   return base::Ok();
 }
+
+namespace {
 
 constexpr Operator kOperators[] = {
     {"Identity", 25, LowerIdentity, "", /*takes_sequences=*/true},

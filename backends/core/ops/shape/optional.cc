@@ -2,10 +2,11 @@
 //
 // OptionalHasElement, OptionalGetElement, of what is known to be there or not while lowering: since
 // opset 18 a tensor or a sequence counts as an optional that has it, and an omitted input as one
-// that is empty.
+// that is empty. So the element of one is the input itself.
 
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/registry.h"
+#include "backends/core/ops/shape/identity.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -17,18 +18,8 @@ Status LowerOptionalHasElement(Lowering& lowering) {
   return base::Ok();
 }
 
-Status LowerOptionalGetElement(Lowering& lowering) {
-  if (const Sequence* tensors = lowering.InSequence(0)) {
-    lowering.SetSequence(0, *tensors);
-    return base::Ok();
-  }
-  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
-  lowering.Set(0, lowering.In(0));
-  return base::Ok();
-}
-
 constexpr Operator kOperators[] = {
-    {"OptionalGetElement", 28, LowerOptionalGetElement, "", /*takes_sequences=*/true},
+    {"OptionalGetElement", 28, LowerIdentity, "", /*takes_sequences=*/true},
     {"OptionalHasElement", 28, LowerOptionalHasElement, "", /*takes_sequences=*/true},
 };
 
