@@ -57,6 +57,40 @@ const BufferLifetime& Find(const std::vector<BufferLifetime>& lifetimes, BufferI
   return lifetimes.front();
 }
 
+struct Buffers {
+  std::vector<BufferLifetime> lifetimes;
+  std::vector<int64_t> sizes_bytes;
+};
+
+Buffers MakeBuffers(std::mt19937& random, int count, unsigned step_count, unsigned longest_life) {
+  Buffers buffers;
+  for (int k = 0; k < count; ++k) {
+    const int first = static_cast<int>(random() % step_count);
+    buffers.lifetimes.push_back({k, first, first + static_cast<int>(random() % longest_life)});
+    buffers.sizes_bytes.push_back(static_cast<int64_t>(random() % 5000));
+  }
+  return buffers;
+}
+
+void ExpectApart(const Buffers& buffers, const ArenaLayout& layout) {
+  const std::vector<int64_t>& sizes = buffers.sizes_bytes;
+  int64_t total = 0;
+  for (size_t a = 0; a < sizes.size(); ++a) {
+    total += (sizes[a] + 63) / 64 * 64;
+    EXPECT_EQ(layout.offsets[a] % 64, 0);
+    EXPECT_LE(layout.offsets[a] + sizes[a], layout.size_bytes);
+    const BufferLifetime& one = buffers.lifetimes[a];
+    for (size_t b = a + 1; b < sizes.size(); ++b) {
+      const BufferLifetime& other = buffers.lifetimes[b];
+      const bool in_time = one.first_write <= other.last_use && other.first_write <= one.last_use;
+      const bool in_space = layout.offsets[a] < layout.offsets[b] + sizes[b] &&
+                            layout.offsets[b] < layout.offsets[a] + sizes[a];
+      if (in_time && in_space) ADD_FAILURE() << "buffers " << a << " and " << b << " overlap";
+    }
+  }
+  EXPECT_LE(layout.size_bytes, total);
+}
+
 TEST(MemoryPlan, ManagesOnlyTemporariesThatAreNoOutputs) {
   ProgramMaker maker;
   BufferId input = maker.AddBuffer(Buffer::Kind::kInput, {4, 4});
@@ -118,30 +152,29 @@ TEST(MemoryPlan, DoesNotWriteInPlaceThroughAnotherView) {
 TEST(MemoryPlan, KeepsBuffersAliveTogetherApart) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
-    int count = 1 + static_cast<int>(random() % 40);
-    std::vector<BufferLifetime> lifetimes;
-    std::vector<int64_t> sizes;
-    int64_t total = 0;
-    for (int k = 0; k < count; ++k) {
-      int first = static_cast<int>(random() % 30);
-      lifetimes.push_back({k, first, first + static_cast<int>(random() % 10)});
-      sizes.push_back(static_cast<int64_t>(random() % 5000));
-      total += (sizes.back() + 63) / 64 * 64;
-    }
-    ArenaLayout layout = LayOutArena(lifetimes, sizes);
-    EXPECT_LE(layout.size_bytes, total);
-    for (int a = 0; a < count; ++a) {
-      EXPECT_EQ(layout.offsets[a] % 64, 0);
-      EXPECT_LE(layout.offsets[a] + sizes[a], layout.size_bytes);
-      for (int b = a + 1; b < count; ++b) {
-        bool in_time = lifetimes[a].first_write <= lifetimes[b].last_use &&
-                       lifetimes[b].first_write <= lifetimes[a].last_use;
-        bool in_space = layout.offsets[a] < layout.offsets[b] + sizes[b] &&
-                        layout.offsets[b] < layout.offsets[a] + sizes[a];
-        EXPECT_FALSE(in_time && in_space) << "round " << round << ": " << a << " and " << b;
-      }
-    }
+    const Buffers buffers = MakeBuffers(random, 1 + static_cast<int>(random() % 40), 30, 10);
+    ExpectApart(buffers, LayOutArena(buffers.lifetimes, buffers.sizes_bytes));
   }
+}
+
+TEST(MemoryPlan, KeepsThousandsOfBuffersApart) {
+  std::mt19937 random(11);
+  // Few alive together, as in a network, and many.
+  for (const int longest_life : {8, 2000}) {
+    const Buffers buffers = MakeBuffers(random, 5000, 5000, longest_life);
+    ExpectApart(buffers, LayOutArena(buffers.lifetimes, buffers.sizes_bytes));
+  }
+}
+
+TEST(MemoryPlan, PutsEachBufferAtTheLowestFreeOffset) {
+  // Largest first: 0 at the bottom, 1 above it, 2 in the place of 0 once that is dead, 3 in the gap
+  // between 2 and 1, 4, which finds none, above all.
+  const std::vector<BufferLifetime> lifetimes = {
+      {0, 0, 3}, {1, 2, 9}, {2, 4, 6}, {3, 5, 9}, {4, 6, 9}};
+  const ArenaLayout layout =
+      LayOutArena(lifetimes, std::vector<int64_t>{10 * 64, 9 * 64, 7 * 64, 3 * 64, 2 * 64});
+  EXPECT_EQ(layout.offsets, (std::vector<int64_t>{0, 10 * 64, 0, 7 * 64, 19 * 64}));
+  EXPECT_EQ(layout.size_bytes, 21 * 64);
 }
 
 TEST(MemoryPlan, SaturatesInsteadOfOverflowing) {
