@@ -9,9 +9,11 @@
 #include <bit>
 #include <cassert>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "backends/core/program/integer_arithmetic.h"
+#include "backends/core/tensor/native_type.h"
 
 namespace onnxifi::program {
 namespace {
@@ -90,50 +92,31 @@ std::optional<T> FoldInteger(ExprOp op, T a, T b) {
 }
 
 std::optional<Scalar> FoldBinary(ExprOp op, ElementType type, Scalar a, Scalar b) {
-  auto fold_signed = [&]<typename T>(T) -> std::optional<Scalar> {
-    std::optional<T> value = FoldInteger(op, static_cast<T>(a.i), static_cast<T>(b.i));
-    if (!value) return std::nullopt;
-    return Scalar{.i = *value};
-  };
-  auto fold_unsigned = [&]<typename T>(T) -> std::optional<Scalar> {
-    std::optional<T> value = FoldInteger(op, static_cast<T>(a.u), static_cast<T>(b.u));
-    if (!value) return std::nullopt;
-    return Scalar{.u = *value};
-  };
-  switch (type) {
-    case ElementType::kInt8:
-      return fold_signed(int8_t{});
-    case ElementType::kInt16:
-      return fold_signed(int16_t{});
-    case ElementType::kInt32:
-      return fold_signed(int32_t{});
-    case ElementType::kInt64:
-      return fold_signed(int64_t{});
-    case ElementType::kUint8:
-      return fold_unsigned(uint8_t{});
-    case ElementType::kUint16:
-      return fold_unsigned(uint16_t{});
-    case ElementType::kUint32:
-      return fold_unsigned(uint32_t{});
-    case ElementType::kUint64:
-      return fold_unsigned(uint64_t{});
-    case ElementType::kBool:
-      switch (op) {
-        case ExprOp::kAnd:
-        case ExprOp::kOr:
-        case ExprOp::kXor:
-        case ExprOp::kEqual:
-        case ExprOp::kMin:
-        case ExprOp::kMax:
-        case ExprOp::kLess:
-        case ExprOp::kLessEqual:
-          return fold_unsigned(uint8_t{});
-        default:
-          return std::nullopt;
-      }
-    default:
-      return std::nullopt;
+  if (type == ElementType::kBool) {
+    switch (op) {
+      case ExprOp::kAnd:
+      case ExprOp::kOr:
+      case ExprOp::kXor:
+      case ExprOp::kEqual:
+      case ExprOp::kMin:
+      case ExprOp::kMax:
+      case ExprOp::kLess:
+      case ExprOp::kLessEqual:
+        type = ElementType::kUint8;
+        break;
+      default:
+        return std::nullopt;
+    }
   }
+  return tensor::VisitInteger(type, [&]<typename T>(T) -> std::optional<Scalar> {
+    const std::optional<T> value = FoldInteger(op, static_cast<T>(a.u), static_cast<T>(b.u));
+    if (!value) return std::nullopt;
+    if constexpr (std::is_signed_v<T>) {
+      return Scalar{.i = *value};
+    } else {
+      return Scalar{.u = *value};
+    }
+  });
 }
 
 bool IsComparison(ExprOp op) {

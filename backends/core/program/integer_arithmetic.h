@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Integer arithmetic of scalar expressions: what each integer operation gives for every pair of
-// operands, without undefined behaviour. Used by constant folding in ExprPool and by the reference
-// engine; code generators print the same rules.
+// operands, without undefined behaviour. Used by constant folding in ExprPool, by the reference and
+// by the loops of the CPU's engine that are no vector operation of Highway; code generators print
+// the same rules.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_INTEGER_ARITHMETIC_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_INTEGER_ARITHMETIC_H_

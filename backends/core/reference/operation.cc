@@ -14,6 +14,8 @@
 #include "backends/core/program/random_bits.h"
 #include "backends/core/reference/column.h"
 #include "backends/core/tensor/float_format.h"
+#include "backends/core/tensor/native_type.h"
+#include "backends/core/tensor/truncation.h"
 
 namespace onnxifi::reference {
 namespace {
@@ -293,18 +295,13 @@ void RunRandom(const Operands& operands) {
   }
 }
 
-// One element of a cast, by the definition of every type.
+// One element of a cast, as tensor::CastScalar has it.
 template <typename From, typename To>
 To CastNative(From value) {
-  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // As tensor::CastScalar: through int64, what is out of its range as x86 converts it.
-    const auto wide = static_cast<double>(value);
-    if constexpr (std::is_same_v<To, uint64_t>) {
-      if (wide >= 0x1p63 && wide < 0x1p64) return static_cast<uint64_t>(wide);
-    }
-    const int64_t truncated =
-        wide >= -0x1p63 && wide < 0x1p63 ? static_cast<int64_t>(wide) : INT64_MIN;
-    return static_cast<To>(truncated);
+  if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, uint64_t>) {
+    return tensor::TruncateToUint64(value);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return static_cast<To>(tensor::TruncateToInt64(value));
   } else {
     return static_cast<To>(value);
   }
@@ -354,67 +351,26 @@ void RunEncodeBfloat16(const Operands& operands) {
 
 template <typename From>
 Operation CastFrom(ElementType to) {
-  switch (to) {
-    case ElementType::kFloat32:
-      return RunCast<From, float>;
-    case ElementType::kFloat64:
-      return RunCast<From, double>;
-    case ElementType::kInt8:
-      return RunCast<From, int8_t>;
-    case ElementType::kInt16:
-      return RunCast<From, int16_t>;
-    case ElementType::kInt32:
-      return RunCast<From, int32_t>;
-    case ElementType::kInt64:
-      return RunCast<From, int64_t>;
-    case ElementType::kUint8:
-      return RunCast<From, uint8_t>;
-    case ElementType::kUint16:
-      return RunCast<From, uint16_t>;
-    case ElementType::kUint32:
-      return RunCast<From, uint32_t>;
-    case ElementType::kUint64:
-      return RunCast<From, uint64_t>;
-    case ElementType::kBool:
-      return RunCastToBool<From>;
-    default:
-      return RunCastAny;
-  }
+  if (tensor::IsBool(to)) return RunCastToBool<From>;
+  const Operation native =
+      tensor::VisitNative(to, []<typename To>(To) -> Operation { return RunCast<From, To>; });
+  return native != nullptr ? native : RunCastAny;
 }
 
 Operation CastOperation(ElementType from, ElementType to) {
   if (tensor::IsComplex(from) || tensor::IsComplex(to)) return nullptr;
-  switch (from) {
-    case ElementType::kFloat32:
-      if (to == ElementType::kFloat16) return RunEncodeFloat16;
-      if (to == ElementType::kBfloat16) return RunEncodeBfloat16;
-      return CastFrom<float>(to);
-    case ElementType::kFloat64:
-      return CastFrom<double>(to);
-    case ElementType::kInt8:
-      return CastFrom<int8_t>(to);
-    case ElementType::kInt16:
-      return CastFrom<int16_t>(to);
-    case ElementType::kInt32:
-      return CastFrom<int32_t>(to);
-    case ElementType::kInt64:
-      return CastFrom<int64_t>(to);
-    case ElementType::kBool:
-    case ElementType::kUint8:
-      return CastFrom<uint8_t>(to);
-    case ElementType::kUint16:
-      return CastFrom<uint16_t>(to);
-    case ElementType::kUint32:
-      return CastFrom<uint32_t>(to);
-    case ElementType::kUint64:
-      return CastFrom<uint64_t>(to);
-    case ElementType::kFloat16:
-      return to == ElementType::kFloat32 ? RunDecode16<tensor::Float16Format> : RunCastAny;
-    case ElementType::kBfloat16:
-      return to == ElementType::kFloat32 ? RunDecode16<tensor::Bfloat16Format> : RunCastAny;
-    default:
-      return RunCastAny;
+  if (to == ElementType::kFloat32) {
+    if (from == ElementType::kFloat16) return RunDecode16<tensor::Float16Format>;
+    if (from == ElementType::kBfloat16) return RunDecode16<tensor::Bfloat16Format>;
   }
+  if (from == ElementType::kFloat32) {
+    if (to == ElementType::kFloat16) return RunEncodeFloat16;
+    if (to == ElementType::kBfloat16) return RunEncodeBfloat16;
+  }
+  if (tensor::IsBool(from)) return CastFrom<uint8_t>(to);
+  const Operation native = tensor::VisitNative(
+      from, [to]<typename From>(From) -> Operation { return CastFrom<From>(to); });
+  return native != nullptr ? native : RunCastAny;
 }
 
 }  // namespace
@@ -432,32 +388,14 @@ Operation FindOperation(ExprOp op, ElementType type, ElementType from_type) {
     default:
       break;
   }
-  switch (from_type) {
-    case ElementType::kFloat32:
-      return FloatOperation<float>(op);
-    case ElementType::kFloat64:
-      return FloatOperation<double>(op);
-    case ElementType::kInt8:
-      return IntegerOperation<int8_t>(op);
-    case ElementType::kInt16:
-      return IntegerOperation<int16_t>(op);
-    case ElementType::kInt32:
-      return IntegerOperation<int32_t>(op);
-    case ElementType::kInt64:
-      return IntegerOperation<int64_t>(op);
-    case ElementType::kUint8:
-      return IntegerOperation<uint8_t>(op);
-    case ElementType::kUint16:
-      return IntegerOperation<uint16_t>(op);
-    case ElementType::kUint32:
-      return IntegerOperation<uint32_t>(op);
-    case ElementType::kUint64:
-      return IntegerOperation<uint64_t>(op);
-    case ElementType::kBool:
-      return BoolOperation(op);
-    default:
-      return nullptr;
-  }
+  if (tensor::IsBool(from_type)) return BoolOperation(op);
+  return tensor::VisitNative(from_type, [op]<typename T>(T) -> Operation {
+    if constexpr (std::is_floating_point_v<T>) {
+      return FloatOperation<T>(op);
+    } else {
+      return IntegerOperation<T>(op);
+    }
+  });
 }
 
 }  // namespace onnxifi::reference

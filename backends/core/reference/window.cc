@@ -14,6 +14,7 @@
 #include "backends/core/reference/compiled_step.h"
 #include "backends/core/reference/dense_operand.h"
 #include "backends/core/reference/epilogue.h"
+#include "backends/core/tensor/native_type.h"
 
 namespace onnxifi::reference {
 namespace {
@@ -81,28 +82,8 @@ class BoundWindow final : public device::BoundKernel {
   }
 
   base::Status FoldAll(const DenseOperand& x, std::byte* values, std::byte* indices) const {
-    switch (window_.accumulator) {
-      case ElementType::kFloat32:
-        return FoldTyped<float>(x, values, indices);
-      case ElementType::kFloat64:
-        return FoldTyped<double>(x, values, indices);
-      case ElementType::kInt8:
-        return FoldTyped<int8_t>(x, values, indices);
-      case ElementType::kInt16:
-        return FoldTyped<int16_t>(x, values, indices);
-      case ElementType::kInt32:
-        return FoldTyped<int32_t>(x, values, indices);
-      case ElementType::kInt64:
-        return FoldTyped<int64_t>(x, values, indices);
-      case ElementType::kUint8:
-        return FoldTyped<uint8_t>(x, values, indices);
-      case ElementType::kUint16:
-        return FoldTyped<uint16_t>(x, values, indices);
-      case ElementType::kUint32:
-        return FoldTyped<uint32_t>(x, values, indices);
-      default:
-        return FoldTyped<uint64_t>(x, values, indices);
-    }
+    return tensor::VisitNative(window_.accumulator,
+                               [&]<typename T>(T) { return FoldTyped<T>(x, values, indices); });
   }
 
   template <typename T>

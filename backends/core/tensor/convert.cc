@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "backends/core/tensor/float_format.h"
+#include "backends/core/tensor/truncation.h"
 
 namespace onnxifi::tensor {
 namespace {
@@ -73,17 +74,6 @@ double RoundToOdd(uint64_t magnitude) {
 
 uint64_t Magnitude(int64_t value) {
   return value < 0 ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
-}
-
-// What cvttsd2si gives: the "indefinite" value for NaN and out of range.
-int64_t TruncateToInt64(double value) {
-  if (!(value >= -0x1p63 && value < 0x1p63)) return INT64_MIN;
-  return static_cast<int64_t>(value);
-}
-
-uint64_t TruncateToUint64(double value) {
-  if (value >= 0x1p63 && value < 0x1p64) return static_cast<uint64_t>(value);
-  return static_cast<uint64_t>(TruncateToInt64(value));
 }
 
 // The low `bits` bits as the integer type of that width reads them.

@@ -133,13 +133,15 @@ using Float8E5M2Format = FloatFormat<5, 2, 15, FloatSpecials::kIeee>;
 using Float8E5M2FnuzFormat = FloatFormat<5, 2, 16, FloatSpecials::kFnuz>;
 using Float4E2M1Format = FloatFormat<2, 1, 1, FloatSpecials::kNone>;
 
-// bfloat16 is the upper half of a float32, subnormals included.
+// bfloat16 is the upper half of a float32, subnormals included. Without branches, so that loops
+// over it become vector code.
 struct Bfloat16Format {
   static constexpr float Decode(uint32_t code) { return std::bit_cast<float>(code << 16); }
   static constexpr uint32_t Encode(float value) {
     const uint32_t bits = std::bit_cast<uint32_t>(value);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16 & 0x8000u) | 0x7fc0u;
-    return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+    const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+    const uint32_t nan = (bits >> 16 & 0x8000u) | 0x7fc0u;
+    return (bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded;
   }
 };
 

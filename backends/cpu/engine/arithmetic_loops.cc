@@ -5,8 +5,11 @@
 // selects, whose sides differ in width, plain loops that the compiler turns into each target's
 // vector code.
 
+#include <type_traits>
+
 #include "backends/core/program/integer_arithmetic.h"
 #include "backends/core/reference/column.h"
+#include "backends/core/tensor/native_type.h"
 #include "backends/cpu/engine/loop.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -237,32 +240,14 @@ Loop FindSelect(ElementType type) {
 Loop FindArithmetic(ExprOp op, ElementType type, ElementType from_type) {
   if (op == ExprOp::kSelect) return FindSelect(type);
   if (op == ExprOp::kCast || op == ExprOp::kBitcast || op == ExprOp::kRandom) return nullptr;
-  switch (from_type) {
-    case ElementType::kFloat32:
-      return FindFloat<float>(op);
-    case ElementType::kFloat64:
-      return FindFloat<double>(op);
-    case ElementType::kInt8:
-      return FindInteger<int8_t>(op);
-    case ElementType::kInt16:
-      return FindInteger<int16_t>(op);
-    case ElementType::kInt32:
-      return FindInteger<int32_t>(op);
-    case ElementType::kInt64:
-      return FindInteger<int64_t>(op);
-    case ElementType::kUint8:
-      return FindInteger<uint8_t>(op);
-    case ElementType::kUint16:
-      return FindInteger<uint16_t>(op);
-    case ElementType::kUint32:
-      return FindInteger<uint32_t>(op);
-    case ElementType::kUint64:
-      return FindInteger<uint64_t>(op);
-    case ElementType::kBool:
-      return FindBool(op);
-    default:
-      return nullptr;
-  }
+  if (tensor::IsBool(from_type)) return FindBool(op);
+  return tensor::VisitNative(from_type, [op]<typename T>(T) -> Loop {
+    if constexpr (std::is_floating_point_v<T>) {
+      return FindFloat<T>(op);
+    } else {
+      return FindInteger<T>(op);
+    }
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -4,7 +4,10 @@
 // vector code: between integers, from integers to floats, between floats, to and from the 16-bit
 // floats. From floats to integers the reference's loops know what is out of range.
 
+#include <type_traits>
+
 #include "backends/core/tensor/float_format.h"
+#include "backends/core/tensor/native_type.h"
 #include "backends/cpu/engine/loop.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -40,15 +43,12 @@ void RunToBool(const LoopOperands& operands) {
 }
 
 void RunFromBfloat16(const LoopOperands& operands) {
-  ForEach<uint16_t, uint32_t>(operands, [](uint16_t x) { return static_cast<uint32_t>(x) << 16; });
+  ForEach<uint16_t, float>(operands, [](uint16_t x) { return tensor::Bfloat16Format::Decode(x); });
 }
 
 void RunToBfloat16(const LoopOperands& operands) {
-  ForEach<uint32_t, uint16_t>(operands, [](uint32_t bits) {
-    const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
-    const uint32_t nan = (bits >> 16 & 0x8000u) | 0x7fc0u;
-    return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
-  });
+  ForEach<float, uint16_t>(
+      operands, [](float x) { return static_cast<uint16_t>(tensor::Bfloat16Format::Encode(x)); });
 }
 
 // Processors with AVX2 convert these; where Highway has to compute it, the reference's loop does.
@@ -111,22 +111,10 @@ Loop FindWide(ElementType to) {
 
 template <typename From>
 Loop FindFromInteger(ElementType to) {
-  switch (to) {
-    case ElementType::kInt8:
-    case ElementType::kUint8:
-      return RunCast<From, uint8_t>;
-    case ElementType::kInt16:
-    case ElementType::kUint16:
-      return RunCast<From, uint16_t>;
-    case ElementType::kInt32:
-    case ElementType::kUint32:
-      return RunCast<From, uint32_t>;
-    case ElementType::kInt64:
-    case ElementType::kUint64:
-      return RunCast<From, uint64_t>;
-    default:
-      return FindWide<From>(to);
-  }
+  // Signed or not, the bits are the same.
+  const Loop integer = tensor::VisitInteger(
+      to, []<typename To>(To) -> Loop { return RunCast<From, std::make_unsigned_t<To>>; });
+  return integer != nullptr ? integer : FindWide<From>(to);
 }
 
 Loop FindCast(ElementType from, ElementType to) {
@@ -141,25 +129,11 @@ Loop FindCast(ElementType from, ElementType to) {
       return to == ElementType::kFloat32 ? kFromFloat16 : nullptr;
     case ElementType::kBfloat16:
       return to == ElementType::kFloat32 ? RunFromBfloat16 : nullptr;
-    case ElementType::kInt8:
-      return FindFromInteger<int8_t>(to);
-    case ElementType::kInt16:
-      return FindFromInteger<int16_t>(to);
-    case ElementType::kInt32:
-      return FindFromInteger<int32_t>(to);
-    case ElementType::kInt64:
-      return FindFromInteger<int64_t>(to);
     case ElementType::kBool:
-    case ElementType::kUint8:
       return FindFromInteger<uint8_t>(to);
-    case ElementType::kUint16:
-      return FindFromInteger<uint16_t>(to);
-    case ElementType::kUint32:
-      return FindFromInteger<uint32_t>(to);
-    case ElementType::kUint64:
-      return FindFromInteger<uint64_t>(to);
     default:
-      return nullptr;
+      return tensor::VisitInteger(
+          from, [to]<typename From>(From) -> Loop { return FindFromInteger<From>(to); });
   }
 }
 
