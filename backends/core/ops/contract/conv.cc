@@ -3,6 +3,8 @@
 // Conv, ConvInteger, QLinearConv: one Contract of form kConv each; bias, scales and rounding are
 // its epilogue.
 
+#include <utility>
+
 #include "backends/core/ops/contract/product.h"
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/window/sliding.h"
@@ -73,23 +75,15 @@ Status LowerConv(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(const ConvParts parts, MakeConvParts(lowering, x, w));
 
   StepBuilder step(lowering, parts.out);
-  step.AddRead(x.view);
-  step.AddRead(w.view);
   program::Contract contract = ConvContract(parts, w);
-  contract.accumulator = tensor::ArithmeticType(type);
-  contract.a_prologue = PlainPrologue(step, x, 0, contract.accumulator).id();
-  contract.b_prologue = PlainPrologue(step, w, 1, contract.accumulator).id();
-  Expr value = Accumulator(step.exprs(), contract.accumulator);
+  Expr value = SumOfProducts(step, {x}, {w}, tensor::ArithmeticType(type), contract);
   if (lowering.Has(2)) {
     if (lowering.In(2).type() != type) return lowering.UnsupportedType(2);
     ONNXIFI_ASSIGN_OR_RETURN(const Operand bias,
                              ChannelVector(lowering, 2, x.rank(), parts.out[1]));
     value = value + Cast(step.Read(bias), value.type());
   }
-  contract.roots = {Cast(value, type).id()};
-  const Operand out = lowering.Temporary(type, parts.out);
-  step.Finish(std::move(contract), {out.view});
-  lowering.Set(0, out);
+  FinishProduct(lowering, step, std::move(contract), Cast(value, type));
   return base::Ok();
 }
 
@@ -115,16 +109,9 @@ Status LowerConvInteger(Lowering& lowering) {
   }
 
   StepBuilder step(lowering, parts.out);
-  step.AddRead(x.view);
-  step.AddRead(w.view);
   program::Contract contract = ConvContract(parts, w);
-  contract.accumulator = ElementType::kInt32;
-  contract.a_prologue = ZeroPointPrologue(step, x, 0, x_zero, contract.accumulator).id();
-  contract.b_prologue = ZeroPointPrologue(step, w, 1, w_zero, contract.accumulator).id();
-  contract.roots = {Accumulator(step.exprs(), contract.accumulator).id()};
-  const Operand out = lowering.Temporary(ElementType::kInt32, parts.out);
-  step.Finish(std::move(contract), {out.view});
-  lowering.Set(0, out);
+  const Expr sum = SumOfProducts(step, {x, x_zero}, {w, w_zero}, ElementType::kInt32, contract);
+  FinishProduct(lowering, step, std::move(contract), sum);
   return base::Ok();
 }
 
@@ -151,13 +138,8 @@ Status LowerQLinearConv(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(const Operand y_zero, AlignParameter(lowering, 7, rank, 1, 1));
 
   StepBuilder step(lowering, parts.out);
-  step.AddRead(x.view);
-  step.AddRead(w.view);
   program::Contract contract = ConvContract(parts, w);
-  contract.accumulator = ElementType::kInt32;
-  contract.a_prologue = ZeroPointPrologue(step, x, 0, x_zero, contract.accumulator).id();
-  contract.b_prologue = ZeroPointPrologue(step, w, 1, w_zero, contract.accumulator).id();
-  Expr sum = Accumulator(step.exprs(), contract.accumulator);
+  Expr sum = SumOfProducts(step, {x, x_zero}, {w, w_zero}, ElementType::kInt32, contract);
   if (lowering.Has(8)) {
     if (lowering.In(8).type() != ElementType::kInt32) return lowering.UnsupportedType(8);
     ONNXIFI_ASSIGN_OR_RETURN(const Operand bias, ChannelVector(lowering, 8, rank, channels));
@@ -165,11 +147,8 @@ Status LowerQLinearConv(Lowering& lowering) {
   }
   Expr scale = step.Read(x_scale) * step.Read(w_scale) / step.Read(y_scale);
   const ElementType type = y_zero.type();
-  contract.roots = {
-      Quantized(Cast(sum, ElementType::kFloat32) * scale, step.Read(y_zero), type).id()};
-  const Operand out = lowering.Temporary(type, parts.out);
-  step.Finish(std::move(contract), {out.view});
-  lowering.Set(0, out);
+  FinishProduct(lowering, step, std::move(contract),
+                Quantized(Cast(sum, ElementType::kFloat32) * scale, step.Read(y_zero), type));
   return base::Ok();
 }
 

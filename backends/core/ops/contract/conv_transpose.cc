@@ -79,8 +79,6 @@ Status LowerConvTranspose(Lowering& lowering) {
   Shape shape = {x.shape[0], w.shape[1] * Dim(group)};
   shape.insert(shape.end(), sliding.out.begin(), sliding.out.end());
   StepBuilder step(lowering, shape);
-  step.AddRead(x.view);
-  step.AddRead(w.view);
   program::Contract contract;
   contract.form = program::Contract::Form::kConvTranspose;
   contract.inner = {FloorDiv(x.shape[1], group)};
@@ -90,19 +88,13 @@ Status LowerConvTranspose(Lowering& lowering) {
   contract.dilations = sliding.dilations;
   contract.pads_begin = sliding.pads_begin;
   contract.group = group;
-  contract.accumulator = tensor::ArithmeticType(type);
-  contract.a_prologue = PlainPrologue(step, x, 0, contract.accumulator).id();
-  contract.b_prologue = PlainPrologue(step, w, 1, contract.accumulator).id();
-  Expr value = Accumulator(step.exprs(), contract.accumulator);
+  Expr value = SumOfProducts(step, {x}, {w}, tensor::ArithmeticType(type), contract);
   if (lowering.Has(2)) {
     if (lowering.In(2).type() != type) return lowering.UnsupportedType(2);
     ONNXIFI_ASSIGN_OR_RETURN(const Operand bias, ChannelVector(lowering, 2, x.rank(), shape[1]));
     value = value + Cast(step.Read(bias), value.type());
   }
-  contract.roots = {Cast(value, type).id()};
-  const Operand out = lowering.Temporary(type, shape);
-  step.Finish(std::move(contract), {out.view});
-  lowering.Set(0, out);
+  FinishProduct(lowering, step, std::move(contract), Cast(value, type));
   return base::Ok();
 }
 

@@ -218,17 +218,17 @@ Term Multiply(Lowering& lowering, const Term& a, const Term& b, const Labels& ke
     step.WriteMapTo({{write, step.domain()}}, {Cast(x * y, type)});
     return result;
   }
-  step.AddRead(ViewOver(a, Joined({&batch, &m, &k}), extents));
-  step.AddRead(ViewOver(b, Joined({&batch, &k, &n}), extents));
+  const auto factor = [&](const Term& term, const Labels& labels) {
+    return Factor{Operand{ViewOver(term, labels, extents), ShapeOf(labels, extents)}};
+  };
   program::Contract contract;
   contract.batch_axes = static_cast<int>(batch.size());
   contract.m_axes = static_cast<int>(m.size());
   contract.n_axes = static_cast<int>(n.size());
   contract.inner = ShapeOf(k, extents);
-  contract.accumulator = accumulator;
-  contract.a_prologue = PlainPrologue(step, a.operand, 0, accumulator).id();
-  contract.b_prologue = PlainPrologue(step, b.operand, 1, accumulator).id();
-  contract.roots = {Cast(Accumulator(step.exprs(), accumulator), type).id()};
+  const Expr sum = SumOfProducts(step, factor(a, Joined({&batch, &m, &k})),
+                                 factor(b, Joined({&batch, &k, &n})), accumulator, contract);
+  contract.roots = {Cast(sum, type).id()};
   step.Finish(std::move(contract), {write});
   return result;
 }

@@ -5,6 +5,7 @@
 #include "backends/core/ops/contract/matmul.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/core/ops/contract/product.h"
 #include "backends/core/ops/registry.h"
@@ -77,16 +78,9 @@ Status LowerMatMul(Lowering& lowering) {
 
   const ElementType type = axes.a.type();
   StepBuilder step(lowering, axes.out);
-  step.AddRead(axes.a.view);
-  step.AddRead(axes.b.view);
   program::Contract contract = MatMulContract(axes);
-  contract.accumulator = tensor::ArithmeticType(type);
-  contract.a_prologue = PlainPrologue(step, axes.a, 0, contract.accumulator).id();
-  contract.b_prologue = PlainPrologue(step, axes.b, 1, contract.accumulator).id();
-  contract.roots = {Cast(Accumulator(step.exprs(), contract.accumulator), type).id()};
-  const Operand out = lowering.Temporary(type, axes.out);
-  step.Finish(std::move(contract), {out.view});
-  lowering.Set(0, out);
+  const Expr sum = SumOfProducts(step, {axes.a}, {axes.b}, tensor::ArithmeticType(type), contract);
+  FinishProduct(lowering, step, std::move(contract), Cast(sum, type));
   return base::Ok();
 }
 
@@ -133,13 +127,8 @@ Status LowerGemm(Lowering& lowering) {
 
   const ElementType type = a.type();
   StepBuilder step(lowering, axes.out);
-  step.AddRead(axes.a.view);
-  step.AddRead(axes.b.view);
   program::Contract contract = MatMulContract(axes);
-  contract.accumulator = tensor::ArithmeticType(type);
-  contract.a_prologue = PlainPrologue(step, axes.a, 0, contract.accumulator).id();
-  contract.b_prologue = PlainPrologue(step, axes.b, 1, contract.accumulator).id();
-  Expr value = Accumulator(step.exprs(), contract.accumulator);
+  Expr value = SumOfProducts(step, {axes.a}, {axes.b}, tensor::ArithmeticType(type), contract);
   // Integers are scaled as float64, which a factor of 1 does not need.
   const bool is_scaled = alpha != 1.0f || beta != 1.0f;
   const ElementType scaled =
@@ -151,10 +140,7 @@ Status LowerGemm(Lowering& lowering) {
     Expr bias = Cast(step.ReadView(c.view), scaled);
     value = value + (beta == 1.0f ? bias : bias * Like(bias, beta));
   }
-  contract.roots = {Cast(value, type).id()};
-  const Operand out = lowering.Temporary(type, axes.out);
-  step.Finish(std::move(contract), {out.view});
-  lowering.Set(0, out);
+  FinishProduct(lowering, step, std::move(contract), Cast(value, type));
   return base::Ok();
 }
 

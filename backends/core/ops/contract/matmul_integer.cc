@@ -3,6 +3,8 @@
 // MatMulInteger, QLinearMatMul: zero points are subtracted in prologues, scales applied in the
 // epilogue.
 
+#include <utility>
+
 #include "backends/core/ops/contract/matmul.h"
 #include "backends/core/ops/contract/product.h"
 #include "backends/core/ops/registry.h"
@@ -31,12 +33,6 @@ Result<std::optional<Operand>> FactorParameter(Lowering& lowering, int input, co
                       std::to_string(of.rank()) + ".");
   }
   return std::optional<Operand>(parameter);
-}
-
-// A parameter over a factor's own axes, over those that the Contract sees: leading axes stretched.
-std::optional<Operand> Stretched(std::optional<Operand> parameter, const Operand& factor) {
-  if (!parameter) return parameter;
-  return Operand{program::BroadcastTo(*parameter, factor.shape), factor.shape};
 }
 
 // A parameter of rows or columns over the axes of the result, for the epilogue: the summed axis
@@ -71,18 +67,10 @@ Status LowerMatMulInteger(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(auto b_zero, FactorParameter(lowering, 3, b, /*is_per_row=*/false));
 
   StepBuilder step(lowering, axes.out);
-  step.AddRead(axes.a.view);
-  step.AddRead(axes.b.view);
   program::Contract contract = MatMulContract(axes);
-  contract.accumulator = ElementType::kInt32;
-  contract.a_prologue =
-      ZeroPointPrologue(step, axes.a, 0, Stretched(a_zero, axes.a), contract.accumulator).id();
-  contract.b_prologue =
-      ZeroPointPrologue(step, axes.b, 1, Stretched(b_zero, axes.b), contract.accumulator).id();
-  contract.roots = {Accumulator(step.exprs(), contract.accumulator).id()};
-  const Operand out = lowering.Temporary(ElementType::kInt32, axes.out);
-  step.Finish(std::move(contract), {out.view});
-  lowering.Set(0, out);
+  const Expr sum =
+      SumOfProducts(step, {axes.a, a_zero}, {axes.b, b_zero}, ElementType::kInt32, contract);
+  FinishProduct(lowering, step, std::move(contract), sum);
   return base::Ok();
 }
 
@@ -119,23 +107,16 @@ Status LowerQLinearMatMul(Lowering& lowering) {
   }
 
   StepBuilder step(lowering, axes.out);
-  step.AddRead(axes.a.view);
-  step.AddRead(axes.b.view);
   program::Contract contract = MatMulContract(axes);
-  contract.accumulator = tensor::IsFloat(a.type()) ? ElementType::kFloat32 : ElementType::kInt32;
-  contract.a_prologue =
-      ZeroPointPrologue(step, axes.a, 0, Stretched(a_zero, axes.a), contract.accumulator).id();
-  contract.b_prologue =
-      ZeroPointPrologue(step, axes.b, 1, Stretched(b_zero, axes.b), contract.accumulator).id();
+  const ElementType accumulator =
+      tensor::IsFloat(a.type()) ? ElementType::kFloat32 : ElementType::kInt32;
+  const Expr sum = SumOfProducts(step, {axes.a, a_zero}, {axes.b, b_zero}, accumulator, contract);
   const ElementType real = ElementType::kFloat32;
   Expr scale = Cast(step.Read(OverResult(*a_scale, axes, true)), real) *
                Cast(step.Read(OverResult(*b_scale, axes, false)), real) /
                Cast(step.Read(*y[0]), real);
-  Expr sum = Cast(Accumulator(step.exprs(), contract.accumulator), real);
-  contract.roots = {Quantized(sum * scale, step.Read(*y[1]), type).id()};
-  const Operand out = lowering.Temporary(type, axes.out);
-  step.Finish(std::move(contract), {out.view});
-  lowering.Set(0, out);
+  FinishProduct(lowering, step, std::move(contract),
+                Quantized(Cast(sum, real) * scale, step.Read(*y[1]), type));
   return base::Ok();
 }
 

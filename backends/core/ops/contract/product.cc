@@ -1,21 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Product: prologues and quantisation parameters of Contract steps.
+// Product: prologues, epilogue and quantisation parameters of Contract steps.
 
 #include "backends/core/ops/contract/product.h"
 
+#include <utility>
+
 namespace onnxifi::ops {
 
-Expr PlainPrologue(StepBuilder& step, const Operand& operand, int read, ElementType accumulator) {
-  return Cast(Load(step.exprs(), operand.type(), read), accumulator);
+namespace {
+
+// The element of read `read` less its zero point, which is a read of its own.
+program::ExprId Prologue(StepBuilder& step, const Factor& factor, int read,
+                         ElementType accumulator) {
+  const Operand& operand = factor.operand;
+  Expr element = Cast(Load(step.exprs(), operand.type(), read), accumulator);
+  if (!factor.zero_point) return element.id();
+  const View view = program::BroadcastTo(*factor.zero_point, operand.shape);
+  return (element - Cast(Load(step.exprs(), view.type, step.AddRead(view)), accumulator)).id();
 }
 
-Expr ZeroPointPrologue(StepBuilder& step, const Operand& operand, int read,
-                       const std::optional<Operand>& zero_point, ElementType accumulator) {
-  Expr element = PlainPrologue(step, operand, read, accumulator);
-  if (!zero_point) return element;
-  const View view = program::BroadcastTo(*zero_point, operand.shape);
-  return element - Cast(Load(step.exprs(), view.type, step.AddRead(view)), accumulator);
+}  // namespace
+
+Expr SumOfProducts(StepBuilder& step, const Factor& a, const Factor& b, ElementType accumulator,
+                   program::Contract& contract) {
+  step.AddRead(a.operand.view);
+  step.AddRead(b.operand.view);
+  contract.accumulator = accumulator;
+  contract.a_prologue = Prologue(step, a, 0, accumulator);
+  contract.b_prologue = Prologue(step, b, 1, accumulator);
+  return Accumulator(step.exprs(), accumulator);
+}
+
+void FinishProduct(Lowering& lowering, StepBuilder& step, program::Contract contract, Expr value) {
+  contract.roots = {value.id()};
+  const Operand out = lowering.Temporary(value.type(), step.domain());
+  step.Finish(std::move(contract), {out.view});
+  lowering.Set(0, out);
 }
 
 Result<Operand> AlignParameter(Lowering& lowering, int input, int rank, int axis, Dim extent) {

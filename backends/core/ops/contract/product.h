@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Product: what the operators on matrices and convolutions share in making a Contract: prologues,
-// accumulator types, quantisation parameters, the rounding of a quantised result.
+// Product: what the operators on matrices and convolutions share in making a Contract: factors and
+// result, quantisation parameters, the rounding of a quantised result.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_CONTRACT_PRODUCT_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_CONTRACT_PRODUCT_H_
@@ -10,14 +10,21 @@
 
 namespace onnxifi::ops {
 
-// Prologue of read 0 or 1: its element as `accumulator`.
-Expr PlainPrologue(StepBuilder& step, const Operand& operand, int read, ElementType accumulator);
+// A factor over the axes that the Contract sees it with. The zero point of a quantised one is over
+// the same axes or stretches over them.
+struct Factor {
+  Operand operand;
+  std::optional<Operand> zero_point = std::nullopt;
+};
 
-// Prologue of a quantised operand: its element less the zero point, both as `accumulator`.
-// `zero_point` is over the operand's own axes, or missing. Adds a read, so that reads 0 and 1 are
-// added before.
-Expr ZeroPointPrologue(StepBuilder& step, const Operand& operand, int read,
-                       const std::optional<Operand>& zero_point, ElementType accumulator);
+// Makes the factors reads 0 and 1 of `step`, which has none yet, and gives the contract their
+// prologues: the elements less the zero points, as `accumulator`. Returns the sum of the products,
+// for the epilogue to go on from.
+Expr SumOfProducts(StepBuilder& step, const Factor& a, const Factor& b, ElementType accumulator,
+                   program::Contract& contract);
+
+// Ends `step`: output 0 is `value`, an epilogue, over its domain.
+void FinishProduct(Lowering& lowering, StepBuilder& step, program::Contract contract, Expr value);
 
 // A quantisation parameter of one element (scalar or [1]) or of one per index of `axis`, laid over
 // `rank` axes. MISMATCHING_SHAPE for another shape.

@@ -53,6 +53,17 @@ Result<Operand> Concatenate(Lowering& lowering, const std::vector<Operand>& part
   return result;
 }
 
+Result<std::vector<Dim>> AsPartLengths(Lowering& lowering, std::vector<Dim> numbers, Dim extent) {
+  Dim sum = 0;
+  for (Dim& length : numbers) {
+    ONNXIFI_ASSIGN_OR_RETURN(length, AsExtent(lowering, length));
+    sum = sum + length;
+  }
+  ONNXIFI_RETURN_IF_ERROR(
+      lowering.RequireEqual(sum, extent, "The sum of split and the extent of the axis"));
+  return numbers;
+}
+
 namespace {
 
 Status LowerConcat(Lowering& lowering) {
@@ -98,14 +109,7 @@ Result<std::vector<Dim>> SplitLengths(Lowering& lowering, Dim extent) {
     return lowering.InvalidModel("split has " + std::to_string(lengths.size()) +
                                  " elements and the node " + std::to_string(count) + " outputs.");
   }
-  Dim sum = 0;
-  for (Dim& length : lengths) {
-    ONNXIFI_ASSIGN_OR_RETURN(length, AsExtent(lowering, length));
-    sum = sum + length;
-  }
-  ONNXIFI_RETURN_IF_ERROR(
-      lowering.RequireEqual(sum, extent, "The sum of split and the extent of the axis"));
-  return lengths;
+  return AsPartLengths(lowering, std::move(lengths), extent);
 }
 
 Status LowerSplit(Lowering& lowering) {

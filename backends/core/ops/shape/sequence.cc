@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "backends/core/ops/registry.h"
-#include "backends/core/ops/shape/axis_list.h"
 #include "backends/core/ops/shape/concat.h"
 
 namespace onnxifi::ops {
@@ -138,14 +137,7 @@ Result<std::vector<Dim>> PartLengths(Lowering& lowering, Dim extent) {
   std::vector<Dim> lengths;
   if (lowering.Has(1) && lowering.In(1).rank() > 0) {
     ONNXIFI_ASSIGN_OR_RETURN(lengths, lowering.IntegersOrRuntime(1));
-    Dim sum = 0;
-    for (Dim& length : lengths) {
-      ONNXIFI_ASSIGN_OR_RETURN(length, AsExtent(lowering, length));
-      sum = sum + length;
-    }
-    ONNXIFI_RETURN_IF_ERROR(
-        lowering.RequireEqual(sum, extent, "The sum of split and the extent of the axis"));
-    return lengths;
+    return AsPartLengths(lowering, std::move(lengths), extent);
   }
   Dim length = 1;
   if (lowering.Has(1)) {
