@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/core/tensor/packed.h"
+
 namespace onnxifi::reference {
 namespace {
 
@@ -47,33 +49,18 @@ void ScatterStrided(std::byte* target, int64_t stride, int64_t count, const std:
   for (int64_t i = 0; i < count; ++i) std::memcpy(target + i * stride_bytes, &lanes[i], sizeof(T));
 }
 
-template <int kBits>
-uint8_t PackedCode(const std::byte* base, int64_t element) {
-  constexpr int kPerByte = 8 / kBits;
-  const auto byte = static_cast<unsigned>(base[element / kPerByte]);
-  return static_cast<uint8_t>(byte >> (element % kPerByte * kBits) & ((1u << kBits) - 1));
-}
-
-template <int kBits>
-void PutPackedCode(std::byte* base, int64_t element, uint8_t code) {
-  constexpr int kPerByte = 8 / kBits;
-  constexpr unsigned kMask = (1u << kBits) - 1;
-  const int shift = static_cast<int>(element % kPerByte) * kBits;
-  std::byte& byte = base[element / kPerByte];
-  byte = static_cast<std::byte>((static_cast<unsigned>(byte) & ~(kMask << shift)) | (code & kMask)
-                                                                                        << shift);
-}
-
 // Elements element, element + stride, ... of a buffer into a column.
 void Gather(ElementType type, const std::byte* base, int64_t element, int64_t stride, int64_t count,
             std::byte* column) {
   auto* bytes = reinterpret_cast<uint8_t*>(column);
   switch (tensor::BitWidth(type)) {
     case 2:
-      for (int64_t i = 0; i < count; ++i) bytes[i] = PackedCode<2>(base, element + i * stride);
+      for (int64_t i = 0; i < count; ++i)
+        bytes[i] = tensor::LoadPacked<2>(base, element + i * stride);
       break;
     case 4:
-      for (int64_t i = 0; i < count; ++i) bytes[i] = PackedCode<4>(base, element + i * stride);
+      for (int64_t i = 0; i < count; ++i)
+        bytes[i] = tensor::LoadPacked<4>(base, element + i * stride);
       break;
     case 8:
       GatherStrided<uint8_t>(base + element, stride, count, column);
@@ -104,10 +91,12 @@ void Scatter(ElementType type, std::byte* base, int64_t element, int64_t stride,
   const auto* bytes = reinterpret_cast<const uint8_t*>(column);
   switch (tensor::BitWidth(type)) {
     case 2:
-      for (int64_t i = 0; i < count; ++i) PutPackedCode<2>(base, element + i * stride, bytes[i]);
+      for (int64_t i = 0; i < count; ++i)
+        tensor::StorePacked<2>(base, element + i * stride, bytes[i]);
       break;
     case 4:
-      for (int64_t i = 0; i < count; ++i) PutPackedCode<4>(base, element + i * stride, bytes[i]);
+      for (int64_t i = 0; i < count; ++i)
+        tensor::StorePacked<4>(base, element + i * stride, bytes[i]);
       break;
     case 8:
       ScatterStrided<uint8_t>(base + element, stride, count, column);

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "backends/core/tensor/float_format.h"
+#include "backends/core/tensor/packed.h"
 #include "backends/core/tensor/truncation.h"
 
 namespace onnxifi::tensor {
@@ -96,23 +97,6 @@ T LoadAs(const std::byte* data, int64_t index) {
 template <typename T>
 void StoreAs(std::byte* data, int64_t index, T value) {
   std::memcpy(data + index * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
-}
-
-template <int kBits>
-uint32_t LoadPacked(const std::byte* data, int64_t index) {
-  constexpr int kPerByte = 8 / kBits;
-  const auto byte = static_cast<uint32_t>(data[index / kPerByte]);
-  return byte >> (index % kPerByte * kBits) & ((1u << kBits) - 1);
-}
-
-template <int kBits>
-void StorePacked(std::byte* data, int64_t index, uint32_t code) {
-  constexpr int kPerByte = 8 / kBits;
-  constexpr uint32_t kMask = (1u << kBits) - 1;
-  const int shift = static_cast<int>(index % kPerByte) * kBits;
-  std::byte& byte = data[index / kPerByte];
-  byte = static_cast<std::byte>((static_cast<uint32_t>(byte) & ~(kMask << shift)) | (code & kMask)
-                                                                                        << shift);
 }
 
 Scalar MakeFloat(double value) { return Scalar{.f = value}; }
