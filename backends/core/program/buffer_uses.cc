@@ -6,6 +6,7 @@
 #include "backends/core/program/buffer_uses.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace onnxifi::program {
 namespace {
@@ -62,6 +63,17 @@ bool BufferUses::ReadsWhatIsWrittenAfter(int number, const Step& step) const {
   return std::any_of(step.reads.begin(), step.reads.end(), [&](const View& read) {
     return read.buffer != kNoBuffer && uses_[read.buffer].last_writer > number;
   });
+}
+
+void JoinSteps(Program& program, BufferUses& uses, int producer, int consumer, Step joined) {
+  Step& before = program.steps[producer];
+  Step& place = program.steps[consumer];
+  uses.Remove(producer, before);
+  uses.Remove(consumer, place);
+  place = std::move(joined);
+  uses.Add(consumer, place);
+  before.reads.clear();
+  before.writes.clear();
 }
 
 }  // namespace onnxifi::program

@@ -47,6 +47,10 @@ class BufferUses {
   std::vector<Uses> uses_;  // by BufferId
 };
 
+// Puts `joined`, which does the work of both, in the place of step `consumer`. Step `producer`
+// loses its views and goes with the dead steps.
+void JoinSteps(Program& program, BufferUses& uses, int producer, int consumer, Step joined);
+
 }  // namespace onnxifi::program
 
 #endif  // ONNXIFI_BACKENDS_CORE_PROGRAM_BUFFER_USES_H_

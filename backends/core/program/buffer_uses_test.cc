@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "backends/core/program/passes.h"
 #include "backends/core/program/testing/program_maker.h"
 
 namespace onnxifi::program {
@@ -51,6 +54,23 @@ TEST(BufferUsesTest, FollowsStepsThatComeAndGo) {
   EXPECT_EQ(uses.StepsWith(b.view.buffer), std::set<int>{2});
   uses.Add(1, maker.program.steps[0]);
   EXPECT_EQ(uses.OnlyWriter(a.view.buffer), BufferUses::kNoStep) << "steps 0 and 1 write it now";
+}
+
+TEST(BufferUsesTest, AJoinedStepTakesTheConsumersPlace) {
+  ProgramMaker maker;
+  const Operand x = maker.Input({2, 3});
+  const Operand a = maker.Map({2, 3}, {x, x}, Sum);
+  const Operand y = maker.Map({2, 3}, {a, a}, Sum);
+  maker.Output(y);
+  Step joined{{2, 3}, {x.view}, {y.view}, Map{{Load(maker.program.exprs, x.type(), 0).id()}}};
+  BufferUses uses(maker.program);
+  JoinSteps(maker.program, uses, 0, 1, std::move(joined));
+  EXPECT_EQ(uses.OnlyReader(x.view.buffer), 1);
+  EXPECT_EQ(uses.OnlyWriter(y.view.buffer), 1);
+  EXPECT_TRUE(uses.StepsWith(a.view.buffer).empty());
+  RemoveDeadSteps(maker.program);
+  ASSERT_EQ(maker.program.steps.size(), 1u);
+  EXPECT_TRUE(maker.program.steps[0].reads[0] == x.view);
 }
 
 TEST(BufferUsesTest, SeesLaterWritesToWhatAStepReads) {

@@ -4,6 +4,7 @@
 // that feeds them.
 
 #include <optional>
+#include <utility>
 
 #include "backends/core/program/buffer_uses.h"
 #include "backends/core/program/passes.h"
@@ -89,16 +90,9 @@ void FuseEpilogues(Program& program, const Accepts& accepts) {
     if (number <= s) continue;
     // At the consumer's place, where all that it reads has been computed; from there the next Map
     // of a chain is tried.
-    Step& consumer = program.steps[number];
-    std::optional<Step> joined = Joined(program, step, consumer);
+    std::optional<Step> joined = Joined(program, step, program.steps[number]);
     if (!joined || !accepts(program, step, *joined)) continue;
-    uses.Remove(s, step);
-    uses.Remove(number, consumer);
-    consumer = *std::move(joined);
-    uses.Add(number, consumer);
-    // Without writes it goes with the dead steps.
-    step.reads.clear();
-    step.writes.clear();
+    JoinSteps(program, uses, s, number, *std::move(joined));
   }
   RemoveDeadSteps(program);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "backends/core/program/body_exprs.h"
 #include "backends/core/program/buffer_uses.h"
@@ -210,7 +211,7 @@ bool IsWorthwhile(const Program& program, const Step& producer, const Step& read
 // Inlines the first producer of step `reader_number` that can be; false when there is none.
 bool InlineOneProducer(Program& program, BufferUses& uses, int reader_number,
                        const Accepts& accepts) {
-  Step& reader = program.steps[reader_number];
+  const Step& reader = program.steps[reader_number];
   if (HasMixedLoads(program, reader)) return false;
   for (const View& read : reader.reads) {
     const int number = uses.OnlyWriter(read.buffer);
@@ -218,20 +219,14 @@ bool InlineOneProducer(Program& program, BufferUses& uses, int reader_number,
         uses.OnlyReader(read.buffer) != reader_number) {
       continue;
     }
-    Step& producer = program.steps[number];
+    const Step& producer = program.steps[number];
     if (!CanBeInlined(program, uses, producer) || !IsWorthwhile(program, producer, reader) ||
         uses.ReadsWhatIsWrittenAfter(number, producer)) {
       continue;
     }
     std::optional<Step> joined = Inliner(program, producer, reader).Join();
     if (!joined || !accepts(program, reader, *joined)) continue;
-    uses.Remove(number, producer);
-    uses.Remove(reader_number, reader);
-    reader = *std::move(joined);
-    uses.Add(reader_number, reader);
-    // Without writes it goes with the dead steps.
-    producer.reads.clear();
-    producer.writes.clear();
+    JoinSteps(program, uses, number, reader_number, *std::move(joined));
     return true;
   }
   return false;
