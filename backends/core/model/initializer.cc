@@ -19,6 +19,26 @@ using base::Status;
 using graph::Type;
 using graph::Value;
 
+namespace {
+
+template <typename Proto>
+Result<Value> ReadTensor(const Proto& proto, bool has_data, bool lifts_values,
+                         TensorReader& tensors) {
+  ONNXIFI_ASSIGN_OR_RETURN(const TensorReader::Header header, tensors.ReadHeader(proto));
+  Value value;
+  value.type = TensorType(header.type, header.extents);
+  value.is_weight = header.element_count > graph::kLargestStructuralCount;
+  const bool has_values = header.element_count == 0 || has_data;
+  if (!lifts_values && (value.is_weight || !has_values)) {
+    value.is_weight = true;
+    return value;
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(value.constant, tensors.Read(proto));
+  return value;
+}
+
+}  // namespace
+
 Status WeightTable::Add(std::span<const Weight> weights) {
   for (const Weight& weight : weights) {
     if (!weights_.emplace(weight.name, &weight).second) {
@@ -66,28 +86,12 @@ Result<Value> ReadWeight(const Weight& weight) {
 
 Result<Value> ReadInitializer(const onnx::TensorProto& proto, bool lifts_values,
                               TensorReader& tensors) {
-  ONNXIFI_ASSIGN_OR_RETURN(const TensorReader::Header header, tensors.ReadHeader(proto));
-  Value value;
-  value.type = TensorType(header.type, header.extents);
-  value.is_weight = header.element_count > graph::kLargestStructuralCount;
-  const bool has_values = header.element_count == 0 || tensors.HasData(proto);
-  if (!lifts_values && (value.is_weight || !has_values)) {
-    value.is_weight = true;
-    return value;
-  }
-  ONNXIFI_ASSIGN_OR_RETURN(value.constant, tensors.Read(proto));
-  return value;
+  return ReadTensor(proto, tensors.HasData(proto), lifts_values, tensors);
 }
 
 Result<Value> ReadInitializer(const onnx::SparseTensorProto& proto, bool lifts_values,
                               TensorReader& tensors) {
-  ONNXIFI_ASSIGN_OR_RETURN(const TensorReader::Header header, tensors.ReadHeader(proto));
-  Value value;
-  value.type = TensorType(header.type, header.extents);
-  value.is_weight = header.element_count > graph::kLargestStructuralCount;
-  if (!lifts_values && value.is_weight) return value;
-  ONNXIFI_ASSIGN_OR_RETURN(value.constant, tensors.Read(proto));
-  return value;
+  return ReadTensor(proto, /*has_data=*/true, lifts_values, tensors);
 }
 
 // In a weight descriptor an extent of 0 is a fault of its own (ONNXIFI, onnxInitGraph).
