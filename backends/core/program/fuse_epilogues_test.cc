@@ -6,40 +6,18 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <random>
 #include <vector>
 
-#include "backends/core/execution/testing/run_program.h"
+#include "backends/core/execution/testing/run_on_numbers.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/testing/program_maker.h"
 
 namespace onnxifi::program {
 namespace {
 
-using tensor::Tensor;
+using execution::RunOnNumbers;
 
 bool AcceptAll(const Program&, const Step&, const Step&) { return true; }
-
-std::vector<std::vector<float>> Run(const Program& program) {
-  std::mt19937 random(5);
-  std::vector<Tensor> inputs;
-  for (const Port& port : program.inputs) {
-    tensor::Extents extents;
-    for (const Dim& dim : port.shape) extents.push_back(dim.constant());
-    std::vector<float> values(static_cast<size_t>(tensor::ElementCount(extents)));
-    // Multiples of 1/8, so that sums come out the same in any order.
-    for (float& value : values) value = static_cast<float>(random() % 64) / 8.0F - 4.0F;
-    inputs.push_back(Tensor::FromValues<float>(ElementType::kFloat32, extents, values));
-  }
-  const auto outputs = execution::RunProgram(program, inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.status().Text() << ToString(program);
-  std::vector<std::vector<float>> values;
-  if (!outputs.ok()) return values;
-  for (const Tensor& output : *outputs) {
-    values.emplace_back(output.values<float>().begin(), output.values<float>().end());
-  }
-  return values;
-}
 
 // Fuses what `make` makes; it still computes the same.
 Program Fused(const std::function<void(ProgramMaker&)>& make, const Accepts& accepts = AcceptAll) {
@@ -47,7 +25,7 @@ Program Fused(const std::function<void(ProgramMaker&)>& make, const Accepts& acc
   make(plain);
   make(fused);
   FuseEpilogues(fused.program, accepts);
-  EXPECT_EQ(Run(fused.program), Run(plain.program)) << ToString(fused.program);
+  EXPECT_EQ(RunOnNumbers(fused.program), RunOnNumbers(plain.program)) << ToString(fused.program);
   return std::move(fused.program);
 }
 

@@ -6,44 +6,18 @@
 
 #include <algorithm>
 #include <functional>
-#include <random>
 #include <vector>
 
-#include "backends/core/execution/testing/run_program.h"
+#include "backends/core/execution/testing/run_on_numbers.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/testing/program_maker.h"
 
 namespace onnxifi::program {
 namespace {
 
-using tensor::Tensor;
+using execution::RunOnNumbers;
 
 bool AcceptAll(const Program&, const Step&, const Step&) { return true; }
-
-// Seeded numbers for every input; its extents are numbers.
-std::vector<Tensor> MakeInputs(const Program& program) {
-  std::mt19937 random(11);
-  std::vector<Tensor> inputs;
-  for (const Port& port : program.inputs) {
-    tensor::Extents extents;
-    for (const Dim& dim : port.shape) extents.push_back(dim.constant());
-    std::vector<float> values(static_cast<size_t>(tensor::ElementCount(extents)));
-    for (float& value : values) value = static_cast<float>(random() % 2000) / 500.0F - 2.0F;
-    inputs.push_back(Tensor::FromValues<float>(ElementType::kFloat32, extents, values));
-  }
-  return inputs;
-}
-
-std::vector<std::vector<float>> Run(const Program& program) {
-  const auto outputs = execution::RunProgram(program, MakeInputs(program));
-  EXPECT_TRUE(outputs.ok()) << outputs.status().Text() << ToString(program);
-  std::vector<std::vector<float>> values;
-  if (!outputs.ok()) return values;
-  for (const Tensor& output : *outputs) {
-    values.emplace_back(output.values<float>().begin(), output.values<float>().end());
-  }
-  return values;
-}
 
 // Fuses what `make` makes; it still computes the same, and that is not constant.
 Program Fused(const std::function<void(ProgramMaker&)>& make, const Accepts& accepts = AcceptAll) {
@@ -51,8 +25,8 @@ Program Fused(const std::function<void(ProgramMaker&)>& make, const Accepts& acc
   make(plain);
   make(fused);
   FuseMaps(fused.program, accepts);
-  const std::vector<std::vector<float>> expected = Run(plain.program);
-  EXPECT_EQ(Run(fused.program), expected) << ToString(fused.program);
+  const std::vector<std::vector<float>> expected = RunOnNumbers(plain.program);
+  EXPECT_EQ(RunOnNumbers(fused.program), expected) << ToString(fused.program);
   const auto [least, largest] = std::minmax_element(expected.at(0).begin(), expected.at(0).end());
   EXPECT_LT(*least, *largest);
   return std::move(fused.program);

@@ -21,14 +21,6 @@ using tensor::ElementType;
 
 constexpr ElementType kFloat = ElementType::kFloat32;
 
-std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = uniform(random);
-  return values;
-}
-
 void SetFloatBody(OneStep& one, Contract contract, bool relu) {
   program::ExprPool& pool = one.pool();
   contract.a_prologue = Load(pool, kFloat, 0).id();

@@ -24,14 +24,6 @@ using tensor::ElementType;
 constexpr ElementType kFloat = ElementType::kFloat32;
 constexpr ElementType kInt64 = ElementType::kInt64;
 
-std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = uniform(random);
-  return values;
-}
-
 program::Fold SumFold(program::ExprPool& pool, Expr element) {
   const Expr sum = State(pool, kFloat, 0);
   return {{{kFloat, Constant(pool, kFloat, 0).id(), (sum + element).id(),

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OneStep: for tests: a program of one step over typed arrays, run on the reference.
+// OneStep: for tests: a program of one step over typed arrays, run on the reference; and numbers to
+// fill the arrays with.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_ONE_STEP_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_ONE_STEP_H_
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -15,6 +18,15 @@
 #include "backends/core/reference/device.h"
 
 namespace onnxifi::reference {
+
+// In [-1, 1).
+inline std::vector<float> RandomFloats(int64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = uniform(random);
+  return values;
+}
 
 class OneStep {
  public:
