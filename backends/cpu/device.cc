@@ -77,6 +77,11 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
     if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
     rejected.push_back(std::move(recipe).status().Context("for pooling"));
   }
+  if (facts.step.As<program::Contract>() != nullptr) {
+    convolution::SelectResult recipe = convolution::SelectPlanar(facts);
+    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
+    rejected.push_back(std::move(recipe).status().Context("for planar"));
+  }
   for (const Implementation& implementation : ImplementationsOf(facts.step)) {
     onednn::SelectResult recipe =
         implementation.select(facts, implementation.edges_at, implementation.name);

@@ -240,7 +240,7 @@ TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
   EXPECT_THAT(
       selection->rejected,
       ElementsAre(says("for winograd", "no convolution"), says("for pointwise", "no convolution"),
-                  says("for direct", "no convolution"),
+                  says("for direct", "no convolution"), says("for planar", "no convolution"),
                   says("for onednn matmul", "accumulates in int32"),
                   says("for onednn convolution", "no convolution"),
                   says("for onednn deconvolution", "no transposed convolution"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random convolutions between channels-last temporaries on the CPU device, compared with sums in
-// float64: every stride, group, slice and epilogue that the kernels of this folder take. Counts
+// Random convolutions of planes or channels-last temporaries on the CPU device, compared with sums
+// in float64: every stride, group, slice and epilogue that the kernels of this folder take. Counts
 // which kernel they got: a device that refused them all would be right too.
 
 #include <gtest/gtest.h>
@@ -28,31 +28,40 @@ using tensor::ElementType;
 constexpr ElementType kFloat = ElementType::kFloat32;
 constexpr float kUntouched = -777.0F;
 
-// A tensor [N, C, y, x] with its channels innermost, `gap` floats between pixels.
-struct ChannelsLast {
+// A tensor [N, C, y, x] with its channels innermost, `gap` floats between pixels; or one plane per
+// channel, `gap` floats between rows.
+struct Layout {
   int64_t n, c, y, x, gap;
+  bool is_planar = false;
 
   int64_t pixel() const { return c + gap; }
-  int64_t size() const { return n * y * x * pixel(); }
-  int64_t At(int64_t image, int64_t channel, int64_t row, int64_t column) const {
-    return ((image * y + row) * x + column) * pixel() + channel;
+  int64_t row() const { return x + gap; }
+  int64_t size() const { return is_planar ? n * c * y * row() : n * y * x * pixel(); }
+  int64_t At(int64_t image, int64_t channel, int64_t row_at, int64_t column) const {
+    if (is_planar) return ((image * c + channel) * y + row_at) * row() + column;
+    return ((image * y + row_at) * x + column) * pixel() + channel;
   }
-  std::vector<Dim> Strides() const { return {y * x * pixel(), 1, x * pixel(), pixel()}; }
+  std::vector<Dim> Strides() const {
+    if (is_planar) return {c * y * row(), y * row(), row(), 1};
+    return {y * x * pixel(), 1, x * pixel(), pixel()};
+  }
 };
 
 class RandomConvolution {
  public:
   explicit RandomConvolution(uint32_t seed) : random_(seed) {
-    const int kind = static_cast<int>(Roll(0, 2));  // pointwise, 3 x 3, any
-    const int64_t group = kind != 1 && Chance(40) ? Roll(2, 4) : 1;
-    const int64_t in = group * Roll(1, 24), out = group * Roll(1, 48);
+    const int kind = static_cast<int>(Roll(0, 3));  // pointwise, 3 x 3, any, any of planes
+    const bool is_planar = kind == 3;
+    const int64_t group = kind != 1 && !is_planar && Chance(40) ? Roll(2, 4) : 1;
+    const int64_t in = group * Roll(1, is_planar ? 4 : 24), out = group * Roll(1, 48);
     kernel_ = kind == 0 ? 1 : kind == 1 ? 3 : Roll(1, 5);
     pad_ = kind == 0 ? 0 : Roll(0, kernel_ / 2);
     stride_ = kind != 1 && Chance(50) ? Roll(1, 3) : 1;
-    dilation_ = kind == 2 && Chance(30) ? Roll(1, 2) : 1;
+    dilation_ = kind >= 2 && Chance(30) ? Roll(1, 2) : 1;
     const int64_t reach = (kernel_ - 1) * dilation_ + 1;
     const int64_t low = kind == 1 ? 14 : reach;
-    source_ = {Roll(1, 3), in, Roll(low, 18), Roll(low, 18), Chance(50) ? Roll(1, 9) : 0};
+    source_ = {Roll(1, 3), in, Roll(low, 18), Roll(low, 18), Chance(50) ? Roll(1, 9) : 0,
+               is_planar};
     auto extent = [&](int64_t along) { return (along + 2 * pad_ - reach) / stride_ + 1; };
     result_ = {source_.n, out, extent(source_.y), extent(source_.x), Chance(50) ? Roll(1, 9) : 0};
     contract_.form = Contract::Form::kConv;
@@ -62,7 +71,8 @@ class RandomConvolution {
     contract_.strides = {stride_, stride_};
     contract_.dilations = {dilation_, dilation_};
     contract_.pads_begin = {pad_, pad_};
-    AddRead(source_.size(), Buffer::Kind::kTemporary, source_.Strides());
+    AddRead(source_.size(), is_planar ? Buffer::Kind::kInput : Buffer::Kind::kTemporary,
+            source_.Strides());
     const int64_t depth = in / group * kernel_ * kernel_;
     AddRead(out * depth, Buffer::Kind::kConstant, {depth, kernel_ * kernel_, kernel_, 1},
             1.0F / std::sqrt(static_cast<float>(depth)));
@@ -196,7 +206,7 @@ class RandomConvolution {
   program::Program program_;
   program::Step step_;
   Contract contract_;
-  ChannelsLast source_, result_, addend_;
+  Layout source_, result_, addend_;
   int64_t kernel_ = 1, pad_ = 0, stride_ = 1, dilation_ = 1;
   bool has_bias_ = false, has_addend_ = false;
   int activation_ = 0;
@@ -210,7 +220,7 @@ TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
     auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
                                  base::Log(base::LogLevel::kWarning));
     ASSERT_TRUE(device.ok()) << device.status().Text();
-    for (int k = 0; k < 50; ++k, ++seed) {
+    for (int k = 0; k < 65; ++k, ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
       ++counts[RandomConvolution(seed).Check(**device)];
       if (HasFatalFailure() || HasNonfatalFailure()) return;
@@ -220,6 +230,7 @@ TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
   EXPECT_GE(counts["pointwise"], 30);
   EXPECT_GE(counts["winograd"], 20);
   EXPECT_GE(counts["direct"], 20);
+  EXPECT_GE(counts["planar"], 20);
 }
 
 }  // namespace

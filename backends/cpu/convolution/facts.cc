@@ -42,9 +42,8 @@ base::Result<bool> HasGaps(const program::Program& program, const program::View&
   return !(view.strides[3] == Dim(channels));
 }
 
-}  // namespace
-
-base::Result<Convolution> Describe(const device::Facts& facts) {
+// All but how the input lies.
+base::Result<Convolution> DescribeAroundInput(const device::Facts& facts) {
   const program::Step& step = facts.step;
   const Contract* contract = step.As<Contract>();
   if (contract == nullptr || contract->form != Contract::Form::kConv) {
@@ -85,17 +84,32 @@ base::Result<Convolution> Describe(const device::Facts& facts) {
   convolution.dilation_y = contract->dilations[0];
   convolution.dilation_x = contract->dilations[1];
   ONNXIFI_ASSIGN_OR_RETURN(convolution.epilogue, TranslateEpilogue(facts));
-  ONNXIFI_ASSIGN_OR_RETURN(bool has_gaps,
-                           HasGaps(facts.program, step.reads[0], convolution.in_channels, "input"));
-  convolution.has_gaps = has_gaps;
   ONNXIFI_ASSIGN_OR_RETURN(
-      has_gaps, HasGaps(facts.program, step.writes[0], convolution.out_channels, "result"));
-  convolution.has_gaps |= has_gaps;
+      bool has_gaps, HasGaps(facts.program, step.writes[0], convolution.out_channels, "result"));
+  convolution.has_gaps = has_gaps;
   if (const int addend = convolution.epilogue.addend; addend >= 0) {
     ONNXIFI_ASSIGN_OR_RETURN(has_gaps,
                              HasGaps(facts.program, step.reads[static_cast<size_t>(addend)],
                                      convolution.out_channels, "summand"));
     convolution.has_gaps |= has_gaps;
+  }
+  return convolution;
+}
+
+}  // namespace
+
+base::Result<Convolution> Describe(const device::Facts& facts) {
+  ONNXIFI_ASSIGN_OR_RETURN(Convolution convolution, DescribeAroundInput(facts));
+  ONNXIFI_ASSIGN_OR_RETURN(const bool has_gaps, HasGaps(facts.program, facts.step.reads[0],
+                                                        convolution.in_channels, "input"));
+  convolution.has_gaps |= has_gaps;
+  return convolution;
+}
+
+base::Result<Convolution> DescribePlanar(const device::Facts& facts) {
+  ONNXIFI_ASSIGN_OR_RETURN(const Convolution convolution, DescribeAroundInput(facts));
+  if (convolution.in_width != 1 && !(facts.step.reads[0].strides[3] == Dim(1))) {
+    return Status(Code::kUnsupportedShape, "The input's rows do not lie contiguous in memory.");
   }
   return convolution;
 }

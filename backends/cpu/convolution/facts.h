@@ -33,6 +33,8 @@ struct Convolution {
 
 // UNSUPPORTED_* with what is in the way.
 base::Result<Convolution> Describe(const device::Facts& facts);
+// The same for an input whose elements along x lie next to each other instead, in anybody's memory.
+base::Result<Convolution> DescribePlanar(const device::Facts& facts);
 
 // Distances of a view over [N, C, y, x].
 PixelStrides PixelStridesOf(const device::BoundView& view);

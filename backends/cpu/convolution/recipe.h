@@ -61,6 +61,8 @@ SelectResult SelectWinograd(const Convolution& convolution);
 SelectResult SelectPointwise(const Convolution& convolution);
 // Any kernel, strides, dilations and padding, and few groups, where there are gaps.
 SelectResult SelectDirect(const Convolution& convolution);
+// Of an image whose channels lie apart, as callers give it: up to four planes of rows.
+SelectResult SelectPlanar(const device::Facts& facts);
 
 }  // namespace onnxifi::convolution
 
