@@ -13,6 +13,7 @@
 #include <map>
 
 #include "backends/core/execution/executor.h"
+#include "backends/core/execution/testing/run_program.h"
 #include "backends/core/plan/plan.h"
 #include "backends/core/reference/device.h"
 
@@ -90,23 +91,6 @@ class Builder {
   Graph graph_;
 };
 
-class Places : public execution::OutputPlaces {
- public:
-  explicit Places(const program::Program& program)
-      : program_(program), tensors(program.outputs.size()) {}
-  base::Result<std::byte*> Place(int output, const Extents& extents) override {
-    ElementType type = program_.buffers[program_.outputs[output].buffer].type;
-    tensors[output] = *Tensor::Allocate(type, extents);
-    return tensors[output].mutable_data();
-  }
-
- private:
-  const program::Program& program_;
-
- public:
-  std::vector<Tensor> tensors;
-};
-
 // A compiled graph on the reference.
 class Compiled {
  public:
@@ -130,10 +114,8 @@ class Compiled {
 
   base::Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                         execution::RunProfile* profile = nullptr) {
-    std::vector<execution::InputTensor> given;
-    for (const Tensor& input : inputs) given.push_back({input.data(), input.extents()});
-    Places places(*program);
-    ONNXIFI_RETURN_IF_ERROR(executor->Run(given, places, profile));
+    execution::TensorPlaces places(*program);
+    ONNXIFI_RETURN_IF_ERROR(executor->Run(execution::AsInputs(inputs), places, profile));
     return std::move(places.tensors);
   }
 

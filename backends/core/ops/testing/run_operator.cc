@@ -7,10 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "backends/core/execution/executor.h"
+#include "backends/core/execution/testing/run_program.h"
 #include "backends/core/ops/lower_graph.h"
-#include "backends/core/plan/plan.h"
-#include "backends/core/reference/device.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -65,23 +63,6 @@ graph::Graph MakeGraph(const OneNode& description) {
   return graph;
 }
 
-class TensorPlaces final : public execution::OutputPlaces {
- public:
-  explicit TensorPlaces(const program::Program& program)
-      : program_(program), tensors_(program.outputs.size()) {}
-
-  Result<std::byte*> Place(int output, const Extents& extents) override {
-    const ElementType type = program_.buffers[program_.outputs[output].buffer].type;
-    ONNXIFI_ASSIGN_OR_RETURN(tensors_[output], Tensor::Allocate(type, extents));
-    return tensors_[output].mutable_data();
-  }
-  std::vector<Tensor> Take() { return std::move(tensors_); }
-
- private:
-  const program::Program& program_;
-  std::vector<Tensor> tensors_;
-};
-
 }  // namespace
 
 Result<std::vector<Tensor>> RunOperator(const OneNode& description) {
@@ -98,16 +79,7 @@ Result<std::vector<Tensor>> RunOperator(const OneNode& description) {
 Result<std::vector<Tensor>> RunGraph(const graph::Graph& graph, const std::vector<Tensor>& inputs) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
                            LowerGraph(graph, /*functions=*/nullptr));
-  reference::Device device;
-  plan::Counters counters;
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<plan::Plan> plan,
-                           plan::Plan::Create(*program, device, counters));
-  execution::Executor executor(*plan);
-  std::vector<execution::InputTensor> bound;
-  for (const Tensor& input : inputs) bound.push_back({input.data(), input.extents()});
-  TensorPlaces places(*program);
-  ONNXIFI_RETURN_IF_ERROR(executor.Run(bound, places));
-  return places.Take();
+  return execution::RunProgram(*program, inputs);
 }
 
 Tensor MakeTensor(ElementType type, Extents extents, const std::vector<double>& values) {
