@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "conformance/client/execution.h"
+#include "conformance/client/step_families.h"
 #include "conformance/comparison/comparison.h"
 #include "conformance/onnx_file/model_outline.h"
 #include "conformance/onnx_file/tensor_file.h"
@@ -151,27 +151,12 @@ std::vector<std::string> ElementTypesOf(const ModelOutline& outline) {
   return types;
 }
 
-// The families of the graph's steps; nothing when the library does not tell, as it need not.
+// The families of the graph's steps; nothing when the library does not tell.
 std::optional<std::vector<std::string>> ReadStepFamilies(const Target& target, onnxGraph graph) {
-  if (target.extensions.get_graph_counters == nullptr) return std::nullopt;
-  constexpr uint64_t kUnknown = ~uint64_t{0};
-  onnxGraphCounters counters;
-  std::memset(&counters, 0xFF, sizeof(counters));
-  counters.struct_size = sizeof(counters);
-  if (target.extensions.get_graph_counters(graph, &counters) != ONNXIFI_STATUS_SUCCESS ||
-      counters.map_steps == kUnknown) {
-    return std::nullopt;
-  }
-  const std::pair<const char*, uint64_t> counts[] = {
-      {"Map", counters.map_steps},           {"Reduce", counters.reduce_steps},
-      {"Row", counters.row_steps},           {"Scan", counters.scan_steps},
-      {"Contract", counters.contract_steps}, {"Window", counters.window_steps},
-      {"Index", counters.index_steps},       {"Host", counters.host_steps},
-      {"Control", counters.control_steps}};
+  const auto counts = client::ReadStepFamilies(target.extensions.get_graph_counters, graph);
+  if (!counts) return std::nullopt;
   std::vector<std::string> families;
-  for (const auto& [name, count] : counts) {
-    if (count > 0) families.emplace_back(name);
-  }
+  for (const auto& [family, count] : *counts) families.push_back(family);
   return families;
 }
 

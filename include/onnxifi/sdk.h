@@ -153,6 +153,18 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxInferOutputShapesFuncti
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetRunOutputShapesFunction)(
     onnxEvent outputEvent, onnxTensorShapeCallback callback, void* context);
 
+/* ---- Families of steps: the kinds of work that a graph is lowered to ---- */
+
+#define ONNXIFI_SDK_FAMILY_MAP "Map"
+#define ONNXIFI_SDK_FAMILY_REDUCE "Reduce"
+#define ONNXIFI_SDK_FAMILY_ROW "Row"
+#define ONNXIFI_SDK_FAMILY_SCAN "Scan"
+#define ONNXIFI_SDK_FAMILY_CONTRACT "Contract"
+#define ONNXIFI_SDK_FAMILY_WINDOW "Window"
+#define ONNXIFI_SDK_FAMILY_INDEX "Index"
+#define ONNXIFI_SDK_FAMILY_HOST "Host"
+#define ONNXIFI_SDK_FAMILY_CONTROL "Control"
+
 /* ---- Counters of a graph, since it was initialised ---- */
 
 typedef struct onnxGraphCounters {
@@ -168,8 +180,8 @@ typedef struct onnxGraphCounters {
   uint64_t kernel_builds;
   uint64_t runs;
   /*
-   * Steps that the graph was lowered to, by family, those of sub-graphs included; constants and
-   * views need none. All bits are set where a library does not tell.
+   * Steps that the graph was lowered to, by family (ONNXIFI_SDK_FAMILY_...), those of sub-graphs
+   * included; constants and views need none. All bits are set where a library does not tell.
    */
   uint64_t map_steps;
   uint64_t reduce_steps;
@@ -199,7 +211,7 @@ typedef struct onnxStepRecord {
   /* Node of the main graph's graph.node that the step does, the first of several;
    * ONNXIFI_SDK_UNKNOWN when it does none by itself. */
   int64_t node_index;
-  /* What kind of work it is, e.g. "Map" or "Contract". */
+  /* What kind of work it is: one of ONNXIFI_SDK_FAMILY_..., or a name of the library's own. */
   const char* family;
   /* The implementation that does it, e.g. "onednn convolution", and what that has chosen for these
    * extents, e.g. the name of a library's kernel; empty if it says nothing more. */

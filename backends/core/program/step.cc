@@ -4,21 +4,23 @@
 
 #include "backends/core/program/step.h"
 
+#include <onnxifi/sdk.h>
+
 #include "backends/core/program/program.h"
 
 namespace onnxifi::program {
 
 std::string_view FamilyName(const Step& step) {
   struct Visitor {
-    std::string_view operator()(const Map&) const { return "Map"; }
-    std::string_view operator()(const Reduce&) const { return "Reduce"; }
-    std::string_view operator()(const Row&) const { return "Row"; }
-    std::string_view operator()(const Scan&) const { return "Scan"; }
-    std::string_view operator()(const Contract&) const { return "Contract"; }
-    std::string_view operator()(const Window&) const { return "Window"; }
-    std::string_view operator()(const Index&) const { return "Index"; }
+    std::string_view operator()(const Map&) const { return ONNXIFI_SDK_FAMILY_MAP; }
+    std::string_view operator()(const Reduce&) const { return ONNXIFI_SDK_FAMILY_REDUCE; }
+    std::string_view operator()(const Row&) const { return ONNXIFI_SDK_FAMILY_ROW; }
+    std::string_view operator()(const Scan&) const { return ONNXIFI_SDK_FAMILY_SCAN; }
+    std::string_view operator()(const Contract&) const { return ONNXIFI_SDK_FAMILY_CONTRACT; }
+    std::string_view operator()(const Window&) const { return ONNXIFI_SDK_FAMILY_WINDOW; }
+    std::string_view operator()(const Index&) const { return ONNXIFI_SDK_FAMILY_INDEX; }
     std::string_view operator()(const Cut&) const { return "Cut"; }
-    std::string_view operator()(const Control&) const { return "Control"; }
+    std::string_view operator()(const Control&) const { return ONNXIFI_SDK_FAMILY_CONTROL; }
   };
   return std::visit(Visitor(), step.body);
 }

@@ -4,6 +4,8 @@
 
 #include "backends/core/reference/random_step.h"
 
+#include <onnxifi/sdk.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -44,19 +46,19 @@ bool IsClose(double expected, double actual, ElementType type, double tolerance)
 std::string_view Name(Family family) {
   switch (family) {
     case Family::kMap:
-      return "Map";
+      return ONNXIFI_SDK_FAMILY_MAP;
     case Family::kReduce:
-      return "Reduce";
+      return ONNXIFI_SDK_FAMILY_REDUCE;
     case Family::kRow:
-      return "Row";
+      return ONNXIFI_SDK_FAMILY_ROW;
     case Family::kScan:
-      return "Scan";
+      return ONNXIFI_SDK_FAMILY_SCAN;
     case Family::kContract:
-      return "Contract";
+      return ONNXIFI_SDK_FAMILY_CONTRACT;
     case Family::kWindow:
-      return "Window";
+      return ONNXIFI_SDK_FAMILY_WINDOW;
     case Family::kIndex:
-      return "Index";
+      return ONNXIFI_SDK_FAMILY_INDEX;
   }
   return "";
 }

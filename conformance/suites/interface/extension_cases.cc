@@ -11,11 +11,13 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "conformance/client/device_list.h"
+#include "conformance/client/step_families.h"
 #include "conformance/suites/interface/case_groups.h"
 #include "conformance/suites/interface/check.h"
 #include "conformance/suites/interface/scene.h"
@@ -386,6 +388,7 @@ void CountersCount(Check& check) {
 // What a profile says of one run, added up.
 struct ProfileSums {
   uint32_t steps = 0;
+  std::map<std::string, uint64_t> families;
   uint64_t last_end_ns = 0;
   uint64_t written_bytes = 0;
   bool is_sound = true;
@@ -400,6 +403,7 @@ void ONNXIFI_ABI AddStep(void* context, const onnxStepRecord* record) {
                   (record->rank == 0 || record->extents != nullptr) &&
                   (record->rejected_count == 0 || record->rejected != nullptr);
   ++sums.steps;
+  if (record->family != nullptr) ++sums.families[record->family];
   sums.last_end_ns = std::max(sums.last_end_ns, record->start_ns + record->duration_ns);
   sums.written_bytes += record->written_bytes;
 }
@@ -436,6 +440,14 @@ void ProfileTellsTheStepsOfTheLastRun(Check& check) {
     check.Expect(sums.written_bytes == static_cast<uint64_t>(rows) * 3 * sizeof(float),
                  "The profile of a sum of " + std::to_string(rows) + " x 3 floats tells of " +
                      std::to_string(sums.written_bytes) + " bytes written.");
+  }
+  if (const auto counted = client::ReadStepFamilies(check.extensions().get_graph_counters, graph)) {
+    for (const auto& [family, count] : *counted) {
+      check.Expect(sums.families[family] == count,
+                   "The graph is counted with " + std::to_string(count) + " steps of the family " +
+                       family + ", of which the profile has " +
+                       std::to_string(sums.families[family]) + ".");
+    }
   }
   check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, check.library().onnxReleaseGraph(graph),
                      "onnxReleaseGraph");
