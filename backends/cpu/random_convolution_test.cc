@@ -52,7 +52,7 @@ class RandomConvolution {
   explicit RandomConvolution(uint32_t seed) : random_(seed) {
     const int kind = static_cast<int>(Roll(0, 3));  // pointwise, 3 x 3, any, any of planes
     const bool is_planar = kind == 3;
-    const int64_t group = kind != 1 && !is_planar && Chance(40) ? Roll(2, 4) : 1;
+    const int64_t group = !is_planar && Chance(40) ? Roll(2, 4) : 1;
     const int64_t in = group * Roll(1, is_planar ? 4 : 24), out = group * Roll(1, 48);
     kernel_ = kind == 0 ? 1 : kind == 1 ? 3 : Roll(1, 5);
     pad_ = kind == 0 ? 0 : Roll(0, kernel_ / 2);

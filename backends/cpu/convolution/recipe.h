@@ -54,8 +54,8 @@ class Recipe final : public device::Recipe {
 
 using SelectResult = base::Result<std::unique_ptr<const device::Recipe>>;
 
-// 3 x 3 with strides and dilations of 1, where the work saved pays for the transforms. Rounds
-// differently from a sum of products: within 8 times its error.
+// 3 x 3 with strides and dilations of 1, with any groups, where the work saved pays for the
+// transforms. Rounds differently from a sum of products: within 8 times its error.
 SelectResult SelectWinograd(const Convolution& convolution);
 // 1 x 1 without padding, with any strides and groups, where there are gaps.
 SelectResult SelectPointwise(const Convolution& convolution);

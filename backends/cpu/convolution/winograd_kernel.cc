@@ -20,10 +20,11 @@ using base::Status;
 // memory, and the promise is no measurement.
 constexpr double kWorthwhile = 0.75;
 
+// Of one group.
 WinogradShape ShapeOf(const Convolution& convolution, int64_t batch) {
   return {batch,
-          convolution.in_channels,
-          convolution.out_channels,
+          convolution.in_channels / convolution.group,
+          convolution.out_channels / convolution.group,
           convolution.in_height,
           convolution.in_width,
           convolution.out_height,
@@ -47,12 +48,11 @@ class BoundWinograd final : public device::BoundKernel {
       : runtime_(runtime),
         shape_(ShapeOf(convolution, step.domain[0])),
         plan_(MakePlan(tile, shape_, runtime.pool().thread_count())),
+        groups_(convolution.group),
         weights_(std::move(weights)),
         images_(step, convolution) {}
 
   Status Run(device::Addresses addresses) const override {
-    const Images images = images_.At(addresses);
-    const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
     const int64_t chunks = (plan_.tiles + plan_.chunk - 1) / plan_.chunk;
     const int64_t in_progress =
         plan_.is_by_frequency ? 1 : std::min<int64_t>(chunks, runtime_.pool().thread_count());
@@ -60,17 +60,15 @@ class BoundWinograd final : public device::BoundKernel {
     ONNXIFI_ASSIGN_OR_RETURN(const onednn::WorkMemory::Lease lease,
                              runtime_.work_memory().Lend(in_progress * chunk_bytes));
     auto* work = reinterpret_cast<float*>(lease.data());
-    if (plan_.is_by_frequency) {
-      for (int64_t chunk = 0; chunk < chunks; ++chunk) RunChunk(chunk, images, epilogue, work);
-      return base::Ok();
+    for (int64_t group = 0; group < groups_; ++group) {
+      Images images = images_.At(addresses);
+      gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
+      images.source += group * shape_.in_channels;
+      images.result += group * shape_.out_channels;
+      if (images.addend != nullptr) images.addend += group * shape_.out_channels;
+      if (epilogue.bias != nullptr) epilogue.bias += group * shape_.out_channels;
+      RunGroup(images, epilogue, WeightsOf(group), chunks, in_progress, work);
     }
-    // Each thread has its own part of the work memory.
-    runtime_.pool().For(in_progress, /*grain=*/1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        RunChunks(plan_, shape_, Floats(weights_), images, epilogue, chunks * part / in_progress,
-                  chunks * (part + 1) / in_progress, work + part * plan_.work_floats);
-      }
-    });
     return base::Ok();
   }
 
@@ -81,15 +79,37 @@ class BoundWinograd final : public device::BoundKernel {
   }
 
  private:
+  const float* WeightsOf(int64_t group) const {
+    return Floats(weights_) +
+           group * TransformedSize(plan_.tile, shape_.in_channels, shape_.out_channels);
+  }
+
+  void RunGroup(const Images& images, const gemm::Epilogue& epilogue, const float* weights,
+                int64_t chunks, int64_t in_progress, float* work) const {
+    if (plan_.is_by_frequency) {
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+        RunChunk(chunk, images, epilogue, weights, work);
+      }
+      return;
+    }
+    // Each thread has its own part of the work memory.
+    runtime_.pool().For(in_progress, /*grain=*/1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        RunChunks(plan_, shape_, weights, images, epilogue, chunks * part / in_progress,
+                  chunks * (part + 1) / in_progress, work + part * plan_.work_floats);
+      }
+    });
+  }
+
   void RunChunk(int64_t chunk, const Images& images, const gemm::Epilogue& epilogue,
-                float* work) const {
+                const float* weights, float* work) const {
     const int64_t tiles = TilesOf(plan_, chunk);
     threads::ThreadPool& pool = runtime_.pool();
     pool.For(tiles, /*grain=*/1, [&](int64_t begin, int64_t end) {
       TransformInput(plan_, shape_, images, chunk, begin, end, work);
     });
     pool.For(Frequencies(plan_.tile), /*grain=*/1, [&](int64_t begin, int64_t end) {
-      MultiplyFrequencies(plan_, shape_, Floats(weights_), chunk, begin, end, work);
+      MultiplyFrequencies(plan_, shape_, weights, chunk, begin, end, work);
     });
     pool.For(tiles, /*grain=*/1, [&](int64_t begin, int64_t end) {
       TransformOutput(plan_, shape_, images, epilogue, chunk, begin, end, work);
@@ -99,6 +119,7 @@ class BoundWinograd final : public device::BoundKernel {
   Runtime& runtime_;
   const WinogradShape shape_;
   const WinogradPlan plan_;
+  const int64_t groups_;
   const PackedWeights weights_;
   const BoundImages images_;
 };
@@ -116,13 +137,17 @@ class WinogradKernel final : public device::Kernel {
     const device::BoundView& view = step.reads[1];
     const Weights weights = {reinterpret_cast<const float*>(constants[view.buffer]) + view.offset,
                              view.strides[0], view.strides[1], view.strides[2], view.strides[3]};
+    const int64_t size = TransformedSize(tile, shape.in_channels, shape.out_channels);
     ONNXIFI_ASSIGN_OR_RETURN(
         PackedWeights packed,
-        weights_.Find(static_cast<int>(tile), runtime_.memory(),
-                      TransformedSize(tile, shape.in_channels, shape.out_channels),
+        weights_.Find(static_cast<int>(tile), runtime_.memory(), convolution_.group * size,
                       [&](float* transformed) {
-                        TransformWeights(tile, weights, shape.in_channels, shape.out_channels,
-                                         runtime_.pool(), transformed);
+                        for (int64_t group = 0; group < convolution_.group; ++group) {
+                          Weights own = weights;
+                          own.data += group * shape.out_channels * weights.out_stride;
+                          TransformWeights(tile, own, shape.in_channels, shape.out_channels,
+                                           runtime_.pool(), transformed + group * size);
+                        }
                       }));
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<BoundWinograd>(step, convolution_, tile, std::move(packed), runtime_));
@@ -143,11 +168,10 @@ std::unique_ptr<device::Kernel> BuildWinograd(const Convolution& convolution, Ru
 SelectResult SelectWinograd(const Convolution& convolution) {
   const bool fits = convolution.kernel_height == 3 && convolution.kernel_width == 3 &&
                     convolution.stride_y == 1 && convolution.stride_x == 1 &&
-                    convolution.dilation_y == 1 && convolution.dilation_x == 1 &&
-                    convolution.group == 1;
+                    convolution.dilation_y == 1 && convolution.dilation_x == 1;
   if (!fits) {
     return Status(Code::kUnsupportedAttribute,
-                  "The convolution is not 3 x 3 with strides, dilations and group of 1.");
+                  "The convolution is not 3 x 3 with strides and dilations of 1.");
   }
   const WinogradShape shape = ShapeOf(convolution, /*batch=*/1);
   if (!ChooseTile(shape)) {
