@@ -27,7 +27,7 @@ DenseTensor Make(ElementType type, const std::vector<T>& values) {
   tensor.type = type;
   tensor.extents = {static_cast<int64_t>(values.size())};
   tensor.bytes.resize(values.size() * sizeof(T));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
   return tensor;
 }
 

@@ -6,7 +6,6 @@
 // are rounded once, integers modulo 2^n, always in the same order.
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "backends/core/program/operand_extents.h"
@@ -183,7 +182,7 @@ class BoundContract final : public device::BoundKernel {
       const T* source = a + p.a_base + rows[static_cast<size_t>(row)];
       for (size_t k = 0; k < a_depth.size(); ++k)
         elements[k] = static_cast<Sum>(source[a_depth[k]]);
-      std::memset(is_present, 1, a_depth.size());
+      std::fill_n(is_present, a_depth.size(), uint8_t{1});
     };
     return ForEachPanel<T, Sum>(tensor::ElementCount(loops_.batch), row_count, b, out, product,
                                 gather);
