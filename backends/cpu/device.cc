@@ -11,6 +11,7 @@
 
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/matmul/recipe.h"
 #include "backends/cpu/onednn/recipe.h"
 #include "backends/cpu/pooling/pooling.h"
 
@@ -72,6 +73,11 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
           std::move(recipe).status().Context("for " + std::string(implementation.name)));
     }
   }
+  if (facts.step.As<program::Contract>() != nullptr) {
+    base::Result<std::unique_ptr<const device::Recipe>> recipe = matmul::SelectFewRows(facts);
+    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
+    rejected.push_back(std::move(recipe).status().Context("for matrix times vector"));
+  }
   if (facts.step.As<program::Window>() != nullptr) {
     engine::SelectResult recipe = pooling::SelectPooling(facts);
     if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
@@ -119,6 +125,9 @@ base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe
   }
   if (const auto* own_recipe = dynamic_cast<const convolution::Recipe*>(&recipe)) {
     return own_recipe->BuildKernel(convolution_);
+  }
+  if (const auto* few_rows = dynamic_cast<const matmul::Recipe*>(&recipe)) {
+    return few_rows->BuildKernel(*pool_);
   }
   if (const auto* engine_recipe = dynamic_cast<const engine::Recipe*>(&recipe)) {
     return engine_recipe->BuildKernel(engine_);

@@ -241,6 +241,7 @@ TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
       selection->rejected,
       ElementsAre(says("for winograd", "no convolution"), says("for pointwise", "no convolution"),
                   says("for direct", "no convolution"), says("for planar", "no convolution"),
+                  says("for matrix times vector", "something else than one float32"),
                   says("for onednn matmul", "accumulates in int32"),
                   says("for onednn convolution", "no convolution"),
                   says("for onednn deconvolution", "no transposed convolution"),

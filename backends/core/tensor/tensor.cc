@@ -4,6 +4,10 @@
 
 #include "backends/core/tensor/tensor.h"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -16,6 +20,8 @@ namespace {
 
 // A cache line, and the widest vector load of any CPU kernel.
 constexpr size_t kAlignment = 64;
+// Weights of that size are read through with fewer look-ups of pages.
+constexpr size_t kHugePage = size_t{1} << 21;
 
 struct Block {
   std::shared_ptr<const void> owner;
@@ -25,11 +31,18 @@ struct Block {
 // Zeroed by calloc, which takes large blocks untouched from the system: pages cost only when
 // written.
 Block AllocateZeroed(size_t size_bytes) {
-  void* base = std::calloc(size_bytes + kAlignment, 1);
+  const size_t alignment = size_bytes >= kHugePage ? kHugePage : kAlignment;
+  void* base = std::calloc(size_bytes + alignment, 1);
   if (base == nullptr) return {};
   void* aligned = base;
-  size_t space = size_bytes + kAlignment;
-  std::align(kAlignment, size_bytes, aligned, space);
+  size_t space = size_bytes + alignment;
+  std::align(alignment, size_bytes, aligned, space);
+#if defined(__linux__)
+  // A wish: where huge pages are switched off, nothing changes.
+  if (alignment == kHugePage) {
+    (void)madvise(aligned, size_bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  }
+#endif
   return {std::shared_ptr<const void>(base, std::free), static_cast<std::byte*>(aligned)};
 }
 

@@ -16,10 +16,10 @@ using base::Code;
 using base::Status;
 using onednn::PostOp;
 
-// A view over the result [N, C, spatial] that differs between channels only.
-bool IsPerChannel(const program::View& view, const program::Shape& domain) {
+// A view over the result that differs between channels only.
+bool IsPerChannel(const program::View& view, const program::Shape& domain, size_t channel_axis) {
   for (size_t axis = 0; axis < view.strides.size(); ++axis) {
-    const program::Dim expected(axis == 1 ? 1 : 0);
+    const program::Dim expected(axis == channel_axis ? 1 : 0);
     if (domain[axis] != program::Dim(1) && view.strides[axis] != expected) return false;
   }
   return true;
@@ -45,7 +45,7 @@ base::Result<Epilogue> WithActivation(Epilogue epilogue, const PostOp& post_op) 
 
 }  // namespace
 
-base::Result<Epilogue> TranslateEpilogue(const device::Facts& facts) {
+base::Result<Epilogue> TranslateEpilogue(const device::Facts& facts, size_t channel_axis) {
   const auto& contract = *facts.step.As<program::Contract>();
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<PostOp> post_ops,
                            onednn::TranslatePostOps(facts.program, facts.step, contract.roots[0]));
@@ -63,9 +63,9 @@ base::Result<Epilogue> TranslateEpilogue(const device::Facts& facts) {
                     "The epilogue combines sums with a tensor other than by adding it.");
     }
     const program::View& view = facts.step.reads[static_cast<size_t>(post_op.read)];
-    if (epilogue.bias < 0 && IsPerChannel(view, facts.step.domain)) {
+    if (epilogue.bias < 0 && IsPerChannel(view, facts.step.domain, channel_axis)) {
       epilogue.bias = post_op.read;
-    } else if (epilogue.addend < 0 && view.strides[1] == program::Dim(1)) {
+    } else if (epilogue.addend < 0 && view.strides[channel_axis] == program::Dim(1)) {
       epilogue.addend = post_op.read;
     } else {
       return Status(Code::kUnsupportedShape,

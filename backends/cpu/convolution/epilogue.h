@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Epilogue: what a convolution step does to its sums, as far as the kernels of this folder can do
-// it before they store them.
+// Epilogue: what a step does to its sums, as far as this backend's own kernels can do it before
+// they store them.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_EPILOGUE_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_EPILOGUE_H_
+
+#include <cstddef>
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
@@ -22,9 +24,9 @@ struct Epilogue {
   float high = 0;
 };
 
-// UNSUPPORTED_ATTRIBUTE or UNSUPPORTED_SHAPE, naming the operation or the operand that is in the
-// way.
-base::Result<Epilogue> TranslateEpilogue(const device::Facts& facts);
+// Of a Contract whose channels are the axis `channel_axis` of its domain. UNSUPPORTED_ATTRIBUTE or
+// UNSUPPORTED_SHAPE, naming the operation or the operand that is in the way.
+base::Result<Epilogue> TranslateEpilogue(const device::Facts& facts, size_t channel_axis);
 
 }  // namespace onnxifi::convolution
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SelectFewRows and its kernel: the threads divide the rows of the matrix.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "backends/cpu/gemm/matrix_vector.h"
+#include "backends/cpu/matmul/recipe.h"
+#include "backends/cpu/onednn/operand.h"
+
+namespace onnxifi::matmul {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using program::Contract;
+using program::Dim;
+
+// Below this many elements the matrix stays in a cache, where packing it pays.
+constexpr int64_t kLeastElements = int64_t{1} << 16;
+
+// Axes as one: how many elements they have, and the stride of the one that has more than one.
+struct Axis {
+  int64_t extent = 1;
+  size_t position = 0;  // among the axes given
+};
+
+Result<Axis> OneAxis(std::span<const Dim> extents, std::string_view what) {
+  Axis axis;
+  for (size_t k = 0; k < extents.size(); ++k) {
+    if (!extents[k].is_constant() || extents[k].constant() < 1) {
+      return Status(Code::kUnsupportedShape,
+                    "The number of " + std::string(what) + " is known only once the inputs are.");
+    }
+    if (extents[k] == Dim(1)) continue;
+    if (axis.extent != 1) {
+      return Status(Code::kUnsupportedShape,
+                    "The " + std::string(what) + " have more than one axis.");
+    }
+    axis = {extents[k].constant(), k};
+  }
+  return axis;
+}
+
+// The number of a stride, of no meaning for an axis of one element.
+Result<int64_t> Stride(const program::View& view, size_t axis, int64_t extent) {
+  if (extent == 1) return int64_t{0};
+  const Dim& stride = view.strides[axis];
+  if (stride.is_constant()) return stride.constant();
+  return Status(Code::kUnsupportedShape, "A stride is known only once the inputs are.");
+}
+
+class BoundFewRows final : public device::BoundKernel {
+ public:
+  BoundFewRows(const device::BoundStep& step, const FewRows& product, threads::ThreadPool& pool)
+      : product_(product), pool_(pool), x_(step.reads[0]), w_(step.reads[1]), y_(step.writes[0]) {
+    if (product.epilogue.bias >= 0) bias_ = step.reads[static_cast<size_t>(product.epilogue.bias)];
+  }
+
+  Status Run(device::Addresses addresses) const override {
+    gemm::Epilogue epilogue;
+    if (bias_) epilogue.bias = Address(addresses, *bias_);
+    epilogue.activation = product_.epilogue.activation;
+    epilogue.low = product_.epilogue.low;
+    epilogue.high = product_.epilogue.high;
+    const gemm::MatrixVector product = {
+        Address(addresses, x_), product_.x_stride, Address(addresses, w_), product_.w_stride,
+        Address(addresses, y_), product_.y_stride, product_.vectors,       product_.depth};
+    // A line of results at least, so that threads share none.
+    constexpr int64_t kGrain = 16;
+    pool_.For((product_.columns + kGrain - 1) / kGrain, /*grain=*/1,
+              [&](int64_t begin, int64_t end) {
+                gemm::MultiplyVectors(product, epilogue, begin * kGrain,
+                                      std::min(product_.columns, end * kGrain));
+              });
+    return base::Ok();
+  }
+
+ private:
+  // At any address: a caller's memory, or a constant inside a model.
+  static float* Address(device::Addresses addresses, const device::BoundView& view) {
+    return reinterpret_cast<float*>(addresses[view.buffer] +
+                                    view.offset * static_cast<int64_t>(sizeof(float)));
+  }
+
+  const FewRows product_;
+  threads::ThreadPool& pool_;
+  const device::BoundView x_, w_, y_;
+  std::optional<device::BoundView> bias_;
+};
+
+class FewRowsKernel final : public device::Kernel {
+ public:
+  FewRowsKernel(const FewRows& product, threads::ThreadPool& pool)
+      : product_(product), pool_(pool) {}
+
+  Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
+                                                    device::Addresses /*constants*/) override {
+    return std::unique_ptr<device::BoundKernel>(
+        std::make_unique<BoundFewRows>(step, product_, pool_));
+  }
+
+ private:
+  const FewRows product_;
+  threads::ThreadPool& pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<device::Kernel> Recipe::BuildKernel(threads::ThreadPool& pool) const {
+  return std::make_unique<FewRowsKernel>(product_, pool);
+}
+
+Result<std::unique_ptr<const device::Recipe>> SelectFewRows(const device::Facts& facts) {
+  const program::Step& step = facts.step;
+  const Contract* contract = step.As<Contract>();
+  if (contract == nullptr || contract->form != Contract::Form::kMatMul) {
+    return Status(Code::kUnsupportedOperator, "The step is no matrix product.");
+  }
+  if (contract->accumulator != tensor::ElementType::kFloat32 || step.writes.size() != 1 ||
+      step.writes[0].type != tensor::ElementType::kFloat32) {
+    return Status(Code::kUnsupportedDatatype,
+                  "The product has something else than one float32 result.");
+  }
+  if (!facts.IsConstant(step.reads[1])) {
+    return Status(Code::kUnsupportedAttribute, "The matrix is computed at run time.");
+  }
+  for (int operand = 0; operand < 2; ++operand) {
+    ONNXIFI_RETURN_IF_ERROR(onednn::CheckPlain(facts.program, step, operand));
+  }
+  const auto batch_axes = static_cast<size_t>(contract->batch_axes);
+  const size_t row_axes = batch_axes + static_cast<size_t>(contract->m_axes);
+  const std::span<const Dim> domain = step.domain;
+  ONNXIFI_ASSIGN_OR_RETURN(const Axis rows, OneAxis(domain.first(row_axes), "rows"));
+  ONNXIFI_ASSIGN_OR_RETURN(const Axis columns, OneAxis(domain.subspan(row_axes), "columns"));
+  ONNXIFI_ASSIGN_OR_RETURN(const Axis inner, OneAxis(contract->inner, "inner elements"));
+  if (rows.extent > gemm::kMostVectors) {
+    return Status(Code::kUnsupportedShape, "The product has " + std::to_string(rows.extent) +
+                                               " rows, more than " +
+                                               std::to_string(gemm::kMostVectors) + ".");
+  }
+  if (rows.extent > 1 && rows.position < batch_axes) {
+    return Status(Code::kUnsupportedShape, "Each row has a matrix of its own.");
+  }
+  if (columns.extent > (int64_t{1} << 32) || inner.extent > (int64_t{1} << 28) ||
+      columns.extent * inner.extent < kLeastElements) {
+    return Status(Code::kUnsupportedShape, "The matrix of " + std::to_string(inner.extent) + " x " +
+                                               std::to_string(columns.extent) + " has less than " +
+                                               std::to_string(kLeastElements) +
+                                               " elements, or an extent beyond the limits.");
+  }
+  FewRows product{};
+  product.vectors = rows.extent;
+  product.depth = inner.extent;
+  product.columns = columns.extent;
+  const program::View& x = step.reads[0];
+  const program::View& w = step.reads[1];
+  const program::View& y = step.writes[0];
+  ONNXIFI_ASSIGN_OR_RETURN(product.x_stride, Stride(x, rows.position, rows.extent));
+  ONNXIFI_ASSIGN_OR_RETURN(product.y_stride, Stride(y, rows.position, rows.extent));
+  const size_t column_position = batch_axes + contract->inner.size() + columns.position;
+  ONNXIFI_ASSIGN_OR_RETURN(product.w_stride, Stride(w, column_position, columns.extent));
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t x_step,
+                           Stride(x, row_axes + inner.position, inner.extent));
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t w_step,
+                           Stride(w, batch_axes + inner.position, inner.extent));
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t y_step,
+                           Stride(y, row_axes + columns.position, columns.extent));
+  if ((inner.extent > 1 && (x_step != 1 || w_step != 1)) || (columns.extent > 1 && y_step != 1)) {
+    return Status(Code::kUnsupportedShape,
+                  "The inner elements, or the results, do not lie next to each other.");
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(product.epilogue,
+                           convolution::TranslateEpilogue(facts, row_axes + columns.position));
+  if (product.epilogue.addend >= 0) {
+    return Status(Code::kUnsupportedAttribute, "The epilogue adds a tensor.");
+  }
+  return std::unique_ptr<const device::Recipe>(std::make_unique<Recipe>(product));
+}
+
+}  // namespace onnxifi::matmul
