@@ -19,6 +19,7 @@ namespace onnxifi::cpu {
 namespace {
 
 using onednn::EdgesAt;
+using RecipeResult = base::Result<std::unique_ptr<const device::Recipe>>;
 
 struct Implementation {
   std::string_view name;
@@ -62,46 +63,37 @@ std::span<const Implementation> ImplementationsOf(const program::Step& step) {
 }  // namespace
 
 base::Result<device::Selection> Selector::Select(const device::Facts& facts) const {
-  std::vector<base::Status> rejected;
+  device::Selection selection;
+  // Whether `recipe` is one; if not, its reason is kept.
+  const auto takes = [&selection](RecipeResult recipe, std::string_view name) {
+    if (recipe.ok()) {
+      selection.recipe = *std::move(recipe);
+      return true;
+    }
+    selection.rejected.push_back(std::move(recipe).status().Context("for " + std::string(name)));
+    return false;
+  };
   if (facts.step.As<program::Contract>() != nullptr) {
     const base::Result<convolution::Convolution> described = convolution::Describe(facts);
-    for (const OwnImplementation& implementation : kConvolution) {
-      convolution::SelectResult recipe =
-          described.ok() ? implementation.select(*described) : described.status();
-      if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
-      rejected.push_back(
-          std::move(recipe).status().Context("for " + std::string(implementation.name)));
+    for (const OwnImplementation& own : kConvolution) {
+      if (takes(described.ok() ? own.select(*described) : described.status(), own.name)) {
+        return selection;
+      }
     }
-  }
-  if (facts.step.As<program::Contract>() != nullptr) {
-    base::Result<std::unique_ptr<const device::Recipe>> recipe = matmul::SelectFewRows(facts);
-    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
-    rejected.push_back(std::move(recipe).status().Context("for matrix times vector"));
+    if (takes(convolution::SelectPlanar(facts), "planar")) return selection;
+    if (takes(matmul::SelectFewRows(facts), "matrix times vector")) return selection;
   }
   if (facts.step.As<program::Window>() != nullptr) {
-    engine::SelectResult recipe = pooling::SelectPooling(facts);
-    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
-    rejected.push_back(std::move(recipe).status().Context("for pooling"));
+    if (takes(pooling::SelectPooling(facts), "pooling")) return selection;
   }
-  if (facts.step.As<program::Contract>() != nullptr) {
-    convolution::SelectResult recipe = convolution::SelectPlanar(facts);
-    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
-    rejected.push_back(std::move(recipe).status().Context("for planar"));
-  }
-  for (const Implementation& implementation : ImplementationsOf(facts.step)) {
-    onednn::SelectResult recipe =
-        implementation.select(facts, implementation.edges_at, implementation.name);
-    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
-    rejected.push_back(
-        std::move(recipe).status().Context("for " + std::string(implementation.name)));
+  for (const Implementation& onednn : ImplementationsOf(facts.step)) {
+    if (takes(onednn.select(facts, onednn.edges_at, onednn.name), onednn.name)) return selection;
   }
   if (engine::HasFamily(facts.step)) {
-    engine::SelectResult recipe = engine::Select(facts);
-    if (recipe.ok()) return device::Selection{*std::move(recipe), std::move(rejected)};
-    rejected.push_back(std::move(recipe).status().Context("for the tile engine"));
+    if (takes(engine::Select(facts), "the tile engine")) return selection;
   }
-  ONNXIFI_ASSIGN_OR_RETURN(device::Selection selection, reference_.Select(facts));
-  selection.rejected = std::move(rejected);
+  ONNXIFI_ASSIGN_OR_RETURN(device::Selection last, reference_.Select(facts));
+  selection.recipe = std::move(last.recipe);
   return selection;
 }
 

@@ -60,12 +60,6 @@ std::string LastErrorMessage(const library::PluginFunctions& functions) {
 
 }  // namespace
 
-PluginRegistry::~PluginRegistry() {
-  for (const Plugin& plugin : plugins_) {
-    for (onnxBackendID id : plugin.ids) plugin.functions.release_backend_id(id);
-  }
-}
-
 PluginRegistry PluginRegistry::Discover(const search::Environment& environment,
                                         const void* own_function) {
   PluginRegistry registry;

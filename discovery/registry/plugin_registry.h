@@ -41,13 +41,9 @@ struct Record {
   uint64_t microseconds = 0;
 };
 
-// Immutable after Discover. Gives the plugins their IDs back when it ends.
+// Immutable after Discover.
 class PluginRegistry {
  public:
-  PluginRegistry(PluginRegistry&&) = default;
-  PluginRegistry& operator=(PluginRegistry&&) = delete;
-  ~PluginRegistry();
-
   // Searches, opens and enumerates. `own_function` is any function of this libonnxifi: plugins are
   // looked for beside the file in which it lies, and that file is never taken for a plugin.
   static PluginRegistry Discover(const search::Environment& environment, const void* own_function);
@@ -58,8 +54,6 @@ class PluginRegistry {
   const std::vector<Record>& records() const { return records_; }
 
  private:
-  PluginRegistry() = default;
-
   void Try(const search::Candidate& candidate, const void* own_function);
   void Load(const search::Candidate& candidate, const void* own_function, Record* record);
 

@@ -80,9 +80,9 @@ onnxStatus ONNXIFI_ABI GetDiscoveryReport(onnxDiscoveryRecordCallback callback, 
 const registry::PluginRegistry& DispatchProvider::Registry() {
   std::call_once(discovered_, [this] {
     // Any function of ours tells which file this library is.
-    registry_.emplace(registry::PluginRegistry::Discover(
-        search::ReadEnvironment(), reinterpret_cast<const void*>(&GetDiscoveryReport)));
-    for (const registry::Plugin& plugin : registry_->plugins()) {
+    registry_ = registry::PluginRegistry::Discover(
+        search::ReadEnvironment(), reinterpret_cast<const void*>(&GetDiscoveryReport));
+    for (const registry::Plugin& plugin : registry_.plugins()) {
       for (size_t index = 0; index < plugin.ids.size(); ++index) {
         devices_.push_back(std::make_unique<ForwardedBackendId>(
             PluginCalls(plugin.name, plugin.functions, plugin.ids[index]), index, plugin.priority));
@@ -91,7 +91,7 @@ const registry::PluginRegistry& DispatchProvider::Registry() {
     std::vector<const ForwardedBackendId*> order = AutoOrder(devices_);
     if (!order.empty()) auto_id_ = std::make_unique<AutoBackendId>(std::move(order));
   });
-  return *registry_;
+  return registry_;
 }
 
 base::Result<std::vector<const abi::BackendId*>> DispatchProvider::EnumerateBackendIds() {

@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -29,7 +28,7 @@ class DispatchProvider final : public abi::Provider {
 
  private:
   std::once_flag discovered_;
-  std::optional<registry::PluginRegistry> registry_;  // nothing before discovery
+  registry::PluginRegistry registry_;
   std::vector<std::unique_ptr<ForwardedBackendId>> devices_;
   // Null when there is no device it could choose.
   std::unique_ptr<AutoBackendId> auto_id_;
