@@ -18,6 +18,7 @@
 // After foreach_target.h.
 #include <hwy/highway.h>
 
+#include "backends/cpu/engine/arithmetic-inl.h"
 #include "backends/cpu/engine/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -45,14 +46,6 @@ struct Binary {
       return expression;                      \
     }                                         \
   }
-#define ONNXIFI_BINARY(name, expression)           \
-  struct name {                                    \
-    template <class D, class V>                    \
-    HWY_INLINE V operator()(D d, V a, V b) const { \
-      (void)d;                                     \
-      return expression;                           \
-    }                                              \
-  }
 
 ONNXIFI_UNARY(Negate, hn::Neg(a));
 ONNXIFI_UNARY(Absolute, hn::Abs(a));
@@ -66,21 +59,8 @@ ONNXIFI_UNARY(Truncate, hn::Trunc(a));
 ONNXIFI_UNARY(Root, hn::Sqrt(a));
 ONNXIFI_UNARY(Complement, hn::Not(a));
 ONNXIFI_UNARY(Negation, hn::Xor(a, hn::Set(d, 1)));
-ONNXIFI_BINARY(Sum, hn::Add(a, b));
-ONNXIFI_BINARY(Difference, hn::Sub(a, b));
-ONNXIFI_BINARY(Product, hn::Mul(a, b));
-ONNXIFI_BINARY(Quotient, hn::Div(a, b));
-ONNXIFI_BINARY(Minimum, hn::Min(a, b));
-ONNXIFI_BINARY(Maximum, hn::Max(a, b));
-// NaN if either is.
-ONNXIFI_BINARY(FloatMinimum, hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b));
-ONNXIFI_BINARY(FloatMaximum, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(a)), a, b));
-ONNXIFI_BINARY(Conjunction, hn::And(a, b));
-ONNXIFI_BINARY(Disjunction, hn::Or(a, b));
-ONNXIFI_BINARY(Exclusion, hn::Xor(a, b));
 
 #undef ONNXIFI_UNARY
-#undef ONNXIFI_BINARY
 
 // result[i] = kFunction(a[i], b[i]), whose types may differ in width. No lane depends on another.
 template <typename From, typename To, auto kFunction>

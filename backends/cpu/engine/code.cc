@@ -172,8 +172,51 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
     }
     code.roots_.push_back(value);
   }
+  code.JoinChains();
   code.AssignSlots();
   return code;
+}
+
+void Code::JoinChains() {
+  std::vector<int> uses(values_.size(), 0);
+  for (const Instruction& instruction : varying_) {
+    for (int input : instruction.inputs) ++uses[input];
+  }
+  for (int root : roots_) {
+    if (root >= 0) ++uses[root];
+  }
+  auto is_link = [](const Instruction& instruction) {
+    return instruction.kind == Kind::kLoop && instruction.inputs.size() == 2 &&
+           instruction.type == ElementType::kFloat32 && FindLink(instruction.op, true).has_value();
+  };
+  std::vector<int> made_by(values_.size(), -1);  // position in varying_, of what can go on
+  std::vector<bool> is_joined(varying_.size(), false);
+  for (size_t at = 0; at < varying_.size(); ++at) {
+    Instruction& instruction = varying_[at];
+    if (!is_link(instruction)) continue;
+    made_by[instruction.result] = static_cast<int>(at);
+    for (int side = 0; side < 2; ++side) {
+      const int value = instruction.inputs[static_cast<size_t>(side)];
+      const int operand = instruction.inputs[static_cast<size_t>(1 - side)];
+      if (made_by[value] < 0 || uses[value] != 1) continue;
+      const auto position = static_cast<size_t>(made_by[value]);
+      const Instruction& before = varying_[position];
+      if (before.inputs.size() > kMostLinks) continue;
+      instruction.kind = Kind::kChain;
+      instruction.links =
+          before.kind == Kind::kChain ? before.links : std::vector{*FindLink(before.op, true)};
+      instruction.links.push_back(*FindLink(instruction.op, side == 0));
+      instruction.inputs = before.inputs;
+      instruction.inputs.push_back(operand);
+      is_joined[position] = true;
+      break;
+    }
+  }
+  std::vector<Instruction> left;
+  for (size_t at = 0; at < varying_.size(); ++at) {
+    if (!is_joined[at]) left.push_back(std::move(varying_[at]));
+  }
+  varying_ = std::move(left);
 }
 
 void Code::AssignSlots() {

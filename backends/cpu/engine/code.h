@@ -13,6 +13,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/program/expr.h"
+#include "backends/cpu/engine/chain.h"
 #include "backends/cpu/engine/loop.h"
 
 namespace onnxifi::engine {
@@ -27,16 +28,19 @@ class Code {
     kLoadAt,   // a view at computed coordinates
     kIndex,    // a coordinate of the domain
     kLoop,     // arithmetic
+    kChain,    // several loops in one
   };
   struct Instruction {
     Kind kind;
     program::ExprOp op;
     tensor::ElementType type = tensor::ElementType::kUndefined;
     tensor::ElementType from_type = tensor::ElementType::kUndefined;
-    uint64_t payload = 0;     // the node's
-    Loop loop = nullptr;      // kLoop
-    int result = -1;          // value
-    std::vector<int> inputs;  // values; kLoadAt: the coordinates
+    uint64_t payload = 0;  // the node's
+    Loop loop = nullptr;   // kLoop
+    int result = -1;       // value
+    std::vector<int>
+        inputs;  // values; kLoadAt: the coordinates; kChain: the first and the operands
+    std::vector<Link> links;  // kChain
     tensor::Dim dim;          // kDim
   };
   struct Value {
@@ -75,6 +79,7 @@ class Code {
   int64_t cost() const { return cost_; }
 
  private:
+  void JoinChains();
   void AssignSlots();
 
   std::vector<Instruction> uniform_;

@@ -128,6 +128,19 @@ void Frame::RunLoop(const Code::Instruction& instruction, std::byte* result, int
   instruction.loop(operands);
 }
 
+void Frame::RunLinks(const Code::Instruction& instruction, std::byte* result, int64_t lanes) {
+  ChainOperands chain{result,
+                      values_[instruction.inputs[0]],
+                      {},
+                      instruction.links.data(),
+                      static_cast<int>(instruction.links.size()),
+                      lanes};
+  for (int k = 0; k < chain.count; ++k) {
+    chain.operands[k] = values_[instruction.inputs[static_cast<size_t>(k) + 1]];
+  }
+  RunChain(chain);
+}
+
 void Frame::LoadRepeated() {
   for (size_t k = 0; k < bound_.accesses_.size(); ++k) {
     const Access& access = bound_.accesses_[k];
@@ -151,6 +164,9 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
     switch (instruction.kind) {
       case Code::Kind::kLoop:
         RunLoop(instruction, result, box.lanes);
+        break;
+      case Code::Kind::kChain:
+        RunLinks(instruction, result, box.lanes);
         break;
       case Code::Kind::kLoad:
       case Code::Kind::kIndex: {

@@ -75,6 +75,7 @@ class Frame {
   void RunUniform(int64_t lanes);
   void LoadRepeated();
   void RunLoop(const Code::Instruction& instruction, std::byte* result, int64_t lanes);
+  void RunLinks(const Code::Instruction& instruction, std::byte* result, int64_t lanes);
 
   const BoundCode& bound_;
   device::Addresses addresses_;
