@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/program/body_exprs.h"
 #include "backends/core/program/buffer_uses.h"
-#include "backends/core/program/operand_extents.h"
 #include "backends/core/program/passes.h"
+#include "backends/core/program/view_extents.h"
+#include "backends/core/program/walk.h"
 
 namespace onnxifi::program {
 namespace {
@@ -64,133 +64,15 @@ Numbers ChannelsLastStrides(const Numbers& extents) {
   return StridesInOrder(extents, order);
 }
 
-// How a view walks the tensor of a buffer: which element it starts at, and along which of the
-// tensor's axes, by how many elements of it, each of its own axes steps.
-struct Walk {
-  Numbers start;
-  std::vector<std::pair<size_t, int64_t>> steps;  // axis of the tensor, elements; 0: none
-};
-
-// Nothing where the view crosses from one row of an axis into the next, so that its strides mean
-// something in this layout only.
-std::optional<Walk> FindWalk(const View& view, const Shape& view_extents, const Shape& shape,
-                             const Numbers& extents, const Numbers& strides) {
-  if (!view.guards.empty() || !view.offset.is_constant() || view.offset.constant() < 0 ||
-      view_extents.size() != view.strides.size()) {
-    return std::nullopt;
-  }
-  Walk walk;
-  walk.start.resize(extents.size());
-  Numbers last(extents.size());  // the largest coordinate reached along each axis
-  int64_t rest = view.offset.constant();
-  for (size_t axis = 1; axis < extents.size(); ++axis) {
-    // Along the first axis nothing starts but at 0: its extent may be unknown.
-    walk.start[axis] = rest / strides[axis];
-    rest %= strides[axis];
-    if (walk.start[axis] >= extents[axis]) return std::nullopt;
-    last[axis] = walk.start[axis];
-  }
-  bool is_first_axis_taken = false;
-  for (size_t k = 0; k < view.strides.size(); ++k) {
-    if (view_extents[k] == Dim(1) || view.strides[k] == Dim(0)) {
-      walk.steps.emplace_back(0, 0);
-      continue;
-    }
-    if (!view.strides[k].is_constant() || view.strides[k].constant() < 0) return std::nullopt;
-    const int64_t stride = view.strides[k].constant();
-    if (stride % strides[0] == 0) {
-      // Whole tensors of the batch, all of them in order.
-      if (stride != strides[0] || !(view_extents[k] == shape[0]) || is_first_axis_taken) {
-        return std::nullopt;
-      }
-      is_first_axis_taken = true;
-      walk.steps.emplace_back(0, 1);
-      continue;
-    }
-    if (!view_extents[k].is_constant()) return std::nullopt;
-    size_t axis = 1;
-    while (extents[axis] == 1 || stride % strides[axis] != 0) {
-      if (++axis == extents.size()) return std::nullopt;
-    }
-    const int64_t step = stride / strides[axis];
-    last[axis] += step * (view_extents[k].constant() - 1);
-    if (last[axis] >= extents[axis]) return std::nullopt;
-    walk.steps.emplace_back(axis, step);
-  }
-  return walk;
-}
-
-View FollowWalk(const View& view, const Walk& walk, const Numbers& strides) {
-  View moved = view;
-  int64_t offset = 0;
-  for (size_t axis = 0; axis < strides.size(); ++axis) offset += walk.start[axis] * strides[axis];
-  moved.offset = Dim(offset);
-  for (size_t k = 0; k < walk.steps.size(); ++k) {
-    const auto& [axis, step] = walk.steps[k];
-    moved.strides[k] = Dim(step * strides[axis]);
-  }
-  return moved;
-}
-
-// Reads of `step` that are not looked at along its domain: at coordinates that the body computes,
-// or by the prologue of an operand.
-std::set<size_t> ReadsElsewhere(const Program& program, const Step& step) {
-  std::set<size_t> reads;
-  for (ExprId id : Reachable(program.exprs, BodyExprs(step))) {
-    const ExprNode& node = program.exprs[id];
-    if (node.op == ExprOp::kLoad && !node.operands.empty()) {
-      reads.insert(static_cast<size_t>(node.payload));
-    }
-  }
+// Whether a view of this step can be of a tensor [N, C, spatial] in any order. Nothing that a
+// product reads and no kernel is one.
+bool MayHaveChannels(const Step& step, bool is_read, size_t view) {
   if (const Contract* contract = step.As<Contract>()) {
-    const ExprId prologues[] = {contract->a_prologue, contract->b_prologue};
-    for (ExprId id : Reachable(program.exprs, prologues)) {
-      const ExprNode& node = program.exprs[id];
-      if (node.op == ExprOp::kLoad && node.payload >= 2) {
-        reads.insert(static_cast<size_t>(node.payload));
-      }
-    }
+    return !is_read || (contract->form != Contract::Form::kMatMul && view != 1);
   }
-  return reads;
+  return step.As<Map>() != nullptr || step.As<Reduce>() != nullptr || step.As<Row>() != nullptr ||
+         step.As<Window>() != nullptr;
 }
-
-// The extents that the reads and the writes of a step are looked at over, or nothing for a whole
-// step or one of its reads where they are not simply its domain.
-class ViewExtents {
- public:
-  ViewExtents(const Program& program, const Step& step)
-      : step_(step),
-        is_known_(step.As<Map>() != nullptr || step.As<Reduce>() != nullptr ||
-                  step.As<Row>() != nullptr || step.As<Contract>() != nullptr ||
-                  step.As<Window>() != nullptr) {
-    if (is_known_) elsewhere_ = ReadsElsewhere(program, step);
-  }
-
-  std::optional<Shape> ExtentsOfRead(size_t read) const {
-    if (!is_known_ || elsewhere_.contains(read)) return std::nullopt;
-    const Contract* contract = step_.As<Contract>();
-    // Nothing that a product reads and no kernel is a tensor [N, C, spatial].
-    const bool has_no_channels =
-        contract != nullptr && (contract->form == Contract::Form::kMatMul || read == 1);
-    if (has_no_channels) return std::nullopt;
-    const auto operand = static_cast<int>(read);
-    return operand < OperandCount(step_) ? OperandShape(step_, operand) : step_.domain;
-  }
-
-  std::optional<Shape> ExtentsOfWrites() const {
-    if (!is_known_) return std::nullopt;
-    Shape written = step_.domain;
-    if (const Reduce* reduce = step_.As<Reduce>()) {
-      written.resize(written.size() - static_cast<size_t>(reduce->axes));
-    }
-    return written;
-  }
-
- private:
-  const Step& step_;
-  bool is_known_;
-  std::set<size_t> elsewhere_;
-};
 
 class ChannelsLast {
  public:
@@ -258,10 +140,13 @@ class ChannelsLast {
       const ViewExtents& extents = extents_[static_cast<size_t>(number)];
       for (size_t r = 0; r < step.reads.size(); ++r) {
         if (step.reads[r].buffer != id) continue;
-        uses.push_back({&step.reads[r], &step, extents.ExtentsOfRead(r)});
+        uses.push_back({&step.reads[r], &step, std::nullopt});
+        if (MayHaveChannels(step, /*is_read=*/true, r)) uses.back().extents = extents.OfRead(r);
       }
-      for (View& write : step.writes) {
-        if (write.buffer == id) uses.push_back({&write, &step, extents.ExtentsOfWrites()});
+      for (size_t w = 0; w < step.writes.size(); ++w) {
+        if (step.writes[w].buffer != id) continue;
+        uses.push_back({&step.writes[w], &step, std::nullopt});
+        if (MayHaveChannels(step, /*is_read=*/false, w)) uses.back().extents = extents.OfWrites();
       }
     }
     return uses;
@@ -280,16 +165,19 @@ class ChannelsLast {
     const Numbers plain = PlainStrides(*extents);
     const Numbers channels_last = ChannelsLastStrides(*extents);
     if (plain == channels_last) return;
+    std::vector<MemoryAxis> axes;
+    for (size_t axis = 0; axis < shape.size(); ++axis) axes.push_back({plain[axis], shape[axis]});
     const std::vector<Use> uses = UsesOf(id);
     std::vector<Walk> walks;
     for (const Use& use : uses) {
       if (!use.extents) return;
-      std::optional<Walk> walk = FindWalk(*use.view, *use.extents, shape, *extents, plain);
+      std::optional<Walk> walk = FindWalk(*use.view, *use.extents, axes);
       if (!walk) return;
       walks.push_back(*std::move(walk));
     }
+    const std::vector<Dim> strides(channels_last.begin(), channels_last.end());
     for (size_t k = 0; k < uses.size(); ++k) {
-      *uses[k].view = FollowWalk(*uses[k].view, walks[k], channels_last);
+      *uses[k].view = FollowWalk(*uses[k].view, walks[k], /*offset=*/0, strides);
     }
   }
 

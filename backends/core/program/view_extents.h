@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ViewExtents: what each view of a step is looked at over, for passes that say the view in another
+// way. A view has no extents of its own; the family of the step gives them.
+
+#ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_VIEW_EXTENTS_H_
+#define ONNXIFI_BACKENDS_CORE_PROGRAM_VIEW_EXTENTS_H_
+
+#include <cstddef>
+#include <optional>
+#include <set>
+
+#include "backends/core/program/program.h"
+
+namespace onnxifi::program {
+
+// Valid as long as the step, whose views may change. May make new Dims.
+class ViewExtents {
+ public:
+  ViewExtents(const Program& program, const Step& step);
+
+  // Nothing where the body computes the coordinates, where a prologue shares the read with others,
+  // and for steps that execution runs.
+  std::optional<Shape> OfRead(size_t read) const;
+  // Nothing too where only data tells what is written.
+  std::optional<Shape> OfWrites() const;
+
+ private:
+  const Step& step_;
+  std::set<size_t> elsewhere_;  // reads that are not looked at over the domain
+};
+
+}  // namespace onnxifi::program
+
+#endif  // ONNXIFI_BACKENDS_CORE_PROGRAM_VIEW_EXTENTS_H_

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ViewExtents: over the domain, over an operand's axes, over what is left of folded axes, or not
+// known.
+
+#include "backends/core/program/view_extents.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "backends/core/program/testing/program_maker.h"
+
+namespace onnxifi::program {
+namespace {
+
+TEST(ViewExtentsTest, FollowsTheFamily) {
+  ProgramMaker maker;
+  const Operand x = maker.Input({2, 3});
+  const Operand y = maker.MatMul(x, maker.Input({3, 4}));
+  maker.SumRows(y);
+  const ViewExtents product(maker.program, maker.program.steps[0]);
+  EXPECT_EQ(product.OfRead(0), (Shape{2, 3}));
+  EXPECT_EQ(product.OfRead(1), (Shape{3, 4}));
+  EXPECT_EQ(product.OfWrites(), (Shape{2, 4}));
+  const ViewExtents sum(maker.program, maker.program.steps[1]);
+  EXPECT_EQ(sum.OfRead(0), (Shape{2, 4}));
+  EXPECT_EQ(sum.OfWrites(), Shape{2});
+}
+
+TEST(ViewExtentsTest, ScatterWritesAnywhereInItsTarget) {
+  ProgramMaker maker;
+  Index scatter;
+  scatter.target = {7};
+  const Operand at = maker.Input({3}, ElementType::kInt64);
+  maker.AddStep({{3}, {maker.Input({3}).view, at.view}, {maker.Temporary({7}).view}, scatter});
+  Index top;
+  top.kind = Index::Kind::kTopK;
+  top.k = 2;
+  maker.AddStep({{3}, {maker.Input({3}).view}, {maker.Temporary({2}).view}, top});
+  const ViewExtents scattered(maker.program, maker.program.steps[0]);
+  EXPECT_EQ(scattered.OfRead(0), Shape{3});
+  EXPECT_EQ(scattered.OfWrites(), Shape{7});
+  EXPECT_EQ(ViewExtents(maker.program, maker.program.steps[1]).OfWrites(), std::nullopt);
+}
+
+TEST(ViewExtentsTest, AreNotKnownOfComputedCoordinates) {
+  ProgramMaker maker;
+  const Operand x = maker.Input({5});
+  maker.Map({5}, {x, x}, [](ExprPool& pool, const std::vector<Expr>& loads) {
+    const Expr at[] = {IntConstant(pool, ElementType::kInt64, 3)};
+    return loads[0] + LoadAt(pool, ElementType::kFloat32, 1, at);
+  });
+  const ViewExtents extents(maker.program, maker.program.steps[0]);
+  EXPECT_EQ(extents.OfRead(0), Shape{5});
+  EXPECT_EQ(extents.OfRead(1), std::nullopt);
+  EXPECT_EQ(extents.OfWrites(), Shape{5});
+}
+
+TEST(ViewExtentsTest, AreNotKnownOfWhatExecutionRuns) {
+  ProgramMaker maker;
+  maker.AddStep({{1}, {maker.Input({1}, ElementType::kInt64).view}, {}, Cut{}});
+  EXPECT_EQ(ViewExtents(maker.program, maker.program.steps[0]).OfRead(0), std::nullopt);
+}
+
+}  // namespace
+}  // namespace onnxifi::program
