@@ -149,6 +149,34 @@ TEST(MemoryPlan, DoesNotWriteInPlaceThroughAnotherView) {
   EXPECT_EQ(Find(FindLifetimes(maker.program), b).shares, program::kNoBuffer);
 }
 
+TEST(MemoryPlan, ABufferWrittenInPartsIsTakenOverAsAWholeAndTakesOverNone) {
+  ProgramMaker maker;
+  BufferId parts = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId b = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId more_parts = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  BufferId y = maker.AddBuffer(Buffer::Kind::kTemporary, {4, 4});
+  auto add_half = [&maker](BufferId read, BufferId write, int64_t offset) {
+    maker.AddMap({read}, write);
+    Step& step = maker.program.steps.back();
+    step.domain = {2, 4};
+    step.reads[0].offset = step.writes[0].offset = offset;
+  };
+  BufferId x = maker.AddBuffer(Buffer::Kind::kInput, {4, 4});
+  add_half(x, parts, 8);
+  add_half(x, parts, 0);
+  maker.AddMap({parts}, b);
+  add_half(b, more_parts, 0);
+  add_half(b, more_parts, 8);
+  maker.AddMap({more_parts}, y);
+  maker.program.outputs.push_back({"y", y, {4, 4}});
+  std::vector<BufferLifetime> lifetimes = FindLifetimes(maker.program);
+  EXPECT_EQ(Find(lifetimes, parts).first_write, 0);
+  EXPECT_EQ(Find(lifetimes, b).shares, parts);
+  EXPECT_EQ(Find(lifetimes, parts).last_use, 4);
+  EXPECT_EQ(Find(lifetimes, more_parts).shares, program::kNoBuffer);
+  EXPECT_EQ(Find(lifetimes, more_parts).last_use, 5);
+}
+
 TEST(MemoryPlan, KeepsBuffersAliveTogetherApart) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

@@ -77,6 +77,9 @@ Status OptimizeProgram(Program& program, const device::Selector& selector) {
       return selector.PrefersChannelsLast({of, step});
     });
   }));
+  // After the orders in memory are chosen, so that two buffers which become one never decide them.
+  ONNXIFI_RETURN_IF_ERROR(
+      RunPass(program, [&](Program& whole) { program::ForwardCopies(whole, accepts); }));
   for (program::Step& step : program.steps) {
     program::Control* control = step.As<program::Control>();
     if (control == nullptr) continue;

@@ -51,6 +51,10 @@ std::set<int> BufferUses::StepsWith(BufferId buffer) const {
   return steps;
 }
 
+int BufferUses::CountOf(BufferId buffer) const {
+  return static_cast<int>(uses_[buffer].writers.size() + uses_[buffer].readers.size());
+}
+
 int BufferUses::OnlyWriter(BufferId buffer) const {
   return buffer == kNoBuffer ? kNoStep : Only(uses_[buffer].writers);
 }

@@ -28,6 +28,8 @@ class BufferUses {
   bool IsOutput(BufferId buffer) const;
   // The steps that write or read `buffer`, in order.
   std::set<int> StepsWith(BufferId buffer) const;
+  // How many steps write it, and how many read it, in all.
+  int CountOf(BufferId buffer) const;
   // The step that alone writes or reads `buffer`; kNoStep if there is none or more than one, and
   // for kNoBuffer.
   int OnlyWriter(BufferId buffer) const;

@@ -34,6 +34,7 @@ TEST(BufferUsesTest, KnowsTheOnlyWriterAndTheOnlyReader) {
   EXPECT_FALSE(uses.IsOutput(b.view.buffer));
   EXPECT_EQ(uses.StepsWith(x.view.buffer), (std::set<int>{0, 1}));
   EXPECT_EQ(uses.StepsWith(a.view.buffer), (std::set<int>{0, 1})) << "its writer and its reader";
+  EXPECT_EQ(uses.CountOf(a.view.buffer), 2);
   EXPECT_EQ(uses.OnlyWriter(kNoBuffer), BufferUses::kNoStep);
   EXPECT_EQ(uses.OnlyReader(kNoBuffer), BufferUses::kNoStep);
 }

@@ -12,8 +12,8 @@
 
 namespace onnxifi::program {
 
-// Whether the device does `after`, which a pass would like to put in the place of `before` and a
-// Map, as well as it does `before`.
+// Whether the device does `after`, which a pass would like to put in the place of `before` (and of
+// a Map that it takes in), as well as it does `before`.
 using Accepts = std::function<bool(const Program& program, const Step& before, const Step& after)>;
 
 // Removes steps whose results nobody reads, and forgets constants that no step reads.
@@ -35,6 +35,12 @@ using PrefersChannelsLast = std::function<bool(const Program& program, const Ste
 // that touch them prefer it, all of them can say so with their strides, and N alone is not a
 // number. Inputs, outputs and constants stay as they are.
 void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers);
+
+// Removes a Map that copies a temporary into a part of another buffer, in the same order: the
+// temporary moves there, and every step that looks at it looks at the part instead, as long as the
+// device accepts all of them so. Only where they can say that with their strides and nobody else
+// needs the part meanwhile.
+void ForwardCopies(Program& program, const Accepts& accepts);
 
 }  // namespace onnxifi::program
 
