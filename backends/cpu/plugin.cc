@@ -11,6 +11,7 @@
 
 #include "backends/core/plugin/hardware.h"
 #include "backends/cpu/device.h"
+#include "backends/cpu/isa.h"
 #include "backends/cpu/threads/environment.h"
 #include "backends/cpu/threads/thread_count.h"
 
@@ -37,13 +38,19 @@ std::string OneDnnVersion() {
 
 class Hardware : public plugin::Hardware {
  public:
+  Hardware() {
+    const threads::Environment environment = threads::ReadEnvironment();
+    if (environment.isa) LimitIsa(*environment.isa);
+  }
+
   std::string plugin_name() const override { return "cpu"; }
 
   std::vector<plugin::DeviceDescription> Enumerate() override {
     plugin::DeviceDescription description;
     description.name = "CPU";
     description.vendor = "ONNXIFI SDK";
-    description.version = std::string(ONNXIFI_SDK_VERSION) + " with oneDNN " + OneDnnVersion();
+    description.version = std::string(ONNXIFI_SDK_VERSION) + " with oneDNN " + OneDnnVersion() +
+                          " (" + IsaInUse() + ")";
     description.device = ModelName();
     description.type = ONNXIFI_DEVICE_TYPE_CPU;
     description.memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *

@@ -30,6 +30,13 @@ std::optional<int> ParseThreadCount(const char* text) {
   return count;
 }
 
+std::optional<Isa> ParseIsa(std::string_view text) {
+  if (text == "sse4") return Isa::kSse4;
+  if (text == "avx2") return Isa::kAvx2;
+  if (text == "avx512") return Isa::kAvx512;
+  return std::nullopt;
+}
+
 Environment ReadEnvironment() {
   Environment environment;
   if (const char* level = std::getenv("ONNXIFI_LOG")) environment.log_level = ParseLogLevel(level);
@@ -41,6 +48,15 @@ Environment ReadEnvironment() {
                  "ONNXIFI_NUM_THREADS ('" + std::string(count) +
                      "') is ignored; it is not a number from 1 to " + std::to_string(kMaxThreads) +
                      ".");
+    }
+  }
+  if (const char* isa = std::getenv("ONNXIFI_CPU_ISA"); isa != nullptr && *isa != '\0') {
+    environment.isa = ParseIsa(isa);
+    if (!environment.isa) {
+      base::Log(environment.log_level)
+          .Write(base::LogLevel::kWarning, "cpu",
+                 "ONNXIFI_CPU_ISA ('" + std::string(isa) +
+                     "') is ignored; it is none of sse4, avx2 and avx512.");
     }
   }
   return environment;

@@ -5,15 +5,23 @@
 #ifndef ONNXIFI_BACKENDS_CPU_THREADS_ENVIRONMENT_H_
 #define ONNXIFI_BACKENDS_CPU_THREADS_ENVIRONMENT_H_
 
+#include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "backends/core/base/log.h"
 
 namespace onnxifi::threads {
 
+// Sets of vector instructions, each with those before it.
+enum class Isa : uint8_t { kSse4, kAvx2, kAvx512 };
+
 struct Environment {
   // ONNXIFI_NUM_THREADS: from 1 to kMaxThreads. Anything else is ignored with a warning.
   std::optional<int> thread_count;
+  // ONNXIFI_CPU_ISA: sse4, avx2 or avx512: no kernel uses more than that. Anything else is ignored
+  // with a warning.
+  std::optional<Isa> isa;
   // ONNXIFI_LOG: debug, info, warning, error or silent.
   base::LogLevel log_level = base::LogLevel::kWarning;
 };
@@ -24,6 +32,7 @@ Environment ReadEnvironment();
 
 // A whole number from 1 to kMaxThreads.
 std::optional<int> ParseThreadCount(const char* text);
+std::optional<Isa> ParseIsa(std::string_view text);
 
 }  // namespace onnxifi::threads
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of what ONNXIFI_NUM_THREADS may say.
+// Tests of what ONNXIFI_NUM_THREADS and ONNXIFI_CPU_ISA may say.
 
 #include "backends/cpu/threads/environment.h"
 
@@ -22,6 +22,15 @@ TEST(EnvironmentTest, RefusesEverythingElse) {
     EXPECT_EQ(ParseThreadCount(text), std::nullopt) << "'" << text << "'";
   }
   EXPECT_EQ(ParseThreadCount(std::to_string(kMaxThreads + 1).c_str()), std::nullopt);
+}
+
+TEST(EnvironmentTest, KnowsThreeSetsOfInstructions) {
+  EXPECT_EQ(ParseIsa("sse4"), Isa::kSse4);
+  EXPECT_EQ(ParseIsa("avx2"), Isa::kAvx2);
+  EXPECT_EQ(ParseIsa("avx512"), Isa::kAvx512);
+  for (const char* text : {"", "AVX2", "avx", "avx512f", " avx2"}) {
+    EXPECT_EQ(ParseIsa(text), std::nullopt) << "'" << text << "'";
+  }
 }
 
 }  // namespace

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LimitIsa: Highway counts better instruction sets down, bit by bit.
+
+#include "backends/cpu/isa.h"
+
+#include <hwy/targets.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+namespace onnxifi::cpu {
+
+void LimitIsa(threads::Isa isa) {
+#if HWY_ARCH_X86
+  int64_t best = HWY_AVX3;
+  dnnl::cpu_isa limit = dnnl::cpu_isa::avx512_core;
+  if (isa == threads::Isa::kAvx2) {
+    best = HWY_AVX2;
+    limit = dnnl::cpu_isa::avx2;
+  } else if (isa == threads::Isa::kSse4) {
+    best = HWY_SSE4;
+    limit = dnnl::cpu_isa::sse41;
+  }
+  hwy::DisableTargets(best - 1);
+  // Too late, or a processor without it, leaves the setting as it is.
+  (void)dnnl::set_max_cpu_isa(limit);
+#else
+  (void)isa;
+#endif
+}
+
+std::string IsaInUse() {
+  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
+  std::string name = hwy::TargetName(targets & -targets);
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41:
+      return name + ", oneDNN SSE4.1";
+    case dnnl::cpu_isa::avx:
+      return name + ", oneDNN AVX";
+    case dnnl::cpu_isa::avx2:
+      return name + ", oneDNN AVX2";
+    case dnnl::cpu_isa::avx2_vnni:
+    case dnnl::cpu_isa::avx2_vnni_2:
+      return name + ", oneDNN AVX2 with VNNI";
+    case dnnl::cpu_isa::isa_default:
+      return name + ", oneDNN as it chooses";
+    default:
+      return name + ", oneDNN AVX-512";
+  }
+}
+
+}  // namespace onnxifi::cpu
