@@ -8,11 +8,19 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/core/graph/graph.h"
 
 namespace onnxifi::ops {
+
+// The attribute, or `fallback` where the node does not give it.
+template <typename T>
+T AttributeOr(const graph::Node& node, std::string_view name, T fallback) {
+  const T* value = node.FindAttribute<T>(name);
+  return value == nullptr ? fallback : *value;
+}
 
 // One run of a rewrite over one graph. Nodes are taken out and put in when Finish is called, so
 // that ids stay valid until then.

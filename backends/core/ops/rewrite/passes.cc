@@ -4,8 +4,7 @@
 
 #include "backends/core/ops/rewrite/passes.h"
 
-#include "backends/core/ops/rewrite/batch_normalization_folding.h"
-#include "backends/core/ops/rewrite/bias_folding.h"
+#include "backends/core/ops/rewrite/affine_folding.h"
 #include "backends/core/ops/rewrite/no_op_elimination.h"
 
 namespace onnxifi::ops {
@@ -14,9 +13,7 @@ std::vector<std::unique_ptr<graph::Pass>> MakeRewrites() {
   std::vector<std::unique_ptr<graph::Pass>> rewrites;
   // First, since a node that does nothing hides patterns.
   rewrites.push_back(std::make_unique<NoOpElimination>());
-  // Before the normalisation that may follow it.
-  rewrites.push_back(std::make_unique<BiasFolding>());
-  rewrites.push_back(std::make_unique<BatchNormalizationFolding>());
+  rewrites.push_back(std::make_unique<AffineFolding>());
   return rewrites;
 }
 
