@@ -125,6 +125,8 @@ Result<std::unique_ptr<Program>> Compile(graph::Graph graph, const device::Selec
   graph::ConstantFolding folding(evaluator);
   graph::DeadNodes dead_nodes;
   ONNXIFI_RETURN_IF_ERROR(runner.Run(captures, graph));
+  // Before the rewrites too, since exporters hide constants behind Constant, Unsqueeze or Cast.
+  ONNXIFI_RETURN_IF_ERROR(runner.Run(folding, graph));
   for (const std::unique_ptr<graph::Pass>& rewrite : ops::MakeRewrites()) {
     ONNXIFI_RETURN_IF_ERROR(runner.Run(*rewrite, graph));
   }

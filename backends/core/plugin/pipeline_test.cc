@@ -327,6 +327,25 @@ TEST(Pipeline, FusesAChainOfMapsIntoOneStep) {
   }
 }
 
+TEST(Pipeline, FoldsAScaleThatStandsBehindUnsqueeze) {
+  Builder builder;
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"1", "1", "3"});
+  ValueId conv = builder.Add("Conv", 11, {x, builder.Floats({1, 2}, {2, 1, 1})});
+  ValueId scale =
+      builder.Add("Unsqueeze", 13, {builder.Floats({3, 5}, {2}), builder.Constant({1})});
+  ValueId shift =
+      builder.Add("Unsqueeze", 13, {builder.Floats({-1, 4}, {2}), builder.Constant({1})});
+  ValueId y = builder.Add("Add", 14, {builder.Add("Mul", 14, {conv, scale}), shift});
+  Compiled compiled(builder.Take({y}));
+  ASSERT_EQ(compiled.program->steps.size(), 1u) << ToString(*compiled.program);
+  // The weights took the scale, so that only adding the bias is left.
+  EXPECT_EQ(ToString(*compiled.program).find("= mul("), std::string::npos)
+      << ToString(*compiled.program);
+  auto outputs = compiled.Run({Floats({1, 1, 3}, {1, 2, 3})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  EXPECT_EQ(Values((*outputs)[0]), (std::vector<float>{2, 5, 8, 14, 24, 34}));
+}
+
 TEST(Pipeline, NamesTheNodeItRefuses) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"3"});
