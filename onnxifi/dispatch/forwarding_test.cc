@@ -3,6 +3,7 @@
 // Graphs that run through libonnxifi on fake plugins: plain pass-through, the choice of the auto
 // device, and events between them.
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <onnxifi/sdk.h>
@@ -120,6 +121,16 @@ TEST_P(Forwarding, BindsAndRunsInOneStepWithoutTouchingTheStandingBinding) {
             ONNXIFI_STATUS_SUCCESS);
   EXPECT_EQ(state, ONNXIFI_EVENT_STATE_SIGNALLED);
   EXPECT_EQ(work, ONNXIFI_STATUS_SUCCESS);
+  // The event is the caller's, and no wrapper has it.
+  Dl_info file{};
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(run), &file), 0);
+  void* handle = dlopen(file.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(handle, nullptr);
+  const auto release =
+      reinterpret_cast<onnxReleaseEventFunction>(dlsym(handle, "onnxReleaseEvent"));
+  ASSERT_NE(release, nullptr);
+  EXPECT_EQ(release(fence.event), ONNXIFI_STATUS_SUCCESS);
+  dlclose(handle);
   EXPECT_THAT(other, ElementsAre(2, 4, 6, 8));
   EXPECT_THAT(session.target, ElementsAre(0, 0, 0, 0));
   ASSERT_TRUE(session.graph.RunAndWait());

@@ -17,8 +17,12 @@
 #include <string.h>
 
 struct Id {
-  int unused;
+  struct Id* next;
 };
+
+/* IDs that are not released: libonnxifi keeps a plugin's for the rest of the process. */
+static struct Id* kept_ids;
+static pthread_mutex_t kept_ids_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 struct Graph;
 
@@ -102,12 +106,24 @@ onnxStatus ONNXIFI_ABI onnxGetBackendIDs(onnxBackendID* backendIDs, size_t* numB
 #endif
   *numBackends = 1;
   if (backendIDs == NULL || capacity < 1) return ONNXIFI_STATUS_FALLBACK;
-  backendIDs[0] = calloc(1, sizeof(struct Id));
+  {
+    struct Id* id = (struct Id*)calloc(1, sizeof(struct Id));
+    pthread_mutex_lock(&kept_ids_mutex);
+    id->next = kept_ids;
+    kept_ids = id;
+    pthread_mutex_unlock(&kept_ids_mutex);
+    backendIDs[0] = id;
+  }
   return ONNXIFI_STATUS_SUCCESS;
 #endif
 }
 
 onnxStatus ONNXIFI_ABI onnxReleaseBackendID(onnxBackendID backendID) {
+  struct Id** link = &kept_ids;
+  pthread_mutex_lock(&kept_ids_mutex);
+  while (*link != NULL && *link != (struct Id*)backendID) link = &(*link)->next;
+  if (*link != NULL) *link = (*link)->next;
+  pthread_mutex_unlock(&kept_ids_mutex);
   free(backendID);
   return ONNXIFI_STATUS_SUCCESS;
 }
