@@ -73,7 +73,8 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
     selection.rejected.push_back(std::move(recipe).status().Context("for " + std::string(name)));
     return false;
   };
-  if (facts.step.As<program::Contract>() != nullptr) {
+  const program::Contract* contract = facts.step.As<program::Contract>();
+  if (contract != nullptr && contract->form == program::Contract::Form::kConv) {
     const base::Result<convolution::Convolution> described = convolution::Describe(facts);
     for (const OwnImplementation& own : kConvolution) {
       if (takes(described.ok() ? own.select(*described) : described.status(), own.name)) {
@@ -81,6 +82,8 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
       }
     }
     if (takes(convolution::SelectPlanar(facts), "planar")) return selection;
+  }
+  if (contract != nullptr && contract->form == program::Contract::Form::kMatMul) {
     if (takes(matmul::SelectFewRows(facts), "matrix times vector")) return selection;
   }
   if (facts.step.As<program::Window>() != nullptr) {

@@ -237,17 +237,14 @@ TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
     return Property(&base::Status::Text,
                     AllOf(HasSubstr(std::string(implementation)), HasSubstr(std::string(reason))));
   };
-  EXPECT_THAT(
-      selection->rejected,
-      ElementsAre(says("for winograd", "no convolution"), says("for pointwise", "no convolution"),
-                  says("for direct", "no convolution"), says("for planar", "no convolution"),
-                  says("for matrix times vector", "something else than one float32"),
-                  says("for onednn matmul", "accumulates in int32"),
-                  says("for onednn convolution", "no convolution"),
-                  says("for onednn deconvolution", "no transposed convolution"),
-                  says("for onednn matmul between loops", "accumulates in int32"),
-                  says("for onednn convolution between loops", "no convolution"),
-                  says("for onednn deconvolution between loops", "no transposed")));
+  EXPECT_THAT(selection->rejected,
+              ElementsAre(says("for matrix times vector", "something else than one float32"),
+                          says("for onednn matmul", "accumulates in int32"),
+                          says("for onednn convolution", "no convolution"),
+                          says("for onednn deconvolution", "no transposed convolution"),
+                          says("for onednn matmul between loops", "accumulates in int32"),
+                          says("for onednn convolution between loops", "no convolution"),
+                          says("for onednn deconvolution between loops", "no transposed")));
 }
 
 TEST(SelectorTest, NamesTheOperationThatNoPrimitiveAppends) {
