@@ -136,7 +136,7 @@ int64_t CopiedBytes(const Attribute& attribute) {
   int64_t size_bytes = 0;
   if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute)) {
     for (const std::string& text : *texts) {
-      size_bytes += static_cast<int64_t>(sizeof(text) + text.size());
+      size_bytes += static_cast<int64_t>(sizeof(std::string) + text.size());
     }
   }
   return size_bytes;

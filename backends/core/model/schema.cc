@@ -199,11 +199,11 @@ Status Schema::CheckInputTypes(const std::vector<onnx::TypeProto>& types) const 
       allowed += (allowed.empty() ? "" : ", ") + *type;
     }
     if (!is_allowed) {
-      return {Code::kUnsupportedDatatype,
-              Spell(schema_->Name(), schema_->domain()) + " of version " +
-                  std::to_string(schema_->SinceVersion()) + " takes no " + given + " as input " +
-                  std::to_string(index) + " ('" + parameter.GetName() + "'), only " + allowed +
-                  "."};
+      std::string sentence = Spell(schema_->Name(), schema_->domain()) + " of version " +
+                             std::to_string(schema_->SinceVersion()) + " takes no " + given;
+      sentence += " as input " + std::to_string(index) + " ('" + parameter.GetName();
+      sentence += "'), only " + allowed + ".";
+      return {Code::kUnsupportedDatatype, std::move(sentence)};
     }
   }
   return base::Ok();

@@ -173,11 +173,11 @@ Status ReadExtents(const Dims& dims, const std::string& owner, TensorReader::Hea
 }  // namespace
 
 const LiftedTensor& TensorReader::Find(const onnx::TensorProto& proto) const {
-  static const LiftedTensor kNothing;  // of a message field that is absent
+  static const LiftedTensor nothing;  // of a message field that is absent
   uint32_t index = 0;
-  if (proto.raw_data().size() != sizeof(index)) return kNothing;
+  if (proto.raw_data().size() != sizeof(index)) return nothing;
   std::memcpy(&index, proto.raw_data().data(), sizeof(index));
-  return index < tensors_.size() ? tensors_[index] : kNothing;
+  return index < tensors_.size() ? tensors_[index] : nothing;
 }
 
 Result<TensorReader::Header> TensorReader::ReadHeader(const onnx::TensorProto& proto) const {

@@ -209,7 +209,7 @@ Term Multiply(Lowering& lowering, const Term& a, const Term& b, const Labels& ke
   const Labels out_labels = Joined({&batch, &m, &n});
   const ElementType accumulator = tensor::ArithmeticType(type);
   const Operand out = lowering.Temporary(type, ShapeOf(kept, extents));
-  const Term result{out, kept};
+  Term result{out, kept};
   const View write = ViewOver(result, out_labels, extents);
   StepBuilder step(lowering, ShapeOf(out_labels, extents));
   if (k.empty()) {

@@ -53,6 +53,20 @@ bool FoldNormalization(GraphEdit& edit, const Node& node, ChannelAffine& affine)
   return true;
 }
 
+// Sub from the operand, Mul and Div, which scale.
+bool FoldScale(const Node& node, size_t side, ValueId operand, ChannelAffine& affine) {
+  if (node.op_type == "Sub") {
+    affine.SubtractFrom(operand);
+  } else if (node.op_type == "Mul") {
+    affine.Multiply(operand);
+  } else if (side == 0) {
+    affine.Divide(operand);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 bool FoldArithmetic(const Node& node, size_t side, ChannelAffine& affine) {
   const ValueId operand = node.inputs[1 - side];
   if (!affine.Takes(operand)) return false;
@@ -60,16 +74,8 @@ bool FoldArithmetic(const Node& node, size_t side, ChannelAffine& affine) {
     affine.Add(operand);
   } else if (node.op_type == "Sub" && side == 0) {
     affine.Subtract(operand);
-  } else if (!affine.TakesScale()) {
-    return false;
-  } else if (node.op_type == "Sub") {
-    affine.SubtractFrom(operand);
-  } else if (node.op_type == "Mul") {
-    affine.Multiply(operand);
-  } else if (node.op_type == "Div" && side == 0) {
-    affine.Divide(operand);
   } else {
-    return false;
+    return affine.TakesScale() && FoldScale(node, side, operand, affine);
   }
   return true;
 }
