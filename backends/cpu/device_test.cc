@@ -443,5 +443,27 @@ TEST_F(DeviceTest, TakesMemoryOfAnyAlignment) {
   }
 }
 
+// Up to four rows; the matrix lies row by row behind its transposed view.
+TEST_F(DeviceTest, MultipliesFewRowsWithAMatrixWhereItLies) {
+  constexpr int64_t kDepth = 301, kColumns = 403;
+  for (int64_t rows = 1; rows <= 5; ++rows) {
+    OneStep one = MatMul(rows, kDepth, kColumns);
+    one.step.reads[1].strides = {1, kDepth};
+    EXPECT_EQ(one.Implementation(), rows <= 4 ? "matrix times vector" : "onednn matmul");
+    const base::Status status = one.Run(*device_);
+    ASSERT_TRUE(status.ok()) << status.Text();
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t column = 0; column < kColumns; ++column) {
+        double sum = 0;
+        for (int64_t k = 0; k < kDepth; ++k) {
+          sum += static_cast<double>(one.data[0][static_cast<size_t>(row * kDepth + k)]) *
+                 static_cast<double>(one.data[1][static_cast<size_t>(column * kDepth + k)]);
+        }
+        ASSERT_NEAR(one.result[static_cast<size_t>(row * kColumns + column)], sum, 1e-4);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::cpu

@@ -17,8 +17,13 @@ using base::Status;
 using program::Contract;
 using program::Dim;
 
-base::Result<int64_t> Number(const Dim& dim, std::string_view what) {
-  if (dim.is_constant() && dim.constant() >= 0) return dim.constant();
+base::Result<int64_t> Number(const Dim& dim, std::string_view what, int64_t least = 1) {
+  if (dim.is_constant() && dim.constant() >= least) return dim.constant();
+  if (dim.is_constant()) {
+    return Status(Code::kUnsupportedShape,
+                  "The " + std::string(what) + " (" + std::to_string(dim.constant()) +
+                      ") is less than the kernels take (" + std::to_string(least) + ").");
+  }
   return Status(Code::kUnsupportedShape,
                 "The " + std::string(what) + " is known only once the inputs are.");
 }
@@ -77,8 +82,10 @@ base::Result<Convolution> DescribeAroundInput(const device::Facts& facts) {
   ONNXIFI_ASSIGN_OR_RETURN(convolution.in_width, Number(contract->a_spatial[1], "input's width"));
   ONNXIFI_ASSIGN_OR_RETURN(convolution.out_height, Number(step.domain[2], "output's height"));
   ONNXIFI_ASSIGN_OR_RETURN(convolution.out_width, Number(step.domain[3], "output's width"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_top, Number(contract->pads_begin[0], "upper padding"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_left, Number(contract->pads_begin[1], "left padding"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_top,
+                           Number(contract->pads_begin[0], "upper padding", /*least=*/0));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_left,
+                           Number(contract->pads_begin[1], "left padding", /*least=*/0));
   convolution.stride_y = contract->strides[0];
   convolution.stride_x = contract->strides[1];
   convolution.dilation_y = contract->dilations[0];

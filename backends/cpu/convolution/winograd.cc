@@ -398,11 +398,11 @@ WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads) {
   const int64_t limit = plan.is_by_frequency || weights > kOwnFloats ? kSharedFloats : kOwnFloats;
   const int64_t most = std::max<int64_t>(1, limit / floats_per_tile);
   if (plan.is_by_frequency) {
-    const int64_t chunks = (plan.tiles + most - 1) / most;
-    plan.chunk = (plan.tiles + chunks - 1) / chunks;
+    const int64_t chunks = std::max<int64_t>(1, (plan.tiles + most - 1) / most);
+    plan.chunk = std::max<int64_t>(1, (plan.tiles + chunks - 1) / chunks);
   } else {
     // As many chunks for every thread, of whole blocks of rows where that costs no balance.
-    const int64_t chunks = RoundUp((plan.tiles + most - 1) / most, threads);
+    const int64_t chunks = RoundUp(std::max<int64_t>(1, (plan.tiles + most - 1) / most), threads);
     plan.chunk = std::max<int64_t>(1, (plan.tiles + chunks - 1) / chunks);
     if (plan.chunk > 2 * rows) plan.chunk = RoundUp(plan.chunk, rows);
   }

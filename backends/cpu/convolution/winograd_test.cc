@@ -161,5 +161,17 @@ TEST(WinogradTest, RoundsTheSameInEveryDivision) {
             Measure(Tile::k4x4, shape, 2, /*seed=*/3).winograd);
 }
 
+// A batch whose number is known late may be empty.
+TEST(WinogradTest, HasNothingToDoForNoImages) {
+  for (const int threads : {1, 2}) {
+    for (const int64_t channels : {8, 256}) {
+      const WinogradPlan plan =
+          MakePlan(Tile::k4x4, {0, channels, channels, 20, 20, 20, 20, 1, 1}, threads);
+      EXPECT_EQ(plan.tiles, 0);
+      EXPECT_GT(plan.chunk, 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::convolution
