@@ -26,7 +26,7 @@ Limits MakeLimits() {
 
 // Sets the cache to a fresh folder and puts things back.
 class LimitsCacheTest : public testing::Test {
- protected:
+ public:
   LimitsCacheTest() : folder_(testing::TempDir() + "limits_test_cache") {
     std::filesystem::remove_all(folder_);
     if (const char* before = std::getenv("ONNXIFI_CACHE_HOME")) before_ = before;
@@ -41,6 +41,7 @@ class LimitsCacheTest : public testing::Test {
     }
   }
 
+ protected:
   std::string folder_;
   std::string before_;
 };

@@ -18,13 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 class CandidateSearch : public testing::Test {
- protected:
+ public:
   CandidateSearch() {
     std::string pattern = (fs::temp_directory_path() / "onnxifi-XXXXXX").string();
     folder_ = fs::canonical(mkdtemp(pattern.data()));
   }
   ~CandidateSearch() override { fs::remove_all(folder_); }
 
+ protected:
   void Touch(const fs::path& file) {
     fs::create_directories((folder_ / file).parent_path());
     std::ofstream(folder_ / file).put('x');

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 class ExternalDataTest : public ::testing::Test {
- protected:
+ public:
   ExternalDataTest() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     root_ = fs::temp_directory_path() /
@@ -34,6 +34,7 @@ class ExternalDataTest : public ::testing::Test {
   }
   ~ExternalDataTest() override { fs::remove_all(root_); }
 
+ protected:
   static void Write(const fs::path& path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
   }

@@ -271,7 +271,7 @@ TEST(ImportTest, TypedFieldsAndRawDataAgreeForEveryElementType) {
       const int64_t numbers = tensor::IsPacked(type) ? size_bytes : kCount;
       for (int64_t at = 0; at < numbers; ++at) {
         int64_t value = static_cast<int64_t>(number_at(at, width));
-        if (type == kInt8) value = static_cast<int8_t>(value);
+        if (type == kInt8) value = int64_t{static_cast<int8_t>(value)};
         if (type == kInt16) value = static_cast<int16_t>(value);
         typed.add_int32_data(static_cast<int32_t>(value));
       }

@@ -16,7 +16,6 @@
 namespace onnxifi::model {
 namespace {
 
-using testing::AddFloatInitializer;
 using testing::MakeModel;
 using testing::MakeSeedModels;
 

@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 
 #include "backends/core/ops/lowering.h"
@@ -30,42 +31,52 @@ constexpr size_t kMostSequenceTensors = 65536;
 
 std::string Quoted(const std::string& name) { return "'" + name + "'"; }
 
-// Refuses what no address space holds, as far as the extents are numbers.
-Status CheckSize(const std::string& what, ElementType type, const Shape& shape) {
-  Dim count = tensor::Product(shape);
-  constexpr int64_t kLargestBytes = std::numeric_limits<int64_t>::max();
-  if (!count.is_constant() || tensor::SizeBytes(type, count.constant()) < kLargestBytes) {
-    return base::Ok();
-  }
+constexpr int64_t kLargestBytes = std::numeric_limits<int64_t>::max();
+
+// Whether an address space could hold so many elements, as far as that is a number.
+bool IsAddressable(ElementType type, const Dim& count) {
+  return !count.is_constant() || tensor::SizeBytes(type, count.constant()) < kLargestBytes;
+}
+
+Status RefuseSize(const std::string& what, const Shape& shape) {
   return Status(Code::kUnsupportedShape, what + " of shape " + tensor::ToString(shape) +
                                              " has more bytes than the largest size (" +
                                              std::to_string(kLargestBytes) + ").");
 }
 
-// What is declared of a value as a sentence's start.
-Status RefuseType(const std::string& what, const Type& type) {
+// Refuses a value whose declared type no operand can have; `role` says what it is in the graph.
+Status RefuseType(std::string_view role, const graph::Value& value) {
+  const Type& type = value.type;
+  const auto what = [&] { return std::string(role) + " " + Quoted(value.name); };
   switch (type.kind) {
     case Type::Kind::kUnknown:
-      return Status(Code::kUnsupportedShape, what + " has no declared type.");
+      return Status(Code::kUnsupportedShape, what() + " has no declared type.");
     case Type::Kind::kSequence:
-      return Status(Code::kUnsupportedDatatype, what + " is a sequence; only tensors can be run.");
+      return Status(Code::kUnsupportedDatatype,
+                    what() + " is a sequence; only tensors can be run.");
     case Type::Kind::kOptional:
-      return Status(Code::kUnsupportedDatatype, what + " is an optional; only tensors can be run.");
+      return Status(Code::kUnsupportedDatatype,
+                    what() + " is an optional; only tensors can be run.");
     case Type::Kind::kMap:
-      return Status(Code::kUnsupportedDatatype, what + " is a map; only tensors can be run.");
+      return Status(Code::kUnsupportedDatatype, what() + " is a map; only tensors can be run.");
     case Type::Kind::kTensor:
       break;
   }
   if (type.element == ElementType::kString) {
     return Status(Code::kUnsupportedDatatype,
-                  what + " is a tensor of strings; only numeric tensors can be run.");
+                  what() + " is a tensor of strings; only numeric tensors can be run.");
   }
-  if (!type.extents) return Status(Code::kUnsupportedShape, what + " has no declared rank.");
-  Shape known;
+  if (!type.extents) return Status(Code::kUnsupportedShape, what() + " has no declared rank.");
+  Dim known = 1;
   for (const graph::Extent& extent : *type.extents) {
-    if (extent.is_known()) known.push_back(Dim(extent.number));
+    if (extent.is_known()) known = known * Dim(extent.number);
   }
-  return CheckSize(what, type.element, known);
+  if (IsAddressable(type.element, known)) return base::Ok();
+  Shape shape;
+  for (const graph::Extent& extent : *type.extents) {
+    if (extent.is_known()) shape.push_back(extent.number);
+  }
+  return RefuseSize(what(), shape);
 }
 
 class GraphLowering : public BodyLowering {
@@ -86,12 +97,8 @@ class GraphLowering : public BodyLowering {
   Status DeclareInputs() {
     for (ValueId id : graph_.inputs) {
       const graph::Value& value = graph_.values[id];
-      ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input " + Quoted(value.name), value.type));
-      Shape shape;
-      for (size_t axis = 0; axis < value.type.extents->size(); ++axis) {
-        shape.push_back(DeclaredExtent((*value.type.extents)[axis], value.name, axis));
-      }
-      operands_[id] = AddInput(value.name, value.type.element, shape);
+      ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input", value));
+      operands_[id] = AddInput(value.name, value.type.element, DeclaredShape(value));
     }
     return base::Ok();
   }
@@ -179,7 +186,16 @@ class GraphLowering : public BodyLowering {
     return found->second;
   }
 
-  Operand AddInput(const std::string& name, ElementType type, const Shape& shape) {
+  Shape DeclaredShape(const graph::Value& value) {
+    Shape shape;
+    shape.reserve(value.type.extents->size());
+    for (const graph::Extent& extent : *value.type.extents) {
+      shape.push_back(DeclaredExtent(extent, value.name, shape.size()));
+    }
+    return shape;
+  }
+
+  Operand AddInput(const std::string& name, ElementType type, Shape shape) {
     Buffer buffer;
     buffer.kind = Buffer::Kind::kInput;
     buffer.type = type;
@@ -187,7 +203,8 @@ class GraphLowering : public BodyLowering {
     buffer.index = static_cast<int>(program_.inputs.size());
     program::BufferId id = program_.AddBuffer(std::move(buffer));
     program_.inputs.push_back({name, id, shape});
-    return {program::DenseView(id, type, shape), shape};
+    program::View view = program::DenseView(id, type, shape);
+    return {std::move(view), std::move(shape)};
   }
 
   // Sequences stay inside the graph.
@@ -204,12 +221,8 @@ class GraphLowering : public BodyLowering {
 
   // Stands in for a value whose producer cannot be lowered.
   std::optional<Operand> AssumeDeclared(const graph::Value& value) {
-    if (!RefuseType("", value.type).ok()) return std::nullopt;
-    Shape shape;
-    for (size_t axis = 0; axis < value.type.extents->size(); ++axis) {
-      shape.push_back(DeclaredExtent((*value.type.extents)[axis], value.name, axis));
-    }
-    return AddInput(value.name, value.type.element, shape);
+    if (!RefuseType("Value", value).ok()) return std::nullopt;
+    return AddInput(value.name, value.type.element, DeclaredShape(value));
   }
 
   Result<Operand> Find(ValueId id) {
@@ -221,13 +234,13 @@ class GraphLowering : public BodyLowering {
     }
     if (value.constant) {
       operands_[id] = AddConstant(*value.constant);
-    } else if (value.is_weight && RefuseType("", value.type).ok()) {
+    } else if (value.is_weight && RefuseType("Value", value).ok()) {
       ONNXIFI_ASSIGN_OR_RETURN(operands_[id], AddAbsentWeight(value));
     } else if (value.outer != kNoValue && outer_ != nullptr) {
       ONNXIFI_ASSIGN_OR_RETURN(Operand outside, outer_->Find(value.outer));
       operands_[id] = Capture(value.name, outside);
     } else {
-      Status refused = RefuseType("Value " + Quoted(value.name), value.type);
+      Status refused = RefuseType("Value", value);
       if (!refused.ok()) return refused;
       return Status(Code::kUnsupportedShape,
                     "Value " + Quoted(value.name) + " is computed by a node that cannot be run.");
@@ -321,6 +334,7 @@ class GraphLowering : public BodyLowering {
     }
     std::vector<std::optional<Operand>> inputs;
     std::vector<std::pair<int, const Sequence*>> sequences;
+    inputs.reserve(node.inputs.size());
     for (ValueId id : node.inputs) {
       if (id == kNoValue) {
         inputs.emplace_back();
@@ -343,8 +357,8 @@ class GraphLowering : public BodyLowering {
     ONNXIFI_RETURN_IF_ERROR(entry->lower(lowering));
     for (size_t b = first_buffer; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = program_.buffers[b];
-      ONNXIFI_RETURN_IF_ERROR(CheckSize(node.op_type + ": An intermediate or output tensor",
-                                        buffer.type, buffer.shape));
+      if (IsAddressable(buffer.type, tensor::Product(buffer.shape))) continue;
+      return RefuseSize(node.op_type + ": An intermediate or output tensor", buffer.shape);
     }
     std::vector<std::optional<Operand>> outputs = lowering.TakeOutputs();
     for (auto& [output, tensors] : lowering.TakeSequences()) {
@@ -511,7 +525,7 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
 Status CheckInputs(const Graph& graph) {
   for (ValueId id : graph.inputs) {
     const graph::Value& value = graph.values[id];
-    ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input " + Quoted(value.name), value.type));
+    ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input", value));
   }
   return base::Ok();
 }

@@ -324,7 +324,9 @@ TEST(PlanTest, HoldsConstantsAndShowsThemToKernels) {
   EXPECT_EQ(device.constants[static_cast<size_t>(x.view.buffer)], nullptr);
   const std::byte* held = device.constants[static_cast<size_t>(constant.view.buffer)];
   ASSERT_NE(held, nullptr);
-  EXPECT_EQ(std::memcmp(held, values.data(), sizeof(values)), 0);
+  std::array<float, 3> seen{};
+  std::memcpy(seen.data(), held, sizeof(seen));
+  EXPECT_EQ(seen, values);
 }
 
 TEST(PlanTest, PlansTheBodiesOfControlSteps) {

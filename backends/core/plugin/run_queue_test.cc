@@ -25,7 +25,7 @@ using Shapes = std::vector<abi::TensorShape>;
 using std::chrono::milliseconds;
 
 class RunQueueTest : public testing::Test {
- protected:
+ public:
   RunQueueTest() { EXPECT_TRUE(worker.Start().ok()); }
 
   // Work that notes its number.

@@ -293,14 +293,14 @@ ExprId ExprPool::Add(ExprNode node) {
     }
   }
   const size_t hash = Hash(node);
-  auto [begin, end] = by_hash_.equal_range(hash);
-  for (auto it = begin; it != end; ++it) {
-    if (SameContent(nodes_[it->second], node)) return it->second;
-  }
-  if (nodes_.empty()) nodes_.reserve(32);
+  const ExprId known =
+      by_hash_.Find(hash, [&](ExprId id) { return SameContent(nodes_[id], node); });
+  if (known != base::HashIndex::kNone) return known;
+  // What most operators need, and small enough for the allocator's fastest path.
+  if (nodes_.empty()) nodes_.reserve(12);
   nodes_.push_back(std::move(node));
   const ExprId id = size() - 1;
-  by_hash_.emplace(hash, id);
+  by_hash_.Add(hash, id);
   return id;
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backends/core/base/hash_index.h"
 #include "backends/core/tensor/convert.h"
 #include "backends/core/tensor/dim.h"
 #include "backends/core/tensor/element_type.h"
@@ -113,7 +114,7 @@ class ExprPool {
 
  private:
   std::vector<ExprNode> nodes_;
-  std::unordered_multimap<size_t, ExprId> by_hash_;
+  base::HashIndex by_hash_;
 };
 
 // The nodes below `roots`, each once, operands first.

@@ -45,7 +45,7 @@ Operand Concatenate(ProgramMaker& maker, const std::vector<Operand>& parts, int 
     shape[static_cast<size_t>(axis)] =
         shape[static_cast<size_t>(axis)] + parts[k].shape[static_cast<size_t>(axis)];
   }
-  const Operand target = maker.Temporary(shape);
+  Operand target = maker.Temporary(shape);
   ConcatenateInto(maker, target, parts, axis);
   return target;
 }

@@ -10,7 +10,6 @@
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 namespace onnxifi::tensor {
@@ -197,13 +196,6 @@ struct DimTable::Polynomial {
   }
 };
 
-struct DimTable::Index {
-  std::unordered_multimap<size_t, const DimNode*> by_hash;
-};
-
-DimTable::DimTable() : index_(std::make_unique<Index>()) {}
-DimTable::~DimTable() = default;
-
 Dim DimTable::NewSymbol(std::string name, bool is_data, int64_t lower) {
   DimNode node{};
   node.lower = lower;
@@ -215,10 +207,9 @@ Dim DimTable::NewSymbol(std::string name, bool is_data, int64_t lower) {
 
 Dim DimTable::Intern(DimNode node) {
   size_t hash = Hash(node);
-  auto [begin, end] = index_->by_hash.equal_range(hash);
-  for (auto it = begin; it != end; ++it) {
-    if (SameContent(*it->second, node)) return Dim(*it->second);
-  }
+  const int32_t known = by_hash_.Find(
+      hash, [&](int32_t id) { return SameContent(*nodes_[static_cast<size_t>(id)], node); });
+  if (known != base::HashIndex::kNone) return Dim(*nodes_[static_cast<size_t>(known)]);
   node.id = node_count();
   node.table = this;
   node.last_symbol = node.symbol;
@@ -235,8 +226,8 @@ Dim DimTable::Intern(DimNode node) {
   Bounds bounds = BoundsOfNode(node);
   node.lower = bounds.lower;
   node.upper = bounds.upper;
+  by_hash_.Add(hash, node.id);
   nodes_.push_back(std::make_unique<DimNode>(std::move(node)));
-  index_->by_hash.emplace(hash, nodes_.back().get());
   return Dim(*nodes_.back());
 }
 
@@ -274,10 +265,7 @@ Dim DimTable::FromPolynomial(DimTable* table, Polynomial polynomial) {
   return table->Intern(std::move(node));
 }
 
-Dim operator+(Dim a, Dim b) {
-  if (a.is_constant() && b.is_constant()) return SaturatingAdd(a.constant(), b.constant());
-  if (a == Dim(0)) return b;
-  if (b == Dim(0)) return a;
+Dim DimTable::AddScaled(Dim a, Dim b, int64_t factor) {
   DimTable::Polynomial sum = DimTable::ToPolynomial(a);
   DimTable::Polynomial other = DimTable::ToPolynomial(b);
   if (sum.terms.size() + other.terms.size() > kMaxTerms) {
@@ -290,14 +278,28 @@ Dim operator+(Dim a, Dim b) {
       other = DimTable::ToPolynomial(table->Opaque(DimNode::Kind::kProduct, {1, b}));
     }
   }
-  sum.constant = SaturatingAdd(sum.constant, other.constant);
-  sum.terms.insert(sum.terms.end(), other.terms.begin(), other.terms.end());
+  sum.constant = SaturatingAdd(sum.constant, SaturatingMul(factor, other.constant));
+  for (DimNode::Term& term : other.terms) {
+    term.coefficient = SaturatingMul(factor, term.coefficient);
+    sum.terms.push_back(std::move(term));
+  }
   return DimTable::FromPolynomial(TableOf({a, b}), std::move(sum));
+}
+
+Dim operator+(Dim a, Dim b) {
+  if (a.is_constant() && b.is_constant()) return SaturatingAdd(a.constant(), b.constant());
+  if (a == Dim(0)) return b;
+  if (b == Dim(0)) return a;
+  return DimTable::AddScaled(a, b, 1);
 }
 
 Dim operator-(Dim a, Dim b) {
   if (a == b) return 0;
-  return a + Dim(-1) * b;
+  if (b == Dim(0)) return a;
+  if (a.is_constant() && b.is_constant()) {
+    return SaturatingAdd(a.constant(), SaturatingMul(-1, b.constant()));
+  }
+  return DimTable::AddScaled(a, b, -1);
 }
 
 Dim operator*(Dim a, Dim b) {

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/core/base/hash_index.h"
+
 namespace onnxifi::tensor {
 
 class DimTable;
@@ -100,8 +102,7 @@ struct DimNode {
 // Owns the nodes of one program's Dims. Not thread-safe while it grows; immutable use is.
 class DimTable {
  public:
-  DimTable();
-  ~DimTable();
+  DimTable() = default;
   DimTable(const DimTable&) = delete;
   DimTable& operator=(const DimTable&) = delete;
 
@@ -123,6 +124,7 @@ class DimTable {
 
  private:
   friend Dim operator+(Dim, Dim);
+  friend Dim operator-(Dim, Dim);
   friend Dim operator*(Dim, Dim);
   friend Dim FloorDiv(Dim, Dim);
   friend Dim Min(Dim, Dim);
@@ -133,11 +135,12 @@ class DimTable {
   struct Polynomial;
   static Polynomial ToPolynomial(Dim dim);
   static Dim FromPolynomial(DimTable* table, Polynomial polynomial);
+  // a + factor * b, of which at least one is no constant.
+  static Dim AddScaled(Dim a, Dim b, int64_t factor);
   Dim Intern(DimNode node);
   Dim Opaque(DimNode::Kind kind, std::vector<Dim> operands);
 
-  struct Index;
-  std::unique_ptr<Index> index_;
+  base::HashIndex by_hash_;
   std::vector<std::unique_ptr<DimNode>> nodes_;
   std::vector<SymbolInfo> symbols_;
 };

@@ -99,12 +99,12 @@ TEST(QuantizationRefusalTest, NamesTheOutputTypeThatIsNotQuantized) {
 
 TEST(QuantizationPrecisionTest, DividesInThePrecisionOfTheScaleUnlessToldOtherwise) {
   // As float16, 4101.9 is 4100, a tie when divided by 8; as float32 it lies above the tie.
-  const std::map<std::string, graph::Attribute, std::less<>> kInScale = {
+  const std::map<std::string, graph::Attribute, std::less<>> in_scale = {
       {"output_dtype", int64_t{4}}};
-  const std::map<std::string, graph::Attribute, std::less<>> kInFloat32 = {
+  const std::map<std::string, graph::Attribute, std::less<>> in_float32 = {
       {"output_dtype", int64_t{4}}, {"precision", int64_t{1}}};
   for (const auto& [attributes, expected] :
-       {std::pair(kInScale, 512), std::pair(kInFloat32, 513)}) {
+       {std::pair(in_scale, 512), std::pair(in_float32, 513)}) {
     auto out = RunOperator({"QuantizeLinear",
                             23,
                             attributes,

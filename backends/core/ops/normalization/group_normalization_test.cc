@@ -56,6 +56,7 @@ struct NormCase {
 };
 
 int Channel(int k) { return k / kSpace % kChannels; }
+int Group(int k) { return Channel(k) / 2; }
 double One(int) { return 1; }
 double Zero(int) { return 0; }
 
@@ -89,8 +90,8 @@ INSTANTIATE_TEST_SUITE_P(
         NormCase{"Group18",
                  {"GroupNormalization", 18, {{"num_groups", int64_t{2}}}, {kPerGroup, kPerGroup}},
                  [](int k) { return k / (2 * kSpace); },
-                 [](int k) { return Channel(k) / 2 + 1.0; },
-                 [](int k) { return Channel(k) / 2 + 1.0; }},
+                 [](int k) { return Group(k) + 1.0; },
+                 [](int k) { return Group(k) + 1.0; }},
         NormCase{
             "Group21",
             {"GroupNormalization", 21, {{"num_groups", int64_t{2}}}, {kPerChannel, kPerChannel}},

@@ -14,7 +14,6 @@ namespace onnxifi::ops {
 namespace {
 
 using ::testing::DoubleNear;
-using ::testing::ElementsAre;
 using ::testing::Pointwise;
 
 // Replaces the elements `members` of `data`, one row, by the operator's result.

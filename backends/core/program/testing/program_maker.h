@@ -22,7 +22,7 @@ class ProgramMaker {
   // Each returns the whole buffer, dense. A dim may be a symbol of `program.dims`.
   Operand Input(const Shape& shape, ElementType type = ElementType::kFloat32) {
     const auto index = static_cast<int>(program.inputs.size());
-    const Operand operand = Add(Buffer::Kind::kInput, shape, type, index);
+    Operand operand = Add(Buffer::Kind::kInput, shape, type, index);
     program.inputs.push_back({"in" + std::to_string(index), operand.view.buffer, shape});
     return operand;
   }
@@ -73,7 +73,7 @@ class ProgramMaker {
                                   (state + Load(program.exprs, x.type(), 0)).id(),
                                   (state + Other(program.exprs, x.type(), 0)).id()});
     reduce.roots = {state.id()};
-    const Operand sum = Temporary(Shape(x.shape.begin(), x.shape.end() - 1), x.type());
+    Operand sum = Temporary(Shape(x.shape.begin(), x.shape.end() - 1), x.type());
     AddStep({x.shape, {x.view}, {sum.view}, std::move(reduce)});
     return sum;
   }
@@ -87,7 +87,7 @@ class ProgramMaker {
     contract.a_prologue = Load(program.exprs, a.type(), 0).id();
     contract.b_prologue = Load(program.exprs, b.type(), 1).id();
     contract.roots = {Accumulator(program.exprs, ElementType::kFloat32).id()};
-    const Operand product = Temporary({a.shape[0], b.shape[1]});
+    Operand product = Temporary({a.shape[0], b.shape[1]});
     AddStep({product.shape, {a.view, b.view}, {product.view}, std::move(contract)});
     return product;
   }
