@@ -114,7 +114,7 @@ int main(int argument_count, char** arguments) {
       if (lift_values) ++counts[std::string(CodeName(code))];
     }
     if ((index + 1) % step == 0) {
-      std::printf("%llu of %llu\n", static_cast<unsigned long long>(index + 1),
+      std::printf("%llu of %llu\n", static_cast<unsigned long long>(index) + 1,
                   static_cast<unsigned long long>(count));
       std::fflush(stdout);
     }

@@ -151,7 +151,8 @@ class BoundPooling final : public device::BoundKernel {
     int64_t pixel = 0;
     const int missing = kSpatialAxes - (box.rank - 2);
     for (int axis = missing; axis < kSpatialAxes; ++axis) {
-      block.strides[axis] = result_.strides[static_cast<size_t>(axis - missing + 2)];
+      const int of_result = axis - missing + 2;
+      block.strides[axis] = result_.strides[static_cast<size_t>(of_result)];
       pixel += block.begin[axis] * block.strides[axis];
     }
     for (int64_t n = 0; n < box.extents[0]; ++n) {

@@ -59,7 +59,7 @@ Status LowerLoop(Lowering& lowering) {
     extents.push_back(inputs[2 + k].extents);
   }
   for (int k = 0; k < stacked; ++k) {
-    size_t output = static_cast<size_t>(1 + carried + k);
+    const int output = 1 + carried + k;
     types.push_back(program.buffers[program.outputs[output].buffer].type);
     std::vector<std::optional<Dim>> stack = {std::nullopt};
     const std::vector<std::optional<Dim>>& slice = lowered.output_extents[output];

@@ -27,7 +27,7 @@ Sorted Sort(Lowering& lowering, const Operand& keys) {
   sort.kind = Index::Kind::kTopK;
   sort.k = keys.shape[0];
   sort.largest = false;
-  const Sorted sorted{lowering.Temporary(keys.type(), keys.shape),
+  Sorted sorted{lowering.Temporary(keys.type(), keys.shape),
                       lowering.Temporary(kInt, keys.shape)};
   StepBuilder step(lowering, keys.shape);
   step.AddRead(keys.view);
@@ -40,7 +40,7 @@ Sorted Sort(Lowering& lowering, const Operand& keys) {
 Operand ScatterInto(Lowering& lowering, Dim length, int64_t initial, const Operand& at,
                     const Operand& updates, Index::Combine combine) {
   StepBuilder fill(lowering, {length});
-  const Operand target = fill.WriteMap(fill.Extent(initial), kInt);
+  Operand target = fill.WriteMap(fill.Extent(initial), kInt);
   Index scatter;
   scatter.combine = combine;
   scatter.target = {length};
@@ -86,7 +86,7 @@ Operand SliceKeys(Lowering& lowering, const Operand& slices) {
     reduce.roots = {is_after.id()};
     step.Finish(std::move(reduce), {order.view});
   }
-  const Operand keys = lowering.Temporary(kInt, {n});
+  Operand keys = lowering.Temporary(kInt, {n});
   StepBuilder step(lowering, {n, n});
   const Expr count = State(step.exprs(), kInt, 0);
   program::Reduce reduce;
@@ -111,7 +111,7 @@ Operand GroupNumbers(Lowering& lowering, const Operand& sorted) {
   body.fold.states = {{kInt, scan.Extent(0).id(), (sum + Cast(is_new, kInt)).id(),
                        (sum + Other(scan.exprs(), kInt, 0)).id()}};
   body.roots = {sum.id()};
-  const Operand groups = lowering.Temporary(kInt, sorted.shape);
+  Operand groups = lowering.Temporary(kInt, sorted.shape);
   scan.Finish(std::move(body), {groups.view});
   return groups;
 }
@@ -151,7 +151,7 @@ Status LowerUnique(Lowering& lowering) {
   }
 
   const Sorted sorted = Sort(lowering, keys);
-  const Operand groups = GroupNumbers(lowering, sorted.values);
+  Operand groups = GroupNumbers(lowering, sorted.values);
   const Dim count = CountGroups(lowering, groups);
   Operand first =
       ScatterInto(lowering, count, INT64_MAX, groups, sorted.positions, Index::Combine::kMin);

@@ -113,9 +113,9 @@ Expr Weight(const Resampling& how, Expr d) {
   const Expr a = Abs(d);
   const Expr zero = Like(a, 0);
   if (how.kernel == Resampling::Kernel::kLinear) return Maximum(zero, Like(a, 1) - a);
-  const double A = how.cubic_a;
-  const Expr near = ((Like(a, A + 2) * a - Like(a, A + 3)) * a) * a + Like(a, 1);
-  const Expr far = ((Like(a, A) * a - Like(a, 5 * A)) * a + Like(a, 8 * A)) * a - Like(a, 4 * A);
+  const double c = how.cubic_a;
+  const Expr near = ((Like(a, c + 2) * a - Like(a, c + 3)) * a) * a + Like(a, 1);
+  const Expr far = ((Like(a, c) * a - Like(a, 5 * c)) * a + Like(a, 8 * c)) * a - Like(a, 4 * c);
   return Select(a <= Like(a, 1), near, Select(a < Like(a, 2), far, zero));
 }
 
@@ -229,7 +229,7 @@ Operand ResampleAxis(Lowering& lowering, const Operand& x, const ResizedAxis& ax
   reduce.fold.states = {{accumulator, Like(share, 0).id(), (sum + share).id(),
                          (sum + Other(step.exprs(), accumulator, 0)).id()}};
   reduce.roots = {sum.id()};
-  const Operand out = lowering.Temporary(accumulator, shape);
+  Operand out = lowering.Temporary(accumulator, shape);
   step.Finish(std::move(reduce), {out.view});
   if (!how.crops()) return out;
   StepBuilder map(lowering, shape);
