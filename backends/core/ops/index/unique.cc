@@ -27,8 +27,7 @@ Sorted Sort(Lowering& lowering, const Operand& keys) {
   sort.kind = Index::Kind::kTopK;
   sort.k = keys.shape[0];
   sort.largest = false;
-  Sorted sorted{lowering.Temporary(keys.type(), keys.shape),
-                      lowering.Temporary(kInt, keys.shape)};
+  Sorted sorted{lowering.Temporary(keys.type(), keys.shape), lowering.Temporary(kInt, keys.shape)};
   StepBuilder step(lowering, keys.shape);
   step.AddRead(keys.view);
   step.Finish(std::move(sort), {sorted.values.view, sorted.positions.view});
