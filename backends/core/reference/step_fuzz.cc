@@ -133,7 +133,7 @@ class StepText {
 // Appends a buffer's bytes and says where they are.
 std::string Append(std::ofstream& bytes, int64_t& position, const tensor::Tensor& tensor) {
   bytes.write(reinterpret_cast<const char*>(tensor.data()), tensor.size_bytes());
-  const std::string text = "[" + std::to_string(static_cast<int>(tensor.type())) + "," +
+  std::string text = "[" + std::to_string(static_cast<int>(tensor.type())) + "," +
                            std::to_string(tensor.element_count()) + "," + std::to_string(position) +
                            "]";
   position += tensor.size_bytes();
