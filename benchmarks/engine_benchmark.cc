@@ -339,9 +339,54 @@ void Softmax(benchmark::State& state) {
   Measure(state, step);
 }
 BENCHMARK(Softmax)
+    ->Args({960, 40})
+    ->Args({24, 12})
     ->Args({4096, 128})
     ->Args({4096, 1024})
     ->Args({65536, 16})
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
+
+// Rows, elements of a row: a residual is added, then the row normalised, scaled and shifted.
+void LayerNormalization(benchmark::State& state) {
+  Prepared step;
+  const Shape shape = {state.range(0), state.range(1)};
+  program::ExprPool& pool = step.pool();
+  const Expr x = Load(pool, kFloat32, step.Read(step.Buffer(shape))) +
+                 Load(pool, kFloat32, step.Read(step.Buffer(shape)));
+  auto read_per_element = [&] {
+    Operand operand = InsertAxis(step.Buffer({shape[1]}), 0);
+    operand.view = BroadcastTo(operand, shape);
+    return Load(pool, kFloat32, step.Read(operand));
+  };
+  const Expr scale = read_per_element();
+  const Expr shift = read_per_element();
+  const Expr held = State(pool, kFloat32, 0);
+  const Expr other = Other(pool, kFloat32, 0);
+  const Expr count = Like(x, static_cast<double>(state.range(1)));
+  program::Row row;
+  row.axes = 1;
+  auto add_mean = [&](Expr element) {
+    const int stage = static_cast<int>(row.stages.size());
+    row.stages.push_back(
+        {{{{kFloat32, Like(x, 0).id(), (held + element).id(), (held + other).id()}}},
+         {(held / count).id()}});
+    return RowResult(pool, kFloat32, stage, 0);
+  };
+  const Expr distance = x - add_mean(x);
+  const Expr variance = add_mean(distance * distance);
+  const Expr inverse = Like(x, 1) / Unary(ExprOp::kSqrt, variance + Like(x, 1e-5));
+  row.roots = {(distance * inverse * scale + shift).id()};
+  step.step.domain = shape;
+  step.Write(step.Buffer(shape));
+  step.step.body = std::move(row);
+  Measure(state, step);
+}
+BENCHMARK(LayerNormalization)
+    ->Args({3, 256})
+    ->Args({120, 256})
+    ->Args({1000, 1000})
+    ->Args({4096, 64})
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 

@@ -102,9 +102,9 @@ void FoldFrame::Update(const Sweep& sweep) {
 
 void FoldFrame::MergeParts(int64_t lanes) {
   static constexpr int64_t kExtents[] = {kBlock};
-  while (lanes > 1) {
-    // The upper half joins the lower; a middle one without partner waits for the next round.
-    const int64_t kept = (lanes + 1) / 2;
+  for (int64_t kept = kBlock / 2; kept > 0; kept /= 2) {
+    // What lies beyond a power of two joins what lies before it, which vectors of any width can do.
+    if (lanes <= kept) continue;
     for (size_t k = 0; k < fold_.types.size(); ++k) {
       other_[k] = state_.all()[k] + kept * LaneBytes(fold_.types[k]);
     }

@@ -66,7 +66,7 @@ class FoldFrame {
   void BeginParts(const Sweep& sweep, int64_t lanes);
   // Folds the element of each lane into its state.
   void Update(const Sweep& sweep);
-  // Joins the states of `lanes` parts into lane 0.
+  // Joins the states of `lanes` parts into lane 0: part n + 64 into part n, then n + 32, and so on.
   void MergeParts(int64_t lanes);
   std::span<std::byte* const> state() const { return state_.all(); }
 
@@ -84,6 +84,11 @@ class FoldFrame {
 // results do not depend on threads.
 inline bool FoldsInParts(int64_t fold_count, int64_t count) {
   return count >= 64 || count > fold_count;
+}
+
+// The same for rows, which are short and many: in parts too, but for the shortest.
+inline bool RowFoldsInParts(int64_t row_count, int64_t row_length) {
+  return row_length >= 4 || row_length > row_count;
 }
 
 }  // namespace onnxifi::reference

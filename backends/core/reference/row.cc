@@ -76,7 +76,7 @@ class BoundRow final : public device::BoundKernel {
   }
 
   base::Status Run(device::Addresses addresses) const override {
-    const bool in_parts = FoldsInParts(row_count_, row_length_);
+    const bool in_parts = RowFoldsInParts(row_count_, row_length_);
     return ForRange(parallel_, row_count_, grain_, [&](int64_t begin, int64_t end) {
       std::vector<std::unique_ptr<StageFrame>> stages;
       std::vector<std::vector<std::byte*>> rows;

@@ -75,7 +75,7 @@ void Repeat(std::byte* column, int64_t lane_bytes, int64_t lanes, int64_t count)
 }
 
 FoldCode FoldCode::Compile(const program::ExprPool& pool, const program::Fold& fold, LoopSet loops,
-                           std::span<const ExprId> held) {
+                           std::span<const ExprId> provided) {
   std::vector<ExprId> init, update, merge;
   std::vector<tensor::ElementType> types;
   for (const program::Fold::State& state : fold.states) {
@@ -86,7 +86,7 @@ FoldCode FoldCode::Compile(const program::ExprPool& pool, const program::Fold& f
   }
   std::vector<ExprId> elements = FindElements(pool, update);
   return {Code::Compile(pool, init, loops),
-          Code::Compile(pool, elements, loops, held),
+          Code::Compile(pool, elements, loops, provided),
           Code::Compile(pool, update, loops, elements),
           Code::Compile(pool, merge, loops),
           std::move(types),
@@ -94,8 +94,8 @@ FoldCode FoldCode::Compile(const program::ExprPool& pool, const program::Fold& f
 }
 
 FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* primary,
-                   std::span<LinearForm* const> forms, int64_t tile_lanes, int64_t short_fold,
-                   bool holds_fold) {
+                   std::span<LinearForm* const> forms, const Options& options) {
+  const int64_t tile_lanes = options.tile_lanes;
   const int rank = static_cast<int>(domain.size());
   const int outer_rank = rank - axes;
   const int64_t outer_count = tensor::ElementCount(domain.first(static_cast<size_t>(outer_rank)));
@@ -105,7 +105,8 @@ FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* 
   if (has_no_results_) return;
   std::vector<int64_t> extents(domain.begin(), domain.end());
   if (has_no_elements_) std::fill(extents.begin() + outer_rank, extents.end(), 1);
-  const bool in_parts = reference::FoldsInParts(outer_count, elements_);
+  const bool in_parts = options.is_row ? reference::RowFoldsInParts(outer_count, elements_)
+                                       : reference::FoldsInParts(outer_count, elements_);
   parts_ = in_parts ? std::max<int64_t>(1, std::min(reference::kBlock, elements_)) : 1;
 
   const LinearForm nothing;
@@ -131,8 +132,11 @@ FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* 
   constexpr int64_t kMostTurned = 64;
   const int64_t held_lanes = kHeldTiles * tile_lanes / std::max<int64_t>(1, elements_);
   const int64_t turned_lanes = std::min(kMostTurned, held_lanes);
-  const bool is_turned = in_parts && lane_axes.empty() && nearest >= 0 && elements_ <= short_fold &&
-                         turned_lanes >= kFewestLanes && extents[nearest] >= kFewestLanes;
+  in_lines_ = options.allows_lines && in_parts && lane_axes.empty() && !has_no_elements_ &&
+              CanHold(elements_, tile_lanes);
+  const bool is_turned = !in_lines_ && in_parts && lane_axes.empty() && nearest >= 0 &&
+                         elements_ <= options.short_fold && turned_lanes >= kFewestLanes &&
+                         extents[nearest] >= kFewestLanes;
   if (is_turned) {
     std::erase(order, nearest);
     lane_axes.push_back(nearest);
@@ -148,8 +152,13 @@ FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* 
   folded_begin_ = boundaries[0];
   folded_end_ = boundaries[1];
   const int end = elements_grid_.rank();
+  lanes_begin_ = in_lines_ ? 0 : folded_end_;
+  lanes_end_ = in_lines_ ? folded_begin_ : end;
   elements_grid_.Tile(0, folded_begin_, 1);
-  if (is_turned || holds_fold) {
+  if (in_lines_) {
+    elements_grid_.Tile(folded_begin_, folded_end_, elements_);
+    elements_grid_.Tile(lanes_begin_, lanes_end_, std::max<int64_t>(1, tile_lanes / elements_));
+  } else if (is_turned || options.holds_fold) {
     constexpr int64_t kMostHeld = 512;
     elements_grid_.Tile(folded_end_, end,
                         is_turned ? turned_lanes : std::clamp<int64_t>(held_lanes, 1, kMostHeld));
@@ -186,7 +195,7 @@ void FoldGrid::TileByLanes(const LinearForm* primary, bool in_parts, int64_t til
 int64_t FoldGrid::tile_lanes() const { return elements_grid_.TileLanes(0, elements_grid_.rank()); }
 
 int64_t FoldGrid::result_lanes() const {
-  return elements_grid_.TileLanes(folded_end_, elements_grid_.rank());
+  return elements_grid_.TileLanes(lanes_begin_, lanes_end_);
 }
 
 int64_t FoldGrid::result_tile_count() const {
@@ -196,6 +205,7 @@ int64_t FoldGrid::result_tile_count() const {
 
 void FoldGrid::MoveToResult(int64_t tile, Box& box) const {
   const int rank = results_grid_.rank();
+  // One where lanes are in lines: all their tiles are along the axes before the folded ones.
   const int64_t lane_tiles = results_grid_.TileCount(folded_end_, rank);
   box = Box();
   box.extents.fill(1);
@@ -212,7 +222,7 @@ Box FoldGrid::FirstElements(const Box& result) const {
 
 int64_t FoldGrid::LanesOf(const Box& box) const {
   int64_t lanes = 1;
-  for (int axis = folded_end_; axis < box.rank; ++axis) lanes *= box.extents[axis];
+  for (int axis = lanes_begin_; axis < lanes_end_; ++axis) lanes *= box.extents[axis];
   return lanes;
 }
 
@@ -223,7 +233,14 @@ BoundFold::BoundFold(const FoldCode& code, const device::BoundStep& step)
       update_(code.update, step),
       merge_(code.merge, step),
       direct_update_(FindDirect(code.update, ExprOp::kAccumulator)),
-      direct_merge_(FindDirect(code.merge, ExprOp::kOther)) {}
+      direct_merge_(FindDirect(code.merge, ExprOp::kOther)) {
+  const Direct& update = direct_update_;
+  const Direct& merge = direct_merge_;
+  if (update.loop != nullptr && merge.loop != nullptr && update.op == merge.op &&
+      update.state_input == 0 && merge.state_input == 0) {
+    line_fold_ = FindLineFold(update.op, update.operands.type);
+  }
+}
 
 BoundFold::Direct BoundFold::FindDirect(const Code& code, ExprOp other) {
   const Code::Instruction* only = code.OnlyInstruction();
@@ -243,7 +260,10 @@ BoundFold::Direct BoundFold::FindDirect(const Code& code, ExprOp other) {
     }
   }
   if (state_input < 0 || other_input < 0) return {};
-  return {only->loop, state_input, {nullptr, {}, 0, only->payload, only->type, only->from_type}};
+  return {only->loop,
+          only->op,
+          state_input,
+          {nullptr, {}, 0, only->payload, only->type, only->from_type}};
 }
 
 void BoundFold::AppendForms(std::vector<LinearForm*>& forms) {
@@ -284,7 +304,7 @@ void FoldFrame::Begin(const Box& result, int64_t lanes) {
     const int64_t lane_bytes = LaneBytes(bound_.code_->types[k]);
     std::byte* column = state(static_cast<int>(k));
     std::memcpy(column, init_.root(static_cast<int>(k)), static_cast<size_t>(lanes * lane_bytes));
-    Repeat(column, lane_bytes, lanes, bound_.parts_ * lanes);
+    if (!grid_.in_lines()) Repeat(column, lane_bytes, lanes, bound_.parts_ * lanes);
   }
 }
 
@@ -321,9 +341,9 @@ void FoldFrame::Update(int64_t from, int64_t to, int64_t count) {
 
 void FoldFrame::Merge(int64_t parts, int64_t lanes) {
   const std::vector<tensor::ElementType>& types = bound_.code_->types;
-  while (parts > 1) {
-    // The upper half joins the lower; a middle one without partner waits for the next round.
-    const int64_t kept = (parts + 1) / 2;
+  for (int64_t kept = reference::kBlock / 2; kept > 0; kept /= 2) {
+    // What lies beyond a power of two joins what lies before it, which vectors of any width can do.
+    if (parts <= kept) continue;
     const int64_t joined = (parts - kept) * lanes;
     for (int64_t begin = 0; begin < joined; begin += bound_.tile_lanes_) {
       const int64_t count = std::min(bound_.tile_lanes_, joined - begin);
@@ -355,6 +375,10 @@ void FoldFrame::Run(const Box& result) {
   if (grid_.has_no_elements()) return;
   const int64_t parts = bound_.parts_;
   Box box = grid_.FirstElements(result);
+  if (grid_.in_lines()) {
+    elements_.Run(box);
+    return bound_.line_fold_(elements_.root(0), lanes, grid_.elements(), state(0));
+  }
   int64_t part = 0;
   for (int64_t tile = grid_.element_tile_count(); tile-- > 0;) {
     elements_.Run(box);

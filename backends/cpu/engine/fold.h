@@ -14,6 +14,7 @@
 
 #include "backends/core/program/step.h"
 #include "backends/cpu/engine/frame.h"
+#include "backends/cpu/engine/line_fold.h"
 
 namespace onnxifi::engine {
 
@@ -25,10 +26,10 @@ struct FoldCode {
   std::vector<tensor::ElementType> types;
   std::vector<program::ExprId> element_nodes;  // the roots of `elements`
 
-  // The nodes in `held` are not computed per element but come from outside, as kAccumulator of
+  // The nodes in `provided` are not computed per element but come from outside, as kAccumulator of
   // `elements`.
   static FoldCode Compile(const program::ExprPool& pool, const program::Fold& fold, LoopSet loops,
-                          std::span<const program::ExprId> held = {});
+                          std::span<const program::ExprId> provided = {});
 };
 
 // How the axes of a step that folds are walked: those of A one coordinate at a time, then the
@@ -37,16 +38,28 @@ struct FoldCode {
 // so a tile is [elements, lanes] and the state [parts, lanes]. Parts and their order are those of
 // the reference (FoldsInParts, kBlock), so sums are the same to the last bit, on every processor
 // and with any number of threads.
+// Or in lines: a tile is [lanes, elements], with all elements of its results, and parts are lanes
+// of vectors.
 class FoldGrid {
  public:
+  struct Options {
+    int64_t tile_lanes;
+    // Whether the parts are those of rows (RowFoldsInParts).
+    bool is_row = false;
+    // Whether folds can be done in lines; they are where elements lie closer than results.
+    bool allows_lines = false;
+    // Folds of at most so many elements are else done side by side, even if that takes a
+    // transposition.
+    int64_t short_fold = 0;
+    // A tile has all elements of its results; CanHold allows it.
+    bool holds_fold = false;
+  };
+
   FoldGrid() = default;
   // The last `axes` axes of `domain` are folded. `primary`, one of `forms` or null, says what
-  // should be met in order. All forms change with the axes. Folds of at most `short_fold` elements
-  // are done side by side, even if that takes a transposition. With `holds_fold`, which CanHold
-  // allows, a tile has all elements of its results.
+  // should be met in order. All forms change with the axes.
   FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* primary,
-           std::span<LinearForm* const> forms, int64_t tile_lanes, int64_t short_fold,
-           bool holds_fold = false);
+           std::span<LinearForm* const> forms, const Options& options);
 
   // Whether that many elements fit in one tile, if not in the L1 cache.
   static bool CanHold(int64_t elements, int64_t tile_lanes) {
@@ -59,6 +72,7 @@ class FoldGrid {
   bool has_no_elements() const { return has_no_elements_; }
   int64_t elements() const { return elements_; }
   int64_t parts() const { return parts_; }
+  bool in_lines() const { return in_lines_; }
 
   // Grids of the same axes whose tiles are [elements, lanes], and [1, lanes].
   const Grid& elements_grid() const { return elements_grid_; }
@@ -85,10 +99,14 @@ class FoldGrid {
 
   bool has_no_results_ = false;
   bool has_no_elements_ = false;
+  bool in_lines_ = false;
   int64_t elements_ = 1;
   int64_t parts_ = 1;
   int folded_begin_ = 0;
   int folded_end_ = 0;
+  // Axes of different results in a tile.
+  int lanes_begin_ = 0;
+  int lanes_end_ = 0;
   Grid elements_grid_;
   Grid results_grid_;
 };
@@ -103,12 +121,15 @@ class BoundFold {
   std::span<const Access> accesses() const { return elements_.accesses(); }
   void LayOut(const FoldGrid& grid);
   int64_t scratch_bytes() const { return scratch_bytes_; }
+  // Whether a grid in lines can be.
+  bool CanFoldLines() const { return line_fold_ != nullptr; }
 
  private:
   friend class FoldFrame;
   // A loop that is the whole of an update or merge, and which of its inputs the state is.
   struct Direct {
     Loop loop = nullptr;
+    program::ExprOp op{};
     int state_input = 0;
     LoopOperands operands{};
   };
@@ -117,6 +138,7 @@ class BoundFold {
   const FoldCode* code_;
   BoundCode init_, elements_, update_, merge_;
   Direct direct_update_, direct_merge_;
+  LineFold line_fold_ = nullptr;
   std::vector<int64_t> state_offsets_;
   int64_t tile_lanes_ = 0;
   int64_t parts_ = 1;
@@ -130,15 +152,15 @@ class FoldFrame {
   FoldFrame(const BoundFold& bound, const FoldGrid& grid, device::Addresses addresses,
             std::byte* scratch);
 
-  // Makes kRow read from at(payload).
-  template <typename At>
-  void AttachRows(At&& at) {
-    init_.Attach(program::ExprOp::kRow, at);
-    elements_.Attach(program::ExprOp::kRow, at);
+  // Makes kRow read from at(payload), which for elements has a lane for each of a tile.
+  template <typename AtResult, typename AtElement>
+  void AttachRows(AtResult&& at_result, AtElement&& at_element) {
+    init_.Attach(program::ExprOp::kRow, at_result);
+    elements_.Attach(program::ExprOp::kRow, at_element);
   }
   // Makes the elements' kAccumulator read from at(payload).
   template <typename At>
-  void AttachHeld(At&& at) {
+  void AttachProvided(At&& at) {
     elements_.Attach(program::ExprOp::kAccumulator, at);
   }
   // Folds all elements of a tile of results; state(k) is then that of each of its lanes.

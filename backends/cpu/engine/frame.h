@@ -69,6 +69,7 @@ class Frame {
   void Run(const Box& box, std::byte* const* targets = nullptr);
   // For code without loads and coordinates.
   void RunLanes(int64_t lanes);
+  size_t root_count() const { return bound_.code().roots().size(); }
   const std::byte* root(int k) const { return values_[bound_.code().roots()[k]]; }
 
  private:

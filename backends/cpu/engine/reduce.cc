@@ -36,7 +36,9 @@ class BoundReduce final : public device::BoundKernel {
     roots_.AppendForms(forms);
     writer_.AppendForms(forms);
     grid_ = FoldGrid(step.domain, code_->axes, FindPrimary(fold_.accesses()), forms,
-                     runtime.settings().tile_lanes, kShortFold);
+                     {.tile_lanes = runtime.settings().tile_lanes,
+                      .allows_lines = fold_.CanFoldLines(),
+                      .short_fold = kShortFold});
     if (grid_.has_no_results()) return;
     fold_.LayOut(grid_);
     roots_.LayOut(grid_.results_grid(), grid_.result_lanes());

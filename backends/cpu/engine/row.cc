@@ -5,9 +5,11 @@
 // elements are done side by side.
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,28 +21,33 @@
 namespace onnxifi::engine {
 namespace {
 
-// Elements of a row that is worth turning around, on its way in once per stage and on its way out.
+// Elements of a row that is worth turning around, on its way in once per stage and on its way out,
+// where it cannot be folded in lines.
 constexpr int64_t kShortRow = 256;
 
 // What is computed of each element, with or without what earlier stages held of it.
 struct ElementCode {
   std::vector<FoldCode> folds;  // one per stage
   Code roots;
+  // Where kAccumulator k is: element `index` of the stage's fold, or its column `index`.
+  struct Provided {
+    int stage;
+    int index;
+    bool is_column;
+  };
+  std::vector<Provided> provided;
 };
 
 struct RowCode {
   struct Stage {
     Code results;
-    std::vector<tensor::ElementType> types;  // of the results
+    Code hoisted;  // what elements would compute of this stage's results alone
+    // Of the columns: the results, then what is hoisted.
+    std::vector<tensor::ElementType> types;
   };
   std::vector<Stage> stages;
   ElementCode fresh;
-  ElementCode holding;  // kAccumulator k is held[k]
-  struct Held {
-    int stage;
-    int element;
-  };
-  std::vector<Held> held;
+  ElementCode holding;
   Code row_roots;  // those that no element of the row enters
   std::vector<bool> is_per_row;
   int axes;
@@ -49,10 +56,14 @@ struct RowCode {
 struct BoundStage {
   BoundFold fold;
   BoundCode results;
-  std::vector<int64_t> columns;  // of the results, in a scratch of its own
+  BoundCode hoisted;
+  // Of the results and of what is hoisted, in a scratch of its own: a lane for each result of a
+  // tile, and one for each element. The same, but for lines.
+  std::vector<int64_t> columns;
+  std::vector<int64_t> element_columns;
 
-  BoundStage(const FoldCode& fold_code, const Code& results_code, const device::BoundStep& step)
-      : fold(fold_code, step), results(results_code, step) {}
+  BoundStage(const FoldCode& fold_code, const RowCode::Stage& stage, const device::BoundStep& step)
+      : fold(fold_code, step), results(stage.results, step), hoisted(stage.hoisted, step) {}
 };
 
 class BoundRow final : public device::BoundKernel {
@@ -79,7 +90,7 @@ class BoundRow final : public device::BoundKernel {
     row_writer_ = Writer(step.writes, rank, is_written_per_row);
     stages_.reserve(code_->stages.size());
     for (size_t s = 0; s < code_->stages.size(); ++s) {
-      stages_.emplace_back(elements_.folds[s], code_->stages[s].results, step);
+      stages_.emplace_back(elements_.folds[s], code_->stages[s], step);
     }
     LayOut(step);
   }
@@ -91,7 +102,8 @@ class BoundRow final : public device::BoundKernel {
     for (size_t s = 0; s < stages_.size(); ++s) {
       const FoldCode& fold = elements_.folds[s];
       cost_of_element += fold.elements.cost() + fold.update.cost();
-      cost_of_row += grid_.parts() * fold.merge.cost() + code_->stages[s].results.cost() + 100;
+      cost_of_row += grid_.parts() * fold.merge.cost() + code_->stages[s].results.cost() +
+                     code_->stages[s].hoisted.cost() + 100;
     }
     return runtime_.For(grid_.result_tile_count(),
                         grid_.result_lanes() * (grid_.elements() * cost_of_element + cost_of_row),
@@ -105,6 +117,7 @@ class BoundRow final : public device::BoundKernel {
   struct StageFrame {
     FoldFrame fold;
     Frame results;
+    Frame hoisted;
   };
 
   void LayOut(const device::BoundStep& step) {
@@ -120,20 +133,36 @@ class BoundRow final : public device::BoundKernel {
     writer_.AppendForms(forms);
     row_writer_.AppendForms(forms);
     if (primary == nullptr) primary = FindPrimary(roots_.accesses());
-    grid_ = FoldGrid(step.domain, code_->axes, primary, forms, runtime_.settings().tile_lanes,
-                     kShortRow, is_holding_);
+    const bool allows_lines =
+        is_holding_ && std::all_of(stages_.begin(), stages_.end(), [](const BoundStage& stage) {
+          return stage.fold.CanFoldLines();
+        });
+    grid_ = FoldGrid(step.domain, code_->axes, primary, forms,
+                     {.tile_lanes = runtime_.settings().tile_lanes,
+                      .is_row = true,
+                      .allows_lines = allows_lines,
+                      .short_fold = kShortRow,
+                      .holds_fold = is_holding_});
     if (grid_.has_no_results()) return;
     int64_t scratch_bytes = writer_.scratch_bytes() + row_writer_.scratch_bytes();
     for (size_t s = 0; s < stages_.size(); ++s) {
       BoundStage& stage = stages_[s];
       stage.fold.LayOut(grid_);
       stage.results.LayOut(grid_.results_grid(), grid_.result_lanes());
-      scratch_bytes += stage.fold.scratch_bytes() + stage.results.scratch_bytes();
+      stage.hoisted.LayOut(grid_.results_grid(), grid_.result_lanes());
+      scratch_bytes += stage.fold.scratch_bytes() + stage.results.scratch_bytes() +
+                       stage.hoisted.scratch_bytes();
       for (tensor::ElementType type : code_->stages[s].types) {
-        constexpr int64_t kLine = 64;
-        stage.columns.push_back(columns_bytes_);
-        const int64_t bytes = grid_.tile_lanes() * reference::LaneBytes(type);
-        columns_bytes_ += (bytes + kLine - 1) / kLine * kLine + 2 * kLine;
+        auto take = [&](int64_t lanes) {
+          constexpr int64_t kLine = 64;
+          const int64_t column = columns_bytes_;
+          const int64_t bytes = lanes * reference::LaneBytes(type);
+          columns_bytes_ += (bytes + kLine - 1) / kLine * kLine + 2 * kLine;
+          return column;
+        };
+        stage.element_columns.push_back(take(grid_.tile_lanes()));
+        stage.columns.push_back(grid_.in_lines() ? take(grid_.result_lanes())
+                                                 : stage.element_columns.back());
       }
     }
     roots_.LayOut(grid_.elements_grid(), grid_.tile_lanes());
@@ -156,25 +185,32 @@ class BoundRow final : public device::BoundKernel {
     auto row = [&](uint64_t payload) {
       return columns + stages_[payload / 256].columns[payload % 256];
     };
+    auto row_of_elements = [&](uint64_t payload) {
+      return columns + stages_[payload / 256].element_columns[payload % 256];
+    };
     // Frames own nothing, so they need no end.
     auto* stages = reinterpret_cast<StageFrame*>(take(frames_bytes_));
     for (size_t s = 0; s < stages_.size(); ++s) {
       const BoundStage& stage = stages_[s];
       std::byte* fold_scratch = take(stage.fold.scratch_bytes());
       std::byte* results_scratch = take(stage.results.scratch_bytes());
+      std::byte* hoisted_scratch = take(stage.hoisted.scratch_bytes());
       StageFrame* frame = new (&stages[s])
           StageFrame{FoldFrame(stage.fold, grid_, addresses, fold_scratch),
-                     Frame(stage.results, addresses, results_scratch, grid_.result_lanes())};
-      frame->fold.AttachRows(row);
+                     Frame(stage.results, addresses, results_scratch, grid_.result_lanes()),
+                     Frame(stage.hoisted, addresses, hoisted_scratch, grid_.result_lanes())};
+      frame->fold.AttachRows(row, row_of_elements);
       frame->results.Attach(program::ExprOp::kRow, row);
+      frame->hoisted.Attach(program::ExprOp::kRow, row);
       frame->results.Attach(program::ExprOp::kState,
                             [&](uint64_t k) { return frame->fold.state(static_cast<int>(k)); });
     }
     Frame roots(roots_, addresses, take(roots_.scratch_bytes()), grid_.tile_lanes());
-    roots.Attach(program::ExprOp::kRow, row);
-    auto held = [&](uint64_t k) {
-      const RowCode::Held& at = code_->held[k];
-      return const_cast<std::byte*>(stages[at.stage].fold.element(at.element));
+    roots.Attach(program::ExprOp::kRow, row_of_elements);
+    auto provided = [&](uint64_t k) {
+      const ElementCode::Provided& at = elements_.provided[k];
+      return at.is_column ? columns + stages_[at.stage].element_columns[at.index]
+                          : const_cast<std::byte*>(stages[at.stage].fold.element(at.index));
     };
     Frame row_roots(row_roots_, addresses, take(row_roots_.scratch_bytes()), grid_.result_lanes());
     row_roots.Attach(program::ExprOp::kRow, row);
@@ -187,24 +223,18 @@ class BoundRow final : public device::BoundKernel {
       const int64_t lanes = grid_.LanesOf(result);
       for (size_t s = 0; s < stages_.size(); ++s) {
         // A load's register is where the load found it, so it moves with the tile.
-        if (is_holding_) stages[s].fold.AttachHeld(held);
+        stages[s].fold.AttachProvided(provided);
         stages[s].fold.Run(result);
         stages[s].results.Run(result);
-        const std::vector<tensor::ElementType>& types = code_->stages[s].types;
-        for (size_t k = 0; k < types.size(); ++k) {
-          // Once for every element of a tile.
-          const int64_t lane_bytes = reference::LaneBytes(types[k]);
-          std::byte* column = row(s * 256 + k);
-          std::memcpy(column, stages[s].results.root(static_cast<int>(k)),
-                      static_cast<size_t>(lanes * lane_bytes));
-          Repeat(column, lane_bytes, lanes, grid_.tile_lanes() / grid_.result_lanes() * lanes);
-        }
+        TakeColumns(s, /*first=*/0, stages[s].results, lanes, columns);
+        stages[s].hoisted.Run(result);
+        TakeColumns(s, stages_[s].results.code().roots().size(), stages[s].hoisted, lanes, columns);
       }
       if (!row_writer_.empty()) {
         row_writer_.Run(row_roots, result, addresses, row_writer_scratch);
       }
       if (writer_.empty() || grid_.has_no_elements()) continue;
-      if (is_holding_) roots.Attach(program::ExprOp::kAccumulator, held);
+      roots.Attach(program::ExprOp::kAccumulator, provided);
       Box box = grid_.FirstElements(result);
       for (int64_t left = grid_.element_tile_count(); left-- > 0;) {
         writer_.Run(roots, box, addresses, writer_scratch);
@@ -213,6 +243,25 @@ class BoundRow final : public device::BoundKernel {
     }
     writer_.Finish();
     row_writer_.Finish();
+  }
+
+  // Copies the roots of `frame` to the columns of a stage from `first` on, for results and for
+  // elements.
+  void TakeColumns(size_t stage, size_t first, const Frame& frame, int64_t lanes,
+                   std::byte* columns) const {
+    const BoundStage& bound = stages_[stage];
+    for (size_t k = first; k < first + frame.root_count(); ++k) {
+      const int64_t lane_bytes = reference::LaneBytes(code_->stages[stage].types[k]);
+      std::byte* column = columns + bound.columns[k];
+      std::memcpy(column, frame.root(static_cast<int>(k - first)),
+                  static_cast<size_t>(lanes * lane_bytes));
+      if (grid_.in_lines()) {
+        SpreadOverLines(column, lane_bytes, lanes, grid_.elements(),
+                        columns + bound.element_columns[k]);
+      } else {
+        Repeat(column, lane_bytes, lanes, grid_.tile_lanes() / grid_.result_lanes() * lanes);
+      }
+    }
   }
 
   const std::shared_ptr<const RowCode> code_;  // shared with the kernel
@@ -260,6 +309,43 @@ bool IsPerRow(const program::ExprPool& pool, program::ExprId root, uint64_t oute
   });
 }
 
+// What is made of results of stages alone, below `root`: the largest such expressions, and the last
+// stage whose results they read.
+struct Hoisted {
+  program::ExprId node;
+  int stage;
+};
+void FindHoisted(const program::ExprPool& pool, std::span<const program::ExprId> roots,
+                 std::vector<Hoisted>& hoisted) {
+  constexpr int kUniform = -1;
+  constexpr int kElement = INT_MAX;  // something else enters
+  std::unordered_map<program::ExprId, int> stage_of;
+  auto take = [&](program::ExprId id) {
+    const int stage = stage_of.at(id);
+    if (stage == kUniform || stage == kElement || pool[id].op == program::ExprOp::kRow) return;
+    const bool is_known = std::any_of(hoisted.begin(), hoisted.end(),
+                                      [&](const Hoisted& known) { return known.node == id; });
+    if (!is_known) hoisted.push_back({id, stage});
+  };
+  for (program::ExprId id : program::Reachable(pool, roots)) {
+    const program::ExprNode& node = pool[id];
+    int stage = kUniform;
+    if (node.op == program::ExprOp::kRow) {
+      stage = static_cast<int>(node.payload / 256);
+    } else if (node.op != program::ExprOp::kConstant && node.op != program::ExprOp::kDim &&
+               node.operands.empty()) {
+      stage = kElement;
+    } else if (node.op == program::ExprOp::kLoad) {
+      stage = kElement;
+    }
+    for (program::ExprId operand : node.operands) stage = std::max(stage, stage_of.at(operand));
+    stage_of[id] = stage;
+    if (stage != kElement) continue;
+    for (program::ExprId operand : node.operands) take(operand);
+  }
+  for (program::ExprId root : roots) take(root);
+}
+
 }  // namespace
 
 std::unique_ptr<device::Kernel> BuildRow(const device::Facts& facts, Runtime& runtime) {
@@ -275,23 +361,44 @@ std::unique_ptr<device::Kernel> BuildRow(const device::Facts& facts, Runtime& ru
     row_roots.push_back(is_per_row ? root : program::kNoExpr);
   }
   code.row_roots = Code::Compile(pool, row_roots, loops);
-  std::vector<program::ExprId> held;
+  // What is hoisted comes from outside to every element; what a stage held, to those after it.
+  std::vector<Hoisted> hoisted;
+  for (const program::Row::Stage& stage : row.stages) {
+    std::vector<program::ExprId> updates;
+    for (const program::Fold::State& state : stage.fold.states) updates.push_back(state.update);
+    FindHoisted(pool, updates, hoisted);
+  }
+  FindHoisted(pool, row.roots, hoisted);
+  std::vector<program::ExprId> provided;
   for (size_t s = 0; s < row.stages.size(); ++s) {
     const program::Row::Stage& stage = row.stages[s];
-    code.stages.push_back({Code::Compile(pool, stage.results, loops), {}});
-    for (program::ExprId result : stage.results) {
-      code.stages.back().types.push_back(pool[result].type);
+    std::vector<program::ExprId> columns = stage.results;
+    for (const Hoisted& found : hoisted) {
+      if (found.stage != static_cast<int>(s)) continue;
+      code.fresh.provided.push_back({found.stage, static_cast<int>(columns.size()), true});
+      provided.push_back(found.node);
+      columns.push_back(found.node);
     }
-    code.fresh.folds.push_back(FoldCode::Compile(pool, stage.fold, loops));
-    code.holding.folds.push_back(FoldCode::Compile(pool, stage.fold, loops, held));
+    const auto results = std::span(columns).first(stage.results.size());
+    code.stages.push_back({Code::Compile(pool, results, loops),
+                           Code::Compile(pool, std::span(columns).subspan(results.size()), loops),
+                           {}});
+    for (program::ExprId column : columns) code.stages.back().types.push_back(pool[column].type);
+  }
+  code.holding.provided = code.fresh.provided;
+  std::vector<program::ExprId> held = provided;
+  for (size_t s = 0; s < row.stages.size(); ++s) {
+    const program::Fold& fold = row.stages[s].fold;
+    code.fresh.folds.push_back(FoldCode::Compile(pool, fold, loops, provided));
+    code.holding.folds.push_back(FoldCode::Compile(pool, fold, loops, held));
     const std::vector<program::ExprId>& nodes = code.holding.folds.back().element_nodes;
     for (size_t k = 0; k < nodes.size(); ++k) {
       if (std::find(held.begin(), held.end(), nodes[k]) != held.end()) continue;
       held.push_back(nodes[k]);
-      code.held.push_back({static_cast<int>(s), static_cast<int>(k)});
+      code.holding.provided.push_back({static_cast<int>(s), static_cast<int>(k), false});
     }
   }
-  code.fresh.roots = Code::Compile(pool, row.roots, loops);
+  code.fresh.roots = Code::Compile(pool, row.roots, loops, provided);
   code.holding.roots = Code::Compile(pool, row.roots, loops, held);
   return std::make_unique<RowKernel>(std::make_shared<const RowCode>(std::move(code)), runtime);
 }

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Line folds against a plain loop that joins parts as the reference says, bit for bit, over lines
+// of every length around a vector's and a block's; and against float64. What only some numbers
+// show: NaN, infinities, zeros of both signs.
+
+#include "backends/cpu/engine/line_fold.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace onnxifi::engine {
+namespace {
+
+using program::ExprOp;
+using tensor::ElementType;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr int64_t kLengths[] = {1,   2,   3,   4,   5,   7,   8,   9,   12,   15,   16,  17,  31,
+                                32,  33,  40,  63,  64,  65,  100, 127, 128,  129,  130, 143, 144,
+                                145, 192, 255, 256, 257, 300, 383, 384, 1000, 1024, 5000};
+
+float Apply(ExprOp op, float a, float b) {
+  switch (op) {
+    case ExprOp::kAdd:
+      return a + b;
+    case ExprOp::kMul:
+      return a * b;
+    case ExprOp::kMax:
+      return b < a || std::isnan(a) ? a : b;
+    default:
+      return a < b || std::isnan(a) ? a : b;
+  }
+}
+
+float Neutral(ExprOp op) {
+  switch (op) {
+    case ExprOp::kAdd:
+      return 0;
+    case ExprOp::kMul:
+      return 1;
+    default:
+      return op == ExprOp::kMax ? -kInfinity : kInfinity;
+  }
+}
+
+float FoldPlainly(ExprOp op, std::span<const float> line, float state) {
+  std::vector<float> parts(std::min<size_t>(128, line.size()), state);
+  for (size_t k = 0; k < line.size(); ++k) parts[k % 128] = Apply(op, parts[k % 128], line[k]);
+  for (size_t half = 64; half > 0; half /= 2) {
+    for (size_t k = half; k < parts.size(); ++k) {
+      parts[k - half] = Apply(op, parts[k - half], parts[k]);
+    }
+    parts.resize(std::min(parts.size(), half));
+  }
+  return parts[0];
+}
+
+// At an address that no vector is aligned to, with something after the last line that no fold may
+// see.
+std::vector<float> FoldTile(ExprOp op, int64_t lines, int64_t count,
+                            const std::vector<float>& elements, const std::vector<float>& states) {
+  std::vector<float> tile(1, 77.0f);
+  tile.insert(tile.end(), elements.begin(), elements.end());
+  tile.resize(tile.size() + 16, kNan);
+  std::vector<float> folded = states;
+  FindLineFold(op, ElementType::kFloat32)(reinterpret_cast<const std::byte*>(tile.data() + 1),
+                                          lines, count,
+                                          reinterpret_cast<std::byte*>(folded.data()));
+  return folded;
+}
+
+void ExpectSameBits(float expected, float actual, ExprOp op, int64_t count) {
+  if (std::isnan(expected) && std::isnan(actual)) return;
+  EXPECT_EQ(std::bit_cast<uint32_t>(expected), std::bit_cast<uint32_t>(actual))
+      << Name(op) << " of " << count << ": " << actual << " instead of " << expected;
+}
+
+class LineFoldTest : public testing::TestWithParam<ExprOp> {};
+
+TEST_P(LineFoldTest, JoinsPartsInTheReferencesOrder) {
+  std::mt19937 random(7);
+  for (const int64_t count : kLengths) {
+    const int64_t lines = count < 300 ? 5 : 2;
+    std::vector<float> elements(static_cast<size_t>(lines * count));
+    std::vector<float> states(static_cast<size_t>(lines));
+    for (float& element : elements) {
+      element = std::uniform_real_distribution<float>(-1.25f, 1.25f)(random);
+    }
+    for (float& state : states) state = std::uniform_real_distribution<float>(-2, 2)(random);
+    const std::vector<float> folded = FoldTile(GetParam(), lines, count, elements, states);
+    for (int64_t line = 0; line < lines; ++line) {
+      const auto k = static_cast<size_t>(line);
+      const auto first = static_cast<size_t>(line * count);
+      const std::span<const float> row(elements.data() + first, static_cast<size_t>(count));
+      ExpectSameBits(FoldPlainly(GetParam(), row, states[k]), folded[k], GetParam(), count);
+    }
+  }
+}
+
+// Every place of a line may hold what is unlike other numbers, alone or with another.
+TEST_P(LineFoldTest, TreatsSpecialNumbersAsTheReferenceDoes) {
+  for (const int64_t count : {1, 2, 15, 16, 17, 40, 129, 255}) {
+    for (const float special : {kNan, kInfinity, -kInfinity, 0.0f, -0.0f}) {
+      for (const float rest : {-0.0f, 0.0f, 1.0f, kInfinity}) {
+        for (int64_t place = 0; place < count; ++place) {
+          std::vector<float> line(static_cast<size_t>(count), rest);
+          line[static_cast<size_t>(place)] = special;
+          const float state = Neutral(GetParam());
+          const std::vector<float> folded = FoldTile(GetParam(), 1, count, line, {state});
+          ExpectSameBits(FoldPlainly(GetParam(), line, state), folded[0], GetParam(), count);
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, LineFoldTest,
+                         testing::Values(ExprOp::kAdd, ExprOp::kMul, ExprOp::kMax, ExprOp::kMin),
+                         [](const auto& info) { return std::string(program::Name(info.param)); });
+
+// A sum of n numbers of one sign: log2(128) + n / 128 roundings at most along any way, not n.
+TEST(LineFoldTest, SumsAreCloserToFloat64ThanOneAfterTheOther) {
+  std::mt19937 random(3);
+  for (const int64_t count : {16, 40, 256, 1000, 5000}) {
+    double worst = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+      std::vector<float> line(static_cast<size_t>(count));
+      double exact = 0;
+      for (float& element : line) {
+        element = std::uniform_real_distribution<float>(0.0f, 1.0f)(random);
+        exact += element;
+      }
+      const float sum = FoldTile(ExprOp::kAdd, 1, count, line, {0.0f})[0];
+      worst = std::max(worst, std::fabs(sum - exact) / exact);
+    }
+    const double roundings = 8 + static_cast<double>(count) / 128;
+    EXPECT_LT(worst, roundings * 0x1p-24) << count;
+  }
+}
+
+TEST(LineFoldTest, RefusesOtherTypesAndOperations) {
+  EXPECT_EQ(FindLineFold(ExprOp::kAdd, ElementType::kFloat64), nullptr);
+  EXPECT_EQ(FindLineFold(ExprOp::kMax, ElementType::kInt32), nullptr);
+  EXPECT_EQ(FindLineFold(ExprOp::kSub, ElementType::kFloat32), nullptr);
+}
+
+template <typename T>
+void CheckSpread(int64_t lines, int64_t count) {
+  std::vector<T> values;
+  for (int64_t line = 0; line < lines; ++line) values.push_back(static_cast<T>(3 * line + 1));
+  const T untouched = static_cast<T>(201);
+  std::vector<T> target(static_cast<size_t>(lines * count + 1), untouched);
+  SpreadOverLines(reinterpret_cast<const std::byte*>(values.data()), sizeof(T), lines, count,
+                  reinterpret_cast<std::byte*>(target.data()));
+  for (int64_t k = 0; k < lines * count; ++k) {
+    ASSERT_EQ(target[static_cast<size_t>(k)], values[static_cast<size_t>(k / count)])
+        << k << " of " << lines << " x " << count;
+  }
+  EXPECT_EQ(target.back(), untouched);
+}
+
+TEST(SpreadTest, RepeatsEachValueOverItsLine) {
+  for (const int64_t lines : {0, 1, 3}) {
+    for (const int64_t count : {1, 2, 15, 16, 17, 255, 1000}) {
+      CheckSpread<uint8_t>(lines, count);
+      CheckSpread<uint16_t>(lines, count);
+      CheckSpread<uint32_t>(lines, count);
+      CheckSpread<uint64_t>(lines, count);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::engine
