@@ -405,6 +405,48 @@ void LoadAt(const device::BoundView& view, const std::byte* base,
   if (view.type == ElementType::kBool) MakeBool(reinterpret_cast<uint8_t*>(lanes), count);
 }
 
+void LoadRowsAt(const device::BoundView& view, const std::byte* base,
+                std::span<const std::byte* const> coordinates, int along, int64_t begin,
+                int64_t rows, int64_t length, std::byte* lanes) {
+  std::byte fill_bytes[8] = {};
+  tensor::StoreScalar(view.type, fill_bytes, 0, view.fill);
+  WithLaneType(reference::LaneBytes(view.type), [&](auto lane_type) {
+    using T = decltype(lane_type);
+    T fill;
+    std::memcpy(&fill, fill_bytes, sizeof(fill));
+    auto* typed = reinterpret_cast<T*>(lanes);
+    for (int64_t row = 0; row < rows; ++row, typed += length) {
+      auto value_at_begin = [&](int64_t offset, std::span<const int64_t> steps) {
+        int64_t value = offset;
+        for (size_t axis = 0; axis < coordinates.size(); ++axis) {
+          const int64_t at = static_cast<int>(axis) == along
+                                 ? begin
+                                 : reinterpret_cast<const int64_t*>(coordinates[axis])[row];
+          value = WrapMulAdd(value, steps[axis], at);
+        }
+        return value;
+      };
+      auto step_of = [&](std::span<const int64_t> steps) { return along < 0 ? 0 : steps[along]; };
+      int64_t low = 0;
+      int64_t high = length;
+      for (const device::BoundGuard& guard : view.guards) {
+        Narrow(value_at_begin(guard.offset, guard.coefficients), step_of(guard.coefficients),
+               guard.extent, low, high);
+      }
+      low = std::min(low, length);
+      high = std::clamp(high, low, length);
+      Fill(typed, low, fill);
+      if (low < high) {
+        const int64_t step = step_of(view.strides);
+        const int64_t first = value_at_begin(view.offset, view.strides);
+        LoadRun(ElementAt<T>(base, WrapMulAdd(first, step, low)), step, high - low, typed + low);
+      }
+      Fill(typed + high, length - high, fill);
+    }
+  });
+  if (view.type == ElementType::kBool) MakeBool(reinterpret_cast<uint8_t*>(lanes), rows * length);
+}
+
 void StoreBox(const Access& access, std::byte* base, const Box& box, const std::byte* lanes) {
   if (!access.positions.empty()) {
     return Scatter(lanes, access.positions.data(), box.lanes, AddressOf(access, box, base),

@@ -177,6 +177,31 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
   return code;
 }
 
+Code Code::CompileByRows(const program::ExprPool& pool, std::span<const ExprId> roots,
+                         LoopSet loops, std::span<const ExprId> provided, int row_axis) {
+  Code code = Compile(pool, roots, loops, provided);
+  code.loads_rows_ = true;
+  for (Instruction& instruction : code.varying_) {
+    if (instruction.kind != Kind::kLoadAt) continue;
+    for (size_t k = 0; k < instruction.inputs.size(); ++k) {
+      const int value = instruction.inputs[k];
+      const bool is_along =
+          std::any_of(code.varying_.begin(), code.varying_.end(),
+                      [&](const Instruction& other) {
+                        return other.result == value && other.kind == Kind::kIndex &&
+                               other.payload == static_cast<uint64_t>(row_axis);
+                      }) ||
+          std::any_of(code.outside_.begin(), code.outside_.end(), [&](const Outside& outside) {
+            const ExprNode& node = pool[provided[outside.payload]];
+            return outside.value == value && node.op == ExprOp::kIndex &&
+                   node.payload == static_cast<uint64_t>(row_axis);
+          });
+      if (is_along) instruction.along = static_cast<int>(k);
+    }
+  }
+  return code;
+}
+
 void Code::JoinChains() {
   std::vector<int> uses(values_.size(), 0);
   for (const Instruction& instruction : varying_) {

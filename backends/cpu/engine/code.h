@@ -42,6 +42,8 @@ class Code {
         inputs;  // values; kLoadAt: the coordinates; kChain: the first and the operands
     std::vector<Link> links;  // kChain
     tensor::Dim dim;          // kDim
+    // kLoadAt by rows: the input that is the coordinate along the row, or -1.
+    int along = -1;
   };
   struct Value {
     tensor::ElementType type;
@@ -63,6 +65,10 @@ class Code {
   // there.
   static Code Compile(const program::ExprPool& pool, std::span<const program::ExprId> roots,
                       LoopSet loops, std::span<const program::ExprId> provided = {});
+  // The same, where loads at computed coordinates are by rows along the domain's axis `row_axis`:
+  // of their coordinates, but for that along the row, there is one per row.
+  static Code CompileByRows(const program::ExprPool& pool, std::span<const program::ExprId> roots,
+                            LoopSet loops, std::span<const program::ExprId> provided, int row_axis);
 
   // The instruction where the code is nothing else, else null.
   const Instruction* OnlyInstruction() const {
@@ -75,6 +81,7 @@ class Code {
   std::span<const Slot> slots() const { return slots_; }
   std::span<const Outside> outside() const { return outside_; }
   std::span<const int> roots() const { return roots_; }  // values
+  bool loads_rows() const { return loads_rows_; }
   // Nanoseconds per thousand lanes, roughly: to decide what is worth another thread.
   int64_t cost() const { return cost_; }
 
@@ -89,6 +96,7 @@ class Code {
   std::vector<Outside> outside_;
   std::vector<int> roots_;
   int64_t cost_ = 0;
+  bool loads_rows_ = false;
 };
 
 // Whether the engine computes these expressions, given the nodes in `provided`:

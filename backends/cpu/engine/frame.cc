@@ -191,7 +191,13 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
         for (size_t axis = 0; axis < rank; ++axis) {
           coordinates[axis] = values_[instruction.inputs[axis]];
         }
-        LoadAt(view, addresses_[view.buffer], {coordinates, rank}, box.lanes, result);
+        if (code.loads_rows()) {
+          const int last = box.rank - 1;
+          LoadRowsAt(view, addresses_[view.buffer], {coordinates, rank}, instruction.along,
+                     box.begin[last], box.lanes / box.extents[last], box.extents[last], result);
+        } else {
+          LoadAt(view, addresses_[view.buffer], {coordinates, rank}, box.lanes, result);
+        }
         break;
       }
       case Code::Kind::kUniform:

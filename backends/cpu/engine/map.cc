@@ -4,20 +4,59 @@
 // axes is free: the first write's.
 
 #include <memory>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/engine/row_loads.h"
 
 namespace onnxifi::engine {
 namespace {
 
+struct MapCode {
+  Code elements;
+  // The same in two parts, where rows can be loaded: what is computed once per row, and elements
+  // to which its roots come as kAccumulator.
+  struct ByRows {
+    Code rows;
+    Code elements;
+  };
+  std::optional<ByRows> by_rows;
+
+  static MapCode Compile(const program::ExprPool& pool, const program::Step& step, LoopSet loops) {
+    const std::vector<program::ExprId>& roots = step.As<program::Map>()->roots;
+    MapCode code{Code::Compile(pool, roots, loops), std::nullopt};
+    if (const std::optional<RowLoads> loads = FindRowLoads(pool, step)) {
+      std::vector<program::ExprId> provided = loads->coordinates;
+      if (loads->along != program::kNoExpr) provided.push_back(loads->along);
+      const int last = static_cast<int>(step.domain.size()) - 1;
+      code.by_rows = {Code::Compile(pool, loads->coordinates, loops),
+                      Code::CompileByRows(pool, roots, loops, provided, last)};
+    }
+    return code;
+  }
+};
+
+// Whether rows along the last axis of the domain are long enough, and the innermost that is
+// written.
+bool HasRows(const MapCode& code, const device::BoundStep& step) {
+  constexpr int64_t kShortest = 8;
+  if (!code.by_rows || step.domain.back() < kShortest) return false;
+  const int rank = static_cast<int>(step.domain.size());
+  const Writer writer(step.writes, rank);
+  return Grid::SortedAxes(writer.first_form(), 0, rank).back() == rank - 1;
+}
+
 class BoundMap final : public device::BoundKernel {
  public:
-  BoundMap(std::shared_ptr<const Code> code, const device::BoundStep& step, Runtime& runtime)
+  BoundMap(std::shared_ptr<const MapCode> code, const device::BoundStep& step, Runtime& runtime)
       : code_(std::move(code)),
-        bound_(*code_, step),
+        by_rows_(HasRows(*code_, step) ? &*code_->by_rows : nullptr),
+        bound_(by_rows_ != nullptr ? by_rows_->elements : code_->elements, step),
         writer_(step.writes, static_cast<int>(step.domain.size())),
         runtime_(runtime) {
     is_empty_ = tensor::ElementCount(step.domain) == 0;
@@ -26,10 +65,16 @@ class BoundMap final : public device::BoundKernel {
     std::vector<LinearForm*> forms;
     bound_.AppendForms(forms);
     writer_.AppendForms(forms);
+    if (by_rows_ != nullptr) {
+      rows_.emplace(by_rows_->rows, step);
+      rows_->AppendForms(forms);
+    }
     grid_.Permute(Grid::SortedAxes(writer_.first_form(), 0, grid_.rank()), forms);
-    grid_.Join({}, forms);
+    int row_axis[] = {grid_.rank() - 1};
+    grid_.Join(by_rows_ != nullptr ? std::span<int>(row_axis) : std::span<int>(), forms);
     const int64_t lanes = runtime.settings().tile_lanes;
-    const int transposed = FindTransposedAxis(grid_, bound_.accesses(), lanes);
+    const int transposed =
+        by_rows_ != nullptr ? -1 : FindTransposedAxis(grid_, bound_.accesses(), lanes);
     if (transposed >= 0) {
       // Longer runs on both sides: every one of them begins on another page.
       constexpr int64_t kTilesOfTransposed = 8;
@@ -41,12 +86,19 @@ class BoundMap final : public device::BoundKernel {
     bound_.LayOut(grid_, tile_lanes_);
     writer_.LayOut(grid_, transposed >= 0 ? runtime.settings().streamed_transposed_bytes
                                           : runtime.settings().streamed_bytes);
-    runtime.scratch().Reserve(bound_.scratch_bytes() + writer_.scratch_bytes());
+    if (rows_) {
+      Grid rows_grid = grid_;
+      rows_grid.Tile(grid_.rank() - 1, grid_.rank(), 1);
+      tile_rows_ = rows_grid.TileLanes(0, grid_.rank());
+      rows_->LayOut(rows_grid, tile_rows_);
+    }
+    runtime.scratch().Reserve(bound_.scratch_bytes() + writer_.scratch_bytes() +
+                              (rows_ ? rows_->scratch_bytes() : 0));
   }
 
   base::Status Run(device::Addresses addresses) const override {
     if (is_empty_) return base::Ok();
-    const int64_t cost = tile_lanes_ * (code_->cost() + 100);
+    const int64_t cost = tile_lanes_ * (bound_.code().cost() + 100);
     return runtime_.For(grid_.TileCount(0, grid_.rank()), cost,
                         [&](int64_t begin, int64_t end, std::byte* scratch) {
                           RunTiles(addresses, begin, end, scratch);
@@ -56,13 +108,36 @@ class BoundMap final : public device::BoundKernel {
  private:
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
     Frame frame(bound_, addresses, scratch, tile_lanes_);
+    scratch += bound_.scratch_bytes();
+    std::optional<Frame> rows;
+    if (rows_) {
+      rows.emplace(*rows_, addresses, scratch, tile_rows_);
+      scratch += rows_->scratch_bytes();
+    }
+    std::byte* writer_scratch = scratch;
     Box box;
     grid_.MoveTo(0, grid_.rank(), begin, box);
     for (int64_t tile = begin; tile < end; ++tile) {
-      writer_.Run(frame, box, addresses, scratch + bound_.scratch_bytes());
+      if (rows) RunRows(*rows, box, frame);
+      writer_.Run(frame, box, addresses, writer_scratch);
       grid_.MoveOn(0, grid_.rank(), box);
     }
     writer_.Finish();
+  }
+
+  // Computes the coordinates of the rows in a tile.
+  void RunRows(Frame& rows, const Box& box, Frame& elements) const {
+    const int last = box.rank - 1;
+    Box row_box = box;
+    row_box.begin[last] = 0;
+    row_box.extents[last] = 1;
+    row_box.lanes = box.lanes / box.extents[last];
+    rows.Run(row_box);
+    const size_t count = rows.root_count();
+    elements.Attach(program::ExprOp::kAccumulator, [&](uint64_t k) {
+      // The last is the coordinate along a row, of which nothing is read.
+      return k < count ? const_cast<std::byte*>(rows.root(static_cast<int>(k))) : nullptr;
+    });
   }
 
   // The axis along which a read is contiguous that is not so along the last one, or -1. None where
@@ -84,18 +159,21 @@ class BoundMap final : public device::BoundKernel {
     return -1;
   }
 
-  const std::shared_ptr<const Code> code_;  // shared with the kernel
+  const std::shared_ptr<const MapCode> code_;  // shared with the kernel
+  const MapCode::ByRows* const by_rows_;       // null where elements are loaded one by one
   BoundCode bound_;
+  std::optional<BoundCode> rows_;
   Writer writer_;
   Grid grid_;
   int64_t tile_lanes_ = 0;
+  int64_t tile_rows_ = 0;
   bool is_empty_;
   Runtime& runtime_;
 };
 
 class MapKernel final : public device::Kernel {
  public:
-  MapKernel(std::shared_ptr<const Code> code, Runtime& runtime)
+  MapKernel(std::shared_ptr<const MapCode> code, Runtime& runtime)
       : code_(std::move(code)), runtime_(runtime) {}
 
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
@@ -109,7 +187,7 @@ class MapKernel final : public device::Kernel {
   }
 
  private:
-  const std::shared_ptr<const Code> code_;  // shared with what it bound
+  const std::shared_ptr<const MapCode> code_;  // shared with what it bound
   Runtime& runtime_;
 };
 
@@ -117,8 +195,8 @@ class MapKernel final : public device::Kernel {
 
 std::unique_ptr<device::Kernel> BuildMap(const device::Facts& facts, Runtime& runtime) {
   return std::make_unique<MapKernel>(
-      std::make_shared<const Code>(Code::Compile(
-          facts.program.exprs, facts.step.As<program::Map>()->roots, runtime.settings().loops)),
+      std::make_shared<const MapCode>(
+          MapCode::Compile(facts.program.exprs, facts.step, runtime.settings().loops)),
       runtime);
 }
 

@@ -342,6 +342,69 @@ TEST(StepTest, RowsOfEveryLengthAreTheReferences) {
   }
 }
 
+// Rows of a table, some beyond its ends and from the back, by numbers per row; in the table's order
+// and in the other one, with the position in the row read by arithmetic too, and a number per
+// element.
+enum class Taken : uint8_t { kRows, kColumns, kWithPosition, kPerElement, kOneElement };
+
+void TakeFromTable(Made& made, Taken taken, int64_t rows, int64_t length) {
+  program::ExprPool& pool = made.pool();
+  const Operand table = made.Buffer(
+      kFloat32, taken == Taken::kColumns ? Extents{length + 2, 9} : Extents{9, length + 2},
+      /*is_input=*/true);
+  Operand numbers = taken == Taken::kPerElement
+                        ? made.Buffer(ElementType::kInt64, {rows, length}, /*is_input=*/true)
+                        : made.Buffer(ElementType::kInt64, {rows}, /*is_input=*/true);
+  const Shape domain = {rows, length};
+  if (taken != Taken::kPerElement) {
+    numbers = InsertAxis(numbers, 1);
+    numbers.view = BroadcastTo(numbers, domain);
+  }
+  program::View guarded = table.view;
+  guarded.guards.push_back({{program::Dim(1), program::Dim(0)}, program::Dim(0), program::Dim(9)});
+  guarded.guards.push_back(
+      {{program::Dim(0), program::Dim(1)}, program::Dim(-1), program::Dim(length - 3)});
+  if (taken == Taken::kColumns) {
+    for (program::Guard& guard : guarded.guards) {
+      std::swap(guard.coefficients[0], guard.coefficients[1]);
+    }
+  }
+  guarded.fill = tensor::Scalar{.f = 5.5};
+  const Expr number = Load(pool, ElementType::kInt64, made.Read(numbers));
+  const Expr nine = program::IntConstant(pool, ElementType::kInt64, 9);
+  const Expr zero = program::IntConstant(pool, ElementType::kInt64, 0);
+  const Expr row = Select(number < zero, number + nine, number);
+  const Expr column = taken == Taken::kOneElement ? zero + nine : Coordinate(pool, 1);
+  made.step.reads.push_back(guarded);
+  const int read = static_cast<int>(made.step.reads.size()) - 1;
+  Expr element = taken == Taken::kColumns ? LoadAt(pool, kFloat32, read, {{column, row}})
+                                          : LoadAt(pool, kFloat32, read, {{row, column}});
+  if (taken == Taken::kWithPosition) element = element + Cast(column, kFloat32);
+  made.Write(made.Buffer(kFloat32, {rows, length}, /*is_input=*/false));
+  made.Finish(domain, program::Map{{(element + element).id()}});
+  auto* data = reinterpret_cast<int64_t*>(made.made.buffers[1].mutable_data());
+  for (int64_t k = 0; k < made.made.buffers[1].element_count(); ++k) data[k] = k * 7 % 23 - 11;
+}
+
+TEST(StepTest, TakesRowsOfATable) {
+  for (const Taken taken : {Taken::kRows, Taken::kColumns, Taken::kWithPosition, Taken::kPerElement,
+                            Taken::kOneElement}) {
+    for (const int64_t length : {1, 7, 8, 17, 300, 2500}) {
+      for (const int64_t rows : {1, 3, 40}) {
+        SCOPED_TRACE(testing::Message()
+                     << static_cast<int>(taken) << ", " << rows << " x " << length);
+        Made made;
+        TakeFromTable(made, taken, rows, length);
+        const std::vector<tensor::Tensor> expected = made.OnReference();
+        for (const int64_t lanes : {37, 1024}) {
+          ExpectSameBits(expected.back(),
+                         made.OnEngine({.loops = LoopSet::kReference, .tile_lanes = lanes}).back());
+        }
+      }
+    }
+  }
+}
+
 TEST(StepTest, SoftmaxIsCloseToFloat64) {
   for (const int64_t length : {1, 2, 3, 10, 15, 16, 17, 63, 64, 255, 1000, 5000}) {
     Made made;
