@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schema: look-ups in ONNX's registry, and the checks of its OpSchema::Verify with sentences
+// Schema: look-ups in the table of schemas, and the checks of its OpSchema::Verify with sentences
 // instead of exceptions.
 
 #include "backends/core/model/schema.h"
@@ -14,6 +14,7 @@
 
 #include "backends/core/model/attribute_proto.h"
 #include "backends/core/model/refusal.h"
+#include "backends/core/model/schema_table.h"
 #include "backends/core/model/versions.h"
 
 namespace onnxifi::model {
@@ -111,10 +112,9 @@ Status CheckParameters(const Names& names, const std::vector<OpSchema::FormalPar
 
 Result<Schema> Schema::Find(const std::string& op_type, const std::string& domain, int64_t opset) {
   const auto version = static_cast<int>(std::min<int64_t>(opset, INT32_MAX));
-  const OpSchema* schema = onnx::OpSchemaRegistry::Schema(op_type, version, domain);
+  const OpSchema* schema = FindSchema(op_type, domain, version);
   if (schema == nullptr) {
-    const OpSchema* newest = onnx::OpSchemaRegistry::Schema(op_type, domain);
-    if (newest == nullptr) {
+    if (!HasSchema(op_type, domain)) {
       return Status(Code::kUnsupportedOperator,
                     Spell(op_type, domain) + " is defined neither by ONNX nor by the model.");
     }

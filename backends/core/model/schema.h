@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schema: what the ONNX library knows of operators. The one adapter around its registry; no
+// Schema: what the ONNX library knows of operators. The one adapter around its schemas; no
 // exception of the library passes it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_MODEL_SCHEMA_H_
@@ -23,12 +23,11 @@ class OpSchema;
 
 namespace onnxifi::model {
 
-// One version of one operator. Refers to the registry, which lives as long as the process.
+// One version of one operator. Refers to the schema, which lives as long as the process.
 class Schema {
  public:
   // The schema in force at `opset` of `domain` (canonical). UNSUPPORTED_OPERATOR if the domain
-  // never had the operator, or not yet at `opset`; INVALID_MODEL if it is deprecated there. The
-  // first call in a process registers all of ONNX, which takes 10 to 20 ms.
+  // never had the operator, or not yet at `opset`; INVALID_MODEL if it is deprecated there.
   static base::Result<Schema> Find(const std::string& op_type, const std::string& domain,
                                    int64_t opset);
   int since_version() const;
