@@ -88,7 +88,8 @@ class ChannelsLastTest : public testing::Test {
     auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
     ASSERT_TRUE(device.ok()) << device.status().Text();
     device_ = *std::move(device);
-    auto program = plugin::Compile(Network().Take(), *device_, base::Log());
+    plugin::LoadTimes times;
+    auto program = plugin::Compile(Network().Take(), *device_, base::Log(), times);
     ASSERT_TRUE(program.ok()) << program.status().Text();
     program_ = *std::move(program);
   }

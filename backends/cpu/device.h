@@ -43,6 +43,7 @@ class Device final : public device::Device {
     return selector_.PrefersChannelsLast(facts);
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
+  device::Device* constant_device() override { return this; }
 
   const onednn::BindingCounts& binding_counts() const { return runtime_->counts(); }
 

@@ -139,6 +139,10 @@ class Device : public Selector {
 
   // Fails only for lack of resources. Any thread.
   virtual base::Result<std::unique_ptr<Kernel>> Build(const Recipe& recipe) = 0;
+
+  // A device on which large constants are computed while a graph is made ready: its memory is the
+  // host's, and what it computes is what a run would. Null: the reference computes them.
+  virtual Device* constant_device() { return nullptr; }
 };
 
 }  // namespace onnxifi::device

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConstantEvaluator: the pipeline's own stages, on the reference device.
+// ConstantEvaluator: the pipeline's own stages once more, without its passes.
 
 #include "backends/core/plugin/constant_evaluator.h"
 
@@ -62,10 +62,28 @@ bool DrawsRandomNumbers(const program::Program& program) {
 
 }  // namespace
 
-ConstantEvaluator::ConstantEvaluator(const ops::FunctionSource* functions)
-    : functions_(functions), reference_(std::make_unique<reference::Device>()) {}
+ConstantEvaluator::ConstantEvaluator(const ops::FunctionSource* functions, device::Device* device)
+    : functions_(functions), device_(device), reference_(std::make_unique<reference::Device>()) {}
 
 ConstantEvaluator::~ConstantEvaluator() = default;
+
+// By what goes in and what is known to come out, whatever is done with it.
+device::Device& ConstantEvaluator::DeviceFor(const program::Program& program) const {
+  // The reference's loops take some 100 us for so many elements, as long as it takes other devices
+  // to make a kernel.
+  constexpr int64_t kFewElements = int64_t{1} << 14;
+  if (device_ == nullptr) return *reference_;
+  int64_t most = 0;
+  for (const Tensor& constant : program.constants) most = std::max(most, constant.element_count());
+  for (const program::Buffer& buffer : program.buffers) {
+    tensor::Extents extents;
+    for (const program::Dim& dim : buffer.shape) {
+      extents.push_back(dim.is_constant() ? dim.constant() : 0);
+    }
+    most = std::max(most, tensor::ElementCount(extents));
+  }
+  return most > kFewElements ? *device_ : *reference_;
+}
 
 Result<std::vector<Tensor>> ConstantEvaluator::Evaluate(const graph::Graph& graph,
                                                         int64_t limit_bytes) {
@@ -76,7 +94,7 @@ Result<std::vector<Tensor>> ConstantEvaluator::Evaluate(const graph::Graph& grap
   }
   plan::Counters counters;
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<plan::Plan> plan,
-                           plan::Plan::Create(*program, *reference_, counters));
+                           plan::Plan::Create(*program, DeviceFor(*program), counters));
   std::vector<int64_t> symbols(program->dims->symbol_count(), 0);
   for (const tensor::Extents& extents : plan->OutputExtents(symbols)) {
     // Checked before anything is computed; what depends on data is checked when it is known.

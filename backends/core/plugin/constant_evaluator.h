@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ConstantEvaluator: computes constant subgraphs for constant folding, by lowering them and running
-// the program on the reference.
+// the program: large ones on the device, where that computes in the host's memory, others on the
+// reference, whose kernels cost nothing to make.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_CONSTANT_EVALUATOR_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_CONSTANT_EVALUATOR_H_
@@ -17,15 +18,18 @@ namespace onnxifi::plugin {
 
 class ConstantEvaluator : public graph::Evaluator {
  public:
-  // `functions` may be null and outlives it.
-  explicit ConstantEvaluator(const ops::FunctionSource* functions);
+  // `functions` and `device` may be null and outlive it.
+  ConstantEvaluator(const ops::FunctionSource* functions, device::Device* device);
   ~ConstantEvaluator() override;
 
   base::Result<std::vector<tensor::Tensor>> Evaluate(const graph::Graph& graph,
                                                      int64_t limit_bytes) override;
 
  private:
+  device::Device& DeviceFor(const program::Program& program) const;
+
   const ops::FunctionSource* functions_;
+  device::Device* const device_;
   std::unique_ptr<device::Device> reference_;
 };
 

@@ -8,7 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
+
+#include "backends/core/reference/device.h"
 
 namespace onnxifi::plugin {
 namespace {
@@ -44,7 +47,7 @@ Graph MakeGraph(std::string op_type, int version, std::vector<Tensor> inputs) {
 }
 
 TEST(ConstantEvaluatorTest, ComputesWhatANodeMakesOfConstants) {
-  ConstantEvaluator evaluator(nullptr);
+  ConstantEvaluator evaluator(nullptr, nullptr);
   const Graph graph =
       MakeGraph("Sub", 14, {Floats({2, 3}, {1, 2, 3, 4, 5, 6}), Floats({3}, {10, 20, 30})});
   const base::Result<std::vector<Tensor>> results = evaluator.Evaluate(graph, 1000);
@@ -54,7 +57,7 @@ TEST(ConstantEvaluatorTest, ComputesWhatANodeMakesOfConstants) {
 }
 
 TEST(ConstantEvaluatorTest, LeavesRandomNumbersToTheRun) {
-  ConstantEvaluator evaluator(nullptr);
+  ConstantEvaluator evaluator(nullptr, nullptr);
   const Tensor half = Floats({4}, {0.5F, 0.5F, 0.5F, 0.5F});
   const std::vector<Graph> graphs = [&] {
     std::vector<Graph> made;
@@ -78,7 +81,7 @@ TEST(ConstantEvaluatorTest, LeavesRandomNumbersToTheRun) {
 }
 
 TEST(ConstantEvaluatorTest, ComputesDropoutThatDropsNothing) {
-  ConstantEvaluator evaluator(nullptr);
+  ConstantEvaluator evaluator(nullptr, nullptr);
   const Graph graph =
       MakeGraph("Dropout", 22, {Floats({3}, {1, -2, 3}), Floats({}, {0.25F}), Bool(false)});
   const base::Result<std::vector<Tensor>> results = evaluator.Evaluate(graph, 1000);
@@ -87,12 +90,55 @@ TEST(ConstantEvaluatorTest, ComputesDropoutThatDropsNothing) {
 }
 
 TEST(ConstantEvaluatorTest, RefusesResultsBeyondTheLimit) {
-  ConstantEvaluator evaluator(nullptr);
+  ConstantEvaluator evaluator(nullptr, nullptr);
   const Graph graph = MakeGraph("Neg", 13, {Floats({5}, {1, 2, 3, 4, 5})});
   EXPECT_TRUE(evaluator.Evaluate(graph, 20).ok());
   const base::Result<std::vector<Tensor>> results = evaluator.Evaluate(graph, 19);
   ASSERT_FALSE(results.ok());
   EXPECT_EQ(results.status().code(), base::Code::kNoSystemMemory);
+}
+
+// The reference, and how often it was asked for a kernel.
+class CountingDevice final : public device::Device {
+ public:
+  device::Memory& memory() override { return reference_.memory(); }
+  base::Result<device::Selection> Select(const device::Facts& facts) const override {
+    return reference_.Select(facts);
+  }
+  base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override {
+    ++builds;
+    return reference_.Build(recipe);
+  }
+
+  int builds = 0;
+
+ private:
+  reference::Device reference_;
+};
+
+TEST(ConstantEvaluatorTest, AsksTheDeviceForLargeConstantsOnly) {
+  CountingDevice device;
+  ConstantEvaluator evaluator(nullptr, &device);
+  ASSERT_TRUE(evaluator.Evaluate(MakeGraph("Neg", 13, {Floats({3}, {1, 2, 3})}), 1 << 20).ok());
+  EXPECT_EQ(device.builds, 0);
+
+  std::vector<float> values(3 * 7001);
+  for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k) - 0.5F;
+  auto results = evaluator.Evaluate(MakeGraph("Neg", 13, {Floats({3, 7001}, values)}), 1 << 20);
+  ASSERT_TRUE(results.ok()) << results.status().Text();
+  EXPECT_EQ(device.builds, 1);
+  EXPECT_EQ((*results)[0].extents(), (tensor::Extents{3, 7001}));
+  for (size_t k = 0; k < values.size(); ++k) {
+    ASSERT_EQ((*results)[0].values<float>()[k], -values[k]) << k;
+  }
+
+  // Small constants of which something large is made.
+  const int64_t extents[] = {150, 150};
+  const Tensor shape = Tensor::FromValues<int64_t>(ElementType::kInt64, {2}, extents);
+  results = evaluator.Evaluate(MakeGraph("Expand", 13, {Floats({1, 1}, {2}), shape}), 1 << 20);
+  ASSERT_TRUE(results.ok()) << results.status().Text();
+  EXPECT_EQ(device.builds, 2);
+  EXPECT_EQ((*results)[0].values<float>()[22499], 2);
 }
 
 }  // namespace

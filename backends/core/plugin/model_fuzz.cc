@@ -48,7 +48,8 @@ const char* Take(const std::string& bytes, bool lift_values, Code& code) {
   code = verdict.code();
   if (!verdict.ok() || !lift_values) return CheckSentence(verdict);
   const onnxifi::base::Log log(onnxifi::base::LogLevel::kError);
-  const auto program = onnxifi::plugin::Compile(*std::move(graph), device, log);
+  onnxifi::plugin::LoadTimes times;
+  const auto program = onnxifi::plugin::Compile(*std::move(graph), device, log, times);
   code = program.status().code();
   if (!program.ok()) return CheckSentence(program.status());
   onnxifi::plan::Counters counters;

@@ -50,14 +50,15 @@ ops::StepCheck Selects(const device::Selector& selector) {
   };
 }
 
-// One program pass, verified after it ran.
-Status RunPass(Program& program, const std::function<void(Program&)>& pass) {
-  pass(program);
+// One program pass, timed, and verified after it ran.
+Status RunPass(std::string_view name, LoadTimes& times, Program& program,
+               const std::function<void(Program&)>& pass) {
+  times.Time(name, [&] { pass(program); });
   if (kVerifiesPasses) return program::Verify(program);
   return base::Ok();
 }
 
-Status OptimizeProgram(Program& program, const device::Selector& selector) {
+Status OptimizeProgram(Program& program, const device::Selector& selector, LoadTimes& times) {
   // A step that would fall to a slower implementation with the Map in it is better off without.
   program::Accepts accepts = [&selector](const Program& whole, const program::Step& before,
                                          const program::Step& after) {
@@ -65,26 +66,26 @@ Status OptimizeProgram(Program& program, const device::Selector& selector) {
     Result<device::Selection> then = selector.Select({whole, after});
     return now.ok() && then.ok() && now->recipe->implementation() == then->recipe->implementation();
   };
-  ONNXIFI_RETURN_IF_ERROR(RunPass(program, program::RemoveDeadSteps));
+  ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   // Before the maps are joined among themselves, so that a kernel can take the part of a chain that
   // it knows.
-  ONNXIFI_RETURN_IF_ERROR(
-      RunPass(program, [&](Program& whole) { program::FuseEpilogues(whole, accepts); }));
-  ONNXIFI_RETURN_IF_ERROR(
-      RunPass(program, [&](Program& whole) { program::FuseMaps(whole, accepts); }));
-  ONNXIFI_RETURN_IF_ERROR(RunPass(program, [&](Program& whole) {
+  ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_epilogues", times, program,
+                                  [&](Program& whole) { program::FuseEpilogues(whole, accepts); }));
+  ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_maps", times, program,
+                                  [&](Program& whole) { program::FuseMaps(whole, accepts); }));
+  ONNXIFI_RETURN_IF_ERROR(RunPass("channels_last", times, program, [&](Program& whole) {
     program::LayOutChannelsLast(whole, [&selector](const Program& of, const program::Step& step) {
       return selector.PrefersChannelsLast({of, step});
     });
   }));
   // After the orders in memory are chosen, so that two buffers which become one never decide them.
-  ONNXIFI_RETURN_IF_ERROR(
-      RunPass(program, [&](Program& whole) { program::ForwardCopies(whole, accepts); }));
+  ONNXIFI_RETURN_IF_ERROR(RunPass("forward_copies", times, program,
+                                  [&](Program& whole) { program::ForwardCopies(whole, accepts); }));
   for (program::Step& step : program.steps) {
     program::Control* control = step.As<program::Control>();
     if (control == nullptr) continue;
     for (std::unique_ptr<Program>& body : control->bodies) {
-      ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*body, selector));
+      ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*body, selector, times));
     }
   }
   return base::Ok();
@@ -108,10 +109,10 @@ Status Judge(const graph::Graph& graph, const device::Selector& selector) {
   return ops::CheckInputs(graph);
 }
 
-Result<std::unique_ptr<Program>> Compile(graph::Graph graph, const device::Selector& selector,
-                                         const base::Log& log) {
+Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& device,
+                                         const base::Log& log, LoadTimes& times) {
   OnnxFunctions functions;
-  ConstantEvaluator evaluator(&functions);
+  ConstantEvaluator evaluator(&functions, device.constant_device());
   graph::PassOptions options;
   options.verify = kVerifiesPasses;
   if (log.Enabled(base::LogLevel::kDebug)) {
@@ -132,10 +133,12 @@ Result<std::unique_ptr<Program>> Compile(graph::Graph graph, const device::Selec
   }
   ONNXIFI_RETURN_IF_ERROR(runner.Run(folding, graph));
   ONNXIFI_RETURN_IF_ERROR(runner.Run(dead_nodes, graph));
+  for (const graph::PassRecord& record : runner.records()) times.Add(record.pass, record.duration);
 
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Program> program, ops::LowerGraph(graph, &functions));
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Program> program,
+                           times.Time("lower", [&] { return ops::LowerGraph(graph, &functions); }));
   if (kVerifiesPasses) ONNXIFI_RETURN_IF_ERROR(program::Verify(*program));
-  ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*program, selector));
+  ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*program, device, times));
   return program;
 }
 

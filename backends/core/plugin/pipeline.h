@@ -13,6 +13,7 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/core/graph/graph.h"
+#include "backends/core/plugin/load_times.h"
 #include "backends/core/program/program.h"
 
 namespace onnxifi::plugin {
@@ -25,10 +26,10 @@ std::vector<base::Status> JudgeNodes(const graph::Graph& graph, const device::Se
 // for initialisation.
 base::Status Judge(const graph::Graph& graph, const device::Selector& selector);
 
-// Rewrites the graph, lowers it and fuses its steps for the device.
-base::Result<std::unique_ptr<program::Program>> Compile(graph::Graph graph,
-                                                        const device::Selector& selector,
-                                                        const base::Log& log);
+// Rewrites the graph, lowers it and fuses its steps for the device. Every pass is a stage of
+// `times`.
+base::Result<std::unique_ptr<program::Program>> Compile(graph::Graph graph, device::Device& device,
+                                                        const base::Log& log, LoadTimes& times);
 
 }  // namespace onnxifi::plugin
 

@@ -97,7 +97,7 @@ class Compiled {
   explicit Compiled(Graph graph) {
     base::Status verdict = Judge(graph, device);
     EXPECT_TRUE(verdict.ok()) << verdict.Text();
-    auto compiled = Compile(std::move(graph), device, base::Log());
+    auto compiled = Compile(std::move(graph), device, base::Log(), times);
     if (!compiled.ok()) {
       ADD_FAILURE() << compiled.status().Text();
       return;
@@ -120,6 +120,7 @@ class Compiled {
   }
 
   reference::Device device;
+  LoadTimes times;
   plan::Counters counters;
   std::unique_ptr<program::Program> program;
   std::unique_ptr<plan::Plan> plan;

@@ -113,17 +113,28 @@ class PluginBackend : public abi::Backend {
                                  {weight.shape.begin(), weight.shape.end()},
                                  static_cast<const std::byte*>(weight.cpu_data())});
     }
-    ONNXIFI_ASSIGN_OR_RETURN(graph::Graph graph, model::Import(request.model, options));
-    ONNXIFI_RETURN_IF_ERROR(Judge(graph, *device_));
+    LoadTimes times;
+    ONNXIFI_ASSIGN_OR_RETURN(graph::Graph graph, times.Time("import", [&] {
+      return model::Import(request.model, options);
+    }));
+    ONNXIFI_RETURN_IF_ERROR(times.Time("judge", [&] { return Judge(graph, *device_); }));
     graph::Graph declared;  // what the caller sees, before passes rewrite it
     declared.values = graph.values;
     declared.inputs = graph.inputs;
     declared.outputs = graph.outputs;
+    // Weights are not kept longer than the stages need them.
+    for (graph::Value& value : declared.values) value.constant.reset();
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
-                             Compile(std::move(graph), *device_, log_));
+                             Compile(std::move(graph), *device_, log_, times));
     abi::Signature signature = SignatureOf(declared, *program);
-    return CompiledGraph::Create(std::move(signature), std::move(program), *device_, worker_,
-                                 request.properties.is_profiled);
+    Result<std::unique_ptr<abi::Graph>> compiled = times.Time("plan", [&] {
+      return CompiledGraph::Create(std::move(signature), std::move(program), *device_, worker_,
+                                   request.properties.is_profiled);
+    });
+    if (compiled.ok() && log_.Enabled(base::LogLevel::kDebug)) {
+      log_.Write(base::LogLevel::kDebug, "graph", "ready after " + times.Text());
+    }
+    return compiled;
   }
 
   Result<std::shared_ptr<abi::Event>> NewEvent() override {
