@@ -44,6 +44,7 @@ class Device final : public device::Device {
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
   device::Device* constant_device() override { return this; }
+  device::Parallel* parallel() override { return pool_.get(); }
 
   const onednn::BindingCounts& binding_counts() const { return runtime_->counts(); }
 

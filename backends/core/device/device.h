@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backends/core/base/result.h"
+#include "backends/core/device/parallel.h"
 #include "backends/core/program/program.h"
 
 namespace onnxifi::device {
@@ -106,6 +107,9 @@ class BoundKernel {
   virtual ~BoundKernel() = default;
   // Does the work, on the calling thread and the device's own workers, and returns when it is done.
   virtual base::Status Run(Addresses addresses) const = 0;
+  // Whether runs look at the address of the step's read number `read`. False promises that Bind
+  // took all that it needs of a constant, which may then be gone. Any thread.
+  virtual bool ReadsAtRun(int /*read*/) const { return true; }
   // For reports: what was chosen for these extents beyond the recipe's name, such as a library's
   // kernels; empty if there is nothing more to say.
   virtual std::string Detail() const { return {}; }
@@ -115,8 +119,9 @@ class BoundKernel {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // `constants[BufferId]`: addresses of constant buffers (null for others), valid as long as the
-  // kernel. A step that a claim promised is refused here only for lack of resources. Any thread.
+  // `constants[BufferId]`: addresses of constant buffers (null for others), valid during the call;
+  // a run gives them again where ReadsAtRun says so. A step that a claim promised is refused here
+  // only for lack of resources. Any thread.
   virtual base::Result<std::unique_ptr<BoundKernel>> Bind(const BoundStep& step,
                                                           Addresses constants) = 0;
 };
@@ -143,6 +148,9 @@ class Device : public Selector {
   // A device on which large constants are computed while a graph is made ready: its memory is the
   // host's, and what it computes is what a run would. Null: the reference computes them.
   virtual Device* constant_device() { return nullptr; }
+
+  // Threads on which kernels are bound at the same time. Null: one after the other.
+  virtual Parallel* parallel() { return nullptr; }
 };
 
 }  // namespace onnxifi::device

@@ -37,7 +37,7 @@ Graph MakeOneNodeGraph(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-bool ConstantFolding::FoldNode(Graph& graph, const Node& node, const std::vector<int>& use_counts) {
+bool ConstantFolding::FoldNode(Graph& graph, const Node& node, std::vector<int>& use_counts) {
   bool is_foldable = true;
   bool reads_weight = false;
   int64_t replaced_bytes = 0;  // of constants that nothing else reads
@@ -73,11 +73,16 @@ bool ConstantFolding::FoldNode(Graph& graph, const Node& node, const std::vector
     value.is_weight = reads_weight || result.element_count() > kLargestStructuralCount;
     value.constant = std::move(result);
   }
+  // What nothing reads any more need not wait for dead nodes to be removed: weights are large.
+  for (const ValueId input : node.inputs) {
+    if (input == kNoValue || --use_counts[static_cast<size_t>(input)] != 0) continue;
+    graph.values[static_cast<size_t>(input)].constant.reset();
+  }
   return true;
 }
 
 base::Result<bool> ConstantFolding::Run(Graph& graph) {
-  const std::vector<int> use_counts = graph.UseCounts();
+  std::vector<int> use_counts = graph.UseCounts();
   const size_t count = graph.nodes.size();
   std::erase_if(graph.nodes, [&](const Node& node) { return FoldNode(graph, node, use_counts); });
   return graph.nodes.size() != count;

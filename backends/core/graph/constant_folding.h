@@ -28,8 +28,9 @@ class Evaluator {
 // A result may be larger than this only where it takes the place of constants at least as large.
 inline constexpr int64_t kLargestFoldedBytes = int64_t{64} << 20;
 
-// Folds in node order, so one run folds whole chains. Nodes with subgraphs stay. A result that
-// comes from a weight is a weight, as is one of more than kLargestStructuralCount elements.
+// Folds in node order, so one run folds whole chains, and drops each constant that it has used up.
+// Nodes with subgraphs stay. A result that comes from a weight is a weight, as is one of more than
+// kLargestStructuralCount elements.
 class ConstantFolding : public Pass {
  public:
   // `evaluator` must outlive the pass.
@@ -39,7 +40,8 @@ class ConstantFolding : public Pass {
   base::Result<bool> Run(Graph& graph) override;
 
  private:
-  bool FoldNode(Graph& graph, const Node& node, const std::vector<int>& use_counts);
+  // `use_counts` are those of the nodes not folded yet.
+  bool FoldNode(Graph& graph, const Node& node, std::vector<int>& use_counts);
 
   Evaluator& evaluator_;
 };

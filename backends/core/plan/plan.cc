@@ -5,6 +5,9 @@
 #include "backends/core/plan/plan.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <numeric>
 
 #include "backends/core/program/cost.h"
 
@@ -41,6 +44,37 @@ Result<tensor::Extents> Numbers(const program::Shape& shape, std::span<const int
     }
   }
   return extents;
+}
+
+// The constants that a step reads, each once.
+std::vector<program::BufferId> ConstantsOf(const Program& program, const Step& step) {
+  std::vector<program::BufferId> constants;
+  for (const program::View& read : step.reads) {
+    if (read.buffer == program::kNoBuffer ||
+        program.buffers[read.buffer].kind != Buffer::Kind::kConstant ||
+        std::ranges::find(constants, read.buffer) != constants.end()) {
+      continue;
+    }
+    constants.push_back(read.buffer);
+  }
+  return constants;
+}
+
+// Calls `body` for each of `indices`, on as many threads as there are, each taking the next that
+// nobody has taken. What is thrown arrives here.
+void ForEach(device::Parallel& parallel, std::span<const int> indices,
+             const std::function<void(int)>& body) {
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> has_thrown = false;
+  std::exception_ptr thrown;  // by the first that sets has_thrown
+  parallel.For(static_cast<int64_t>(indices.size()), /*grain=*/1, [&](int64_t, int64_t) {
+    try {
+      for (size_t k = next++; k < indices.size(); k = next++) body(indices[k]);
+    } catch (...) {
+      if (!has_thrown.exchange(true)) thrown = std::current_exception();
+    }
+  });
+  if (has_thrown) std::rethrow_exception(thrown);
 }
 
 // The stage in which each symbol's number is known.
@@ -98,14 +132,56 @@ Status Plan::BuildKernels() {
 
 Status Plan::HoldConstants() {
   constants_.assign(program_.buffers.size(), nullptr);
+  held_.resize(program_.buffers.size());
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& buffer = program_.buffers[b];
     if (buffer.kind != Buffer::Kind::kConstant) continue;
-    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> held,
-                             device_.memory().Hold(program_.constants[buffer.index]));
-    constants_[b] = held->data();
-    held_.push_back(std::move(held));
+    ONNXIFI_ASSIGN_OR_RETURN(held_[b], device_.memory().Hold(program_.constants[buffer.index]));
+    constants_[b] = held_[b]->data();
   }
+  return base::Ok();
+}
+
+Status Plan::Prepare() {
+  for (const auto& [step, plans] : bodies_) {
+    for (const std::unique_ptr<Plan>& plan : plans) ONNXIFI_RETURN_IF_ERROR(plan->Prepare());
+  }
+  if (program_.dims->symbol_count() != 0) return base::Ok();
+  // For each constant, who may still have to see it: steps that are not bound or read it when they
+  // run, stages' ends, and callers. Each step is bound once only, since there are no symbols.
+  std::vector<std::atomic<int>> users(program_.buffers.size());
+  for (const Step& step : program_.steps) {
+    for (const program::BufferId constant : ConstantsOf(program_, step)) ++users[constant];
+  }
+  for (const program::Port& port : program_.outputs) ++users[port.buffer];
+  std::atomic<bool> is_given_back = false;
+  const OnBound give_back = [&](int s, const device::BoundKernel& kernel) {
+    const Step& step = program_.steps[s];
+    for (const program::BufferId constant : ConstantsOf(program_, step)) {
+      bool is_read = false;
+      for (size_t read = 0; read < step.reads.size(); ++read) {
+        is_read = is_read || (step.reads[read].buffer == constant &&
+                              kernel.ReadsAtRun(static_cast<int>(read)));
+      }
+      if (is_read || --users[constant] != 0) continue;
+      is_given_back = true;
+      constants_[constant] = nullptr;
+      held_[constant].reset();
+    }
+  };
+  for (int stage = 0; stage < static_cast<int>(stages_.size()); ++stage) {
+    Result<std::shared_ptr<const StageBinding>> binding = MakeBinding(stage, {}, give_back);
+    if (!binding.ok()) {
+      // A requirement that does not hold is told to who binds, as for any other extents.
+      if (!is_given_back) {
+        prepared_.clear();
+        return base::Ok();
+      }
+      return std::move(binding).status();
+    }
+    prepared_.push_back(*std::move(binding));
+  }
+  ++counters_.bindings;
   return base::Ok();
 }
 
@@ -218,6 +294,7 @@ std::vector<tensor::Extents> Plan::OutputExtents(const std::vector<int64_t>& sym
 
 Result<std::shared_ptr<const StageBinding>> Plan::Bind(int stage,
                                                        const std::vector<int64_t>& symbols) const {
+  if (!prepared_.empty()) return prepared_[stage];
   Key key(stage, symbols);
   {
     std::lock_guard lock(mutex_);
@@ -227,7 +304,7 @@ Result<std::shared_ptr<const StageBinding>> Plan::Bind(int stage,
     }
   }
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const StageBinding> binding,
-                           MakeBinding(stage, symbols));
+                           MakeBinding(stage, symbols, /*on_bound=*/{}));
   std::lock_guard lock(mutex_);
   if (cache_.contains(key)) return binding;
   if (stage == 0) ++counters_.bindings;
@@ -240,8 +317,9 @@ Result<std::shared_ptr<const StageBinding>> Plan::Bind(int stage,
   return binding;
 }
 
-Result<std::shared_ptr<const StageBinding>> Plan::MakeBinding(
-    int stage_number, const std::vector<int64_t>& symbols) const {
+Result<std::shared_ptr<const StageBinding>> Plan::MakeBinding(int stage_number,
+                                                              const std::vector<int64_t>& symbols,
+                                                              const OnBound& on_bound) const {
   const Stage& stage = stages_[stage_number];
   auto binding = std::make_shared<StageBinding>();
   binding->dims.assign(program_.dims->node_count(), 0);
@@ -280,18 +358,61 @@ Result<std::shared_ptr<const StageBinding>> Plan::MakeBinding(
   for (int s = stage.first_step; s < stage.end_step; ++s) {
     binding->steps.push_back(device::Bind(program_, program_.steps[s], binding->dims));
   }
-  for (int s = stage.first_step; s < stage.end_step; ++s) {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        std::unique_ptr<device::BoundKernel> kernel,
-        kernels_[s].kernel->Bind(binding->steps[s - stage.first_step], constants_));
-    binding->kernels.push_back(std::move(kernel));
-  }
+  ONNXIFI_RETURN_IF_ERROR(BindKernels(stage, on_bound, *binding));
   if (stage.end_step < static_cast<int>(program_.steps.size())) {
     binding->boundary = device::Bind(program_, program_.steps[stage.end_step], binding->dims);
   }
   binding->is_tiny = stage.first_step == 0 &&
                      stage.end_step == static_cast<int>(program_.steps.size()) && IsTiny(*binding);
   return std::shared_ptr<const StageBinding>(std::move(binding));
+}
+
+int64_t Plan::ConstantBytes(const Step& step) const {
+  int64_t bytes = 0;
+  for (const program::BufferId constant : ConstantsOf(program_, step)) {
+    if (held_[constant] != nullptr) bytes += held_[constant]->size_bytes();
+  }
+  return bytes;
+}
+
+Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBinding& binding) const {
+  binding.kernels.resize(binding.steps.size());
+  const auto bind = [&](int position) -> Status {
+    const int step = stage.first_step + position;
+    ONNXIFI_ASSIGN_OR_RETURN(binding.kernels[position],
+                             kernels_[step].kernel->Bind(binding.steps[position], constants_));
+    if (on_bound) on_bound(step, *binding.kernels[position]);
+    return base::Ok();
+  };
+  std::vector<int> positions(binding.steps.size());
+  std::iota(positions.begin(), positions.end(), 0);
+  // Fewer are not worth waking a thread.
+  constexpr size_t kFewKernels = 8;
+  device::Parallel* const parallel = device_.parallel();
+  if (parallel == nullptr || positions.size() < kFewKernels) {
+    for (const int position : positions) ONNXIFI_RETURN_IF_ERROR(bind(position));
+    return base::Ok();
+  }
+  // What has most weights to pack comes first, so that threads end together; a step that has a
+  // large part of them all packs them on all threads itself.
+  constexpr int64_t kLargePart = 8;
+  std::vector<int64_t> bytes;
+  for (int s = stage.first_step; s < stage.end_step; ++s) {
+    bytes.push_back(ConstantBytes(program_.steps[s]));
+  }
+  std::ranges::stable_sort(positions,
+                           [&](int left, int right) { return bytes[left] > bytes[right]; });
+  const int64_t whole = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  const auto first_small = std::ranges::find_if(
+      positions, [&](int position) { return bytes[position] <= whole / kLargePart; });
+  for (auto large = positions.begin(); large != first_small; ++large) {
+    ONNXIFI_RETURN_IF_ERROR(bind(*large));
+  }
+  std::vector<Status> statuses(positions.size());
+  ForEach(*parallel, {first_small, positions.end()},
+          [&](int position) { statuses[position] = bind(position); });
+  for (Status& status : statuses) ONNXIFI_RETURN_IF_ERROR(std::move(status));
+  return base::Ok();
 }
 
 bool Plan::IsTiny(const StageBinding& binding) const {

@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
 #define ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
 
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -62,11 +63,17 @@ class Plan {
   static base::Result<std::unique_ptr<Plan>> Create(const program::Program& program,
                                                     device::Device& device, Counters& counters);
 
+  // For a program all of whose extents are numbers: binds every stage, and gives each constant back
+  // once no kernel is left that has to see it (BoundKernel::ReadsAtRun). Constants that the program
+  // still holds stay in memory. Does nothing for any other program. To be called once, before the
+  // plan is used; resource codes.
+  base::Status Prepare();
+
   const program::Program& program() const { return program_; }
   device::Device& device() const { return device_; }
   Counters& counters() const { return counters_; }
   std::span<const Stage> stages() const { return stages_; }
-  // Addresses of constant buffers by BufferId; null for the others.
+  // Addresses of constant buffers by BufferId; null for the others and for those given back.
   device::Addresses constants() const { return constants_; }
   // Plans of the bodies of the control step `step`.
   std::span<const std::unique_ptr<Plan>> bodies(int step) const { return bodies_.at(step); }
@@ -96,8 +103,15 @@ class Plan {
   base::Status BuildKernels();
   base::Status HoldConstants();
   void CutIntoStages();
-  base::Result<std::shared_ptr<const StageBinding>> MakeBinding(
-      int stage, const std::vector<int64_t>& symbols) const;
+  // Told of each kernel when it is bound, on any thread.
+  using OnBound = std::function<void(int step, const device::BoundKernel& kernel)>;
+  base::Result<std::shared_ptr<const StageBinding>> MakeBinding(int stage,
+                                                                const std::vector<int64_t>& symbols,
+                                                                const OnBound& on_bound) const;
+  base::Status BindKernels(const Stage& stage, const OnBound& on_bound,
+                           StageBinding& binding) const;
+  // Bytes of the constants that a step reads.
+  int64_t ConstantBytes(const program::Step& step) const;
   bool IsTiny(const StageBinding& binding) const;
 
   struct StepKernel {
@@ -112,8 +126,10 @@ class Plan {
   std::vector<int> node_levels_;     // by node of the DimTable: the stage that knows its number
   std::vector<StepKernel> kernels_;  // by step
   std::map<int, std::vector<std::unique_ptr<Plan>>> bodies_;
-  std::vector<std::unique_ptr<device::Allocation>> held_;
+  std::vector<std::unique_ptr<device::Allocation>> held_;  // by BufferId
   std::vector<std::byte*> constants_;
+  // By stage; empty unless the plan is prepared.
+  std::vector<std::shared_ptr<const StageBinding>> prepared_;
 
   using Key = std::pair<int, std::vector<int64_t>>;
   struct Cached {

@@ -92,6 +92,16 @@ class FamilyCounter {
   abi::GraphCounters& counters_;
 };
 
+// The tensors of constants, which the plan holds from now on as it needs them.
+void DropConstants(program::Program& program) {
+  for (tensor::Tensor& constant : program.constants) constant = {};
+  for (program::Step& step : program.steps) {
+    program::Control* control = step.As<program::Control>();
+    if (control == nullptr) continue;
+    for (std::unique_ptr<program::Program>& body : control->bodies) DropConstants(*body);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signature,
@@ -103,6 +113,8 @@ Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signatu
   ++graph->counters_.lowerings;
   ONNXIFI_ASSIGN_OR_RETURN(graph->plan_,
                            plan::Plan::Create(*graph->program_, device, graph->counters_));
+  DropConstants(*graph->program_);
+  ONNXIFI_RETURN_IF_ERROR(graph->plan_->Prepare());
   graph->executor_ = std::make_unique<execution::Executor>(*graph->plan_);
   ONNXIFI_RETURN_IF_ERROR(worker.Start());
   graph->queue_ = std::make_shared<RunQueue>(worker);

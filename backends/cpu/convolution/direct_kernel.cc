@@ -62,6 +62,9 @@ class BoundDirect final : public device::BoundKernel {
     }
   }
 
+  // The weights are packed.
+  bool ReadsAtRun(int read) const override { return read != 1; }
+
   Status Run(device::Addresses addresses) const override {
     Images images = images_.At(addresses);
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);

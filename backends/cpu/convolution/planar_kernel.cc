@@ -82,6 +82,9 @@ class BoundPlanar final : public device::BoundKernel {
     }
   }
 
+  // The weights are packed.
+  bool ReadsAtRun(int read) const override { return read != 1; }
+
   Status Run(device::Addresses addresses) const override {
     const Images images = images_.At(addresses);
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);

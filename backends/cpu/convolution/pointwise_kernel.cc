@@ -56,6 +56,9 @@ class BoundPointwise final : public device::BoundKernel {
         weights_(std::move(weights)),
         images_(step, convolution) {}
 
+  // The weights are packed.
+  bool ReadsAtRun(int read) const override { return read != 1; }
+
   Status Run(device::Addresses addresses) const override {
     Images images = images_.At(addresses);
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);

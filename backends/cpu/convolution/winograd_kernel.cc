@@ -52,6 +52,9 @@ class BoundWinograd final : public device::BoundKernel {
         weights_(std::move(weights)),
         images_(step, convolution) {}
 
+  // The weights are packed.
+  bool ReadsAtRun(int read) const override { return read != 1; }
+
   Status Run(device::Addresses addresses) const override {
     const int64_t chunks = (plan_.tiles + plan_.chunk - 1) / plan_.chunk;
     const int64_t in_progress =

@@ -122,9 +122,11 @@ class Kernel final : public device::Kernel {
         if (has_loops) {
           epilogue.emplace(*roots_, tensor::ElementType::kFloat32, step, runtime_.pool());
         }
+        Work work = builder.TakeWork();
+        std::vector<bool> reads = ReadsOf(step, work, has_loops, constants);
         return std::unique_ptr<device::BoundKernel>(
-            std::make_unique<Sequence>(runtime_, builder.TakeWork(), IsTiny(step), roots_,
-                                       std::move(epilogue), std::move(bound)));
+            std::make_unique<Sequence>(runtime_, std::move(work), IsTiny(step), roots_,
+                                       std::move(epilogue), std::move(bound), std::move(reads)));
       }
       if (!IsUnsupported(status)) return status;
       // What is wrong with the extents mostly is so with and without loops.

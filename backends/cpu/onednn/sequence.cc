@@ -4,6 +4,8 @@
 
 #include "backends/cpu/onednn/sequence.h"
 
+#include <algorithm>
+
 #include "backends/cpu/onednn/call.h"
 
 namespace onnxifi::onednn {
@@ -11,7 +13,40 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
+bool IsAlignedForFloats(const std::byte* address) {
+  return reinterpret_cast<uintptr_t>(address) % alignof(float) == 0;
+}
+
+// Whether the buffer lies where floats can be read in every run: in the arena, or as a constant at
+// an address that is known.
+bool IsAlwaysAligned(const program::Program& program, program::BufferId buffer,
+                     device::Addresses constants) {
+  if (program.buffers[buffer].kind == program::Buffer::Kind::kConstant) {
+    return IsAlignedForFloats(constants[buffer]);
+  }
+  return program.buffers[buffer].kind == program::Buffer::Kind::kTemporary &&
+         std::ranges::find(program.outputs, buffer, &program::Port::buffer) ==
+             program.outputs.end();
+}
+
 }  // namespace
+
+std::vector<bool> ReadsOf(const device::BoundStep& step, const Work& work, bool has_loops,
+                          device::Addresses constants) {
+  std::vector<bool> reads(step.reads.size(), has_loops || !work.prologues.empty());
+  for (const Work::Primitive& primitive : work.primitives) {
+    for (const auto& [name, place] : primitive.arguments) {
+      if (place.buffer == program::kNoBuffer) continue;
+      if (!IsAlwaysAligned(*step.program, place.buffer, constants)) {
+        reads.assign(reads.size(), true);
+      }
+      for (size_t read = 0; read < reads.size(); ++read) {
+        reads[read] = reads[read] || step.reads[read].buffer == place.buffer;
+      }
+    }
+  }
+  return reads;
+}
 
 dnnl::primitive_attr Attributes() {
   dnnl::primitive_attr attributes;
@@ -22,13 +57,14 @@ dnnl::primitive_attr Attributes() {
 Sequence::Sequence(Runtime& runtime, Work work, bool is_tiny,
                    std::shared_ptr<const reference::Expression> roots,
                    std::optional<reference::Epilogue> epilogue,
-                   std::unique_ptr<device::BoundKernel> fallback)
+                   std::unique_ptr<device::BoundKernel> fallback, std::vector<bool> reads)
     : runtime_(runtime),
       work_(std::move(work)),
       is_tiny_(is_tiny),
       roots_(std::move(roots)),
       epilogue_(std::move(epilogue)),
-      fallback_(std::move(fallback)) {}
+      fallback_(std::move(fallback)),
+      reads_(std::move(reads)) {}
 
 base::Status Sequence::Run(device::Addresses addresses) const {
   if (!IsAligned(addresses)) return fallback_->Run(addresses);
@@ -76,7 +112,7 @@ bool Sequence::IsAligned(device::Addresses addresses) const {
   for (const Work::Primitive& step : work_.primitives) {
     for (const auto& [name, place] : step.arguments) {
       if (place.buffer == program::kNoBuffer) continue;
-      if (reinterpret_cast<uintptr_t>(addresses[place.buffer]) % alignof(float) != 0) return false;
+      if (!IsAlignedForFloats(addresses[place.buffer])) return false;
     }
   }
   return true;

@@ -63,13 +63,15 @@ class Sequence final : public device::BoundKernel {
  public:
   // With an `epilogue`, whose expression `roots` keeps alive, the primitives leave dense sums at
   // the beginning of the work memory. `fallback` does the same work on memory of any alignment.
-  // A `is_tiny` one is done before another thread would have woken up.
+  // A `is_tiny` one is done before another thread would have woken up. `reads` says of each read of
+  // the step whether work or fallback may look at it.
   Sequence(Runtime& runtime, Work work, bool is_tiny,
            std::shared_ptr<const reference::Expression> roots,
            std::optional<reference::Epilogue> epilogue,
-           std::unique_ptr<device::BoundKernel> fallback);
+           std::unique_ptr<device::BoundKernel> fallback, std::vector<bool> reads);
 
   base::Status Run(device::Addresses addresses) const override;
+  bool ReadsAtRun(int read) const override { return reads_[static_cast<size_t>(read)]; }
   // oneDNN's names of the kernels, in order, and the loops around them.
   std::string Detail() const override;
 
@@ -90,9 +92,15 @@ class Sequence final : public device::BoundKernel {
   const std::shared_ptr<const reference::Expression> roots_;  // shared with the kernel
   const std::optional<reference::Epilogue> epilogue_;
   const std::unique_ptr<device::BoundKernel> fallback_;
+  const std::vector<bool> reads_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Context>> idle_;
 };
+
+// Of each read of the step whether a run of `work` may look at it. All of them where loops of the
+// reference may run in the primitives' place, on memory that is not aligned.
+std::vector<bool> ReadsOf(const device::BoundStep& step, const Work& work, bool has_loops,
+                          device::Addresses constants);
 
 // For one binding. Its functions may throw dnnl::error; they are called under Call().
 class SequenceBuilder {
