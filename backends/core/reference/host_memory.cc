@@ -5,30 +5,21 @@
 
 #include "backends/core/reference/host_memory.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "backends/core/tensor/host_block.h"
+
 namespace onnxifi::reference {
 namespace {
 
-constexpr size_t kAlignment = 64;
-// Blocks of at least one huge page begin at one, and the system is asked for huge pages: the first
-// touch of large weights then costs a tenth, and walking through them no page table.
-constexpr size_t kHugePage = size_t{1} << 21;
-
-size_t AlignmentOf(int64_t size_bytes) {
-  return static_cast<size_t>(size_bytes) >= kHugePage ? kHugePage : kAlignment;
-}
 // Smaller requests are not worth reading files for.
 constexpr int64_t kCheckedBytes = int64_t{16} << 20;
 
@@ -94,19 +85,15 @@ std::optional<int64_t> AddressSpaceAvailableBytes() {
 
 class HostAllocation final : public device::Allocation {
  public:
-  HostAllocation(std::byte* data, int64_t size_bytes) : data_(data), size_bytes_(size_bytes) {}
-  ~HostAllocation() override {
-    ::operator delete (data_, std::align_val_t{AlignmentOf(size_bytes_)});
-  }
-  HostAllocation(const HostAllocation&) = delete;
-  HostAllocation& operator=(const HostAllocation&) = delete;
+  HostAllocation(tensor::HostBlock block, int64_t size_bytes)
+      : block_(std::move(block)), size_bytes_(size_bytes) {}
 
-  std::byte* data() override { return data_; }
+  std::byte* data() override { return block_.get(); }
   int64_t size_bytes() const override { return size_bytes_; }
 
  private:
-  std::byte* data_;
-  int64_t size_bytes_;
+  const tensor::HostBlock block_;
+  const int64_t size_bytes_;
 };
 
 }  // namespace
@@ -123,26 +110,18 @@ int64_t AvailableBytes() {
 base::Result<std::unique_ptr<device::Allocation>> HostMemory::Allocate(int64_t size_bytes) {
   const int64_t available =
       size_bytes < kCheckedBytes ? std::numeric_limits<int64_t>::max() : AvailableBytes();
-  void* data = nullptr;
+  tensor::HostBlock block;
   if (size_bytes >= 0 && size_bytes <= available) {
-    const size_t alignment = AlignmentOf(size_bytes);
-    data = ::operator new (static_cast<size_t>(std::max<int64_t>(1, size_bytes)),
-                           std::align_val_t{alignment}, std::nothrow);
-#if defined(__linux__)
-    // A wish: where huge pages are switched off, nothing changes.
-    if (data != nullptr && alignment == kHugePage) {
-      (void)madvise(data, static_cast<size_t>(size_bytes) / kHugePage * kHugePage, MADV_HUGEPAGE);
-    }
-#endif
+    block = tensor::AllocateHostBlock(static_cast<size_t>(size_bytes), tensor::Fill::kNothing);
   }
-  if (data == nullptr) {
+  if (block == nullptr) {
     return base::Status(base::Code::kNoSystemMemory, "A block of " + std::to_string(size_bytes) +
                                                          " bytes cannot be allocated; " +
                                                          std::to_string(AvailableBytes()) +
                                                          " bytes are available.");
   }
   return std::unique_ptr<device::Allocation>(
-      std::make_unique<HostAllocation>(static_cast<std::byte*>(data), size_bytes));
+      std::make_unique<HostAllocation>(std::move(block), size_bytes));
 }
 
 }  // namespace onnxifi::reference

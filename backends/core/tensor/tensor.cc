@@ -4,50 +4,14 @@
 
 #include "backends/core/tensor/tensor.h"
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "backends/core/tensor/convert.h"
+#include "backends/core/tensor/host_block.h"
 
 namespace onnxifi::tensor {
-namespace {
-
-// A cache line, and the widest vector load of any CPU kernel.
-constexpr size_t kAlignment = 64;
-// Weights of that size are read through with fewer look-ups of pages.
-constexpr size_t kHugePage = size_t{1} << 21;
-
-struct Block {
-  std::shared_ptr<const void> owner;
-  std::byte* data = nullptr;
-};
-
-// Zeroed by calloc, which takes large blocks untouched from the system: pages cost only when
-// written.
-Block AllocateZeroed(size_t size_bytes) {
-  const size_t alignment = size_bytes >= kHugePage ? kHugePage : kAlignment;
-  void* base = std::calloc(size_bytes + alignment, 1);
-  if (base == nullptr) return {};
-  void* aligned = base;
-  size_t space = size_bytes + alignment;
-  std::align(alignment, size_bytes, aligned, space);
-#if defined(__linux__)
-  // A wish: where huge pages are switched off, nothing changes.
-  if (alignment == kHugePage) {
-    (void)madvise(aligned, size_bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
-  }
-#endif
-  return {std::shared_ptr<const void>(base, std::free), static_cast<std::byte*>(aligned)};
-}
-
-}  // namespace
-
 int64_t ElementCount(std::span<const int64_t> extents) {
   int64_t count = 1;
   bool overflow = false;
@@ -108,10 +72,10 @@ base::Result<Tensor> Tensor::Allocate(ElementType type, Extents extents) {
     }
     return tensor;
   }
-  Block block = AllocateZeroed(static_cast<size_t>(size_bytes));
-  if (block.data == nullptr) return refuse();
-  tensor.data_ = block.data;
-  tensor.owner_ = std::move(block.owner);
+  HostBlock block = AllocateHostBlock(static_cast<size_t>(size_bytes), Fill::kZeros);
+  if (block == nullptr) return refuse();
+  tensor.data_ = block.get();
+  tensor.owner_ = std::move(block);
   return tensor;
 }
 
@@ -137,11 +101,11 @@ Tensor Tensor::FromBytes(ElementType type, Extents extents, std::span<const std:
   Tensor tensor;
   tensor.type_ = type;
   tensor.extents_ = std::move(extents);
-  Block block = AllocateZeroed(bytes.size());
-  if (block.data == nullptr) throw std::bad_alloc();
-  if (!bytes.empty()) std::memcpy(block.data, bytes.data(), bytes.size());
-  tensor.data_ = block.data;
-  tensor.owner_ = std::move(block.owner);
+  HostBlock block = AllocateHostBlock(bytes.size(), Fill::kNothing);
+  if (block == nullptr) throw std::bad_alloc();
+  if (!bytes.empty()) std::memcpy(block.get(), bytes.data(), bytes.size());
+  tensor.data_ = block.get();
+  tensor.owner_ = std::move(block);
   return tensor;
 }
 
