@@ -103,6 +103,7 @@ Extensions Library::FindExtensions(onnxBackendID id) const {
   FindExtension(*this, id, "onnxGetRunOutputShapes", extensions.get_run_output_shapes);
   FindExtension(*this, id, "onnxGetGraphCounters", extensions.get_graph_counters);
   FindExtension(*this, id, "onnxGetGraphProfile", extensions.get_graph_profile);
+  FindExtension(*this, id, "onnxGetGraphLoadProfile", extensions.get_graph_load_profile);
   FindExtension(*this, id, "onnxGetBackendKey", extensions.get_backend_key);
   return extensions;
 }

@@ -30,6 +30,7 @@ struct Extensions {
   onnxGetRunOutputShapesFunction get_run_output_shapes = nullptr;
   onnxGetGraphCountersFunction get_graph_counters = nullptr;
   onnxGetGraphProfileFunction get_graph_profile = nullptr;
+  onnxGetGraphLoadProfileFunction get_graph_load_profile = nullptr;
   onnxGetBackendKeyFunction get_backend_key = nullptr;
 };
 

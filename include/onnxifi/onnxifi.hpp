@@ -202,6 +202,13 @@ struct StepRecord {
   uint64_t written_bytes = 0;
 };
 
+// What one stage of making a graph ready took; see onnxLoadRecord.
+struct LoadRecord {
+  std::string stage;
+  uint64_t count = 0;
+  uint64_t duration_ns = 0;
+};
+
 // What became of one candidate plugin; see onnxDiscoveryRecord.
 struct DiscoveryRecord {
   std::string plugin;
@@ -324,6 +331,11 @@ inline void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* step) {
        std::vector<int64_t>(step->extents, step->extents + step->rank),
        std::vector<std::string>(step->rejected, step->rejected + step->rejected_count),
        step->start_ns, step->duration_ns, step->flops, step->read_bytes, step->written_bytes});
+}
+
+inline void ONNXIFI_ABI AppendStage(void* stages, const onnxLoadRecord* stage) {
+  static_cast<std::vector<LoadRecord>*>(stages)->push_back(
+      {stage->stage, stage->count, stage->duration_ns});
 }
 
 inline void ONNXIFI_ABI AppendRecord(void* records, const onnxDiscoveryRecord* record) {
@@ -492,6 +504,17 @@ class Graph {
     const onnxStatus status = function(handle_.get(), detail::AppendStep, &steps);
     if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
     return steps;
+  }
+
+  // The stages of InitGraph.
+  Result<std::vector<LoadRecord>> LoadProfile() const {
+    const auto function =
+        functions().Find<onnxGetGraphLoadProfileFunction>(id_, "onnxGetGraphLoadProfile");
+    if (function == nullptr) return detail::Missing("onnxGetGraphLoadProfile");
+    std::vector<LoadRecord> stages;
+    const onnxStatus status = function(handle_.get(), detail::AppendStage, &stages);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return stages;
   }
 
  private:

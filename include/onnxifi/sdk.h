@@ -247,6 +247,27 @@ typedef void(ONNXIFI_ABI* onnxStepRecordCallback)(void* context, const onnxStepR
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphProfileFunction)(
     onnxGraph graph, onnxStepRecordCallback callback, void* context);
 
+/* ---- Load profile: what making a graph ready took ---- */
+
+typedef struct onnxLoadRecord {
+  size_t struct_size;
+  /* A name of the library's own, e.g. "import" or that of a pass. */
+  const char* stage;
+  /* How often the stage ran, and how long altogether. */
+  uint64_t count;
+  uint64_t duration_ns;
+} onnxLoadRecord;
+
+typedef void(ONNXIFI_ABI* onnxLoadRecordCallback)(void* context, const onnxLoadRecord* record);
+
+/*
+ * Calls `callback` for every stage of onnxInitGraph, in the order in which they first ended. They
+ * do not overlap. Known for every graph, without a property. Statuses: INVALID_GRAPH,
+ * INVALID_POINTER, NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphLoadProfileFunction)(
+    onnxGraph graph, onnxLoadRecordCallback callback, void* context);
+
 /* ---- Names of devices ---- */
 
 /*

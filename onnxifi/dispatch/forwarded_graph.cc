@@ -209,4 +209,12 @@ base::Result<std::vector<abi::StepRecord>> ForwardedGraph::Profile() {
   return steps;
 }
 
+base::Result<std::vector<abi::LoadRecord>> ForwardedGraph::LoadProfile() {
+  if (calls().get_graph_load_profile == nullptr) return calls().Missing("onnxGetGraphLoadProfile");
+  std::vector<abi::LoadRecord> stages;
+  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
+      calls().get_graph_load_profile(handle_, AppendStage, &stages), "onnxGetGraphLoadProfile"));
+  return stages;
+}
+
 }  // namespace onnxifi::dispatch

@@ -40,6 +40,7 @@ class ForwardedGraph final : public abi::Graph {
       std::span<const abi::TensorDescriptor> inputs) override;
   base::Result<abi::GraphCounters> Counters() override;
   base::Result<std::vector<abi::StepRecord>> Profile() override;
+  base::Result<std::vector<abi::LoadRecord>> LoadProfile() override;
 
  private:
   ForwardedGraph(std::shared_ptr<const PluginBackend> backend, onnxGraph handle, bool is_emulated)

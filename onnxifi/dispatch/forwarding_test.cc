@@ -232,6 +232,25 @@ TEST(Forwarded, ProfilesComeFromThePluginWhole) {
   EXPECT_EQ(plain.error().status, ONNXIFI_STATUS_UNSUPPORTED_PROPERTY);
 }
 
+TEST(Forwarded, LoadProfilesComeFromThePluginWhole) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
+  for (const char* key : {"alpha:1", "auto"}) {
+    const Session session(stage.Open(), key);
+    const auto stages = session.graph.LoadProfile();
+    ASSERT_TRUE(stages.ok()) << stages.error().Text();
+    ASSERT_EQ(stages->size(), 2u);
+    EXPECT_EQ(stages->front().stage, "parse");
+    EXPECT_EQ(stages->back().stage, "double");
+    EXPECT_EQ(stages->back().count, 4u);
+    EXPECT_EQ(stages->back().duration_ns, 567u);
+  }
+  const Session plain(stage.Open(), "plain:0");
+  const auto missing = plain.graph.LoadProfile();
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().status, ONNXIFI_STATUS_INTERNAL_ERROR);
+}
+
 TEST(Forwarded, WeightsReachThePluginWithTheirNamesAndShapes) {
   Stage stage;
   stage.Add("alpha.so", "libonnxifi-alpha.so");

@@ -36,6 +36,8 @@ PluginCalls::PluginCalls(std::string plugin_name, const library::PluginFunctions
       Cast<onnxGetRunOutputShapesFunction>(FindFunction("onnxGetRunOutputShapes"));
   get_graph_counters = Cast<onnxGetGraphCountersFunction>(FindFunction("onnxGetGraphCounters"));
   get_graph_profile = Cast<onnxGetGraphProfileFunction>(FindFunction("onnxGetGraphProfile"));
+  get_graph_load_profile =
+      Cast<onnxGetGraphLoadProfileFunction>(FindFunction("onnxGetGraphLoadProfile"));
   get_last_error_message_ =
       Cast<onnxGetLastErrorMessageFunction>(FindFunction("onnxGetLastErrorMessage"));
 }
@@ -125,6 +127,11 @@ void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* record) {
   step.flops = record->flops;
   step.read_bytes = record->read_bytes;
   step.written_bytes = record->written_bytes;
+}
+
+void ONNXIFI_ABI AppendStage(void* stages, const onnxLoadRecord* record) {
+  static_cast<std::vector<abi::LoadRecord>*>(stages)->push_back(
+      {record->stage, record->count, record->duration_ns});
 }
 
 }  // namespace onnxifi::dispatch

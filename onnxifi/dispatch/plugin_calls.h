@@ -41,6 +41,7 @@ class PluginCalls {
   onnxGetRunOutputShapesFunction get_run_output_shapes = nullptr;
   onnxGetGraphCountersFunction get_graph_counters = nullptr;
   onnxGetGraphProfileFunction get_graph_profile = nullptr;
+  onnxGetGraphLoadProfileFunction get_graph_load_profile = nullptr;
 
   // What the plugin's answer to `function` means. Called on the thread that made the call, before
   // another call to the plugin.
@@ -67,6 +68,9 @@ void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape);
 
 // Callback of the profile; `steps` is a std::vector<abi::StepRecord>.
 void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* record);
+
+// Callback of the load profile; `stages` is a std::vector<abi::LoadRecord>.
+void ONNXIFI_ABI AppendStage(void* stages, const onnxLoadRecord* record);
 
 }  // namespace onnxifi::dispatch
 

@@ -44,6 +44,8 @@ base::Status AddProfile(const Options& options, const Device& device,
   }
   ONNXIFI_ASSIGN_OR_RETURN(report.profile, MakeProfile(report.step_records, explanation.nodes,
                                                        MedianOf(report.run_ms), threads, limits));
+  report.profile->load = report.load_records;
+  report.profile->load_ms = report.init_ms;
   if (options.trace.empty()) return base::Ok();
   std::ofstream file(options.trace);
   file << MakeTrace(*report.profile);

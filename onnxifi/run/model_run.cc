@@ -226,6 +226,9 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   const auto graph = backend->InitGraph(model, graph_options);
   if (!graph) return ToStatus(graph.error(), "initialising the model");
   report.init_ms = MillisecondsSince(start);
+  if (options.profile) {
+    if (auto stages = graph->LoadProfile()) report.load_records = *std::move(stages);
+  }
 
   ONNXIFI_ASSIGN_OR_RETURN(report.outputs,
                            MakeOutputs(options, *graph, report.inputs, outline, expected));

@@ -31,6 +31,8 @@ struct RunReport {
   std::optional<Explanation> explanation;
   // With --profile: the steps of every run that counts.
   std::vector<std::vector<StepRecord>> step_records;
+  // With --profile, where the library tells it.
+  std::vector<LoadRecord> load_records;
   std::optional<Profile> profile;
   // With --expect: per output, the worst difference as a multiple of the tolerance, and what
   // differs (empty if nothing).

@@ -96,6 +96,22 @@ void AppendSums(const Profile& profile, std::string& text) {
                  profile.run_ms);
 }
 
+void AppendLoad(const Profile& profile, std::string& text) {
+  if (profile.load.empty()) return;
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "{:<48} {:>5} {:>10} {:>6}\n", "STAGE OF THE LOAD", "TIMES", "MS", "SHARE");
+  double others_ms = profile.load_ms;
+  for (const LoadRecord& stage : profile.load) {
+    const double ms = static_cast<double>(stage.duration_ns) * 1e-6;
+    others_ms -= ms;
+    fmt::format_to(out, "{:<48} {:>5} {:>10.3f} {:>6}\n", stage.stage, stage.count, ms,
+                   Share(ms, profile.load_ms));
+  }
+  fmt::format_to(out, "{:<48} {:>5} {:>10.3f} {:>6}\n", "between the stages", "", others_ms,
+                 Share(others_ms, profile.load_ms));
+  fmt::format_to(out, "{:<48} {:>5} {:>10.3f}\n\n", "load", "", profile.load_ms);
+}
+
 void AppendSteps(const Profile& profile, std::string& text) {
   std::vector<const ProfiledStep*> sorted;
   for (const ProfiledStep& step : profile.steps) sorted.push_back(&step);
@@ -196,6 +212,7 @@ base::Result<Profile> MakeProfile(const std::vector<std::vector<StepRecord>>& ru
 
 std::string MakeProfileTable(const Profile& profile) {
   std::string text = "\n";
+  AppendLoad(profile, text);
   AppendSums(profile, text);
   AppendSteps(profile, text);
   AppendReasons(profile, text);
@@ -237,10 +254,15 @@ json MakeProfileJson(const Profile& profile) {
                      {"predicted_us", step.predicted_us},
                      {"bound", step.bound}});
   }
-  json object = {{"threads", profile.threads},
-                 {"run_ms", profile.run_ms},
-                 {"steps_ms", profile.steps_ms},
-                 {"steps", std::move(steps)}};
+  json load = json::array();
+  for (const LoadRecord& stage : profile.load) {
+    load.push_back({{"stage", stage.stage},
+                    {"count", stage.count},
+                    {"ms", static_cast<double>(stage.duration_ns) * 1e-6}});
+  }
+  json object = {{"threads", profile.threads},   {"load_ms", profile.load_ms},
+                 {"load", std::move(load)},      {"run_ms", profile.run_ms},
+                 {"steps_ms", profile.steps_ms}, {"steps", std::move(steps)}};
   if (profile.limits) {
     object["limits"] = {
         {"threads", profile.limits->threads},

@@ -34,6 +34,10 @@ struct ProfiledStep {
 
 struct Profile {
   std::vector<ProfiledStep> steps;
+  // What InitGraph did and how long it took as its caller saw it; no stages where the library does
+  // not tell.
+  std::vector<LoadRecord> load;
+  double load_ms = 0;
   int threads = 0;
   // Of `threads`; nothing when the machine has not been measured.
   std::optional<machine::ThreadLimits> limits;
@@ -46,7 +50,8 @@ base::Result<Profile> MakeProfile(const std::vector<std::vector<StepRecord>>& ru
                                   const std::vector<NodeVerdict>& nodes, double run_ms, int threads,
                                   const std::optional<machine::ThreadLimits>& limits);
 
-// Sums per implementation, then the steps, longest first, then why others were passed over.
+// The stages of the load, sums per implementation, then the steps, longest first, then why others
+// were passed over.
 std::string MakeProfileTable(const Profile& profile);
 nlohmann::json MakeProfileJson(const Profile& profile);
 // Trace events of the last run.

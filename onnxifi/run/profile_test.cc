@@ -101,6 +101,22 @@ TEST(ProfileTest, TableShowsLongestFirstWithReasonsAndLimits) {
               HasSubstr("'onnxifi_bench --machine' measures them"));
 }
 
+TEST(ProfileTest, TellsTheStagesOfTheLoad) {
+  Profile profile = MakeTwoSteps(/*has_limits=*/false);
+  EXPECT_THAT(MakeProfileTable(profile), Not(HasSubstr("STAGE")));
+  profile.load = {{"import", 1, 3'000'000}, {"constant_folding", 2, 6'250'000}};
+  profile.load_ms = 12.5;
+  const std::string table = MakeProfileTable(profile);
+  EXPECT_THAT(table, testing::ContainsRegex("import +1 +3.000 +24 %"));
+  EXPECT_THAT(table, testing::ContainsRegex("constant_folding +2 +6.250 +50 %"));
+  EXPECT_THAT(table, testing::ContainsRegex("between the stages +3.250 +26 %"));
+  const nlohmann::json object = MakeProfileJson(profile);
+  EXPECT_EQ(object["load_ms"], 12.5);
+  EXPECT_EQ(object["load"][1]["stage"], "constant_folding");
+  EXPECT_EQ(object["load"][1]["count"], 2);
+  EXPECT_EQ(object["load"][1]["ms"], 6.25);
+}
+
 TEST(ProfileTest, JsonAndTraceHaveEveryStep) {
   const Profile profile = MakeTwoSteps(/*has_limits=*/true);
   const nlohmann::json object = MakeProfileJson(profile);

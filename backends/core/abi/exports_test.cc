@@ -521,7 +521,7 @@ TEST(ExtensionLookup, TakesBothSpellings) {
        {"onnxSetIOAndRunGraph", "onnxWaitEventFor", "onnxGetExtensionFunctionAddress",
         "onnxGetLastErrorMessage", "onnxExplainModel", "onnxInferOutputShapes",
         "onnxGetRunOutputShapes", "onnxGetGraphCounters", "onnxGetGraphProfile",
-        "onnxGetBackendKey"}) {
+        "onnxGetGraphLoadProfile", "onnxGetBackendKey"}) {
     onnxExtensionFunctionPointer plain = nullptr;
     onnxExtensionFunctionPointer suffixed = nullptr;
     EXPECT_EQ(onnxGetExtensionFunctionAddress(id, name.c_str(), &plain), ONNXIFI_STATUS_SUCCESS);
@@ -744,6 +744,27 @@ TEST(GraphProfile, IsKeptOnlyWhereThePropertyAsksForIt) {
             ONNXIFI_STATUS_SUCCESS);
   EXPECT_EQ(get(graph, KeepStep, &steps), ONNXIFI_STATUS_INVALID_STATE);
   EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+}
+
+void ONNXIFI_ABI KeepStage(void* stages, const onnxLoadRecord* record) {
+  EXPECT_EQ(record->struct_size, sizeof(onnxLoadRecord));
+  static_cast<std::vector<std::string>*>(stages)->push_back(std::string(record->stage) + " " +
+                                                            std::to_string(record->count) + " " +
+                                                            std::to_string(record->duration_ns));
+}
+
+TEST(GraphLoadProfile, TellsEveryStageBeforeAnyRun) {
+  Objects objects;
+  const auto get =
+      FindExtensionOf<onnxGetGraphLoadProfileFunction>(objects.id, "onnxGetGraphLoadProfile");
+  std::vector<std::string> stages;
+  EXPECT_EQ(get(objects.graph, KeepStage, &stages), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_THAT(stages, ElementsAre("parse 1 23", "double 4 567"));
+  EXPECT_EQ(get(nullptr, KeepStage, &stages), ONNXIFI_STATUS_INVALID_GRAPH);
+  EXPECT_EQ(get(objects.graph, nullptr, &stages), ONNXIFI_STATUS_INVALID_POINTER);
+  FailNext(FakeStep::kLoadProfile, FakeFault::kOutOfMemory);
+  EXPECT_EQ(get(objects.graph, KeepStage, &stages), ONNXIFI_STATUS_NO_SYSTEM_MEMORY);
+  EXPECT_EQ(stages.size(), 2u);
 }
 
 TEST(BackendKey, NamesTheDevice) {

@@ -209,6 +209,25 @@ onnxStatus ONNXIFI_ABI GetGraphProfile(onnxGraph handle, onnxStepRecordCallback 
   });
 }
 
+onnxStatus ONNXIFI_ABI GetGraphLoadProfile(onnxGraph handle, onnxLoadRecordCallback callback,
+                                           void* context) {
+  return Guard(Function::kGetGraphLoadProfile, [&]() -> Status {
+    const auto graph = Library::Get().graphs().Find(handle);
+    if (graph == nullptr) return UnknownGraph();
+    if (callback == nullptr) return Status(Code::kInvalidPointer, "The callback is NULL.");
+    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<LoadRecord> stages, graph->graph->LoadProfile());
+    for (const LoadRecord& stage : stages) {
+      onnxLoadRecord record = {};
+      record.struct_size = sizeof(record);
+      record.stage = stage.stage.c_str();
+      record.count = stage.count;
+      record.duration_ns = stage.duration_ns;
+      callback(context, &record);
+    }
+    return base::Ok();
+  });
+}
+
 onnxStatus ONNXIFI_ABI GetBackendKey(onnxBackendID id_handle, char* key, size_t* key_size) {
   return Guard(Function::kGetBackendKey, [&]() -> Status {
     const auto id = Library::Get().backend_ids().Find(id_handle);
@@ -277,6 +296,7 @@ const std::vector<Entry>& Entries() {
     const onnxGetRunOutputShapesFunction run_shapes = GetRunOutputShapes;
     const onnxGetGraphCountersFunction counters = GetGraphCounters;
     const onnxGetGraphProfileFunction profile = GetGraphProfile;
+    const onnxGetGraphLoadProfileFunction load_profile = GetGraphLoadProfile;
     const onnxGetBackendKeyFunction key = GetBackendKey;
     return std::vector<Entry>{
         {"onnxGetExtensionFunctionAddress", Erase(get_address), /*is_library_wide=*/true},
@@ -288,6 +308,7 @@ const std::vector<Entry>& Entries() {
         {"onnxGetRunOutputShapes", Erase(run_shapes), /*is_library_wide=*/false},
         {"onnxGetGraphCounters", Erase(counters), /*is_library_wide=*/false},
         {"onnxGetGraphProfile", Erase(profile), /*is_library_wide=*/false},
+        {"onnxGetGraphLoadProfile", Erase(load_profile), /*is_library_wide=*/false},
         {"onnxGetBackendKey", Erase(key), /*is_library_wide=*/false},
     };
   }();

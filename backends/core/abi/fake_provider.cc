@@ -213,6 +213,11 @@ class FakeGraph final : public Graph {
     return std::vector<StepRecord>{doubling, StepRecord()};
   }
 
+  base::Result<std::vector<LoadRecord>> LoadProfile() override {
+    ONNXIFI_RETURN_IF_ERROR(TakeFault(FakeStep::kLoadProfile));
+    return std::vector<LoadRecord>{{"parse", 1, 23}, {"double", 4, 567}};
+  }
+
  private:
   struct QueuedRun {
     std::shared_ptr<const Binding> binding;

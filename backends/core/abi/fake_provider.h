@@ -45,6 +45,7 @@ enum class FakeStep {
   kWait,
   kCounters,
   kProfile,
+  kLoadProfile,
 };
 
 enum class FakeFault { kStatus, kOutOfMemory, kException };

@@ -40,8 +40,9 @@ enum class Function : int {
   kGetBackendKey,
   kGetDiscoveryReport,
   kGetGraphProfile,
+  kGetGraphLoadProfile,
 };
-inline constexpr int kFunctionCount = 26;
+inline constexpr int kFunctionCount = 27;
 
 // E.g. "onnxInitGraph".
 std::string_view FunctionName(Function function);

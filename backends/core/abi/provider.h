@@ -137,6 +137,13 @@ struct StepRecord {
   uint64_t written_bytes = 0;
 };
 
+// What one stage of making a graph ready took; the C++ side of onnxLoadRecord.
+struct LoadRecord {
+  std::string stage;
+  uint64_t count = 0;
+  uint64_t duration_ns = 0;
+};
+
 // Memory of one set of inputs and outputs, in the order of the graph's signature (in the caller's
 // order when the graph has none).
 struct GraphTensors {
@@ -196,6 +203,8 @@ class Graph {
   // The steps of the run that finished last. INVALID_STATE if none has, or without
   // GraphProperties::is_profiled.
   virtual base::Result<std::vector<StepRecord>> Profile() = 0;
+  // The stages of Backend::InitGraph.
+  virtual base::Result<std::vector<LoadRecord>> LoadProfile() = 0;
 };
 
 class Backend {

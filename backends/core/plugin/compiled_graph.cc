@@ -107,14 +107,16 @@ void DropConstants(program::Program& program) {
 Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signature,
                                                           std::unique_ptr<program::Program> program,
                                                           device::Device& device, Worker& worker,
-                                                          bool is_profiled) {
+                                                          bool is_profiled, LoadTimes times) {
   std::unique_ptr<CompiledGraph> graph(
-      new CompiledGraph(std::move(signature), std::move(program), is_profiled));
+      new CompiledGraph(std::move(signature), std::move(program), is_profiled, std::move(times)));
   ++graph->counters_.lowerings;
-  ONNXIFI_ASSIGN_OR_RETURN(graph->plan_,
-                           plan::Plan::Create(*graph->program_, device, graph->counters_));
+  ONNXIFI_ASSIGN_OR_RETURN(graph->plan_, graph->load_times_.Time("build_kernels", [&] {
+    return plan::Plan::Create(*graph->program_, device, graph->counters_);
+  }));
   DropConstants(*graph->program_);
-  ONNXIFI_RETURN_IF_ERROR(graph->plan_->Prepare());
+  ONNXIFI_RETURN_IF_ERROR(
+      graph->load_times_.Time("prepare", [&] { return graph->plan_->Prepare(); }));
   graph->executor_ = std::make_unique<execution::Executor>(*graph->plan_);
   ONNXIFI_RETURN_IF_ERROR(worker.Start());
   graph->queue_ = std::make_shared<RunQueue>(worker);
@@ -219,6 +221,14 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
   counters.host_steps = 0;
   FamilyCounter(counters).Count(*program_);
   return counters;
+}
+
+Result<std::vector<abi::LoadRecord>> CompiledGraph::LoadProfile() {
+  std::vector<abi::LoadRecord> records;
+  for (const LoadTimes::Stage& stage : load_times_.stages()) {
+    records.push_back({stage.name, stage.count, static_cast<uint64_t>(stage.duration.count())});
+  }
+  return records;
 }
 
 Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {

@@ -14,6 +14,7 @@
 #include "backends/core/abi/provider.h"
 #include "backends/core/execution/executor.h"
 #include "backends/core/plan/plan.h"
+#include "backends/core/plugin/load_times.h"
 #include "backends/core/plugin/run_queue.h"
 
 namespace onnxifi::plugin {
@@ -21,11 +22,11 @@ namespace onnxifi::plugin {
 class CompiledGraph : public abi::Graph {
  public:
   // `device` and `worker` belong to the backend and outlive the graph. `is_profiled` makes every
-  // run keep what Profile tells.
+  // run keep what Profile tells. `times` are those of the stages before.
   static base::Result<std::unique_ptr<abi::Graph>> Create(abi::Signature signature,
                                                           std::unique_ptr<program::Program> program,
                                                           device::Device& device, Worker& worker,
-                                                          bool is_profiled);
+                                                          bool is_profiled, LoadTimes times);
 
   const abi::Signature* signature() const override { return &signature_; }
   base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
@@ -36,11 +37,15 @@ class CompiledGraph : public abi::Graph {
       std::span<const abi::TensorDescriptor> inputs) override;
   base::Result<abi::GraphCounters> Counters() override;
   base::Result<std::vector<abi::StepRecord>> Profile() override;
+  base::Result<std::vector<abi::LoadRecord>> LoadProfile() override;
 
  private:
   CompiledGraph(abi::Signature signature, std::unique_ptr<program::Program> program,
-                bool is_profiled)
-      : signature_(std::move(signature)), program_(std::move(program)), is_profiled_(is_profiled) {}
+                bool is_profiled, LoadTimes times)
+      : signature_(std::move(signature)),
+        program_(std::move(program)),
+        is_profiled_(is_profiled),
+        load_times_(std::move(times)) {}
 
   // One entry per input of the program.
   base::Result<std::vector<tensor::Extents>> ExtentsOf(
@@ -50,6 +55,7 @@ class CompiledGraph : public abi::Graph {
   const abi::Signature signature_;
   const std::unique_ptr<program::Program> program_;
   const bool is_profiled_;
+  LoadTimes load_times_;  // fixed once the graph is created
   plan::Counters counters_;
   std::unique_ptr<plan::Plan> plan_;
   std::unique_ptr<execution::Executor> executor_;

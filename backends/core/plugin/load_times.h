@@ -36,8 +36,6 @@ class LoadTimes {
 
   // In the order in which they first ended. They do not overlap.
   const std::vector<Stage>& stages() const { return stages_; }
-  // "import 3.1 ms, judge 1.2 ms" for a log.
-  std::string Text() const;
 
  private:
   class Timer {

@@ -127,14 +127,8 @@ class PluginBackend : public abi::Backend {
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
                              Compile(std::move(graph), *device_, log_, times));
     abi::Signature signature = SignatureOf(declared, *program);
-    Result<std::unique_ptr<abi::Graph>> compiled = times.Time("plan", [&] {
-      return CompiledGraph::Create(std::move(signature), std::move(program), *device_, worker_,
-                                   request.properties.is_profiled);
-    });
-    if (compiled.ok() && log_.Enabled(base::LogLevel::kDebug)) {
-      log_.Write(base::LogLevel::kDebug, "graph", "ready after " + times.Text());
-    }
-    return compiled;
+    return CompiledGraph::Create(std::move(signature), std::move(program), *device_, worker_,
+                                 request.properties.is_profiled, std::move(times));
   }
 
   Result<std::shared_ptr<abi::Event>> NewEvent() override {

@@ -461,6 +461,44 @@ void ProfileTellsTheStepsOfTheLastRun(Check& check) {
                      "onnxGetGraphProfile of a graph without the property");
 }
 
+// What a load profile says, added up.
+struct LoadSums {
+  uint64_t stages = 0;
+  uint64_t duration_ns = 0;
+  bool is_sound = true;
+};
+
+void ONNXIFI_ABI AddStage(void* context, const onnxLoadRecord* record) {
+  LoadSums& sums = *static_cast<LoadSums*>(context);
+  sums.is_sound = sums.is_sound && record->struct_size >= sizeof(size_t) &&
+                  record->stage != nullptr && record->stage[0] != '\0' && record->count > 0;
+  ++sums.stages;
+  sums.duration_ns += record->duration_ns;
+}
+
+void LoadProfileTellsTheStagesOfInitialisation(Check& check) {
+  const auto read = check.extensions().get_graph_load_profile;
+  if (!Needs(check, read != nullptr, "onnxGetGraphLoadProfile")) return;
+  Scene scene(check);
+  if (!scene.is_ready()) return;
+  const auto start = std::chrono::steady_clock::now();
+  const onnxGraph graph = scene.InitGraph(MakeTwoSymbolsModel());
+  if (graph == nullptr) return;
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+  LoadSums sums;
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_GRAPH, read(nullptr, AddStage, &sums),
+                     "onnxGetGraphLoadProfile of no graph");
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER, read(graph, nullptr, &sums),
+                     "onnxGetGraphLoadProfile without a callback");
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, read(graph, AddStage, &sums),
+                     "onnxGetGraphLoadProfile");
+  check.Expect(sums.stages > 0 && sums.is_sound,
+               "The load profile is empty, or a stage lacks a name or never ran.");
+  check.Expect(sums.duration_ns <= static_cast<uint64_t>(took.count()),
+               "The stages of a load took " + std::to_string(sums.duration_ns) +
+                   " ns where onnxInitGraph took " + std::to_string(took.count()) + ".");
+}
+
 constexpr InterfaceCase kCases[] = {
     {"extensions", "both_spellings_are_found", BothSpellingsAreFound},
     {"extensions", "look_up_checks_its_arguments", LookUpChecksItsArguments},
@@ -475,6 +513,7 @@ constexpr InterfaceCase kCases[] = {
     {"extensions", "output_shapes_before_and_after_a_run", ShapesBeforeAndAfterARun},
     {"extensions", "counters_count", CountersCount},
     {"extensions", "profile_tells_the_steps_of_the_last_run", ProfileTellsTheStepsOfTheLastRun},
+    {"extensions", "load_profile_tells_the_stages", LoadProfileTellsTheStagesOfInitialisation},
 };
 
 }  // namespace
