@@ -27,8 +27,8 @@ struct Settings {
   // The same for what is transposed, whose stores would fetch lines far apart: larger than an L2
   // cache.
   int64_t streamed_transposed_bytes = int64_t{1} << 21;
-  // Picoseconds of work that are worth waking another thread.
-  int64_t worth_a_thread = 8'000'000;
+  // Picoseconds of work that are worth another thread, which spins between the steps of a run.
+  int64_t worth_a_thread = 3'000'000;
 };
 
 // Threads: any. Outlives the kernels made with it.

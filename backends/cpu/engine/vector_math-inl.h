@@ -66,6 +66,21 @@ HWY_INLINE V ExpTail(D d, V r) {
                     0.0001979035f);
 }
 
+// exp(x) / 2^n for the integer n nearest to x / log(2), |x| < 2^15.
+template <class D, class V>
+HWY_INLINE V ExpOfRest(D d, V x, V& n) {
+  const V r = ReduceByLog2(d, x, n);
+  return hn::Add(hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r), hn::Set(d, 1.0f));
+}
+
+// For x in [-80, 80], where neither the result nor its scale leaves the normal numbers.
+template <class D, class V>
+HWY_INLINE V ExpOfModerate(D d, V x) {
+  V n;
+  const V power = ExpOfRest(d, x, n);
+  return hn::Mul(power, PowerOfTwo(d, n));
+}
+
 template <class D, class V>
 HWY_INLINE V Exp(D d, V x) {
   // Less than half of the least subnormal number is left. These lanes, which masks make many of,
@@ -74,12 +89,27 @@ HWY_INLINE V Exp(D d, V x) {
   // Beyond 100 the result is infinite; the scale below has room for a little more.
   const V near = hn::IfThenZeroElse(vanishes, hn::Min(x, hn::Set(d, 100.0f)));
   V n;
-  const V r = ReduceByLog2(d, near, n);
-  const V power = hn::Add(hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r), hn::Set(d, 1.0f));
+  const V power = ExpOfRest(d, near, n);
   // In two steps: neither 2^128 nor 2^-150 is a normal number.
-  const V half = hn::Floor(hn::Mul(n, hn::Set(d, 0.5f)));
-  const V scaled = hn::Mul(hn::Mul(power, PowerOfTwo(d, half)), PowerOfTwo(d, hn::Sub(n, half)));
+  const hn::RebindToSigned<D> integer;
+  const auto exponent = hn::ConvertTo(integer, n);
+  const auto half = hn::ShiftRight<1>(exponent);
+  const auto power_of_two = [&](auto e) HWY_ATTR {
+    return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(e, hn::Set(integer, 127))));
+  };
+  const V scaled =
+      hn::Mul(hn::Mul(power, power_of_two(half)), power_of_two(hn::Sub(exponent, half)));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(vanishes, scaled));
+}
+
+// For x in [0, 80].
+template <class D, class V>
+HWY_INLINE V Expm1OfModerate(D d, V x) {
+  V n;
+  const V r = ReduceByLog2(d, x, n);
+  const V less = hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r);  // exp(r) - 1
+  const V gap = hn::Sub(hn::Set(d, 1.0f), PowerOfTwo(d, hn::Neg(n)));
+  return hn::Mul(hn::Add(less, gap), PowerOfTwo(d, n));
 }
 
 template <class D, class V>
@@ -160,7 +190,7 @@ HWY_INLINE V Log1p(D d, V x) {
 template <class D, class V>
 HWY_INLINE V Tanh(D d, V x) {
   const V size = hn::Min(hn::Abs(x), hn::Set(d, 10.0f));  // 1 to the last bit from 9.02 on
-  const V t = Expm1(d, hn::Add(size, size));
+  const V t = Expm1OfModerate(d, hn::Add(size, size));
   const V result = hn::CopySign(hn::Div(t, hn::Add(t, hn::Set(d, 2.0f))), x);
   // Doubling and halving are exact, but a quotient of subnormal numbers is not.
   const auto is_itself = hn::Or(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-13f)), hn::IsNaN(x));
@@ -236,7 +266,8 @@ HWY_INLINE V Erf(D d, V x) {
                             0.0051883277f, -0.00080101925f, 7.853858e-05f));
   const V logarithm = Polynomial(d, size, -0.0003415126f, -1.1270893f, -0.63814473f, -0.10310682f,
                                  0.021838097f, -0.0029476667f, 0.00018638009f);
-  const V outer = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), Exp(d, logarithm)), x);
+  const V erfc = ExpOfModerate(d, logarithm);  // the logarithm is at least -18
+  const V outer = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), erfc), x);
   const V result = hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1.0f)), inner, outer);
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
