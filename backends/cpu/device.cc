@@ -12,6 +12,7 @@
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/matmul/recipe.h"
+#include "backends/cpu/matmul/small_products.h"
 #include "backends/cpu/onednn/recipe.h"
 #include "backends/cpu/pooling/pooling.h"
 
@@ -90,7 +91,13 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
     if (takes(pooling::SelectPooling(facts), "pooling")) return selection;
   }
   for (const Implementation& onednn : ImplementationsOf(facts.step)) {
-    if (takes(onednn.select(facts, onednn.edges_at, onednn.name), onednn.name)) return selection;
+    if (!takes(onednn.select(facts, onednn.edges_at, onednn.name), onednn.name)) continue;
+    // What is small is known once the step is bound.
+    if (matmul::CheckSmallProducts(facts).ok()) {
+      selection.recipe =
+          std::make_unique<matmul::SmallProductsRecipe>(facts, std::move(selection.recipe));
+    }
+    return selection;
   }
   if (engine::HasFamily(facts.step)) {
     if (takes(engine::Select(facts), "the tile engine")) return selection;
@@ -123,6 +130,10 @@ base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe
   }
   if (const auto* few_rows = dynamic_cast<const matmul::Recipe*>(&recipe)) {
     return few_rows->BuildKernel(*pool_);
+  }
+  if (const auto* small = dynamic_cast<const matmul::SmallProductsRecipe*>(&recipe)) {
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> otherwise, Build(small->otherwise()));
+    return small->BuildKernel(*pool_, std::move(otherwise));
   }
   if (const auto* engine_recipe = dynamic_cast<const engine::Recipe*>(&recipe)) {
     return engine_recipe->BuildKernel(engine_);
