@@ -11,9 +11,11 @@
 #include "backends/core/ops/lower_graph.h"
 #include "backends/core/ops/rewrite/passes.h"
 #include "backends/core/plugin/constant_evaluator.h"
+#include "backends/core/plugin/constant_steps.h"
 #include "backends/core/plugin/onnx_functions.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/verify.h"
+#include "backends/core/reference/device.h"
 
 namespace onnxifi::plugin {
 namespace {
@@ -58,7 +60,9 @@ Status RunPass(std::string_view name, LoadTimes& times, Program& program,
   return base::Ok();
 }
 
-Status OptimizeProgram(Program& program, const device::Selector& selector, LoadTimes& times) {
+// `host` computes constants.
+Status OptimizeProgram(Program& program, const device::Selector& selector, device::Device& host,
+                       LoadTimes& times) {
   // A step that would fall to a slower implementation with the Map in it is better off without.
   program::Accepts accepts = [&selector](const Program& whole, const program::Step& before,
                                          const program::Step& after) {
@@ -66,6 +70,10 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, LoadT
     Result<device::Selection> then = selector.Select({whole, after});
     return now.ok() && then.ok() && now->recipe->implementation() == then->recipe->implementation();
   };
+  ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
+  ONNXIFI_RETURN_IF_ERROR(
+      times.Time("constant_steps", [&] { return FoldConstantSteps(program, host); }));
+  // What the constants were made of.
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   // Before the maps are joined among themselves, so that a kernel can take the part of a chain that
   // it knows.
@@ -85,7 +93,7 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, LoadT
     program::Control* control = step.As<program::Control>();
     if (control == nullptr) continue;
     for (std::unique_ptr<Program>& body : control->bodies) {
-      ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*body, selector, times));
+      ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*body, selector, host, times));
     }
   }
   return base::Ok();
@@ -138,7 +146,10 @@ Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& dev
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Program> program,
                            times.Time("lower", [&] { return ops::LowerGraph(graph, &functions); }));
   if (kVerifiesPasses) ONNXIFI_RETURN_IF_ERROR(program::Verify(*program));
-  ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*program, device, times));
+  reference::Device reference;
+  device::Device* const host = device.constant_device();
+  ONNXIFI_RETURN_IF_ERROR(
+      OptimizeProgram(*program, device, host != nullptr ? *host : reference, times));
   return program;
 }
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FoldConstantSteps: each such step is built, bound and run by itself, in order, so that chains
+// fold whole.
+
+#include "backends/core/plugin/constant_steps.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace onnxifi::plugin {
+namespace {
+
+using base::Result;
+using base::Status;
+using program::Buffer;
+using program::BufferId;
+using program::Dim;
+using program::Program;
+using program::Step;
+using program::View;
+using tensor::Tensor;
+
+// Results of so many bytes are worth keeping, whatever they are made of.
+constexpr int64_t kFewBytes = int64_t{1} << 16;
+
+bool AreNumbers(std::span<const Dim> dims) {
+  return std::ranges::all_of(dims, [](const Dim& dim) { return dim.is_constant(); });
+}
+
+bool HasNumbers(const View& view) {
+  return view.offset.is_constant() && AreNumbers(view.strides) &&
+         std::ranges::all_of(view.guards, [](const program::Guard& guard) {
+           return guard.offset.is_constant() && guard.extent.is_constant() &&
+                  AreNumbers(guard.coefficients);
+         });
+}
+
+// Whether the expressions have the same value in every run.
+bool IsFixed(const Program& program, const program::Map& map) {
+  return std::ranges::none_of(Reachable(program.exprs, map.roots), [&](program::ExprId id) {
+    const program::ExprOp op = program.exprs[id].op;
+    return op == program::ExprOp::kDim || op == program::ExprOp::kRandom;
+  });
+}
+
+tensor::Extents NumbersOf(const program::Shape& shape) {
+  tensor::Extents extents;
+  for (const Dim& dim : shape) extents.push_back(dim.constant());
+  return extents;
+}
+
+class Folder {
+ public:
+  Folder(Program& program, device::Device& device)
+      : program_(program), device_(device), writer_counts_(program.buffers.size(), 0) {
+    for (const Step& step : program.steps) {
+      for (const View& write : step.writes) ++writer_counts_[write.buffer];
+    }
+    // A caller's memory is written in each run.
+    for (const program::Port& port : program.outputs) ++writer_counts_[port.buffer];
+  }
+
+  Status Run() {
+    std::vector<Step> kept;
+    for (Step& step : program_.steps) {
+      if (!IsFoldable(step)) {
+        kept.push_back(std::move(step));
+        continue;
+      }
+      ONNXIFI_RETURN_IF_ERROR(Fold(step));
+    }
+    program_.steps = std::move(kept);
+    return base::Ok();
+  }
+
+ private:
+  bool IsFoldable(const Step& step) const {
+    const program::Map* map = step.As<program::Map>();
+    if (map == nullptr || !AreNumbers(step.domain) || !IsFixed(program_, *map)) return false;
+    int64_t read_bytes = 0;
+    for (const View& read : step.reads) {
+      if (read.buffer == program::kNoBuffer || !HasNumbers(read)) return false;
+      const Buffer& buffer = program_.buffers[read.buffer];
+      if (buffer.kind != Buffer::Kind::kConstant) return false;
+      read_bytes += program_.constants[buffer.index].size_bytes();
+    }
+    int64_t written_bytes = 0;
+    for (const View& write : step.writes) {
+      const Buffer& buffer = program_.buffers[write.buffer];
+      // What several steps write together would have to fold together.
+      if (buffer.kind != Buffer::Kind::kTemporary || writer_counts_[write.buffer] != 1 ||
+          !HasNumbers(write) || !AreNumbers(buffer.shape)) {
+        return false;
+      }
+      const int64_t elements = tensor::ElementCount(NumbersOf(buffer.shape));
+      if (elements > read_bytes + kFewBytes) return false;
+      written_bytes += tensor::SizeBytes(buffer.type, elements);
+    }
+    return written_bytes <= std::max(kFewBytes, read_bytes);
+  }
+
+  Status Fold(const Step& step) {
+    ONNXIFI_ASSIGN_OR_RETURN(const device::Selection selection, device_.Select({program_, step}));
+    ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::Kernel> kernel,
+                             device_.Build(*selection.recipe));
+    std::vector<std::byte*> constants(program_.buffers.size(), nullptr);
+    for (const View& read : step.reads) {
+      // Nothing is written to it.
+      constants[read.buffer] =
+          const_cast<std::byte*>(program_.constants[program_.buffers[read.buffer].index].data());
+    }
+    const std::vector<int64_t> dims(static_cast<size_t>(program_.dims->node_count()), 0);
+    const device::BoundStep bound = device::Bind(program_, step, dims);
+    ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::BoundKernel> ready,
+                             kernel->Bind(bound, constants));
+    std::vector<std::byte*> addresses = constants;
+    std::vector<std::pair<BufferId, Tensor>> results;
+    for (const View& write : step.writes) {
+      const Buffer& buffer = program_.buffers[write.buffer];
+      ONNXIFI_ASSIGN_OR_RETURN(Tensor result,
+                               Tensor::Allocate(buffer.type, NumbersOf(buffer.shape)));
+      addresses[write.buffer] = result.mutable_data();
+      results.emplace_back(write.buffer, std::move(result));
+    }
+    ONNXIFI_RETURN_IF_ERROR(ready->Run(addresses));
+    for (auto& [buffer, result] : results) {
+      program_.buffers[buffer].kind = Buffer::Kind::kConstant;
+      program_.buffers[buffer].index = static_cast<int>(program_.constants.size());
+      program_.constants.push_back(std::move(result));
+    }
+    return base::Ok();
+  }
+
+  Program& program_;
+  device::Device& device_;
+  std::vector<int> writer_counts_;  // by buffer
+};
+
+}  // namespace
+
+Status FoldConstantSteps(Program& program, device::Device& device) {
+  return Folder(program, device).Run();
+}
+
+}  // namespace onnxifi::plugin

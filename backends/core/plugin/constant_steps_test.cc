@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FoldConstantSteps: chains of constants become constants, and what depends on an input, on a
+// number that is not known, on chance or on a caller's memory stays a step.
+
+#include "backends/core/plugin/constant_steps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "backends/core/program/testing/program_maker.h"
+#include "backends/core/program/verify.h"
+#include "backends/core/reference/device.h"
+
+namespace onnxifi::plugin {
+namespace {
+
+using program::Buffer;
+using program::Dim;
+using program::Expr;
+using program::ExprPool;
+using program::Operand;
+using program::ProgramMaker;
+using tensor::ElementType;
+using tensor::Tensor;
+using testing::ElementsAre;
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+
+Tensor Floats(const tensor::Extents& extents, const std::vector<float>& values) {
+  return Tensor::FromValues<float>(kFloat, extents, values);
+}
+
+Expr Sum(ExprPool&, const std::vector<Expr>& loads) { return loads[0] + loads[1]; }
+Expr Twice(ExprPool&, const std::vector<Expr>& loads) { return loads[0] + loads[0]; }
+
+void Fold(ProgramMaker& maker) {
+  reference::Device device;
+  const base::Status status = FoldConstantSteps(maker.program, device);
+  ASSERT_TRUE(status.ok()) << status.Text();
+  const base::Status verdict = program::Verify(maker.program);
+  EXPECT_TRUE(verdict.ok()) << verdict.Text();
+}
+
+TEST(ConstantStepsTest, FoldsChainsWhole) {
+  ProgramMaker maker;
+  const Operand x = maker.Input({2, 3});
+  const Operand a = maker.Constant(Floats({2, 3}, {1, 2, 3, 4, 5, 6}));
+  const Operand b = maker.Constant(Floats({3}, {10, 20, 30}));
+  // The second reads the first transposed.
+  const Operand sum = maker.Map({2, 3}, {a, b}, Sum);
+  const Operand twice = maker.Map({3, 2}, {Permute(sum, {1, 0})}, Twice);
+  maker.Output(maker.Map({3, 2}, {Permute(x, {1, 0}), twice}, Sum));
+  Fold(maker);
+  ASSERT_EQ(maker.program.steps.size(), 1u);
+  const Buffer& folded = maker.program.buffers[static_cast<size_t>(twice.view.buffer)];
+  ASSERT_EQ(folded.kind, Buffer::Kind::kConstant);
+  EXPECT_THAT(maker.program.constants[static_cast<size_t>(folded.index)].values<float>(),
+              ElementsAre(22, 28, 44, 50, 66, 72));
+}
+
+TEST(ConstantStepsTest, LeavesWhatCallersSeeOrGive) {
+  ProgramMaker maker;
+  const Operand x = maker.Input({3});
+  const Operand a = maker.Constant(Floats({3}, {1, 2, 3}));
+  const Operand given = maker.Map({3}, {x, a}, Sum);
+  maker.Output(maker.Map({3}, {given}, Twice));
+  maker.Output(maker.Map({3}, {a}, Twice));
+  Fold(maker);
+  EXPECT_EQ(maker.program.steps.size(), 3u);
+}
+
+TEST(ConstantStepsTest, LeavesNumbersThatOnlyARunKnows) {
+  ProgramMaker maker;
+  const Dim n = maker.program.dims->NewSymbol("N", /*is_data=*/false);
+  const Operand x = maker.Input({n, 3});
+  const Operand a = maker.Constant(Floats({3}, {1, 2, 3}));
+  const Operand wide = maker.Map({n, 3}, {a}, Twice);
+  const Operand counted = maker.Map({3}, {a}, [&](ExprPool& pool, const std::vector<Expr>& loads) {
+    return loads[0] + Cast(program::DimExpr(pool, n), kFloat);
+  });
+  maker.Output(maker.Map({n, 3}, {x, wide, counted},
+                         [](ExprPool&, const std::vector<Expr>& l) { return l[0] + l[1] + l[2]; }));
+  Fold(maker);
+  EXPECT_EQ(maker.program.steps.size(), 3u);
+}
+
+TEST(ConstantStepsTest, LeavesPartsOfABufferAndLargeResults) {
+  ProgramMaker maker;
+  const Operand x = maker.Input({300, 300});
+  const Operand one = maker.Constant(Floats({1, 1}, {1}));
+  const Operand large = maker.Map({300, 300}, {one}, Twice);
+  maker.Output(maker.Map({300, 300}, {x, large}, Sum));
+  // Two halves of one buffer.
+  const Operand half = maker.Constant(Floats({2}, {1, 2}));
+  const Operand whole = maker.Temporary({4});
+  Operand first{whole.view, {2}};
+  Operand second{whole.view, {2}};
+  second.view.offset = 2;
+  maker.MapTo(first, {half}, Twice);
+  maker.MapTo(second, {half}, Twice);
+  maker.Output(maker.Map({4}, {whole}, Twice));
+  Fold(maker);
+  EXPECT_EQ(maker.program.steps.size(), 5u);
+}
+
+}  // namespace
+}  // namespace onnxifi::plugin
