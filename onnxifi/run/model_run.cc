@@ -232,8 +232,10 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
 
   ONNXIFI_ASSIGN_OR_RETURN(report.outputs,
                            MakeOutputs(options, *graph, report.inputs, outline, expected));
+  const Clock::time_point before_binding = Clock::now();
   const auto bound = graph->SetIO(Lend(report.inputs), Lend(report.outputs));
   if (!bound) return ToStatus(bound.error(), "binding inputs and outputs");
+  report.bind_ms = MillisecondsSince(before_binding);
   double milliseconds = 0;
   ONNXIFI_RETURN_IF_ERROR(RunOnce(*backend, *graph, report.outputs, milliseconds));
   for (int run = 0; run < options.repeat; ++run) {

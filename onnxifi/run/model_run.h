@@ -24,6 +24,7 @@ struct RunReport {
   std::vector<onnx_file::DenseTensor> inputs;
   std::vector<onnx_file::DenseTensor> outputs;
   double init_ms = 0;
+  double bind_ms = 0;  // of the first SetIO
   // Of the runs that count, unsorted.
   std::vector<double> run_ms;
   std::optional<onnxGraphCounters> counters;

@@ -34,8 +34,8 @@ struct ProfiledStep {
 
 struct Profile {
   std::vector<ProfiledStep> steps;
-  // What InitGraph did and how long it took as its caller saw it; no stages where the library does
-  // not tell.
+  // What InitGraph did, then SetIO as a whole, and how long both took as their caller saw it; no
+  // stages where the library does not tell.
   std::vector<LoadRecord> load;
   double load_ms = 0;
   int threads = 0;

@@ -115,12 +115,20 @@ Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signatu
     return plan::Plan::Create(*graph->program_, device, graph->counters_);
   }));
   DropConstants(*graph->program_);
-  ONNXIFI_RETURN_IF_ERROR(
-      graph->load_times_.Time("prepare", [&] { return graph->plan_->Prepare(); }));
   graph->executor_ = std::make_unique<execution::Executor>(*graph->plan_);
   ONNXIFI_RETURN_IF_ERROR(worker.Start());
   graph->queue_ = std::make_shared<RunQueue>(worker);
   return std::unique_ptr<abi::Graph>(std::move(graph));
+}
+
+Status CompiledGraph::Prepare() {
+  const std::lock_guard lock(prepare_mutex_);
+  if (!preparation_) {
+    // Stands if an exception passes: constants may be gone, so there is no second attempt.
+    preparation_ = Status(Code::kNoSystemMemory, "The graph could not be made ready before.");
+    preparation_ = plan_->Prepare();
+  }
+  return *preparation_;
 }
 
 Result<std::vector<Extents>> CompiledGraph::ExtentsOf(
@@ -154,6 +162,7 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensor
     }
   }
   // What these extents need is prepared now, so that a run finds it.
+  ONNXIFI_RETURN_IF_ERROR(Prepare());
   Result<std::shared_ptr<const plan::StageBinding>> prepared = plan_->Bind(0, symbols);
   if (!prepared.ok()) return std::move(prepared).status();
   return std::shared_ptr<const abi::Binding>(

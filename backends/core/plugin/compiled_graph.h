@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,6 +48,9 @@ class CompiledGraph : public abi::Graph {
         is_profiled_(is_profiled),
         load_times_(std::move(times)) {}
 
+  // Prepares the plan when it is first called, which is when tensors are first bound: by then the
+  // caller may have let go of the model, which counts beside weights and what is packed of them.
+  base::Status Prepare();
   // One entry per input of the program.
   base::Result<std::vector<tensor::Extents>> ExtentsOf(
       std::span<const abi::TensorDescriptor> inputs) const;
@@ -60,6 +64,8 @@ class CompiledGraph : public abi::Graph {
   std::unique_ptr<plan::Plan> plan_;
   std::unique_ptr<execution::Executor> executor_;
   std::shared_ptr<RunQueue> queue_;
+  std::mutex prepare_mutex_;
+  std::optional<base::Status> preparation_;  // guarded by prepare_mutex_
   std::mutex mutex_;
   // Of the run that finished last; null without one. Guarded by mutex_, shared with who reads it.
   std::shared_ptr<const execution::RunProfile> last_profile_;
