@@ -23,12 +23,13 @@ _CORE_LAYERS = {
     "graph": ["tensor"],
     "model": ["graph"],
     "program": ["tensor"],
+    "host": ["program"],
     "ops": ["graph", "program"],
     "codegen": ["program"],
     "device": ["program"],
     "reference": ["device"],
     "plan": ["device"],
-    "execution": ["plan", "reference"],
+    "execution": ["plan", "reference", "host"],
     "abi": ["tensor"],
 }
 

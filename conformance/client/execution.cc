@@ -21,21 +21,6 @@ base::Status Fault(std::string sentence) {
   return base::Status(base::Code::kInternalError, std::move(sentence));
 }
 
-// An event that is released however the run ends.
-class ScopedEvent {
- public:
-  ScopedEvent(const Library& library, onnxEvent event) : library_(library), event_(event) {}
-  ~ScopedEvent() {
-    if (event_ != nullptr) (void)library_.onnxReleaseEvent(event_);
-  }
-  ScopedEvent(const ScopedEvent&) = delete;
-  ScopedEvent& operator=(const ScopedEvent&) = delete;
-
- private:
-  const Library& library_;
-  onnxEvent event_;
-};
-
 std::vector<GuardedBuffer> MakeBuffers(std::span<const DenseTensor> tensors, bool misalign) {
   std::vector<GuardedBuffer> buffers;
   for (const DenseTensor& tensor : tensors) {
@@ -52,31 +37,6 @@ DescriptorList Describe(std::span<const DenseTensor> tensors, std::span<GuardedB
     list.Add(tensor.name, tensor.type, tensor.extents, buffers[index].data());
   }
   return list;
-}
-
-base::Status RunAndWait(const Library& library, onnxBackend backend, onnxGraph graph,
-                        const ExecutionOptions& options, onnxEvent& output_event) {
-  onnxEvent input_event = nullptr;
-  ONNXIFI_RETURN_IF_ERROR(
-      ExpectSuccess(library, "onnxInitEvent", library.onnxInitEvent(backend, &input_event)));
-  const ScopedEvent scoped_input(library, input_event);
-  if (options.signal_before_run) {
-    ONNXIFI_RETURN_IF_ERROR(
-        ExpectSuccess(library, "onnxSignalEvent", library.onnxSignalEvent(input_event)));
-  }
-  const onnxMemoryFenceV1 input_fence = {
-      ONNXIFI_TAG_MEMORY_FENCE_V1, ONNXIFI_SYNCHRONIZATION_EVENT, {input_event}};
-  onnxMemoryFenceV1 output_fence = {
-      ONNXIFI_TAG_MEMORY_FENCE_V1, ONNXIFI_SYNCHRONIZATION_EVENT, {nullptr}};
-  ONNXIFI_RETURN_IF_ERROR(ExpectSuccess(library, "onnxRunGraph",
-                                        library.onnxRunGraph(graph, &input_fence, &output_fence)));
-  output_event = output_fence.event;
-  if (output_event == nullptr) return Fault("onnxRunGraph stores no event in the output fence.");
-  if (!options.signal_before_run) {
-    ONNXIFI_RETURN_IF_ERROR(
-        ExpectSuccess(library, "onnxSignalEvent", library.onnxSignalEvent(input_event)));
-  }
-  return ExpectSuccess(library, "onnxWaitEvent", library.onnxWaitEvent(output_event));
 }
 
 // Shapes after a run by output name, filled by the library's callback.
@@ -157,6 +117,31 @@ base::Status ExpectSuccess(const Library& library, std::string_view function, on
   const std::string reason = library.LastError();
   return Fault(fmt::format("{} answers {}{}", function, StatusName(status),
                            reason.empty() ? std::string(".") : ": " + reason));
+}
+
+base::Status RunAndWait(const Library& library, onnxBackend backend, onnxGraph graph,
+                        const ExecutionOptions& options, onnxEvent& output_event) {
+  onnxEvent input_event = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(
+      ExpectSuccess(library, "onnxInitEvent", library.onnxInitEvent(backend, &input_event)));
+  const ScopedEvent scoped_input(library, input_event);
+  if (options.signal_before_run) {
+    ONNXIFI_RETURN_IF_ERROR(
+        ExpectSuccess(library, "onnxSignalEvent", library.onnxSignalEvent(input_event)));
+  }
+  const onnxMemoryFenceV1 input_fence = {
+      ONNXIFI_TAG_MEMORY_FENCE_V1, ONNXIFI_SYNCHRONIZATION_EVENT, {input_event}};
+  onnxMemoryFenceV1 output_fence = {
+      ONNXIFI_TAG_MEMORY_FENCE_V1, ONNXIFI_SYNCHRONIZATION_EVENT, {nullptr}};
+  ONNXIFI_RETURN_IF_ERROR(ExpectSuccess(library, "onnxRunGraph",
+                                        library.onnxRunGraph(graph, &input_fence, &output_fence)));
+  output_event = output_fence.event;
+  if (output_event == nullptr) return Fault("onnxRunGraph stores no event in the output fence.");
+  if (!options.signal_before_run) {
+    ONNXIFI_RETURN_IF_ERROR(
+        ExpectSuccess(library, "onnxSignalEvent", library.onnxSignalEvent(input_event)));
+  }
+  return ExpectSuccess(library, "onnxWaitEvent", library.onnxWaitEvent(output_event));
 }
 
 base::Result<std::vector<DenseTensor>> Execute(const Library& library, const Extensions& extensions,

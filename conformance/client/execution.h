@@ -38,12 +38,32 @@ class DescriptorList {
 // INVALID_STATE: <last error>".
 base::Status ExpectSuccess(const Library& library, std::string_view function, onnxStatus status);
 
+// An event that is released however the run ends.
+class ScopedEvent {
+ public:
+  ScopedEvent(const Library& library, onnxEvent event) : library_(library), event_(event) {}
+  ~ScopedEvent() {
+    if (event_ != nullptr) (void)library_.onnxReleaseEvent(event_);
+  }
+  ScopedEvent(const ScopedEvent&) = delete;
+  ScopedEvent& operator=(const ScopedEvent&) = delete;
+
+ private:
+  const Library& library_;
+  onnxEvent event_;
+};
+
 struct ExecutionOptions {
   // Whether the input event is signalled before onnxRunGraph or after it; both are legal.
   bool signal_before_run = false;
   // Buffers start on no more than their element's natural alignment.
   bool misalign = false;
 };
+
+// Runs a bound graph once and waits. `output_event`, the caller's to release, is the run's, null
+// where it did not start.
+base::Status RunAndWait(const Library& library, onnxBackend backend, onnxGraph graph,
+                        const ExecutionOptions& options, onnxEvent& output_event);
 
 // Binds `inputs` and buffers like `outputs` (names, types, extents as upper bounds; values are not
 // used), runs once and waits. The tensors returned have the extents that the library reports after

@@ -105,6 +105,10 @@ Extensions Library::FindExtensions(onnxBackendID id) const {
   FindExtension(*this, id, "onnxGetGraphProfile", extensions.get_graph_profile);
   FindExtension(*this, id, "onnxGetGraphLoadProfile", extensions.get_graph_load_profile);
   FindExtension(*this, id, "onnxGetBackendKey", extensions.get_backend_key);
+  FindExtension(*this, id, "onnxGetBackendValueCompatibility",
+                extensions.get_backend_value_compatibility);
+  FindExtension(*this, id, "onnxSetGraphValues", extensions.set_graph_values);
+  FindExtension(*this, id, "onnxGetRunValues", extensions.get_run_values);
   return extensions;
 }
 

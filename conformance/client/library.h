@@ -32,6 +32,9 @@ struct Extensions {
   onnxGetGraphProfileFunction get_graph_profile = nullptr;
   onnxGetGraphLoadProfileFunction get_graph_load_profile = nullptr;
   onnxGetBackendKeyFunction get_backend_key = nullptr;
+  onnxGetBackendValueCompatibilityFunction get_backend_value_compatibility = nullptr;
+  onnxSetGraphValuesFunction set_graph_values = nullptr;
+  onnxGetRunValuesFunction get_run_values = nullptr;
 };
 
 // Threads: as the library allows; the object itself does not change after Open.

@@ -12,9 +12,11 @@
 
 #include "conformance/client/execution.h"
 #include "conformance/client/step_families.h"
+#include "conformance/client/value_run.h"
 #include "conformance/comparison/comparison.h"
 #include "conformance/onnx_file/model_outline.h"
 #include "conformance/onnx_file/tensor_file.h"
+#include "conformance/onnx_file/value_file.h"
 #include "conformance/suites/random_outputs.h"
 
 namespace onnxifi::suites {
@@ -22,6 +24,7 @@ namespace {
 
 using client::StatusName;
 using onnx_file::DenseTensor;
+using onnx_file::FileValue;
 using onnx_file::ModelOutline;
 using onnx_file::ValueOutline;
 using report::CaseResult;
@@ -76,6 +79,20 @@ base::Result<DataSet> ReadDataSet(const cases::CaseDescription& description, int
   ONNXIFI_ASSIGN_OR_RETURN(data_set.inputs, ReadTensors(folder, "input", outline.inputs));
   ONNXIFI_ASSIGN_OR_RETURN(data_set.outputs, ReadTensors(folder, "output", outline.outputs));
   return data_set;
+}
+
+base::Result<std::vector<FileValue>> ReadValues(const std::filesystem::path& folder,
+                                                std::string_view prefix,
+                                                const std::vector<ValueOutline>& values) {
+  std::vector<FileValue> read;
+  for (size_t index = 0; index < values.size(); ++index) {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        FileValue value, onnx_file::ReadValueFile(folder / fmt::format("{}_{}.pb", prefix, index),
+                                                  values[index].kind));
+    value.name = values[index].name;
+    read.push_back(std::move(value));
+  }
+  return read;
 }
 
 // Whether a value of this kind and type can be a descriptor.
@@ -139,6 +156,75 @@ base::Status RunDataSet(const cases::CaseDescription& description, int number,
   return base::Ok();
 }
 
+std::string_view NameOf(FileValue::Kind kind) {
+  switch (kind) {
+    case FileValue::Kind::kNothing:
+      return "nothing";
+    case FileValue::Kind::kTensor:
+      return "a tensor";
+    case FileValue::Kind::kSequence:
+      return "a sequence";
+    case FileValue::Kind::kMap:
+      return "a map";
+  }
+  return "a value";
+}
+
+// `what` starts the sentence of a difference.
+base::Status CheckValue(const FileValue& actual, const FileValue& expected, const std::string& what,
+                        const comparison::Tolerance& tolerance, CaseResult& result) {
+  if (actual.kind != expected.kind) {
+    return Fault(
+        fmt::format("{} is {} instead of {}.", what, NameOf(actual.kind), NameOf(expected.kind)));
+  }
+  if (expected.kind == FileValue::Kind::kTensor || expected.kind == FileValue::Kind::kMap) {
+    const comparison::Comparison comparison =
+        comparison::Compare(actual.tensor, expected.tensor, tolerance);
+    result.worst_ratio = std::max(result.worst_ratio, comparison.worst_ratio);
+    if (!comparison.is_similar) return Fault(fmt::format("{}: {}", what, comparison.sentence));
+  }
+  if (actual.elements.size() != expected.elements.size()) {
+    return Fault(fmt::format("{} has {} elements instead of {}.", what, actual.elements.size(),
+                             expected.elements.size()));
+  }
+  for (size_t index = 0; index < expected.elements.size(); ++index) {
+    ONNXIFI_RETURN_IF_ERROR(CheckValue(actual.elements[index], expected.elements[index],
+                                       fmt::format("Element {} of {}", index, what), tolerance,
+                                       result));
+  }
+  return base::Ok();
+}
+
+// A data set of which a value is no tensor of numbers.
+base::Status RunValueSet(const cases::CaseDescription& description, int number,
+                         const Target& target, const ModelOutline& outline, onnxGraph graph,
+                         CaseResult& result) {
+  const std::filesystem::path folder = description.folder / fmt::format("test_data_set_{}", number);
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<FileValue> inputs,
+                           ReadValues(folder, "input", outline.inputs));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<FileValue> expected,
+                           ReadValues(folder, "output", outline.outputs));
+  client::ExecutionOptions options;
+  options.signal_before_run = number % 2 == 1;
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<FileValue> outputs,
+                           client::ExecuteOnValues(target.library, target.extensions,
+                                                   target.backend, graph, inputs, options));
+  if (outputs.size() != expected.size()) {
+    return Fault(
+        fmt::format("onnxGetRunValues tells {} outputs of {}.", outputs.size(), expected.size()));
+  }
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    if (outputs[index].name != expected[index].name) {
+      return Fault(fmt::format("onnxGetRunValues tells '{}' in place of output '{}'.",
+                               outputs[index].name, expected[index].name));
+    }
+    ONNXIFI_RETURN_IF_ERROR(CheckValue(outputs[index], expected[index],
+                                       fmt::format("Output '{}'", expected[index].name),
+                                       description.tolerance, result));
+  }
+  return base::Ok();
+}
+
 // Each element type of what crosses the interface, once.
 std::vector<std::string> ElementTypesOf(const ModelOutline& outline) {
   std::vector<std::string> types;
@@ -188,17 +274,27 @@ base::Status CheckCounters(const cases::CaseDescription& description, const Targ
   return base::Ok();
 }
 
+// How a case's graph is asked about and initialised: for descriptors, or for values.
+struct Asking {
+  bool by_values = false;
+  std::vector<uint64_t> properties;
+  // The function that is asked.
+  std::string_view function;
+};
+
 base::Status RunAll(const cases::CaseDescription& description, const ReplayRules& rules,
                     const Target& target, const ModelOutline& outline,
-                    std::span<const std::byte> model, CaseResult& result) {
+                    std::span<const std::byte> model, const Asking& asking, CaseResult& result) {
   ScopedGraph graph(target.library);
   ONNXIFI_RETURN_IF_ERROR(client::ExpectSuccess(
       target.library, "onnxInitGraph",
-      target.library.onnxInitGraph(target.backend, nullptr, model.size(), model.data(), 0, nullptr,
-                                   graph.address())));
+      target.library.onnxInitGraph(target.backend, asking.properties.data(), model.size(),
+                                   model.data(), 0, nullptr, graph.address())));
   for (int number = 0; number < description.data_set_count; ++number) {
     base::Status status =
-        RunDataSet(description, number, rules, target, outline, graph.get(), result);
+        asking.by_values
+            ? RunValueSet(description, number, target, outline, graph.get(), result)
+            : RunDataSet(description, number, rules, target, outline, graph.get(), result);
     if (!status.ok()) {
       return description.data_set_count == 1
                  ? std::move(status)
@@ -214,9 +310,9 @@ base::Status RunAll(const cases::CaseDescription& description, const ReplayRules
 
 // The device has refused; checks that it did so as it may.
 base::Status CheckRefusal(const Target& target, std::span<const std::byte> model,
-                          onnxStatus refusal, CaseResult& result) {
+                          const Asking& asking, onnxStatus refusal, CaseResult& result) {
   if (!client::IsRefusal(refusal)) {
-    return Fault(fmt::format("onnxGetBackendCompatibility answers {} to a legal model: {}",
+    return Fault(fmt::format("{} answers {} to a legal model: {}", asking.function,
                              StatusName(refusal), target.library.LastError()));
   }
   result.status = StatusName(refusal);
@@ -228,11 +324,12 @@ base::Status CheckRefusal(const Target& target, std::span<const std::byte> model
     result.sentence = "The library has no means to give a reason.";
   }
   ScopedGraph graph(target.library);
-  const onnxStatus initialised = target.library.onnxInitGraph(
-      target.backend, nullptr, model.size(), model.data(), 0, nullptr, graph.address());
+  const onnxStatus initialised =
+      target.library.onnxInitGraph(target.backend, asking.properties.data(), model.size(),
+                                   model.data(), 0, nullptr, graph.address());
   if (initialised != refusal) {
-    return Fault(fmt::format("onnxGetBackendCompatibility answers {}, onnxInitGraph {}: {}",
-                             result.status, StatusName(initialised), result.sentence));
+    return Fault(fmt::format("{} answers {}, onnxInitGraph {}: {}", asking.function, result.status,
+                             StatusName(initialised), result.sentence));
   }
   if (graph.get() != nullptr)
     return Fault("onnxInitGraph refuses and stores a graph all the same.");
@@ -247,17 +344,31 @@ base::Status Replay(const cases::CaseDescription& description, const ReplayRules
   result.operators = outline.operators;
   result.element_types = ElementTypesOf(outline);
   const std::string obstacle = FindValueThatCannotCross(outline);
-  const onnxStatus claim =
+  Asking asking{.by_values = false,
+                .properties = {ONNXIFI_GRAPH_PROPERTY_NONE},
+                .function = "onnxGetBackendCompatibility"};
+  onnxStatus claim =
       target.library.onnxGetBackendCompatibility(target.id, model.size(), model.data());
-  if (!client::IsAcceptance(claim)) {
-    result.verdict = Verdict::kNotSupported;
-    return CheckRefusal(target, model, claim, result);
-  }
-  if (!obstacle.empty()) {
+  if (!obstacle.empty() && client::IsAcceptance(claim)) {
     return Fault(fmt::format("onnxGetBackendCompatibility accepts the model, but {}.", obstacle));
   }
+  if (!obstacle.empty() && client::HasValues(target.extensions)) {
+    // The standard's functions alone refuse it all the same, also to initialise it.
+    ONNXIFI_RETURN_IF_ERROR(CheckRefusal(target, model, asking, claim, result));
+    result.status.clear();
+    result.sentence.clear();
+    asking = {.by_values = true,
+              .properties = {ONNXIFI_SDK_GRAPH_PROPERTY_VALUES, 1, ONNXIFI_GRAPH_PROPERTY_NONE},
+              .function = "onnxGetBackendValueCompatibility"};
+    claim =
+        target.extensions.get_backend_value_compatibility(target.id, model.size(), model.data());
+  }
+  if (!client::IsAcceptance(claim)) {
+    result.verdict = Verdict::kNotSupported;
+    return CheckRefusal(target, model, asking, claim, result);
+  }
   result.verdict = Verdict::kPass;
-  return RunAll(description, rules, target, outline, model, result);
+  return RunAll(description, rules, target, outline, model, asking, result);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 
 /*
  * The ONNXIFI SDK's extensions of ONNXIFI: the sentence of the last error, why a node is refused,
- * output shapes, counters, profiles, device keys and what became of each plugin. Plain C89.
+ * output shapes, values that are no tensors of numbers, counters, profiles, device keys and what
+ * became of each plugin. Plain C89.
  *
  * A library that lists `onnxifi_sdk` in its ONNXIFI_BACKEND_EXTENSIONS query has the functions of
  * this header. None is an exported symbol: each is found by name through
@@ -47,6 +48,14 @@ extern "C" {
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE ((uint64_t)1 << 49)
 
+/*
+ * Value: 1 says that the caller binds the graph by onnxSetGraphValues, so that its inputs and
+ * outputs may be of any kind; 0 is the default: an input or output that no descriptor can carry
+ * (strings, a sequence, a map, an optional) makes the answer UNSUPPORTED_DATATYPE. Any other value
+ * is INVALID_PROPERTY.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_VALUES ((uint64_t)1 << 50)
+
 /* ---- Element types newer than the interface; numerically ONNX TensorProto.DataType ---- */
 
 #define ONNXIFI_SDK_DATATYPE_BOOL 9
@@ -58,6 +67,9 @@ extern "C" {
 #define ONNXIFI_SDK_DATATYPE_INT4 22
 #define ONNXIFI_SDK_DATATYPE_FLOAT4E2M1 23
 #define ONNXIFI_SDK_DATATYPE_FLOAT8E8M0 24
+
+/* In an onnxValue only: no descriptor carries strings. */
+#define ONNXIFI_SDK_DATATYPE_STRING 8
 
 /* ---- Last error ---- */
 
@@ -152,6 +164,78 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxInferOutputShapesFuncti
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetRunOutputShapesFunction)(
     onnxEvent outputEvent, onnxTensorShapeCallback callback, void* context);
+
+/* ---- Values: strings, sequences, maps and optionals as inputs and outputs of graphs ---- */
+
+/* An optional without its element; one that has it is the element. */
+#define ONNXIFI_SDK_VALUE_NOTHING 0
+#define ONNXIFI_SDK_VALUE_TENSOR 1
+#define ONNXIFI_SDK_VALUE_SEQUENCE 2
+#define ONNXIFI_SDK_VALUE_MAP 3
+
+/* `size_bytes` bytes, which need not end in a NUL and may contain some. */
+typedef struct onnxString {
+  const char* data;
+  size_t size_bytes;
+} onnxString;
+
+typedef struct onnxValue {
+  size_t struct_size;
+  /* Of the graph's input or output; not read in elements of other values. */
+  const char* name;
+  /* ONNXIFI_SDK_VALUE_*. */
+  uint32_t kind;
+  /*
+   * A tensor, or the keys of a map, which have rank 1: ONNXIFI_DATATYPE_*, `rank` extents, and the
+   * elements in row-major order, in `strings` for strings, else in `data`, as in the buffer of a
+   * descriptor. `data` and `strings` may be NULL where there are no elements. Keys are int64
+   * numbers or strings, none twice.
+   */
+  onnxEnum data_type;
+  uint32_t rank;
+  const int64_t* extents;
+  const void* data;
+  const onnxString* strings;
+  /* A sequence, or the values of a map, one per key: `element_count` values, of one kind. */
+  size_t element_count;
+  const struct onnxValue* const* elements;
+} onnxValue;
+
+typedef void(ONNXIFI_ABI* onnxValueCallback)(void* context, const onnxValue* value);
+
+/*
+ * onnxGetBackendCompatibility for a graph that is initialised with
+ * ONNXIFI_SDK_GRAPH_PROPERTY_VALUES.
+ * Statuses: those of onnxGetBackendCompatibility.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendValueCompatibilityFunction)(
+    onnxBackendID backendID, size_t onnxModelSize, const void* onnxModel);
+
+/*
+ * onnxSetGraphIO where inputs may be values and outputs need no memory of the caller's. Every input
+ * is in one of the two input arrays; an input that is a tensor of numbers may be in either. Outputs
+ * without a descriptor are kept by each run, for onnxGetRunValues. onnxRunGraph runs the graph as
+ * after onnxSetGraphIO, any number of times, until either is called again. What `inputValues`
+ * points to is copied before the function returns; the buffers of descriptors are used as by
+ * onnxSetGraphIO.
+ * Statuses: those of onnxSetGraphIO; INVALID_SIZE (a struct_size that does not hold what the kind
+ * needs) and INVALID_DATATYPE (a kind, an element type or keys that there are not), UNSUPPORTED_TAG
+ * (a plain ONNXIFI 1.0 plugin behind libonnxifi).
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxSetGraphValuesFunction)(
+    onnxGraph graph, uint32_t inputsCount, const onnxTensorDescriptorV1* inputDescriptors,
+    uint32_t inputValuesCount, const onnxValue* const* inputValues, uint32_t outputsCount,
+    const onnxTensorDescriptorV1* outputDescriptors);
+
+/*
+ * Calls `callback` for every output that the run which signalled `outputEvent` kept, in the model's
+ * order. They are kept until the event is released; what the callback gets lives until it returns.
+ * Does not wait. Statuses: INVALID_EVENT (also for an event that no run made), INVALID_POINTER,
+ * INVALID_STATE (not signalled yet), NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR (the run
+ * failed).
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetRunValuesFunction)(
+    onnxEvent outputEvent, onnxValueCallback callback, void* context);
 
 /* ---- Families of steps: the kinds of work that a graph is lowered to ---- */
 

@@ -9,7 +9,10 @@
 namespace onnxifi::dispatch {
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::GraphRequest& request) {
-  ONNXIFI_ASSIGN_OR_RETURN(const ForwardedBackendId* const device, id_.ChooseDevice(request.model));
+  ONNXIFI_ASSIGN_OR_RETURN(const ForwardedBackendId* const device,
+                           request.properties.takes_values
+                               ? id_.ChooseDeviceForValues(request.model)
+                               : id_.ChooseDevice(request.model));
   std::shared_ptr<const PluginBackend> backend;
   {
     std::lock_guard lock(mutex_);

@@ -139,6 +139,27 @@ Status AutoBackendId::CheckCompatibility(std::span<const std::byte> model) const
   return device.ok() ? base::Ok() : device.status();
 }
 
+Status AutoBackendId::CheckValueCompatibility(std::span<const std::byte> model) const {
+  const auto device = ChooseDeviceForValues(model);
+  return device.ok() ? base::Ok() : device.status();
+}
+
+base::Result<const ForwardedBackendId*> AutoBackendId::ChooseDeviceForValues(
+    std::span<const std::byte> model) const {
+  Status refusal;
+  for (const ForwardedBackendId* device : devices_) {
+    Status answer = device->CheckValueCompatibility(model);
+    if (answer.ok()) return device;
+    const std::string reason = device->key() + ": " + answer.Text();
+    if (refusal.ok()) {
+      refusal = Status(answer.code(),
+                       "No device runs the whole model. " + std::string(answer.sentence()));
+    }
+    refusal.Context(reason);
+  }
+  return refusal;
+}
+
 base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte> model) const {
   const auto device = ChooseDevice(model);
   if (device.ok()) return (*device)->Explain(model);

@@ -27,6 +27,7 @@ class AutoBackendId final : public abi::BackendId {
   // Numbers that cover all devices: the least of what each can, the most of what one has.
   base::Result<abi::InfoValue> Info(onnxBackendInfo query) const override;
   base::Status CheckCompatibility(std::span<const std::byte> model) const override;
+  base::Status CheckValueCompatibility(std::span<const std::byte> model) const override;
   base::Result<abi::Explanation> Explain(std::span<const std::byte> model) const override;
   base::Result<std::unique_ptr<abi::Backend>> InitBackend(
       const abi::BackendProperties& properties) const override;
@@ -34,6 +35,10 @@ class AutoBackendId final : public abi::BackendId {
   // The first device that claims every node. Otherwise the status of the device that claims most
   // nodes, with the reasons of all.
   base::Result<const ForwardedBackendId*> ChooseDevice(std::span<const std::byte> model) const;
+  // The first device that claims it for values. Otherwise the status of the first device, with the
+  // reasons of all.
+  base::Result<const ForwardedBackendId*> ChooseDeviceForValues(
+      std::span<const std::byte> model) const;
 
  private:
   base::Status ExplainRefusal(std::span<const std::byte> model,

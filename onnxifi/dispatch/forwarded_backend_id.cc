@@ -152,6 +152,17 @@ Status ForwardedBackendId::CheckCompatibility(std::span<const std::byte> model) 
       "onnxGetBackendCompatibility");
 }
 
+Status ForwardedBackendId::CheckValueCompatibility(std::span<const std::byte> model) const {
+  if (!calls_.TakesValues()) {
+    return Status(Code::kUnsupportedDatatype,
+                  "Plugin '" + calls_.plugin_name() +
+                      "' takes no values, only the tensors of numbers that descriptors carry.");
+  }
+  return calls_.ToStatus(
+      calls_.get_backend_value_compatibility(calls_.id(), model.size(), model.data()),
+      "onnxGetBackendValueCompatibility");
+}
+
 base::Result<abi::Explanation> ForwardedBackendId::Explain(std::span<const std::byte> model) const {
   abi::Explanation explanation;
   if (calls_.explain_model == nullptr) {

@@ -25,6 +25,8 @@ class ForwardedBackendId final : public abi::BackendId {
   std::string key() const override;
   base::Result<abi::InfoValue> Info(onnxBackendInfo query) const override;
   base::Status CheckCompatibility(std::span<const std::byte> model) const override;
+  // UNSUPPORTED_DATATYPE where the plugin takes no values.
+  base::Status CheckValueCompatibility(std::span<const std::byte> model) const override;
   // A plugin without the explain extension gives its verdict and no nodes.
   base::Result<abi::Explanation> Explain(std::span<const std::byte> model) const override;
   base::Result<std::unique_ptr<abi::Backend>> InitBackend(

@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
+
+#include "backends/core/abi/value_record.h"
 
 namespace onnxifi::dispatch {
 
@@ -92,6 +95,48 @@ base::Result<std::vector<abi::TensorShape>> ForwardedEvent::OutputShapes() {
   ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(calls.get_run_output_shapes(handle_, AppendShape, &shapes),
                                          "onnxGetRunOutputShapes"));
   return shapes;
+}
+
+namespace {
+
+struct Collected {
+  std::vector<abi::KeptValue> values;
+  Status status;
+};
+
+void ONNXIFI_ABI Collect(void* context, const onnxValue* record) {
+  auto& collected = *static_cast<Collected*>(context);
+  if (!collected.status.ok()) return;
+  const std::string name = record->name != nullptr ? record->name : "";
+  // Nothing may be thrown through the plugin.
+  try {
+    auto value = abi::CopyValue(*record, "Output '" + name + "'");
+    if (value.ok()) {
+      collected.values.push_back({name, *std::move(value)});
+    } else {
+      collected.status = std::move(value).status();
+    }
+  } catch (const std::bad_alloc&) {
+    collected.status = Status(base::Code::kNoSystemMemory, "There is no memory for an output.");
+  }
+}
+
+}  // namespace
+
+base::Result<std::vector<abi::KeptValue>> ForwardedEvent::OutputValues() {
+  const PluginCalls& calls = owner_->calls();
+  Collected collected;
+  if (calls.get_run_values == nullptr) return std::move(collected.values);
+  ONNXIFI_RETURN_IF_ERROR(
+      calls.ToStatus(calls.get_run_values(handle_, Collect, &collected), "onnxGetRunValues"));
+  // The plugin's structures are at fault, not the caller's.
+  if (!collected.status.ok()) {
+    return Status(collected.status.code() == base::Code::kNoSystemMemory
+                      ? base::Code::kNoSystemMemory
+                      : base::Code::kBackendUnavailable,
+                  collected.status.Text());
+  }
+  return std::move(collected.values);
 }
 
 }  // namespace onnxifi::dispatch

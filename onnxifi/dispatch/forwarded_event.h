@@ -31,6 +31,7 @@ class ForwardedEvent final : public abi::Event {
   std::optional<base::Status> WaitFor(std::chrono::milliseconds timeout) override;
   void Abandon() override;
   base::Result<std::vector<abi::TensorShape>> OutputShapes() override;
+  base::Result<std::vector<abi::KeptValue>> OutputValues() override;
 
   const PluginBackend& owner() const { return *owner_; }
   onnxEvent handle() const { return handle_; }

@@ -5,9 +5,11 @@
 #include "onnxifi/dispatch/forwarded_graph.h"
 
 #include <cstring>
+#include <deque>
 #include <utility>
 
 #include "backends/core/abi/event.h"
+#include "backends/core/abi/value_record.h"
 #include "onnxifi/dispatch/forwarded_event.h"
 
 namespace onnxifi::dispatch {
@@ -52,14 +54,44 @@ ForwardedGraph::~ForwardedGraph() { Close(); }
 Status ForwardedGraph::SetPluginBinding(const std::shared_ptr<const abi::Binding>& binding) {
   if (plugin_binding_ == binding) return base::Ok();
   plugin_binding_ = nullptr;
-  const auto inputs = Describe(binding->tensors().inputs);
-  const auto outputs = Describe(binding->tensors().outputs);
+  const abi::GraphTensors& tensors = binding->tensors();
+  if (tensors.keeps_others) {
+    ONNXIFI_RETURN_IF_ERROR(SetPluginValues(tensors));
+    plugin_binding_ = binding;
+    return base::Ok();
+  }
+  const auto inputs = Describe(tensors.inputs);
+  const auto outputs = Describe(tensors.outputs);
   ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
       calls().functions().set_graph_io(handle_, static_cast<uint32_t>(inputs.size()), inputs.data(),
                                        static_cast<uint32_t>(outputs.size()), outputs.data()),
       "onnxSetGraphIO"));
   plugin_binding_ = binding;
   return base::Ok();
+}
+
+Status ForwardedGraph::SetPluginValues(const abi::GraphTensors& tensors) {
+  if (!calls().TakesValues()) {
+    return Status(Code::kUnsupportedTag,
+                  "Plugin '" + calls().plugin_name() + "' takes no values, only descriptors.");
+  }
+  std::vector<abi::TensorDescriptor> described;
+  std::deque<abi::ValueRecord> records;
+  std::vector<const onnxValue*> values;
+  for (const abi::TensorDescriptor& input : tensors.inputs) {
+    if (input.value == nullptr) {
+      described.push_back(input);
+    } else {
+      values.push_back(&records.emplace_back(input.name, *input.value).get());
+    }
+  }
+  const auto inputs = Describe(described);
+  const auto outputs = Describe(tensors.outputs);
+  return calls().ToStatus(
+      calls().set_graph_values(handle_, static_cast<uint32_t>(inputs.size()), inputs.data(),
+                               static_cast<uint32_t>(values.size()), values.data(),
+                               static_cast<uint32_t>(outputs.size()), outputs.data()),
+      "onnxSetGraphValues");
 }
 
 base::Result<std::shared_ptr<const abi::Binding>> ForwardedGraph::Bind(abi::GraphTensors tensors) {

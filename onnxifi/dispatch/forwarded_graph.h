@@ -48,6 +48,7 @@ class ForwardedGraph final : public abi::Graph {
 
   const PluginCalls& calls() const { return backend_->calls(); }
   base::Status SetPluginBinding(const std::shared_ptr<const abi::Binding>& binding);
+  base::Status SetPluginValues(const abi::GraphTensors& tensors);
   base::Result<std::shared_ptr<abi::Event>> RunAtOnce(const abi::Binding& binding);
   // An event of the plugin that is signalled when `input` is; signalled already when it is null.
   base::Result<std::shared_ptr<abi::Event>> MakePluginInput(std::shared_ptr<abi::Event> input);

@@ -38,6 +38,10 @@ PluginCalls::PluginCalls(std::string plugin_name, const library::PluginFunctions
   get_graph_profile = Cast<onnxGetGraphProfileFunction>(FindFunction("onnxGetGraphProfile"));
   get_graph_load_profile =
       Cast<onnxGetGraphLoadProfileFunction>(FindFunction("onnxGetGraphLoadProfile"));
+  get_backend_value_compatibility = Cast<onnxGetBackendValueCompatibilityFunction>(
+      FindFunction("onnxGetBackendValueCompatibility"));
+  set_graph_values = Cast<onnxSetGraphValuesFunction>(FindFunction("onnxSetGraphValues"));
+  get_run_values = Cast<onnxGetRunValuesFunction>(FindFunction("onnxGetRunValues"));
   get_last_error_message_ =
       Cast<onnxGetLastErrorMessageFunction>(FindFunction("onnxGetLastErrorMessage"));
 }

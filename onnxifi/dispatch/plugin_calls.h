@@ -42,6 +42,15 @@ class PluginCalls {
   onnxGetGraphCountersFunction get_graph_counters = nullptr;
   onnxGetGraphProfileFunction get_graph_profile = nullptr;
   onnxGetGraphLoadProfileFunction get_graph_load_profile = nullptr;
+  onnxGetBackendValueCompatibilityFunction get_backend_value_compatibility = nullptr;
+  onnxSetGraphValuesFunction set_graph_values = nullptr;
+  onnxGetRunValuesFunction get_run_values = nullptr;
+
+  // Whether it has all three of those for values.
+  bool TakesValues() const {
+    return get_backend_value_compatibility != nullptr && set_graph_values != nullptr &&
+           get_run_values != nullptr;
+  }
 
   // What the plugin's answer to `function` means. Called on the thread that made the call, before
   // another call to the plugin.

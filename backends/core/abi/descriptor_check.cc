@@ -191,6 +191,18 @@ using SymbolValues = std::unordered_map<std::string, std::pair<uint64_t, std::st
 
 Status CheckDeclaration(DescriptorRole role, const TensorDescriptor& tensor,
                         const DeclaredTensor& declared, SymbolValues* symbols) {
+  if (tensor.is_kept) return base::Ok();
+  if (!declared.whole.empty()) {
+    // What a value has in it is for those to check who know the model.
+    if (tensor.value != nullptr) return base::Ok();
+    return Status(Code::kMismatchingDatatype, Title(role, tensor.name) + " is " + declared.whole +
+                                                  "; a descriptor carries a tensor of numbers.");
+  }
+  if (tensor.value != nullptr && !tensor.value->is_tensor()) {
+    return Status(Code::kMismatchingDatatype, Title(role, tensor.name) + " is " +
+                                                  tensor::Describe(*tensor.value) +
+                                                  "; the model declares a tensor.");
+  }
   if (declared.data_type != ONNXIFI_DATATYPE_UNDEFINED && tensor.data_type != declared.data_type) {
     return Status(Code::kMismatchingDatatype, Title(role, tensor.name) + " has element type " +
                                                   std::to_string(tensor.data_type) +

@@ -12,7 +12,7 @@ namespace onnxifi::abi {
 using base::Code;
 using base::Status;
 
-Status LocalEvent::Finish(Status status, std::vector<TensorShape> output_shapes) {
+Status LocalEvent::Finish(Status status, RunOutputs outputs) {
   std::vector<std::function<void(const Status&)>> callbacks;
   {
     std::lock_guard lock(mutex_);
@@ -21,7 +21,7 @@ Status LocalEvent::Finish(Status status, std::vector<TensorShape> output_shapes)
     }
     is_finished_ = true;
     status_ = status;
-    output_shapes_ = std::move(output_shapes);
+    outputs_ = std::move(outputs);
     callbacks.swap(callbacks_);
   }
   finished_.notify_all();
@@ -31,9 +31,9 @@ Status LocalEvent::Finish(Status status, std::vector<TensorShape> output_shapes)
 
 Status LocalEvent::Signal() { return Finish(base::Ok(), {}); }
 
-void LocalEvent::Complete(Status status, std::vector<TensorShape> output_shapes) {
+void LocalEvent::Complete(Status status, RunOutputs outputs) {
   // A caller who signals an output event by hand keeps that answer.
-  Status ignored = Finish(std::move(status), std::move(output_shapes));
+  Status ignored = Finish(std::move(status), std::move(outputs));
   static_cast<void>(ignored);
 }
 
@@ -63,7 +63,12 @@ void LocalEvent::Abandon() {
 
 base::Result<std::vector<TensorShape>> LocalEvent::OutputShapes() {
   std::lock_guard lock(mutex_);
-  return output_shapes_;
+  return outputs_.shapes;
+}
+
+base::Result<std::vector<KeptValue>> LocalEvent::OutputValues() {
+  std::lock_guard lock(mutex_);
+  return outputs_.kept;
 }
 
 void LocalEvent::OnSignal(std::function<void(const Status&)> callback) {

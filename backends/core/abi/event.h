@@ -42,6 +42,8 @@ class Event {
   // Actual shapes of the outputs of the run that made this event, once signalled; empty when they
   // are those of the binding.
   virtual base::Result<std::vector<TensorShape>> OutputShapes() = 0;
+  // The outputs that the run kept, once signalled.
+  virtual base::Result<std::vector<KeptValue>> OutputValues() = 0;
 };
 
 // The event of a library that does its own waiting; what every plugin uses.
@@ -57,18 +59,18 @@ class LocalEvent final : public Event {
   std::optional<base::Status> WaitFor(std::chrono::milliseconds timeout) override;
   void Abandon() override;
   base::Result<std::vector<TensorShape>> OutputShapes() override;
+  base::Result<std::vector<KeptValue>> OutputValues() override;
 
-  // Signals on behalf of a run, once, with the run's result. `output_shapes` is empty when the
-  // outputs have the shapes of their descriptors. A second completion, or one after a caller
-  // signalled the event by hand, has no effect.
-  void Complete(base::Status status, std::vector<TensorShape> output_shapes = {});
+  // Signals on behalf of a run, once, with the run's result. A second completion, or one after a
+  // caller signalled the event by hand, has no effect.
+  void Complete(base::Status status, RunOutputs outputs = {});
 
   // Calls `callback` once with the status of the work: now if signalled, else on the thread that
   // signals or abandons the event, with no lock held. The callback must be short and not block.
   void OnSignal(std::function<void(const base::Status&)> callback);
 
  private:
-  base::Status Finish(base::Status status, std::vector<TensorShape> output_shapes);
+  base::Status Finish(base::Status status, RunOutputs outputs);
 
   const Origin origin_;
   std::mutex mutex_;
@@ -76,7 +78,7 @@ class LocalEvent final : public Event {
   // Signalled, or abandoned before anybody could signal it. What follows is constant afterwards.
   bool is_finished_ = false;
   base::Status status_;
-  std::vector<TensorShape> output_shapes_;
+  RunOutputs outputs_;
   std::vector<std::function<void(const base::Status&)>> callbacks_;
 };
 

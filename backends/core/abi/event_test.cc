@@ -34,7 +34,7 @@ TEST(LocalEvent, CallsBackOnceWhetherSignalledBeforeOrAfter) {
 TEST(LocalEvent, KeepsTheFirstCompletion) {
   LocalEvent event(LocalEvent::Origin::kRun);
   event.Complete(Status(Code::kNoDeviceMemory, "The device has 0 bytes left."));
-  event.Complete(base::Ok(), {{"y", ONNXIFI_DATATYPE_FLOAT32, true, {1}}});
+  event.Complete(base::Ok(), {.shapes = {{"y", ONNXIFI_DATATYPE_FLOAT32, true, {1}}}});
   EXPECT_EQ(event.Wait().code(), Code::kNoDeviceMemory);
   EXPECT_TRUE(event.OutputShapes()->empty());
 }

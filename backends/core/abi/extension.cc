@@ -11,16 +11,19 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "backends/core/abi/descriptor_check.h"
+#include "backends/core/abi/graph_run.h"
 #include "backends/core/abi/guard.h"
 #include "backends/core/abi/info_value.h"
 #include "backends/core/abi/last_error.h"
 #include "backends/core/abi/library.h"
+#include "backends/core/abi/value_record.h"
 
 namespace onnxifi::abi {
 
@@ -116,18 +119,26 @@ onnxStatus ONNXIFI_ABI InferOutputShapes(onnxGraph handle, uint32_t inputs_count
   });
 }
 
+// The event of a run that has succeeded.
+base::Result<std::shared_ptr<EventObject>> FindFinishedRun(onnxEvent handle,
+                                                           bool callback_is_null) {
+  auto object = Library::Get().events().Find(handle);
+  if (object == nullptr || object->event == nullptr) return UnknownEvent();
+  if (!object->is_of_run()) {
+    return Status(Code::kInvalidEvent, "The event was made by the caller, not by a run.");
+  }
+  if (callback_is_null) return Status(Code::kInvalidPointer, "The callback is NULL.");
+  ONNXIFI_ASSIGN_OR_RETURN(const bool is_signalled, object->event->IsSignalled());
+  if (!is_signalled) return Status(Code::kInvalidState, "The run has not finished.");
+  ONNXIFI_RETURN_IF_ERROR(object->event->Wait());
+  return object;
+}
+
 onnxStatus ONNXIFI_ABI GetRunOutputShapes(onnxEvent handle, onnxTensorShapeCallback callback,
                                           void* context) {
   return Guard(Function::kGetRunOutputShapes, [&]() -> Status {
-    const auto object = Library::Get().events().Find(handle);
-    if (object == nullptr || object->event == nullptr) return UnknownEvent();
-    if (!object->is_of_run()) {
-      return Status(Code::kInvalidEvent, "The event was made by the caller, not by a run.");
-    }
-    if (callback == nullptr) return Status(Code::kInvalidPointer, "The callback is NULL.");
-    ONNXIFI_ASSIGN_OR_RETURN(const bool is_signalled, object->event->IsSignalled());
-    if (!is_signalled) return Status(Code::kInvalidState, "The run has not finished.");
-    ONNXIFI_RETURN_IF_ERROR(object->event->Wait());
+    ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<EventObject> object,
+                             FindFinishedRun(handle, callback == nullptr));
     ONNXIFI_ASSIGN_OR_RETURN(auto shapes, object->event->OutputShapes());
     if (shapes.empty()) {
       for (const TensorDescriptor& output : object->binding->tensors().outputs) {
@@ -136,6 +147,46 @@ onnxStatus ONNXIFI_ABI GetRunOutputShapes(onnxEvent handle, onnxTensorShapeCallb
       }
     }
     return ReportShapes(shapes, callback, context);
+  });
+}
+
+onnxStatus ONNXIFI_ABI GetBackendValueCompatibility(onnxBackendID id_handle, size_t size_bytes,
+                                                    const void* model) {
+  return Guard(Function::kGetBackendValueCompatibility, [&]() -> Status {
+    const auto id = Library::Get().backend_ids().Find(id_handle);
+    if (id == nullptr) return Status(Code::kInvalidId, "The handle is no backend ID.");
+    if (model == nullptr) return Status(Code::kInvalidPointer, "The model is NULL.");
+    if (size_bytes == 0) return Status(Code::kInvalidSize, "The model has 0 bytes.");
+    return id->CheckValueCompatibility({static_cast<const std::byte*>(model), size_bytes});
+  });
+}
+
+onnxStatus ONNXIFI_ABI SetGraphValues(onnxGraph handle, uint32_t inputs_count,
+                                      const onnxTensorDescriptorV1* inputs, uint32_t values_count,
+                                      const onnxValue* const* values, uint32_t outputs_count,
+                                      const onnxTensorDescriptorV1* outputs) {
+  return Guard(Function::kSetGraphValues, [&]() -> Status {
+    const auto graph = Library::Get().graphs().Find(handle);
+    if (graph == nullptr) return UnknownGraph();
+    std::lock_guard lock(graph->mutex);
+    graph->binding = nullptr;
+    const IoDescriptors io = {inputs_count, inputs, outputs_count,        outputs,
+                              values_count, values, /*keeps_others=*/true};
+    ONNXIFI_ASSIGN_OR_RETURN(graph->binding, MakeBinding(*graph, io, BindingUse::kStanding));
+    return base::Ok();
+  });
+}
+
+onnxStatus ONNXIFI_ABI GetRunValues(onnxEvent handle, onnxValueCallback callback, void* context) {
+  return Guard(Function::kGetRunValues, [&]() -> Status {
+    ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<EventObject> object,
+                             FindFinishedRun(handle, callback == nullptr));
+    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<KeptValue> kept, object->event->OutputValues());
+    for (const KeptValue& one : kept) {
+      const ValueRecord record(one.name, *one.value);
+      callback(context, &record.get());
+    }
+    return base::Ok();
   });
 }
 
@@ -298,6 +349,10 @@ const std::vector<Entry>& Entries() {
     const onnxGetGraphProfileFunction profile = GetGraphProfile;
     const onnxGetGraphLoadProfileFunction load_profile = GetGraphLoadProfile;
     const onnxGetBackendKeyFunction key = GetBackendKey;
+    const onnxGetBackendValueCompatibilityFunction value_compatibility =
+        GetBackendValueCompatibility;
+    const onnxSetGraphValuesFunction set_values = SetGraphValues;
+    const onnxGetRunValuesFunction run_values = GetRunValues;
     return std::vector<Entry>{
         {"onnxGetExtensionFunctionAddress", Erase(get_address), /*is_library_wide=*/true},
         {"onnxSetIOAndRunGraph", Erase(set_io_and_run), /*is_library_wide=*/false},
@@ -310,6 +365,9 @@ const std::vector<Entry>& Entries() {
         {"onnxGetGraphProfile", Erase(profile), /*is_library_wide=*/false},
         {"onnxGetGraphLoadProfile", Erase(load_profile), /*is_library_wide=*/false},
         {"onnxGetBackendKey", Erase(key), /*is_library_wide=*/false},
+        {"onnxGetBackendValueCompatibility", Erase(value_compatibility), /*is_library_wide=*/false},
+        {"onnxSetGraphValues", Erase(set_values), /*is_library_wide=*/false},
+        {"onnxGetRunValues", Erase(run_values), /*is_library_wide=*/false},
     };
   }();
   return entries;

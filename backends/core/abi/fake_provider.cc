@@ -123,6 +123,7 @@ class FakeEvent final : public Event {
   }
   void Abandon() override { local_.Abandon(); }
   base::Result<std::vector<TensorShape>> OutputShapes() override { return local_.OutputShapes(); }
+  base::Result<std::vector<KeptValue>> OutputValues() override { return local_.OutputValues(); }
 
   LocalEvent& local() { return local_; }
 
@@ -278,7 +279,7 @@ class FakeGraph final : public Graph {
                         /*has_rank=*/true,
                         {static_cast<int64_t>(element_count)}});
     }
-    run.output->local().Complete(base::Ok(), std::move(shapes));
+    run.output->local().Complete(base::Ok(), {.shapes = std::move(shapes)});
   }
 
   const FakeModel model_;

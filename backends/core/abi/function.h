@@ -41,8 +41,11 @@ enum class Function : int {
   kGetDiscoveryReport,
   kGetGraphProfile,
   kGetGraphLoadProfile,
+  kGetBackendValueCompatibility,
+  kSetGraphValues,
+  kGetRunValues,
 };
-inline constexpr int kFunctionCount = 27;
+inline constexpr int kFunctionCount = 30;
 
 // E.g. "onnxInitGraph".
 std::string_view FunctionName(Function function);

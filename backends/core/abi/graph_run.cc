@@ -4,11 +4,14 @@
 
 #include "backends/core/abi/graph_run.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/core/abi/descriptor_check.h"
+#include "backends/core/abi/value_record.h"
 
 namespace onnxifi::abi {
 
@@ -20,6 +23,11 @@ Status CheckPointers(const IoDescriptors& io) {
     return Status(Code::kInvalidPointer, "The array of " + std::to_string(io.inputs_count) +
                                              " input descriptors is NULL.");
   }
+  if (io.values == nullptr && io.values_count > 0) {
+    return Status(Code::kInvalidPointer,
+                  "The array of " + std::to_string(io.values_count) + " input values is NULL.");
+  }
+  if (io.keeps_others && io.outputs_count == 0) return base::Ok();
   if (io.outputs == nullptr) {
     return Status(Code::kInvalidPointer, "The array of output descriptors is NULL.");
   }
@@ -28,6 +36,51 @@ Status CheckPointers(const IoDescriptors& io) {
   }
   return base::Ok();
 }
+
+namespace {
+
+// The input values as descriptors: a tensor of numbers as one of the copy of its memory.
+Status AppendValues(const IoDescriptors& io, std::vector<TensorDescriptor>& inputs) {
+  for (uint32_t index = 0; index < io.values_count; ++index) {
+    const std::string position = "Input value " + std::to_string(index);
+    if (io.values[index] == nullptr) {
+      return {Code::kInvalidPointer, position + " is NULL."};
+    }
+    // The name lies in front of what tells the kind.
+    const bool has_name =
+        io.values[index]->struct_size >= offsetof(onnxValue, name) + sizeof(io.values[index]->name);
+    if (!has_name || io.values[index]->name == nullptr) {
+      return {has_name ? Code::kInvalidName : Code::kInvalidSize,
+              position + (has_name ? " has a NULL name." : " has no room for a name.")};
+    }
+    TensorDescriptor& input = inputs.emplace_back();
+    input.name = io.values[index]->name;
+    ONNXIFI_ASSIGN_OR_RETURN(input.value,
+                             CopyValue(*io.values[index], "Input '" + input.name + "'"));
+    if (!input.value->is_tensor()) continue;
+    const tensor::Tensor& tensor = input.value->tensor;
+    input.data_type = static_cast<onnxEnum>(tensor.type());
+    input.shape.assign(tensor.extents().begin(), tensor.extents().end());
+    input.buffer = reinterpret_cast<onnxPointer>(tensor.data());
+  }
+  return base::Ok();
+}
+
+// Stands for every declared output that has no descriptor.
+void AppendKept(const std::vector<DeclaredTensor>& declared,
+                std::vector<TensorDescriptor>& outputs) {
+  for (const DeclaredTensor& declaration : declared) {
+    const bool has_descriptor = std::any_of(
+        outputs.begin(), outputs.end(),
+        [&](const TensorDescriptor& output) { return output.name == declaration.name; });
+    if (has_descriptor) continue;
+    TensorDescriptor& output = outputs.emplace_back();
+    output.name = declaration.name;
+    output.is_kept = true;
+  }
+}
+
+}  // namespace
 
 base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& graph,
                                                          const IoDescriptors& io, BindingUse use) {
@@ -43,9 +96,12 @@ base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& grap
   ONNXIFI_ASSIGN_OR_RETURN(tensors.outputs,
                            CopyDescriptors(DescriptorRole::kOutput, io.outputs_count, io.outputs,
                                            backend, declared_outputs));
+  ONNXIFI_RETURN_IF_ERROR(AppendValues(io, tensors.inputs));
   ONNXIFI_RETURN_IF_ERROR(CheckNames(DescriptorRole::kInput, tensors.inputs, declared_inputs));
   ONNXIFI_RETURN_IF_ERROR(CheckNames(DescriptorRole::kOutput, tensors.outputs, declared_outputs));
+  tensors.keeps_others = io.keeps_others;
   if (signature != nullptr) {
+    if (io.keeps_others) AppendKept(signature->outputs, tensors.outputs);
     ONNXIFI_ASSIGN_OR_RETURN(tensors.inputs, Arrange(DescriptorRole::kInput,
                                                      std::move(tensors.inputs), signature->inputs));
     ONNXIFI_ASSIGN_OR_RETURN(

@@ -7,6 +7,7 @@
 #define ONNXIFI_BACKENDS_CORE_ABI_GRAPH_RUN_H_
 
 #include <onnx/onnxifi.h>
+#include <onnxifi/sdk.h>
 
 #include <cstdint>
 #include <memory>
@@ -16,12 +17,16 @@
 
 namespace onnxifi::abi {
 
-// The descriptors of one call, as they came.
+// The descriptors of one call, as they came, and the values of onnxSetGraphValues.
 struct IoDescriptors {
   uint32_t inputs_count = 0;
   const onnxTensorDescriptorV1* inputs = nullptr;
   uint32_t outputs_count = 0;
   const onnxTensorDescriptorV1* outputs = nullptr;
+  uint32_t values_count = 0;
+  const onnxValue* const* values = nullptr;
+  // Outputs without a descriptor are kept by the run; there may be none with one.
+  bool keeps_others = false;
 };
 
 // Checks the pointers, then each descriptor, then the set of them, and binds.

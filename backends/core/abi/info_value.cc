@@ -30,7 +30,8 @@ base::Result<InfoValue> FindInfoValue(const BackendId& id, onnxBackendInfo query
   if (query == ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES) {
     if (auto* bits = std::get_if<uint64_t>(&value)) {
       for (const uint64_t key :
-           {ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER, ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE}) {
+           {ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER, ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE,
+            ONNXIFI_SDK_GRAPH_PROPERTY_VALUES}) {
         if (id.TakesGraphProperty(key)) *bits |= key;
       }
     }

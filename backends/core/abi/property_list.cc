@@ -72,6 +72,12 @@ base::Result<GraphProperties> ReadGraphProperties(const uint64_t* list, const Ba
                       "The profile property is " + std::to_string(value) + "; it is 0 or 1.");
       }
       properties.is_profiled = value == 1;
+    } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES) {
+      if (value > 1) {
+        return Status(Code::kInvalidProperty,
+                      "The values property is " + std::to_string(value) + "; it is 0 or 1.");
+      }
+      properties.takes_values = value == 1;
     }
     properties.given.push_back({key, value});
   }

@@ -62,6 +62,8 @@ struct GraphProperties {
   std::optional<std::string> base_folder;
   // Runs keep what Graph::Profile tells.
   bool is_profiled = false;
+  // Inputs and outputs may be of any kind: they are bound as values.
+  bool takes_values = false;
   // The whole list as given, in order.
   std::vector<Property> given;
 };
@@ -149,6 +151,8 @@ struct LoadRecord {
 struct GraphTensors {
   std::vector<TensorDescriptor> inputs;
   std::vector<TensorDescriptor> outputs;
+  // Outputs that are not listed, where the graph has no signature, are kept by the run.
+  bool keeps_others = false;
 };
 
 // What Graph::Bind made of a GraphTensors. Immutable; derive from it to keep what was computed.
@@ -238,6 +242,10 @@ class BackendId {
   virtual base::Result<InfoValue> Info(onnxBackendInfo query) const = 0;
   // Ok, FALLBACK, or why not; see onnxGetBackendCompatibility.
   virtual base::Status CheckCompatibility(std::span<const std::byte> model) const = 0;
+  // The same where inputs and outputs may be of any kind; see onnxGetBackendValueCompatibility.
+  virtual base::Status CheckValueCompatibility(std::span<const std::byte> model) const {
+    return CheckCompatibility(model);
+  }
   virtual base::Result<Explanation> Explain(std::span<const std::byte> model) const = 0;
   virtual base::Result<std::unique_ptr<Backend>> InitBackend(
       const BackendProperties& properties) const = 0;
@@ -247,7 +255,7 @@ class BackendId {
   virtual bool TakesBackendProperty(uint64_t /*key*/) const { return false; }
   virtual bool TakesGraphProperty(uint64_t key) const {
     return key == ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER ||
-           key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE;
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE || key == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES;
   }
   // A function beyond those of core/abi, good for objects of this ID; nullptr when there is none.
   virtual onnxExtensionFunctionPointer FindFunction(std::string_view /*name*/) const {

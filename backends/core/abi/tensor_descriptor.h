@@ -13,10 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "backends/core/tensor/value.h"
+
 namespace onnxifi::abi {
 
 // A dense row-major tensor of the caller. The buffer is borrowed: during onnxInitGraph for a
-// weight, until the runs that use it have finished for an input or output.
+// weight, until the runs that use it have finished for an input or output. By onnxSetGraphValues
+// also a value, or an output that has no memory.
 struct TensorDescriptor {
   std::string name;
   onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
@@ -24,6 +27,11 @@ struct TensorDescriptor {
   std::vector<uint64_t> shape;
   // Address for CPU memory; 0 only where an extent is 0.
   onnxPointer buffer = 0;
+  // An input that was given as a value, else null. For a tensor type and shape say the same, and
+  // the buffer, of numbers, is the value's.
+  tensor::ValueRef value = nullptr;
+  // An output that the run keeps; there is only its name.
+  bool is_kept = false;
 
   const void* cpu_data() const {
     return reinterpret_cast<const void*>(static_cast<uintptr_t>(buffer));
@@ -48,6 +56,9 @@ struct DeclaredTensor {
   // False when not even the rank is known; any shape is taken then.
   bool has_shape = false;
   std::vector<DeclaredDimension> dimensions;
+  // What it is, for messages, where that is nothing that a descriptor carries, e.g. "a sequence";
+  // else empty.
+  std::string whole = {};
 };
 
 // The tensors that onnxSetGraphIO binds, in the model's order.
@@ -57,6 +68,12 @@ struct Signature {
   std::vector<DeclaredTensor> outputs;
 };
 
+// An output that a run kept.
+struct KeptValue {
+  std::string name;
+  tensor::ValueRef value;
+};
+
 // Shape of an output before or after a run.
 struct TensorShape {
   std::string name;
@@ -64,6 +81,14 @@ struct TensorShape {
   bool has_rank = true;
   // -1 where the extent depends on data.
   std::vector<int64_t> extents;
+};
+
+// What a run tells of its outputs.
+struct RunOutputs {
+  // Empty when they are those of the binding.
+  std::vector<TensorShape> shapes = {};
+  // In the model's order.
+  std::vector<KeptValue> kept = {};
 };
 
 }  // namespace onnxifi::abi

@@ -40,7 +40,12 @@ class OwnedPlaces : public OutputPlaces {
     return tensor.memory->data();
   }
 
-  std::vector<OwnedTensor> Take() { return std::move(tensors_); }
+  Status Take(int output, tensor::ValueRef value) override {
+    tensors_[output].value = std::move(value);
+    return base::Ok();
+  }
+
+  std::vector<OwnedTensor> TakeAll() { return std::move(tensors_); }
 
  private:
   const plan::Plan& plan_;
@@ -157,6 +162,7 @@ void AddCaptures(const Control& control, size_t body, std::span<const InputTenso
 }
 
 Result<OwnedTensor> CopyOf(const Executor& body, ElementType type, const InputTensor& input) {
+  if (input.value != nullptr) return OwnedTensor{nullptr, {}, input.value};
   ONNXIFI_ASSIGN_OR_RETURN(OwnedTensor copy, AllocateTensor(body, type, input.extents));
   if (copy.memory) {
     std::memcpy(copy.memory->data(), input.data,
@@ -168,17 +174,19 @@ Result<OwnedTensor> CopyOf(const Executor& body, ElementType type, const InputTe
 
 Result<std::vector<OwnedTensor>> RunIf(const Control& control,
                                        std::span<const std::unique_ptr<Executor>> bodies,
-                                       std::span<const InputTensor> reads) {
+                                       std::span<const InputTensor> reads,
+                                       tensor::StringTable* strings) {
   size_t chosen = *reinterpret_cast<const uint8_t*>(reads[0].data) != 0 ? 0 : 1;
   std::vector<InputTensor> inputs;
   AddCaptures(control, chosen, reads, inputs);
   OwnedPlaces places(bodies[chosen]->plan());
-  ONNXIFI_RETURN_IF_ERROR(bodies[chosen]->Run(inputs, places));
-  return places.Take();
+  ONNXIFI_RETURN_IF_ERROR(bodies[chosen]->Run(inputs, places, /*profile=*/nullptr, strings));
+  return places.TakeAll();
 }
 
 Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
-                                         std::span<const InputTensor> reads) {
+                                         std::span<const InputTensor> reads,
+                                         tensor::StringTable* strings) {
   int64_t trip_count = std::numeric_limits<int64_t>::max();
   if (reads[0].data != nullptr) trip_count = *reinterpret_cast<const int64_t*>(reads[0].data);
   uint8_t condition = 1;
@@ -198,8 +206,8 @@ Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
     inputs.insert(inputs.end(), current.begin(), current.end());
     AddCaptures(control, 0, reads, inputs);
     OwnedPlaces places(body.plan());
-    ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places));
-    std::vector<OwnedTensor> outputs = places.Take();
+    ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places, /*profile=*/nullptr, strings));
+    std::vector<OwnedTensor> outputs = places.TakeAll();
     condition = *reinterpret_cast<const uint8_t*>(outputs[0].data());
     for (size_t k = 0; k < carried_count; ++k) {
       carried[k] = std::move(outputs[1 + k]);
@@ -227,7 +235,8 @@ Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
 }
 
 Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
-                                         std::span<const InputTensor> reads) {
+                                         std::span<const InputTensor> reads,
+                                         tensor::StringTable* strings) {
   size_t carried_count = static_cast<size_t>(control.carried);
   size_t scanned_count = control.scanned.size();
   std::vector<InputTensor> current(reads.begin(), reads.begin() + control.carried);
@@ -260,8 +269,8 @@ Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
     }
     AddCaptures(control, 0, reads, inputs);
     OwnedPlaces places(body.plan());
-    ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places));
-    std::vector<OwnedTensor> outputs = places.Take();
+    ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places, /*profile=*/nullptr, strings));
+    std::vector<OwnedTensor> outputs = places.TakeAll();
     for (size_t k = 0; k < carried_count; ++k) {
       carried[k] = std::move(outputs[k]);
       current[k] = carried[k].AsInput();
@@ -289,14 +298,15 @@ Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
 
 Result<std::vector<OwnedTensor>> RunControlStep(const Control& control,
                                                 std::span<const std::unique_ptr<Executor>> bodies,
-                                                std::span<const InputTensor> reads) {
+                                                std::span<const InputTensor> reads,
+                                                tensor::StringTable* strings) {
   switch (control.kind) {
     case Control::Kind::kIf:
-      return RunIf(control, bodies, reads);
+      return RunIf(control, bodies, reads, strings);
     case Control::Kind::kLoop:
-      return RunLoop(control, *bodies[0], reads);
+      return RunLoop(control, *bodies[0], reads, strings);
     case Control::Kind::kScan:
-      return RunScan(control, *bodies[0], reads);
+      return RunScan(control, *bodies[0], reads, strings);
   }
   return Status(Code::kInternalError, "A control step has an unknown kind.");
 }

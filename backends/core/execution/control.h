@@ -15,20 +15,21 @@
 
 namespace onnxifi::execution {
 
-// A tensor in memory of its own.
+// A tensor in memory of its own, or a whole value.
 struct OwnedTensor {
   std::shared_ptr<device::Allocation> memory;  // null when it has no bytes
   tensor::Extents extents;
+  tensor::ValueRef value = nullptr;
 
   const std::byte* data() const { return memory ? memory->data() : nullptr; }
-  InputTensor AsInput() const { return {data(), extents}; }
+  InputTensor AsInput() const { return {data(), extents, memory, value}; }
 };
 
-// `reads` as in program::Control (data null for a missing one). Gives one tensor per output of the
-// step.
+// `reads` as in program::Control (data null for a missing one). Gives one tensor or value per
+// output of the step. `strings` as for Executor::Run.
 base::Result<std::vector<OwnedTensor>> RunControlStep(
     const program::Control& control, std::span<const std::unique_ptr<Executor>> bodies,
-    std::span<const InputTensor> reads);
+    std::span<const InputTensor> reads, tensor::StringTable* strings = nullptr);
 
 }  // namespace onnxifi::execution
 

@@ -5,8 +5,10 @@
 #include "backends/core/execution/executor.h"
 
 #include <cstring>
+#include <optional>
 
 #include "backends/core/execution/control.h"
+#include "backends/core/host/run_host_function.h"
 #include "backends/core/tensor/convert.h"
 
 namespace onnxifi::execution {
@@ -22,13 +24,25 @@ using program::Program;
 struct Executor::Context {
   std::vector<std::byte*> addresses;                        // by BufferId
   std::vector<std::unique_ptr<device::Allocation>> arenas;  // by stage
-  std::vector<OwnedTensor> dynamic;                         // what control steps made in this run
+  // Of this run, by BufferId; empty where the program has neither.
+  std::vector<std::shared_ptr<const void>> owners;  // of dynamic tensors
+  std::vector<tensor::ValueRef> values;
 };
+
+Status OutputPlaces::Take(int output, tensor::ValueRef value) {
+  return {Code::kInternalError, "Output " + std::to_string(output) + " is " +
+                                    tensor::Describe(*value) + ", for which there is no place."};
+}
 
 Executor::Executor(const plan::Plan& plan) : plan_(plan) {
   const Program& program = plan.program();
+  for (const program::Port& port : program.inputs) {
+    keeps_values_ = keeps_values_ || program.buffers[port.buffer].value.has_value();
+  }
   for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
+    keeps_values_ = keeps_values_ || program.steps[s].As<program::Host>() != nullptr;
     if (program.steps[s].As<program::Control>() == nullptr) continue;
+    keeps_values_ = true;
     for (const std::unique_ptr<plan::Plan>& body : plan.bodies(s)) {
       bodies_[s].push_back(std::make_unique<Executor>(*body));
     }
@@ -37,8 +51,8 @@ Executor::Executor(const plan::Plan& plan) : plan_(plan) {
 
 Executor::~Executor() = default;
 
-Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places,
-                     RunProfile* profile) {
+Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places, RunProfile* profile,
+                     tensor::StringTable* strings) {
   std::vector<tensor::Extents> extents;
   extents.reserve(inputs.size());
   for (const InputTensor& input : inputs) extents.push_back(input.extents);
@@ -56,8 +70,13 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places,
     context = std::make_unique<Context>();
     context->arenas.resize(plan_.stages().size());
   }
-  Status status = RunStages(*context, std::move(symbols), inputs, places, profile);
-  context->dynamic.clear();
+  std::optional<tensor::StringTable> own_strings;
+  if (strings == nullptr && keeps_values_) {
+    strings = &own_strings.emplace(plan_.program().strings.get());
+  }
+  Status status = RunStages(*context, std::move(symbols), inputs, places, profile, strings);
+  context->owners.clear();
+  context->values.clear();
   std::lock_guard lock(mutex_);
   idle_.push_back(std::move(context));
   return status;
@@ -65,10 +84,18 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places,
 
 Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
                            std::span<const InputTensor> inputs, OutputPlaces& places,
-                           RunProfile* profile) {
+                           RunProfile* profile, tensor::StringTable* strings) {
   const Program& program = plan_.program();
   if (profile != nullptr) profile->steps.reserve(program.steps.size());
   context.addresses.assign(plan_.constants().begin(), plan_.constants().end());
+  if (keeps_values_) {
+    context.owners.resize(program.buffers.size());
+    context.values.resize(program.buffers.size());
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      context.owners[program.inputs[k].buffer] = inputs[k].owner;
+      context.values[program.inputs[k].buffer] = inputs[k].value;
+    }
+  }
   for (size_t k = 0; k < inputs.size(); ++k) {
     // Steps never write to an input's buffer.
     context.addresses[program.inputs[k].buffer] = const_cast<std::byte*>(inputs[k].data);
@@ -92,9 +119,17 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
     const StepTimer timer(profile, stage, boundary);
     if (program.steps[boundary].As<program::Cut>() != nullptr) {
       ONNXIFI_RETURN_IF_ERROR(ReadCut(context, binding->boundary, symbols));
+    } else if (const auto* host = program.steps[boundary].As<program::Host>()) {
+      Status status = RunHost(context, binding->boundary, symbols, *strings);
+      if (!status.ok()) return std::move(status).Context(host->context);
     } else {
-      ONNXIFI_RETURN_IF_ERROR(RunControl(context, boundary, binding->boundary, symbols));
+      ONNXIFI_RETURN_IF_ERROR(RunControl(context, boundary, binding->boundary, symbols, strings));
     }
+  }
+  for (size_t k = 0; k < program.outputs.size(); ++k) {
+    const program::BufferId buffer = program.outputs[k].buffer;
+    if (!program.buffers[buffer].value) continue;
+    ONNXIFI_RETURN_IF_ERROR(places.Take(static_cast<int>(k), context.values[buffer]));
   }
   return base::Ok();
 }
@@ -131,24 +166,86 @@ Status Executor::ReadCut(const Context& context, const device::BoundStep& step,
 }
 
 Status Executor::RunControl(Context& context, int step, const device::BoundStep& bound,
-                            std::vector<int64_t>& symbols) {
+                            std::vector<int64_t>& symbols, tensor::StringTable* strings) {
   const program::Control& control = *bound.step->As<program::Control>();
   std::vector<InputTensor> reads(bound.reads.size());
   for (size_t k = 0; k < reads.size(); ++k) {
-    if (bound.reads[k].buffer == program::kNoBuffer) continue;
-    reads[k].data = context.addresses[bound.reads[k].buffer];
+    const program::BufferId buffer = bound.reads[k].buffer;
+    if (buffer == program::kNoBuffer) continue;
+    reads[k].data = context.addresses[buffer];
+    reads[k].owner = context.owners[buffer];
+    reads[k].value = context.values[buffer];
     for (const program::Dim& dim : control.read_shapes[k]) {
       reads[k].extents.push_back(bound.Number(dim));
     }
   }
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<OwnedTensor> outputs,
-                           RunControlStep(control, bodies_.at(step), reads));
+                           RunControlStep(control, bodies_.at(step), reads, strings));
   for (size_t k = 0; k < outputs.size(); ++k) {
+    const program::BufferId buffer = bound.writes[k].buffer;
     for (size_t axis = 0; axis < outputs[k].extents.size(); ++axis) {
       symbols[control.first_symbol[k] + axis] = outputs[k].extents[axis];
     }
-    context.addresses[bound.writes[k].buffer] = const_cast<std::byte*>(outputs[k].data());
-    context.dynamic.push_back(std::move(outputs[k]));
+    context.addresses[buffer] = const_cast<std::byte*>(outputs[k].data());
+    context.owners[buffer] = std::move(outputs[k].memory);
+    context.values[buffer] = std::move(outputs[k].value);
+  }
+  return base::Ok();
+}
+
+Status Executor::RunHost(Context& context, const device::BoundStep& bound,
+                         std::vector<int64_t>& symbols, tensor::StringTable& strings) {
+  const Program& program = plan_.program();
+  const program::Host& host = *bound.step->As<program::Host>();
+  std::vector<tensor::ValueRef> inputs(bound.reads.size());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const program::BufferId id = bound.reads[k].buffer;
+    if (id == program::kNoBuffer) continue;
+    if (program.buffers[id].value) {
+      inputs[k] = context.values[id];
+      continue;
+    }
+    tensor::Extents extents;
+    for (const program::Dim& dim : host.read_shapes[k]) extents.push_back(bound.Number(dim));
+    const std::byte* data = context.addresses[id];
+    inputs[k] = std::make_shared<const tensor::Value>(
+        program.buffers[id].holds_strings
+            ? strings.StringsOf(reinterpret_cast<const uint64_t*>(data), std::move(extents))
+            : tensor::Tensor::Borrow(bound.reads[k].type, std::move(extents), data,
+                                     context.owners[id]));
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<tensor::ValueRef> outputs,
+                           host::RunHostFunction(*host.function, inputs));
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const program::BufferId id = bound.writes[k].buffer;
+    const Buffer& buffer = program.buffers[id];
+    const std::string what = "Output " + std::to_string(k);
+    if (buffer.value) {
+      ONNXIFI_RETURN_IF_ERROR(program::CheckValue(*outputs[k], *buffer.value, what));
+      context.values[id] = std::move(outputs[k]);
+      continue;
+    }
+    const auto type =
+        program::ValueType::Tensor(buffer.element_type(), static_cast<int>(buffer.shape.size()));
+    ONNXIFI_RETURN_IF_ERROR(program::CheckValue(*outputs[k], type, what));
+    tensor::Tensor tensor = outputs[k]->tensor;
+    // What reads the tensor counts on the extents that were known before.
+    for (size_t axis = 0; axis < buffer.shape.size(); ++axis) {
+      const program::Dim& dim = buffer.shape[axis];
+      const int symbol = host.first_symbol[k] + static_cast<int>(axis);
+      symbols[symbol] = tensor.extents()[axis];
+      if (!dim.is_constant() && dim.node()->symbol == symbol) continue;
+      if (bound.Number(dim) != tensor.extents()[axis]) {
+        return {Code::kMismatchingShape, what + " has shape " + tensor::ToString(tensor.extents()) +
+                                             "; its axis " + std::to_string(axis) + " must be " +
+                                             std::to_string(bound.Number(dim)) + "."};
+      }
+    }
+    if (buffer.holds_strings) {
+      ONNXIFI_ASSIGN_OR_RETURN(tensor, strings.NumbersOf(tensor));
+    }
+    context.addresses[id] = const_cast<std::byte*>(tensor.data());
+    context.owners[id] = tensor.owner();
   }
   return base::Ok();
 }

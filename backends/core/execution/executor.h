@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Executor: runs a plan. It takes the stages in turn, binds each to the numbers known by then,
-// launches its kernels, and at a cut reads the numbers that the next stage needs or runs the
-// sub-programs of a control step.
+// launches its kernels, and between them reads the numbers that the next stage needs, runs the
+// sub-programs of a control step, or a host function.
 
 #ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_EXECUTOR_H_
 #define ONNXIFI_BACKENDS_CORE_EXECUTION_EXECUTOR_H_
@@ -17,13 +17,20 @@
 #include "backends/core/base/result.h"
 #include "backends/core/execution/run_profile.h"
 #include "backends/core/plan/plan.h"
+#include "backends/core/tensor/string_table.h"
+#include "backends/core/tensor/value.h"
 
 namespace onnxifi::execution {
 
-// An input of a run: dense memory of the device and its extents.
+// An input of a run: dense memory of the device and its extents, or a whole value.
 struct InputTensor {
   const std::byte* data = nullptr;
   tensor::Extents extents;
+  // Keeps `data`; null for memory that is the run's only until it ends, which a value that lives
+  // longer has to copy.
+  std::shared_ptr<const void> owner = nullptr;
+  // Where the program's input is one.
+  tensor::ValueRef value = nullptr;
 };
 
 // Where outputs go. Asked once per output and run, when its extents are known and before anything
@@ -34,6 +41,8 @@ class OutputPlaces {
   // Memory for output `output` of the program, at least SizeBytes of its type and extents; may be
   // null when that is 0.
   virtual base::Result<std::byte*> Place(int output, const tensor::Extents& extents) = 0;
+  // Takes output `output`, which is a whole value, at the end of the run.
+  virtual base::Status Take(int output, tensor::ValueRef value);
 };
 
 class Executor {
@@ -46,24 +55,29 @@ class Executor {
 
   // Runs once, on the calling thread. Inputs in the program's order. Any number of threads at a
   // time; each run has a context of its own, kept for the next one. Steps are timed into `profile`
-  // unless it is null.
+  // unless it is null. `strings`, a table over the program's own, has those of the inputs and gets
+  // those of the outputs; null where neither has any.
   base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
-                   RunProfile* profile = nullptr);
+                   RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr);
 
  private:
   struct Context;
 
   base::Status RunStages(Context& context, std::vector<int64_t> symbols,
                          std::span<const InputTensor> inputs, OutputPlaces& places,
-                         RunProfile* profile);
+                         RunProfile* profile, tensor::StringTable* strings);
   base::Status PrepareArena(Context& context, int stage, const plan::StageBinding& binding);
   base::Status ReadCut(const Context& context, const device::BoundStep& step,
                        std::vector<int64_t>& symbols) const;
   // `step` is the number of the control step in the program.
   base::Status RunControl(Context& context, int step, const device::BoundStep& bound,
-                          std::vector<int64_t>& symbols);
+                          std::vector<int64_t>& symbols, tensor::StringTable* strings);
+  base::Status RunHost(Context& context, const device::BoundStep& bound,
+                       std::vector<int64_t>& symbols, tensor::StringTable& strings);
 
   const plan::Plan& plan_;
+  // Whether it has control or host steps, or inputs that are whole values.
+  bool keeps_values_ = false;
   // Executors of the bodies of each control step.
   std::map<int, std::vector<std::unique_ptr<Executor>>> bodies_;
   std::mutex mutex_;

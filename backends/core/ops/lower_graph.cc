@@ -5,6 +5,7 @@
 
 #include "backends/core/ops/lower_graph.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -12,6 +13,8 @@
 
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/operator.h"
+#include "backends/core/ops/sequence_map.h"
+#include "backends/core/program/host_function.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -24,6 +27,7 @@ using graph::ValueId;
 using program::Buffer;
 using program::Program;
 using program::SymbolicValues;
+using program::ValueType;
 
 constexpr int kMaxNesting = 32;
 // Of all sequences of a graph together: a chain of insertions lists its tensors again and again.
@@ -44,27 +48,17 @@ Status RefuseSize(const std::string& what, const Shape& shape) {
                                              std::to_string(kLargestBytes) + ").");
 }
 
-// Refuses a value whose declared type no operand can have; `role` says what it is in the graph.
+// Refuses a value of which too little is declared; `role` says what it is in the graph.
 Status RefuseType(std::string_view role, const graph::Value& value) {
   const Type& type = value.type;
   const auto what = [&] { return std::string(role) + " " + Quoted(value.name); };
-  switch (type.kind) {
-    case Type::Kind::kUnknown:
-      return Status(Code::kUnsupportedShape, what() + " has no declared type.");
-    case Type::Kind::kSequence:
-      return Status(Code::kUnsupportedDatatype,
-                    what() + " is a sequence; only tensors can be run.");
-    case Type::Kind::kOptional:
-      return Status(Code::kUnsupportedDatatype,
-                    what() + " is an optional; only tensors can be run.");
-    case Type::Kind::kMap:
-      return Status(Code::kUnsupportedDatatype, what() + " is a map; only tensors can be run.");
-    case Type::Kind::kTensor:
-      break;
+  if (type.kind == Type::Kind::kUnknown) {
+    return Status(Code::kUnsupportedShape, what() + " has no declared type.");
   }
-  if (type.element == ElementType::kString) {
-    return Status(Code::kUnsupportedDatatype,
-                  what() + " is a tensor of strings; only numeric tensors can be run.");
+  if (type.kind != Type::Kind::kTensor) {
+    return type.inner != nullptr && type.inner->kind != Type::Kind::kUnknown
+               ? base::Ok()
+               : Status(Code::kUnsupportedDatatype, what() + " has no declared element type.");
   }
   if (!type.extents) return Status(Code::kUnsupportedShape, what() + " has no declared rank.");
   Dim known = 1;
@@ -77,6 +71,78 @@ Status RefuseType(std::string_view role, const graph::Value& value) {
     if (extent.is_known()) shape.push_back(extent.number);
   }
   return RefuseSize(what(), shape);
+}
+
+// A type as the program has it; anything that is not known of a tensor may be anything.
+ValueType ValueTypeOf(const Type& type) {
+  switch (type.kind) {
+    case Type::Kind::kSequence:
+      return ValueType::Sequence(ValueTypeOf(*type.inner));
+    case Type::Kind::kOptional:
+      return ValueTypeOf(*type.inner).Optional();
+    case Type::Kind::kMap:
+      return ValueType::Map(type.element, ValueTypeOf(*type.inner));
+    default:
+      return ValueType::Tensor(type.element, type.extents ? static_cast<int>(type.extents->size())
+                                                          : ValueType::kAnyRank);
+  }
+}
+
+// The reverse, for the definitions of functions.
+Type TypeOf(const ValueType& value) {
+  Type type;
+  type.element = value.element;
+  if (value.is_tensor()) {
+    type.kind = Type::Kind::kTensor;
+    if (value.rank >= 0) type.extents.emplace(static_cast<size_t>(value.rank));
+  } else {
+    type.kind = value.is_sequence() ? Type::Kind::kSequence : Type::Kind::kMap;
+    type.inner = std::make_shared<const Type>(TypeOf(value.inner[0]));
+  }
+  if (!value.may_be_missing) return type;
+  Type optional;
+  optional.kind = Type::Kind::kOptional;
+  optional.inner = std::make_shared<const Type>(std::move(type));
+  return optional;
+}
+
+// Whether a value fits its declaration in what element types and kinds tell; ranks inside sequences
+// are often declared as something else than they turn out to be.
+bool FitsDeclaration(const ValueType& value, const Type& declared) {
+  if (declared.kind == Type::Kind::kUnknown) return true;
+  if (declared.kind == Type::Kind::kOptional) {
+    return declared.inner == nullptr || FitsDeclaration(value, *declared.inner);
+  }
+  constexpr Type::Kind kKinds[] = {Type::Kind::kTensor, Type::Kind::kSequence, Type::Kind::kMap};
+  if (declared.kind != kKinds[static_cast<size_t>(value.kind)]) return false;
+  if (!value.is_sequence() && declared.element != ElementType::kUndefined &&
+      value.element != ElementType::kUndefined && declared.element != value.element) {
+    return false;
+  }
+  return value.inner.empty() || declared.inner == nullptr ||
+         FitsDeclaration(value.inner[0], *declared.inner);
+}
+
+// What no descriptor of the interface can carry, in words; empty for a tensor of numbers.
+std::string NameOfWhole(const ValueType& type) {
+  if (type.may_be_missing) return "an optional";
+  switch (type.kind) {
+    case ValueType::Kind::kTensor:
+      return type.element == ElementType::kString ? "a tensor of strings" : "";
+    case ValueType::Kind::kSequence:
+      return "a sequence";
+    case ValueType::Kind::kMap:
+      return "a map";
+  }
+  return "";
+}
+
+Status CheckCarried(std::string_view role, const graph::Value& value, const ValueType& type) {
+  const std::string name = NameOfWhole(type);
+  if (name.empty()) return base::Ok();
+  return Status(Code::kUnsupportedDatatype, std::string(role) + " " + Quoted(value.name) + " is " +
+                                                name +
+                                                "; descriptors carry tensors of numbers only.");
 }
 
 class GraphLowering : public BodyLowering {
@@ -98,7 +164,7 @@ class GraphLowering : public BodyLowering {
     for (ValueId id : graph_.inputs) {
       const graph::Value& value = graph_.values[id];
       ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input", value));
-      operands_[id] = AddInput(value.name, value.type.element, DeclaredShape(value));
+      Assume(id);
     }
     return base::Ok();
   }
@@ -114,28 +180,49 @@ class GraphLowering : public BodyLowering {
   // Inputs that are declared well enough; nodes that read another one are refused when they look
   // for it.
   void DeclareKnownInputs() {
-    for (ValueId id : graph_.inputs) operands_[id] = AssumeDeclared(graph_.values[id]);
+    for (ValueId id : graph_.inputs) Assume(id);
   }
 
   std::vector<Status> JudgeNodes() {
     std::vector<Status> verdicts;
     for (const Node& node : graph_.nodes) {
       verdicts.push_back(LowerNode(node));
-      if (verdicts.back().ok() && !sequences_.empty()) verdicts.back() = CheckTensorOutputs(node);
       if (verdicts.back().ok()) continue;
       for (ValueId id : node.outputs) {
-        if (id != kNoValue && !operands_[id]) operands_[id] = AssumeDeclared(graph_.values[id]);
+        if (id != kNoValue && !IsKnown(id)) Assume(id);
       }
     }
     return verdicts;
   }
 
-  // The graph's outputs become the program's: each a dense buffer of its own.
-  Status DeclareOutputs() {
-    std::vector<program::BufferId> taken;
-    for (ValueId id : graph_.outputs) {
+  // Whether what is declared of the inputs, and known of the outputs, can be carried.
+  Status CheckEdges(Carrier carrier) {
+    for (ValueId id : graph_.inputs) {
       const graph::Value& value = graph_.values[id];
-      ONNXIFI_ASSIGN_OR_RETURN(Operand operand, Find(id));
+      ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input", value));
+      if (carrier == Carrier::kValues) continue;
+      ONNXIFI_RETURN_IF_ERROR(CheckCarried("Graph input", value, ValueTypeOf(value.type)));
+    }
+    for (ValueId id : graph_.outputs) {
+      // A node that cannot make it says why.
+      if (carrier == Carrier::kValues || !Resolve(id).ok()) continue;
+      ONNXIFI_RETURN_IF_ERROR(CheckCarried("Graph output", graph_.values[id], KnownType(id)));
+    }
+    return base::Ok();
+  }
+
+  // The graph's outputs become the program's: each a dense buffer of its own, or a whole value.
+  Status DeclareOutputs(const std::vector<bool>& is_whole = {}) {
+    std::vector<program::BufferId> taken;
+    for (size_t k = 0; k < graph_.outputs.size(); ++k) {
+      const ValueId id = graph_.outputs[k];
+      const graph::Value& value = graph_.values[id];
+      ONNXIFI_RETURN_IF_ERROR(Resolve(id));
+      if (!operands_[id] || (k < is_whole.size() && is_whole[k])) {
+        program_.outputs.push_back({value.name, AsWhole(id).buffer, {}});
+        continue;
+      }
+      Operand operand = *operands_[id];
       const Buffer& buffer = program_.buffers[operand.view.buffer];
       bool is_own = buffer.kind == Buffer::Kind::kTemporary && program::IsDense(operand) &&
                     tensor::Product(buffer.shape) == tensor::Product(operand.shape) &&
@@ -147,27 +234,33 @@ class GraphLowering : public BodyLowering {
     return base::Ok();
   }
 
-  Result<Body> LowerBody(const Graph& body, const std::vector<Input>& inputs) override {
+  Result<Body> LowerBody(const Graph& body, const std::vector<Input>& inputs,
+                         const std::vector<bool>& is_whole) override {
     if (nesting_ >= kMaxNesting) {
       return Status(Code::kInvalidModel, "Subgraphs are nested deeper than the limit of " +
                                              std::to_string(kMaxNesting) + ".");
     }
     Body result;
     result.program = std::make_unique<Program>();
+    result.program->strings = program_.strings;
     SymbolicValues values(*result.program);
     GraphLowering lowering(body, *result.program, values, functions_, check_, this, nesting_ + 1);
     for (size_t k = 0; k < inputs.size() && k < body.inputs.size(); ++k) {
+      const ValueId id = body.inputs[k];
+      if (inputs[k].value) {
+        lowering.wholes_[id] = lowering.AddWholeInput(body.values[id].name, *inputs[k].value);
+        continue;
+      }
       Shape shape;
       for (const std::optional<Dim>& extent : inputs[k].extents) {
         shape.push_back(extent ? lowering.Import(*extent)
-                               : result.program->dims->NewSymbol(body.values[body.inputs[k]].name,
+                               : result.program->dims->NewSymbol(body.values[id].name,
                                                                  /*is_data=*/false));
       }
-      lowering.operands_[body.inputs[k]] =
-          lowering.AddInput(body.values[body.inputs[k]].name, inputs[k].type, shape);
+      lowering.operands_[id] = lowering.AddInput(body.values[id].name, inputs[k].type, shape);
     }
     ONNXIFI_RETURN_IF_ERROR(lowering.LowerNodes());
-    ONNXIFI_RETURN_IF_ERROR(lowering.DeclareOutputs());
+    ONNXIFI_RETURN_IF_ERROR(lowering.DeclareOutputs(is_whole));
     result.captures = std::move(lowering.captures_);
     for (const program::Port& port : result.program->outputs) {
       std::vector<std::optional<Dim>>& extents = result.output_extents.emplace_back();
@@ -198,7 +291,8 @@ class GraphLowering : public BodyLowering {
   Operand AddInput(const std::string& name, ElementType type, Shape shape) {
     Buffer buffer;
     buffer.kind = Buffer::Kind::kInput;
-    buffer.type = type;
+    buffer.type = StoredType(type);
+    buffer.holds_strings = type == ElementType::kString;
     buffer.shape = shape;
     buffer.index = static_cast<int>(program_.inputs.size());
     program::BufferId id = program_.AddBuffer(std::move(buffer));
@@ -207,62 +301,103 @@ class GraphLowering : public BodyLowering {
     return {std::move(view), std::move(shape)};
   }
 
-  // Sequences stay inside the graph.
-  Status CheckTensorOutputs(const Node& node) const {
-    for (ValueId id : node.outputs) {
-      const bool is_output =
-          std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
-      if (!is_output || !sequences_.contains(id)) continue;
-      return Status(Code::kUnsupportedDatatype, "Graph output " + Quoted(graph_.values[id].name) +
-                                                    " is a sequence; only tensors can be given.");
-    }
-    return base::Ok();
+  Whole AddWholeInput(const std::string& name, ValueType type) {
+    Buffer buffer;
+    buffer.kind = Buffer::Kind::kInput;
+    buffer.index = static_cast<int>(program_.inputs.size());
+    buffer.value = type;
+    program::BufferId id = program_.AddBuffer(std::move(buffer));
+    program_.inputs.push_back({name, id, {}});
+    return {id, std::move(type)};
   }
 
-  // Stands in for a value whose producer cannot be lowered.
-  std::optional<Operand> AssumeDeclared(const graph::Value& value) {
-    if (!RefuseType("Value", value).ok()) return std::nullopt;
-    return AddInput(value.name, value.type.element, DeclaredShape(value));
-  }
-
-  Result<Operand> Find(ValueId id) {
-    if (operands_[id]) return *operands_[id];
+  // Makes a value an input of the program, as it is declared: a graph input, or a stand-in for what
+  // a node that cannot be lowered makes. Nothing where too little is declared.
+  void Assume(ValueId id) {
     const graph::Value& value = graph_.values[id];
-    if (sequences_.contains(id)) {
-      return Status(Code::kUnsupportedDatatype,
-                    "Value " + Quoted(value.name) + " is a sequence where a tensor is needed.");
+    if (!RefuseType("Value", value).ok()) return;
+    if (value.type.kind != Type::Kind::kTensor) {
+      wholes_[id] = AddWholeInput(value.name, ValueTypeOf(value.type));
+      return;
     }
+    operands_[id] = AddInput(value.name, value.type.element, DeclaredShape(value));
+  }
+
+  bool IsKnown(ValueId id) const {
+    return operands_[id].has_value() || sequences_.contains(id) || wholes_.contains(id);
+  }
+
+  // Of a value that is known.
+  ValueType KnownType(ValueId id) const {
+    if (operands_[id]) return ValueType::Tensor(operands_[id]->type(), operands_[id]->rank());
+    const auto sequence = sequences_.find(id);
+    return sequence != sequences_.end() ? sequence->second.type() : wholes_.at(id).type;
+  }
+
+  // Makes the value known: as a tensor, a sequence of known length or a whole value.
+  Status Resolve(ValueId id) {
+    if (IsKnown(id)) return base::Ok();
+    const graph::Value& value = graph_.values[id];
     if (value.constant) {
-      operands_[id] = AddConstant(*value.constant);
-    } else if (value.is_weight && RefuseType("Value", value).ok()) {
+      operands_[id] = Constant(*value.constant);
+    } else if (value.is_weight && value.type.kind == Type::Kind::kTensor &&
+               RefuseType("Value", value).ok()) {
       ONNXIFI_ASSIGN_OR_RETURN(operands_[id], AddAbsentWeight(value));
     } else if (value.outer != kNoValue && outer_ != nullptr) {
-      ONNXIFI_ASSIGN_OR_RETURN(Operand outside, outer_->Find(value.outer));
-      operands_[id] = Capture(value.name, outside);
+      ONNXIFI_RETURN_IF_ERROR(Capture(id, value));
     } else {
       Status refused = RefuseType("Value", value);
       if (!refused.ok()) return refused;
       return Status(Code::kUnsupportedShape,
                     "Value " + Quoted(value.name) + " is computed by a node that cannot be run.");
     }
-    if (!operands_[id]) {
-      return Status(Code::kUnsupportedDatatype,
-                    "Constant " + Quoted(value.name) + " is a tensor of strings.");
-    }
-    return *operands_[id];
+    return base::Ok();
   }
 
-  std::optional<Operand> AddConstant(const tensor::Tensor& constant) {
-    if (constant.type() == ElementType::kString) return std::nullopt;
+  Result<Operand> Find(ValueId id) {
+    ONNXIFI_RETURN_IF_ERROR(Resolve(id));
+    if (operands_[id]) return *operands_[id];
+    return Status(Code::kUnsupportedDatatype, "Value " + Quoted(graph_.values[id].name) + " is " +
+                                                  NameOfWhole(KnownType(id)) +
+                                                  " where a tensor is needed.");
+  }
+
+  // A known value as one that a buffer holds whole.
+  Whole AsWhole(ValueId id) {
+    if (const auto whole = wholes_.find(id); whole != wholes_.end()) return whole->second;
     Buffer buffer;
-    buffer.kind = Buffer::Kind::kConstant;
-    buffer.type = constant.type();
-    buffer.shape.assign(constant.extents().begin(), constant.extents().end());
-    buffer.index = static_cast<int>(program_.constants.size());
-    program_.constants.push_back(constant);
-    Shape shape = buffer.shape;
-    program::BufferId id = program_.AddBuffer(std::move(buffer));
-    return Operand{program::DenseView(id, constant.type(), shape), shape};
+    buffer.kind = Buffer::Kind::kDynamic;
+    buffer.value = KnownType(id);
+    program::Step step;
+    program::Host host;
+    std::vector<Operand> parts;
+    if (operands_[id]) {
+      host.function = std::make_shared<const program::HostFunction>(program::PassValue());
+      parts.push_back(*operands_[id]);
+    } else {
+      host.function = std::make_shared<const program::HostFunction>(program::MakeSequence());
+      parts = sequences_.at(id).tensors;
+    }
+    for (const Operand& part : parts) {
+      const Operand dense = program::IsDense(part) ? part : Copy(part);
+      step.reads.push_back(dense.view);
+      step.reads.back().type = StoredType(dense.type());
+      host.read_shapes.push_back(dense.shape);
+    }
+    const Whole whole{program_.AddBuffer(buffer), *buffer.value};
+    step.writes.push_back(whole.operand().view);
+    host.first_symbol.push_back(0);
+    host.context = "while giving " + Quoted(graph_.values[id].name);
+    step.body = std::move(host);
+    program_.steps.push_back(std::move(step));
+    return whole;
+  }
+
+  Operand Constant(tensor::Tensor constant) {
+    const ElementType type = constant.type();
+    const program::BufferId id = AddConstant(program_, std::move(constant));
+    const Shape& shape = program_.buffers[id].shape;
+    return {program::DenseView(id, type, shape), shape};
   }
 
   // A weight whose values are not at hand: a constant of which only type and extents are known.
@@ -275,14 +410,44 @@ class GraphLowering : public BodyLowering {
       }
       extents.push_back(extent.number);
     }
-    return *AddConstant(tensor::Tensor::Borrow(value.type.element, extents, nullptr, nullptr));
+    const ElementType type = value.type.element;
+    Operand weight =
+        Constant(tensor::Tensor::Borrow(StoredType(type), extents, nullptr, /*owner=*/nullptr));
+    program_.buffers[weight.view.buffer].holds_strings = type == ElementType::kString;
+    weight.view.type = type;
+    return weight;
   }
 
-  // A value of the enclosing program becomes an input of this one; a constant is shared.
+  // A value of the enclosing graph. Where that has a program of its own, it becomes an input of
+  // this one.
+  Status Capture(ValueId id, const graph::Value& value) {
+    ONNXIFI_RETURN_IF_ERROR(outer_->Resolve(value.outer));
+    const bool is_inside = &outer_->program_ == &program_;
+    if (const std::optional<Operand>& outside = outer_->operands_[value.outer]) {
+      operands_[id] = is_inside ? *outside : Capture(value.name, *outside);
+    } else if (const auto found = outer_->sequences_.find(value.outer);
+               found != outer_->sequences_.end()) {
+      Sequence inside = found->second;
+      for (Operand& tensor : inside.tensors) {
+        if (!is_inside) tensor = Capture(value.name, tensor);
+      }
+      sequences_[id] = std::move(inside);
+    } else {
+      const Whole& whole = outer_->wholes_.at(value.outer);
+      if (!is_inside) captures_.push_back(whole.operand());
+      wholes_[id] = is_inside ? whole : AddWholeInput(value.name, whole.type);
+    }
+    return base::Ok();
+  }
+
+  // A tensor of the enclosing program becomes an input of this one; a constant is shared.
   Operand Capture(const std::string& name, const Operand& outside) {
     const Buffer& buffer = outer_->program_.buffers[outside.view.buffer];
     if (buffer.kind == Buffer::Kind::kConstant && program::IsDense(outside)) {
-      return *AddConstant(outer_->program_.constants[buffer.index]);
+      Operand inside = Constant(outer_->program_.constants[buffer.index]);
+      program_.buffers[inside.view.buffer].holds_strings = buffer.holds_strings;
+      inside.view.type = outside.type();
+      return inside;
     }
     Shape shape;
     for (const Dim& extent : outside.shape) shape.push_back(Import(extent));
@@ -311,20 +476,26 @@ class GraphLowering : public BodyLowering {
 
   Operand Copy(const Operand& operand) {
     Buffer buffer;
-    buffer.type = operand.type();
+    const ElementType type = StoredType(operand.type());
+    buffer.type = type;
+    buffer.holds_strings = operand.type() == ElementType::kString;
     buffer.shape = operand.shape;
     program::BufferId id = program_.AddBuffer(std::move(buffer));
     program::Step step;
     step.domain = operand.shape;
     step.reads = {operand.view};
-    step.writes = {program::DenseView(id, operand.type(), operand.shape)};
-    step.body = program::Map{{Load(program_.exprs, operand.type(), 0).id()}};
+    step.reads[0].type = type;
+    step.writes = {program::DenseView(id, type, operand.shape)};
+    step.body = program::Map{{Load(program_.exprs, type, 0).id()}};
     program_.steps.push_back(std::move(step));
     return {program::DenseView(id, operand.type(), operand.shape), operand.shape};
   }
 
   Status LowerNode(const Node& node) {
     const Operator* entry = FindOperator(node.domain, node.op_type);
+    if (entry == nullptr && node.domain.empty() && node.op_type == "SequenceMap") {
+      return LowerSequenceMap(node);
+    }
     if (entry == nullptr) return ExpandNode(node);
     if (node.since_version > entry->newest_version) {
       return Status(Code::kUnsupportedVersion, node.op_type + " of version " +
@@ -333,27 +504,40 @@ class GraphLowering : public BodyLowering {
                                                    std::to_string(entry->newest_version) + ").");
     }
     std::vector<std::optional<Operand>> inputs;
-    std::vector<std::pair<int, const Sequence*>> sequences;
     inputs.reserve(node.inputs.size());
     for (ValueId id : node.inputs) {
-      if (id == kNoValue) {
-        inputs.emplace_back();
+      inputs.emplace_back();
+      if (id == kNoValue) continue;
+      if (entry->takes == Takes::kValues) {
+        ONNXIFI_RETURN_IF_ERROR(Resolve(id));
+        inputs.back() = operands_[id];
         continue;
       }
-      if (entry->takes_sequences && sequences_.contains(id)) {
-        sequences.emplace_back(static_cast<int>(inputs.size()), &sequences_.at(id));
-        inputs.emplace_back();
-        continue;
+      ONNXIFI_ASSIGN_OR_RETURN(inputs.back(), Find(id));
+      if (inputs.back()->type() == ElementType::kString && entry->takes == Takes::kNumbers) {
+        return Status(Code::kUnsupportedDatatype, "Value " + Quoted(graph_.values[id].name) +
+                                                      " is a tensor of strings, which " +
+                                                      node.op_type + " does not take.");
       }
-      ONNXIFI_ASSIGN_OR_RETURN(Operand operand, Find(id));
-      inputs.push_back(std::move(operand));
     }
     std::vector<bool> wanted;
-    for (ValueId id : node.outputs) wanted.push_back(id != kNoValue);
+    std::vector<const Type*> declared;
+    for (ValueId id : node.outputs) {
+      wanted.push_back(id != kNoValue);
+      declared.push_back(id != kNoValue ? &graph_.values[id].type : nullptr);
+    }
     size_t first_step = program_.steps.size();
     size_t first_buffer = program_.buffers.size();
     Lowering lowering(node, program_, values_, std::move(inputs), std::move(wanted), *this);
-    for (const auto& [input, tensors] : sequences) lowering.GiveSequence(input, *tensors);
+    lowering.GiveDeclared(std::move(declared));
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const auto sequence = sequences_.find(node.inputs[k]);
+      if (sequence != sequences_.end()) {
+        lowering.GiveSequence(static_cast<int>(k), sequence->second);
+      }
+      const auto whole = wholes_.find(node.inputs[k]);
+      if (whole != wholes_.end()) lowering.GiveWhole(static_cast<int>(k), whole->second);
+    }
     ONNXIFI_RETURN_IF_ERROR(entry->lower(lowering));
     for (size_t b = first_buffer; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = program_.buffers[b];
@@ -364,8 +548,8 @@ class GraphLowering : public BodyLowering {
     for (auto& [output, tensors] : lowering.TakeSequences()) {
       const ValueId id = node.outputs[output];
       if (id == kNoValue) continue;
-      ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[id], tensors));
-      sequence_tensors_ += tensors.size();
+      ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[id], tensors.type()));
+      sequence_tensors_ += tensors.tensors.size();
       if (sequence_tensors_ > kMostSequenceTensors) {
         return Status(Code::kUnsupportedShape,
                       "The sequences up to value " + Quoted(graph_.values[id].name) + " hold " +
@@ -375,8 +559,17 @@ class GraphLowering : public BodyLowering {
       }
       sequences_[id] = std::move(tensors);
     }
+    for (auto& [output, whole] : lowering.TakeWholes()) {
+      const ValueId id = node.outputs[output];
+      if (id == kNoValue) continue;
+      ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[id], whole.type));
+      wholes_[id] = std::move(whole);
+    }
     for (size_t k = 0; k < node.outputs.size(); ++k) {
-      if (node.outputs[k] == kNoValue || sequences_.contains(node.outputs[k])) continue;
+      if (node.outputs[k] == kNoValue || sequences_.contains(node.outputs[k]) ||
+          wholes_.contains(node.outputs[k])) {
+        continue;
+      }
       if (!outputs[k]) {
         return Status(Code::kUnsupportedAttribute,
                       node.op_type + ": Output " + std::to_string(k) + " is not supported.");
@@ -391,20 +584,18 @@ class GraphLowering : public BodyLowering {
   Status ExpandNode(const Node& node) {
     if (functions_ == nullptr || nesting_ >= kMaxNesting) return Unknown(node);
     std::vector<Type> types;
-    std::vector<Operand> inputs;
+    std::vector<ValueId> inputs;
     for (ValueId id : node.inputs) {
       Type& type = types.emplace_back();
       if (id == kNoValue) continue;
-      ONNXIFI_ASSIGN_OR_RETURN(Operand operand, Find(id));
-      type.kind = Type::Kind::kTensor;
-      type.element = operand.type();
-      type.extents.emplace();
-      for (const Dim& dim : operand.shape) {
-        graph::Extent extent;
-        if (dim.is_constant()) extent.number = dim.constant();
-        type.extents->push_back(std::move(extent));
+      ONNXIFI_RETURN_IF_ERROR(Resolve(id));
+      type = TypeOf(KnownType(id));
+      inputs.push_back(id);
+      if (!operands_[id]) continue;
+      for (size_t axis = 0; axis < operands_[id]->shape.size(); ++axis) {
+        const Dim& dim = operands_[id]->shape[axis];
+        if (dim.is_constant()) (*type.extents)[axis].number = dim.constant();
       }
-      inputs.push_back(std::move(operand));
     }
     Result<std::unique_ptr<Graph>> expanded = functions_->Expand(node, types);
     if (!expanded.ok()) {
@@ -418,16 +609,52 @@ class GraphLowering : public BodyLowering {
       return Status(Code::kInternalError,
                     "The function body of " + node.op_type + " does not fit its node.");
     }
-    for (size_t k = 0; k < body.inputs.size(); ++k) lowering.operands_[body.inputs[k]] = inputs[k];
+    for (size_t k = 0; k < body.inputs.size(); ++k) {
+      lowering.TakeOver(body.inputs[k], *this, inputs[k]);
+    }
+    return LowerExpanded(node, body, lowering);
+  }
+
+  // Lowers the definition of a node, whose lowering has its inputs, in place of the node.
+  Status LowerExpanded(const Node& node, const Graph& body, GraphLowering& lowering) {
     Status status = lowering.LowerNodes();
     if (!status.ok()) return std::move(status).Context("in the function body of " + node.op_type);
     for (size_t k = 0; k < node.outputs.size(); ++k) {
-      if (node.outputs[k] == kNoValue) continue;
-      ONNXIFI_ASSIGN_OR_RETURN(Operand operand, lowering.Find(body.outputs[k]));
-      ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[node.outputs[k]], operand));
-      operands_[node.outputs[k]] = std::move(operand);
+      const ValueId id = node.outputs[k];
+      if (id == kNoValue) continue;
+      ONNXIFI_RETURN_IF_ERROR(lowering.Resolve(body.outputs[k]));
+      TakeOver(id, lowering, body.outputs[k]);
+      if (operands_[id]) {
+        ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[id], *operands_[id]));
+      } else {
+        ONNXIFI_RETURN_IF_ERROR(CheckDeclared(graph_.values[id], KnownType(id)));
+      }
     }
     return base::Ok();
+  }
+
+  // Makes `id` here what `from_id` is in a lowering to the same program.
+  void TakeOver(ValueId id, const GraphLowering& from, ValueId from_id) {
+    operands_[id] = from.operands_[from_id];
+    if (const auto found = from.sequences_.find(from_id); found != from.sequences_.end()) {
+      sequences_[id] = found->second;
+    }
+    if (const auto found = from.wholes_.find(from_id); found != from.wholes_.end()) {
+      wholes_[id] = found->second;
+    }
+  }
+
+  // Its definition as a function is of the graph that it owns, so it is made here.
+  Status LowerSequenceMap(const Node& node) {
+    std::vector<bool> is_sequence;
+    for (ValueId id : node.inputs) {
+      if (id != kNoValue) ONNXIFI_RETURN_IF_ERROR(Resolve(id));
+      is_sequence.push_back(id != kNoValue && KnownType(id).is_sequence());
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> body,
+                             ExpandSequenceMap(node, is_sequence));
+    GraphLowering lowering(*body, program_, values_, functions_, check_, this, nesting_ + 1);
+    return LowerExpanded(node, *body, lowering);
   }
 
   Status Unknown(const Node& node) const {
@@ -466,22 +693,11 @@ class GraphLowering : public BodyLowering {
                                                tensor::ToString(operand.shape) + ".");
   }
 
-  Status CheckDeclared(const graph::Value& value, const Sequence& tensors) const {
-    const Type& type = value.type;
-    if (type.kind == Type::Kind::kUnknown) return base::Ok();
-    const bool is_sequence = type.kind == Type::Kind::kSequence;
-    const ElementType declared =
-        is_sequence && type.inner ? type.inner->element : ElementType::kUndefined;
-    for (const Operand& tensor : tensors) {
-      if (declared == ElementType::kUndefined || declared == tensor.type()) continue;
-      return Status(Code::kMismatchingDatatype, "Value " + Quoted(value.name) +
-                                                    " is declared a sequence of " +
-                                                    std::string(Name(declared)) + " but holds " +
-                                                    std::string(Name(tensor.type())) + ".");
-    }
-    if (is_sequence) return base::Ok();
-    return Status(Code::kMismatchingDatatype,
-                  "Value " + Quoted(value.name) + " is declared no sequence but is one.");
+  Status CheckDeclared(const graph::Value& value, const ValueType& type) const {
+    if (FitsDeclaration(type, value.type)) return base::Ok();
+    return Status(Code::kMismatchingDatatype, "Value " + Quoted(value.name) + " is declared " +
+                                                  ToString(ValueTypeOf(value.type)) + " but is " +
+                                                  ToString(type) + ".");
   }
 
   const Graph& graph_;
@@ -493,6 +709,7 @@ class GraphLowering : public BodyLowering {
   int nesting_;
   std::vector<std::optional<Operand>> operands_;  // by ValueId
   std::unordered_map<ValueId, Sequence> sequences_;
+  std::unordered_map<ValueId, Whole> wholes_;
   size_t sequence_tensors_ = 0;
   std::map<std::string, Dim> named_symbols_;
   std::vector<Operand> captures_;
@@ -522,21 +739,16 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
   return program;
 }
 
-Status CheckInputs(const Graph& graph) {
-  for (ValueId id : graph.inputs) {
-    const graph::Value& value = graph.values[id];
-    ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input", value));
-  }
-  return base::Ok();
-}
-
-std::vector<Status> LowerEachNode(const Graph& graph, const FunctionSource* functions,
-                                  const StepCheck& check) {
+Judgement LowerEachNode(const Graph& graph, const FunctionSource* functions, const StepCheck& check,
+                        Carrier carrier) {
   Program program;
   SymbolicValues values(program);
   GraphLowering lowering(graph, program, values, functions, check, nullptr, 0);
   lowering.DeclareKnownInputs();
-  return lowering.JudgeNodes();
+  Judgement judgement;
+  judgement.nodes = lowering.JudgeNodes();
+  judgement.edges = lowering.CheckEdges(carrier);
+  return judgement;
 }
 
 }  // namespace onnxifi::ops

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_LOWER_GRAPH_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_LOWER_GRAPH_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -36,15 +37,24 @@ base::Result<std::unique_ptr<program::Program>> LowerGraph(const graph::Graph& g
                                                            const FunctionSource* functions,
                                                            const StepCheck& check = nullptr);
 
-// Whether every graph input is declared well enough to be bound: a tensor of numbers or bool of a
-// known rank.
-base::Status CheckInputs(const graph::Graph& graph);
+// What carries the inputs and outputs of a graph across the boundary.
+enum class Carrier : uint8_t {
+  kDescriptors,  // of the interface: tensors of numbers or bool
+  kValues,       // of the SDK's extension: anything
+};
+
+struct Judgement {
+  std::vector<base::Status> nodes;  // one per node, in the graph's order
+  // Whether every graph input is declared well enough to be bound, and it and every output can be
+  // carried.
+  base::Status edges;
+};
 
 // Every node judged on its own, for support answers: a node that cannot be lowered does not end it;
 // its outputs are taken as declared and, where nothing is declared, nodes that need them answer
-// UNSUPPORTED_SHAPE. One status per node, in the graph's order.
-std::vector<base::Status> LowerEachNode(const graph::Graph& graph, const FunctionSource* functions,
-                                        const StepCheck& check);
+// UNSUPPORTED_SHAPE.
+Judgement LowerEachNode(const graph::Graph& graph, const FunctionSource* functions,
+                        const StepCheck& check, Carrier carrier = Carrier::kDescriptors);
 
 }  // namespace onnxifi::ops
 

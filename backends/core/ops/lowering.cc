@@ -5,8 +5,36 @@
 #include "backends/core/ops/lowering.h"
 
 #include <algorithm>
+#include <new>
+
+#include "backends/core/ops/host_step.h"
 
 namespace onnxifi::ops {
+
+program::ValueType Sequence::type() const {
+  int rank = program::ValueType::kNoRank;
+  for (const Operand& tensor : tensors) {
+    if (rank == program::ValueType::kNoRank) rank = tensor.rank();
+    if (rank != tensor.rank()) rank = program::ValueType::kAnyRank;
+  }
+  return program::ValueType::Sequence(program::ValueType::Tensor(element, rank));
+}
+
+program::BufferId AddConstant(program::Program& program, tensor::Tensor tensor) {
+  program::Buffer buffer;
+  buffer.kind = program::Buffer::Kind::kConstant;
+  buffer.type = StoredType(tensor.type());
+  buffer.holds_strings = tensor.type() == ElementType::kString;
+  buffer.shape.assign(tensor.extents().begin(), tensor.extents().end());
+  buffer.index = static_cast<int>(program.constants.size());
+  if (buffer.holds_strings) {
+    base::Result<tensor::Tensor> numbers = program.strings->NumbersOf(tensor);
+    if (!numbers.ok()) throw std::bad_alloc();
+    tensor = *std::move(numbers);
+  }
+  program.constants.push_back(std::move(tensor));
+  return program.AddBuffer(std::move(buffer));
+}
 
 Lowering::Lowering(const graph::Node& node, program::Program& program,
                    program::SymbolicValues& values, std::vector<std::optional<Operand>> inputs,
@@ -59,6 +87,47 @@ Status Lowering::NeedInputs(int count) const {
 const Sequence* Lowering::InSequence(int input) const {
   const auto found = sequences_.find(input);
   return found == sequences_.end() ? nullptr : found->second;
+}
+
+const Whole* Lowering::InWhole(int input) const {
+  const auto found = wholes_.find(input);
+  return found == wholes_.end() ? nullptr : found->second;
+}
+
+bool Lowering::HasAny(int input) const {
+  return Has(input) || InSequence(input) != nullptr || InWhole(input) != nullptr;
+}
+
+program::ValueType Lowering::InType(int input) const {
+  if (const Whole* whole = InWhole(input)) return whole->type;
+  if (const Sequence* sequence = InSequence(input)) return sequence->type();
+  return program::ValueType::Tensor(In(input).type(), In(input).rank());
+}
+
+Result<Whole> Lowering::AsWhole(int input) {
+  if (const Whole* whole = InWhole(input)) return *whole;
+  if (const Sequence* sequence = InSequence(input)) {
+    HostStep step(*this, program::MakeSequence());
+    for (const Operand& tensor : sequence->tensors) step.Read(tensor);
+    const Whole whole = step.WriteWhole(sequence->type());
+    step.Emit();
+    return whole;
+  }
+  if (!Has(input)) return InvalidModel("Input " + std::to_string(input) + " is missing.");
+  HostStep step(*this, program::PassValue());
+  step.Read(In(input));
+  const Whole whole = step.WriteWhole(InType(input));
+  step.Emit();
+  return whole;
+}
+
+std::optional<int> Lowering::DeclaredRank(int output) const {
+  if (output >= static_cast<int>(declared_.size()) || declared_[output] == nullptr) {
+    return std::nullopt;
+  }
+  const graph::Type& type = *declared_[output];
+  if (type.kind != graph::Type::Kind::kTensor || !type.extents) return std::nullopt;
+  return static_cast<int>(type.extents->size());
 }
 
 std::optional<std::vector<Dim>> Lowering::Integers(int input) const {
@@ -165,27 +234,50 @@ Result<Shape> Lowering::Broadcast(const Shape& a, const Shape& b) {
 Operand Lowering::Temporary(ElementType type, Shape shape) {
   program::Buffer buffer;
   buffer.kind = program::Buffer::Kind::kTemporary;
-  buffer.type = type;
+  buffer.type = StoredType(type);
+  buffer.holds_strings = type == ElementType::kString;
   buffer.shape = shape;
   program::BufferId id = program_.AddBuffer(std::move(buffer));
   return {program::DenseView(id, type, shape), std::move(shape)};
 }
 
 Operand Lowering::ConstantTensor(tensor::Tensor tensor) {
+  const ElementType type = tensor.type();
+  const program::BufferId id = AddConstant(program_, std::move(tensor));
+  const Shape& shape = program_.buffers[id].shape;
+  return {program::DenseView(id, type, shape), shape};
+}
+
+Operand Lowering::Dynamic(ElementType type, const std::vector<std::optional<Dim>>& extents,
+                          const std::string& name, int& first_symbol) {
+  tensor::DimTable& dims = *program_.dims;
+  first_symbol = dims.symbol_count();
   program::Buffer buffer;
-  buffer.kind = program::Buffer::Kind::kConstant;
-  buffer.type = tensor.type();
-  buffer.shape.assign(tensor.extents().begin(), tensor.extents().end());
-  buffer.index = static_cast<int>(program_.constants.size());
+  buffer.kind = program::Buffer::Kind::kDynamic;
+  buffer.type = StoredType(type);
+  buffer.holds_strings = type == ElementType::kString;
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    Dim symbol = dims.NewSymbol(
+        node_.op_type + std::to_string(node_.index) + "." + name + "." + std::to_string(axis),
+        /*is_data=*/true);
+    buffer.shape.push_back(extents[axis] ? *extents[axis] : symbol);
+  }
   Shape shape = buffer.shape;
-  ElementType type = tensor.type();
-  program_.constants.push_back(std::move(tensor));
-  program::BufferId id = program_.AddBuffer(std::move(buffer));
+  const program::BufferId id = program_.AddBuffer(std::move(buffer));
   return {program::DenseView(id, type, shape), std::move(shape)};
+}
+
+Whole Lowering::DynamicWhole(program::ValueType type) {
+  program::Buffer buffer;
+  buffer.kind = program::Buffer::Kind::kDynamic;
+  buffer.value = type;
+  return {program_.AddBuffer(std::move(buffer)), std::move(type)};
 }
 
 void Lowering::Emit(program::Step step) {
   step.node = node_.index;
+  for (View& view : step.reads) view.type = StoredType(view.type);
+  for (View& view : step.writes) view.type = StoredType(view.type);
   program_.steps.push_back(std::move(step));
   values_.Observe(program_.steps.back());
 }
@@ -255,10 +347,10 @@ Expr StepBuilder::ReadArithmetic(const Operand& operand) {
 
 Expr StepBuilder::ReadView(const View& view) {
   for (int read : loaded_) {
-    if (reads_[read] == view) return Load(exprs(), view.type, read);
+    if (reads_[read] == view) return Load(exprs(), StoredType(view.type), read);
   }
   loaded_.push_back(AddRead(view));
-  return Load(exprs(), view.type, loaded_.back());
+  return Load(exprs(), StoredType(view.type), loaded_.back());
 }
 
 Expr StepBuilder::ReadAt(const Operand& operand, const std::vector<Expr>& coordinates) {
@@ -270,11 +362,11 @@ Expr StepBuilder::ReadAt(const Operand& operand, const std::vector<Expr>& coordi
     guard.extent = operand.shape[axis];
     view.guards.push_back(std::move(guard));
   }
-  return LoadAt(exprs(), view.type, AddRead(view), coordinates);
+  return LoadAt(exprs(), StoredType(view.type), AddRead(view), coordinates);
 }
 
 Expr StepBuilder::ReadAtUnchecked(const Operand& operand, const std::vector<Expr>& coordinates) {
-  return LoadAt(exprs(), operand.type(), AddRead(operand.view), coordinates);
+  return LoadAt(exprs(), StoredType(operand.type()), AddRead(operand.view), coordinates);
 }
 
 int StepBuilder::AddRead(View view) {
@@ -288,7 +380,7 @@ Expr StepBuilder::Extent(Dim dim) { return DimExpr(exprs(), dim); }
 
 Operand StepBuilder::WriteMap(Expr value, ElementType type) {
   Operand out = lowering_.Temporary(type, domain_);
-  WriteMapTo({out}, {Cast(value, type)});
+  WriteMapTo({out}, {Cast(value, StoredType(type))});
   return out;
 }
 

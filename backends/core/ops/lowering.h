@@ -35,16 +35,40 @@ using tensor::ElementType;
 using tensor::Shape;
 
 // A sequence whose length is known while lowering: its tensors, each a view as any other.
-using Sequence = std::vector<Operand>;
+struct Sequence {
+  std::vector<Operand> tensors;
+  ElementType element = ElementType::kUndefined;  // of its tensors; undefined: not known yet
+
+  program::ValueType type() const;
+};
+
+// A sequence, map or optional that is a value of the program: a buffer of it.
+struct Whole {
+  program::BufferId buffer = program::kNoBuffer;
+  program::ValueType type;
+
+  // As a read or write of a step.
+  Operand operand() const { return {program::DenseView(buffer, ElementType::kUndefined, {}), {}}; }
+};
+
+// How elements of a type are stored in a program: strings as numbers.
+inline ElementType StoredType(ElementType type) {
+  return type == ElementType::kString ? ElementType::kUint64 : type;
+}
+
+// A new constant; strings under their numbers.
+program::BufferId AddConstant(program::Program& program, tensor::Tensor tensor);
 
 // What an operator that owns subgraphs needs of the graph's lowering. Implemented by lower_graph.
 class BodyLowering {
  public:
   virtual ~BodyLowering() = default;
-  // A formal input of a body. An extent that is nothing may differ at every run of the body.
+  // A formal input of a body: a tensor, or a whole value where that is set. An extent that is
+  // nothing may differ at every run of the body.
   struct Input {
-    ElementType type;
+    ElementType type = ElementType::kUndefined;
     std::vector<std::optional<Dim>> extents;
+    std::optional<program::ValueType> value = std::nullopt;
   };
   struct Body {
     std::unique_ptr<program::Program> program;
@@ -56,7 +80,10 @@ class BodyLowering {
     // was lowered for.
     bool KeepsExtents(int output, const Input& input) const;
   };
-  virtual Result<Body> LowerBody(const graph::Graph& body, const std::vector<Input>& inputs) = 0;
+  // `is_whole`: by output, whether a tensor that is one becomes a whole value; sequences always do.
+  // May have fewer entries than there are outputs.
+  virtual Result<Body> LowerBody(const graph::Graph& body, const std::vector<Input>& inputs,
+                                 const std::vector<bool>& is_whole = {}) = 0;
 };
 
 class Lowering {
@@ -67,6 +94,10 @@ class Lowering {
   // Before the operator looks at it: input `input`, left out of `inputs`, is a sequence, which
   // outlives this object.
   void GiveSequence(int input, const Sequence& tensors) { sequences_.emplace(input, &tensors); }
+  // Likewise of an input that is a whole value.
+  void GiveWhole(int input, const Whole& whole) { wholes_.emplace(input, &whole); }
+  // What the model declares of the outputs, which outlives this object; null where nothing.
+  void GiveDeclared(std::vector<const graph::Type*> types) { declared_ = std::move(types); }
 
   const graph::Node& node() const { return node_; }
   // The since_version of the node's operator.
@@ -92,6 +123,14 @@ class Lowering {
   // The tensors of an input that is a sequence, else null. Only for operators whose entry takes
   // sequences; Has() is false for such an input.
   const Sequence* InSequence(int input) const;
+  // An input that is a whole value, else null; likewise.
+  const Whole* InWhole(int input) const;
+  // Whether the node has the input, whatever it is.
+  bool HasAny(int input) const;
+  // The type of an input, whatever it is, which is there.
+  program::ValueType InType(int input) const;
+  // An input as a whole value, whatever it is.
+  Result<Whole> AsWhole(int input);
   // The elements of a small integer or bool input as numbers or expressions, when they are known.
   std::optional<std::vector<Dim>> Integers(int input) const;
   // The same for an input that gives extents, positions or sizes: what is not known becomes symbols
@@ -123,10 +162,21 @@ class Lowering {
   void SetSequence(int output, Sequence tensors) {
     if (output < output_count()) made_sequences_[output] = std::move(tensors);
   }
+  void SetWhole(int output, Whole whole) {
+    if (output < output_count()) made_wholes_[output] = std::move(whole);
+  }
+  // The number of axes that the model declares of output `output`, a tensor; nothing if it does
+  // not.
+  std::optional<int> DeclaredRank(int output) const;
 
   // Building.
   Operand Temporary(ElementType type, Shape shape);  // a new dense buffer
   Operand ConstantTensor(tensor::Tensor tensor);     // a new constant
+  // A tensor that a control or host step allocates. An extent that is nothing is bound to what the
+  // step produces: `first_symbol` becomes the step's for this output.
+  Operand Dynamic(ElementType type, const std::vector<std::optional<Dim>>& extents,
+                  const std::string& name, int& first_symbol);
+  Whole DynamicWhole(program::ValueType type);
   void Emit(program::Step step);
   // The operand itself if dense, else a dense copy.
   Operand Dense(const Operand& operand);
@@ -147,6 +197,7 @@ class Lowering {
 
   std::vector<std::optional<Operand>> TakeOutputs() { return std::move(outputs_); }
   std::map<int, Sequence> TakeSequences() { return std::move(made_sequences_); }
+  std::map<int, Whole> TakeWholes() { return std::move(made_wholes_); }
 
  private:
   const graph::Node& node_;
@@ -157,6 +208,9 @@ class Lowering {
   std::vector<std::optional<Operand>> outputs_;
   std::map<int, const Sequence*> sequences_;  // by input
   std::map<int, Sequence> made_sequences_;    // by output
+  std::map<int, const Whole*> wholes_;        // by input
+  std::map<int, Whole> made_wholes_;          // by output
+  std::vector<const graph::Type*> declared_;  // by output
   BodyLowering& bodies_;
 };
 

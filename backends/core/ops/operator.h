@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_OPERATOR_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_OPERATOR_H_
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -15,6 +16,13 @@
 namespace onnxifi::ops {
 
 class Lowering;
+
+// What inputs of an operator may be; others are refused before its `lower` is called.
+enum class Takes : uint8_t {
+  kNumbers,  // tensors of numbers or bool
+  kStrings,  // and of strings
+  kValues,   // and sequences, maps and optionals
+};
 
 struct Operator {
   std::string_view op_type;
@@ -25,8 +33,7 @@ struct Operator {
   // INVALID_MODEL or MISMATCHING_* where the model is wrong, each with a sentence.
   base::Status (*lower)(Lowering& lowering);
   std::string_view domain = "";
-  // Whether inputs may be sequences; for other operators one is refused before `lower` is called.
-  bool takes_sequences = false;
+  Takes takes = Takes::kNumbers;
 };
 
 // The entry of an operator of the default or another domain; null if there is none.

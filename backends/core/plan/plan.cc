@@ -21,15 +21,12 @@ using program::Buffer;
 using program::Control;
 using program::Cut;
 using program::Dim;
+using program::Host;
 using program::Program;
 using program::Step;
 
 // Bindings kept per plan; a decoder meets a new one per token.
 constexpr size_t kMaxCachedBindings = 128;
-
-bool EndsStage(const Step& step) {
-  return step.As<Cut>() != nullptr || step.As<Control>() != nullptr;
-}
 
 // The extents of a buffer; an expression that comes out negative means that the extents given do
 // not fit the graph.
@@ -82,15 +79,16 @@ std::vector<int> SymbolLevels(const Program& program) {
   std::vector<int> levels(program.dims->symbol_count(), 0);
   int stage = 0;
   for (const Step& step : program.steps) {
-    if (!EndsStage(step)) continue;
+    if (!IsRunByExecution(step)) continue;
     ++stage;
     if (const Cut* cut = step.As<Cut>()) {
       for (int k = 0; k < cut->count; ++k) levels[cut->first_symbol + k] = stage;
     } else {
-      const Control& control = *step.As<Control>();
+      const Host* host = step.As<Host>();
+      const std::vector<int>& first = host ? host->first_symbol : step.As<Control>()->first_symbol;
       for (size_t k = 0; k < step.writes.size(); ++k) {
         int rank = static_cast<int>(program.buffers[step.writes[k].buffer].shape.size());
-        for (int axis = 0; axis < rank; ++axis) levels[control.first_symbol[k] + axis] = stage;
+        for (int axis = 0; axis < rank; ++axis) levels[first[k] + axis] = stage;
       }
     }
   }
@@ -120,7 +118,7 @@ Status Plan::BuildKernels() {
       }
       continue;
     }
-    if (step.As<Cut>() != nullptr) continue;
+    if (IsRunByExecution(step)) continue;
     Result<device::Selection> selection = device_.Select({program_, step});
     if (!selection.ok()) return std::move(selection).status();
     kernels_[s].selection = *std::move(selection);
@@ -191,7 +189,7 @@ void Plan::CutIntoStages() {
   stages_.emplace_back();
   for (int s = 0; s < step_count; ++s) {
     stage_of_step[s] = static_cast<int>(stages_.size()) - 1;
-    if (!EndsStage(program_.steps[s])) continue;
+    if (!IsRunByExecution(program_.steps[s])) continue;
     stages_.back().end_step = s;
     stages_.emplace_back().first_step = s + 1;
   }
@@ -228,6 +226,8 @@ void Plan::CutIntoStages() {
     stages_[stage].temporaries.push_back(lifetime);
   }
   for (size_t k = 0; k < program_.outputs.size(); ++k) {
+    // A whole value needs no place.
+    if (program_.buffers[program_.outputs[k].buffer].value) continue;
     // An output that no step writes has no elements; it is placed by the last stage.
     int stage = static_cast<int>(stages_.size()) - 1;
     for (int s = step_count - 1; s >= 0; --s) {

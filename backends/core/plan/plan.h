@@ -24,13 +24,14 @@
 namespace onnxifi::plan {
 
 // Steps [first_step, end_step) run on the device without a look at any data. If end_step is a step
-// of the program, it is a Cut or Control, whose numbers the next stage needs.
+// of the program, it is a Cut, Control or Host, whose numbers the next stage needs.
 struct Stage {
   int first_step = 0;
   int end_step = 0;
-  std::vector<int> dim_nodes;               // computed at this stage, operands first
-  std::vector<int> requirements;            // of the program, decidable from this stage on
-  std::vector<int> outputs;                 // of the program, first written in this stage
+  std::vector<int> dim_nodes;     // computed at this stage, operands first
+  std::vector<int> requirements;  // of the program, decidable from this stage on
+  // Of the program, first written in this stage; without whole values.
+  std::vector<int> outputs;
   std::vector<BufferLifetime> temporaries;  // first written in this stage, in its arena
 };
 
@@ -50,7 +51,7 @@ struct StageBinding {
     tensor::Extents extents;
   };
   std::vector<Output> outputs;  // as Stage::outputs
-  device::BoundStep boundary;   // the Cut or Control that ends the stage, if any
+  device::BoundStep boundary;   // the Cut, Control or Host that ends the stage, if any
   // The stage is the whole program and has so little to do that another thread would not have begun
   // before it is done.
   bool is_tiny = false;

@@ -4,6 +4,7 @@
 
 #include "backends/core/plugin/compiled_graph.h"
 
+#include "backends/core/execution/whole_run.h"
 #include "backends/core/program/cost.h"
 
 namespace onnxifi::plugin {
@@ -19,16 +20,18 @@ Extents ExtentsOf(const TensorDescriptor& descriptor) {
   return {descriptor.shape.begin(), descriptor.shape.end()};
 }
 
-// Puts outputs into the caller's buffers and notes the extents they turn out to have.
+// Puts outputs into the caller's buffers and notes the extents they turn out to have; those that
+// the run keeps go to memory of their own.
 class CallerPlaces : public execution::OutputPlaces {
  public:
-  explicit CallerPlaces(std::span<const TensorDescriptor> outputs)
-      : outputs_(outputs), actual_(outputs.size()) {}
+  CallerPlaces(const program::Program& program, std::span<const TensorDescriptor> outputs)
+      : program_(program), outputs_(outputs), actual_(outputs.size()), kept_(program) {}
 
   Result<std::byte*> Place(int output, const Extents& extents) override {
     const TensorDescriptor& descriptor = outputs_[output];
-    Extents bound = ExtentsOf(descriptor);
     actual_[output] = extents;
+    if (descriptor.is_kept) return kept_.Place(output, extents);
+    Extents bound = ExtentsOf(descriptor);
     if (extents != bound && tensor::ElementCount(extents) > tensor::ElementCount(bound)) {
       return Status(Code::kMismatchingShape,
                     "Output '" + descriptor.name + "' has shape " + tensor::ToString(extents) +
@@ -37,20 +40,35 @@ class CallerPlaces : public execution::OutputPlaces {
     return static_cast<std::byte*>(descriptor.mutable_cpu_data());
   }
 
-  // Nothing when every output has the shape of its descriptor.
-  std::vector<abi::TensorShape> Shapes() const {
-    std::vector<abi::TensorShape> shapes;
+  Status Take(int output, tensor::ValueRef value) override {
+    return kept_.Take(output, std::move(value));
+  }
+
+  // No shapes when every output has that of its descriptor.
+  abi::RunOutputs Outputs(const tensor::StringTable& strings) const {
+    abi::RunOutputs told;
     bool differs = false;
     for (size_t k = 0; k < outputs_.size(); ++k) {
-      differs = differs || actual_[k] != ExtentsOf(outputs_[k]);
-      shapes.push_back({outputs_[k].name, outputs_[k].data_type, true, actual_[k]});
+      const TensorDescriptor& output = outputs_[k];
+      const program::Buffer& buffer = program_.buffers[program_.outputs[k].buffer];
+      differs = differs || output.is_kept || actual_[k] != ExtentsOf(output);
+      told.shapes.push_back({output.name,
+                             buffer.value ? onnxEnum{ONNXIFI_DATATYPE_UNDEFINED}
+                                          : static_cast<onnxEnum>(buffer.element_type()),
+                             !buffer.value, actual_[k]});
+      if (output.is_kept) {
+        told.kept.push_back({output.name, kept_.Get(static_cast<int>(k), strings)});
+      }
     }
-    return differs ? shapes : std::vector<abi::TensorShape>();
+    if (!differs) told.shapes.clear();
+    return told;
   }
 
  private:
+  const program::Program& program_;
   std::span<const TensorDescriptor> outputs_;
   std::vector<Extents> actual_;
+  execution::KeptOutputs kept_;
 };
 
 // A binding that knows whether its runs are over before another thread would begin them.
@@ -83,6 +101,7 @@ class FamilyCounter {
   void operator()(const program::Index&) { ++counters_.index_steps; }
   // Numbers that execution reads are no work of their own.
   void operator()(const program::Cut&) {}
+  void operator()(const program::Host&) { ++counters_.host_steps; }
   void operator()(const program::Control& control) {
     ++counters_.control_steps;
     for (const std::unique_ptr<program::Program>& body : control.bodies) Count(*body);
@@ -146,9 +165,17 @@ Result<std::vector<Extents>> CompiledGraph::ExtentsOf(
 Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensors tensors) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<Extents> extents, ExtentsOf(tensors.inputs));
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<int64_t> symbols, plan_->SymbolsFor(extents));
+  for (size_t k = 0; k < tensors.inputs.size(); ++k) {
+    const TensorDescriptor& input = tensors.inputs[k];
+    if (input.value == nullptr) continue;
+    ONNXIFI_RETURN_IF_ERROR(program::CheckValue(
+        *input.value, execution::TypeOf(program_->buffers[program_->inputs[k].buffer]),
+        "Input '" + input.name + "'"));
+  }
   std::vector<Extents> outputs = plan_->OutputExtents(symbols);
   for (size_t k = 0; k < outputs.size(); ++k) {
     const TensorDescriptor& descriptor = tensors.outputs[k];
+    if (descriptor.is_kept) continue;
     Extents given = plugin::ExtentsOf(descriptor);
     bool fits = given.size() == outputs[k].size();
     for (size_t axis = 0; fits && axis < given.size(); ++axis) {
@@ -175,27 +202,37 @@ Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi
   auto local = std::static_pointer_cast<abi::LocalEvent>(std::move(input));
   // So are bindings: Bind makes no others.
   const bool is_tiny = static_cast<const PreparedBinding&>(*binding).is_tiny();
-  return std::shared_ptr<abi::Event>(queue_->Add(
-      [this, binding](std::vector<abi::TensorShape>& shapes) { return Execute(*binding, shapes); },
-      std::move(local), is_tiny ? RunQueue::Place::kCaller : RunQueue::Place::kWorker));
+  return std::shared_ptr<abi::Event>(
+      queue_->Add([this, binding](abi::RunOutputs& outputs) { return Execute(*binding, outputs); },
+                  std::move(local), is_tiny ? RunQueue::Place::kCaller : RunQueue::Place::kWorker));
 }
 
-Status CompiledGraph::Execute(const abi::Binding& binding, std::vector<abi::TensorShape>& shapes) {
+Status CompiledGraph::Execute(const abi::Binding& binding, abi::RunOutputs& outputs) {
+  tensor::StringTable strings(program_->strings.get());
   std::vector<execution::InputTensor> inputs;
-  for (const TensorDescriptor& input : binding.tensors().inputs) {
-    inputs.push_back({static_cast<const std::byte*>(input.cpu_data()), plugin::ExtentsOf(input)});
+  for (size_t k = 0; k < program_->inputs.size(); ++k) {
+    const TensorDescriptor& input = binding.tensors().inputs[k];
+    const program::Buffer& buffer = program_->buffers[program_->inputs[k].buffer];
+    if (buffer.value || buffer.holds_strings) {
+      ONNXIFI_ASSIGN_OR_RETURN(
+          execution::InputTensor value,
+          execution::AsInput(buffer, input.value, "Input '" + input.name + "'", strings));
+      inputs.push_back(std::move(value));
+    } else {
+      inputs.push_back({static_cast<const std::byte*>(input.cpu_data()), plugin::ExtentsOf(input)});
+    }
   }
-  CallerPlaces places(binding.tensors().outputs);
+  CallerPlaces places(*program_, binding.tensors().outputs);
   ++counters_.runs;
   if (!is_profiled_) {
-    ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places));
+    ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places, /*profile=*/nullptr, &strings));
   } else {
     auto profile = std::make_shared<execution::RunProfile>();
-    ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places, profile.get()));
+    ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places, profile.get(), &strings));
     const std::lock_guard lock(mutex_);
     last_profile_ = std::move(profile);
   }
-  shapes = places.Shapes();
+  outputs = places.Outputs(strings);
   return base::Ok();
 }
 
@@ -209,8 +246,9 @@ Result<std::vector<abi::TensorShape>> CompiledGraph::InferOutputShapes(
   std::vector<abi::TensorShape> shapes;
   for (size_t k = 0; k < outputs.size(); ++k) {
     const program::Port& port = program_->outputs[k];
-    shapes.push_back(
-        {port.name, static_cast<onnxEnum>(program_->buffers[port.buffer].type), true, outputs[k]});
+    shapes.push_back({port.name,
+                      static_cast<onnxEnum>(program_->buffers[port.buffer].element_type()),
+                      !program_->buffers[port.buffer].value, outputs[k]});
   }
   return shapes;
 }
@@ -226,7 +264,6 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
   counters.map_steps = counters.reduce_steps = counters.row_steps = counters.scan_steps = 0;
   counters.contract_steps = counters.window_steps = counters.index_steps = 0;
   counters.control_steps = 0;
-  // Nothing is done on the host in the device's place.
   counters.host_steps = 0;
   FamilyCounter(counters).Count(*program_);
   return counters;
@@ -265,7 +302,8 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
     record.implementation = is_boundary ? "execution" : plan_->implementation(timing.step);
     if (!is_boundary) record.detail = binding.kernels[position]->Detail();
     if (!step.writes.empty()) {
-      record.data_type = static_cast<onnxEnum>(program_->buffers[step.writes[0].buffer].type);
+      record.data_type =
+          static_cast<onnxEnum>(program_->buffers[step.writes[0].buffer].element_type());
     }
     record.extents = (is_boundary ? binding.boundary : binding.steps[position]).domain;
     for (const Status& reason : plan_->rejected(timing.step)) {

@@ -54,7 +54,7 @@ class CompiledGraph : public abi::Graph {
   // One entry per input of the program.
   base::Result<std::vector<tensor::Extents>> ExtentsOf(
       std::span<const abi::TensorDescriptor> inputs) const;
-  base::Status Execute(const abi::Binding& binding, std::vector<abi::TensorShape>& output_shapes);
+  base::Status Execute(const abi::Binding& binding, abi::RunOutputs& outputs);
 
   const abi::Signature signature_;
   const std::unique_ptr<program::Program> program_;

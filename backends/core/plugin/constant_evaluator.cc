@@ -89,6 +89,11 @@ Result<std::vector<Tensor>> ConstantEvaluator::Evaluate(const graph::Graph& grap
                                                         int64_t limit_bytes) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
                            ops::LowerGraph(graph, functions_));
+  for (const program::Port& output : program->outputs) {
+    const program::Buffer& buffer = program->buffers[output.buffer];
+    if (!buffer.value && !buffer.holds_strings) continue;
+    return Status(Code::kUnsupportedDatatype, "Only tensors of numbers are folded.");
+  }
   if (DrawsRandomNumbers(*program)) {
     return Status(Code::kUnsupportedOperator, "Random numbers are drawn when the graph runs.");
   }

@@ -38,7 +38,7 @@ Status SelectSteps(const Program& program, size_t first_step, const device::Sele
       for (const std::unique_ptr<Program>& body : control->bodies) {
         ONNXIFI_RETURN_IF_ERROR(SelectSteps(*body, 0, selector));
       }
-    } else if (step.As<program::Cut>() == nullptr) {
+    } else if (!program::IsRunByExecution(step)) {
       Result<device::Selection> selection = selector.Select({program, step});
       if (!selection.ok()) return std::move(selection).status();
     }
@@ -101,20 +101,21 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
 
 }  // namespace
 
-std::vector<Status> JudgeNodes(const graph::Graph& graph, const device::Selector& selector) {
+ops::Judgement JudgeNodes(const graph::Graph& graph, const device::Selector& selector,
+                          ops::Carrier carrier) {
   OnnxFunctions functions;
-  return ops::LowerEachNode(graph, &functions, Selects(selector));
+  return ops::LowerEachNode(graph, &functions, Selects(selector), carrier);
 }
 
-Status Judge(const graph::Graph& graph, const device::Selector& selector) {
-  std::vector<Status> verdicts = JudgeNodes(graph, selector);
+Status Judge(const graph::Graph& graph, const device::Selector& selector, ops::Carrier carrier) {
+  ops::Judgement judgement = JudgeNodes(graph, selector, carrier);
   // A node's reason says more than that of an input which it reads.
-  for (size_t k = 0; k < verdicts.size(); ++k) {
-    if (!verdicts[k].ok()) {
-      return std::move(verdicts[k]).Context("at " + graph::Describe(graph.nodes[k]));
+  for (size_t k = 0; k < judgement.nodes.size(); ++k) {
+    if (!judgement.nodes[k].ok()) {
+      return std::move(judgement.nodes[k]).Context("at " + graph::Describe(graph.nodes[k]));
     }
   }
-  return ops::CheckInputs(graph);
+  return std::move(judgement.edges);
 }
 
 Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& device,

@@ -13,18 +13,21 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/core/graph/graph.h"
+#include "backends/core/ops/lower_graph.h"
 #include "backends/core/plugin/load_times.h"
 #include "backends/core/program/program.h"
 
 namespace onnxifi::plugin {
 
 // Whether the device can run each node of `graph`, in order: the compile attempt, without passes
-// and without building.
-std::vector<base::Status> JudgeNodes(const graph::Graph& graph, const device::Selector& selector);
+// and without building; and whether its inputs and outputs can be carried.
+ops::Judgement JudgeNodes(const graph::Graph& graph, const device::Selector& selector,
+                          ops::Carrier carrier = ops::Carrier::kDescriptors);
 
 // The first refusal of JudgeNodes with its node, or ok. This alone decides support, for claims and
 // for initialisation.
-base::Status Judge(const graph::Graph& graph, const device::Selector& selector);
+base::Status Judge(const graph::Graph& graph, const device::Selector& selector,
+                   ops::Carrier carrier = ops::Carrier::kDescriptors);
 
 // Rewrites the graph, lowers it and fuses its steps for the device. Every pass is a stage of
 // `times`.

@@ -55,11 +55,25 @@ class AnswerCache {
   std::unordered_map<std::string_view, std::list<Entry>::iterator> by_model_;
 };
 
+ops::Carrier CarrierOf(bool takes_values) {
+  return takes_values ? ops::Carrier::kValues : ops::Carrier::kDescriptors;
+}
+
 onnxEnum OnnxType(const graph::Type& type) { return static_cast<onnxEnum>(type.element); }
 
-abi::DeclaredTensor Declare(const graph::Value& value) {
+// What the value of a port is where no descriptor carries it, in words; else empty.
+std::string NameOfWhole(const program::Buffer& buffer) {
+  if (buffer.holds_strings) return "a tensor of strings";
+  if (!buffer.value) return {};
+  if (buffer.value->may_be_missing) return "an optional";
+  return buffer.value->is_sequence() ? "a sequence" : "a map";
+}
+
+abi::DeclaredTensor Declare(const graph::Value& value, const program::Buffer& buffer) {
   abi::DeclaredTensor declared;
   declared.name = value.name;
+  declared.whole = NameOfWhole(buffer);
+  if (buffer.value) return declared;
   declared.data_type = OnnxType(value.type);
   declared.has_shape = value.type.extents.has_value();
   if (declared.has_shape) {
@@ -75,12 +89,16 @@ abi::DeclaredTensor Declare(const graph::Value& value) {
 // The tensors that a caller binds; what outputs do not declare is filled in from the program.
 abi::Signature SignatureOf(const graph::Graph& graph, const program::Program& program) {
   abi::Signature signature;
-  for (graph::ValueId id : graph.inputs) signature.inputs.push_back(Declare(graph.values[id]));
+  for (size_t k = 0; k < graph.inputs.size(); ++k) {
+    signature.inputs.push_back(
+        Declare(graph.values[graph.inputs[k]], program.buffers[program.inputs[k].buffer]));
+  }
   for (size_t k = 0; k < graph.outputs.size(); ++k) {
-    abi::DeclaredTensor declared = Declare(graph.values[graph.outputs[k]]);
     const program::Port& port = program.outputs[k];
-    declared.data_type = static_cast<onnxEnum>(program.buffers[port.buffer].type);
-    if (!declared.has_shape) {
+    const program::Buffer& buffer = program.buffers[port.buffer];
+    abi::DeclaredTensor declared = Declare(graph.values[graph.outputs[k]], buffer);
+    if (!buffer.value) declared.data_type = static_cast<onnxEnum>(buffer.element_type());
+    if (!declared.has_shape && !buffer.value) {
       declared.has_shape = true;
       for (const program::Dim& dim : port.shape) {
         abi::DeclaredDimension& dimension = declared.dimensions.emplace_back();
@@ -117,7 +135,9 @@ class PluginBackend : public abi::Backend {
     ONNXIFI_ASSIGN_OR_RETURN(graph::Graph graph, times.Time("import", [&] {
       return model::Import(request.model, options);
     }));
-    ONNXIFI_RETURN_IF_ERROR(times.Time("judge", [&] { return Judge(graph, *device_); }));
+    ONNXIFI_RETURN_IF_ERROR(times.Time("judge", [&] {
+      return Judge(graph, *device_, CarrierOf(request.properties.takes_values));
+    }));
     graph::Graph declared;  // what the caller sees, before passes rewrite it
     declared.values = graph.values;
     declared.inputs = graph.inputs;
@@ -201,16 +221,11 @@ class PluginBackendId : public abi::BackendId {
   }
 
   Status CheckCompatibility(std::span<const std::byte> model) const override {
-    std::string_view bytes(reinterpret_cast<const char*>(model.data()), model.size());
-    {
-      std::lock_guard lock(answers_.mutex());
-      if (const Status* answer = answers_.Find(bytes)) return *answer;
-    }
-    Result<graph::Graph> graph = ImportForClaim(model);
-    Status answer = graph.ok() ? Judge(*graph, hardware_.selector(index_)) : graph.status();
-    std::lock_guard lock(answers_.mutex());
-    if (answers_.Find(bytes) == nullptr) answers_.Add(bytes, answer);
-    return answer;
+    return Answer(model, ops::Carrier::kDescriptors, answers_);
+  }
+
+  Status CheckValueCompatibility(std::span<const std::byte> model) const override {
+    return Answer(model, ops::Carrier::kValues, value_answers_);
   }
 
   Result<abi::Explanation> Explain(std::span<const std::byte> model) const override {
@@ -220,7 +235,8 @@ class PluginBackendId : public abi::BackendId {
       explanation.verdict = graph.status();
       return explanation;
     }
-    std::vector<Status> verdicts = JudgeNodes(*graph, hardware_.selector(index_));
+    ops::Judgement judgement = JudgeNodes(*graph, hardware_.selector(index_));
+    std::vector<Status>& verdicts = judgement.nodes;
     for (size_t k = 0; k < verdicts.size(); ++k) {
       const graph::Node& node = graph->nodes[k];
       abi::NodeVerdict& verdict = explanation.nodes.emplace_back();
@@ -235,7 +251,7 @@ class PluginBackendId : public abi::BackendId {
         explanation.verdict = std::move(verdicts[k]).Context("at " + graph::Describe(node));
       }
     }
-    if (explanation.verdict.ok()) explanation.verdict = ops::CheckInputs(*graph);
+    if (explanation.verdict.ok()) explanation.verdict = std::move(judgement.edges);
     return explanation;
   }
 
@@ -253,10 +269,26 @@ class PluginBackendId : public abi::BackendId {
     return model::Import(model, options);
   }
 
+  Status Answer(std::span<const std::byte> model, ops::Carrier carrier,
+                AnswerCache& answers) const {
+    std::string_view bytes(reinterpret_cast<const char*>(model.data()), model.size());
+    {
+      std::lock_guard lock(answers.mutex());
+      if (const Status* answer = answers.Find(bytes)) return *answer;
+    }
+    Result<graph::Graph> graph = ImportForClaim(model);
+    Status answer =
+        graph.ok() ? Judge(*graph, hardware_.selector(index_), carrier) : graph.status();
+    std::lock_guard lock(answers.mutex());
+    if (answers.Find(bytes) == nullptr) answers.Add(bytes, answer);
+    return answer;
+  }
+
   Hardware& hardware_;
   const int index_;
   const DeviceDescription description_;
   mutable AnswerCache answers_;
+  mutable AnswerCache value_answers_;
 };
 
 class PluginProvider : public abi::Provider {

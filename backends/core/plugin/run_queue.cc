@@ -112,10 +112,10 @@ void RunQueue::StartNext(std::unique_lock<std::mutex>&) {
 
 void RunQueue::Carry(const std::shared_ptr<Run>& run) {
   Status status = run->input_status;
-  std::vector<abi::TensorShape> shapes;
+  abi::RunOutputs outputs;
   if (status.ok()) {
     try {
-      status = run->work(shapes);
+      status = run->work(outputs);
     } catch (const std::bad_alloc&) {
       status = Status(Code::kNoSystemMemory, "The run needs more memory than there is.");
     } catch (const std::exception& error) {
@@ -124,7 +124,7 @@ void RunQueue::Carry(const std::shared_ptr<Run>& run) {
     }
   }
   run->work = nullptr;
-  run->output->Complete(std::move(status), std::move(shapes));
+  run->output->Complete(std::move(status), std::move(outputs));
   std::unique_lock lock(mutex_);
   is_running_ = false;
   StartNext(lock);

@@ -44,9 +44,8 @@ class Worker {
 
 class RunQueue : public std::enable_shared_from_this<RunQueue> {
  public:
-  // Does the work of a run and tells the shapes of its outputs where they differ from the
-  // descriptors.
-  using Work = std::function<base::Status(std::vector<abi::TensorShape>& output_shapes)>;
+  // Does the work of a run and tells of its outputs what their descriptors do not.
+  using Work = std::function<base::Status(abi::RunOutputs& outputs)>;
 
   // Where a run that could start at once is carried out: on the worker, or, for work that is over
   // before the worker would have woken up, on the thread that adds it.

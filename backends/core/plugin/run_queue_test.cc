@@ -21,7 +21,7 @@ namespace {
 using abi::LocalEvent;
 using base::Code;
 using base::Status;
-using Shapes = std::vector<abi::TensorShape>;
+using Outputs = abi::RunOutputs;
 using std::chrono::milliseconds;
 
 class RunQueueTest : public testing::Test {
@@ -30,7 +30,7 @@ class RunQueueTest : public testing::Test {
 
   // Work that notes its number.
   RunQueue::Work Note(int number) {
-    return [this, number](Shapes&) {
+    return [this, number](Outputs&) {
       std::lock_guard lock(mutex);
       order.push_back(number);
       return base::Ok();
@@ -65,7 +65,7 @@ TEST_F(RunQueueTest, RunsInTheOrderOfTheCalls) {
 
 TEST_F(RunQueueTest, CarriesOutShortWorkOnItsCaller) {
   std::thread::id where;
-  const RunQueue::Work note = [&](Shapes&) {
+  const RunQueue::Work note = [&](Outputs&) {
     where = std::this_thread::get_id();
     return base::Ok();
   };
@@ -116,7 +116,7 @@ TEST_F(RunQueueTest, NeverRunsTwoOfAQueueAtATime) {
   std::atomic<int> running = 0;
   std::atomic<int> most = 0;
   std::atomic<int> done = 0;
-  const auto work = [&](Shapes&) {
+  const auto work = [&](Outputs&) {
     const int now = ++running;
     most = std::max(most.load(), now);
     std::this_thread::yield();
@@ -142,14 +142,14 @@ TEST_F(RunQueueTest, NeverRunsTwoOfAQueueAtATime) {
 
 TEST_F(RunQueueTest, PassesOnTheStatusAndTheShapes) {
   const auto failed = queue->Add(
-      [](Shapes& shapes) {
-        shapes.push_back({"y", ONNXIFI_DATATYPE_FLOAT32, true, {4}});
+      [](Outputs& outputs) {
+        outputs.shapes.push_back({"y", ONNXIFI_DATATYPE_FLOAT32, true, {4}});
         return Status(Code::kMismatchingShape, "It does not fit.");
       },
       nullptr);
   const auto done = queue->Add(
-      [](Shapes& shapes) {
-        shapes.push_back({"y", ONNXIFI_DATATYPE_FLOAT32, true, {2, 3}});
+      [](Outputs& outputs) {
+        outputs.shapes.push_back({"y", ONNXIFI_DATATYPE_FLOAT32, true, {2, 3}});
         return base::Ok();
       },
       nullptr);
@@ -163,9 +163,9 @@ TEST_F(RunQueueTest, PassesOnTheStatusAndTheShapes) {
 }
 
 TEST_F(RunQueueTest, TurnsExceptionsIntoStatuses) {
-  const auto no_memory = queue->Add([](Shapes&) -> Status { throw std::bad_alloc(); }, nullptr);
+  const auto no_memory = queue->Add([](Outputs&) -> Status { throw std::bad_alloc(); }, nullptr);
   const auto fault =
-      queue->Add([](Shapes&) -> Status { throw std::runtime_error("a fault"); }, nullptr);
+      queue->Add([](Outputs&) -> Status { throw std::runtime_error("a fault"); }, nullptr);
   const auto next = queue->Add(Note(3), nullptr);
   EXPECT_EQ(no_memory->Wait().code(), Code::kNoSystemMemory);
   EXPECT_EQ(fault->Wait().code(), Code::kInternalError);
@@ -194,7 +194,7 @@ TEST_F(RunQueueTest, DrainWaitsForAllRuns) {
   const auto input = NewInput();
   queue->Add(Note(1), input);
   queue->Add(
-      [&is_done](Shapes&) {
+      [&is_done](Outputs&) {
         std::this_thread::sleep_for(milliseconds(20));
         is_done = true;
         return base::Ok();
@@ -213,11 +213,11 @@ TEST_F(RunQueueTest, ReleasesWhatTheWorkHeldBeforeTheNextRun) {
   auto held = std::make_shared<int>(1);
   const std::weak_ptr<int> watched = held;
   const auto first =
-      queue->Add([held](Shapes&) { return *held == 1 ? base::Ok() : Status(); }, nullptr);
+      queue->Add([held](Outputs&) { return *held == 1 ? base::Ok() : Status(); }, nullptr);
   held.reset();
   bool is_released = false;
   const auto second = queue->Add(
-      [&](Shapes&) {
+      [&](Outputs&) {
         is_released = watched.expired();
         return base::Ok();
       },

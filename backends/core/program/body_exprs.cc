@@ -36,6 +36,7 @@ class Collector {
   void operator()(Index&) {}
   void operator()(Cut&) {}
   void operator()(Control&) {}
+  void operator()(Host&) {}
 
  private:
   void Add(ExprId& id) {

@@ -139,6 +139,7 @@ class Counter {
 
   void operator()(const Cut&) {}
   void operator()(const Control&) {}
+  void operator()(const Host&) {}
 
  private:
   Extents Numbers(const Shape& shape) const {

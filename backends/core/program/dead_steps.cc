@@ -15,8 +15,8 @@ void RemoveDeadSteps(Program& program) {
   std::vector<bool> is_live(program.steps.size(), false);
   for (size_t s = program.steps.size(); s-- > 0;) {
     const Step& step = program.steps[s];
-    // Cuts and control steps give symbols their numbers, so they stay.
-    is_live[s] = step.As<Cut>() != nullptr || step.As<Control>() != nullptr ||
+    // They give symbols their numbers, so they stay.
+    is_live[s] = IsRunByExecution(step) ||
                  std::any_of(step.writes.begin(), step.writes.end(),
                              [&](const View& write) { return is_read[write.buffer]; });
     if (!is_live[s]) continue;

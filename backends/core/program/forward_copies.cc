@@ -139,7 +139,7 @@ class Forwarder {
     for (const Step& step : program.steps) {
       extents_.emplace_back(program, step);
       stage_of_step_.push_back(stage);
-      if (step.As<Cut>() != nullptr || step.As<Control>() != nullptr) ++stage;
+      if (IsRunByExecution(step)) ++stage;
     }
   }
 

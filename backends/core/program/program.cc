@@ -7,6 +7,8 @@
 
 #include <string_view>
 
+#include "backends/core/program/host_function.h"
+
 namespace onnxifi::program {
 namespace {
 
@@ -86,6 +88,7 @@ class BodyText {
     text_ += "    binds " + std::to_string(cut.count) + " symbols from " +
              std::to_string(cut.first_symbol) + "\n";
   }
+  void operator()(const Host& host) { text_ += "    " + std::string(Name(*host.function)) + "\n"; }
   void operator()(const Control& control) {
     for (const std::unique_ptr<Program>& body : control.bodies) {
       text_ += "    body {\n" + ToString(*body) + "    }\n";
@@ -131,7 +134,10 @@ std::string ToString(const Program& program) {
   for (size_t id = 0; id < program.buffers.size(); ++id) {
     const Buffer& buffer = program.buffers[id];
     text += "b" + std::to_string(id) + " " + std::string(KindName(buffer)) + " " +
-            std::string(tensor::Name(buffer.type)) + " " + tensor::ToString(buffer.shape) + "\n";
+            (buffer.value ? ToString(*buffer.value)
+                          : std::string(tensor::Name(buffer.element_type())) + " " +
+                                tensor::ToString(buffer.shape)) +
+            "\n";
   }
   for (size_t k = 0; k < program.steps.size(); ++k) {
     const Step& step = program.steps[k];

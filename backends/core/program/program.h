@@ -7,14 +7,17 @@
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_PROGRAM_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/core/base/status.h"
 #include "backends/core/program/expr.h"
 #include "backends/core/program/step.h"
+#include "backends/core/program/value_type.h"
 #include "backends/core/program/view.h"
 #include "backends/core/tensor/dim.h"
+#include "backends/core/tensor/string_table.h"
 #include "backends/core/tensor/tensor.h"
 
 namespace onnxifi::program {
@@ -24,15 +27,24 @@ struct Buffer {
     kInput,      // inputs[index]
     kConstant,   // constants[index]
     kTemporary,  // in the arena, or the caller's memory where it is an output
-    kDynamic,    // allocated by the control step that writes it
+    kDynamic,    // allocated by the control or host step that writes it
   };
   Kind kind = Kind::kTemporary;
   tensor::ElementType type = tensor::ElementType::kUndefined;
   Shape shape;     // dense, row-major
   int index = -1;  // kInput, kConstant
+  // The elements, of type kUint64, are numbers of strings in the table of the program and its run.
+  bool holds_strings = false;
+  // kInput, kDynamic: a whole value in place of elements; type and shape say nothing then.
+  std::optional<ValueType> value = std::nullopt;
+
+  // As the model has it.
+  tensor::ElementType element_type() const {
+    return holds_strings ? tensor::ElementType::kString : type;
+  }
 };
 
-// A program input or output: a dense buffer under a name.
+// A program input or output: a dense buffer, or one of a whole value, under a name.
 struct Port {
   std::string name;
   BufferId buffer = kNoBuffer;
@@ -53,6 +65,9 @@ struct Program {
   ExprPool exprs;
   std::vector<Buffer> buffers;
   std::vector<tensor::Tensor> constants;
+  // Those of the constants; shared with the bodies of control steps, and constant once the graph is
+  // lowered.
+  std::shared_ptr<tensor::StringTable> strings = std::make_shared<tensor::StringTable>();
   std::vector<Step> steps;
   std::vector<Port>
       inputs;  // extents are numbers or plain symbols that this input (or an earlier one) binds

@@ -21,6 +21,7 @@ std::string_view FamilyName(const Step& step) {
     std::string_view operator()(const Index&) const { return ONNXIFI_SDK_FAMILY_INDEX; }
     std::string_view operator()(const Cut&) const { return "Cut"; }
     std::string_view operator()(const Control&) const { return ONNXIFI_SDK_FAMILY_CONTROL; }
+    std::string_view operator()(const Host&) const { return ONNXIFI_SDK_FAMILY_HOST; }
   };
   return std::visit(Visitor(), step.body);
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -183,11 +184,24 @@ struct Control {
   // Extents of the reads, as values of the outer program.
   std::vector<Shape> read_shapes;
   // Outputs are buffers of kind kDynamic: output k's extents are symbols first_symbol[k].. (rank
-  // many).
+  // many). A read or output may be a whole value.
   std::vector<int> first_symbol;
 };
 
-using Body = std::variant<Map, Reduce, Row, Scan, Contract, Window, Index, Cut, Control>;
+struct HostFunction;  // host_function.h
+
+// Host: a function of whole values, or of the text of strings, run by execution in host memory.
+// Reads are dense views, or buffers of whole values; writes are buffers of kind kDynamic.
+struct Host {
+  std::shared_ptr<const HostFunction> function;  // never null; shared by copies of the step
+  // Extents of the reads that are tensors, nothing for the others.
+  std::vector<Shape> read_shapes;
+  // As of Control; of no meaning for writes of whole values.
+  std::vector<int> first_symbol;
+  std::string context;  // of its errors: "while running node 3 (SequenceAt)"
+};
+
+using Body = std::variant<Map, Reduce, Row, Scan, Contract, Window, Index, Cut, Control, Host>;
 
 struct Step {
   Shape domain;
@@ -205,6 +219,11 @@ struct Step {
     return std::get_if<T>(&body);
   }
 };
+
+// Whether execution runs the step itself, between two stages of those that a device runs.
+inline bool IsRunByExecution(const Step& step) {
+  return step.As<Cut>() != nullptr || step.As<Control>() != nullptr || step.As<Host>() != nullptr;
+}
 
 // "Map", "Reduce", ... for messages and reports.
 std::string_view FamilyName(const Step& step);

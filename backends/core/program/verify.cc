@@ -41,6 +41,7 @@ class StepVerifier {
   Status Check() {
     // The reads and writes of control steps are whole values, described by their own records.
     if (const Control* control = step_.As<Control>()) return CheckControl(*control);
+    if (const Host* host = step_.As<Host>()) return CheckHost(*host);
     for (const View& view : step_.reads) ONNXIFI_RETURN_IF_ERROR(CheckView(view));
     for (const View& view : step_.writes) {
       ONNXIFI_RETURN_IF_ERROR(CheckView(view));
@@ -493,6 +494,34 @@ class StepVerifier {
     return Fault("A cut binds symbols " + std::to_string(cut.first_symbol) + " to " +
                  std::to_string(cut.first_symbol + cut.count) + " of " + std::to_string(symbols) +
                  ".");
+  }
+
+  Status CheckHost(const Host& host) const {
+    if (host.function == nullptr) return Fault("A host step has no function.");
+    if (host.read_shapes.size() != step_.reads.size() ||
+        host.first_symbol.size() != step_.writes.size()) {
+      return Fault("A host step describes " + std::to_string(host.read_shapes.size()) + " of " +
+                   std::to_string(step_.reads.size()) + " reads and " +
+                   std::to_string(host.first_symbol.size()) + " of " +
+                   std::to_string(step_.writes.size()) + " writes.");
+    }
+    for (const View& view : step_.reads) {
+      if (view.buffer != kNoBuffer) ONNXIFI_RETURN_IF_ERROR(CheckBuffer(view.buffer));
+    }
+    for (size_t k = 0; k < step_.writes.size(); ++k) {
+      ONNXIFI_RETURN_IF_ERROR(CheckBuffer(step_.writes[k].buffer));
+      const Buffer& buffer = program_.buffers[static_cast<size_t>(step_.writes[k].buffer)];
+      if (buffer.kind != Buffer::Kind::kDynamic) {
+        return Fault("Write " + std::to_string(k) + " of a host step is not of a dynamic buffer.");
+      }
+      const int end = host.first_symbol[k] + static_cast<int>(buffer.shape.size());
+      if (host.first_symbol[k] < 0 || end > program_.dims->symbol_count()) {
+        return Fault("A host step binds symbols " + std::to_string(host.first_symbol[k]) + " to " +
+                     std::to_string(end) + " of " + std::to_string(program_.dims->symbol_count()) +
+                     ".");
+      }
+    }
+    return base::Ok();
   }
 
   Status CheckControl(const Control& control) const {

@@ -8,13 +8,6 @@
 #include "backends/core/program/operand_extents.h"
 
 namespace onnxifi::program {
-namespace {
-
-bool IsRunByExecution(const Step& step) {
-  return step.As<Cut>() != nullptr || step.As<Control>() != nullptr;
-}
-
-}  // namespace
 
 ViewExtents::ViewExtents(const Program& program, const Step& step) : step_(step) {
   for (ExprId id : Reachable(program.exprs, BodyExprs(step))) {

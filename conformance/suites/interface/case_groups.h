@@ -32,6 +32,8 @@ std::span<const InterfaceCase> LifetimeCases();
 std::span<const InterfaceCase> ThreadCases();
 // onnxGetExtensionFunctionAddress and what it finds.
 std::span<const InterfaceCase> ExtensionCases();
+// Inputs and outputs that no descriptor carries.
+std::span<const InterfaceCase> ValueCases();
 // Bytes that are no model, or one that nobody can run.
 std::span<const InterfaceCase> BadModelCases();
 // Locale, errno, floating-point mode.

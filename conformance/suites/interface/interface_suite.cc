@@ -16,9 +16,10 @@ using report::Verdict;
 
 std::vector<InterfaceCase> ListInterfaceCases() {
   std::vector<InterfaceCase> cases;
-  for (const auto& group : {DiscoveryCases(), ClaimCases(), BackendCases(), EventCases(),
-                            GraphCases(), BindingCases(), RunCases(), ShapeCases(), LifetimeCases(),
-                            ThreadCases(), ExtensionCases(), BadModelCases(), EnvironmentCases()}) {
+  for (const auto& group :
+       {DiscoveryCases(), ClaimCases(), BackendCases(), EventCases(), GraphCases(), BindingCases(),
+        RunCases(), ShapeCases(), LifetimeCases(), ThreadCases(), ExtensionCases(), ValueCases(),
+        BadModelCases(), EnvironmentCases()}) {
     cases.insert(cases.end(), group.begin(), group.end());
   }
   return cases;

@@ -34,6 +34,8 @@ class Scene {
   // A graph that the scene releases; nullptr when the device does not support the model, which ends
   // the case as not supported, or fails to initialise it.
   onnxGraph InitGraph(const std::string& model);
+  // Hands a graph to the scene to be released.
+  void KeepGraph(onnxGraph graph) { graphs_.push_back(graph); }
   // An event that the scene releases.
   onnxEvent InitEvent();
   // Hands an event to the scene to be released, or takes it back.

@@ -4,6 +4,7 @@
 
 #include "backends/core/execution/testing/run_program.h"
 
+#include "backends/core/execution/whole_run.h"
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
 
@@ -36,6 +37,33 @@ Result<std::vector<Tensor>> RunProgram(const program::Program& program,
   TensorPlaces places(program);
   ONNXIFI_RETURN_IF_ERROR(executor.Run(AsInputs(inputs), places));
   return std::move(places.tensors);
+}
+
+Result<std::vector<tensor::Value>> RunOnValues(const program::Program& program,
+                                               const std::vector<tensor::Value>& inputs) {
+  ONNXIFI_RETURN_IF_ERROR(program::Verify(program));
+  reference::Device device;
+  plan::Counters counters;
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<plan::Plan> plan,
+                           plan::Plan::Create(program, device, counters));
+  Executor executor(*plan);
+  tensor::StringTable strings(program.strings.get());
+  std::vector<InputTensor> given;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const program::Port& port = program.inputs[k];
+    ONNXIFI_ASSIGN_OR_RETURN(
+        InputTensor input,
+        AsInput(program.buffers[port.buffer], std::make_shared<const tensor::Value>(inputs[k]),
+                "Input '" + port.name + "'", strings));
+    given.push_back(std::move(input));
+  }
+  KeptOutputs outputs(program);
+  ONNXIFI_RETURN_IF_ERROR(executor.Run(given, outputs, /*profile=*/nullptr, &strings));
+  std::vector<tensor::Value> values;
+  for (size_t k = 0; k < program.outputs.size(); ++k) {
+    values.push_back(*outputs.Get(static_cast<int>(k), strings));
+  }
+  return values;
 }
 
 }  // namespace onnxifi::execution

@@ -12,6 +12,7 @@
 #include "backends/core/execution/executor.h"
 #include "backends/core/program/program.h"
 #include "backends/core/tensor/tensor.h"
+#include "backends/core/tensor/value.h"
 
 namespace onnxifi::execution {
 
@@ -35,6 +36,10 @@ std::vector<InputTensor> AsInputs(const std::vector<tensor::Tensor>& tensors);
 // the run.
 base::Result<std::vector<tensor::Tensor>> RunProgram(const program::Program& program,
                                                      const std::vector<tensor::Tensor>& inputs);
+
+// The same with values of any kind.
+base::Result<std::vector<tensor::Value>> RunOnValues(const program::Program& program,
+                                                     const std::vector<tensor::Value>& inputs);
 
 }  // namespace onnxifi::execution
 

@@ -29,25 +29,30 @@ void ControlBuilder::AddBody(BodyLowering::Body body) {
   control_.bodies.push_back(std::move(body.program));
 }
 
-void ControlBuilder::AddOutput(ElementType type, const std::vector<std::optional<Dim>>& extents) {
-  tensor::DimTable& dims = *lowering_.program().dims;
-  control_.first_symbol.push_back(dims.symbol_count());
-  int output = static_cast<int>(writes_.size());
-  Shape shape;
-  for (size_t axis = 0; axis < extents.size(); ++axis) {
-    Dim symbol = dims.NewSymbol(lowering_.node().op_type + std::to_string(lowering_.node().index) +
-                                    ".output" + std::to_string(output) + "." + std::to_string(axis),
-                                /*is_data=*/true);
-    shape.push_back(extents[axis] ? *extents[axis] : symbol);
+Status ControlBuilder::AddInput(int input, const BodyLowering::Input& as) {
+  if (!as.value) {
+    AddRead(lowering_.Has(input) ? &lowering_.In(input) : nullptr);
+    return base::Ok();
   }
-  program::Buffer buffer;
-  buffer.kind = program::Buffer::Kind::kDynamic;
-  buffer.type = type;
-  buffer.shape = shape;
-  program::BufferId id = lowering_.program().AddBuffer(std::move(buffer));
-  View view = program::DenseView(id, type, shape);
-  writes_.push_back(view);
-  if (lowering_.Wants(output)) lowering_.Set(output, {view, shape});
+  ONNXIFI_ASSIGN_OR_RETURN(const Whole whole, lowering_.AsWhole(input));
+  const Operand operand = whole.operand();
+  AddRead(&operand);
+  return base::Ok();
+}
+
+void ControlBuilder::AddOutput(const BodyLowering::Input& as) {
+  int& first_symbol = control_.first_symbol.emplace_back();
+  const auto output = static_cast<int>(writes_.size());
+  if (as.value) {
+    Whole whole = lowering_.DynamicWhole(*as.value);
+    writes_.push_back(whole.operand().view);
+    if (lowering_.Wants(output)) lowering_.SetWhole(output, std::move(whole));
+    return;
+  }
+  Operand operand =
+      lowering_.Dynamic(as.type, as.extents, "output" + std::to_string(output), first_symbol);
+  writes_.push_back(operand.view);
+  if (lowering_.Wants(output)) lowering_.Set(output, std::move(operand));
 }
 
 void ControlBuilder::Emit() {
@@ -69,31 +74,60 @@ Status CheckBodyArity(const Lowering& lowering, const graph::Graph& body, size_t
   return base::Ok();
 }
 
+BodyLowering::Input InputOfBody(const Lowering& lowering, int input) {
+  if (!lowering.Has(input)) return {.value = lowering.InType(input)};
+  const Operand& operand = lowering.In(input);
+  return {operand.type(), {operand.shape.begin(), operand.shape.end()}};
+}
+
+BodyLowering::Input OutputOfBody(const BodyLowering::Body& body, size_t output) {
+  const program::Buffer& buffer = body.program->buffers[body.program->outputs[output].buffer];
+  if (buffer.value) return {.value = buffer.value};
+  return {buffer.element_type(), body.output_extents[output]};
+}
+
+Status NeedTensor(const Lowering& lowering, const BodyLowering::Input& output, size_t position) {
+  if (!output.value) return base::Ok();
+  return lowering.InvalidModel("Output " + std::to_string(position) + " of its body is " +
+                               ToString(*output.value) + " where a tensor is required.");
+}
+
 Result<BodyLowering::Body> LowerCarryingBody(Lowering& lowering, const graph::Graph& body,
                                              std::vector<BodyLowering::Input>& inputs,
                                              int first_input, int first_output, int carried) {
+  std::vector<bool> is_whole(static_cast<size_t>(first_output + carried), false);
+  for (int k = 0; k < carried; ++k) {
+    is_whole[first_output + k] = inputs[first_input + k].value.has_value();
+  }
   while (true) {
-    ONNXIFI_ASSIGN_OR_RETURN(BodyLowering::Body lowered, lowering.bodies().LowerBody(body, inputs));
+    ONNXIFI_ASSIGN_OR_RETURN(BodyLowering::Body lowered,
+                             lowering.bodies().LowerBody(body, inputs, is_whole));
     bool is_stable = true;
     for (int k = 0; k < carried; ++k) {
       BodyLowering::Input& input = inputs[first_input + k];
-      const program::Port& port = lowered.program->outputs[first_output + k];
-      ElementType type = lowered.program->buffers[port.buffer].type;
-      if (type != input.type) {
-        return Status(Code::kMismatchingDatatype,
-                      lowering.node().op_type + ": Carried value " + std::to_string(k) +
-                          " enters as " + std::string(Name(input.type)) + " and leaves as " +
-                          std::string(Name(type)) + ".");
+      const BodyLowering::Input leaves = OutputOfBody(lowered, first_output + k);
+      const std::string what = lowering.node().op_type + ": Carried value " + std::to_string(k);
+      if (input.value) {
+        ONNXIFI_ASSIGN_OR_RETURN(program::ValueType joined,
+                                 program::Join(*input.value, *leaves.value, what));
+        is_stable = is_stable && joined == *input.value;
+        input.value = std::move(joined);
+        continue;
       }
-      if (port.shape.size() != input.extents.size()) {
+      if (leaves.value || leaves.type != input.type) {
+        return Status(
+            Code::kMismatchingDatatype,
+            what + " enters as " + std::string(Name(input.type)) + " and leaves as " +
+                (leaves.value ? ToString(*leaves.value) : std::string(Name(leaves.type))) + ".");
+      }
+      if (leaves.extents.size() != input.extents.size()) {
         return lowering.UnsupportedShape("Carried value " + std::to_string(k) + " enters with " +
                                          std::to_string(input.extents.size()) +
                                          " axes and leaves with " +
-                                         std::to_string(port.shape.size()) + ".");
+                                         std::to_string(leaves.extents.size()) + ".");
       }
-      const auto& leaves = lowered.output_extents[first_output + k];
-      for (size_t axis = 0; axis < leaves.size(); ++axis) {
-        if (input.extents[axis] && leaves[axis] != input.extents[axis]) {
+      for (size_t axis = 0; axis < leaves.extents.size(); ++axis) {
+        if (input.extents[axis] && leaves.extents[axis] != input.extents[axis]) {
           input.extents[axis].reset();
           is_stable = false;
         }

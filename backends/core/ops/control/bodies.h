@@ -21,9 +21,11 @@ class ControlBuilder {
   program::Control& control() { return control_; }
   // A read of the step, made dense; `operand` may be null for a missing optional input.
   int AddRead(const Operand* operand);
+  // Input `input` of the node, whatever it is, for a body's input of that kind.
+  Status AddInput(int input, const BodyLowering::Input& as);
   void AddBody(BodyLowering::Body body);
   // Output k of the node, in order. An extent that is nothing is bound to what the step produced.
-  void AddOutput(ElementType type, const std::vector<std::optional<Dim>>& extents);
+  void AddOutput(const BodyLowering::Input& as);
   void Emit();
 
  private:
@@ -38,9 +40,17 @@ class ControlBuilder {
 Status CheckBodyArity(const Lowering& lowering, const graph::Graph& body, size_t inputs,
                       size_t outputs);
 
+// Input `input` of the node as a body gets it.
+BodyLowering::Input InputOfBody(const Lowering& lowering, int input);
+// Output `output` of a body as the step gives it.
+BodyLowering::Input OutputOfBody(const BodyLowering::Body& body, size_t output);
+// INVALID_MODEL unless the output is a tensor.
+Status NeedTensor(const Lowering& lowering, const BodyLowering::Input& output, size_t position);
+
 // Lowers a body whose input k carries the value of output `first_output` + k to the next iteration,
-// for carried inputs `first_input`...; extents that an iteration changes are made free until the
-// body keeps the rest. `inputs` ends as what the body was lowered for.
+// for carried inputs `first_input`...; extents (and what is known of whole values) that an
+// iteration changes are made free until the body keeps the rest. `inputs` ends as what the body was
+// lowered for.
 Result<BodyLowering::Body> LowerCarryingBody(Lowering& lowering, const graph::Graph& body,
                                              std::vector<BodyLowering::Input>& inputs,
                                              int first_input, int first_output, int carried);

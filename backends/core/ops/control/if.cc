@@ -27,39 +27,52 @@ Status LowerIf(Lowering& lowering) {
     ONNXIFI_ASSIGN_OR_RETURN(BodyLowering::Body body, lowering.bodies().LowerBody(**branch, {}));
     bodies.push_back(std::move(body));
   }
+  // A tensor in one branch is an optional that has it where the other gives an optional.
+  std::vector<bool> is_whole;
+  bool differs = false;
+  for (size_t k = 0; k < outputs; ++k) {
+    const bool is_first = OutputOfBody(bodies[0], k).value.has_value();
+    const bool is_second = OutputOfBody(bodies[1], k).value.has_value();
+    is_whole.push_back(is_first || is_second);
+    differs = differs || is_first != is_second;
+  }
+  for (size_t b = 0; differs && b < bodies.size(); ++b) {
+    ONNXIFI_ASSIGN_OR_RETURN(bodies[b], lowering.bodies().LowerBody(**branches[b], {}, is_whole));
+  }
 
   ControlBuilder builder(lowering, program::Control::Kind::kIf);
   builder.AddRead(&lowering.In(0));
-  std::vector<ElementType> types;
-  std::vector<std::vector<std::optional<Dim>>> extents;
+  std::vector<BodyLowering::Input> results;
   for (size_t k = 0; k < outputs; ++k) {
-    const program::Program& then_program = *bodies[0].program;
-    const program::Program& else_program = *bodies[1].program;
-    ElementType type = then_program.buffers[then_program.outputs[k].buffer].type;
-    if (type != else_program.buffers[else_program.outputs[k].buffer].type) {
+    BodyLowering::Input common = OutputOfBody(bodies[0], k);
+    const BodyLowering::Input other = OutputOfBody(bodies[1], k);
+    if (common.value) {
+      ONNXIFI_ASSIGN_OR_RETURN(common.value, program::Join(*common.value, *other.value,
+                                                           "If: Output " + std::to_string(k)));
+      results.push_back(std::move(common));
+      continue;
+    }
+    if (common.type != other.type) {
       return Status(Code::kMismatchingDatatype,
                     "If: The branches give output " + std::to_string(k) + " different types.");
     }
-    std::vector<std::optional<Dim>> common = bodies[0].output_extents[k];
-    const std::vector<std::optional<Dim>>& other = bodies[1].output_extents[k];
-    if (common.size() != other.size()) {
+    if (common.extents.size() != other.extents.size()) {
       return lowering.UnsupportedShape("The branches give output " + std::to_string(k) + " " +
-                                       std::to_string(common.size()) + " and " +
-                                       std::to_string(other.size()) + " axes.");
+                                       std::to_string(common.extents.size()) + " and " +
+                                       std::to_string(other.extents.size()) + " axes.");
     }
-    for (size_t axis = 0; axis < common.size(); ++axis) {
-      if (common[axis] != other[axis]) common[axis].reset();
+    for (size_t axis = 0; axis < common.extents.size(); ++axis) {
+      if (common.extents[axis] != other.extents[axis]) common.extents[axis].reset();
     }
-    types.push_back(type);
-    extents.push_back(std::move(common));
+    results.push_back(std::move(common));
   }
   for (BodyLowering::Body& body : bodies) builder.AddBody(std::move(body));
-  for (size_t k = 0; k < outputs; ++k) builder.AddOutput(types[k], extents[k]);
+  for (const BodyLowering::Input& result : results) builder.AddOutput(result);
   builder.Emit();
   return base::Ok();
 }
 
-constexpr Operator kOperators[] = {{"If", 25, LowerIf}};
+constexpr Operator kOperators[] = {{"If", 25, LowerIf, "", Takes::kValues}};
 
 }  // namespace
 

@@ -32,17 +32,16 @@ Status LowerLoop(Lowering& lowering) {
   }
   std::vector<BodyLowering::Input> inputs = {{ElementType::kInt64, {}}, {ElementType::kBool, {}}};
   for (int k = 0; k < carried; ++k) {
-    if (!lowering.Has(2 + k)) {
+    if (!lowering.HasAny(2 + k)) {
       return lowering.InvalidModel("Carried value " + std::to_string(k) + " is missing.");
     }
-    const Operand& initial = lowering.In(2 + k);
-    inputs.push_back({initial.type(), {initial.shape.begin(), initial.shape.end()}});
+    inputs.push_back(InputOfBody(lowering, 2 + k));
   }
   ONNXIFI_ASSIGN_OR_RETURN(BodyLowering::Body lowered,
                            LowerCarryingBody(lowering, body, inputs, /*first_input=*/2,
                                              /*first_output=*/1, carried));
-  const program::Program& program = *lowered.program;
-  if (program.buffers[program.outputs[0].buffer].type != ElementType::kBool) {
+  const BodyLowering::Input condition = OutputOfBody(lowered, 0);
+  if (condition.value || condition.type != ElementType::kBool) {
     return Status(Code::kMismatchingDatatype,
                   "Loop: The condition that its body gives is no bool.");
   }
@@ -50,30 +49,23 @@ Status LowerLoop(Lowering& lowering) {
   ControlBuilder builder(lowering, program::Control::Kind::kLoop);
   builder.control().carried = carried;
   for (int k = 0; k < 2 + carried; ++k) {
-    builder.AddRead(lowering.Has(k) ? &lowering.In(k) : nullptr);
+    ONNXIFI_RETURN_IF_ERROR(builder.AddInput(k, inputs[k]));
   }
-  std::vector<ElementType> types;
-  std::vector<std::vector<std::optional<Dim>>> extents;
-  for (int k = 0; k < carried; ++k) {
-    types.push_back(inputs[2 + k].type);
-    extents.push_back(inputs[2 + k].extents);
-  }
+  std::vector<BodyLowering::Input> results(inputs.begin() + 2, inputs.end());
   for (int k = 0; k < stacked; ++k) {
     const int output = 1 + carried + k;
-    types.push_back(program.buffers[program.outputs[output].buffer].type);
-    std::vector<std::optional<Dim>> stack = {std::nullopt};
-    const std::vector<std::optional<Dim>>& slice = lowered.output_extents[output];
-    stack.insert(stack.end(), slice.begin(), slice.end());
-    extents.push_back(std::move(stack));
+    BodyLowering::Input& stack = results.emplace_back(OutputOfBody(lowered, output));
+    ONNXIFI_RETURN_IF_ERROR(NeedTensor(lowering, stack, output));
+    stack.extents.insert(stack.extents.begin(), std::nullopt);
     builder.control().stacked.push_back({});
   }
   builder.AddBody(std::move(lowered));
-  for (size_t k = 0; k < types.size(); ++k) builder.AddOutput(types[k], extents[k]);
+  for (const BodyLowering::Input& result : results) builder.AddOutput(result);
   builder.Emit();
   return base::Ok();
 }
 
-constexpr Operator kOperators[] = {{"Loop", 25, LowerLoop}};
+constexpr Operator kOperators[] = {{"Loop", 25, LowerLoop, "", Takes::kValues}};
 
 }  // namespace
 

@@ -43,7 +43,13 @@ Status LowerScan(Lowering& lowering) {
     return lowering.InvalidModel("It has " + std::to_string(lowering.output_count()) +
                                  " outputs for " + std::to_string(carried) + " carried values.");
   }
-  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(lowering.input_count()));
+  for (int k = 0; k < lowering.input_count(); ++k) {
+    if (!(k < carried ? lowering.HasAny(k) : lowering.Has(k))) {
+      return lowering.InvalidModel(
+          "Input " + std::to_string(k) +
+          (k < carried ? " is missing." : " is no tensor; what is scanned must be one."));
+    }
+  }
   ONNXIFI_RETURN_IF_ERROR(CheckBodyArity(lowering, **attribute,
                                          static_cast<size_t>(lowering.input_count()),
                                          static_cast<size_t>(lowering.output_count())));
@@ -52,8 +58,7 @@ Status LowerScan(Lowering& lowering) {
   builder.control().carried = carried;
   std::vector<BodyLowering::Input> inputs;
   for (int k = 0; k < carried; ++k) {
-    const Operand& initial = lowering.In(k);
-    inputs.push_back({initial.type(), {initial.shape.begin(), initial.shape.end()}});
+    inputs.push_back(InputOfBody(lowering, k));
   }
   Dim length;
   for (int k = 0; k < scanned; ++k) {
@@ -73,34 +78,30 @@ Status LowerScan(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(BodyLowering::Body lowered,
                            LowerCarryingBody(lowering, **attribute, inputs, /*first_input=*/0,
                                              /*first_output=*/0, carried));
-  const program::Program& program = *lowered.program;
 
-  for (int k = 0; k < lowering.input_count(); ++k) builder.AddRead(&lowering.In(k));
-  std::vector<ElementType> types;
-  std::vector<std::vector<std::optional<Dim>>> extents;
-  for (int k = 0; k < carried; ++k) {
-    types.push_back(inputs[k].type);
-    extents.push_back(inputs[k].extents);
+  for (int k = 0; k < lowering.input_count(); ++k) {
+    ONNXIFI_RETURN_IF_ERROR(builder.AddInput(k, inputs[k]));
   }
+  std::vector<BodyLowering::Input> results(inputs.begin(), inputs.begin() + carried);
   for (int k = 0; k < stacked; ++k) {
-    size_t output = static_cast<size_t>(carried + k);
-    std::vector<std::optional<Dim>> stack = lowered.output_extents[output];
+    const auto output = static_cast<size_t>(carried + k);
+    BodyLowering::Input& stack = results.emplace_back(OutputOfBody(lowered, output));
+    ONNXIFI_RETURN_IF_ERROR(NeedTensor(lowering, stack, output));
     ONNXIFI_ASSIGN_OR_RETURN(int64_t given, Entry(lowering, "scan_output_axes", k, stacked));
-    ONNXIFI_ASSIGN_OR_RETURN(int axis, lowering.Axis(given, static_cast<int>(stack.size()) + 1));
+    ONNXIFI_ASSIGN_OR_RETURN(int axis,
+                             lowering.Axis(given, static_cast<int>(stack.extents.size()) + 1));
     ONNXIFI_ASSIGN_OR_RETURN(int64_t direction,
                              Entry(lowering, "scan_output_directions", k, stacked));
     builder.control().stacked.push_back({axis, direction == 1});
-    stack.insert(stack.begin() + axis, length);
-    types.push_back(program.buffers[program.outputs[output].buffer].type);
-    extents.push_back(std::move(stack));
+    stack.extents.insert(stack.extents.begin() + axis, length);
   }
   builder.AddBody(std::move(lowered));
-  for (size_t k = 0; k < types.size(); ++k) builder.AddOutput(types[k], extents[k]);
+  for (const BodyLowering::Input& result : results) builder.AddOutput(result);
   builder.Emit();
   return base::Ok();
 }
 
-constexpr Operator kOperators[] = {{"Scan", 25, LowerScan}};
+constexpr Operator kOperators[] = {{"Scan", 25, LowerScan, "", Takes::kValues}};
 
 }  // namespace
 

@@ -13,6 +13,10 @@ Status LowerIdentity(Lowering& lowering) {
     lowering.SetSequence(0, *tensors);
     return base::Ok();
   }
+  if (const Whole* whole = lowering.InWhole(0)) {
+    lowering.SetWhole(0, *whole);
+    return base::Ok();
+  }
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   lowering.Set(0, lowering.In(0));
   return base::Ok();
@@ -21,7 +25,7 @@ Status LowerIdentity(Lowering& lowering) {
 namespace {
 
 constexpr Operator kOperators[] = {
-    {"Identity", 25, LowerIdentity, "", /*takes_sequences=*/true},
+    {"Identity", 25, LowerIdentity, "", Takes::kValues},
 };
 
 }  // namespace

@@ -1,38 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequences whose length is known while lowering: lists of operands. Putting tensors in and taking
-// them out moves nothing; only ConcatFromSequence emits steps. A position or length that data tell
-// is refused.
+// Sequences. One whose length is known while lowering is a list of operands: putting tensors in and
+// taking them out moves nothing. Where data tell a position or the length, or the sequence is one
+// of a run, host functions work on it.
 
 #include <algorithm>
 #include <utility>
 
+#include "backends/core/ops/host_step.h"
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/concat.h"
 
 namespace onnxifi::ops {
 namespace {
 
-// A program with more views than this for one node would say that something is wrong.
+using program::ValueType;
+
+// Of a longer sequence a program would have too many views for one node.
 constexpr int64_t kMostTensors = 4096;
 
-Result<const Sequence*> InputSequence(Lowering& lowering) {
-  const Sequence* tensors = lowering.InSequence(0);
-  if (tensors != nullptr) return tensors;
-  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+Status CheckIsSequence(Lowering& lowering) {
+  if (!lowering.HasAny(0)) return lowering.InvalidModel("Input 0 is missing.");
+  const ValueType type = lowering.InType(0);
+  if (type.is_sequence()) return base::Ok();
   return Status(Code::kMismatchingDatatype,
-                lowering.node().op_type + ": Input 0 is a tensor, not a sequence.");
+                lowering.node().op_type + ": Input 0 is a " + ToString(type) + ", not a sequence.");
 }
 
-// Input `input` as a position in [-count, end), made non-negative; negative ones count back from
-// `count`.
-Result<int64_t> Position(Lowering& lowering, int input, int64_t count, int64_t end) {
+// Input `input` as a number, where it is known.
+Result<std::optional<int64_t>> KnownNumber(Lowering& lowering, int input) {
+  if (!lowering.Has(input) || !tensor::IsInteger(lowering.In(input).type())) {
+    return Status(Code::kMismatchingDatatype, lowering.node().op_type + ": Input " +
+                                                  std::to_string(input) +
+                                                  " is no integer; a position is one.");
+  }
   const std::optional<std::vector<Dim>> numbers = lowering.Integers(input);
   if (!numbers || numbers->size() != 1 || !numbers->front().is_constant()) {
-    return lowering.UnsupportedShape("Input " + std::to_string(input) +
-                                     " is a position that is not known before the graph runs.");
+    return std::optional<int64_t>();
   }
-  const int64_t position = numbers->front().constant();
+  return std::optional<int64_t>(numbers->front().constant());
+}
+
+// A position in [-count, end), made non-negative; negative ones count back from `count`.
+Result<int64_t> Position(Lowering& lowering, int64_t position, int64_t count, int64_t end) {
   if (position < -count || position >= end) {
     return lowering.InvalidModel("Position " + std::to_string(position) + " is outside [" +
                                  std::to_string(-count) + ", " + std::to_string(end - 1) + "].");
@@ -40,80 +50,139 @@ Result<int64_t> Position(Lowering& lowering, int input, int64_t count, int64_t e
   return position < 0 ? position + count : position;
 }
 
-Status CheckSameType(Lowering& lowering, const Operand& a, const Operand& b) {
-  if (a.type() == b.type()) return base::Ok();
-  return Status(Code::kMismatchingDatatype,
-                lowering.node().op_type + ": A sequence of " + std::string(Name(a.type())) +
-                    " cannot hold a tensor of " + std::string(Name(b.type())) + ".");
+Status CheckSameType(Lowering& lowering, ElementType a, ElementType b) {
+  if (a == b || a == ElementType::kUndefined) return base::Ok();
+  return Status(Code::kMismatchingDatatype, lowering.node().op_type + ": A sequence of " +
+                                                std::string(Name(a)) + " cannot hold a tensor of " +
+                                                std::string(Name(b)) + ".");
+}
+
+// The node as a function of all its inputs, whose one output has this type.
+Status LowerToHost(Lowering& lowering, program::HostFunction function, const ValueType& type) {
+  HostStep step(lowering, std::move(function));
+  for (int k = 0; k < lowering.input_count(); ++k) ONNXIFI_RETURN_IF_ERROR(step.ReadInput(k));
+  ONNXIFI_RETURN_IF_ERROR(step.WriteOutput(0, type));
+  step.Emit();
+  return base::Ok();
 }
 
 Status LowerSequenceEmpty(Lowering& lowering) {
-  lowering.SetSequence(0, {});
+  // 0, which no model has, stands for a type that the first element decides.
+  const int64_t type = lowering.Int("dtype", static_cast<int64_t>(ElementType::kFloat32));
+  const auto element = tensor::ElementTypeFromOnnx(type);
+  if (!element && type != 0) {
+    return lowering.InvalidModel("Attribute dtype is " + std::to_string(type) +
+                                 ", which is no element type.");
+  }
+  lowering.SetSequence(0, {{}, element.value_or(ElementType::kUndefined)});
   return base::Ok();
 }
 
 Status LowerSequenceConstruct(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(std::max(1, lowering.input_count())));
-  Sequence tensors;
+  Sequence sequence{{}, lowering.In(0).type()};
   for (int k = 0; k < lowering.input_count(); ++k) {
-    ONNXIFI_RETURN_IF_ERROR(CheckSameType(lowering, lowering.In(0), lowering.In(k)));
-    tensors.push_back(lowering.In(k));
+    ONNXIFI_RETURN_IF_ERROR(CheckSameType(lowering, sequence.element, lowering.In(k).type()));
+    sequence.tensors.push_back(lowering.In(k));
   }
-  lowering.SetSequence(0, std::move(tensors));
+  lowering.SetSequence(0, std::move(sequence));
   return base::Ok();
 }
 
 Status LowerSequenceInsert(Lowering& lowering) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Sequence* given, InputSequence(lowering));
-  if (!lowering.Has(1)) return lowering.InvalidModel("Input 1 is missing; a tensor is required.");
-  Sequence tensors = *given;
-  const auto count = static_cast<int64_t>(tensors.size());
-  if (count > 0) ONNXIFI_RETURN_IF_ERROR(CheckSameType(lowering, tensors[0], lowering.In(1)));
-  int64_t position = count;
-  if (lowering.Has(2)) {
-    ONNXIFI_ASSIGN_OR_RETURN(position, Position(lowering, 2, count, count + 1));
+  ONNXIFI_RETURN_IF_ERROR(CheckIsSequence(lowering));
+  if (!lowering.HasAny(1))
+    return lowering.InvalidModel("Input 1 is missing; a tensor is required.");
+  std::optional<int64_t> known;
+  if (lowering.HasAny(2)) {
+    ONNXIFI_ASSIGN_OR_RETURN(known, KnownNumber(lowering, 2));
   }
-  tensors.insert(tensors.begin() + position, lowering.In(1));
-  lowering.SetSequence(0, std::move(tensors));
+  const Sequence* given = lowering.InSequence(0);
+  if (given != nullptr && lowering.Has(1)) {
+    ONNXIFI_RETURN_IF_ERROR(CheckSameType(lowering, given->element, lowering.In(1).type()));
+  }
+  if (given == nullptr || !lowering.Has(1) || (lowering.HasAny(2) && !known)) {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        const ValueType type,
+        program::Join(lowering.InType(0).Present(), ValueType::Sequence(lowering.InType(1)),
+                      "SequenceInsert: An element of the sequence"));
+    return LowerToHost(lowering, program::InsertElement{type}, type);
+  }
+  Sequence sequence = *given;
+  sequence.element = lowering.In(1).type();
+  const auto count = static_cast<int64_t>(sequence.tensors.size());
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t position,
+                           Position(lowering, known.value_or(count), count, count + 1));
+  sequence.tensors.insert(sequence.tensors.begin() + position, lowering.In(1));
+  lowering.SetSequence(0, std::move(sequence));
   return base::Ok();
 }
 
 Status LowerSequenceErase(Lowering& lowering) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Sequence* given, InputSequence(lowering));
-  Sequence tensors = *given;
-  const auto count = static_cast<int64_t>(tensors.size());
-  if (count == 0) return lowering.InvalidModel("The sequence is empty.");
-  int64_t position = count - 1;
-  if (lowering.Has(1)) {
-    ONNXIFI_ASSIGN_OR_RETURN(position, Position(lowering, 1, count, count));
+  ONNXIFI_RETURN_IF_ERROR(CheckIsSequence(lowering));
+  std::optional<int64_t> known = -1;
+  if (lowering.HasAny(1)) {
+    ONNXIFI_ASSIGN_OR_RETURN(known, KnownNumber(lowering, 1));
   }
-  tensors.erase(tensors.begin() + position);
-  lowering.SetSequence(0, std::move(tensors));
+  const Sequence* given = lowering.InSequence(0);
+  if (given == nullptr || !known) {
+    return LowerToHost(lowering, program::EraseElement(), lowering.InType(0).Present());
+  }
+  Sequence sequence = *given;
+  const auto count = static_cast<int64_t>(sequence.tensors.size());
+  if (count == 0) return lowering.InvalidModel("The sequence is empty.");
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t position, Position(lowering, *known, count, count));
+  sequence.tensors.erase(sequence.tensors.begin() + position);
+  lowering.SetSequence(0, std::move(sequence));
   return base::Ok();
 }
 
 Status LowerSequenceAt(Lowering& lowering) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Sequence* tensors, InputSequence(lowering));
-  const auto count = static_cast<int64_t>(tensors->size());
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t position, Position(lowering, 1, count, count));
-  lowering.Set(0, (*tensors)[static_cast<size_t>(position)]);
+  ONNXIFI_RETURN_IF_ERROR(CheckIsSequence(lowering));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::optional<int64_t> known, KnownNumber(lowering, 1));
+  const Sequence* given = lowering.InSequence(0);
+  if (given == nullptr || !known) {
+    return LowerToHost(lowering, program::TakeElement(), lowering.InType(0).inner[0]);
+  }
+  const auto count = static_cast<int64_t>(given->tensors.size());
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t position, Position(lowering, *known, count, count));
+  lowering.Set(0, given->tensors[static_cast<size_t>(position)]);
   return base::Ok();
 }
 
 Status LowerSequenceLength(Lowering& lowering) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Sequence* tensors, InputSequence(lowering));
-  const auto count = static_cast<int64_t>(tensors->size());
+  ONNXIFI_RETURN_IF_ERROR(CheckIsSequence(lowering));
+  const Sequence* given = lowering.InSequence(0);
+  if (given == nullptr) {
+    return LowerToHost(lowering, program::CountElements(),
+                       ValueType::Tensor(ElementType::kInt64, /*rank=*/0));
+  }
+  const auto count = static_cast<int64_t>(given->tensors.size());
   lowering.Set(0, lowering.ConstantTensor(tensor::Tensor::FromValues<int64_t>(
                       ElementType::kInt64, {}, std::span(&count, 1))));
   return base::Ok();
 }
 
 Status LowerConcatFromSequence(Lowering& lowering) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Sequence* given, InputSequence(lowering));
-  Sequence tensors = *given;
-  if (tensors.empty()) return lowering.InvalidModel("The sequence is empty.");
+  ONNXIFI_RETURN_IF_ERROR(CheckIsSequence(lowering));
   if (!lowering.HasAttribute("axis")) return lowering.InvalidModel("Attribute axis is missing.");
   const bool is_new_axis = lowering.Int("new_axis", 0) != 0;
+  const Sequence* given = lowering.InSequence(0);
+  if (given == nullptr) {
+    ValueType type = lowering.InType(0).inner[0];
+    if (!type.is_tensor()) {
+      return Status(Code::kMismatchingDatatype,
+                    "ConcatFromSequence: An element is a " + ToString(type) + ", not a tensor.");
+    }
+    const int64_t axis = lowering.Int("axis", 0);
+    if (type.rank >= 0) {
+      if (is_new_axis) ++type.rank;
+      ONNXIFI_RETURN_IF_ERROR(lowering.Axis(axis, type.rank).status());
+    }
+    return LowerToHost(lowering, program::JoinElements{axis, is_new_axis}, type);
+  }
+  std::vector<Operand> tensors = given->tensors;
+  if (tensors.empty()) return lowering.InvalidModel("The sequence is empty.");
   ONNXIFI_ASSIGN_OR_RETURN(
       const int axis,
       lowering.Axis(lowering.Int("axis", 0), tensors[0].rank() + (is_new_axis ? 1 : 0)));
@@ -132,70 +201,67 @@ Status LowerConcatFromSequence(Lowering& lowering) {
 }
 
 // How many elements each part takes: `split` as their lengths or as the largest of them; one each
-// where it is left out.
-Result<std::vector<Dim>> PartLengths(Lowering& lowering, Dim extent) {
+// where it is left out. Nothing where only a run can tell how many parts there are.
+Result<std::optional<std::vector<Dim>>> PartLengths(Lowering& lowering, Dim extent) {
+  using Lengths = std::optional<std::vector<Dim>>;
   std::vector<Dim> lengths;
   if (lowering.Has(1) && lowering.In(1).rank() > 0) {
+    if (lowering.In(1).rank() > 1 || !lowering.In(1).shape[0].is_constant()) return Lengths();
     ONNXIFI_ASSIGN_OR_RETURN(lengths, lowering.IntegersOrRuntime(1));
-    return AsPartLengths(lowering, std::move(lengths), extent);
+    ONNXIFI_ASSIGN_OR_RETURN(lengths, AsPartLengths(lowering, std::move(lengths), extent));
+    return Lengths(std::move(lengths));
   }
-  Dim length = 1;
+  int64_t length = 1;
   if (lowering.Has(1)) {
-    const std::optional<std::vector<Dim>> numbers = lowering.Integers(1);
-    if (numbers && numbers->size() == 1) length = numbers->front();
-    if (!numbers || numbers->size() != 1 || !length.is_constant()) {
-      return lowering.UnsupportedShape("Split is not known before the graph runs.");
-    }
-    if (length.constant() < 1) {
-      return lowering.InvalidModel("Split (" + length.ToString() + ") is less than 1.");
+    ONNXIFI_ASSIGN_OR_RETURN(const std::optional<int64_t> known, KnownNumber(lowering, 1));
+    if (!known) return Lengths();
+    length = *known;
+    if (length < 1) {
+      return lowering.InvalidModel("Split (" + std::to_string(length) + ") is less than 1.");
     }
   }
-  if (!extent.is_constant()) {
-    return lowering.UnsupportedShape("How many parts an axis of " + extent.ToString() +
-                                     " elements has is not known before the graph runs.");
-  }
-  const int64_t count =
-      extent.constant() / length.constant() + (extent.constant() % length.constant() == 0 ? 0 : 1);
-  if (count > kMostTensors) {
-    return lowering.UnsupportedShape("A sequence of " + std::to_string(count) +
-                                     " tensors exceeds the largest supported (" +
-                                     std::to_string(kMostTensors) + ").");
-  }
+  if (!extent.is_constant()) return Lengths();
+  const int64_t count = extent.constant() / length + (extent.constant() % length == 0 ? 0 : 1);
+  if (count > kMostTensors) return Lengths();
   for (int64_t k = 0; k < count; ++k) {
-    lengths.push_back(std::min(length.constant(), extent.constant() - k * length.constant()));
+    lengths.push_back(std::min(length, extent.constant() - k * length));
   }
-  return lengths;
+  return Lengths(std::move(lengths));
 }
 
 Status LowerSplitToSequence(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& input = lowering.In(0);
   ONNXIFI_ASSIGN_OR_RETURN(const int axis, lowering.Axis(lowering.Int("axis", 0), input.rank()));
-  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<Dim> lengths,
-                           PartLengths(lowering, input.shape[axis]));
-
   // keepdims counts only where split is left out.
   const bool removes_axis = !lowering.Has(1) && lowering.Int("keepdims", 1) == 0;
-  Sequence tensors;
+  ONNXIFI_ASSIGN_OR_RETURN(const std::optional<std::vector<Dim>> lengths,
+                           PartLengths(lowering, input.shape[axis]));
+  if (!lengths) {
+    const auto part = ValueType::Tensor(input.type(), input.rank() - (removes_axis ? 1 : 0));
+    return LowerToHost(lowering, program::SplitTensor{axis, removes_axis},
+                       ValueType::Sequence(part));
+  }
+  Sequence sequence{{}, input.type()};
   Dim start = 0;
-  for (const Dim& length : lengths) {
+  for (const Dim& length : *lengths) {
     Operand part = program::Slice(input, axis, start, 1, length);
-    tensors.push_back(removes_axis ? program::RemoveAxis(part, axis) : std::move(part));
+    sequence.tensors.push_back(removes_axis ? program::RemoveAxis(part, axis) : std::move(part));
     start = start + length;
   }
-  lowering.SetSequence(0, std::move(tensors));
+  lowering.SetSequence(0, std::move(sequence));
   return base::Ok();
 }
 
 constexpr Operator kOperators[] = {
-    {"ConcatFromSequence", 11, LowerConcatFromSequence, "", /*takes_sequences=*/true},
-    {"SequenceAt", 11, LowerSequenceAt, "", /*takes_sequences=*/true},
-    {"SequenceConstruct", 11, LowerSequenceConstruct},
+    {"ConcatFromSequence", 11, LowerConcatFromSequence, "", Takes::kValues},
+    {"SequenceAt", 11, LowerSequenceAt, "", Takes::kValues},
+    {"SequenceConstruct", 11, LowerSequenceConstruct, "", Takes::kStrings},
     {"SequenceEmpty", 11, LowerSequenceEmpty},
-    {"SequenceErase", 11, LowerSequenceErase, "", /*takes_sequences=*/true},
-    {"SequenceInsert", 11, LowerSequenceInsert, "", /*takes_sequences=*/true},
-    {"SequenceLength", 11, LowerSequenceLength, "", /*takes_sequences=*/true},
-    {"SplitToSequence", 24, LowerSplitToSequence},
+    {"SequenceErase", 11, LowerSequenceErase, "", Takes::kValues},
+    {"SequenceInsert", 11, LowerSequenceInsert, "", Takes::kValues},
+    {"SequenceLength", 11, LowerSequenceLength, "", Takes::kValues},
+    {"SplitToSequence", 24, LowerSplitToSequence, "", Takes::kStrings},
 };
 
 }  // namespace

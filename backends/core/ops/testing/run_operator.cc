@@ -82,6 +82,13 @@ Result<std::vector<Tensor>> RunGraph(const graph::Graph& graph, const std::vecto
   return execution::RunProgram(*program, inputs);
 }
 
+Result<std::vector<tensor::Value>> RunGraphOnValues(const graph::Graph& graph,
+                                                    const std::vector<tensor::Value>& inputs) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
+                           LowerGraph(graph, /*functions=*/nullptr));
+  return execution::RunOnValues(*program, inputs);
+}
+
 Tensor MakeTensor(ElementType type, Extents extents, const std::vector<double>& values) {
   Tensor tensor = *Tensor::Allocate(type, std::move(extents));
   for (size_t k = 0; k < values.size(); ++k) {

@@ -14,6 +14,7 @@
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
 #include "backends/core/tensor/tensor.h"
+#include "backends/core/tensor/value.h"
 
 namespace onnxifi::ops {
 
@@ -42,6 +43,10 @@ base::Result<std::vector<tensor::Tensor>> RunOperator(const OneNode& node);
 // A whole graph likewise; `inputs` in the order of its inputs.
 base::Result<std::vector<tensor::Tensor>> RunGraph(const graph::Graph& graph,
                                                    const std::vector<tensor::Tensor>& inputs);
+
+// The same with values of any kind, and functions' definitions not expanded.
+base::Result<std::vector<tensor::Value>> RunGraphOnValues(const graph::Graph& graph,
+                                                          const std::vector<tensor::Value>& inputs);
 
 // Tensors of float32 or any other type from numbers, and back.
 tensor::Tensor MakeTensor(tensor::ElementType type, tensor::Extents extents,

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ValueRecord: one level at a time; levels are few, since ONNX's types nest no deeper.
+
+#include "backends/core/abi/value_record.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <set>
+#include <utility>
+
+namespace onnxifi::abi {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using tensor::ElementType;
+using tensor::Extents;
+using tensor::Tensor;
+using tensor::Value;
+using tensor::ValueRef;
+
+constexpr int kDeepestValue = 8;
+constexpr uint32_t kLargestRank = 64;
+
+// What lies inside the caller's structure; the rest is zero.
+Result<onnxValue> Read(const onnxValue& record, const std::string& what) {
+  constexpr size_t kSmallest = offsetof(onnxValue, kind) + sizeof(record.kind);
+  if (record.struct_size < kSmallest) {
+    return Status(Code::kInvalidSize,
+                  what + " has a structure of " + std::to_string(record.struct_size) +
+                      " bytes; its kind alone ends after " + std::to_string(kSmallest) + ".");
+  }
+  onnxValue copy = {};
+  std::memcpy(&copy, &record, std::min(record.struct_size, sizeof(copy)));
+  return copy;
+}
+
+Result<Extents> ReadExtents(const onnxValue& record, const std::string& what) {
+  if (record.rank > kLargestRank) {
+    return Status(Code::kInvalidShape, what + " has rank " + std::to_string(record.rank) +
+                                           "; the largest one taken is " +
+                                           std::to_string(kLargestRank) + ".");
+  }
+  if (record.rank > 0 && record.extents == nullptr) {
+    return Status(Code::kInvalidPointer,
+                  what + " has rank " + std::to_string(record.rank) + " and NULL extents.");
+  }
+  Extents extents;
+  for (uint32_t axis = 0; axis < record.rank; ++axis) {
+    extents.push_back(record.extents[axis]);
+    if (extents.back() < 0) {
+      return Status(Code::kInvalidShape, "Dimension " + std::to_string(axis) + " of " + what +
+                                             " is " + std::to_string(extents.back()) +
+                                             ", below the smallest (0).");
+    }
+  }
+  // As many elements of the largest type as a signed size can say.
+  constexpr int64_t kMost = INT64_MAX / 16;
+  if (tensor::ElementCount(extents) > kMost) {
+    return Status(Code::kInvalidShape, what + " of shape " + tensor::ToString(extents) +
+                                           " has more than the largest number of elements (" +
+                                           std::to_string(kMost) + ").");
+  }
+  return extents;
+}
+
+Result<Tensor> ReadTensor(const onnxValue& record, const std::string& what) {
+  const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(record.data_type));
+  if (!type) {
+    return Status(Code::kInvalidDatatype, what + " has element type " +
+                                              std::to_string(record.data_type) +
+                                              ", which is no element type of a value.");
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(Extents extents, ReadExtents(record, what));
+  const int64_t count = tensor::ElementCount(extents);
+  const void* elements =
+      *type == ElementType::kString ? static_cast<const void*>(record.strings) : record.data;
+  if (count > 0 && elements == nullptr) {
+    return Status(Code::kInvalidMemoryLocation,
+                  what + " has " + std::to_string(count) + " elements and NULL " +
+                      (*type == ElementType::kString ? "strings." : "data."));
+  }
+  if (*type != ElementType::kString) {
+    ONNXIFI_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(*type, std::move(extents)));
+    if (count > 0) {
+      std::memcpy(copy.mutable_data(), record.data, static_cast<size_t>(copy.size_bytes()));
+    }
+    return copy;
+  }
+  std::vector<std::string> strings;
+  for (int64_t k = 0; k < count; ++k) {
+    const onnxString& text = record.strings[k];
+    if (text.data == nullptr && text.size_bytes > 0) {
+      return Status(Code::kInvalidMemoryLocation, "String " + std::to_string(k) + " of " + what +
+                                                      " has " + std::to_string(text.size_bytes) +
+                                                      " bytes at NULL.");
+    }
+    strings.emplace_back(text.data != nullptr ? text.data : "", text.size_bytes);
+  }
+  return Tensor::FromStrings(std::move(extents), std::move(strings));
+}
+
+Status CheckKeys(const Tensor& keys, size_t values, const std::string& what) {
+  if (keys.type() != ElementType::kString && keys.type() != ElementType::kInt64) {
+    return {Code::kInvalidDatatype, what + " has keys of " + std::string(Name(keys.type())) +
+                                        "; a map has keys of int64 or string."};
+  }
+  if (keys.rank() != 1 || static_cast<size_t>(keys.element_count()) != values) {
+    return {Code::kInvalidShape, what + " has keys of shape " + tensor::ToString(keys.extents()) +
+                                     " for " + std::to_string(values) + " values."};
+  }
+  std::set<std::string> seen;
+  for (int64_t k = 0; k < keys.element_count(); ++k) {
+    const std::string key = keys.type() == ElementType::kString
+                                ? keys.strings()[static_cast<size_t>(k)]
+                                : std::to_string(keys.AsInt(k));
+    if (!seen.insert(key).second) {
+      return {Code::kInvalidShape, what + " has the key '" + key + "' twice."};
+    }
+  }
+  return base::Ok();
+}
+
+Result<ValueRef> Copy(const onnxValue& given, const std::string& what, int depth) {
+  ONNXIFI_ASSIGN_OR_RETURN(const onnxValue record, Read(given, what));
+  if (depth > kDeepestValue) {
+    return Status(Code::kInvalidShape, what + " is nested deeper than the limit of " +
+                                           std::to_string(kDeepestValue) + ".");
+  }
+  switch (record.kind) {
+    case ONNXIFI_SDK_VALUE_NOTHING:
+      return std::make_shared<const Value>();
+    case ONNXIFI_SDK_VALUE_TENSOR: {
+      ONNXIFI_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(record, what));
+      return std::make_shared<const Value>(std::move(tensor));
+    }
+    case ONNXIFI_SDK_VALUE_SEQUENCE:
+    case ONNXIFI_SDK_VALUE_MAP:
+      break;
+    default:
+      return Status(Code::kInvalidDatatype, what + " is of kind " + std::to_string(record.kind) +
+                                                "; the largest one known is " +
+                                                std::to_string(ONNXIFI_SDK_VALUE_MAP) + ".");
+  }
+  if (record.element_count > 0 && record.elements == nullptr) {
+    return Status(Code::kInvalidPointer,
+                  what + " has " + std::to_string(record.element_count) + " elements at NULL.");
+  }
+  std::vector<ValueRef> elements;
+  for (size_t k = 0; k < record.element_count; ++k) {
+    const std::string part = "element " + std::to_string(k) + " of " + what;
+    if (record.elements[k] == nullptr) return Status(Code::kInvalidPointer, part + " is NULL.");
+    ONNXIFI_ASSIGN_OR_RETURN(ValueRef element, Copy(*record.elements[k], part, depth + 1));
+    elements.push_back(std::move(element));
+  }
+  if (record.kind == ONNXIFI_SDK_VALUE_SEQUENCE) {
+    return std::make_shared<const Value>(Value::Sequence(std::move(elements)));
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(Tensor keys, ReadTensor(record, "the keys of " + what));
+  ONNXIFI_RETURN_IF_ERROR(CheckKeys(keys, elements.size(), what));
+  return std::make_shared<const Value>(Value::Map(std::move(keys), std::move(elements)));
+}
+
+}  // namespace
+
+Result<ValueRef> CopyValue(const onnxValue& record, const std::string& what) {
+  return Copy(record, what, /*depth=*/0);
+}
+
+ValueRecord::ValueRecord(const std::string& name, const Value& value)
+    : top_(Add(value, name.c_str())) {}
+
+const onnxValue* ValueRecord::Add(const Value& value, const char* name) {
+  onnxValue& record = records_.emplace_back();
+  record.struct_size = sizeof(record);
+  record.name = name;
+  switch (value.kind) {
+    case Value::Kind::kNothing:
+      record.kind = ONNXIFI_SDK_VALUE_NOTHING;
+      return &record;
+    case Value::Kind::kTensor:
+      record.kind = ONNXIFI_SDK_VALUE_TENSOR;
+      break;
+    case Value::Kind::kSequence:
+      record.kind = ONNXIFI_SDK_VALUE_SEQUENCE;
+      break;
+    case Value::Kind::kMap:
+      record.kind = ONNXIFI_SDK_VALUE_MAP;
+      break;
+  }
+  if (value.kind != Value::Kind::kSequence) {
+    const Tensor& tensor = value.tensor;
+    record.data_type = static_cast<onnxEnum>(tensor.type());
+    record.rank = static_cast<uint32_t>(tensor.rank());
+    record.extents = tensor.extents().data();
+    if (tensor.type() == ElementType::kString) {
+      std::vector<onnxString>& strings = strings_.emplace_back();
+      for (const std::string& text : tensor.strings()) {
+        strings.push_back({text.data(), text.size()});
+      }
+      record.strings = strings.data();
+    } else {
+      record.data = tensor.data();
+    }
+  }
+  if (value.kind != Value::Kind::kTensor) {
+    std::vector<const onnxValue*>& elements = elements_.emplace_back();
+    for (const ValueRef& element : value.elements) elements.push_back(Add(*element, ""));
+    record.element_count = elements.size();
+    record.elements = elements.data();
+  }
+  return &record;
+}
+
+}  // namespace onnxifi::abi

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ValueType: joins and checks, one level at a time.
+
+#include "backends/core/program/value_type.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/core/base/result.h"
+
+namespace onnxifi::program {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using tensor::ElementType;
+using tensor::Value;
+
+ValueType ValueType::Tensor(ElementType element, int rank) {
+  ValueType type;
+  type.element = element;
+  type.rank = rank;
+  return type;
+}
+
+ValueType ValueType::Sequence(ValueType of) {
+  ValueType type;
+  type.kind = Kind::kSequence;
+  type.inner.push_back(std::move(of));
+  return type;
+}
+
+ValueType ValueType::Map(ElementType key, ValueType of) {
+  ValueType type;
+  type.kind = Kind::kMap;
+  type.element = key;
+  type.inner.push_back(std::move(of));
+  return type;
+}
+
+ValueType ValueType::Present() const {
+  ValueType type = *this;
+  type.may_be_missing = false;
+  return type;
+}
+
+ValueType ValueType::Optional() const {
+  ValueType type = *this;
+  type.may_be_missing = true;
+  return type;
+}
+
+std::string ToString(const ValueType& type) {
+  const std::string prefix = type.may_be_missing ? "optional " : "";
+  const std::string element(tensor::Name(type.element));
+  switch (type.kind) {
+    case ValueType::Kind::kTensor:
+      return prefix + "tensor of " + element +
+             (type.rank >= 0 ? " with " + std::to_string(type.rank) + " axes" : "");
+    case ValueType::Kind::kSequence:
+      return prefix + "sequence (of: " + ToString(type.inner[0]) + ")";
+    case ValueType::Kind::kMap:
+      return prefix + "map (from " + element + " to: " + ToString(type.inner[0]) + ")";
+  }
+  return "value";
+}
+
+Result<ValueType> Join(const ValueType& a, const ValueType& b, const std::string& what) {
+  const auto differ = [&] {
+    return Status(Code::kMismatchingDatatype,
+                  what + " is once of type " + ToString(a) + " and once of " + ToString(b) + ".");
+  };
+  if (a.kind != b.kind || a.inner.size() != b.inner.size()) return differ();
+  if (a.element != b.element && a.element != ElementType::kUndefined &&
+      b.element != ElementType::kUndefined) {
+    return differ();
+  }
+  ValueType joined = a;
+  joined.may_be_missing = a.may_be_missing || b.may_be_missing;
+  if (a.element == ElementType::kUndefined) joined.element = b.element;
+  if (a.rank == ValueType::kNoRank) {
+    joined.rank = b.rank;
+  } else if (b.rank != ValueType::kNoRank && a.rank != b.rank) {
+    joined.rank = ValueType::kAnyRank;
+  }
+  for (size_t k = 0; k < a.inner.size(); ++k) {
+    ONNXIFI_ASSIGN_OR_RETURN(joined.inner[k], Join(a.inner[k], b.inner[k], what));
+  }
+  return joined;
+}
+
+Status CheckValue(const Value& value, const ValueType& type, const std::string& what) {
+  const auto mismatch = [&](Code code) {
+    return Status(
+        code, what + " is " + tensor::Describe(value) + "; required is: " + ToString(type) + ".");
+  };
+  if (value.kind == Value::Kind::kNothing) {
+    return type.may_be_missing ? base::Ok() : mismatch(Code::kMismatchingDatatype);
+  }
+  constexpr Value::Kind kKinds[] = {Value::Kind::kTensor, Value::Kind::kSequence,
+                                    Value::Kind::kMap};
+  if (value.kind != kKinds[static_cast<size_t>(type.kind)]) {
+    return mismatch(Code::kMismatchingDatatype);
+  }
+  if (!type.is_sequence() && type.element != ElementType::kUndefined &&
+      value.tensor.type() != type.element) {
+    return mismatch(Code::kMismatchingDatatype);
+  }
+  if (type.is_tensor() && type.rank >= 0 && value.tensor.rank() != type.rank) {
+    return mismatch(Code::kMismatchingShape);
+  }
+  for (size_t k = 0; k < value.elements.size(); ++k) {
+    ONNXIFI_RETURN_IF_ERROR(CheckValue(*value.elements[k], type.inner[0],
+                                       "Element " + std::to_string(k) + " of " + what));
+  }
+  return base::Ok();
+}
+
+}  // namespace onnxifi::program
