@@ -6,6 +6,7 @@
 #
 #   onnxifi::onnx   ONNX C++ with protobuf-lite, static, hidden; never the distribution's shared
 #                   protobuf, whose descriptor pool aborts when two plugins register the same file
+#   onnxifi::pcre2  PCRE2 for UTF-8, static, hidden
 #   onnxifi::dnnl   oneDNN 3 with the THREADPOOL runtime
 
 find_package(Threads REQUIRED)
@@ -44,6 +45,19 @@ if(ONNXIFI_onnx_ARCHIVE AND ONNXIFI_protobuf_lite_ARCHIVE)
     ONNX_NAMESPACE=onnx ONNX_ML=1 ONNX_USE_LITE_PROTO=1)
   target_link_libraries(onnxifi::onnx INTERFACE
     ${ONNXIFI_onnx_ARCHIVE} ${ONNXIFI_protobuf_lite_ARCHIVE} Threads::Threads)
+endif()
+
+unset(ONNXIFI_PCRE2_ARCHIVE CACHE)
+find_library(ONNXIFI_PCRE2_ARCHIVE NAMES libpcre2-8.a PATHS ${prefix} PATH_SUFFIXES lib
+  NO_DEFAULT_PATH)
+mark_as_advanced(ONNXIFI_PCRE2_ARCHIVE)
+if(ONNXIFI_PCRE2_ARCHIVE)
+  cmake_path(GET ONNXIFI_PCRE2_ARCHIVE PARENT_PATH folder)
+  cmake_path(GET folder PARENT_PATH folder)
+  add_library(onnxifi::pcre2 INTERFACE IMPORTED)
+  target_include_directories(onnxifi::pcre2 SYSTEM INTERFACE ${folder}/include)
+  target_compile_definitions(onnxifi::pcre2 INTERFACE PCRE2_STATIC)
+  target_link_libraries(onnxifi::pcre2 INTERFACE ${ONNXIFI_PCRE2_ARCHIVE})
 endif()
 
 find_package(dnnl 3 CONFIG QUIET)

@@ -24,7 +24,7 @@ _CORE_LAYERS = {
     "model": ["graph"],
     "program": ["tensor"],
     "host": ["program"],
-    "ops": ["graph", "program"],
+    "ops": ["graph", "host"],
     "codegen": ["program"],
     "device": ["program"],
     "reference": ["device"],

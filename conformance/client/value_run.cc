@@ -37,6 +37,7 @@ const onnxValue* ValueList::Append(const FileValue& value) {
     record.rank = static_cast<uint32_t>(value.tensor.extents.size());
     record.extents = value.tensor.extents.data();
     record.data = value.tensor.bytes.data();
+    record.data_size_bytes = value.tensor.bytes.size();
     std::vector<onnxString>& strings = strings_.emplace_back();
     for (const std::string& text : value.tensor.strings) {
       strings.push_back({text.data(), text.size()});
@@ -78,9 +79,9 @@ FileValue FromRecord(const onnxValue& record) {
       for (int64_t k = 0; k < count; ++k) {
         tensor.strings.emplace_back(record.strings[k].data, record.strings[k].size_bytes);
       }
-    } else if (const auto size_bytes = onnx_file::SizeBytes(tensor.type, count)) {
+    } else {
       const auto* bytes = static_cast<const std::byte*>(record.data);
-      tensor.bytes.assign(bytes, bytes + *size_bytes);
+      tensor.bytes.assign(bytes, bytes + record.data_size_bytes);
     }
   }
   for (size_t k = 0; k < record.element_count; ++k) {

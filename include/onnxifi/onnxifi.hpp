@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -155,6 +156,19 @@ struct Tensor {
   std::vector<uint64_t> shape;
   // Row-major; written only where the tensor is an output.
   void* data = nullptr;
+};
+
+// An input or output of any kind, with its own memory; see onnxValue.
+struct Value {
+  std::string name;
+  uint32_t kind = ONNXIFI_SDK_VALUE_TENSOR;
+  // A tensor, or the keys of a map: elements in `data`, or `strings`.
+  onnxEnum data_type = ONNXIFI_DATATYPE_FLOAT32;
+  std::vector<int64_t> extents;
+  std::vector<std::byte> data;
+  std::vector<std::string> strings;
+  // A sequence, or the values of a map.
+  std::vector<Value> elements;
 };
 
 struct OutputShape {
@@ -312,6 +326,74 @@ inline std::vector<onnxTensorDescriptorV1> Describe(std::span<const Tensor> tens
   return descriptors;
 }
 
+// Structures that point into values, which must outlive them.
+class ValueList {
+ public:
+  explicit ValueList(std::span<const Value> values) {
+    for (const Value& value : values) list_.push_back(Append(value));
+  }
+  ValueList(const ValueList&) = delete;
+  ValueList& operator=(const ValueList&) = delete;
+
+  const onnxValue* const* data() const { return list_.data(); }
+  uint32_t size() const { return static_cast<uint32_t>(list_.size()); }
+
+ private:
+  const onnxValue* Append(const Value& value) {
+    onnxValue& record = records_.emplace_back();
+    record = {};
+    record.struct_size = sizeof(record);
+    record.name = value.name.c_str();
+    record.kind = value.kind;
+    record.data_type = value.data_type;
+    record.rank = static_cast<uint32_t>(value.extents.size());
+    record.extents = value.extents.data();
+    record.data = value.data.data();
+    record.data_size_bytes = value.data.size();
+    std::vector<onnxString>& strings = strings_.emplace_back();
+    for (const std::string& text : value.strings) strings.push_back({text.data(), text.size()});
+    record.strings = strings.data();
+    std::vector<const onnxValue*>& elements = elements_.emplace_back();
+    for (const Value& element : value.elements) elements.push_back(Append(element));
+    record.element_count = elements.size();
+    record.elements = elements.data();
+    return &record;
+  }
+
+  std::vector<const onnxValue*> list_;
+  // Addresses of their elements stay when they grow.
+  std::deque<onnxValue> records_;
+  std::deque<std::vector<onnxString>> strings_;
+  std::deque<std::vector<const onnxValue*>> elements_;
+};
+
+inline Value CopyOf(const onnxValue& record) {
+  Value value;
+  value.name = record.name != nullptr ? record.name : "";
+  value.kind = record.kind;
+  value.data_type = record.data_type;
+  value.extents.assign(record.extents, record.extents + record.rank);
+  const auto* data = static_cast<const std::byte*>(record.data);
+  value.data.assign(data, data + record.data_size_bytes);
+  const bool has_elements =
+      record.kind == ONNXIFI_SDK_VALUE_TENSOR || record.kind == ONNXIFI_SDK_VALUE_MAP;
+  if (has_elements && record.data_type == ONNXIFI_SDK_DATATYPE_STRING) {
+    int64_t count = 1;
+    for (const int64_t extent : value.extents) count *= extent;
+    for (int64_t k = 0; k < count; ++k) {
+      value.strings.emplace_back(record.strings[k].data, record.strings[k].size_bytes);
+    }
+  }
+  for (size_t k = 0; k < record.element_count; ++k) {
+    value.elements.push_back(CopyOf(*record.elements[k]));
+  }
+  return value;
+}
+
+inline void ONNXIFI_ABI AppendValue(void* values, const onnxValue* value) {
+  static_cast<std::vector<Value>*>(values)->push_back(CopyOf(*value));
+}
+
 inline void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape) {
   static_cast<std::vector<OutputShape>*>(shapes)->push_back(
       {shape->name, shape->data_type, shape->has_rank != 0,
@@ -418,6 +500,16 @@ class Event {
     if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
     return shapes;
   }
+  // The outputs that a finished run kept: those that Graph::SetValues was given no tensor for.
+  Result<std::vector<Value>> Values() const {
+    const auto function =
+        handle_.functions()->Find<onnxGetRunValuesFunction>(id_, "onnxGetRunValues");
+    if (function == nullptr) return detail::Missing("onnxGetRunValues");
+    std::vector<Value> values;
+    const onnxStatus status = function(handle_.get(), detail::AppendValue, &values);
+    if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
+    return values;
+  }
 
  private:
   friend class Backend;
@@ -442,6 +534,21 @@ class Graph {
     return functions().Check(
         functions().set_graph_io(handle_.get(), static_cast<uint32_t>(in.size()), in.data(),
                                  static_cast<uint32_t>(out.size()), out.data()));
+  }
+
+  // The same where inputs, all or in part, are values of any kind, which are copied, and outputs
+  // that are not listed are kept by each run for Event::Values. For a graph with an input or output
+  // that is no tensor of numbers, initialise it with GraphOptions::values.
+  Outcome SetValues(std::span<const Value> values, std::span<const Tensor> inputs = {},
+                    std::span<const Tensor> outputs = {}) const {
+    const auto function = functions().Find<onnxSetGraphValuesFunction>(id_, "onnxSetGraphValues");
+    if (function == nullptr) return detail::Missing("onnxSetGraphValues");
+    const detail::ValueList list(values);
+    const auto in = detail::Describe(inputs);
+    const auto out = detail::Describe(outputs);
+    return functions().Check(function(handle_.get(), static_cast<uint32_t>(in.size()), in.data(),
+                                      list.size(), list.data(), static_cast<uint32_t>(out.size()),
+                                      out.data()));
   }
 
   // Starts a run that waits for `input`, and returns the event that it will signal.
@@ -538,6 +645,8 @@ struct GraphOptions {
   std::optional<std::string> base_folder;
   // Runs keep what Graph::Profile tells.
   bool profile = false;
+  // Inputs and outputs may be of any kind; bound by Graph::SetValues.
+  bool values = false;
 };
 
 class Backend {
@@ -555,6 +664,10 @@ class Backend {
     }
     if (options.profile) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE);
+      properties.push_back(1);
+    }
+    if (options.values) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_VALUES);
       properties.push_back(1);
     }
     properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);
@@ -625,6 +738,14 @@ class Device {
   Outcome CheckCompatibility(std::span<const std::byte> model) const {
     return functions_->Check(
         functions_->get_backend_compatibility(id_, model.size(), model.data()));
+  }
+
+  // The same for a graph that is initialised with GraphOptions::values.
+  Outcome CheckValueCompatibility(std::span<const std::byte> model) const {
+    const auto function = functions_->Find<onnxGetBackendValueCompatibilityFunction>(
+        id_, "onnxGetBackendValueCompatibility");
+    if (function == nullptr) return detail::Missing("onnxGetBackendValueCompatibility");
+    return functions_->Check(function(id_, model.size(), model.data()));
   }
 
   // Why each node of the model runs here or not.

@@ -195,6 +195,8 @@ typedef struct onnxValue {
   uint32_t rank;
   const int64_t* extents;
   const void* data;
+  /* Of `data`, as densely packed elements have: 4- and 2-bit ones rounded up to a whole byte. */
+  size_t data_size_bytes;
   const onnxString* strings;
   /* A sequence, or the values of a map, one per key: `element_count` values, of one kind. */
   size_t element_count;
@@ -218,8 +220,8 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendValueCompatib
  * after onnxSetGraphIO, any number of times, until either is called again. What `inputValues`
  * points to is copied before the function returns; the buffers of descriptors are used as by
  * onnxSetGraphIO.
- * Statuses: those of onnxSetGraphIO; INVALID_SIZE (a struct_size that does not hold what the kind
- * needs) and INVALID_DATATYPE (a kind, an element type or keys that there are not), UNSUPPORTED_TAG
+ * Statuses: those of onnxSetGraphIO; INVALID_SIZE (a struct_size that does not hold the kind,
+ * or a data_size_bytes that is not that of the elements) and INVALID_DATATYPE (a kind, an element type or keys that there are not), UNSUPPORTED_TAG
  * (a plain ONNXIFI 1.0 plugin behind libonnxifi).
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxSetGraphValuesFunction)(

@@ -84,6 +84,13 @@ Result<Tensor> ReadTensor(const onnxValue& record, const std::string& what) {
                       (*type == ElementType::kString ? "strings." : "data."));
   }
   if (*type != ElementType::kString) {
+    const int64_t size_bytes = tensor::SizeBytes(*type, count);
+    if (static_cast<uint64_t>(size_bytes) != record.data_size_bytes) {
+      return Status(Code::kInvalidSize, what + " has " + std::to_string(record.data_size_bytes) +
+                                            " bytes of data; " + std::to_string(count) +
+                                            " elements of " + std::string(Name(*type)) + " have " +
+                                            std::to_string(size_bytes) + ".");
+    }
     ONNXIFI_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(*type, std::move(extents)));
     if (count > 0) {
       std::memcpy(copy.mutable_data(), record.data, static_cast<size_t>(copy.size_bytes()));
@@ -204,6 +211,7 @@ const onnxValue* ValueRecord::Add(const Value& value, const char* name) {
       record.strings = strings.data();
     } else {
       record.data = tensor.data();
+      record.data_size_bytes = static_cast<size_t>(tensor.size_bytes());
     }
   }
   if (value.kind != Value::Kind::kTensor) {

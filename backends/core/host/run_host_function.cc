@@ -5,6 +5,9 @@
 #include "backends/core/host/run_host_function.h"
 
 #include "backends/core/host/sequence.h"
+#include "backends/core/host/table.h"
+#include "backends/core/host/text.h"
+#include "backends/core/host/trees.h"
 
 namespace onnxifi::host {
 

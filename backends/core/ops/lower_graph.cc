@@ -196,19 +196,25 @@ class GraphLowering : public BodyLowering {
   }
 
   // Whether what is declared of the inputs, and known of the outputs, can be carried.
-  Status CheckEdges(Carrier carrier) {
+  void CheckEdges(Carrier carrier, Judgement& judgement) {
     for (ValueId id : graph_.inputs) {
       const graph::Value& value = graph_.values[id];
-      ONNXIFI_RETURN_IF_ERROR(RefuseType("Graph input", value));
-      if (carrier == Carrier::kValues) continue;
-      ONNXIFI_RETURN_IF_ERROR(CheckCarried("Graph input", value, ValueTypeOf(value.type)));
+      judgement.edges = RefuseType("Graph input", value);
+      if (judgement.edges.ok() && carrier == Carrier::kDescriptors) {
+        judgement.edges = CheckCarried("Graph input", value, ValueTypeOf(value.type));
+      }
+      if (judgement.edges.ok()) continue;
+      judgement.edge_node = FindNode([&](const Node& node) { return &node.inputs; }, id);
+      return;
     }
     for (ValueId id : graph_.outputs) {
       // A node that cannot make it says why.
       if (carrier == Carrier::kValues || !Resolve(id).ok()) continue;
-      ONNXIFI_RETURN_IF_ERROR(CheckCarried("Graph output", graph_.values[id], KnownType(id)));
+      judgement.edges = CheckCarried("Graph output", graph_.values[id], KnownType(id));
+      if (judgement.edges.ok()) continue;
+      judgement.edge_node = FindNode([&](const Node& node) { return &node.outputs; }, id);
+      return;
     }
-    return base::Ok();
   }
 
   // The graph's outputs become the program's: each a dense buffer of its own, or a whole value.
@@ -270,6 +276,16 @@ class GraphLowering : public BodyLowering {
   }
 
  private:
+  // The first node of which `id` is among the values that `list` gives; -1 if there is none.
+  template <typename List>
+  int FindNode(List list, ValueId id) const {
+    for (size_t k = 0; k < graph_.nodes.size(); ++k) {
+      const std::vector<ValueId>& values = *list(graph_.nodes[k]);
+      if (std::find(values.begin(), values.end(), id) != values.end()) return static_cast<int>(k);
+    }
+    return -1;
+  }
+
   Dim DeclaredExtent(const graph::Extent& extent, const std::string& value_name, size_t axis) {
     if (extent.is_known()) return Dim(extent.number);
     std::string name =
@@ -747,7 +763,7 @@ Judgement LowerEachNode(const Graph& graph, const FunctionSource* functions, con
   lowering.DeclareKnownInputs();
   Judgement judgement;
   judgement.nodes = lowering.JudgeNodes();
-  judgement.edges = lowering.CheckEdges(carrier);
+  lowering.CheckEdges(carrier, judgement);
   return judgement;
 }
 

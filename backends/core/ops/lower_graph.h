@@ -48,6 +48,8 @@ struct Judgement {
   // Whether every graph input is declared well enough to be bound, and it and every output can be
   // carried.
   base::Status edges;
+  // Where `edges` refuses, the position of a node that reads or makes the value; -1: there is none.
+  int edge_node = -1;
 };
 
 // Every node judged on its own, for support answers: a node that cannot be lowered does not end it;

@@ -6,6 +6,7 @@
 
 #include "backends/core/execution/whole_run.h"
 #include "backends/core/program/cost.h"
+#include "backends/core/program/host_function.h"
 
 namespace onnxifi::plugin {
 namespace {
@@ -159,12 +160,14 @@ Result<std::vector<Extents>> CompiledGraph::ExtentsOf(
                                                " inputs are given where the graph has " +
                                                std::to_string(program_->inputs.size()) + ".");
   }
+  for (size_t k = 0; k < extents.size(); ++k) {
+    // A whole value has none of its own, be it an optional that is a tensor.
+    if (program_->buffers[program_->inputs[k].buffer].value) extents[k].clear();
+  }
   return extents;
 }
 
 Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensors tensors) {
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Extents> extents, ExtentsOf(tensors.inputs));
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<int64_t> symbols, plan_->SymbolsFor(extents));
   for (size_t k = 0; k < tensors.inputs.size(); ++k) {
     const TensorDescriptor& input = tensors.inputs[k];
     if (input.value == nullptr) continue;
@@ -172,6 +175,8 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensor
         *input.value, execution::TypeOf(program_->buffers[program_->inputs[k].buffer]),
         "Input '" + input.name + "'"));
   }
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Extents> extents, ExtentsOf(tensors.inputs));
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<int64_t> symbols, plan_->SymbolsFor(extents));
   std::vector<Extents> outputs = plan_->OutputExtents(symbols);
   for (size_t k = 0; k < outputs.size(); ++k) {
     const TensorDescriptor& descriptor = tensors.outputs[k];
@@ -301,6 +306,9 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
     // What ends a stage is done by no device.
     record.implementation = is_boundary ? "execution" : plan_->implementation(timing.step);
     if (!is_boundary) record.detail = binding.kernels[position]->Detail();
+    if (const auto* host = step.As<program::Host>()) {
+      record.detail = program::Name(*host->function);
+    }
     if (!step.writes.empty()) {
       record.data_type =
           static_cast<onnxEnum>(program_->buffers[step.writes[0].buffer].element_type());

@@ -356,7 +356,7 @@ TEST(Pipeline, NamesTheNodeItRefuses) {
   base::Status verdict = Judge(graph, device);
   EXPECT_EQ(verdict.code(), Code::kUnsupportedOperator);
   EXPECT_NE(verdict.Text().find("NoSuchOperator"), std::string::npos) << verdict.Text();
-  std::vector<base::Status> verdicts = JudgeNodes(graph, device);
+  std::vector<base::Status> verdicts = JudgeNodes(graph, device).nodes;
   ASSERT_EQ(verdicts.size(), 2u);
   EXPECT_TRUE(verdicts[0].ok());
   EXPECT_FALSE(verdicts[1].ok());

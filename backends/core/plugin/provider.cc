@@ -251,7 +251,13 @@ class PluginBackendId : public abi::BackendId {
         explanation.verdict = std::move(verdicts[k]).Context("at " + graph::Describe(node));
       }
     }
-    if (explanation.verdict.ok()) explanation.verdict = std::move(judgement.edges);
+    if (!explanation.verdict.ok()) return explanation;
+    if (!judgement.edges.ok() && judgement.edge_node >= 0) {
+      abi::NodeVerdict& verdict = explanation.nodes[judgement.edge_node];
+      verdict.code = judgement.edges.code();
+      verdict.sentence = judgement.edges.Text();
+    }
+    explanation.verdict = std::move(judgement.edges);
     return explanation;
   }
 

@@ -4,6 +4,11 @@
 
 #include "backends/core/program/host_function.h"
 
+#include <cmath>
+#include <limits>
+
+#include "backends/core/tensor/convert.h"
+
 namespace onnxifi::program {
 namespace {
 
@@ -17,9 +22,36 @@ struct Names {
   std::string_view operator()(const JoinElements&) const { return "join elements"; }
   std::string_view operator()(const TestPresence&) const { return "test presence"; }
   std::string_view operator()(const PassValue&) const { return "pass value"; }
+  std::string_view operator()(const ConcatStrings&) const { return "concat strings"; }
+  std::string_view operator()(const SplitStrings&) const { return "split strings"; }
+  std::string_view operator()(const NormalizeStrings&) const { return "normalize strings"; }
+  std::string_view operator()(const MatchStrings&) const { return "match strings"; }
+  std::string_view operator()(const FormatNumbers&) const { return "format numbers"; }
+  std::string_view operator()(const ParseNumbers&) const { return "parse numbers"; }
+  std::string_view operator()(const LookUp&) const { return "look up"; }
+  std::string_view operator()(const CountNgrams&) const { return "count n-grams"; }
+  std::string_view operator()(const RunTrees&) const { return "run trees"; }
 };
 
 }  // namespace
+
+std::string KeyOf(const tensor::Tensor& tensor, int64_t index) {
+  const tensor::ElementType type = tensor.type();
+  if (type == tensor::ElementType::kString) return tensor.strings()[static_cast<size_t>(index)];
+  tensor::Scalar value = tensor::LoadScalar(type, tensor.data(), index);
+  if (tensor::IsFloat(type)) {
+    // Of many bits each.
+    if (std::isnan(value.f)) value.f = std::numeric_limits<double>::quiet_NaN();
+    if (value.f == 0) value.f = 0;
+  }
+  return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+void AppendToGram(const std::string& key, std::string& gram) {
+  const uint64_t size_bytes = key.size();
+  gram.append(reinterpret_cast<const char*>(&size_bytes), sizeof(size_bytes));
+  gram += key;
+}
 
 std::string_view Name(const HostFunction& function) {
   return std::visit(Names(), static_cast<const HostFunction::variant&>(function));

@@ -8,7 +8,9 @@
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -55,9 +57,113 @@ struct TestPresence {};
 // must be there where the write is not optional.
 struct PassValue {};
 
+// (a, b, strings of one shape) -> each a followed by its b.
+struct ConcatStrings {};
+
+// (strings) -> their parts along a new last axis, padded with empty strings; their numbers, int64.
+// Split at white space, of which parts have none at their ends, or at a delimiter that is not
+// empty; `most_splits` negative: everywhere.
+struct SplitStrings {
+  std::string delimiter;
+  int64_t most_splits = -1;
+};
+
+// (strings [C] or [1, C]) -> those that are no stop words, in another case. One empty string if
+// none is left. Stop words are compared before the case is changed.
+struct NormalizeStrings {
+  enum class Case : uint8_t { kAsIs, kLower, kUpper };
+  Case to = Case::kAsIs;
+  bool is_case_sensitive = false;
+  std::vector<std::string> stopwords;
+  std::string locale;  // that host::LetterCase opens
+};
+
+// (strings) -> bool: whether the whole of each matches a pattern that host::Pattern takes.
+struct MatchStrings {
+  std::string pattern;
+};
+
+// (numbers) -> strings, and (strings) -> numbers of type `to`.
+struct FormatNumbers {};
+struct ParseNumbers {
+  tensor::ElementType to = tensor::ElementType::kUndefined;
+};
+
+// (keys, of type `key_type`) -> for each its value of those in the table, or the fallback.
+struct LookUp {
+  tensor::ElementType key_type = tensor::ElementType::kUndefined;
+  std::unordered_map<std::string, int64_t> positions;  // by KeyOf, in `values`
+  tensor::Tensor values;                               // one axis
+  tensor::Tensor fallback;                             // one element of the type of `values`
+};
+
+// (items [C] or [N, C], int64 or strings) -> float32 [width] or [N, width]: how often each n-gram
+// of `shortest` to `longest` items occurs, with equal gaps of up to `most_skipped` items between
+// them, times its weight, added up in its column.
+struct CountNgrams {
+  struct Gram {
+    int64_t number = 0;  // less than gram_count
+    int64_t column = 0;
+    float weight = 1;
+  };
+  std::unordered_map<std::string, Gram> grams;  // by AppendToGram of its items
+  int64_t gram_count = 0;
+  int64_t width = 0;
+  int64_t shortest = 1, longest = 1;
+  int64_t most_skipped = 0;
+  bool counts_once = false;  // any number of occurrences as one
+};
+
+// (floats [N, at least feature_count]) -> [N, target_count] of their type: for each row the leaves
+// that it reaches in the trees, put together by target.
+struct RunTrees {
+  enum class Mode : uint8_t {
+    kLessEqual,
+    kLess,
+    kGreaterEqual,
+    kGreater,
+    kEqual,
+    kNotEqual,
+    kMember
+  };
+  enum class Aggregate : uint8_t { kAverage, kSum, kMin, kMax };
+  enum class Transform : uint8_t { kNone, kSoftmax, kLogistic, kSoftmaxZero, kProbit };
+  struct Branch {
+    int64_t index = 0;  // of a leaf or a node
+    bool is_leaf = false;
+  };
+  struct Node {
+    Mode mode = Mode::kLessEqual;
+    int64_t feature = 0;
+    double split = 0;
+    std::vector<double> members;   // kMember
+    bool missing_is_true = false;  // NaN goes there
+    Branch on_true, on_false;
+  };
+  struct Leaf {
+    int64_t target = 0;
+    double weight = 0;
+  };
+  // Every way from a root ends in a leaf.
+  std::vector<Node> nodes;
+  std::vector<Leaf> leaves;
+  std::vector<int64_t> roots;
+  int64_t feature_count = 0;
+  int64_t target_count = 0;
+  Aggregate aggregate = Aggregate::kSum;
+  Transform transform = Transform::kNone;
+};
+
+// Element `index` of a tensor as the key of a table: equal for equal elements, NaN equal to NaN.
+std::string KeyOf(const tensor::Tensor& tensor, int64_t index);
+// Makes `gram` longer by an item with this key.
+void AppendToGram(const std::string& key, std::string& gram);
+
 struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
-                   SplitTensor, JoinElements, TestPresence, PassValue> {
+                   SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
+                   NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers, LookUp, CountNgrams,
+                   RunTrees> {
   using variant::variant;
 };
 

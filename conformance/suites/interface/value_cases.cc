@@ -249,6 +249,15 @@ void ValuesThatDoNotFitAreRefused(Check& check) {
   record = good;
   record.struct_size = sizeof(size_t);
   check.ExpectStatus(ONNXIFI_STATUS_INVALID_SIZE, set_one(record), "A structure of its size alone");
+  client::ValueList numbers;
+  FileValue short_numbers = Floats("x", {1, 2});
+  short_numbers.tensor.bytes.pop_back();
+  numbers.Add(s);
+  numbers.Add(short_numbers);
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_SIZE,
+                     check.extensions().set_graph_values(graph, 0, nullptr, numbers.count(),
+                                                         numbers.data(), 0, nullptr),
+                     "2 floats in 7 bytes");
   const std::array<const onnxValue*, 1> null_value = {nullptr};
   const auto set_values = check.extensions().set_graph_values;
   check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER,

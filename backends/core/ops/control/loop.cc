@@ -24,6 +24,12 @@ Status LowerLoop(Lowering& lowering) {
   }
   ONNXIFI_RETURN_IF_ERROR(CheckBodyArity(lowering, body, static_cast<size_t>(carried) + 2,
                                          static_cast<size_t>(carried + stacked) + 1));
+  for (const int k : {0, 1}) {
+    if (!lowering.HasAny(k) || lowering.Has(k)) continue;
+    return Status(Code::kMismatchingDatatype, "Loop: Input " + std::to_string(k) + " is a " +
+                                                  ToString(lowering.InType(k)) +
+                                                  "; a tensor is required.");
+  }
   if (lowering.Has(0) && lowering.In(0).type() != ElementType::kInt64) {
     return lowering.UnsupportedType(0);
   }

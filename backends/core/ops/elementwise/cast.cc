@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cast, CastLike, BitCast between all types but strings. Cast-1 names the target type in words. The
-// rules of saturation and rounding are tensor::CastScalar's.
+// Cast, CastLike, BitCast. Cast-1 names the target type in words. The rules of saturation and
+// rounding are tensor::CastScalar's; strings are read and written by the host.
 
 #include <algorithm>
 #include <cctype>
 
-#include "backends/core/ops/lowering.h"
+#include "backends/core/ops/host_step.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
@@ -52,8 +52,30 @@ bool IsConvertible(ElementType type) {
   return type != ElementType::kString && !tensor::IsComplex(type);
 }
 
+Status LowerTextConversion(Lowering& lowering, ElementType to) {
+  const Operand& x = lowering.In(0);
+  if (to == x.type()) {
+    lowering.Set(0, x);
+    return base::Ok();
+  }
+  const bool is_to_text = to == ElementType::kString;
+  const ElementType number = is_to_text ? x.type() : to;
+  if (!IsConvertible(number)) {
+    return is_to_text ? lowering.UnsupportedType(0) : UnsupportedTarget(lowering, Name(to));
+  }
+  HostStep step(lowering, is_to_text ? program::HostFunction(program::FormatNumbers())
+                                     : program::HostFunction(program::ParseNumbers{to}));
+  step.Read(x);
+  lowering.Set(0, step.WriteTensor(to, {x.shape.begin(), x.shape.end()}));
+  step.Emit();
+  return base::Ok();
+}
+
 Status LowerConversion(Lowering& lowering, ElementType to) {
   const Operand& x = lowering.In(0);
+  if (to == ElementType::kString || x.type() == ElementType::kString) {
+    return LowerTextConversion(lowering, to);
+  }
   if (!IsConvertible(x.type())) return lowering.UnsupportedType(0);
   if (!IsConvertible(to)) return UnsupportedTarget(lowering, Name(to));
   ONNXIFI_ASSIGN_OR_RETURN(tensor::Rounding mode, RoundMode(lowering));
@@ -100,8 +122,8 @@ Status LowerBitCast(Lowering& lowering) {
 
 constexpr Operator kOperators[] = {
     {"BitCast", 26, LowerBitCast},
-    {"Cast", 28, LowerCast},
-    {"CastLike", 25, LowerCastLike},
+    {"Cast", 28, LowerCast, "", Takes::kStrings},
+    {"CastLike", 25, LowerCastLike, "", Takes::kStrings},
 };
 
 }  // namespace

@@ -15,6 +15,13 @@ enum class Swap : bool { kNo, kYes };
 template <ExprOp compare, Swap swap>
 Status LowerComparison(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(BinaryOperands in, BroadcastInputs(lowering));
+  if (compare == ExprOp::kEqual && in.type == ElementType::kString) {
+    // Equal strings have equal numbers.
+    StepBuilder map(lowering, in.shape);
+    const Expr a = map.Read(in.a);
+    lowering.Set(0, map.WriteMap(Binary(compare, a, map.Read(in.b)), ElementType::kBool));
+    return base::Ok();
+  }
   const bool is_ordered = HasArithmetic(in.type);
   if (!is_ordered && !(compare == ExprOp::kEqual && tensor::IsBool(in.type))) {
     return lowering.UnsupportedType(0);
@@ -29,7 +36,7 @@ Status LowerComparison(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Equal", 19, LowerComparison<ExprOp::kEqual, Swap::kNo>},
+    {"Equal", 19, LowerComparison<ExprOp::kEqual, Swap::kNo>, "", Takes::kStrings},
     {"Greater", 13, LowerComparison<ExprOp::kLess, Swap::kYes>},
     {"GreaterOrEqual", 16, LowerComparison<ExprOp::kLessEqual, Swap::kYes>},
     {"Less", 13, LowerComparison<ExprOp::kLess, Swap::kNo>},

@@ -14,7 +14,6 @@ Status LowerWhere(Lowering& lowering) {
   const Operand& x = lowering.In(1);
   const Operand& y = lowering.In(2);
   if (!tensor::IsBool(condition.type())) return lowering.UnsupportedType(0);
-  if (x.type() == ElementType::kString) return lowering.UnsupportedType(1);
   ONNXIFI_RETURN_IF_ERROR(CheckSameType(lowering, 1, 2));
   ONNXIFI_ASSIGN_OR_RETURN(Shape values, lowering.Broadcast(x.shape, y.shape));
   ONNXIFI_ASSIGN_OR_RETURN(Shape shape, lowering.Broadcast(condition.shape, values));
@@ -26,7 +25,7 @@ Status LowerWhere(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Where", 16, LowerWhere},
+    {"Where", 16, LowerWhere, "", Takes::kStrings},
 };
 
 }  // namespace

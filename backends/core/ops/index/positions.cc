@@ -14,7 +14,7 @@ Expr WrapNegative(StepBuilder& step, Expr index, Dim extent) {
 
 GuardedSource::GuardedSource(StepBuilder& step, const Operand& operand,
                              const std::vector<int>& checked)
-    : exprs_(step.exprs()), type_(operand.type()) {
+    : exprs_(step.exprs()), type_(StoredType(operand.type())) {
   View view = operand.view;
   for (int axis : checked) {
     program::Guard guard{std::vector<Dim>(operand.rank(), Dim(0)), 0, operand.shape[axis]};

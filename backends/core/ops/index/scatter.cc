@@ -134,9 +134,9 @@ Status LowerScatterNd(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Scatter", 11, LowerScatterElements},
-    {"ScatterElements", 18, LowerScatterElements},
-    {"ScatterND", 18, LowerScatterNd},
+    {"Scatter", 11, LowerScatterElements, "", Takes::kStrings},
+    {"ScatterElements", 18, LowerScatterElements, "", Takes::kStrings},
+    {"ScatterND", 18, LowerScatterNd, "", Takes::kStrings},
 };
 
 }  // namespace

@@ -65,8 +65,8 @@ Status LowerTile(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Expand", 13, LowerExpand},
-    {"Tile", 13, LowerTile},
+    {"Expand", 13, LowerExpand, "", Takes::kStrings},
+    {"Tile", 13, LowerTile, "", Takes::kStrings},
 };
 
 }  // namespace

@@ -41,8 +41,8 @@ Status LowerSize(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Shape", 25, LowerShape},
-    {"Size", 25, LowerSize},
+    {"Shape", 25, LowerShape, "", Takes::kStrings},
+    {"Size", 25, LowerSize, "", Takes::kStrings},
 };
 
 }  // namespace

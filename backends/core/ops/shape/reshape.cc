@@ -184,10 +184,10 @@ Status LowerUnsqueeze(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Reshape", 25, LowerReshape},
-    {"Flatten", 25, LowerFlatten},
-    {"Squeeze", 25, LowerSqueeze},
-    {"Unsqueeze", 25, LowerUnsqueeze},
+    {"Reshape", 25, LowerReshape, "", Takes::kStrings},
+    {"Flatten", 25, LowerFlatten, "", Takes::kStrings},
+    {"Squeeze", 25, LowerSqueeze, "", Takes::kStrings},
+    {"Unsqueeze", 25, LowerUnsqueeze, "", Takes::kStrings},
 };
 
 }  // namespace

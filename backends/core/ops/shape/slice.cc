@@ -104,7 +104,7 @@ Status LowerCenterCropPad(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Slice", 13, LowerSlice},
+    {"Slice", 13, LowerSlice, "", Takes::kStrings},
     {"CenterCropPad", 18, LowerCenterCropPad},
 };
 

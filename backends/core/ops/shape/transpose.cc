@@ -93,9 +93,9 @@ Status LowerSpaceToDepth(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Transpose", 25, LowerTranspose},
-    {"DepthToSpace", 28, LowerDepthToSpace},
-    {"SpaceToDepth", 28, LowerSpaceToDepth},
+    {"Transpose", 25, LowerTranspose, "", Takes::kStrings},
+    {"DepthToSpace", 28, LowerDepthToSpace, "", Takes::kStrings},
+    {"SpaceToDepth", 28, LowerSpaceToDepth, "", Takes::kStrings},
 };
 
 }  // namespace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "backends/core/host/pattern.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace onnxifi::host {
+namespace {
+
+using base::Code;
+using ::testing::HasSubstr;
+
+TEST(PatternTest, MatchesTheWholeTextOnly) {
+  struct Case {
+    std::string pattern, text;
+    bool matches;
+  };
+  const Case cases[] = {
+      {"www.[\\w.-]+\\.[a-z]+", "www.google.com", true},
+      {"www.[\\w.-]+\\.[a-z]+", "www.google.com/", false},
+      {"", "", true},
+      {"", "a", false},
+      {"a|ab", "ab", true},
+      {"a*?", "aaa", true},
+      {"(a+)(b?)", "aab", true},
+      {".", "\n", false},
+      {"a$", "a\n", false},
+      {"(?i)straße", "STRAßE", true},
+      {"(?P<name>x)[^]y]", "xz", true},
+      {"[]\\\\]", "]", true},
+      {"x{2,3}", "xxxx", false},
+      {"\\pL+", "äöΩ", true},
+      {"a.c", "aäc", true},
+      {"..", "ä", false},
+      {"a.c", std::string("a\0c", 3), true},
+      {"a+", "a\xFF", false},
+      {"\\Q(?=\\E", "(?=", true},
+  };
+  for (const Case& one : cases) {
+    const auto pattern = Pattern::Compile(one.pattern);
+    ASSERT_TRUE(pattern.ok()) << pattern.status().Text();
+    const auto result = pattern->MatchesWhole(one.text);
+    ASSERT_TRUE(result.ok()) << result.status().Text();
+    EXPECT_EQ(*result, one.matches) << one.pattern << " on '" << one.text << "'";
+  }
+}
+
+TEST(PatternTest, TakesNoTimeThatGrowsExponentially) {
+  const auto pattern = Pattern::Compile("(a*)*(a|aa)+(a?){20}b");
+  ASSERT_TRUE(pattern.ok()) << pattern.status().Text();
+  const auto result = pattern->MatchesWhole(std::string(5000, 'a'));
+  ASSERT_TRUE(result.ok()) << result.status().Text();
+  EXPECT_FALSE(*result);
+}
+
+TEST(PatternTest, RefusesWhatRe2HasNot) {
+  for (const char* text : {"(a)\\1", "(?=a)a", "(?<!a)b", "a++", "(?>a)", "(?R)", "(?1)", "(*FAIL)",
+                           "(", "[", "\\C"}) {
+    const auto pattern = Pattern::Compile(text);
+    ASSERT_FALSE(pattern.ok()) << text;
+    EXPECT_EQ(pattern.status().code(), Code::kInvalidModel);
+    EXPECT_THAT(pattern.status().Text(), HasSubstr("Pattern '" + std::string(text) + "'"));
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::host
