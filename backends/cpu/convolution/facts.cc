@@ -90,7 +90,7 @@ base::Result<Convolution> DescribeAroundInput(const device::Facts& facts) {
   convolution.stride_x = contract->strides[1];
   convolution.dilation_y = contract->dilations[0];
   convolution.dilation_x = contract->dilations[1];
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.epilogue, TranslateEpilogue(facts, /*channel_axis=*/1));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.epilogue, gemm::SelectEpilogue(facts, /*channel_axis=*/1));
   ONNXIFI_ASSIGN_OR_RETURN(
       bool has_gaps, HasGaps(facts.program, step.writes[0], convolution.out_channels, "result"));
   convolution.has_gaps = has_gaps;

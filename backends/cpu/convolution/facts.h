@@ -10,8 +10,8 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
-#include "backends/cpu/convolution/epilogue.h"
 #include "backends/cpu/convolution/image.h"
+#include "backends/cpu/gemm/step_epilogue.h"
 
 namespace onnxifi::convolution {
 
@@ -25,7 +25,7 @@ struct Convolution {
   int64_t stride_y, stride_x;
   int64_t dilation_y, dilation_x;
   int64_t pad_top, pad_left;
-  Epilogue epilogue;
+  gemm::StepEpilogue epilogue;
   // Whether pixels of the input, the result or the summand are further apart than their channels
   // need: slices of wider tensors, which oneDNN reads and writes by way of reorders only.
   bool has_gaps;

@@ -22,31 +22,19 @@ base::Result<PackedWeights> WeightStore::Find(int layout, device::Memory& memory
 }
 
 BoundImages::BoundImages(const device::BoundStep& step, const Convolution& convolution)
-    : epilogue_(convolution.epilogue), source_(step.reads[0]), result_(step.writes[0]) {
-  if (epilogue_.bias >= 0) bias_ = step.reads[static_cast<size_t>(epilogue_.bias)];
-  if (epilogue_.addend >= 0) addend_ = step.reads[static_cast<size_t>(epilogue_.addend)];
-}
+    : epilogue_(convolution.epilogue, step), source_(step.reads[0]), result_(step.writes[0]) {}
 
 Images BoundImages::At(device::Addresses addresses) const {
   Images images{};
-  images.source = Address(addresses, source_);
+  images.source = gemm::FloatsAt(addresses, source_);
   images.source_strides = PixelStridesOf(source_);
-  images.result = Address(addresses, result_);
+  images.result = gemm::FloatsAt(addresses, result_);
   images.result_strides = PixelStridesOf(result_);
-  if (epilogue_.addend >= 0) {
-    images.addend = Address(addresses, addend_);
-    images.addend_strides = PixelStridesOf(addend_);
+  if (epilogue_.addend()) {
+    images.addend = gemm::FloatsAt(addresses, *epilogue_.addend());
+    images.addend_strides = PixelStridesOf(*epilogue_.addend());
   }
   return images;
-}
-
-gemm::Epilogue BoundImages::EpilogueAt(device::Addresses addresses) const {
-  gemm::Epilogue epilogue;
-  if (epilogue_.bias >= 0) epilogue.bias = Address(addresses, bias_);
-  epilogue.activation = epilogue_.activation;
-  epilogue.low = epilogue_.low;
-  epilogue.high = epilogue_.high;
-  return epilogue;
 }
 
 }  // namespace onnxifi::convolution

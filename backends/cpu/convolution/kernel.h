@@ -15,7 +15,7 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/cpu/convolution/facts.h"
-#include "backends/cpu/gemm/epilogue.h"
+#include "backends/cpu/gemm/step_epilogue.h"
 
 namespace onnxifi::convolution {
 
@@ -43,15 +43,11 @@ class BoundImages {
   BoundImages(const device::BoundStep& step, const Convolution& convolution);
 
   Images At(device::Addresses addresses) const;
-  gemm::Epilogue EpilogueAt(device::Addresses addresses) const;
+  gemm::Epilogue EpilogueAt(device::Addresses addresses) const { return epilogue_.At(addresses); }
 
  private:
-  static float* Address(device::Addresses addresses, const device::BoundView& view) {
-    return reinterpret_cast<float*>(addresses[view.buffer]) + view.offset;
-  }
-
-  const Epilogue epilogue_;
-  device::BoundView source_, result_, bias_, addend_;
+  const gemm::BoundEpilogue epilogue_;
+  const device::BoundView source_, result_;
 };
 
 }  // namespace onnxifi::convolution

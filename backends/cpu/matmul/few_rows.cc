@@ -3,7 +3,6 @@
 // SelectFewRows and its kernel: the threads divide the rows of the matrix.
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -57,19 +56,23 @@ Result<int64_t> Stride(const program::View& view, size_t axis, int64_t extent) {
 class BoundFewRows final : public device::BoundKernel {
  public:
   BoundFewRows(const device::BoundStep& step, const FewRows& product, threads::ThreadPool& pool)
-      : product_(product), pool_(pool), x_(step.reads[0]), w_(step.reads[1]), y_(step.writes[0]) {
-    if (product.epilogue.bias >= 0) bias_ = step.reads[static_cast<size_t>(product.epilogue.bias)];
-  }
+      : product_(product),
+        pool_(pool),
+        x_(step.reads[0]),
+        w_(step.reads[1]),
+        y_(step.writes[0]),
+        epilogue_(product.epilogue, step) {}
 
   Status Run(device::Addresses addresses) const override {
-    gemm::Epilogue epilogue;
-    if (bias_) epilogue.bias = Address(addresses, *bias_);
-    epilogue.activation = product_.epilogue.activation;
-    epilogue.low = product_.epilogue.low;
-    epilogue.high = product_.epilogue.high;
-    const gemm::MatrixVector product = {
-        Address(addresses, x_), product_.x_stride, Address(addresses, w_), product_.w_stride,
-        Address(addresses, y_), product_.y_stride, product_.vectors,       product_.depth};
+    const gemm::Epilogue epilogue = epilogue_.At(addresses);
+    const gemm::MatrixVector product = {gemm::FloatsAt(addresses, x_),
+                                        product_.x_stride,
+                                        gemm::FloatsAt(addresses, w_),
+                                        product_.w_stride,
+                                        gemm::FloatsAt(addresses, y_),
+                                        product_.y_stride,
+                                        product_.vectors,
+                                        product_.depth};
     // A line of results at least, so that threads share none.
     constexpr int64_t kGrain = 16;
     pool_.For((product_.columns + kGrain - 1) / kGrain, /*grain=*/1,
@@ -81,16 +84,10 @@ class BoundFewRows final : public device::BoundKernel {
   }
 
  private:
-  // At any address: a caller's memory, or a constant inside a model.
-  static float* Address(device::Addresses addresses, const device::BoundView& view) {
-    return reinterpret_cast<float*>(addresses[view.buffer] +
-                                    view.offset * static_cast<int64_t>(sizeof(float)));
-  }
-
   const FewRows product_;
   threads::ThreadPool& pool_;
   const device::BoundView x_, w_, y_;
-  std::optional<device::BoundView> bias_;
+  const gemm::BoundEpilogue epilogue_;
 };
 
 class FewRowsKernel final : public device::Kernel {
@@ -175,7 +172,7 @@ Result<std::unique_ptr<const device::Recipe>> SelectFewRows(const device::Facts&
                   "The inner elements, or the results, do not lie next to each other.");
   }
   ONNXIFI_ASSIGN_OR_RETURN(product.epilogue,
-                           convolution::TranslateEpilogue(facts, row_axes + columns.position));
+                           gemm::SelectEpilogue(facts, row_axes + columns.position));
   if (product.epilogue.addend >= 0) {
     return Status(Code::kUnsupportedAttribute, "The epilogue adds a tensor.");
   }

@@ -11,7 +11,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
-#include "backends/cpu/convolution/epilogue.h"
+#include "backends/cpu/gemm/step_epilogue.h"
 #include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::matmul {
@@ -22,7 +22,7 @@ struct FewRows {
   int64_t depth;
   int64_t columns;
   int64_t x_stride, w_stride, y_stride;
-  convolution::Epilogue epilogue;
+  gemm::StepEpilogue epilogue;
 };
 
 class Recipe final : public device::Recipe {

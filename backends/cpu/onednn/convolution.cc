@@ -127,17 +127,17 @@ Result<Convolution> Describe(const Task& task) {
 // A first summand that differs between output channels only is oneDNN's bias.
 struct Summands {
   std::optional<device::BoundView> bias;
-  std::vector<PostOp> post_ops;
+  std::vector<epilogue::Operation> post_ops;
   std::vector<device::BoundView> operands;  // of the post-ops
 };
 
 Summands SplitBias(const Task& task) {
   Summands summands;
-  for (const PostOp& post_op : task.post_ops) {
+  for (const epilogue::Operation& post_op : task.post_ops) {
     device::BoundView view;
     if (post_op.is_binary()) view = task.step.reads[static_cast<size_t>(post_op.read)];
-    bool is_bias = summands.post_ops.empty() && !summands.bias &&
-                   post_op.algorithm == dnnl::algorithm::binary_add;
+    bool is_bias =
+        summands.post_ops.empty() && !summands.bias && post_op.kind == epilogue::Kind::kAdd;
     for (size_t axis = 0; is_bias && axis < view.strides.size(); ++axis) {
       is_bias = task.step.domain[axis] == 1 || view.strides[axis] == (axis == 1 ? 1 : 0);
     }

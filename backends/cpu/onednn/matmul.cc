@@ -70,7 +70,7 @@ Loops MakeLoops(const Task& task) {
   const size_t operands = kFirstPostOp + task.post_ops.size();
   auto domain_axis = [&](int axis, int64_t a_stride, int64_t b_stride) {
     Axis result{task.step.domain[axis], {a_stride, b_stride, task.result.view.strides[axis]}};
-    for (const PostOp& post_op : task.post_ops) {
+    for (const epilogue::Operation& post_op : task.post_ops) {
       result.strides.push_back(post_op.is_binary() ? task.step.reads[post_op.read].strides[axis]
                                                    : 0);
     }
@@ -214,8 +214,9 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
   const Attempt attempts[] = {{*a_given, b_as_it_lies, *result_given},
                               {Dense(a.extents), b_in_order, *result_given},
                               {Dense(a.extents), b_in_order, Dense(result.extents)}};
-  const bool has_operands = std::any_of(task.post_ops.begin(), task.post_ops.end(),
-                                        [](const PostOp& post_op) { return post_op.is_binary(); });
+  const bool has_operands =
+      std::any_of(task.post_ops.begin(), task.post_ops.end(),
+                  [](const epilogue::Operation& post_op) { return post_op.is_binary(); });
   for (const Attempt& attempt : attempts) {
     if ((attempt.a == *a_given && !HasEvenBatches(a)) ||
         (attempt.b == *b_given && !HasEvenBatches(b)) ||

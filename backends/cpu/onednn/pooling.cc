@@ -46,7 +46,7 @@ Result<Tensors> Describe(const Task& task, const SequenceBuilder& builder) {
   tensors.source = builder.At(task.operands[0], *source);
   tensors.result = builder.At(task.result, *result);
   std::vector<device::BoundView> operands;
-  for (const PostOp& post_op : task.post_ops) {
+  for (const epilogue::Operation& post_op : task.post_ops) {
     operands.push_back(post_op.is_binary() ? task.step.reads[static_cast<size_t>(post_op.read)]
                                            : device::BoundView());
   }

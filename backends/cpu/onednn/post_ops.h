@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PostOps: the epilogue of a Contract or Window as operations that oneDNN appends to a primitive.
+// PostOps: the operations of an epilogue as oneDNN appends them to a primitive.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ONEDNN_POST_OPS_H_
 #define ONNXIFI_BACKENDS_CPU_ONEDNN_POST_OPS_H_
@@ -11,33 +11,24 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/core/program/program.h"
+#include "backends/cpu/epilogue/operation.h"
 #include "backends/cpu/onednn/sequence.h"
 
 namespace onnxifi::onednn {
 
-struct PostOp {
-  dnnl::algorithm algorithm;
-  float alpha = 0;  // element-wise algorithms
-  float beta = 0;
-  int read = -1;  // binary algorithms: the other operand is this read of the step
-
-  bool is_binary() const { return read >= 0; }
-};
-
-// What turns the accumulator into `root`, first operation first. UNSUPPORTED_ATTRIBUTE naming the
-// operation that oneDNN does not append, or does only roughly: its exponentials near 1 and its
-// error function lose digits that the reference keeps, so Elu, Gelu and their like stay with the
-// Map. A NaN that meets a fused Maximum or Minimum may come out as the other operand.
-base::Result<std::vector<PostOp>> TranslatePostOps(const program::Program& program,
-                                                   const program::Step& step, program::ExprId root);
+// The operations that turn the accumulator into `root`, of which oneDNN appends all. Refusals are
+// those of epilogue::OperationsOf, or UNSUPPORTED_ATTRIBUTE where there are too many.
+base::Result<std::vector<epilogue::Operation>> TranslatePostOps(const program::Program& program,
+                                                                const program::Step& step,
+                                                                program::ExprId root);
 
 // Post-ops as attributes and arguments of a primitive whose destination has `extents`;
-// reads_strides[k] are the strides of post_ops[k]'s operand along them. A whole tensor takes
+// `operands[k]` is the other operand of operations[k], if it has one. A whole tensor takes
 // whatever layout the destination has.
 class BoundPostOps {
  public:
   // Nothing when an operand has strides that oneDNN cannot say.
-  static base::Result<BoundPostOps> Create(std::vector<PostOp> post_ops,
+  static base::Result<BoundPostOps> Create(std::vector<epilogue::Operation> operations,
                                            std::vector<device::BoundView> operands,
                                            const Extents& extents);
 
@@ -52,8 +43,8 @@ class BoundPostOps {
     Desc given;
     Desc wanted;
   };
-  std::vector<PostOp> post_ops_;
-  std::vector<Operand> operands_;  // one per post-op; empty for element-wise ones
+  std::vector<epilogue::Operation> operations_;
+  std::vector<Operand> operands_;  // one per operation; empty for element-wise ones
 };
 
 }  // namespace onnxifi::onednn

@@ -198,7 +198,7 @@ class Kernel final : public device::Kernel {
   const std::string_view implementation_;
   const LayOut lay_out_;
   const EdgesAt edges_at_;
-  const std::vector<PostOp> post_ops_;
+  const std::vector<epilogue::Operation> post_ops_;
   Runtime& runtime_;
   const std::shared_ptr<const reference::CompiledStep> loops_;  // shared with the kernels it bound
   const std::vector<Prologue> prologues_;                       // one per operand
@@ -236,7 +236,7 @@ SelectResult MakeRecipe(std::string_view implementation, const device::Facts& fa
                                                   std::string(tensor::Name(accumulator)) +
                                                   "; the primitives are used for float32.");
   }
-  std::vector<PostOp> post_ops;
+  std::vector<epilogue::Operation> post_ops;
   if (edges_at == EdgesAt::kPrimitive) {
     for (int k = 0; k < program::OperandCount(step); ++k) {
       ONNXIFI_RETURN_IF_ERROR(CheckPlain(facts.program, step, k));

@@ -28,7 +28,7 @@ enum class EdgesAt : uint8_t { kPrimitive, kLoops };
 // A bound step, its operands and its result as float32 tensors.
 struct Task {
   const device::BoundStep& step;
-  std::span<const PostOp> post_ops;  // empty for kLoops
+  std::span<const epilogue::Operation> post_ops;  // empty for kLoops
   // Over program::OperandExtents: reads of the step, or what loops made of them.
   std::vector<Tensor> operands;
   // Over the domain: the step's write, or dense sums for loops to read.
@@ -43,7 +43,7 @@ using LayOut = base::Status (*)(const Task& task, SequenceBuilder& builder);
 class Recipe final : public device::Recipe {
  public:
   Recipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
-         EdgesAt edges_at, std::vector<PostOp> post_ops)
+         EdgesAt edges_at, std::vector<epilogue::Operation> post_ops)
       : implementation_(implementation),
         facts_(facts),
         lay_out_(lay_out),
@@ -60,7 +60,7 @@ class Recipe final : public device::Recipe {
   device::Facts facts_;
   LayOut lay_out_;
   EdgesAt edges_at_;
-  std::vector<PostOp> post_ops_;
+  std::vector<epilogue::Operation> post_ops_;
 };
 
 using SelectResult = base::Result<std::unique_ptr<const device::Recipe>>;
