@@ -116,17 +116,16 @@ bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
 base::Result<std::unique_ptr<Device>> Device::Create(std::shared_ptr<threads::ThreadPool> pool,
                                                      const base::Log& log) {
   std::unique_ptr<Device> device(new Device(std::move(pool)));
-  ONNXIFI_ASSIGN_OR_RETURN(device->runtime_,
-                           onednn::Runtime::Create(device->memory(), *device->pool_, log));
+  ONNXIFI_ASSIGN_OR_RETURN(device->onednn_, onednn::Runtime::Create(device->runtime_, log));
   return device;
 }
 
 base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
   if (const auto* onednn_recipe = dynamic_cast<const onednn::Recipe*>(&recipe)) {
-    return onednn_recipe->Build(*runtime_);
+    return onednn_recipe->Build(*onednn_);
   }
   if (const auto* own_recipe = dynamic_cast<const convolution::Recipe*>(&recipe)) {
-    return own_recipe->BuildKernel(convolution_);
+    return own_recipe->BuildKernel(runtime_);
   }
   if (const auto* few_rows = dynamic_cast<const matmul::Recipe*>(&recipe)) {
     return few_rows->BuildKernel(*pool_);

@@ -11,9 +11,9 @@
 #include "backends/core/base/log.h"
 #include "backends/core/device/device.h"
 #include "backends/core/reference/device.h"
-#include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/onednn/runtime.h"
+#include "backends/cpu/runtime/runtime.h"
 #include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::cpu {
@@ -46,21 +46,21 @@ class Device final : public device::Device {
   device::Device* constant_device() override { return this; }
   device::Parallel* parallel() override { return pool_.get(); }
 
-  const onednn::BindingCounts& binding_counts() const { return runtime_->counts(); }
+  const onednn::BindingCounts& binding_counts() const { return onednn_->counts(); }
 
  private:
   explicit Device(std::shared_ptr<threads::ThreadPool> pool)
       : pool_(std::move(pool)),
         reference_(*pool_),
-        engine_(*pool_),
-        convolution_(reference_.memory(), *pool_) {}
+        runtime_(reference_.memory(), *pool_),
+        engine_(*pool_) {}
 
   const std::shared_ptr<threads::ThreadPool> pool_;
   const cpu::Selector selector_;
   reference::Device reference_;
+  runtime::Runtime runtime_;
   engine::Runtime engine_;
-  convolution::Runtime convolution_;
-  std::unique_ptr<onednn::Runtime> runtime_;
+  std::unique_ptr<onednn::Runtime> onednn_;
 };
 
 }  // namespace onnxifi::cpu

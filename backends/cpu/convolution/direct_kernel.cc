@@ -38,7 +38,7 @@ Frame FrameOf(const Convolution& convolution) {
 class BoundDirect final : public device::BoundKernel {
  public:
   BoundDirect(const device::BoundStep& step, const Convolution& convolution, PackedWeights weights,
-              Runtime& runtime)
+              runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         batch_(step.domain[0]),
@@ -70,7 +70,7 @@ class BoundDirect final : public device::BoundKernel {
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
     const int64_t copy_bytes =
         is_copied_ ? batch_ * strides_.image * static_cast<int64_t>(sizeof(float)) : 0;
-    ONNXIFI_ASSIGN_OR_RETURN(const onednn::WorkMemory::Lease lease,
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                              runtime_.work_memory().Lend(copy_bytes));
     threads::ThreadPool& pool = runtime_.pool();
     if (is_copied_) {
@@ -166,7 +166,7 @@ class BoundDirect final : public device::BoundKernel {
                    own, panel, panel + 1);
   }
 
-  Runtime& runtime_;
+  runtime::Runtime& runtime_;
   const Convolution convolution_;
   const int64_t batch_;
   const PackedWeights weights_;
@@ -180,7 +180,7 @@ class BoundDirect final : public device::BoundKernel {
 
 class DirectKernel final : public device::Kernel {
  public:
-  DirectKernel(const Convolution& convolution, Runtime& runtime)
+  DirectKernel(const Convolution& convolution, runtime::Runtime& runtime)
       : convolution_(convolution), runtime_(runtime) {}
 
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
@@ -215,11 +215,12 @@ class DirectKernel final : public device::Kernel {
 
  private:
   const Convolution convolution_;
-  Runtime& runtime_;
+  runtime::Runtime& runtime_;
   WeightStore weights_;
 };
 
-std::unique_ptr<device::Kernel> BuildDirect(const Convolution& convolution, Runtime& runtime) {
+std::unique_ptr<device::Kernel> BuildDirect(const Convolution& convolution,
+                                            runtime::Runtime& runtime) {
   return std::make_unique<DirectKernel>(convolution, runtime);
 }
 

@@ -63,7 +63,7 @@ Strip StripOf(const Convolution& convolution) {
 class BoundPlanar final : public device::BoundKernel {
  public:
   BoundPlanar(const device::BoundStep& step, const Convolution& convolution, PackedWeights weights,
-              Runtime& runtime)
+              runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         batch_(step.domain[0]),
@@ -93,7 +93,7 @@ class BoundPlanar final : public device::BoundKernel {
     const Grid grid = ChooseGrid(
         {strips, strip_.lines * convolution_.out_width, WindowDepth(convolution_), /*panels=*/1},
         pool.thread_count());
-    ONNXIFI_ASSIGN_OR_RETURN(const onednn::WorkMemory::Lease lease,
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                              runtime_.work_memory().Lend(grid.row_parts * strip_.size *
                                                          static_cast<int64_t>(sizeof(float))));
     pool.For(grid.row_parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
@@ -159,7 +159,7 @@ class BoundPlanar final : public device::BoundKernel {
     std::fill(target + width, end, 0.0F);
   }
 
-  Runtime& runtime_;
+  runtime::Runtime& runtime_;
   const Convolution convolution_;
   const int64_t batch_;
   const PackedWeights weights_;
@@ -172,7 +172,7 @@ class BoundPlanar final : public device::BoundKernel {
 
 class PlanarKernel final : public device::Kernel {
  public:
-  PlanarKernel(const Convolution& convolution, Runtime& runtime)
+  PlanarKernel(const Convolution& convolution, runtime::Runtime& runtime)
       : convolution_(convolution), runtime_(runtime) {}
 
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
@@ -199,11 +199,12 @@ class PlanarKernel final : public device::Kernel {
 
  private:
   const Convolution convolution_;
-  Runtime& runtime_;
+  runtime::Runtime& runtime_;
   WeightStore weights_;
 };
 
-std::unique_ptr<device::Kernel> BuildPlanar(const Convolution& convolution, Runtime& runtime) {
+std::unique_ptr<device::Kernel> BuildPlanar(const Convolution& convolution,
+                                            runtime::Runtime& runtime) {
   return std::make_unique<PlanarKernel>(convolution, runtime);
 }
 

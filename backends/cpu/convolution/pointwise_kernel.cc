@@ -49,7 +49,7 @@ int64_t PanelsOf(const Convolution& convolution) {
 class BoundPointwise final : public device::BoundKernel {
  public:
   BoundPointwise(const device::BoundStep& step, const Convolution& convolution,
-                 PackedWeights weights, Runtime& runtime)
+                 PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         batch_(step.domain[0]),
@@ -65,7 +65,7 @@ class BoundPointwise final : public device::BoundKernel {
     const bool is_copied = convolution_.stride_y > 1 || convolution_.stride_x > 1;
     const int64_t pixels = batch_ * convolution_.out_height * convolution_.out_width;
     ONNXIFI_ASSIGN_OR_RETURN(
-        const onednn::WorkMemory::Lease lease,
+        const runtime::WorkMemory::Lease lease,
         runtime_.work_memory().Lend(is_copied ? pixels * convolution_.in_channels *
                                                     static_cast<int64_t>(sizeof(float))
                                               : 0));
@@ -159,7 +159,7 @@ class BoundPointwise final : public device::BoundKernel {
     }
   }
 
-  Runtime& runtime_;
+  runtime::Runtime& runtime_;
   const Convolution convolution_;
   const int64_t batch_;
   const PackedWeights weights_;
@@ -168,7 +168,7 @@ class BoundPointwise final : public device::BoundKernel {
 
 class PointwiseKernel final : public device::Kernel {
  public:
-  PointwiseKernel(const Convolution& convolution, Runtime& runtime)
+  PointwiseKernel(const Convolution& convolution, runtime::Runtime& runtime)
       : convolution_(convolution), runtime_(runtime) {}
 
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
@@ -199,11 +199,12 @@ class PointwiseKernel final : public device::Kernel {
 
  private:
   const Convolution convolution_;
-  Runtime& runtime_;
+  runtime::Runtime& runtime_;
   WeightStore weights_;
 };
 
-std::unique_ptr<device::Kernel> BuildPointwise(const Convolution& convolution, Runtime& runtime) {
+std::unique_ptr<device::Kernel> BuildPointwise(const Convolution& convolution,
+                                               runtime::Runtime& runtime) {
   return std::make_unique<PointwiseKernel>(convolution, runtime);
 }
 

@@ -11,38 +11,20 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/cpu/convolution/facts.h"
-#include "backends/cpu/onednn/work_memory.h"
-#include "backends/cpu/threads/thread_pool.h"
+#include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::convolution {
-
-// What all kernels of a device share. Threads: any. Outlives them.
-class Runtime {
- public:
-  // `memory` and `pool` outlive it.
-  Runtime(device::Memory& memory, threads::ThreadPool& pool)
-      : memory_(memory), pool_(pool), work_memory_(memory) {}
-
-  device::Memory& memory() { return memory_; }
-  threads::ThreadPool& pool() { return pool_; }
-  onednn::WorkMemory& work_memory() { return work_memory_; }
-
- private:
-  device::Memory& memory_;
-  threads::ThreadPool& pool_;
-  onednn::WorkMemory work_memory_;
-};
 
 class Recipe final : public device::Recipe {
  public:
   using Build = std::unique_ptr<device::Kernel> (*)(const Convolution& convolution,
-                                                    Runtime& runtime);
+                                                    runtime::Runtime& runtime);
 
   Recipe(std::string_view implementation, const Convolution& convolution, Build build)
       : implementation_(implementation), convolution_(convolution), build_(build) {}
 
   std::string_view implementation() const override { return implementation_; }
-  std::unique_ptr<device::Kernel> BuildKernel(Runtime& runtime) const {
+  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const {
     return build_(convolution_, runtime);
   }
 

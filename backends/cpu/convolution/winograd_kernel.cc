@@ -44,7 +44,7 @@ std::optional<Tile> ChooseTile(const WinogradShape& shape) {
 class BoundWinograd final : public device::BoundKernel {
  public:
   BoundWinograd(const device::BoundStep& step, const Convolution& convolution, Tile tile,
-                PackedWeights weights, Runtime& runtime)
+                PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         shape_(ShapeOf(convolution, step.domain[0])),
         plan_(MakePlan(tile, shape_, runtime.pool().thread_count())),
@@ -60,7 +60,7 @@ class BoundWinograd final : public device::BoundKernel {
     const int64_t in_progress =
         plan_.is_by_frequency ? 1 : std::min<int64_t>(chunks, runtime_.pool().thread_count());
     const int64_t chunk_bytes = plan_.work_floats * static_cast<int64_t>(sizeof(float));
-    ONNXIFI_ASSIGN_OR_RETURN(const onednn::WorkMemory::Lease lease,
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                              runtime_.work_memory().Lend(in_progress * chunk_bytes));
     auto* work = reinterpret_cast<float*>(lease.data());
     for (int64_t group = 0; group < groups_; ++group) {
@@ -119,7 +119,7 @@ class BoundWinograd final : public device::BoundKernel {
     });
   }
 
-  Runtime& runtime_;
+  runtime::Runtime& runtime_;
   const WinogradShape shape_;
   const WinogradPlan plan_;
   const int64_t groups_;
@@ -129,7 +129,7 @@ class BoundWinograd final : public device::BoundKernel {
 
 class WinogradKernel final : public device::Kernel {
  public:
-  WinogradKernel(const Convolution& convolution, Runtime& runtime)
+  WinogradKernel(const Convolution& convolution, runtime::Runtime& runtime)
       : convolution_(convolution), runtime_(runtime) {}
 
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
@@ -158,11 +158,12 @@ class WinogradKernel final : public device::Kernel {
 
  private:
   const Convolution convolution_;
-  Runtime& runtime_;
+  runtime::Runtime& runtime_;
   WeightStore weights_;
 };
 
-std::unique_ptr<device::Kernel> BuildWinograd(const Convolution& convolution, Runtime& runtime) {
+std::unique_ptr<device::Kernel> BuildWinograd(const Convolution& convolution,
+                                              runtime::Runtime& runtime) {
   return std::make_unique<WinogradKernel>(convolution, runtime);
 }
 

@@ -12,8 +12,9 @@
 
 #include "backends/core/base/status.h"
 #include "backends/core/device/parallel.h"
+#include "backends/core/reference/host_memory.h"
 #include "backends/cpu/engine/loop.h"
-#include "backends/cpu/engine/scratch_pool.h"
+#include "backends/cpu/runtime/work_memory.h"
 
 namespace onnxifi::engine {
 
@@ -39,7 +40,8 @@ class Runtime {
       : parallel_(parallel), settings_(settings) {}
 
   const Settings& settings() const { return settings_; }
-  ScratchPool& scratch() { return scratch_; }
+  // For one range of a run; kernels reserve what they need when they are bound.
+  runtime::WorkMemory& scratch() { return scratch_; }
 
   // Calls body(begin, end, scratch) for ranges that cover [0, count), on the calling thread alone
   // where all of it takes no longer than waking another. `cost` is that of one index, in
@@ -55,8 +57,12 @@ class Runtime {
     } shared{*this, body};
     auto run = [&shared](int64_t begin, int64_t end) {
       try {
-        const ScratchPool::Lease lease = shared.runtime.scratch_.Lend();
-        shared.body(begin, end, lease.data());
+        const base::Result<runtime::WorkMemory::Lease> lease = shared.runtime.scratch_.Lend();
+        if (!lease.ok()) {
+          shared.has_failed = true;
+          return;
+        }
+        shared.body(begin, end, lease->data());
       } catch (const std::bad_alloc&) {
         shared.has_failed = true;
       }
@@ -74,7 +80,8 @@ class Runtime {
  private:
   device::Parallel& parallel_;
   const Settings settings_;
-  ScratchPool scratch_;
+  reference::HostMemory memory_;
+  runtime::WorkMemory scratch_{memory_};
 };
 
 }  // namespace onnxifi::engine

@@ -8,12 +8,11 @@
 
 namespace onnxifi::onednn {
 
-base::Result<std::unique_ptr<Runtime>> Runtime::Create(device::Memory& memory,
-                                                       threads::ThreadPool& pool,
+base::Result<std::unique_ptr<Runtime>> Runtime::Create(runtime::Runtime& shared,
                                                        const base::Log& log) {
   std::unique_ptr<Runtime> runtime;
   ONNXIFI_RETURN_IF_ERROR(Call("making its CPU engine", [&] {
-    runtime.reset(new Runtime(dnnl::engine(dnnl::engine::kind::cpu, 0), memory, pool, log));
+    runtime.reset(new Runtime(dnnl::engine(dnnl::engine::kind::cpu, 0), shared, log));
     return base::Ok();
   }));
   return runtime;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runtime: what all oneDNN kernels of a device share.
+// Runtime: what all oneDNN kernels of a device share beyond the runtime of all kernels.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ONEDNN_RUNTIME_H_
 #define ONNXIFI_BACKENDS_CPU_ONEDNN_RUNTIME_H_
@@ -14,8 +14,7 @@
 #include "backends/core/base/log.h"
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
-#include "backends/cpu/onednn/work_memory.h"
-#include "backends/cpu/threads/thread_pool.h"
+#include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::onednn {
 
@@ -29,33 +28,29 @@ struct BindingCounts {
 // Threads: any. Outlives the kernels made with it.
 class Runtime {
  public:
-  // `memory` and `pool` outlive it. A resource code when oneDNN has no engine to give.
-  static base::Result<std::unique_ptr<Runtime>> Create(device::Memory& memory,
-                                                       threads::ThreadPool& pool,
+  // `shared` outlives it. A resource code when oneDNN has no engine to give.
+  static base::Result<std::unique_ptr<Runtime>> Create(runtime::Runtime& shared,
                                                        const base::Log& log);
 
   const dnnl::engine& engine() const { return engine_; }
-  threads::ThreadPool& pool() { return pool_; }
-  device::Memory& memory() { return memory_; }
-  WorkMemory& work_memory() { return work_memory_; }
+  threads::ThreadPool& pool() const { return shared_.pool(); }
+  device::Memory& memory() { return shared_.memory(); }
+  runtime::WorkMemory& work_memory() { return shared_.work_memory(); }
   const base::Log& log() const { return log_; }
   BindingCounts& counts() { return counts_; }
 
   // Says to oneDNN how many threads there are. Its setting belongs to the calling thread, so every
   // thread that creates or runs primitives calls this first.
-  void EnterThread() const { dnnl_threadpool_interop_set_max_concurrency(pool_.thread_count()); }
+  void EnterThread() const { dnnl_threadpool_interop_set_max_concurrency(pool().thread_count()); }
   // A stream whose primitives run on the pool.
-  dnnl::stream NewStream() { return dnnl::threadpool_interop::make_stream(engine_, &pool_); }
+  dnnl::stream NewStream() { return dnnl::threadpool_interop::make_stream(engine_, &pool()); }
 
  private:
-  Runtime(dnnl::engine engine, device::Memory& memory, threads::ThreadPool& pool,
-          const base::Log& log)
-      : engine_(std::move(engine)), memory_(memory), pool_(pool), work_memory_(memory), log_(log) {}
+  Runtime(dnnl::engine engine, runtime::Runtime& shared, const base::Log& log)
+      : engine_(std::move(engine)), shared_(shared), log_(log) {}
 
   dnnl::engine engine_;
-  device::Memory& memory_;
-  threads::ThreadPool& pool_;
-  WorkMemory work_memory_;
+  runtime::Runtime& shared_;
   base::Log log_;
   BindingCounts counts_;
 };

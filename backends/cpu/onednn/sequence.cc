@@ -70,7 +70,7 @@ base::Status Sequence::Run(device::Addresses addresses) const {
   if (!IsAligned(addresses)) return fallback_->Run(addresses);
   std::optional<threads::ThreadPool::Alone> alone;
   if (is_tiny_) alone.emplace(runtime_.pool());
-  ONNXIFI_ASSIGN_OR_RETURN(const WorkMemory::Lease lease,
+  ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                            runtime_.work_memory().Lend(work_.size_bytes));
   for (const Work::Loops& loops : work_.prologues) {
     ONNXIFI_RETURN_IF_ERROR(

@@ -53,8 +53,8 @@ class OneStep {
   Outcome Run(Select select) const {
     threads::ThreadPool pool(2);
     reference::Device expected_device;
-    const auto runtime =
-        *Runtime::Create(expected_device.memory(), pool, base::Log(base::LogLevel::kWarning));
+    runtime::Runtime shared(expected_device.memory(), pool);
+    const auto runtime = *Runtime::Create(shared, base::Log(base::LogLevel::kWarning));
     SelectResult recipe = select({program, step}, EdgesAt::kPrimitive, "tested");
     EXPECT_TRUE(recipe.ok()) << recipe.status().Text();
     if (!recipe.ok()) return {};

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkMemory: a stack of idle blocks.
+// WorkMemory: a stack of idle blocks. One that is too small by now is replaced when it is lent.
 
-#include "backends/cpu/onednn/work_memory.h"
+#include "backends/cpu/runtime/work_memory.h"
 
-namespace onnxifi::onednn {
+#include <algorithm>
+
+namespace onnxifi::runtime {
+
+void WorkMemory::Reserve(int64_t size_bytes) {
+  const std::lock_guard lock(mutex_);
+  reserved_bytes_ = std::max(reserved_bytes_, size_bytes);
+}
 
 base::Result<WorkMemory::Lease> WorkMemory::Lend(int64_t size_bytes) {
-  if (size_bytes == 0) return Lease();
   std::unique_ptr<device::Allocation> block;
   {
     const std::lock_guard lock(mutex_);
+    size_bytes = std::max(size_bytes, reserved_bytes_);
+    if (size_bytes == 0) return Lease();
     if (!idle_.empty()) {
       block = std::move(idle_.back());
       idle_.pop_back();
@@ -28,4 +36,4 @@ void WorkMemory::TakeBack(std::unique_ptr<device::Allocation> block) {
   idle_.push_back(std::move(block));
 }
 
-}  // namespace onnxifi::onednn
+}  // namespace onnxifi::runtime
