@@ -20,23 +20,23 @@ namespace onnxifi::cpu {
 namespace {
 
 using onednn::EdgesAt;
-using RecipeResult = base::Result<std::unique_ptr<const device::Recipe>>;
 
 struct Implementation {
   std::string_view name;
-  onednn::SelectResult (*select)(const device::Facts&, EdgesAt, std::string_view);
+  runtime::RecipeResult (*select)(const device::Facts&, EdgesAt, std::string_view);
   EdgesAt edges_at;
 };
 
-struct OwnImplementation {
+struct OwnConvolution {
   std::string_view name;
-  convolution::SelectResult (*select)(const convolution::Convolution&);
+  runtime::RecipeResult (*select)(const convolution::Described&);
 };
 
-constexpr OwnImplementation kConvolution[] = {
+constexpr OwnConvolution kConvolution[] = {
     {"winograd", convolution::SelectWinograd},
     {"pointwise", convolution::SelectPointwise},
     {"direct", convolution::SelectDirect},
+    {"planar", convolution::SelectPlanar},
 };
 
 constexpr Implementation kContract[] = {
@@ -66,7 +66,7 @@ std::span<const Implementation> ImplementationsOf(const program::Step& step) {
 base::Result<device::Selection> Selector::Select(const device::Facts& facts) const {
   device::Selection selection;
   // Whether `recipe` is one; if not, its reason is kept.
-  const auto takes = [&selection](RecipeResult recipe, std::string_view name) {
+  const auto takes = [&selection](runtime::RecipeResult recipe, std::string_view name) {
     if (recipe.ok()) {
       selection.recipe = *std::move(recipe);
       return true;
@@ -76,13 +76,12 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   };
   const program::Contract* contract = facts.step.As<program::Contract>();
   if (contract != nullptr && contract->form == program::Contract::Form::kConv) {
-    const base::Result<convolution::Convolution> described = convolution::Describe(facts);
-    for (const OwnImplementation& own : kConvolution) {
+    const base::Result<convolution::Described> described = convolution::Describe(facts);
+    for (const OwnConvolution& own : kConvolution) {
       if (takes(described.ok() ? own.select(*described) : described.status(), own.name)) {
         return selection;
       }
     }
-    if (takes(convolution::SelectPlanar(facts), "planar")) return selection;
   }
   if (contract != nullptr && contract->form == program::Contract::Form::kMatMul) {
     if (takes(matmul::SelectFewRows(facts), "matrix times vector")) return selection;
@@ -128,7 +127,7 @@ base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe
     return own_recipe->BuildKernel(runtime_);
   }
   if (const auto* few_rows = dynamic_cast<const matmul::Recipe*>(&recipe)) {
-    return few_rows->BuildKernel(*pool_);
+    return few_rows->BuildKernel(runtime_);
   }
   if (const auto* small = dynamic_cast<const matmul::SmallProductsRecipe*>(&recipe)) {
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> otherwise, Build(small->otherwise()));

@@ -12,7 +12,8 @@
 #include "backends/cpu/convolution/grid.h"
 #include "backends/cpu/convolution/kernel.h"
 #include "backends/cpu/convolution/recipe.h"
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/convolution/window_product.h"
+#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::convolution {
 namespace {
@@ -37,8 +38,8 @@ Frame FrameOf(const Convolution& convolution) {
 
 class BoundDirect final : public device::BoundKernel {
  public:
-  BoundDirect(const device::BoundStep& step, const Convolution& convolution, PackedWeights weights,
-              runtime::Runtime& runtime)
+  BoundDirect(const device::BoundStep& step, const Convolution& convolution, WindowOrder /*layout*/,
+              PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         batch_(step.domain[0]),
@@ -46,11 +47,9 @@ class BoundDirect final : public device::BoundKernel {
         images_(step, convolution),
         frame_(FrameOf(convolution)),
         is_copied_(convolution.pad_top > 0 || convolution.pad_left > 0 ||
-                   frame_.height > convolution.in_height || frame_.width > convolution.in_width) {
-    strides_ = is_copied_
-                   ? PixelStrides{frame_.height * frame_.width * convolution.in_channels,
-                                  frame_.width * convolution.in_channels, convolution.in_channels}
-                   : PixelStridesOf(step.reads[0]);
+                   frame_.height > convolution.in_height || frame_.width > convolution.in_width),
+        strides_(is_copied_ ? DensePixels(frame_.height, frame_.width, convolution.in_channels)
+                            : images_.source_strides()) {
     const int64_t depth = convolution.in_channels / convolution.group;
     // The pixels of a row of a window are one piece where nothing lies between them.
     const bool is_row_whole = convolution.dilation_x == 1 && strides_.pixel == depth;
@@ -75,8 +74,7 @@ class BoundDirect final : public device::BoundKernel {
     threads::ThreadPool& pool = runtime_.pool();
     if (is_copied_) {
       auto* copy = reinterpret_cast<float*>(lease.data());
-      // A line is worth less than a thread's waking; some thousand floats are more.
-      const int64_t grain = std::max<int64_t>(1, 16384 / strides_.row);
+      const int64_t grain = std::max<int64_t>(1, processor::kFloatsWorthAThread / strides_.row);
       pool.For(batch_ * frame_.height, grain, [&](int64_t begin, int64_t end) {
         for (int64_t line = begin; line < end; ++line) {
           CopyLine(images, line, copy + line * strides_.row);
@@ -85,31 +83,19 @@ class BoundDirect final : public device::BoundKernel {
       images.source = copy;
     }
     images.source_strides = strides_;
-    const int64_t lines = batch_ * convolution_.out_height;
-    const Grid grid =
-        ChooseGrid({lines, convolution_.out_width, WindowDepth(), Panels()}, pool.thread_count());
-    pool.For(grid.row_parts * grid.panel_parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const int64_t row_part = part / grid.panel_parts;
-        const int64_t panel_part = part % grid.panel_parts;
-        RunLines(images, epilogue, lines * row_part / grid.row_parts,
-                 lines * (row_part + 1) / grid.row_parts, Panels() * panel_part / grid.panel_parts,
-                 Panels() * (panel_part + 1) / grid.panel_parts);
-      }
-    });
+    const Work work = {batch_ * convolution_.out_height, convolution_.out_width,
+                       WindowDepth(convolution_), GroupPanels(convolution_)};
+    ForParts(work, ChooseGrid(work, pool.thread_count()), pool,
+             [&](int64_t /*number*/, const Part& part) { RunLines(images, epilogue, part); });
     return base::Ok();
   }
 
   std::string Detail() const override {
     return std::string(is_copied_ ? "padded copy, " : "") + std::to_string(pieces_.size()) +
-           " pieces of " + std::to_string(depth_);
+           " pieces of " + std::to_string(depth_) + ", " + processor::VectorName();
   }
 
  private:
-  int64_t WindowDepth() const { return depth_ * static_cast<int64_t>(pieces_.size()); }
-  int64_t Columns() const { return convolution_.out_channels / convolution_.group; }
-  int64_t Panels() const { return (Columns() + gemm::PanelColumns() - 1) / gemm::PanelColumns(); }
-
   // One line of the padded input.
   void CopyLine(const Images& images, int64_t line, float* target) const {
     const int64_t channels = convolution_.in_channels;
@@ -128,42 +114,32 @@ class BoundDirect final : public device::BoundKernel {
     std::fill(to, target + strides_.row, 0.0F);
   }
 
-  // Lines [first, end) of the result, panel by panel, so many lines at a time that what they read
-  // stays in the cache.
-  void RunLines(const Images& images, const gemm::Epilogue& epilogue, int64_t first, int64_t end,
-                int64_t first_panel, int64_t end_panel) const {
-    constexpr int64_t kLinesFloats = int64_t{1} << 16;
+  // Panel by panel, so many lines of the result at a time that what they read stays in the cache.
+  void RunLines(const Images& images, const gemm::Epilogue& epilogue, const Part& part) const {
+    const int64_t most_floats = processor::L2Floats() / 8;
     const int64_t at_once = std::max<int64_t>(
-        1, kLinesFloats / std::max<int64_t>(1, strides_.row * convolution_.stride_y));
-    for (int64_t begin = first; begin < end; begin += at_once) {
-      for (int64_t panel = first_panel; panel < end_panel; ++panel) {
-        for (int64_t line = begin; line < std::min(end, begin + at_once); ++line) {
-          for (int64_t group = 0; group < convolution_.group; ++group) {
-            RunLine(images, epilogue, line, group, panel);
-          }
+        1, most_floats / std::max<int64_t>(1, strides_.row * convolution_.stride_y));
+    for (int64_t begin = part.first_block; begin < part.end_block; begin += at_once) {
+      for (int64_t panel = part.first_panel; panel < part.end_panel; ++panel) {
+        for (int64_t line = begin; line < std::min(part.end_block, begin + at_once); ++line) {
+          RunLine(images, epilogue, line, panel);
         }
       }
     }
   }
 
-  void RunLine(const Images& images, const gemm::Epilogue& epilogue, int64_t line, int64_t group,
+  void RunLine(const Images& images, const gemm::Epilogue& epilogue, int64_t number,
                int64_t panel) const {
-    const int64_t n = line / convolution_.out_height;
-    const int64_t y = line % convolution_.out_height;
-    const int64_t columns = Columns();
-    gemm::Epilogue own = epilogue;
-    if (own.bias != nullptr) own.bias += group * columns;
-    if (images.addend != nullptr) {
-      own.addend = images.addend + images.addend_strides.At(n, y, 0) + group * columns;
-      own.addend_stride = images.addend_strides.pixel;
+    const int64_t n = number / convolution_.out_height;
+    const int64_t y = number % convolution_.out_height;
+    const WindowLine line = {
+        images.source + images.source_strides.At(n, y * convolution_.stride_y, 0),
+        images.source_strides.pixel * convolution_.stride_x, images.result_strides.At(n, y, 0),
+        images.addend_strides.At(n, y, 0), convolution_.out_width};
+    for (int64_t group = 0; group < convolution_.group; ++group) {
+      MultiplyLine(convolution_, {depth_, pieces_}, Floats(weights_), images, epilogue, line, group,
+                   group * (convolution_.in_channels / convolution_.group), panel, panel + 1);
     }
-    gemm::Multiply({images.source + images.source_strides.At(n, y * convolution_.stride_y, 0) +
-                        group * (convolution_.in_channels / convolution_.group),
-                    images.source_strides.pixel * convolution_.stride_x,
-                    Floats(weights_) + group * gemm::PackedSize(WindowDepth(), columns),
-                    images.result + images.result_strides.At(n, y, 0) + group * columns,
-                    images.result_strides.pixel, convolution_.out_width, depth_, columns, pieces_},
-                   own, panel, panel + 1);
   }
 
   runtime::Runtime& runtime_;
@@ -173,60 +149,16 @@ class BoundDirect final : public device::BoundKernel {
   const BoundImages images_;
   const Frame frame_;
   const bool is_copied_;
-  PixelStrides strides_;         // of what the products read
+  const PixelStrides strides_;   // of what the products read
   int64_t depth_ = 0;            // of a piece
   std::vector<int64_t> pieces_;  // of a window
 };
 
-class DirectKernel final : public device::Kernel {
- public:
-  DirectKernel(const Convolution& convolution, runtime::Runtime& runtime)
-      : convolution_(convolution), runtime_(runtime) {}
-
-  base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
-                                                          device::Addresses constants) override {
-    const int64_t taps = convolution_.kernel_height * convolution_.kernel_width;
-    const int64_t depth = convolution_.in_channels / convolution_.group;
-    const int64_t columns = convolution_.out_channels / convolution_.group;
-    const int64_t size = gemm::PackedSize(taps * depth, columns);
-    const int64_t panels = (columns + gemm::PanelColumns() - 1) / gemm::PanelColumns();
-    const device::BoundView& view = step.reads[1];
-    const float* data = reinterpret_cast<const float*>(constants[view.buffer]) + view.offset;
-    ONNXIFI_ASSIGN_OR_RETURN(
-        PackedWeights packed,
-        weights_.Find(/*layout=*/0, runtime_.memory(), convolution_.group * size, [&](float* to) {
-          runtime_.pool().For(
-              convolution_.group * panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
-                for (int64_t k = begin * taps; k < end * taps; ++k) {
-                  const int64_t group = k / taps / panels;
-                  const int64_t panel = k / taps % panels;
-                  const int64_t tap = k % taps;
-                  const float* first = data + group * columns * view.strides[0] +
-                                       tap / convolution_.kernel_width * view.strides[2] +
-                                       tap % convolution_.kernel_width * view.strides[3];
-                  gemm::PackRows({first, view.strides[1], view.strides[0]}, depth, columns,
-                                 tap * depth, taps * depth, panel, panel + 1, to + group * size);
-                }
-              });
-        }));
-    return std::unique_ptr<device::BoundKernel>(
-        std::make_unique<BoundDirect>(step, convolution_, std::move(packed), runtime_));
-  }
-
- private:
-  const Convolution convolution_;
-  runtime::Runtime& runtime_;
-  WeightStore weights_;
-};
-
-std::unique_ptr<device::Kernel> BuildDirect(const Convolution& convolution,
-                                            runtime::Runtime& runtime) {
-  return std::make_unique<DirectKernel>(convolution, runtime);
-}
-
 }  // namespace
 
-SelectResult SelectDirect(const Convolution& convolution) {
+runtime::RecipeResult SelectDirect(const Described& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
+  const Convolution& convolution = described.convolution;
   if (!convolution.has_gaps) {
     return Status(Code::kUnsupportedShape,
                   "The tensors have no gaps, which oneDNN reads and writes as fast.");
@@ -240,8 +172,8 @@ SelectResult SelectDirect(const Convolution& convolution) {
                       " channels; below " + std::to_string(kLeastPerGroup) +
                       " most of a vector would stay empty.");
   }
-  return std::unique_ptr<const device::Recipe>(
-      std::make_unique<Recipe>("direct", convolution, BuildDirect));
+  return MakeRecipe<BoundDirect, WindowPacking<WindowOrder::kRowColumnChannel>>("direct",
+                                                                                convolution);
 }
 
 }  // namespace onnxifi::convolution

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "backends/cpu/onednn/operand.h"
 
@@ -71,6 +72,8 @@ base::Result<Convolution> DescribeAroundInput(const device::Facts& facts) {
     ONNXIFI_RETURN_IF_ERROR(onednn::CheckPlain(facts.program, step, operand));
   }
   Convolution convolution{};
+  const Dim& batch = step.domain[0];
+  convolution.batch = batch.is_constant() ? std::max<int64_t>(1, batch.constant()) : 1;
   convolution.group = contract->group;
   ONNXIFI_ASSIGN_OR_RETURN(convolution.in_channels, Number(contract->inner[0], "input's depth"));
   convolution.in_channels *= contract->group;
@@ -105,24 +108,22 @@ base::Result<Convolution> DescribeAroundInput(const device::Facts& facts) {
 
 }  // namespace
 
-base::Result<Convolution> Describe(const device::Facts& facts) {
-  ONNXIFI_ASSIGN_OR_RETURN(Convolution convolution, DescribeAroundInput(facts));
-  ONNXIFI_ASSIGN_OR_RETURN(const bool has_gaps, HasGaps(facts.program, facts.step.reads[0],
-                                                        convolution.in_channels, "input"));
-  convolution.has_gaps |= has_gaps;
-  return convolution;
-}
-
-base::Result<Convolution> DescribePlanar(const device::Facts& facts) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Convolution convolution, DescribeAroundInput(facts));
-  if (convolution.in_width != 1 && !(facts.step.reads[0].strides[3] == Dim(1))) {
-    return Status(Code::kUnsupportedShape, "The input's rows do not lie contiguous in memory.");
+base::Result<Described> Describe(const device::Facts& facts) {
+  Described described;
+  ONNXIFI_ASSIGN_OR_RETURN(described.convolution, DescribeAroundInput(facts));
+  Convolution& convolution = described.convolution;
+  const program::View& input = facts.step.reads[0];
+  base::Result<bool> has_gaps = HasGaps(facts.program, input, convolution.in_channels, "input");
+  if (has_gaps.ok()) {
+    convolution.has_gaps |= *has_gaps;
+  } else {
+    described.as_pixels = std::move(has_gaps).status();
   }
-  return convolution;
-}
-
-PixelStrides PixelStridesOf(const device::BoundView& view) {
-  return {view.strides[0], view.strides[2], view.strides[3]};
+  if (convolution.in_width != 1 && !(input.strides[3] == Dim(1))) {
+    described.as_planes =
+        Status(Code::kUnsupportedShape, "The input's rows do not lie contiguous in memory.");
+  }
+  return described;
 }
 
 }  // namespace onnxifi::convolution

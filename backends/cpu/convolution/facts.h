@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the kernels of this folder ask of a step before it has numbers: a two-dimensional float32
-// convolution with constant weights between tensors whose channels are innermost.
+// convolution with constant weights, whose result has its channels innermost.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_FACTS_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_FACTS_H_
@@ -10,13 +10,13 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
-#include "backends/cpu/convolution/image.h"
 #include "backends/cpu/gemm/step_epilogue.h"
 
 namespace onnxifi::convolution {
 
 // Everything about the step that is a number whatever is bound later. Extents in elements.
 struct Convolution {
+  int64_t batch;  // images; 1 where their number is known late
   int64_t group;
   int64_t in_channels, out_channels;  // of all groups
   int64_t in_height, in_width;
@@ -31,13 +31,16 @@ struct Convolution {
   bool has_gaps;
 };
 
-// UNSUPPORTED_* with what is in the way.
-base::Result<Convolution> Describe(const device::Facts& facts);
-// The same for an input whose elements along x lie next to each other instead, in anybody's memory.
-base::Result<Convolution> DescribePlanar(const device::Facts& facts);
+// A convolution, and how its input can be walked: UNSUPPORTED_SHAPE with the reason where it
+// cannot.
+struct Described {
+  Convolution convolution{};
+  base::Status as_pixels;  // channel by channel within a pixel, in memory of the program's own
+  base::Status as_planes;  // along x within a channel, in anybody's memory
+};
 
-// Distances of a view over [N, C, y, x].
-PixelStrides PixelStridesOf(const device::BoundView& view);
+// UNSUPPORTED_* with what is in the way of all kernels.
+base::Result<Described> Describe(const device::Facts& facts);
 
 }  // namespace onnxifi::convolution
 

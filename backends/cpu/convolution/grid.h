@@ -6,13 +6,11 @@
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_GRID_H_
 
 #include <cstdint>
+#include <functional>
+
+#include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::convolution {
-
-struct Grid {
-  int64_t row_parts;
-  int64_t panel_parts;
-};
 
 // `blocks` of `rows` rows each, which are not divided, times `panels` of columns.
 struct Work {
@@ -20,11 +18,26 @@ struct Work {
   int64_t rows;
   int64_t depth;
   int64_t panels;
+  bool are_panels_divided = true;
+};
+
+struct Grid {
+  int64_t row_parts;
+  int64_t panel_parts;
 };
 
 // The division whose largest part costs least; one part where another thread would begin only when
 // all is done.
 Grid ChooseGrid(const Work& work, int64_t threads);
+
+// A part: blocks [first_block, end_block) times panels [first_panel, end_panel).
+struct Part {
+  int64_t first_block, end_block;
+  int64_t first_panel, end_panel;
+};
+// Calls body(number of the part, part) for every part of the grid on the threads of `pool`.
+void ForParts(const Work& work, const Grid& grid, threads::ThreadPool& pool,
+              const std::function<void(int64_t number, const Part& part)>& body);
 
 }  // namespace onnxifi::convolution
 

@@ -1,41 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of this folder have in common: weights that are laid out once, and the addresses
-// of a run.
+// Kernel: what the convolutions of this folder have in common: from what is known of a step to a
+// recipe, to a kernel that packs the weights once, to a bound step with the tensors of its runs.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_KERNEL_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_KERNEL_H_
 
-#include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <string_view>
+#include <utility>
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/cpu/convolution/facts.h"
+#include "backends/cpu/convolution/image.h"
+#include "backends/cpu/convolution/recipe.h"
+#include "backends/cpu/convolution/weights.h"
 #include "backends/cpu/gemm/step_epilogue.h"
+#include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::convolution {
-
-// Constant weights in a kernel's own layout, shared by its bindings and by runs that outlive one.
-using PackedWeights = std::shared_ptr<device::Allocation>;
-inline const float* Floats(const PackedWeights& weights) {
-  return reinterpret_cast<const float*>(weights->data());
-}
-
-// Packs weights once per layout. Belongs to one kernel. Threads: any.
-class WeightStore {
- public:
-  // The weights under `layout`; `pack` fills `floats` floats the first time. NO_SYSTEM_MEMORY.
-  base::Result<PackedWeights> Find(int layout, device::Memory& memory, int64_t floats,
-                                   const std::function<void(float*)>& pack);
-
- private:
-  std::mutex mutex_;
-  std::map<int, PackedWeights> packed_;
-};
 
 // The tensors of a bound step.
 class BoundImages {
@@ -43,12 +27,58 @@ class BoundImages {
   BoundImages(const device::BoundStep& step, const Convolution& convolution);
 
   Images At(device::Addresses addresses) const;
+  PixelStrides source_strides() const;
   gemm::Epilogue EpilogueAt(device::Addresses addresses) const { return epilogue_.At(addresses); }
 
  private:
   const gemm::BoundEpilogue epilogue_;
   const device::BoundView source_, result_;
 };
+
+// The kernel whose weights are packed by `Packing`:
+//   using Layout, an enumeration: in which ways;
+//   static Layout Choose(const Convolution&, int64_t batch);
+//   static int64_t Size(const Convolution&, Layout), in floats;
+//   static void Pack(const Convolution&, Layout, const Weights&, device::Parallel&, float* packed);
+// and whose bound steps are of class `Bound`, a device::BoundKernel made of (const BoundStep&,
+// const Convolution&, Layout, PackedWeights, runtime::Runtime&).
+template <typename Bound, typename Packing>
+class Kernel final : public device::Kernel {
+ public:
+  Kernel(const Convolution& convolution, runtime::Runtime& runtime)
+      : convolution_(convolution), runtime_(runtime) {}
+
+  base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
+                                                          device::Addresses constants) override {
+    const typename Packing::Layout layout = Packing::Choose(convolution_, step.domain[0]);
+    const device::BoundView& view = step.reads[1];
+    const Weights weights = {gemm::FloatsAt(constants, view), view.strides[0], view.strides[1],
+                             view.strides[2], view.strides[3]};
+    ONNXIFI_ASSIGN_OR_RETURN(
+        PackedWeights packed,
+        store_.Find(
+            static_cast<int>(layout), runtime_.memory(), Packing::Size(convolution_, layout),
+            [&](float* to) { Packing::Pack(convolution_, layout, weights, runtime_.pool(), to); }));
+    return std::unique_ptr<device::BoundKernel>(
+        std::make_unique<Bound>(step, convolution_, layout, std::move(packed), runtime_));
+  }
+
+ private:
+  const Convolution convolution_;
+  runtime::Runtime& runtime_;
+  WeightStore store_;
+};
+
+// The recipe for such a kernel.
+template <typename Bound, typename Packing>
+runtime::RecipeResult MakeRecipe(std::string_view implementation, const Convolution& convolution) {
+  const Recipe::Build build = [](const Convolution& described, runtime::Runtime& runtime) {
+    return std::unique_ptr<device::Kernel>(
+        std::make_unique<Kernel<Bound, Packing>>(described, runtime));
+  };
+  return std::unique_ptr<const device::Recipe>(
+      std::make_unique<Recipe>(implementation, convolution, build));
+}
 
 }  // namespace onnxifi::convolution
 

@@ -10,7 +10,9 @@
 #include "backends/cpu/convolution/grid.h"
 #include "backends/cpu/convolution/kernel.h"
 #include "backends/cpu/convolution/recipe.h"
+#include "backends/cpu/convolution/window_product.h"
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::convolution {
 namespace {
@@ -41,15 +43,10 @@ Lines LinesOf(const Convolution& convolution, int64_t batch, const Images& image
   return {batch * convolution.out_height, convolution.out_width};
 }
 
-int64_t PanelsOf(const Convolution& convolution) {
-  const int64_t width = gemm::PanelColumns();
-  return (convolution.out_channels / convolution.group + width - 1) / width;
-}
-
 class BoundPointwise final : public device::BoundKernel {
  public:
   BoundPointwise(const device::BoundStep& step, const Convolution& convolution,
-                 PackedWeights weights, runtime::Runtime& runtime)
+                 WindowOrder /*layout*/, PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         batch_(step.domain[0]),
@@ -71,34 +68,42 @@ class BoundPointwise final : public device::BoundKernel {
                                               : 0));
     if (is_copied) CopyPixels(images, reinterpret_cast<float*>(lease.data()));
     const Lines lines = LinesOf(convolution_, batch_, images);
-    const int64_t depth = convolution_.in_channels / convolution_.group;
-    const int64_t panels = PanelsOf(convolution_);
+    const int64_t depth = WindowDepth(convolution_);
+    const int64_t panels = GroupPanels(convolution_);
     const bool is_one_line = lines.count == 1;
-    const int64_t block = is_one_line ? gemm::BlockRows() : 1;
-    const int64_t rows = is_one_line ? lines.rows : lines.count;
-    const int64_t blocks = (rows + block - 1) / block;
-    const Grid grid = ChooseGrid({blocks, is_one_line ? block : lines.rows, depth, panels},
-                                 runtime_.pool().thread_count());
-    runtime_.pool().For(
-        grid.row_parts * grid.panel_parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
-          for (int64_t part = begin; part < end; ++part) {
-            const int64_t row_part = part / grid.panel_parts;
-            const int64_t panel_part = part % grid.panel_parts;
-            RunPart(images, epilogue, lines, blocks * row_part / grid.row_parts * block,
-                    std::min(rows, blocks * (row_part + 1) / grid.row_parts * block),
-                    panels * panel_part / grid.panel_parts,
-                    panels * (panel_part + 1) / grid.panel_parts);
-          }
-        });
+    // The only line is divided into blocks of rows, several lines are not.
+    const int64_t rows = is_one_line ? gemm::BlockRows() : lines.rows;
+    const Work work = {is_one_line ? (lines.rows + rows - 1) / rows : lines.count, rows, depth,
+                       panels};
+    ForParts(work, ChooseGrid(work, runtime_.pool().thread_count()), runtime_.pool(),
+             [&](int64_t /*number*/, const Part& part) {
+               if (is_one_line) {
+                 const int64_t first = part.first_block * rows;
+                 RunPixels(images, epilogue, {0, 0, first},
+                           std::min(lines.rows, part.end_block * rows) - first, part);
+                 return;
+               }
+               for (int64_t line = part.first_block; line < part.end_block; ++line) {
+                 RunPixels(images, epilogue,
+                           {line / convolution_.out_height, line % convolution_.out_height, 0},
+                           lines.rows, part);
+               }
+             });
     return base::Ok();
   }
 
+  std::string Detail() const override { return processor::VectorName(); }
+
  private:
+  struct Pixel {
+    int64_t n, y, x;
+  };
+
   // Copies the pixels that the windows see next to each other, and has `images` read them there.
   void CopyPixels(Images& images, float* copy) const {
     const int64_t channels = convolution_.in_channels;
     const int64_t width = convolution_.out_width;
-    const int64_t grain = std::max<int64_t>(1, 16384 / (width * channels));
+    const int64_t grain = std::max<int64_t>(1, processor::kFloatsWorthAThread / (width * channels));
     runtime_.pool().For(batch_ * convolution_.out_height, grain, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         const float* source =
@@ -112,50 +117,22 @@ class BoundPointwise final : public device::BoundKernel {
       }
     });
     images.source = copy;
-    images.source_strides = {convolution_.out_height * width * channels, width * channels,
-                             channels};
+    images.source_strides = DensePixels(convolution_.out_height, width, channels);
   }
 
-  // Rows [first, end) of the only line, or as many lines.
-  void RunPart(const Images& images, const gemm::Epilogue& epilogue, const Lines& lines,
-               int64_t first, int64_t end, int64_t first_panel, int64_t end_panel) const {
-    if (lines.count == 1) {
-      RunRows(images, epilogue, first * images.source_strides.pixel,
-              first * images.result_strides.pixel, first * images.addend_strides.pixel, end - first,
-              first_panel, end_panel);
-      return;
-    }
-    for (int64_t line = first; line < end; ++line) {
-      const int64_t n = line / convolution_.out_height;
-      const int64_t y = line % convolution_.out_height;
-      RunRows(images, epilogue, images.source_strides.At(n, y, 0),
-              images.result_strides.At(n, y, 0), images.addend_strides.At(n, y, 0), lines.rows,
-              first_panel, end_panel);
-    }
-  }
-
-  void RunRows(const Images& images, const gemm::Epilogue& epilogue, int64_t source, int64_t result,
-               int64_t addend, int64_t rows, int64_t first_panel, int64_t end_panel) const {
-    const int64_t depth = convolution_.in_channels / convolution_.group;
-    const int64_t columns = convolution_.out_channels / convolution_.group;
-    const int64_t size = gemm::PackedSize(depth, columns);
+  // So many pixels from `first` on, over the panels of a part.
+  void RunPixels(const Images& images, const gemm::Epilogue& epilogue, const Pixel& first,
+                 int64_t count, const Part& part) const {
+    static constexpr int64_t kOnePiece[] = {0};
+    const auto at = [&](const PixelStrides& strides) {
+      return strides.At(first.n, first.y, first.x);
+    };
+    const WindowLine line = {images.source + at(images.source_strides), images.source_strides.pixel,
+                             at(images.result_strides), at(images.addend_strides), count};
+    const int64_t depth = WindowDepth(convolution_);
     for (int64_t group = 0; group < convolution_.group; ++group) {
-      gemm::Epilogue own = epilogue;
-      if (own.bias != nullptr) own.bias += group * columns;
-      if (images.addend != nullptr) {
-        own.addend = images.addend + addend + group * columns;
-        own.addend_stride = images.addend_strides.pixel;
-      }
-      gemm::Multiply({images.source + source + group * depth,
-                      images.source_strides.pixel,
-                      Floats(weights_) + group * size,
-                      images.result + result + group * columns,
-                      images.result_strides.pixel,
-                      rows,
-                      depth,
-                      columns,
-                      {}},
-                     own, first_panel, end_panel);
+      MultiplyLine(convolution_, {depth, kOnePiece}, Floats(weights_), images, epilogue, line,
+                   group, group * depth, part.first_panel, part.end_panel);
     }
   }
 
@@ -166,51 +143,11 @@ class BoundPointwise final : public device::BoundKernel {
   const BoundImages images_;
 };
 
-class PointwiseKernel final : public device::Kernel {
- public:
-  PointwiseKernel(const Convolution& convolution, runtime::Runtime& runtime)
-      : convolution_(convolution), runtime_(runtime) {}
-
-  base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
-                                                          device::Addresses constants) override {
-    const int64_t depth = convolution_.in_channels / convolution_.group;
-    const int64_t columns = convolution_.out_channels / convolution_.group;
-    const int64_t size = gemm::PackedSize(depth, columns);
-    const int64_t panels = PanelsOf(convolution_);
-    const device::BoundView& view = step.reads[1];
-    const float* data = reinterpret_cast<const float*>(constants[view.buffer]) + view.offset;
-    ONNXIFI_ASSIGN_OR_RETURN(
-        PackedWeights packed,
-        weights_.Find(/*layout=*/0, runtime_.memory(), convolution_.group * size, [&](float* to) {
-          runtime_.pool().For(
-              convolution_.group * panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
-                for (int64_t k = begin; k < end; ++k) {
-                  const int64_t group = k / panels;
-                  const int64_t panel = k % panels;
-                  gemm::PackPanels(
-                      {data + group * columns * view.strides[0], view.strides[1], view.strides[0]},
-                      depth, columns, panel, panel + 1, to + group * size);
-                }
-              });
-        }));
-    return std::unique_ptr<device::BoundKernel>(
-        std::make_unique<BoundPointwise>(step, convolution_, std::move(packed), runtime_));
-  }
-
- private:
-  const Convolution convolution_;
-  runtime::Runtime& runtime_;
-  WeightStore weights_;
-};
-
-std::unique_ptr<device::Kernel> BuildPointwise(const Convolution& convolution,
-                                               runtime::Runtime& runtime) {
-  return std::make_unique<PointwiseKernel>(convolution, runtime);
-}
-
 }  // namespace
 
-SelectResult SelectPointwise(const Convolution& convolution) {
+runtime::RecipeResult SelectPointwise(const Described& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
+  const Convolution& convolution = described.convolution;
   if (convolution.kernel_height != 1 || convolution.kernel_width != 1) {
     return Status(Code::kUnsupportedAttribute,
                   "The kernel is " + std::to_string(convolution.kernel_height) + " x " +
@@ -227,8 +164,8 @@ SelectResult SelectPointwise(const Convolution& convolution) {
     return Status(Code::kUnsupportedShape,
                   "The tensors have no gaps, which oneDNN reads and writes as fast.");
   }
-  return std::unique_ptr<const device::Recipe>(
-      std::make_unique<Recipe>("pointwise", convolution, BuildPointwise));
+  return MakeRecipe<BoundPointwise, WindowPacking<WindowOrder::kRowColumnChannel>>("pointwise",
+                                                                                   convolution);
 }
 
 }  // namespace onnxifi::convolution

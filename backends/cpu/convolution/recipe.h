@@ -8,9 +8,9 @@
 #include <memory>
 #include <string_view>
 
-#include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/cpu/convolution/facts.h"
+#include "backends/cpu/runtime/recipe_result.h"
 #include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::convolution {
@@ -34,17 +34,15 @@ class Recipe final : public device::Recipe {
   const Build build_;
 };
 
-using SelectResult = base::Result<std::unique_ptr<const device::Recipe>>;
-
 // 3 x 3 with strides and dilations of 1, with any groups, where the work saved pays for the
 // transforms. Rounds differently from a sum of products: within 8 times its error.
-SelectResult SelectWinograd(const Convolution& convolution);
+runtime::RecipeResult SelectWinograd(const Described& described);
 // 1 x 1 without padding, with any strides and groups, where there are gaps.
-SelectResult SelectPointwise(const Convolution& convolution);
+runtime::RecipeResult SelectPointwise(const Described& described);
 // Any kernel, strides, dilations and padding, and few groups, where there are gaps.
-SelectResult SelectDirect(const Convolution& convolution);
+runtime::RecipeResult SelectDirect(const Described& described);
 // Of an image whose channels lie apart, as callers give it: up to four planes of rows.
-SelectResult SelectPlanar(const device::Facts& facts);
+runtime::RecipeResult SelectPlanar(const Described& described);
 
 }  // namespace onnxifi::convolution
 

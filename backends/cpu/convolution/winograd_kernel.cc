@@ -2,23 +2,21 @@
 //
 // SelectWinograd and its kernel: which variant, if any, and the phases on the thread pool.
 
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "backends/cpu/convolution/kernel.h"
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/convolution/winograd.h"
+#include "backends/cpu/convolution/winograd_transform.h"
+#include "backends/cpu/convolution/winograd_weights.h"
+#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::convolution {
 namespace {
 
 using base::Code;
 using base::Status;
-
-// A variant has to promise so much of the direct algorithm's cost: below that it is not worth its
-// memory, and the promise is no measurement.
-constexpr double kWorthwhile = 0.75;
 
 // Of one group.
 WinogradShape ShapeOf(const Convolution& convolution, int64_t batch) {
@@ -33,13 +31,31 @@ WinogradShape ShapeOf(const Convolution& convolution, int64_t batch) {
           convolution.pad_left};
 }
 
-std::optional<Tile> ChooseTile(const WinogradShape& shape) {
-  const double direct = DirectCost(shape);
-  const double narrow = WinogradCost(Tile::k2x2, shape);
-  const double wide = WinogradCost(Tile::k4x4, shape);
-  if (std::min(narrow, wide) > kWorthwhile * direct) return std::nullopt;
-  return wide < narrow ? Tile::k4x4 : Tile::k2x2;
-}
+// The weights of all groups, one after the other.
+struct TilePacking {
+  using Layout = Tile;
+  static Tile Choose(const Convolution& convolution, int64_t batch) {
+    // A batch that makes a variant worthwhile for one image makes it so for more.
+    return ChooseTile(ShapeOf(convolution, batch)).value_or(Tile::k2x2);
+  }
+  static int64_t GroupSize(const Convolution& convolution, Tile tile) {
+    return TransformedSize(tile, convolution.in_channels / convolution.group,
+                           convolution.out_channels / convolution.group);
+  }
+  static int64_t Size(const Convolution& convolution, Tile tile) {
+    return convolution.group * GroupSize(convolution, tile);
+  }
+  static void Pack(const Convolution& convolution, Tile tile, const Weights& weights,
+                   device::Parallel& parallel, float* packed) {
+    const int64_t in = convolution.in_channels / convolution.group;
+    const int64_t out = convolution.out_channels / convolution.group;
+    for (int64_t group = 0; group < convolution.group; ++group) {
+      Weights own = weights;
+      own.data += group * out * weights.out_stride;
+      TransformWeights(tile, own, in, out, parallel, packed + group * GroupSize(convolution, tile));
+    }
+  }
+};
 
 class BoundWinograd final : public device::BoundKernel {
  public:
@@ -78,7 +94,8 @@ class BoundWinograd final : public device::BoundKernel {
   std::string Detail() const override {
     const std::string side = std::to_string(static_cast<int64_t>(plan_.tile));
     return "F(" + side + "x" + side + ", 3x3), " + std::to_string(plan_.chunk) +
-           " tiles at a time" + (plan_.is_by_frequency ? ", threads on frequencies" : "");
+           " tiles at a time" + (plan_.is_by_frequency ? ", threads on frequencies, " : ", ") +
+           processor::VectorName();
   }
 
  private:
@@ -127,49 +144,11 @@ class BoundWinograd final : public device::BoundKernel {
   const BoundImages images_;
 };
 
-class WinogradKernel final : public device::Kernel {
- public:
-  WinogradKernel(const Convolution& convolution, runtime::Runtime& runtime)
-      : convolution_(convolution), runtime_(runtime) {}
-
-  base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
-                                                          device::Addresses constants) override {
-    const WinogradShape shape = ShapeOf(convolution_, step.domain[0]);
-    // A batch that makes a variant worthwhile for one image makes it so for more.
-    const Tile tile = ChooseTile(shape).value_or(Tile::k2x2);
-    const device::BoundView& view = step.reads[1];
-    const Weights weights = {reinterpret_cast<const float*>(constants[view.buffer]) + view.offset,
-                             view.strides[0], view.strides[1], view.strides[2], view.strides[3]};
-    const int64_t size = TransformedSize(tile, shape.in_channels, shape.out_channels);
-    ONNXIFI_ASSIGN_OR_RETURN(
-        PackedWeights packed,
-        weights_.Find(static_cast<int>(tile), runtime_.memory(), convolution_.group * size,
-                      [&](float* transformed) {
-                        for (int64_t group = 0; group < convolution_.group; ++group) {
-                          Weights own = weights;
-                          own.data += group * shape.out_channels * weights.out_stride;
-                          TransformWeights(tile, own, shape.in_channels, shape.out_channels,
-                                           runtime_.pool(), transformed + group * size);
-                        }
-                      }));
-    return std::unique_ptr<device::BoundKernel>(
-        std::make_unique<BoundWinograd>(step, convolution_, tile, std::move(packed), runtime_));
-  }
-
- private:
-  const Convolution convolution_;
-  runtime::Runtime& runtime_;
-  WeightStore weights_;
-};
-
-std::unique_ptr<device::Kernel> BuildWinograd(const Convolution& convolution,
-                                              runtime::Runtime& runtime) {
-  return std::make_unique<WinogradKernel>(convolution, runtime);
-}
-
 }  // namespace
 
-SelectResult SelectWinograd(const Convolution& convolution) {
+runtime::RecipeResult SelectWinograd(const Described& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
+  const Convolution& convolution = described.convolution;
   const bool fits = convolution.kernel_height == 3 && convolution.kernel_width == 3 &&
                     convolution.stride_y == 1 && convolution.stride_x == 1 &&
                     convolution.dilation_y == 1 && convolution.dilation_x == 1;
@@ -177,15 +156,14 @@ SelectResult SelectWinograd(const Convolution& convolution) {
     return Status(Code::kUnsupportedAttribute,
                   "The convolution is not 3 x 3 with strides and dilations of 1.");
   }
-  const WinogradShape shape = ShapeOf(convolution, /*batch=*/1);
+  const WinogradShape shape = ShapeOf(convolution, convolution.batch);
   if (!ChooseTile(shape)) {
     return Status(Code::kUnsupportedShape,
                   "The transforms and the larger weights would cost more than " +
                       std::to_string(static_cast<int>(100 * kWorthwhile)) +
                       " % of the direct algorithm.");
   }
-  return std::unique_ptr<const device::Recipe>(
-      std::make_unique<Recipe>("winograd", convolution, BuildWinograd));
+  return MakeRecipe<BoundWinograd, TilePacking>("winograd", convolution);
 }
 
 }  // namespace onnxifi::convolution

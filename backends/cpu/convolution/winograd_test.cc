@@ -14,6 +14,7 @@
 #include <random>
 #include <vector>
 
+#include "backends/cpu/convolution/winograd_weights.h"
 #include "backends/cpu/gemm/each_target.h"
 
 namespace onnxifi::convolution {
@@ -62,12 +63,9 @@ Errors Measure(Tile tile, const WinogradShape& shape, int threads, uint32_t seed
   const WinogradPlan plan = MakePlan(tile, shape, threads);
   std::vector<float> work(static_cast<size_t>(plan.work_floats),
                           std::numeric_limits<float>::quiet_NaN());
-  auto strides = [](int64_t height, int64_t width, int64_t pixel) {
-    return PixelStrides{height * width * pixel, width * pixel, pixel};
-  };
-  const Images images = {source.data(), strides(shape.in_height, shape.in_width, c),
-                         result.data(), strides(shape.out_height, shape.out_width, m + kGap),
-                         addend.data(), strides(shape.out_height, shape.out_width, m)};
+  const Images images = {source.data(), DensePixels(shape.in_height, shape.in_width, c),
+                         result.data(), DensePixels(shape.out_height, shape.out_width, m + kGap),
+                         addend.data(), DensePixels(shape.out_height, shape.out_width, m)};
   gemm::Epilogue epilogue;
   epilogue.bias = bias.data();
   epilogue.activation = gemm::Activation::kLeaky;

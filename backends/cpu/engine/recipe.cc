@@ -16,8 +16,8 @@
 namespace onnxifi::engine {
 namespace {
 
-SelectResult MakeRecipe(std::string_view implementation, const device::Facts& facts,
-                        Recipe::Build build) {
+runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::Facts& facts,
+                                 Recipe::Build build) {
   ONNXIFI_RETURN_IF_ERROR(CheckStep(facts));
   return std::unique_ptr<const device::Recipe>(
       std::make_unique<Recipe>(implementation, facts, build));
@@ -46,15 +46,15 @@ KernelResult Recipe::BuildKernel(Runtime& runtime) const {
   return kernel;
 }
 
-SelectResult SelectMap(const device::Facts& facts) {
+runtime::RecipeResult SelectMap(const device::Facts& facts) {
   return MakeRecipe("engine map", facts, BuildMap);
 }
 
-SelectResult SelectReduce(const device::Facts& facts) {
+runtime::RecipeResult SelectReduce(const device::Facts& facts) {
   return MakeRecipe("engine reduce", facts, BuildReduce);
 }
 
-SelectResult SelectRow(const device::Facts& facts) {
+runtime::RecipeResult SelectRow(const device::Facts& facts) {
   return MakeRecipe("engine row", facts, BuildRow);
 }
 
@@ -63,7 +63,7 @@ bool HasFamily(const program::Step& step) {
          step.As<program::Row>() != nullptr;
 }
 
-SelectResult Select(const device::Facts& facts) {
+runtime::RecipeResult Select(const device::Facts& facts) {
   if (facts.step.As<program::Map>() != nullptr) return SelectMap(facts);
   if (facts.step.As<program::Reduce>() != nullptr) return SelectReduce(facts);
   if (facts.step.As<program::Row>() != nullptr) return SelectRow(facts);

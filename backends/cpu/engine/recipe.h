@@ -12,6 +12,7 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/cpu/engine/runtime.h"
+#include "backends/cpu/runtime/recipe_result.h"
 
 namespace onnxifi::engine {
 
@@ -34,15 +35,13 @@ class Recipe final : public device::Recipe {
   const Build build_;
 };
 
-using SelectResult = base::Result<std::unique_ptr<const device::Recipe>>;
-
 // Each refuses with an UNSUPPORTED_* status what its family cannot do on tiles.
-SelectResult SelectMap(const device::Facts& facts);
-SelectResult SelectReduce(const device::Facts& facts);
-SelectResult SelectRow(const device::Facts& facts);
+runtime::RecipeResult SelectMap(const device::Facts& facts);
+runtime::RecipeResult SelectReduce(const device::Facts& facts);
+runtime::RecipeResult SelectRow(const device::Facts& facts);
 // The one for the step's family, if it is one of them.
 bool HasFamily(const program::Step& step);
-SelectResult Select(const device::Facts& facts);
+runtime::RecipeResult Select(const device::Facts& facts);
 
 // What every family asks: no more axes than the engine walks, and only types that have lanes.
 base::Status CheckStep(const device::Facts& facts);

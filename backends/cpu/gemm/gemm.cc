@@ -11,6 +11,8 @@
 #include <span>
 #include <utility>
 
+#include "backends/cpu/processor/processor.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/gemm.cc"
 #include <hwy/foreach_target.h>
@@ -181,15 +183,16 @@ void MultiplyPanels(const Product& product, const Epilogue& epilogue, int64_t fi
   const std::span<const int64_t> pieces = product.pieces.empty() ? kOnePiece : product.pieces;
   // Rows pass through all panels in chunks. While B stays in a part of the L2 cache, they are so
   // small that their results do too; a larger B is read as seldom as the rows' own share allows.
-  constexpr int64_t kSmallB = int64_t{1} << 17;  // in floats
-  constexpr int64_t kSmallChunk = int64_t{1} << 15;
-  constexpr int64_t kLargeChunk = int64_t{1} << 18;
+  const int64_t l2 = processor::L2Floats();
+  const int64_t small_b = l2 / 4;
+  const int64_t small_chunk = l2 / 16;
+  const int64_t large_chunk = l2 / 2;
   const int64_t depth = product.depth * static_cast<int64_t>(pieces.size());
   const auto columns =
       (end_panel - first_panel) * static_cast<int64_t>(kVectors * hn::Lanes(Tag()));
   const int64_t floats_per_row =
       std::max<int64_t>(1, depth + columns * (epilogue.addend == nullptr ? 1 : 2));
-  const int64_t chunk_floats = depth * columns <= kSmallB ? kSmallChunk : kLargeChunk;
+  const int64_t chunk_floats = depth * columns <= small_b ? small_chunk : large_chunk;
   const int64_t chunk = std::max<int64_t>(2, chunk_floats / floats_per_row / kRows) * kRows;
   for (int64_t row = 0; row < product.rows; row += chunk) {
     Product part = product;

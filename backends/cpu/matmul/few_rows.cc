@@ -9,6 +9,7 @@
 #include "backends/cpu/gemm/matrix_vector.h"
 #include "backends/cpu/matmul/recipe.h"
 #include "backends/cpu/onednn/operand.h"
+#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::matmul {
 namespace {
@@ -19,8 +20,8 @@ using base::Status;
 using program::Contract;
 using program::Dim;
 
-// Below this many elements the matrix stays in a cache, where packing it pays.
-constexpr int64_t kLeastElements = int64_t{1} << 16;
+// Smaller matrices stay in a cache, where packing them pays.
+int64_t LeastElements() { return processor::L2Floats() / 8; }
 
 // Axes as one: how many elements they have, and the stride of the one that has more than one.
 struct Axis {
@@ -108,11 +109,11 @@ class FewRowsKernel final : public device::Kernel {
 
 }  // namespace
 
-std::unique_ptr<device::Kernel> Recipe::BuildKernel(threads::ThreadPool& pool) const {
-  return std::make_unique<FewRowsKernel>(product_, pool);
+std::unique_ptr<device::Kernel> Recipe::BuildKernel(runtime::Runtime& runtime) const {
+  return std::make_unique<FewRowsKernel>(product_, runtime.pool());
 }
 
-Result<std::unique_ptr<const device::Recipe>> SelectFewRows(const device::Facts& facts) {
+runtime::RecipeResult SelectFewRows(const device::Facts& facts) {
   const program::Step& step = facts.step;
   const Contract* contract = step.As<Contract>();
   if (contract == nullptr || contract->form != Contract::Form::kMatMul) {
@@ -144,10 +145,10 @@ Result<std::unique_ptr<const device::Recipe>> SelectFewRows(const device::Facts&
     return Status(Code::kUnsupportedShape, "Each row has a matrix of its own.");
   }
   if (columns.extent > (int64_t{1} << 32) || inner.extent > (int64_t{1} << 28) ||
-      columns.extent * inner.extent < kLeastElements) {
+      columns.extent * inner.extent < LeastElements()) {
     return Status(Code::kUnsupportedShape, "The matrix of " + std::to_string(inner.extent) + " x " +
                                                std::to_string(columns.extent) + " has less than " +
-                                               std::to_string(kLeastElements) +
+                                               std::to_string(LeastElements()) +
                                                " elements, or an extent beyond the limits.");
   }
   FewRows product{};

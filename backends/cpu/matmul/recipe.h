@@ -12,7 +12,8 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/cpu/gemm/step_epilogue.h"
-#include "backends/cpu/threads/thread_pool.h"
+#include "backends/cpu/runtime/recipe_result.h"
+#include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::matmul {
 
@@ -30,15 +31,15 @@ class Recipe final : public device::Recipe {
   explicit Recipe(const FewRows& product) : product_(product) {}
 
   std::string_view implementation() const override { return "matrix times vector"; }
-  // `pool` outlives the kernel.
-  std::unique_ptr<device::Kernel> BuildKernel(threads::ThreadPool& pool) const;
+  // `runtime` outlives the kernel.
+  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const;
 
  private:
   const FewRows product_;
 };
 
 // UNSUPPORTED_* with what is in the way.
-base::Result<std::unique_ptr<const device::Recipe>> SelectFewRows(const device::Facts& facts);
+runtime::RecipeResult SelectFewRows(const device::Facts& facts);
 
 }  // namespace onnxifi::matmul
 

@@ -231,14 +231,14 @@ Status CheckForm(const device::Facts& facts, Contract::Form form, std::string_vi
 
 }  // namespace
 
-SelectResult SelectConvolution(const device::Facts& facts, EdgesAt edges_at,
-                               std::string_view implementation) {
+runtime::RecipeResult SelectConvolution(const device::Facts& facts, EdgesAt edges_at,
+                                        std::string_view implementation) {
   ONNXIFI_RETURN_IF_ERROR(CheckForm(facts, Contract::Form::kConv, "convolution"));
   return MakeRecipe(implementation, facts, LayOutConvolution, edges_at);
 }
 
-SelectResult SelectDeconvolution(const device::Facts& facts, EdgesAt edges_at,
-                                 std::string_view implementation) {
+runtime::RecipeResult SelectDeconvolution(const device::Facts& facts, EdgesAt edges_at,
+                                          std::string_view implementation) {
   ONNXIFI_RETURN_IF_ERROR(
       CheckForm(facts, Contract::Form::kConvTranspose, "transposed convolution"));
   return MakeRecipe(implementation, facts, LayOutDeconvolution, edges_at);

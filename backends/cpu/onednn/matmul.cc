@@ -243,8 +243,8 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
 
 }  // namespace
 
-SelectResult SelectMatMul(const device::Facts& facts, EdgesAt edges_at,
-                          std::string_view implementation) {
+runtime::RecipeResult SelectMatMul(const device::Facts& facts, EdgesAt edges_at,
+                                   std::string_view implementation) {
   const Contract* contract = facts.step.As<Contract>();
   if (contract == nullptr || contract->form != Contract::Form::kMatMul) {
     return Status(Code::kUnsupportedOperator, "The step is no matrix product.");

@@ -152,8 +152,8 @@ Status LayOutLrn(const Task& task, SequenceBuilder& builder) {
 
 }  // namespace
 
-SelectResult SelectPooling(const device::Facts& facts, EdgesAt edges_at,
-                           std::string_view implementation) {
+runtime::RecipeResult SelectPooling(const device::Facts& facts, EdgesAt edges_at,
+                                    std::string_view implementation) {
   const Window* window = facts.step.As<Window>();
   if (window == nullptr ||
       (window->kind != Window::Kind::kMax && window->kind != Window::Kind::kAverage)) {
@@ -167,8 +167,8 @@ SelectResult SelectPooling(const device::Facts& facts, EdgesAt edges_at,
   return MakeRecipe(implementation, facts, LayOutPooling, edges_at);
 }
 
-SelectResult SelectLrn(const device::Facts& facts, EdgesAt edges_at,
-                       std::string_view implementation) {
+runtime::RecipeResult SelectLrn(const device::Facts& facts, EdgesAt edges_at,
+                                std::string_view implementation) {
   const Window* window = facts.step.As<Window>();
   if (window == nullptr || window->kind != Window::Kind::kLrn) {
     return Status(Code::kUnsupportedOperator, "The step is no local response normalisation.");

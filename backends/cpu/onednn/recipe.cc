@@ -225,8 +225,8 @@ Result<std::unique_ptr<device::Kernel>> Recipe::Build(Runtime& runtime) const {
                                std::make_shared<const reference::Expression>(std::move(roots))));
 }
 
-SelectResult MakeRecipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
-                        EdgesAt edges_at) {
+runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::Facts& facts,
+                                 LayOut lay_out, EdgesAt edges_at) {
   const program::Step& step = facts.step;
   const program::Contract* contract = step.As<program::Contract>();
   const tensor::ElementType accumulator =

@@ -18,6 +18,7 @@
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/onednn/runtime.h"
 #include "backends/cpu/onednn/sequence.h"
+#include "backends/cpu/runtime/recipe_result.h"
 
 namespace onnxifi::onednn {
 
@@ -63,24 +64,22 @@ class Recipe final : public device::Recipe {
   std::vector<epilogue::Operation> post_ops_;
 };
 
-using SelectResult = base::Result<std::unique_ptr<const device::Recipe>>;
-
 // The implementations. Contract:
-SelectResult SelectMatMul(const device::Facts& facts, EdgesAt edges_at,
-                          std::string_view implementation);
-SelectResult SelectConvolution(const device::Facts& facts, EdgesAt edges_at,
-                               std::string_view implementation);
-SelectResult SelectDeconvolution(const device::Facts& facts, EdgesAt edges_at,
-                                 std::string_view implementation);
+runtime::RecipeResult SelectMatMul(const device::Facts& facts, EdgesAt edges_at,
+                                   std::string_view implementation);
+runtime::RecipeResult SelectConvolution(const device::Facts& facts, EdgesAt edges_at,
+                                        std::string_view implementation);
+runtime::RecipeResult SelectDeconvolution(const device::Facts& facts, EdgesAt edges_at,
+                                          std::string_view implementation);
 // Window:
-SelectResult SelectPooling(const device::Facts& facts, EdgesAt edges_at,
-                           std::string_view implementation);
-SelectResult SelectLrn(const device::Facts& facts, EdgesAt edges_at,
-                       std::string_view implementation);
+runtime::RecipeResult SelectPooling(const device::Facts& facts, EdgesAt edges_at,
+                                    std::string_view implementation);
+runtime::RecipeResult SelectLrn(const device::Facts& facts, EdgesAt edges_at,
+                                std::string_view implementation);
 
 // The second half of every Select: the edges, then the recipe.
-SelectResult MakeRecipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
-                        EdgesAt edges_at);
+runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::Facts& facts,
+                                 LayOut lay_out, EdgesAt edges_at);
 
 // A primitive descriptor is good when there is one and it is none of oneDNN's own reference loops,
 // which can be a thousand times slower than its kernels.

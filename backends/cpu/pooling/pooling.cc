@@ -251,7 +251,7 @@ Status CheckSource(const program::View& source, const Window& window) {
 
 }  // namespace
 
-engine::SelectResult SelectPooling(const device::Facts& facts) {
+runtime::RecipeResult SelectPooling(const device::Facts& facts) {
   const Window* window = facts.step.As<Window>();
   if (window == nullptr ||
       (window->kind != Window::Kind::kMax && window->kind != Window::Kind::kAverage)) {

@@ -11,7 +11,7 @@
 namespace onnxifi::pooling {
 
 // For the engine's runtime. UNSUPPORTED_* for other windows, and where channels lie apart.
-engine::SelectResult SelectPooling(const device::Facts& facts);
+runtime::RecipeResult SelectPooling(const device::Facts& facts);
 
 }  // namespace onnxifi::pooling
 

@@ -23,8 +23,8 @@ namespace onnxifi::onednn {
 
 class OneStep {
  public:
-  using Select = SelectResult (*)(const device::Facts& facts, EdgesAt edges_at,
-                                  std::string_view implementation);
+  using Select = runtime::RecipeResult (*)(const device::Facts& facts, EdgesAt edges_at,
+                                           std::string_view implementation);
 
   program::Program program;
   program::Step step;
@@ -55,7 +55,7 @@ class OneStep {
     reference::Device expected_device;
     runtime::Runtime shared(expected_device.memory(), pool);
     const auto runtime = *Runtime::Create(shared, base::Log(base::LogLevel::kWarning));
-    SelectResult recipe = select({program, step}, EdgesAt::kPrimitive, "tested");
+    runtime::RecipeResult recipe = select({program, step}, EdgesAt::kPrimitive, "tested");
     EXPECT_TRUE(recipe.ok()) << recipe.status().Text();
     if (!recipe.ok()) return {};
     const auto kernel = *dynamic_cast<const Recipe&>(**recipe).Build(*runtime);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Window products: the depth is packed piece by piece, each a run of equally spaced weights.
+
+#include "backends/cpu/convolution/window_product.h"
+
+#include "backends/cpu/gemm/gemm.h"
+
+namespace onnxifi::convolution {
+
+int64_t WindowDepth(const Convolution& convolution) {
+  return convolution.kernel_height * convolution.kernel_width * convolution.in_channels /
+         convolution.group;
+}
+
+int64_t GroupColumns(const Convolution& convolution) {
+  return convolution.out_channels / convolution.group;
+}
+
+int64_t GroupPanels(const Convolution& convolution) {
+  return (GroupColumns(convolution) + gemm::PanelColumns() - 1) / gemm::PanelColumns();
+}
+
+int64_t PackedWindowSize(const Convolution& convolution) {
+  return convolution.group * gemm::PackedSize(WindowDepth(convolution), GroupColumns(convolution));
+}
+
+void PackWindows(const Convolution& convolution, WindowOrder order, const Weights& weights,
+                 device::Parallel& parallel, float* packed) {
+  const int64_t columns = GroupColumns(convolution);
+  const int64_t panels = GroupPanels(convolution);
+  const int64_t depth = WindowDepth(convolution);
+  const int64_t size = gemm::PackedSize(depth, columns);
+  const bool is_by_channel = order == WindowOrder::kChannelRowColumn;
+  // A piece runs along the innermost axis; the pieces along the two outer ones.
+  const int64_t length =
+      is_by_channel ? convolution.kernel_width : convolution.in_channels / convolution.group;
+  const int64_t inner = is_by_channel ? convolution.kernel_height : convolution.kernel_width;
+  const int64_t step = is_by_channel ? weights.column_stride : weights.in_stride;
+  const int64_t inner_step = is_by_channel ? weights.row_stride : weights.column_stride;
+  const int64_t outer_step = is_by_channel ? weights.in_stride : weights.row_stride;
+  parallel.For(convolution.group * panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t group = k / panels;
+      const int64_t panel = k % panels;
+      for (int64_t piece = 0; piece < depth / length; ++piece) {
+        const float* first = weights.data + group * columns * weights.out_stride +
+                             piece / inner * outer_step + piece % inner * inner_step;
+        gemm::PackRows({first, step, weights.out_stride}, length, columns, piece * length, depth,
+                       panel, panel + 1, packed + group * size);
+      }
+    }
+  });
+}
+
+void MultiplyLine(const Convolution& convolution, const WindowPieces& windows, const float* packed,
+                  const Images& images, const gemm::Epilogue& epilogue, const WindowLine& line,
+                  int64_t group, int64_t group_offset, int64_t first_panel, int64_t end_panel) {
+  const int64_t columns = GroupColumns(convolution);
+  gemm::Epilogue own = epilogue;
+  if (own.bias != nullptr) own.bias += group * columns;
+  if (images.addend != nullptr) {
+    own.addend = images.addend + line.addend + group * columns;
+    own.addend_stride = images.addend_strides.pixel;
+  }
+  gemm::Multiply({line.first + group_offset, line.stride,
+                  packed + group * gemm::PackedSize(WindowDepth(convolution), columns),
+                  images.result + line.result + group * columns, images.result_strides.pixel,
+                  line.windows, windows.depth, columns, windows.pieces},
+                 own, first_panel, end_panel);
+}
+
+}  // namespace onnxifi::convolution

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Winograd plan: sizes from the caches, costs in multiply-adds.
+
+#include "backends/cpu/convolution/winograd_plan.h"
+
+#include <algorithm>
+
+#include "backends/cpu/convolution/winograd_weights.h"
+#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/processor/processor.h"
+
+namespace onnxifi::convolution {
+namespace {
+
+constexpr int64_t kLineFloats = 16;
+
+int64_t RoundUp(int64_t number, int64_t multiple) {
+  return (number + multiple - 1) / multiple * multiple;
+}
+
+int64_t TilesAlong(int64_t extent, Tile tile) {
+  const auto side = static_cast<int64_t>(tile);
+  return (extent + side - 1) / side;
+}
+
+// A float of weights from memory, as the multiply-adds that a thread could do meanwhile.
+double CostOfAWeight() {
+  return processor::kCyclesPerFloatFromMemory * processor::MultiplyAddsPerCycle();
+}
+
+}  // namespace
+
+WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads) {
+  WinogradPlan plan{};
+  plan.tile = tile;
+  plan.tiles_down = TilesAlong(shape.out_height, tile);
+  plan.tiles_across = TilesAlong(shape.out_width, tile);
+  plan.tiles = shape.batch * plan.tiles_down * plan.tiles_across;
+  // Whole vectors and whole lines.
+  plan.in_stride = RoundUp(shape.in_channels, kLineFloats);
+  plan.out_stride = RoundUp(shape.out_channels, gemm::PanelColumns());
+  const int64_t floats_per_tile = Frequencies(tile) * (plan.in_stride + plan.out_stride);
+  // Chunks of a thread's own stay in its L2 cache; weights too large for that are read once, by all
+  // threads together.
+  const int64_t own_floats = processor::L2Floats() / 2;
+  constexpr int64_t kSharedFloats = int64_t{1} << 22;  // of any last-level cache: 16 MiB
+  const int64_t weights = TransformedSize(tile, shape.in_channels, shape.out_channels);
+  const int64_t rows = gemm::BlockRows();
+  plan.is_by_frequency = threads > 1 && weights > own_floats;
+  const int64_t limit = plan.is_by_frequency || weights > own_floats ? kSharedFloats : own_floats;
+  const int64_t most = std::max<int64_t>(1, limit / floats_per_tile);
+  if (plan.is_by_frequency) {
+    const int64_t chunks = std::max<int64_t>(1, (plan.tiles + most - 1) / most);
+    plan.chunk = std::max<int64_t>(1, (plan.tiles + chunks - 1) / chunks);
+  } else {
+    // As many chunks for every thread, of whole blocks of rows where that costs no balance.
+    const int64_t chunks = RoundUp(std::max<int64_t>(1, (plan.tiles + most - 1) / most), threads);
+    plan.chunk = std::max<int64_t>(1, (plan.tiles + chunks - 1) / chunks);
+    if (plan.chunk > 2 * rows) plan.chunk = RoundUp(plan.chunk, rows);
+  }
+  // A line more, so that the frequencies of a tile do not share a set of the cache.
+  plan.in_frequency_stride = plan.chunk * plan.in_stride + kLineFloats;
+  plan.out_frequency_stride = plan.chunk * plan.out_stride + kLineFloats;
+  plan.work_floats = Frequencies(tile) * (plan.in_frequency_stride + plan.out_frequency_stride);
+  return plan;
+}
+
+double WinogradCost(Tile tile, const WinogradShape& shape) {
+  const double tiles = static_cast<double>(shape.batch) *
+                       static_cast<double>(TilesAlong(shape.out_height, tile)) *
+                       static_cast<double>(TilesAlong(shape.out_width, tile));
+  const auto frequencies = static_cast<double>(Frequencies(tile));
+  const auto in = static_cast<double>(shape.in_channels);
+  const auto out = static_cast<double>(shape.out_channels);
+  return std::max(tiles, CostOfAWeight()) * frequencies * in * out +
+         tiles * frequencies * (in + out) * processor::kMultiplyAddsPerTransformedFloat;
+}
+
+double DirectCost(const WinogradShape& shape) {
+  const double pixels = static_cast<double>(shape.batch) * static_cast<double>(shape.out_height) *
+                        static_cast<double>(shape.out_width);
+  return std::max(pixels, CostOfAWeight()) * 9 * static_cast<double>(shape.in_channels) *
+         static_cast<double>(shape.out_channels);
+}
+
+std::optional<Tile> ChooseTile(const WinogradShape& shape) {
+  const double direct = DirectCost(shape);
+  const double narrow = WinogradCost(Tile::k2x2, shape);
+  const double wide = WinogradCost(Tile::k4x4, shape);
+  if (std::min(narrow, wide) > kWorthwhile * direct) return std::nullopt;
+  return wide < narrow ? Tile::k4x4 : Tile::k2x2;
+}
+
+int64_t TilesOf(const WinogradPlan& plan, int64_t chunk) {
+  return std::min(plan.chunk, plan.tiles - chunk * plan.chunk);
+}
+
+}  // namespace onnxifi::convolution

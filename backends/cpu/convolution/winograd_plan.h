@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Winograd plan: whether a convolution is worth Winograd's algorithm, in which variant, and in
+// which pieces it is computed.
+
+#ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_WINOGRAD_PLAN_H_
+#define ONNXIFI_BACKENDS_CPU_CONVOLUTION_WINOGRAD_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+
+namespace onnxifi::convolution {
+
+// Extents of the tiles of the output, side by side.
+enum class Tile : int64_t { k2x2 = 2, k4x4 = 4 };
+
+// Products per tile and pair of channels: 16 or 36.
+constexpr int64_t Frequencies(Tile tile) {
+  const int64_t side = static_cast<int64_t>(tile) + 2;
+  return side * side;
+}
+
+// A convolution of 3 x 3 with strides and dilations of 1.
+struct WinogradShape {
+  int64_t batch;
+  int64_t in_channels, out_channels;
+  int64_t in_height, in_width;
+  int64_t out_height, out_width;
+  int64_t pad_top, pad_left;
+};
+
+// How a convolution is cut into pieces of work. A function of its numbers alone.
+struct WinogradPlan {
+  Tile tile;
+  int64_t tiles_down, tiles_across, tiles;  // tiles: of all images
+  // Tiles that pass through the three phases together. Where `is_by_frequency`, all threads work on
+  // one such chunk, each on its own frequencies, so that the weights are read once; else each
+  // thread takes chunks of its own.
+  int64_t chunk;
+  bool is_by_frequency;
+  // Of the transformed input and the products, in floats.
+  int64_t in_stride, out_stride;                      // from tile to tile
+  int64_t in_frequency_stride, out_frequency_stride;  // from frequency to frequency
+  int64_t work_floats;                                // per chunk in progress
+};
+WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads);
+
+// What the variant costs, in multiply-adds: the products, the transforms, and reading the weights
+// once, counted as what a processor could compute meanwhile.
+double WinogradCost(Tile tile, const WinogradShape& shape);
+double DirectCost(const WinogradShape& shape);
+
+// A variant has to promise so much of the direct algorithm's cost: above that it is not worth its
+// memory, up to four times that of the weights, and the promise is no measurement.
+inline constexpr double kWorthwhile = 0.75;
+// The variant that promises most; none where neither promises enough.
+std::optional<Tile> ChooseTile(const WinogradShape& shape);
+
+// Tiles of a chunk: plan.chunk, or what is left.
+int64_t TilesOf(const WinogradPlan& plan, int64_t chunk);
+
+}  // namespace onnxifi::convolution
+
+#endif  // ONNXIFI_BACKENDS_CPU_CONVOLUTION_WINOGRAD_PLAN_H_
