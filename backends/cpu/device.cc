@@ -5,6 +5,8 @@
 
 #include "backends/cpu/device.h"
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -83,16 +85,29 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
       }
     }
   }
+  // Few rows, or rows whose number is known once the step is bound.
+  std::optional<matmul::FewRows> few_rows;
   if (contract != nullptr && contract->form == program::Contract::Form::kMatMul) {
-    if (takes(matmul::SelectFewRows(facts), "matrix times vector")) return selection;
+    base::Result<matmul::FewRows> described = matmul::DescribeFewRows(facts);
+    if (described.ok()) {
+      few_rows = *std::move(described);
+    } else {
+      takes(std::move(described).status(), "matrix times vector");
+    }
+  }
+  if (few_rows && few_rows->rows) {
+    selection.recipe = std::make_unique<matmul::Recipe>(*few_rows);
+    return selection;
   }
   if (facts.step.As<program::Window>() != nullptr) {
     if (takes(pooling::SelectPooling(facts), "pooling")) return selection;
   }
   for (const Implementation& onednn : ImplementationsOf(facts.step)) {
     if (!takes(onednn.select(facts, onednn.edges_at, onednn.name), onednn.name)) continue;
-    // What is small is known once the step is bound.
-    if (matmul::CheckSmallProducts(facts).ok()) {
+    // Few rows, or small products: known once the step is bound.
+    if (few_rows) {
+      selection.recipe = std::make_unique<matmul::Recipe>(*few_rows, std::move(selection.recipe));
+    } else if (matmul::CheckSmallProducts(facts).ok()) {
       selection.recipe =
           std::make_unique<matmul::SmallProductsRecipe>(facts, std::move(selection.recipe));
     }
@@ -106,8 +121,8 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   return selection;
 }
 
-// oneDNN's convolutions read and write this order as fast as any blocked one, without a reorder
-// before and after each.
+// Every implementation of a convolution reads and writes this order fastest, without a reorder
+// before and after it; oneDNN's takes whatever the others do, and more.
 bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
   return onednn::SelectConvolution(facts, EdgesAt::kPrimitive, "").ok();
 }
@@ -127,7 +142,11 @@ base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe
     return own_recipe->BuildKernel(runtime_);
   }
   if (const auto* few_rows = dynamic_cast<const matmul::Recipe*>(&recipe)) {
-    return few_rows->BuildKernel(runtime_);
+    std::unique_ptr<device::Kernel> otherwise;
+    if (few_rows->otherwise() != nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(otherwise, Build(*few_rows->otherwise()));
+    }
+    return few_rows->BuildKernel(runtime_, std::move(otherwise));
   }
   if (const auto* small = dynamic_cast<const matmul::SmallProductsRecipe*>(&recipe)) {
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> otherwise, Build(small->otherwise()));

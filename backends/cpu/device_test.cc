@@ -85,8 +85,10 @@ class OneStep {
                           : selection.status().Text();
   }
 
-  // Runs it; buffers are reads in order, then the result.
-  base::Status Run(Device& device) {
+  // Runs it with these numbers for the program's symbols; buffers are reads in order, then the
+  // result. Leaves in `detail` what the binding has to say.
+  base::Status Run(Device& device, const std::vector<int64_t>& symbols = {},
+                   std::string* detail = nullptr) {
     ONNXIFI_ASSIGN_OR_RETURN(const device::Selection selection, device.Select({program, step}));
     ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::Kernel> kernel,
                              device.Build(*selection.recipe));
@@ -99,9 +101,11 @@ class OneStep {
     addresses.push_back(reinterpret_cast<std::byte*>(result.data()) + result_shift_bytes);
     constants.push_back(nullptr);
     std::vector<int64_t> dims(static_cast<size_t>(program.dims->node_count()), 0);
+    program.dims->Evaluate(symbols, 0, static_cast<int>(symbols.size()), dims);
     const device::BoundStep bound = device::Bind(program, step, dims);
     ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::BoundKernel> ready,
                              kernel->Bind(bound, constants));
+    if (detail != nullptr) *detail = ready->Detail();
     ONNXIFI_RETURN_IF_ERROR(ready->Run(addresses));
     return ready->Run(addresses);  // packed constants and pooled arguments serve the second run too
   }
@@ -456,6 +460,33 @@ TEST_F(DeviceTest, MultipliesFewRowsWithAMatrixWhereItLies) {
       for (int64_t column = 0; column < kColumns; ++column) {
         double sum = 0;
         for (int64_t k = 0; k < kDepth; ++k) {
+          sum += static_cast<double>(one.data[0][static_cast<size_t>(row * kDepth + k)]) *
+                 static_cast<double>(one.data[1][static_cast<size_t>(column * kDepth + k)]);
+        }
+        ASSERT_NEAR(one.result[static_cast<size_t>(row * kColumns + column)], sum, 1e-4);
+      }
+    }
+  }
+}
+
+// The same where the number of rows is known late: few of them leave the matrix where it lies, more
+// and none go to oneDNN, all from one recipe.
+TEST_F(DeviceTest, DecidesAboutRowsOnceTheirNumberIsKnown) {
+  constexpr int64_t kDepth = 301, kColumns = 403, kMostRows = 6;
+  for (const int64_t rows : {1, 3, 4, 5, 6, 0}) {
+    OneStep one = MatMul(kMostRows, kDepth, kColumns);
+    one.step.reads[1].strides = {1, kDepth};
+    one.step.domain[0] = one.program.dims->NewSymbol("rows", /*is_data=*/false);
+    ASSERT_EQ(one.Implementation(), "matrix times vector or onednn matmul");
+    std::string detail;
+    const base::Status status = one.Run(*device_, {rows}, &detail);
+    ASSERT_TRUE(status.ok()) << status.Text();
+    EXPECT_EQ(detail.find("where the matrix lies") != std::string::npos, rows >= 1 && rows <= 4)
+        << detail;
+    for (int64_t row = 0; row < kMostRows; ++row) {
+      for (int64_t column = 0; column < kColumns; ++column) {
+        double sum = row < rows ? 0 : -99;  // beyond the rows nothing is written
+        for (int64_t k = 0; row < rows && k < kDepth; ++k) {
           sum += static_cast<double>(one.data[0][static_cast<size_t>(row * kDepth + k)]) *
                  static_cast<double>(one.data[1][static_cast<size_t>(column * kDepth + k)]);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SelectFewRows and its kernel: the threads divide the rows of the matrix.
+// DescribeFewRows and the kernel: the threads divide the rows of the matrix.
 
 #include <algorithm>
 #include <string>
@@ -23,27 +23,31 @@ using program::Dim;
 // Smaller matrices stay in a cache, where packing them pays.
 int64_t LeastElements() { return processor::L2Floats() / 8; }
 
-// Axes as one: how many elements they have, and the stride of the one that has more than one.
+// Axes as one: which of them may have more than one element.
 struct Axis {
-  int64_t extent = 1;
+  Dim extent = Dim(1);
   size_t position = 0;  // among the axes given
 };
 
 Result<Axis> OneAxis(std::span<const Dim> extents, std::string_view what) {
   Axis axis;
   for (size_t k = 0; k < extents.size(); ++k) {
-    if (!extents[k].is_constant() || extents[k].constant() < 1) {
-      return Status(Code::kUnsupportedShape,
-                    "The number of " + std::string(what) + " is known only once the inputs are.");
-    }
     if (extents[k] == Dim(1)) continue;
-    if (axis.extent != 1) {
+    if (axis.extent != Dim(1)) {
       return Status(Code::kUnsupportedShape,
                     "The " + std::string(what) + " have more than one axis.");
     }
-    axis = {extents[k].constant(), k};
+    axis = {extents[k], k};
   }
   return axis;
+}
+
+Result<int64_t> Number(const Axis& axis, std::string_view what) {
+  if (axis.extent.is_constant() && axis.extent.constant() >= 1) return axis.extent.constant();
+  return Status(
+      Code::kUnsupportedShape,
+      "The number of " + std::string(what) +
+          (axis.extent.is_constant() ? " is less than 1." : " is known only once the inputs are."));
 }
 
 // The number of a stride, of no meaning for an axis of one element.
@@ -54,11 +58,16 @@ Result<int64_t> Stride(const program::View& view, size_t axis, int64_t extent) {
   return Status(Code::kUnsupportedShape, "A stride is known only once the inputs are.");
 }
 
+int64_t RowsOf(const FewRows& product, const device::BoundStep& step) {
+  return product.rows ? *product.rows : step.domain[product.row_axis];
+}
+
 class BoundFewRows final : public device::BoundKernel {
  public:
   BoundFewRows(const device::BoundStep& step, const FewRows& product, threads::ThreadPool& pool)
       : product_(product),
         pool_(pool),
+        rows_(RowsOf(product, step)),
         x_(step.reads[0]),
         w_(step.reads[1]),
         y_(step.writes[0]),
@@ -67,12 +76,12 @@ class BoundFewRows final : public device::BoundKernel {
   Status Run(device::Addresses addresses) const override {
     const gemm::Epilogue epilogue = epilogue_.At(addresses);
     const gemm::MatrixVector product = {gemm::FloatsAt(addresses, x_),
-                                        product_.x_stride,
+                                        x_.strides[product_.row_axis],
                                         gemm::FloatsAt(addresses, w_),
                                         product_.w_stride,
                                         gemm::FloatsAt(addresses, y_),
-                                        product_.y_stride,
-                                        product_.vectors,
+                                        y_.strides[product_.row_axis],
+                                        rows_,
                                         product_.depth};
     // A line of results at least, so that threads share none.
     constexpr int64_t kGrain = 16;
@@ -83,21 +92,31 @@ class BoundFewRows final : public device::BoundKernel {
               });
     return base::Ok();
   }
+  std::string Detail() const override {
+    return std::to_string(rows_) + (rows_ == 1 ? " row" : " rows") + " where the matrix lies, " +
+           processor::VectorName();
+  }
 
  private:
   const FewRows product_;
   threads::ThreadPool& pool_;
+  const int64_t rows_;
   const device::BoundView x_, w_, y_;
   const gemm::BoundEpilogue epilogue_;
 };
 
 class FewRowsKernel final : public device::Kernel {
  public:
-  FewRowsKernel(const FewRows& product, threads::ThreadPool& pool)
-      : product_(product), pool_(pool) {}
+  FewRowsKernel(const FewRows& product, threads::ThreadPool& pool,
+                std::unique_ptr<device::Kernel> otherwise)
+      : product_(product), pool_(pool), otherwise_(std::move(otherwise)) {}
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
-                                                    device::Addresses /*constants*/) override {
+                                                    device::Addresses constants) override {
+    const int64_t rows = RowsOf(product_, step);
+    if (otherwise_ != nullptr && (rows < 1 || rows > gemm::kMostVectors)) {
+      return otherwise_->Bind(step, constants);
+    }
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<BoundFewRows>(step, product_, pool_));
   }
@@ -105,15 +124,25 @@ class FewRowsKernel final : public device::Kernel {
  private:
   const FewRows product_;
   threads::ThreadPool& pool_;
+  const std::unique_ptr<device::Kernel> otherwise_;
 };
 
 }  // namespace
 
-std::unique_ptr<device::Kernel> Recipe::BuildKernel(runtime::Runtime& runtime) const {
-  return std::make_unique<FewRowsKernel>(product_, runtime.pool());
+Recipe::Recipe(const FewRows& product, std::unique_ptr<const device::Recipe> otherwise)
+    : product_(product),
+      otherwise_(std::move(otherwise)),
+      implementation_(otherwise_ == nullptr
+                          ? "matrix times vector"
+                          : "matrix times vector or " + std::string(otherwise_->implementation())) {
 }
 
-runtime::RecipeResult SelectFewRows(const device::Facts& facts) {
+std::unique_ptr<device::Kernel> Recipe::BuildKernel(
+    runtime::Runtime& runtime, std::unique_ptr<device::Kernel> otherwise) const {
+  return std::make_unique<FewRowsKernel>(product_, runtime.pool(), std::move(otherwise));
+}
+
+Result<FewRows> DescribeFewRows(const device::Facts& facts) {
   const program::Step& step = facts.step;
   const Contract* contract = step.As<Contract>();
   if (contract == nullptr || contract->form != Contract::Form::kMatMul) {
@@ -134,50 +163,51 @@ runtime::RecipeResult SelectFewRows(const device::Facts& facts) {
   const size_t row_axes = batch_axes + static_cast<size_t>(contract->m_axes);
   const std::span<const Dim> domain = step.domain;
   ONNXIFI_ASSIGN_OR_RETURN(const Axis rows, OneAxis(domain.first(row_axes), "rows"));
-  ONNXIFI_ASSIGN_OR_RETURN(const Axis columns, OneAxis(domain.subspan(row_axes), "columns"));
+  ONNXIFI_ASSIGN_OR_RETURN(const Axis column, OneAxis(domain.subspan(row_axes), "columns"));
   ONNXIFI_ASSIGN_OR_RETURN(const Axis inner, OneAxis(contract->inner, "inner elements"));
-  if (rows.extent > gemm::kMostVectors) {
-    return Status(Code::kUnsupportedShape, "The product has " + std::to_string(rows.extent) +
+  FewRows product{};
+  product.row_axis = rows.position;
+  ONNXIFI_ASSIGN_OR_RETURN(product.columns, Number(column, "columns"));
+  ONNXIFI_ASSIGN_OR_RETURN(product.depth, Number(inner, "inner elements"));
+  if (rows.extent.is_constant()) {
+    ONNXIFI_ASSIGN_OR_RETURN(product.rows, Number(rows, "rows"));
+  }
+  if (product.rows && *product.rows > gemm::kMostVectors) {
+    return Status(Code::kUnsupportedShape, "The product has " + std::to_string(*product.rows) +
                                                " rows, more than " +
                                                std::to_string(gemm::kMostVectors) + ".");
   }
-  if (rows.extent > 1 && rows.position < batch_axes) {
+  if (rows.extent != Dim(1) && rows.position < batch_axes) {
     return Status(Code::kUnsupportedShape, "Each row has a matrix of its own.");
   }
-  if (columns.extent > (int64_t{1} << 32) || inner.extent > (int64_t{1} << 28) ||
-      columns.extent * inner.extent < LeastElements()) {
-    return Status(Code::kUnsupportedShape, "The matrix of " + std::to_string(inner.extent) + " x " +
-                                               std::to_string(columns.extent) + " has less than " +
-                                               std::to_string(LeastElements()) +
+  if (product.columns > (int64_t{1} << 32) || product.depth > (int64_t{1} << 28) ||
+      product.columns * product.depth < LeastElements()) {
+    return Status(Code::kUnsupportedShape, "The matrix of " + std::to_string(product.depth) +
+                                               " x " + std::to_string(product.columns) +
+                                               " has less than " + std::to_string(LeastElements()) +
                                                " elements, or an extent beyond the limits.");
   }
-  FewRows product{};
-  product.vectors = rows.extent;
-  product.depth = inner.extent;
-  product.columns = columns.extent;
   const program::View& x = step.reads[0];
   const program::View& w = step.reads[1];
   const program::View& y = step.writes[0];
-  ONNXIFI_ASSIGN_OR_RETURN(product.x_stride, Stride(x, rows.position, rows.extent));
-  ONNXIFI_ASSIGN_OR_RETURN(product.y_stride, Stride(y, rows.position, rows.extent));
-  const size_t column_position = batch_axes + contract->inner.size() + columns.position;
-  ONNXIFI_ASSIGN_OR_RETURN(product.w_stride, Stride(w, column_position, columns.extent));
+  const size_t column_position = batch_axes + contract->inner.size() + column.position;
+  ONNXIFI_ASSIGN_OR_RETURN(product.w_stride, Stride(w, column_position, product.columns));
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t x_step,
-                           Stride(x, row_axes + inner.position, inner.extent));
+                           Stride(x, row_axes + inner.position, product.depth));
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t w_step,
-                           Stride(w, batch_axes + inner.position, inner.extent));
+                           Stride(w, batch_axes + inner.position, product.depth));
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t y_step,
-                           Stride(y, row_axes + columns.position, columns.extent));
-  if ((inner.extent > 1 && (x_step != 1 || w_step != 1)) || (columns.extent > 1 && y_step != 1)) {
+                           Stride(y, row_axes + column.position, product.columns));
+  if ((product.depth > 1 && (x_step != 1 || w_step != 1)) || (product.columns > 1 && y_step != 1)) {
     return Status(Code::kUnsupportedShape,
                   "The inner elements, or the results, do not lie next to each other.");
   }
   ONNXIFI_ASSIGN_OR_RETURN(product.epilogue,
-                           gemm::SelectEpilogue(facts, row_axes + columns.position));
+                           gemm::SelectEpilogue(facts, row_axes + column.position));
   if (product.epilogue.addend >= 0) {
     return Status(Code::kUnsupportedAttribute, "The epilogue adds a tensor.");
   }
-  return std::unique_ptr<const device::Recipe>(std::make_unique<Recipe>(product));
+  return product;
 }
 
 }  // namespace onnxifi::matmul
