@@ -171,6 +171,30 @@ TEST(PlanTest, PassesOnWhatTheDeviceRefuses) {
   EXPECT_EQ(counters.kernel_builds, 0u);
 }
 
+// So that it may run on its caller: three steps that read and write 12 N bytes each.
+TEST(PlanTest, CallsABindingTinyByWhatAllOfItsStepsMove) {
+  ProgramMaker maker;
+  MakeChain(maker);
+  NotingDevice device;
+  Counters counters;
+  const auto plan = *Plan::Create(maker.program, device, counters);
+  constexpr int64_t kMostRows = (int64_t{1} << 20) / 72;
+  EXPECT_TRUE((*plan->Bind(0, {0}))->is_tiny);
+  EXPECT_TRUE((*plan->Bind(0, {kMostRows}))->is_tiny);
+  EXPECT_FALSE((*plan->Bind(0, {kMostRows + 1}))->is_tiny);
+  EXPECT_FALSE((*plan->Bind(0, {int64_t{1} << 20}))->is_tiny) << "a single step is more already";
+}
+
+// What follows a cut waits for data, however little it is.
+TEST(PlanTest, CallsNoPartOfAProgramTiny) {
+  CutProgram made;
+  NotingDevice device;
+  Counters counters;
+  const auto plan = *Plan::Create(made.maker.program, device, counters);
+  EXPECT_FALSE((*plan->Bind(0, {5, 0}))->is_tiny);
+  EXPECT_FALSE((*plan->Bind(1, {5, 3}))->is_tiny);
+}
+
 TEST(PlanTest, PutsABoundaryWhereDataTellANumber) {
   CutProgram made;
   NotingDevice device;
