@@ -47,6 +47,12 @@ bool IsWorthALine(const DiscoveryRecord& plugin) {
          (plugin.verdict != ONNXIFI_SDK_VERDICT_LOADED || plugin.device_count == 0);
 }
 
+// A plugin without devices may have said why.
+const std::string& SentenceOf(const DiscoveryRecord& plugin) {
+  const bool has_reason = plugin.verdict == ONNXIFI_SDK_VERDICT_LOADED && !plugin.detail.empty();
+  return has_reason ? plugin.detail : plugin.sentence;
+}
+
 json ToJson(const DeviceReport& device) {
   json object = {{"key", device.key},       {"plugin", device.plugin},
                  {"type", device.type},     {"memory_bytes", device.memory_bytes},
@@ -93,7 +99,7 @@ std::string MakeTable(const LibraryReport& report) {
     fmt::format_to(
         std::back_inserter(text), "Plugin '{}' is not used ({}): {}\n", plugin.plugin,
         plugin.verdict == ONNXIFI_SDK_VERDICT_LOADED ? "no device" : VerdictName(plugin.verdict),
-        plugin.sentence);
+        SentenceOf(plugin));
   }
   return text;
 }

@@ -77,8 +77,10 @@ struct BoundStep {
 BoundStep Bind(const program::Program& program, const program::Step& step,
                std::span<const int64_t> dims);
 
-// Memory of the device. `data` is a host address where the device's memory is the host's, else a
-// handle.
+// Memory of the device. `data` is a host address where the device's memory is the host's. Elsewhere
+// it is an address that only the device understands: address_space.h gives out such, and a device
+// whose driver has addresses of its own gives those. Either way `data` plus an offset within the
+// allocation is the address of what lies there.
 class Allocation {
  public:
   virtual ~Allocation() = default;
@@ -92,8 +94,8 @@ class Memory {
   // 64-byte aligned or better, not cleared. NO_DEVICE_MEMORY or NO_SYSTEM_MEMORY with size and
   // limit. Any thread.
   virtual base::Result<std::unique_ptr<Allocation>> Allocate(int64_t size_bytes) = 0;
-  // A constant in the device's memory. The default borrows the tensor's own memory, for devices
-  // whose memory is the host's.
+  // A constant in the device's memory, there when this returns. The default borrows the tensor's
+  // own memory, for devices whose memory is the host's.
   virtual base::Result<std::unique_ptr<Allocation>> Hold(const tensor::Tensor& constant);
 };
 
@@ -101,12 +103,30 @@ class Memory {
 // step does not touch.
 using Addresses = std::span<std::byte* const>;
 
+// Where one run of a device with memory of its own puts its work: everything is done in the order
+// in which it was put in, and after what was put into the device's other queues before. Host memory
+// that is named has to stay until Finish returns. One thread at a time.
+class Queue {
+ public:
+  // Waits for what is still under way.
+  virtual ~Queue() = default;
+  virtual base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) = 0;
+  virtual base::Status Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) = 0;
+  // Within the device; `from` and `to` do not overlap.
+  virtual base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes) = 0;
+  // Returns when all of it is done, with the first error of what was put in.
+  virtual base::Status Finish() = 0;
+};
+
 // A step ready to run on given extents. Immutable; several runs may launch it at the same time.
+// A kernel of a device with queues has Enqueue, one of any other device Run.
 class BoundKernel {
  public:
   virtual ~BoundKernel() = default;
   // Does the work, on the calling thread and the device's own workers, and returns when it is done.
-  virtual base::Status Run(Addresses addresses) const = 0;
+  virtual base::Status Run(Addresses addresses) const;
+  // Puts the work into a queue of the device that built the kernel and returns without waiting.
+  virtual base::Status Enqueue(Queue& queue, Addresses addresses) const;
   // Whether runs look at the address of the step's read number `read`. False promises that Bind
   // took all that it needs of a constant, which may then be gone. Any thread.
   virtual bool ReadsAtRun(int /*read*/) const { return true; }
@@ -141,6 +161,9 @@ class Selector {
 class Device : public Selector {
  public:
   virtual Memory& memory() = 0;
+  // A queue for one run at a time; null where the device's memory is the host's and kernels run on
+  // the thread that asks. Lives no longer than the device. Any thread.
+  virtual base::Result<std::unique_ptr<Queue>> NewQueue() { return std::unique_ptr<Queue>(); }
 
   // Fails only for lack of resources. Any thread.
   virtual base::Result<std::unique_ptr<Kernel>> Build(const Recipe& recipe) = 0;

@@ -5,9 +5,9 @@
 
 #include "backends/core/execution/control.h"
 
-#include <cstring>
 #include <limits>
 
+#include "backends/core/device/transfer.h"
 #include "backends/core/tensor/convert.h"
 
 namespace onnxifi::execution {
@@ -19,6 +19,21 @@ using base::Status;
 using program::Control;
 using tensor::ElementType;
 using tensor::Extents;
+
+// Waits for a queue at the end of a scope, whichever way it is left.
+class FinishAtEnd {
+ public:
+  explicit FinishAtEnd(device::Queue* queue) : queue_(queue) {}
+  ~FinishAtEnd() {
+    // An error shows in whatever is asked of the queue next.
+    if (queue_ != nullptr) static_cast<void>(queue_->Finish());
+  }
+  FinishAtEnd(const FinishAtEnd&) = delete;
+  FinishAtEnd& operator=(const FinishAtEnd&) = delete;
+
+ private:
+  device::Queue* const queue_;
+};
 
 // Keeps every output of a body run in memory of its own.
 class OwnedPlaces : public OutputPlaces {
@@ -74,18 +89,57 @@ Result<OwnedTensor> AllocateTensor(const Executor& body, ElementType type, Exten
   return tensor;
 }
 
-// Copies `count` elements; element by element where elements are narrower than a byte.
-void CopyElements(ElementType type, const std::byte* from, int64_t from_index, std::byte* to,
-                  int64_t to_index, int64_t count) {
-  if (tensor::IsPacked(type)) {
-    for (int64_t k = 0; k < count; ++k) {
-      StoreScalar(type, to, to_index + k, LoadScalar(type, from, from_index + k));
-    }
-  } else if (count > 0) {
-    int64_t width = tensor::BitWidth(type) / 8;
-    std::memcpy(to + to_index * width, from + from_index * width,
-                static_cast<size_t>(count * width));
+// Elements narrower than a byte one by one, in the host's memory.
+void CopyPacked(ElementType type, const std::byte* from, int64_t from_index, std::byte* to,
+                int64_t to_index, int64_t count) {
+  for (int64_t k = 0; k < count; ++k) {
+    StoreScalar(type, to, to_index + k, LoadScalar(type, from, from_index + k));
   }
+}
+
+// The bytes that some consecutive elements lie in.
+struct ByteRange {
+  int64_t begin;
+  int64_t size_bytes;
+  int64_t first_index;  // of the elements, counted from `begin`
+
+  ByteRange(ElementType type, int64_t index, int64_t count) {
+    const int64_t per_byte = 8 / tensor::BitWidth(type);
+    begin = index / per_byte;
+    first_index = index % per_byte;
+    size_bytes = tensor::SizeBytes(type, first_index + count);
+  }
+};
+
+// Copies `count` elements.
+Status CopyElements(device::Queue* queue, ElementType type, const std::byte* from,
+                    int64_t from_index, std::byte* to, int64_t to_index, int64_t count) {
+  if (count <= 0) return base::Ok();
+  if (!tensor::IsPacked(type)) {
+    const int64_t width = tensor::BitWidth(type) / 8;
+    return device::Copy(queue, from + from_index * width, to + to_index * width, count * width);
+  }
+  if (queue == nullptr) {
+    CopyPacked(type, from, from_index, to, to_index, count);
+    return base::Ok();
+  }
+  // By way of the host, which can tell neighbours in a byte apart.
+  const ByteRange source(type, from_index, count);
+  const ByteRange target(type, to_index, count);
+  std::vector<std::byte> source_bytes(static_cast<size_t>(source.size_bytes));
+  std::vector<std::byte> target_bytes(static_cast<size_t>(target.size_bytes));
+  Status status = queue->Download(from + source.begin, source_bytes.data(), source.size_bytes);
+  if (status.ok()) {
+    status = device::Read(queue, to + target.begin, target_bytes.data(), target.size_bytes);
+  }
+  if (status.ok()) {
+    CopyPacked(type, source_bytes.data(), source.first_index, target_bytes.data(),
+               target.first_index, count);
+    status = queue->Upload(target_bytes.data(), to + target.begin, target.size_bytes);
+  }
+  // The vectors are to outlive what was put into the queue, whatever went wrong.
+  Status finished = queue->Finish();
+  return status.ok() ? finished : status;
 }
 
 // Moves slice `position` along `axis` between a tensor of `extents` and a dense slice.
@@ -98,15 +152,21 @@ struct SliceLayout {
     for (int k = 0; k < axis; ++k) outer *= extents[k];
     for (size_t k = static_cast<size_t>(axis) + 1; k < extents.size(); ++k) inner *= extents[k];
   }
-  void Extract(ElementType type, const std::byte* whole, int64_t position, std::byte* slice) const {
+  Status Extract(device::Queue* queue, ElementType type, const std::byte* whole, int64_t position,
+                 std::byte* slice) const {
     for (int64_t o = 0; o < outer; ++o) {
-      CopyElements(type, whole, (o * length + position) * inner, slice, o * inner, inner);
+      ONNXIFI_RETURN_IF_ERROR(CopyElements(queue, type, whole, (o * length + position) * inner,
+                                           slice, o * inner, inner));
     }
+    return base::Ok();
   }
-  void Insert(ElementType type, const std::byte* slice, int64_t position, std::byte* whole) const {
+  Status Insert(device::Queue* queue, ElementType type, const std::byte* slice, int64_t position,
+                std::byte* whole) const {
     for (int64_t o = 0; o < outer; ++o) {
-      CopyElements(type, slice, o * inner, whole, (o * length + position) * inner, inner);
+      ONNXIFI_RETURN_IF_ERROR(CopyElements(queue, type, slice, o * inner, whole,
+                                           (o * length + position) * inner, inner));
     }
+    return base::Ok();
   }
 };
 
@@ -127,7 +187,8 @@ class Stack {
   }
 
   // `empty_extents`: of a slice when there was none.
-  Result<OwnedTensor> Join(const Executor& body, const Extents& empty_extents) const {
+  Result<OwnedTensor> Join(const Executor& body, const Extents& empty_extents,
+                           device::Queue* queue) const {
     Extents extents = slices_.empty() ? empty_extents : slices_.front().extents;
     extents.insert(extents.begin() + how_.axis, static_cast<int64_t>(slices_.size()));
     ONNXIFI_ASSIGN_OR_RETURN(OwnedTensor whole, AllocateTensor(body, type_, extents));
@@ -135,7 +196,8 @@ class Stack {
     SliceLayout layout(extents, how_.axis);
     for (size_t k = 0; k < slices_.size(); ++k) {
       size_t position = how_.reverse ? slices_.size() - 1 - k : k;
-      layout.Insert(type_, slices_[k].data(), static_cast<int64_t>(position), whole.memory->data());
+      ONNXIFI_RETURN_IF_ERROR(layout.Insert(queue, type_, slices_[k].data(),
+                                            static_cast<int64_t>(position), whole.memory->data()));
       ++body.plan().counters().copies;
     }
     return whole;
@@ -161,36 +223,87 @@ void AddCaptures(const Control& control, size_t body, std::span<const InputTenso
   for (int read : control.captures[body]) inputs.push_back(reads[read]);
 }
 
-Result<OwnedTensor> CopyOf(const Executor& body, ElementType type, const InputTensor& input) {
+Result<OwnedTensor> CopyOf(const Executor& body, ElementType type, const InputTensor& input,
+                           device::Queue* queue) {
   if (input.value != nullptr) return OwnedTensor{nullptr, {}, input.value};
   ONNXIFI_ASSIGN_OR_RETURN(OwnedTensor copy, AllocateTensor(body, type, input.extents));
   if (copy.memory) {
-    std::memcpy(copy.memory->data(), input.data,
-                static_cast<size_t>(tensor::SizeBytes(type, tensor::ElementCount(input.extents))));
+    const int64_t size_bytes = tensor::SizeBytes(type, tensor::ElementCount(input.extents));
+    ONNXIFI_RETURN_IF_ERROR(device::Copy(queue, input.data, copy.memory->data(), size_bytes));
     ++body.plan().counters().copies;
   }
   return copy;
 }
 
+// A number that lies in the device's memory.
+template <typename T>
+Result<T> ReadNumber(device::Queue* queue, const std::byte* from) {
+  T number;
+  ONNXIFI_RETURN_IF_ERROR(
+      device::Read(queue, from, reinterpret_cast<std::byte*>(&number), sizeof(number)));
+  return number;
+}
+
 Result<std::vector<OwnedTensor>> RunIf(const Control& control,
                                        std::span<const std::unique_ptr<Executor>> bodies,
                                        std::span<const InputTensor> reads,
-                                       tensor::StringTable* strings) {
-  size_t chosen = *reinterpret_cast<const uint8_t*>(reads[0].data) != 0 ? 0 : 1;
+                                       tensor::StringTable* strings, device::Queue* queue) {
+  ONNXIFI_ASSIGN_OR_RETURN(const uint8_t condition, ReadNumber<uint8_t>(queue, reads[0].data));
+  size_t chosen = condition != 0 ? 0 : 1;
   std::vector<InputTensor> inputs;
   AddCaptures(control, chosen, reads, inputs);
   OwnedPlaces places(bodies[chosen]->plan());
-  ONNXIFI_RETURN_IF_ERROR(bodies[chosen]->Run(inputs, places, /*profile=*/nullptr, strings));
+  ONNXIFI_RETURN_IF_ERROR(bodies[chosen]->Run(inputs, places, /*profile=*/nullptr, strings, queue));
   return places.TakeAll();
 }
 
+// A number of the host's as an input: where it lies, or, for a device with memory of its own, as a
+// copy there. `number` stays until the queue is finished.
+template <typename T>
+class NumberInput {
+ public:
+  static Result<NumberInput> Create(const Executor& body, ElementType type, const T& number,
+                                    device::Queue* queue) {
+    NumberInput input(number);
+    if (queue != nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(input.copy_, AllocateTensor(body, type, {}));
+    }
+    return input;
+  }
+  Result<InputTensor> Give(device::Queue* queue) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(number_);
+    if (queue == nullptr) return InputTensor{bytes, {}};
+    ONNXIFI_RETURN_IF_ERROR(queue->Upload(bytes, copy_.memory->data(), sizeof(T)));
+    return copy_.AsInput();
+  }
+
+ private:
+  explicit NumberInput(const T& number) : number_(&number) {}
+
+  const T* number_;
+  OwnedTensor copy_;
+};
+
 Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
                                          std::span<const InputTensor> reads,
-                                         tensor::StringTable* strings) {
+                                         tensor::StringTable* strings, device::Queue* queue) {
   int64_t trip_count = std::numeric_limits<int64_t>::max();
-  if (reads[0].data != nullptr) trip_count = *reinterpret_cast<const int64_t*>(reads[0].data);
+  if (reads[0].data != nullptr) {
+    ONNXIFI_ASSIGN_OR_RETURN(trip_count, ReadNumber<int64_t>(queue, reads[0].data));
+  }
+  // What the queue may still read when an iteration fails is to outlive it.
+  int64_t iteration = 0;
   uint8_t condition = 1;
-  if (reads[1].data != nullptr) condition = *reinterpret_cast<const uint8_t*>(reads[1].data);
+  const FinishAtEnd finish(queue);
+  if (reads[1].data != nullptr) {
+    ONNXIFI_ASSIGN_OR_RETURN(condition, ReadNumber<uint8_t>(queue, reads[1].data));
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(
+      NumberInput<int64_t> iteration_input,
+      NumberInput<int64_t>::Create(body, ElementType::kInt64, iteration, queue));
+  ONNXIFI_ASSIGN_OR_RETURN(
+      NumberInput<uint8_t> condition_input,
+      NumberInput<uint8_t>::Create(body, ElementType::kBool, condition, queue));
 
   size_t carried_count = static_cast<size_t>(control.carried);
   std::vector<OwnedTensor> carried(carried_count);
@@ -200,15 +313,16 @@ Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
     stacks.emplace_back(control.stacked[k], OutputType(body, 1 + carried_count + k));
   }
   bool has_run = false;
-  for (int64_t iteration = 0; iteration < trip_count && condition != 0; ++iteration) {
-    std::vector<InputTensor> inputs = {{reinterpret_cast<const std::byte*>(&iteration), {}},
-                                       {reinterpret_cast<const std::byte*>(&condition), {}}};
+  for (; iteration < trip_count && condition != 0; ++iteration) {
+    ONNXIFI_ASSIGN_OR_RETURN(const InputTensor iteration_tensor, iteration_input.Give(queue));
+    ONNXIFI_ASSIGN_OR_RETURN(const InputTensor condition_tensor, condition_input.Give(queue));
+    std::vector<InputTensor> inputs = {iteration_tensor, condition_tensor};
     inputs.insert(inputs.end(), current.begin(), current.end());
     AddCaptures(control, 0, reads, inputs);
     OwnedPlaces places(body.plan());
-    ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places, /*profile=*/nullptr, strings));
+    ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places, /*profile=*/nullptr, strings, queue));
     std::vector<OwnedTensor> outputs = places.TakeAll();
-    condition = *reinterpret_cast<const uint8_t*>(outputs[0].data());
+    ONNXIFI_ASSIGN_OR_RETURN(condition, ReadNumber<uint8_t>(queue, outputs[0].data()));
     for (size_t k = 0; k < carried_count; ++k) {
       carried[k] = std::move(outputs[1 + k]);
       current[k] = carried[k].AsInput();
@@ -222,13 +336,14 @@ Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
   std::vector<OwnedTensor> results;
   for (size_t k = 0; k < carried_count; ++k) {
     if (!has_run) {
-      ONNXIFI_ASSIGN_OR_RETURN(carried[k], CopyOf(body, InputType(body, 2 + k), current[k]));
+      ONNXIFI_ASSIGN_OR_RETURN(carried[k], CopyOf(body, InputType(body, 2 + k), current[k], queue));
     }
     results.push_back(std::move(carried[k]));
   }
   for (size_t k = 0; k < stacks.size(); ++k) {
-    ONNXIFI_ASSIGN_OR_RETURN(OwnedTensor stacked,
-                             stacks[k].Join(body, DeclaredExtents(body, 1 + carried_count + k)));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        OwnedTensor stacked,
+        stacks[k].Join(body, DeclaredExtents(body, 1 + carried_count + k), queue));
     results.push_back(std::move(stacked));
   }
   return results;
@@ -236,7 +351,7 @@ Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
 
 Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
                                          std::span<const InputTensor> reads,
-                                         tensor::StringTable* strings) {
+                                         tensor::StringTable* strings, device::Queue* queue) {
   size_t carried_count = static_cast<size_t>(control.carried);
   size_t scanned_count = control.scanned.size();
   std::vector<InputTensor> current(reads.begin(), reads.begin() + control.carried);
@@ -261,15 +376,16 @@ Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
     for (size_t k = 0; k < scanned_count; ++k) {
       int64_t position = control.scanned[k].reverse ? length - 1 - iteration : iteration;
       if (slices[k].memory) {
-        layouts[k].Extract(InputType(body, carried_count + k), reads[carried_count + k].data,
-                           position, slices[k].memory->data());
+        ONNXIFI_RETURN_IF_ERROR(layouts[k].Extract(queue, InputType(body, carried_count + k),
+                                                   reads[carried_count + k].data, position,
+                                                   slices[k].memory->data()));
         ++body.plan().counters().copies;
       }
       inputs.push_back(slices[k].AsInput());
     }
     AddCaptures(control, 0, reads, inputs);
     OwnedPlaces places(body.plan());
-    ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places, /*profile=*/nullptr, strings));
+    ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places, /*profile=*/nullptr, strings, queue));
     std::vector<OwnedTensor> outputs = places.TakeAll();
     for (size_t k = 0; k < carried_count; ++k) {
       carried[k] = std::move(outputs[k]);
@@ -282,13 +398,13 @@ Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
   std::vector<OwnedTensor> results;
   for (size_t k = 0; k < carried_count; ++k) {
     if (length == 0) {
-      ONNXIFI_ASSIGN_OR_RETURN(carried[k], CopyOf(body, InputType(body, k), current[k]));
+      ONNXIFI_ASSIGN_OR_RETURN(carried[k], CopyOf(body, InputType(body, k), current[k], queue));
     }
     results.push_back(std::move(carried[k]));
   }
   for (size_t k = 0; k < stacks.size(); ++k) {
     ONNXIFI_ASSIGN_OR_RETURN(OwnedTensor stacked,
-                             stacks[k].Join(body, DeclaredExtents(body, carried_count + k)));
+                             stacks[k].Join(body, DeclaredExtents(body, carried_count + k), queue));
     results.push_back(std::move(stacked));
   }
   return results;
@@ -299,14 +415,15 @@ Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
 Result<std::vector<OwnedTensor>> RunControlStep(const Control& control,
                                                 std::span<const std::unique_ptr<Executor>> bodies,
                                                 std::span<const InputTensor> reads,
-                                                tensor::StringTable* strings) {
+                                                tensor::StringTable* strings,
+                                                device::Queue* queue) {
   switch (control.kind) {
     case Control::Kind::kIf:
-      return RunIf(control, bodies, reads, strings);
+      return RunIf(control, bodies, reads, strings, queue);
     case Control::Kind::kLoop:
-      return RunLoop(control, *bodies[0], reads, strings);
+      return RunLoop(control, *bodies[0], reads, strings, queue);
     case Control::Kind::kScan:
-      return RunScan(control, *bodies[0], reads, strings);
+      return RunScan(control, *bodies[0], reads, strings, queue);
   }
   return Status(Code::kInternalError, "A control step has an unknown kind.");
 }

@@ -26,10 +26,12 @@ struct OwnedTensor {
 };
 
 // `reads` as in program::Control (data null for a missing one). Gives one tensor or value per
-// output of the step. `strings` as for Executor::Run.
+// output of the step. `strings` and `queue` as for Executor::Run; with a queue, numbers that decide
+// what runs next are waited for, nothing else.
 base::Result<std::vector<OwnedTensor>> RunControlStep(
     const program::Control& control, std::span<const std::unique_ptr<Executor>> bodies,
-    std::span<const InputTensor> reads, tensor::StringTable* strings = nullptr);
+    std::span<const InputTensor> reads, tensor::StringTable* strings = nullptr,
+    device::Queue* queue = nullptr);
 
 }  // namespace onnxifi::execution
 

@@ -4,12 +4,11 @@
 
 #include "backends/core/execution/executor.h"
 
-#include <cstring>
 #include <optional>
 
+#include "backends/core/device/transfer.h"
 #include "backends/core/execution/control.h"
 #include "backends/core/host/run_host_function.h"
-#include "backends/core/tensor/convert.h"
 
 namespace onnxifi::execution {
 
@@ -28,6 +27,19 @@ struct Executor::Context {
   std::vector<std::shared_ptr<const void>> owners;  // of dynamic tensors
   std::vector<tensor::ValueRef> values;
 };
+
+namespace {
+
+// What lies in the device's memory, as a tensor of the host's.
+Result<tensor::Tensor> ToHost(const tensor::Tensor& inside, device::Queue& queue) {
+  ONNXIFI_ASSIGN_OR_RETURN(tensor::Tensor tensor,
+                           tensor::Tensor::Allocate(inside.type(), inside.extents()));
+  ONNXIFI_RETURN_IF_ERROR(
+      device::Read(&queue, inside.data(), tensor.mutable_data(), tensor.size_bytes()));
+  return tensor;
+}
+
+}  // namespace
 
 Status OutputPlaces::Take(int output, tensor::ValueRef value) {
   return {Code::kInternalError, "Output " + std::to_string(output) + " is " +
@@ -52,7 +64,7 @@ Executor::Executor(const plan::Plan& plan) : plan_(plan) {
 Executor::~Executor() = default;
 
 Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places, RunProfile* profile,
-                     tensor::StringTable* strings) {
+                     tensor::StringTable* strings, device::Queue* queue) {
   std::vector<tensor::Extents> extents;
   extents.reserve(inputs.size());
   for (const InputTensor& input : inputs) extents.push_back(input.extents);
@@ -74,7 +86,7 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places, 
   if (strings == nullptr && keeps_values_) {
     strings = &own_strings.emplace(plan_.program().strings.get());
   }
-  Status status = RunStages(*context, std::move(symbols), inputs, places, profile, strings);
+  Status status = RunStages(*context, std::move(symbols), inputs, places, profile, strings, queue);
   context->owners.clear();
   context->values.clear();
   std::lock_guard lock(mutex_);
@@ -84,7 +96,8 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places, 
 
 Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
                            std::span<const InputTensor> inputs, OutputPlaces& places,
-                           RunProfile* profile, tensor::StringTable* strings) {
+                           RunProfile* profile, tensor::StringTable* strings,
+                           device::Queue* queue) {
   const Program& program = plan_.program();
   if (profile != nullptr) profile->steps.reserve(program.steps.size());
   context.addresses.assign(plan_.constants().begin(), plan_.constants().end());
@@ -112,18 +125,24 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
     int step = plan_.stages()[stage].first_step;
     for (const std::unique_ptr<device::BoundKernel>& kernel : binding->kernels) {
       const StepTimer timer(profile, stage, step++);
-      ONNXIFI_RETURN_IF_ERROR(kernel->Run(context.addresses));
+      if (queue == nullptr) {
+        ONNXIFI_RETURN_IF_ERROR(kernel->Run(context.addresses));
+      } else {
+        ONNXIFI_RETURN_IF_ERROR(kernel->Enqueue(*queue, context.addresses));
+        if (profile != nullptr) ONNXIFI_RETURN_IF_ERROR(queue->Finish());
+      }
     }
     int boundary = plan_.stages()[stage].end_step;
     if (boundary == static_cast<int>(program.steps.size())) continue;
     const StepTimer timer(profile, stage, boundary);
     if (program.steps[boundary].As<program::Cut>() != nullptr) {
-      ONNXIFI_RETURN_IF_ERROR(ReadCut(context, binding->boundary, symbols));
+      ONNXIFI_RETURN_IF_ERROR(ReadCut(context, binding->boundary, queue, symbols));
     } else if (const auto* host = program.steps[boundary].As<program::Host>()) {
-      Status status = RunHost(context, binding->boundary, symbols, *strings);
+      Status status = RunHost(context, binding->boundary, *strings, queue, symbols);
       if (!status.ok()) return std::move(status).Context(host->context);
     } else {
-      ONNXIFI_RETURN_IF_ERROR(RunControl(context, boundary, binding->boundary, symbols, strings));
+      ONNXIFI_RETURN_IF_ERROR(
+          RunControl(context, boundary, binding->boundary, strings, queue, symbols));
     }
   }
   for (size_t k = 0; k < program.outputs.size(); ++k) {
@@ -149,7 +168,7 @@ Status Executor::PrepareArena(Context& context, int stage, const plan::StageBind
 }
 
 Status Executor::ReadCut(const Context& context, const device::BoundStep& step,
-                         std::vector<int64_t>& symbols) const {
+                         device::Queue* queue, std::vector<int64_t>& symbols) {
   const program::Cut& cut = *step.step->As<program::Cut>();
   const device::BoundView& view = step.reads[0];
   const std::byte* data = context.addresses[view.buffer];
@@ -159,14 +178,20 @@ Status Executor::ReadCut(const Context& context, const device::BoundStep& step,
       int64_t position = guard.offset + guard.coefficients[0] * k;
       is_inside = is_inside && position >= 0 && position < guard.extent;
     }
-    symbols[cut.first_symbol + k] =
-        is_inside ? LoadScalar(view.type, data, view.offset + view.strides[0] * k).i : view.fill.i;
+    int64_t& number = symbols[cut.first_symbol + k];
+    number = view.fill.i;
+    if (!is_inside) continue;
+    constexpr int64_t kBytes = sizeof(number);
+    ONNXIFI_RETURN_IF_ERROR(device::Download(queue,
+                                             data + (view.offset + view.strides[0] * k) * kBytes,
+                                             reinterpret_cast<std::byte*>(&number), kBytes));
   }
-  return base::Ok();
+  return device::Finish(queue);
 }
 
 Status Executor::RunControl(Context& context, int step, const device::BoundStep& bound,
-                            std::vector<int64_t>& symbols, tensor::StringTable* strings) {
+                            tensor::StringTable* strings, device::Queue* queue,
+                            std::vector<int64_t>& symbols) {
   const program::Control& control = *bound.step->As<program::Control>();
   std::vector<InputTensor> reads(bound.reads.size());
   for (size_t k = 0; k < reads.size(); ++k) {
@@ -180,7 +205,7 @@ Status Executor::RunControl(Context& context, int step, const device::BoundStep&
     }
   }
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<OwnedTensor> outputs,
-                           RunControlStep(control, bodies_.at(step), reads, strings));
+                           RunControlStep(control, bodies_.at(step), reads, strings, queue));
   for (size_t k = 0; k < outputs.size(); ++k) {
     const program::BufferId buffer = bound.writes[k].buffer;
     for (size_t axis = 0; axis < outputs[k].extents.size(); ++axis) {
@@ -194,7 +219,8 @@ Status Executor::RunControl(Context& context, int step, const device::BoundStep&
 }
 
 Status Executor::RunHost(Context& context, const device::BoundStep& bound,
-                         std::vector<int64_t>& symbols, tensor::StringTable& strings) {
+                         tensor::StringTable& strings, device::Queue* queue,
+                         std::vector<int64_t>& symbols) {
   const Program& program = plan_.program();
   const program::Host& host = *bound.step->As<program::Host>();
   std::vector<tensor::ValueRef> inputs(bound.reads.size());
@@ -207,12 +233,16 @@ Status Executor::RunHost(Context& context, const device::BoundStep& bound,
     }
     tensor::Extents extents;
     for (const program::Dim& dim : host.read_shapes[k]) extents.push_back(bound.Number(dim));
-    const std::byte* data = context.addresses[id];
+    tensor::Tensor tensor = tensor::Tensor::Borrow(bound.reads[k].type, std::move(extents),
+                                                   context.addresses[id], context.owners[id]);
+    if (queue != nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(tensor, ToHost(tensor, *queue));
+      ++plan_.counters().copies;
+    }
     inputs[k] = std::make_shared<const tensor::Value>(
         program.buffers[id].holds_strings
-            ? strings.StringsOf(reinterpret_cast<const uint64_t*>(data), std::move(extents))
-            : tensor::Tensor::Borrow(bound.reads[k].type, std::move(extents), data,
-                                     context.owners[id]));
+            ? strings.StringsOf(reinterpret_cast<const uint64_t*>(tensor.data()), tensor.extents())
+            : std::move(tensor));
   }
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<tensor::ValueRef> outputs,
                            host::RunHostFunction(*host.function, inputs));
@@ -246,8 +276,25 @@ Status Executor::RunHost(Context& context, const device::BoundStep& bound,
     }
     context.addresses[id] = const_cast<std::byte*>(tensor.data());
     context.owners[id] = tensor.owner();
+    if (queue != nullptr && tensor.size_bytes() > 0) {
+      ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<device::Allocation> copy, ToDevice(tensor, *queue));
+      context.addresses[id] = copy->data();
+      context.owners[id] = std::move(copy);
+    }
   }
   return base::Ok();
+}
+
+Result<std::shared_ptr<device::Allocation>> Executor::ToDevice(const tensor::Tensor& tensor,
+                                                               device::Queue& queue) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<device::Allocation> copy,
+                           plan_.device().memory().Allocate(tensor.size_bytes()));
+  ++plan_.counters().allocations;
+  ++plan_.counters().copies;
+  ONNXIFI_RETURN_IF_ERROR(queue.Upload(tensor.data(), copy->data(), tensor.size_bytes()));
+  // The tensor goes when this step is over.
+  ONNXIFI_RETURN_IF_ERROR(queue.Finish());
+  return copy;
 }
 
 }  // namespace onnxifi::execution

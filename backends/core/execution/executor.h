@@ -55,25 +55,31 @@ class Executor {
 
   // Runs once, on the calling thread. Inputs in the program's order. Any number of threads at a
   // time; each run has a context of its own, kept for the next one. Steps are timed into `profile`
-  // unless it is null. `strings`, a table over the program's own, has those of the inputs and gets
-  // those of the outputs; null where neither has any.
+  // unless it is null; with a queue each is then waited for. `strings`, a table over the program's
+  // own, has those of the inputs and gets those of the outputs; null where neither has any. Devices
+  // with queues need one: what the run put into it may be under way when this returns.
   base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
-                   RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr);
+                   RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr,
+                   device::Queue* queue = nullptr);
 
  private:
   struct Context;
 
   base::Status RunStages(Context& context, std::vector<int64_t> symbols,
                          std::span<const InputTensor> inputs, OutputPlaces& places,
-                         RunProfile* profile, tensor::StringTable* strings);
+                         RunProfile* profile, tensor::StringTable* strings, device::Queue* queue);
   base::Status PrepareArena(Context& context, int stage, const plan::StageBinding& binding);
-  base::Status ReadCut(const Context& context, const device::BoundStep& step,
-                       std::vector<int64_t>& symbols) const;
+  static base::Status ReadCut(const Context& context, const device::BoundStep& step,
+                              device::Queue* queue, std::vector<int64_t>& symbols);
   // `step` is the number of the control step in the program.
   base::Status RunControl(Context& context, int step, const device::BoundStep& bound,
-                          std::vector<int64_t>& symbols, tensor::StringTable* strings);
+                          tensor::StringTable* strings, device::Queue* queue,
+                          std::vector<int64_t>& symbols);
   base::Status RunHost(Context& context, const device::BoundStep& bound,
-                       std::vector<int64_t>& symbols, tensor::StringTable& strings);
+                       tensor::StringTable& strings, device::Queue* queue,
+                       std::vector<int64_t>& symbols);
+  base::Result<std::shared_ptr<device::Allocation>> ToDevice(const tensor::Tensor& tensor,
+                                                             device::Queue& queue);
 
   const plan::Plan& plan_;
   // Whether it has control or host steps, or inputs that are whole values.

@@ -136,6 +136,7 @@ Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signatu
   }));
   DropConstants(*graph->program_);
   graph->executor_ = std::make_unique<execution::Executor>(*graph->plan_);
+  ONNXIFI_ASSIGN_OR_RETURN(graph->boundary_, execution::HostBoundary::Create(*graph->executor_));
   ONNXIFI_RETURN_IF_ERROR(worker.Start());
   graph->queue_ = std::make_shared<RunQueue>(worker);
   return std::unique_ptr<abi::Graph>(std::move(graph));
@@ -197,8 +198,10 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensor
   ONNXIFI_RETURN_IF_ERROR(Prepare());
   Result<std::shared_ptr<const plan::StageBinding>> prepared = plan_->Bind(0, symbols);
   if (!prepared.ok()) return std::move(prepared).status();
+  // Going to another device and back takes longer than another thread takes to begin.
+  const bool is_tiny = (*prepared)->is_tiny && !boundary_->has_queue();
   return std::shared_ptr<const abi::Binding>(
-      std::make_shared<PreparedBinding>(std::move(tensors), (*prepared)->is_tiny));
+      std::make_shared<PreparedBinding>(std::move(tensors), is_tiny));
 }
 
 Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi::Binding> binding,
@@ -230,10 +233,10 @@ Status CompiledGraph::Execute(const abi::Binding& binding, abi::RunOutputs& outp
   CallerPlaces places(*program_, binding.tensors().outputs);
   ++counters_.runs;
   if (!is_profiled_) {
-    ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places, /*profile=*/nullptr, &strings));
+    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(inputs, places, /*profile=*/nullptr, &strings));
   } else {
     auto profile = std::make_shared<execution::RunProfile>();
-    ONNXIFI_RETURN_IF_ERROR(executor_->Run(inputs, places, profile.get(), &strings));
+    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(inputs, places, profile.get(), &strings));
     const std::lock_guard lock(mutex_);
     last_profile_ = std::move(profile);
   }

@@ -14,6 +14,7 @@
 
 #include "backends/core/abi/provider.h"
 #include "backends/core/execution/executor.h"
+#include "backends/core/execution/host_boundary.h"
 #include "backends/core/plan/plan.h"
 #include "backends/core/plugin/load_times.h"
 #include "backends/core/plugin/run_queue.h"
@@ -63,6 +64,7 @@ class CompiledGraph : public abi::Graph {
   plan::Counters counters_;
   std::unique_ptr<plan::Plan> plan_;
   std::unique_ptr<execution::Executor> executor_;
+  std::unique_ptr<execution::HostBoundary> boundary_;
   std::shared_ptr<RunQueue> queue_;
   std::mutex prepare_mutex_;
   std::optional<base::Status> preparation_;  // guarded by prepare_mutex_

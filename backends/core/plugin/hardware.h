@@ -39,6 +39,8 @@ class Hardware {
   virtual std::string plugin_name() const = 0;
   // Looks without starting a device runtime. The number and order stay for the life of the process.
   virtual std::vector<DeviceDescription> Enumerate() = 0;
+  // After Enumerate found nothing: why, in one sentence.
+  virtual std::string absence() const { return {}; }
   // Answers for device `index` without opening it. Lives as long as the hardware. Any thread.
   virtual const device::Selector& selector(int index) const = 0;
   // BACKEND_UNAVAILABLE or a resource code. Any thread.

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "backends/core/abi/last_error.h"
 #include "backends/core/model/import.h"
 #include "backends/core/model/versions.h"
 #include "backends/core/ops/lower_graph.h"
@@ -310,6 +311,8 @@ class PluginProvider : public abi::Provider {
   Result<std::vector<const abi::BackendId*>> EnumerateBackendIds() override {
     std::vector<const abi::BackendId*> ids;
     for (const std::unique_ptr<PluginBackendId>& id : ids_) ids.push_back(id.get());
+    // No device is no error, but whoever asks next may read why.
+    if (ids.empty()) abi::LastError::Set(hardware_->absence());
     return ids;
   }
 

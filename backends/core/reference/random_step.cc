@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
+#include "backends/core/device/transfer.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step/family.h"
 
@@ -101,27 +101,33 @@ RandomStep MakeRandomStep(Family family, uint64_t seed) {
 base::Result<std::vector<tensor::Tensor>> RunStep(device::Device& device, const RandomStep& step) {
   const program::Step& body = step.program.steps[0];
   ONNXIFI_ASSIGN_OR_RETURN(device::Selection selection, device.Select({step.program, body}));
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Queue> queue, device.NewQueue());
   std::vector<std::unique_ptr<device::Allocation>> allocations;
   std::vector<std::byte*> addresses;
   for (const tensor::Tensor& buffer : step.buffers) {
+    // A buffer without bytes has an address too, which nothing may be read from.
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> allocation,
-                             device.memory().Allocate(buffer.size_bytes()));
-    if (buffer.size_bytes() > 0) {
-      std::memcpy(allocation->data(), buffer.data(), static_cast<size_t>(buffer.size_bytes()));
-    }
+                             device.memory().Allocate(std::max<int64_t>(1, buffer.size_bytes())));
     addresses.push_back(allocation->data());
     allocations.push_back(std::move(allocation));
+    ONNXIFI_RETURN_IF_ERROR(
+        device::Upload(queue.get(), buffer.data(), addresses.back(), buffer.size_bytes()));
   }
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> kernel, device.Build(*selection.recipe));
   const std::vector<std::byte*> constants(addresses.size(), nullptr);
+  const device::BoundStep bound_step = device::Bind(step.program, body, step.dims);
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::BoundKernel> bound,
-                           kernel->Bind(device::Bind(step.program, body, step.dims), constants));
-  ONNXIFI_RETURN_IF_ERROR(bound->Run(addresses));
+                           kernel->Bind(bound_step, constants));
+  ONNXIFI_RETURN_IF_ERROR(queue == nullptr ? bound->Run(addresses)
+                                           : bound->Enqueue(*queue, addresses));
   std::vector<tensor::Tensor> results;
   for (size_t k = 0; k < addresses.size(); ++k) {
     const tensor::Tensor& buffer = step.buffers[k];
-    results.push_back(tensor::Tensor::FromBytes(
-        buffer.type(), buffer.extents(), {addresses[k], static_cast<size_t>(buffer.size_bytes())}));
+    ONNXIFI_ASSIGN_OR_RETURN(tensor::Tensor result,
+                             tensor::Tensor::Allocate(buffer.type(), buffer.extents()));
+    ONNXIFI_RETURN_IF_ERROR(
+        device::Read(queue.get(), addresses[k], result.mutable_data(), buffer.size_bytes()));
+    results.push_back(std::move(result));
   }
   return results;
 }

@@ -42,8 +42,7 @@ struct RandomStep {
 // The same step for the same family and seed on every machine.
 RandomStep MakeRandomStep(Family family, uint64_t seed);
 
-// What the buffers hold after the step ran on `device`, whose memory the host can address. The
-// device's refusal if Select refuses.
+// What the buffers hold after the step ran on `device`. The device's refusal if Select refuses.
 base::Result<std::vector<tensor::Tensor>> RunStep(device::Device& device, const RandomStep& step);
 
 // Nothing if both are right answers of the step, else what differs.

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HostBoundary: a lane is a queue and the device memory that inputs and outputs pass through.
+
+#include "backends/core/execution/host_boundary.h"
+
+#include <utility>
+
+#include "backends/core/device/transfer.h"
+
+namespace onnxifi::execution {
+namespace {
+
+using base::Result;
+using base::Status;
+using tensor::Extents;
+
+// Memory for one input or output, kept from run to run and grown where it is too small.
+class Slot {
+ public:
+  // Null for no bytes.
+  Result<std::byte*> Get(const plan::Plan& plan, int64_t size_bytes) {
+    if (size_bytes == 0) return static_cast<std::byte*>(nullptr);
+    if (memory_ == nullptr || memory_->size_bytes() < size_bytes) {
+      memory_.reset();
+      ONNXIFI_ASSIGN_OR_RETURN(memory_, plan.device().memory().Allocate(size_bytes));
+      ++plan.counters().allocations;
+    }
+    return memory_->data();
+  }
+
+ private:
+  std::unique_ptr<device::Allocation> memory_;
+};
+
+int64_t BufferBytes(const program::Program& program, program::BufferId buffer,
+                    const Extents& extents) {
+  return tensor::SizeBytes(program.buffers[static_cast<size_t>(buffer)].type,
+                           tensor::ElementCount(extents));
+}
+
+}  // namespace
+
+struct HostBoundary::Lane {
+  std::unique_ptr<device::Queue> queue;
+  std::vector<Slot> inputs;
+  std::vector<Slot> outputs;
+
+  // Device memory in the place of the caller's, which is filled in the end.
+  class Places : public OutputPlaces {
+   public:
+    Places(const plan::Plan& plan, Lane& lane, OutputPlaces& outer)
+        : plan_(plan), lane_(lane), outer_(outer) {}
+
+    Result<std::byte*> Place(int output, const Extents& extents) override {
+      ONNXIFI_ASSIGN_OR_RETURN(std::byte * host, outer_.Place(output, extents));
+      const program::Program& program = plan_.program();
+      const int64_t size_bytes =
+          BufferBytes(program, program.outputs[static_cast<size_t>(output)].buffer, extents);
+      ONNXIFI_ASSIGN_OR_RETURN(std::byte * inside,
+                               lane_.outputs[static_cast<size_t>(output)].Get(plan_, size_bytes));
+      if (size_bytes > 0) placed_.push_back({inside, host, size_bytes});
+      return inside;
+    }
+
+    Status Download() {
+      for (const Placed& placed : placed_) {
+        ONNXIFI_RETURN_IF_ERROR(
+            lane_.queue->Download(placed.inside, placed.host, placed.size_bytes));
+        ++plan_.counters().copies;
+      }
+      return base::Ok();
+    }
+
+   private:
+    struct Placed {
+      std::byte* inside;
+      std::byte* host;
+      int64_t size_bytes;
+    };
+    const plan::Plan& plan_;
+    Lane& lane_;
+    OutputPlaces& outer_;
+    std::vector<Placed> placed_;
+  };
+};
+
+HostBoundary::HostBoundary(Executor& executor, bool has_queue)
+    : executor_(executor), has_queue_(has_queue) {}
+
+HostBoundary::~HostBoundary() = default;
+
+Result<std::unique_ptr<HostBoundary>> HostBoundary::Create(Executor& executor) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Queue> queue,
+                           executor.plan().device().NewQueue());
+  std::unique_ptr<HostBoundary> boundary(new HostBoundary(executor, queue != nullptr));
+  if (queue != nullptr) {
+    auto lane = std::make_unique<Lane>();
+    lane->queue = std::move(queue);
+    boundary->idle_.push_back(std::move(lane));
+  }
+  return boundary;
+}
+
+Result<std::unique_ptr<HostBoundary::Lane>> HostBoundary::TakeLane() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Lane> lane = std::move(idle_.back());
+      idle_.pop_back();
+      return lane;
+    }
+  }
+  auto lane = std::make_unique<Lane>();
+  ONNXIFI_ASSIGN_OR_RETURN(lane->queue, executor_.plan().device().NewQueue());
+  return lane;
+}
+
+Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputPlaces& places,
+                         RunProfile* profile) {
+  if (!has_queue_) return executor_.Run(inputs, places, profile);
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, TakeLane());
+  Status status = RunOn(*lane, inputs, places, profile);
+  // Whatever went wrong, nothing of this run may be under way when the caller has its memory back.
+  Status finished = lane->queue->Finish();
+  if (status.ok()) status = std::move(finished);
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(lane));
+  return status;
+}
+
+Status HostBoundary::RunOn(Lane& lane, std::span<const InputTensor> inputs, OutputPlaces& places,
+                           RunProfile* profile) {
+  const plan::Plan& plan = executor_.plan();
+  const program::Program& program = plan.program();
+  lane.inputs.resize(program.inputs.size());
+  lane.outputs.resize(program.outputs.size());
+  std::vector<InputTensor> inside(inputs.begin(), inputs.end());
+  for (size_t k = 0; k < inside.size(); ++k) {
+    const int64_t size_bytes = BufferBytes(program, program.inputs[k].buffer, inputs[k].extents);
+    ONNXIFI_ASSIGN_OR_RETURN(std::byte * to, lane.inputs[k].Get(plan, size_bytes));
+    inside[k].data = to;
+    if (size_bytes == 0) continue;
+    ONNXIFI_RETURN_IF_ERROR(lane.queue->Upload(inputs[k].data, to, size_bytes));
+    ++plan.counters().copies;
+  }
+  Lane::Places inside_places(plan, lane, places);
+  ONNXIFI_RETURN_IF_ERROR(executor_.Run(inside, inside_places, profile, lane.queue.get()));
+  return inside_places.Download();
+}
+
+}  // namespace onnxifi::execution

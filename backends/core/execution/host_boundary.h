@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HostBoundary: runs whose inputs and outputs lie in the host's memory. For a device that computes
+// there it is the executor alone; for one with memory of its own it copies each input in once and
+// each output out once, and waits for the queue once, at the end.
+
+#ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_HOST_BOUNDARY_H_
+#define ONNXIFI_BACKENDS_CORE_EXECUTION_HOST_BOUNDARY_H_
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/execution/executor.h"
+
+namespace onnxifi::execution {
+
+class HostBoundary {
+ public:
+  // `executor` outlives it. Resource codes.
+  static base::Result<std::unique_ptr<HostBoundary>> Create(Executor& executor);
+  ~HostBoundary();
+
+  // As Executor::Run, with host memory, and everything done when it returns.
+  base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
+                   RunProfile* profile = nullptr);
+
+  bool has_queue() const { return has_queue_; }
+
+ private:
+  struct Lane;
+
+  HostBoundary(Executor& executor, bool has_queue);
+  base::Result<std::unique_ptr<Lane>> TakeLane();
+  base::Status RunOn(Lane& lane, std::span<const InputTensor> inputs, OutputPlaces& places,
+                     RunProfile* profile);
+
+  Executor& executor_;
+  const bool has_queue_;
+  std::mutex mutex_;
+  // What runs that are over leave for the next ones, so that the steady state allocates nothing.
+  std::vector<std::unique_ptr<Lane>> idle_;
+};
+
+}  // namespace onnxifi::execution
+
+#endif  // ONNXIFI_BACKENDS_CORE_EXECUTION_HOST_BOUNDARY_H_
