@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dialect: what differs between the languages that kernels are written in. The generators write one
+// neutral C-like text: types named f32, i64, u8 ..., casts AS(type, value), bit patterns
+// BITS_f32(value) and FROM_BITS_f32(bits), elements LOAD(buffer, index) and
+// STORE(buffer, index, value), mathematical functions by their C names behind M_, and
+// BARRIER for the items of a group. A dialect defines
+// these names and the frame of a kernel around them.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onnxifi::codegen {
+
+// A parameter of a kernel: a buffer of elements of a neutral type.
+struct Parameter {
+  std::string name;
+  std::string type;
+  bool is_written = false;
+};
+
+// What the parts of a kernel are put together from.
+struct KernelParts {
+  bool uses_float64 = false;
+  bool is_narrow = false;  // idx, the type of coordinates, has 32 bits instead of 64
+  std::string helpers;     // functions
+  std::vector<Parameter> parameters;
+  // Arrays that a group shares: "f32 name[64]".
+  std::vector<std::string> shared;
+  int group_size = 0;
+  std::string body;
+};
+
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+  virtual std::string Assemble(const KernelParts& parts) const = 0;
+};
+
+// OpenCL C 1.2 and newer. Items are counted by global ID 0 in groups of `group_size`.
+class OpenClDialect final : public Dialect {
+ public:
+  std::string Assemble(const KernelParts& parts) const override;
+};
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Expression: the scalar expressions of a program as statements of a kernel. Every family's
+// generator writes what it computes per element through this.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_EXPRESSION_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_EXPRESSION_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/core/base/status.h"
+#include "backends/core/codegen/writer.h"
+#include "backends/core/program/program.h"
+
+namespace onnxifi::codegen {
+
+// What the languages of a device have beyond float32 and integers.
+struct Capabilities {
+  bool has_float64 = false;
+};
+
+// Whether every operation below `roots` (kNoExpr among them is skipped) has a statement:
+// UNSUPPORTED_DATATYPE with the operation and its type.
+base::Status CheckExpressions(const program::ExprPool& pool, std::span<const program::ExprId> roots,
+                              const Capabilities& capabilities);
+// Whether elements of this type can be held at all.
+base::Status CheckType(tensor::ElementType type, const Capabilities& capabilities);
+
+// What the leaves of an expression stand for where it is written: names of variables.
+struct Scope {
+  // By axis of the loops, of type idx. Loads at the domain's coordinates go through these.
+  std::vector<std::string> coordinates;
+  // kIndex by axis of the domain, of type idx. May be longer or shorter than `coordinates`.
+  std::vector<std::string> indices;
+  std::vector<std::string> state;
+  std::vector<std::string> other;
+  std::vector<std::vector<std::string>> rows;  // by stage and result
+  std::string accumulator;
+};
+
+// Writes statements for all of `roots` and gives the names of their values, of LaneType(root's
+// type); empty for kNoExpr.
+std::vector<std::string> WriteExpressions(Writer& writer, const program::Program& program,
+                                          const program::Step& step, const Scope& scope,
+                                          std::span<const program::ExprId> roots);
+
+// The value of read `read` at `coordinates`, one per axis, of type idx; of type i64 with `is_wide`,
+// for coordinates that come from data.
+std::string WriteLoad(Writer& writer, const program::Step& step, int read,
+                      std::span<const std::string> coordinates, bool is_wide = false);
+// Writes `value` to write `write` at `coordinates`.
+void WriteStore(Writer& writer, const program::Step& step, int write,
+                std::span<const std::string> coordinates, const std::string& value);
+// `value`, an element of type `from`, as `to`, as kCast does it.
+std::string WriteCast(Writer& writer, tensor::ElementType from, tensor::ElementType to,
+                      const std::string& value, bool saturate = true,
+                      tensor::Rounding rounding = tensor::Rounding::kNearestEven);
+// A constant of a type.
+std::string Literal(Writer& writer, tensor::ElementType type, tensor::Scalar value);
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_EXPRESSION_H_

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Family: the generators, one per family of steps, and what they share. For generate.cc alone.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_FAMILY_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_FAMILY_H_
+
+#include <string>
+#include <vector>
+
+#include "backends/core/codegen/expression.h"
+#include "backends/core/codegen/generate.h"
+#include "backends/core/codegen/writer.h"
+
+namespace onnxifi::codegen {
+
+// What every generator is given.
+struct Source {
+  const program::Program& program;
+  const program::Step& step;
+  const LoopForm& form;
+  const Capabilities& capabilities;
+};
+
+// Each writes the body of the kernel and says how it is launched.
+Launch WriteMap(Writer& writer, const Source& source);
+Launch WriteReduce(Writer& writer, const Source& source);
+Launch WriteRow(Writer& writer, const Source& source);
+Launch WriteScan(Writer& writer, const Source& source);
+Launch WriteContract(Writer& writer, const Source& source);
+Launch WriteWindow(Writer& writer, const Source& source);
+Launch WriteIndex(Writer& writer, const Source& source);
+
+// The name of the extent of an axis of the loops.
+std::string Extent(Writer& writer, int axis);
+// Declares variables for the coordinates that `position`, row-major over axes of these extents,
+// stands for.
+std::vector<std::string> WriteCoordinates(Writer& writer, const std::string& position,
+                                          const std::vector<std::string>& extents);
+// Opens the block that each item of the first `axes` axes runs and gives its coordinates.
+std::vector<std::string> OpenItems(Writer& writer, int axes);
+// Sets scope.indices, by axis of the domain, from scope.coordinates, by axis of the loops.
+void NameIndices(const Source& source, Scope& scope);
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_FAMILY_H_

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reduce, Row and Scan: an item per fold, which takes its elements in ascending order; or, for long
+// folds of Reduce and Row, a group of items, each of which takes a part that is merged at the end.
+
+#include "backends/core/codegen/family.h"
+
+namespace onnxifi::codegen {
+namespace {
+
+using program::ExprId;
+
+// A fold in one item: its state is variables of the kernel.
+class FoldWriter {
+ public:
+  FoldWriter(Writer& writer, const Source& source, const program::Fold& fold)
+      : writer_(writer), source_(source), fold_(fold) {}
+
+  // Joins the states of the group's items, of which the first `parts` have seen elements, and gives
+  // the result to all of them.
+  void Merge(int group_size, const std::string& parts) {
+    std::vector<std::string> shared;
+    for (size_t k = 0; k < names_.size(); ++k) {
+      shared.push_back(writer_.NewName("g"));
+      writer_.Share(Text(LaneType(fold_.states[k].type), " ", shared[k], "[", group_size, "]"));
+      writer_.Line(shared[k], "[LANE] = ", names_[k], ";");
+    }
+    writer_.Line("BARRIER;");
+    const std::string half = writer_.NewName("j");
+    writer_.Open("for (int ", half, " = ", group_size / 2, "; ", half, " > 0; ", half, " /= 2)");
+    writer_.Open("if (LANE < ", half, " && LANE + ", half, " < ", parts, ")");
+    Scope scope;
+    scope.state = names_;
+    std::vector<ExprId> merge;
+    for (size_t k = 0; k < names_.size(); ++k) {
+      merge.push_back(fold_.states[k].merge);
+      scope.other.push_back(
+          writer_.Declare(LaneType(fold_.states[k].type), Text(shared[k], "[LANE + ", half, "]")));
+    }
+    Replace(WriteExpressions(writer_, source_.program, source_.step, scope, merge));
+    for (size_t k = 0; k < names_.size(); ++k) {
+      writer_.Line(shared[k], "[LANE] = ", names_[k], ";");
+    }
+    writer_.Close();
+    writer_.Line("BARRIER;");
+    writer_.Close();
+    for (size_t k = 0; k < names_.size(); ++k) {
+      writer_.Line(names_[k], " = ", shared[k], "[0];");
+    }
+    writer_.Line("BARRIER;");
+  }
+
+  // Declares the state as it begins; gives the names of its variables. `scope` has the coordinates
+  // of the first element.
+  std::vector<std::string> Begin(const Scope& scope) {
+    std::vector<ExprId> init;
+    for (const program::Fold::State& state : fold_.states) init.push_back(state.init);
+    const std::vector<std::string> values =
+        WriteExpressions(writer_, source_.program, source_.step, scope, init);
+    for (size_t k = 0; k < values.size(); ++k) {
+      names_.push_back(writer_.NewName("s"));
+      writer_.Line(LaneType(fold_.states[k].type), " ", names_[k], " = ", values[k], ";");
+    }
+    return names_;
+  }
+
+  // Folds the element at the scope's coordinates in.
+  void Update(Scope scope) {
+    scope.state = names_;
+    std::vector<ExprId> update;
+    for (const program::Fold::State& state : fold_.states) update.push_back(state.update);
+    Replace(WriteExpressions(writer_, source_.program, source_.step, scope, update));
+  }
+
+ private:
+  void Replace(std::vector<std::string> values) {
+    // All new values are computed before any is replaced; a value may be another state itself.
+    for (size_t k = 0; k < values.size(); ++k) {
+      values[k] = writer_.Declare(LaneType(fold_.states[k].type), values[k]);
+    }
+    for (size_t k = 0; k < values.size(); ++k) writer_.Line(names_[k], " = ", values[k], ";");
+  }
+
+  Writer& writer_;
+  const Source& source_;
+  const program::Fold& fold_;
+  std::vector<std::string> names_;
+};
+
+// The elements of one fold and who takes which.
+class Elements {
+ public:
+  Elements(Writer& writer, const Source& source) : writer_(writer), source_(source) {}
+
+  // Opens the block of one item, or of one group, and gives its scope: the folded axes stand at
+  // coordinate 0.
+  Scope Open() {
+    const int outer = source_.form.outer_rank;
+    Scope scope;
+    if (source_.form.is_grouped) {
+      writer_.Open("");
+      std::vector<std::string> extents;
+      for (int axis = 0; axis < outer; ++axis) extents.push_back(Extent(writer_, axis));
+      scope.coordinates =
+          WriteCoordinates(writer_, writer_.Declare("idx", "AS(idx, GROUP)"), extents);
+      std::string total = "1";
+      for (int axis = outer; axis < source_.form.rank; ++axis) {
+        total += Text(" * ", Extent(writer_, axis));
+      }
+      total_ = writer_.Declare("idx", total);
+    } else {
+      scope.coordinates = OpenItems(writer_, outer);
+    }
+    scope.coordinates.resize(static_cast<size_t>(source_.form.rank), "0");
+    NameIndices(source_, scope);
+    return scope;
+  }
+
+  // What `body` writes, around it the loops over the elements of this item.
+  template <typename Body>
+  void ForEach(const Scope& scope, const Body& body) {
+    const int outer = source_.form.outer_rank;
+    Scope inner = scope;
+    inner.coordinates.resize(static_cast<size_t>(outer));
+    int blocks = 0;
+    if (source_.form.is_grouped) {
+      // Every item goes round as often as the others, so that they can go side by side.
+      const std::string base = writer_.NewName("j");
+      writer_.Open("for (idx ", base, " = 0; ", base, " < ", total_, "; ", base,
+                   " += ", Launch().group_size, ")");
+      const std::string element = writer_.Declare("idx", Text(base, " + AS(idx, LANE)"));
+      writer_.Open("if (", element, " < ", total_, ")");
+      blocks = 2;
+      std::vector<std::string> extents;
+      for (int axis = outer; axis < source_.form.rank; ++axis) {
+        extents.push_back(Extent(writer_, axis));
+      }
+      for (std::string& name : WriteCoordinates(writer_, element, extents)) {
+        inner.coordinates.push_back(std::move(name));
+      }
+    } else {
+      for (int axis = outer; axis < source_.form.rank; ++axis) {
+        const std::string name = writer_.NewName("j");
+        writer_.Open("for (idx ", name, " = 0; ", name, " < ", Extent(writer_, axis), "; ++", name,
+                     ")");
+        inner.coordinates.push_back(name);
+        ++blocks;
+      }
+    }
+    NameIndices(source_, inner);
+    body(inner);
+    for (; blocks > 0; --blocks) writer_.Close();
+  }
+
+  // The whole fold: gives the names of its state at the end.
+  std::vector<std::string> Fold(const Scope& scope, const program::Fold& fold) {
+    FoldWriter state(writer_, source_, fold);
+    std::vector<std::string> names = state.Begin(scope);
+    ForEach(scope, [&](const Scope& inner) { state.Update(inner); });
+    if (source_.form.is_grouped) state.Merge(Launch().group_size, total_);
+    return names;
+  }
+
+  // What one item alone writes for all of its group.
+  void OpenFirst() {
+    if (source_.form.is_grouped) writer_.Open("if (LANE == 0)");
+  }
+  void CloseFirst() {
+    if (source_.form.is_grouped) writer_.Close();
+  }
+
+  Launch Close() {
+    writer_.Close();
+    return {.item_axes = source_.form.outer_rank, .has_group_per_item = source_.form.is_grouped};
+  }
+
+ private:
+  Writer& writer_;
+  const Source& source_;
+  std::string total_;  // how many elements a fold has
+};
+
+void WriteRoots(Writer& writer, const Source& source, const Scope& scope,
+                std::span<const ExprId> roots) {
+  const std::vector<std::string> values =
+      WriteExpressions(writer, source.program, source.step, scope, roots);
+  for (size_t k = 0; k < values.size(); ++k) {
+    if (values[k].empty()) continue;
+    WriteStore(writer, source.step, static_cast<int>(k), scope.coordinates, values[k]);
+  }
+}
+
+}  // namespace
+
+Launch WriteReduce(Writer& writer, const Source& source) {
+  const program::Reduce& reduce = *source.step.As<program::Reduce>();
+  Elements elements(writer, source);
+  Scope scope = elements.Open();
+  scope.state = elements.Fold(scope, reduce.fold);
+  scope.coordinates.resize(static_cast<size_t>(source.form.outer_rank));
+  elements.OpenFirst();
+  WriteRoots(writer, source, scope, reduce.roots);
+  elements.CloseFirst();
+  return elements.Close();
+}
+
+Launch WriteRow(Writer& writer, const Source& source) {
+  const program::Row& row = *source.step.As<program::Row>();
+  Elements elements(writer, source);
+  Scope scope = elements.Open();
+  for (const program::Row::Stage& stage : row.stages) {
+    scope.state = elements.Fold(scope, stage.fold);
+    std::vector<std::string> results =
+        WriteExpressions(writer, source.program, source.step, scope, stage.results);
+    // A result may be a state, whose name a later stage does not touch.
+    scope.rows.push_back(std::move(results));
+  }
+  scope.state.clear();
+  std::vector<ExprId> per_row = row.roots;
+  std::vector<ExprId> per_element = row.roots;
+  bool has_per_row = false;
+  bool has_per_element = false;
+  for (size_t k = 0; k < row.roots.size(); ++k) {
+    const bool is_per_row = source.form.is_per_row[k];
+    (is_per_row ? per_element : per_row)[k] = program::kNoExpr;
+    (is_per_row ? has_per_row : has_per_element) = true;
+  }
+  if (has_per_element) {
+    elements.ForEach(scope,
+                     [&](const Scope& inner) { WriteRoots(writer, source, inner, per_element); });
+  }
+  if (has_per_row) {
+    elements.OpenFirst();
+    WriteRoots(writer, source, scope, per_row);
+    elements.CloseFirst();
+  }
+  return elements.Close();
+}
+
+Launch WriteScan(Writer& writer, const Source& source) {
+  const program::Scan& scan = *source.step.As<program::Scan>();
+  Elements elements(writer, source);
+  Scope scope = elements.Open();
+  FoldWriter fold(writer, source, scan.fold);
+  scope.state = fold.Begin(scope);
+  elements.ForEach(scope, [&](const Scope& inner) {
+    if (!scan.exclusive) fold.Update(inner);
+    WriteRoots(writer, source, inner, scan.roots);
+    if (scan.exclusive) fold.Update(inner);
+  });
+  return elements.Close();
+}
+
+}  // namespace onnxifi::codegen

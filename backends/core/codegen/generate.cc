@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generate: the families, and Map, whose items are the coordinates of the domain.
+
+#include "backends/core/codegen/generate.h"
+
+#include <variant>
+
+#include "backends/core/codegen/family.h"
+
+namespace onnxifi::codegen {
+namespace {
+
+using base::Code;
+using base::Status;
+using program::ExprId;
+using program::Step;
+using tensor::ElementType;
+
+class Checker {
+ public:
+  Checker(const program::Program& program, const Step& step, const Capabilities& capabilities)
+      : program_(program), step_(step), capabilities_(capabilities) {}
+
+  Status Check() const {
+    for (const program::View& view : step_.reads) {
+      ONNXIFI_RETURN_IF_ERROR(CheckType(view.type, capabilities_));
+    }
+    for (const program::View& view : step_.writes) {
+      if (view.buffer == program::kNoBuffer) continue;
+      ONNXIFI_RETURN_IF_ERROR(CheckType(view.type, capabilities_));
+    }
+    return std::visit(*this, step_.body);
+  }
+
+  Status operator()(const program::Map& map) const { return Expressions(map.roots); }
+  Status operator()(const program::Reduce& reduce) const {
+    ONNXIFI_RETURN_IF_ERROR(CheckFold(reduce.fold));
+    return Expressions(reduce.roots);
+  }
+  Status operator()(const program::Row& row) const {
+    for (const program::Row::Stage& stage : row.stages) {
+      ONNXIFI_RETURN_IF_ERROR(CheckFold(stage.fold));
+      ONNXIFI_RETURN_IF_ERROR(Expressions(stage.results));
+    }
+    return Expressions(row.roots);
+  }
+  Status operator()(const program::Scan& scan) const {
+    ONNXIFI_RETURN_IF_ERROR(CheckFold(scan.fold));
+    return Expressions(scan.roots);
+  }
+  Status operator()(const program::Contract& contract) const {
+    switch (contract.accumulator) {
+      case ElementType::kFloat32:
+      case ElementType::kFloat64:
+      case ElementType::kInt32:
+      case ElementType::kUint32:
+      case ElementType::kInt64:
+      case ElementType::kUint64:
+        break;
+      default:
+        return Status(
+            Code::kUnsupportedDatatype,
+            Text("A contraction cannot accumulate in ", tensor::Name(contract.accumulator),
+                 "; it can in float32, float64, int32, uint32, int64 and uint64."));
+    }
+    const ExprId prologues[] = {contract.a_prologue, contract.b_prologue};
+    ONNXIFI_RETURN_IF_ERROR(CheckExpressions(program_.exprs, prologues, capabilities_));
+    return Expressions(contract.roots);
+  }
+  Status operator()(const program::Window& window) const {
+    const ElementType type = window.accumulator;
+    const bool is_float = type == ElementType::kFloat32 || type == ElementType::kFloat64;
+    const bool is_integer = tensor::IsInteger(type) && !tensor::IsPacked(type);
+    const bool needs_float =
+        window.kind == program::Window::Kind::kLp || window.kind == program::Window::Kind::kLrn;
+    if (!is_float && (needs_float || !is_integer)) {
+      return Status(Code::kUnsupportedDatatype,
+                    Text("A window cannot be folded in ", tensor::Name(type),
+                         needs_float ? "; its kind needs float32 or float64."
+                                     : "; it needs float32, float64 or an integer type."));
+    }
+    if (tensor::IsComplex(step_.reads[0].type)) {
+      return Status(Code::kUnsupportedDatatype, "A window cannot be folded over complex numbers.");
+    }
+    return Expressions(window.roots);
+  }
+  Status operator()(const program::Index& index) const {
+    const ElementType type = step_.reads[0].type;
+    const bool only_moves = index.kind == program::Index::Kind::kNonZero ||
+                            index.kind == program::Index::Kind::kCountNonZero ||
+                            (index.kind == program::Index::Kind::kScatter &&
+                             index.combine == program::Index::Combine::kNone);
+    if (tensor::IsComplex(type) && !only_moves) {
+      return Status(Code::kUnsupportedDatatype, Text("Elements of type ", tensor::Name(type),
+                                                     " cannot be compared or combined."));
+    }
+    return base::Ok();
+  }
+  Status operator()(const program::Cut&) const { return RunsOnNoDevice(); }
+  Status operator()(const program::Control&) const { return RunsOnNoDevice(); }
+
+ private:
+  Status Expressions(std::span<const ExprId> roots) const {
+    return CheckExpressions(program_.exprs, roots, capabilities_);
+  }
+  Status CheckFold(const program::Fold& fold) const {
+    for (const program::Fold::State& state : fold.states) {
+      const ExprId parts[] = {state.init, state.update, state.merge};
+      ONNXIFI_RETURN_IF_ERROR(Expressions(parts));
+    }
+    return base::Ok();
+  }
+  static Status RunsOnNoDevice() {
+    return Status(Code::kUnsupportedOperator, "Cuts and control steps run on no device.");
+  }
+
+  const program::Program& program_;
+  const Step& step_;
+  const Capabilities& capabilities_;
+};
+
+}  // namespace
+
+Status Check(const program::Program& program, const Step& step, const Capabilities& capabilities) {
+  return Checker(program, step, capabilities).Check();
+}
+
+KernelText Generate(const program::Program& program, const Step& step, const LoopForm& form,
+                    const Capabilities& capabilities, const Dialect& dialect) {
+  Writer writer(form);
+  const Source source{program, step, form, capabilities};
+  struct Families {
+    Writer& writer;
+    const Source& source;
+    Launch operator()(const program::Map&) const { return WriteMap(writer, source); }
+    Launch operator()(const program::Reduce&) const { return WriteReduce(writer, source); }
+    Launch operator()(const program::Row&) const { return WriteRow(writer, source); }
+    Launch operator()(const program::Scan&) const { return WriteScan(writer, source); }
+    Launch operator()(const program::Contract&) const { return WriteContract(writer, source); }
+    Launch operator()(const program::Window&) const { return WriteWindow(writer, source); }
+    Launch operator()(const program::Index&) const { return WriteIndex(writer, source); }
+    Launch operator()(const program::Cut&) const { return {}; }
+    Launch operator()(const program::Control&) const { return {}; }
+  };
+  const Launch launch = std::visit(Families{writer, source}, step.body);
+  return writer.Finish(dialect, launch, form.is_narrow);
+}
+
+std::string Extent(Writer& writer, int axis) {
+  return writer.Use({.kind = Number::Kind::kExtent, .axis = axis});
+}
+
+std::vector<std::string> WriteCoordinates(Writer& writer, const std::string& position,
+                                          const std::vector<std::string>& extents) {
+  std::vector<std::string> coordinates(extents.size());
+  std::string rest = position;
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    if (axis == 0) {
+      coordinates[axis] = writer.Declare("idx", rest);
+      break;
+    }
+    coordinates[axis] = writer.Declare("idx", Text(rest, " % ", extents[axis]));
+    rest = writer.Declare("idx", Text(rest, " / ", extents[axis]));
+  }
+  return coordinates;
+}
+
+std::vector<std::string> OpenItems(Writer& writer, int axes) {
+  writer.Open("if (ITEM < count)");
+  const std::string item = writer.Declare("idx", "AS(idx, ITEM)");
+  std::vector<std::string> extents;
+  for (int axis = 0; axis < axes; ++axis) extents.push_back(Extent(writer, axis));
+  return WriteCoordinates(writer, item, extents);
+}
+
+void NameIndices(const Source& source, Scope& scope) {
+  scope.indices.clear();
+  for (const int axis : source.form.axis_of) {
+    const bool is_known = axis >= 0 && axis < static_cast<int>(scope.coordinates.size());
+    scope.indices.push_back(is_known ? scope.coordinates[static_cast<size_t>(axis)] : "0");
+  }
+}
+
+Launch WriteMap(Writer& writer, const Source& source) {
+  const int rank = source.form.rank;
+  Scope scope;
+  scope.coordinates = OpenItems(writer, rank);
+  NameIndices(source, scope);
+  const program::Map& map = *source.step.As<program::Map>();
+  const std::vector<std::string> values =
+      WriteExpressions(writer, source.program, source.step, scope, map.roots);
+  for (size_t k = 0; k < values.size(); ++k) {
+    WriteStore(writer, source.step, static_cast<int>(k), scope.coordinates, values[k]);
+  }
+  writer.Close();
+  return {.item_axes = rank};
+}
+
+}  // namespace onnxifi::codegen

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generate: from a step to the source of a kernel that does it, for every family that devices have.
+// The general kernels of a device: right for every step, shape and type. Where they are slow, a
+// device has kernels of its own in front of them.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_GENERATE_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_GENERATE_H_
+
+#include "backends/core/base/status.h"
+#include "backends/core/codegen/dialect.h"
+#include "backends/core/codegen/expression.h"
+#include "backends/core/codegen/kernel_text.h"
+#include "backends/core/codegen/loop_nest.h"
+#include "backends/core/program/program.h"
+
+namespace onnxifi::codegen {
+
+// Whether Generate has a kernel for the step: UNSUPPORTED_DATATYPE or UNSUPPORTED_OPERATOR. Pure
+// and without text, for Select.
+base::Status Check(const program::Program& program, const program::Step& step,
+                   const Capabilities& capabilities);
+
+// The kernel for a step that passed Check and was bound to loops of this form.
+KernelText Generate(const program::Program& program, const program::Step& step,
+                    const LoopForm& form, const Capabilities& capabilities, const Dialect& dialect);
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_GENERATE_H_

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generate and LoopNest: what a kernel's source depends on and what it does not. That kernels
+// compute the right thing is tested by the devices that run them.
+
+#include "backends/core/codegen/generate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "backends/core/program/testing/program_maker.h"
+
+namespace onnxifi::codegen {
+namespace {
+
+using program::Expr;
+using program::ExprPool;
+using program::Operand;
+using program::ProgramMaker;
+using program::Shape;
+using tensor::ElementType;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr Capabilities kAll{.has_float64 = true};
+
+Expr Sum(ExprPool& /*pool*/, const std::vector<Expr>& loads) { return loads[0] + loads[1]; }
+
+struct Made {
+  LoopNest loops;
+  KernelText text;
+  std::vector<int64_t> numbers;
+};
+
+// The first step of `program`, whose extents are numbers.
+Made Make(const program::Program& program, std::span<const int64_t> dims = {}) {
+  const program::Step& step = program.steps[0];
+  EXPECT_TRUE(Check(program, step, kAll).ok());
+  const device::BoundStep bound = device::Bind(program, step, dims);
+  Made made;
+  made.loops = MakeLoopNest(FindLoopFacts(program, step), bound);
+  made.text = Generate(program, step, made.loops.form, kAll, OpenClDialect());
+  made.numbers = ValuesOf(made.text.numbers, made.loops);
+  return made;
+}
+
+Made MakeSum(const Shape& shape, const Shape& other) {
+  ProgramMaker maker;
+  const Operand a = maker.Input(shape);
+  const Operand b = maker.Input(other);
+  maker.Map(shape, {a, b}, Sum);
+  return Make(maker.program);
+}
+
+TEST(GenerateTest, ExtentsAreNoText) {
+  const Made small = MakeSum({3, 5, 7}, {5, 1});
+  const Made large = MakeSum({31, 53, 71}, {53, 1});
+  EXPECT_EQ(small.text.source, large.text.source);
+  EXPECT_NE(small.numbers, large.numbers);
+  EXPECT_EQ(ItemCount(small.text.launch, small.loops), 3 * 5 * 7);
+  EXPECT_EQ(ItemCount(large.text.launch, large.loops), 31 * 53 * 71);
+}
+
+TEST(GenerateTest, AxesThatAllViewsStepThroughEvenlyAreOne) {
+  EXPECT_THAT(MakeSum({3, 5, 7}, {3, 5, 7}).loops.extents, ElementsAre(105));
+  EXPECT_THAT(MakeSum({3, 5, 7}, {1}).loops.extents, ElementsAre(105));
+  EXPECT_THAT(MakeSum({3, 5, 7}, {7}).loops.extents, ElementsAre(15, 7));
+  EXPECT_THAT(MakeSum({3, 5, 7}, {3, 1, 1}).loops.extents, ElementsAre(3, 35));
+  EXPECT_THAT(MakeSum({3, 1, 7}, {3, 1, 1}).loops.extents, ElementsAre(3, 7));
+  EXPECT_THAT(MakeSum({1, 1}, {1}).loops.extents, IsEmpty());
+  EXPECT_THAT(MakeSum({3, 0, 7}, {1}).loops.extents, ElementsAre(0));
+}
+
+TEST(GenerateTest, ANamedAxisStaysByItself) {
+  ProgramMaker maker;
+  const Operand a = maker.Input({3, 5, 7});
+  maker.Map({3, 5, 7}, {a}, [](ExprPool& pool, const std::vector<Expr>& loads) {
+    return loads[0] + Cast(Coordinate(pool, 1), ElementType::kFloat32);
+  });
+  const Made made = Make(maker.program);
+  EXPECT_THAT(made.loops.extents, ElementsAre(3, 5, 7));
+  EXPECT_THAT(made.loops.form.axis_of, ElementsAre(-1, 1, -1));
+}
+
+TEST(GenerateTest, FoldedAxesAreJoinedAmongThemselves) {
+  ProgramMaker maker;
+  maker.SumRows(maker.Input({4, 6, 10}));
+  const Made few = Make(maker.program);
+  EXPECT_THAT(few.loops.extents, ElementsAre(24, 10));
+  EXPECT_EQ(few.loops.form.outer_rank, 1);
+  EXPECT_FALSE(few.text.launch.has_group_per_item);
+  EXPECT_EQ(ItemCount(few.text.launch, few.loops), 24);
+  ProgramMaker longer;
+  longer.SumRows(longer.Input({4, 6, 100}));
+  const Made many = Make(longer.program);
+  EXPECT_TRUE(many.text.launch.has_group_per_item);
+  EXPECT_THAT(many.text.source, HasSubstr("barrier"));
+}
+
+TEST(GenerateTest, LargeBuffersAreAddressedWithLargeNumbers) {
+  EXPECT_THAT(MakeSum({1 << 20, 3}, {3}).text.source, HasSubstr("typedef int idx;"));
+  EXPECT_THAT(MakeSum({int64_t{1} << 30, 3}, {3}).text.source, HasSubstr("typedef long idx;"));
+}
+
+TEST(GenerateTest, Float64IsRefusedWhereThereIsNone) {
+  ProgramMaker maker;
+  const Operand a = maker.Input({3}, ElementType::kFloat64);
+  maker.Map({3}, {a, a}, Sum);
+  const program::Step& step = maker.program.steps[0];
+  const base::Status refused = Check(maker.program, step, {.has_float64 = false});
+  EXPECT_EQ(refused.code(), base::Code::kUnsupportedDatatype);
+  EXPECT_THAT(std::string(refused.sentence()), HasSubstr("float64"));
+  EXPECT_TRUE(Check(maker.program, step, kAll).ok());
+  EXPECT_THAT(Make(maker.program).text.source, HasSubstr("double"));
+  EXPECT_THAT(MakeSum({3}, {3}).text.source, Not(HasSubstr("double")));
+}
+
+}  // namespace
+}  // namespace onnxifi::codegen

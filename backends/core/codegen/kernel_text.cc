@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelText: numbers looked up in bound loops.
+
+#include "backends/core/codegen/kernel_text.h"
+
+#include <span>
+
+#include "backends/core/tensor/tensor.h"
+
+namespace onnxifi::codegen {
+namespace {
+
+// A view may have fewer axes than the loops: it does not vary along the missing ones.
+int64_t At(const std::vector<int64_t>& values, int axis) {
+  return axis < static_cast<int>(values.size()) ? values[static_cast<size_t>(axis)] : 0;
+}
+
+int64_t ValueOf(const Number& number, const LoopNest& loops) {
+  const auto operand = static_cast<size_t>(number.operand);
+  const auto guard = static_cast<size_t>(number.guard);
+  switch (number.kind) {
+    case Number::Kind::kDim:
+      return tensor::ValueOf(number.dim, loops.dims);
+    case Number::Kind::kExtent:
+      return loops.extents[static_cast<size_t>(number.axis)];
+    case Number::Kind::kReadOffset:
+      return loops.reads[operand].offset;
+    case Number::Kind::kReadStride:
+      return At(loops.reads[operand].strides, number.axis);
+    case Number::Kind::kReadGuardCoefficient:
+      return At(loops.reads[operand].guards[guard].coefficients, number.axis);
+    case Number::Kind::kReadGuardOffset:
+      return loops.reads[operand].guards[guard].offset;
+    case Number::Kind::kReadGuardExtent:
+      return loops.reads[operand].guards[guard].extent;
+    case Number::Kind::kWriteOffset:
+      return loops.writes[operand].offset;
+    case Number::Kind::kWriteStride:
+      return At(loops.writes[operand].strides, number.axis);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<int64_t> ValuesOf(const std::vector<Number>& numbers, const LoopNest& loops) {
+  std::vector<int64_t> values;
+  values.reserve(numbers.size());
+  for (const Number& number : numbers) values.push_back(ValueOf(number, loops));
+  return values;
+}
+
+int64_t ItemCount(const Launch& launch, const LoopNest& loops) {
+  const auto extents = std::span(loops.extents);
+  const auto item_axes = static_cast<size_t>(launch.item_axes);
+  const int64_t items = tensor::ElementCount(extents.first(item_axes));
+  if (launch.block_rows == 0) return items;
+  const auto row_axes = static_cast<size_t>(launch.row_axes);
+  const int64_t rows =
+      tensor::ElementCount(extents.subspan(item_axes, row_axes)) / launch.row_parts;
+  const int64_t columns = tensor::ElementCount(extents.subspan(item_axes + row_axes));
+  const auto tiles = [](int64_t count, int64_t size) { return (count + size - 1) / size; };
+  return items * launch.row_parts * tiles(rows, launch.block_rows) *
+         tiles(columns, launch.group_size);
+}
+
+}  // namespace onnxifi::codegen

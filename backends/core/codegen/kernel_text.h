@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelText: one generated kernel: its source, and what its arguments are in terms of the step it
+// was made for. The source holds ranks, types and constants of expressions, never an extent, a
+// stride or an offset: those are numbers that a binding gives.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_TEXT_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/core/codegen/loop_nest.h"
+#include "backends/core/tensor/dim.h"
+
+namespace onnxifi::codegen {
+
+// A number that a kernel is given when its step is bound.
+struct Number {
+  enum class Kind : uint8_t {
+    kDim,     // `dim`
+    kExtent,  // of axis `axis` of the loops
+    kReadOffset,
+    kReadStride,  // of axis `axis` of read `operand`, and so on
+    kReadGuardCoefficient,
+    kReadGuardOffset,
+    kReadGuardExtent,
+    kWriteOffset,
+    kWriteStride,
+  };
+  Kind kind = Kind::kDim;
+  int operand = 0;
+  int axis = 0;
+  int guard = 0;
+  tensor::Dim dim;
+
+  bool operator==(const Number&) const = default;
+};
+
+// A buffer that a kernel is given when it runs.
+struct Argument {
+  bool is_write = false;
+  int operand = 0;  // position among the step's reads or writes
+  // The kernel counts the offset of the buffer in its memory in units of this many bytes. Offsets
+  // of buffers are multiples of 64 bytes.
+  int unit_bytes = 1;
+
+  bool operator==(const Argument&) const = default;
+};
+
+// How a kernel is run: by as many items in a row as the product of the extents of the first
+// `item_axes` axes of the loops; or by a whole group for each of them; or by a group for each block
+// of a product's outputs.
+struct Launch {
+  int item_axes = 0;
+  bool has_group_per_item = false;
+  int group_size = 64;  // work items
+
+  // Blocks: the outputs of each coordinate of the first `item_axes` axes are `row_parts` matrices,
+  // one below the other along the next `row_axes` axes; the remaining axes are their columns. A
+  // block has `block_rows` rows and a column per item of the group. 0: no blocks.
+  int block_rows = 0;
+  int row_axes = 0;
+  int64_t row_parts = 1;
+};
+
+// In the order of the kernel's parameters: for each argument the buffer and its offset, then the
+// numbers (int64) as one array, then the count of items.
+struct KernelText {
+  std::string source;
+  std::vector<Argument> arguments;
+  std::vector<Number> numbers;
+  Launch launch;
+};
+
+// The name of every generated kernel.
+inline constexpr const char kEntryPoint[] = "run";
+
+// Values for `numbers`, given the loops that the step was bound to.
+std::vector<int64_t> ValuesOf(const std::vector<Number>& numbers, const LoopNest& loops);
+// How many items (groups, for a launch by groups) `launch` says; 0 if there is nothing to do.
+int64_t ItemCount(const Launch& launch, const LoopNest& loops);
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_TEXT_H_

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LoopNest: the loops of a bound step as a kernel runs them: axes that every view steps through
+// evenly are one axis, and axes of one coordinate are gone. What a kernel's source depends on
+// beyond its step is `form`; everything else here is numbers.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_LOOP_NEST_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_LOOP_NEST_H_
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backends/core/device/device.h"
+
+namespace onnxifi::codegen {
+
+// How a view steps along its last axis; a step known to the compiler lets it load vectors.
+enum class LastStep : uint8_t { kNone, kOne, kAny };
+
+// The part of a loop nest that decides a kernel's source.
+struct LoopForm {
+  std::vector<int> axis_of;  // by axis of the domain: the axis of the loops, or -1 if it is gone
+  int rank = 0;              // axes of the loops
+  int outer_rank = 0;        // of them, those before the axes that are folded
+  // The views, but those loaded at coordinates of their own, have the axes of the loops.
+  bool is_over_domain = false;
+  std::vector<LastStep> read_steps, write_steps;  // by read and write
+  // Coordinates and addresses fit 32 bits.
+  bool is_narrow = false;
+  // Each fold is long enough for a whole group of items (Reduce and Row).
+  bool is_grouped = false;
+  // Contract: the outputs are enough for blocks of them to share what they read.
+  bool is_blocked = false;
+  // Per write, for Row: whether it is written once per row.
+  std::vector<bool> is_per_row;
+
+  auto operator<=>(const LoopForm&) const = default;
+};
+
+struct LoopNest {
+  LoopForm form;
+  tensor::Extents extents;
+  std::vector<device::BoundView> reads;
+  std::vector<device::BoundView> writes;
+  std::span<const int64_t> dims;
+};
+
+// The axes of the domain whose coordinates the step's expressions name, and the reads that they
+// load at coordinates of their own. Found once per step.
+struct LoopFacts {
+  bool can_be_grouped = false;      // Reduce and Row: their folds can be merged
+  int fold_axes = 0;                // of Reduce, Row and Scan: the last axes of the domain
+  std::vector<bool> is_axis_named;  // by axis of the domain; such an axis is kept as it is
+  std::vector<bool> is_indexed;     // by read
+  // Whether the views are over the domain's axes, so that axes may be joined at all.
+  bool is_over_domain = false;
+  std::vector<bool> is_root_per_row;  // Row: by root, whether no element of the row enters it
+};
+LoopFacts FindLoopFacts(const program::Program& program, const program::Step& step);
+
+// `step` lives as long as what is returned.
+LoopNest MakeLoopNest(const LoopFacts& facts, const device::BoundStep& step);
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_LOOP_NEST_H_

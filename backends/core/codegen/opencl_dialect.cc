@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OpenClDialect: the neutral names as OpenCL C has them.
+
+#include "backends/core/codegen/dialect.h"
+
+namespace onnxifi::codegen {
+namespace {
+
+// Expressions mean what they say: no product is fused into a sum behind their back.
+constexpr std::string_view kPrelude = R"(#pragma OPENCL FP_CONTRACT OFF
+typedef char i8; typedef uchar u8; typedef short i16; typedef ushort u16;
+typedef int i32; typedef uint u32; typedef long i64; typedef ulong u64;
+typedef float f32; typedef ulong2 u128;
+#define GLOBAL __global
+#define FN static inline
+#define AS(type, value) ((type)(value))
+#define U64(digits) digits##ul
+#define BITS_f32(value) as_uint(value)
+#define FROM_BITS_f32(bits) as_float(bits)
+#define LOAD(buffer, index) buffer[index]
+#define STORE(buffer, index, value) buffer[index] = (value)
+#define STORE_BITS(buffer, word, keep, bits) \
+  atomic_and(buffer + (word), keep); atomic_or(buffer + (word), bits)
+#define MAKE_u128(low, high) (ulong2)(low, high)
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define GROUP get_group_id(0)
+#define LANE get_local_id(0)
+#define ITEM get_global_id(0)
+#define M_abs fabs
+#define M_floor floor
+#define M_ceil ceil
+#define M_rint rint
+#define M_trunc trunc
+#define M_sqrt sqrt
+#define M_exp exp
+#define M_expm1 expm1
+#define M_log log
+#define M_log1p log1p
+#define M_sin sin
+#define M_cos cos
+#define M_tan tan
+#define M_asin asin
+#define M_acos acos
+#define M_atan atan
+#define M_sinh sinh
+#define M_cosh cosh
+#define M_tanh tanh
+#define M_asinh asinh
+#define M_acosh acosh
+#define M_atanh atanh
+#define M_erf erf
+#define M_fmod fmod
+#define M_copysign copysign
+#define M_pow pow
+#ifdef FP_FAST_FMAF
+#define M_fma(a, b, sum) fma(a, b, sum)
+#else
+#define M_fma(a, b, sum) ((a) * (b) + (sum))
+#endif
+)";
+
+constexpr std::string_view kFloat64 = R"(#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double f64;
+#define BITS_f64(value) as_ulong(value)
+#define FROM_BITS_f64(bits) as_double(bits)
+)";
+
+}  // namespace
+
+std::string OpenClDialect::Assemble(const KernelParts& parts) const {
+  std::string text(kPrelude);
+  if (parts.uses_float64) text += kFloat64;
+  text += parts.is_narrow ? "typedef int idx;\n" : "typedef long idx;\n";
+  text += parts.helpers;
+  text += "__kernel __attribute__((reqd_work_group_size(" + std::to_string(parts.group_size) +
+          ", 1, 1))) void run(";
+  for (const Parameter& parameter : parts.parameters) {
+    text += "__global " + std::string(parameter.is_written ? "" : "const ") + parameter.type +
+            "* " + parameter.name + ", ulong " + parameter.name + "_at, ";
+  }
+  text += "__global const long* restrict numbers, ulong count) {\n";
+  for (const std::string& array : parts.shared) text += "  __local " + array + ";\n";
+  for (const Parameter& parameter : parts.parameters) {
+    text += "  " + parameter.name + " += " + parameter.name + "_at;\n";
+  }
+  text += parts.body;
+  text += "}\n";
+  return text;
+}
+
+}  // namespace onnxifi::codegen

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writer: numbers become variables at the top of the kernel, each once.
+
+#include "backends/core/codegen/writer.h"
+
+#include <algorithm>
+
+#include "backends/core/codegen/helpers.h"
+
+namespace onnxifi::codegen {
+
+using tensor::ElementType;
+
+std::string_view LaneType(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat32:
+      return "f32";
+    case ElementType::kFloat64:
+      return "f64";
+    case ElementType::kInt8:
+      return "i8";
+    case ElementType::kInt16:
+      return "i16";
+    case ElementType::kInt32:
+      return "i32";
+    case ElementType::kInt64:
+      return "i64";
+    case ElementType::kUint32:
+      return "u32";
+    case ElementType::kUint64:
+    case ElementType::kComplex64:
+      return "u64";
+    case ElementType::kComplex128:
+      return "u128";
+    case ElementType::kUint16:
+    case ElementType::kFloat16:
+    case ElementType::kBfloat16:
+      return "u16";
+    default:
+      return "u8";
+  }
+}
+
+std::string_view FloatName(ElementType type) {
+  if (type == ElementType::kFloat32) return "f32";
+  if (type == ElementType::kFloat64) return "f64";
+  return {};
+}
+
+std::string Writer::Declare(std::string_view type, const std::string& value) {
+  std::string name = NewName("v");
+  Line("const ", type, " ", name, " = ", value, ";");
+  return name;
+}
+
+std::string Writer::Use(Number number, bool is_wide) {
+  const auto found = std::find(numbers_.begin(), numbers_.end(), number);
+  const auto position = found - numbers_.begin();
+  if (found == numbers_.end()) numbers_.push_back(std::move(number));
+  return Text(is_wide ? "w" : "n", position);
+}
+
+std::string Writer::UseStride(bool is_write, int operand, int axis, size_t rank, bool is_wide) {
+  const std::vector<LastStep>& steps = is_write ? form_.write_steps : form_.read_steps;
+  const int last = form_.is_over_domain && !is_wide ? form_.rank : static_cast<int>(rank);
+  if (axis == last - 1) {
+    const LastStep step = steps[static_cast<size_t>(operand)];
+    if (step == LastStep::kNone) return "0";
+    if (step == LastStep::kOne) return "1";
+  }
+  const Number::Kind kind = is_write ? Number::Kind::kWriteStride : Number::Kind::kReadStride;
+  return Use({kind, operand, axis, 0, {}}, is_wide);
+}
+
+std::string Writer::UseDim(const tensor::Dim& dim, bool is_wide) {
+  // Always a number of its own: whether two of them are equal must not show in the source.
+  numbers_.push_back({.kind = Number::Kind::kDim, .dim = dim});
+  return Text(is_wide ? "w" : "n", numbers_.size() - 1);
+}
+
+std::string Writer::UseBuffer(bool is_write, int operand, ElementType type) {
+  std::string name = Text(is_write ? "out" : "in", operand);
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.name == name) return name;
+  }
+  Argument argument{is_write, operand, std::max(1, tensor::BitWidth(type) / 8)};
+  std::string element(LaneType(type));
+  if (is_write && tensor::IsPacked(type)) {
+    // Neighbours in a word are written by different items, each with atomic operations.
+    argument.unit_bytes = 4;
+    element = "u32";
+  }
+  if (type == ElementType::kFloat64) UseFloat64();
+  arguments_.push_back(argument);
+  parameters_.push_back({name, std::move(element), is_write});
+  return name;
+}
+
+std::string Writer::UseHelper(std::string_view name, std::string_view type) {
+  std::string function = type.empty() ? std::string(name) : Text(name, "_", type);
+  if (helpers_done_.insert(function).second) {
+    const Helper helper = FindHelper(name, type);
+    for (const auto& [needed, its_type] : helper.needs) UseHelper(needed, its_type);
+    helpers_ += helper.text;
+    if (type == "f64") UseFloat64();
+  }
+  return function;
+}
+
+KernelText Writer::Finish(const Dialect& dialect, Launch launch, bool is_narrow) {
+  KernelText kernel;
+  KernelParts parts;
+  parts.uses_float64 = uses_float64_;
+  parts.is_narrow = is_narrow;
+  parts.helpers = std::move(helpers_);
+  parts.parameters = std::move(parameters_);
+  parts.shared = std::move(shared_);
+  parts.group_size = launch.group_size;
+  for (size_t k = 0; k < numbers_.size(); ++k) {
+    parts.body += Text("  const i64 w", k, " = numbers[", k, "];\n");
+    parts.body += Text("  const idx n", k, " = AS(idx, w", k, ");\n");
+  }
+  parts.body += body_;
+  kernel.source = dialect.Assemble(parts);
+  kernel.arguments = std::move(arguments_);
+  kernel.numbers = std::move(numbers_);
+  kernel.launch = launch;
+  return kernel;
+}
+
+}  // namespace onnxifi::codegen
