@@ -8,6 +8,7 @@
 #                   protobuf, whose descriptor pool aborts when two plugins register the same file
 #   onnxifi::pcre2  PCRE2 for UTF-8, static, hidden
 #   onnxifi::dnnl   oneDNN 3 with the THREADPOOL runtime
+#   onnxifi::opencl_headers   the Khronos headers of OpenCL
 
 find_package(Threads REQUIRED)
 
@@ -64,6 +65,14 @@ find_package(dnnl 3 CONFIG QUIET)
 if(dnnl_FOUND AND DNNL_CPU_THREADING_RUNTIME STREQUAL "THREADPOOL")
   add_library(onnxifi::dnnl INTERFACE IMPORTED)
   target_link_libraries(onnxifi::dnnl INTERFACE DNNL::dnnl)
+endif()
+
+# Headers alone: the loader is opened at run time.
+find_path(ONNXIFI_OPENCL_INCLUDE CL/cl.h)
+mark_as_advanced(ONNXIFI_OPENCL_INCLUDE)
+if(ONNXIFI_OPENCL_INCLUDE)
+  add_library(onnxifi::opencl_headers INTERFACE IMPORTED)
+  target_include_directories(onnxifi::opencl_headers SYSTEM INTERFACE ${ONNXIFI_OPENCL_INCLUDE})
 endif()
 
 find_package(hwy CONFIG QUIET)

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device: the implementations of each family, fastest first.
+
+#include "backends/opencl/device.h"
+
+#include <utility>
+
+#include "backends/opencl/queue.h"
+
+namespace onnxifi::opencl {
+
+base::Result<device::Selection> Selector::Select(const device::Facts& facts) const {
+  device::Selection selection;
+  ONNXIFI_ASSIGN_OR_RETURN(selection.recipe, SelectGenerated(facts, capabilities_));
+  return selection;
+}
+
+base::Result<std::unique_ptr<Device>> Device::Open(const Api& api, const DeviceInfo& info,
+                                                   const std::filesystem::path& cache_folder) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime, Runtime::Open(api, info));
+  return std::unique_ptr<Device>(new Device(std::move(runtime), cache_folder));
+}
+
+base::Result<std::unique_ptr<device::Queue>> Device::NewQueue() {
+  return std::unique_ptr<device::Queue>(std::make_unique<Queue>(*runtime_, memory_));
+}
+
+base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
+  return BuildGenerated(recipe, services_);
+}
+
+}  // namespace onnxifi::opencl

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device: an OpenCL device as a device::Device.
+
+#ifndef ONNXIFI_BACKENDS_OPENCL_DEVICE_H_
+#define ONNXIFI_BACKENDS_OPENCL_DEVICE_H_
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "backends/core/codegen/binary_cache.h"
+#include "backends/core/device/device.h"
+#include "backends/opencl/driver.h"
+#include "backends/opencl/generated.h"
+#include "backends/opencl/memory.h"
+#include "backends/opencl/program_cache.h"
+#include "backends/opencl/runtime.h"
+
+namespace onnxifi::opencl {
+
+// Knows the device by its description alone.
+class Selector final : public device::Selector {
+ public:
+  explicit Selector(const codegen::Capabilities& capabilities) : capabilities_(capabilities) {}
+  base::Result<device::Selection> Select(const device::Facts& facts) const override;
+
+ private:
+  const codegen::Capabilities capabilities_;
+};
+
+class Device final : public device::Device {
+ public:
+  // BACKEND_UNAVAILABLE or a resource code.
+  static base::Result<std::unique_ptr<Device>> Open(
+      const Api& api, const DeviceInfo& info,
+      const std::filesystem::path& cache_folder = codegen::BinaryCache::DefaultFolder());
+
+  device::Memory& memory() override { return memory_; }
+  base::Result<std::unique_ptr<device::Queue>> NewQueue() override;
+  base::Result<device::Selection> Select(const device::Facts& facts) const override {
+    return selector_.Select(facts);
+  }
+  base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
+
+  // For tests: distinct kernels, those of them that were compiled from source, pieces of memory
+  // asked of the driver.
+  int64_t kernel_count() const { return programs_.kernel_count(); }
+  int64_t compiled_count() const { return programs_.compiled_count(); }
+  int64_t buffer_count() const { return memory_.buffer_count(); }
+
+ private:
+  Device(std::unique_ptr<Runtime> runtime, const std::filesystem::path& cache_folder)
+      : runtime_(std::move(runtime)),
+        selector_(runtime_->info().capabilities),
+        memory_(*runtime_),
+        programs_(*runtime_, codegen::BinaryCache(cache_folder, kMostCacheBytes)) {}
+
+  // A kernel takes some ten thousand bytes.
+  static constexpr int64_t kMostCacheBytes = int64_t{256} << 20;
+
+  const std::unique_ptr<Runtime> runtime_;
+  const opencl::Selector selector_;
+  Memory memory_;
+  ProgramCache programs_;
+  Services services_{*runtime_, memory_, programs_};
+};
+
+}  // namespace onnxifi::opencl
+
+#endif  // ONNXIFI_BACKENDS_OPENCL_DEVICE_H_

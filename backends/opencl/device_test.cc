@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The OpenCL backend on the first device of the machine, skipped where there is none: faults of the
+// driver, memory, the caches of programs, and what a steady state costs. Faults are injected by
+// putting functions that fail in the place of the loader's.
+
+#include "backends/opencl/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/core/execution/host_boundary.h"
+#include "backends/core/execution/testing/run_program.h"
+#include "backends/core/program/testing/program_maker.h"
+
+namespace onnxifi::opencl {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Code;
+using base::Result;
+using base::Status;
+using program::Expr;
+using program::ExprPool;
+using program::Operand;
+using program::ProgramMaker;
+using tensor::ElementType;
+using tensor::Tensor;
+using testing::HasSubstr;
+
+TEST(ApiTest, AMissingLoaderIsOneSentence) {
+  const Result<Api> api = LoadApi("libOpenCL-that-is-not-there.so.1");
+  ASSERT_FALSE(api.ok());
+  EXPECT_EQ(api.status().code(), Code::kBackendUnavailable);
+  EXPECT_THAT(api.status().Text(), HasSubstr("libOpenCL-that-is-not-there.so.1"));
+}
+
+TEST(ApiTest, ALoaderWithoutItsFunctionsIsOneSentence) {
+  const Result<Api> api = LoadApi("libc.so.6");
+  ASSERT_FALSE(api.ok());
+  EXPECT_EQ(api.status().code(), Code::kBackendUnavailable);
+  EXPECT_THAT(api.status().Text(), HasSubstr("has no function cl"));
+}
+
+TEST(ApiTest, FaultsHaveTheDocumentedStatuses) {
+  EXPECT_TRUE(ToStatus(CL_SUCCESS, "breathe").ok());
+  EXPECT_EQ(ToStatus(CL_MEM_OBJECT_ALLOCATION_FAILURE, "").code(), Code::kNoDeviceMemory);
+  EXPECT_EQ(ToStatus(CL_OUT_OF_HOST_MEMORY, "").code(), Code::kNoSystemMemory);
+  EXPECT_EQ(ToStatus(CL_OUT_OF_RESOURCES, "").code(), Code::kNoDeviceResources);
+  EXPECT_EQ(ToStatus(CL_DEVICE_NOT_AVAILABLE, "").code(), Code::kBackendUnavailable);
+  EXPECT_EQ(ToStatus(CL_INVALID_KERNEL_ARGS, "start a kernel").code(), Code::kInternalError);
+  EXPECT_EQ(ToStatus(CL_OUT_OF_RESOURCES, "start a kernel").sentence(),
+            "OpenCL cannot start a kernel: out of resources.");
+}
+
+// Prepared programs keep their places: dense float32 vectors in, one out.
+class DeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Result<Api> api = LoadApi(kLoaderLibrary);
+    if (!api.ok()) GTEST_SKIP() << api.status().Text();
+    api_ = *api;
+    Result<std::vector<DeviceInfo>> devices = FindDevices(api_);
+    if (!devices.ok()) GTEST_SKIP() << devices.status().Text();
+    if (devices->empty()) GTEST_SKIP() << "No platform has a device.";
+    info_ = devices->front();
+    std::string name = (fs::temp_directory_path() / "opencl_cache.XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+
+  std::unique_ptr<Device> Open() {
+    Result<std::unique_ptr<Device>> device = Device::Open(api_, info_, folder_);
+    EXPECT_TRUE(device.ok()) << device.status().Text();
+    return device.ok() ? *std::move(device) : nullptr;
+  }
+
+  Api api_;
+  DeviceInfo info_;
+  fs::path folder_;
+};
+
+// A chain of two steps that cannot become one: out = (x + 1) summed over rows, times 2. N rows.
+ProgramMaker MakeProgram() {
+  ProgramMaker maker;
+  const program::Dim n = maker.program.dims->NewSymbol("N", false);
+  const Operand x = maker.Input({n, 5});
+  const Operand more = maker.Map({n, 5}, {x}, [](ExprPool&, const std::vector<Expr>& loads) {
+    return loads[0] + Like(loads[0], 1);
+  });
+  const Operand sums = maker.SumRows(more);
+  maker.Output(maker.Map({n}, {sums}, [](ExprPool&, const std::vector<Expr>& loads) {
+    return loads[0] * Like(loads[0], 2);
+  }));
+  return maker;
+}
+
+Result<std::vector<float>> RunOnce(execution::HostBoundary& boundary,
+                                   const program::Program& program, int64_t rows) {
+  std::vector<float> values(static_cast<size_t>(rows * 5));
+  for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k % 7);
+  const std::vector<Tensor> inputs = {
+      Tensor::FromValues<float>(ElementType::kFloat32, {rows, 5}, values)};
+  execution::TensorPlaces places(program);
+  ONNXIFI_RETURN_IF_ERROR(boundary.Run(execution::AsInputs(inputs), places));
+  const std::span<const float> results = places.tensors[0].values<float>();
+  return std::vector<float>(results.begin(), results.end());
+}
+
+std::vector<float> Expected(int64_t rows) {
+  std::vector<float> expected;
+  for (int64_t row = 0; row < rows; ++row) {
+    float sum = 0;
+    for (int64_t k = 0; k < 5; ++k) sum += static_cast<float>((row * 5 + k) % 7) + 1;
+    expected.push_back(2 * sum);
+  }
+  return expected;
+}
+
+TEST_F(DeviceTest, ASteadyStateAllocatesNothingAndCopiesEachTensorOnce) {
+  const std::unique_ptr<Device> device = Open();
+  const ProgramMaker maker = MakeProgram();
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(maker.program, *device, counters);
+  ASSERT_TRUE(plan.ok()) << plan.status().Text();
+  execution::Executor executor(**plan);
+  const auto boundary = execution::HostBoundary::Create(executor);
+  ASSERT_TRUE(boundary.ok());
+  ASSERT_EQ(*RunOnce(**boundary, maker.program, 11), Expected(11));
+  const uint64_t allocations = counters.allocations;
+  const int64_t buffers = device->buffer_count();
+  const uint64_t copies = counters.copies;
+  for (int k = 0; k < 10; ++k) ASSERT_EQ(*RunOnce(**boundary, maker.program, 11), Expected(11));
+  EXPECT_EQ(counters.allocations, allocations);
+  EXPECT_EQ(device->buffer_count(), buffers);
+  EXPECT_EQ(counters.copies, copies + 10 * 2);
+}
+
+TEST_F(DeviceTest, NoKernelIsCompiledForAnotherExtent) {
+  const std::unique_ptr<Device> device = Open();
+  const ProgramMaker maker = MakeProgram();
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(maker.program, *device, counters);
+  ASSERT_TRUE(plan.ok()) << plan.status().Text();
+  execution::Executor executor(**plan);
+  const auto boundary = execution::HostBoundary::Create(executor);
+  ASSERT_TRUE(boundary.ok());
+  ASSERT_EQ(*RunOnce(**boundary, maker.program, 2), Expected(2));
+  const int64_t kernels = device->kernel_count();
+  EXPECT_EQ(kernels, 3);
+  for (int64_t rows = 3; rows <= 52; ++rows) {
+    ASSERT_EQ(*RunOnce(**boundary, maker.program, rows), Expected(rows));
+  }
+  EXPECT_EQ(device->kernel_count(), kernels);
+  EXPECT_EQ(*RunOnce(**boundary, maker.program, 0), Expected(0));
+}
+
+TEST_F(DeviceTest, ASecondProcessCompilesNothingFromSource) {
+  const ProgramMaker maker = MakeProgram();
+  for (const int64_t compiled : {3, 0}) {
+    // A device of its own has an empty cache of its own, as a process has.
+    const std::unique_ptr<Device> device = Open();
+    plan::Counters counters;
+    const auto plan = plan::Plan::Create(maker.program, *device, counters);
+    ASSERT_TRUE(plan.ok()) << plan.status().Text();
+    execution::Executor executor(**plan);
+    const auto boundary = execution::HostBoundary::Create(executor);
+    ASSERT_TRUE(boundary.ok());
+    EXPECT_EQ(*RunOnce(**boundary, maker.program, 7), Expected(7));
+    EXPECT_EQ(device->compiled_count(), compiled);
+    EXPECT_EQ(device->kernel_count(), 3);
+  }
+}
+
+TEST_F(DeviceTest, MemoryThatIsGivenBackIsUsedAgain) {
+  const std::unique_ptr<Device> device = Open();
+  for (int k = 0; k < 20; ++k) {
+    const auto a = device->memory().Allocate(100'000);
+    const auto b = device->memory().Allocate(100'001 + k);
+    ASSERT_TRUE(a.ok() && b.ok());
+    EXPECT_GE((*b)->size_bytes(), 100'001 + k);
+    EXPECT_NE((*a)->data(), (*b)->data());
+  }
+  EXPECT_EQ(device->buffer_count(), 2);
+}
+
+TEST_F(DeviceTest, TooLargeAnAllocationIsRefusedWithBothNumbers) {
+  const std::unique_ptr<Device> device = Open();
+  const auto refused = device->memory().Allocate(int64_t{1} << 60);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), Code::kNoDeviceMemory);
+  EXPECT_THAT(refused.status().Text(), HasSubstr("1152921504606846976"));
+}
+
+cl_mem CL_API_CALL NoMemory(cl_context, cl_mem_flags, size_t, void*, cl_int* result) {
+  *result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  return nullptr;
+}
+
+cl_int CL_API_CALL NoBuild(cl_program, cl_uint, const cl_device_id*, const char*,
+                           void(CL_CALLBACK*)(cl_program, void*), void*) {
+  return CL_BUILD_PROGRAM_FAILURE;
+}
+
+cl_int CL_API_CALL LostDevice(cl_command_queue, cl_kernel, cl_uint, const size_t*, const size_t*,
+                              const size_t*, cl_uint, const cl_event*, cl_event*) {
+  return CL_DEVICE_NOT_AVAILABLE;
+}
+
+// Runs MakeProgram once on a device whose driver has a fault; another device still works after.
+Status RunWithFault(const Api& api, const DeviceInfo& info) {
+  const ProgramMaker maker = MakeProgram();
+  Result<std::unique_ptr<Device>> device = Device::Open(api, info, /*cache_folder=*/{});
+  if (!device.ok()) return std::move(device).status();
+  plan::Counters counters;
+  auto plan = plan::Plan::Create(maker.program, **device, counters);
+  if (!plan.ok()) return std::move(plan).status();
+  execution::Executor executor(**plan);
+  const auto boundary = execution::HostBoundary::Create(executor);
+  Result<std::vector<float>> results = RunOnce(**boundary, maker.program, 4);
+  return results.ok() ? base::Ok() : std::move(results).status();
+}
+
+TEST_F(DeviceTest, FaultsOfTheDriverAreStatusesAndLeaveTheOthersAlone) {
+  EXPECT_TRUE(RunWithFault(api_, info_).ok());
+  Api faulty = api_;
+  faulty.CreateBuffer = NoMemory;
+  EXPECT_EQ(RunWithFault(faulty, info_).code(), Code::kNoDeviceMemory);
+  faulty = api_;
+  faulty.BuildProgram = NoBuild;
+  EXPECT_EQ(RunWithFault(faulty, info_).code(), Code::kInternalError);
+  faulty = api_;
+  faulty.EnqueueNDRangeKernel = LostDevice;
+  EXPECT_EQ(RunWithFault(faulty, info_).code(), Code::kBackendUnavailable);
+  EXPECT_TRUE(RunWithFault(api_, info_).ok());
+}
+
+}  // namespace
+}  // namespace onnxifi::opencl

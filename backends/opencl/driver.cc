@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Driver: info queries; a device that does not answer one is left out.
+
+#include "backends/opencl/driver.h"
+
+#include <utility>
+
+#include "backends/opencl/signal_keeper.h"
+
+namespace onnxifi::opencl {
+namespace {
+
+using base::Result;
+using base::Status;
+
+template <typename T>
+Result<T> Ask(const Api& api, cl_device_id device, cl_device_info query) {
+  T value{};
+  const cl_int result = api.GetDeviceInfo(device, query, sizeof(value), &value, nullptr);
+  if (result != CL_SUCCESS) return ToStatus(result, "describe a device");
+  return value;
+}
+
+// Without the trailing zero.
+template <typename Object, typename Function>
+Result<std::string> AskText(Function function, Object object, cl_uint query) {
+  size_t size = 0;
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(function(object, query, 0, nullptr, &size), "describe a device"));
+  std::string text(size, '\0');
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(function(object, query, size, text.data(), nullptr), "describe a device"));
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
+
+Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_id id) {
+  DeviceInfo info;
+  info.platform = platform;
+  info.id = id;
+  const auto text = [&](cl_device_info query) { return AskText(api.GetDeviceInfo, id, query); };
+  ONNXIFI_ASSIGN_OR_RETURN(info.platform_name,
+                           AskText(api.GetPlatformInfo, platform, CL_PLATFORM_NAME));
+  ONNXIFI_ASSIGN_OR_RETURN(info.platform_version,
+                           AskText(api.GetPlatformInfo, platform, CL_PLATFORM_VERSION));
+  ONNXIFI_ASSIGN_OR_RETURN(info.name, text(CL_DEVICE_NAME));
+  ONNXIFI_ASSIGN_OR_RETURN(info.vendor, text(CL_DEVICE_VENDOR));
+  ONNXIFI_ASSIGN_OR_RETURN(info.driver_version, text(CL_DRIVER_VERSION));
+  ONNXIFI_ASSIGN_OR_RETURN(info.device_version, text(CL_DEVICE_VERSION));
+  ONNXIFI_ASSIGN_OR_RETURN(info.type, (Ask<cl_device_type>(api, id, CL_DEVICE_TYPE)));
+  ONNXIFI_ASSIGN_OR_RETURN(info.memory_bytes, (Ask<cl_ulong>(api, id, CL_DEVICE_GLOBAL_MEM_SIZE)));
+  ONNXIFI_ASSIGN_OR_RETURN(info.largest_allocation_bytes,
+                           (Ask<cl_ulong>(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE)));
+  ONNXIFI_ASSIGN_OR_RETURN(const cl_bool is_unified,
+                           (Ask<cl_bool>(api, id, CL_DEVICE_HOST_UNIFIED_MEMORY)));
+  info.is_unified = is_unified != CL_FALSE;
+  ONNXIFI_ASSIGN_OR_RETURN(const cl_device_fp_config single,
+                           (Ask<cl_device_fp_config>(api, id, CL_DEVICE_SINGLE_FP_CONFIG)));
+  info.has_exact_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+  // 0 where the device has no float64.
+  ONNXIFI_ASSIGN_OR_RETURN(const cl_device_fp_config twice,
+                           (Ask<cl_device_fp_config>(api, id, CL_DEVICE_DOUBLE_FP_CONFIG)));
+  info.capabilities.has_float64 = twice != 0;
+  return info;
+}
+
+// Whether kernels can be compiled on the device now.
+bool IsUsable(const Api& api, cl_device_id id) {
+  for (const cl_device_info query :
+       {CL_DEVICE_AVAILABLE, CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_ENDIAN_LITTLE}) {
+    const Result<cl_bool> answer = Ask<cl_bool>(api, id, query);
+    if (!answer.ok() || *answer == CL_FALSE) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<DeviceInfo>> FindDevices(const Api& api) {
+  const SignalKeeper keeper;
+  cl_uint platform_count = 0;
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(api.GetPlatformIDs(0, nullptr, &platform_count), "list its platforms"));
+  std::vector<cl_platform_id> platforms(platform_count);
+  if (platform_count > 0) {
+    ONNXIFI_RETURN_IF_ERROR(ToStatus(api.GetPlatformIDs(platform_count, platforms.data(), nullptr),
+                                     "list its platforms"));
+  }
+  std::vector<DeviceInfo> found;
+  for (const cl_platform_id platform : platforms) {
+    cl_uint count = 0;
+    if (api.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
+    std::vector<cl_device_id> ids(count);
+    if (api.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr) != CL_SUCCESS) {
+      continue;
+    }
+    for (const cl_device_id id : ids) {
+      if (!IsUsable(api, id)) continue;
+      Result<DeviceInfo> info = Describe(api, platform, id);
+      if (info.ok()) found.push_back(*std::move(info));
+    }
+  }
+  return found;
+}
+
+}  // namespace onnxifi::opencl

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Driver: the platforms and devices that the loader knows, and what they say of themselves.
+
+#ifndef ONNXIFI_BACKENDS_OPENCL_DRIVER_H_
+#define ONNXIFI_BACKENDS_OPENCL_DRIVER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/core/codegen/expression.h"
+#include "backends/opencl/api.h"
+
+namespace onnxifi::opencl {
+
+struct DeviceInfo {
+  cl_platform_id platform = nullptr;
+  cl_device_id id = nullptr;
+  std::string platform_name;
+  std::string platform_version;
+  std::string name;
+  std::string vendor;
+  std::string driver_version;
+  std::string device_version;
+  cl_device_type type = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t largest_allocation_bytes = 0;
+  // The device's memory is the host's.
+  bool is_unified = false;
+  // Division and square root can be had with IEEE 754's rounding.
+  bool has_exact_division = false;
+  codegen::Capabilities capabilities;
+};
+
+// Every device that is available and can compile, platform by platform. BACKEND_UNAVAILABLE with
+// the reason if there is no platform; a platform without devices is no fault.
+base::Result<std::vector<DeviceInfo>> FindDevices(const Api& api);
+
+}  // namespace onnxifi::opencl
+
+#endif  // ONNXIFI_BACKENDS_OPENCL_DRIVER_H_

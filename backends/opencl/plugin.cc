@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The OpenCL plugin: the devices of every platform that the loader knows.
+
+#include <onnx/onnxifi.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/core/plugin/hardware.h"
+#include "backends/opencl/device.h"
+#include "backends/opencl/driver.h"
+
+namespace onnxifi::opencl {
+namespace {
+
+// The interface's limit for a backend's name, less its zero.
+constexpr size_t kMostNameBytes = 49;
+
+onnxEnum TypeOf(const DeviceInfo& info) {
+  if ((info.type & CL_DEVICE_TYPE_GPU) != 0) return ONNXIFI_DEVICE_TYPE_GPU;
+  if ((info.type & CL_DEVICE_TYPE_CPU) != 0) return ONNXIFI_DEVICE_TYPE_CPU;
+  // What OpenCL calls an accelerator is one of these, as far as anybody sells them.
+  return ONNXIFI_DEVICE_TYPE_FPGA;
+}
+
+plugin::DeviceDescription Describe(const DeviceInfo& info) {
+  plugin::DeviceDescription description;
+  description.name = "OpenCL on " + info.platform_name;
+  description.name.resize(std::min(description.name.size(), kMostNameBytes));
+  description.vendor = "ONNXIFI SDK";
+  description.version =
+      std::string(ONNXIFI_SDK_VERSION) + " with " + info.platform_name + " " + info.driver_version;
+  description.device = info.name;
+  description.type = TypeOf(info);
+  description.memory_bytes = info.memory_bytes;
+  description.more = {
+      {ONNXIFI_BACKEND_OPENCL_PLATFORM_ID,
+       abi::InfoValue(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(info.platform)))},
+      {ONNXIFI_BACKEND_OPENCL_DEVICE_ID,
+       abi::InfoValue(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(info.id)))},
+  };
+  return description;
+}
+
+class Hardware : public plugin::Hardware {
+ public:
+  std::string plugin_name() const override { return "opencl"; }
+
+  std::vector<plugin::DeviceDescription> Enumerate() override {
+    const base::Status found = Find();
+    absence_ = found.ok() ? "No OpenCL platform has a device that can compile kernels."
+                          : std::string(found.sentence());
+    if (!found.ok()) return {};
+    std::vector<plugin::DeviceDescription> descriptions;
+    for (const DeviceInfo& info : devices_) {
+      descriptions.push_back(Describe(info));
+      selectors_.push_back(std::make_unique<Selector>(info.capabilities));
+    }
+    return descriptions;
+  }
+
+  std::string absence() const override { return absence_; }
+
+  const device::Selector& selector(int index) const override {
+    return *selectors_[static_cast<size_t>(index)];
+  }
+
+  base::Result<std::unique_ptr<device::Device>> Open(int index) override {
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                             Device::Open(api_, devices_[static_cast<size_t>(index)]));
+    return std::unique_ptr<device::Device>(std::move(device));
+  }
+
+ private:
+  base::Status Find() {
+    ONNXIFI_ASSIGN_OR_RETURN(api_, LoadApi(kLoaderLibrary));
+    ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(api_));
+    return base::Ok();
+  }
+
+  std::string absence_;
+  Api api_;
+  std::vector<DeviceInfo> devices_;
+  std::vector<std::unique_ptr<Selector>> selectors_;
+};
+
+}  // namespace
+}  // namespace onnxifi::opencl
+
+namespace onnxifi::abi {
+
+std::unique_ptr<Provider> MakeProvider() {
+  return plugin::MakeProvider(std::make_unique<opencl::Hardware>());
+}
+
+}  // namespace onnxifi::abi
