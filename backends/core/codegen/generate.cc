@@ -99,6 +99,7 @@ class Checker {
   }
   Status operator()(const program::Cut&) const { return RunsOnNoDevice(); }
   Status operator()(const program::Control&) const { return RunsOnNoDevice(); }
+  Status operator()(const program::Host&) const { return RunsOnNoDevice(); }
 
  private:
   Status Expressions(std::span<const ExprId> roots) const {
@@ -142,6 +143,7 @@ KernelText Generate(const program::Program& program, const Step& step, const Loo
     Launch operator()(const program::Index&) const { return WriteIndex(writer, source); }
     Launch operator()(const program::Cut&) const { return {}; }
     Launch operator()(const program::Control&) const { return {}; }
+    Launch operator()(const program::Host&) const { return {}; }
   };
   const Launch launch = std::visit(Families{writer, source}, step.body);
   return writer.Finish(dialect, launch, form.is_narrow);

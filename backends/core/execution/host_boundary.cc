@@ -63,6 +63,10 @@ struct HostBoundary::Lane {
       return inside;
     }
 
+    Status Take(int output, tensor::ValueRef value) override {
+      return outer_.Take(output, std::move(value));
+    }
+
     Status Download() {
       for (const Placed& placed : placed_) {
         ONNXIFI_RETURN_IF_ERROR(
@@ -117,10 +121,10 @@ Result<std::unique_ptr<HostBoundary::Lane>> HostBoundary::TakeLane() {
 }
 
 Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputPlaces& places,
-                         RunProfile* profile) {
-  if (!has_queue_) return executor_.Run(inputs, places, profile);
+                         RunProfile* profile, tensor::StringTable* strings) {
+  if (!has_queue_) return executor_.Run(inputs, places, profile, strings);
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, TakeLane());
-  Status status = RunOn(*lane, inputs, places, profile);
+  Status status = RunOn(*lane, inputs, places, profile, strings);
   // Whatever went wrong, nothing of this run may be under way when the caller has its memory back.
   Status finished = lane->queue->Finish();
   if (status.ok()) status = std::move(finished);
@@ -130,22 +134,25 @@ Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputPlaces& plac
 }
 
 Status HostBoundary::RunOn(Lane& lane, std::span<const InputTensor> inputs, OutputPlaces& places,
-                           RunProfile* profile) {
+                           RunProfile* profile, tensor::StringTable* strings) {
   const plan::Plan& plan = executor_.plan();
   const program::Program& program = plan.program();
   lane.inputs.resize(program.inputs.size());
   lane.outputs.resize(program.outputs.size());
   std::vector<InputTensor> inside(inputs.begin(), inputs.end());
   for (size_t k = 0; k < inside.size(); ++k) {
+    // Whole values stay with the host.
+    if (inputs[k].value != nullptr) continue;
     const int64_t size_bytes = BufferBytes(program, program.inputs[k].buffer, inputs[k].extents);
     ONNXIFI_ASSIGN_OR_RETURN(std::byte * to, lane.inputs[k].Get(plan, size_bytes));
     inside[k].data = to;
+    inside[k].owner = nullptr;
     if (size_bytes == 0) continue;
     ONNXIFI_RETURN_IF_ERROR(lane.queue->Upload(inputs[k].data, to, size_bytes));
     ++plan.counters().copies;
   }
   Lane::Places inside_places(plan, lane, places);
-  ONNXIFI_RETURN_IF_ERROR(executor_.Run(inside, inside_places, profile, lane.queue.get()));
+  ONNXIFI_RETURN_IF_ERROR(executor_.Run(inside, inside_places, profile, strings, lane.queue.get()));
   return inside_places.Download();
 }
 

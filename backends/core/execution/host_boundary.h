@@ -25,7 +25,7 @@ class HostBoundary {
 
   // As Executor::Run, with host memory, and everything done when it returns.
   base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
-                   RunProfile* profile = nullptr);
+                   RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr);
 
   bool has_queue() const { return has_queue_; }
 
@@ -35,7 +35,7 @@ class HostBoundary {
   HostBoundary(Executor& executor, bool has_queue);
   base::Result<std::unique_ptr<Lane>> TakeLane();
   base::Status RunOn(Lane& lane, std::span<const InputTensor> inputs, OutputPlaces& places,
-                     RunProfile* profile);
+                     RunProfile* profile, tensor::StringTable* strings);
 
   Executor& executor_;
   const bool has_queue_;
