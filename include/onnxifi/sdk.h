@@ -221,8 +221,8 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendValueCompatib
  * points to is copied before the function returns; the buffers of descriptors are used as by
  * onnxSetGraphIO.
  * Statuses: those of onnxSetGraphIO; INVALID_SIZE (a struct_size that does not hold the kind,
- * or a data_size_bytes that is not that of the elements) and INVALID_DATATYPE (a kind, an element type or keys that there are not), UNSUPPORTED_TAG
- * (a plain ONNXIFI 1.0 plugin behind libonnxifi).
+ * or a data_size_bytes that is not that of the elements) and INVALID_DATATYPE (a kind, an element
+ * type or keys that there are not), UNSUPPORTED_TAG (a plain ONNXIFI 1.0 plugin behind libonnxifi).
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxSetGraphValuesFunction)(
     onnxGraph graph, uint32_t inputsCount, const onnxTensorDescriptorV1* inputDescriptors,

@@ -134,8 +134,7 @@ class StepText {
 std::string Append(std::ofstream& bytes, int64_t& position, const tensor::Tensor& tensor) {
   bytes.write(reinterpret_cast<const char*>(tensor.data()), tensor.size_bytes());
   std::string text = "[" + std::to_string(static_cast<int>(tensor.type())) + "," +
-                           std::to_string(tensor.element_count()) + "," + std::to_string(position) +
-                           "]";
+                     std::to_string(tensor.element_count()) + "," + std::to_string(position) + "]";
   position += tensor.size_bytes();
   return text;
 }

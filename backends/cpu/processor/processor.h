@@ -19,9 +19,9 @@ double MultiplyAddsPerCycle();
 // The name of those vectors for reports: "AVX3" is Highway's of AVX-512.
 const char* VectorName();
 
-// Times, mostly in cycles of a core. Each was found by running the networks of benchmarks/compare.py with
-// values around it, on two cores of a Sapphire Rapids Xeon at about 2.2 GHz (AVX-512, 2 MiB of L2
-// cache, one and two threads), and keeping what made none of them slower.
+// Times, mostly in cycles of a core. Each was found by running the networks of
+// benchmarks/compare.py with values around it, on two cores of a Sapphire Rapids Xeon at about 2.2
+// GHz (AVX-512, 2 MiB of L2 cache, one and two threads), and keeping what made none of them slower.
 
 // A thread reads a float of weights from memory, while the other threads do too. Between 0.6 and 1
 // the same kernels were chosen; from 2 on, Winograd's larger weights were avoided where they pay.
