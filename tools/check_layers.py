@@ -44,6 +44,7 @@ _RULES = {
     "backends/null": [_CORE + "plugin"],
     "backends/cpu": [_CORE + "plugin"],
     "backends/cuda": [_CORE + "plugin"],
+    "backends/mock": [_CORE + "plugin"],
     "backends/opencl": [_CORE + "plugin"],
     "backends/vulkan": [_CORE + "plugin"],
     "discovery/search": [_CORE + "base"],

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Settings: how one copy of the mock plugin behaves, as its file says.
+
+#ifndef ONNXIFI_BACKENDS_MOCK_SETTINGS_H_
+#define ONNXIFI_BACKENDS_MOCK_SETTINGS_H_
+
+#include <onnx/onnxifi.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "backends/core/base/result.h"
+
+namespace onnxifi::mock {
+
+struct Settings {
+  // "devices" and "type" ("cpu", "gpu", "npu").
+  int device_count = 1;
+  onnxEnum device_type = ONNXIFI_DEVICE_TYPE_CPU;
+  // "operators": types that are claimed; nothing: all that the reference runs. "refused": types
+  // that are not, even so.
+  std::optional<std::set<std::string>> operators;
+  std::set<std::string> refused;
+  // "lies": types that are claimed and then refused by onnxInitGraph.
+  std::set<std::string> lies;
+  // "step_ms": what a node takes by its operator type, "*" for all others; "launch_ms": what a run
+  // takes beside. Runs of one device follow one another. Nothing is slept where both are 0.
+  std::map<std::string, double> step_ms;
+  double launch_ms = 0;
+  // "init_ms": what onnxInitGraph takes beside the work it does.
+  double init_ms = 0;
+  // "memory_bytes": of the device; 0: no limit. More is NO_DEVICE_MEMORY.
+  int64_t memory_bytes = 0;
+  // "fails_at_run": runs of a device from this one on (counted from 1) end with INTERNAL_ERROR
+  // after their time; "vanishes_at_run": with BACKEND_UNAVAILABLE, and all other calls to the
+  // device too. 0: never.
+  int64_t fails_at_run = 0;
+  int64_t vanishes_at_run = 0;
+
+  bool Claims(const std::string& operator_type) const;
+  // Of one node. Constants are no work.
+  std::chrono::nanoseconds StepTime(const std::string& operator_type) const;
+};
+
+// INVALID_PROPERTY with what is wrong, a key that there is not among it.
+base::Result<Settings> ParseSettings(std::string_view json);
+
+// The settings of the file, the defaults where there is none. INVALID_PROPERTY.
+base::Result<Settings> ReadSettings(const std::filesystem::path& file);
+
+}  // namespace onnxifi::mock
+
+#endif  // ONNXIFI_BACKENDS_MOCK_SETTINGS_H_
