@@ -109,6 +109,16 @@ class ChannelsLastTest : public testing::Test {
   std::unique_ptr<Program> program_;
 };
 
+// The program is compiled for what the graph was initialised with, and no kernel overlooks it.
+TEST_F(ChannelsLastTest, HasNoFastAlgorithmsWhereTheyAreSwitchedOff) {
+  EXPECT_TRUE(program_->has_fast_algorithms);
+  plugin::LoadTimes times;
+  const auto exact = plugin::Compile(Network().Take(), *device_, base::Log(), times,
+                                     /*has_fast_algorithms=*/false);
+  ASSERT_TRUE(exact.ok()) << exact.status().Text();
+  EXPECT_FALSE((*exact)->has_fast_algorithms);
+}
+
 TEST_F(ChannelsLastTest, TheDevicePrefersThemForConvolutions) {
   int convolutions = 0;
   for (const Step& step : program_->steps) {

@@ -647,6 +647,8 @@ struct GraphOptions {
   bool profile = false;
   // Inputs and outputs may be of any kind; bound by Graph::SetValues.
   bool values = false;
+  // Convolutions may be computed by algorithms that round differently from their definition.
+  bool fast_algorithms = true;
 };
 
 class Backend {
@@ -669,6 +671,10 @@ class Backend {
     if (options.values) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_VALUES);
       properties.push_back(1);
+    }
+    if (!options.fast_algorithms) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS);
+      properties.push_back(0);
     }
     properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);
     onnxGraph graph = nullptr;

@@ -56,6 +56,13 @@ extern "C" {
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_VALUES ((uint64_t)1 << 50)
 
+/*
+ * Value: 0 has every sum of products computed as its operator defines it; 1 is the default and lets
+ * convolutions be computed by algorithms with fewer multiplications, such as Winograd's, whose
+ * rounding errors are within 8 times those of the definition. Any other value is INVALID_PROPERTY.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ((uint64_t)1 << 51)
+
 /* ---- Element types newer than the interface; numerically ONNX TensorProto.DataType ---- */
 
 #define ONNXIFI_SDK_DATATYPE_BOOL 9

@@ -222,6 +222,7 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
     graph_options.base_folder = std::filesystem::absolute(options.model).parent_path().string();
   }
   graph_options.profile = options.profile;
+  graph_options.fast_algorithms = !options.exact_algorithms;
   const Clock::time_point start = Clock::now();
   const auto graph = backend->InitGraph(model, graph_options);
   if (!graph) return ToStatus(graph.error(), "initialising the model");

@@ -55,6 +55,9 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--seed", options.seed, "for inputs drawn at random");
   app.add_flag("--explain", options.explain, "print for every node whether it runs and why not");
+  app.add_flag("--exact-algorithms", options.exact_algorithms,
+               "no algorithm that rounds differently from an operator's definition, such as "
+               "Winograd's for convolutions");
   CLI::Option* const profile = app.add_flag(
       "--profile", options.profile,
       "print what each step took, over all timed runs, against the limits that onnxifi_bench "

@@ -31,6 +31,8 @@ struct Options {
   uint32_t seed = 1;
   bool explain = false;
   bool profile = false;
+  // Sums of products as their operators define them, no algorithm that rounds differently.
+  bool exact_algorithms = false;
   // A file for the trace of the last run; empty for none. Given only with `profile`.
   std::filesystem::path trace;
   bool json = false;

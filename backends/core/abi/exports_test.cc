@@ -138,7 +138,8 @@ TEST(Info, AnnouncesThePropertiesOfTheSdk) {
       onnxGetBackendInfo(ListIds()[0], ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES, &bits, &size_bytes),
       ONNXIFI_STATUS_SUCCESS);
   EXPECT_EQ(bits, ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER | ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE |
-                      ONNXIFI_SDK_GRAPH_PROPERTY_VALUES);
+                      ONNXIFI_SDK_GRAPH_PROPERTY_VALUES |
+                      ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS);
   EXPECT_EQ(bits & 0xFFFFFFFF, 0u);
 }
 
@@ -766,6 +767,19 @@ TEST(GraphLoadProfile, TellsEveryStageBeforeAnyRun) {
   FailNext(FakeStep::kLoadProfile, FakeFault::kOutOfMemory);
   EXPECT_EQ(get(objects.graph, KeepStage, &stages), ONNXIFI_STATUS_NO_SYSTEM_MEMORY);
   EXPECT_EQ(stages.size(), 2u);
+}
+
+TEST(FastAlgorithms, ArePropertyOfAGraphAndASwitch) {
+  Objects objects;
+  for (const uint64_t value : {0, 1, 2}) {
+    const uint64_t list[] = {ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS, value, 0};
+    onnxGraph graph = nullptr;
+    EXPECT_EQ(onnxInitGraph(objects.backend, list, 6, "double", 0, nullptr, &graph),
+              value > 1 ? ONNXIFI_STATUS_INVALID_PROPERTY : ONNXIFI_STATUS_SUCCESS);
+    if (graph != nullptr) {
+      EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+    }
+  }
 }
 
 TEST(BackendKey, NamesTheDevice) {

@@ -5,11 +5,22 @@
 #include "backends/core/abi/property_list.h"
 
 #include <string>
+#include <string_view>
 
 namespace onnxifi::abi {
 
 using base::Code;
 using base::Status;
+
+namespace {
+
+base::Result<bool> ReadSwitch(std::string_view name, uint64_t value) {
+  if (value <= 1) return value == 1;
+  return Status(Code::kInvalidProperty, "The " + std::string(name) + " property is " +
+                                            std::to_string(value) + "; it is 0 or 1.");
+}
+
+}  // namespace
 
 base::Result<BackendProperties> ReadBackendProperties(const uint64_t* list, const BackendId& id) {
   BackendProperties properties;
@@ -67,17 +78,12 @@ base::Result<GraphProperties> ReadGraphProperties(const uint64_t* list, const Ba
       }
       properties.base_folder = folder;
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE) {
-      if (value > 1) {
-        return Status(Code::kInvalidProperty,
-                      "The profile property is " + std::to_string(value) + "; it is 0 or 1.");
-      }
-      properties.is_profiled = value == 1;
+      ONNXIFI_ASSIGN_OR_RETURN(properties.is_profiled, ReadSwitch("profile", value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES) {
-      if (value > 1) {
-        return Status(Code::kInvalidProperty,
-                      "The values property is " + std::to_string(value) + "; it is 0 or 1.");
-      }
-      properties.takes_values = value == 1;
+      ONNXIFI_ASSIGN_OR_RETURN(properties.takes_values, ReadSwitch("values", value));
+    } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS) {
+      ONNXIFI_ASSIGN_OR_RETURN(properties.has_fast_algorithms,
+                               ReadSwitch("fast algorithms", value));
     }
     properties.given.push_back({key, value});
   }

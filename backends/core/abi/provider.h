@@ -64,6 +64,8 @@ struct GraphProperties {
   bool is_profiled = false;
   // Inputs and outputs may be of any kind: they are bound as values.
   bool takes_values = false;
+  // Convolutions may be computed by algorithms that round differently from their definition.
+  bool has_fast_algorithms = true;
   // The whole list as given, in order.
   std::vector<Property> given;
 };
@@ -238,7 +240,7 @@ class BackendId {
   virtual std::string key() const = 0;
   // UNSUPPORTED_ATTRIBUTE for a query that it does not answer. core/abi answers ONNXIFI_VERSION
   // itself, puts the extensions that it implements in front of the EXTENSIONS given here (empty
-  // for most) and adds BASE_FOLDER and PROFILE to GRAPH_INIT_PROPERTIES where they are taken.
+  // for most) and adds the SDK's own keys to GRAPH_INIT_PROPERTIES where they are taken.
   virtual base::Result<InfoValue> Info(onnxBackendInfo query) const = 0;
   // Ok, FALLBACK, or why not; see onnxGetBackendCompatibility.
   virtual base::Status CheckCompatibility(std::span<const std::byte> model) const = 0;
@@ -255,7 +257,8 @@ class BackendId {
   virtual bool TakesBackendProperty(uint64_t /*key*/) const { return false; }
   virtual bool TakesGraphProperty(uint64_t key) const {
     return key == ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER ||
-           key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE || key == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES;
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE || key == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES ||
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS;
   }
   // A function beyond those of core/abi, good for objects of this ID; nullptr when there is none.
   virtual onnxExtensionFunctionPointer FindFunction(std::string_view /*name*/) const {

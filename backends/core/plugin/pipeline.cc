@@ -93,6 +93,7 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     program::Control* control = step.As<program::Control>();
     if (control == nullptr) continue;
     for (std::unique_ptr<Program>& body : control->bodies) {
+      body->has_fast_algorithms = program.has_fast_algorithms;
       ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*body, selector, host, times));
     }
   }
@@ -119,9 +120,11 @@ Status Judge(const graph::Graph& graph, const device::Selector& selector, ops::C
 }
 
 Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& device,
-                                         const base::Log& log, LoadTimes& times) {
+                                         const base::Log& log, LoadTimes& times,
+                                         bool has_fast_algorithms) {
   OnnxFunctions functions;
-  ConstantEvaluator evaluator(&functions, device.constant_device());
+  // The reference computes every sum as it is defined.
+  ConstantEvaluator evaluator(&functions, has_fast_algorithms ? device.constant_device() : nullptr);
   graph::PassOptions options;
   options.verify = kVerifiesPasses;
   if (log.Enabled(base::LogLevel::kDebug)) {
@@ -147,6 +150,7 @@ Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& dev
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Program> program,
                            times.Time("lower", [&] { return ops::LowerGraph(graph, &functions); }));
   if (kVerifiesPasses) ONNXIFI_RETURN_IF_ERROR(program::Verify(*program));
+  program->has_fast_algorithms = has_fast_algorithms;
   reference::Device reference;
   device::Device* const host = device.constant_device();
   ONNXIFI_RETURN_IF_ERROR(

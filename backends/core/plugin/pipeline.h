@@ -30,9 +30,10 @@ base::Status Judge(const graph::Graph& graph, const device::Selector& selector,
                    ops::Carrier carrier = ops::Carrier::kDescriptors);
 
 // Rewrites the graph, lowers it and fuses its steps for the device. Every pass is a stage of
-// `times`.
+// `times`. `has_fast_algorithms` as in abi::GraphProperties.
 base::Result<std::unique_ptr<program::Program>> Compile(graph::Graph graph, device::Device& device,
-                                                        const base::Log& log, LoadTimes& times);
+                                                        const base::Log& log, LoadTimes& times,
+                                                        bool has_fast_algorithms = true);
 
 }  // namespace onnxifi::plugin
 

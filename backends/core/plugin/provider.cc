@@ -145,8 +145,9 @@ class PluginBackend : public abi::Backend {
     declared.outputs = graph.outputs;
     // Weights are not kept longer than the stages need them.
     for (graph::Value& value : declared.values) value.constant.reset();
-    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
-                             Compile(std::move(graph), *device_, log_, times));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        std::unique_ptr<program::Program> program,
+        Compile(std::move(graph), *device_, log_, times, request.properties.has_fast_algorithms));
     abi::Signature signature = SignatureOf(declared, *program);
     return CompiledGraph::Create(std::move(signature), std::move(program), *device_, worker_,
                                  request.properties.is_profiled, std::move(times));

@@ -73,6 +73,8 @@ struct Program {
       inputs;  // extents are numbers or plain symbols that this input (or an earlier one) binds
   std::vector<Port> outputs;
   std::vector<Requirement> requirements;
+  // Whether sums of products may be computed by algorithms that round differently.
+  bool has_fast_algorithms = true;
 
   BufferId AddBuffer(Buffer buffer) {
     buffers.push_back(std::move(buffer));

@@ -37,6 +37,7 @@ struct Described {
   Convolution convolution{};
   base::Status as_pixels;  // channel by channel within a pixel, in memory of the program's own
   base::Status as_planes;  // along x within a channel, in anybody's memory
+  bool has_fast_algorithms = true;  // as in program::Program
 };
 
 // UNSUPPORTED_* with what is in the way of all kernels.

@@ -147,6 +147,10 @@ class BoundWinograd final : public device::BoundKernel {
 }  // namespace
 
 runtime::RecipeResult SelectWinograd(const Described& described) {
+  if (!described.has_fast_algorithms) {
+    return Status(Code::kUnsupportedAttribute,
+                  "The graph was initialised without algorithms that round differently.");
+  }
   ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
   const Convolution& convolution = described.convolution;
   const bool fits = convolution.kernel_height == 3 && convolution.kernel_width == 3 &&
