@@ -41,6 +41,9 @@ function(onnxifi_configure_target target)
     -ffp-contract=off)
 endfunction()
 
+# All that the build writes and then compiles or includes, for tools that read sources without building.
+add_custom_target(generated_sources)
+
 # onnxifi_add_library(<name> [SOURCES <files>] [DEPS <targets>] [PUBLIC_DEPS <targets>])
 #
 # A static, position-independent library with hidden symbols, and its alias onnxifi::<name>. The name
@@ -58,6 +61,13 @@ function(onnxifi_add_library name)
     add_library(${name} STATIC ${arg_SOURCES})
     onnxifi_configure_target(${name})
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    set(generated ${arg_SOURCES})
+    list(FILTER generated INCLUDE REGEX "^${PROJECT_BINARY_DIR}/")
+    if(generated)
+      add_custom_target(${name}_generated DEPENDS ${generated})
+      add_dependencies(${name} ${name}_generated)
+      add_dependencies(generated_sources ${name}_generated)
+    endif()
     target_link_libraries(${name} PUBLIC ${arg_PUBLIC_DEPS} PRIVATE ${arg_DEPS})
   else()
     add_library(${name} INTERFACE ${arg_SOURCES})

@@ -384,7 +384,7 @@ class ExpressionWriter {
     const std::string_view name = LaneType(type);
     const std::string_view wrapping = WrappingType(type);
     const std::string& a = Name(node, 0);
-    const std::string negated =
+    std::string negated =
         Text("AS(", name, ", AS(", wrapping, ", 0) - AS(", wrapping, ", ", a, "))");
     const auto call = [&](std::string_view function) {
       return Text(writer_.UseHelper(function, name), "(", a, ", ", Name(node, 1), ")");
@@ -601,7 +601,7 @@ std::string WriteLoad(Writer& writer, const program::Step& step, int read,
       WriteSum(number(Number::Kind::kReadOffset, 0, 0), axes, coordinates, is_wide, [&](int axis) {
         return writer.UseStride(/*is_write=*/false, read, axis, view.strides.size(), is_wide);
       }));
-  const std::string element = WriteElement(view.type, buffer, index);
+  std::string element = WriteElement(view.type, buffer, index);
   if (condition.empty()) return element;
   return Text("(", condition, ") ? ", element, " : ", Literal(writer, view.type, view.fill));
 }

@@ -69,7 +69,7 @@ class WindowWriter {
 
   std::string WriteFold() {
     const size_t axes = window_.kernel.size();
-    const std::string maximum = writer_.NewName("s");
+    std::string maximum = writer_.NewName("s");
     const std::string index = writer_.NewName("s");
     const std::string sum = writer_.NewName("s");
     const std::string taken = writer_.NewName("s");

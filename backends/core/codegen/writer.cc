@@ -57,7 +57,7 @@ std::string Writer::Declare(std::string_view type, const std::string& value) {
 std::string Writer::Use(Number number, bool is_wide) {
   const auto found = std::find(numbers_.begin(), numbers_.end(), number);
   const auto position = found - numbers_.begin();
-  if (found == numbers_.end()) numbers_.push_back(std::move(number));
+  if (found == numbers_.end()) numbers_.push_back(number);
   return Text(is_wide ? "w" : "n", position);
 }
 

@@ -50,7 +50,7 @@ class StepTimer {
   }
 
   RunProfile* const profile_;
-  RunProfile::Step step_;
+  RunProfile::Step step_{};
 };
 
 }  // namespace onnxifi::execution

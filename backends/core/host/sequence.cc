@@ -61,7 +61,7 @@ Status CheckSameType(const Tensor& first, const Tensor& other, size_t position) 
 // `count` elements from one tensor to the other; both of one type.
 class Mover {
  public:
-  Mover(const Tensor& to) : type_(to.type()) {
+  explicit Mover(const Tensor& to) : type_(to.type()) {
     if (type_ == ElementType::kString) strings_.resize(static_cast<size_t>(to.element_count()));
   }
 

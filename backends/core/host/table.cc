@@ -10,8 +10,6 @@
 namespace onnxifi::host {
 namespace {
 
-using base::Code;
-using base::Status;
 using tensor::ElementType;
 using tensor::Extents;
 using tensor::Tensor;
