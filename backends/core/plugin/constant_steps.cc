@@ -12,7 +12,6 @@
 namespace onnxifi::plugin {
 namespace {
 
-using base::Result;
 using base::Status;
 using program::Buffer;
 using program::BufferId;

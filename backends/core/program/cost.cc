@@ -16,7 +16,6 @@
 namespace onnxifi::program {
 namespace {
 
-using tensor::ElementType;
 using Extents = std::vector<int64_t>;
 
 int64_t Times(int64_t a, int64_t b) {

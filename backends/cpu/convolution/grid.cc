@@ -22,8 +22,11 @@ Grid ChooseGrid(const Work& work, int64_t threads) {
   double best_cost = 0;
   for (int64_t row_parts = 1; row_parts <= useful; ++row_parts) {
     const int64_t panel_parts = work.are_panels_divided ? useful / row_parts : 1;
-    const auto rows = static_cast<double>((work.blocks + row_parts - 1) / row_parts * work.rows);
-    const auto columns = static_cast<double>((work.panels + panel_parts - 1) / panel_parts * width);
+    // Of the largest part.
+    const int64_t blocks = (work.blocks + row_parts - 1) / row_parts;
+    const int64_t panels = (work.panels + panel_parts - 1) / panel_parts;
+    const auto rows = static_cast<double>(blocks * work.rows);
+    const auto columns = static_cast<double>(panels * width);
     const double cost =
         static_cast<double>(work.depth) *
         (rows * columns + processor::kCyclesPerSharedFloat * rate * (rows + columns));
