@@ -61,7 +61,7 @@ _RULES = {
     "conformance": [_CORE + "base"],
     "samples": [],
     "include": [],
-    "benchmarks": [_CORE + "plugin", "backends/cpu", "benchmarks/machine"],
+    "benchmarks": [_CORE + "plugin", "backends/cpu", "backends/opencl", "benchmarks/machine"],
     "benchmarks/machine": [_CORE + "base"],
 }
 

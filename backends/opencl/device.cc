@@ -6,13 +6,22 @@
 
 #include <utility>
 
+#include "backends/opencl/generated.h"
 #include "backends/opencl/queue.h"
+#include "backends/opencl/tiled.h"
 
 namespace onnxifi::opencl {
 
 base::Result<device::Selection> Selector::Select(const device::Facts& facts) const {
   device::Selection selection;
   ONNXIFI_ASSIGN_OR_RETURN(selection.recipe, SelectGenerated(facts, capabilities_));
+  if (facts.step.As<program::Contract>() == nullptr) return selection;
+  base::Result<std::unique_ptr<const Recipe>> tiled = SelectTiled(facts, capabilities_);
+  if (tiled.ok()) {
+    selection.recipe = *std::move(tiled);
+  } else {
+    selection.rejected.push_back(std::move(tiled).status());
+  }
   return selection;
 }
 
@@ -27,7 +36,7 @@ base::Result<std::unique_ptr<device::Queue>> Device::NewQueue() {
 }
 
 base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
-  return BuildGenerated(recipe, services_);
+  return static_cast<const Recipe&>(recipe).Build(services_);
 }
 
 }  // namespace onnxifi::opencl

@@ -12,10 +12,11 @@
 #include "backends/core/codegen/binary_cache.h"
 #include "backends/core/device/device.h"
 #include "backends/opencl/driver.h"
-#include "backends/opencl/generated.h"
+#include "backends/opencl/launch.h"
 #include "backends/opencl/memory.h"
 #include "backends/opencl/program_cache.h"
 #include "backends/opencl/runtime.h"
+#include "backends/opencl/scratch.h"
 
 namespace onnxifi::opencl {
 
@@ -63,7 +64,8 @@ class Device final : public device::Device {
   const opencl::Selector selector_;
   Memory memory_;
   ProgramCache programs_;
-  Services services_{*runtime_, memory_, programs_};
+  Scratch scratch_{memory_};
+  Services services_{*runtime_, memory_, programs_, scratch_};
 };
 
 }  // namespace onnxifi::opencl

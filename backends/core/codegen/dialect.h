@@ -3,9 +3,9 @@
 // Dialect: what differs between the languages that kernels are written in. The generators write one
 // neutral C-like text: types named f32, i64, u8 ..., casts AS(type, value), bit patterns
 // BITS_f32(value) and FROM_BITS_f32(bits), elements LOAD(buffer, index) and
-// STORE(buffer, index, value), mathematical functions by their C names behind M_, and
-// BARRIER for the items of a group. A dialect defines
-// these names and the frame of a kernel around them.
+// STORE(buffer, index, value), mathematical functions by their C names behind M_, BARRIER for the
+// items of a group, and INDEPENDENT before a loop whose rounds may be done side by side. A dialect
+// defines these names and the frame of a kernel around them.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_
@@ -22,12 +22,14 @@ struct Parameter {
   std::string name;
   std::string type;
   bool is_written = false;
+  bool is_alone = false;  // no other parameter names the same memory
 };
 
 // What the parts of a kernel are put together from.
 struct KernelParts {
   bool uses_float64 = false;
   bool is_narrow = false;  // idx, the type of coordinates, has 32 bits instead of 64
+  std::string library;     // functions that the device brings, in its own language
   std::string helpers;     // functions
   std::vector<Parameter> parameters;
   // Arrays that a group shares: "f32 name[64]".

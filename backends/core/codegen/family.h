@@ -31,6 +31,8 @@ Launch WriteContract(Writer& writer, const Source& source);
 Launch WriteWindow(Writer& writer, const Source& source);
 Launch WriteIndex(Writer& writer, const Source& source);
 
+// The type of a contraction's running sum: integers wrap, so they are summed unsigned.
+std::string_view SumType(tensor::ElementType accumulator);
 // The name of the extent of an axis of the loops.
 std::string Extent(Writer& writer, int axis);
 // Declares variables for the coordinates that `position`, row-major over axes of these extents,

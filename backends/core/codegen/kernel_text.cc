@@ -38,6 +38,8 @@ int64_t ValueOf(const Number& number, const LoopNest& loops) {
       return loops.writes[operand].offset;
     case Number::Kind::kWriteStride:
       return At(loops.writes[operand].strides, number.axis);
+    case Number::Kind::kGiven:
+      return loops.given[operand];
   }
   return 0;
 }
@@ -52,6 +54,7 @@ std::vector<int64_t> ValuesOf(const std::vector<Number>& numbers, const LoopNest
 }
 
 int64_t ItemCount(const Launch& launch, const LoopNest& loops) {
+  if (launch.given_items >= 0) return loops.given[static_cast<size_t>(launch.given_items)];
   const auto extents = std::span(loops.extents);
   const auto item_axes = static_cast<size_t>(launch.item_axes);
   const int64_t items = tensor::ElementCount(extents.first(item_axes));

@@ -28,6 +28,7 @@ struct Number {
     kReadGuardExtent,
     kWriteOffset,
     kWriteStride,
+    kGiven,  // number `operand` of LoopNest::given
   };
   Kind kind = Kind::kDim;
   int operand = 0;
@@ -41,6 +42,9 @@ struct Number {
 // A buffer that a kernel is given when it runs.
 struct Argument {
   bool is_write = false;
+  // Working memory of whoever launches the kernel instead of a buffer of the program; `operand`
+  // counts it.
+  bool is_scratch = false;
   int operand = 0;  // position among the step's reads or writes
   // The kernel counts the offset of the buffer in its memory in units of this many bytes. Offsets
   // of buffers are multiples of 64 bytes.
@@ -51,9 +55,10 @@ struct Argument {
 
 // How a kernel is run: by as many items in a row as the product of the extents of the first
 // `item_axes` axes of the loops; or by a whole group for each of them; or by a group for each block
-// of a product's outputs.
+// of a product's outputs; or by as many items as number `given_items` of LoopNest::given says.
 struct Launch {
   int item_axes = 0;
+  int given_items = -1;
   bool has_group_per_item = false;
   int group_size = 64;  // work items
 

@@ -40,27 +40,12 @@ bool IsNarrow(int64_t offset, std::span<const int64_t> factors, std::span<const 
   return true;
 }
 
-bool IsNarrow(const BoundView& view, std::span<const int64_t> extents) {
-  if (!IsNarrow(view.offset, view.strides, extents)) return false;
-  return std::all_of(view.guards.begin(), view.guards.end(), [&](const BoundGuard& guard) {
-    return guard.extent >= -kNarrow && guard.extent <= kNarrow &&
-           IsNarrow(guard.offset, guard.coefficients, extents);
-  });
-}
-
 // Whether axis `outer` of some factors is `extent` steps of axis `inner`.
 bool IsEven(const std::vector<int64_t>& factors, size_t outer, size_t inner, int64_t extent) {
   // A view without axes looks at one element.
   if (inner >= factors.size()) return outer >= factors.size() || factors[outer] == 0;
   int64_t expected = 0;
   return !__builtin_mul_overflow(factors[inner], extent, &expected) && factors[outer] == expected;
-}
-
-bool IsEven(const BoundView& view, size_t outer, size_t inner, int64_t extent) {
-  return IsEven(view.strides, outer, inner, extent) &&
-         std::all_of(view.guards.begin(), view.guards.end(), [&](const BoundGuard& guard) {
-           return IsEven(guard.coefficients, outer, inner, extent);
-         });
 }
 
 int64_t FactorAt(const std::vector<int64_t>& factors, int axis) {
@@ -73,11 +58,6 @@ std::vector<int64_t> Keep(const std::vector<int64_t>& factors, std::span<const i
   result.reserve(kept.size());
   for (const int axis : kept) result.push_back(FactorAt(factors, axis));
   return result;
-}
-
-void KeepAxes(BoundView& view, std::span<const int> kept) {
-  view.strides = Keep(view.strides, kept);
-  for (BoundGuard& guard : view.guards) guard.coefficients = Keep(guard.coefficients, kept);
 }
 
 // Whether the outputs make matrices of some rows and columns, and every operand has elements.
@@ -106,6 +86,31 @@ bool IsBlocked(const program::Contract& contract, const device::BoundStep& step)
 }
 
 }  // namespace
+
+bool IsNarrow(const BoundView& view, std::span<const int64_t> extents) {
+  if (!IsNarrow(view.offset, view.strides, extents)) return false;
+  return std::all_of(view.guards.begin(), view.guards.end(), [&](const BoundGuard& guard) {
+    return guard.extent >= -kNarrow && guard.extent <= kNarrow &&
+           IsNarrow(guard.offset, guard.coefficients, extents);
+  });
+}
+
+bool IsEven(const BoundView& view, size_t outer, size_t inner, int64_t extent) {
+  return IsEven(view.strides, outer, inner, extent) &&
+         std::all_of(view.guards.begin(), view.guards.end(), [&](const BoundGuard& guard) {
+           return IsEven(guard.coefficients, outer, inner, extent);
+         });
+}
+
+void KeepAxes(BoundView& view, std::span<const int> kept) {
+  view.strides = Keep(view.strides, kept);
+  for (BoundGuard& guard : view.guards) guard.coefficients = Keep(guard.coefficients, kept);
+}
+
+LastStep LastStepOf(const BoundView& view) {
+  if (view.strides.empty() || view.strides.back() == 0) return LastStep::kNone;
+  return view.strides.back() == 1 ? LastStep::kOne : LastStep::kAny;
+}
 
 LoopFacts FindLoopFacts(const program::Program& program, const program::Step& step) {
   LoopFacts facts;
@@ -255,12 +260,8 @@ LoopNest MakeLoopNest(const LoopFacts& facts, const device::BoundStep& step) {
   if (const auto* contract = step.step->As<program::Contract>()) {
     loops.form.is_blocked = IsBlocked(*contract, step);
   }
-  const auto last_step = [](const BoundView& view) {
-    if (view.strides.empty() || view.strides.back() == 0) return LastStep::kNone;
-    return view.strides.back() == 1 ? LastStep::kOne : LastStep::kAny;
-  };
-  for (const BoundView& view : loops.reads) loops.form.read_steps.push_back(last_step(view));
-  for (const BoundView& view : loops.writes) loops.form.write_steps.push_back(last_step(view));
+  for (const BoundView& view : loops.reads) loops.form.read_steps.push_back(LastStepOf(view));
+  for (const BoundView& view : loops.writes) loops.form.write_steps.push_back(LastStepOf(view));
   const int first_row_axis = loops.form.outer_rank;
   loops.form.is_grouped =
       facts.can_be_grouped &&

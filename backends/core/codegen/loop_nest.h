@@ -45,7 +45,16 @@ struct LoopNest {
   std::vector<device::BoundView> reads;
   std::vector<device::BoundView> writes;
   std::span<const int64_t> dims;
+  std::vector<int64_t> given;  // what the kernels of a tiled product agree on; else empty
 };
+
+// Whether coordinates below `extents` and what a view makes of them fit 32 bits.
+bool IsNarrow(const device::BoundView& view, std::span<const int64_t> extents);
+// Whether axis `outer` of a view is `extent` steps of axis `inner`.
+bool IsEven(const device::BoundView& view, size_t outer, size_t inner, int64_t extent);
+// Gives a view the axes `kept` in place of its own.
+void KeepAxes(device::BoundView& view, std::span<const int> kept);
+LastStep LastStepOf(const device::BoundView& view);
 
 // The axes of the domain whose coordinates the step's expressions name, and the reads that they
 // load at coordinates of their own. Found once per step.

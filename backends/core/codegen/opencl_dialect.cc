@@ -8,7 +8,7 @@ namespace onnxifi::codegen {
 namespace {
 
 // Expressions mean what they say: no product is fused into a sum behind their back.
-constexpr std::string_view kPrelude = R"(#pragma OPENCL FP_CONTRACT OFF
+constexpr std::string_view kPrelude = R"text(#pragma OPENCL FP_CONTRACT OFF
 typedef char i8; typedef uchar u8; typedef short i16; typedef ushort u16;
 typedef int i32; typedef uint u32; typedef long i64; typedef ulong u64;
 typedef float f32; typedef ulong2 u128;
@@ -24,6 +24,11 @@ typedef float f32; typedef ulong2 u128;
   atomic_and(buffer + (word), keep); atomic_or(buffer + (word), bits)
 #define MAKE_u128(low, high) (ulong2)(low, high)
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#ifdef __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT
+#endif
 #define GROUP get_group_id(0)
 #define LANE get_local_id(0)
 #define ITEM get_global_id(0)
@@ -58,7 +63,7 @@ typedef float f32; typedef ulong2 u128;
 #else
 #define M_fma(a, b, sum) ((a) * (b) + (sum))
 #endif
-)";
+)text";
 
 constexpr std::string_view kFloat64 = R"(#pragma OPENCL EXTENSION cl_khr_fp64 : enable
 typedef double f64;
@@ -72,12 +77,14 @@ std::string OpenClDialect::Assemble(const KernelParts& parts) const {
   std::string text(kPrelude);
   if (parts.uses_float64) text += kFloat64;
   text += parts.is_narrow ? "typedef int idx;\n" : "typedef long idx;\n";
+  text += parts.library;
   text += parts.helpers;
   text += "__kernel __attribute__((reqd_work_group_size(" + std::to_string(parts.group_size) +
           ", 1, 1))) void run(";
   for (const Parameter& parameter : parts.parameters) {
-    text += "__global " + std::string(parameter.is_written ? "" : "const ") + parameter.type +
-            "* " + parameter.name + ", ulong " + parameter.name + "_at, ";
+    text += "__global " + std::string(parameter.is_written ? "" : "const ") + parameter.type + "*" +
+            (parameter.is_alone ? " restrict " : " ") + parameter.name + ", ulong " +
+            parameter.name + "_at, ";
   }
   text += "__global const long* restrict numbers, ulong count) {\n";
   for (const std::string& array : parts.shared) text += "  __local " + array + ";\n";

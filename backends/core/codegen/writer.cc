@@ -84,7 +84,9 @@ std::string Writer::UseBuffer(bool is_write, int operand, ElementType type) {
   for (const Parameter& parameter : parameters_) {
     if (parameter.name == name) return name;
   }
-  Argument argument{is_write, operand, std::max(1, tensor::BitWidth(type) / 8)};
+  Argument argument{.is_write = is_write,
+                    .operand = operand,
+                    .unit_bytes = std::max(1, tensor::BitWidth(type) / 8)};
   std::string element(LaneType(type));
   if (is_write && tensor::IsPacked(type)) {
     // Neighbours in a word are written by different items, each with atomic operations.
@@ -94,6 +96,20 @@ std::string Writer::UseBuffer(bool is_write, int operand, ElementType type) {
   if (type == ElementType::kFloat64) UseFloat64();
   arguments_.push_back(argument);
   parameters_.push_back({name, std::move(element), is_write});
+  return name;
+}
+
+std::string Writer::UseScratch(bool is_write, int number, std::string_view type) {
+  std::string name = Text("scratch", number);
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.name == name) return name;
+  }
+  if (type == "f64") UseFloat64();
+  arguments_.push_back({.is_write = is_write,
+                        .is_scratch = true,
+                        .operand = number,
+                        .unit_bytes = type.ends_with("64") ? 8 : 4});
+  parameters_.push_back({name, std::string(type), is_write, /*is_alone=*/true});
   return name;
 }
 
@@ -108,11 +124,13 @@ std::string Writer::UseHelper(std::string_view name, std::string_view type) {
   return function;
 }
 
-KernelText Writer::Finish(const Dialect& dialect, Launch launch, bool is_narrow) {
+KernelText Writer::Finish(const Dialect& dialect, Launch launch, bool is_narrow,
+                          std::string_view library) {
   KernelText kernel;
   KernelParts parts;
   parts.uses_float64 = uses_float64_;
   parts.is_narrow = is_narrow;
+  parts.library = library;
   parts.helpers = std::move(helpers_);
   parts.parameters = std::move(parameters_);
   parts.shared = std::move(shared_);

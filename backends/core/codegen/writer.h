@@ -68,18 +68,25 @@ class Writer {
 
   // The name of a number, of type idx; of type i64 with `is_wide`.
   std::string Use(Number number, bool is_wide = false);
+  std::string UseGiven(int number) {
+    return Use({.kind = Number::Kind::kGiven, .operand = number});
+  }
   std::string UseDim(const tensor::Dim& dim, bool is_wide = false);
   // The stride of a view, which has `rank` axes in the program, along `axis`: "0" or "1" where the
   // form of the loops says so.
   std::string UseStride(bool is_write, int operand, int axis, size_t rank, bool is_wide = false);
   // The name of the parameter for a read's or write's buffer of elements of `type`.
   std::string UseBuffer(bool is_write, int operand, tensor::ElementType type);
+  // The name of the parameter for working memory `number`, of elements of a neutral type.
+  std::string UseScratch(bool is_write, int number, std::string_view type);
   // The name of a function, defined from its text once; see helpers.h.
   std::string UseHelper(std::string_view name, std::string_view type = {});
   void UseFloat64() { uses_float64_ = true; }
   void Share(std::string array) { shared_.push_back(std::move(array)); }
 
-  KernelText Finish(const Dialect& dialect, Launch launch, bool is_narrow);
+  // Functions that the device brings are in `library`.
+  KernelText Finish(const Dialect& dialect, Launch launch, bool is_narrow,
+                    std::string_view library = {});
 
  private:
   const LoopForm& form_;

@@ -114,7 +114,12 @@ base::Result<std::vector<tensor::Tensor>> RunStep(device::Device& device, const 
         device::Upload(queue.get(), buffer.data(), addresses.back(), buffer.size_bytes()));
   }
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> kernel, device.Build(*selection.recipe));
-  const std::vector<std::byte*> constants(addresses.size(), nullptr);
+  std::vector<std::byte*> constants(addresses.size(), nullptr);
+  for (size_t k = 0; k < constants.size(); ++k) {
+    if (step.program.buffers[k].kind == program::Buffer::Kind::kConstant) {
+      constants[k] = addresses[k];
+    }
+  }
   const device::BoundStep bound_step = device::Bind(step.program, body, step.dims);
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::BoundKernel> bound,
                            kernel->Bind(bound_step, constants));

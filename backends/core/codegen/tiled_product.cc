@@ -1,0 +1,903 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TiledProduct: all that the kernels must agree on is numbers found at the binding, so that one
+// source serves every extent.
+
+#include "backends/core/codegen/tiled_product.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "backends/core/codegen/family.h"
+
+namespace onnxifi::codegen {
+namespace {
+
+using base::Code;
+using base::Status;
+using device::BoundStep;
+using device::BoundView;
+using program::Contract;
+using program::ExprId;
+using program::ExprNode;
+using program::ExprOp;
+using tensor::Extents;
+
+// How many elements of the depth one item lays out.
+constexpr int64_t kChunk = 32;
+
+// Up to this many rows, columns are read once or twice, for which they are not laid out anew.
+constexpr int64_t kFewRowTiles = 2;
+
+// A product with fewer columns than this leaves most lanes idle, if it has more rows.
+constexpr int64_t kFewColumns = 16;
+
+// Of LoopNest::given. Behind them: by batch axis the steps of rows (in matrices) and of columns (in
+// elements), the extents of what is laid out of each; by column axis its pitch; of a convolution,
+// by spatial axis extents and phases of the image.
+enum GivenNumber : int {
+  kRows,
+  kRowTiles,
+  kColumns,
+  kColumnTiles,
+  kLastStart,  // of a block's columns
+  kChannels,   // inner loop of the sums
+  kDepth,
+  kStep,       // from one element of the depth to the next, in the columns
+  kTilePitch,  // columns
+  kPartPitch,  // columns
+  kPhasePitch,
+  kChunks,
+  kItems,
+  kRowItems,
+  kColumnItems,
+  kFixed,
+};
+
+std::vector<ExprId> Leaves(const program::ExprPool& pool, ExprId root) {
+  std::vector<ExprId> leaves;
+  const ExprId roots[] = {root};
+  for (const ExprId id : program::Reachable(pool, roots)) {
+    const ExprOp op = pool[id].op;
+    if (op == ExprOp::kLoad || op == ExprOp::kIndex) leaves.push_back(id);
+  }
+  return leaves;
+}
+
+// Which reads `roots` load.
+std::vector<bool> ReadsOf(const program::Program& program, const program::Step& step,
+                          std::span<const ExprId> roots) {
+  std::vector<bool> is_read(step.reads.size(), false);
+  for (const ExprId root : roots) {
+    for (const ExprId leaf : Leaves(program.exprs, root)) {
+      const ExprNode& node = program.exprs[leaf];
+      if (node.op == ExprOp::kLoad) is_read[node.payload] = true;
+    }
+  }
+  return is_read;
+}
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The product of constant extents; nothing if one is a symbol.
+std::optional<int64_t> KnownCount(std::span<const program::Dim> extents) {
+  int64_t count = 1;
+  for (const program::Dim& extent : extents) {
+    if (!extent.is_constant()) return std::nullopt;
+    count *= extent.constant();
+  }
+  return count;
+}
+
+// The numbers of extents that lie row-major, per axis.
+Extents PitchesOf(std::span<const int64_t> extents) {
+  Extents pitches(extents.size());
+  int64_t pitch = 1;
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    pitches[axis] = pitch;
+    pitch *= extents[axis];
+  }
+  return pitches;
+}
+
+// Whether axes [first, first + extents.size()) of a view are one axis.
+bool IsOneAxis(const BoundView& view, size_t first, std::span<const int64_t> extents) {
+  for (size_t axis = extents.size(); axis-- > 1;) {
+    if (!IsEven(view, first + axis - 1, first + axis, extents[axis])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status CheckTiles(const program::Program& program, const program::Step& step) {
+  const auto* contract = step.As<Contract>();
+  if (contract == nullptr) {
+    return Status(Code::kUnsupportedOperator, "Only contractions are cut into tiles.");
+  }
+  if (contract->form == Contract::Form::kConvTranspose) {
+    return Status(Code::kUnsupportedOperator, "A transposed convolution is not cut into tiles.");
+  }
+  if (contract->form == Contract::Form::kConv) {
+    if (contract->strides.empty()) {
+      return Status(Code::kUnsupportedOperator, "A convolution without spatial axes has no tiles.");
+    }
+    const std::optional<int64_t> pixels = KnownCount(std::span(step.domain).subspan(2));
+    if (pixels && *pixels < 4) {
+      return Status(Code::kUnsupportedOperator, "A convolution of " + std::to_string(*pixels) +
+                                                    " pixels leaves most of a tile empty.");
+    }
+  }
+  const ExprId prologues[] = {contract->a_prologue, contract->b_prologue};
+  const std::vector<bool> before = ReadsOf(program, step, prologues);
+  const std::vector<bool> after = ReadsOf(program, step, contract->roots);
+  for (size_t read = 0; read < before.size(); ++read) {
+    if (before[read] && after[read]) {
+      return Status(Code::kUnsupportedOperator,
+                    "A tensor is read both before and after the products.");
+    }
+  }
+  for (const ExprId root : contract->roots) {
+    for (const ExprId leaf : Leaves(program.exprs, root)) {
+      if (!program.exprs[leaf].operands.empty()) {
+        return Status(Code::kUnsupportedOperator,
+                      "A tensor is read at computed coordinates after the products.");
+      }
+    }
+  }
+  return base::Ok();
+}
+
+TiledProduct::TiledProduct(const program::Program& program, const program::Step& step)
+    : program_(program),
+      step_(step),
+      contract_(*step.As<Contract>()),
+      facts_(FindLoopFacts(program, step)) {
+  if (is_window()) {
+    columns_are_a_ = true;
+  } else {
+    const auto domain = std::span(step.domain);
+    const auto batch = static_cast<size_t>(contract_.batch_axes);
+    const auto m_axes = static_cast<size_t>(contract_.m_axes);
+    const std::optional<int64_t> m = KnownCount(domain.subspan(batch, m_axes));
+    const std::optional<int64_t> n = KnownCount(domain.subspan(batch + m_axes));
+    columns_are_a_ = n && *n < kFewColumns && (!m || *m > *n);
+  }
+  const ExprNode& element = program.exprs[prologue(columns_are_a_)];
+  has_plain_columns_ = element.op == ExprOp::kLoad && element.operands.empty() &&
+                       static_cast<int>(element.payload) == column_read() &&
+                       element.type == contract_.accumulator;
+}
+
+int64_t TiledProduct::least_rows() const {
+  const auto domain = std::span(step_.domain);
+  int64_t rows = 1;
+  if (is_window()) return domain[1].LowerBound() / contract_.group;
+  const auto first =
+      static_cast<size_t>(contract_.batch_axes + (columns_are_a_ ? contract_.m_axes : 0));
+  for (const program::Dim& dim : domain.subspan(first, static_cast<size_t>(row_axes()))) {
+    // A symbol may be anything; it is taken to be many.
+    rows *= dim.is_constant() ? dim.constant() : 1024;
+  }
+  return rows;
+}
+
+int TiledProduct::sum_bits() const { return tensor::BitWidth(contract_.accumulator); }
+
+int TiledProduct::row_axes() const {
+  return is_window() ? 1 : columns_are_a_ ? contract_.n_axes : contract_.m_axes;
+}
+int TiledProduct::column_axes() const {
+  return is_window() ? static_cast<int>(contract_.strides.size())
+                     : (columns_are_a_ ? contract_.m_axes : contract_.n_axes);
+}
+
+bool TiledProduct::IsConstant(Part part) const {
+  const ExprId roots[] = {prologue(part == Part::kColumns ? columns_are_a_ : !columns_are_a_)};
+  const std::vector<bool> is_read = ReadsOf(program_, step_, roots);
+  for (size_t read = 0; read < is_read.size(); ++read) {
+    const program::BufferId buffer = step_.reads[read].buffer;
+    if (is_read[read] && program_.buffers[buffer].kind != program::Buffer::Kind::kConstant) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool TiledProduct::IsReadBy(Part part, int read) const {
+  const ExprId roots[] = {prologue(part == Part::kColumns ? columns_are_a_ : !columns_are_a_)};
+  return part == Part::kSums ? ReadsOf(program_, step_, contract_.roots)[static_cast<size_t>(read)]
+                             : ReadsOf(program_, step_, roots)[static_cast<size_t>(read)];
+}
+
+// Makes the numbers of a binding.
+class TiledProduct::Geometry {
+ public:
+  Geometry(const TiledProduct& product, const BoundStep& step)
+      : product_(product), step_(step), contract_(product.contract_) {
+    for (const program::Dim& dim : contract_.inner) inner_.push_back(step.Number(dim));
+    const auto domain = std::span<const int64_t>(step.domain);
+    const auto batch = static_cast<size_t>(product.batch_axes());
+    batch_.assign(domain.begin(), domain.begin() + static_cast<std::ptrdiff_t>(batch));
+    const auto cut = batch + static_cast<size_t>(product.is_window() ? 1 : contract_.m_axes);
+    first_rows_ = batch;
+    first_columns_ = cut;
+    row_extents_.assign(domain.begin() + static_cast<std::ptrdiff_t>(batch),
+                        domain.begin() + static_cast<std::ptrdiff_t>(cut));
+    column_extents_.assign(domain.begin() + static_cast<std::ptrdiff_t>(cut), domain.end());
+    if (!product.is_window() && product.columns_are_a_) {
+      std::swap(row_extents_, column_extents_);
+      std::swap(first_rows_, first_columns_);
+    }
+  }
+
+  Bound Make() {
+    Bound bound;
+    const int64_t element_bytes = product_.sum_bits() / 8;
+    const TileShape& tile = product_.tile_;
+    parts_ = product_.is_window() ? contract_.group : 1;
+    at(kRows) = tensor::ElementCount(row_extents_) / parts_;
+    at(kRowTiles) = CeilDiv(at(kRows), tile.rows);
+    at(kDepth) = tensor::ElementCount(inner_);
+    at(kChannels) = product_.is_window() ? inner_[0] : at(kDepth);
+    at(kChunks) = CeilDiv(at(kDepth), kChunk);
+    pitches_ = PitchesOf(column_extents_);
+    at(kColumns) = tensor::ElementCount(column_extents_);
+    bool has_gaps = false;
+    if (product_.is_window()) has_gaps = MakeImage();
+    at(kColumnTiles) = CeilDiv(at(kColumns), tile.columns());
+    at(kLastStart) = at(kColumnTiles) * tile.columns();
+    MakeOperands();
+    bound.has_columns_in_place = TryInPlace(bound);
+    const bool is_empty = tensor::ElementCount(step_.domain) == 0;
+    at(kItems) =
+        is_empty ? 0 : tensor::ElementCount(batch_) * parts_ * at(kRowTiles) * at(kColumnTiles);
+    if (is_empty) at(kRowItems) = at(kColumnItems) = 0;
+    bound.row_bytes = row_elements_ * element_bytes;
+    bound.column_bytes = bound.has_columns_in_place ? 0 : column_elements_ * element_bytes;
+
+    given_.insert(given_.end(), row_batch_.begin(), row_batch_.end());
+    given_.insert(given_.end(), column_batch_.begin(), column_batch_.end());
+    given_.insert(given_.end(), row_packed_.begin(), row_packed_.end());
+    given_.insert(given_.end(), column_packed_.begin(), column_packed_.end());
+    given_.insert(given_.end(), pitches_.begin(), pitches_.end());
+    given_.insert(given_.end(), image_.begin(), image_.end());
+    given_.insert(given_.end(), phases_.begin(), phases_.end());
+    bound.rows = MakeOperandLoops(!product_.columns_are_a_, row_elements_);
+    bound.columns = MakeOperandLoops(product_.columns_are_a_, column_elements_);
+    bound.sums = MakeSumLoops(has_gaps, bound.has_columns_in_place);
+    return bound;
+  }
+
+ private:
+  int64_t& at(int number) { return given_[static_cast<size_t>(number)]; }
+
+  // The image of a channel: for each phase of the strides, the elements of that phase. Gives
+  // whether rows of it are longer than those of the output.
+  bool MakeImage() {
+    const size_t axes = column_extents_.size();
+    for (size_t axis = 0; axis < axes; ++axis) {
+      const int64_t taps = inner_[axis + 1];
+      const int64_t shift = (taps - 1) * contract_.dilations[axis] / contract_.strides[axis];
+      image_.push_back(column_extents_[axis] + std::max<int64_t>(0, shift));
+      phases_.push_back(taps == 1 ? 1 : contract_.strides[axis]);
+    }
+    pitches_ = PitchesOf(image_);
+    bool has_gaps = false;
+    int64_t last = 0;
+    for (size_t axis = 0; axis < axes; ++axis) {
+      if (axis > 0 && image_[axis] != column_extents_[axis]) has_gaps = true;
+      last += (column_extents_[axis] - 1) * pitches_[axis];
+    }
+    at(kColumns) = last + 1;
+    at(kPhasePitch) = tensor::ElementCount(image_);
+    return has_gaps;
+  }
+
+  // Whether what is laid out of an operand is the same for every coordinate of a batch axis.
+  bool IsBroadcast(bool is_a, size_t axis) const {
+    for (const ExprId leaf : Leaves(product_.program_.exprs, product_.prologue(is_a))) {
+      const ExprNode& node = product_.program_.exprs[leaf];
+      if (node.op == ExprOp::kIndex || !node.operands.empty()) return false;
+      const BoundView& view = step_.reads[node.payload];
+      if (axis < view.strides.size() && view.strides[axis] != 0) return false;
+      for (const device::BoundGuard& guard : view.guards) {
+        if (axis < guard.coefficients.size() && guard.coefficients[axis] != 0) return false;
+      }
+    }
+    return true;
+  }
+
+  // What is laid out per coordinate of the batch, and how far apart: `packed` gets the extents,
+  // `steps` the distances in matrices. Gives how many there are.
+  int64_t MakeBatch(bool is_a, Extents& packed, Extents& steps) const {
+    for (size_t axis = 0; axis < batch_.size(); ++axis) {
+      packed.push_back(IsBroadcast(is_a, axis) ? 1 : batch_[axis]);
+    }
+    steps = PitchesOf(packed);
+    for (size_t axis = 0; axis < batch_.size(); ++axis) {
+      if (packed[axis] == 1) steps[axis] = 0;
+    }
+    return tensor::ElementCount(packed);
+  }
+
+  void MakeOperands() {
+    const TileShape& tile = product_.tile_;
+    const int64_t panel = at(kDepth) * tile.rows;
+    int64_t matrices = parts_;
+    if (product_.is_window()) {
+      row_packed_ = row_batch_ = {0};
+    } else {
+      matrices = MakeBatch(!product_.columns_are_a_, row_packed_, row_batch_);
+    }
+    row_elements_ = matrices * at(kRowTiles) * panel;
+    at(kRowItems) = matrices * at(kRowTiles) * at(kChunks);
+    if (product_.is_window()) {
+      const int64_t channels = contract_.group * at(kChannels);
+      // Whole cache lines, and an odd number of them, so that channels do not share sets of a
+      // cache.
+      const int64_t line = 64 / (product_.sum_bits() / 8);
+      int64_t lines = CeilDiv(tensor::ElementCount(phases_) * at(kPhasePitch), line);
+      lines += 1 - lines % 2;
+      at(kStep) = lines * line;
+      at(kPartPitch) = at(kChannels) * at(kStep);
+      at(kTilePitch) = tile.columns();
+      column_packed_ = {0};
+      column_batch_ = {channels * at(kStep)};
+      const int64_t rows_of_image =
+          tensor::ElementCount(std::span(image_).first(image_.size() - 1)) *
+          tensor::ElementCount(phases_);
+      at(kColumnItems) = batch_[0] * channels * rows_of_image;
+      // The last block of the last channel is read to its end.
+      column_elements_ = batch_[0] * column_batch_[0] + tile.columns();
+      return;
+    }
+    matrices = MakeBatch(product_.columns_are_a_, column_packed_, column_batch_);
+    at(kStep) = tile.columns();
+    at(kTilePitch) = at(kDepth) * tile.columns();
+    const int64_t matrix = at(kColumnTiles) * at(kTilePitch);
+    for (int64_t& step : column_batch_) step *= matrix;
+    column_elements_ = matrices * matrix;
+    at(kColumnItems) = matrices * at(kColumnTiles) * at(kChunks);
+  }
+
+  // Whether the columns' operand is read where it lies: consecutive columns lie next to each other,
+  // and there are enough of them for a block to end before the last.
+  bool TryInPlace(Bound& bound) {
+    const BoundView& view = step_.reads[static_cast<size_t>(product_.column_read())];
+    const int64_t columns = product_.tile_.columns();
+    if (!product_.has_plain_columns_ || !view.guards.empty() || at(kColumns) < columns) {
+      return false;
+    }
+    const size_t batch = batch_.size();
+    size_t first_column = 2;
+    int64_t step = 0;
+    if (product_.is_window()) {
+      for (size_t axis = 0; axis < column_extents_.size(); ++axis) {
+        if (inner_[axis + 1] != 1 || contract_.strides[axis] != 1 ||
+            step_.Number(contract_.pads_begin[axis]) != 0 ||
+            step_.Number(contract_.a_spatial[axis]) != column_extents_[axis]) {
+          return false;
+        }
+      }
+      step = view.strides[1];
+    } else {
+      // Constants are laid out once, and anything else that is read often enough.
+      if (product_.IsConstant(Part::kColumns) || at(kRowTiles) > kFewRowTiles || inner_.empty()) {
+        return false;
+      }
+      const size_t first_inner = product_.columns_are_a_ ? batch + column_extents_.size() : batch;
+      first_column = product_.columns_are_a_ ? batch : batch + inner_.size();
+      if (!IsOneAxis(view, first_inner, inner_)) return false;
+      step = view.strides[first_inner + inner_.size() - 1];
+    }
+    if (column_extents_.empty() || !IsOneAxis(view, first_column, column_extents_) ||
+        view.strides[first_column + column_extents_.size() - 1] != 1 || step < 0) {
+      return false;
+    }
+    at(kStep) = step;
+    at(kTilePitch) = columns;
+    at(kPartPitch) = at(kChannels) * step;
+    at(kLastStart) = at(kColumns) - columns;
+    for (size_t axis = 0; axis < batch; ++axis) column_batch_[axis] = view.strides[axis];
+    bound.column_offset_bytes = view.offset * (product_.sum_bits() / 8);
+    return true;
+  }
+
+  // The extents that an operand's own coordinates are below.
+  Extents OperandExtents(bool is_a) const {
+    Extents extents = batch_;
+    if (!product_.is_window()) {
+      const Extents& own = is_a == product_.columns_are_a_ ? column_extents_ : row_extents_;
+      if (is_a) extents.insert(extents.end(), own.begin(), own.end());
+      extents.insert(extents.end(), inner_.begin(), inner_.end());
+      if (!is_a) extents.insert(extents.end(), own.begin(), own.end());
+    } else if (is_a) {
+      extents.push_back(contract_.group * inner_[0]);
+      for (const program::Dim& dim : contract_.a_spatial) extents.push_back(step_.Number(dim));
+    } else {
+      extents = {row_extents_[0]};
+      extents.insert(extents.end(), inner_.begin(), inner_.end());
+    }
+    return extents;
+  }
+
+  LoopNest MakeLoops() const {
+    LoopNest loops;
+    loops.reads = step_.reads;
+    loops.writes = step_.writes;
+    loops.dims = step_.dims;
+    loops.given = given_;
+    loops.extents = step_.domain;
+    loops.form.axis_of.assign(step_.domain.size(), -1);
+    loops.form.rank = static_cast<int>(step_.domain.size());
+    return loops;
+  }
+
+  static constexpr int64_t kNarrow = int64_t{1} << 30;
+
+  LoopNest MakeOperandLoops(bool is_a, int64_t elements) const {
+    LoopNest loops = MakeLoops();
+    const ExprId roots[] = {product_.prologue(is_a)};
+    const std::vector<bool> is_read = ReadsOf(product_.program_, product_.step_, roots);
+    const Extents extents = OperandExtents(is_a);
+    bool is_narrow = elements <= kNarrow && tensor::ElementCount(extents) <= kNarrow;
+    for (size_t read = 0; read < is_read.size(); ++read) {
+      const BoundView& view = loops.reads[read];
+      loops.form.read_steps.push_back(is_read[read] ? LastStepOf(view) : LastStep::kNone);
+      is_narrow = is_narrow && (!is_read[read] || IsNarrow(view, extents));
+    }
+    loops.form.is_narrow = is_narrow;
+    return loops;
+  }
+
+  LoopNest MakeSumLoops(bool has_gaps, bool is_in_place) const {
+    LoopNest loops = MakeLoops();
+    const std::vector<bool> is_read = ReadsOf(product_.program_, product_.step_, contract_.roots);
+    const auto is_one_axis = [&](size_t first, const Extents& extents) {
+      for (size_t axis = 0; axis < extents.size(); ++axis) {
+        if (product_.facts_.is_axis_named[first + axis]) return false;
+      }
+      for (size_t read = 0; read < is_read.size(); ++read) {
+        if (is_read[read] && !IsOneAxis(loops.reads[read], first, extents)) return false;
+      }
+      return std::all_of(loops.writes.begin(), loops.writes.end(),
+                         [&](const BoundView& view) { return IsOneAxis(view, first, extents); });
+    };
+    std::vector<int> kept;
+    loops.extents.clear();
+    const auto keep = [&](size_t axis, int64_t extent) {
+      if (product_.facts_.is_axis_named[axis]) {
+        loops.form.axis_of[axis] = static_cast<int>(kept.size());
+      }
+      kept.push_back(static_cast<int>(axis));
+      loops.extents.push_back(extent);
+    };
+    const auto keep_all = [&](size_t first, const Extents& extents, bool may_join) {
+      if (may_join && extents.size() > 1 && is_one_axis(first, extents)) {
+        keep(first + extents.size() - 1, tensor::ElementCount(extents));
+        return;
+      }
+      for (size_t axis = 0; axis < extents.size(); ++axis) keep(first + axis, extents[axis]);
+    };
+    keep_all(0, batch_, /*may_join=*/false);
+    keep_all(first_rows_, row_extents_, /*may_join=*/true);
+    loops.form.outer_rank = static_cast<int>(kept.size());
+    keep_all(first_columns_, column_extents_, !has_gaps);
+    loops.form.rank = static_cast<int>(kept.size());
+    loops.form.is_over_domain = true;
+    bool is_narrow =
+        row_elements_ <= kNarrow && column_elements_ <= kNarrow && given_[kItems] <= kNarrow;
+    if (is_in_place) {
+      const bool is_a = product_.columns_are_a_;
+      is_narrow = is_narrow && IsNarrow(loops.reads[is_a ? 0 : 1], OperandExtents(is_a));
+    }
+    for (size_t read = 0; read < is_read.size(); ++read) {
+      BoundView& view = loops.reads[read];
+      if (!is_read[read]) {
+        loops.form.read_steps.push_back(LastStep::kNone);
+        continue;
+      }
+      KeepAxes(view, kept);
+      loops.form.read_steps.push_back(LastStepOf(view));
+      is_narrow = is_narrow && IsNarrow(view, loops.extents);
+    }
+    for (BoundView& view : loops.writes) {
+      KeepAxes(view, kept);
+      loops.form.write_steps.push_back(LastStepOf(view));
+      is_narrow = is_narrow && IsNarrow(view, loops.extents);
+    }
+    loops.form.is_narrow = is_narrow;
+    return loops;
+  }
+
+  const TiledProduct& product_;
+  const BoundStep& step_;
+  const Contract& contract_;
+  Extents inner_, batch_, row_extents_, column_extents_;
+  size_t first_rows_ = 0, first_columns_ = 0;  // axes of the domain
+  int64_t parts_ = 1;
+  Extents row_batch_, column_batch_, row_packed_, column_packed_;
+  Extents pitches_, image_, phases_;
+  int64_t row_elements_ = 0, column_elements_ = 0;
+  std::vector<int64_t> given_ = std::vector<int64_t>(kFixed, 0);
+};
+
+TiledProduct::Bound TiledProduct::Bind(const BoundStep& step) const {
+  return Geometry(*this, step).Make();
+}
+
+// Writes one kernel.
+class TiledProduct::PartWriter {
+ public:
+  PartWriter(const TiledProduct& product, Writer& writer, const Source& source)
+      : product_(product),
+        contract_(product.contract_),
+        writer_(writer),
+        source_(source),
+        sum_type_(SumType(contract_.accumulator)) {}
+
+  Launch WriteOperand(bool is_rows) {
+    const bool is_a = product_.columns_are_a_ != is_rows;
+    const int lanes = is_rows ? product_.tile_.rows : product_.tile_.columns();
+    const bool is_window = product_.is_window();
+    const std::string out = writer_.UseScratch(/*is_write=*/true, is_rows ? 0 : 1, sum_type_);
+    const std::string item = OpenItem();
+    const std::string chunks = writer_.UseGiven(kChunks);
+    const std::string tiles = writer_.UseGiven(is_rows ? kRowTiles : kColumnTiles);
+    const std::string count = writer_.UseGiven(is_rows ? kRows : kColumns);
+    const std::string depth = writer_.UseGiven(kDepth);
+    const std::string panel = writer_.Declare("idx", Text(item, " / ", chunks));
+    const std::string begin = writer_.Declare("idx", Text(item, " % ", chunks, " * ", kChunk));
+    const std::string end = writer_.Declare(
+        "idx", Text(begin, " + ", kChunk, " < ", depth, " ? ", begin, " + ", kChunk, " : ", depth));
+    const std::string first = writer_.Declare("idx", Text(panel, " % ", tiles, " * ", lanes));
+    const std::string matrix = writer_.Declare("idx", Text(panel, " / ", tiles));
+    std::vector<std::string> batch;
+    if (!is_window) {
+      std::vector<std::string> extents;
+      for (int axis = 0; axis < product_.batch_axes(); ++axis) {
+        extents.push_back(Given(is_rows ? Group::kRowPacked : Group::kColumnPacked, axis));
+      }
+      batch = WriteCoordinates(writer_, matrix, extents);
+    }
+    const std::string k = writer_.NewName("k");
+    writer_.Open("for (idx ", k, " = ", begin, "; ", k, " < ", end, "; ++", k, ")");
+    // The taps of a convolution come before its channels.
+    std::vector<std::string> inner_extents;
+    for (const program::Dim& dim : contract_.inner) inner_extents.push_back(writer_.UseDim(dim));
+    if (is_window)
+      std::rotate(inner_extents.begin(), inner_extents.begin() + 1, inner_extents.end());
+    std::vector<std::string> inner = WriteCoordinates(writer_, k, inner_extents);
+    if (is_window) std::rotate(inner.begin(), inner.end() - 1, inner.end());
+    const std::string to =
+        writer_.Declare("idx", Text("(", panel, " * ", depth, " + ", k, ") * ", lanes));
+    const std::string lane = writer_.NewName("l");
+    writer_.Line("INDEPENDENT");
+    writer_.Open("for (int ", lane, " = 0; ", lane, " < ", lanes, "; ++", lane, ")");
+    const std::string value = writer_.NewName("s");
+    writer_.Line(sum_type_, " ", value, " = 0;");
+    const std::string own = writer_.Declare("idx", Text(first, " + ", lane));
+    writer_.Open("if (", own, " < ", count, ")");
+    std::vector<std::string> at = batch;
+    if (is_window) {
+      at.push_back(writer_.Declare("idx", Text(matrix, " * ", count, " + ", own)));
+      at.insert(at.end(), inner.begin(), inner.end());
+    } else {
+      std::vector<std::string> extents;
+      const int first_axis = product_.batch_axes() + (is_a ? 0 : contract_.m_axes);
+      const int axes = is_a ? contract_.m_axes : contract_.n_axes;
+      for (int axis = 0; axis < axes; ++axis) {
+        extents.push_back(Extent(writer_, first_axis + axis));
+      }
+      const std::vector<std::string> own_at = WriteCoordinates(writer_, own, extents);
+      if (is_a) at.insert(at.end(), own_at.begin(), own_at.end());
+      at.insert(at.end(), inner.begin(), inner.end());
+      if (!is_a) at.insert(at.end(), own_at.begin(), own_at.end());
+    }
+    writer_.Line(value, " = AS(", sum_type_, ", ", Element(is_a, at), ");");
+    writer_.Close();
+    writer_.Line(out, "[", to, " + ", lane, "] = ", value, ";");
+    writer_.Close();
+    writer_.Close();
+    writer_.Close();
+    return {.given_items = is_rows ? kRowItems : kColumnItems};
+  }
+
+  Launch WriteImage() {
+    const std::string out = writer_.UseScratch(/*is_write=*/true, 1, sum_type_);
+    const std::string item = OpenItem();
+    const int axes = product_.column_axes();
+    std::vector<std::string> extents = {Extent(writer_, 0)};
+    extents.push_back(writer_.Declare(
+        "idx", Text(writer_.UseDim(contract_.inner[0]), " * ", writer_.UseDim(contract_.group))));
+    for (int axis = 0; axis < axes; ++axis) extents.push_back(Given(Group::kPhases, axis));
+    for (int axis = 0; axis + 1 < axes; ++axis) extents.push_back(Given(Group::kImage, axis));
+    const std::vector<std::string> at = WriteCoordinates(writer_, item, extents);
+    const auto phase = [&](int axis) { return at[static_cast<size_t>(2 + axis)]; };
+    std::string to = Text(at[0], " * ", Given(Group::kColumnBatch, 0), " + ", at[1], " * ",
+                          writer_.UseGiven(kStep));
+    std::string phases = phase(0);
+    for (int axis = 1; axis < axes; ++axis) {
+      phases = Text("(", phases, " * ", Given(Group::kPhases, axis), " + ", phase(axis), ")");
+    }
+    to += Text(" + ", phases, " * ", writer_.UseGiven(kPhasePitch));
+    std::vector<std::string> positions = {at[0], at[1]};
+    std::string is_inside = "1";
+    for (int axis = 0; axis + 1 < axes; ++axis) {
+      const std::string& row = at[static_cast<size_t>(2 + axes + axis)];
+      to += Text(" + ", row, " * ", Given(Group::kPitch, axis));
+      positions.push_back(writer_.Declare("idx", Position(axis, row, phase(axis))));
+      is_inside +=
+          Text(" && ", positions.back(), " >= 0 && ", positions.back(), " < ", InExtent(axis));
+    }
+    to = writer_.Declare("idx", to);
+    // Elements [low, high) of the row lie in the tensor, the others in its padding.
+    const int last = axes - 1;
+    const std::string length = Given(Group::kImage, last);
+    const std::string stride = writer_.UseDim(contract_.strides[static_cast<size_t>(last)]);
+    const std::string pad = writer_.UseDim(contract_.pads_begin[static_cast<size_t>(last)]);
+    const auto bound = [&](const std::string& value) {
+      const std::string from = writer_.Declare("idx", value);
+      const std::string up = writer_.Declare(
+          "idx", Text(from, " > 0 ? (", from, " + ", stride, " - 1) / ", stride, " : 0"));
+      return writer_.Declare("idx", Text(up, " < ", length, " ? ", up, " : ", length));
+    };
+    const std::string low = bound(Text(pad, " - ", phase(last)));
+    const std::string high = writer_.Declare(
+        "idx", Text(is_inside, " ? ", bound(Text(InExtent(last), " + ", pad, " - ", phase(last))),
+                    " : 0"));
+    const std::string zeros =
+        writer_.Declare("idx", Text(low, " < ", high, " ? ", low, " : ", high));
+    const auto fill = [&](const std::string& begin, const std::string& end) {
+      const std::string lane = writer_.NewName("l");
+      writer_.Line("INDEPENDENT");
+      writer_.Open("for (idx ", lane, " = ", begin, "; ", lane, " < ", end, "; ++", lane, ")");
+      writer_.Line(out, "[", to, " + ", lane, "] = 0;");
+      writer_.Close();
+    };
+    fill("0", zeros);
+    const std::string lane = writer_.NewName("l");
+    writer_.Line("INDEPENDENT");
+    writer_.Open("for (idx ", lane, " = ", zeros, "; ", lane, " < ", high, "; ++", lane, ")");
+    positions.push_back(writer_.Declare("idx", Position(last, lane, phase(last))));
+    writer_.Line(out, "[", to, " + ", lane, "] = AS(", sum_type_, ", ",
+                 Element(/*is_a=*/true, positions), ");");
+    writer_.Close();
+    fill(high, length);
+    writer_.Close();
+    return {.given_items = kColumnItems};
+  }
+
+  Launch WriteSums() {
+    const TileShape& tile = product_.tile_;
+    const LoopForm& form = source_.form;
+    const bool is_window = product_.is_window();
+    const std::string row_panels = writer_.UseScratch(/*is_write=*/false, 0, sum_type_);
+    const std::string column_panels = writer_.UseScratch(/*is_write=*/false, 1, sum_type_);
+    const std::string item = OpenItem();
+    const std::string rows = writer_.UseGiven(kRows);
+    const std::string row_tiles = writer_.UseGiven(kRowTiles);
+    const std::string column_tiles = writer_.UseGiven(kColumnTiles);
+    const std::string columns = writer_.UseGiven(kColumns);
+    const std::string depth = writer_.UseGiven(kDepth);
+    const std::string channels = writer_.UseGiven(kChannels);
+    const std::string step = writer_.UseGiven(kStep);
+    const std::string last_start = writer_.UseGiven(kLastStart);
+    // Which block: its rows first, so that blocks that follow each other share their columns.
+    const std::string row_tile = writer_.Declare("idx", Text(item, " % ", row_tiles));
+    const std::string tiles = writer_.Declare("idx", Text(item, " / ", row_tiles));
+    const std::string column_tile = writer_.Declare("idx", Text(tiles, " % ", column_tiles));
+    std::string matrix = writer_.Declare("idx", Text(tiles, " / ", column_tiles));
+    std::string part = "0";
+    if (is_window) {
+      const std::string parts = writer_.UseDim(contract_.group);
+      part = writer_.Declare("idx", Text(matrix, " % ", parts));
+      matrix = writer_.Declare("idx", Text(matrix, " / ", parts));
+    }
+    std::vector<std::string> extents;
+    for (int axis = 0; axis < form.rank; ++axis) extents.push_back(Extent(writer_, axis));
+    const auto batch_axes = static_cast<size_t>(product_.batch_axes());
+    const auto outer_rank = static_cast<size_t>(form.outer_rank);
+    const std::vector<std::string> batch = WriteCoordinates(
+        writer_, matrix,
+        {extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(batch_axes)});
+    // A block at the edge may begin earlier, so as to read no further than the columns go.
+    const std::string first = writer_.Declare("idx", Text(column_tile, " * ", tile.columns()));
+    const std::string from =
+        writer_.Declare("idx", Text(first, " < ", last_start, " ? ", first, " : ", last_start));
+    std::string row_matrix = part;
+    std::string column_at =
+        Text(column_tile, " * ", writer_.UseGiven(kTilePitch), " - (", first, " - ", from, ")");
+    if (is_window) column_at += Text(" + ", part, " * ", writer_.UseGiven(kPartPitch));
+    for (size_t axis = 0; axis < batch_axes; ++axis) {
+      const int number = static_cast<int>(axis);
+      row_matrix += Text(" + ", batch[axis], " * ", Given(Group::kRowBatch, number));
+      column_at += Text(" + ", batch[axis], " * ", Given(Group::kColumnBatch, number));
+    }
+    const std::string row_at = writer_.NewName("p");
+    writer_.Line("GLOBAL const ", sum_type_, "* ", row_at, " = ", row_panels, " + ((", row_matrix,
+                 ") * ", row_tiles, " + ", row_tile, ") * ", depth, " * ", tile.rows, ";");
+    column_at = writer_.Declare("idx", column_at);
+    const std::string block = writer_.NewName("s");
+    writer_.Line("TILE_DECLARE(", block, ");");
+    WriteProducts(block, row_at, Text(column_panels, " + ", column_at), channels, step);
+    const std::string sums = writer_.NewName("s");
+    writer_.Line(sum_type_, " ", sums, "[", tile.rows * tile.columns(), "];");
+    writer_.Line("TILE_STORE(", block, ", ", sums, ");");
+
+    // Coordinates of the columns; where they are several, of all of them at once.
+    const size_t column_axes = static_cast<size_t>(form.rank) - outer_rank;
+    std::vector<std::string> column_names;
+    std::string is_output;
+    if (column_axes > 1) {
+      is_output = writer_.NewName("c");
+      writer_.Line("u8 ", is_output, "[", tile.columns(), "];");
+      for (size_t axis = 0; axis < column_axes; ++axis) {
+        column_names.push_back(writer_.NewName("c"));
+        writer_.Line("idx ", column_names.back(), "[", tile.columns(), "];");
+      }
+      const std::string lane = writer_.NewName("l");
+      writer_.Open("for (int ", lane, " = 0; ", lane, " < ", tile.columns(), "; ++", lane, ")");
+      const std::string column = writer_.Declare("idx", Text(from, " + ", lane));
+      std::string rest = column;
+      std::string condition = Text(column, " >= ", first, " && ", column, " < ", columns);
+      for (size_t axis = 0; axis < column_axes; ++axis) {
+        const std::string pitch = Given(Group::kPitch, static_cast<int>(axis));
+        const bool is_last = axis + 1 == column_axes;
+        const std::string at = is_last ? rest : writer_.Declare("idx", Text(rest, " / ", pitch));
+        if (!is_last) rest = writer_.Declare("idx", Text(rest, " - ", at, " * ", pitch));
+        condition += Text(" && ", at, " < ", extents[outer_rank + axis]);
+        writer_.Line(column_names[axis], "[", lane, "] = ", at, ";");
+      }
+      writer_.Line(is_output, "[", lane, "] = ", condition, ";");
+      writer_.Close();
+    }
+
+    const std::string row = writer_.NewName("r");
+    const std::string first_row = writer_.Declare("idx", Text(row_tile, " * ", tile.rows));
+    writer_.Open("for (int ", row, " = 0; ", row, " < ", tile.rows, " && ", first_row, " + ", row,
+                 " < ", rows, "; ++", row, ")");
+    const std::string own =
+        writer_.Declare("idx", Text(part, " * ", rows, " + ", first_row, " + ", row));
+    std::vector<std::string> at = batch;
+    for (std::string& name :
+         WriteCoordinates(writer_, own,
+                          {extents.begin() + static_cast<std::ptrdiff_t>(batch_axes),
+                           extents.begin() + static_cast<std::ptrdiff_t>(outer_rank)})) {
+      at.push_back(std::move(name));
+    }
+    const std::string lane = writer_.NewName("l");
+    if (column_axes > 1) {
+      writer_.Line("INDEPENDENT");
+      writer_.Open("for (int ", lane, " = 0; ", lane, " < ", tile.columns(), "; ++", lane, ")");
+      writer_.Open("if (", is_output, "[", lane, "])");
+      for (const std::string& name : column_names) {
+        at.push_back(writer_.Declare("idx", Text(name, "[", lane, "]")));
+      }
+    } else {
+      const std::string rest = writer_.Declare("int", Text("AS(int, ", columns, " - ", from, ")"));
+      const std::string end = writer_.Declare(
+          "int", Text(rest, " < ", tile.columns(), " ? ", rest, " : ", tile.columns()));
+      writer_.Line("INDEPENDENT");
+      writer_.Open("for (int ", lane, " = AS(int, ", first, " - ", from, "); ", lane, " < ", end,
+                   "; ++", lane, ")");
+      if (column_axes == 1) at.push_back(writer_.Declare("idx", Text(from, " + ", lane)));
+    }
+    Scope scope;
+    scope.coordinates = at;
+    NameIndices(source_, scope);
+    const std::string_view type = LaneType(contract_.accumulator);
+    scope.accumulator = writer_.Declare(
+        type, Text("AS(", type, ", ", sums, "[", row, " * ", tile.columns(), " + ", lane, "])"));
+    const std::vector<std::string> values =
+        WriteExpressions(writer_, source_.program, source_.step, scope, contract_.roots);
+    for (size_t k = 0; k < values.size(); ++k) {
+      WriteStore(writer_, source_.step, static_cast<int>(k), at, values[k]);
+    }
+    if (column_axes > 1) writer_.Close();
+    writer_.Close();
+    writer_.Close();
+    writer_.Close();
+    return {.given_items = kItems, .group_size = tile.group_size};
+  }
+
+ private:
+  // The numbers behind the fixed ones.
+  enum class Group : uint8_t {
+    kRowBatch,
+    kColumnBatch,
+    kRowPacked,
+    kColumnPacked,
+    kPitch,
+    kImage,
+    kPhases
+  };
+  std::string Given(Group group, int axis) {
+    const auto place = static_cast<int>(group);
+    const int batch = product_.batch_axes();
+    const int columns = product_.column_axes();
+    const int before = place <= 4 ? place * batch : 4 * batch + (place - 4) * columns;
+    return writer_.UseGiven(kFixed + before + axis);
+  }
+
+  std::string OpenItem() {
+    writer_.Open("if (ITEM < count)");
+    return writer_.Declare("idx", "AS(idx, ITEM)");
+  }
+
+  std::string Element(bool is_a, const std::vector<std::string>& at) {
+    Scope scope;
+    scope.coordinates = scope.indices = at;
+    const ExprId roots[] = {product_.prologue(is_a)};
+    return WriteExpressions(writer_, source_.program, source_.step, scope, roots)[0];
+  }
+
+  std::string InExtent(int axis) {
+    return writer_.UseDim(contract_.a_spatial[static_cast<size_t>(axis)]);
+  }
+  // Where element `at` of a phase of the image lies in the tensor.
+  std::string Position(int axis, const std::string& at, const std::string& phase) {
+    const auto k = static_cast<size_t>(axis);
+    return Text(at, " * ", writer_.UseDim(contract_.strides[k]), " + ", phase, " - ",
+                writer_.UseDim(contract_.pads_begin[k]));
+  }
+
+  void WriteProducts(const std::string& block, const std::string& row_at,
+                     const std::string& columns, const std::string& channels,
+                     const std::string& step) {
+    if (!product_.is_window()) {
+      writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, ", ", channels, ", ", step,
+                   ");");
+      return;
+    }
+    const int axes = product_.column_axes();
+    std::string phase, shift;
+    for (int axis = 0; axis < axes; ++axis) {
+      const auto k = static_cast<size_t>(axis);
+      const std::string tap = writer_.NewName("k");
+      writer_.Open("for (idx ", tap, " = 0; ", tap, " < ", writer_.UseDim(contract_.inner[k + 1]),
+                   "; ++", tap, ")");
+      const std::string stride = writer_.UseDim(contract_.strides[k]);
+      const std::string reach =
+          writer_.Declare("idx", Text(tap, " * ", writer_.UseDim(contract_.dilations[k])));
+      const std::string own = Text(reach, " % ", stride);
+      phase = axis == 0 ? own : Text("(", phase, ") * ", Given(Group::kPhases, axis), " + ", own);
+      phase = writer_.Declare("idx", phase);
+      const std::string own_shift = Text(reach, " / ", stride, " * ", Given(Group::kPitch, axis));
+      shift = writer_.Declare("idx", axis == 0 ? own_shift : Text(shift, " + ", own_shift));
+    }
+    writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, " + ", phase, " * ",
+                 writer_.UseGiven(kPhasePitch), " + ", shift, ", ", channels, ", ", step, ");");
+    writer_.Line(row_at, " += ", channels, " * ", product_.tile_.rows, ";");
+    for (int axis = 0; axis < axes; ++axis) writer_.Close();
+  }
+
+  const TiledProduct& product_;
+  const Contract& contract_;
+  Writer& writer_;
+  const Source& source_;
+  const std::string_view sum_type_;
+};
+
+KernelText TiledProduct::Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
+                                  const Dialect& dialect, std::string_view library) const {
+  Writer writer(form);
+  const Source source{program_, step_, form, capabilities};
+  PartWriter part_writer(*this, writer, source);
+  if (part != Part::kSums) {
+    const Launch launch = part == Part::kColumns && is_window()
+                              ? part_writer.WriteImage()
+                              : part_writer.WriteOperand(part == Part::kRows);
+    return writer.Finish(dialect, launch, form.is_narrow);
+  }
+  const Launch launch = part_writer.WriteSums();
+  const std::string functions = Text(
+      "#define TILE_ROWS ", tile_.rows, "\n#define TILE_VECTORS ", tile_.vectors,
+      "\n#define TILE_LANES ", tile_.lanes, "\n#define TILE_TYPE ", SumType(contract_.accumulator),
+      "\n", tensor::IsFloat(contract_.accumulator) ? "#define TILE_IS_FLOAT\n" : "", library);
+  return writer.Finish(dialect, launch, form.is_narrow, functions);
+}
+
+}  // namespace onnxifi::codegen

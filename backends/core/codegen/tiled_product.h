@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TiledProduct: a Contract as three kernels, for devices with a fast way to sum one block of
+// outputs in registers. Two kernels lay the operands out for the third: panels of the rows'
+// elements, so that those of one block follow each other; panels of the columns' elements, or, for
+// a convolution, images with their padding, taken apart by stride, so that each tap of the kernel
+// is the same image a few elements on. Prologues are applied there, once per element. The third
+// kernel sums a block of outputs and writes what the epilogue makes of it. Rows are a product's
+// rows or a convolution's channels, columns a product's columns or a convolution's pixels; where
+// it suits the extents better, a product's columns are the rows.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_PRODUCT_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_PRODUCT_H_
+
+#include <compare>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/base/status.h"
+#include "backends/core/codegen/dialect.h"
+#include "backends/core/codegen/expression.h"
+#include "backends/core/codegen/kernel_text.h"
+#include "backends/core/codegen/loop_nest.h"
+#include "backends/core/device/device.h"
+#include "backends/core/program/program.h"
+
+namespace onnxifi::codegen {
+
+// The block of outputs that one item sums.
+struct TileShape {
+  int rows = 1;
+  int vectors = 1;  // that its columns are held in
+  int lanes = 1;    // of a vector
+  int group_size = 1;
+
+  int columns() const { return vectors * lanes; }
+  auto operator<=>(const TileShape&) const = default;
+};
+
+// UNSUPPORTED_* with what keeps the step, which passed codegen::Check, from being cut into tiles.
+base::Status CheckTiles(const program::Program& program, const program::Step& step);
+
+class TiledProduct {
+ public:
+  // `step` passed CheckTiles and, like the program, outlives this.
+  TiledProduct(const program::Program& program, const program::Step& step);
+
+  // How many rows there are, and the bits of a sum: what a tile is chosen by. A lower bound where
+  // rows are a symbol.
+  int64_t least_rows() const;
+  int sum_bits() const;
+  void SetTile(const TileShape& tile) { tile_ = tile; }
+
+  enum class Part : uint8_t { kRows, kColumns, kSums };
+  // With numbers. Working memory 0 holds the rows' panels, 1 those of the columns.
+  struct Bound {
+    LoopNest rows, columns, sums;
+    int64_t row_bytes = 0;
+    int64_t column_bytes = 0;
+    // The columns lie in read `column_read()` as the sums want them: working memory 1 is that
+    // buffer from `column_offset_bytes` on, and there is no kernel for it.
+    bool has_columns_in_place = false;
+    int64_t column_offset_bytes = 0;
+
+    const LoopNest& loops(Part part) const {
+      return part == Part::kRows ? rows : part == Part::kColumns ? columns : sums;
+    }
+  };
+  Bound Bind(const device::BoundStep& step) const;
+
+  // The kernel of a part for loops of this form. `library` defines the functions that product.cl
+  // of backends/opencl documents.
+  KernelText Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
+                      const Dialect& dialect, std::string_view library) const;
+
+  int row_read() const { return columns_are_a_ ? 1 : 0; }
+  int column_read() const { return columns_are_a_ ? 0 : 1; }
+  // Whether all that the kernel of an operand reads are constants.
+  bool IsConstant(Part part) const;
+  // Whether the kernel of a part looks at the step's read `read`.
+  bool IsReadBy(Part part, int read) const;
+
+  // A convolution, not a product of matrices.
+  bool is_window() const { return contract_.form == program::Contract::Form::kConv; }
+
+ private:
+  class Geometry;
+  class PartWriter;
+
+  program::ExprId prologue(bool is_a) const {
+    return is_a ? contract_.a_prologue : contract_.b_prologue;
+  }
+  // Domain axes, in the order batch, rows, columns.
+  int batch_axes() const { return is_window() ? 1 : contract_.batch_axes; }
+  int row_axes() const;
+  int column_axes() const;
+
+  const program::Program& program_;
+  const program::Step& step_;
+  const program::Contract& contract_;
+  const LoopFacts facts_;
+  bool columns_are_a_ = false;
+  // The columns' prologue is a load, and its elements are of the sum's type.
+  bool has_plain_columns_ = false;
+  TileShape tile_;
+};
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_PRODUCT_H_

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel sources of kernels/, embedded at build (kernels.cc.in).
+
+#ifndef ONNXIFI_BACKENDS_OPENCL_KERNELS_H_
+#define ONNXIFI_BACKENDS_OPENCL_KERNELS_H_
+
+#include <string_view>
+
+namespace onnxifi::opencl {
+
+extern const std::string_view kProductSource;  // product.cl
+
+}  // namespace onnxifi::opencl
+
+#endif  // ONNXIFI_BACKENDS_OPENCL_KERNELS_H_

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiled: up to three kernels in a row, which hand each other the device's scratch memory.
+
+#include "backends/opencl/tiled.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/opencl/kernels.h"
+#include "backends/opencl/scratch.h"
+
+namespace onnxifi::opencl {
+namespace {
+
+using base::Result;
+using base::Status;
+using codegen::TiledProduct;
+using codegen::TileShape;
+using Part = TiledProduct::Part;
+
+// A constant operand as the sums want it, and the numbers that it was laid out with.
+struct Panels {
+  std::vector<int64_t> numbers;
+  std::unique_ptr<device::Allocation> held;  // null if there is nothing of it
+};
+
+constexpr std::array<Part, 2> kOperands = {Part::kRows, Part::kColumns};
+size_t NumberOf(Part part) { return static_cast<size_t>(part); }
+
+class BoundTiled final : public device::BoundKernel {
+ public:
+  BoundTiled(Services& services, Launch sums) : services_(services), sums_(std::move(sums)) {}
+
+  Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
+    if (sums_.is_empty()) return base::Ok();
+    const Scratch::Use use(services_.scratch);
+    std::array<Memory::Place, 2> places = {};
+    for (const Part part : kOperands) {
+      ONNXIFI_ASSIGN_OR_RETURN(places[NumberOf(part)], PlaceOf(part, use, addresses));
+    }
+    for (const Launch& launch : before_) {
+      ONNXIFI_RETURN_IF_ERROR(launch.Enqueue(queue, addresses, places));
+    }
+    return sums_.Enqueue(queue, addresses, places);
+  }
+
+  bool ReadsAtRun(int read) const override { return is_read_[static_cast<size_t>(read)]; }
+
+  std::string Detail() const override {
+    const auto what = [&](Part part) -> std::string {
+      const Operand& operand = operands_[NumberOf(part)];
+      return operand.panels != nullptr ? "constant" : operand.is_in_place ? "in place" : "laid out";
+    };
+    return "rows " + what(Part::kRows) + ", columns " + what(Part::kColumns);
+  }
+
+  // Where the sums find an operand: in what was laid out at the binding, in a buffer of the
+  // program, or in scratch memory.
+  struct Operand {
+    std::shared_ptr<const Panels> panels;  // shared by the bindings of a kernel
+    bool is_in_place = false;
+    program::BufferId buffer = program::kNoBuffer;
+    int64_t offset_bytes = 0;
+  };
+
+ private:
+  friend class TiledKernel;
+
+  Result<Memory::Place> PlaceOf(Part part, const Scratch::Use& use,
+                                device::Addresses addresses) const {
+    const Operand& operand = operands_[NumberOf(part)];
+    Memory::Place place{nullptr, 0};
+    if (operand.panels != nullptr) {
+      const auto& held = operand.panels->held;
+      return services_.memory.Find(held == nullptr ? nullptr : held->data());
+    }
+    if (operand.is_in_place) {
+      ONNXIFI_ASSIGN_OR_RETURN(
+          place, services_.memory.Find(addresses[static_cast<size_t>(operand.buffer)]));
+    } else {
+      ONNXIFI_ASSIGN_OR_RETURN(place, use.Find(services_.memory));
+    }
+    place.offset_bytes += operand.offset_bytes;
+    return place;
+  }
+
+  Services& services_;
+  const Launch sums_;
+  std::vector<bool> is_read_;   // by read of the step
+  std::vector<Launch> before_;  // lay out what is no constant
+  std::array<Operand, 2> operands_;
+};
+
+class TiledKernel final : public device::Kernel {
+ public:
+  TiledKernel(const TiledProduct& product, const codegen::Capabilities& capabilities,
+              Services& services)
+      : product_(product), capabilities_(capabilities), services_(services) {}
+
+  Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
+                                                    device::Addresses constants) override {
+    const TiledProduct::Bound bound = product_.Bind(step);
+    ONNXIFI_ASSIGN_OR_RETURN(Launch sums, MakeLaunch(Part::kSums, bound));
+    auto kernel = std::make_unique<BoundTiled>(services_, std::move(sums));
+    int64_t scratch_bytes = 0;
+    for (const Part part : kOperands) {
+      BoundTiled::Operand& operand = kernel->operands_[NumberOf(part)];
+      if (part == Part::kColumns && bound.has_columns_in_place) {
+        operand.is_in_place = true;
+        operand.buffer = step.reads[static_cast<size_t>(product_.column_read())].buffer;
+        operand.offset_bytes = bound.column_offset_bytes;
+        continue;
+      }
+      ONNXIFI_ASSIGN_OR_RETURN(Launch launch, MakeLaunch(part, bound));
+      const int64_t size_bytes = part == Part::kRows ? bound.row_bytes : bound.column_bytes;
+      if (product_.IsConstant(part)) {
+        ONNXIFI_ASSIGN_OR_RETURN(operand.panels,
+                                 LayOut(part, bound, launch, size_bytes, constants));
+        continue;
+      }
+      operand.offset_bytes = scratch_bytes;
+      scratch_bytes += (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+      kernel->before_.push_back(std::move(launch));
+    }
+    ONNXIFI_RETURN_IF_ERROR(services_.scratch.Reserve(scratch_bytes));
+    for (int read = 0; read < static_cast<int>(step.reads.size()); ++read) {
+      kernel->is_read_.push_back(product_.IsReadBy(Part::kSums, read) ||
+                                 std::any_of(kOperands.begin(), kOperands.end(), [&](Part part) {
+                                   return kernel->operands_[NumberOf(part)].panels == nullptr &&
+                                          product_.IsReadBy(part, read);
+                                 }));
+    }
+    return std::unique_ptr<device::BoundKernel>(std::move(kernel));
+  }
+
+ private:
+  static constexpr int64_t kAlignment = 256;
+
+  Result<Launch> MakeLaunch(Part part, const TiledProduct::Bound& bound) {
+    const codegen::LoopNest& loops = bound.loops(part);
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Variant> variant,
+                             variants_[NumberOf(part)].Find(services_, loops.form, [&] {
+                               return product_.Generate(part, loops.form, capabilities_,
+                                                        codegen::OpenClDialect(), kProductSource);
+                             }));
+    return Launch::Create(services_, std::move(variant), loops);
+  }
+
+  Result<std::shared_ptr<const Panels>> LayOut(Part part, const TiledProduct::Bound& bound,
+                                               const Launch& launch, int64_t size_bytes,
+                                               device::Addresses constants) {
+    // Two bindings may lay out the same at once; the first one's stays.
+    std::vector<int64_t> numbers = codegen::ValuesOf(launch.numbers(), bound.loops(part));
+    std::shared_ptr<const Panels>& known = panels_[NumberOf(part)];
+    {
+      const std::lock_guard lock(mutex_);
+      if (known != nullptr && known->numbers == numbers) return known;
+    }
+    auto panels = std::make_shared<Panels>();
+    panels->numbers = std::move(numbers);
+    if (!launch.is_empty()) {
+      ONNXIFI_ASSIGN_OR_RETURN(panels->held, services_.memory.Allocate(size_bytes));
+      ONNXIFI_ASSIGN_OR_RETURN(const Memory::Place place,
+                               services_.memory.Find(panels->held->data()));
+      const std::array<Memory::Place, 2> places = {place, place};
+      ONNXIFI_RETURN_IF_ERROR(launch.Enqueue(constants, places));
+    }
+    const std::lock_guard lock(mutex_);
+    known = panels;
+    return std::shared_ptr<const Panels>(std::move(panels));
+  }
+
+  const TiledProduct product_;
+  const codegen::Capabilities capabilities_;
+  Services& services_;
+  std::array<Variants, 3> variants_;  // by part
+  std::mutex mutex_;
+  std::array<std::shared_ptr<const Panels>, 2> panels_;  // shared with what is bound
+};
+
+class TiledRecipe final : public Recipe {
+ public:
+  TiledRecipe(TiledProduct product, const codegen::Capabilities& capabilities)
+      : product_(std::move(product)), capabilities_(capabilities) {}
+  std::string_view implementation() const override {
+    return product_.is_window() ? "tiled convolution" : "tiled product";
+  }
+  std::unique_ptr<device::Kernel> Build(Services& services) const override {
+    return std::make_unique<TiledKernel>(product_, capabilities_, services);
+  }
+
+ private:
+  const TiledProduct product_;
+  const codegen::Capabilities capabilities_;
+};
+
+// A tile for a step.
+TileShape PickTile(const TiledProduct& product) {
+  const int lanes = 512 / product.sum_bits();
+  const int64_t rows = product.least_rows();
+  return {.rows = rows <= 1 ? 1 : rows <= 4 ? 4 : 8, .vectors = 2, .lanes = lanes, .group_size = 1};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
+                                                  const codegen::Capabilities& capabilities) {
+  ONNXIFI_RETURN_IF_ERROR(codegen::CheckTiles(facts.program, facts.step));
+  TiledProduct product(facts.program, facts.step);
+  product.SetTile(PickTile(product));
+  return std::unique_ptr<const Recipe>(
+      std::make_unique<TiledRecipe>(std::move(product), capabilities));
+}
+
+}  // namespace onnxifi::opencl

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contractions cut into tiles, compared with the reference on shapes around the edges of a tile,
+// with every attribute off its default. Says which way the operands took: a device that fell back
+// to the generated loops would be right too.
+
+#include "backends/opencl/tiled.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/reference/device.h"
+#include "backends/core/reference/random_step.h"
+#include "backends/opencl/device.h"
+
+namespace onnxifi::opencl {
+namespace {
+
+using program::Buffer;
+using program::Contract;
+using program::Dim;
+using program::Expr;
+using program::Shape;
+using program::View;
+using reference::RandomStep;
+using tensor::ElementType;
+using tensor::Extents;
+using tensor::Tensor;
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+constexpr auto kVariable = Buffer::Kind::kTemporary;
+constexpr auto kConstant = Buffer::Kind::kConstant;
+
+// A step that grows read by read, with seeded data: multiples of 1/4 from -4 to 4.
+class StepMaker {
+ public:
+  explicit StepMaker(uint32_t seed) : random_(seed) {}
+
+  RandomStep made;
+  program::Step step;
+
+  program::ExprPool& pool() { return made.program.exprs; }
+
+  View Buffer(const Extents& extents, ElementType type = kFloat,
+              program::Buffer::Kind kind = kVariable) {
+    const Shape shape(extents.begin(), extents.end());
+    Tensor tensor = *Tensor::Allocate(type, extents);
+    for (int64_t k = 0; k < tensor.element_count(); ++k) {
+      const auto value = static_cast<int64_t>(random_() % 33) - 16;
+      const auto whole = value / 4;
+      const tensor::Scalar scalar = tensor::IsFloat(type) ? tensor::Scalar{.f = value / 4.0}
+                                    : tensor::IsUnsigned(type)
+                                        ? tensor::Scalar{.u = static_cast<uint64_t>(whole + 4)}
+                                        : tensor::Scalar{.i = whole};
+      tensor::StoreScalar(type, tensor.mutable_data(), k, scalar);
+    }
+    made.buffers.push_back(std::move(tensor));
+    program::Buffer buffer{.kind = kind, .type = type, .shape = shape};
+    return program::DenseView(made.program.AddBuffer(buffer), type, shape);
+  }
+  Expr Read(const View& view) {
+    step.reads.push_back(view);
+    return Load(pool(), view.type, static_cast<int>(step.reads.size()) - 1);
+  }
+  // The sum, a bias per row of the output's axis `axis`, an addend like the output, at least 0.
+  void Finish(Contract contract, const Extents& domain, size_t axis) {
+    step.domain = Shape(domain.begin(), domain.end());
+    Expr value = Accumulator(pool(), contract.accumulator);
+    if (!domain.empty()) {
+      View bias = Buffer({domain[axis]}, contract.accumulator);
+      bias.strides.assign(domain.size(), 0);
+      bias.strides[axis] = 1;
+      value = value + Read(bias);
+    }
+    value = Maximum(value + Read(Buffer(domain, contract.accumulator)), Like(value, 0));
+    contract.roots = {value.id()};
+    step.writes = {Buffer(domain, contract.accumulator)};
+    step.body = std::move(contract);
+    made.program.steps.push_back(std::move(step));
+    made.tolerance = 1e-3;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+class TiledTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    base::Result<Api> api = LoadApi(kLoaderLibrary);
+    if (!api.ok()) GTEST_SKIP() << api.status().Text();
+    base::Result<std::vector<DeviceInfo>> devices = FindDevices(*api);
+    if (!devices.ok()) GTEST_SKIP() << devices.status().Text();
+    if (devices->empty()) GTEST_SKIP() << "No platform has a device.";
+    has_float64_ = devices->front().capabilities.has_float64;
+    auto device = Device::Open(*api, devices->front(), /*cache_folder=*/{});
+    ASSERT_TRUE(device.ok()) << device.status().Text();
+    device_ = *std::move(device);
+  }
+
+  void ExpectRight(const RandomStep& step, std::string_view implementation) {
+    const auto selection = device_->Select({step.program, step.program.steps[0]});
+    ASSERT_TRUE(selection.ok()) << selection.status().Text();
+    EXPECT_EQ(selection->recipe->implementation(), implementation);
+    reference::Device reference;
+    const auto expected = RunStep(reference, step);
+    const auto actual = RunStep(*device_, step);
+    ASSERT_TRUE(expected.ok()) << expected.status().Text();
+    ASSERT_TRUE(actual.ok()) << actual.status().Text();
+    const std::optional<std::string> difference = FindDifference(step, *expected, *actual);
+    EXPECT_FALSE(difference) << *difference << '\n' << ToString(step.program);
+  }
+  // What the bound kernel says of itself, and which reads it wants to see at each run.
+  std::string DetailOf(const RandomStep& step, std::vector<bool>& reads_at_run) {
+    const program::Step& body = step.program.steps[0];
+    const auto selection = device_->Select({step.program, body});
+    const auto kernel = device_->Build(*selection->recipe);
+    std::vector<std::unique_ptr<device::Allocation>> held;
+    std::vector<std::byte*> constants;
+    for (const Tensor& buffer : step.buffers) {
+      held.push_back(*device_->memory().Hold(buffer));
+      constants.push_back(held.back()->data());
+    }
+    const auto bound = (*kernel)->Bind(device::Bind(step.program, body, step.dims), constants);
+    EXPECT_TRUE(bound.ok());
+    reads_at_run.clear();
+    for (size_t read = 0; read < body.reads.size(); ++read) {
+      reads_at_run.push_back((*bound)->ReadsAtRun(static_cast<int>(read)));
+    }
+    return (*bound)->Detail();
+  }
+
+  std::unique_ptr<Device> device_;
+  bool has_float64_ = false;
+};
+
+struct ProductShape {
+  int64_t batch, m, n, k;
+  bool a_transposed = false, b_transposed = false, b_shared = false;
+  program::Buffer::Kind b_kind = kVariable;
+  ElementType type = kFloat, accumulator = kFloat;
+};
+
+RandomStep MakeProduct(const ProductShape& shape, uint32_t seed) {
+  StepMaker make(seed);
+  Contract contract;
+  contract.accumulator = shape.accumulator;
+  contract.batch_axes = contract.m_axes = contract.n_axes = 1;
+  contract.inner = {shape.k};
+  View a = make.Buffer(shape.a_transposed ? Extents{shape.batch, shape.k, shape.m}
+                                          : Extents{shape.batch, shape.m, shape.k},
+                       shape.type);
+  View b = make.Buffer(shape.b_transposed ? Extents{shape.batch, shape.n, shape.k}
+                                          : Extents{shape.batch, shape.k, shape.n},
+                       shape.type, shape.b_kind);
+  if (shape.a_transposed) std::swap(a.strides[1], a.strides[2]);
+  if (shape.b_transposed) std::swap(b.strides[1], b.strides[2]);
+  if (shape.b_shared) b.strides[0] = 0;
+  contract.a_prologue = Cast(make.Read(a), shape.accumulator).id();
+  contract.b_prologue = Cast(make.Read(b), shape.accumulator).id();
+  make.Finish(std::move(contract), {shape.batch, shape.m, shape.n}, 2);
+  return std::move(make.made);
+}
+
+TEST_F(TiledTest, ProductsAreRightAroundTheEdgesOfATile) {
+  uint32_t seed = 0;
+  for (const int64_t m : {1, 2, 4, 7, 8, 9, 31}) {
+    for (const int64_t n : {1, 15, 16, 31, 32, 33, 70}) {
+      for (const int64_t k : {0, 1, 31, 33, 65}) {
+        ProductShape shape{.batch = 1 + seed % 3, .m = m, .n = n, .k = k};
+        shape.a_transposed = seed % 2 == 1;
+        shape.b_transposed = seed % 5 >= 3;
+        shape.b_shared = seed % 7 >= 4;
+        shape.b_kind = seed % 11 >= 6 ? kConstant : kVariable;
+        SCOPED_TRACE(testing::Message() << shape.batch << " of " << m << " x " << n << " x " << k);
+        ExpectRight(MakeProduct(shape, seed++), "tiled product");
+      }
+    }
+  }
+  EXPECT_EQ(MakeProduct({.batch = 2, .m = 3, .n = 0, .k = 5}, 0).buffers.size(), 5U);
+  ExpectRight(MakeProduct({.batch = 2, .m = 3, .n = 0, .k = 5}, 0), "tiled product");
+  ExpectRight(MakeProduct({.batch = 0, .m = 3, .n = 40, .k = 5}, 0), "tiled product");
+}
+
+TEST_F(TiledTest, EveryTypeOfSumIsRight) {
+  for (const auto& [type, accumulator] : {std::pair{ElementType::kFloat16, kFloat},
+                                          {ElementType::kBfloat16, kFloat},
+                                          {ElementType::kInt8, ElementType::kInt32},
+                                          {ElementType::kUint8, ElementType::kUint32},
+                                          {ElementType::kInt4, ElementType::kInt32},
+                                          {ElementType::kInt64, ElementType::kInt64},
+                                          {ElementType::kUint64, ElementType::kUint64},
+                                          {ElementType::kFloat64, ElementType::kFloat64}}) {
+    if (accumulator == ElementType::kFloat64 && !has_float64_) continue;
+    for (const int64_t m : {3, 10}) {
+      ProductShape shape{.batch = 2, .m = m, .n = 37, .k = 41};
+      shape.type = type;
+      shape.accumulator = accumulator;
+      SCOPED_TRACE(tensor::Name(type));
+      ExpectRight(MakeProduct(shape, 3), "tiled product");
+    }
+  }
+}
+
+TEST_F(TiledTest, WhatIsConstantIsLaidOutOnceAndNotReadAgain) {
+  std::vector<bool> reads;
+  ProductShape shape{.batch = 1, .m = 40, .n = 50, .k = 60};
+  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns laid out");
+  EXPECT_EQ(reads, std::vector<bool>({true, true, true, true}));
+  shape.b_kind = kConstant;
+  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns constant");
+  EXPECT_EQ(reads, std::vector<bool>({true, false, true, true}));
+  // Few rows read their columns where they lie, as far as those lie next to each other.
+  shape = {.batch = 2, .m = 3, .n = 50, .k = 60};
+  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns in place");
+  shape.b_transposed = true;
+  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns laid out");
+}
+
+struct Axis {
+  int64_t extent, kernel, stride = 1, dilation = 1, before = 0, after = 0;
+
+  int64_t out() const {
+    return (extent + before + after - dilation * (kernel - 1) - 1) / stride + 1;
+  }
+};
+
+RandomStep MakeConvolution(int64_t images, int64_t group, int64_t channels, int64_t outputs,
+                           const std::vector<Axis>& axes, ElementType type, uint32_t seed) {
+  StepMaker make(seed);
+  Contract contract;
+  contract.form = Contract::Form::kConv;
+  contract.group = group;
+  contract.inner = {channels};
+  Extents a = {images, group * channels}, b = {group * outputs, channels};
+  Extents domain = {images, group * outputs};
+  for (const Axis& axis : axes) {
+    a.push_back(axis.extent);
+    b.push_back(axis.kernel);
+    domain.push_back(axis.out());
+    contract.inner.push_back(axis.kernel);
+    contract.a_spatial.push_back(axis.extent);
+    contract.strides.push_back(axis.stride);
+    contract.dilations.push_back(axis.dilation);
+    contract.pads_begin.push_back(axis.before);
+  }
+  contract.a_prologue = Cast(make.Read(make.Buffer(a, type)), kFloat).id();
+  contract.b_prologue = Cast(make.Read(make.Buffer(b, type, kConstant)), kFloat).id();
+  make.Finish(std::move(contract), domain, 1);
+  return std::move(make.made);
+}
+
+TEST_F(TiledTest, ConvolutionsAreRightWithEveryAttribute) {
+  const std::vector<std::vector<Axis>> shapes = {
+      {{7, 1}, {9, 1}},                          // in place, the last block begins early
+      {{4, 1}, {8, 1}},                          // exactly one block
+      {{3, 1}, {7, 1}},                          // too few pixels to be read in place
+      {{7, 1, 2}, {9, 1, 3}},                    // one phase of the strides
+      {{7, 3, 1, 1, 1, 1}, {7, 3, 1, 1, 1, 1}},  // rows longer than the output's
+      {{9, 3, 2, 1, 1, 0}, {10, 3, 2, 1, 0, 1}},
+      {{11, 2, 3, 1, 2, 2}, {12, 5, 2, 2, 4, 3}},  // phases without a tap; dilation
+      {{13, 3, 2, 3, 2, 3}, {5, 3, 1, 2, 4, 4}},   // wider than the input
+      {{40, 5, 1, 1, 2, 2}},
+      {{5, 2, 2, 1, 1, 0}, {6, 3, 1, 2, 2, 2}, {7, 3, 2, 1, 0, 1}},
+  };
+  uint32_t seed = 0;
+  for (const std::vector<Axis>& axes : shapes) {
+    for (const auto& [group, channels, outputs] :
+         {std::tuple{1, 3, 9}, {1, 1, 1}, {2, 5, 17}, {3, 2, 4}, {6, 1, 1}, {4, 1, 2}}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed);
+      const ElementType type = seed % 4 == 3 ? ElementType::kFloat16 : kFloat;
+      ExpectRight(MakeConvolution(1 + seed % 2, group, channels, outputs, axes, type, seed),
+                  "tiled convolution");
+      ++seed;
+    }
+  }
+}
+
+TEST_F(TiledTest, PointwiseConvolutionsAreReadInPlace) {
+  std::vector<bool> reads;
+  EXPECT_EQ(DetailOf(MakeConvolution(2, 2, 3, 5, {{7, 1}, {9, 1}}, kFloat, 1), reads),
+            "rows constant, columns in place");
+  EXPECT_EQ(reads, std::vector<bool>({true, false, true, true}));
+  EXPECT_EQ(DetailOf(MakeConvolution(2, 2, 3, 5, {{7, 3}, {9, 1}}, kFloat, 1), reads),
+            "rows constant, columns laid out");
+}
+
+// What is beyond the edges of tensors and tiles enters no sum.
+TEST_F(TiledTest, NoNumberStaysWhereItIs) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const bool is_product : {true, false}) {
+    RandomStep step =
+        is_product
+            ? MakeProduct({.batch = 2, .m = 9, .n = 35, .k = 33}, 5)
+            : MakeConvolution(1, 2, 3, 9, {{7, 3, 2, 1, 1, 1}, {9, 3, 1, 2, 2, 2}}, kFloat, 5);
+    auto* a = reinterpret_cast<float*>(step.buffers[0].mutable_data());
+    const int64_t count = step.buffers[0].element_count();
+    a[7] = kNan;
+    a[count - 3] = kInfinity;
+    a[count / 2] = -kInfinity;
+    ExpectRight(step, is_product ? "tiled product" : "tiled convolution");
+  }
+}
+
+TEST_F(TiledTest, WhatIsNotCutIntoTilesIsRefusedWithItsReason) {
+  RandomStep step = MakeConvolution(1, 1, 3, 5, {{3, 3}}, kFloat, 1);
+  auto selection = device_->Select({step.program, step.program.steps[0]});
+  ASSERT_TRUE(selection.ok());
+  EXPECT_EQ(selection->recipe->implementation(), "generated");
+  ASSERT_EQ(selection->rejected.size(), 1U);
+  EXPECT_EQ(selection->rejected[0].sentence(),
+            "A convolution of 1 pixels leaves most of a tile empty.");
+  ExpectRight(step, "generated");
+}
+
+TEST_F(TiledTest, NoExtentIsCompiledIn) {
+  int64_t kernels = 0;
+  for (int64_t rows = 1; rows <= 50; ++rows) {
+    StepMaker make(static_cast<uint32_t>(rows));
+    tensor::DimTable& dims = *make.made.program.dims;
+    const Dim symbol = dims.NewSymbol("rows", false);
+    Contract contract;
+    contract.m_axes = contract.n_axes = 1;
+    contract.inner = {20};
+    View a = make.Buffer({rows, 20});
+    View b = make.Buffer({20, 33});
+    contract.a_prologue = make.Read(a).id();
+    contract.b_prologue = make.Read(b).id();
+    make.Finish(std::move(contract), {rows, 33}, 1);
+    make.made.program.steps[0].domain[0] = symbol;
+    make.made.symbols = {rows};
+    make.made.dims.assign(static_cast<size_t>(dims.node_count()), 0);
+    dims.Evaluate(make.made.symbols, 0, 1, make.made.dims);
+    ExpectRight(make.made, "tiled product");
+    // The few rows that are read in place have no kernel for the columns; all others are as one.
+    if (rows == 17) kernels = device_->kernel_count();
+    if (rows > 17) {
+      ASSERT_EQ(device_->kernel_count(), kernels) << rows;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::opencl
