@@ -3,14 +3,20 @@
 // The OpenCL plugin's kernels against the limits of the same device, timed in turns: contractions
 // against a kernel of nothing but multiply-adds, everything else against a kernel that copies.
 // Prints, per case, the best time, the rate and its share of the limit. An argument keeps the cases
-// whose name contains it.
+// whose name contains it. With --tune, tries tiles instead and writes those that were fastest to
+// the cache folder, where the plugin looks for them (backends/opencl/tuning.csv says how to read
+// them).
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -401,6 +407,112 @@ Status Run(std::string_view wanted) {
   ONNXIFI_RETURN_IF_ERROR(measure("softmax 4096x1024", [] { return MakeSoftmax(4096, 1024); }));
   ONNXIFI_RETURN_IF_ERROR(measure("softmax 1536x128", [] { return MakeSoftmax(1536, 128); }));
   return measure("max pool 64x112x112 3x3 s2", [] { return MakePooling(64, 112, 3, 2); });
+}
+
+// --- tuning ---
+
+// Products of some number of rows, and the tiles that may suit them.
+struct RowClass {
+  int64_t most_rows;  // 0: any
+  std::vector<Case> cases;
+  std::vector<Tuning::Tile> candidates;
+};
+
+std::vector<RowClass> MakeRowClasses() {
+  constexpr auto kConstant = Buffer::Kind::kConstant;
+  std::vector<RowClass> classes(3);
+  classes[0].most_rows = 1;
+  classes[0].cases.push_back(MakeProduct(1, 4096, 4096, false, kConstant));
+  classes[0].cases.push_back(MakeConvolution(384, 14, 384, 3, 1, 384));
+  classes[0].cases.push_back(MakeConvolution(32, 112, 32, 3, 1, 32));
+  classes[1].most_rows = 4;
+  classes[1].cases.push_back(MakeProduct(4, 2048, 2048, false, kConstant));
+  classes[1].cases.push_back(MakeConvolution(128, 28, 128, 3, 1, 32));
+  classes[2].most_rows = 0;
+  classes[2].cases.push_back(MakeProduct(1024, 1024, 1024, false, Buffer::Kind::kTemporary));
+  classes[2].cases.push_back(MakeConvolution(64, 56, 64, 3, 1, 1));
+  classes[2].cases.push_back(MakeConvolution(256, 14, 1024, 1, 1, 1));
+  classes[2].cases.push_back(MakeConvolution(512, 7, 512, 3, 1, 1));
+  for (RowClass& one : classes) {
+    for (const int rows : {1, 2, 4, 6, 8, 12, 14}) {
+      if (one.most_rows != 0 && rows > one.most_rows) continue;
+      if (one.most_rows == 0 && rows < 4) continue;
+      for (const int vectors : {1, 2, 3, 4}) {
+        // More sums than any processor has registers are no tile.
+        if (rows * vectors > 28 || rows * vectors < 2) continue;
+        for (const int vector_bits : {128, 256, 512}) {
+          for (const int group_size : {1, 4}) {
+            one.candidates.push_back({one.most_rows, rows, vectors, vector_bits, group_size});
+          }
+        }
+      }
+    }
+  }
+  return classes;
+}
+
+// The product of the cases' best times, in seconds.
+Result<double> TimeCases(const Api& api, const DeviceInfo& info, const Tuning::Tile& tile,
+                         const std::vector<Case>& cases) {
+  DeviceInfo with_tile = info;
+  with_tile.tuning.tiles = {tile};
+  with_tile.tuning.tiles[0].most_rows = 0;
+  ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(api, with_tile));
+  double product = 1;
+  for (const Case& one : cases) {
+    ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Prepared> prepared,
+                             Prepared::Create(*device, one));
+    ONNXIFI_RETURN_IF_ERROR(prepared->Run());
+    double best = 1e9;
+    for (int round = 0; round < 6; ++round) {
+      best = std::min(best, Seconds([&] { return prepared->Run(); }));
+    }
+    product *= best;
+  }
+  return product;
+}
+
+Status Tune() {
+  ONNXIFI_ASSIGN_OR_RETURN(const Api api, LoadApi(kLoaderLibrary));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DeviceInfo> devices, FindDevices(api));
+  if (devices.empty()) return Status(base::Code::kBackendUnavailable, "There is no device.");
+  const DeviceInfo& info = devices.front();
+  std::string lines;
+  for (const RowClass& one : MakeRowClasses()) {
+    double best = 1e300;
+    std::string best_line;
+    for (const Tuning::Tile& tile : one.candidates) {
+      ONNXIFI_ASSIGN_OR_RETURN(const double seconds, TimeCases(api, info, tile, one.cases));
+      const std::string line =
+          fmt::format("{}, tile, {}, {}, {}, {}, {}\n", info.name, tile.most_rows, tile.rows,
+                      tile.vectors, tile.vector_bits, tile.group_size);
+      const double mean = std::pow(seconds, 1.0 / static_cast<double>(one.cases.size()));
+      fmt::print("{:9.3f} ms  {}", mean * 1e3, line);
+      if (mean < best) {
+        best = mean;
+        best_line = line;
+      }
+    }
+    lines += best_line;
+  }
+  const std::filesystem::path folder = codegen::BinaryCache::DefaultFolder();
+  fmt::print("\n{}", lines);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  std::string others;
+  {
+    std::ifstream file(folder / kTuningFile);
+    for (std::string line; std::getline(file, line);) {
+      if (!line.starts_with(info.name + ",")) others += line + "\n";
+    }
+  }
+  std::ofstream file(folder / kTuningFile);
+  file << others << lines;
+  if (!file.flush()) {
+    return Status(base::Code::kNoSystemResources,
+                  "The tiles cannot be written to " + (folder / kTuningFile).string() + ".");
+  }
+  return base::Ok();
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   device::Selection selection;
   ONNXIFI_ASSIGN_OR_RETURN(selection.recipe, SelectGenerated(facts, capabilities_));
   if (facts.step.As<program::Contract>() == nullptr) return selection;
-  base::Result<std::unique_ptr<const Recipe>> tiled = SelectTiled(facts, capabilities_);
+  base::Result<std::unique_ptr<const Recipe>> tiled = SelectTiled(facts, capabilities_, tuning_);
   if (tiled.ok()) {
     selection.recipe = *std::move(tiled);
   } else {

@@ -23,11 +23,13 @@ namespace onnxifi::opencl {
 // Knows the device by its description alone.
 class Selector final : public device::Selector {
  public:
-  explicit Selector(const codegen::Capabilities& capabilities) : capabilities_(capabilities) {}
+  explicit Selector(const DeviceInfo& info)
+      : capabilities_(info.capabilities), tuning_(info.tuning) {}
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
 
  private:
   const codegen::Capabilities capabilities_;
+  const Tuning tuning_;
 };
 
 class Device final : public device::Device {
@@ -53,7 +55,7 @@ class Device final : public device::Device {
  private:
   Device(std::unique_ptr<Runtime> runtime, const std::filesystem::path& cache_folder)
       : runtime_(std::move(runtime)),
-        selector_(runtime_->info().capabilities),
+        selector_(runtime_->info()),
         memory_(*runtime_),
         programs_(*runtime_, codegen::BinaryCache(cache_folder, kMostCacheBytes)) {}
 

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "backends/core/codegen/binary_cache.h"
 #include "backends/opencl/signal_keeper.h"
 
 namespace onnxifi::opencl {
@@ -62,6 +63,10 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
   ONNXIFI_ASSIGN_OR_RETURN(const cl_device_fp_config twice,
                            (Ask<cl_device_fp_config>(api, id, CL_DEVICE_DOUBLE_FP_CONFIG)));
   info.capabilities.has_float64 = twice != 0;
+  info.tuning = FindTuning((info.type & CL_DEVICE_TYPE_CPU) != 0 ? "cpu" : "gpu", info.name,
+                           codegen::BinaryCache::DefaultFolder());
+  info.capabilities.run_length = info.tuning.run_length;
+  info.capabilities.run_group_size = info.tuning.run_group_size;
   return info;
 }
 

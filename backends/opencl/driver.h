@@ -11,6 +11,7 @@
 
 #include "backends/core/codegen/expression.h"
 #include "backends/opencl/api.h"
+#include "backends/opencl/tuning.h"
 
 namespace onnxifi::opencl {
 
@@ -31,6 +32,7 @@ struct DeviceInfo {
   // Division and square root can be had with IEEE 754's rounding.
   bool has_exact_division = false;
   codegen::Capabilities capabilities;
+  Tuning tuning;
 };
 
 // Every device that is available and can compile, platform by platform. BACKEND_UNAVAILABLE with

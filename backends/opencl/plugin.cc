@@ -57,7 +57,7 @@ class Hardware : public plugin::Hardware {
     std::vector<plugin::DeviceDescription> descriptions;
     for (const DeviceInfo& info : devices_) {
       descriptions.push_back(Describe(info));
-      selectors_.push_back(std::make_unique<Selector>(info.capabilities));
+      selectors_.push_back(std::make_unique<Selector>(info));
     }
     return descriptions;
   }

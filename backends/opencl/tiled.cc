@@ -20,7 +20,6 @@ namespace {
 using base::Result;
 using base::Status;
 using codegen::TiledProduct;
-using codegen::TileShape;
 using Part = TiledProduct::Part;
 
 // A constant operand as the sums want it, and the numbers that it was laid out with.
@@ -199,20 +198,14 @@ class TiledRecipe final : public Recipe {
   const codegen::Capabilities capabilities_;
 };
 
-// A tile for a step.
-TileShape PickTile(const TiledProduct& product) {
-  const int lanes = 512 / product.sum_bits();
-  const int64_t rows = product.least_rows();
-  return {.rows = rows <= 1 ? 1 : rows <= 4 ? 4 : 8, .vectors = 2, .lanes = lanes, .group_size = 1};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
-                                                  const codegen::Capabilities& capabilities) {
+                                                  const codegen::Capabilities& capabilities,
+                                                  const Tuning& tuning) {
   ONNXIFI_RETURN_IF_ERROR(codegen::CheckTiles(facts.program, facts.step));
   TiledProduct product(facts.program, facts.step);
-  product.SetTile(PickTile(product));
+  product.SetTile(tuning.TileFor(product.least_rows(), product.sum_bits()));
   return std::unique_ptr<const Recipe>(
       std::make_unique<TiledRecipe>(std::move(product), capabilities));
 }

@@ -19,6 +19,10 @@ namespace onnxifi::codegen {
 // What the languages of a device have beyond float32 and integers.
 struct Capabilities {
   bool has_float64 = false;
+  // How many neighbours along the last axis one item computes in a row: many where compilers make
+  // vectors of loops, one where neighbouring items share what they read.
+  int run_length = 1;
+  int run_group_size = 64;
 };
 
 // Whether every operation below `roots` (kNoExpr among them is skipped) has a statement:

@@ -41,6 +41,18 @@ std::vector<std::string> WriteCoordinates(Writer& writer, const std::string& pos
                                           const std::vector<std::string>& extents);
 // Opens the block that each item of the first `axes` axes runs and gives its coordinates.
 std::vector<std::string> OpenItems(Writer& writer, int axes);
+// A run: neighbours along the last axis of the loops that one item computes.
+struct Run {
+  std::vector<std::string> coordinates;  // the last one is that of the lane
+  std::string begin;                     // of the run, along the last axis
+  std::string count;                     // of lanes, an int
+  std::string lane;                      // the name of what counts in the loop that is open
+};
+// Opens the block that each run of up to `run_length` coordinates runs; `axes` is not 0. Items
+// count along the last axis first, or last.
+Run OpenRun(Writer& writer, int axes, int run_length, bool is_last_slowest = false);
+// Opens a loop over lanes [begin, end) whose rounds are independent.
+void OpenLanes(Writer& writer, Run& run, const std::string& begin, const std::string& end);
 // Sets scope.indices, by axis of the domain, from scope.coordinates, by axis of the loops.
 void NameIndices(const Source& source, Scope& scope);
 

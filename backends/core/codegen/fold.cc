@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reduce, Row and Scan: an item per fold, which takes its elements in ascending order; or, for long
-// folds of Reduce and Row, a group of items, each of which takes a part that is merged at the end.
+// folds of Reduce and Row, parts that are merged at the end: of a group of items, each of which
+// takes one, or, where items compute runs, of one item that takes all of them in turns.
 
 #include "backends/core/codegen/family.h"
 
@@ -9,6 +10,11 @@ namespace onnxifi::codegen {
 namespace {
 
 using program::ExprId;
+
+// Parts of a fold in one item: enough to fill a vector of any processor with floats.
+constexpr int kParts = 16;
+// Folds in parts are long.
+constexpr int kFoldsPerGroup = 4;
 
 // A fold in one item: its state is variables of the kernel.
 class FoldWriter {
@@ -64,6 +70,56 @@ class FoldWriter {
     return names_;
   }
 
+  // Declares the states of kParts parts as they begin.
+  void BeginParts(const Scope& scope) {
+    const std::vector<std::string> values = Begin(scope);
+    for (size_t k = 0; k < values.size(); ++k) {
+      parts_.push_back(writer_.NewName("g"));
+      writer_.Line(LaneType(fold_.states[k].type), " ", parts_[k], "[", kParts, "];");
+    }
+    const std::string part = writer_.NewName("l");
+    writer_.Open("for (int ", part, " = 0; ", part, " < ", kParts, "; ++", part, ")");
+    for (size_t k = 0; k < values.size(); ++k) {
+      writer_.Line(parts_[k], "[", part, "] = ", values[k], ";");
+    }
+    writer_.Close();
+  }
+  // Folds the element at the scope's coordinates into part `part`.
+  void UpdatePart(Scope scope, const std::string& part) {
+    std::vector<ExprId> update;
+    scope.state.clear();
+    for (size_t k = 0; k < parts_.size(); ++k) {
+      update.push_back(fold_.states[k].update);
+      scope.state.push_back(
+          writer_.Declare(LaneType(fold_.states[k].type), Text(parts_[k], "[", part, "]")));
+    }
+    const std::vector<std::string> values =
+        WriteExpressions(writer_, source_.program, source_.step, scope, update);
+    for (size_t k = 0; k < parts_.size(); ++k) {
+      writer_.Line(parts_[k], "[", part, "] = ", values[k], ";");
+    }
+  }
+  // Joins the states of the first `parts` parts, at least one, all of which have seen elements.
+  void MergeParts(const std::string& parts) {
+    for (size_t k = 0; k < names_.size(); ++k) {
+      writer_.Line(names_[k], " = ", parts_[k], "[0];");
+    }
+    const std::string part = writer_.NewName("l");
+    writer_.Open("for (int ", part, " = 1; ", part, " < ", parts, "; ++", part, ")");
+    Scope scope;
+    scope.state = names_;
+    std::vector<ExprId> merge;
+    for (size_t k = 0; k < names_.size(); ++k) {
+      merge.push_back(fold_.states[k].merge);
+      scope.other.push_back(
+          writer_.Declare(LaneType(fold_.states[k].type), Text(parts_[k], "[", part, "]")));
+    }
+    Replace(WriteExpressions(writer_, source_.program, source_.step, scope, merge));
+    writer_.Close();
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+
   // Folds the element at the scope's coordinates in.
   void Update(Scope scope) {
     scope.state = names_;
@@ -85,19 +141,24 @@ class FoldWriter {
   const Source& source_;
   const program::Fold& fold_;
   std::vector<std::string> names_;
+  std::vector<std::string> parts_;
 };
 
 // The elements of one fold and who takes which.
 class Elements {
  public:
-  Elements(Writer& writer, const Source& source) : writer_(writer), source_(source) {}
+  Elements(Writer& writer, const Source& source)
+      : writer_(writer),
+        source_(source),
+        is_in_parts_(source.form.is_grouped && source.capabilities.run_length > 1),
+        is_grouped_(source.form.is_grouped && !is_in_parts_) {}
 
   // Opens the block of one item, or of one group, and gives its scope: the folded axes stand at
   // coordinate 0.
   Scope Open() {
     const int outer = source_.form.outer_rank;
     Scope scope;
-    if (source_.form.is_grouped) {
+    if (is_grouped_) {
       writer_.Open("");
       std::vector<std::string> extents;
       for (int axis = 0; axis < outer; ++axis) extents.push_back(Extent(writer_, axis));
@@ -123,7 +184,7 @@ class Elements {
     Scope inner = scope;
     inner.coordinates.resize(static_cast<size_t>(outer));
     int blocks = 0;
-    if (source_.form.is_grouped) {
+    if (is_grouped_) {
       // Every item goes round as often as the others, so that they can go side by side.
       const std::string base = writer_.NewName("j");
       writer_.Open("for (idx ", base, " = 0; ", base, " < ", total_, "; ", base,
@@ -141,6 +202,7 @@ class Elements {
     } else {
       for (int axis = outer; axis < source_.form.rank; ++axis) {
         const std::string name = writer_.NewName("j");
+        if (is_in_parts_ && axis + 1 == source_.form.rank) writer_.Line("INDEPENDENT");
         writer_.Open("for (idx ", name, " = 0; ", name, " < ", Extent(writer_, axis), "; ++", name,
                      ")");
         inner.coordinates.push_back(name);
@@ -154,29 +216,69 @@ class Elements {
 
   // The whole fold: gives the names of its state at the end.
   std::vector<std::string> Fold(const Scope& scope, const program::Fold& fold) {
+    if (is_in_parts_) return FoldInParts(scope, fold);
     FoldWriter state(writer_, source_, fold);
     std::vector<std::string> names = state.Begin(scope);
     ForEach(scope, [&](const Scope& inner) { state.Update(inner); });
-    if (source_.form.is_grouped) state.Merge(Launch().group_size, total_);
+    if (is_grouped_) state.Merge(Launch().group_size, total_);
     return names;
   }
 
   // What one item alone writes for all of its group.
   void OpenFirst() {
-    if (source_.form.is_grouped) writer_.Open("if (LANE == 0)");
+    if (is_grouped_) writer_.Open("if (LANE == 0)");
   }
   void CloseFirst() {
-    if (source_.form.is_grouped) writer_.Close();
+    if (is_grouped_) writer_.Close();
   }
 
   Launch Close() {
     writer_.Close();
-    return {.item_axes = source_.form.outer_rank, .has_group_per_item = source_.form.is_grouped};
+    Launch launch{.item_axes = source_.form.outer_rank, .has_group_per_item = is_grouped_};
+    if (is_in_parts_) launch.group_size = kFoldsPerGroup;
+    return launch;
   }
 
  private:
+  // A round takes an element into each part.
+  std::vector<std::string> FoldInParts(const Scope& scope, const program::Fold& fold) {
+    FoldWriter state(writer_, source_, fold);
+    state.BeginParts(scope);
+    Scope inner = scope;
+    inner.coordinates.resize(static_cast<size_t>(source_.form.outer_rank));
+    const int last = source_.form.rank - 1;
+    for (int axis = source_.form.outer_rank; axis < last; ++axis) {
+      inner.coordinates.push_back(writer_.NewName("j"));
+      writer_.Open("for (idx ", inner.coordinates.back(), " = 0; ", inner.coordinates.back(), " < ",
+                   Extent(writer_, axis), "; ++", inner.coordinates.back(), ")");
+    }
+    const std::string extent = Extent(writer_, last);
+    const std::string round = writer_.NewName("j");
+    const auto write_round = [&](const std::string& parts) {
+      const std::string part = writer_.NewName("l");
+      writer_.Line("INDEPENDENT");
+      writer_.Open("for (int ", part, " = 0; ", part, " < ", parts, "; ++", part, ")");
+      Scope element = inner;
+      element.coordinates.push_back(writer_.Declare("idx", Text(round, " + ", part)));
+      NameIndices(source_, element);
+      state.UpdatePart(element, part);
+      writer_.Close();
+    };
+    writer_.Line("idx ", round, " = 0;");
+    writer_.Open("for (; ", round, " + ", kParts, " <= ", extent, "; ", round, " += ", kParts, ")");
+    write_round(std::to_string(kParts));
+    writer_.Close();
+    write_round(writer_.Declare("int", Text("AS(int, ", extent, " - ", round, ")")));
+    for (int axis = source_.form.outer_rank; axis < last; ++axis) writer_.Close();
+    state.MergeParts(
+        writer_.Declare("int", Text(extent, " < ", kParts, " ? AS(int, ", extent, ") : ", kParts)));
+    return state.names();
+  }
+
   Writer& writer_;
   const Source& source_;
+  const bool is_in_parts_;
+  const bool is_grouped_;
   std::string total_;  // how many elements a fold has
 };
 

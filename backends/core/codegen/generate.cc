@@ -4,6 +4,7 @@
 
 #include "backends/core/codegen/generate.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "backends/core/codegen/family.h"
@@ -176,6 +177,35 @@ std::vector<std::string> OpenItems(Writer& writer, int axes) {
   return WriteCoordinates(writer, item, extents);
 }
 
+Run OpenRun(Writer& writer, int axes, int run_length, bool is_last_slowest) {
+  writer.Open("if (ITEM < count)");
+  const std::string item = writer.Declare("idx", "AS(idx, ITEM)");
+  std::vector<std::string> extents;
+  for (int axis = 0; axis < axes; ++axis) extents.push_back(Extent(writer, axis));
+  const std::string length = extents.back();
+  extents.back() =
+      writer.Declare("idx", Text("(", length, " + ", run_length - 1, ") / ", run_length));
+  Run run;
+  if (is_last_slowest) std::rotate(extents.begin(), extents.end() - 1, extents.end());
+  run.coordinates = WriteCoordinates(writer, item, extents);
+  if (is_last_slowest) {
+    std::rotate(run.coordinates.begin(), run.coordinates.begin() + 1, run.coordinates.end());
+  }
+  run.begin = writer.Declare("idx", Text(run.coordinates.back(), " * ", run_length));
+  const std::string rest = writer.Declare("idx", Text(length, " - ", run.begin));
+  run.count =
+      writer.Declare("int", Text(rest, " < ", run_length, " ? AS(int, ", rest, ") : ", run_length));
+  return run;
+}
+
+void OpenLanes(Writer& writer, Run& run, const std::string& begin, const std::string& end) {
+  run.lane = writer.NewName("l");
+  writer.Line("INDEPENDENT");
+  writer.Open("for (int ", run.lane, " = ", begin, "; ", run.lane, " < ", end, "; ++", run.lane,
+              ")");
+  run.coordinates.back() = writer.Declare("idx", Text(run.begin, " + ", run.lane));
+}
+
 void NameIndices(const Source& source, Scope& scope) {
   scope.indices.clear();
   for (const int axis : source.form.axis_of) {
@@ -187,7 +217,17 @@ void NameIndices(const Source& source, Scope& scope) {
 Launch WriteMap(Writer& writer, const Source& source) {
   const int rank = source.form.rank;
   Scope scope;
-  scope.coordinates = OpenItems(writer, rank);
+  const int run_length = rank == 0 ? 1 : source.capabilities.run_length;
+  if (run_length == 1) {
+    scope.coordinates = OpenItems(writer, rank);
+  } else {
+    // Lines of a view that runs lead across are read again by the next row, if that comes next.
+    const std::vector<LastStep>& steps = source.form.read_steps;
+    const bool leads_across = std::find(steps.begin(), steps.end(), LastStep::kAny) != steps.end();
+    Run run = OpenRun(writer, rank, run_length, leads_across);
+    OpenLanes(writer, run, "0", run.count);
+    scope.coordinates = run.coordinates;
+  }
   NameIndices(source, scope);
   const program::Map& map = *source.step.As<program::Map>();
   const std::vector<std::string> values =
@@ -195,8 +235,11 @@ Launch WriteMap(Writer& writer, const Source& source) {
   for (size_t k = 0; k < values.size(); ++k) {
     WriteStore(writer, source.step, static_cast<int>(k), scope.coordinates, values[k]);
   }
+  if (run_length > 1) writer.Close();
   writer.Close();
-  return {.item_axes = rank};
+  return {.item_axes = rank,
+          .run_length = run_length,
+          .group_size = run_length > 1 ? source.capabilities.run_group_size : Launch().group_size};
 }
 
 }  // namespace onnxifi::codegen

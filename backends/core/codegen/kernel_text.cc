@@ -57,15 +57,9 @@ int64_t ItemCount(const Launch& launch, const LoopNest& loops) {
   if (launch.given_items >= 0) return loops.given[static_cast<size_t>(launch.given_items)];
   const auto extents = std::span(loops.extents);
   const auto item_axes = static_cast<size_t>(launch.item_axes);
-  const int64_t items = tensor::ElementCount(extents.first(item_axes));
-  if (launch.block_rows == 0) return items;
-  const auto row_axes = static_cast<size_t>(launch.row_axes);
-  const int64_t rows =
-      tensor::ElementCount(extents.subspan(item_axes, row_axes)) / launch.row_parts;
-  const int64_t columns = tensor::ElementCount(extents.subspan(item_axes + row_axes));
-  const auto tiles = [](int64_t count, int64_t size) { return (count + size - 1) / size; };
-  return items * launch.row_parts * tiles(rows, launch.block_rows) *
-         tiles(columns, launch.group_size);
+  if (launch.run_length == 1) return tensor::ElementCount(extents.first(item_axes));
+  return tensor::ElementCount(extents.first(item_axes - 1)) *
+         ((extents[item_axes - 1] + launch.run_length - 1) / launch.run_length);
 }
 
 }  // namespace onnxifi::codegen

@@ -54,20 +54,14 @@ struct Argument {
 };
 
 // How a kernel is run: by as many items in a row as the product of the extents of the first
-// `item_axes` axes of the loops; or by a whole group for each of them; or by a group for each block
-// of a product's outputs; or by as many items as number `given_items` of LoopNest::given says.
+// `item_axes` axes of the loops; or by a whole group for each of them; or by as many items as
+// number `given_items` of LoopNest::given says.
 struct Launch {
   int item_axes = 0;
+  int run_length = 1;  // an item has up to so many coordinates of the last of these axes
   int given_items = -1;
   bool has_group_per_item = false;
   int group_size = 64;  // work items
-
-  // Blocks: the outputs of each coordinate of the first `item_axes` axes are `row_parts` matrices,
-  // one below the other along the next `row_axes` axes; the remaining axes are their columns. A
-  // block has `block_rows` rows and a column per item of the group. 0: no blocks.
-  int block_rows = 0;
-  int row_axes = 0;
-  int64_t row_parts = 1;
 };
 
 // In the order of the kernel's parameters: for each argument the buffer and its offset, then the

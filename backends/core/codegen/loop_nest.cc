@@ -19,13 +19,11 @@ using program::ExprOp;
 
 // Numbers up to here can be multiplied and added a few times in 32 bits less a bit.
 constexpr int64_t kNarrow = int64_t{1} << 30;
+// A sum of some of these is narrow.
+constexpr int64_t kNarrowPosition = kNarrow / 4;
 
 // A fold of fewer elements is over before a group of items has met.
 constexpr int64_t kLeastGroupedElements = 64;
-
-// A block of fewer outputs leaves most items of its group idle.
-constexpr int64_t kLeastBlockRows = 4;
-constexpr int64_t kLeastBlockColumns = 16;
 
 // Whether no sum offset + factors * coordinates, nor any part of it, leaves the narrow range.
 bool IsNarrow(int64_t offset, std::span<const int64_t> factors, std::span<const int64_t> extents) {
@@ -60,29 +58,34 @@ std::vector<int64_t> Keep(const std::vector<int64_t>& factors, std::span<const i
   return result;
 }
 
-// Whether the outputs make matrices of some rows and columns, and every operand has elements.
-bool IsBlocked(const program::Contract& contract, const device::BoundStep& step) {
-  if (tensor::ElementCount(step.domain) == 0) return false;
-  for (const program::Dim& dim : contract.inner) {
-    if (step.Number(dim) <= 0) return false;
+bool HasNarrowWindows(const program::Window& window, const device::BoundStep& step) {
+  tensor::Extents in(step.domain);
+  const bool has_taps = window.kind != program::Window::Kind::kLrn;
+  for (size_t axis = 0; has_taps && axis < window.in_spatial.size(); ++axis) {
+    const int64_t extent = step.Number(window.in_spatial[axis]);
+    const int64_t kernel = step.Number(window.kernel[axis]);
+    // Positions under a window reach from before the padding to behind it.
+    const int64_t numbers[] = {extent,
+                               kernel,
+                               window.strides[axis],
+                               window.dilations[axis],
+                               step.Number(window.pads_begin[axis]),
+                               step.Number(window.pads_end[axis])};
+    for (const int64_t number : numbers) {
+      if (number < -kNarrowPosition || number > kNarrowPosition) return false;
+    }
+    if (kernel * window.dilations[axis] > kNarrowPosition ||
+        step.domain[axis + 2] * window.strides[axis] > kNarrowPosition) {
+      return false;
+    }
+    in[axis + 2] = extent;
   }
-  for (const program::Dim& dim : contract.a_spatial) {
-    if (step.Number(dim) <= 0) return false;
+  if (tensor::ElementCount(in) > kNarrow) return false;
+  for (size_t read = 0; read < step.reads.size(); ++read) {
+    if (!codegen::IsNarrow(step.reads[read], read == 0 ? in : step.domain)) return false;
   }
-  const auto domain = std::span(step.domain);
-  int64_t rows = 0;
-  int64_t columns = 0;
-  if (contract.form == program::Contract::Form::kMatMul) {
-    const auto batch = static_cast<size_t>(contract.batch_axes);
-    const auto m = static_cast<size_t>(contract.m_axes);
-    if (contract.inner.empty()) return false;
-    rows = tensor::ElementCount(domain.subspan(batch, m));
-    columns = tensor::ElementCount(domain.subspan(batch + m));
-  } else if (contract.form == program::Contract::Form::kConv) {
-    rows = domain[1] / contract.group;
-    columns = tensor::ElementCount(domain.subspan(2));
-  }
-  return rows >= kLeastBlockRows && columns >= kLeastBlockColumns;
+  return std::all_of(step.writes.begin(), step.writes.end(),
+                     [&](const BoundView& view) { return codegen::IsNarrow(view, step.domain); });
 }
 
 }  // namespace
@@ -255,11 +258,12 @@ LoopNest MakeLoopNest(const LoopFacts& facts, const device::BoundStep& step) {
     }
   }
   loops.form.is_over_domain = facts.is_over_domain;
-  loops.form.is_narrow = facts.is_over_domain && is_narrow;
-
-  if (const auto* contract = step.step->As<program::Contract>()) {
-    loops.form.is_blocked = IsBlocked(*contract, step);
+  if (const auto* window = step.step->As<program::Window>()) {
+    loops.form.is_narrow = is_narrow && HasNarrowWindows(*window, step);
+  } else {
+    loops.form.is_narrow = facts.is_over_domain && is_narrow;
   }
+
   for (const BoundView& view : loops.reads) loops.form.read_steps.push_back(LastStepOf(view));
   for (const BoundView& view : loops.writes) loops.form.write_steps.push_back(LastStepOf(view));
   const int first_row_axis = loops.form.outer_rank;

@@ -31,8 +31,6 @@ struct LoopForm {
   bool is_narrow = false;
   // Each fold is long enough for a whole group of items (Reduce and Row).
   bool is_grouped = false;
-  // Contract: the outputs are enough for blocks of them to share what they read.
-  bool is_blocked = false;
   // Per write, for Row: whether it is written once per row.
   std::vector<bool> is_per_row;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Window: an item per output, which folds the elements under its window in ascending order.
+// Window: an item per output, which folds the elements under its window in ascending order; or,
+// where items compute runs, per row of outputs, whose windows all take their element of a tap
+// before the next.
 
 #include <cstdint>
 #include <limits>
@@ -37,23 +39,188 @@ class WindowWriter {
 
   Launch Write() {
     const int rank = source_.form.rank;
+    const int run_length = source_.capabilities.run_length;
+    // Rows of one or two outputs, of global pooling above all, are no runs.
+    const program::Dim& row = source_.step.domain.back();
+    const bool is_short = row.is_constant() && row.constant() < 4;
+    if (run_length > 1 && rank > 2 && !is_short) return WriteRuns(run_length);
     out_ = OpenItems(writer_, rank);
-    Scope scope;
-    scope.coordinates = scope.indices = out_;
-    scope.accumulator = window_.kind == Window::Kind::kLrn ? WriteLrn() : WriteFold();
-    const bool has_indices = window_.kind == Window::Kind::kMax && source_.step.writes.size() == 2;
-    const std::span<const program::ExprId> roots(window_.roots);
-    const std::vector<std::string> values = WriteExpressions(
-        writer_, source_.program, source_.step, scope, has_indices ? roots.first(1) : roots);
-    for (size_t k = 0; k < values.size(); ++k) {
-      WriteStore(writer_, source_.step, static_cast<int>(k), out_, values[k]);
-    }
-    if (has_indices) WriteStore(writer_, source_.step, 1, out_, index_);
+    WriteOutputs(window_.kind == Window::Kind::kLrn ? WriteLrn() : WriteFold());
     writer_.Close();
     return {.item_axes = rank};
   }
 
  private:
+  bool has_indices() const {
+    return window_.kind == Window::Kind::kMax && source_.step.writes.size() == 2;
+  }
+
+  void WriteOutputs(const std::string& accumulator) {
+    Scope scope;
+    scope.coordinates = scope.indices = out_;
+    scope.accumulator = accumulator;
+    const std::span<const program::ExprId> roots(window_.roots);
+    const std::vector<std::string> values = WriteExpressions(
+        writer_, source_.program, source_.step, scope, has_indices() ? roots.first(1) : roots);
+    for (size_t k = 0; k < values.size(); ++k) {
+      WriteStore(writer_, source_.step, static_cast<int>(k), out_, values[k]);
+    }
+    if (has_indices()) WriteStore(writer_, source_.step, 1, out_, index_);
+  }
+
+  // --- runs ---
+
+  Launch WriteRuns(int run_length) {
+    run_ = OpenRun(writer_, source_.form.rank, run_length);
+    const bool is_max = window_.kind == Window::Kind::kMax;
+    const std::string folded = DeclareLanes(is_max ? lane_ : sum_type_, run_length);
+    const std::string taken = DeclareLanes("int", run_length);
+    const std::string index = has_indices() ? DeclareLanes("i64", run_length) : std::string();
+    OpenLanes("0", run_.count);
+    writer_.Line(folded, At(), " = ", is_max ? Literal(writer_, type_, Least(type_)) : "0", ";");
+    writer_.Line(taken, At(), " = 0;");
+    if (has_indices()) writer_.Line(index, At(), " = -1;");
+    writer_.Close();
+    if (window_.kind == Window::Kind::kLrn) {
+      WriteLrnSums(folded);
+    } else {
+      WriteTaps(folded, taken, index);
+    }
+    OpenLanes("0", run_.count);
+    if (has_indices()) index_ = writer_.Declare("i64", index + At());
+    const std::string value = writer_.Declare(is_max ? lane_ : sum_type_, folded + At());
+    WriteOutputs(is_max ? value : Finish(value, taken + At()));
+    writer_.Close();
+    writer_.Close();
+    return {.item_axes = source_.form.rank,
+            .run_length = run_length,
+            .group_size = source_.capabilities.run_group_size};
+  }
+
+  std::string DeclareLanes(std::string_view type, int run_length) {
+    std::string name = writer_.NewName("s");
+    writer_.Line(type, " ", name, "[", run_length, "];");
+    return name;
+  }
+  std::string At() const { return Text("[", run_.lane, "]"); }
+  void OpenLanes(const std::string& begin, const std::string& end) {
+    codegen::OpenLanes(writer_, run_, begin, end);
+    out_ = run_.coordinates;
+  }
+
+  // What an average, a norm or LRN makes of its sum.
+  std::string Finish(const std::string& sum, const std::string& taken) {
+    if (window_.kind == Window::Kind::kLrn) return FinishLrn(sum);
+    if (window_.kind == Window::Kind::kLp) {
+      return writer_.Declare(lane_, Text("AS(", lane_, ", M_pow(", sum, ", ",
+                                         Number(1.0 / static_cast<double>(window_.p)), "))"));
+    }
+    return writer_.Declare(lane_, Text(taken, " == 0 ? AS(", lane_, ", 0) : AS(", lane_, ", ", sum,
+                                       " / AS(", sum_type_, ", ", taken, "))"));
+  }
+
+  void WriteLrnSums(const std::string& sums) {
+    const std::string channel = OpenChannels(run_.coordinates);
+    OpenLanes("0", run_.count);
+    std::vector<std::string> at = out_;
+    at[1] = channel;
+    const std::string square = Element(at);
+    writer_.Line(sums, At(), " += AS(", sum_type_, ", ", square, ") * AS(", sum_type_, ", ", square,
+                 ");");
+    writer_.Close();
+    writer_.Close();
+  }
+
+  // The lanes at whose windows element `tap` of the last axis is before element `extent`, as the
+  // end of a range; `first` is where it lies for lane 0.
+  std::string EndOfLanes(const std::string& first, const std::string& extent) {
+    const std::string stride = writer_.UseDim(window_.strides.back());
+    const std::string rest = writer_.Declare("idx", Text(extent, " - ", first));
+    const std::string lanes = writer_.Declare(
+        "idx", Text(rest, " > 0 ? (", rest, " + ", stride, " - 1) / ", stride, " : 0"));
+    return writer_.Declare(
+        "int", Text(lanes, " < ", run_.count, " ? AS(int, ", lanes, ") : ", run_.count));
+  }
+
+  void WriteTaps(const std::string& folded, const std::string& taken, const std::string& index) {
+    const size_t axes = window_.kernel.size();
+    std::vector<std::string> positions;
+    std::string is_element, is_padding;
+    std::string first;
+    for (size_t axis = 0; axis < axes; ++axis) {
+      const std::string tap = writer_.NewName("k");
+      writer_.Open("for (idx ", tap, " = 0; ", tap, " < ", writer_.UseDim(window_.kernel[axis]),
+                   "; ++", tap, ")");
+      const bool is_last = axis + 1 == axes;
+      const std::string position =
+          Position(axis, is_last ? run_.begin : run_.coordinates[axis + 2], tap);
+      if (is_last) {
+        first = position;
+        break;
+      }
+      positions.push_back(position);
+      is_element += Text(axis == 0 ? "" : " && ", IsElement(axis, position));
+      is_padding += Text(axis == 0 ? "" : " && ", IsPadding(axis, position));
+    }
+    const std::string extent = writer_.UseDim(window_.in_spatial.back());
+    if (window_.count_include_pad) {
+      const std::string pads_end = writer_.UseDim(window_.pads_end.back());
+      const std::string padded =
+          writer_.Declare("idx", Text(pads_end, " > 0 ? ", extent, " + ", pads_end, " : ", extent));
+      const std::string end = EndOfLanes(first, padded);
+      OpenLanes("0", is_padding.empty() ? end : Text("((", is_padding, ") ? ", end, " : 0)"));
+      writer_.Line("++", taken, At(), ";");
+      writer_.Close();
+    }
+    const std::string end = EndOfLanes(first, extent);
+    const std::string begin = EndOfLanes(first, "0");
+    OpenLanes(begin, is_element.empty() ? end : Text("((", is_element, ") ? ", end, " : 0)"));
+    if (!window_.count_include_pad) writer_.Line("++", taken, At(), ";");
+    positions.push_back(writer_.Declare(
+        "idx", Text(first, " + ", run_.lane, " * ", writer_.UseDim(window_.strides.back()))));
+    std::vector<std::string> at = {out_[0], out_[1]};
+    at.insert(at.end(), positions.begin(), positions.end());
+    const std::string value = Element(at);
+    if (window_.kind == Window::Kind::kMax) {
+      // As below, without branches.
+      const std::string before = writer_.Declare(lane_, folded + At());
+      std::string is_new = Text(value, " > ", before, " || (", value, " != ", value, " && ", before,
+                                " == ", before, ")");
+      if (has_indices()) {
+        is_new = writer_.Declare("int", Text(index, At(), " < 0 || ", is_new));
+        writer_.Line(index, At(), " = ", is_new, " ? ", FlatIndex(positions), " : ", index, At(),
+                     ";");
+      }
+      writer_.Line(folded, At(), " = ", is_new, " ? ", value, " : ", before, ";");
+    } else {
+      writer_.Line(folded, At(), " += ", Summand(value), ";");
+    }
+    writer_.Close();
+    for (size_t axis = 0; axis < axes; ++axis) writer_.Close();
+  }
+
+  // --- one output ---
+
+  std::string Position(size_t axis, const std::string& out, const std::string& tap) {
+    return writer_.Declare("idx", Text(out, " * ", writer_.UseDim(window_.strides[axis]), " + ",
+                                       tap, " * ", writer_.UseDim(window_.dilations[axis]), " - ",
+                                       writer_.UseDim(window_.pads_begin[axis])));
+  }
+  std::string IsElement(size_t axis, const std::string& position) {
+    return Text(position, " >= 0 && ", position, " < ", writer_.UseDim(window_.in_spatial[axis]));
+  }
+  // A tap is never before the padding; only rounding the output's extent up leads beyond its end.
+  std::string IsPadding(size_t axis, const std::string& position) {
+    const std::string extent = writer_.UseDim(window_.in_spatial[axis]);
+    return Text("(", position, " < ", extent, " || ", position, " - ", extent, " < ",
+                writer_.UseDim(window_.pads_end[axis]), ")");
+  }
+  std::string Summand(const std::string& value) {
+    if (window_.kind != Window::Kind::kLp) return Text("AS(", sum_type_, ", ", value, ")");
+    return Text("M_pow(M_abs(AS(", sum_type_, ", ", value, ")), ",
+                Number(static_cast<double>(window_.p)), ")");
+  }
+
   std::string Element(const std::vector<std::string>& at) {
     const ElementType stored = source_.step.reads[0].type;
     const std::string value =
@@ -83,17 +250,9 @@ class WindowWriter {
       const std::string tap = writer_.NewName("k");
       writer_.Open("for (idx ", tap, " = 0; ", tap, " < ", writer_.UseDim(window_.kernel[axis]),
                    "; ++", tap, ")");
-      const std::string extent = writer_.UseDim(window_.in_spatial[axis]);
-      const std::string position =
-          writer_.Declare("idx", Text(out_[axis + 2], " * ", writer_.UseDim(window_.strides[axis]),
-                                      " + ", tap, " * ", writer_.UseDim(window_.dilations[axis]),
-                                      " - ", writer_.UseDim(window_.pads_begin[axis])));
-      positions.push_back(position);
-      is_element += Text(axis == 0 ? "" : " && ", position, " >= 0 && ", position, " < ", extent);
-      // A tap is never before the padding; only rounding the output's extent up leads beyond its
-      // end.
-      is_padding += Text(axis == 0 ? "(" : " && (", position, " < ", extent, " || ", position,
-                         " - ", extent, " < ", writer_.UseDim(window_.pads_end[axis]), ")");
+      positions.push_back(Position(axis, out_[axis + 2], tap));
+      is_element += Text(axis == 0 ? "" : " && ", IsElement(axis, positions.back()));
+      is_padding += Text(axis == 0 ? "" : " && ", IsPadding(axis, positions.back()));
     }
     if (axes == 0) is_element = is_padding = "1";
     if (window_.count_include_pad) writer_.Line("if (", is_padding, ") ++", taken, ";");
@@ -111,24 +270,14 @@ class WindowWriter {
         writer_.Line(index, " = ", FlatIndex(positions), ";");
         writer_.Close();
         break;
-      case Window::Kind::kLp:
-        writer_.Line(sum, " += M_pow(M_abs(AS(", sum_type_, ", ", value, ")), ",
-                     Number(static_cast<double>(window_.p)), ");");
-        break;
       default:
-        writer_.Line(sum, " += AS(", sum_type_, ", ", value, ");");
+        writer_.Line(sum, " += ", Summand(value), ";");
         break;
     }
     writer_.Close();
     for (size_t axis = 0; axis < axes; ++axis) writer_.Close();
     index_ = index;
-    if (window_.kind == Window::Kind::kMax) return maximum;
-    if (window_.kind == Window::Kind::kLp) {
-      return writer_.Declare(lane_, Text("AS(", lane_, ", M_pow(", sum, ", ",
-                                         Number(1.0 / static_cast<double>(window_.p)), "))"));
-    }
-    return writer_.Declare(lane_, Text(taken, " == 0 ? AS(", lane_, ", 0) : AS(", lane_, ", ", sum,
-                                       " / AS(", sum_type_, ", ", taken, "))"));
+    return window_.kind == Window::Kind::kMax ? maximum : Finish(sum, taken);
   }
 
   // The element's position in the flattened input.
@@ -145,24 +294,32 @@ class WindowWriter {
     return Text("AS(i64, ", flat, " + ", within, ")");
   }
 
-  // x / (bias + alpha / size * sum of squares over the channels around c) ^ beta, as ONNX's LRN.
-  std::string WriteLrn() {
+  // Opens the loop over the channels around that of `out`.
+  std::string OpenChannels(const std::vector<std::string>& out) {
     const std::string size = writer_.UseDim(window_.kernel[0]);
-    const std::string sum = writer_.NewName("s");
-    const std::string channel = writer_.NewName("k");
-    writer_.Line(sum_type_, " ", sum, " = 0;");
-    const std::string first = writer_.Declare("idx", Text(out_[1], " - (", size, " - 1) / 2"));
-    const std::string last = writer_.Declare("idx", Text(out_[1], " + ", size, " / 2"));
+    std::string channel = writer_.NewName("k");
+    const std::string first = writer_.Declare("idx", Text(out[1], " - (", size, " - 1) / 2"));
+    const std::string last = writer_.Declare("idx", Text(out[1], " + ", size, " / 2"));
     writer_.Open("for (idx ", channel, " = ", first, " < 0 ? 0 : ", first, "; ", channel,
                  " <= ", last, " && ", channel, " < ", Extent(writer_, 1), "; ++", channel, ")");
+    return channel;
+  }
+
+  // x / (bias + alpha / size * sum of squares over the channels around c) ^ beta, as ONNX's LRN.
+  std::string WriteLrn() {
+    const std::string sum = writer_.NewName("s");
+    writer_.Line(sum_type_, " ", sum, " = 0;");
     std::vector<std::string> at = out_;
-    at[1] = channel;
+    at[1] = OpenChannels(out_);
     const std::string square = Element(at);
     writer_.Line(sum, " += AS(", sum_type_, ", ", square, ") * AS(", sum_type_, ", ", square, ");");
     writer_.Close();
+    return FinishLrn(sum);
+  }
+  std::string FinishLrn(const std::string& sum) {
     const std::string value = Element(out_);
     const std::string scale = Text(Number(window_.bias), " + ", Number(window_.alpha), " / AS(",
-                                   sum_type_, ", ", size, ") * ", sum);
+                                   sum_type_, ", ", writer_.UseDim(window_.kernel[0]), ") * ", sum);
     return writer_.Declare(lane_, Text("AS(", lane_, ", AS(", sum_type_, ", ", value, ") / M_pow(",
                                        scale, ", ", Number(window_.beta), "))"));
   }
@@ -175,6 +332,7 @@ class WindowWriter {
   std::string_view sum_type_;
   std::vector<std::string> out_;  // coordinates of the output
   std::string index_;             // of the maximum
+  Run run_;
 };
 
 }  // namespace

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TiledProduct: the text of its kernels.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "backends/core/codegen/family.h"
+#include "backends/core/codegen/tiled_numbers.h"
+#include "backends/core/codegen/tiled_product.h"
+
+namespace onnxifi::codegen {
+
+using program::Contract;
+using program::ExprId;
+
+// Writes one kernel.
+class TiledProduct::PartWriter {
+ public:
+  PartWriter(const TiledProduct& product, Writer& writer, const Source& source)
+      : product_(product),
+        contract_(product.contract_),
+        writer_(writer),
+        source_(source),
+        sum_type_(SumType(contract_.accumulator)) {}
+
+  Launch WriteOperand(bool is_rows) {
+    const bool is_a = product_.columns_are_a_ != is_rows;
+    const int lanes = is_rows ? product_.tile_.rows : product_.tile_.columns();
+    const bool is_window = product_.is_window();
+    const std::string out = writer_.UseScratch(/*is_write=*/true, is_rows ? 0 : 1, sum_type_);
+    const std::string item = OpenItem();
+    const std::string chunks = writer_.UseGiven(kChunks);
+    const std::string tiles = writer_.UseGiven(is_rows ? kRowTiles : kColumnTiles);
+    const std::string count = writer_.UseGiven(is_rows ? kRows : kColumns);
+    const std::string depth = writer_.UseGiven(kDepth);
+    const std::string panel = writer_.Declare("idx", Text(item, " / ", chunks));
+    const std::string begin = writer_.Declare("idx", Text(item, " % ", chunks, " * ", kChunk));
+    const std::string end = writer_.Declare(
+        "idx", Text(begin, " + ", kChunk, " < ", depth, " ? ", begin, " + ", kChunk, " : ", depth));
+    const std::string first = writer_.Declare("idx", Text(panel, " % ", tiles, " * ", lanes));
+    const std::string matrix = writer_.Declare("idx", Text(panel, " / ", tiles));
+    std::vector<std::string> batch;
+    if (!is_window) {
+      std::vector<std::string> extents;
+      for (int axis = 0; axis < product_.batch_axes(); ++axis) {
+        extents.push_back(Given(is_rows ? Group::kRowPacked : Group::kColumnPacked, axis));
+      }
+      batch = WriteCoordinates(writer_, matrix, extents);
+    }
+    const std::string k = writer_.NewName("k");
+    writer_.Open("for (idx ", k, " = ", begin, "; ", k, " < ", end, "; ++", k, ")");
+    // The taps of a convolution come before its channels.
+    std::vector<std::string> inner_extents;
+    for (const program::Dim& dim : contract_.inner) inner_extents.push_back(writer_.UseDim(dim));
+    if (is_window)
+      std::rotate(inner_extents.begin(), inner_extents.begin() + 1, inner_extents.end());
+    std::vector<std::string> inner = WriteCoordinates(writer_, k, inner_extents);
+    if (is_window) std::rotate(inner.begin(), inner.end() - 1, inner.end());
+    const std::string to =
+        writer_.Declare("idx", Text("(", panel, " * ", depth, " + ", k, ") * ", lanes));
+    const std::string lane = writer_.NewName("l");
+    writer_.Line("INDEPENDENT");
+    writer_.Open("for (int ", lane, " = 0; ", lane, " < ", lanes, "; ++", lane, ")");
+    const std::string value = writer_.NewName("s");
+    writer_.Line(sum_type_, " ", value, " = 0;");
+    const std::string own = writer_.Declare("idx", Text(first, " + ", lane));
+    writer_.Open("if (", own, " < ", count, ")");
+    std::vector<std::string> at = batch;
+    if (is_window) {
+      at.push_back(writer_.Declare("idx", Text(matrix, " * ", count, " + ", own)));
+      at.insert(at.end(), inner.begin(), inner.end());
+    } else {
+      std::vector<std::string> extents;
+      const int first_axis = product_.batch_axes() + (is_a ? 0 : contract_.m_axes);
+      const int axes = is_a ? contract_.m_axes : contract_.n_axes;
+      for (int axis = 0; axis < axes; ++axis) {
+        extents.push_back(Extent(writer_, first_axis + axis));
+      }
+      const std::vector<std::string> own_at = WriteCoordinates(writer_, own, extents);
+      if (is_a) at.insert(at.end(), own_at.begin(), own_at.end());
+      at.insert(at.end(), inner.begin(), inner.end());
+      if (!is_a) at.insert(at.end(), own_at.begin(), own_at.end());
+    }
+    writer_.Line(value, " = AS(", sum_type_, ", ", Element(is_a, at), ");");
+    writer_.Close();
+    writer_.Line(out, "[", to, " + ", lane, "] = ", value, ";");
+    writer_.Close();
+    writer_.Close();
+    writer_.Close();
+    return {.given_items = is_rows ? kRowItems : kColumnItems};
+  }
+
+  Launch WriteImage() {
+    const std::string out = writer_.UseScratch(/*is_write=*/true, 1, sum_type_);
+    const std::string item = OpenItem();
+    const int axes = product_.column_axes();
+    std::vector<std::string> extents = {Extent(writer_, 0)};
+    extents.push_back(writer_.Declare(
+        "idx", Text(writer_.UseDim(contract_.inner[0]), " * ", writer_.UseDim(contract_.group))));
+    for (int axis = 0; axis < axes; ++axis) extents.push_back(Given(Group::kPhases, axis));
+    for (int axis = 0; axis + 1 < axes; ++axis) extents.push_back(Given(Group::kImage, axis));
+    const std::vector<std::string> at = WriteCoordinates(writer_, item, extents);
+    const auto phase = [&](int axis) { return at[static_cast<size_t>(2 + axis)]; };
+    std::string to = Text(at[0], " * ", Given(Group::kColumnBatch, 0), " + ", at[1], " * ",
+                          writer_.UseGiven(kStep));
+    std::string phases = phase(0);
+    for (int axis = 1; axis < axes; ++axis) {
+      phases = Text("(", phases, " * ", Given(Group::kPhases, axis), " + ", phase(axis), ")");
+    }
+    to += Text(" + ", phases, " * ", writer_.UseGiven(kPhasePitch));
+    std::vector<std::string> positions = {at[0], at[1]};
+    std::string is_inside = "1";
+    for (int axis = 0; axis + 1 < axes; ++axis) {
+      const std::string& row = at[static_cast<size_t>(2 + axes + axis)];
+      to += Text(" + ", row, " * ", Given(Group::kPitch, axis));
+      positions.push_back(writer_.Declare("idx", Position(axis, row, phase(axis))));
+      is_inside +=
+          Text(" && ", positions.back(), " >= 0 && ", positions.back(), " < ", InExtent(axis));
+    }
+    to = writer_.Declare("idx", to);
+    // Elements [low, high) of the row lie in the tensor, the others in its padding.
+    const int last = axes - 1;
+    const std::string length = Given(Group::kImage, last);
+    const std::string stride = writer_.UseDim(contract_.strides[static_cast<size_t>(last)]);
+    const std::string pad = writer_.UseDim(contract_.pads_begin[static_cast<size_t>(last)]);
+    const auto bound = [&](const std::string& value) {
+      const std::string from = writer_.Declare("idx", value);
+      const std::string up = writer_.Declare(
+          "idx", Text(from, " > 0 ? (", from, " + ", stride, " - 1) / ", stride, " : 0"));
+      return writer_.Declare("idx", Text(up, " < ", length, " ? ", up, " : ", length));
+    };
+    const std::string low = bound(Text(pad, " - ", phase(last)));
+    const std::string high = writer_.Declare(
+        "idx", Text(is_inside, " ? ", bound(Text(InExtent(last), " + ", pad, " - ", phase(last))),
+                    " : 0"));
+    const std::string zeros =
+        writer_.Declare("idx", Text(low, " < ", high, " ? ", low, " : ", high));
+    const auto fill = [&](const std::string& begin, const std::string& end) {
+      const std::string lane = writer_.NewName("l");
+      writer_.Line("INDEPENDENT");
+      writer_.Open("for (idx ", lane, " = ", begin, "; ", lane, " < ", end, "; ++", lane, ")");
+      writer_.Line(out, "[", to, " + ", lane, "] = 0;");
+      writer_.Close();
+    };
+    fill("0", zeros);
+    const std::string lane = writer_.NewName("l");
+    writer_.Line("INDEPENDENT");
+    writer_.Open("for (idx ", lane, " = ", zeros, "; ", lane, " < ", high, "; ++", lane, ")");
+    positions.push_back(writer_.Declare("idx", Position(last, lane, phase(last))));
+    writer_.Line(out, "[", to, " + ", lane, "] = AS(", sum_type_, ", ",
+                 Element(/*is_a=*/true, positions), ");");
+    writer_.Close();
+    fill(high, length);
+    writer_.Close();
+    return {.given_items = kColumnItems};
+  }
+
+  Launch WriteSums() {
+    const TileShape& tile = product_.tile_;
+    const LoopForm& form = source_.form;
+    const bool is_window = product_.is_window();
+    const std::string row_panels = writer_.UseScratch(/*is_write=*/false, 0, sum_type_);
+    const std::string column_panels = writer_.UseScratch(/*is_write=*/false, 1, sum_type_);
+    const std::string item = OpenItem();
+    const std::string rows = writer_.UseGiven(kRows);
+    const std::string row_tiles = writer_.UseGiven(kRowTiles);
+    const std::string column_tiles = writer_.UseGiven(kColumnTiles);
+    const std::string columns = writer_.UseGiven(kColumns);
+    const std::string depth = writer_.UseGiven(kDepth);
+    const std::string channels = writer_.UseGiven(kChannels);
+    const std::string step = writer_.UseGiven(kStep);
+    const std::string last_start = writer_.UseGiven(kLastStart);
+    // Which block: its rows first, so that blocks that follow each other share their columns.
+    const std::string row_tile = writer_.Declare("idx", Text(item, " % ", row_tiles));
+    const std::string tiles = writer_.Declare("idx", Text(item, " / ", row_tiles));
+    const std::string column_tile = writer_.Declare("idx", Text(tiles, " % ", column_tiles));
+    std::string matrix = writer_.Declare("idx", Text(tiles, " / ", column_tiles));
+    std::string part = "0";
+    if (is_window) {
+      const std::string parts = writer_.UseDim(contract_.group);
+      part = writer_.Declare("idx", Text(matrix, " % ", parts));
+      matrix = writer_.Declare("idx", Text(matrix, " / ", parts));
+    }
+    std::vector<std::string> extents;
+    for (int axis = 0; axis < form.rank; ++axis) extents.push_back(Extent(writer_, axis));
+    const auto batch_axes = static_cast<size_t>(product_.batch_axes());
+    const auto outer_rank = static_cast<size_t>(form.outer_rank);
+    const std::vector<std::string> batch = WriteCoordinates(
+        writer_, matrix,
+        {extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(batch_axes)});
+    // A block at the edge may begin earlier, so as to read no further than the columns go.
+    const std::string first = writer_.Declare("idx", Text(column_tile, " * ", tile.columns()));
+    const std::string from =
+        writer_.Declare("idx", Text(first, " < ", last_start, " ? ", first, " : ", last_start));
+    std::string row_matrix = part;
+    std::string column_at =
+        Text(column_tile, " * ", writer_.UseGiven(kTilePitch), " - (", first, " - ", from, ")");
+    if (is_window) column_at += Text(" + ", part, " * ", writer_.UseGiven(kPartPitch));
+    for (size_t axis = 0; axis < batch_axes; ++axis) {
+      const int number = static_cast<int>(axis);
+      row_matrix += Text(" + ", batch[axis], " * ", Given(Group::kRowBatch, number));
+      column_at += Text(" + ", batch[axis], " * ", Given(Group::kColumnBatch, number));
+    }
+    const std::string row_at = writer_.NewName("p");
+    writer_.Line("GLOBAL const ", sum_type_, "* ", row_at, " = ", row_panels, " + ((", row_matrix,
+                 ") * ", row_tiles, " + ", row_tile, ") * ", depth, " * ", tile.rows, ";");
+    column_at = writer_.Declare("idx", column_at);
+    const std::string block = writer_.NewName("s");
+    writer_.Line("TILE_DECLARE(", block, ");");
+    WriteProducts(block, row_at, Text(column_panels, " + ", column_at), channels, step);
+    const std::string sums = writer_.NewName("s");
+    writer_.Line(sum_type_, " ", sums, "[", tile.rows * tile.columns(), "];");
+    writer_.Line("TILE_STORE(", block, ", ", sums, ");");
+
+    // Coordinates of the columns; where they are several, of all of them at once.
+    const size_t column_axes = static_cast<size_t>(form.rank) - outer_rank;
+    std::vector<std::string> column_names;
+    std::string is_output;
+    if (column_axes > 1) {
+      is_output = writer_.NewName("c");
+      writer_.Line("u8 ", is_output, "[", tile.columns(), "];");
+      for (size_t axis = 0; axis < column_axes; ++axis) {
+        column_names.push_back(writer_.NewName("c"));
+        writer_.Line("idx ", column_names.back(), "[", tile.columns(), "];");
+      }
+      const std::string lane = writer_.NewName("l");
+      writer_.Open("for (int ", lane, " = 0; ", lane, " < ", tile.columns(), "; ++", lane, ")");
+      const std::string column = writer_.Declare("idx", Text(from, " + ", lane));
+      std::string rest = column;
+      std::string condition = Text(column, " >= ", first, " && ", column, " < ", columns);
+      for (size_t axis = 0; axis < column_axes; ++axis) {
+        const std::string pitch = Given(Group::kPitch, static_cast<int>(axis));
+        const bool is_last = axis + 1 == column_axes;
+        const std::string at = is_last ? rest : writer_.Declare("idx", Text(rest, " / ", pitch));
+        if (!is_last) rest = writer_.Declare("idx", Text(rest, " - ", at, " * ", pitch));
+        condition += Text(" && ", at, " < ", extents[outer_rank + axis]);
+        writer_.Line(column_names[axis], "[", lane, "] = ", at, ";");
+      }
+      writer_.Line(is_output, "[", lane, "] = ", condition, ";");
+      writer_.Close();
+    }
+
+    const std::string row = writer_.NewName("r");
+    const std::string first_row = writer_.Declare("idx", Text(row_tile, " * ", tile.rows));
+    writer_.Open("for (int ", row, " = 0; ", row, " < ", tile.rows, " && ", first_row, " + ", row,
+                 " < ", rows, "; ++", row, ")");
+    const std::string own =
+        writer_.Declare("idx", Text(part, " * ", rows, " + ", first_row, " + ", row));
+    std::vector<std::string> at = batch;
+    for (std::string& name :
+         WriteCoordinates(writer_, own,
+                          {extents.begin() + static_cast<std::ptrdiff_t>(batch_axes),
+                           extents.begin() + static_cast<std::ptrdiff_t>(outer_rank)})) {
+      at.push_back(std::move(name));
+    }
+    const std::string lane = writer_.NewName("l");
+    if (column_axes > 1) {
+      writer_.Line("INDEPENDENT");
+      writer_.Open("for (int ", lane, " = 0; ", lane, " < ", tile.columns(), "; ++", lane, ")");
+      writer_.Open("if (", is_output, "[", lane, "])");
+      for (const std::string& name : column_names) {
+        at.push_back(writer_.Declare("idx", Text(name, "[", lane, "]")));
+      }
+    } else {
+      const std::string rest = writer_.Declare("int", Text("AS(int, ", columns, " - ", from, ")"));
+      const std::string end = writer_.Declare(
+          "int", Text(rest, " < ", tile.columns(), " ? ", rest, " : ", tile.columns()));
+      writer_.Line("INDEPENDENT");
+      writer_.Open("for (int ", lane, " = AS(int, ", first, " - ", from, "); ", lane, " < ", end,
+                   "; ++", lane, ")");
+      if (column_axes == 1) at.push_back(writer_.Declare("idx", Text(from, " + ", lane)));
+    }
+    Scope scope;
+    scope.coordinates = at;
+    NameIndices(source_, scope);
+    const std::string_view type = LaneType(contract_.accumulator);
+    scope.accumulator = writer_.Declare(
+        type, Text("AS(", type, ", ", sums, "[", row, " * ", tile.columns(), " + ", lane, "])"));
+    const std::vector<std::string> values =
+        WriteExpressions(writer_, source_.program, source_.step, scope, contract_.roots);
+    for (size_t k = 0; k < values.size(); ++k) {
+      WriteStore(writer_, source_.step, static_cast<int>(k), at, values[k]);
+    }
+    if (column_axes > 1) writer_.Close();
+    writer_.Close();
+    writer_.Close();
+    writer_.Close();
+    return {.given_items = kItems, .group_size = tile.group_size};
+  }
+
+ private:
+  // The numbers behind the fixed ones.
+  enum class Group : uint8_t {
+    kRowBatch,
+    kColumnBatch,
+    kRowPacked,
+    kColumnPacked,
+    kPitch,
+    kImage,
+    kPhases
+  };
+  std::string Given(Group group, int axis) {
+    const auto place = static_cast<int>(group);
+    const int batch = product_.batch_axes();
+    const int columns = product_.column_axes();
+    const int before = place <= 4 ? place * batch : 4 * batch + (place - 4) * columns;
+    return writer_.UseGiven(kFixed + before + axis);
+  }
+
+  std::string OpenItem() {
+    writer_.Open("if (ITEM < count)");
+    return writer_.Declare("idx", "AS(idx, ITEM)");
+  }
+
+  std::string Element(bool is_a, const std::vector<std::string>& at) {
+    Scope scope;
+    scope.coordinates = scope.indices = at;
+    const ExprId roots[] = {product_.prologue(is_a)};
+    return WriteExpressions(writer_, source_.program, source_.step, scope, roots)[0];
+  }
+
+  std::string InExtent(int axis) {
+    return writer_.UseDim(contract_.a_spatial[static_cast<size_t>(axis)]);
+  }
+  // Where element `at` of a phase of the image lies in the tensor.
+  std::string Position(int axis, const std::string& at, const std::string& phase) {
+    const auto k = static_cast<size_t>(axis);
+    return Text(at, " * ", writer_.UseDim(contract_.strides[k]), " + ", phase, " - ",
+                writer_.UseDim(contract_.pads_begin[k]));
+  }
+
+  void WriteProducts(const std::string& block, const std::string& row_at,
+                     const std::string& columns, const std::string& channels,
+                     const std::string& step) {
+    if (!product_.is_window()) {
+      writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, ", ", channels, ", ", step,
+                   ");");
+      return;
+    }
+    const int axes = product_.column_axes();
+    std::string phase, shift;
+    for (int axis = 0; axis < axes; ++axis) {
+      const auto k = static_cast<size_t>(axis);
+      const std::string tap = writer_.NewName("k");
+      writer_.Open("for (idx ", tap, " = 0; ", tap, " < ", writer_.UseDim(contract_.inner[k + 1]),
+                   "; ++", tap, ")");
+      const std::string stride = writer_.UseDim(contract_.strides[k]);
+      const std::string reach =
+          writer_.Declare("idx", Text(tap, " * ", writer_.UseDim(contract_.dilations[k])));
+      const std::string own = Text(reach, " % ", stride);
+      phase = axis == 0 ? own : Text("(", phase, ") * ", Given(Group::kPhases, axis), " + ", own);
+      phase = writer_.Declare("idx", phase);
+      const std::string own_shift = Text(reach, " / ", stride, " * ", Given(Group::kPitch, axis));
+      shift = writer_.Declare("idx", axis == 0 ? own_shift : Text(shift, " + ", own_shift));
+    }
+    writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, " + ", phase, " * ",
+                 writer_.UseGiven(kPhasePitch), " + ", shift, ", ", channels, ", ", step, ");");
+    writer_.Line(row_at, " += ", channels, " * ", product_.tile_.rows, ";");
+    for (int axis = 0; axis < axes; ++axis) writer_.Close();
+  }
+
+  const TiledProduct& product_;
+  const Contract& contract_;
+  Writer& writer_;
+  const Source& source_;
+  const std::string_view sum_type_;
+};
+
+KernelText TiledProduct::Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
+                                  const Dialect& dialect, std::string_view library) const {
+  Writer writer(form);
+  const Source source{program_, step_, form, capabilities};
+  PartWriter part_writer(*this, writer, source);
+  if (part != Part::kSums) {
+    const Launch launch = part == Part::kColumns && is_window()
+                              ? part_writer.WriteImage()
+                              : part_writer.WriteOperand(part == Part::kRows);
+    return writer.Finish(dialect, launch, form.is_narrow);
+  }
+  const Launch launch = part_writer.WriteSums();
+  const std::string functions = Text(
+      "#define TILE_ROWS ", tile_.rows, "\n#define TILE_VECTORS ", tile_.vectors,
+      "\n#define TILE_LANES ", tile_.lanes, "\n#define TILE_TYPE ", SumType(contract_.accumulator),
+      "\n", tensor::IsFloat(contract_.accumulator) ? "#define TILE_IS_FLOAT\n" : "", library);
+  return writer.Finish(dialect, launch, form.is_narrow, functions);
+}
+
+}  // namespace onnxifi::codegen
