@@ -182,23 +182,15 @@ constexpr std::array<std::string_view, kMessageKinds> kMessageNames = {
 
 enum WireType : uint32_t { kWireVarint = 0, kWireFixed64 = 1, kWireBytes = 2, kWireFixed32 = 5 };
 
-constexpr uint32_t WireTypeOf(FieldKind kind) {
-  switch (kind) {
-    case FieldKind::kVarint:
-      return kWireVarint;
-    case FieldKind::kFixed32:
-      return kWireFixed32;
-    case FieldKind::kFixed64:
-      return kWireFixed64;
-    default:
-      return kWireBytes;
-  }
-}
+// Of values of each FieldKind; for kUnknown none that exists.
+constexpr std::array<uint32_t, 6> kWireTypes = {UINT32_MAX,   kWireVarint, kWireFixed32,
+                                                kWireFixed64, kWireBytes,  kWireBytes};
+
+constexpr uint32_t WireTypeOf(FieldKind kind) { return kWireTypes[static_cast<size_t>(kind)]; }
 
 // Whether a value of this wire type can be the field's: its own, or a packed block of a repeated
 // number.
 bool Fits(const Field& field, uint32_t wire_type) {
-  if (field.kind == FieldKind::kUnknown) return false;
   return wire_type == WireTypeOf(field.kind) || (field.is_repeated && wire_type == kWireBytes);
 }
 
@@ -244,64 +236,69 @@ class Scanner {
       return Malformed(begin, "the number of messages exceeds the largest supported (" +
                                   std::to_string(kMostMessages) + ")");
     }
-    const Fields& fields = kTable[static_cast<size_t>(message)];
+    if (message != Message::kTensor || !is_kept) {
+      return ScanFields(message, begin, end, depth, is_kept, /*tensor=*/nullptr);
+    }
     LiftedTensor tensor;
+    if (!ScanFields(message, begin, end, depth, is_kept, &tensor)) return false;
+    tensor.body = bytes_.subspan(begin, end - begin);
+    Lift(tensor);
+    return true;
+  }
+
+  // `tensor`: where the data fields of a tensor go that is kept, else null.
+  bool ScanFields(Message message, size_t begin, size_t end, int depth, bool is_kept,
+                  LiftedTensor* tensor) {
+    const Fields& fields = kTable[static_cast<size_t>(message)];
     uint32_t seen = 0;  // singular messages, by field number
     size_t position = begin;
+    size_t copied_to = begin;  // fields from here on are kept as they are, and not copied yet
     while (position < end) {
       const size_t start = position;
-      uint64_t tag = 0;
-      if (!ReadVarint(position, end, tag)) return false;
-      const uint64_t number = tag >> 3;
-      const auto wire_type = static_cast<uint32_t>(tag & 7);
-      if (number == 0 || tag > UINT32_MAX) {
+      const Varint tag = ReadVarint(start, end);
+      if (tag.end == 0) return false;
+      const uint64_t number = tag.value >> 3;
+      const auto wire_type = static_cast<uint32_t>(tag.value & 7);
+      if (number == 0 || tag.value > UINT32_MAX) {
         return Malformed(start, "a field has number " + std::to_string(number));
       }
-      size_t value_begin = position;
-      size_t value_end = position;
-      if (!SkipValue(wire_type, end, value_begin, value_end)) return false;
-      position = value_end;
+      const Extent value = FindValue(wire_type, tag.end, end);
+      if (value.end == 0) return false;
+      position = value.end;
       const Field field = number < kFieldLimit ? fields[number] : Field{};
-      if (!Fits(field, wire_type)) continue;  // unknown to ONNX: left out
-      if (field.kind == FieldKind::kMessage) {
+      const bool fits = Fits(field, wire_type);  // else it is unknown to ONNX: left out
+      if (fits && field.kind == FieldKind::kMessage) {
         if (!field.is_repeated && (seen >> number & 1) != 0) {
           return Malformed(start, "field " + std::to_string(number) + " of " +
                                       std::string(kMessageNames[static_cast<size_t>(message)]) +
                                       " occurs twice where one is allowed");
         }
         seen |= 1u << number;
-        if (!ScanField(field.message, start, value_begin, value_end, depth,
-                       is_kept && field.is_kept)) {
-          return false;
-        }
+        const bool is_field_kept = is_kept && field.is_kept;
+        if (is_kept) Copy(copied_to, is_field_kept ? tag.end : start);
+        copied_to = value.end;
+        if (!ScanField(field.message, value.begin, value.end, depth, is_field_kept)) return false;
         continue;
       }
       int64_t element_count = 1;
-      if (wire_type == kWireBytes && field.kind != FieldKind::kBytes) {
-        if (!CheckPacked(field.kind, value_begin, value_end, element_count)) return false;
+      if (fits && wire_type == kWireBytes && field.kind != FieldKind::kBytes) {
+        if (!CheckPacked(field.kind, value.begin, value.end, element_count)) return false;
       }
-      if (!is_kept) continue;
-      if (field.is_kept) {
-        Copy(start, value_end);
-      } else if (message == Message::kTensor) {
-        LiftField(static_cast<TensorField>(number), value_begin, value_end, element_count, tensor);
+      if (!is_kept || (fits && field.is_kept)) continue;
+      Copy(copied_to, start);
+      copied_to = value.end;
+      if (fits && tensor != nullptr) {
+        LiftField(static_cast<TensorField>(number), value.begin, value.end, element_count, *tensor);
       }
     }
-    if (message == Message::kTensor && is_kept) {
-      tensor.body = bytes_.subspan(begin, end - begin);
-      Lift(tensor);
-    }
+    if (is_kept) Copy(copied_to, end);
     return true;
   }
 
-  // Tag, a free length, the message, then its length.
-  bool ScanField(Message message, size_t start, size_t begin, size_t end, int depth, bool is_kept) {
-    std::string& skeleton = result_.skeleton;
+  // After the tag: a free length, the message, then its length.
+  bool ScanField(Message message, size_t begin, size_t end, int depth, bool is_kept) {
     if (!is_kept) return ScanMessage(message, begin, end, depth + 1, /*is_kept=*/false);
-    size_t tag_end = start;
-    uint64_t tag = 0;
-    if (!ReadVarint(tag_end, end, tag)) return false;
-    Copy(start, tag_end);
+    std::string& skeleton = result_.skeleton;
     const size_t length_at = skeleton.size();
     skeleton.append(kLengthBytes, '\0');
     if (!ScanMessage(message, begin, end, depth + 1, /*is_kept=*/true)) return false;
@@ -351,45 +348,41 @@ class Scanner {
   }
 
   void Copy(size_t begin, size_t end) {
+    if (begin == end) return;
     result_.skeleton.append(reinterpret_cast<const char*>(bytes_.data()) + begin, end - begin);
   }
 
-  // Moves `begin` to the value's first byte after a length, `end_of_value` past its last.
-  bool SkipValue(uint32_t wire_type, size_t end, size_t& begin, size_t& end_of_value) {
-    size_t size_bytes = 0;
-    switch (wire_type) {
-      case kWireVarint: {
-        uint64_t value = 0;
-        return ReadVarint(end_of_value, end, value);
-      }
-      case kWireFixed64:
-        size_bytes = 8;
-        break;
-      case kWireFixed32:
-        size_bytes = 4;
-        break;
-      case kWireBytes: {
-        uint64_t length = 0;
-        if (!ReadVarint(begin, end, length)) return false;
-        if (length > end - begin) {
-          return Malformed(begin, "a field of " + std::to_string(length) +
-                                      " bytes reaches beyond the " + std::to_string(end - begin) +
-                                      " that its message has left");
-        }
-        end_of_value = begin + length;
-        return true;
-      }
-      default:
-        return Malformed(begin, "a field has wire type " + std::to_string(wire_type) +
-                                    ", which ONNX does not use");
+  // From a value's first byte after a length to past its last; 0 to 0 where it is malformed.
+  struct Extent {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+
+  // The value that begins, with its length if it has one, at `begin`; its message ends at `end`.
+  Extent FindValue(uint32_t wire_type, size_t begin, size_t end) {
+    if (wire_type == kWireBytes) {
+      const Varint length = ReadVarint(begin, end);
+      if (length.end == 0) return {};
+      if (length.value <= end - length.end) return {length.end, length.end + length.value};
+      Malformed(length.end, "a field of " + std::to_string(length.value) +
+                                " bytes reaches beyond the " + std::to_string(end - length.end) +
+                                " that its message has left");
+      return {};
     }
-    if (size_bytes > end - begin) {
-      return Malformed(begin, "a number of " + std::to_string(size_bytes) +
-                                  " bytes reaches beyond the " + std::to_string(end - begin) +
-                                  " that its message has left");
+    if (wire_type == kWireVarint) {
+      const Varint number = ReadVarint(begin, end);
+      return number.end == 0 ? Extent() : Extent{begin, number.end};
     }
-    end_of_value = begin + size_bytes;
-    return true;
+    if (wire_type != kWireFixed64 && wire_type != kWireFixed32) {
+      Malformed(begin,
+                "a field has wire type " + std::to_string(wire_type) + ", which ONNX does not use");
+      return {};
+    }
+    const size_t size_bytes = wire_type == kWireFixed64 ? 8 : 4;
+    if (size_bytes <= end - begin) return {begin, begin + size_bytes};
+    Malformed(begin, "a number of " + std::to_string(size_bytes) + " bytes reaches beyond the " +
+                         std::to_string(end - begin) + " that its message has left");
+    return {};
   }
 
   bool CheckPacked(FieldKind kind, size_t begin, size_t end, int64_t& element_count) {
@@ -407,28 +400,41 @@ class Scanner {
     element_count = 0;
     size_t position = begin;
     while (position < end) {
-      uint64_t value = 0;
-      if (!ReadVarint(position, end, value)) return false;
+      position = ReadVarint(position, end).end;
+      if (position == 0) return false;
       ++element_count;
     }
     return true;
   }
 
-  bool ReadVarint(size_t& position, size_t end, uint64_t& value) {
+  // A number and where it ends; 0, which is the end of nothing, where it is malformed.
+  struct Varint {
+    uint64_t value = 0;
+    size_t end = 0;
+  };
+
+  // Nearly all are one byte long.
+  Varint ReadVarint(size_t position, size_t end) {
     if (position < end && (bytes_[position] & std::byte{0x80}) == std::byte{0}) {
-      value = static_cast<uint64_t>(bytes_[position++]);
-      return true;
+      return {static_cast<uint64_t>(bytes_[position]), position + 1};
     }
-    constexpr int kLongest = 10;
-    value = 0;
-    const size_t start = position;
-    for (int byte = 0; byte < kLongest; ++byte) {
-      if (position == end) return Malformed(start, "a varint reaches beyond the end");
-      const auto bits = static_cast<uint64_t>(bytes_[position++]);
+    return ReadLongVarint(position, end);
+  }
+
+  Varint ReadLongVarint(size_t start, size_t end) {
+    constexpr size_t kLongest = 10;
+    uint64_t value = 0;
+    for (size_t byte = 0; byte < kLongest; ++byte) {
+      if (start + byte == end) {
+        Malformed(start, "a varint reaches beyond the end");
+        return {};
+      }
+      const auto bits = static_cast<uint64_t>(bytes_[start + byte]);
       value |= (bits & 0x7f) << (7 * byte);
-      if ((bits & 0x80) == 0) return true;
+      if ((bits & 0x80) == 0) return {value, start + byte + 1};
     }
-    return Malformed(start, "a varint is longer than " + std::to_string(kLongest) + " bytes");
+    Malformed(start, "a varint is longer than " + std::to_string(kLongest) + " bytes");
+    return {};
   }
 
   // Always false, so that a failure can be returned in one statement. A flag is tested after each
