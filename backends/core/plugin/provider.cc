@@ -4,14 +4,16 @@
 // that are compile attempts, and backends that compile graphs.
 
 #include <algorithm>
-#include <list>
 #include <mutex>
-#include <unordered_map>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "backends/core/abi/last_error.h"
 #include "backends/core/model/import.h"
 #include "backends/core/model/versions.h"
 #include "backends/core/ops/lower_graph.h"
+#include "backends/core/plugin/answer_cache.h"
 #include "backends/core/plugin/compiled_graph.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/core/plugin/pipeline.h"
@@ -23,38 +25,6 @@ using abi::InfoValue;
 using base::Code;
 using base::Result;
 using base::Status;
-
-// Answers already given, by the exact bytes of the question. Callers ask about the same one-node
-// models by the thousand.
-class AnswerCache {
- public:
-  const Status* Find(std::string_view model) {
-    auto found = by_model_.find(model);
-    return found == by_model_.end() ? nullptr : &found->second->answer;
-  }
-  void Add(std::string_view model, Status answer) {
-    if (model.size() > kLargestModelBytes) return;
-    if (by_model_.size() >= kMostAnswers) {
-      by_model_.erase(answers_.back().model);
-      answers_.pop_back();
-    }
-    answers_.push_front({std::string(model), std::move(answer)});
-    by_model_.emplace(answers_.front().model, answers_.begin());
-  }
-
-  std::mutex& mutex() { return mutex_; }
-
- private:
-  static constexpr size_t kLargestModelBytes = 4096;
-  static constexpr size_t kMostAnswers = 1024;
-  struct Entry {
-    std::string model;
-    Status answer;
-  };
-  std::mutex mutex_;
-  std::list<Entry> answers_;  // newest first
-  std::unordered_map<std::string_view, std::list<Entry>::iterator> by_model_;
-};
 
 ops::Carrier CarrierOf(bool takes_values) {
   return takes_values ? ops::Carrier::kValues : ops::Carrier::kDescriptors;
@@ -279,16 +249,16 @@ class PluginBackendId : public abi::BackendId {
 
   Status Answer(std::span<const std::byte> model, ops::Carrier carrier,
                 AnswerCache& answers) const {
-    std::string_view bytes(reinterpret_cast<const char*>(model.data()), model.size());
+    const Question question(model);
     {
       std::lock_guard lock(answers.mutex());
-      if (const Status* answer = answers.Find(bytes)) return *answer;
+      if (const Status* answer = answers.Find(question)) return *answer;
     }
     Result<graph::Graph> graph = ImportForClaim(model);
     Status answer =
         graph.ok() ? Judge(*graph, hardware_.selector(index_), carrier) : graph.status();
     std::lock_guard lock(answers.mutex());
-    if (answers.Find(bytes) == nullptr) answers.Add(bytes, answer);
+    if (answers.Find(question) == nullptr) answers.Add(question, answer);
     return answer;
   }
 
