@@ -27,6 +27,7 @@ namespace {
 
 using graph::Graph;
 using graph::ValueId;
+using graph::ValueIds;
 using tensor::ElementType;
 using tensor::Extents;
 using tensor::Tensor;
@@ -89,8 +90,7 @@ class Network {
  private:
   using Attributes = std::map<std::string, graph::Attribute, std::less<>>;
 
-  ValueId AddNode(const std::string& op_type, int version, std::vector<ValueId> inputs,
-                  Attributes attributes) {
+  ValueId AddNode(const std::string& op_type, int version, ValueIds inputs, Attributes attributes) {
     graph::Node node{.op_type = op_type,
                      .since_version = version,
                      .index = static_cast<int>(graph_.nodes.size()),

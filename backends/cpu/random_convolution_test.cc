@@ -41,7 +41,7 @@ struct Layout {
     if (is_planar) return ((image * c + channel) * y + row_at) * row() + column;
     return ((image * y + row_at) * x + column) * pixel() + channel;
   }
-  std::vector<Dim> Strides() const {
+  program::Dims Strides() const {
     if (is_planar) return {c * y * row(), y * row(), row(), 1};
     return {y * x * pixel(), 1, x * pixel(), pixel()};
   }
@@ -138,7 +138,7 @@ class RandomConvolution {
   }
   bool Chance(int percent) { return Roll(1, 100) <= percent; }
 
-  int AddRead(int64_t size, Buffer::Kind kind, std::vector<Dim> strides, float scale = 1) {
+  int AddRead(int64_t size, Buffer::Kind kind, program::Dims strides, float scale = 1) {
     Buffer buffer;
     buffer.kind = kind;
     buffer.type = kFloat;

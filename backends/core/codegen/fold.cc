@@ -318,8 +318,8 @@ Launch WriteRow(Writer& writer, const Source& source) {
     scope.rows.push_back(std::move(results));
   }
   scope.state.clear();
-  std::vector<ExprId> per_row = row.roots;
-  std::vector<ExprId> per_element = row.roots;
+  program::ExprIds per_row = row.roots;
+  program::ExprIds per_element = row.roots;
   bool has_per_row = false;
   bool has_per_element = false;
   for (size_t k = 0; k < row.roots.size(); ++k) {

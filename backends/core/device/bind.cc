@@ -7,8 +7,7 @@
 namespace onnxifi::device {
 namespace {
 
-std::vector<int64_t> Numbers(const std::vector<program::Dim>& dims,
-                             std::span<const int64_t> values) {
+std::vector<int64_t> Numbers(const program::Dims& dims, std::span<const int64_t> values) {
   std::vector<int64_t> numbers;
   numbers.reserve(dims.size());
   for (const program::Dim& dim : dims) numbers.push_back(tensor::ValueOf(dim, values));

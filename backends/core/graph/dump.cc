@@ -18,7 +18,7 @@ std::string Label(const Graph& graph, ValueId id) {
   return "%" + std::to_string(id) + (name.empty() ? "" : ":" + name);
 }
 
-std::string Labels(const Graph& graph, const std::vector<ValueId>& ids) {
+std::string Labels(const Graph& graph, const ValueIds& ids) {
   std::string text;
   for (const ValueId id : ids) text += (text.empty() ? "" : ", ") + Label(graph, id);
   return text;

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "backends/core/base/small_vector.h"
 #include "backends/core/tensor/tensor.h"
 
 namespace onnxifi::graph {
@@ -43,6 +44,8 @@ struct Type {
 
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;  // an omitted optional input or output
+// Inputs or outputs, of a node or a graph.
+using ValueIds = base::SmallVector<ValueId, 4>;
 using NodeId = int32_t;
 inline constexpr NodeId kNoNode = -1;
 
@@ -74,9 +77,9 @@ struct Node {
   std::string op_type;
   std::string domain;     // "" for the default domain, never "ai.onnx"
   int since_version = 0;  // of the operator's schema, resolved from the model's operator sets
-  int index = 0;  // position in the model as the caller sent it; kept by passes for messages
-  std::vector<ValueId> inputs;   // kNoValue where omitted
-  std::vector<ValueId> outputs;  // likewise
+  int index = 0;     // position in the model as the caller sent it; kept by passes for messages
+  ValueIds inputs;   // kNoValue where omitted
+  ValueIds outputs;  // likewise
   std::map<std::string, Attribute, std::less<>> attributes;
 
   template <typename T>
@@ -104,8 +107,8 @@ class Graph {
   std::string name;
   std::vector<Value> values;  // indexed by ValueId
   std::vector<Node> nodes;
-  std::vector<ValueId> inputs;  // without constants: what a caller must bind
-  std::vector<ValueId> outputs;
+  ValueIds inputs;  // without constants: what a caller must bind
+  ValueIds outputs;
 
   ValueId AddValue(Value value);
   // How often `value` is read: by node inputs, graph outputs and captures of subgraphs. O(nodes),

@@ -37,7 +37,7 @@ class GraphBuilder {
   }
 
   // A node of one output, which is returned.
-  ValueId AddNode(std::string op_type, std::vector<ValueId> inputs,
+  ValueId AddNode(std::string op_type, ValueIds inputs,
                   std::shared_ptr<const Graph> body = nullptr) {
     Node node{.op_type = std::move(op_type),
               .since_version = 1,
@@ -50,7 +50,7 @@ class GraphBuilder {
   }
 
   Node& LastNode() { return graph_.nodes.back(); }
-  void SetOutputs(std::vector<ValueId> outputs) { graph_.outputs = std::move(outputs); }
+  void SetOutputs(ValueIds outputs) { graph_.outputs = std::move(outputs); }
   Graph Take() { return std::move(graph_); }
   std::shared_ptr<const Graph> Share() { return std::make_shared<const Graph>(Take()); }
 

@@ -54,7 +54,7 @@ TEST(GraphTest, ReplaceUsesReachesOutputsAndCaptures) {
   Graph graph = builder.Take();
   graph.ReplaceUses(y, x);
   EXPECT_EQ(graph.UseCount(y), 0);
-  EXPECT_EQ(graph.outputs, (std::vector<ValueId>{z, x}));
+  EXPECT_EQ(graph.outputs, (ValueIds{z, x}));
   EXPECT_EQ(graph.UseCount(x), 4);  // Identity, If, its body, the output
   EXPECT_EQ(body->values[0].outer, 1) << "a shared subgraph must not change under its other owners";
   EXPECT_TRUE(Verify(graph).ok());

@@ -133,7 +133,7 @@ TEST(DeadNodesTest, KeepsTheNumberOfOutputs) {
   graph.outputs = {first};
   DeadNodes pass;
   ASSERT_TRUE(RunPass(pass, graph).ok());
-  EXPECT_EQ(graph.nodes[0].outputs, (std::vector<ValueId>{first, kNoValue}));
+  EXPECT_EQ(graph.nodes[0].outputs, (ValueIds{first, kNoValue}));
 }
 
 TEST(ConstantFoldingTest, FoldsChainsInOneRun) {
@@ -194,7 +194,7 @@ TEST(ConstantFoldingTest, RefusesResultsLargerThanTheLimitAndThanWhatTheyReplace
   const auto fold = [](size_t elements, int64_t copies, bool is_read_elsewhere) {
     GraphBuilder builder("main");
     const ValueId a = builder.AddConstant("a", std::vector<float>(elements, 1.f));
-    std::vector<ValueId> outputs = {builder.AddNode("Repeat", {a})};
+    ValueIds outputs = {builder.AddNode("Repeat", {a})};
     builder.LastNode().attributes["count"] = copies;
     if (is_read_elsewhere) outputs.push_back(a);
     builder.SetOutputs(outputs);

@@ -21,6 +21,7 @@ using graph::kNoValue;
 using graph::Type;
 using graph::Value;
 using graph::ValueId;
+using graph::ValueIds;
 using onnx::AttributeProto;
 
 std::string FunctionKey(std::string_view domain, const std::string& name,
@@ -104,16 +105,15 @@ Result<const graph::Attribute*> FindCallAttribute(const AttributeProto& proto,
   return &found->second;
 }
 
-Status BindCallInputs(const onnx::FunctionProto& function, const std::vector<ValueId>& inputs,
-                      Scope& body) {
+Status BindCallInputs(const onnx::FunctionProto& function, const ValueIds& inputs, Scope& body) {
   for (int index = 0; index < function.input_size(); ++index) {
     const auto position = static_cast<size_t>(index);
     const ValueId id = position < inputs.size() ? inputs[position] : kNoValue;
-    const Scope::Entry entry{.id = id, .is_defined = true, .is_input = true};
-    if (!body.names.emplace(function.input(index), entry).second) {
+    if (body.names.Find(function.input(index)) != nullptr) {
       return Invalid("Function " + Quote(function.name()) + " has input " +
                      Quote(function.input(index)) + " twice.");
     }
+    body.names[function.input(index)] = {.id = id, .is_defined = true, .is_input = true};
   }
   return base::Ok();
 }
@@ -122,12 +122,12 @@ Status BindCallInputs(const onnx::FunctionProto& function, const std::vector<Val
 // through an Identity.
 Status BindCallOutput(const std::string& inner_name, const std::string& outer_name,
                       const graph::Node& node, Scope& body, Scope& scope) {
-  const auto found = body.names.find(inner_name);
-  if (found == body.names.end() || !found->second.is_defined || found->second.id == kNoValue) {
+  Scope::Entry* found = body.names.Find(inner_name);
+  if (found == nullptr || !found->is_defined || found->id == kNoValue) {
     return Invalid("Output " + Quote(inner_name) + " is computed by no node of the function.");
   }
-  const ValueId inner_id = found->second.id;
-  if (!found->second.is_input) {
+  const ValueId inner_id = found->id;
+  if (!found->is_input) {
     Scope::Entry& entry = scope.names[outer_name];
     if (entry.is_defined) return Invalid("Value " + Quote(outer_name) + " is defined twice.");
     Value& value = scope.graph->values[static_cast<size_t>(inner_id)];
@@ -137,7 +137,7 @@ Status BindCallOutput(const std::string& inner_name, const std::string& outer_na
     }
     entry.id = inner_id;
     entry.is_defined = true;
-    found->second.is_input = true;  // a second output of this name needs a value of its own
+    found->is_input = true;  // a second output of this name needs a value of its own
     return base::Ok();
   }
   ONNXIFI_ASSIGN_OR_RETURN(const Schema identity, Schema::Find("Identity", "", *NewestOpset("")));

@@ -71,8 +71,8 @@ base::Result<const graph::Attribute*> FindCallAttribute(
     const Scope& body);
 
 // Gives the function's inputs their values; `inputs` may be fewer. INVALID_MODEL.
-base::Status BindCallInputs(const onnx::FunctionProto& function,
-                            const std::vector<graph::ValueId>& inputs, Scope& body);
+base::Status BindCallInputs(const onnx::FunctionProto& function, const graph::ValueIds& inputs,
+                            Scope& body);
 
 // Gives the value that the body has under `inner_name` the name that the calling node has for it.
 // INVALID_MODEL.

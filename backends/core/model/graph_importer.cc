@@ -21,6 +21,7 @@ using graph::kNoValue;
 using graph::Type;
 using graph::Value;
 using graph::ValueId;
+using graph::ValueIds;
 using onnx::AttributeProto;
 
 Result<graph::Graph> GraphImporter::Run(const OpsetTable& opsets) {
@@ -93,9 +94,9 @@ Status GraphImporter::ImportInputs(const onnx::GraphProto& proto, Scope& scope) 
   const bool is_main = scope.is_main();
   for (const onnx::ValueInfoProto& input : proto.input()) {
     if (input.name().empty()) return Invalid("A graph input has no name.");
-    const std::string context = "at graph input " + Quote(input.name());
+    const auto context = [&] { return "at graph input " + Quote(input.name()); };
     Result<Type> type = TypeFromProto(input.type());
-    if (!type.ok()) return std::move(type).status().Context(context);
+    if (!type.ok()) return std::move(type).status().Context(context());
     Scope::Entry& entry = scope.names[input.name()];
     if (entry.is_input || (entry.is_defined && !is_main)) {
       return Invalid("Graph input " + Quote(input.name()) + " is defined twice.");
@@ -104,16 +105,15 @@ Status GraphImporter::ImportInputs(const onnx::GraphProto& proto, Scope& scope) 
     const Weight* weight = is_main ? weights_.Find(input.name()) : nullptr;
     if (weight != nullptr && !entry.is_defined) {
       Result<Value> value = ReadWeight(*weight);
-      if (!value.ok()) return std::move(value).status().Context(context);
+      if (!value.ok()) return std::move(value).status().Context(context());
       Result<ValueId> id = scope.Define(input.name(), *std::move(value));
       if (!id.ok()) return std::move(id).status();
       entry.is_read = true;
     }
     if (entry.is_defined) {
       const Value& value = scope.graph->values[static_cast<size_t>(entry.id)];
-      ONNXIFI_RETURN_IF_ERROR(
-          CheckDeclaredShape(value, *type, /*is_from_descriptor=*/weight != nullptr)
-              .Context(context));
+      Status fits = CheckDeclaredShape(value, *type, /*is_from_descriptor=*/weight != nullptr);
+      if (!fits.ok()) return std::move(fits).Context(context());
       continue;
     }
     ONNXIFI_ASSIGN_OR_RETURN(
@@ -139,8 +139,8 @@ Status GraphImporter::DeclareTypes(
 
 Status GraphImporter::DefineNodeWeights(Scope& scope) {
   for (const Weight& weight : options_.weights) {
-    const auto found = scope.names.find(weight.name);
-    if (found != scope.names.end() && found->second.is_defined) continue;
+    const Scope::Entry* known = scope.names.Find(weight.name);
+    if (known != nullptr && known->is_defined) continue;
     ONNXIFI_ASSIGN_OR_RETURN(Value value, ReadWeight(weight));
     Result<ValueId> id = scope.Define(weight.name, std::move(value));
     if (!id.ok()) return std::move(id).status();
@@ -150,7 +150,7 @@ Status GraphImporter::DefineNodeWeights(Scope& scope) {
 
 Status GraphImporter::CheckWeightsRead(const Scope& scope) const {
   for (const Weight& weight : options_.weights) {
-    if (scope.names.at(weight.name).is_read) continue;
+    if (scope.names.Find(weight.name)->is_read) continue;
     return {Code::kInvalidName, "Weight " + Quote(weight.name) +
                                     " is neither a graph input, nor an initializer, nor the input "
                                     "of a node."};
@@ -163,16 +163,16 @@ Status GraphImporter::ImportOutputs(const onnx::GraphProto& proto, Scope& scope)
   const bool is_main = scope.is_main();
   for (const onnx::ValueInfoProto& output : proto.output()) {
     if (output.name().empty()) return Invalid("A graph output has no name.");
-    const auto found = scope.names.find(output.name());
+    Scope::Entry* found = scope.names.Find(output.name());
     // In the model's own graph an implicit input would hide that nothing computes the output.
-    const bool is_defined = found != scope.names.end() && found->second.is_defined;
+    const bool is_defined = found != nullptr && found->is_defined;
     std::optional<ValueId> id;
     if (is_defined || !is_main) id = scope.Resolve(output.name());
     if (!id || *id == kNoValue) {
       return Invalid("Graph output " + Quote(output.name()) + " is computed by no node.");
     }
     // Outputs of the model are bound by name; those of a body by position.
-    if (is_main && std::exchange(found->second.is_output, true)) {
+    if (is_main && std::exchange(found->is_output, true)) {
       return Invalid("Graph output " + Quote(output.name()) + " is listed twice.");
     }
     graph.outputs.push_back(*id);
@@ -317,7 +317,7 @@ Status GraphImporter::ImportCall(const onnx::NodeProto& proto, const onnx::Funct
     if (call.attributes.contains(fallback.name())) continue;
     ONNXIFI_RETURN_IF_ERROR(ImportAttribute(fallback, /*schema=*/nullptr, body, call.attributes));
   }
-  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<ValueId> inputs, scope.ResolveInputs(proto));
+  ONNXIFI_ASSIGN_OR_RETURN(const ValueIds inputs, scope.ResolveInputs(proto));
   ONNXIFI_RETURN_IF_ERROR(BindCallInputs(function, inputs, body));
   for (int position = 0; position < function.node_size(); ++position) {
     Status status = ImportNode(function.node(position), position, body);

@@ -152,7 +152,7 @@ TEST(ImportTest, FunctionsAreInlinedWithTheirAttributes) {
   EXPECT_TRUE(graph.nodes[1].name.starts_with("first/"));
   EXPECT_EQ(graph.nodes[1].index, 0);
   EXPECT_EQ(graph.nodes[3].index, 1);
-  EXPECT_EQ(graph.nodes[1].outputs, std::vector<graph::ValueId>{graph.nodes[3].inputs[0]});
+  EXPECT_EQ(graph.nodes[1].outputs, graph::ValueIds{graph.nodes[3].inputs[0]});
   EXPECT_EQ(graph.values[static_cast<size_t>(graph.outputs[0])].name, "z");
   EXPECT_EQ(graph::ToString(graph.values[static_cast<size_t>(graph.outputs[0])].type), "float[3]");
 }

@@ -41,8 +41,8 @@ std::span<const Entry> VersionsOf(std::string_view op_type, std::string_view dom
   };
   const Entry* first = std::partition_point(std::begin(kEntries), std::end(kEntries),
                                             [&](const Entry& entry) { return compare(entry) < 0; });
-  const Entry* end = std::partition_point(first, std::end(kEntries),
-                                          [&](const Entry& entry) { return compare(entry) == 0; });
+  const Entry* end = first;
+  while (end != std::end(kEntries) && compare(*end) == 0) ++end;
   return {first, end};
 }
 

@@ -4,6 +4,7 @@
 
 #include "backends/core/model/scope.h"
 
+#include <functional>
 #include <utility>
 
 #include "backends/core/model/refusal.h"
@@ -17,6 +18,29 @@ using graph::kNoValue;
 using graph::Type;
 using graph::Value;
 using graph::ValueId;
+using graph::ValueIds;
+
+int32_t Scope::Names::Position(std::string_view name, size_t hash) const {
+  return by_hash_.Find(hash,
+                       [&](int32_t k) { return named_[static_cast<size_t>(k)].name == name; });
+}
+
+Scope::Entry* Scope::Names::Find(std::string_view name) {
+  const int32_t position = Position(name, std::hash<std::string_view>()(name));
+  if (position == base::HashIndex::kNone) return nullptr;
+  return &named_[static_cast<size_t>(position)].entry;
+}
+
+Scope::Entry& Scope::Names::operator[](std::string_view name) {
+  const size_t hash = std::hash<std::string_view>()(name);
+  const int32_t position = Position(name, hash);
+  if (position != base::HashIndex::kNone) return named_[static_cast<size_t>(position)].entry;
+  // The names of a model of one node.
+  constexpr size_t kFew = 8;
+  if (named_.empty()) named_.reserve(kFew);
+  by_hash_.Add(hash, static_cast<int32_t>(named_.size()));
+  return named_.emplace_back(Named{name, {}}).entry;
+}
 
 void Scope::Declare(std::string_view name, Type type) {
   Entry& entry = names[name];
@@ -46,10 +70,10 @@ Result<ValueId> Scope::Define(std::string_view name, Value value) {
 }
 
 std::optional<ValueId> Scope::Resolve(std::string_view name) {
-  const auto found = names.find(name);
-  if (found != names.end() && found->second.is_defined) {
-    found->second.is_read = true;
-    return found->second.id;
+  Entry* found = names.Find(name);
+  if (found != nullptr && found->is_defined) {
+    found->is_read = true;
+    return found->id;
   }
   Value value{.name = std::string(name)};
   if (outer != nullptr) {
@@ -66,8 +90,8 @@ std::optional<ValueId> Scope::Resolve(std::string_view name) {
   return *id;
 }
 
-Result<std::vector<ValueId>> Scope::ResolveInputs(const onnx::NodeProto& node) {
-  std::vector<ValueId> inputs;
+Result<ValueIds> Scope::ResolveInputs(const onnx::NodeProto& node) {
+  ValueIds inputs;
   inputs.reserve(static_cast<size_t>(node.input_size()));
   for (const std::string& input : node.input()) {
     if (input.empty()) {

@@ -11,9 +11,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "backends/core/base/hash_index.h"
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
 #include "backends/core/model/opset_table.h"
@@ -36,6 +36,26 @@ struct Scope {
     bool is_read = false;
   };
 
+  // The entries of all names. References to them are valid until a name is added.
+  class Names {
+   public:
+    // Null: no such name.
+    Entry* Find(std::string_view name);
+    const Entry* Find(std::string_view name) const { return const_cast<Names*>(this)->Find(name); }
+    // Adds the name if it is not there.
+    Entry& operator[](std::string_view name);
+
+   private:
+    struct Named {
+      std::string_view name;
+      Entry entry;
+    };
+    int32_t Position(std::string_view name, size_t hash) const;
+
+    base::HashIndex by_hash_;
+    std::vector<Named> named_;
+  };
+
   graph::Graph* graph;
   Scope* outer;  // of the enclosing graph; null in the model's own graph and in function bodies
   const OpsetTable* opsets;
@@ -45,7 +65,7 @@ struct Scope {
   // A name that nothing defines becomes an input of the graph, of unknown type. Only without
   // `outer`.
   bool takes_undeclared = false;
-  std::unordered_map<std::string_view, Entry> names = {};
+  Names names = {};
 
   // Whether this is the model's own graph.
   bool is_main() const { return outer == nullptr && call == nullptr; }
@@ -58,7 +78,7 @@ struct Scope {
   // omitted input of a function.
   std::optional<graph::ValueId> Resolve(std::string_view name);
   // One per input of the node, kNoValue where it is omitted. INVALID_MODEL.
-  base::Result<std::vector<graph::ValueId>> ResolveInputs(const onnx::NodeProto& node);
+  base::Result<graph::ValueIds> ResolveInputs(const onnx::NodeProto& node);
 
   // Whether a scope may lie inside this one. UNSUPPORTED_OPERATOR.
   base::Status CheckDepth() const;

@@ -53,16 +53,16 @@ Result<std::shared_ptr<const Type>> InnerFromProto(const onnx::TypeProto& proto)
 
 }  // namespace
 
-Result<tensor::ElementType> ElementTypeFromProto(int32_t number, const std::string& owner) {
+Result<tensor::ElementType> ElementTypeFromProto(int32_t number, std::string_view owner) {
   if (const auto type = tensor::ElementTypeFromOnnx(number)) return *type;
   if (number != 0 && onnx::TensorProto_DataType_IsValid(number)) {
     return Status(Code::kUnsupportedDatatype,
-                  owner + " has ONNX's element type " + std::to_string(number) +
+                  std::string(owner) + " has ONNX's element type " + std::to_string(number) +
                       ", beyond the highest supported (" +
                       std::to_string(tensor::kElementTypeCount - 1) + ").");
   }
-  return Status(Code::kInvalidModel, owner + " has element type " + std::to_string(number) +
-                                         ", which ONNX does not define.");
+  return Status(Code::kInvalidModel, std::string(owner) + " has element type " +
+                                         std::to_string(number) + ", which ONNX does not define.");
 }
 
 Result<Type> TypeFromProto(const onnx::TypeProto& proto) {

@@ -7,6 +7,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <string_view>
+
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
 
@@ -23,7 +25,7 @@ base::Result<graph::Type> TypeFromProto(const onnx::TypeProto& proto);
 
 // The element type of this ONNX number; INVALID_MODEL and UNSUPPORTED_DATATYPE as above. `owner` is
 // named in the sentence, e.g. "Tensor 'w'".
-base::Result<tensor::ElementType> ElementTypeFromProto(int32_t number, const std::string& owner);
+base::Result<tensor::ElementType> ElementTypeFromProto(int32_t number, std::string_view owner);
 
 // The inverse of TypeFromProto.
 onnx::TypeProto TypeToProto(const graph::Type& type);

@@ -24,6 +24,7 @@ using graph::kNoValue;
 using graph::Node;
 using graph::Type;
 using graph::ValueId;
+using graph::ValueIds;
 using program::Buffer;
 using program::Program;
 using program::SymbolicValues;
@@ -157,7 +158,12 @@ class GraphLowering : public BodyLowering {
         check_(check),
         outer_(outer),
         nesting_(nesting),
-        operands_(graph.values.size()) {}
+        operands_(graph.values.size()) {
+    if (!program_.buffers.empty()) return;
+    // A value is a buffer, more or less, and a node a step.
+    program_.buffers.reserve(graph.values.size());
+    program_.inputs.reserve(graph.inputs.size());
+  }
 
   // The graph's own inputs become the program's, with extents as declared.
   Status DeclareInputs() {
@@ -185,6 +191,7 @@ class GraphLowering : public BodyLowering {
 
   std::vector<Status> JudgeNodes() {
     std::vector<Status> verdicts;
+    verdicts.reserve(graph_.nodes.size());
     for (const Node& node : graph_.nodes) {
       verdicts.push_back(LowerNode(node));
       if (verdicts.back().ok()) continue;
@@ -280,7 +287,7 @@ class GraphLowering : public BodyLowering {
   template <typename List>
   int FindNode(List list, ValueId id) const {
     for (size_t k = 0; k < graph_.nodes.size(); ++k) {
-      const std::vector<ValueId>& values = *list(graph_.nodes[k]);
+      const ValueIds& values = *list(graph_.nodes[k]);
       if (std::find(values.begin(), values.end(), id) != values.end()) return static_cast<int>(k);
     }
     return -1;
@@ -536,16 +543,9 @@ class GraphLowering : public BodyLowering {
                                                       node.op_type + " does not take.");
       }
     }
-    std::vector<bool> wanted;
-    std::vector<const Type*> declared;
-    for (ValueId id : node.outputs) {
-      wanted.push_back(id != kNoValue);
-      declared.push_back(id != kNoValue ? &graph_.values[id].type : nullptr);
-    }
     size_t first_step = program_.steps.size();
     size_t first_buffer = program_.buffers.size();
-    Lowering lowering(node, program_, values_, std::move(inputs), std::move(wanted), *this);
-    lowering.GiveDeclared(std::move(declared));
+    Lowering lowering(graph_, node, program_, values_, std::move(inputs), *this);
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const auto sequence = sequences_.find(node.inputs[k]);
       if (sequence != sequences_.end()) {
@@ -600,7 +600,7 @@ class GraphLowering : public BodyLowering {
   Status ExpandNode(const Node& node) {
     if (functions_ == nullptr || nesting_ >= kMaxNesting) return Unknown(node);
     std::vector<Type> types;
-    std::vector<ValueId> inputs;
+    ValueIds inputs;
     for (ValueId id : node.inputs) {
       Type& type = types.emplace_back();
       if (id == kNoValue) continue;

@@ -36,15 +36,15 @@ program::BufferId AddConstant(program::Program& program, tensor::Tensor tensor) 
   return program.AddBuffer(std::move(buffer));
 }
 
-Lowering::Lowering(const graph::Node& node, program::Program& program,
+Lowering::Lowering(const graph::Graph& graph, const graph::Node& node, program::Program& program,
                    program::SymbolicValues& values, std::vector<std::optional<Operand>> inputs,
-                   std::vector<bool> wanted, BodyLowering& bodies)
-    : node_(node),
+                   BodyLowering& bodies)
+    : graph_(graph),
+      node_(node),
       program_(program),
       values_(values),
       inputs_(std::move(inputs)),
-      wanted_(std::move(wanted)),
-      outputs_(wanted_.size()),
+      outputs_(node.outputs.size()),
       bodies_(bodies) {}
 
 int64_t Lowering::Int(std::string_view name, int64_t fallback) const {
@@ -122,21 +122,19 @@ Result<Whole> Lowering::AsWhole(int input) {
 }
 
 std::optional<int> Lowering::DeclaredRank(int output) const {
-  if (output >= static_cast<int>(declared_.size()) || declared_[output] == nullptr) {
-    return std::nullopt;
-  }
-  const graph::Type& type = *declared_[output];
+  if (!Wants(output)) return std::nullopt;
+  const graph::Type& type = graph_.values[node_.outputs[output]].type;
   if (type.kind != graph::Type::Kind::kTensor || !type.extents) return std::nullopt;
   return static_cast<int>(type.extents->size());
 }
 
-std::optional<std::vector<Dim>> Lowering::Integers(int input) const {
+std::optional<Dims> Lowering::Integers(int input) const {
   if (!Has(input)) return std::nullopt;
   return values_.Find(In(input));
 }
 
-Result<std::vector<Dim>> Lowering::IntegersOrRuntime(int input) {
-  if (std::optional<std::vector<Dim>> known = Integers(input)) return *known;
+Result<Dims> Lowering::IntegersOrRuntime(int input) {
+  if (std::optional<Dims> known = Integers(input)) return *known;
   const Operand& operand = In(input);
   if (!tensor::IsInteger(operand.type())) return UnsupportedType(input);
   if (operand.rank() > 1 || (operand.rank() == 1 && !operand.shape[0].is_constant())) {
@@ -185,7 +183,7 @@ Result<std::vector<int>> Lowering::Axes(const std::vector<int64_t>& axes, int ra
   return normal;
 }
 
-Status Lowering::Require(Dim condition, Code code, std::string sentence, std::vector<Dim> shown) {
+Status Lowering::Require(Dim condition, Code code, std::string sentence, Dims shown) {
   if (condition.is_constant()) {
     if (condition.constant() != 0) return base::Ok();
     return Status(code, node_.op_type + ": " + sentence);
@@ -197,6 +195,7 @@ Status Lowering::Require(Dim condition, Code code, std::string sentence, std::ve
 }
 
 Status Lowering::RequireEqual(Dim a, Dim b, std::string_view what) {
+  if (a == b) return base::Ok();
   return Require(Equal(a, b), Code::kMismatchingShape,
                  std::string(what) + " differ: " + a.ToString() + " and " + b.ToString() + ".",
                  {a, b});
@@ -300,12 +299,12 @@ Operand Lowering::CastTo(const Operand& operand, ElementType type) {
   return cast.WriteMap(cast.ReadView(operand.view), type);
 }
 
-std::vector<Dim> Lowering::ReadAtRunTime(const Operand& operand, int count, int64_t lower) {
+Dims Lowering::ReadAtRunTime(const Operand& operand, int count, int64_t lower) {
   Operand numbers = CastTo(operand, ElementType::kInt64);
   program::Cut cut;
   cut.first_symbol = program_.dims->symbol_count();
   cut.count = count;
-  std::vector<Dim> symbols;
+  Dims symbols;
   for (int k = 0; k < count; ++k) {
     symbols.push_back(program_.dims->NewSymbol(
         node_.op_type + std::to_string(node_.index) + "_" + std::to_string(k), /*is_data=*/true,
@@ -380,13 +379,15 @@ Expr StepBuilder::Extent(Dim dim) { return DimExpr(exprs(), dim); }
 
 Operand StepBuilder::WriteMap(Expr value, ElementType type) {
   Operand out = lowering_.Temporary(type, domain_);
-  WriteMapTo({out}, {Cast(value, StoredType(type))});
+  const Expr stored = Cast(value, StoredType(type));
+  WriteMapTo(std::span(&out, 1), std::span(&stored, 1));
   return out;
 }
 
-void StepBuilder::WriteMapTo(const std::vector<Operand>& targets, const std::vector<Expr>& values) {
+void StepBuilder::WriteMapTo(std::span<const Operand> targets, std::span<const Expr> values) {
   program::Map map;
   std::vector<View> writes;
+  writes.reserve(targets.size());
   for (size_t k = 0; k < targets.size(); ++k) {
     map.roots.push_back(values[k].id());
     writes.push_back(targets[k].view);

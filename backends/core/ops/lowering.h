@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,7 @@ using program::ExprOp;
 using program::Operand;
 using program::View;
 using tensor::Dim;
+using tensor::Dims;
 using tensor::ElementType;
 using tensor::Shape;
 
@@ -88,16 +91,15 @@ class BodyLowering {
 
 class Lowering {
  public:
-  Lowering(const graph::Node& node, program::Program& program, program::SymbolicValues& values,
-           std::vector<std::optional<Operand>> inputs, std::vector<bool> wanted,
+  // Of a node of `graph`, both of which outlive this object.
+  Lowering(const graph::Graph& graph, const graph::Node& node, program::Program& program,
+           program::SymbolicValues& values, std::vector<std::optional<Operand>> inputs,
            BodyLowering& bodies);
   // Before the operator looks at it: input `input`, left out of `inputs`, is a sequence, which
   // outlives this object.
   void GiveSequence(int input, const Sequence& tensors) { sequences_.emplace(input, &tensors); }
   // Likewise of an input that is a whole value.
   void GiveWhole(int input, const Whole& whole) { wholes_.emplace(input, &whole); }
-  // What the model declares of the outputs, which outlives this object; null where nothing.
-  void GiveDeclared(std::vector<const graph::Type*> types) { declared_ = std::move(types); }
 
   const graph::Node& node() const { return node_; }
   // The since_version of the node's operator.
@@ -132,11 +134,11 @@ class Lowering {
   // An input as a whole value, whatever it is.
   Result<Whole> AsWhole(int input);
   // The elements of a small integer or bool input as numbers or expressions, when they are known.
-  std::optional<std::vector<Dim>> Integers(int input) const;
+  std::optional<Dims> Integers(int input) const;
   // The same for an input that gives extents, positions or sizes: what is not known becomes symbols
   // that are read when the program runs. The input is a scalar or has one axis whose extent must be
   // a number, else UNSUPPORTED_SHAPE.
-  Result<std::vector<Dim>> IntegersOrRuntime(int input);
+  Result<Dims> IntegersOrRuntime(int input);
   // The tensor of an input that is a constant of at most 64 elements, else null.
   const tensor::Tensor* SmallConstant(int input) const;
 
@@ -146,15 +148,17 @@ class Lowering {
 
   // Refuses when `condition` is 0. When that can only be told at run time, the program checks it
   // then.
-  Status Require(Dim condition, Code code, std::string sentence, std::vector<Dim> shown = {});
+  Status Require(Dim condition, Code code, std::string sentence, Dims shown = {});
   // Extents that must be equal: Require with MISMATCHING_SHAPE.
   Status RequireEqual(Dim a, Dim b, std::string_view what);
   // Numpy's rule.
   Result<Shape> Broadcast(const Shape& a, const Shape& b);
 
   // Outputs.
-  int output_count() const { return static_cast<int>(wanted_.size()); }
-  bool Wants(int output) const { return output < output_count() && wanted_[output]; }
+  int output_count() const { return static_cast<int>(node_.outputs.size()); }
+  bool Wants(int output) const {
+    return output < output_count() && node_.outputs[output] != graph::kNoValue;
+  }
   // An output that the node leaves out may be set: it is dropped.
   void Set(int output, Operand operand) {
     if (output < output_count()) outputs_[output] = std::move(operand);
@@ -186,8 +190,8 @@ class Lowering {
   Operand CastTo(const Operand& operand, ElementType type);
   // Symbols for `count` int64 numbers of `operand` ([count], dense or not), read when the program
   // runs. The caller knows them to be at least `lower`.
-  std::vector<Dim> ReadAtRunTime(const Operand& operand, int count,
-                                 int64_t lower = std::numeric_limits<int64_t>::min());
+  Dims ReadAtRunTime(const Operand& operand, int count,
+                     int64_t lower = std::numeric_limits<int64_t>::min());
 
   // Refusals; each names the node's operator.
   Status UnsupportedAttribute(std::string sentence) const;
@@ -200,17 +204,16 @@ class Lowering {
   std::map<int, Whole> TakeWholes() { return std::move(made_wholes_); }
 
  private:
+  const graph::Graph& graph_;
   const graph::Node& node_;
   program::Program& program_;
   program::SymbolicValues& values_;
   std::vector<std::optional<Operand>> inputs_;
-  std::vector<bool> wanted_;
   std::vector<std::optional<Operand>> outputs_;
   std::map<int, const Sequence*> sequences_;  // by input
   std::map<int, Sequence> made_sequences_;    // by output
   std::map<int, const Whole*> wholes_;        // by input
   std::map<int, Whole> made_wholes_;          // by output
-  std::vector<const graph::Type*> declared_;  // by output
   BodyLowering& bodies_;
 };
 
@@ -239,7 +242,11 @@ class StepBuilder {
   // Ends as a Map: one new dense buffer of the domain's shape, holding `value` cast to `type`.
   Operand WriteMap(Expr value, ElementType type);
   // Ends as a Map into given operands of the domain's shape.
-  void WriteMapTo(const std::vector<Operand>& targets, const std::vector<Expr>& values);
+  void WriteMapTo(std::span<const Operand> targets, std::span<const Expr> values);
+  void WriteMapTo(std::initializer_list<Operand> targets, std::initializer_list<Expr> values) {
+    WriteMapTo(std::span(targets.begin(), targets.size()),
+               std::span(values.begin(), values.size()));
+  }
   // Ends as any other body; writes are views over what the family says.
   void Finish(program::Body body, std::vector<View> writes);
 

@@ -17,6 +17,7 @@ using base::Status;
 using graph::Graph;
 using graph::Node;
 using graph::ValueId;
+using graph::ValueIds;
 using tensor::ElementType;
 
 ValueId AddNamed(Graph& graph, std::string name) {
@@ -53,8 +54,8 @@ class Captures {
   std::map<ValueId, ValueId> known_;
 };
 
-Node MakeNode(const Node& like, std::string op_type, int since_version, std::vector<ValueId> inputs,
-              std::vector<ValueId> outputs) {
+Node MakeNode(const Node& like, std::string op_type, int since_version, ValueIds inputs,
+              ValueIds outputs) {
   Node node;
   node.name = like.name;
   node.op_type = std::move(op_type);

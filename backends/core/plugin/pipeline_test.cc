@@ -24,6 +24,7 @@ using base::Code;
 using graph::Graph;
 using graph::Node;
 using graph::ValueId;
+using graph::ValueIds;
 using tensor::ElementType;
 using tensor::Extents;
 using tensor::Tensor;
@@ -64,9 +65,8 @@ class Builder {
     value.constant = Tensor::FromValues<float>(ElementType::kFloat32, extents, values);
     return graph_.AddValue(std::move(value));
   }
-  std::vector<ValueId> Nodes(const std::string& op_type, int version, std::vector<ValueId> inputs,
-                             int outputs,
-                             std::map<std::string, graph::Attribute, std::less<>> attributes = {}) {
+  ValueIds Nodes(const std::string& op_type, int version, ValueIds inputs, int outputs,
+                 std::map<std::string, graph::Attribute, std::less<>> attributes = {}) {
     Node node{.op_type = op_type,
               .since_version = version,
               .index = static_cast<int>(graph_.nodes.size()),
@@ -78,11 +78,11 @@ class Builder {
     graph_.nodes.push_back(node);
     return node.outputs;
   }
-  ValueId Add(const std::string& op_type, int version, std::vector<ValueId> inputs,
+  ValueId Add(const std::string& op_type, int version, ValueIds inputs,
               std::map<std::string, graph::Attribute, std::less<>> attributes = {}) {
     return Nodes(op_type, version, std::move(inputs), 1, std::move(attributes))[0];
   }
-  Graph Take(std::vector<ValueId> outputs) {
+  Graph Take(ValueIds outputs) {
     graph_.outputs = std::move(outputs);
     return std::move(graph_);
   }

@@ -9,7 +9,7 @@ namespace {
 
 class Collector {
  public:
-  explicit Collector(std::vector<ExprId*>& found) : found_(found) {}
+  explicit Collector(base::SmallVector<ExprId*, 8>& found) : found_(found) {}
 
   void operator()(Map& map) { Add(map.roots); }
   void operator()(Reduce& reduce) {
@@ -42,7 +42,7 @@ class Collector {
   void Add(ExprId& id) {
     if (id != kNoExpr) found_.push_back(&id);
   }
-  void Add(std::vector<ExprId>& ids) {
+  void Add(ExprIds& ids) {
     for (ExprId& id : ids) Add(id);
   }
   void Add(Fold& fold) {
@@ -53,19 +53,19 @@ class Collector {
     }
   }
 
-  std::vector<ExprId*>& found_;
+  base::SmallVector<ExprId*, 8>& found_;
 };
 
 }  // namespace
 
-std::vector<ExprId*> BodyExprs(Step& step) {
-  std::vector<ExprId*> found;
+base::SmallVector<ExprId*, 8> BodyExprs(Step& step) {
+  base::SmallVector<ExprId*, 8> found;
   std::visit(Collector(found), step.body);
   return found;
 }
 
-std::vector<ExprId> BodyExprs(const Step& step) {
-  std::vector<ExprId> ids;
+ExprIds BodyExprs(const Step& step) {
+  ExprIds ids;
   for (const ExprId* id : BodyExprs(const_cast<Step&>(step))) ids.push_back(*id);
   return ids;
 }

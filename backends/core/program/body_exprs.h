@@ -6,16 +6,14 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_BODY_EXPRS_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_BODY_EXPRS_H_
 
-#include <vector>
-
 #include "backends/core/program/step.h"
 
 namespace onnxifi::program {
 
 // Pointers into `step`, valid until it changes; those that are kNoExpr are left out. Bodies of
 // control steps are not entered.
-std::vector<ExprId*> BodyExprs(Step& step);
-std::vector<ExprId> BodyExprs(const Step& step);
+base::SmallVector<ExprId*, 8> BodyExprs(Step& step);
+ExprIds BodyExprs(const Step& step);
 
 }  // namespace onnxifi::program
 

@@ -175,7 +175,7 @@ class ChannelsLast {
       if (!walk) return;
       walks.push_back(*std::move(walk));
     }
-    const std::vector<Dim> strides(channels_last.begin(), channels_last.end());
+    const Dims strides(channels_last.begin(), channels_last.end());
     for (size_t k = 0; k < uses.size(); ++k) {
       *uses[k].view = FollowWalk(*uses[k].view, walks[k], /*offset=*/0, strides);
     }

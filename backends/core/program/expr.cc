@@ -306,9 +306,8 @@ ExprId ExprPool::Add(ExprNode node) {
 
 std::vector<ExprId> Reachable(const ExprPool& pool, std::span<const ExprId> roots) {
   // Operands have smaller ids than their users, so the largest id pending is not reached again.
-  std::vector<ExprId> pending;
+  base::SmallVector<ExprId, 16> pending;
   std::vector<ExprId> found;
-  pending.reserve(16);
   found.reserve(16);
   auto visit = [&](ExprId id) {
     if (id == kNoExpr) return;

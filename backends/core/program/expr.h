@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/core/base/hash_index.h"
+#include "backends/core/base/small_vector.h"
 #include "backends/core/tensor/convert.h"
 #include "backends/core/tensor/dim.h"
 #include "backends/core/tensor/element_type.h"
@@ -23,6 +24,8 @@ namespace onnxifi::program {
 
 using ExprId = int32_t;
 inline constexpr ExprId kNoExpr = -1;
+// Operands of an expression, roots of a step.
+using ExprIds = base::SmallVector<ExprId, 4>;
 
 // Arithmetic is done in the node's own type. float16, bfloat16, the 8- and 4-bit floats and the
 // packed integers are storage types: only kLoad, kConstant, kCast, kSelect (and kBitcast) may have
@@ -99,7 +102,7 @@ struct ExprNode {
   tensor::ElementType type;
   uint64_t payload = 0;
   tensor::Dim dim;
-  std::vector<ExprId> operands;
+  ExprIds operands;
 };
 
 // Owns the nodes of one program. Operands have smaller ids than their users, so ascending order is

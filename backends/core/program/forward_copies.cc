@@ -47,7 +47,7 @@ bool IsCopy(const Program& program, const Step& step) {
 struct Placement {
   std::vector<MemoryAxis> source;
   Dim offset;  // in the target
-  std::vector<Dim> strides;
+  Dims strides;
 };
 
 // Axes of the copy that lie behind one another without a gap in both buffers are one axis. Nothing
@@ -92,7 +92,7 @@ std::optional<Placement> FindPlacement(const Step& copy) {
 // The target as a tensor whose axes have the strides of the placement, down to single elements.
 // Nothing where strides that are not numbers do not tell how far the axes inside reach.
 std::optional<std::vector<MemoryAxis>> AxesOfTarget(const Placement& placement) {
-  std::vector<Dim> strides = placement.strides;
+  Dims strides = placement.strides;
   if (strides.empty() || !(strides.back() == Dim(1))) strides.emplace_back(1);
   std::vector<MemoryAxis> axes;
   for (const Dim& stride : strides) {

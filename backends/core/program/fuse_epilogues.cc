@@ -13,7 +13,7 @@ namespace onnxifi::program {
 namespace {
 
 // The roots to which an epilogue can be added; null for other families.
-std::vector<ExprId>* EpilogueRoots(Step& step) {
+ExprIds* EpilogueRoots(Step& step) {
   if (Contract* contract = step.As<Contract>()) return &contract->roots;
   if (Window* window = step.As<Window>()) return &window->roots;
   return nullptr;
@@ -33,7 +33,7 @@ std::optional<Step> Joined(Program& program, const Step& producer, const Step& c
   joined.node = producer.node;
   if (const Contract* contract = producer.As<Contract>()) joined.body = *contract;
   if (const Window* window = producer.As<Window>()) joined.body = *window;
-  std::vector<ExprId>& roots = *EpilogueRoots(joined);
+  ExprIds& roots = *EpilogueRoots(joined);
   ExprId accumulated = roots[0];
 
   std::vector<int> new_read(consumer.reads.size(), -1);

@@ -72,7 +72,7 @@ TEST(FuseEpiloguesTest, TakesBiasActivationAndResidual) {
   const Step& step = program.steps[0];
   EXPECT_NE(step.As<Contract>(), nullptr);
   ASSERT_EQ(step.reads.size(), 4u);
-  EXPECT_EQ(step.reads[2].strides, (std::vector<Dim>{0, 1})) << "the bias, along the last axis";
+  EXPECT_EQ(step.reads[2].strides, (Dims{0, 1})) << "the bias, along the last axis";
   EXPECT_EQ(step.node, 0) << "the product's";
 }
 

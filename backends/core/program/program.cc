@@ -97,7 +97,7 @@ class BodyText {
 
  private:
   void SlidingText(const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations,
-                   const std::vector<Dim>& pads_begin) {
+                   const Dims& pads_begin) {
     auto numbers = [](const std::vector<int64_t>& values) {
       return tensor::ToString(Shape(values.begin(), values.end()));
     };
@@ -108,7 +108,7 @@ class BodyText {
   void Line(std::string_view what, ExprId root) {
     text_ += "    " + std::string(what) + " " + program::ToString(program_.exprs, root) + "\n";
   }
-  void Roots(const std::vector<ExprId>& roots) {
+  void Roots(const ExprIds& roots) {
     for (ExprId root : roots) Line("root", root);
   }
   void FoldText(const Fold& fold) {

@@ -57,7 +57,7 @@ struct Requirement {
   Dim condition;  // must not be 0
   base::Status violation;
   // For the sentence: the numbers found are appended to it.
-  std::vector<Dim> shown;
+  Dims shown;
 };
 
 struct Program {

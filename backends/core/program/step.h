@@ -22,7 +22,7 @@ struct Program;
 
 // Map: for every coordinate of the domain, writes[k] = roots[k].
 struct Map {
-  std::vector<ExprId> roots;  // one per write, of the write's type
+  ExprIds roots;  // one per write, of the write's type
 };
 
 // A tuple folded over elements: state = init; state = update(state, element); partial states are
@@ -44,7 +44,7 @@ struct Fold {
 struct Reduce {
   int axes = 0;
   Fold fold;
-  std::vector<ExprId> roots;
+  ExprIds roots;
 };
 
 // Row: the last `axes` axes of the domain are one row. Each stage folds the row and ends in
@@ -54,11 +54,11 @@ struct Reduce {
 struct Row {
   struct Stage {
     Fold fold;
-    std::vector<ExprId> results;  // read kState, kRow of earlier stages
+    ExprIds results;  // read kState, kRow of earlier stages
   };
   int axes = 0;
   std::vector<Stage> stages;
-  std::vector<ExprId> roots;
+  ExprIds roots;
 };
 
 // Scan: state runs along the last axis of the domain. Writes are over the whole domain; roots read
@@ -66,7 +66,7 @@ struct Row {
 struct Scan {
   Fold fold;  // merge unused
   bool exclusive = false;
-  std::vector<ExprId> roots;
+  ExprIds roots;
 };
 
 // Contract: sums of products. reads[0] is A, reads[1] is B; further reads belong to prologues and
@@ -89,11 +89,11 @@ struct Contract {
   // and of others.
   ExprId a_prologue = kNoExpr;
   ExprId b_prologue = kNoExpr;
-  std::vector<ExprId> roots;  // one per write; read kAccumulator and kLoad over the domain
+  ExprIds roots;  // one per write; read kAccumulator and kLoad over the domain
   // kConv, kConvTranspose; per spatial axis.
   Shape a_spatial;  // extents of A's spatial axes
   std::vector<int64_t> strides, dilations;
-  std::vector<Dim> pads_begin;
+  Dims pads_begin;
   int64_t group = 1;
 };
 
@@ -105,9 +105,9 @@ struct Window {
   enum class Kind : uint8_t { kMax, kAverage, kLp, kLrn };
   Kind kind = Kind::kMax;
   Shape in_spatial;
-  std::vector<Dim> kernel;  // global pooling: the input's extents
+  Dims kernel;  // global pooling: the input's extents
   std::vector<int64_t> strides, dilations;
-  std::vector<Dim> pads_begin, pads_end;
+  Dims pads_begin, pads_end;
   bool count_include_pad = false;
   int64_t p = 2;  // kLp
   // kMax with two writes: the second gets int64 indices of the maxima into the flattened X, in
@@ -117,8 +117,7 @@ struct Window {
   // ^ beta.
   double alpha = 0, beta = 0, bias = 0;
   tensor::ElementType accumulator = tensor::ElementType::kFloat32;
-  std::vector<ExprId>
-      roots;  // root 0 reads kAccumulator (of type accumulator) and kLoad over the domain
+  ExprIds roots;  // root 0 reads kAccumulator (of type accumulator) and kLoad over the domain
 };
 
 // Index: data-dependent addressing that a Map cannot say. Duplicates are combined in ascending

@@ -49,13 +49,13 @@ std::optional<int64_t> Address(const View& view, const std::vector<int64_t>& coo
 
 }  // namespace
 
-void SymbolicValues::Set(BufferId buffer, std::vector<Dim> elements) {
+void SymbolicValues::Set(BufferId buffer, Dims elements) {
   known_[buffer].assign(elements.begin(), elements.end());
 }
 
-std::optional<std::vector<Dim>> SymbolicValues::Find(const Operand& operand) const {
+std::optional<Dims> SymbolicValues::Find(const Operand& operand) const {
   if (!IsIntegral(operand.type())) return std::nullopt;
-  std::vector<Dim> elements;
+  Dims elements;
   bool all_known = true;
   bool is_small = ForEachPoint(operand.shape, [&](const std::vector<int64_t>& coordinates) {
     std::optional<Dim> element;

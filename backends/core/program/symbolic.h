@@ -25,9 +25,9 @@ class SymbolicValues {
   // Notes what `step`, just appended to the program, wrote, as far as it can be told.
   void Observe(const Step& step);
   // Notes element values of a buffer directly (the numbers read by a Cut).
-  void Set(BufferId buffer, std::vector<Dim> elements);
+  void Set(BufferId buffer, Dims elements);
   // The elements of an operand of integer or bool type, row-major; nothing if any is not known.
-  std::optional<std::vector<Dim>> Find(const Operand& operand) const;
+  std::optional<Dims> Find(const Operand& operand) const;
 
  private:
   // Whether any element that a Map with these reads computes could be known.

@@ -251,7 +251,7 @@ class StepVerifier {
                      node.operands.empty() ? place.load_rank : node.operands.size());
   }
 
-  Status CheckRoots(const std::vector<ExprId>& roots, const Place& place, size_t write_rank) const {
+  Status CheckRoots(const ExprIds& roots, const Place& place, size_t write_rank) const {
     if (roots.size() != step_.writes.size()) {
       return Fault(std::to_string(roots.size()) + " roots are computed for " +
                    std::to_string(step_.writes.size()) + " writes.");

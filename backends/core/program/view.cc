@@ -41,9 +41,8 @@ void DropImpliedGuards(Operand& operand) {
 // One linear form of the coordinates: the strides of a view or the coefficients of a guard. The new
 // form after the axes [old_begin, old_end) become [new_begin, new_end), or nothing where the old
 // axes do not merge into one. Axes of extent 1 do not count.
-bool Regroup(const std::vector<Dim>& old_form, const Shape& old_shape, size_t old_begin,
-             size_t old_end, const Shape& new_shape, size_t new_begin, size_t new_end,
-             std::vector<Dim>& new_form) {
+bool Regroup(const Dims& old_form, const Shape& old_shape, size_t old_begin, size_t old_end,
+             const Shape& new_shape, size_t new_begin, size_t new_end, Dims& new_form) {
   Dim step = 0;
   const Dim* extent_below = nullptr;
   Dim form_below = 0;
@@ -73,8 +72,8 @@ bool View::operator==(const View& other) const {
          (guards.empty() || fill.u == other.fill.u);
 }
 
-std::vector<Dim> DenseStrides(const Shape& shape) {
-  std::vector<Dim> strides(shape.size());
+Dims DenseStrides(const Shape& shape) {
+  Dims strides(shape.size());
   Dim stride = 1;
   for (size_t axis = shape.size(); axis-- > 0;) {
     strides[axis] = stride;
@@ -172,8 +171,8 @@ View BroadcastTo(const Operand& operand, const Shape& shape) {
   return view;
 }
 
-std::optional<Operand> Pad(const Operand& operand, const std::vector<Dim>& before,
-                           const std::vector<Dim>& after, tensor::Scalar fill) {
+std::optional<Operand> Pad(const Operand& operand, const Dims& before, const Dims& after,
+                           tensor::Scalar fill) {
   assert(before.size() == operand.shape.size() && after.size() == operand.shape.size());
   Operand result = operand;
   View& view = result.view;
@@ -186,7 +185,7 @@ std::optional<Operand> Pad(const Operand& operand, const std::vector<Dim>& befor
     }
     result.shape[axis] = operand.shape[axis] + before[axis] + after[axis];
     if (before[axis].UpperBound() <= 0 && after[axis].UpperBound() <= 0) continue;
-    Guard guard{std::vector<Dim>(before.size(), 0), Dim(0) - before[axis], operand.shape[axis]};
+    Guard guard{Dims(before.size(), 0), Dim(0) - before[axis], operand.shape[axis]};
     guard.coefficients[axis] = 1;
     added.push_back(std::move(guard));
   }

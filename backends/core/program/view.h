@@ -18,6 +18,7 @@
 namespace onnxifi::program {
 
 using tensor::Dim;
+using tensor::Dims;
 using tensor::ElementType;
 using tensor::Shape;
 
@@ -27,7 +28,7 @@ inline constexpr BufferId kNoBuffer = -1;
 // A condition on coordinates: 0 <= offset + sum(coefficients[a] * coordinate[a]) < extent. A
 // coefficient per axis.
 struct Guard {
-  std::vector<Dim> coefficients;
+  Dims coefficients;
   Dim offset;
   Dim extent;
 
@@ -42,7 +43,7 @@ struct View {
   BufferId buffer = kNoBuffer;
   ElementType type = ElementType::kUndefined;
   Dim offset;
-  std::vector<Dim> strides;
+  Dims strides;
   std::vector<Guard> guards;
   tensor::Scalar
       fill{};  // of the class of `type`: f for floats, i for signed, u for unsigned and bool
@@ -63,7 +64,7 @@ struct Operand {
 
 // The whole of a dense buffer.
 View DenseView(BufferId buffer, ElementType type, const Shape& shape);
-std::vector<Dim> DenseStrides(const Shape& shape);
+Dims DenseStrides(const Shape& shape);
 // Offset 0, row-major, no guards, no gaps.
 bool IsDense(const Operand& operand);
 
@@ -79,8 +80,8 @@ Operand RemoveAxis(const Operand& operand, int axis);  // at coordinate 0
 View BroadcastTo(const Operand& operand, const Shape& shape);
 // Surrounds with `before` and `after` elements of `fill` per axis (negative: crops). Nothing if the
 // operand already has guards with another fill: a view holds one.
-std::optional<Operand> Pad(const Operand& operand, const std::vector<Dim>& before,
-                           const std::vector<Dim>& after, tensor::Scalar fill);
+std::optional<Operand> Pad(const Operand& operand, const Dims& before, const Dims& after,
+                           tensor::Scalar fill);
 // The view under new extents, if strides (and the coefficients of its guards) can say it; the
 // element counts are equal.
 std::optional<Operand> Reshape(const Operand& operand, const Shape& shape);

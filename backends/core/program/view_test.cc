@@ -93,7 +93,7 @@ Picture Draw(const Operand& operand, const Numbers& values) {
   }
   for (int64_t p = 0; p < Count(picture.extents); ++p) {
     const Numbers at = Coordinates(picture.extents, p);
-    auto linear = [&](const Dim& offset, const std::vector<Dim>& coefficients) {
+    auto linear = [&](const Dim& offset, const Dims& coefficients) {
       int64_t sum = tensor::ValueOf(offset, values);
       for (size_t axis = 0; axis < at.size(); ++axis) {
         sum += tensor::ValueOf(coefficients[axis], values) * at[axis];
@@ -223,7 +223,7 @@ TEST_P(ViewPropertyTest, OperationsMoveElementsAsOnAList) {
             if (at[axis] < 0 || at[axis] >= inside) return std::nullopt;
             return at;
           });
-          std::vector<Dim> befores(axes, 0), afters(axes, 0);
+          Dims befores(axes, 0), afters(axes, 0);
           befores[axis] = before;
           afters[axis] = after;
           operand = *Pad(operand, befores, afters, tensor::Scalar{.f = 5});
@@ -291,7 +291,7 @@ TEST(ViewTest, ReshapeOfTransposedViewKeepsWhatItCan) {
   EXPECT_FALSE(Reshape(transposed, {24, 8}).has_value());
   const std::optional<Operand> split = Reshape(transposed, {6, 2, 2, 8});
   ASSERT_TRUE(split.has_value());
-  EXPECT_EQ(split->view.strides, (std::vector<Dim>{8, 96, 48, 1}));
+  EXPECT_EQ(split->view.strides, (Dims{8, 96, 48, 1}));
 }
 
 TEST(ViewTest, ReshapeOfBroadcastViewRepeats) {
@@ -299,7 +299,7 @@ TEST(ViewTest, ReshapeOfBroadcastViewRepeats) {
   const Operand wide{BroadcastTo(scalar, {4, 6}), {4, 6}};
   const std::optional<Operand> flat = Reshape(wide, {24});
   ASSERT_TRUE(flat.has_value());
-  EXPECT_EQ(flat->view.strides, (std::vector<Dim>{0}));
+  EXPECT_EQ(flat->view.strides, (Dims{0}));
 }
 
 TEST(ViewTest, ReshapeOfPaddedAxisIsRefused) {
@@ -310,7 +310,7 @@ TEST(ViewTest, ReshapeOfPaddedAxisIsRefused) {
   EXPECT_FALSE(Reshape(*padded, {32}).has_value());
   const std::optional<Operand> split = Reshape(*padded, {2, 2, 8});
   ASSERT_TRUE(split.has_value());
-  EXPECT_EQ(split->view.guards[0].coefficients, (std::vector<Dim>{0, 0, 1}));
+  EXPECT_EQ(split->view.guards[0].coefficients, (Dims{0, 0, 1}));
 }
 
 TEST(ViewTest, EmptyViewReshapesToAnyEmptyShape) {

@@ -19,8 +19,8 @@ std::optional<Dim> ExactQuotient(const Dim& dim, const Dim& divisor) {
 
 // The coordinates of the element at `offset`. A guess where not all is numbers: what is left after
 // the other axes lies along an axis of stride 1.
-std::optional<std::vector<Dim>> CoordinatesOf(Dim offset, std::span<const MemoryAxis> axes) {
-  std::vector<Dim> coordinates;
+std::optional<Dims> CoordinatesOf(Dim offset, std::span<const MemoryAxis> axes) {
+  Dims coordinates;
   for (const MemoryAxis& axis : axes) {
     const bool is_known = (offset.is_constant() && axis.stride.is_constant()) || axis.stride == 1;
     coordinates.push_back(is_known ? FloorDiv(offset, axis.stride) : Dim(0));
@@ -45,7 +45,7 @@ std::optional<Walk::Step> FindStep(const Dim& stride, std::span<const MemoryAxis
 std::optional<Walk> FindWalk(const View& view, const Shape& extents,
                              std::span<const MemoryAxis> axes) {
   if (!view.guards.empty() || extents.size() != view.strides.size()) return std::nullopt;
-  std::optional<std::vector<Dim>> start = CoordinatesOf(view.offset, axes);
+  std::optional<Dims> start = CoordinatesOf(view.offset, axes);
   if (!start) return std::nullopt;
   Walk walk;
   walk.last = *start;

@@ -28,8 +28,8 @@ struct Walk {
   };
   std::vector<Step> steps;  // per axis of the view
   // The smallest and largest coordinate met along each axis of the tensor.
-  std::vector<Dim> first;
-  std::vector<Dim> last;
+  Dims first;
+  Dims last;
 };
 
 // Nothing where the view, looked at over `extents`, is not known to stay inside each axis: where it

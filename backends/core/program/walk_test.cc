@@ -16,7 +16,7 @@ namespace {
 
 constexpr ElementType kFloat = ElementType::kFloat32;
 
-View ViewOf(Dim offset, std::vector<Dim> strides) {
+View ViewOf(Dim offset, Dims strides) {
   View view;
   view.buffer = 0;
   view.type = kFloat;
@@ -35,7 +35,7 @@ TEST(WalkTest, ViewsFollowIntoAnotherLayout) {
     Shape extents;
     View expected;  // the axes at 1000, with strides 300, 7, 30 and 100
   };
-  const std::vector<Dim> strides = {300, 7, 30, 100};
+  const Dims strides = {300, 7, 30, 100};
   const Case cases[] = {
       {"whole", ViewOf(0, {60, 20, 5, 1}), {2, 3, 4, 5}, ViewOf(1000, {300, 7, 30, 100})},
       {"permuted", ViewOf(0, {1, 60, 5, 20}), {5, 2, 4, 3}, ViewOf(1000, {100, 300, 30, 7})},
@@ -87,7 +87,7 @@ TEST(WalkTest, ExtentsMayBeUnknown) {
   ASSERT_TRUE(walk);
   EXPECT_EQ(walk->first[1], m);
   EXPECT_EQ(walk->last[1], m * 3 - 1);
-  EXPECT_EQ(FollowWalk(view, *walk, 5, std::vector<Dim>{m * 9, 1}), ViewOf(m + 5, {m * 9, m, 1}));
+  EXPECT_EQ(FollowWalk(view, *walk, 5, Dims{m * 9, 1}), ViewOf(m + 5, {m * 9, m, 1}));
   EXPECT_FALSE(FindWalk(view, {n, 3, m}, axes)) << "its last row lies beyond";
   EXPECT_FALSE(FindWalk(view, {m, 2, m}, axes)) << "m may exceed n";
   EXPECT_TRUE(FindWalk(view, {m, 2, m}, std::vector<MemoryAxis>{{m * 3, {}}, {1, m * 3}}))

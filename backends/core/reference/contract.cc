@@ -81,7 +81,7 @@ class BoundContract final : public device::BoundKernel {
         epilogue_(expressions.roots, accumulator_, step, parallel),
         parallel_(parallel) {
     const Contract& contract = *step.step->As<Contract>();
-    auto numbers = [&](const std::vector<program::Dim>& dims) {
+    auto numbers = [&](const program::Dims& dims) {
       std::vector<int64_t> result;
       for (const program::Dim& dim : dims) result.push_back(step.Number(dim));
       return result;

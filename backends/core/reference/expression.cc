@@ -53,7 +53,7 @@ void FillConstant(ElementType type, uint64_t payload, std::byte* column) {
 }  // namespace
 
 base::Result<Expression> Expression::Compile(const program::ExprPool& pool,
-                                             std::vector<ExprId> roots) {
+                                             program::ExprIds roots) {
   Expression expression;
   // The register of a node is its place among all of them.
   const std::vector<ExprId> ids = program::Reachable(pool, roots);

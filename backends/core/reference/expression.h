@@ -26,8 +26,7 @@ class Expression {
  public:
   // UNSUPPORTED_DATATYPE for an operation on a type that has none. A root may be kNoExpr; it has no
   // column.
-  static base::Result<Expression> Compile(const program::ExprPool& pool,
-                                          std::vector<program::ExprId> roots);
+  static base::Result<Expression> Compile(const program::ExprPool& pool, program::ExprIds roots);
 
   // The numbers that a frame needs, from those of all Dims of the program.
   std::vector<int64_t> BindDims(std::span<const int64_t> dims) const;

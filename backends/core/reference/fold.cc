@@ -40,7 +40,7 @@ void Columns::Repeat(int k, const std::byte* source, int64_t lanes) {
 
 base::Result<CompiledFold> CompiledFold::Compile(const program::ExprPool& pool,
                                                  const program::Fold& fold) {
-  std::vector<program::ExprId> init, update, merge;
+  program::ExprIds init, update, merge;
   std::vector<tensor::ElementType> types;
   for (const program::Fold::State& state : fold.states) {
     init.push_back(state.init);

@@ -215,7 +215,7 @@ CompileResult CompileRow(const program::Program& program, const program::Step& s
   const program::Row& row = *step.As<program::Row>();
   const program::ExprPool& pool = program.exprs;
   const auto outer_rank = static_cast<uint64_t>(step.domain.size()) - row.axes;
-  std::vector<program::ExprId> row_roots;
+  program::ExprIds row_roots;
   std::vector<bool> is_per_row;
   for (program::ExprId root : row.roots) {
     bool is_fixed = true;

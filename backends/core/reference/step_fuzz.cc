@@ -72,7 +72,7 @@ class StepText {
     if (id != program::kNoExpr) roots_.push_back(id);
     return std::to_string(id);
   }
-  std::string Roots(const std::vector<ExprId>& ids) {
+  std::string Roots(const program::ExprIds& ids) {
     return List(ids, [this](ExprId id) { return Root(id); });
   }
   std::string States(const program::Fold& fold) {

@@ -40,7 +40,7 @@ class BoundWindow final : public device::BoundKernel {
         epilogue_(expressions.roots, window_.accumulator, step, parallel),
         grain_(Grain(step, epilogue_.count(), 1)),
         parallel_(parallel) {
-    auto numbers = [&](const std::vector<program::Dim>& dims) {
+    auto numbers = [&](const program::Dims& dims) {
       Extents result;
       for (const program::Dim& dim : dims) result.push_back(step.Number(dim));
       return result;
@@ -252,7 +252,7 @@ CompileResult CompileWindow(const program::Program& program, const program::Step
   ONNXIFI_ASSIGN_OR_RETURN(Expression input,
                            Expression::Compile(pool, {program::Cast(loaded, type).id()}));
   const bool writes_indices = window.kind == Window::Kind::kMax && step.writes.size() == 2;
-  std::vector<program::ExprId> root_ids = window.roots;
+  program::ExprIds root_ids = window.roots;
   if (writes_indices) root_ids.resize(1);
   ONNXIFI_ASSIGN_OR_RETURN(Expression roots,
                            Expression::Compile(program.exprs, std::move(root_ids)));

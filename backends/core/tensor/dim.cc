@@ -166,7 +166,7 @@ size_t Degree(const std::vector<DimNode::Term>& terms) {
 }
 
 // Makes a + b and b + a, min(a, b) and min(b, a), ... the same node.
-std::vector<Dim> Sorted(Dim a, Dim b) {
+Dims Sorted(Dim a, Dim b) {
   auto key = [](const Dim& dim) { return dim.is_constant() ? -1 : dim.node()->id; };
   if (key(b) < key(a)) std::swap(a, b);
   return {a, b};
@@ -231,7 +231,7 @@ Dim DimTable::Intern(DimNode node) {
   return Dim(*nodes_.back());
 }
 
-Dim DimTable::Opaque(DimNode::Kind kind, std::vector<Dim> operands) {
+Dim DimTable::Opaque(DimNode::Kind kind, Dims operands) {
   DimNode node{};
   node.kind = kind;
   node.operands = std::move(operands);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/core/base/hash_index.h"
+#include "backends/core/base/small_vector.h"
 
 namespace onnxifi::tensor {
 
@@ -48,7 +49,9 @@ class Dim {
   const DimNode* node_ = nullptr;
 };
 
-using Shape = std::vector<Dim>;
+// Extents, strides and other lists with an entry per axis: most tensors have four axes or fewer.
+using Dims = base::SmallVector<Dim, 4>;
+using Shape = Dims;
 
 Dim operator+(Dim a, Dim b);
 Dim operator-(Dim a, Dim b);
@@ -93,9 +96,9 @@ struct DimNode {
   int32_t last_symbol;  // largest symbol number below this node: known once that symbol is
   int64_t lower = 0;    // bounds, as Dim::LowerBound
   int64_t upper = 0;
-  int64_t constant = 0;       // kPolynomial
-  std::vector<Term> terms;    // kPolynomial
-  std::vector<Dim> operands;  // the other kinds
+  int64_t constant = 0;     // kPolynomial
+  std::vector<Term> terms;  // kPolynomial
+  Dims operands;            // the other kinds
   DimTable* table;
 };
 
@@ -138,7 +141,7 @@ class DimTable {
   // a + factor * b, of which at least one is no constant.
   static Dim AddScaled(Dim a, Dim b, int64_t factor);
   Dim Intern(DimNode node);
-  Dim Opaque(DimNode::Kind kind, std::vector<Dim> operands);
+  Dim Opaque(DimNode::Kind kind, Dims operands);
 
   base::HashIndex by_hash_;
   std::vector<std::unique_ptr<DimNode>> nodes_;

@@ -28,7 +28,7 @@ struct MapCode {
   std::optional<ByRows> by_rows;
 
   static MapCode Compile(const program::ExprPool& pool, const program::Step& step, LoopSet loops) {
-    const std::vector<program::ExprId>& roots = step.As<program::Map>()->roots;
+    const program::ExprIds& roots = step.As<program::Map>()->roots;
     MapCode code{Code::Compile(pool, roots, loops), std::nullopt};
     if (const std::optional<RowLoads> loads = FindRowLoads(pool, step)) {
       std::vector<program::ExprId> provided = loads->coordinates;

@@ -372,7 +372,7 @@ std::unique_ptr<device::Kernel> BuildRow(const device::Facts& facts, Runtime& ru
   std::vector<program::ExprId> provided;
   for (size_t s = 0; s < row.stages.size(); ++s) {
     const program::Row::Stage& stage = row.stages[s];
-    std::vector<program::ExprId> columns = stage.results;
+    std::vector<program::ExprId> columns(stage.results.begin(), stage.results.end());
     for (const Hoisted& found : hoisted) {
       if (found.stage != static_cast<int>(s)) continue;
       code.fresh.provided.push_back({found.stage, static_cast<int>(columns.size()), true});

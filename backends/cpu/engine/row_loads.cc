@@ -23,7 +23,7 @@ bool IsLoadAt(const ExprNode& node) { return node.op == ExprOp::kLoad && !node.o
 std::optional<RowLoads> FindRowLoads(const program::ExprPool& pool, const program::Step& step) {
   if (step.domain.empty()) return std::nullopt;
   const size_t last = step.domain.size() - 1;
-  const std::vector<ExprId>& roots = step.As<program::Map>()->roots;
+  const program::ExprIds& roots = step.As<program::Map>()->roots;
   const std::vector<ExprId> nodes = program::Reachable(pool, roots);
   auto is_along = [&](ExprId id) {
     return pool[id].op == ExprOp::kIndex && pool[id].payload == last;
@@ -34,7 +34,7 @@ std::optional<RowLoads> FindRowLoads(const program::ExprPool& pool, const progra
     const ExprNode& node = pool[id];
     bool is_same = !is_along(id);
     if (node.op == ExprOp::kLoad && node.operands.empty()) {
-      const std::vector<program::Dim>& strides = step.reads[node.payload].strides;
+      const program::Dims& strides = step.reads[node.payload].strides;
       const bool has_guards = !step.reads[node.payload].guards.empty();
       is_same = !has_guards && (strides.size() <= last || strides[last] == program::Dim(0));
     }

@@ -26,9 +26,9 @@ class StepEpilogueTest : public testing::Test {
  protected:
   StepEpilogueTest() {
     step_.domain = {2, 3, 4, 5};
-    const std::vector<std::vector<program::Dim>> strides = {
+    const std::vector<program::Dims> strides = {
         {0, 1, 0, 0}, {60, 1, 15, 3}, {80, 1, 20, 4}, {60, 20, 5, 1}};
-    for (const std::vector<program::Dim>& each : strides) {
+    for (const program::Dims& each : strides) {
       program::Buffer buffer;
       buffer.type = kFloat;
       buffer.shape = {200};

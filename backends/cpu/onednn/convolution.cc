@@ -26,7 +26,7 @@ struct Convolution {
   Sliding sliding;
 };
 
-Extents Numbers(const device::BoundStep& step, const std::vector<program::Dim>& dims) {
+Extents Numbers(const device::BoundStep& step, const program::Dims& dims) {
   Extents numbers;
   for (const program::Dim& dim : dims) numbers.push_back(step.Number(dim));
   return numbers;

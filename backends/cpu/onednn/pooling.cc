@@ -19,7 +19,7 @@ using base::Result;
 using base::Status;
 using program::Window;
 
-Extents Numbers(const device::BoundStep& step, const std::vector<program::Dim>& dims) {
+Extents Numbers(const device::BoundStep& step, const program::Dims& dims) {
   Extents numbers;
   for (const program::Dim& dim : dims) numbers.push_back(step.Number(dim));
   return numbers;

@@ -37,7 +37,7 @@ bool IsUnsupported(const Status& status) {
   }
 }
 
-const std::vector<program::ExprId>& RootsOf(const program::Step& step) {
+const program::ExprIds& RootsOf(const program::Step& step) {
   const program::Contract* contract = step.As<program::Contract>();
   return contract != nullptr ? contract->roots : step.As<program::Window>()->roots;
 }

@@ -31,7 +31,7 @@ Status LowerWindow(Lowering& lowering) {
     return lowering.UnsupportedAttribute("Attribute output_datatype (" + std::to_string(number) +
                                          ") is not the number of a float or integer type.");
   }
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> sizes, lowering.IntegersOrRuntime(0));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims sizes, lowering.IntegersOrRuntime(0));
   if (sizes.size() != 1) {
     return lowering.InvalidModel("Input 0 gives " + std::to_string(sizes.size()) +
                                  " sizes and must give 1.");

@@ -17,7 +17,7 @@ GuardedSource::GuardedSource(StepBuilder& step, const Operand& operand,
     : exprs_(step.exprs()), type_(StoredType(operand.type())) {
   View view = operand.view;
   for (int axis : checked) {
-    program::Guard guard{std::vector<Dim>(operand.rank(), Dim(0)), 0, operand.shape[axis]};
+    program::Guard guard{Dims(operand.rank(), Dim(0)), 0, operand.shape[axis]};
     guard.coefficients[axis] = 1;
     view.guards.push_back(std::move(guard));
   }

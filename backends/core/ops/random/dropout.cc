@@ -34,7 +34,7 @@ Result<Mode> ReadMode(Lowering& lowering, StepBuilder& map, ElementType type) {
 bool IsInference(const Lowering& lowering) {
   if (lowering.version() < 7) return lowering.Int("is_test", 0) != 0;
   if (lowering.version() < 12 || !lowering.Has(2)) return true;
-  const std::optional<std::vector<Dim>> is_training = lowering.Integers(2);
+  const std::optional<Dims> is_training = lowering.Integers(2);
   return is_training && is_training->size() == 1 && is_training->front() == Dim(0);
 }
 

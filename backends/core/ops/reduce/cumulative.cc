@@ -22,7 +22,7 @@ Operand ScannedLast(const Operand& data, const AxisList& axes, bool is_reversed)
   const int first = last.rank() - candidates;
   for (int k = first + 1; k < first + candidates; ++k) {
     const Dim is_scanned = axes.Contains(k - first);
-    auto fold_into_first = [&](std::vector<Dim>& form) {
+    auto fold_into_first = [&](Dims& form) {
       form[first] = Select(is_scanned, form[k], form[first]);
     };
     fold_into_first(last.shape);

@@ -20,7 +20,7 @@ bool HasAxesInput(const Lowering& lowering) {
 
 // No axes mean all axes, unless `noop_with_empty_axes` says that they mean none.
 Result<AxisList> ReducedAxes(Lowering& lowering, int rank) {
-  std::vector<Dim> axes;
+  Dims axes;
   if (!HasAxesInput(lowering)) {
     if (const std::vector<int64_t>* given = lowering.Ints("axes")) axes = ToDims(*given);
   } else if (lowering.Has(1)) {

@@ -33,8 +33,8 @@ Reduction ReduceRunTimeAxes(const Operand& data, const AxisList& axes, bool keep
   reduction.axes = rank;
   reduction.data = data;
   // The same strides and coefficients for the reduced axes as for the kept ones.
-  auto repeat = [](std::vector<Dim>& form) {
-    const std::vector<Dim> once = form;
+  auto repeat = [](Dims& form) {
+    const Dims once = form;
     form.insert(form.end(), once.begin(), once.end());
   };
   repeat(reduction.data.shape);

@@ -16,6 +16,7 @@ namespace onnxifi::ops {
 using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
+using graph::ValueIds;
 using tensor::ElementType;
 using tensor::Tensor;
 
@@ -131,7 +132,7 @@ void ChannelAffine::Divide(ValueId value) {
   if (shift_ != kNoValue) shift_ = Emit("Div", 14, {Vector(shift_), value});
 }
 
-ValueId ChannelAffine::Emit(const char* op_type, int since_version, std::vector<ValueId> inputs) {
+ValueId ChannelAffine::Emit(const char* op_type, int since_version, ValueIds inputs) {
   return edit_->InsertBefore(*producer_, op_type, since_version, std::move(inputs));
 }
 

@@ -38,7 +38,7 @@ class ChannelAffine {
   void Divide(graph::ValueId value);
 
   // A node on constants before the producer; the value it makes.
-  graph::ValueId Emit(const char* op_type, int since_version, std::vector<graph::ValueId> inputs);
+  graph::ValueId Emit(const char* op_type, int since_version, graph::ValueIds inputs);
   // One number of the producer's type.
   graph::ValueId EmitNumber(double number);
 

@@ -17,6 +17,7 @@ using graph::Node;
 using graph::NodeId;
 using graph::Value;
 using graph::ValueId;
+using graph::ValueIds;
 
 GraphEdit::GraphEdit(graph::Graph& graph)
     : graph_(graph),
@@ -100,7 +101,7 @@ void GraphEdit::Absorb(NodeId id, Node& producer) {
 }
 
 ValueId GraphEdit::InsertBefore(const Node& before, std::string op_type, int since_version,
-                                std::vector<ValueId> inputs) {
+                                ValueIds inputs) {
   Value value;
   value.name = before.name + "/" + op_type + std::to_string(graph_.values.size());
   Node inserted;

@@ -53,7 +53,7 @@ class GraphEdit {
   // A new node before `before`; the value it makes. `before` is where its inputs are known and its
   // reader stands behind.
   graph::ValueId InsertBefore(const graph::Node& before, std::string op_type, int since_version,
-                              std::vector<graph::ValueId> inputs);
+                              graph::ValueIds inputs);
   graph::ValueId AddConstant(std::string name, tensor::Tensor tensor);
 
   // Whether anything changed.

@@ -19,6 +19,7 @@ namespace {
 
 using graph::Graph;
 using graph::ValueId;
+using graph::ValueIds;
 using graph::testing::GraphBuilder;
 using tensor::ElementType;
 using tensor::Tensor;
@@ -61,8 +62,7 @@ ValueId AddTensor(Graph& graph, const std::string& name, tensor::Extents extents
 }
 
 // Adds a node of one output to a graph; the output.
-ValueId AddNode(Graph& graph, const std::string& op_type, int version,
-                std::vector<ValueId> inputs) {
+ValueId AddNode(Graph& graph, const std::string& op_type, int version, ValueIds inputs) {
   graph::Node node;
   node.name = op_type;
   node.op_type = op_type;
@@ -196,7 +196,7 @@ ValueId AddProducer(Graph& graph, const Producer& producer,
   const auto numbers = [](const tensor::Extents& extents, double start, double step) {
     return Count(tensor::ElementCount(extents), start, step);
   };
-  std::vector<ValueId> inputs = {
+  ValueIds inputs = {
       0, AddTensor(graph, "w", producer.weight, numbers(producer.weight, -1, 0.0625), type)};
   if (bias) inputs.push_back(AddTensor(graph, "b", *bias, numbers(*bias, -2, 1.25), type));
   const ValueId made = AddNode(graph, producer.op_type, producer.version, std::move(inputs));
@@ -219,7 +219,7 @@ using Operand = Link::Operand;
 
 ValueId AddNormalization(Graph& graph, ValueId x, int64_t channels,
                          ElementType type = ElementType::kFloat32) {
-  std::vector<ValueId> inputs = {x};
+  ValueIds inputs = {x};
   const struct {
     const char* name;
     double start, step;
@@ -243,8 +243,7 @@ ValueId AddLink(Graph& graph, const Link& link, ValueId x, int rank, int64_t cha
   const ValueId constant =
       AddTensor(graph, "c", extents, Count(tensor::ElementCount(extents), 0.75, -0.5), type);
   return AddNode(graph, link.op_type, 14,
-                 link.is_constant_first ? std::vector<ValueId>{constant, x}
-                                        : std::vector<ValueId>{x, constant});
+                 link.is_constant_first ? ValueIds{constant, x} : ValueIds{x, constant});
 }
 
 struct Chain {

@@ -10,7 +10,7 @@
 
 namespace onnxifi::ops {
 
-Result<AxisList> AxisList::Make(Lowering& lowering, std::vector<Dim> axes, int rank) {
+Result<AxisList> AxisList::Make(Lowering& lowering, Dims axes, int rank) {
   AxisList list;
   for (const Dim& axis : axes) {
     ONNXIFI_RETURN_IF_ERROR(
@@ -30,7 +30,7 @@ Result<AxisList> AxisList::Make(Lowering& lowering, std::vector<Dim> axes, int r
 }
 
 Result<AxisList> AxisList::FromInput(Lowering& lowering, int input, int rank, int default_count) {
-  std::vector<Dim> axes(default_count);
+  Dims axes(default_count);
   for (int axis = 0; axis < default_count; ++axis) axes[axis] = axis;
   if (lowering.Has(input)) {
     ONNXIFI_ASSIGN_OR_RETURN(axes, lowering.IntegersOrRuntime(input));
@@ -57,11 +57,9 @@ std::vector<int> AxisList::Known() const {
   return known;
 }
 
-Dim AxisList::Contains(int axis) const {
-  return ValueAt(axis, std::vector<Dim>(axes_.size(), Dim(1)), 0);
-}
+Dim AxisList::Contains(int axis) const { return ValueAt(axis, Dims(axes_.size(), Dim(1)), 0); }
 
-Dim AxisList::ValueAt(int axis, const std::vector<Dim>& values, Dim otherwise) const {
+Dim AxisList::ValueAt(int axis, const Dims& values, Dim otherwise) const {
   Dim value = otherwise;
   for (size_t k = 0; k < axes_.size(); ++k) {
     value = Select(Equal(axes_[k], axis), values[k], value);
@@ -76,8 +74,6 @@ Result<Dim> AsExtent(Lowering& lowering, Dim number) {
   return Max(number, 0);
 }
 
-std::vector<Dim> ToDims(const std::vector<int64_t>& numbers) {
-  return std::vector<Dim>(numbers.begin(), numbers.end());
-}
+Dims ToDims(const std::vector<int64_t>& numbers) { return Dims(numbers.begin(), numbers.end()); }
 
 }  // namespace onnxifi::ops

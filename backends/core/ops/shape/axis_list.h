@@ -15,7 +15,7 @@ namespace onnxifi::ops {
 class AxisList {
  public:
   // `axes` in [-rank, rank), distinct; otherwise INVALID_MODEL, now or when the program runs.
-  static Result<AxisList> Make(Lowering& lowering, std::vector<Dim> axes, int rank);
+  static Result<AxisList> Make(Lowering& lowering, Dims axes, int rank);
   // Input `input`, or where it is missing every axis below `default_count`.
   static Result<AxisList> FromInput(Lowering& lowering, int input, int rank, int default_count);
   // Attribute `name`, or where it is missing every axis below `default_count`.
@@ -29,17 +29,17 @@ class AxisList {
   // 1 if `axis` is named, else 0.
   Dim Contains(int axis) const;
   // The value given for `axis`, or `otherwise` where it is not named.
-  Dim ValueAt(int axis, const std::vector<Dim>& values, Dim otherwise) const;
+  Dim ValueAt(int axis, const Dims& values, Dim otherwise) const;
 
  private:
-  std::vector<Dim> axes_;  // in [0, rank)
+  Dims axes_;  // in [0, rank)
 };
 
 // An extent from a tensor, as one: refused where negative.
 Result<Dim> AsExtent(Lowering& lowering, Dim number);
 
 // Numbers from an attribute as Dims.
-std::vector<Dim> ToDims(const std::vector<int64_t>& numbers);
+Dims ToDims(const std::vector<int64_t>& numbers);
 
 }  // namespace onnxifi::ops
 

@@ -53,7 +53,7 @@ Result<Operand> Concatenate(Lowering& lowering, const std::vector<Operand>& part
   return result;
 }
 
-Result<std::vector<Dim>> AsPartLengths(Lowering& lowering, std::vector<Dim> numbers, Dim extent) {
+Result<Dims> AsPartLengths(Lowering& lowering, Dims numbers, Dim extent) {
   Dim sum = 0;
   for (Dim& length : numbers) {
     ONNXIFI_ASSIGN_OR_RETURN(length, AsExtent(lowering, length));
@@ -78,9 +78,9 @@ Status LowerConcat(Lowering& lowering) {
 
 // How many elements each output takes: `split` given as attribute or input, or equal parts; since
 // opset 18 the last parts may be smaller.
-Result<std::vector<Dim>> SplitLengths(Lowering& lowering, Dim extent) {
+Result<Dims> SplitLengths(Lowering& lowering, Dim extent) {
   const int count = lowering.output_count();
-  std::vector<Dim> lengths;
+  Dims lengths;
   if (lowering.Has(1)) {
     ONNXIFI_ASSIGN_OR_RETURN(lengths, lowering.IntegersOrRuntime(1));
   } else if (const std::vector<int64_t>* attribute = lowering.Ints("split")) {
@@ -116,7 +116,7 @@ Status LowerSplit(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& input = lowering.In(0);
   ONNXIFI_ASSIGN_OR_RETURN(const int axis, lowering.Axis(lowering.Int("axis", 0), input.rank()));
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> lengths, SplitLengths(lowering, input.shape[axis]));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims lengths, SplitLengths(lowering, input.shape[axis]));
 
   Dim start = 0;
   for (int k = 0; k < lowering.output_count(); ++k) {

@@ -18,7 +18,7 @@ Result<Operand> Concatenate(Lowering& lowering, const std::vector<Operand>& part
 
 // Numbers from a tensor as the lengths of all parts of an axis of `extent` elements: refused, now
 // or when the program runs, where one is negative or their sum is another.
-Result<std::vector<Dim>> AsPartLengths(Lowering& lowering, std::vector<Dim> numbers, Dim extent);
+Result<Dims> AsPartLengths(Lowering& lowering, Dims numbers, Dim extent);
 
 }  // namespace onnxifi::ops
 

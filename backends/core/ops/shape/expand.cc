@@ -11,7 +11,7 @@ namespace {
 
 Status LowerExpand(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> extents, lowering.IntegersOrRuntime(1));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims extents, lowering.IntegersOrRuntime(1));
   for (Dim& extent : extents) {
     ONNXIFI_ASSIGN_OR_RETURN(extent, AsExtent(lowering, extent));
   }
@@ -24,21 +24,21 @@ Status LowerExpand(Lowering& lowering) {
 
 // Opset 1 repeats one axis: inputs `tiles` and `axis`. Since opset 6, `repeats` has a number for
 // each axis.
-Result<std::vector<Dim>> Repeats(Lowering& lowering) {
+Result<Dims> Repeats(Lowering& lowering) {
   const int rank = lowering.In(0).rank();
   if (lowering.version() < 6) {
     ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(3));
-    ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> tiles, lowering.IntegersOrRuntime(1));
+    ONNXIFI_ASSIGN_OR_RETURN(Dims tiles, lowering.IntegersOrRuntime(1));
     ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::FromInput(lowering, 2, rank, 0));
     if (tiles.size() != 1 || axes.size() != 1) {
       return lowering.InvalidModel("tiles and axis have " + std::to_string(tiles.size()) + " and " +
                                    std::to_string(axes.size()) + " elements instead of one each.");
     }
-    std::vector<Dim> repeats;
+    Dims repeats;
     for (int axis = 0; axis < rank; ++axis) repeats.push_back(axes.ValueAt(axis, tiles, 1));
     return repeats;
   }
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> repeats, lowering.IntegersOrRuntime(1));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims repeats, lowering.IntegersOrRuntime(1));
   if (static_cast<int>(repeats.size()) != rank) {
     return lowering.InvalidModel("repeats has " + std::to_string(repeats.size()) +
                                  " elements and the input " + std::to_string(rank) + " axes.");
@@ -48,7 +48,7 @@ Result<std::vector<Dim>> Repeats(Lowering& lowering) {
 
 Status LowerTile(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> repeats, Repeats(lowering));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims repeats, Repeats(lowering));
   const Operand& input = lowering.In(0);
 
   // Each axis becomes two, (repeat, extent), where the repeat has stride 0.

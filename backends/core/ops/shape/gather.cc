@@ -24,7 +24,7 @@ Status LowerGather(Lowering& lowering) {
   const Dim d = data.shape[axis];
 
   // One position known now is a view.
-  if (std::optional<std::vector<Dim>> known = lowering.Integers(1); known && indices.rank() == 0) {
+  if (std::optional<Dims> known = lowering.Integers(1); known && indices.rank() == 0) {
     const Dim given = known->front();
     const Dim position = given + Select(Less(given, 0), d, Dim(0));
     const Dim is_inside = Less(-1, position) * Less(position, d);

@@ -12,13 +12,13 @@ namespace onnxifi::ops {
 namespace {
 
 struct Amounts {
-  std::vector<Dim> before;  // per axis; negative crops
-  std::vector<Dim> after;
+  Dims before;  // per axis; negative crops
+  Dims after;
 };
 
 Result<Amounts> PadAmounts(Lowering& lowering) {
   const int rank = lowering.In(0).rank();
-  std::vector<Dim> pads;
+  Dims pads;
   if (lowering.version() >= 11) {
     ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
     ONNXIFI_ASSIGN_OR_RETURN(pads, lowering.IntegersOrRuntime(1));
@@ -31,8 +31,8 @@ Result<Amounts> PadAmounts(Lowering& lowering) {
     return lowering.InvalidModel("pads has " + std::to_string(pads.size()) + " elements for " +
                                  std::to_string(axes.size()) + " axes; two each are needed.");
   }
-  const std::vector<Dim> starts(pads.begin(), pads.begin() + axes.size());
-  const std::vector<Dim> ends(pads.begin() + axes.size(), pads.end());
+  const Dims starts(pads.begin(), pads.begin() + axes.size());
+  const Dims ends(pads.begin() + axes.size(), pads.end());
   Amounts amounts;
   for (int axis = 0; axis < rank; ++axis) {
     amounts.before.push_back(axes.ValueAt(axis, starts, 0));

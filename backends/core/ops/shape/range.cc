@@ -13,7 +13,7 @@ namespace {
 std::optional<Dim> KnownLength(const Lowering& lowering) {
   Dim numbers[3];
   for (int k = 0; k < 3; ++k) {
-    std::optional<std::vector<Dim>> known = lowering.Integers(k);
+    std::optional<Dims> known = lowering.Integers(k);
     if (!known) return std::nullopt;
     numbers[k] = known->front();
   }

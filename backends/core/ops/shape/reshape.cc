@@ -12,7 +12,7 @@ namespace {
 
 // shape[k] = numbers[k], but data.shape[k] where that is 0 (unless allowzero), and what is left
 // where it is -1.
-Result<Shape> ReshapedExtents(Lowering& lowering, const Shape& in, const std::vector<Dim>& numbers,
+Result<Shape> ReshapedExtents(Lowering& lowering, const Shape& in, const Dims& numbers,
                               bool allows_zero) {
   const Dim total = Product(in);
   Shape shape(numbers.size());
@@ -50,7 +50,7 @@ Result<Shape> ReshapedExtents(Lowering& lowering, const Shape& in, const std::ve
 Status LowerReshape(Lowering& lowering) {
   const bool has_attribute = lowering.version() < 5;
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(has_attribute ? 1 : 2));
-  std::vector<Dim> numbers;
+  Dims numbers;
   if (has_attribute) {
     if (const std::vector<int64_t>* shape = lowering.Ints("shape")) numbers = ToDims(*shape);
   } else {
@@ -106,7 +106,7 @@ Status LowerSqueeze(Lowering& lowering) {
   if (!has_axes) {
     // Without axes every 1 goes. An extent known only when the program runs is taken to stay, and
     // checked.
-    std::vector<Dim> ones;
+    Dims ones;
     for (int axis = 0; axis < data.rank(); ++axis) {
       if (data.shape[axis] == Dim(1)) {
         ones.push_back(axis);
@@ -151,7 +151,7 @@ Status LowerSqueeze(Lowering& lowering) {
 Status LowerUnsqueeze(Lowering& lowering) {
   const bool has_attribute = lowering.version() < 13;
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(has_attribute ? 1 : 2));
-  std::vector<Dim> given;
+  Dims given;
   if (!has_attribute) {
     ONNXIFI_ASSIGN_OR_RETURN(given, lowering.IntegersOrRuntime(1));
   } else if (const std::vector<int64_t>* attribute = lowering.Ints("axes")) {

@@ -75,7 +75,7 @@ Status ScaleByInput(Lowering& lowering, int input, std::vector<ResizedAxis>& axe
   // NaN and negative scales give 0; what no memory holds stays too large for any.
   Expr bounded = Select(out > Like(out, 0), Minimum(out, Like(out, 0x1p62)), Like(out, 0));
   const Operand numbers = map.WriteMap(Cast(bounded, ElementType::kInt64), ElementType::kInt64);
-  const std::vector<Dim> extents = lowering.ReadAtRunTime(numbers, count, /*lower=*/0);
+  const Dims extents = lowering.ReadAtRunTime(numbers, count, /*lower=*/0);
   for (int k = 0; k < count; ++k) {
     axes[k].out = extents[k];
     axes[k].scale = ElementOf(lowering.In(input), k);
@@ -87,7 +87,7 @@ Status ScaleByInput(Lowering& lowering, int input, std::vector<ResizedAxis>& axe
 // instead.
 Status SetSizes(Lowering& lowering, int input, std::vector<ResizedAxis>& axes) {
   ONNXIFI_RETURN_IF_ERROR(RequireLength(lowering, input, axes.size()));
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> sizes, lowering.IntegersOrRuntime(input));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims sizes, lowering.IntegersOrRuntime(input));
   const std::string policy = lowering.String("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") {
     return lowering.UnsupportedAttribute("keep_aspect_ratio_policy '" + policy +

@@ -34,7 +34,7 @@ Result<std::optional<int64_t>> KnownNumber(Lowering& lowering, int input) {
                                                   std::to_string(input) +
                                                   " is no integer; a position is one.");
   }
-  const std::optional<std::vector<Dim>> numbers = lowering.Integers(input);
+  const std::optional<Dims> numbers = lowering.Integers(input);
   if (!numbers || numbers->size() != 1 || !numbers->front().is_constant()) {
     return std::optional<int64_t>();
   }
@@ -202,9 +202,9 @@ Status LowerConcatFromSequence(Lowering& lowering) {
 
 // How many elements each part takes: `split` as their lengths or as the largest of them; one each
 // where it is left out. Nothing where only a run can tell how many parts there are.
-Result<std::optional<std::vector<Dim>>> PartLengths(Lowering& lowering, Dim extent) {
-  using Lengths = std::optional<std::vector<Dim>>;
-  std::vector<Dim> lengths;
+Result<std::optional<Dims>> PartLengths(Lowering& lowering, Dim extent) {
+  using Lengths = std::optional<Dims>;
+  Dims lengths;
   if (lowering.Has(1) && lowering.In(1).rank() > 0) {
     if (lowering.In(1).rank() > 1 || !lowering.In(1).shape[0].is_constant()) return Lengths();
     ONNXIFI_ASSIGN_OR_RETURN(lengths, lowering.IntegersOrRuntime(1));
@@ -235,7 +235,7 @@ Status LowerSplitToSequence(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(const int axis, lowering.Axis(lowering.Int("axis", 0), input.rank()));
   // keepdims counts only where split is left out.
   const bool removes_axis = !lowering.Has(1) && lowering.Int("keepdims", 1) == 0;
-  ONNXIFI_ASSIGN_OR_RETURN(const std::optional<std::vector<Dim>> lengths,
+  ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Dims> lengths,
                            PartLengths(lowering, input.shape[axis]));
   if (!lengths) {
     const auto part = ValueType::Tensor(input.type(), input.rank() - (removes_axis ? 1 : 0));

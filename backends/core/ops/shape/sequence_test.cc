@@ -19,6 +19,7 @@ namespace {
 using base::Code;
 using graph::Graph;
 using graph::ValueId;
+using graph::ValueIds;
 using tensor::ElementType;
 using tensor::Extents;
 using tensor::Tensor;
@@ -51,8 +52,7 @@ class SequenceGraph {
     value.constant = MakeTensor(ElementType::kInt64, {}, {static_cast<double>(number)});
     return graph_.AddValue(std::move(value));
   }
-  ValueId Node(std::string op_type, std::vector<ValueId> inputs, Attributes attributes = {},
-               int version = 11) {
+  ValueId Node(std::string op_type, ValueIds inputs, Attributes attributes = {}, int version = 11) {
     graph::Node node{.op_type = std::move(op_type),
                      .since_version = version,
                      .index = static_cast<int>(graph_.nodes.size()),
@@ -62,13 +62,13 @@ class SequenceGraph {
     graph_.nodes.push_back(node);
     return node.outputs[0];
   }
-  base::Result<std::vector<Tensor>> Run(std::vector<ValueId> outputs) {
+  base::Result<std::vector<Tensor>> Run(ValueIds outputs) {
     ONNXIFI_ASSIGN_OR_RETURN(const std::vector<tensor::Value> values, RunWhole(std::move(outputs)));
     std::vector<Tensor> tensors;
     for (const tensor::Value& value : values) tensors.push_back(value.tensor);
     return tensors;
   }
-  base::Result<std::vector<tensor::Value>> RunWhole(std::vector<ValueId> outputs) {
+  base::Result<std::vector<tensor::Value>> RunWhole(ValueIds outputs) {
     graph_.outputs = std::move(outputs);
     return RunGraphOnValues(graph_, inputs_);
   }
@@ -80,19 +80,19 @@ class SequenceGraph {
 };
 
 // Three tensors of different numbers.
-std::vector<ValueId> MakeTensors(SequenceGraph& made) {
+ValueIds MakeTensors(SequenceGraph& made) {
   return {made.Input({2}, {1, 2}), made.Input({2}, {3, 4}), made.Input({2}, {5, 6})};
 }
 
 TEST(SequenceTest, TensorsComeOutWhereTheyWentIn) {
   SequenceGraph made;
-  const std::vector<ValueId> x = MakeTensors(made);
+  const ValueIds x = MakeTensors(made);
   const ValueId empty = made.Node("SequenceEmpty", {});
   const ValueId one = made.Node("SequenceInsert", {empty, x[0]});
   const ValueId two = made.Node("SequenceInsert", {one, x[1], made.Integer(0)});
   const ValueId three = made.Node("SequenceInsert", {two, x[2], made.Integer(-1)});
   // Now x1, x2, x0.
-  std::vector<ValueId> outputs;
+  ValueIds outputs;
   for (const int64_t at : {0, 1, 2, -1, -3}) {
     outputs.push_back(made.Node("SequenceAt", {three, made.Integer(at)}));
   }
@@ -228,7 +228,7 @@ TEST(SequenceTest, ChecksTheDeclaredElementType) {
 
 TEST(OptionalTest, TensorsAndSequencesHaveAnElementAndOmittedInputsNone) {
   SequenceGraph made;
-  const std::vector<ValueId> x = MakeTensors(made);
+  const ValueIds x = MakeTensors(made);
   const ValueId sequence = made.Node("SequenceConstruct", {x[0], x[1]});
   const ValueId same = made.Node("OptionalGetElement", {sequence}, {}, 18);
   const auto results = made.Run({made.Node("OptionalHasElement", {x[0]}, {}, 18),
@@ -317,7 +317,7 @@ TEST(SequenceOfARunTest, ChangesLikeAList) {
 TEST(SequenceOfARunTest, GivesElementsToFurtherComputation) {
   SequenceGraph made;
   const ValueId sequence = made.Input(SequenceOfRows(), Rows({{1, 2}, {3, 4, 5}, {}}));
-  std::vector<ValueId> outputs;
+  ValueIds outputs;
   for (const double at : {0, 1, 2, -2}) {
     const ValueId element =
         made.Node("SequenceAt", {sequence, made.Input({}, {at}, ElementType::kInt64)});
@@ -486,7 +486,7 @@ TEST(SequenceMapTest, DoesItsBodyForEveryElement) {
     node.outputs.push_back(made.graph().AddValue({.name = name}));
   }
   node.attributes = {{"body", std::shared_ptr<const Graph>(body)}};
-  const auto results = made.RunWhole(std::vector<ValueId>(made.graph().nodes.back().outputs));
+  const auto results = made.RunWhole(ValueIds(made.graph().nodes.back().outputs));
   ASSERT_TRUE(results.ok()) << results.status().Text();
   EXPECT_EQ(NumbersOf((*results)[0]), (std::vector<std::vector<double>>{{201, 202}, {203}, {}}));
   EXPECT_EQ(NumbersOf((*results)[1]), (std::vector<std::vector<double>>{{2}, {1}, {0}}));

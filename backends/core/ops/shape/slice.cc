@@ -30,26 +30,26 @@ Range ClampedRange(Dim d, Dim start, Dim end, Dim step) {
   return {first, step, Max(0, CeilDiv(distance, stride))};
 }
 
-Result<std::vector<Dim>> Positions(Lowering& lowering, std::string_view attribute, int input) {
+Result<Dims> Positions(Lowering& lowering, std::string_view attribute, int input) {
   if (lowering.version() >= 10) {
     ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(3));
     return lowering.IntegersOrRuntime(input);
   }
   const std::vector<int64_t>* given = lowering.Ints(attribute);
-  return given ? ToDims(*given) : std::vector<Dim>();
+  return given ? ToDims(*given) : Dims();
 }
 
 Status LowerSlice(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> starts, Positions(lowering, "starts", 1));
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> ends, Positions(lowering, "ends", 2));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims starts, Positions(lowering, "starts", 1));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims ends, Positions(lowering, "ends", 2));
   const Operand& data = lowering.In(0);
   const int count = static_cast<int>(starts.size());
   ONNXIFI_ASSIGN_OR_RETURN(AxisList axes,
                            lowering.version() < 10
                                ? AxisList::FromAttribute(lowering, "axes", data.rank(), count)
                                : AxisList::FromInput(lowering, 3, data.rank(), count));
-  std::vector<Dim> steps(count, Dim(1));
+  Dims steps(count, Dim(1));
   if (lowering.Has(4)) {
     ONNXIFI_ASSIGN_OR_RETURN(steps, lowering.IntegersOrRuntime(4));
   }
@@ -79,15 +79,15 @@ Status LowerSlice(Lowering& lowering) {
 Status LowerCenterCropPad(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& input = lowering.In(0);
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> targets, lowering.IntegersOrRuntime(1));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims targets, lowering.IntegersOrRuntime(1));
   ONNXIFI_ASSIGN_OR_RETURN(AxisList axes,
                            AxisList::FromAttribute(lowering, "axes", input.rank(), input.rank()));
   if (axes.size() != static_cast<int>(targets.size())) {
     return lowering.InvalidModel("shape has " + std::to_string(targets.size()) + " elements for " +
                                  std::to_string(axes.size()) + " axes.");
   }
-  std::vector<Dim> before;
-  std::vector<Dim> after;
+  Dims before;
+  Dims after;
   for (int axis = 0; axis < input.rank(); ++axis) {
     const Dim d = input.shape[axis];
     ONNXIFI_ASSIGN_OR_RETURN(Dim target, AsExtent(lowering, axes.ValueAt(axis, targets, d)));

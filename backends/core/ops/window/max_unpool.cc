@@ -50,17 +50,17 @@ Status LowerMaxUnpool(Lowering& lowering) {
     return base::Ok();
   }
 
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<Dim> wanted, lowering.IntegersOrRuntime(2));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims wanted, lowering.IntegersOrRuntime(2));
   if (static_cast<int>(wanted.size()) != x.rank()) {
     return lowering.InvalidModel("output_shape has " + std::to_string(wanted.size()) +
                                  " elements for " + std::to_string(x.rank()) + " axes.");
   }
-  std::vector<Dim> after;
+  Dims after;
   for (int axis = 0; axis < x.rank(); ++axis) {
     ONNXIFI_ASSIGN_OR_RETURN(wanted[axis], AsExtent(lowering, wanted[axis]));
     after.push_back(wanted[axis] - shape[axis]);
   }
-  const std::vector<Dim> before(x.rank(), Dim(0));
+  const Dims before(x.rank(), Dim(0));
   lowering.Set(0, {program::Pad(result, before, after, {.u = 0})->view, wanted});
   return base::Ok();
 }

@@ -19,8 +19,8 @@ struct Sliding {
   Shape kernel;
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;
-  std::vector<Dim> pads_begin;
-  std::vector<Dim> pads_end;
+  Dims pads_begin;
+  Dims pads_end;
   Shape out;
 
   int rank() const { return static_cast<int>(in.size()); }

@@ -42,7 +42,7 @@ void MakeConvolution(StepMaker& make, Contract& contract, Extents& a_extents, Ex
   const int64_t outputs = make.Chance(20) ? 1 : make.Roll(1, 9);   // M / group
   const int64_t images = make.Roll(1, 2);
   Extents in, kernel, out;
-  std::vector<Dim> pads;
+  program::Dims pads;
   const int64_t largest = spatial == 1 ? 20 : spatial == 2 ? 9 : 5;
   while (in.size() < spatial) {
     const int64_t extent = make.Roll(1, largest), size = make.Roll(1, 4);

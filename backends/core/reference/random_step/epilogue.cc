@@ -12,7 +12,7 @@ using tensor::ElementType;
 using tensor::Extents;
 
 void MakeEpilogue(StepMaker& make, ElementType accumulator, const Extents& domain,
-                  bool may_write_two, std::vector<program::ExprId>& roots) {
+                  bool may_write_two, program::ExprIds& roots) {
   const int writes = may_write_two && make.Chance(15) ? 2 : 1;
   for (int k = 0; k < writes; ++k) {
     Expr value = Accumulator(make.pool(), accumulator);

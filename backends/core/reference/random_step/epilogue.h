@@ -13,7 +13,7 @@ namespace onnxifi::reference {
 
 // Down to the roots and writes. Small slopes only, so that the tolerance holds.
 void MakeEpilogue(StepMaker& make, tensor::ElementType accumulator, const tensor::Extents& domain,
-                  bool may_write_two, std::vector<program::ExprId>& roots);
+                  bool may_write_two, program::ExprIds& roots);
 
 }  // namespace onnxifi::reference
 

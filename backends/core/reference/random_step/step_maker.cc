@@ -137,7 +137,7 @@ Operand StepMaker::MakeOperand(ElementType type, const Extents& extents, bool is
   Shape shape;
   for (int64_t extent : base) shape.push_back(extent);
   Operand operand{program::DenseView(buffer, type, shape), shape};
-  std::vector<Dim> before(rank, 0), after(rank, 0);
+  program::Dims before(rank, 0), after(rank, 0);
   for (size_t k = 0; k < rank; ++k) {
     if (!axes[k].is_repeated) {
       operand = Slice(operand, static_cast<int>(k), axes[k].start, axes[k].step, axes[k].inside);
