@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "backends/core/base/status.h"
+#include "backends/core/codegen/access.h"
+#include "backends/core/codegen/conversion.h"
 #include "backends/core/codegen/writer.h"
 #include "backends/core/program/program.h"
 
@@ -49,20 +51,6 @@ struct Scope {
 std::vector<std::string> WriteExpressions(Writer& writer, const program::Program& program,
                                           const program::Step& step, const Scope& scope,
                                           std::span<const program::ExprId> roots);
-
-// The value of read `read` at `coordinates`, one per axis, of type idx; of type i64 with `is_wide`,
-// for coordinates that come from data.
-std::string WriteLoad(Writer& writer, const program::Step& step, int read,
-                      std::span<const std::string> coordinates, bool is_wide = false);
-// Writes `value` to write `write` at `coordinates`.
-void WriteStore(Writer& writer, const program::Step& step, int write,
-                std::span<const std::string> coordinates, const std::string& value);
-// `value`, an element of type `from`, as `to`, as kCast does it.
-std::string WriteCast(Writer& writer, tensor::ElementType from, tensor::ElementType to,
-                      const std::string& value, bool saturate = true,
-                      tensor::Rounding rounding = tensor::Rounding::kNearestEven);
-// A constant of a type.
-std::string Literal(Writer& writer, tensor::ElementType type, tensor::Scalar value);
 
 }  // namespace onnxifi::codegen
 

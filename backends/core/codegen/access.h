@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Access: the reads and writes of a step as statements of a kernel: addresses, guards, and elements
+// that are packed into bytes.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_ACCESS_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_ACCESS_H_
+
+#include <span>
+#include <string>
+
+#include "backends/core/codegen/writer.h"
+#include "backends/core/program/step.h"
+
+namespace onnxifi::codegen {
+
+// The value of read `read` at `coordinates`, one per axis, of type idx; of type i64 with `is_wide`,
+// for coordinates that come from data.
+std::string WriteLoad(Writer& writer, const program::Step& step, int read,
+                      std::span<const std::string> coordinates, bool is_wide = false);
+// Writes `value` to write `write` at `coordinates`.
+void WriteStore(Writer& writer, const program::Step& step, int write,
+                std::span<const std::string> coordinates, const std::string& value);
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_ACCESS_H_
