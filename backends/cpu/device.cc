@@ -13,6 +13,7 @@
 
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/matmul/few_rows.h"
 #include "backends/cpu/matmul/recipe.h"
 #include "backends/cpu/matmul/small_products.h"
 #include "backends/cpu/onednn/recipe.h"
@@ -96,7 +97,7 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
     }
   }
   if (few_rows && few_rows->rows) {
-    selection.recipe = std::make_unique<matmul::Recipe>(*few_rows);
+    selection.recipe = std::make_unique<matmul::Recipe>(matmul::MakeMethod(*few_rows));
     return selection;
   }
   if (facts.step.As<program::Window>() != nullptr) {
@@ -105,11 +106,15 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   for (const Implementation& onednn : ImplementationsOf(facts.step)) {
     if (!takes(onednn.select(facts, onednn.edges_at, onednn.name), onednn.name)) continue;
     // Few rows, or small products: known once the step is bound.
+    std::shared_ptr<const matmul::Method> method;
     if (few_rows) {
-      selection.recipe = std::make_unique<matmul::Recipe>(*few_rows, std::move(selection.recipe));
-    } else if (matmul::CheckSmallProducts(facts).ok()) {
+      method = matmul::MakeMethod(*few_rows);
+    } else if (auto small = matmul::DescribeSmallProducts(facts); small.ok()) {
+      method = *std::move(small);
+    }
+    if (method != nullptr) {
       selection.recipe =
-          std::make_unique<matmul::SmallProductsRecipe>(facts, std::move(selection.recipe));
+          std::make_unique<matmul::Recipe>(std::move(method), std::move(selection.recipe));
     }
     return selection;
   }
@@ -141,16 +146,12 @@ base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe
   if (const auto* own_recipe = dynamic_cast<const convolution::Recipe*>(&recipe)) {
     return own_recipe->BuildKernel(runtime_);
   }
-  if (const auto* few_rows = dynamic_cast<const matmul::Recipe*>(&recipe)) {
+  if (const auto* product = dynamic_cast<const matmul::Recipe*>(&recipe)) {
     std::unique_ptr<device::Kernel> otherwise;
-    if (few_rows->otherwise() != nullptr) {
-      ONNXIFI_ASSIGN_OR_RETURN(otherwise, Build(*few_rows->otherwise()));
+    if (product->otherwise() != nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(otherwise, Build(*product->otherwise()));
     }
-    return few_rows->BuildKernel(runtime_, std::move(otherwise));
-  }
-  if (const auto* small = dynamic_cast<const matmul::SmallProductsRecipe*>(&recipe)) {
-    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> otherwise, Build(small->otherwise()));
-    return small->BuildKernel(*pool_, std::move(otherwise));
+    return product->BuildKernel(*pool_, std::move(otherwise));
   }
   if (const auto* engine_recipe = dynamic_cast<const engine::Recipe*>(&recipe)) {
     return engine_recipe->BuildKernel(engine_);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DescribeFewRows and the kernel: the threads divide the rows of the matrix.
+// FewRows: the threads divide the rows of the matrix.
+
+#include "backends/cpu/matmul/few_rows.h"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "backends/cpu/gemm/matrix_vector.h"
-#include "backends/cpu/matmul/recipe.h"
 #include "backends/cpu/onednn/operand.h"
 #include "backends/cpu/processor/processor.h"
 
@@ -58,16 +61,13 @@ Result<int64_t> Stride(const program::View& view, size_t axis, int64_t extent) {
   return Status(Code::kUnsupportedShape, "A stride is known only once the inputs are.");
 }
 
-int64_t RowsOf(const FewRows& product, const device::BoundStep& step) {
-  return product.rows ? *product.rows : step.domain[product.row_axis];
-}
-
 class BoundFewRows final : public device::BoundKernel {
  public:
-  BoundFewRows(const device::BoundStep& step, const FewRows& product, threads::ThreadPool& pool)
+  BoundFewRows(const device::BoundStep& step, const FewRows& product, int64_t rows,
+               threads::ThreadPool& pool)
       : product_(product),
         pool_(pool),
-        rows_(RowsOf(product, step)),
+        rows_(rows),
         x_(step.reads[0]),
         w_(step.reads[1]),
         y_(step.writes[0]),
@@ -105,41 +105,26 @@ class BoundFewRows final : public device::BoundKernel {
   const gemm::BoundEpilogue epilogue_;
 };
 
-class FewRowsKernel final : public device::Kernel {
+class FewRowsMethod final : public Method {
  public:
-  FewRowsKernel(const FewRows& product, threads::ThreadPool& pool,
-                std::unique_ptr<device::Kernel> otherwise)
-      : product_(product), pool_(pool), otherwise_(std::move(otherwise)) {}
+  explicit FewRowsMethod(const FewRows& product) : product_(product) {}
 
-  Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
-                                                    device::Addresses constants) override {
-    const int64_t rows = RowsOf(product_, step);
-    if (otherwise_ != nullptr && (rows < 1 || rows > gemm::kMostVectors)) {
-      return otherwise_->Bind(step, constants);
-    }
-    return std::unique_ptr<device::BoundKernel>(
-        std::make_unique<BoundFewRows>(step, product_, pool_));
+  std::string_view name() const override { return "matrix times vector"; }
+  std::unique_ptr<device::BoundKernel> Bind(const device::BoundStep& step,
+                                            threads::ThreadPool& pool) const override {
+    const int64_t rows = product_.rows ? *product_.rows : step.domain[product_.row_axis];
+    if (rows < 1 || rows > gemm::kMostVectors) return nullptr;
+    return std::make_unique<BoundFewRows>(step, product_, rows, pool);
   }
 
  private:
   const FewRows product_;
-  threads::ThreadPool& pool_;
-  const std::unique_ptr<device::Kernel> otherwise_;
 };
 
 }  // namespace
 
-Recipe::Recipe(const FewRows& product, std::unique_ptr<const device::Recipe> otherwise)
-    : product_(product),
-      otherwise_(std::move(otherwise)),
-      implementation_(otherwise_ == nullptr
-                          ? "matrix times vector"
-                          : "matrix times vector or " + std::string(otherwise_->implementation())) {
-}
-
-std::unique_ptr<device::Kernel> Recipe::BuildKernel(
-    runtime::Runtime& runtime, std::unique_ptr<device::Kernel> otherwise) const {
-  return std::make_unique<FewRowsKernel>(product_, runtime.pool(), std::move(otherwise));
+std::shared_ptr<const Method> MakeMethod(const FewRows& product) {
+  return std::make_shared<FewRowsMethod>(product);
 }
 
 Result<FewRows> DescribeFewRows(const device::Facts& facts) {

@@ -1,55 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recipe: matrix products by kernels of this backend's own: few rows times a large constant matrix,
-// which is read where it lies.
+// Recipe: matrix products by kernels of this backend's own, each for some extents only. Where those
+// are known once a step is bound, another recipe stands by for all others.
 
 #ifndef ONNXIFI_BACKENDS_CPU_MATMUL_RECIPE_H_
 #define ONNXIFI_BACKENDS_CPU_MATMUL_RECIPE_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
-#include "backends/cpu/gemm/step_epilogue.h"
-#include "backends/cpu/runtime/runtime.h"
+#include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::matmul {
 
-// A product of so few rows, with numbers for all extents but perhaps theirs.
-struct FewRows {
-  std::optional<int64_t> rows;  // nothing: known only once the step is bound
-  size_t row_axis;              // of the domain: the one that may have more than one element
-  int64_t depth;
-  int64_t columns;
-  int64_t w_stride;  // in elements
-  gemm::StepEpilogue epilogue;
+// One way of multiplying, described for one step. Immutable.
+class Method {
+ public:
+  virtual ~Method() = default;
+  virtual std::string_view name() const = 0;
+  // Null where it is not for these extents. `pool` outlives what is returned.
+  virtual std::unique_ptr<device::BoundKernel> Bind(const device::BoundStep& step,
+                                                    threads::ThreadPool& pool) const = 0;
 };
 
 class Recipe final : public device::Recipe {
  public:
-  // Where the rows have no number yet, `otherwise` does the step when they are more, or none.
-  explicit Recipe(const FewRows& product,
+  // `otherwise` does the step where `method` does not; null if the method is for all extents that
+  // the step can have.
+  explicit Recipe(std::shared_ptr<const Method> method,
                   std::unique_ptr<const device::Recipe> otherwise = nullptr);
 
   std::string_view implementation() const override { return implementation_; }
   const device::Recipe* otherwise() const { return otherwise_.get(); }
-  // `otherwise` is the kernel of the other recipe, if there is one. `runtime` outlives the kernel.
-  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime,
+  // `otherwise` is the kernel of the other recipe, if there is one. `pool` outlives the kernel.
+  std::unique_ptr<device::Kernel> BuildKernel(threads::ThreadPool& pool,
                                               std::unique_ptr<device::Kernel> otherwise) const;
 
  private:
-  const FewRows product_;
+  const std::shared_ptr<const Method> method_;  // shared with the kernels
   const std::unique_ptr<const device::Recipe> otherwise_;
   const std::string implementation_;
 };
-
-// UNSUPPORTED_* with what is in the way.
-base::Result<FewRows> DescribeFewRows(const device::Facts& facts);
 
 }  // namespace onnxifi::matmul
 

@@ -170,28 +170,25 @@ class BoundSmallProducts final : public device::BoundKernel {
   int64_t rows_ = 0, columns_ = 0, depth_ = 0;
 };
 
-class SmallProductsKernel final : public device::Kernel {
+class SmallProductsMethod final : public Method {
  public:
-  SmallProductsKernel(const Scaling& scaling, threads::ThreadPool& pool,
-                      std::unique_ptr<device::Kernel> otherwise)
-      : scaling_(scaling), pool_(pool), otherwise_(std::move(otherwise)) {}
+  explicit SmallProductsMethod(const Scaling& scaling) : scaling_(scaling) {}
 
-  Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
-                                                    device::Addresses constants) override {
-    auto bound = std::make_unique<BoundSmallProducts>(step, scaling_, pool_);
-    if (!bound->IsWorthwhile()) return otherwise_->Bind(step, constants);
-    return std::unique_ptr<device::BoundKernel>(std::move(bound));
+  std::string_view name() const override { return "small products"; }
+  std::unique_ptr<device::BoundKernel> Bind(const device::BoundStep& step,
+                                            threads::ThreadPool& pool) const override {
+    auto bound = std::make_unique<BoundSmallProducts>(step, scaling_, pool);
+    if (!bound->IsWorthwhile()) return nullptr;
+    return bound;
   }
 
  private:
   const Scaling scaling_;
-  threads::ThreadPool& pool_;
-  const std::unique_ptr<device::Kernel> otherwise_;
 };
 
 }  // namespace
 
-Status CheckSmallProducts(const device::Facts& facts) {
+Result<std::shared_ptr<const Method>> DescribeSmallProducts(const device::Facts& facts) {
   const program::Step& step = facts.step;
   const Contract* contract = step.As<Contract>();
   if (contract == nullptr || contract->form != Contract::Form::kMatMul) {
@@ -219,18 +216,7 @@ Status CheckSmallProducts(const device::Facts& facts) {
     return Status(Code::kUnsupportedShape,
                   "The inner elements, or the results, do not lie next to each other.");
   }
-  return base::Ok();
-}
-
-SmallProductsRecipe::SmallProductsRecipe(const device::Facts& facts,
-                                         std::unique_ptr<const device::Recipe> otherwise)
-    : facts_(facts),
-      otherwise_(std::move(otherwise)),
-      implementation_("small products or " + std::string(otherwise_->implementation())) {}
-
-std::unique_ptr<device::Kernel> SmallProductsRecipe::BuildKernel(
-    threads::ThreadPool& pool, std::unique_ptr<device::Kernel> otherwise) const {
-  return std::make_unique<SmallProductsKernel>(FindScaling(facts_), pool, std::move(otherwise));
+  return std::shared_ptr<const Method>(std::make_shared<SmallProductsMethod>(FindScaling(facts)));
 }
 
 }  // namespace onnxifi::matmul

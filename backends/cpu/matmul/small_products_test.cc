@@ -102,11 +102,11 @@ class Attention {
     threads::ThreadPool pool(2);
     reference::Device reference;
     const device::Facts facts{program, step};
-    ONNXIFI_RETURN_IF_ERROR(CheckSmallProducts(facts));
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Method> method, DescribeSmallProducts(facts));
     ONNXIFI_ASSIGN_OR_RETURN(device::Selection selection, reference.Select(facts));
-    const SmallProductsRecipe recipe(facts, std::move(selection.recipe));
+    const Recipe recipe(std::move(method), std::move(selection.recipe));
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> otherwise,
-                             reference.Build(recipe.otherwise()));
+                             reference.Build(*recipe.otherwise()));
     const std::unique_ptr<device::Kernel> kernel = recipe.BuildKernel(pool, std::move(otherwise));
     std::vector<std::byte*> addresses;
     for (std::vector<float>& buffer : data) {
@@ -240,13 +240,13 @@ TEST(SmallProductsTest, TakesEmptyExtents) {
 TEST(SmallProductsTest, RefusesWhatCannotBe) {
   Attention constant({2, 4, 5, 8, 37});
   constant.program.buffers[1].kind = program::Buffer::Kind::kConstant;
-  EXPECT_FALSE(CheckSmallProducts({constant.program, constant.step}).ok());
+  EXPECT_FALSE(DescribeSmallProducts({constant.program, constant.step}).ok());
   Attention column({2, 4, 5, 8, 37});
   column.step.reads[0].strides[3] = program::Dim(2);
-  EXPECT_FALSE(CheckSmallProducts({column.program, column.step}).ok());
+  EXPECT_FALSE(DescribeSmallProducts({column.program, column.step}).ok());
   Attention result({2, 4, 5, 8, 37});
   result.step.writes[0].strides[3] = program::Dim(2);
-  EXPECT_FALSE(CheckSmallProducts({result.program, result.step}).ok());
+  EXPECT_FALSE(DescribeSmallProducts({result.program, result.step}).ok());
 }
 
 }  // namespace

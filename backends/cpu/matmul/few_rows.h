@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FewRows: up to four rows times a large constant matrix, which is read where it lies.
+
+#ifndef ONNXIFI_BACKENDS_CPU_MATMUL_FEW_ROWS_H_
+#define ONNXIFI_BACKENDS_CPU_MATMUL_FEW_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "backends/core/base/result.h"
+#include "backends/cpu/gemm/step_epilogue.h"
+#include "backends/cpu/matmul/recipe.h"
+
+namespace onnxifi::matmul {
+
+// A product of so few rows, with numbers for all extents but perhaps theirs.
+struct FewRows {
+  std::optional<int64_t> rows;  // nothing: known only once the step is bound
+  size_t row_axis;              // of the domain: the one that may have more than one element
+  int64_t depth;
+  int64_t columns;
+  int64_t w_stride;  // in elements
+  gemm::StepEpilogue epilogue;
+};
+
+// UNSUPPORTED_* with what is in the way.
+base::Result<FewRows> DescribeFewRows(const device::Facts& facts);
+
+std::shared_ptr<const Method> MakeMethod(const FewRows& product);
+
+}  // namespace onnxifi::matmul
+
+#endif  // ONNXIFI_BACKENDS_CPU_MATMUL_FEW_ROWS_H_

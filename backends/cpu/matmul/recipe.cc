@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recipe: chooses between the method and the other kernel when a step is bound.
+
+#include "backends/cpu/matmul/recipe.h"
+
+#include <utility>
+
+#include "backends/core/base/result.h"
+
+namespace onnxifi::matmul {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+class Kernel final : public device::Kernel {
+ public:
+  Kernel(std::shared_ptr<const Method> method, threads::ThreadPool& pool,
+         std::unique_ptr<device::Kernel> otherwise)
+      : method_(std::move(method)), pool_(pool), otherwise_(std::move(otherwise)) {}
+
+  Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
+                                                    device::Addresses constants) override {
+    std::unique_ptr<device::BoundKernel> bound = method_->Bind(step, pool_);
+    if (bound != nullptr) return bound;
+    if (otherwise_ != nullptr) return otherwise_->Bind(step, constants);
+    return Status(Code::kInternalError, "The extents of a matrix product are not those of '" +
+                                            std::string(method_->name()) + "'.");
+  }
+
+ private:
+  const std::shared_ptr<const Method> method_;  // shared with the recipe
+  threads::ThreadPool& pool_;
+  const std::unique_ptr<device::Kernel> otherwise_;
+};
+
+}  // namespace
+
+Recipe::Recipe(std::shared_ptr<const Method> method,
+               std::unique_ptr<const device::Recipe> otherwise)
+    : method_(std::move(method)),
+      otherwise_(std::move(otherwise)),
+      implementation_(std::string(method_->name()) +
+                      (otherwise_ == nullptr
+                           ? std::string()
+                           : " or " + std::string(otherwise_->implementation()))) {}
+
+std::unique_ptr<device::Kernel> Recipe::BuildKernel(
+    threads::ThreadPool& pool, std::unique_ptr<device::Kernel> otherwise) const {
+  return std::make_unique<Kernel>(method_, pool, std::move(otherwise));
+}
+
+}  // namespace onnxifi::matmul
