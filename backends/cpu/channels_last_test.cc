@@ -6,13 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/core/execution/executor.h"
+#include "backends/core/graph/graph_builder.h"
 #include "backends/core/plugin/pipeline.h"
 #include "backends/cpu/device.h"
 
@@ -21,7 +21,7 @@ namespace {
 
 using graph::Graph;
 using graph::ValueId;
-using graph::ValueIds;
+using graph::testing::GraphBuilder;
 using program::Contract;
 using program::Program;
 using program::Step;
@@ -35,52 +35,32 @@ using Ints = std::vector<int64_t>;
 
 constexpr ElementType kFloat = ElementType::kFloat32;
 
+ValueId AddConvolution(GraphBuilder& builder, ValueId x, int64_t channels, int64_t kernel) {
+  const std::vector<float> values(static_cast<size_t>(8 * channels * kernel * kernel), 0.1F);
+  const ValueId w =
+      builder.AddConstant(Tensor::FromValues<float>(kFloat, {8, channels, kernel, kernel}, values));
+  return builder.AddNode("Conv", 11, {x, w},
+                         {{"kernel_shape", Ints{kernel, kernel}}, {"pads", Ints(4, kernel / 2)}});
+}
+
 // x [1, 4, 8, 8] through three convolutions of eight channels: 3x3 and an activation, 5x5 and a sum
 // with what it read, pooled, 3x3.
-class Network {
- public:
-  Network() {
-    graph::Type type;
-    type.kind = graph::Type::Kind::kTensor;
-    type.element = kFloat;
-    type.extents = {{1, ""}, {4, ""}, {8, ""}, {8, ""}};
-    const ValueId x = graph_.AddValue({.name = "x", .type = type});
-    graph_.inputs = {x};
-    const ValueId first = AddConvolution(x, 4, 3);
-    const ValueId active = AddNode("Relu", 14, {first}, {});
-    const ValueId second = AddConvolution(active, 8, 5);
-    const ValueId sum = AddNode("Add", 14, {second, active}, {});
-    const ValueId pooled = AddNode(
-        "MaxPool", 12, {sum},
-        {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{1, 1}}, {"pads", Ints{1, 1, 1, 1}}});
-    graph_.outputs = {AddConvolution(pooled, 8, 3)};
-  }
-  Graph Take() { return std::move(graph_); }
-
- private:
-  using Attributes = std::map<std::string, graph::Attribute, std::less<>>;
-
-  ValueId AddNode(const std::string& op_type, int version, ValueIds inputs, Attributes attributes) {
-    graph::Node node{.op_type = op_type,
-                     .since_version = version,
-                     .index = static_cast<int>(graph_.nodes.size()),
-                     .inputs = std::move(inputs)};
-    node.attributes = std::move(attributes);
-    node.outputs = {graph_.AddValue({.name = "v" + std::to_string(graph_.values.size())})};
-    graph_.nodes.push_back(node);
-    return node.outputs[0];
-  }
-  ValueId AddConvolution(ValueId x, int64_t channels, int64_t kernel) {
-    const std::vector<float> values(static_cast<size_t>(8 * channels * kernel * kernel), 0.1F);
-    graph::Value weights{.name = "w" + std::to_string(graph_.values.size())};
-    weights.constant = Tensor::FromValues<float>(kFloat, {8, channels, kernel, kernel}, values);
-    const ValueId w = graph_.AddValue(std::move(weights));
-    return AddNode("Conv", 11, {x, w},
-                   {{"kernel_shape", Ints{kernel, kernel}}, {"pads", Ints(4, kernel / 2)}});
-  }
-
-  Graph graph_;
-};
+Graph MakeNetwork() {
+  graph::Type type;
+  type.kind = graph::Type::Kind::kTensor;
+  type.element = kFloat;
+  type.extents = {{1, ""}, {4, ""}, {8, ""}, {8, ""}};
+  GraphBuilder builder;
+  const ValueId x = builder.AddInput("x", type);
+  const ValueId first = AddConvolution(builder, x, 4, 3);
+  const ValueId active = builder.AddNode("Relu", 14, {first});
+  const ValueId second = AddConvolution(builder, active, 8, 5);
+  const ValueId sum = builder.AddNode("Add", 14, {second, active});
+  const ValueId pooled = builder.AddNode(
+      "MaxPool", 12, {sum},
+      {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{1, 1}}, {"pads", Ints{1, 1, 1, 1}}});
+  return builder.Take({AddConvolution(builder, pooled, 8, 3)});
+}
 
 class ChannelsLastTest : public testing::Test {
  protected:
@@ -89,7 +69,7 @@ class ChannelsLastTest : public testing::Test {
     ASSERT_TRUE(device.ok()) << device.status().Text();
     device_ = *std::move(device);
     plugin::LoadTimes times;
-    auto program = plugin::Compile(Network().Take(), *device_, base::Log(), times);
+    auto program = plugin::Compile(MakeNetwork(), *device_, base::Log(), times);
     ASSERT_TRUE(program.ok()) << program.status().Text();
     program_ = *std::move(program);
   }
@@ -113,7 +93,7 @@ class ChannelsLastTest : public testing::Test {
 TEST_F(ChannelsLastTest, HasNoFastAlgorithmsWhereTheyAreSwitchedOff) {
   EXPECT_TRUE(program_->has_fast_algorithms);
   plugin::LoadTimes times;
-  const auto exact = plugin::Compile(Network().Take(), *device_, base::Log(), times,
+  const auto exact = plugin::Compile(MakeNetwork(), *device_, base::Log(), times,
                                      /*has_fast_algorithms=*/false);
   ASSERT_TRUE(exact.ok()) << exact.status().Text();
   EXPECT_FALSE((*exact)->has_fast_algorithms);

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "backends/core/execution/executor.h"
+#include "backends/core/graph/graph_builder.h"
 #include "backends/core/plugin/pipeline.h"
 #include "backends/cpu/device.h"
 
@@ -27,7 +27,7 @@ namespace {
 
 using graph::Graph;
 using graph::ValueId;
-using graph::ValueIds;
+using graph::testing::GraphBuilder;
 using tensor::ElementType;
 using tensor::Extents;
 using tensor::Tensor;
@@ -65,56 +65,35 @@ class Weights {
 
 // x [1, 4, 12, 12] -> convolutions of 5 x 5, 3 x 3 (Winograd's), one per channel, 1 x 1 -> means ->
 // a product -> y [1, 10].
-class Network {
- public:
-  explicit Network(Weights& weights) : weights_(weights) {
-    graph::Type type;
-    type.kind = graph::Type::Kind::kTensor;
-    type.element = kFloat;
-    type.extents = {{1, ""}, {4, ""}, {12, ""}, {12, ""}};
-    ValueId value = graph_.AddValue({.name = "x", .type = type});
-    graph_.inputs = {value};
-    value = AddConvolution(value, {64, 4, 5, 5}, 1);
-    value = AddNode("Relu", 14, {value}, {});
-    value = AddConvolution(value, {64, 64, 3, 3}, 1);
-    value = AddConvolution(value, {64, 1, 3, 3}, 64);
-    value = AddConvolution(value, {32, 64, 1, 1}, 1);
-    value = AddNode("GlobalAveragePool", 1, {value}, {});
-    value = AddNode("Flatten", 13, {value}, {{"axis", int64_t{1}}});
-    value = AddNode("MatMul", 13, {value, AddWeights({32, 96})}, {});
-    value = AddNode("Tanh", 13, {value}, {});
-    graph_.outputs = {AddNode("MatMul", 13, {value, AddWeights({96, 10})}, {})};
-  }
-  Graph Take() { return std::move(graph_); }
-
- private:
-  using Attributes = std::map<std::string, graph::Attribute, std::less<>>;
-
-  ValueId AddNode(const std::string& op_type, int version, ValueIds inputs, Attributes attributes) {
-    graph::Node node{.op_type = op_type,
-                     .since_version = version,
-                     .index = static_cast<int>(graph_.nodes.size()),
-                     .inputs = std::move(inputs)};
-    node.attributes = std::move(attributes);
-    node.outputs = {graph_.AddValue({.name = "v" + std::to_string(graph_.values.size())})};
-    graph_.nodes.push_back(node);
-    return node.outputs[0];
-  }
-  ValueId AddWeights(const Extents& extents) {
-    graph::Value value{.name = "w" + std::to_string(graph_.values.size())};
-    value.constant = weights_.Make(extents);
-    return graph_.AddValue(std::move(value));
-  }
-  ValueId AddConvolution(ValueId x, const Extents& extents, int64_t group) {
-    return AddNode("Conv", 11, {x, AddWeights(extents), AddWeights({extents[0]})},
-                   {{"kernel_shape", Ints{extents[2], extents[3]}},
-                    {"group", group},
-                    {"pads", Ints(4, extents[2] / 2)}});
-  }
-
-  Weights& weights_;
-  Graph graph_;
-};
+Graph MakeNetwork(Weights& weights) {
+  GraphBuilder builder;
+  const auto add_weights = [&](const Extents& extents) {
+    return builder.AddConstant(weights.Make(extents));
+  };
+  const auto add_convolution = [&](ValueId x, const Extents& extents, int64_t group) {
+    const ValueId kernels = add_weights(extents);
+    const ValueId bias = add_weights({extents[0]});
+    return builder.AddNode("Conv", 11, {x, kernels, bias},
+                           {{"kernel_shape", Ints{extents[2], extents[3]}},
+                            {"group", group},
+                            {"pads", Ints(4, extents[2] / 2)}});
+  };
+  graph::Type type;
+  type.kind = graph::Type::Kind::kTensor;
+  type.element = kFloat;
+  type.extents = {{1, ""}, {4, ""}, {12, ""}, {12, ""}};
+  ValueId value = builder.AddInput("x", type);
+  value = add_convolution(value, {64, 4, 5, 5}, 1);
+  value = builder.AddNode("Relu", 14, {value});
+  value = add_convolution(value, {64, 64, 3, 3}, 1);
+  value = add_convolution(value, {64, 1, 3, 3}, 64);
+  value = add_convolution(value, {32, 64, 1, 1}, 1);
+  value = builder.AddNode("GlobalAveragePool", 1, {value});
+  value = builder.AddNode("Flatten", 13, {value}, {{"axis", int64_t{1}}});
+  value = builder.AddNode("MatMul", 13, {value, add_weights({32, 96})});
+  value = builder.AddNode("Tanh", 13, {value});
+  return builder.Take({builder.AddNode("MatMul", 13, {value, add_weights({96, 10})})});
+}
 
 class Places : public execution::OutputPlaces {
  public:
@@ -129,7 +108,7 @@ class Places : public execution::OutputPlaces {
 struct Made {
   Made(uint32_t seed, Device& device, bool is_prepared) : weights(seed) {
     plugin::LoadTimes times;
-    auto compiled = plugin::Compile(Network(weights).Take(), device, base::Log(), times);
+    auto compiled = plugin::Compile(MakeNetwork(weights), device, base::Log(), times);
     EXPECT_TRUE(compiled.ok()) << compiled.status().Text();
     program = *std::move(compiled);
     auto created = plan::Plan::Create(*program, device, counters);

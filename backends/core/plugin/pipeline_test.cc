@@ -10,10 +10,10 @@
 
 #include <cctype>
 #include <cmath>
-#include <map>
 
 #include "backends/core/execution/executor.h"
 #include "backends/core/execution/testing/run_program.h"
+#include "backends/core/graph/graph_builder.h"
 #include "backends/core/plan/plan.h"
 #include "backends/core/reference/device.h"
 
@@ -22,7 +22,6 @@ namespace {
 
 using base::Code;
 using graph::Graph;
-using graph::Node;
 using graph::ValueId;
 using graph::ValueIds;
 using tensor::ElementType;
@@ -42,53 +41,21 @@ graph::Type TensorType(ElementType element, const std::vector<std::string>& exte
   return type;
 }
 
-// Builds a graph node by node; operators of opset 21.
-class Builder {
+// Inputs with extents as a model has them, and constants.
+class Builder : public graph::testing::GraphBuilder {
  public:
   ValueId Input(const std::string& name, ElementType type,
                 const std::vector<std::string>& extents) {
-    graph_.inputs.push_back(graph_.AddValue({.name = name, .type = TensorType(type, extents)}));
-    return graph_.inputs.back();
-  }
-  ValueId Capture(const std::string& name, ValueId outer) {
-    return graph_.AddValue({.name = name, .outer = outer});
+    return AddInput(name, TensorType(type, extents));
   }
   ValueId Constant(const std::vector<int64_t>& values, bool is_scalar = false) {
-    graph::Value value{.name = "c" + std::to_string(graph_.values.size())};
     Extents extents;
     if (!is_scalar) extents.push_back(static_cast<int64_t>(values.size()));
-    value.constant = Tensor::FromValues<int64_t>(ElementType::kInt64, extents, values);
-    return graph_.AddValue(std::move(value));
+    return AddConstant(Tensor::FromValues<int64_t>(ElementType::kInt64, extents, values));
   }
   ValueId Floats(const std::vector<float>& values, const Extents& extents) {
-    graph::Value value{.name = "c" + std::to_string(graph_.values.size())};
-    value.constant = Tensor::FromValues<float>(ElementType::kFloat32, extents, values);
-    return graph_.AddValue(std::move(value));
+    return AddConstant(Tensor::FromValues<float>(ElementType::kFloat32, extents, values));
   }
-  ValueIds Nodes(const std::string& op_type, int version, ValueIds inputs, int outputs,
-                 std::map<std::string, graph::Attribute, std::less<>> attributes = {}) {
-    Node node{.op_type = op_type,
-              .since_version = version,
-              .index = static_cast<int>(graph_.nodes.size()),
-              .inputs = std::move(inputs)};
-    node.attributes = std::move(attributes);
-    for (int k = 0; k < outputs; ++k) {
-      node.outputs.push_back(graph_.AddValue({.name = "v" + std::to_string(graph_.values.size())}));
-    }
-    graph_.nodes.push_back(node);
-    return node.outputs;
-  }
-  ValueId Add(const std::string& op_type, int version, ValueIds inputs,
-              std::map<std::string, graph::Attribute, std::less<>> attributes = {}) {
-    return Nodes(op_type, version, std::move(inputs), 1, std::move(attributes))[0];
-  }
-  Graph Take(ValueIds outputs) {
-    graph_.outputs = std::move(outputs);
-    return std::move(graph_);
-  }
-
- private:
-  Graph graph_;
 };
 
 // A compiled graph on the reference.
@@ -146,11 +113,11 @@ TEST(Pipeline, BindsOneProgramToManyExtents) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"N", "2"});
   // Reshape(x, [Shape(x)[0] * 2]) + 1, as exporters write it.
-  ValueId shape = builder.Add("Shape", 21, {x});
-  ValueId rows = builder.Add("Gather", 13, {shape, builder.Constant({0})});
-  ValueId count = builder.Add("Mul", 14, {rows, builder.Constant({2})});
-  ValueId flat = builder.Add("Reshape", 21, {x, count});
-  ValueId y = builder.Add("Add", 14, {flat, builder.Floats({1}, {})});
+  ValueId shape = builder.AddNode("Shape", 21, {x});
+  ValueId rows = builder.AddNode("Gather", 13, {shape, builder.Constant({0})});
+  ValueId count = builder.AddNode("Mul", 14, {rows, builder.Constant({2})});
+  ValueId flat = builder.AddNode("Reshape", 21, {x, count});
+  ValueId y = builder.AddNode("Add", 14, {flat, builder.Floats({1}, {})});
   Compiled compiled(builder.Take({y}));
   EXPECT_EQ(compiled.plan->stages().size(), 1u) << "no number has to be read at run time";
   EXPECT_EQ(compiled.program->steps.size(), 1u) << "the shape computation is gone";
@@ -173,9 +140,9 @@ TEST(Pipeline, ProfilesEveryStepAndWhatEndsAStage) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"2", "3"});
   ValueId shape = builder.Input("shape", ElementType::kInt64, {"2"});
-  ValueId doubled = builder.Add("Mul", 14, {x, builder.Floats({2}, {})});
-  ValueId y = builder.Add("Reshape", 21, {doubled, shape});
-  Compiled compiled(builder.Take({builder.Add("Neg", 13, {y})}));
+  ValueId doubled = builder.AddNode("Mul", 14, {x, builder.Floats({2}, {})});
+  ValueId y = builder.AddNode("Reshape", 21, {doubled, shape});
+  Compiled compiled(builder.Take({builder.AddNode("Neg", 13, {y})}));
   ASSERT_EQ(compiled.plan->stages().size(), 2u);
   execution::RunProfile profile;
   auto outputs =
@@ -201,9 +168,9 @@ TEST(Pipeline, ReadsAShapeThatOnlyDataTell) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"2", "3"});
   ValueId shape = builder.Input("shape", ElementType::kInt64, {"2"});
-  ValueId doubled = builder.Add("Mul", 14, {x, builder.Floats({2}, {})});
-  ValueId y = builder.Add("Reshape", 21, {doubled, shape});
-  ValueId z = builder.Add("Neg", 13, {y});
+  ValueId doubled = builder.AddNode("Mul", 14, {x, builder.Floats({2}, {})});
+  ValueId y = builder.AddNode("Reshape", 21, {doubled, shape});
+  ValueId z = builder.AddNode("Neg", 13, {y});
   Compiled compiled(builder.Take({z}));
   Tensor input = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
   auto outputs = compiled.Run({input, Integers({2}, {3, 2})});
@@ -222,7 +189,7 @@ TEST(Pipeline, ChecksBroadcastingThatOnlyBindingDecides) {
   Builder builder;
   ValueId a = builder.Input("a", ElementType::kFloat32, {"N"});
   ValueId b = builder.Input("b", ElementType::kFloat32, {"M"});
-  Compiled compiled(builder.Take({builder.Add("Add", 14, {a, b})}));
+  Compiled compiled(builder.Take({builder.AddNode("Add", 14, {a, b})}));
   auto outputs = compiled.Run({Floats({3}, {1, 2, 3}), Floats({1}, {10})});
   ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
   EXPECT_EQ(Values((*outputs)[0]), (std::vector<float>{11, 12, 13}));
@@ -239,15 +206,15 @@ TEST(Pipeline, RunsTheChosenBranchOnCapturedValues) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"N"});
   ValueId condition = builder.Input("condition", ElementType::kBool, {});
-  ValueId doubled = builder.Add("Mul", 14, {x, builder.Floats({2}, {})});
+  ValueId doubled = builder.AddNode("Mul", 14, {x, builder.Floats({2}, {})});
   auto branch = [doubled](const std::string& op_type) {
     Builder body;
-    ValueId captured = body.Capture("doubled", doubled);
-    return std::make_shared<const Graph>(body.Take({body.Add(op_type, 13, {captured})}));
+    ValueId captured = body.AddCapture("doubled", doubled);
+    return std::make_shared<const Graph>(body.Take({body.AddNode(op_type, 13, {captured})}));
   };
-  auto y = builder.Nodes("If", 21, {condition}, 1,
-                         {{"then_branch", branch("Neg")}, {"else_branch", branch("Abs")}});
-  Compiled compiled(builder.Take({builder.Add("Exp", 13, y), y[0]}));
+  auto y = builder.AddNodeOfMany("If", 21, {condition}, 1,
+                                 {{"then_branch", branch("Neg")}, {"else_branch", branch("Abs")}});
+  Compiled compiled(builder.Take({builder.AddNode("Exp", 13, y), y[0]}));
   for (bool chosen : {true, false}) {
     auto outputs = compiled.Run({Floats({2}, {-1, 3}), Bool(chosen)});
     ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
@@ -266,12 +233,13 @@ TEST(Pipeline, LoopsOverAValueThatGrowsAndStacksSlices) {
   body.Input("iteration", ElementType::kInt64, {});
   ValueId keep = body.Input("keep", ElementType::kBool, {});
   ValueId grown = body.Input("grown", ElementType::kFloat32, {"K"});
-  ValueId captured = body.Capture("step", step);
-  ValueId longer = body.Add("Concat", 13, {grown, captured}, {{"axis", int64_t{0}}});
-  ValueId total = body.Add("ReduceSum", 13, {longer}, {{"keepdims", int64_t{0}}});
-  ValueId same = body.Add("Identity", 21, {keep});
+  ValueId captured = body.AddCapture("step", step);
+  ValueId longer = body.AddNode("Concat", 13, {grown, captured}, {{"axis", int64_t{0}}});
+  ValueId total = body.AddNode("ReduceSum", 13, {longer}, {{"keepdims", int64_t{0}}});
+  ValueId same = body.AddNode("Identity", 21, {keep});
   auto graph = std::make_shared<const Graph>(body.Take({same, longer, total}));
-  auto outputs_of = builder.Nodes("Loop", 21, {trips, graph::kNoValue, seed}, 2, {{"body", graph}});
+  auto outputs_of =
+      builder.AddNodeOfMany("Loop", 21, {trips, graph::kNoValue, seed}, 2, {{"body", graph}});
   Compiled compiled(builder.Take({outputs_of[0], outputs_of[1]}));
   auto outputs = compiled.Run({Integers({}, {3}), Floats({2}, {1, 2})});
   ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
@@ -290,15 +258,15 @@ TEST(Pipeline, ScansBackwardsAlongAnyAxis) {
   Builder body;
   ValueId so_far = body.Input("so_far", ElementType::kFloat32, {"2"});
   ValueId column = body.Input("column", ElementType::kFloat32, {"2"});
-  ValueId next = body.Add("Add", 14, {so_far, column});
-  ValueId shown = body.Add("Identity", 21, {next});
+  ValueId next = body.AddNode("Add", 14, {so_far, column});
+  ValueId shown = body.AddNode("Identity", 21, {next});
   auto graph = std::make_shared<const Graph>(body.Take({next, shown}));
-  auto results = builder.Nodes("Scan", 21, {sum, x}, 2,
-                               {{"body", graph},
-                                {"num_scan_inputs", int64_t{1}},
-                                {"scan_input_axes", std::vector<int64_t>{1}},
-                                {"scan_input_directions", std::vector<int64_t>{1}},
-                                {"scan_output_axes", std::vector<int64_t>{-1}}});
+  auto results = builder.AddNodeOfMany("Scan", 21, {sum, x}, 2,
+                                       {{"body", graph},
+                                        {"num_scan_inputs", int64_t{1}},
+                                        {"scan_input_axes", std::vector<int64_t>{1}},
+                                        {"scan_input_directions", std::vector<int64_t>{1}},
+                                        {"scan_output_axes", std::vector<int64_t>{-1}}});
   Compiled compiled(builder.Take({results[0], results[1]}));
   auto outputs = compiled.Run({Floats({2}, {0, 100}), Floats({2, 3}, {1, 2, 3, 4, 5, 6})});
   ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
@@ -310,10 +278,10 @@ TEST(Pipeline, ScansBackwardsAlongAnyAxis) {
 TEST(Pipeline, FusesAChainOfMapsIntoOneStep) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"3", "4"});
-  ValueId y = builder.Add("Transpose", 21, {x}, {{"perm", std::vector<int64_t>{1, 0}}});
-  ValueId z =
-      builder.Add("Relu", 14, {builder.Add("Sub", 14, {y, builder.Floats({1, 2, 3}, {3})})});
-  Compiled compiled(builder.Take({builder.Add("Mul", 14, {z, z})}));
+  ValueId y = builder.AddNode("Transpose", 21, {x}, {{"perm", std::vector<int64_t>{1, 0}}});
+  ValueId z = builder.AddNode("Relu", 14,
+                              {builder.AddNode("Sub", 14, {y, builder.Floats({1, 2, 3}, {3})})});
+  Compiled compiled(builder.Take({builder.AddNode("Mul", 14, {z, z})}));
   EXPECT_EQ(compiled.program->steps.size(), 1u) << ToString(*compiled.program);
   std::vector<float> values;
   for (int k = 0; k < 12; ++k) values.push_back(static_cast<float>(k) / 2);
@@ -331,12 +299,12 @@ TEST(Pipeline, FusesAChainOfMapsIntoOneStep) {
 TEST(Pipeline, FoldsAScaleThatStandsBehindUnsqueeze) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"1", "1", "3"});
-  ValueId conv = builder.Add("Conv", 11, {x, builder.Floats({1, 2}, {2, 1, 1})});
+  ValueId conv = builder.AddNode("Conv", 11, {x, builder.Floats({1, 2}, {2, 1, 1})});
   ValueId scale =
-      builder.Add("Unsqueeze", 13, {builder.Floats({3, 5}, {2}), builder.Constant({1})});
+      builder.AddNode("Unsqueeze", 13, {builder.Floats({3, 5}, {2}), builder.Constant({1})});
   ValueId shift =
-      builder.Add("Unsqueeze", 13, {builder.Floats({-1, 4}, {2}), builder.Constant({1})});
-  ValueId y = builder.Add("Add", 14, {builder.Add("Mul", 14, {conv, scale}), shift});
+      builder.AddNode("Unsqueeze", 13, {builder.Floats({-1, 4}, {2}), builder.Constant({1})});
+  ValueId y = builder.AddNode("Add", 14, {builder.AddNode("Mul", 14, {conv, scale}), shift});
   Compiled compiled(builder.Take({y}));
   ASSERT_EQ(compiled.program->steps.size(), 1u) << ToString(*compiled.program);
   // The weights took the scale, so that only adding the bias is left.
@@ -350,8 +318,8 @@ TEST(Pipeline, FoldsAScaleThatStandsBehindUnsqueeze) {
 TEST(Pipeline, NamesTheNodeItRefuses) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"3"});
-  ValueId y = builder.Add("Relu", 14, {x});
-  Graph graph = builder.Take({builder.Add("NoSuchOperator", 1, {y})});
+  ValueId y = builder.AddNode("Relu", 14, {x});
+  Graph graph = builder.Take({builder.AddNode("NoSuchOperator", 1, {y})});
   reference::Device device;
   base::Status verdict = Judge(graph, device);
   EXPECT_EQ(verdict.code(), Code::kUnsupportedOperator);
@@ -365,8 +333,8 @@ TEST(Pipeline, NamesTheNodeItRefuses) {
 TEST(Pipeline, RefusesASequenceThatLeavesTheGraph) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"3"});
-  ValueId sequence = builder.Add("SequenceConstruct", 11, {x, x});
-  ValueId last = builder.Add("SequenceAt", 11, {sequence, builder.Constant({1}, true)});
+  ValueId sequence = builder.AddNode("SequenceConstruct", 11, {x, x});
+  ValueId last = builder.AddNode("SequenceAt", 11, {sequence, builder.Constant({1}, true)});
   Graph inside = builder.Take({last});
   Graph outside = inside;
   outside.outputs = {sequence};
