@@ -34,6 +34,7 @@ graph::Graph MakeGraph(const OneNode& description) {
   graph::Graph graph;
   graph::Node node;
   node.op_type = description.op_type;
+  node.domain = description.domain;
   node.since_version = description.version;
   node.attributes = description.attributes;
   for (size_t k = 0; k < description.inputs.size(); ++k) {

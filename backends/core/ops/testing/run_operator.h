@@ -35,6 +35,7 @@ struct OneNode {
   std::map<std::string, graph::Attribute, std::less<>> attributes = {};
   std::vector<NodeInput> inputs = {};
   std::vector<bool> wanted = {true};  // which outputs the node names
+  std::string domain = {};
 };
 
 // The wanted outputs, in order. Errors of the lowering, of the plan or of the run.
