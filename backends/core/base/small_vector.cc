@@ -8,7 +8,7 @@
 
 namespace onnxifi::base {
 
-void SmallVectorStorage::Grow(size_t count, size_t element_bytes, const void* own) {
+void SmallVectorStorage::Grow(size_t count, size_t element_bytes, void* own) {
   const size_t capacity = std::max(count, 2 * size_t{capacity_});
   if (capacity > UINT32_MAX) throw std::bad_alloc();
   void* grown = ::operator new(capacity* element_bytes);

@@ -29,7 +29,7 @@ class SmallVectorStorage {
 
   // Moves the elements to memory for `count` or more; `own` is that inside the object. Throws
   // std::bad_alloc.
-  void Grow(size_t count, size_t element_bytes, const void* own);
+  void Grow(size_t count, size_t element_bytes, void* own);
   void Free();
 
   void* elements_;
@@ -201,7 +201,7 @@ class SmallVector : private SmallVectorStorage {
     return gap;
   }
 
-  alignas(T) std::byte own_[N * sizeof(T)];
+  alignas(T) std::byte own_[N * sizeof(T)] = {};
 };
 
 }  // namespace onnxifi::base

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RunProgram: runs a program on the reference, for the unit tests of what makes and changes
-// programs.
+// RunProgram: runs a program for the unit tests of what makes and changes programs: on the
+// reference and, to hold execution to its transfers and waits, on the reference behind memory that
+// the host cannot touch. Results of the first are given; INTERNAL_ERROR if the second's differ.
 
 #ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_TESTING_RUN_PROGRAM_H_
 #define ONNXIFI_BACKENDS_CORE_EXECUTION_TESTING_RUN_PROGRAM_H_
