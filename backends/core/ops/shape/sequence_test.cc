@@ -514,6 +514,80 @@ TEST(OptionalOfARunTest, TellsWhetherItHasItsElement) {
   }
 }
 
+// Maps, which no operator looks into: they cross the boundary alone, and inside sequences whose
+// operators do not mind what they hold.
+tensor::Value MapOf(Tensor keys, const std::vector<std::vector<double>>& rows) {
+  std::vector<tensor::ValueRef> values;
+  for (const std::vector<double>& row : rows) {
+    values.push_back(std::make_shared<const tensor::Value>(Row(row)));
+  }
+  return tensor::Value::Map(std::move(keys), std::move(values));
+}
+
+graph::Type MapType(ElementType key) {
+  graph::Type type = Of(graph::Type::Kind::kMap, TensorType(ElementType::kFloat32, 1));
+  type.element = key;
+  return type;
+}
+
+TEST(MapOfARunTest, ComesBackAsItWentIn) {
+  SequenceGraph made;
+  const tensor::Value numbered = MapOf(MakeTensor(ElementType::kInt64, {2}, {7, -7}), {{1, 2}, {}});
+  const tensor::Value named = MapOf(Tensor::FromStrings({1}, {std::string("a\0", 2)}), {{3}});
+  const ValueId first = made.Input(MapType(ElementType::kInt64), numbered);
+  const ValueId second = made.Input(MapType(ElementType::kString), named);
+  const auto results = made.RunWhole({second, first});
+  ASSERT_TRUE(results.ok()) << results.status().Text();
+  ASSERT_EQ((*results)[0].kind, tensor::Value::Kind::kMap);
+  EXPECT_EQ((*results)[0].tensor.strings(), (std::vector<std::string>{std::string("a\0", 2)}));
+  EXPECT_EQ(NumbersOf((*results)[0]), (std::vector<std::vector<double>>{{3}}));
+  ASSERT_EQ((*results)[1].kind, tensor::Value::Kind::kMap);
+  EXPECT_THAT(Numbers((*results)[1].tensor), ElementsAre(7, -7));
+  EXPECT_EQ(NumbersOf((*results)[1]), (std::vector<std::vector<double>>{{1, 2}, {}}));
+}
+
+TEST(MapOfARunTest, IsAnElementOfASequence) {
+  std::vector<tensor::ValueRef> maps;
+  for (const double number : {10.0, 20.0, 30.0}) {
+    maps.push_back(std::make_shared<const tensor::Value>(
+        MapOf(MakeTensor(ElementType::kInt64, {1}, {number}), {{number + 1, number + 2}})));
+  }
+  SequenceGraph made;
+  const ValueId sequence =
+      made.Input(Of(graph::Type::Kind::kSequence, MapType(ElementType::kInt64)),
+                 tensor::Value::Sequence(maps));
+  const ValueId last = made.Node("SequenceAt", {sequence, made.Integer(-1)});
+  const ValueId shorter = made.Node("SequenceErase", {sequence, made.Integer(1)});
+  const ValueId turned = made.Node("SequenceInsert", {shorter, last, made.Integer(0)});
+  const auto results = made.RunWhole({last, turned, made.Node("SequenceLength", {turned})});
+  ASSERT_TRUE(results.ok()) << results.status().Text();
+  ASSERT_EQ((*results)[0].kind, tensor::Value::Kind::kMap);
+  EXPECT_THAT(Numbers((*results)[0].tensor), ElementsAre(30));
+  EXPECT_EQ(NumbersOf((*results)[0]), (std::vector<std::vector<double>>{{31, 32}}));
+  std::vector<double> keys;
+  for (const tensor::ValueRef& map : (*results)[1].elements) {
+    ASSERT_EQ(map->kind, tensor::Value::Kind::kMap);
+    keys.push_back(Numbers(map->tensor)[0]);
+  }
+  EXPECT_THAT(keys, ElementsAre(30, 10, 30));
+  EXPECT_EQ((*results)[2].tensor.AsInt(0), 3);
+}
+
+TEST(MapOfARunTest, IsRefusedWithKeysOrValuesOfAnotherType) {
+  const Tensor keys = MakeTensor(ElementType::kInt64, {1}, {1});
+  const tensor::Value whole(MakeTensor(ElementType::kInt64, {1}, {1}));
+  const tensor::Value wrong[] = {
+      MapOf(Tensor::FromStrings({1}, {"1"}), {{1}}),
+      tensor::Value::Map(keys, {std::make_shared<const tensor::Value>(whole)}), Row({1})};
+  for (const tensor::Value& value : wrong) {
+    SequenceGraph made;
+    const ValueId given = made.Input(MapType(ElementType::kInt64), value);
+    const auto results = made.RunWhole({given});
+    ASSERT_FALSE(results.ok());
+    EXPECT_EQ(results.status().code(), Code::kMismatchingDatatype) << results.status().Text();
+  }
+}
+
 // One branch gives a tensor, the other an optional without it.
 TEST(OptionalOfARunTest, LeavesABranchAsAnOptional) {
   for (const bool takes_first : {false, true}) {
