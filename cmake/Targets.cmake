@@ -105,12 +105,13 @@ function(onnxifi_limit_exports target)
     LINKER:-z,defs)
 endfunction()
 
-# onnxifi_add_plugin(<name> [SOURCES <files>] DEPS <targets>)
+# onnxifi_add_plugin(<name> [SOURCES <files>] DEPS <targets> [MANIFEST <file>])
 #
 # The plugin libonnxifi-<name>.so, target onnxifi-<name>, beside libonnxifi. The exported functions come
-# from onnxifi::core_abi_exports.
+# from onnxifi::core_abi_exports. MANIFEST becomes libonnxifi-<name>.json beside it: its place among the
+# others, as discovery/manifest reads it.
 function(onnxifi_add_plugin name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MANIFEST" "SOURCES;DEPS")
   set(target onnxifi-${name})
   onnxifi_check_dependencies(${target} ready onnxifi::core_abi_exports ${arg_DEPS})
   if(NOT ready)
@@ -123,6 +124,10 @@ function(onnxifi_add_plugin name)
   target_compile_definitions(${target} PRIVATE ONNXIFI_SDK_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${target} PRIVATE ${arg_DEPS})
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  if(arg_MANIFEST)
+    configure_file(${arg_MANIFEST} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libonnxifi-${name}.json COPYONLY)
+    install(FILES ${arg_MANIFEST} DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libonnxifi-${name}.json)
+  endif()
 endfunction()
 
 # onnxifi_add_executable(<name> SOURCES <files> [DEPS <targets>] [INSTALL] [PUBLIC_HEADERS_ONLY])

@@ -324,6 +324,19 @@ TEST(Auto, PrefersPriorityThenTheKindOfDeviceThenTheOrder) {
             "the first fit of gpu:0 alpha:0 alpha:1 last:0");
 }
 
+// Its kernels are right everywhere and fast nowhere yet: a GPU that it finds is no reason to prefer
+// it to the CPU.
+TEST(Auto, TakesOpenClByItsManifestAfterTheOthers) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-z.so").Add("gpu.so", "libonnxifi-opencl.so");
+  std::filesystem::copy_file("backends/opencl/manifest.json",
+                             stage.folder() / "libonnxifi-opencl.json");
+  const Library library = stage.Open();
+  EXPECT_EQ(Stage::Keys(library), "auto z:0 z:1 opencl:0");
+  EXPECT_EQ(*library.FindDevice("auto")->TextInfo(ONNXIFI_BACKEND_DEVICE),
+            "the first fit of z:0 z:1 opencl:0");
+}
+
 TEST(Auto, GivesTheGraphToTheFirstDeviceThatClaimsEveryNode) {
   Stage stage;
   stage.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
