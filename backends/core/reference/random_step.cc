@@ -13,6 +13,7 @@
 #include "backends/core/device/transfer.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step/family.h"
+#include "backends/core/reference/random_step/rounding_spread.h"
 
 namespace onnxifi::reference {
 namespace {
@@ -63,9 +64,9 @@ std::string_view Name(Family family) {
   return "";
 }
 
-RandomStep MakeRandomStep(Family family, uint64_t seed) {
+RandomStep MakeRandomStep(Family family, uint64_t seed, uint64_t variation) {
   // The families draw from unrelated sequences.
-  StepMaker make(seed * 0x9e3779b97f4a7c15ULL + static_cast<uint64_t>(family) + 1);
+  StepMaker make(seed * 0x9e3779b97f4a7c15ULL + static_cast<uint64_t>(family) + 1, variation);
   switch (family) {
     case Family::kMap:
       MakeMap(make);
@@ -139,7 +140,8 @@ base::Result<std::vector<tensor::Tensor>> RunStep(device::Device& device, const 
 
 std::optional<std::string> FindDifference(const RandomStep& step,
                                           std::span<const tensor::Tensor> expected,
-                                          std::span<const tensor::Tensor> actual) {
+                                          std::span<const tensor::Tensor> actual,
+                                          const RoundingSpread* spread) {
   for (size_t b = 0; b < expected.size(); ++b) {
     const ElementType type = expected[b].type();
     if (tensor::IsComplex(type) || tensor::IsInteger(type) || tensor::IsBool(type)) {
@@ -149,10 +151,12 @@ std::optional<std::string> FindDifference(const RandomStep& step,
     }
     for (int64_t k = 0; k < expected[b].element_count(); ++k) {
       if (tensor::IsComplex(type)) return "Buffer " + std::to_string(b) + " differs.";
+      const double room = spread == nullptr ? 0 : (*spread)[b][static_cast<size_t>(k)];
       const bool is_close =
           tensor::IsFloat(type)
-              ? IsClose(expected[b].AsDouble(k), actual[b].AsDouble(k), type, step.tolerance)
-              : expected[b].AsInt(k) == actual[b].AsInt(k);
+              ? std::isinf(room) || IsClose(expected[b].AsDouble(k), actual[b].AsDouble(k), type,
+                                            step.tolerance + room)
+              : expected[b].AsInt(k) == actual[b].AsInt(k) || room > 0;
       if (is_close) continue;
       return "Buffer " + std::to_string(b) + " (" + std::string(tensor::Name(type)) +
              "), element " + std::to_string(k) + ": " + std::to_string(actual[b].AsDouble(k)) +
@@ -163,35 +167,69 @@ std::optional<std::string> FindDifference(const RandomStep& step,
   return std::nullopt;
 }
 
+namespace {
+
+struct Source {
+  Family family;
+  uint64_t seed;
+  uint64_t variation;
+};
+
+std::string Name(const Source& source) {
+  std::string name =
+      std::string(Name(source.family)) + " step of seed " + std::to_string(source.seed);
+  if (source.variation > 0) name += ", variation " + std::to_string(source.variation);
+  return name;
+}
+
+// Notes in `comparison` what the device makes of one step.
+void CompareOne(device::Device& device, const Source& source, Comparison& comparison) {
+  Device reference;
+  const RandomStep step = MakeRandomStep(source.family, source.seed, source.variation);
+  const base::Result<std::vector<tensor::Tensor>> expected = RunStep(reference, step);
+  const base::Result<std::vector<tensor::Tensor>> actual = RunStep(device, step);
+  std::optional<std::string> difference;
+  if (!expected.ok()) {
+    difference = "The reference fails: " + expected.status().Text();
+  } else if (!actual.ok()) {
+    const auto code = static_cast<int32_t>(actual.status().code());
+    // 0x02xx: the device says that it does not support this.
+    if (code >> 8 == 2) {
+      ++comparison.refused;
+      return;
+    }
+    difference = "The device fails: " + actual.status().Text();
+  } else {
+    difference = FindDifference(step, *expected, *actual);
+    if (difference) {
+      const base::Result<RoundingSpread> spread = FindRoundingSpread(
+          [&] { return MakeRandomStep(source.family, source.seed, source.variation); }, *expected);
+      if (spread.ok()) difference = FindDifference(step, *expected, *actual, &*spread);
+    }
+  }
+  ++comparison.compared;
+  if (!difference) return;
+  if (comparison.different++ == 0) {
+    comparison.first_difference = Name(source) + ": " + *difference + "\n" + ToString(step.program);
+  }
+}
+
+}  // namespace
+
 Comparison CompareWithReference(device::Device& device, Family family, uint64_t seed,
                                 int64_t count) {
-  Device reference;
   Comparison comparison;
   for (int64_t k = 0; k < count; ++k) {
-    const RandomStep step = MakeRandomStep(family, seed + static_cast<uint64_t>(k));
-    const base::Result<std::vector<tensor::Tensor>> expected = RunStep(reference, step);
-    const base::Result<std::vector<tensor::Tensor>> actual = RunStep(device, step);
-    std::optional<std::string> difference;
-    if (!expected.ok()) {
-      difference = "The reference fails: " + expected.status().Text();
-    } else if (!actual.ok()) {
-      const auto code = static_cast<int32_t>(actual.status().code());
-      // 0x02xx: the device says that it does not support this.
-      if (code >> 8 == 2) {
-        ++comparison.refused;
-        continue;
-      }
-      difference = "The device fails: " + actual.status().Text();
-    } else {
-      difference = FindDifference(step, *expected, *actual);
-    }
-    ++comparison.compared;
-    if (!difference) continue;
-    if (comparison.different++ == 0) {
-      comparison.first_difference = std::string(Name(family)) + " step of seed " +
-                                    std::to_string(seed + static_cast<uint64_t>(k)) + ": " +
-                                    *difference + "\n" + ToString(step.program);
-    }
+    CompareOne(device, {family, seed + static_cast<uint64_t>(k), /*variation=*/0}, comparison);
+  }
+  return comparison;
+}
+
+Comparison CompareVariations(device::Device& device, Family family, uint64_t seed,
+                             uint64_t first_variation, int64_t count) {
+  Comparison comparison;
+  for (int64_t k = 0; k < count; ++k) {
+    CompareOne(device, {family, seed, first_variation + static_cast<uint64_t>(k)}, comparison);
   }
   return comparison;
 }

@@ -39,16 +39,22 @@ struct RandomStep {
   double tolerance = 0;
 };
 
-// The same step for the same family and seed on every machine.
-RandomStep MakeRandomStep(Family family, uint64_t seed);
+// The same step for the same family and seed on every machine. Variations above 0 of one seed have
+// one structure (types, ranks, expressions) and differ in extents and data.
+RandomStep MakeRandomStep(Family family, uint64_t seed, uint64_t variation = 0);
 
 // What the buffers hold after the step ran on `device`. The device's refusal if Select refuses.
 base::Result<std::vector<tensor::Tensor>> RunStep(device::Device& device, const RandomStep& step);
 
-// Nothing if both are right answers of the step, else what differs.
+// For each buffer and element how far two right answers may differ through roundings within the
+// expression: where terms cancel, the last places of what went in are all that is left.
+using RoundingSpread = std::vector<std::vector<double>>;
+
+// Nothing if both are right answers of the step, else what differs. `spread` may be null.
 std::optional<std::string> FindDifference(const RandomStep& step,
                                           std::span<const tensor::Tensor> expected,
-                                          std::span<const tensor::Tensor> actual);
+                                          std::span<const tensor::Tensor> actual,
+                                          const RoundingSpread* spread = nullptr);
 
 // Compares `device` with the reference on `count` random steps of a family.
 struct Comparison {
@@ -59,6 +65,10 @@ struct Comparison {
 };
 Comparison CompareWithReference(device::Device& device, Family family, uint64_t seed,
                                 int64_t count);
+
+// The same for `count` variations of one seed, the first of them `first_variation`.
+Comparison CompareVariations(device::Device& device, Family family, uint64_t seed,
+                             uint64_t first_variation, int64_t count);
 
 }  // namespace onnxifi::reference
 

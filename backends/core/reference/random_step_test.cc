@@ -8,12 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <set>
 #include <string>
 
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
+#include "backends/core/reference/random_step/rounding_spread.h"
 
 namespace onnxifi::reference {
 namespace {
@@ -41,6 +43,66 @@ TEST(RandomStepTest, SeedsDecide) {
     }
     EXPECT_GT(texts.size(), 45u) << Name(family);
   }
+}
+
+// Types and number of everything that a step reads and writes.
+std::string StructureOf(const RandomStep& step) {
+  std::string text;
+  const program::Step& body = step.program.steps[0];
+  for (const std::vector<program::View>* views : {&body.reads, &body.writes}) {
+    for (const program::View& view : *views) {
+      text += std::string(tensor::Name(view.type)) + std::to_string(view.strides.size()) + " ";
+    }
+    text += "-> ";
+  }
+  return text + std::to_string(body.domain.size());
+}
+
+TEST(RandomStepTest, VariationsDifferInNumbersAlone) {
+  for (const Family family : kFamilies) {
+    int same_structure = 0;
+    int different_text = 0;
+    constexpr uint64_t kSeeds = 60;
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      const RandomStep one = MakeRandomStep(family, seed, 1);
+      const RandomStep two = MakeRandomStep(family, seed, 2);
+      ASSERT_TRUE(program::Verify(two.program).ok()) << Name(family) << " " << seed;
+      EXPECT_EQ(ToString(one.program), ToString(MakeRandomStep(family, seed, 1).program));
+      if (StructureOf(one) == StructureOf(two)) ++same_structure;
+      if (ToString(one.program) != ToString(two.program)) ++different_text;
+    }
+    // An empty axis takes draws away, and contractions have many axes.
+    EXPECT_GT(same_structure, 40) << Name(family);
+    EXPECT_GT(different_text, 45) << Name(family);
+  }
+}
+
+// A mean of values around zero, which the last places of the values move.
+TEST(RandomStepTest, WhereTermsCancelLastPlacesMayDifferAndNoMore) {
+  const auto make = [] { return MakeRandomStep(Family::kScan, 27); };
+  const RandomStep step = make();
+  Device device;
+  const base::Result<std::vector<tensor::Tensor>> expected = RunStep(device, step);
+  ASSERT_TRUE(expected.ok());
+  const auto spread = FindRoundingSpread(make, *expected);
+  ASSERT_TRUE(spread.ok());
+  constexpr size_t kMeans = 6;
+  constexpr size_t kElement = 82;
+  const double mean = (*expected)[kMeans].AsDouble(kElement);
+  const double room = (*spread)[kMeans][kElement];
+  EXPECT_GT(room, 0x1p-50 * std::fabs(mean));
+  EXPECT_LT(room, 0x1p-40);
+  const auto differs = [&](double by) {
+    std::vector<tensor::Tensor> actual;
+    for (const tensor::Tensor& tensor : *expected) {
+      actual.push_back(tensor::Tensor::FromBytes(tensor.type(), tensor.extents(), tensor.bytes()));
+    }
+    reinterpret_cast<double*>(actual[kMeans].mutable_data())[kElement] += by;
+    return FindDifference(step, *expected, actual, &*spread).has_value();
+  };
+  EXPECT_FALSE(differs(room / 2));
+  EXPECT_TRUE(differs(room * 2));
+  EXPECT_TRUE(differs(1e-9));
 }
 
 TEST(RandomStepTest, TheReferenceAgreesWithItself) {

@@ -41,6 +41,7 @@ void MakeConvolution(StepMaker& make, Contract& contract, Extents& a_extents, Ex
   const int64_t channels = make.Chance(20) ? 1 : make.Roll(1, 6);  // C / group
   const int64_t outputs = make.Chance(20) ? 1 : make.Roll(1, 9);   // M / group
   const int64_t images = make.Roll(1, 2);
+  const StepMaker::Numbers numbers(make);
   Extents in, kernel, out;
   program::Dims pads;
   const int64_t largest = spatial == 1 ? 20 : spatial == 2 ? 9 : 5;
@@ -95,6 +96,7 @@ void MakeContract(StepMaker& make) {
   if (contract.form == Contract::Form::kMatMul) {
     auto some = [&](int max_rank, int64_t largest) {
       Extents extents(static_cast<size_t>(make.Roll(0, max_rank)));
+      const StepMaker::Numbers numbers(make);
       for (int64_t& extent : extents) extent = make.Roll(make.Chance(2) ? 0 : 1, largest);
       return extents;
     };

@@ -73,7 +73,10 @@ void MakeIndex(StepMaker& make) {
   switch (index.kind) {
     case Index::Kind::kScatter: {
       Extents target(static_cast<size_t>(make.Roll(1, 3)));
-      for (int64_t& extent : target) extent = make.Roll(1, 5);
+      {
+        const StepMaker::Numbers numbers(make);
+        for (int64_t& extent : target) extent = make.Roll(1, 5);
+      }
       for (size_t axis = 0; axis < target.size(); ++axis) {
         // Small numbers: many duplicates, some out of range.
         make.AddRead(kInt64, domain, Data::kSmall);
@@ -87,7 +90,10 @@ void MakeIndex(StepMaker& make) {
     }
     case Index::Kind::kTopK: {
       Extents out = domain;
-      out.back() = make.Roll(out.back() == 0 ? 0 : 1, out.back());
+      {
+        const StepMaker::Numbers numbers(make);
+        out.back() = make.Roll(out.back() == 0 ? 0 : 1, out.back());
+      }
       index.k = make.MakeZeroOr(out.back());
       index.largest = make.Chance(50);
       make.AddWrite(type, out);

@@ -35,12 +35,13 @@ Shape StepMaker::MakeShape(const Extents& extents) {
 
 Extents StepMaker::MakeExtents(int min_rank, int max_rank, int64_t target) {
   Extents extents(static_cast<size_t>(Roll(min_rank, max_rank)));
+  const Numbers numbers(*this);
   int64_t left = Roll(1, target);
   for (int64_t& extent : extents) {
     extent = std::min(left, Roll(1, Chance(20) ? 150 : 7));
     left = std::max<int64_t>(1, left / extent);
   }
-  std::shuffle(extents.begin(), extents.end(), random_);
+  std::shuffle(extents.begin(), extents.end(), *source_);
   if (!extents.empty() && Chance(2)) extents[0] = 0;
   return extents;
 }
@@ -61,17 +62,18 @@ Scalar StepMaker::MakeScalar(ElementType type, Data data) {
     return tensor::CastScalar(kFloat64, type, Scalar{.f = value});
   }
   const bool is_any = data != Data::kSmall && Chance(30);
-  int64_t value = is_any ? static_cast<int64_t>(random_()) : Roll(-9, 9);
+  int64_t value = is_any ? static_cast<int64_t>((*source_)()) : Roll(-9, 9);
   if (data == Data::kSmall) value = Roll(tensor::IsSigned(type) ? -4 : 0, 4);
   return tensor::CastScalar(kInt64, type, Scalar{.i = value});
 }
 
 tensor::Tensor StepMaker::MakeData(ElementType type, const Extents& extents, Data data) {
+  const Numbers numbers(*this);
   base::Result<tensor::Tensor> tensor = tensor::Tensor::Allocate(type, extents);
   const int64_t count = tensor::ElementCount(extents);
   if (tensor::IsComplex(type)) {
     for (int64_t k = 0; k < tensor->size_bytes(); ++k) {
-      tensor->mutable_data()[k] = static_cast<std::byte>(random_());
+      tensor->mutable_data()[k] = static_cast<std::byte>((*source_)());
     }
   } else {
     for (int64_t k = 0; k < count; ++k) {
@@ -116,15 +118,18 @@ Operand StepMaker::MakeOperand(ElementType type, const Extents& extents, bool is
       if (is_input && Chance(15)) {
         axis.is_repeated = true;
       } else if (is_input && Chance(15)) {
+        const Numbers numbers(*this);
         axis.before = Roll(0, std::min<int64_t>(2, axis.extent));
         axis.after = Roll(0, std::min<int64_t>(2, axis.extent - axis.before));
         axis.inside = axis.extent - axis.before - axis.after;
       }
       if (!axis.is_repeated && Chance(20)) {
+        const Numbers numbers(*this);
         axis.step = Pick({-1, 1, 2, -2, 3});
         axis.start = Roll(0, 2);
       }
     }
+    const Numbers numbers(*this);
     const int64_t reach = std::max<int64_t>(0, axis.inside - 1) * std::abs(axis.step);
     base[k] = axis.is_repeated ? 1
               : axis.inside == 0 && axis.step == 1

@@ -60,6 +60,28 @@ enum class Data : uint8_t {
 class StepMaker {
  public:
   explicit StepMaker(uint64_t seed) : random_(seed) {}
+  // The step of `seed` with other extents and data: what makes the structure (types, ranks, forms
+  // of views, expressions) is drawn as for every other `variation` above 0.
+  StepMaker(uint64_t seed, uint64_t variation) : random_(seed) {
+    if (variation == 0) return;
+    numbers_.seed(seed ^ (variation * 0xbf58476d1ce4e5b9ULL));
+    is_varied_ = true;
+  }
+
+  // While one of these lives, chance makes numbers, not structure.
+  class Numbers {
+   public:
+    explicit Numbers(StepMaker& make) : make_(make), before_(make.source_) {
+      if (make.is_varied_) make.source_ = &make.numbers_;
+    }
+    ~Numbers() { make_.source_ = before_; }
+    Numbers(const Numbers&) = delete;
+    Numbers& operator=(const Numbers&) = delete;
+
+   private:
+    StepMaker& make_;
+    std::mt19937_64* const before_;
+  };
 
   // What is made: a program of one step, still outside it, and the first contents of its buffers.
   program::Program program;
@@ -74,11 +96,11 @@ class StepMaker {
 
   // Chance. Bounds are included.
   int64_t Roll(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+    return low + static_cast<int64_t>((*source_)() % static_cast<uint64_t>(high - low + 1));
   }
   bool Chance(int percent) { return Roll(1, 100) <= percent; }
   double Uniform(double low, double high) {
-    return low + (high - low) * static_cast<double>(random_() >> 11) * 0x1p-53;
+    return low + (high - low) * static_cast<double>((*source_)() >> 11) * 0x1p-53;
   }
   template <typename T>
   T Pick(std::span<const T> items) {
@@ -129,7 +151,13 @@ class StepMaker {
   program::Expr MakeBool(const Place& place, int depth);
   program::Expr MakeFloat(const Place& place, tensor::ElementType type, int depth);
 
+  StepMaker(const StepMaker&) = delete;
+  StepMaker& operator=(const StepMaker&) = delete;
+
   std::mt19937_64 random_;
+  std::mt19937_64 numbers_;
+  bool is_varied_ = false;
+  std::mt19937_64* source_ = &random_;
   std::vector<tensor::Extents> reusable_;  // per read: the axes it was made over; empty for others
 };
 

@@ -36,6 +36,7 @@ void MakeWindow(StepMaker& make) {
     window.bias = make.Uniform(0.5, 2);
   }
   while (in_spatial.size() < spatial) {
+    const StepMaker::Numbers numbers(make);
     const bool is_global = make.Chance(10);
     const int64_t extent = make.Roll(1, largest);
     const int64_t size = is_global ? extent : make.Roll(1, 4);
