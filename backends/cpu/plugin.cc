@@ -60,7 +60,8 @@ class Hardware : public plugin::Hardware {
 
   const device::Selector& selector(int /*index*/) const override { return selector_; }
 
-  base::Result<std::unique_ptr<device::Device>> Open(int /*index*/) override {
+  base::Result<std::unique_ptr<device::Device>> Open(
+      int /*index*/, const abi::BackendProperties& /*properties*/) override {
     const threads::Environment environment = threads::ReadEnvironment();
     std::shared_ptr<threads::ThreadPool> pool;
     {

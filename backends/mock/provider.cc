@@ -52,7 +52,8 @@ class Hardware final : public plugin::Hardware {
 
   const device::Selector& selector(int /*index*/) const override { return selector_; }
 
-  Result<std::unique_ptr<device::Device>> Open(int index) override {
+  Result<std::unique_ptr<device::Device>> Open(
+      int index, const abi::BackendProperties& /*properties*/) override {
     ONNXIFI_RETURN_IF_ERROR(state(index).CheckPresent());
     return std::unique_ptr<device::Device>(std::make_unique<Device>(settings_, state(index)));
   }

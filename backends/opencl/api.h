@@ -30,14 +30,20 @@ namespace onnxifi::opencl {
   X(CreateKernel)                   \
   X(CreateProgramWithBinary)        \
   X(CreateProgramWithSource)        \
+  X(CreateUserEvent)                \
   X(EnqueueCopyBuffer)              \
   X(EnqueueMarkerWithWaitList)      \
   X(EnqueueNDRangeKernel)           \
   X(EnqueueReadBuffer)              \
   X(EnqueueWriteBuffer)             \
   X(Finish)                         \
+  X(Flush)                          \
+  X(GetCommandQueueInfo)            \
+  X(GetContextInfo)                 \
   X(GetDeviceIDs)                   \
   X(GetDeviceInfo)                  \
+  X(GetEventInfo)                   \
+  X(GetMemObjectInfo)               \
   X(GetPlatformIDs)                 \
   X(GetPlatformInfo)                \
   X(GetProgramBuildInfo)            \
@@ -48,7 +54,13 @@ namespace onnxifi::opencl {
   X(ReleaseKernel)                  \
   X(ReleaseMemObject)               \
   X(ReleaseProgram)                 \
+  X(RetainCommandQueue)             \
+  X(RetainContext)                  \
+  X(RetainEvent)                    \
+  X(RetainMemObject)                \
+  X(SetEventCallback)               \
   X(SetKernelArg)                   \
+  X(SetUserEventStatus)             \
   X(WaitForEvents)
 
 // Plain pointers, so that a test can put a function that fails in a real one's place.
@@ -86,6 +98,8 @@ class Handle {
     if (object_ != nullptr) release_(object_);
   }
   T get() const { return object_; }
+  // The object, for somebody else to release.
+  T Take() { return std::exchange(object_, nullptr); }
 
  private:
   T object_ = nullptr;

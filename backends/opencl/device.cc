@@ -26,8 +26,9 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
 }
 
 base::Result<std::unique_ptr<Device>> Device::Open(const Api& api, const DeviceInfo& info,
-                                                   const std::filesystem::path& cache_folder) {
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime, Runtime::Open(api, info));
+                                                   const std::filesystem::path& cache_folder,
+                                                   const Shared& shared) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime, Runtime::Open(api, info, shared));
   return std::unique_ptr<Device>(new Device(std::move(runtime), cache_folder));
 }
 

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "backends/core/codegen/binary_cache.h"
@@ -17,6 +18,7 @@
 #include "backends/opencl/program_cache.h"
 #include "backends/opencl/runtime.h"
 #include "backends/opencl/scratch.h"
+#include "backends/opencl/sharing.h"
 
 namespace onnxifi::opencl {
 
@@ -34,10 +36,11 @@ class Selector final : public device::Selector {
 
 class Device final : public device::Device {
  public:
-  // BACKEND_UNAVAILABLE or a resource code.
+  // As Runtime::Open.
   static base::Result<std::unique_ptr<Device>> Open(
       const Api& api, const DeviceInfo& info,
-      const std::filesystem::path& cache_folder = codegen::BinaryCache::DefaultFolder());
+      const std::filesystem::path& cache_folder = codegen::BinaryCache::DefaultFolder(),
+      const Shared& shared = {});
 
   device::Memory& memory() override { return memory_; }
   base::Result<std::unique_ptr<device::Queue>> NewQueue() override;
@@ -45,6 +48,10 @@ class Device final : public device::Device {
     return selector_.Select(facts);
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
+
+  opencl::Sharing& sharing() { return sharing_; }
+
+  const std::string& name() const { return runtime_->info().name; }
 
   // For tests: distinct kernels, those of them that were compiled from source, pieces of memory
   // asked of the driver.
@@ -68,6 +75,7 @@ class Device final : public device::Device {
   ProgramCache programs_;
   Scratch scratch_{memory_};
   Services services_{*runtime_, memory_, programs_, scratch_};
+  opencl::Sharing sharing_{*runtime_, memory_};
 };
 
 }  // namespace onnxifi::opencl

@@ -50,6 +50,69 @@ class PooledAllocation final : public device::Allocation {
   std::unique_ptr<Block> block_;
 };
 
+// Forgets its addresses and lets go of the buffer.
+class ImportedAllocation final : public device::Allocation {
+ public:
+  ImportedAllocation(Memory& memory, std::unique_ptr<Block> block)
+      : memory_(memory), block_(std::move(block)) {}
+  ~ImportedAllocation() override { memory_.Drop(std::move(block_)); }
+  ImportedAllocation(const ImportedAllocation&) = delete;
+  ImportedAllocation& operator=(const ImportedAllocation&) = delete;
+
+  std::byte* data() override { return block_->range.begin(); }
+  int64_t size_bytes() const override { return block_->range.size_bytes(); }
+
+ private:
+  Memory& memory_;
+  std::unique_ptr<Block> block_;
+};
+
+Result<std::unique_ptr<device::Allocation>> Memory::Import(cl_mem buffer, int64_t size_bytes,
+                                                           cl_mem_flags forbidden) {
+  const auto unfit = [](std::string sentence) {
+    return Status(Code::kInvalidMemoryLocation, std::move(sentence));
+  };
+  if (buffer == nullptr) return unfit("The OpenCL buffer is NULL.");
+  const Api& api = runtime_.api();
+  cl_mem_object_type type = 0;
+  cl_context context = nullptr;
+  cl_mem_flags flags = 0;
+  size_t actual_bytes = 0;
+  const auto ask = [&](cl_mem_info query, size_t size, void* value) {
+    return api.GetMemObjectInfo(buffer, query, size, value, nullptr) == CL_SUCCESS;
+  };
+  if (!ask(CL_MEM_TYPE, sizeof(type), &type) ||
+      !ask(CL_MEM_CONTEXT, sizeof(context), static_cast<void*>(&context)) ||
+      !ask(CL_MEM_FLAGS, sizeof(flags), &flags) ||
+      !ask(CL_MEM_SIZE, sizeof(actual_bytes), &actual_bytes)) {
+    return unfit("The handle is no memory object of OpenCL.");
+  }
+  if (type != CL_MEM_OBJECT_BUFFER) return unfit("The memory object of OpenCL is no buffer.");
+  if (context != runtime_.context()) {
+    return unfit(runtime_.shares_context()
+                     ? "The OpenCL buffer lies in another context than the backend's."
+                     : "The OpenCL buffer lies in a context of the caller's; the backend was"
+                       " initialised without ONNXIFI_BACKEND_OPENCL_CONTEXT and has its own.");
+  }
+  if (actual_bytes < static_cast<size_t>(size_bytes)) {
+    return unfit("The OpenCL buffer has " + std::to_string(actual_bytes) +
+                 " bytes; the tensor needs " + std::to_string(size_bytes) + ".");
+  }
+  if ((flags & forbidden) != 0) {
+    return unfit((forbidden & CL_MEM_READ_ONLY) != 0
+                     ? "The OpenCL buffer was made for kernels that only read it."
+                     : "The OpenCL buffer was made for kernels that only write it.");
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(device::AddressRange range,
+                           device::AddressRange::Reserve(static_cast<int64_t>(actual_bytes)));
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(api.RetainMemObject(buffer), "share a buffer"));
+  auto block = std::make_unique<Block>(
+      Block{Handle<cl_mem>(buffer, api.ReleaseMemObject), std::move(range)});
+  places_.Insert(block->range, buffer);
+  return std::unique_ptr<device::Allocation>(
+      std::make_unique<ImportedAllocation>(*this, std::move(block)));
+}
+
 Status Memory::CheckSize(int64_t size_bytes) const {
   const DeviceInfo& info = runtime_.info();
   const auto largest =

@@ -30,6 +30,12 @@ class Memory final : public device::Memory {
   base::Result<std::unique_ptr<device::Allocation>> Allocate(int64_t size_bytes) override;
   base::Result<std::unique_ptr<device::Allocation>> Hold(const tensor::Tensor& constant) override;
 
+  // A buffer of the caller's, which stays as long as the allocation; addresses as for others.
+  // INVALID_MEMORY_LOCATION if it is no buffer, of another context, or smaller than `size_bytes`;
+  // resource codes. `forbidden`: flags of cl_mem_flags that it must not have been made with.
+  base::Result<std::unique_ptr<device::Allocation>> Import(cl_mem buffer, int64_t size_bytes,
+                                                           cl_mem_flags forbidden);
+
   using Place = device::AddressMap<cl_mem>::Place;
   // The buffer that an address lies in, and where; null for the null address. INTERNAL_ERROR for
   // an address that this memory never gave.
@@ -40,6 +46,7 @@ class Memory final : public device::Memory {
 
  private:
   friend class PooledAllocation;
+  friend class ImportedAllocation;
 
   base::Result<std::unique_ptr<Block>> NewBlock(int64_t size_bytes);
   base::Status CheckSize(int64_t size_bytes) const;

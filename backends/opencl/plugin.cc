@@ -3,6 +3,7 @@
 // The OpenCL plugin: the devices of every platform that the loader knows.
 
 #include <onnx/onnxifi.h>
+#include <onnxifi/sdk.h>
 
 #include <algorithm>
 #include <memory>
@@ -36,13 +37,37 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
   description.device = info.name;
   description.type = TypeOf(info);
   description.memory_bytes = info.memory_bytes;
+  description.memory_types = ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER;
+  // With a queue of the caller's.
+  description.synchronization_types = ONNXIFI_SYNCHRONIZATION_IMPLICIT;
+  description.event_kinds = {ONNXIFI_SDK_NATIVE_EVENT_OPENCL};
+  description.backend_properties = {ONNXIFI_BACKEND_OPENCL_CONTEXT,
+                                    ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE};
   description.more = {
-      {ONNXIFI_BACKEND_OPENCL_PLATFORM_ID,
-       abi::InfoValue(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(info.platform)))},
-      {ONNXIFI_BACKEND_OPENCL_DEVICE_ID,
-       abi::InfoValue(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(info.id)))},
+      {ONNXIFI_BACKEND_OPENCL_PLATFORM_ID, abi::InfoValue(static_cast<void*>(info.platform))},
+      {ONNXIFI_BACKEND_OPENCL_DEVICE_ID, abi::InfoValue(static_cast<void*>(info.id))},
   };
   return description;
+}
+
+base::Result<Shared> SharedOf(const abi::BackendProperties& properties) {
+  Shared shared;
+  for (const abi::Property& property : properties.given) {
+    const bool is_context = property.key == ONNXIFI_BACKEND_OPENCL_CONTEXT;
+    if (!is_context && property.key != ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE) continue;
+    if (property.value == 0) {
+      return base::Status(
+          base::Code::kInvalidProperty,
+          std::string("The ") + (is_context ? "context" : "queue") + " to share is NULL.");
+    }
+    const auto address = static_cast<uintptr_t>(property.value);
+    if (is_context) {
+      shared.context = reinterpret_cast<cl_context>(address);
+    } else {
+      shared.queue = reinterpret_cast<cl_command_queue>(address);
+    }
+  }
+  return shared;
 }
 
 class Hardware : public plugin::Hardware {
@@ -68,10 +93,17 @@ class Hardware : public plugin::Hardware {
     return *selectors_[static_cast<size_t>(index)];
   }
 
-  base::Result<std::unique_ptr<device::Device>> Open(int index) override {
+  base::Result<std::unique_ptr<device::Device>> Open(
+      int index, const abi::BackendProperties& properties) override {
+    ONNXIFI_ASSIGN_OR_RETURN(const Shared shared, SharedOf(properties));
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
-                             Device::Open(api_, devices_[static_cast<size_t>(index)]));
+                             Device::Open(api_, devices_[static_cast<size_t>(index)],
+                                          codegen::BinaryCache::DefaultFolder(), shared));
     return std::unique_ptr<device::Device>(std::move(device));
+  }
+
+  device::Sharing* SharingOf(device::Device& device) const override {
+    return &static_cast<Device&>(device).sharing();
   }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runtime: an opened device: its context and its one command queue. The queue is in order, so that
-// memory which one piece of work is done with can be given to the next at once, whichever run that
-// belongs to.
+// Runtime: an opened device: its context and its one command queue, each our own or the caller's.
+// The queue is in order, so that memory which one piece of work is done with can be given to the
+// next at once, whichever run that belongs to.
 
 #ifndef ONNXIFI_BACKENDS_OPENCL_RUNTIME_H_
 #define ONNXIFI_BACKENDS_OPENCL_RUNTIME_H_
@@ -14,10 +14,19 @@
 
 namespace onnxifi::opencl {
 
+// What a caller gives for the backend to share; null: the backend makes its own. A queue's context
+// is shared with it.
+struct Shared {
+  cl_context context = nullptr;
+  cl_command_queue queue = nullptr;
+};
+
 class Runtime {
  public:
+  // INVALID_PROPERTY if what is to be shared is not of this device or does not fit together,
   // BACKEND_UNAVAILABLE or a resource code.
-  static base::Result<std::unique_ptr<Runtime>> Open(const Api& api, const DeviceInfo& info);
+  static base::Result<std::unique_ptr<Runtime>> Open(const Api& api, const DeviceInfo& info,
+                                                     const Shared& shared = {});
   // Waits for all work.
   ~Runtime();
 
@@ -25,14 +34,20 @@ class Runtime {
   const DeviceInfo& info() const { return info_; }
   cl_context context() const { return context_.get(); }
   cl_command_queue queue() const { return queue_.get(); }
+  // Whether they are the caller's.
+  bool shares_context() const { return shares_context_; }
+  bool shares_queue() const { return shares_queue_; }
 
  private:
   Runtime(const Api& api, DeviceInfo info) : api_(api), info_(std::move(info)) {}
+  base::Status Share(const Shared& shared);
 
   const Api api_;
   const DeviceInfo info_;
   Handle<cl_context> context_;
   Handle<cl_command_queue> queue_;
+  bool shares_context_ = false;
+  bool shares_queue_ = false;
 };
 
 }  // namespace onnxifi::opencl

@@ -149,13 +149,15 @@ class [[nodiscard]] Result {
 // Done, or the Error.
 using Outcome = Result<std::monostate>;
 
-// A dense tensor in CPU memory, lent to a call. Converts to what the interface takes.
+// A dense tensor in memory lent to a call. Converts to what the interface takes.
 struct Tensor {
   std::string name;
   onnxEnum data_type = ONNXIFI_DATATYPE_FLOAT32;
   std::vector<uint64_t> shape;
-  // Row-major; written only where the tensor is an output.
+  // Row-major; written only where the tensor is an output. For memory of another type than CPU the
+  // handle that the interface names, e.g. a cl_mem.
   void* data = nullptr;
+  onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU;
 };
 
 // An input or output of any kind, with its own memory; see onnxValue.
@@ -317,7 +319,7 @@ inline std::vector<onnxTensorDescriptorV1> Describe(std::span<const Tensor> tens
     descriptor.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1;
     descriptor.name = tensor.name.c_str();
     descriptor.dataType = tensor.data_type;
-    descriptor.memoryType = ONNXIFI_MEMORY_TYPE_CPU;
+    descriptor.memoryType = tensor.memory_type;
     descriptor.dimensions = static_cast<uint32_t>(tensor.shape.size());
     descriptor.shape = tensor.shape.data();
     descriptor.buffer = reinterpret_cast<uintptr_t>(tensor.data);
@@ -490,6 +492,19 @@ class Event {
     if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
     return state == ONNXIFI_EVENT_STATE_SIGNALLED;
   }
+  // The handle of a new event of a driver's (ONNXIFI_SDK_NATIVE_EVENT_...) that is complete when
+  // this one is signalled; see onnxExportEvent.
+  Result<onnxPointer> Export(uint32_t kind) const {
+    const auto function =
+        handle_.functions()->Find<onnxExportEventFunction>(id_, "onnxExportEvent");
+    if (function == nullptr) return detail::Missing("onnxExportEvent");
+    onnxNativeEvent native = {};
+    native.struct_size = sizeof(native);
+    native.kind = kind;
+    const onnxStatus status = function(handle_.get(), &native);
+    if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
+    return native.handle;
+  }
   // The shapes in which a finished run left its outputs.
   Result<std::vector<OutputShape>> OutputShapes() const {
     const auto function =
@@ -564,6 +579,16 @@ class Graph {
     return Event(
         {output_fence.event, functions().release_event, handle_.functions(), handle_.parent()},
         id_);
+  }
+
+  // Puts a run into the queue that the backend shares with the caller, after what is in it; see
+  // ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE.
+  Outcome RunInSharedQueue() const {
+    onnxMemoryFenceV1 input_fence = {};
+    input_fence.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
+    input_fence.type = ONNXIFI_SYNCHRONIZATION_IMPLICIT;
+    onnxMemoryFenceV1 output_fence = input_fence;
+    return functions().Check(functions().run_graph(handle_.get(), &input_fence, &output_fence));
   }
 
   // Runs with what SetIO bound and returns when the outputs are complete.
@@ -686,6 +711,20 @@ class Backend {
     }
     return Graph({graph, functions().release_graph, handle_->functions(), handle_}, handle_->get(),
                  id_, status == ONNXIFI_STATUS_FALLBACK);
+  }
+
+  // An event that is signalled when the driver's is complete; see onnxImportEvent.
+  Result<Event> ImportEvent(uint32_t kind, onnxPointer handle) const {
+    const auto function = functions().Find<onnxImportEventFunction>(id_, "onnxImportEvent");
+    if (function == nullptr) return detail::Missing("onnxImportEvent");
+    onnxNativeEvent native = {};
+    native.struct_size = sizeof(native);
+    native.kind = kind;
+    native.handle = handle;
+    onnxEvent event = nullptr;
+    const onnxStatus status = function(handle_->get(), &native, &event);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return Event({event, functions().release_event, handle_->functions(), handle_}, id_);
   }
 
   Result<Event> NewEvent() const {

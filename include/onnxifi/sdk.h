@@ -63,6 +63,27 @@ extern "C" {
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ((uint64_t)1 << 51)
 
+/* ---- Properties of onnxInitBackend ---- */
+
+/*
+ * Value: a cl_command_queue cast to uint64_t, in-order, of this backend ID's device, and of the
+ * context of ONNXIFI_BACKEND_OPENCL_CONTEXT where that is given too. Everything that the backend
+ * does on the device goes through it, so that fences may be ONNXIFI_SYNCHRONIZATION_IMPLICIT:
+ *
+ * - With an implicit input fence a run reads its inputs after whatever was in the queue when
+ *   onnxRunGraph was called.
+ * - With implicit fences on both sides the run is in the queue when onnxRunGraph returns, and what
+ *   is put into the queue afterwards finds the outputs. Nobody waits, unless the graph has numbers
+ *   that shape what follows (loops, shapes that depend on data), or values. Runs of the graph whose
+ *   events have not started them yet are waited for first. Errors that come after the call has
+ *   returned are the queue's.
+ * - An implicit output fence after an input event is UNSUPPORTED_FENCE_TYPE.
+ *
+ * The backend holds a reference until it is released. A queue that is none of these is
+ * INVALID_PROPERTY; a value that is no queue at all cannot be told from one.
+ */
+#define ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE ((uint64_t)1 << 56)
+
 /* ---- Element types newer than the interface; numerically ONNX TensorProto.DataType ---- */
 
 #define ONNXIFI_SDK_DATATYPE_BOOL 9
@@ -246,6 +267,43 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxSetGraphValuesFunction)
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetRunValuesFunction)(
     onnxEvent outputEvent, onnxValueCallback callback, void* context);
 
+/* ---- Events of drivers ---- */
+
+/* `handle` is a cl_event. */
+#define ONNXIFI_SDK_NATIVE_EVENT_OPENCL 1
+
+typedef struct onnxNativeEvent {
+  size_t struct_size;
+  /* ONNXIFI_SDK_NATIVE_EVENT_*. */
+  uint32_t kind;
+  onnxPointer handle;
+} onnxNativeEvent;
+
+/*
+ * Makes an event that is signalled when the driver's event is complete, so that a run may have it
+ * in its input fence. If that ends in an error, runs that wait for it end with BACKEND_UNAVAILABLE.
+ * The driver's event is of the backend's context (ONNXIFI_BACKEND_OPENCL_CONTEXT) and may be
+ * released when this returns; `*event` is to be released by onnxReleaseEvent. Does not wait.
+ * Statuses: INVALID_BACKEND, INVALID_POINTER, INVALID_SIZE (a struct_size that does not hold the
+ * handle), INVALID_FENCE_TYPE (a kind that there is not), UNSUPPORTED_FENCE_TYPE (one that this
+ * backend does not take), INVALID_EVENT (a handle that is 0 or of another context),
+ * NO_SYSTEM_MEMORY, NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxImportEventFunction)(
+    onnxBackend backend, const onnxNativeEvent* native, onnxEvent* event);
+
+/*
+ * Makes an event of the driver's that is complete when `event`, a run's or the caller's own, is
+ * signalled; work of the driver's may wait for it at once. If the run fails, it ends in an error.
+ * The caller sets `native->struct_size` and `native->kind`, gets `native->handle`, and releases
+ * that as the driver says (clReleaseEvent). Does not wait.
+ * Statuses: INVALID_EVENT, INVALID_POINTER, INVALID_SIZE, INVALID_FENCE_TYPE,
+ * UNSUPPORTED_FENCE_TYPE, NO_SYSTEM_MEMORY, NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE,
+ * INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExportEventFunction)(
+    onnxEvent event, onnxNativeEvent* native);
+
 /* ---- Families of steps: the kinds of work that a graph is lowered to ---- */
 
 #define ONNXIFI_SDK_FAMILY_MAP "Map"
@@ -285,6 +343,11 @@ typedef struct onnxGraphCounters {
   uint64_t index_steps;
   uint64_t host_steps;
   uint64_t control_steps;
+  /*
+   * Times a run waited for its device before its end: for numbers that shape what follows, the
+   * condition of a branch or loop, or a function of the host's. 0 where the device is the host.
+   */
+  uint64_t waits;
 } onnxGraphCounters;
 
 /*

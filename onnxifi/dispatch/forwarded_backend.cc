@@ -22,4 +22,39 @@ base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::NewEvent() {
   return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, handle));
 }
 
+namespace {
+
+onnxNativeEvent MakeNative(uint32_t kind, onnxPointer handle) {
+  onnxNativeEvent native = {};
+  native.struct_size = sizeof(native);
+  native.kind = kind;
+  native.handle = handle;
+  return native;
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::ImportEvent(uint32_t kind,
+                                                                        onnxPointer handle) {
+  const PluginCalls& calls = backend_->calls();
+  if (calls.import_event == nullptr) return abi::Backend::ImportEvent(kind, handle);
+  const onnxNativeEvent native = MakeNative(kind, handle);
+  onnxEvent event = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(
+      calls.ToStatus(calls.import_event(backend_->handle(), &native, &event), "onnxImportEvent"));
+  return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, event));
+}
+
+base::Result<onnxPointer> ForwardedBackend::ExportEvent(uint32_t kind,
+                                                        std::shared_ptr<abi::Event> event) {
+  const PluginCalls& calls = backend_->calls();
+  if (calls.export_event == nullptr) return abi::Backend::ExportEvent(kind, std::move(event));
+  onnxNativeEvent native = MakeNative(kind, /*handle=*/0);
+  // Events of this backend are forwarded ones: NewEvent, ImportEvent and Run make no others.
+  const auto& forwarded = static_cast<const ForwardedEvent&>(*event);
+  ONNXIFI_RETURN_IF_ERROR(
+      calls.ToStatus(calls.export_event(forwarded.handle(), &native), "onnxExportEvent"));
+  return native.handle;
+}
+
 }  // namespace onnxifi::dispatch

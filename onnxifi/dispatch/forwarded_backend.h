@@ -15,17 +15,22 @@ namespace onnxifi::dispatch {
 
 class ForwardedBackend final : public abi::Backend {
  public:
-  explicit ForwardedBackend(std::shared_ptr<const PluginBackend> backend)
-      : backend_(std::move(backend)) {}
+  // `takes_implicit_fences`: the plugin lists that it does.
+  ForwardedBackend(std::shared_ptr<const PluginBackend> backend, bool takes_implicit_fences)
+      : backend_(std::move(backend)), takes_implicit_fences_(takes_implicit_fences) {}
 
   base::Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override;
   base::Result<std::shared_ptr<abi::Event>> NewEvent() override;
+  base::Result<std::shared_ptr<abi::Event>> ImportEvent(uint32_t kind, onnxPointer handle) override;
+  base::Result<onnxPointer> ExportEvent(uint32_t kind, std::shared_ptr<abi::Event> event) override;
+  bool TakesImplicitFences() const override { return takes_implicit_fences_; }
   // The plugin judges.
   bool TakesDataType(onnxEnum /*data_type*/) const override { return true; }
   bool TakesMemoryType(onnxEnum /*memory_type*/) const override { return true; }
 
  private:
   const std::shared_ptr<const PluginBackend> backend_;
+  const bool takes_implicit_fences_;
 };
 
 }  // namespace onnxifi::dispatch

@@ -179,7 +179,10 @@ base::Result<abi::Explanation> ForwardedBackendId::Explain(std::span<const std::
 base::Result<std::unique_ptr<abi::Backend>> ForwardedBackendId::InitBackend(
     const abi::BackendProperties& properties) const {
   ONNXIFI_ASSIGN_OR_RETURN(auto backend, PluginBackend::Init(calls_, properties.given));
-  return std::unique_ptr<abi::Backend>(std::make_unique<ForwardedBackend>(std::move(backend)));
+  const bool takes_implicit_fences =
+      (NumberInfo(ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES) & ONNXIFI_SYNCHRONIZATION_IMPLICIT) != 0;
+  return std::unique_ptr<abi::Backend>(
+      std::make_unique<ForwardedBackend>(std::move(backend), takes_implicit_fences));
 }
 
 bool ForwardedBackendId::TakesBackendProperty(uint64_t key) const {

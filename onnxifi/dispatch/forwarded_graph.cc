@@ -33,6 +33,13 @@ onnxMemoryFenceV1 MakeFence(onnxEvent event) {
   return fence;
 }
 
+onnxMemoryFenceV1 MakeImplicitFence() {
+  onnxMemoryFenceV1 fence = {};
+  fence.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
+  fence.type = ONNXIFI_SYNCHRONIZATION_IMPLICIT;
+  return fence;
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<abi::Graph>> ForwardedGraph::Init(
@@ -110,33 +117,54 @@ base::Result<std::shared_ptr<const abi::Binding>> ForwardedGraph::BindForOneRun(
 
 base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::Run(
     std::shared_ptr<const abi::Binding> binding, std::shared_ptr<abi::Event> input) {
-  if (dynamic_cast<const OneRunBinding*>(binding.get()) != nullptr) return RunAtOnce(*binding);
+  onnxMemoryFenceV1 output_fence = MakeFence(nullptr);
+  if (dynamic_cast<const OneRunBinding*>(binding.get()) != nullptr) {
+    ONNXIFI_RETURN_IF_ERROR(RunAtOnce(*binding, output_fence));
+    return OwnEvent(output_fence);
+  }
   ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<abi::Event> start,
                            MakePluginInput(std::move(input)));
   const onnxMemoryFenceV1 input_fence =
       MakeFence(static_cast<const ForwardedEvent&>(*start).handle());
-  onnxMemoryFenceV1 output_fence = MakeFence(nullptr);
-  {
-    std::lock_guard lock(mutex_);
-    ONNXIFI_RETURN_IF_ERROR(SetPluginBinding(binding));
-    ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
-        calls().functions().run_graph(handle_, &input_fence, &output_fence), "onnxRunGraph"));
-  }
-  return std::shared_ptr<abi::Event>(
-      std::make_shared<ForwardedEvent>(backend_, output_fence.event));
+  ONNXIFI_RETURN_IF_ERROR(RunBetween(binding, input_fence, output_fence));
+  return OwnEvent(output_fence);
 }
 
-base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::RunAtOnce(const abi::Binding& binding) {
+base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::RunAfterSharedQueue(
+    std::shared_ptr<const abi::Binding> binding) {
+  onnxMemoryFenceV1 output_fence = MakeFence(nullptr);
+  ONNXIFI_RETURN_IF_ERROR(RunBetween(binding, MakeImplicitFence(), output_fence));
+  return OwnEvent(output_fence);
+}
+
+Status ForwardedGraph::RunInSharedQueue(std::shared_ptr<const abi::Binding> binding) {
+  onnxMemoryFenceV1 output_fence = MakeImplicitFence();
+  if (dynamic_cast<const OneRunBinding*>(binding.get()) != nullptr) {
+    return RunAtOnce(*binding, output_fence);
+  }
+  return RunBetween(binding, MakeImplicitFence(), output_fence);
+}
+
+Status ForwardedGraph::RunBetween(const std::shared_ptr<const abi::Binding>& binding,
+                                  const onnxMemoryFenceV1& input_fence,
+                                  onnxMemoryFenceV1& output_fence) {
+  std::lock_guard lock(mutex_);
+  ONNXIFI_RETURN_IF_ERROR(SetPluginBinding(binding));
+  return calls().ToStatus(calls().functions().run_graph(handle_, &input_fence, &output_fence),
+                          "onnxRunGraph");
+}
+
+Status ForwardedGraph::RunAtOnce(const abi::Binding& binding, onnxMemoryFenceV1& output_fence) {
   const auto inputs = Describe(binding.tensors().inputs);
   const auto outputs = Describe(binding.tensors().outputs);
-  onnxMemoryFenceV1 output_fence = MakeFence(nullptr);
-  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
-      calls().set_io_and_run_graph(handle_, static_cast<uint32_t>(inputs.size()), inputs.data(),
-                                   static_cast<uint32_t>(outputs.size()), outputs.data(),
-                                   &output_fence),
-      "onnxSetIOAndRunGraph"));
-  return std::shared_ptr<abi::Event>(
-      std::make_shared<ForwardedEvent>(backend_, output_fence.event));
+  return calls().ToStatus(calls().set_io_and_run_graph(
+                              handle_, static_cast<uint32_t>(inputs.size()), inputs.data(),
+                              static_cast<uint32_t>(outputs.size()), outputs.data(), &output_fence),
+                          "onnxSetIOAndRunGraph");
+}
+
+std::shared_ptr<abi::Event> ForwardedGraph::OwnEvent(const onnxMemoryFenceV1& output_fence) {
+  return std::make_shared<ForwardedEvent>(backend_, output_fence.event);
 }
 
 base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::NewPluginEvent() {
@@ -230,6 +258,7 @@ base::Result<abi::GraphCounters> ForwardedGraph::Counters() {
       .index_steps = counters.index_steps,
       .host_steps = counters.host_steps,
       .control_steps = counters.control_steps,
+      .waits = counters.waits,
   };
 }
 

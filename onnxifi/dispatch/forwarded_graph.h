@@ -35,6 +35,9 @@ class ForwardedGraph final : public abi::Graph {
       abi::GraphTensors tensors) override;
   base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
                                                 std::shared_ptr<abi::Event> input) override;
+  base::Result<std::shared_ptr<abi::Event>> RunAfterSharedQueue(
+      std::shared_ptr<const abi::Binding> binding) override;
+  base::Status RunInSharedQueue(std::shared_ptr<const abi::Binding> binding) override;
   void Close() override;
   base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
       std::span<const abi::TensorDescriptor> inputs) override;
@@ -49,7 +52,12 @@ class ForwardedGraph final : public abi::Graph {
   const PluginCalls& calls() const { return backend_->calls(); }
   base::Status SetPluginBinding(const std::shared_ptr<const abi::Binding>& binding);
   base::Status SetPluginValues(const abi::GraphTensors& tensors);
-  base::Result<std::shared_ptr<abi::Event>> RunAtOnce(const abi::Binding& binding);
+  // Hands over binding and run in one step; `output_fence` gets what the plugin gives.
+  base::Status RunAtOnce(const abi::Binding& binding, onnxMemoryFenceV1& output_fence);
+  base::Status RunBetween(const std::shared_ptr<const abi::Binding>& binding,
+                          const onnxMemoryFenceV1& input_fence, onnxMemoryFenceV1& output_fence);
+  // Takes the event that the plugin put into its fence.
+  std::shared_ptr<abi::Event> OwnEvent(const onnxMemoryFenceV1& output_fence);
   // An event of the plugin that is signalled when `input` is; signalled already when it is null.
   base::Result<std::shared_ptr<abi::Event>> MakePluginInput(std::shared_ptr<abi::Event> input);
   base::Result<std::shared_ptr<abi::Event>> NewPluginEvent();

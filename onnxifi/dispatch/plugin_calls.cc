@@ -42,6 +42,8 @@ PluginCalls::PluginCalls(std::string plugin_name, const library::PluginFunctions
       FindFunction("onnxGetBackendValueCompatibility"));
   set_graph_values = Cast<onnxSetGraphValuesFunction>(FindFunction("onnxSetGraphValues"));
   get_run_values = Cast<onnxGetRunValuesFunction>(FindFunction("onnxGetRunValues"));
+  import_event = Cast<onnxImportEventFunction>(FindFunction("onnxImportEvent"));
+  export_event = Cast<onnxExportEventFunction>(FindFunction("onnxExportEvent"));
   get_last_error_message_ =
       Cast<onnxGetLastErrorMessageFunction>(FindFunction("onnxGetLastErrorMessage"));
 }

@@ -45,6 +45,8 @@ class PluginCalls {
   onnxGetBackendValueCompatibilityFunction get_backend_value_compatibility = nullptr;
   onnxSetGraphValuesFunction set_graph_values = nullptr;
   onnxGetRunValuesFunction get_run_values = nullptr;
+  onnxImportEventFunction import_event = nullptr;
+  onnxExportEventFunction export_event = nullptr;
 
   // Whether it has all three of those for values.
   bool TakesValues() const {

@@ -55,7 +55,7 @@ std::optional<Status> LocalEvent::WaitFor(std::chrono::milliseconds timeout) {
 }
 
 void LocalEvent::Abandon() {
-  if (origin_ == Origin::kRun) return;
+  if (origin_ != Origin::kCaller) return;
   Status ignored =
       Finish(Status(Code::kInvalidEvent, "The event is released before anybody signals it."), {});
   static_cast<void>(ignored);

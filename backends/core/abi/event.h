@@ -49,7 +49,8 @@ class Event {
 // The event of a library that does its own waiting; what every plugin uses.
 class LocalEvent final : public Event {
  public:
-  enum class Origin { kCaller, kRun };
+  // kDriver: it is signalled with an event of a driver's.
+  enum class Origin { kCaller, kRun, kDriver };
 
   explicit LocalEvent(Origin origin) : origin_(origin) {}
 
@@ -61,8 +62,8 @@ class LocalEvent final : public Event {
   base::Result<std::vector<TensorShape>> OutputShapes() override;
   base::Result<std::vector<KeptValue>> OutputValues() override;
 
-  // Signals on behalf of a run, once, with the run's result. A second completion, or one after a
-  // caller signalled the event by hand, has no effect.
+  // Signals on behalf of a run or a driver, once, with the run's result. A second completion, or
+  // one after a caller signalled the event by hand, has no effect.
   void Complete(base::Status status, RunOutputs outputs = {});
 
   // Calls `callback` once with the status of the work: now if signalled, else on the thread that

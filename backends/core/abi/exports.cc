@@ -168,15 +168,27 @@ Status RunGraph(onnxGraph handle, const onnxMemoryFenceV1* input_fence,
   if (output_fence == nullptr) return NullPointer("outputFence");
   ONNXIFI_RETURN_IF_ERROR(CheckFenceTag(*input_fence, "input"));
   ONNXIFI_RETURN_IF_ERROR(CheckFenceTag(*output_fence, "output"));
-  ONNXIFI_RETURN_IF_ERROR(CheckFenceType(*input_fence, "input"));
-  ONNXIFI_RETURN_IF_ERROR(CheckFenceType(*output_fence, "output"));
-  const auto input = FindEvent(input_fence->event);
-  if (input == nullptr) {
-    return Status(Code::kInvalidEvent, "The event of the input fence is no live event.");
+  const Backend& backend = *graph->owner->backend;
+  ONNXIFI_RETURN_IF_ERROR(CheckFenceType(*input_fence, "input", backend));
+  ONNXIFI_RETURN_IF_ERROR(CheckFenceType(*output_fence, "output", backend));
+  const bool has_implicit_input = input_fence->type == ONNXIFI_SYNCHRONIZATION_IMPLICIT;
+  const bool has_implicit_output = output_fence->type == ONNXIFI_SYNCHRONIZATION_IMPLICIT;
+  if (has_implicit_output && !has_implicit_input) {
+    return Status(Code::kUnsupportedFenceType,
+                  "The output fence is implicit and the input fence an event; nothing can be put"
+                  " into a queue before the event is signalled.");
   }
-  if (input->owner != graph->owner) {
-    return Status(Code::kInvalidEvent,
-                  "The event of the input fence belongs to another backend than the graph.");
+  RunStart start{.input = nullptr, .is_after_shared_queue = has_implicit_input};
+  if (!has_implicit_input) {
+    const auto input = FindEvent(input_fence->event);
+    if (input == nullptr) {
+      return Status(Code::kInvalidEvent, "The event of the input fence is no live event.");
+    }
+    if (input->owner != graph->owner) {
+      return Status(Code::kInvalidEvent,
+                    "The event of the input fence belongs to another backend than the graph.");
+    }
+    start.input = input->event;
   }
   std::shared_ptr<const Binding> binding;
   {
@@ -187,7 +199,8 @@ Status RunGraph(onnxGraph handle, const onnxMemoryFenceV1* input_fence,
     return Status(Code::kUnidentifiedName,
                   "The graph has no inputs and outputs: onnxSetGraphIO was not called or failed.");
   }
-  return StartRun(*graph, std::move(binding), input->event, output_fence);
+  if (has_implicit_output) return graph->graph->RunInSharedQueue(std::move(binding));
+  return StartRun(*graph, std::move(binding), std::move(start), output_fence);
 }
 
 Status SetIoAndRunGraph(onnxGraph handle, const IoDescriptors& io,
@@ -197,10 +210,13 @@ Status SetIoAndRunGraph(onnxGraph handle, const IoDescriptors& io,
   ONNXIFI_RETURN_IF_ERROR(CheckPointers(io));
   if (output_fence == nullptr) return NullPointer("outputFence");
   ONNXIFI_RETURN_IF_ERROR(CheckFenceTag(*output_fence, "output"));
-  ONNXIFI_RETURN_IF_ERROR(CheckFenceType(*output_fence, "output"));
+  ONNXIFI_RETURN_IF_ERROR(CheckFenceType(*output_fence, "output", *graph->owner->backend));
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> binding,
                            MakeBinding(*graph, io, BindingUse::kOneRun));
-  return StartRun(*graph, std::move(binding), /*input=*/nullptr, output_fence);
+  if (output_fence->type == ONNXIFI_SYNCHRONIZATION_IMPLICIT) {
+    return graph->graph->RunInSharedQueue(std::move(binding));
+  }
+  return StartRun(*graph, std::move(binding), {.input = nullptr}, output_fence);
 }
 
 Status GetExtensionFunctionAddress(onnxBackendID id_handle, const char* name,

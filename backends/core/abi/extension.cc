@@ -220,6 +220,7 @@ onnxStatus ONNXIFI_ABI GetGraphCounters(onnxGraph handle, onnxGraphCounters* out
     record.index_steps = counters.index_steps;
     record.host_steps = counters.host_steps;
     record.control_steps = counters.control_steps;
+    record.waits = counters.waits;
     std::memcpy(out_counters, &record, std::min(capacity, sizeof(record)));
     return base::Ok();
   });
@@ -329,6 +330,54 @@ struct Entry {
   bool is_library_wide;
 };
 
+// Whether a caller's structure has a kind and, behind it, a handle.
+Status CheckNative(const onnxNativeEvent* native) {
+  if (native == nullptr) {
+    return Status(Code::kInvalidPointer, "The structure of the driver's event is NULL.");
+  }
+  constexpr size_t kLeast = offsetof(onnxNativeEvent, handle) + sizeof(native->handle);
+  if (native->struct_size < kLeast) {
+    return Status(Code::kInvalidSize,
+                  "The structure of the driver's event has " + std::to_string(native->struct_size) +
+                      " bytes; its handle ends at " + std::to_string(kLeast) + ".");
+  }
+  if (native->kind != ONNXIFI_SDK_NATIVE_EVENT_OPENCL) {
+    return Status(Code::kInvalidFenceType,
+                  "There is no kind " + std::to_string(native->kind) + " of a driver's event.");
+  }
+  return base::Ok();
+}
+
+onnxStatus ONNXIFI_ABI ImportEvent(onnxBackend backend_handle, const onnxNativeEvent* native,
+                                   onnxEvent* event) {
+  return Guard(Function::kImportEvent, [&]() -> Status {
+    if (event == nullptr) return Status(Code::kInvalidPointer, "Argument 'event' is NULL.");
+    *event = nullptr;
+    auto object = std::make_shared<EventObject>();
+    object->owner = Library::Get().backends().Find(backend_handle);
+    if (object->owner == nullptr) {
+      return Status(Code::kInvalidBackend, "The handle is no live backend.");
+    }
+    ONNXIFI_RETURN_IF_ERROR(CheckNative(native));
+    ONNXIFI_ASSIGN_OR_RETURN(object->event,
+                             object->owner->backend->ImportEvent(native->kind, native->handle));
+    *event = Library::Get().events().Add(std::move(object));
+    return base::Ok();
+  });
+}
+
+onnxStatus ONNXIFI_ABI ExportEvent(onnxEvent handle, onnxNativeEvent* native) {
+  return Guard(Function::kExportEvent, [&]() -> Status {
+    const auto object = Library::Get().events().Find(handle);
+    if (object == nullptr || object->event == nullptr) return UnknownEvent();
+    ONNXIFI_RETURN_IF_ERROR(CheckNative(native));
+    native->handle = 0;
+    ONNXIFI_ASSIGN_OR_RETURN(native->handle,
+                             object->owner->backend->ExportEvent(native->kind, object->event));
+    return base::Ok();
+  });
+}
+
 // By way of void(*)(), which compilers know as the type of any function.
 template <typename F>
 onnxExtensionFunctionPointer Erase(F function) {
@@ -353,6 +402,8 @@ const std::vector<Entry>& Entries() {
         GetBackendValueCompatibility;
     const onnxSetGraphValuesFunction set_values = SetGraphValues;
     const onnxGetRunValuesFunction run_values = GetRunValues;
+    const onnxImportEventFunction import_event = ImportEvent;
+    const onnxExportEventFunction export_event = ExportEvent;
     return std::vector<Entry>{
         {"onnxGetExtensionFunctionAddress", Erase(get_address), /*is_library_wide=*/true},
         {"onnxSetIOAndRunGraph", Erase(set_io_and_run), /*is_library_wide=*/false},
@@ -368,6 +419,8 @@ const std::vector<Entry>& Entries() {
         {"onnxGetBackendValueCompatibility", Erase(value_compatibility), /*is_library_wide=*/false},
         {"onnxSetGraphValues", Erase(set_values), /*is_library_wide=*/false},
         {"onnxGetRunValues", Erase(run_values), /*is_library_wide=*/false},
+        {"onnxImportEvent", Erase(import_event), /*is_library_wide=*/false},
+        {"onnxExportEvent", Erase(export_event), /*is_library_wide=*/false},
     };
   }();
   return entries;

@@ -44,8 +44,10 @@ enum class Function : int {
   kGetBackendValueCompatibility,
   kSetGraphValues,
   kGetRunValues,
+  kImportEvent,
+  kExportEvent,
 };
-inline constexpr int kFunctionCount = 30;
+inline constexpr int kFunctionCount = 32;
 
 // E.g. "onnxInitGraph".
 std::string_view FunctionName(Function function);

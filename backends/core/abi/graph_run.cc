@@ -120,9 +120,10 @@ Status CheckFenceTag(const onnxMemoryFenceV1& fence, const char* which) {
                                            std::to_string(ONNXIFI_TAG_MEMORY_FENCE_V1) + ".");
 }
 
-Status CheckFenceType(const onnxMemoryFenceV1& fence, const char* which) {
+Status CheckFenceType(const onnxMemoryFenceV1& fence, const char* which, const Backend& backend) {
   if (fence.type == ONNXIFI_SYNCHRONIZATION_EVENT) return base::Ok();
   if (fence.type == ONNXIFI_SYNCHRONIZATION_IMPLICIT) {
+    if (backend.TakesImplicitFences()) return base::Ok();
     return Status(Code::kUnsupportedFenceType,
                   std::string("The ") + which +
                       " fence asks for implicit synchronisation (2); this backend takes events (0)"
@@ -133,15 +134,17 @@ Status CheckFenceType(const onnxMemoryFenceV1& fence, const char* which) {
                                              ", which is no synchronisation type.");
 }
 
-Status StartRun(const GraphObject& graph, std::shared_ptr<const Binding> binding,
-                std::shared_ptr<Event> input, onnxMemoryFenceV1* output_fence) {
+Status StartRun(const GraphObject& graph, std::shared_ptr<const Binding> binding, RunStart start,
+                onnxMemoryFenceV1* output_fence) {
   // The handle is made before the run, because nothing may fail once the run is accepted.
   auto object = std::make_shared<EventObject>();
   object->owner = graph.owner;
   object->binding = binding;
   HandleTable<EventObject>& events = Library::Get().events();
   const onnxEvent handle = events.Add(object);
-  auto output = graph.graph->Run(std::move(binding), std::move(input));
+  auto output = start.is_after_shared_queue
+                    ? graph.graph->RunAfterSharedQueue(std::move(binding))
+                    : graph.graph->Run(std::move(binding), std::move(start.input));
   if (!output.ok()) {
     events.Take(handle);
     return std::move(output).status();

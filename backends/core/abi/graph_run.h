@@ -37,12 +37,19 @@ base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& grap
 
 // The checks of a fence; `which` is "input" or "output".
 base::Status CheckFenceTag(const onnxMemoryFenceV1& fence, const char* which);
-base::Status CheckFenceType(const onnxMemoryFenceV1& fence, const char* which);
+base::Status CheckFenceType(const onnxMemoryFenceV1& fence, const char* which,
+                            const Backend& backend);
 
-// Starts a run and stores its event in `output_fence`, which is untouched after a failure. `input`
-// is null when the inputs are complete.
+// When the inputs of a run are complete.
+struct RunStart {
+  // Null when they are complete now, or with the shared queue.
+  std::shared_ptr<Event> input;
+  bool is_after_shared_queue = false;
+};
+
+// Starts a run and stores its event in `output_fence`, which is untouched after a failure.
 base::Status StartRun(const GraphObject& graph, std::shared_ptr<const Binding> binding,
-                      std::shared_ptr<Event> input, onnxMemoryFenceV1* output_fence);
+                      RunStart start, onnxMemoryFenceV1* output_fence);
 
 }  // namespace onnxifi::abi
 

@@ -123,6 +123,7 @@ struct GraphCounters {
   uint64_t index_steps = kUnknown;
   uint64_t host_steps = kUnknown;
   uint64_t control_steps = kUnknown;
+  uint64_t waits = 0;
 };
 
 // What one step of a run did; the C++ side of onnxStepRecord, field by field.
@@ -199,6 +200,20 @@ class Graph {
   virtual base::Result<std::shared_ptr<Event>> Run(std::shared_ptr<const Binding> binding,
                                                    std::shared_ptr<Event> input) = 0;
 
+  // As Run, where the inputs are complete once everything is that the queue which the backend
+  // shares with the caller holds by now.
+  virtual base::Result<std::shared_ptr<Event>> RunAfterSharedQueue(
+      std::shared_ptr<const Binding> binding) {
+    return Run(std::move(binding), /*input=*/nullptr);
+  }
+  // Accepts one run whose inputs and outputs are ordered by a queue that the backend shares with
+  // the caller: when this returns, the run is in that queue. UNSUPPORTED_FENCE_TYPE without one.
+  virtual base::Status RunInSharedQueue(std::shared_ptr<const Binding> /*binding*/) {
+    return base::Status(base::Code::kUnsupportedFenceType,
+                        "The backend shares no queue with the caller, which implicit"
+                        " synchronisation needs.");
+  }
+
   // Blocks until every accepted run has finished. Called once, before the destructor.
   virtual void Close() = 0;
 
@@ -221,6 +236,16 @@ class Backend {
   virtual base::Result<std::unique_ptr<Graph>> InitGraph(const GraphRequest& request) = 0;
   // An event of the caller's. Plugins return a LocalEvent of Origin::kCaller.
   virtual base::Result<std::shared_ptr<Event>> NewEvent() = 0;
+
+  // An event that is signalled with one of the driver's, of kind ONNXIFI_SDK_NATIVE_EVENT_...
+  // UNSUPPORTED_FENCE_TYPE for a kind that it does not take, INVALID_EVENT.
+  virtual base::Result<std::shared_ptr<Event>> ImportEvent(uint32_t kind, onnxPointer handle);
+  // The other way round: the handle of a new event of the driver's, which the caller releases.
+  // `event` is one of this backend's. UNSUPPORTED_FENCE_TYPE.
+  virtual base::Result<onnxPointer> ExportEvent(uint32_t kind, std::shared_ptr<Event> event);
+  // Whether fences may be implicit; where this is true, the graph's functions with shared queues
+  // are called, which may still refuse.
+  virtual bool TakesImplicitFences() const { return false; }
 
   // Whether descriptors may carry this element type. A type of the interface that is not taken is
   // UNSUPPORTED_DATATYPE, any other INVALID_DATATYPE.

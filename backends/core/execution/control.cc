@@ -23,16 +23,20 @@ using tensor::Extents;
 // Waits for a queue at the end of a scope, whichever way it is left.
 class FinishAtEnd {
  public:
-  explicit FinishAtEnd(device::Queue* queue) : queue_(queue) {}
+  FinishAtEnd(device::Queue* queue, plan::Counters& counters)
+      : queue_(queue), counters_(counters) {}
   ~FinishAtEnd() {
+    if (queue_ == nullptr) return;
+    ++counters_.waits;
     // An error shows in whatever is asked of the queue next.
-    if (queue_ != nullptr) static_cast<void>(queue_->Finish());
+    static_cast<void>(queue_->Finish());
   }
   FinishAtEnd(const FinishAtEnd&) = delete;
   FinishAtEnd& operator=(const FinishAtEnd&) = delete;
 
  private:
   device::Queue* const queue_;
+  plan::Counters& counters_;
 };
 
 // Keeps every output of a body run in memory of its own.
@@ -112,8 +116,9 @@ struct ByteRange {
 };
 
 // Copies `count` elements.
-Status CopyElements(device::Queue* queue, ElementType type, const std::byte* from,
-                    int64_t from_index, std::byte* to, int64_t to_index, int64_t count) {
+Status CopyElements(device::Queue* queue, plan::Counters& counters, ElementType type,
+                    const std::byte* from, int64_t from_index, std::byte* to, int64_t to_index,
+                    int64_t count) {
   if (count <= 0) return base::Ok();
   if (!tensor::IsPacked(type)) {
     const int64_t width = tensor::BitWidth(type) / 8;
@@ -130,6 +135,7 @@ Status CopyElements(device::Queue* queue, ElementType type, const std::byte* fro
   std::vector<std::byte> target_bytes(static_cast<size_t>(target.size_bytes));
   Status status = queue->Download(from + source.begin, source_bytes.data(), source.size_bytes);
   if (status.ok()) {
+    ++counters.waits;
     status = device::Read(queue, to + target.begin, target_bytes.data(), target.size_bytes);
   }
   if (status.ok()) {
@@ -138,6 +144,7 @@ Status CopyElements(device::Queue* queue, ElementType type, const std::byte* fro
     status = queue->Upload(target_bytes.data(), to + target.begin, target.size_bytes);
   }
   // The vectors are to outlive what was put into the queue, whatever went wrong.
+  ++counters.waits;
   Status finished = queue->Finish();
   return status.ok() ? finished : status;
 }
@@ -152,18 +159,18 @@ struct SliceLayout {
     for (int k = 0; k < axis; ++k) outer *= extents[k];
     for (size_t k = static_cast<size_t>(axis) + 1; k < extents.size(); ++k) inner *= extents[k];
   }
-  Status Extract(device::Queue* queue, ElementType type, const std::byte* whole, int64_t position,
-                 std::byte* slice) const {
+  Status Extract(device::Queue* queue, plan::Counters& counters, ElementType type,
+                 const std::byte* whole, int64_t position, std::byte* slice) const {
     for (int64_t o = 0; o < outer; ++o) {
-      ONNXIFI_RETURN_IF_ERROR(CopyElements(queue, type, whole, (o * length + position) * inner,
-                                           slice, o * inner, inner));
+      ONNXIFI_RETURN_IF_ERROR(CopyElements(
+          queue, counters, type, whole, (o * length + position) * inner, slice, o * inner, inner));
     }
     return base::Ok();
   }
-  Status Insert(device::Queue* queue, ElementType type, const std::byte* slice, int64_t position,
-                std::byte* whole) const {
+  Status Insert(device::Queue* queue, plan::Counters& counters, ElementType type,
+                const std::byte* slice, int64_t position, std::byte* whole) const {
     for (int64_t o = 0; o < outer; ++o) {
-      ONNXIFI_RETURN_IF_ERROR(CopyElements(queue, type, slice, o * inner, whole,
+      ONNXIFI_RETURN_IF_ERROR(CopyElements(queue, counters, type, slice, o * inner, whole,
                                            (o * length + position) * inner, inner));
     }
     return base::Ok();
@@ -196,7 +203,7 @@ class Stack {
     SliceLayout layout(extents, how_.axis);
     for (size_t k = 0; k < slices_.size(); ++k) {
       size_t position = how_.reverse ? slices_.size() - 1 - k : k;
-      ONNXIFI_RETURN_IF_ERROR(layout.Insert(queue, type_, slices_[k].data(),
+      ONNXIFI_RETURN_IF_ERROR(layout.Insert(queue, body.plan().counters(), type_, slices_[k].data(),
                                             static_cast<int64_t>(position), whole.memory->data()));
       ++body.plan().counters().copies;
     }
@@ -237,8 +244,9 @@ Result<OwnedTensor> CopyOf(const Executor& body, ElementType type, const InputTe
 
 // A number that lies in the device's memory.
 template <typename T>
-Result<T> ReadNumber(device::Queue* queue, const std::byte* from) {
+Result<T> ReadNumber(device::Queue* queue, plan::Counters& counters, const std::byte* from) {
   T number;
+  if (queue != nullptr) ++counters.waits;
   ONNXIFI_RETURN_IF_ERROR(
       device::Read(queue, from, reinterpret_cast<std::byte*>(&number), sizeof(number)));
   return number;
@@ -248,7 +256,8 @@ Result<std::vector<OwnedTensor>> RunIf(const Control& control,
                                        std::span<const std::unique_ptr<Executor>> bodies,
                                        std::span<const InputTensor> reads,
                                        tensor::StringTable* strings, device::Queue* queue) {
-  ONNXIFI_ASSIGN_OR_RETURN(const uint8_t condition, ReadNumber<uint8_t>(queue, reads[0].data));
+  ONNXIFI_ASSIGN_OR_RETURN(const uint8_t condition,
+                           ReadNumber<uint8_t>(queue, bodies[0]->plan().counters(), reads[0].data));
   size_t chosen = condition != 0 ? 0 : 1;
   std::vector<InputTensor> inputs;
   AddCaptures(control, chosen, reads, inputs);
@@ -287,16 +296,17 @@ class NumberInput {
 Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
                                          std::span<const InputTensor> reads,
                                          tensor::StringTable* strings, device::Queue* queue) {
+  plan::Counters& counters = body.plan().counters();
   int64_t trip_count = std::numeric_limits<int64_t>::max();
   if (reads[0].data != nullptr) {
-    ONNXIFI_ASSIGN_OR_RETURN(trip_count, ReadNumber<int64_t>(queue, reads[0].data));
+    ONNXIFI_ASSIGN_OR_RETURN(trip_count, ReadNumber<int64_t>(queue, counters, reads[0].data));
   }
   // What the queue may still read when an iteration fails is to outlive it.
   int64_t iteration = 0;
   uint8_t condition = 1;
-  const FinishAtEnd finish(queue);
+  const FinishAtEnd finish(queue, counters);
   if (reads[1].data != nullptr) {
-    ONNXIFI_ASSIGN_OR_RETURN(condition, ReadNumber<uint8_t>(queue, reads[1].data));
+    ONNXIFI_ASSIGN_OR_RETURN(condition, ReadNumber<uint8_t>(queue, counters, reads[1].data));
   }
   ONNXIFI_ASSIGN_OR_RETURN(
       NumberInput<int64_t> iteration_input,
@@ -322,7 +332,7 @@ Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
     OwnedPlaces places(body.plan());
     ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places, /*profile=*/nullptr, strings, queue));
     std::vector<OwnedTensor> outputs = places.TakeAll();
-    ONNXIFI_ASSIGN_OR_RETURN(condition, ReadNumber<uint8_t>(queue, outputs[0].data()));
+    ONNXIFI_ASSIGN_OR_RETURN(condition, ReadNumber<uint8_t>(queue, counters, outputs[0].data()));
     for (size_t k = 0; k < carried_count; ++k) {
       carried[k] = std::move(outputs[1 + k]);
       current[k] = carried[k].AsInput();
@@ -376,9 +386,9 @@ Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
     for (size_t k = 0; k < scanned_count; ++k) {
       int64_t position = control.scanned[k].reverse ? length - 1 - iteration : iteration;
       if (slices[k].memory) {
-        ONNXIFI_RETURN_IF_ERROR(layouts[k].Extract(queue, InputType(body, carried_count + k),
-                                                   reads[carried_count + k].data, position,
-                                                   slices[k].memory->data()));
+        ONNXIFI_RETURN_IF_ERROR(
+            layouts[k].Extract(queue, body.plan().counters(), InputType(body, carried_count + k),
+                               reads[carried_count + k].data, position, slices[k].memory->data()));
         ++body.plan().counters().copies;
       }
       inputs.push_back(slices[k].AsInput());

@@ -168,7 +168,7 @@ Status Executor::PrepareArena(Context& context, int stage, const plan::StageBind
 }
 
 Status Executor::ReadCut(const Context& context, const device::BoundStep& step,
-                         device::Queue* queue, std::vector<int64_t>& symbols) {
+                         device::Queue* queue, std::vector<int64_t>& symbols) const {
   const program::Cut& cut = *step.step->As<program::Cut>();
   const device::BoundView& view = step.reads[0];
   const std::byte* data = context.addresses[view.buffer];
@@ -186,6 +186,7 @@ Status Executor::ReadCut(const Context& context, const device::BoundStep& step,
                                              data + (view.offset + view.strides[0] * k) * kBytes,
                                              reinterpret_cast<std::byte*>(&number), kBytes));
   }
+  if (queue != nullptr) ++plan_.counters().waits;
   return device::Finish(queue);
 }
 
@@ -238,6 +239,7 @@ Status Executor::RunHost(Context& context, const device::BoundStep& bound,
     if (queue != nullptr) {
       ONNXIFI_ASSIGN_OR_RETURN(tensor, ToHost(tensor, *queue));
       ++plan_.counters().copies;
+      ++plan_.counters().waits;
     }
     inputs[k] = std::make_shared<const tensor::Value>(
         program.buffers[id].holds_strings
@@ -293,6 +295,7 @@ Result<std::shared_ptr<device::Allocation>> Executor::ToDevice(const tensor::Ten
   ++plan_.counters().copies;
   ONNXIFI_RETURN_IF_ERROR(queue.Upload(tensor.data(), copy->data(), tensor.size_bytes()));
   // The tensor goes when this step is over.
+  ++plan_.counters().waits;
   ONNXIFI_RETURN_IF_ERROR(queue.Finish());
   return copy;
 }

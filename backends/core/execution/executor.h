@@ -31,6 +31,8 @@ struct InputTensor {
   std::shared_ptr<const void> owner = nullptr;
   // Where the program's input is one.
   tensor::ValueRef value = nullptr;
+  // For a HostBoundary: `data` is memory of the device that the caller made.
+  bool is_inside = false;
 };
 
 // Where outputs go. Asked once per output and run, when its extents are known and before anything
@@ -41,6 +43,8 @@ class OutputPlaces {
   // Memory for output `output` of the program, at least SizeBytes of its type and extents; may be
   // null when that is 0.
   virtual base::Result<std::byte*> Place(int output, const tensor::Extents& extents) = 0;
+  // For a HostBoundary: whether Place gives memory of the device for this output.
+  virtual bool IsInside(int /*output*/) const { return false; }
   // Takes output `output`, which is a whole value, at the end of the run.
   virtual base::Status Take(int output, tensor::ValueRef value);
 };
@@ -69,8 +73,8 @@ class Executor {
                          std::span<const InputTensor> inputs, OutputPlaces& places,
                          RunProfile* profile, tensor::StringTable* strings, device::Queue* queue);
   base::Status PrepareArena(Context& context, int stage, const plan::StageBinding& binding);
-  static base::Status ReadCut(const Context& context, const device::BoundStep& step,
-                              device::Queue* queue, std::vector<int64_t>& symbols);
+  base::Status ReadCut(const Context& context, const device::BoundStep& step, device::Queue* queue,
+                       std::vector<int64_t>& symbols) const;
   // `step` is the number of the control step in the program.
   base::Status RunControl(Context& context, int step, const device::BoundStep& bound,
                           tensor::StringTable* strings, device::Queue* queue,

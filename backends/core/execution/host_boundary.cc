@@ -54,6 +54,7 @@ struct HostBoundary::Lane {
 
     Result<std::byte*> Place(int output, const Extents& extents) override {
       ONNXIFI_ASSIGN_OR_RETURN(std::byte * host, outer_.Place(output, extents));
+      if (outer_.IsInside(output)) return host;
       const program::Program& program = plan_.program();
       const int64_t size_bytes =
           BufferBytes(program, program.outputs[static_cast<size_t>(output)].buffer, extents);
@@ -121,13 +122,16 @@ Result<std::unique_ptr<HostBoundary::Lane>> HostBoundary::TakeLane() {
 }
 
 Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputPlaces& places,
-                         RunProfile* profile, tensor::StringTable* strings) {
+                         RunProfile* profile, tensor::StringTable* strings, End end) {
   if (!has_queue_) return executor_.Run(inputs, places, profile, strings);
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, TakeLane());
   Status status = RunOn(*lane, inputs, places, profile, strings);
-  // Whatever went wrong, nothing of this run may be under way when the caller has its memory back.
-  Status finished = lane->queue->Finish();
-  if (status.ok()) status = std::move(finished);
+  if (end == End::kFinished || !status.ok()) {
+    // Whatever went wrong, nothing of this run may be under way when the caller has its memory
+    // back.
+    Status finished = lane->queue->Finish();
+    if (status.ok()) status = std::move(finished);
+  }
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(lane));
   return status;
@@ -142,7 +146,7 @@ Status HostBoundary::RunOn(Lane& lane, std::span<const InputTensor> inputs, Outp
   std::vector<InputTensor> inside(inputs.begin(), inputs.end());
   for (size_t k = 0; k < inside.size(); ++k) {
     // Whole values stay with the host.
-    if (inputs[k].value != nullptr) continue;
+    if (inputs[k].value != nullptr || inputs[k].is_inside) continue;
     const int64_t size_bytes = BufferBytes(program, program.inputs[k].buffer, inputs[k].extents);
     ONNXIFI_ASSIGN_OR_RETURN(std::byte * to, lane.inputs[k].Get(plan, size_bytes));
     inside[k].data = to;

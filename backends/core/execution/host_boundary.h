@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_HOST_BOUNDARY_H_
 #define ONNXIFI_BACKENDS_CORE_EXECUTION_HOST_BOUNDARY_H_
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -23,9 +24,15 @@ class HostBoundary {
   static base::Result<std::unique_ptr<HostBoundary>> Create(Executor& executor);
   ~HostBoundary();
 
-  // As Executor::Run, with host memory, and everything done when it returns.
+  // When Run returns: when everything is done, or, which needs a queue, when everything is in it.
+  // Host memory that the run reads or writes then has to stay until the queue is finished.
+  enum class End : uint8_t { kFinished, kQueued };
+
+  // As Executor::Run, with host memory, or memory of the device's where the tensor says so, which
+  // is then used in place.
   base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
-                   RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr);
+                   RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr,
+                   End end = End::kFinished);
 
   bool has_queue() const { return has_queue_; }
 

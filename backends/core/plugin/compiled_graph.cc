@@ -4,6 +4,9 @@
 
 #include "backends/core/plugin/compiled_graph.h"
 
+#include <algorithm>
+#include <string>
+
 #include "backends/core/execution/whole_run.h"
 #include "backends/core/program/cost.h"
 #include "backends/core/program/host_function.h"
@@ -25,8 +28,14 @@ Extents ExtentsOf(const TensorDescriptor& descriptor) {
 // the run keeps go to memory of their own.
 class CallerPlaces : public execution::OutputPlaces {
  public:
-  CallerPlaces(const program::Program& program, std::span<const TensorDescriptor> outputs)
-      : program_(program), outputs_(outputs), actual_(outputs.size()), kept_(program) {}
+  // `memory[k]` is that of output k where it lies in the device, else null.
+  CallerPlaces(const program::Program& program, std::span<const TensorDescriptor> outputs,
+               std::span<const std::unique_ptr<device::Allocation>> memory)
+      : program_(program),
+        outputs_(outputs),
+        memory_(memory),
+        actual_(outputs.size()),
+        kept_(program) {}
 
   Result<std::byte*> Place(int output, const Extents& extents) override {
     const TensorDescriptor& descriptor = outputs_[output];
@@ -38,8 +47,11 @@ class CallerPlaces : public execution::OutputPlaces {
                     "Output '" + descriptor.name + "' has shape " + tensor::ToString(extents) +
                         ", more than the bound shape " + tensor::ToString(bound) + " can hold.");
     }
+    if (memory_[output] != nullptr) return memory_[output]->data();
     return static_cast<std::byte*>(descriptor.mutable_cpu_data());
   }
+
+  bool IsInside(int output) const override { return memory_[output] != nullptr; }
 
   Status Take(int output, tensor::ValueRef value) override {
     return kept_.Take(output, std::move(value));
@@ -68,20 +80,58 @@ class CallerPlaces : public execution::OutputPlaces {
  private:
   const program::Program& program_;
   std::span<const TensorDescriptor> outputs_;
+  std::span<const std::unique_ptr<device::Allocation>> memory_;
   std::vector<Extents> actual_;
   execution::KeptOutputs kept_;
 };
 
-// A binding that knows whether its runs are over before another thread would begin them.
+// The caller's memory of tensors, one entry each; null for those in the host's memory.
+using DeviceMemory = std::vector<std::unique_ptr<device::Allocation>>;
+
+Result<DeviceMemory> ImportMemory(std::span<const TensorDescriptor> tensors,
+                                  device::Sharing* sharing, device::Sharing::Access access,
+                                  const char* role) {
+  DeviceMemory memory(tensors.size());
+  for (size_t k = 0; k < tensors.size(); ++k) {
+    const TensorDescriptor& tensor = tensors[k];
+    if (tensor.memory_type == ONNXIFI_MEMORY_TYPE_CPU || tensor.is_kept) continue;
+    const auto type = static_cast<tensor::ElementType>(tensor.data_type);
+    int64_t size_bytes = tensor::SizeBytes(type, tensor::ElementCount(ExtentsOf(tensor)));
+    if (size_bytes == 0) continue;
+    // Elements of less than a byte are written by whole words.
+    constexpr int64_t kWordBytes = 4;
+    if (tensor::BitWidth(type) < 8)
+      size_bytes = (size_bytes + kWordBytes - 1) / kWordBytes * kWordBytes;
+    Result<std::unique_ptr<device::Allocation>> imported =
+        sharing->ImportMemory(tensor.buffer, size_bytes, access);
+    if (!imported.ok()) {
+      return std::move(imported).status().Context(std::string("for ") + role + " '" + tensor.name +
+                                                  "'");
+    }
+    memory[k] = *std::move(imported);
+  }
+  return memory;
+}
+
+// A binding that has the caller's memory on the device, and knows whether its runs are over before
+// another thread would begin them.
 class PreparedBinding : public abi::Binding {
  public:
-  PreparedBinding(abi::GraphTensors tensors, bool is_tiny)
-      : abi::Binding(std::move(tensors)), is_tiny_(is_tiny) {}
+  PreparedBinding(abi::GraphTensors tensors, bool is_tiny, DeviceMemory inputs,
+                  DeviceMemory outputs)
+      : abi::Binding(std::move(tensors)),
+        is_tiny_(is_tiny),
+        inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)) {}
 
   bool is_tiny() const { return is_tiny_; }
+  const DeviceMemory& inputs() const { return inputs_; }
+  const DeviceMemory& outputs() const { return outputs_; }
 
  private:
   const bool is_tiny_;
+  const DeviceMemory inputs_;
+  const DeviceMemory outputs_;
 };
 
 // Counts the steps of a program and of the bodies in it, each under its family.
@@ -126,19 +176,19 @@ void DropConstants(program::Program& program) {
 
 Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signature,
                                                           std::unique_ptr<program::Program> program,
-                                                          device::Device& device, Worker& worker,
+                                                          const Services& services,
                                                           bool is_profiled, LoadTimes times) {
-  std::unique_ptr<CompiledGraph> graph(
-      new CompiledGraph(std::move(signature), std::move(program), is_profiled, std::move(times)));
+  std::unique_ptr<CompiledGraph> graph(new CompiledGraph(
+      std::move(signature), std::move(program), services.sharing, is_profiled, std::move(times)));
   ++graph->counters_.lowerings;
   ONNXIFI_ASSIGN_OR_RETURN(graph->plan_, graph->load_times_.Time("build_kernels", [&] {
-    return plan::Plan::Create(*graph->program_, device, graph->counters_);
+    return plan::Plan::Create(*graph->program_, services.device, graph->counters_);
   }));
   DropConstants(*graph->program_);
   graph->executor_ = std::make_unique<execution::Executor>(*graph->plan_);
   ONNXIFI_ASSIGN_OR_RETURN(graph->boundary_, execution::HostBoundary::Create(*graph->executor_));
-  ONNXIFI_RETURN_IF_ERROR(worker.Start());
-  graph->queue_ = std::make_shared<RunQueue>(worker);
+  ONNXIFI_RETURN_IF_ERROR(services.worker.Start());
+  graph->queue_ = std::make_shared<RunQueue>(services.worker);
   return std::unique_ptr<abi::Graph>(std::move(graph));
 }
 
@@ -194,14 +244,20 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensor
                                                  " (-1: known after a run).");
     }
   }
+  ONNXIFI_ASSIGN_OR_RETURN(
+      DeviceMemory input_memory,
+      ImportMemory(tensors.inputs, sharing_, device::Sharing::Access::kRead, "input"));
+  ONNXIFI_ASSIGN_OR_RETURN(
+      DeviceMemory output_memory,
+      ImportMemory(tensors.outputs, sharing_, device::Sharing::Access::kWrite, "output"));
   // What these extents need is prepared now, so that a run finds it.
   ONNXIFI_RETURN_IF_ERROR(Prepare());
   Result<std::shared_ptr<const plan::StageBinding>> prepared = plan_->Bind(0, symbols);
   if (!prepared.ok()) return std::move(prepared).status();
   // Going to another device and back takes longer than another thread takes to begin.
   const bool is_tiny = (*prepared)->is_tiny && !boundary_->has_queue();
-  return std::shared_ptr<const abi::Binding>(
-      std::make_shared<PreparedBinding>(std::move(tensors), is_tiny));
+  return std::shared_ptr<const abi::Binding>(std::make_shared<PreparedBinding>(
+      std::move(tensors), is_tiny, std::move(input_memory), std::move(output_memory)));
 }
 
 Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi::Binding> binding,
@@ -210,12 +266,32 @@ Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi
   auto local = std::static_pointer_cast<abi::LocalEvent>(std::move(input));
   // So are bindings: Bind makes no others.
   const bool is_tiny = static_cast<const PreparedBinding&>(*binding).is_tiny();
-  return std::shared_ptr<abi::Event>(
-      queue_->Add([this, binding](abi::RunOutputs& outputs) { return Execute(*binding, outputs); },
-                  std::move(local), is_tiny ? RunQueue::Place::kCaller : RunQueue::Place::kWorker));
+  return std::shared_ptr<abi::Event>(queue_->Add(
+      [this, binding](abi::RunOutputs& outputs) {
+        return Execute(*binding, execution::HostBoundary::End::kFinished, outputs);
+      },
+      std::move(local), is_tiny ? RunQueue::Place::kCaller : RunQueue::Place::kWorker));
 }
 
-Status CompiledGraph::Execute(const abi::Binding& binding, abi::RunOutputs& outputs) {
+Status CompiledGraph::RunInSharedQueue(std::shared_ptr<const abi::Binding> binding) {
+  queue_->Drain();
+  // What lives in the host's memory for this call only is to be read or written before it ends.
+  const abi::GraphTensors& tensors = binding->tensors();
+  const bool has_values =
+      std::ranges::any_of(tensors.inputs, [](const auto& input) { return input.value != nullptr; });
+  const bool keeps_any =
+      std::ranges::any_of(tensors.outputs, [](const auto& output) { return output.is_kept; });
+  abi::RunOutputs nobody_asks;
+  return Execute(*binding,
+                 has_values || keeps_any ? execution::HostBoundary::End::kFinished
+                                         : execution::HostBoundary::End::kQueued,
+                 nobody_asks);
+}
+
+Status CompiledGraph::Execute(const abi::Binding& binding, execution::HostBoundary::End end,
+                              abi::RunOutputs& outputs) {
+  // Bind makes no others.
+  const auto& prepared = static_cast<const PreparedBinding&>(binding);
   tensor::StringTable strings(program_->strings.get());
   std::vector<execution::InputTensor> inputs;
   for (size_t k = 0; k < program_->inputs.size(); ++k) {
@@ -228,15 +304,19 @@ Status CompiledGraph::Execute(const abi::Binding& binding, abi::RunOutputs& outp
       inputs.push_back(std::move(value));
     } else {
       inputs.push_back({static_cast<const std::byte*>(input.cpu_data()), plugin::ExtentsOf(input)});
+      if (const auto& memory = prepared.inputs()[k]; memory != nullptr) {
+        inputs.back().data = memory->data();
+        inputs.back().is_inside = true;
+      }
     }
   }
-  CallerPlaces places(*program_, binding.tensors().outputs);
+  CallerPlaces places(*program_, binding.tensors().outputs, prepared.outputs());
   ++counters_.runs;
   if (!is_profiled_) {
-    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(inputs, places, /*profile=*/nullptr, &strings));
+    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(inputs, places, /*profile=*/nullptr, &strings, end));
   } else {
     auto profile = std::make_shared<execution::RunProfile>();
-    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(inputs, places, profile.get(), &strings));
+    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(inputs, places, profile.get(), &strings, end));
     const std::lock_guard lock(mutex_);
     last_profile_ = std::move(profile);
   }
@@ -269,6 +349,7 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
   counters.copies = counters_.copies;
   counters.kernel_builds = counters_.kernel_builds;
   counters.runs = counters_.runs;
+  counters.waits = counters_.waits;
   counters.map_steps = counters.reduce_steps = counters.row_steps = counters.scan_steps = 0;
   counters.contract_steps = counters.window_steps = counters.index_steps = 0;
   counters.control_steps = 0;

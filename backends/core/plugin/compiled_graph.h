@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/core/abi/provider.h"
+#include "backends/core/device/sharing.h"
 #include "backends/core/execution/executor.h"
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/plan/plan.h"
@@ -23,17 +24,24 @@ namespace onnxifi::plugin {
 
 class CompiledGraph : public abi::Graph {
  public:
-  // `device` and `worker` belong to the backend and outlive the graph. `is_profiled` makes every
-  // run keep what Profile tells. `times` are those of the stages before.
+  // What the backend has for its graphs; outlives them.
+  struct Services {
+    device::Device& device;
+    device::Sharing* sharing;  // null where callers cannot use the driver
+    Worker& worker;
+  };
+
+  // `is_profiled` makes every run keep what Profile tells. `times` are those of the stages before.
   static base::Result<std::unique_ptr<abi::Graph>> Create(abi::Signature signature,
                                                           std::unique_ptr<program::Program> program,
-                                                          device::Device& device, Worker& worker,
+                                                          const Services& services,
                                                           bool is_profiled, LoadTimes times);
 
   const abi::Signature* signature() const override { return &signature_; }
   base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
   base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
                                                 std::shared_ptr<abi::Event> input) override;
+  base::Status RunInSharedQueue(std::shared_ptr<const abi::Binding> binding) override;
   void Close() override;
   base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
       std::span<const abi::TensorDescriptor> inputs) override;
@@ -43,9 +51,10 @@ class CompiledGraph : public abi::Graph {
 
  private:
   CompiledGraph(abi::Signature signature, std::unique_ptr<program::Program> program,
-                bool is_profiled, LoadTimes times)
+                device::Sharing* sharing, bool is_profiled, LoadTimes times)
       : signature_(std::move(signature)),
         program_(std::move(program)),
+        sharing_(sharing),
         is_profiled_(is_profiled),
         load_times_(std::move(times)) {}
 
@@ -55,10 +64,12 @@ class CompiledGraph : public abi::Graph {
   // One entry per input of the program.
   base::Result<std::vector<tensor::Extents>> ExtentsOf(
       std::span<const abi::TensorDescriptor> inputs) const;
-  base::Status Execute(const abi::Binding& binding, abi::RunOutputs& outputs);
+  base::Status Execute(const abi::Binding& binding, execution::HostBoundary::End end,
+                       abi::RunOutputs& outputs);
 
   const abi::Signature signature_;
   const std::unique_ptr<program::Program> program_;
+  device::Sharing* const sharing_;
   const bool is_profiled_;
   LoadTimes load_times_;  // fixed once the graph is created
   plan::Counters counters_;

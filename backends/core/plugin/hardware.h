@@ -17,6 +17,7 @@
 #include "backends/core/abi/provider.h"
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
+#include "backends/core/device/sharing.h"
 
 namespace onnxifi::plugin {
 
@@ -28,6 +29,14 @@ struct DeviceDescription {
   std::string device;   // model name of the device
   onnxEnum type = ONNXIFI_DEVICE_TYPE_CPU;
   uint64_t memory_bytes = 0;
+  // Bits of ONNXIFI_MEMORY_TYPE_... that inputs and outputs may lie in beside the host's memory,
+  // with Hardware::SharingOf; of ONNXIFI_SYNCHRONIZATION_... beside events; kinds of
+  // onnxNativeEvent.
+  uint64_t memory_types = 0;
+  uint64_t synchronization_types = 0;
+  std::vector<uint32_t> event_kinds;
+  // Keys of onnxInitBackend beyond OPTIMIZATION and LOG_LEVEL.
+  std::vector<uint64_t> backend_properties;
   // Optional queries that this device answers.
   std::vector<std::pair<onnxBackendInfo, abi::InfoValue>> more;
 };
@@ -43,8 +52,12 @@ class Hardware {
   virtual std::string absence() const { return {}; }
   // Answers for device `index` without opening it. Lives as long as the hardware. Any thread.
   virtual const device::Selector& selector(int index) const = 0;
-  // BACKEND_UNAVAILABLE or a resource code. Any thread.
-  virtual base::Result<std::unique_ptr<device::Device>> Open(int index) = 0;
+  // INVALID_PROPERTY, BACKEND_UNAVAILABLE or a resource code. Any thread.
+  virtual base::Result<std::unique_ptr<device::Device>> Open(
+      int index, const abi::BackendProperties& properties) = 0;
+  // What a device that Open gave shares with callers who use its driver; lives as long as that
+  // does. Null: nothing.
+  virtual device::Sharing* SharingOf(device::Device& /*device*/) const { return nullptr; }
 };
 
 // The whole of a plugin's abi::MakeProvider().

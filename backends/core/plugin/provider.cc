@@ -4,6 +4,7 @@
 // that are compile attempts, and backends that compile graphs.
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -83,8 +84,13 @@ abi::Signature SignatureOf(const graph::Graph& graph, const program::Program& pr
 
 class PluginBackend : public abi::Backend {
  public:
-  PluginBackend(std::unique_ptr<device::Device> device, const abi::BackendProperties& properties)
-      : device_(std::move(device)), log_(properties.log_level) {}
+  // `description` and what `sharing` is for outlive it; `sharing` may be null.
+  PluginBackend(std::unique_ptr<device::Device> device, device::Sharing* sharing,
+                const DeviceDescription& description, const abi::BackendProperties& properties)
+      : device_(std::move(device)),
+        sharing_(sharing),
+        description_(description),
+        log_(properties.log_level) {}
 
   Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override {
     model::ImportOptions options;
@@ -119,13 +125,40 @@ class PluginBackend : public abi::Backend {
         std::unique_ptr<program::Program> program,
         Compile(std::move(graph), *device_, log_, times, request.properties.has_fast_algorithms));
     abi::Signature signature = SignatureOf(declared, *program);
-    return CompiledGraph::Create(std::move(signature), std::move(program), *device_, worker_,
-                                 request.properties.is_profiled, std::move(times));
+    return CompiledGraph::Create(std::move(signature), std::move(program),
+                                 {*device_, sharing_, worker_}, request.properties.is_profiled,
+                                 std::move(times));
   }
 
   Result<std::shared_ptr<abi::Event>> NewEvent() override {
     return std::shared_ptr<abi::Event>(
         std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kCaller));
+  }
+
+  Result<std::shared_ptr<abi::Event>> ImportEvent(uint32_t kind, onnxPointer handle) override {
+    if (!TakesEventKind(kind)) return abi::Backend::ImportEvent(kind, handle);
+    auto event = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kDriver);
+    ONNXIFI_RETURN_IF_ERROR(
+        sharing_->WhenComplete(handle, [event](const Status& status) { event->Complete(status); }));
+    return std::shared_ptr<abi::Event>(std::move(event));
+  }
+
+  Result<onnxPointer> ExportEvent(uint32_t kind, std::shared_ptr<abi::Event> event) override {
+    if (!TakesEventKind(kind)) return abi::Backend::ExportEvent(kind, std::move(event));
+    ONNXIFI_ASSIGN_OR_RETURN(device::Sharing::NewEvent made, sharing_->MakeEvent());
+    // Events of this backend are local: NewEvent, ImportEvent and Run make no others.
+    static_cast<abi::LocalEvent&>(*event).OnSignal(std::move(made.complete));
+    return made.handle;
+  }
+
+  bool TakesImplicitFences() const override {
+    return sharing_ != nullptr && sharing_->has_callers_queue();
+  }
+
+  bool TakesMemoryType(onnxEnum memory_type) const override {
+    return memory_type == ONNXIFI_MEMORY_TYPE_CPU ||
+           (sharing_ != nullptr && std::has_single_bit(memory_type) &&
+            (memory_type & description_.memory_types) != 0);
   }
 
   bool TakesDataType(onnxEnum data_type) const override {
@@ -135,7 +168,13 @@ class PluginBackend : public abi::Backend {
   }
 
  private:
+  bool TakesEventKind(uint32_t kind) const {
+    return sharing_ != nullptr && std::ranges::count(description_.event_kinds, kind) > 0;
+  }
+
   std::unique_ptr<device::Device> device_;
+  device::Sharing* const sharing_;
+  const DeviceDescription& description_;
   const base::Log log_;
   Worker worker_;
 };
@@ -176,10 +215,18 @@ class PluginBackendId : public abi::BackendId {
         return InfoValue(model::SupportedOpsets());
       case ONNXIFI_BACKEND_CAPABILITIES:
         return InfoValue(kCapabilities);
-      case ONNXIFI_BACKEND_INIT_PROPERTIES:
+      case ONNXIFI_BACKEND_INIT_PROPERTIES: {
+        // Of the standard's own keys the query does not tell.
+        constexpr uint64_t kHighHalf = ~uint64_t{0xFFFFFFFF};
+        uint64_t bits = 0;
+        for (const uint64_t key : description_.backend_properties) bits |= key & kHighHalf;
+        return InfoValue(bits);
+      }
       case ONNXIFI_BACKEND_MEMORY_TYPES:
-      case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
+        return InfoValue(description_.memory_types);
       case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:
+        return InfoValue(description_.synchronization_types);
+      case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
         return InfoValue(uint64_t{0});
       case ONNXIFI_BACKEND_MEMORY_SIZE:
       case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
@@ -235,9 +282,15 @@ class PluginBackendId : public abi::BackendId {
 
   Result<std::unique_ptr<abi::Backend>> InitBackend(
       const abi::BackendProperties& properties) const override {
-    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Device> device, hardware_.Open(index_));
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Device> device,
+                             hardware_.Open(index_, properties));
+    device::Sharing* const sharing = hardware_.SharingOf(*device);
     return std::unique_ptr<abi::Backend>(
-        std::make_unique<PluginBackend>(std::move(device), properties));
+        std::make_unique<PluginBackend>(std::move(device), sharing, description_, properties));
+  }
+
+  bool TakesBackendProperty(uint64_t key) const override {
+    return std::ranges::count(description_.backend_properties, key) > 0;
   }
 
  private:

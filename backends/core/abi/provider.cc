@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Provider: the answers of backends that share no events with a driver.
+
+#include "backends/core/abi/provider.h"
+
+namespace onnxifi::abi {
+namespace {
+
+base::Status NoDriversEvents(uint32_t kind) {
+  return base::Status(base::Code::kUnsupportedFenceType,
+                      "The backend has no driver with events of"
+                      " kind " +
+                          std::to_string(kind) + ".");
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<Event>> Backend::ImportEvent(uint32_t kind, onnxPointer /*handle*/) {
+  return NoDriversEvents(kind);
+}
+
+base::Result<onnxPointer> Backend::ExportEvent(uint32_t kind, std::shared_ptr<Event> /*event*/) {
+  return NoDriversEvents(kind);
+}
+
+}  // namespace onnxifi::abi

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sharing: what a device has in common with callers who use its driver themselves: memory that they
+// made, events that either side waits for, and a queue that both put work into. Handles are the
+// driver's own, as the interface carries them (a cl_mem, a cl_event).
+
+#ifndef ONNXIFI_BACKENDS_CORE_DEVICE_SHARING_H_
+#define ONNXIFI_BACKENDS_CORE_DEVICE_SHARING_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
+
+namespace onnxifi::device {
+
+class Sharing {
+ public:
+  virtual ~Sharing() = default;
+
+  // What a run does with memory.
+  enum class Access : uint8_t { kRead, kWrite };
+  // Memory of the caller's as memory of the device, for at least `size_bytes` > 0.
+  // INVALID_MEMORY_LOCATION if it is too small, not of this device, or not made for such access.
+  // The caller's memory stays as long as the allocation.
+  virtual base::Result<std::unique_ptr<Allocation>> ImportMemory(uint64_t handle,
+                                                                 int64_t size_bytes,
+                                                                 Access access) = 0;
+
+  using OnDone = std::function<void(const base::Status&)>;
+  // Calls `done` once, on any thread, when the driver's event is complete, with
+  // BACKEND_UNAVAILABLE if that ended in an error. INVALID_EVENT, and no call, for an event that is
+  // not of this device.
+  virtual base::Status WhenComplete(uint64_t event, OnDone done) = 0;
+  // A new event of the driver's, and the function that completes it, to be called once, on any
+  // thread, be the device gone by then. The reference behind `handle` is the receiver's to release.
+  struct NewEvent {
+    uint64_t handle;
+    OnDone complete;
+  };
+  virtual base::Result<NewEvent> MakeEvent() = 0;
+
+  // Whether the device's queues put their work into a queue of the caller's.
+  virtual bool has_callers_queue() const = 0;
+};
+
+}  // namespace onnxifi::device
+
+#endif  // ONNXIFI_BACKENDS_CORE_DEVICE_SHARING_H_
