@@ -8,6 +8,8 @@
 
 #include <string>
 
+#include "backends/opencl/signal_keeper.h"
+
 namespace onnxifi::opencl {
 namespace {
 
@@ -45,6 +47,7 @@ constexpr Fault kFaults[] = {
 }  // namespace
 
 Result<Api> LoadApi(const char* library) {
+  SignalKeeper::RememberLibraries();
   void* loader = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (loader == nullptr) {
     return Status(Code::kBackendUnavailable, std::string("The OpenCL loader ") + library +

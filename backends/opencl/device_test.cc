@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -179,6 +181,48 @@ TEST_F(DeviceTest, ASecondProcessCompilesNothingFromSource) {
     EXPECT_EQ(device->compiled_count(), compiled);
     EXPECT_EQ(device->kernel_count(), 3);
   }
+}
+
+// What ASecondProcessFindsEveryKernelOnDisk starts: says how many kernels it compiled.
+TEST_F(DeviceTest, DISABLED_CountsWhatItCompiles) {
+  const char* const kernels = getenv("OPENCL_TEST_KERNELS");
+  if (kernels == nullptr) GTEST_SKIP() << "Nobody started it.";
+  const ProgramMaker maker = MakeProgram();
+  const Result<std::unique_ptr<Device>> device = Device::Open(api_, info_, fs::path(kernels));
+  ASSERT_TRUE(device.ok());
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(maker.program, **device, counters);
+  ASSERT_TRUE(plan.ok());
+  execution::Executor executor(**plan);
+  const auto boundary = execution::HostBoundary::Create(executor);
+  ASSERT_TRUE(boundary.ok());
+  EXPECT_EQ(*RunOnce(**boundary, maker.program, 7), Expected(7));
+  std::printf("compiled %lld\n", static_cast<long long>((*device)->compiled_count()));
+}
+
+// The driver's own cache, PoCL's, is another empty folder each time.
+TEST_F(DeviceTest, ASecondProcessFindsEveryKernelOnDisk) {
+  const auto compiled_by = [&](const std::string& drivers_folder) {
+    const fs::path drivers = folder_ / drivers_folder;
+    fs::create_directory(drivers);
+    const std::string command = "OPENCL_TEST_KERNELS='" + (folder_ / "kernels").string() +
+                                "' POCL_CACHE_DIR='" + drivers.string() + "' '" +
+                                fs::read_symlink("/proc/self/exe").string() +
+                                "' --gtest_also_run_disabled_tests"
+                                " --gtest_filter='*DISABLED_CountsWhatItCompiles' 2>&1";
+    FILE* const child = popen(command.c_str(), "r");
+    std::string output;
+    std::array<char, 256> part{};
+    while (fgets(part.data(), static_cast<int>(part.size()), child) != nullptr) {
+      output += part.data();
+    }
+    EXPECT_EQ(pclose(child), 0) << output;
+    const size_t at = output.find("compiled ");
+    EXPECT_NE(at, std::string::npos) << output;
+    return at == std::string::npos ? -1 : std::atoi(output.c_str() + at + std::strlen("compiled "));
+  };
+  EXPECT_EQ(compiled_by("first"), 3);
+  EXPECT_EQ(compiled_by("second"), 0);
 }
 
 TEST_F(DeviceTest, MemoryThatIsGivenBackIsUsedAgain) {

@@ -12,25 +12,19 @@
 
 namespace onnxifi::opencl {
 
-// Around calls in which a driver may start or compile.
+// Around calls in which a driver may start or compile. When it ends, handlers are put back that
+// have been replaced by functions of libraries which were not there when the first keeper (or
+// RememberLibraries) was: those of the driver. What other threads of the program set meanwhile
+// stays, unless it lies in a library that came as late as the driver.
 class SignalKeeper {
  public:
-  SignalKeeper() {
-    for (int signal = 1; signal < kSignals; ++signal) {
-      sigaction(signal, nullptr, &before_[static_cast<size_t>(signal)]);
-    }
-  }
-  ~SignalKeeper() {
-    for (int signal = 1; signal < kSignals; ++signal) {
-      const struct sigaction& before = before_[static_cast<size_t>(signal)];
-      struct sigaction now {};
-      sigaction(signal, nullptr, &now);
-      // Only what changed, so that nothing else that happens meanwhile is undone.
-      if (now.sa_handler != before.sa_handler) sigaction(signal, &before, nullptr);
-    }
-  }
+  SignalKeeper();
+  ~SignalKeeper();
   SignalKeeper(const SignalKeeper&) = delete;
   SignalKeeper& operator=(const SignalKeeper&) = delete;
+
+  // Counts what is loaded now as the program's own, if nothing was counted before.
+  static void RememberLibraries();
 
  private:
   // The classic ones; none of the others is a fault or a wish to end.
