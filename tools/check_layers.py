@@ -54,7 +54,7 @@ _RULES = {
     # The tools are callers of the interface like any other; what callers share lies with the suite.
     "discovery/info": ["conformance"],
     "onnxifi/run": ["conformance", "benchmarks/machine"],
-    "onnxifi/partition": [_CORE + "graph"],
+    "onnxifi/partition": [],
     "onnxifi/boundary": [_CORE + "tensor"],
     "onnxifi/dispatch": ["onnxifi/partition", "onnxifi/boundary", "discovery/registry", *_LIBRARY_CORE],
     "onnxifi/loader": [],
