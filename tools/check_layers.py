@@ -55,6 +55,7 @@ _RULES = {
     "discovery/info": ["conformance"],
     "onnxifi/run": ["conformance", "benchmarks/machine"],
     "onnxifi/partition": [],
+    "onnxifi/split": ["onnxifi/partition", _CORE + "model"],
     "onnxifi/boundary": [_CORE + "tensor"],
     "onnxifi/dispatch": ["onnxifi/partition", "onnxifi/boundary", "discovery/registry", *_LIBRARY_CORE],
     "onnxifi/loader": [],

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelProblem: the numbers of a small model.
+
+#include "onnxifi/split/model_problem.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnx/defs/parser.h>
+#include <onnx/onnx_pb.h>
+
+namespace onnxifi::split {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(ModelProblem, CountsWhatIsMoved) {
+  onnx::ModelProto model;
+  ASSERT_TRUE(onnx::OnnxParser::Parse(model, R"(
+    <ir_version: 10, opset_import: ["" : 21]>
+    graph (float[N, 8] x) => (float[N, 8] y) <float[8] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+      t = Add(x, w)
+      s = SequenceConstruct(t, t)
+      i = Constant<value = int64 {0}>()
+      y = SequenceAt(s, i)
+    })")
+                  .IsOK());
+  const std::string bytes = model.SerializeAsString();
+  const auto whole =
+      WholeModel::Read({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, {});
+  ASSERT_TRUE(whole.ok()) << whole.status().Text();
+  const std::vector<DeviceRates> rates = {
+      {.cost = {.launch_ns = 5}, .node_ns = 100, .picoseconds_per_byte = 1000},
+      {.cost = {.launch_ns = 6}, .node_ns = 10, .picoseconds_per_byte = 500}};
+  const partition::Problem problem =
+      MakeProblem(**whole, rates, {{true, true, true}, {true, false, true}});
+  EXPECT_EQ(problem.node_count, 3);
+  EXPECT_EQ(problem.devices[1].launch_ns, 6);
+  // x and t of 32 bytes where N is taken as 1, w of 32; the sequence counts nothing.
+  EXPECT_EQ(problem.TimeNs(0, 0), 100 + 96);
+  EXPECT_EQ(problem.TimeNs(0, 1), 10 + 48);
+  EXPECT_EQ(problem.TimeNs(1, 1), partition::kRefused);
+  ASSERT_EQ(problem.values.size(), 4U);
+  EXPECT_THAT(problem.values[1].consumers, ElementsAre(1));
+  EXPECT_TRUE(problem.values[1].is_cuttable);
+  EXPECT_FALSE(problem.values[2].is_cuttable);
+  EXPECT_TRUE(problem.values[3].is_output);
+}
+
+}  // namespace
+}  // namespace onnxifi::split

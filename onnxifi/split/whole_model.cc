@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WholeModel: everything but the data of the main graph's initializers is parsed; those stay where
+// they lie in the caller's bytes and are copied into an island's model as they are.
+
+#include "onnxifi/split/whole_model.h"
+
+#include <onnx/defs/schema.h>
+#include <onnx/onnx_pb.h>
+#include <onnx/shape_inference/implementation.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "backends/core/model/wire_scanner.h"
+
+namespace onnxifi::split {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+namespace {
+
+// Tensors up to this size are there when shapes are inferred; what decides shapes is smaller.
+constexpr size_t kSmallTensorBytes = 4096;
+
+// Field numbers of the wire form.
+constexpr char kModelGraphTag = 7 << 3 | 2;
+constexpr char kGraphInitializerTag = 5 << 3 | 2;
+
+void AppendVarint(std::string& bytes, uint64_t number) {
+  while (number >= 0x80) {
+    bytes.push_back(static_cast<char>(number | 0x80));
+    number >>= 7;
+  }
+  bytes.push_back(static_cast<char>(number));
+}
+
+size_t VarintSize(uint64_t number) {
+  size_t size = 1;
+  for (; number >= 0x80; number >>= 7) ++size;
+  return size;
+}
+
+// Puts the data back that the scanner lifted out of the tensors of a model.
+class Restorer {
+ public:
+  explicit Restorer(const std::vector<model::LiftedTensor>& tensors) : tensors_(tensors) {}
+
+  static size_t IndexOf(const onnx::TensorProto& tensor) {
+    uint32_t index = 0;
+    std::memcpy(&index, tensor.raw_data().data(), sizeof(index));
+    return index;
+  }
+
+  void Restore(onnx::TensorProto& tensor) const {
+    const std::span<const std::byte> body = tensors_[IndexOf(tensor)].body;
+    tensor.ParseFromArray(body.data(), static_cast<int>(body.size()));
+  }
+  void Restore(onnx::SparseTensorProto& tensor) const {
+    Restore(*tensor.mutable_values());
+    Restore(*tensor.mutable_indices());
+  }
+  void Restore(onnx::NodeProto& node) const {
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_t()) Restore(*attribute.mutable_t());
+      if (attribute.has_sparse_tensor()) Restore(*attribute.mutable_sparse_tensor());
+      if (attribute.has_g()) Restore(*attribute.mutable_g());
+      for (onnx::TensorProto& tensor : *attribute.mutable_tensors()) Restore(tensor);
+      for (onnx::SparseTensorProto& tensor : *attribute.mutable_sparse_tensors()) Restore(tensor);
+      for (onnx::GraphProto& graph : *attribute.mutable_graphs()) Restore(graph);
+    }
+  }
+  void Restore(onnx::GraphProto& graph) const {
+    for (onnx::TensorProto& tensor : *graph.mutable_initializer()) Restore(tensor);
+    for (onnx::SparseTensorProto& tensor : *graph.mutable_sparse_initializer()) Restore(tensor);
+    for (onnx::NodeProto& node : *graph.mutable_node()) Restore(node);
+  }
+
+ private:
+  const std::vector<model::LiftedTensor>& tensors_;
+};
+
+// The names that a node reads: its inputs and what its subgraphs capture.
+class Reads {
+ public:
+  static std::vector<std::string> Of(const onnx::NodeProto& node) {
+    Reads reads;
+    reads.Add(node);
+    return std::move(reads.names_);
+  }
+
+ private:
+  void Add(const onnx::NodeProto& node) {
+    for (const std::string& input : node.input()) Read(input);
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) Add(attribute.g());
+      for (const onnx::GraphProto& graph : attribute.graphs()) Add(graph);
+    }
+  }
+  void Add(const onnx::GraphProto& graph) {
+    scopes_.emplace_back();
+    for (const onnx::ValueInfoProto& input : graph.input()) scopes_.back().insert(input.name());
+    for (const onnx::TensorProto& tensor : graph.initializer()) {
+      scopes_.back().insert(tensor.name());
+    }
+    for (const onnx::SparseTensorProto& tensor : graph.sparse_initializer()) {
+      scopes_.back().insert(tensor.values().name());
+    }
+    for (const onnx::NodeProto& node : graph.node()) {
+      Add(node);
+      scopes_.back().insert(node.output().begin(), node.output().end());
+    }
+    for (const onnx::ValueInfoProto& output : graph.output()) Read(output.name());
+    scopes_.pop_back();
+  }
+  void Read(const std::string& name) {
+    if (name.empty()) return;
+    for (const auto& scope : scopes_) {
+      if (scope.contains(name)) return;
+    }
+    if (seen_.insert(name).second) names_.push_back(name);
+  }
+
+  std::vector<std::unordered_set<std::string>> scopes_;
+  std::unordered_set<std::string> seen_;
+  std::vector<std::string> names_;
+};
+
+bool IsConstantNode(const onnx::NodeProto& node) {
+  return node.op_type() == "Constant" && (node.domain().empty() || node.domain() == "ai.onnx");
+}
+
+int64_t ElementCount(const auto& dims) {
+  int64_t count = 1;
+  for (const int64_t dim : dims) {
+    if (dim == 0) return 0;
+    if (dim > 0 && count <= INT64_MAX / dim) count *= dim;
+  }
+  return count;
+}
+
+int64_t SizeOf(const onnx::TensorProto& tensor) {
+  const auto type = tensor::ElementTypeFromOnnx(tensor.data_type());
+  return type ? tensor::SizeBytes(*type, ElementCount(tensor.dims())) : 0;
+}
+
+// An initializer with the numbers that data propagation found; nothing where one is no number or
+// the type is none of the two that shapes have.
+std::optional<onnx::TensorProto> FixedTensor(const std::string& name,
+                                             const onnx::TensorShapeProto& numbers,
+                                             const onnx::TypeProto& type) {
+  const onnx::TypeProto::Tensor& declared = type.tensor_type();
+  const bool is_int64 = declared.elem_type() == onnx::TensorProto::INT64;
+  if (!is_int64 && declared.elem_type() != onnx::TensorProto::INT32) return std::nullopt;
+  if (!declared.has_shape() || declared.shape().dim_size() > 1) return std::nullopt;
+  const bool is_scalar = declared.shape().dim_size() == 0;
+  if (is_scalar && numbers.dim_size() != 1) return std::nullopt;
+  if (!is_scalar && declared.shape().dim(0).dim_value() != numbers.dim_size()) return std::nullopt;
+  onnx::TensorProto tensor;
+  tensor.set_name(name);
+  tensor.set_data_type(declared.elem_type());
+  if (!is_scalar) tensor.add_dims(numbers.dim_size());
+  for (const onnx::TensorShapeProto::Dimension& number : numbers.dim()) {
+    if (!number.has_dim_value()) return std::nullopt;
+    if (is_int64) {
+      tensor.add_int64_data(number.dim_value());
+    } else {
+      tensor.add_int32_data(static_cast<int32_t>(number.dim_value()));
+    }
+  }
+  return tensor;
+}
+
+std::optional<std::vector<Dimension>> DimensionsOf(const onnx::TypeProto::Tensor& type) {
+  if (!type.has_shape()) return std::nullopt;
+  std::vector<Dimension> dimensions;
+  for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
+    Dimension& dimension = dimensions.emplace_back();
+    if (dim.has_dim_value() && dim.dim_value() >= 0) dimension.number = dim.dim_value();
+    if (dim.has_dim_param()) dimension.symbol = dim.dim_param();
+  }
+  return dimensions;
+}
+
+// Types of values by name, wherever a graph says them.
+std::unordered_map<std::string, onnx::TypeProto*> TypesOf(onnx::GraphProto& graph) {
+  std::unordered_map<std::string, onnx::TypeProto*> types;
+  for (auto* declared :
+       {graph.mutable_input(), graph.mutable_value_info(), graph.mutable_output()}) {
+    for (onnx::ValueInfoProto& value : *declared) {
+      if (value.has_type()) types[value.name()] = value.mutable_type();
+    }
+  }
+  return types;
+}
+
+bool HasShape(const onnx::TypeProto& type) {
+  return type.has_tensor_type() && type.tensor_type().has_shape();
+}
+
+// ONNX says nothing of the shape of what a Loop carries, because each iteration may change it.
+// Where what goes in and what the body gives have the same number of axes, so has what comes out;
+// extents that are the same number stay. Answers whether anything was found.
+bool CompleteLoops(onnx::GraphProto& graph) {
+  std::unordered_map<std::string, onnx::TypeProto*> types = TypesOf(graph);
+  bool has_found = false;
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (node.op_type() != "Loop" || !(node.domain().empty() || node.domain() == "ai.onnx"))
+      continue;
+    const auto body = std::find_if(node.attribute().begin(), node.attribute().end(),
+                                   [](const auto& attribute) { return attribute.has_g(); });
+    if (body == node.attribute().end()) continue;
+    // Before what is carried come the number of iterations and the condition, of the body the
+    // latter.
+    constexpr int kFirstInput = 2;
+    constexpr int kFirstResult = 1;
+    for (int carried = 0;
+         carried < node.output_size() && carried + kFirstInput < node.input_size() &&
+         carried + kFirstResult < body->g().output_size();
+         ++carried) {
+      const auto output = types.find(node.output(carried));
+      const auto input = types.find(node.input(carried + kFirstInput));
+      const onnx::TypeProto& result = body->g().output(carried + kFirstResult).type();
+      if (output == types.end() || input == types.end() || !output->second->has_tensor_type() ||
+          HasShape(*output->second) || !HasShape(*input->second) || !HasShape(result)) {
+        continue;
+      }
+      const onnx::TensorShapeProto& before = input->second->tensor_type().shape();
+      const onnx::TensorShapeProto& after = result.tensor_type().shape();
+      if (before.dim_size() != after.dim_size()) continue;
+      onnx::TensorShapeProto& shape = *output->second->mutable_tensor_type()->mutable_shape();
+      for (int axis = 0; axis < before.dim_size(); ++axis) {
+        onnx::TensorShapeProto::Dimension& dim = *shape.add_dim();
+        if (before.dim(axis).has_dim_value() && after.dim(axis).has_dim_value() &&
+            before.dim(axis).dim_value() == after.dim(axis).dim_value()) {
+          dim.set_dim_value(before.dim(axis).dim_value());
+        }
+      }
+      has_found = true;
+    }
+  }
+  return has_found;
+}
+
+// Everything of the model but the main graph: what each island's model repeats.
+onnx::ModelProto FrameOf(const onnx::ModelProto& model) {
+  onnx::ModelProto frame = model;
+  frame.clear_graph();
+  return frame;
+}
+
+}  // namespace
+
+struct WholeModel::Parts {
+  std::span<const GivenWeight> weights;
+  std::vector<model::LiftedTensor> lifted;
+  // Complete but for the main graph's initializers, whose raw data are numbers among `lifted`.
+  onnx::ModelProto model;
+  onnx::ModelProto frame;
+  // What constants are, by name.
+  std::unordered_map<std::string, int> initializers;
+  std::unordered_map<std::string, int> sparse_initializers;
+  std::unordered_map<std::string, int> weight_of;
+  std::unordered_map<std::string, int> constant_nodes;
+  std::unordered_map<std::string, onnx::TensorProto> fixed;
+  // As inferred or declared, by name.
+  std::unordered_map<std::string, onnx::TypeProto> types;
+  // By position among the nodes.
+  std::vector<std::vector<std::string>> reads;
+  // Of flowing values.
+  std::unordered_map<std::string, int32_t> value_of;
+
+  const onnx::GraphProto& graph() const { return model.graph(); }
+  bool IsGivenConstant(const std::string& name) const {
+    return initializers.contains(name) || sparse_initializers.contains(name) ||
+           weight_of.contains(name) || constant_nodes.contains(name);
+  }
+  int64_t ConstantBytes(const std::string& name) const;
+  void IndexConstants();
+  // Without nodes whose results nobody reads, be it because they are fixed, and without constants.
+  std::vector<bool> FindNeededNodes() const;
+  // The model that devices are asked about; what inference finds is in `types` and `fixed`.
+  Status Infer(std::string& claim_model);
+};
+
+int64_t WholeModel::Parts::ConstantBytes(const std::string& name) const {
+  if (const auto found = weight_of.find(name); found != weight_of.end()) {
+    const GivenWeight& weight = weights[found->second];
+    return tensor::SizeBytes(weight.type, ElementCount(weight.extents));
+  }
+  if (const auto found = initializers.find(name); found != initializers.end()) {
+    return SizeOf(graph().initializer(found->second));
+  }
+  if (const auto found = constant_nodes.find(name); found != constant_nodes.end()) {
+    for (const onnx::AttributeProto& attribute : graph().node(found->second).attribute()) {
+      if (attribute.has_t()) return SizeOf(attribute.t());
+    }
+  }
+  return 0;
+}
+
+void WholeModel::Parts::IndexConstants() {
+  for (size_t index = 0; index < weights.size(); ++index) {
+    weight_of.emplace(weights[index].name, static_cast<int>(index));
+  }
+  for (int index = 0; index < graph().initializer_size(); ++index) {
+    initializers.emplace(graph().initializer(index).name(), index);
+  }
+  for (int index = 0; index < graph().sparse_initializer_size(); ++index) {
+    sparse_initializers.emplace(graph().sparse_initializer(index).values().name(), index);
+  }
+  for (int index = 0; index < graph().node_size(); ++index) {
+    const onnx::NodeProto& node = graph().node(index);
+    if (IsConstantNode(node) && node.output_size() == 1) {
+      constant_nodes.emplace(node.output(0), index);
+    }
+  }
+}
+
+std::vector<bool> WholeModel::Parts::FindNeededNodes() const {
+  std::unordered_set<std::string> needed;
+  for (const onnx::ValueInfoProto& output : graph().output()) needed.insert(output.name());
+  std::vector<bool> is_needed(static_cast<size_t>(graph().node_size()), false);
+  for (int index = graph().node_size() - 1; index >= 0; --index) {
+    const onnx::NodeProto& node = graph().node(index);
+    if (IsConstantNode(node)) continue;
+    is_needed[index] =
+        std::any_of(node.output().begin(), node.output().end(),
+                    [&](const std::string& output) { return needed.contains(output); });
+    if (!is_needed[index]) continue;
+    for (std::string& name : Reads::Of(node)) {
+      if (!IsGivenConstant(name) && !fixed.contains(name)) needed.insert(std::move(name));
+    }
+  }
+  return is_needed;
+}
+
+Status WholeModel::Parts::Infer(std::string& claim_model) {
+  onnx::ModelProto claim = model;
+  const Restorer restorer(lifted);
+  onnx::GraphProto& claimed = *claim.mutable_graph();
+  google::protobuf::RepeatedPtrField<onnx::TensorProto> initializers_left;
+  for (onnx::TensorProto& tensor : *claimed.mutable_initializer()) {
+    if (weight_of.contains(tensor.name())) continue;
+    if (lifted[Restorer::IndexOf(tensor)].body.size() <= kSmallTensorBytes) {
+      restorer.Restore(tensor);
+    } else {
+      tensor.clear_raw_data();
+    }
+    *initializers_left.Add() = std::move(tensor);
+  }
+  for (const GivenWeight& weight : weights) {
+    onnx::TensorProto& tensor = *initializers_left.Add();
+    tensor.set_name(weight.name);
+    tensor.set_data_type(static_cast<int>(weight.type));
+    for (const int64_t extent : weight.extents) tensor.add_dims(extent);
+    const int64_t size_bytes = tensor::SizeBytes(weight.type, ElementCount(weight.extents));
+    if (weight.data != nullptr && size_bytes <= static_cast<int64_t>(kSmallTensorBytes)) {
+      tensor.set_raw_data(weight.data, static_cast<size_t>(size_bytes));
+    }
+  }
+  claimed.mutable_initializer()->Swap(&initializers_left);
+
+  onnx::shape_inference::DataValueMap numbers;
+  try {
+    onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0,
+                                        /*data_prop_val=*/true);
+    // What is found of one loop may tell more of the next.
+    do {
+      numbers.clear();
+      onnx::shape_inference::InferShapes(claim, onnx::OpSchemaRegistry::Instance(), options,
+                                         &numbers);
+    } while (CompleteLoops(claimed));
+  } catch (const std::exception& error) {
+    return {Code::kInvalidModel,
+            std::string("The shapes of the model cannot be inferred: ") + error.what()};
+  }
+  for (const auto& [name, type] : TypesOf(claimed)) types[name] = *type;
+  for (const auto& [name, shape] : numbers) {
+    const auto type = types.find(name);
+    if (type == types.end() || IsGivenConstant(name)) continue;
+    if (auto tensor = FixedTensor(name, shape, type->second))
+      fixed.emplace(name, *std::move(tensor));
+  }
+  claim_model = claim.SerializeAsString();
+  return base::Ok();
+}
+
+WholeModel::WholeModel(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+WholeModel::~WholeModel() = default;
+
+Result<std::unique_ptr<WholeModel>> WholeModel::Read(std::span<const std::byte> model,
+                                                     std::span<const GivenWeight> weights) {
+  ONNXIFI_ASSIGN_OR_RETURN(model::ScannedModel scanned, model::ScanModel(model));
+  auto parts = std::make_unique<Parts>();
+  parts->weights = weights;
+  parts->lifted = std::move(scanned.tensors);
+  if (!parts->model.ParseFromString(scanned.skeleton)) {
+    return Status(Code::kInvalidProtobuf, "The model does not parse as a ModelProto.");
+  }
+  const Restorer restorer(parts->lifted);
+  onnx::GraphProto& graph = *parts->model.mutable_graph();
+  for (onnx::NodeProto& node : *graph.mutable_node()) restorer.Restore(node);
+  for (onnx::SparseTensorProto& tensor : *graph.mutable_sparse_initializer()) {
+    restorer.Restore(tensor);
+  }
+  for (onnx::FunctionProto& function : *parts->model.mutable_functions()) {
+    for (onnx::NodeProto& node : *function.mutable_node()) restorer.Restore(node);
+  }
+  parts->frame = FrameOf(parts->model);
+  parts->IndexConstants();
+  std::unique_ptr<WholeModel> whole(new WholeModel(std::move(parts)));
+  ONNXIFI_RETURN_IF_ERROR(whole->parts_->Infer(whole->claim_model_));
+  ONNXIFI_RETURN_IF_ERROR(whole->FindValues());
+  return whole;
+}
+
+Status WholeModel::FindValues() {
+  Parts& parts = *parts_;
+  const auto refuse = [](std::string sentence) {
+    return Status(Code::kUnsupportedOperator, std::move(sentence));
+  };
+  const auto add_value = [&](const std::string& name, int32_t producer) {
+    const auto position = static_cast<int32_t>(values_.size());
+    if (!parts.value_of.emplace(name, position).second) return false;
+    FlowingValue& value = values_.emplace_back();
+    value.name = name;
+    value.producer = producer;
+    const auto type = parts.types.find(name);
+    if (type == parts.types.end() || !type->second.has_tensor_type()) return true;
+    const auto element = tensor::ElementTypeFromOnnx(type->second.tensor_type().elem_type());
+    if (!element || *element == tensor::ElementType::kString) return true;
+    value.type = *element;
+    value.dimensions = DimensionsOf(type->second.tensor_type());
+    return true;
+  };
+  for (const onnx::ValueInfoProto& input : parts.graph().input()) {
+    if (parts.IsGivenConstant(input.name())) continue;
+    inputs_.push_back(static_cast<int32_t>(values_.size()));
+    if (!add_value(input.name(), -1)) {
+      return refuse("The model declares input '" + input.name() + "' twice.");
+    }
+  }
+  const std::vector<bool> is_needed = parts.FindNeededNodes();
+  for (int index = 0; index < parts.graph().node_size(); ++index) {
+    const onnx::NodeProto& proto = parts.graph().node(index);
+    if (!is_needed[index]) continue;
+    const auto position = static_cast<int32_t>(nodes_.size());
+    ModelNode& node = nodes_.emplace_back();
+    node.model_index = index;
+    node.name = proto.name();
+    node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+    node.operator_type = proto.op_type();
+    std::vector<std::string>& reads = parts.reads.emplace_back(Reads::Of(proto));
+    for (const std::string& name : reads) {
+      if (parts.IsGivenConstant(name)) {
+        node.constant_bytes += parts.ConstantBytes(name);
+        continue;
+      }
+      if (parts.fixed.contains(name)) continue;
+      const auto value = parts.value_of.find(name);
+      if (value == parts.value_of.end()) {
+        return refuse("Node " + std::to_string(index) + " (" + node.operator_type + ") reads '" +
+                      name + "', which nothing before it makes.");
+      }
+      values_[value->second].readers.push_back(position);
+    }
+    for (const std::string& name : proto.output()) {
+      if (!name.empty() && !add_value(name, position)) {
+        return refuse("Two nodes make '" + name + "'.");
+      }
+    }
+  }
+  for (const onnx::ValueInfoProto& output : parts.graph().output()) {
+    const auto value = parts.value_of.find(output.name());
+    if (value == parts.value_of.end() || values_[value->second].producer < 0) {
+      return refuse("Output '" + output.name() + "' is made by no node.");
+    }
+    values_[value->second].is_output = true;
+    outputs_.push_back(value->second);
+  }
+  if (outputs_.empty()) return refuse("The model declares no outputs.");
+  return base::Ok();
+}
+
+namespace {
+
+void Declare(const FlowingValue& value, onnx::ValueInfoProto& info) {
+  info.set_name(value.name);
+  onnx::TypeProto::Tensor& type = *info.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(static_cast<int>(value.type));
+  if (!value.dimensions) return;
+  type.mutable_shape();
+  for (const Dimension& dimension : *value.dimensions) {
+    onnx::TensorShapeProto::Dimension& dim = *type.mutable_shape()->add_dim();
+    if (dimension.number >= 0) {
+      dim.set_dim_value(dimension.number);
+    } else if (!dimension.symbol.empty()) {
+      dim.set_dim_param(dimension.symbol);
+    }
+  }
+}
+
+}  // namespace
+
+IslandModel WholeModel::Extract(std::span<const int32_t> nodes) const {
+  const Parts& parts = *parts_;
+  IslandModel island;
+  onnx::GraphProto graph;
+  graph.set_name(parts.graph().name().empty() ? "island" : parts.graph().name());
+  std::vector<std::span<const std::byte>> initializers;
+  std::unordered_set<int32_t> inside(nodes.begin(), nodes.end());
+  std::unordered_set<std::string> known;
+  const auto declare = [&](int32_t position, onnx::ValueInfoProto& info) {
+    const FlowingValue& value = values_[position];
+    info.set_name(value.name);
+    if (value.is_carried()) {
+      Declare(value, info);
+    } else if (const auto type = parts.types.find(value.name); type != parts.types.end()) {
+      *info.mutable_type() = type->second;
+    }
+  };
+  const auto need = [&](const std::string& name) {
+    if (!known.insert(name).second) return;
+    if (const auto weight = parts.weight_of.find(name); weight != parts.weight_of.end()) {
+      island.weights.push_back(weight->second);
+      // Declared, so that the name is the graph's; given as a weight, it is nothing to bind.
+      const GivenWeight& given = parts.weights[weight->second];
+      onnx::ValueInfoProto& info = *graph.add_input();
+      info.set_name(name);
+      info.mutable_type()->mutable_tensor_type()->set_elem_type(static_cast<int>(given.type));
+      info.mutable_type()->mutable_tensor_type()->mutable_shape();
+      for (const int64_t extent : given.extents) {
+        info.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(
+            extent);
+      }
+    } else if (const auto found = parts.initializers.find(name);
+               found != parts.initializers.end()) {
+      const onnx::TensorProto& tensor = parts.graph().initializer(found->second);
+      initializers.push_back(parts.lifted[Restorer::IndexOf(tensor)].body);
+    } else if (const auto sparse = parts.sparse_initializers.find(name);
+               sparse != parts.sparse_initializers.end()) {
+      *graph.add_sparse_initializer() = parts.graph().sparse_initializer(sparse->second);
+    } else if (const auto constant = parts.constant_nodes.find(name);
+               constant != parts.constant_nodes.end()) {
+      *graph.add_node() = parts.graph().node(constant->second);
+      island.model_nodes.push_back(constant->second);
+    } else if (const auto fixed = parts.fixed.find(name); fixed != parts.fixed.end()) {
+      *graph.add_initializer() = fixed->second;
+    } else {
+      const int32_t position = parts.value_of.at(name);
+      if (inside.contains(values_[position].producer)) return;
+      island.inputs.push_back(position);
+      declare(position, *graph.add_input());
+    }
+  };
+  // A value that the model fixes and a node in here makes all the same is that node's.
+  for (const int32_t node : nodes) {
+    const onnx::NodeProto& proto = parts.graph().node(nodes_[node].model_index);
+    for (const std::string& output : proto.output()) {
+      if (parts.fixed.contains(output)) known.insert(output);
+    }
+  }
+  for (const int32_t node : nodes) {
+    for (const std::string& name : parts.reads[node]) need(name);
+    const onnx::NodeProto& proto = parts.graph().node(nodes_[node].model_index);
+    *graph.add_node() = proto;
+    island.model_nodes.push_back(nodes_[node].model_index);
+    for (const std::string& name : proto.output()) {
+      if (name.empty()) continue;
+      const int32_t position = parts.value_of.at(name);
+      const FlowingValue& value = values_[position];
+      const bool leaves =
+          value.is_output || std::any_of(value.readers.begin(), value.readers.end(),
+                                         [&](int32_t reader) { return !inside.contains(reader); });
+      if (!leaves) continue;
+      island.outputs.push_back(position);
+      declare(position, *graph.add_output());
+    }
+  }
+  std::string graph_bytes = graph.SerializeAsString();
+  for (const std::span<const std::byte> body : initializers) {
+    graph_bytes.push_back(kGraphInitializerTag);
+    AppendVarint(graph_bytes, body.size());
+    graph_bytes.append(reinterpret_cast<const char*>(body.data()), body.size());
+  }
+  island.bytes = parts.frame.SerializeAsString();
+  island.bytes.reserve(island.bytes.size() + 1 + VarintSize(graph_bytes.size()) +
+                       graph_bytes.size());
+  island.bytes.push_back(kModelGraphTag);
+  AppendVarint(island.bytes, graph_bytes.size());
+  island.bytes += graph_bytes;
+  return island;
+}
+
+}  // namespace onnxifi::split

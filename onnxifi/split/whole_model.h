@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WholeModel: a model as the partitioner needs it: which nodes read and make which values, what is
+// known of each value, and the parts from which models of islands are put together. Shapes are
+// inferred here once, by the ONNX library.
+
+#ifndef ONNXIFI_ONNXIFI_SPLIT_WHOLE_MODEL_H_
+#define ONNXIFI_ONNXIFI_SPLIT_WHOLE_MODEL_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/tensor/element_type.h"
+
+namespace onnxifi::split {
+
+// A weight that the caller gives by a descriptor, apart from the model. It wins over an initializer
+// of its name.
+struct GivenWeight {
+  std::string name;
+  tensor::ElementType type = tensor::ElementType::kUndefined;
+  std::vector<int64_t> extents;
+  const std::byte* data = nullptr;  // dense; may be null where there are no elements
+};
+
+struct Dimension {
+  int64_t number = -1;  // -1: not known
+  std::string symbol;   // may be empty
+};
+
+// A value that flows along edges: no weights, no constants.
+struct FlowingValue {
+  std::string name;
+  int32_t producer = -1;         // position among the nodes; -1: a graph input
+  std::vector<int32_t> readers;  // positions, ascending, each once; captures of subgraphs too
+  bool is_output = false;
+  // What a descriptor would say of it; nothing where no descriptor can carry it or its rank is not
+  // known.
+  tensor::ElementType type = tensor::ElementType::kUndefined;
+  std::optional<std::vector<Dimension>> dimensions;
+
+  bool is_carried() const { return dimensions.has_value(); }
+  bool has_fixed_shape() const {
+    return dimensions && std::all_of(dimensions->begin(), dimensions->end(),
+                                     [](const Dimension& extent) { return extent.number >= 0; });
+  }
+};
+
+struct ModelNode {
+  int32_t model_index = 0;  // in graph.node
+  std::string name;
+  std::string domain;  // "" for the default domain
+  std::string operator_type;
+  // Bytes of the weights and constants that it reads, extents that are not known taken as 1.
+  int64_t constant_bytes = 0;
+};
+
+// An island as a model of its own, which any ONNXIFI plugin takes.
+struct IslandModel {
+  std::string bytes;
+  // What it reads and makes, in the order of its graph: positions among the values.
+  std::vector<int32_t> inputs;
+  std::vector<int32_t> outputs;
+  // Weights of the caller's that it reads: positions among those given.
+  std::vector<int32_t> weights;
+  // For each of its nodes the position in the whole model's graph.node.
+  std::vector<int32_t> model_nodes;
+};
+
+class WholeModel {
+ public:
+  // Borrows `model` and the data of `weights`, which outlive it. INVALID_PROTOBUF, INVALID_MODEL,
+  // or UNSUPPORTED_OPERATOR for a model that cannot be cut: one without declared outputs, with an
+  // output that no node makes, or whose nodes are in no topological order.
+  static base::Result<std::unique_ptr<WholeModel>> Read(std::span<const std::byte> model,
+                                                        std::span<const GivenWeight> weights);
+  ~WholeModel();
+
+  // Without constants, without nodes whose results the model fixes (those of Shape where all
+  // extents are numbers), and without what only these need: islands that read such values get them
+  // as constants. Without nodes whose results nobody reads.
+  const std::vector<ModelNode>& nodes() const { return nodes_; }
+  const std::vector<FlowingValue>& values() const { return values_; }
+  // Positions among the values, in the order of the model's declarations.
+  const std::vector<int32_t>& inputs() const { return inputs_; }
+  const std::vector<int32_t>& outputs() const { return outputs_; }
+
+  // The model with the type of every value that is known and without the data of large weights:
+  // what devices are asked about.
+  const std::string& claim_model() const { return claim_model_; }
+
+  // `nodes`: positions, ascending. An island without outputs has no use and is not asked for.
+  IslandModel Extract(std::span<const int32_t> nodes) const;
+
+ private:
+  struct Parts;
+
+  explicit WholeModel(std::unique_ptr<Parts> parts);
+  base::Status FindValues();
+
+  const std::unique_ptr<Parts> parts_;
+  std::vector<ModelNode> nodes_;
+  std::vector<FlowingValue> values_;
+  std::vector<int32_t> inputs_;
+  std::vector<int32_t> outputs_;
+  std::string claim_model_;
+};
+
+}  // namespace onnxifi::split
+
+#endif  // ONNXIFI_ONNXIFI_SPLIT_WHOLE_MODEL_H_
