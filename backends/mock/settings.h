@@ -24,8 +24,8 @@ struct Settings {
   // "devices" and "type" ("cpu", "gpu", "npu").
   int device_count = 1;
   onnxEnum device_type = ONNXIFI_DEVICE_TYPE_CPU;
-  // "operators": types that are claimed; nothing: all that the reference runs. "refused": types
-  // that are not, even so.
+  // "operators": types that are claimed, constants beside them; nothing: all that the reference
+  // runs. "refused": types that are not, even so.
   std::optional<std::set<std::string>> operators;
   std::set<std::string> refused;
   // "lies": types that are claimed and then refused by onnxInitGraph.

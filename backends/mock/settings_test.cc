@@ -24,6 +24,7 @@ TEST(MockSettings, ReadsEveryKey) {
   EXPECT_TRUE(settings->Claims("Add"));
   EXPECT_FALSE(settings->Claims("Conv"));
   EXPECT_FALSE(settings->Claims("Mul"));
+  EXPECT_TRUE(settings->Claims("Constant"));
   EXPECT_TRUE(settings->lies.contains("Add"));
   EXPECT_EQ(settings->StepTime("Add"), microseconds(1500));
   EXPECT_EQ(settings->StepTime("Mul"), microseconds(250));

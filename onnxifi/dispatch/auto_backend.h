@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AutoBackend: a backend of the auto device. Each graph goes as a whole to the device chosen for
-// it; a plugin's backend is initialised when the first graph goes there.
+// AutoBackend: a backend of the auto device. Each graph goes as a whole to the first device that
+// claims all of it, or in islands to several where none does; a plugin's backend is initialised
+// when the first graph goes there.
 
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
 #define ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
@@ -14,6 +15,7 @@
 #include "backends/core/abi/provider.h"
 #include "onnxifi/dispatch/auto_backend_id.h"
 #include "onnxifi/dispatch/plugin_backend.h"
+#include "onnxifi/dispatch/task_pool.h"
 
 namespace onnxifi::dispatch {
 
@@ -31,8 +33,13 @@ class AutoBackend final : public abi::Backend {
   bool TakesMemoryType(onnxEnum /*memory_type*/) const override { return true; }
 
  private:
+  base::Result<std::unique_ptr<abi::Graph>> InitTogether(const abi::GraphRequest& request,
+                                                         base::Status refusal);
+  base::Result<std::shared_ptr<const PluginBackend>> BackendOf(const ForwardedBackendId& device);
+
   const AutoBackendId& id_;
   const abi::BackendProperties properties_;
+  TaskPool pool_;
   std::mutex mutex_;
   // Guarded by `mutex_`.
   std::map<const ForwardedBackendId*, std::shared_ptr<const PluginBackend>> backends_;

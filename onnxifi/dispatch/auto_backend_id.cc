@@ -106,6 +106,7 @@ base::Result<abi::InfoValue> AutoBackendId::Info(onnxBackendInfo query) const {
     case ONNXIFI_BACKEND_DEVICE: {
       std::string keys = "the first fit of";
       for (const ForwardedBackendId* device : devices_) keys += " " + device->key();
+      if (devices_.size() > 1) keys += ", or several together";
       return abi::InfoValue(std::move(keys));
     }
     case ONNXIFI_BACKEND_DEVICE_TYPE:
@@ -136,7 +137,30 @@ base::Result<abi::InfoValue> AutoBackendId::Info(onnxBackendInfo query) const {
 
 Status AutoBackendId::CheckCompatibility(std::span<const std::byte> model) const {
   const auto device = ChooseDevice(model);
-  return device.ok() ? base::Ok() : device.status();
+  if (device.ok()) return base::Ok();
+  const auto together = PlanTogether(model, /*weights=*/{}, device.status());
+  return together.ok() ? base::Ok() : together.status();
+}
+
+base::Result<std::unique_ptr<AutoPlanner>> AutoBackendId::PlanTogether(
+    std::span<const std::byte> model, std::vector<split::GivenWeight> weights,
+    Status refusal) const {
+  // What no device can read, they cannot read together.
+  const bool is_about_nodes = refusal.code() == Code::kUnsupportedOperator ||
+                              refusal.code() == Code::kUnsupportedAttribute ||
+                              refusal.code() == Code::kUnsupportedShape ||
+                              refusal.code() == Code::kUnsupportedDatatype;
+  if (devices_.size() < 2 || !is_about_nodes) return refusal;
+  auto planner = AutoPlanner::Ask(devices_, model, std::move(weights));
+  if (!planner.ok()) {
+    refusal.Context("Nor do several together: " + planner.status().Text());
+    return refusal;
+  }
+  if (const auto plan = (*planner)->Plan(); !plan.ok()) {
+    refusal.Context("Nor do several together: " + plan.status().Text());
+    return refusal;
+  }
+  return planner;
 }
 
 Status AutoBackendId::CheckValueCompatibility(std::span<const std::byte> model) const {
@@ -166,7 +190,13 @@ base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte>
   const ForwardedBackendId* best = nullptr;
   Status refusal = ExplainRefusal(model, &best);
   ONNXIFI_ASSIGN_OR_RETURN(abi::Explanation explanation, best->Explain(model));
-  explanation.verdict = std::move(refusal);
+  auto together = PlanTogether(model, /*weights=*/{}, std::move(refusal));
+  if (together.ok()) {
+    explanation.nodes = (*together)->AcceptingVerdicts();
+    explanation.verdict = base::Ok();
+  } else {
+    explanation.verdict = std::move(together).status();
+  }
   return explanation;
 }
 

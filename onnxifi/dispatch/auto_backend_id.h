@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/auto_planner.h"
 #include "onnxifi/dispatch/forwarded_backend_id.h"
 
 namespace onnxifi::dispatch {
@@ -35,6 +36,11 @@ class AutoBackendId final : public abi::BackendId {
   // The first device that claims every node. Otherwise the status of the device that claims most
   // nodes, with the reasons of all.
   base::Result<const ForwardedBackendId*> ChooseDevice(std::span<const std::byte> model) const;
+  // Several devices together, for a model that none runs alone for the reason `refusal`. `weights`
+  // as of AutoPlanner. Otherwise `refusal` with the reasons against this too.
+  base::Result<std::unique_ptr<AutoPlanner>> PlanTogether(std::span<const std::byte> model,
+                                                          std::vector<split::GivenWeight> weights,
+                                                          base::Status refusal) const;
   // The first device that claims it for values. Otherwise the status of the first device, with the
   // reasons of all.
   base::Result<const ForwardedBackendId*> ChooseDeviceForValues(

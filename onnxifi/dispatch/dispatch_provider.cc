@@ -85,7 +85,7 @@ const registry::PluginRegistry& DispatchProvider::Registry() {
     for (const registry::Plugin& plugin : registry_.plugins()) {
       for (size_t index = 0; index < plugin.ids.size(); ++index) {
         devices_.push_back(std::make_unique<ForwardedBackendId>(
-            PluginCalls(plugin.name, plugin.functions, plugin.ids[index]), index, plugin.priority));
+            PluginCalls(plugin.name, index, plugin.functions, plugin.ids[index]), plugin.priority));
       }
     }
     std::vector<const ForwardedBackendId*> order = AutoOrder(devices_);

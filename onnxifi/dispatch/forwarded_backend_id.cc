@@ -108,9 +108,8 @@ bool IsAnnounced(uint64_t key, uint64_t announced) {
 
 }  // namespace
 
-ForwardedBackendId::ForwardedBackendId(PluginCalls calls, size_t index, int32_t priority)
+ForwardedBackendId::ForwardedBackendId(PluginCalls calls, int32_t priority)
     : calls_(std::move(calls)),
-      index_(index),
       priority_(priority),
       device_type_(NumberInfo(ONNXIFI_BACKEND_DEVICE_TYPE)),
       backend_properties_(NumberInfo(ONNXIFI_BACKEND_INIT_PROPERTIES)),
@@ -119,10 +118,6 @@ ForwardedBackendId::ForwardedBackendId(PluginCalls calls, size_t index, int32_t 
 uint64_t ForwardedBackendId::NumberInfo(onnxBackendInfo query) const {
   const auto number = FixedInfo<uint64_t>(calls_, query);
   return number.ok() ? *number : 0;
-}
-
-std::string ForwardedBackendId::key() const {
-  return calls_.plugin_name() + ":" + std::to_string(index_);
 }
 
 base::Result<abi::InfoValue> ForwardedBackendId::Info(onnxBackendInfo query) const {

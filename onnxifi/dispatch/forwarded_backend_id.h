@@ -19,10 +19,10 @@ namespace onnxifi::dispatch {
 
 class ForwardedBackendId final : public abi::BackendId {
  public:
-  // `index` counts the devices of the plugin; `priority` is the plugin's.
-  ForwardedBackendId(PluginCalls calls, size_t index, int32_t priority);
+  // `priority` is the plugin's.
+  ForwardedBackendId(PluginCalls calls, int32_t priority);
 
-  std::string key() const override;
+  std::string key() const override { return calls_.key(); }
   base::Result<abi::InfoValue> Info(onnxBackendInfo query) const override;
   base::Status CheckCompatibility(std::span<const std::byte> model) const override;
   // UNSUPPORTED_DATATYPE where the plugin takes no values.
@@ -40,6 +40,8 @@ class ForwardedBackendId final : public abi::BackendId {
   onnxExtensionFunctionPointer FindFunction(std::string_view name) const override;
 
   const PluginCalls& calls() const { return calls_; }
+  // Whether Explain tells of nodes.
+  bool explains_nodes() const { return calls_.explain_model != nullptr; }
   int32_t priority() const { return priority_; }
   // ONNXIFI_DEVICE_TYPE_*; 0 when the plugin does not say.
   onnxEnum device_type() const { return device_type_; }
@@ -48,7 +50,6 @@ class ForwardedBackendId final : public abi::BackendId {
   uint64_t NumberInfo(onnxBackendInfo query) const;
 
   const PluginCalls calls_;
-  const size_t index_;
   const int32_t priority_;
   const onnxEnum device_type_;
   const uint64_t backend_properties_;

@@ -190,35 +190,18 @@ base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::MakePluginInput(
   } else if (auto* local = dynamic_cast<abi::LocalEvent*>(input.get())) {
     local->OnSignal(finish);
   } else {
-    WaitElsewhere([input, finish] { finish(input->Wait()); });
+    waiters_.Start([input, finish] { finish(input->Wait()); });
   }
   return start;
 }
 
-void ForwardedGraph::WaitElsewhere(std::function<void()> wait) {
-  std::lock_guard lock(mutex_);
-  std::erase_if(waiters_, [](Waiter& waiter) {
-    if (!waiter.is_done->load()) return false;
-    waiter.thread.join();
-    return true;
-  });
-  auto is_done = std::make_shared<std::atomic<bool>>(false);
-  waiters_.push_back({is_done, std::thread([wait = std::move(wait), is_done]() mutable {
-                        wait();
-                        wait = nullptr;
-                        is_done->store(true);
-                      })});
-}
-
 void ForwardedGraph::Close() {
-  std::vector<Waiter> waiters;
   {
     std::lock_guard lock(mutex_);
     if (is_closed_) return;
     is_closed_ = true;
-    waiters.swap(waiters_);
   }
-  for (Waiter& waiter : waiters) waiter.thread.join();
+  waiters_.Join();
   static_cast<void>(calls().functions().release_graph(handle_));
 }
 

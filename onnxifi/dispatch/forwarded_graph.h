@@ -8,16 +8,14 @@
 
 #include <onnx/onnxifi.h>
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "backends/core/abi/provider.h"
 #include "onnxifi/dispatch/plugin_backend.h"
+#include "onnxifi/dispatch/waiters.h"
 
 namespace onnxifi::dispatch {
 
@@ -61,24 +59,18 @@ class ForwardedGraph final : public abi::Graph {
   // An event of the plugin that is signalled when `input` is; signalled already when it is null.
   base::Result<std::shared_ptr<abi::Event>> MakePluginInput(std::shared_ptr<abi::Event> input);
   base::Result<std::shared_ptr<abi::Event>> NewPluginEvent();
-  void WaitElsewhere(std::function<void()> wait);
 
   const std::shared_ptr<const PluginBackend> backend_;
   const onnxGraph handle_;
   const bool is_emulated_;
 
-  // Guards the three below, and keeps setting the plugin's binding and running with it together.
+  // Guards the two below, and keeps setting the plugin's binding and running with it together.
   std::mutex mutex_;
   // What the plugin has; null when it has none.
   std::shared_ptr<const abi::Binding> plugin_binding_;
   bool is_closed_ = false;
-  // Each waits for an event of another plugin that starts a run here. Joined when done, at the
-  // latest by Close.
-  struct Waiter {
-    std::shared_ptr<std::atomic<bool>> is_done;
-    std::thread thread;
-  };
-  std::vector<Waiter> waiters_;
+  // For events of other plugins that start runs here.
+  Waiters waiters_;
 };
 
 }  // namespace onnxifi::dispatch

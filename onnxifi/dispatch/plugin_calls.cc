@@ -25,9 +25,9 @@ bool IsKnown(onnxStatus status) {
 
 }  // namespace
 
-PluginCalls::PluginCalls(std::string plugin_name, const library::PluginFunctions& functions,
-                         onnxBackendID id)
-    : plugin_name_(std::move(plugin_name)), functions_(functions), id_(id) {
+PluginCalls::PluginCalls(std::string plugin_name, size_t index,
+                         const library::PluginFunctions& functions, onnxBackendID id)
+    : plugin_name_(std::move(plugin_name)), index_(index), functions_(functions), id_(id) {
   set_io_and_run_graph = Cast<onnxSetIOAndRunGraphFunction>(FindFunction("onnxSetIOAndRunGraph"));
   wait_event_for = Cast<onnxWaitEventForFunction>(FindFunction("onnxWaitEventFor"));
   explain_model = Cast<onnxExplainModelFunction>(FindFunction("onnxExplainModel"));

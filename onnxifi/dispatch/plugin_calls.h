@@ -27,9 +27,13 @@ namespace onnxifi::dispatch {
 // Threads: constant after construction.
 class PluginCalls {
  public:
-  PluginCalls(std::string plugin_name, const library::PluginFunctions& functions, onnxBackendID id);
+  // `index` counts the devices of the plugin.
+  PluginCalls(std::string plugin_name, size_t index, const library::PluginFunctions& functions,
+              onnxBackendID id);
 
   const std::string& plugin_name() const { return plugin_name_; }
+  // How tools select the device, e.g. "cpu:0".
+  std::string key() const { return plugin_name_ + ":" + std::to_string(index_); }
   const library::PluginFunctions& functions() const { return functions_; }
   onnxBackendID id() const { return id_; }
 
@@ -66,6 +70,7 @@ class PluginCalls {
 
  private:
   std::string plugin_name_;
+  size_t index_;
   library::PluginFunctions functions_;
   onnxBackendID id_;
   onnxGetLastErrorMessageFunction get_last_error_message_ = nullptr;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AutoPlanner: one model before several devices: what each claims of it, and which of them runs
+// what.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_AUTO_PLANNER_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_AUTO_PLANNER_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/core/abi/provider.h"
+#include "backends/core/base/result.h"
+#include "onnxifi/dispatch/forwarded_backend_id.h"
+#include "onnxifi/partition/plan.h"
+#include "onnxifi/split/model_problem.h"
+#include "onnxifi/split/whole_model.h"
+
+namespace onnxifi::dispatch {
+
+class AutoPlanner {
+ public:
+  // Reads the model and asks every device about each of its nodes. `devices`, `model` and the data
+  // of `weights` outlive it. A model that cannot be cut is refused with UNSUPPORTED_*.
+  static base::Result<std::unique_ptr<AutoPlanner>> Ask(
+      std::span<const ForwardedBackendId* const> devices, std::span<const std::byte> model,
+      std::vector<split::GivenWeight> weights);
+
+  // The plan for the claims as they stand. UNSUPPORTED_* with the reasons of every device where
+  // some nodes are claimed by none.
+  base::Result<partition::Plan> Plan() const;
+
+  // Takes back a device's claim of these nodes: it did not keep it, for this reason.
+  void Withdraw(partition::DeviceIndex device, std::span<const partition::NodeIndex> nodes,
+                const base::Status& reason);
+
+  // Every node of the model as one that runs: what there is to say once there is a plan. Empty
+  // where no device tells of nodes.
+  std::vector<abi::NodeVerdict> AcceptingVerdicts() const;
+
+  const split::WholeModel& whole() const { return *whole_; }
+  const ForwardedBackendId& device(partition::DeviceIndex device) const {
+    return *devices_[static_cast<size_t>(device)];
+  }
+
+ private:
+  explicit AutoPlanner(std::span<const ForwardedBackendId* const> devices)
+      : devices_(devices.begin(), devices.end()) {}
+
+  base::Status AskDevice(size_t device);
+  void AskPlainDevice(size_t device);
+
+  const std::vector<const ForwardedBackendId*> devices_;
+  std::vector<split::GivenWeight> weights_;
+  std::unique_ptr<split::WholeModel> whole_;
+  // By device.
+  std::vector<std::vector<abi::NodeVerdict>> verdicts_;
+  split::Claims claims_;
+  // reasons_[device][node]: why it is not claimed.
+  std::vector<std::vector<base::Status>> reasons_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_AUTO_PLANNER_H_

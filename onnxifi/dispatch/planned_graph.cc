@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PlannedGraph: compiles island by island; what its islands tell of themselves is put together
+// here.
+
+#include "onnxifi/dispatch/planned_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "backends/core/base/log.h"
+#include "onnxifi/dispatch/forwarded_graph.h"
+
+namespace onnxifi::dispatch {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+abi::DeclaredTensor Declare(const split::FlowingValue& value) {
+  abi::DeclaredTensor declared;
+  declared.name = value.name;
+  declared.data_type = static_cast<onnxEnum>(value.type);
+  declared.has_shape = value.dimensions.has_value();
+  if (!value.dimensions) return declared;
+  for (const split::Dimension& dimension : *value.dimensions) {
+    abi::DeclaredDimension& told = declared.dimensions.emplace_back();
+    if (dimension.number >= 0) told.extent = dimension.number;
+    told.symbol = dimension.symbol;
+  }
+  return declared;
+}
+
+std::string DescribeIsland(const AutoPlanner& planner, const partition::Plan& plan, size_t index) {
+  const partition::Island& island = plan.islands[index];
+  const split::ModelNode& first = planner.whole().nodes()[island.nodes.front()];
+  std::string text = "island " + std::to_string(index + 1) + " of " +
+                     std::to_string(plan.islands.size()) + " on device '" +
+                     planner.device(island.device).key() + "' (";
+  if (island.nodes.size() > 1) text += std::to_string(island.nodes.size()) + " nodes from ";
+  text += "node " + std::to_string(first.model_index);
+  if (!first.name.empty()) text += " '" + first.name + "'";
+  return text + ", " + first.operator_type + ")";
+}
+
+// Compiles the islands of a plan, and finds out who is to blame where a device refuses one.
+class Compiler {
+ public:
+  Compiler(AutoPlanner& planner, const PlannedGraph::BackendSource& backend_of,
+           const abi::GraphRequest& request)
+      : planner_(planner), backend_of_(backend_of), request_(request), log_(request.log_level) {}
+
+  // The steps of the plan; nothing where a claim had to be taken back, so that there is a new plan
+  // to make.
+  base::Result<std::optional<std::vector<PlannedStep>>> Compile(const partition::Plan& plan) {
+    std::vector<PlannedStep> steps;
+    for (size_t index = 0; index < plan.islands.size(); ++index) {
+      const partition::Island& island = plan.islands[index];
+      split::IslandModel model = planner_.whole().Extract(island.nodes);
+      auto graph = Init(island.device, model);
+      if (!graph.ok()) {
+        Status reason = graph.status();
+        reason.Context("in " + DescribeIsland(planner_, plan, index));
+        if (!MayGoElsewhere(reason)) return reason;
+        Blame(island, reason);
+        return std::optional<std::vector<PlannedStep>>();
+      }
+      PlannedStep& step = steps.emplace_back();
+      step.graph = *std::move(graph);
+      step.description = DescribeIsland(planner_, plan, index);
+      step.tells_shapes = planner_.device(island.device).calls().infer_output_shapes != nullptr;
+      step.inputs = std::move(model.inputs);
+      step.outputs = std::move(model.outputs);
+      step.model_nodes = std::move(model.model_nodes);
+      step.needs = static_cast<int32_t>(island.after.size());
+      for (const int32_t before : island.after) {
+        steps[before].before.push_back(static_cast<int32_t>(index));
+      }
+    }
+    return std::optional(std::move(steps));
+  }
+
+ private:
+  base::Result<std::unique_ptr<abi::Graph>> Init(partition::DeviceIndex device,
+                                                 const split::IslandModel& model) const {
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const PluginBackend> backend,
+                             backend_of_(planner_.device(device)));
+    abi::GraphRequest request = request_;
+    request.model = {reinterpret_cast<const std::byte*>(model.bytes.data()), model.bytes.size()};
+    std::vector<abi::TensorDescriptor> weights;
+    for (const int32_t weight : model.weights) weights.push_back(request_.weights[weight]);
+    request.weights = weights;
+    return ForwardedGraph::Init(std::move(backend), request);
+  }
+
+  // A refusal that says something of the device, not of the call.
+  static bool MayGoElsewhere(const Status& reason) {
+    switch (reason.code()) {
+      case Code::kUnsupportedVersion:
+      case Code::kUnsupportedOperator:
+      case Code::kUnsupportedAttribute:
+      case Code::kUnsupportedShape:
+      case Code::kUnsupportedDatatype:
+      case Code::kNoDeviceMemory:
+      case Code::kNoDeviceResources:
+      case Code::kBackendUnavailable:
+      case Code::kInternalError:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // Takes back the claims of the nodes that are refused alone, or of all where none is, or where
+  // asking one by one took too long before.
+  void Blame(const partition::Island& island, const Status& reason) {
+    constexpr size_t kMostQuestions = 256;
+    std::vector<partition::NodeIndex> guilty;
+    const bool asks = island.nodes.size() > 1 && reason.code() != Code::kBackendUnavailable &&
+                      questions_ + island.nodes.size() <= kMostQuestions;
+    if (asks) {
+      questions_ += island.nodes.size();
+      for (const partition::NodeIndex node : island.nodes) {
+        const split::IslandModel model = planner_.whole().Extract({&node, 1});
+        // Without outputs it does nothing that could be refused.
+        if (!model.outputs.empty() && !Init(island.device, model).ok()) guilty.push_back(node);
+      }
+    }
+    if (guilty.empty()) guilty = island.nodes;
+    planner_.Withdraw(island.device, guilty, reason);
+    log_.Write(base::LogLevel::kWarning, "partition",
+               "Device '" + planner_.device(island.device).key() + "' refuses what it claimed; " +
+                   std::to_string(guilty.size()) +
+                   (guilty.size() == 1 ? " node goes" : " nodes go") + " elsewhere. " +
+                   reason.Text());
+  }
+
+  AutoPlanner& planner_;
+  const PlannedGraph::BackendSource& backend_of_;
+  const abi::GraphRequest& request_;
+  const base::Log log_;
+  size_t questions_ = 0;
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& planner,
+                                                               const BackendSource& backend_of,
+                                                               const abi::GraphRequest& request,
+                                                               TaskPool& pool) {
+  Compiler compiler(planner, backend_of, request);
+  std::optional<std::vector<PlannedStep>> steps;
+  size_t device_count = 0;
+  // Ends: each round but the last takes back a claim.
+  while (!steps) {
+    ONNXIFI_ASSIGN_OR_RETURN(const partition::Plan plan, planner.Plan());
+    ONNXIFI_ASSIGN_OR_RETURN(steps, compiler.Compile(plan));
+    std::set<partition::DeviceIndex> devices;
+    for (const partition::Island& island : plan.islands) devices.insert(island.device);
+    device_count = devices.size();
+  }
+  const split::WholeModel& whole = planner.whole();
+  std::vector<PlannedValue> values;
+  for (const split::FlowingValue& value : whole.values()) {
+    PlannedValue& planned = values.emplace_back();
+    planned.name = value.name;
+    planned.data_type = static_cast<onnxEnum>(value.type);
+    planned.has_extents = value.has_fixed_shape();
+    if (!planned.has_extents) continue;
+    for (const split::Dimension& dimension : *value.dimensions) {
+      planned.extents.push_back(dimension.number);
+    }
+  }
+  std::set<int32_t> made;
+  for (const PlannedStep& step : *steps) made.insert(step.outputs.begin(), step.outputs.end());
+  for (const PlannedStep& step : *steps) {
+    for (const int32_t input : step.inputs) values[input].is_handed_on = made.contains(input);
+  }
+  abi::Signature signature;
+  for (const int32_t input : whole.inputs()) {
+    signature.inputs.push_back(Declare(whole.values()[input]));
+  }
+  for (const int32_t output : whole.outputs()) {
+    signature.outputs.push_back(Declare(whole.values()[output]));
+  }
+  // One thread for each device that can be at work at the same time.
+  ONNXIFI_RETURN_IF_ERROR(pool.Start(device_count));
+  return std::unique_ptr<abi::Graph>(new PlannedGraph(
+      std::move(signature), std::make_shared<PlannedSteps>(*std::move(steps), std::move(values),
+                                                           whole.inputs(), whole.outputs(), pool)));
+}
+
+PlannedGraph::~PlannedGraph() { Close(); }
+
+base::Result<std::shared_ptr<const abi::Binding>> PlannedGraph::Bind(abi::GraphTensors tensors) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const PlannedBinding> binding,
+                           steps_->Bind(std::move(tensors)));
+  return std::shared_ptr<const abi::Binding>(std::move(binding));
+}
+
+base::Result<std::shared_ptr<abi::Event>> PlannedGraph::Run(
+    std::shared_ptr<const abi::Binding> binding, std::shared_ptr<abi::Event> input) {
+  ++runs_;
+  // Bind makes no others.
+  return steps_->Run(std::static_pointer_cast<const PlannedBinding>(std::move(binding)),
+                     std::move(input));
+}
+
+void PlannedGraph::Close() {
+  if (is_closed_) return;
+  is_closed_ = true;
+  steps_->Close();
+  for (const PlannedStep& step : steps_->steps()) step.graph->Close();
+}
+
+base::Result<std::vector<abi::TensorShape>> PlannedGraph::InferOutputShapes(
+    std::span<const abi::TensorDescriptor> inputs) {
+  return steps_->InferOutputShapes(inputs);
+}
+
+base::Result<abi::GraphCounters> PlannedGraph::Counters() {
+  constexpr uint64_t abi::GraphCounters::*kSums[] = {
+      &abi::GraphCounters::lowerings,     &abi::GraphCounters::bindings,
+      &abi::GraphCounters::allocations,   &abi::GraphCounters::copies,
+      &abi::GraphCounters::kernel_builds, &abi::GraphCounters::map_steps,
+      &abi::GraphCounters::reduce_steps,  &abi::GraphCounters::row_steps,
+      &abi::GraphCounters::scan_steps,    &abi::GraphCounters::contract_steps,
+      &abi::GraphCounters::window_steps,  &abi::GraphCounters::index_steps,
+      &abi::GraphCounters::host_steps,    &abi::GraphCounters::control_steps,
+  };
+  abi::GraphCounters sum;
+  for (const auto counter : kSums) sum.*counter = 0;
+  for (const PlannedStep& step : steps_->steps()) {
+    // A plain ONNXIFI 1.0 plugin does not tell.
+    const auto counters = step.graph->Counters();
+    for (const auto counter : kSums) {
+      const bool is_known = counters.ok() && sum.*counter != abi::GraphCounters::kUnknown &&
+                            (*counters).*counter != abi::GraphCounters::kUnknown;
+      sum.*counter = is_known ? sum.*counter + (*counters).*counter : abi::GraphCounters::kUnknown;
+    }
+  }
+  if (sum.copies != abi::GraphCounters::kUnknown) sum.copies += steps_->kept_copies();
+  sum.runs = runs_;
+  return sum;
+}
+
+base::Result<std::vector<abi::StepRecord>> PlannedGraph::Profile() {
+  const std::vector<PlannedSteps::StepTime> times = steps_->LastTimes();
+  if (times.empty()) return Status(Code::kInvalidState, "No run of the graph has finished.");
+  std::vector<abi::StepRecord> records;
+  for (size_t index = 0; index < steps_->steps().size(); ++index) {
+    const PlannedStep& step = steps_->steps()[index];
+    ONNXIFI_ASSIGN_OR_RETURN(std::vector<abi::StepRecord> told, step.graph->Profile());
+    for (abi::StepRecord& record : told) {
+      const auto node = static_cast<size_t>(record.node_index);
+      if (record.node_index >= 0 && node < step.model_nodes.size()) {
+        record.node_index = step.model_nodes[node];
+      }
+      record.start_ns += times[index].start_ns;
+      records.push_back(std::move(record));
+    }
+  }
+  std::stable_sort(
+      records.begin(), records.end(),
+      [](const abi::StepRecord& a, const abi::StepRecord& b) { return a.start_ns < b.start_ns; });
+  return records;
+}
+
+base::Result<std::vector<abi::LoadRecord>> PlannedGraph::LoadProfile() {
+  std::vector<abi::LoadRecord> sums;
+  for (const PlannedStep& step : steps_->steps()) {
+    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<abi::LoadRecord> told, step.graph->LoadProfile());
+    for (const abi::LoadRecord& record : told) {
+      const auto known = std::find_if(sums.begin(), sums.end(), [&](const abi::LoadRecord& sum) {
+        return sum.stage == record.stage;
+      });
+      if (known == sums.end()) {
+        sums.push_back(record);
+      } else {
+        known->count += record.count;
+        known->duration_ns += record.duration_ns;
+      }
+    }
+  }
+  return sums;
+}
+
+}  // namespace onnxifi::dispatch

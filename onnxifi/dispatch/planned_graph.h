@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PlannedGraph: a graph that runs on several devices: the islands of a plan, each compiled by its
+// device's plugin.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_PLANNED_GRAPH_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_PLANNED_GRAPH_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/auto_planner.h"
+#include "onnxifi/dispatch/planned_steps.h"
+#include "onnxifi/dispatch/plugin_backend.h"
+#include "onnxifi/dispatch/task_pool.h"
+
+namespace onnxifi::dispatch {
+
+class PlannedGraph final : public abi::Graph {
+ public:
+  // The backend of a device, initialised.
+  using BackendSource = std::function<base::Result<std::shared_ptr<const PluginBackend>>(
+      const ForwardedBackendId& device)>;
+
+  // Plans and compiles. Where a device refuses what it claimed, its claim is taken back with a
+  // warning and the rest planned anew, at most once for each claim. `pool` outlives the graph.
+  static base::Result<std::unique_ptr<abi::Graph>> Create(AutoPlanner& planner,
+                                                          const BackendSource& backend_of,
+                                                          const abi::GraphRequest& request,
+                                                          TaskPool& pool);
+  ~PlannedGraph() override;
+
+  const abi::Signature* signature() const override { return &signature_; }
+  base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
+  base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
+                                                std::shared_ptr<abi::Event> input) override;
+  void Close() override;
+  base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
+      std::span<const abi::TensorDescriptor> inputs) override;
+  // Sums over the islands. Runs are those of the whole graph.
+  base::Result<abi::GraphCounters> Counters() override;
+  base::Result<std::vector<abi::StepRecord>> Profile() override;
+  base::Result<std::vector<abi::LoadRecord>> LoadProfile() override;
+
+ private:
+  PlannedGraph(abi::Signature signature, std::shared_ptr<PlannedSteps> steps)
+      : signature_(std::move(signature)), steps_(std::move(steps)) {}
+
+  const abi::Signature signature_;
+  const std::shared_ptr<PlannedSteps> steps_;
+  std::atomic<uint64_t> runs_ = 0;
+  bool is_closed_ = false;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_PLANNED_GRAPH_H_

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PlannedSteps: shapes are asked of each island in turn. A chain of islands stays on one thread;
+// only what can run at the same time goes to others.
+
+#include "onnxifi/dispatch/planned_steps.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "backends/core/tensor/element_type.h"
+
+namespace onnxifi::dispatch {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+uint64_t NowNs() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+// Bytes of the tensor; nothing where there can be none.
+base::Result<size_t> SizeBytes(const abi::TensorDescriptor& descriptor) {
+  int64_t count = 1;
+  bool fits = true;
+  for (const uint64_t extent : descriptor.shape) {
+    if (extent == 0) return size_t{0};
+    fits = fits && extent <= static_cast<uint64_t>(INT64_MAX / count);
+    if (fits) count *= static_cast<int64_t>(extent);
+  }
+  const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(descriptor.data_type));
+  const int64_t size = type && fits ? tensor::SizeBytes(*type, count) : INT64_MAX;
+  if (size == INT64_MAX) {
+    return Status(Code::kNoSystemMemory,
+                  "No memory holds '" + descriptor.name + "' between two islands.");
+  }
+  return static_cast<size_t>(size);
+}
+
+// Memory for what the descriptor says.
+Status Reserve(Workspace::Place& place) {
+  ONNXIFI_ASSIGN_OR_RETURN(const size_t size_bytes, SizeBytes(place.descriptor));
+  if (place.is_callers) {
+    if (size_bytes <= place.capacity_bytes) return base::Ok();
+    return {Code::kMismatchingShape, "Output '" + place.descriptor.name + "' takes " +
+                                         std::to_string(size_bytes) + " bytes, more than the " +
+                                         std::to_string(place.capacity_bytes) +
+                                         " of the shape that is bound."};
+  }
+  if (place.memory == nullptr || place.capacity_bytes < size_bytes) {
+    const size_t capacity = std::max<size_t>(size_bytes, 1);
+    auto* memory = static_cast<std::byte*>(::operator new[](capacity, kAlignment, std::nothrow));
+    if (memory == nullptr) {
+      return {Code::kNoSystemMemory, "There are no " + std::to_string(size_bytes) + " bytes for '" +
+                                         place.descriptor.name + "' between two islands."};
+    }
+    place.memory = {memory, [](std::byte* bytes) { ::operator delete[](bytes, kAlignment); }};
+    place.capacity_bytes = capacity;
+  }
+  place.descriptor.buffer = reinterpret_cast<onnxPointer>(place.memory.get());
+  return base::Ok();
+}
+
+// What `work` answers; on a thread of the pool nobody else would catch what it throws.
+template <typename Work>
+Status Guard(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return {Code::kNoSystemMemory, "The run needs more memory than there is."};
+  } catch (const std::exception& error) {
+    return {Code::kInternalError,
+            std::string("The run ended in an exception: ") + error.what() + "."};
+  }
+}
+
+bool IsKnown(const abi::TensorShape& shape) {
+  return shape.has_rank && std::all_of(shape.extents.begin(), shape.extents.end(),
+                                       [](int64_t extent) { return extent >= 0; });
+}
+
+std::vector<abi::TensorDescriptor> InputsOf(const PlannedStep& step,
+                                            const std::vector<Workspace::Place>& places) {
+  std::vector<abi::TensorDescriptor> inputs;
+  for (const int32_t value : step.inputs) inputs.push_back(places[value].descriptor);
+  return inputs;
+}
+
+}  // namespace
+
+PlannedSteps::PlannedSteps(std::vector<PlannedStep> steps, std::vector<PlannedValue> values,
+                           std::vector<int32_t> inputs, std::vector<int32_t> outputs,
+                           TaskPool& pool)
+    : steps_(std::move(steps)),
+      values_(std::move(values)),
+      inputs_(std::move(inputs)),
+      outputs_(std::move(outputs)),
+      pool_(pool) {}
+
+std::vector<PlannedSteps::StepTime> PlannedSteps::LastTimes() {
+  std::lock_guard lock(mutex_);
+  return last_times_;
+}
+
+base::Result<std::vector<abi::TensorShape>> PlannedSteps::ShapesOf(
+    const PlannedStep& step, std::span<const abi::TensorDescriptor> inputs) const {
+  if (step.tells_shapes) return step.graph->InferOutputShapes(inputs);
+  std::vector<abi::TensorShape> shapes;
+  for (const int32_t output : step.outputs) {
+    const PlannedValue& value = values_[output];
+    shapes.push_back({value.name, value.data_type, value.has_extents, value.extents});
+  }
+  return shapes;
+}
+
+Status PlannedSteps::Prepare(size_t index, Workspace& workspace) {
+  const PlannedStep& step = steps_[index];
+  abi::GraphTensors tensors;
+  tensors.inputs = InputsOf(step, workspace.places);
+  const bool has_late_input =
+      std::any_of(step.inputs.begin(), step.inputs.end(),
+                  [&](int32_t value) { return workspace.places[value].depends_on_data; });
+  const auto needs_shape = [&](int32_t value) {
+    const Workspace::Place& place = workspace.places[value];
+    return values_[value].is_handed_on || (has_late_input && place.is_callers && !place.is_kept);
+  };
+  std::vector<abi::TensorShape> shapes;
+  if (std::any_of(step.outputs.begin(), step.outputs.end(), needs_shape)) {
+    ONNXIFI_ASSIGN_OR_RETURN(shapes, ShapesOf(step, tensors.inputs));
+  }
+  for (const int32_t value : step.outputs) {
+    Workspace::Place& place = workspace.places[value];
+    if (needs_shape(value)) {
+      const auto shape = std::find_if(shapes.begin(), shapes.end(), [&](const auto& told) {
+        return told.name == values_[value].name;
+      });
+      place.is_known = shape != shapes.end() && IsKnown(*shape);
+      place.depends_on_data = has_late_input || !place.is_known;
+      if (!place.is_callers) {
+        place.is_kept = !place.is_known;
+        place.descriptor.name = values_[value].name;
+      }
+      // Whether the caller's shape is right is for the device to say where it is known before a
+      // run.
+      if (place.is_known && !place.is_kept && (has_late_input || !place.is_callers)) {
+        place.descriptor.data_type = shape->data_type;
+        place.descriptor.shape.assign(shape->extents.begin(), shape->extents.end());
+        ONNXIFI_RETURN_IF_ERROR(Reserve(place));
+      }
+    }
+    if (place.is_kept) {
+      tensors.keeps_others = true;
+    } else {
+      tensors.outputs.push_back(place.descriptor);
+    }
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(workspace.bindings[index], step.graph->Bind(std::move(tensors)));
+  return base::Ok();
+}
+
+base::Result<std::shared_ptr<const PlannedBinding>> PlannedSteps::Bind(abi::GraphTensors tensors) {
+  auto binding = std::make_shared<PlannedBinding>(std::move(tensors));
+  Workspace& workspace = binding->workspace();
+  workspace.places.resize(values_.size());
+  workspace.bindings.resize(steps_.size());
+  const auto take = [&](const std::vector<int32_t>& positions,
+                        const std::vector<abi::TensorDescriptor>& descriptors) -> Status {
+    for (size_t k = 0; k < positions.size(); ++k) {
+      Workspace::Place& place = workspace.places[positions[k]];
+      place.descriptor = descriptors[k];
+      // The binding keeps it; a device gets it as the tensor that it is.
+      place.descriptor.value = nullptr;
+      place.is_callers = true;
+      place.is_kept = descriptors[k].is_kept;
+      if (place.is_kept) continue;
+      ONNXIFI_ASSIGN_OR_RETURN(place.capacity_bytes, SizeBytes(place.descriptor));
+    }
+    return base::Ok();
+  };
+  ONNXIFI_RETURN_IF_ERROR(take(inputs_, binding->tensors().inputs));
+  ONNXIFI_RETURN_IF_ERROR(take(outputs_, binding->tensors().outputs));
+  for (const int32_t value : inputs_) workspace.places[value].is_known = true;
+  for (size_t step = 0; step < steps_.size(); ++step) {
+    const bool is_known =
+        std::all_of(steps_[step].inputs.begin(), steps_[step].inputs.end(),
+                    [&](int32_t value) { return workspace.places[value].is_known; });
+    if (!is_known) continue;
+    Status status = Prepare(step, workspace);
+    if (!status.ok()) return std::move(status).Context("in " + steps_[step].description);
+  }
+  return std::shared_ptr<const PlannedBinding>(std::move(binding));
+}
+
+base::Result<std::vector<abi::TensorShape>> PlannedSteps::InferOutputShapes(
+    std::span<const abi::TensorDescriptor> inputs) {
+  std::vector<Workspace::Place> places(values_.size());
+  std::vector<abi::TensorShape> shapes(values_.size());
+  for (size_t value = 0; value < values_.size(); ++value) {
+    shapes[value] = {values_[value].name, values_[value].data_type, /*has_rank=*/false, {}};
+  }
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    places[inputs_[k]].descriptor = inputs[k];
+    places[inputs_[k]].is_known = true;
+  }
+  for (const PlannedStep& step : steps_) {
+    const bool is_known = std::all_of(step.inputs.begin(), step.inputs.end(),
+                                      [&](int32_t value) { return places[value].is_known; });
+    if (!is_known) continue;
+    auto told = ShapesOf(step, InputsOf(step, places));
+    if (!told.ok()) return std::move(told).status().Context("in " + step.description);
+    for (const int32_t value : step.outputs) {
+      for (abi::TensorShape& shape : *told) {
+        if (shape.name != values_[value].name) continue;
+        Workspace::Place& place = places[value];
+        place.is_known = IsKnown(shape);
+        place.descriptor.name = shape.name;
+        place.descriptor.data_type = shape.data_type;
+        if (place.is_known) {
+          place.descriptor.shape.assign(shape.extents.begin(), shape.extents.end());
+        }
+        shapes[value] = shape;
+      }
+    }
+  }
+  std::vector<abi::TensorShape> outputs;
+  for (const int32_t value : outputs_) outputs.push_back(shapes[value]);
+  return outputs;
+}
+
+std::shared_ptr<abi::Event> PlannedSteps::Run(std::shared_ptr<const PlannedBinding> binding,
+                                              std::shared_ptr<abi::Event> input) {
+  auto run = std::make_shared<RunState>();
+  run->binding = std::move(binding);
+  run->output = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kRun);
+  auto* local = dynamic_cast<abi::LocalEvent*>(input.get());
+  {
+    std::unique_lock lock(mutex_);
+    run->is_ready = input == nullptr;
+    runs_.push_back(run);
+    StartNext(lock);
+  }
+  if (local != nullptr) {
+    local->OnSignal(
+        [self = shared_from_this(), run](const Status& status) { self->MarkReady(run, status); });
+  } else if (input != nullptr) {
+    waiters_.Start(
+        [self = shared_from_this(), run, input] { self->MarkReady(run, input->Wait()); });
+  }
+  return run->output;
+}
+
+void PlannedSteps::MarkReady(const RunRef& run, const Status& input_status) {
+  std::unique_lock lock(mutex_);
+  run->status = input_status;
+  run->is_ready = true;
+  StartNext(lock);
+}
+
+// The first run, if nothing is under way and it may. `lock` is on mutex_.
+void PlannedSteps::StartNext(std::unique_lock<std::mutex>& /*lock*/) {
+  if (is_running_ || runs_.empty() || !runs_.front()->is_ready) return;
+  is_running_ = true;
+  pool_.Submit([self = shared_from_this(), run = runs_.front()] { self->Start(run); });
+}
+
+void PlannedSteps::Start(const RunRef& run) {
+  run->started_ns = NowNs();
+  run->times.assign(steps_.size(), {});
+  run->shapes.resize(steps_.size());
+  run->unfinished = steps_.size();
+  std::vector<size_t> ready;
+  for (size_t step = 0; step < steps_.size(); ++step) {
+    run->needs.push_back(steps_[step].needs);
+    if (steps_[step].needs == 0) ready.push_back(step);
+  }
+  // Everything that may begin, the last of it here.
+  for (size_t k = 0; k + 1 < ready.size(); ++k) {
+    pool_.Submit([self = shared_from_this(), run, step = ready[k]] { self->Advance(run, step); });
+  }
+  Advance(run, ready.back());
+}
+
+void PlannedSteps::Advance(const RunRef& run, size_t step) {
+  while (true) {
+    bool has_failed = false;
+    {
+      std::lock_guard lock(run->mutex);
+      has_failed = !run->status.ok();
+    }
+    // What comes after a failure is only counted.
+    Status status = has_failed ? base::Ok() : Guard([&] { return Execute(*run, step); });
+    std::vector<size_t> ready;
+    {
+      std::lock_guard lock(run->mutex);
+      if (!status.ok() && run->status.ok()) {
+        run->status = std::move(status).Context("in " + steps_[step].description);
+      }
+      for (const int32_t next : steps_[step].before) {
+        if (--run->needs[next] == 0) ready.push_back(static_cast<size_t>(next));
+      }
+      if (--run->unfinished > 0 && ready.empty()) return;
+    }
+    if (ready.empty()) break;
+    for (size_t k = 1; k < ready.size(); ++k) {
+      pool_.Submit([self = shared_from_this(), run, next = ready[k]] { self->Advance(run, next); });
+    }
+    step = ready[0];
+  }
+  Finish(run);
+}
+
+Status PlannedSteps::Execute(RunState& run, size_t index) {
+  Workspace& workspace = run.binding->workspace();
+  StepTime& time = run.times[index];
+  time.start_ns = NowNs() - run.started_ns;
+  const bool has_late_input =
+      std::any_of(steps_[index].inputs.begin(), steps_[index].inputs.end(),
+                  [&](int32_t value) { return workspace.places[value].depends_on_data; });
+  if (workspace.bindings[index] == nullptr || has_late_input) {
+    ONNXIFI_RETURN_IF_ERROR(Prepare(index, workspace));
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<abi::Event> event,
+                           steps_[index].graph->Run(workspace.bindings[index], /*input=*/nullptr));
+  ONNXIFI_RETURN_IF_ERROR(event->Wait());
+  Status status = TakeOutputs(*event, run, index);
+  time.duration_ns = NowNs() - run.started_ns - time.start_ns;
+  return status;
+}
+
+Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index) {
+  Workspace& workspace = run.binding->workspace();
+  const PlannedStep& step = steps_[index];
+  ONNXIFI_ASSIGN_OR_RETURN(run.shapes[index], event.OutputShapes());
+  for (const int32_t value : step.outputs) {
+    Workspace::Place& place = workspace.places[value];
+    if (!place.is_callers || !place.depends_on_data) continue;
+    // The caller's memory may hold more than there is this time.
+    place.is_known = true;
+    for (const abi::TensorShape& shape : run.shapes[index]) {
+      if (shape.name != values_[value].name) continue;
+      place.descriptor.shape.assign(shape.extents.begin(), shape.extents.end());
+    }
+  }
+  const bool keeps = std::any_of(step.outputs.begin(), step.outputs.end(),
+                                 [&](int32_t value) { return workspace.places[value].is_kept; });
+  if (!keeps) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<abi::KeptValue> kept, event.OutputValues());
+  for (abi::KeptValue& told : kept) {
+    for (const int32_t value : step.outputs) {
+      Workspace::Place& place = workspace.places[value];
+      if (values_[value].name != told.name) continue;
+      if (!told.value->is_tensor()) {
+        return {Code::kInternalError, "'" + told.name + "' turns out to be no tensor."};
+      }
+      const tensor::Tensor& tensor = told.value->tensor;
+      place.descriptor.data_type = static_cast<onnxEnum>(tensor.type());
+      place.descriptor.shape.assign(tensor.extents().begin(), tensor.extents().end());
+      place.descriptor.buffer = reinterpret_cast<onnxPointer>(tensor.data());
+      place.kept = std::move(told.value);
+      place.is_known = true;
+      ++kept_copies_;
+    }
+  }
+  return base::Ok();
+}
+
+abi::RunOutputs PlannedSteps::OutputsOf(const RunState& run) const {
+  const Workspace& workspace = run.binding->workspace();
+  abi::RunOutputs outputs;
+  bool differs = false;
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    const abi::TensorDescriptor& bound = run.binding->tensors().outputs[k];
+    // As it is bound, or as its island was bound in this run.
+    const abi::TensorDescriptor& actual = workspace.places[outputs_[k]].descriptor;
+    abi::TensorShape& shape = outputs.shapes.emplace_back();
+    shape.name = bound.name;
+    shape.data_type = actual.data_type;
+    shape.extents.assign(actual.shape.begin(), actual.shape.end());
+    differs = differs || actual.shape != bound.shape;
+    for (const std::vector<abi::TensorShape>& told : run.shapes) {
+      for (const abi::TensorShape& late : told) {
+        if (late.name != shape.name) continue;
+        differs = differs || late.extents != shape.extents;
+        shape = late;
+      }
+    }
+    if (!bound.is_kept) continue;
+    differs = true;
+    outputs.kept.push_back({bound.name, workspace.places[outputs_[k]].kept});
+  }
+  if (!differs) outputs.shapes.clear();
+  return outputs;
+}
+
+void PlannedSteps::Finish(const RunRef& run) {
+  abi::RunOutputs outputs;
+  if (run->status.ok()) {
+    run->status = Guard([&] {
+      outputs = OutputsOf(*run);
+      return base::Ok();
+    });
+  }
+  run->output->Complete(run->status, std::move(outputs));
+  std::unique_lock lock(mutex_);
+  last_times_ = run->times;
+  runs_.pop_front();
+  is_running_ = false;
+  StartNext(lock);
+  emptied_.notify_all();
+}
+
+void PlannedSteps::Close() {
+  waiters_.Join();
+  std::unique_lock lock(mutex_);
+  emptied_.wait(lock, [this] { return runs_.empty() && !is_running_; });
+}
+
+}  // namespace onnxifi::dispatch

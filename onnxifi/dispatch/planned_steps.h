@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PlannedSteps: the islands of a planned graph as steps: how tensors get from one to the next, and
+// the runs over them.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_PLANNED_STEPS_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_PLANNED_STEPS_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/core/abi/provider.h"
+#include "backends/core/base/result.h"
+#include "onnxifi/dispatch/task_pool.h"
+#include "onnxifi/dispatch/waiters.h"
+
+namespace onnxifi::dispatch {
+
+// One island, compiled.
+struct PlannedStep {
+  std::unique_ptr<abi::Graph> graph;
+  // For messages, e.g. "island 2 on device 'cpu:0' (nodes 4 to 9)".
+  std::string description;
+  // Positions among the values, in the order of its graph.
+  std::vector<int32_t> inputs;
+  std::vector<int32_t> outputs;
+  // For each of its nodes the position in the whole model.
+  std::vector<int32_t> model_nodes;
+  // Whether the graph can say which shapes its outputs have. Where it cannot, the model fixes them.
+  bool tells_shapes = true;
+  // Steps that need it, and how many it needs.
+  std::vector<int32_t> before;
+  int32_t needs = 0;
+};
+
+// A value that crosses the edge of an island.
+struct PlannedValue {
+  std::string name;
+  onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
+  // Where the model fixes them: numbers, and whether it does.
+  std::vector<int64_t> extents;
+  bool has_extents = false;
+  // Whether an island reads what another makes.
+  bool is_handed_on = false;
+};
+
+// Memory of one set of inputs and outputs and of everything between islands. Runs of one graph
+// follow one another, so one set serves all runs of a binding.
+class Workspace {
+ public:
+  struct Place {
+    abi::TensorDescriptor descriptor;
+    // The caller's memory, or none of the caller's.
+    bool is_callers = false;
+    // A run keeps it: there is no memory for it before.
+    bool is_kept = false;
+    // Whether the descriptor says how it is in the run under way, or in every run.
+    bool is_known = false;
+    // Whether that may be different in every run.
+    bool depends_on_data = false;
+    // Ours, for as many bytes.
+    std::unique_ptr<std::byte[], void (*)(std::byte*)> memory{nullptr, [](std::byte*) {}};
+    size_t capacity_bytes = 0;
+    // What the last run kept: holds the data of the descriptor.
+    tensor::ValueRef kept = nullptr;
+  };
+
+  std::vector<Place> places;  // by value
+  // By step; null until the first run where shapes depend on data.
+  std::vector<std::shared_ptr<const abi::Binding>> bindings;
+};
+
+class PlannedBinding final : public abi::Binding {
+ public:
+  explicit PlannedBinding(abi::GraphTensors tensors) : abi::Binding(std::move(tensors)) {}
+
+  // Of the run under way.
+  Workspace& workspace() const { return workspace_; }
+
+ private:
+  mutable Workspace workspace_;
+};
+
+class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
+ public:
+  // `inputs` and `outputs` are positions among `values`. `pool` outlives every run.
+  PlannedSteps(std::vector<PlannedStep> steps, std::vector<PlannedValue> values,
+               std::vector<int32_t> inputs, std::vector<int32_t> outputs, TaskPool& pool);
+
+  const std::vector<PlannedStep>& steps() const { return steps_; }
+  uint64_t kept_copies() const { return kept_copies_; }
+  // Of the run that finished last, since it started, by step; empty where none has.
+  struct StepTime {
+    uint64_t start_ns = 0;
+    uint64_t duration_ns = 0;
+  };
+  std::vector<StepTime> LastTimes();
+
+  base::Result<std::shared_ptr<const PlannedBinding>> Bind(abi::GraphTensors tensors);
+  base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
+      std::span<const abi::TensorDescriptor> inputs);
+  std::shared_ptr<abi::Event> Run(std::shared_ptr<const PlannedBinding> binding,
+                                  std::shared_ptr<abi::Event> input);
+  void Close();
+
+ private:
+  struct RunState {
+    std::shared_ptr<const PlannedBinding> binding;
+    std::shared_ptr<abi::LocalEvent> output;
+    // Guarded by the mutex of all runs.
+    bool is_ready = false;
+    // Guarded by `mutex` once it started.
+    std::mutex mutex;
+    base::Status status;
+    std::vector<int32_t> needs;
+    size_t unfinished = 0;
+    std::vector<std::vector<abi::TensorShape>> shapes;  // by step, where a step told any
+    std::vector<StepTime> times;  // each written by the thread that runs the step
+    uint64_t started_ns = 0;
+  };
+  using RunRef = std::shared_ptr<RunState>;
+
+  // Of the step's outputs, for inputs as described.
+  base::Result<std::vector<abi::TensorShape>> ShapesOf(
+      const PlannedStep& step, std::span<const abi::TensorDescriptor> inputs) const;
+  // Gives every output of the step a place, where its inputs are known, and binds it.
+  base::Status Prepare(size_t step, Workspace& workspace);
+  base::Status Execute(RunState& run, size_t step);
+  base::Status TakeOutputs(abi::Event& event, RunState& run, size_t step);
+  void MarkReady(const RunRef& run, const base::Status& input_status);
+  void StartNext(std::unique_lock<std::mutex>& lock);
+  void Start(const RunRef& run);
+  void Advance(const RunRef& run, size_t step);
+  void Finish(const RunRef& run);
+  abi::RunOutputs OutputsOf(const RunState& run) const;
+
+  const std::vector<PlannedStep> steps_;
+  const std::vector<PlannedValue> values_;
+  const std::vector<int32_t> inputs_;
+  const std::vector<int32_t> outputs_;
+  TaskPool& pool_;
+  Waiters waiters_;
+  std::atomic<uint64_t> kept_copies_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable emptied_;
+  // Guarded by mutex_; the first is under way if is_running_.
+  std::deque<RunRef> runs_;
+  bool is_running_ = false;
+  std::vector<StepTime> last_times_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_PLANNED_STEPS_H_
