@@ -620,7 +620,9 @@ INSTANTIATE_TEST_SUITE_P(Libraries, SharingTest,
 TEST(NoDriver, DISABLED_SaysWhatThereIs) {
   const auto library = Library::Open(ONNXIFI_TEST_LIBRARY);
   ASSERT_TRUE(library.ok());
-  for (const DiscoveryRecord& record : *library->DiscoveryReport()) {
+  const auto report = library->DiscoveryReport();
+  ASSERT_TRUE(report.ok());
+  for (const DiscoveryRecord& record : *report) {
     if (record.plugin != "opencl") continue;
     std::printf("verdict %u, devices %u: %s\n", record.verdict, record.device_count,
                 record.detail.c_str());

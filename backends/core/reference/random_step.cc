@@ -13,7 +13,7 @@
 #include "backends/core/device/transfer.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step/family.h"
-#include "backends/core/reference/random_step/rounding_spread.h"
+#include "backends/core/reference/rounding_spread.h"
 
 namespace onnxifi::reference {
 namespace {

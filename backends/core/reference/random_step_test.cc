@@ -15,7 +15,7 @@
 
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
-#include "backends/core/reference/random_step/rounding_spread.h"
+#include "backends/core/reference/rounding_spread.h"
 
 namespace onnxifi::reference {
 namespace {

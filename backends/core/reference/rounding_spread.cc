@@ -4,7 +4,7 @@
 // last place: one for what IEEE 754 rounds, and what OpenCL allows its functions for the others,
 // which is the most among the languages that devices are programmed in.
 
-#include "backends/core/reference/random_step/rounding_spread.h"
+#include "backends/core/reference/rounding_spread.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 // floating-point result a little off, each element by an amount of its own, as another right
 // implementation might have it. What comes of that is how well the step determines its results.
 
-#ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_RANDOM_STEP_ROUNDING_SPREAD_H_
-#define ONNXIFI_BACKENDS_CORE_REFERENCE_RANDOM_STEP_ROUNDING_SPREAD_H_
+#ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_ROUNDING_SPREAD_H_
+#define ONNXIFI_BACKENDS_CORE_REFERENCE_ROUNDING_SPREAD_H_
 
 #include <functional>
 #include <span>
@@ -21,4 +21,4 @@ base::Result<RoundingSpread> FindRoundingSpread(const std::function<RandomStep()
 
 }  // namespace onnxifi::reference
 
-#endif  // ONNXIFI_BACKENDS_CORE_REFERENCE_RANDOM_STEP_ROUNDING_SPREAD_H_
+#endif  // ONNXIFI_BACKENDS_CORE_REFERENCE_ROUNDING_SPREAD_H_
