@@ -214,32 +214,39 @@ class TiledProduct::PartWriter {
     writer_.Line(sum_type_, " ", sums, "[", tile.rows * tile.columns(), "];");
     writer_.Line("TILE_STORE(", block, ", ", sums, ");");
 
-    // Coordinates of the columns; where they are several, of all of them at once.
+    // The columns of the block: all of them, or, where they have several axes, as far as they lie
+    // in one row after the other. The last axis begins at column `origin`.
     const size_t column_axes = static_cast<size_t>(form.rank) - outer_rank;
-    std::vector<std::string> column_names;
-    std::string is_output;
+    const std::string last = writer_.Declare("idx", Text(first, " + ", tile.columns()));
+    const std::string end =
+        writer_.Declare("idx", Text(last, " < ", columns, " ? ", last, " : ", columns));
+    std::string begin = first;
+    std::string stop = end;
+    std::string next;
+    std::string origin = "0";
+    std::vector<std::string> outer_columns;
     if (column_axes > 1) {
-      is_output = writer_.NewName("c");
-      writer_.Line("u8 ", is_output, "[", tile.columns(), "];");
-      for (size_t axis = 0; axis < column_axes; ++axis) {
-        column_names.push_back(writer_.NewName("c"));
-        writer_.Line("idx ", column_names.back(), "[", tile.columns(), "];");
+      const auto inner = static_cast<int>(column_axes) - 1;
+      begin = writer_.NewName("c");
+      writer_.Line("idx ", begin, " = ", first, ";");
+      writer_.Open("while (", begin, " < ", end, ")");
+      const std::string length = Given(Group::kPitch, inner - 1);
+      origin = writer_.Declare("idx", Text(begin, " / ", length, " * ", length));
+      std::string rest = origin;
+      std::string is_output;
+      for (int axis = 0; axis < inner; ++axis) {
+        const std::string pitch = Given(Group::kPitch, axis);
+        outer_columns.push_back(writer_.Declare("idx", Text(rest, " / ", pitch)));
+        const std::string& at = outer_columns.back();
+        if (axis + 1 < inner) rest = writer_.Declare("idx", Text(rest, " - ", at, " * ", pitch));
+        is_output += Text(at, " < ", extents[outer_rank + static_cast<size_t>(axis)], " && ");
       }
-      const std::string lane = writer_.NewName("l");
-      writer_.Open("for (int ", lane, " = 0; ", lane, " < ", tile.columns(), "; ++", lane, ")");
-      const std::string column = writer_.Declare("idx", Text(from, " + ", lane));
-      std::string rest = column;
-      std::string condition = Text(column, " >= ", first, " && ", column, " < ", columns);
-      for (size_t axis = 0; axis < column_axes; ++axis) {
-        const std::string pitch = Given(Group::kPitch, static_cast<int>(axis));
-        const bool is_last = axis + 1 == column_axes;
-        const std::string at = is_last ? rest : writer_.Declare("idx", Text(rest, " / ", pitch));
-        if (!is_last) rest = writer_.Declare("idx", Text(rest, " - ", at, " * ", pitch));
-        condition += Text(" && ", at, " < ", extents[outer_rank + axis]);
-        writer_.Line(column_names[axis], "[", lane, "] = ", at, ";");
-      }
-      writer_.Line(is_output, "[", lane, "] = ", condition, ";");
-      writer_.Close();
+      next = writer_.Declare(
+          "idx", Text(origin, " + ", length, " < ", end, " ? ", origin, " + ", length, " : ", end));
+      // Behind the outputs of a row lies what only taps read.
+      const std::string edge = writer_.Declare("idx", Text(origin, " + ", extents.back()));
+      stop = writer_.Declare("idx", Text(edge, " < ", next, " ? ", edge, " : ", next));
+      writer_.Open("if (", is_output, begin, " < ", stop, ")");
     }
 
     const std::string row = writer_.NewName("r");
@@ -256,21 +263,12 @@ class TiledProduct::PartWriter {
       at.push_back(std::move(name));
     }
     const std::string lane = writer_.NewName("l");
-    if (column_axes > 1) {
-      writer_.Line("INDEPENDENT");
-      writer_.Open("for (int ", lane, " = 0; ", lane, " < ", tile.columns(), "; ++", lane, ")");
-      writer_.Open("if (", is_output, "[", lane, "])");
-      for (const std::string& name : column_names) {
-        at.push_back(writer_.Declare("idx", Text(name, "[", lane, "]")));
-      }
-    } else {
-      const std::string rest = writer_.Declare("int", Text("AS(int, ", columns, " - ", from, ")"));
-      const std::string end = writer_.Declare(
-          "int", Text(rest, " < ", tile.columns(), " ? ", rest, " : ", tile.columns()));
-      writer_.Line("INDEPENDENT");
-      writer_.Open("for (int ", lane, " = AS(int, ", first, " - ", from, "); ", lane, " < ", end,
-                   "; ++", lane, ")");
-      if (column_axes == 1) at.push_back(writer_.Declare("idx", Text(from, " + ", lane)));
+    at.insert(at.end(), outer_columns.begin(), outer_columns.end());
+    writer_.Line("INDEPENDENT");
+    writer_.Open("for (int ", lane, " = AS(int, ", begin, " - ", from, "); ", lane, " < AS(int, ",
+                 stop, " - ", from, "); ++", lane, ")");
+    if (column_axes > 0) {
+      at.push_back(writer_.Declare("idx", Text(from, " + ", lane, " - ", origin)));
     }
     Scope scope;
     scope.coordinates = at;
@@ -283,9 +281,13 @@ class TiledProduct::PartWriter {
     for (size_t k = 0; k < values.size(); ++k) {
       WriteStore(writer_, source_.step, static_cast<int>(k), at, values[k]);
     }
-    if (column_axes > 1) writer_.Close();
     writer_.Close();
     writer_.Close();
+    if (column_axes > 1) {
+      writer_.Close();
+      writer_.Line(begin, " = ", next, ";");
+      writer_.Close();
+    }
     writer_.Close();
     return {.given_items = kItems, .group_size = tile.group_size};
   }
