@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: a worker waits for its own signal, does its part of the job, and counts itself off.
+// ThreadPool: a worker waits until a share is offered to it, takes it, does it, and counts itself
+// off; the caller does its own share, then those that are still on offer, then waits for the rest.
 
 #include "backends/cpu/threads/thread_pool.h"
 
@@ -54,6 +55,12 @@ uint32_t AwaitChange(const std::atomic<uint32_t>& word, uint32_t old) {
   return now;
 }
 
+// Makes what is on offer, if anything is, the calling thread's to do.
+bool TakeOffer(std::atomic<uint32_t>& offers, uint32_t seen) {
+  return (seen & 1U) != 0 &&
+         offers.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel);
+}
+
 }  // namespace
 
 ThreadPool::Alone::Alone(const ThreadPool& pool) : outer_(current_pool) { current_pool = &pool; }
@@ -65,8 +72,8 @@ ThreadPool::ThreadPool(int thread_count) : thread_count_(std::max(1, thread_coun
 ThreadPool::~ThreadPool() {
   is_stopping_.store(true, std::memory_order_relaxed);
   for (const std::unique_ptr<Worker>& worker : workers_) {
-    worker->signal.fetch_add(1, std::memory_order_release);
-    worker->signal.notify_one();
+    worker->offers.fetch_add(1, std::memory_order_release);
+    worker->offers.notify_one();
   }
   for (const std::unique_ptr<Worker>& worker : workers_) worker->thread.join();
 }
@@ -76,16 +83,8 @@ void ThreadPool::Start() {
   workers_.reserve(static_cast<size_t>(thread_count_ - 1));
   for (int part = 1; part < thread_count_; ++part) {
     auto worker = std::make_unique<Worker>();
-    const std::atomic<uint32_t>& signal = worker->signal;
     try {
-      worker->thread = std::thread([this, part, &signal] {
-        uint32_t seen = 0;
-        while (true) {
-          seen = AwaitChange(signal, seen);
-          if (is_stopping_.load(std::memory_order_relaxed)) return;
-          Work(part);
-        }
-      });
+      worker->thread = std::thread([this, part, &it = *worker] { Work(it, part); });
     } catch (const std::system_error&) {
       return;  // the system grants no more threads; those that exist share the work
     }
@@ -93,12 +92,18 @@ void ThreadPool::Start() {
   }
 }
 
-void ThreadPool::Work(int part) {
-  {
-    const InsideLoop inside(this);
-    job_.run(job_.context, part);
+void ThreadPool::Work(Worker& worker, int part) {
+  for (uint32_t seen = 0;;) {
+    seen = AwaitChange(worker.offers, seen);
+    if (is_stopping_.load(std::memory_order_relaxed)) return;
+    if (!TakeOffer(worker.offers, seen)) continue;
+    ++seen;
+    {
+      const InsideLoop inside(this);
+      job_.run(job_.context, part);
+    }
+    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
   }
-  if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
 }
 
 template <typename Body>
@@ -123,13 +128,19 @@ void ThreadPool::RunParts(int parts, const Body& body) {
   job_.context = &share;
   unfinished_.store(static_cast<uint32_t>(threads - 1), std::memory_order_relaxed);
   for (int thread = 1; thread < threads; ++thread) {
-    std::atomic<uint32_t>& signal = workers_[static_cast<size_t>(thread - 1)]->signal;
-    signal.fetch_add(1, std::memory_order_release);
-    signal.notify_one();
+    std::atomic<uint32_t>& offers = workers_[static_cast<size_t>(thread - 1)]->offers;
+    offers.fetch_add(1, std::memory_order_release);
+    offers.notify_one();
   }
   {
     const InsideLoop inside(this);
     share(0);
+    for (int thread = 1; thread < threads; ++thread) {
+      std::atomic<uint32_t>& offers = workers_[static_cast<size_t>(thread - 1)]->offers;
+      if (!TakeOffer(offers, offers.load(std::memory_order_relaxed))) continue;
+      share(thread);
+      unfinished_.fetch_sub(1, std::memory_order_relaxed);
+    }
   }
   for (uint32_t left = unfinished_.load(std::memory_order_acquire); left != 0;) {
     left = AwaitChange(unfinished_, left);

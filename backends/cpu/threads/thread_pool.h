@@ -20,11 +20,13 @@
 
 namespace onnxifi::threads {
 
-// The partition is static: the same call is always cut in the same places, and part k of it always
-// meets the same worker. Threads start with the first loop that has work for them, spin for a
-// moment between loops, then sleep. Threads: any thread may call. One loop has the workers at a
-// time; a loop inside a loop, and one that comes while another caller has the workers, runs on its
-// caller alone, so callers never wait for one another.
+// The partition is static: the same call is always cut in the same places, and part k of it is
+// offered to the same worker each time. What a worker has not begun when the caller is done with
+// its own, the caller takes back: a worker that has no processor at the moment, because another
+// process has it, holds nobody up. Threads start with the first loop that has work for them, spin
+// for a moment between loops, then sleep. Threads: any thread may call. One loop has the workers at
+// a time; a loop inside a loop, and one that comes while another caller has the workers, runs on
+// its caller alone, so callers never wait for one another.
 class ThreadPool final : public device::Parallel,
                          public dnnl::threadpool_interop::threadpool_iface {
  public:
@@ -60,15 +62,15 @@ class ThreadPool final : public device::Parallel,
   void parallel_for(int n, const std::function<void(int, int)>& body) override;
 
  private:
-  // What the workers do now. Written by the thread that holds `busy_`, read by workers after their
-  // signal changed.
+  // What the workers do now. Written by the thread that holds `busy_`, read by workers that took
+  // their share of it.
   struct Job {
     void (*run)(const void* context, int part) = nullptr;
     const void* context = nullptr;
   };
   // On a line of its own, so that waking one disturbs no other.
   struct alignas(64) Worker {
-    std::atomic<uint32_t> signal = 0;
+    std::atomic<uint32_t> offers = 0;  // odd: a share is offered; whoever makes it even does it
     std::thread thread;
   };
 
@@ -76,7 +78,7 @@ class ThreadPool final : public device::Parallel,
   template <typename Body>
   void RunParts(int parts, const Body& body);
   void Start();
-  void Work(int part);
+  void Work(Worker& worker, int part);
 
   const int thread_count_;
   std::mutex busy_;          // held for the time of a loop on the workers

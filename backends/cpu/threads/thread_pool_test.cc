@@ -5,9 +5,12 @@
 #include "backends/cpu/threads/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <latch>
 #include <mutex>
 #include <set>
@@ -159,8 +162,52 @@ TEST(ThreadPoolTest, StaysOnItsCallerWhileThatIsAlone) {
     EXPECT_EQ(elsewhere, 0);
   }
   EXPECT_FALSE(pool.get_in_parallel());
-  pool.For(100, 1, count);
+  std::latch begun(3);  // keeps the caller from taking the other two's shares
+  pool.For(100, 1, [&](int64_t begin, int64_t end) {
+    begun.arrive_and_wait();
+    count(begin, end);
+  });
   EXPECT_EQ(elsewhere, 2);
+}
+
+// What a worker's signal handler does below, and the test's word that it may go on.
+std::atomic<bool> is_held = false;
+std::atomic<bool> may_go_on = false;
+
+void HoldWorker(int) {
+  is_held = true;
+  while (!may_go_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST(ThreadPoolTest, DoesNotWaitForAWorkerThatHasNotBegun) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer keeps signals back from a thread that waits.";
+#endif
+  ThreadPool pool(2);
+  const pthread_t caller = pthread_self();
+  pthread_t worker = caller;
+  std::latch begun(2);
+  pool.For(2, 1, [&](int64_t, int64_t) {
+    if (pthread_equal(pthread_self(), caller) == 0) worker = pthread_self();
+    begun.arrive_and_wait();
+  });
+  ASSERT_EQ(pthread_equal(worker, caller), 0);
+  const auto old_handler = std::signal(SIGUSR1, HoldWorker);
+  ASSERT_EQ(pthread_kill(worker, SIGUSR1), 0);
+  while (!is_held) std::this_thread::yield();
+  // As if another process had the worker's processor: the caller is given its shares, of several
+  // loops one after the other.
+  for (int repeat = 1; repeat <= 3; ++repeat) EXPECT_EQ(RangesOf(pool, 10 * repeat, 1).size(), 2u);
+  may_go_on = true;
+  std::signal(SIGUSR1, old_handler);
+  // Afterwards the worker takes part again.
+  std::latch again(2);
+  std::atomic<int> elsewhere = 0;
+  pool.For(2, 1, [&](int64_t, int64_t) {
+    again.arrive_and_wait();
+    elsewhere += pthread_equal(pthread_self(), caller) == 0;
+  });
+  EXPECT_EQ(elsewhere, 1);
 }
 
 }  // namespace
