@@ -16,6 +16,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "backends/core/model/protobuf_cleanup.h"
 #include "backends/core/model/wire_scanner.h"
 
 namespace onnxifi::split {
@@ -25,6 +26,8 @@ using base::Result;
 using base::Status;
 
 namespace {
+
+const model::ProtobufCleanup protobuf_cleanup;
 
 // Tensors up to this size are there when shapes are inferred; what decides shapes is smaller.
 constexpr size_t kSmallTensorBytes = 4096;

@@ -12,6 +12,7 @@
 #include "backends/core/model/external_data.h"
 #include "backends/core/model/graph_importer.h"
 #include "backends/core/model/opset_table.h"
+#include "backends/core/model/protobuf_cleanup.h"
 #include "backends/core/model/tensor_proto.h"
 #include "backends/core/model/versions.h"
 #include "backends/core/model/wire_scanner.h"
@@ -22,6 +23,8 @@ namespace {
 using base::Code;
 using base::Result;
 using base::Status;
+
+const ProtobufCleanup protobuf_cleanup;
 
 Status CheckIrVersion(const onnx::ModelProto& model) {
   if (model.ir_version() > NewestIrVersion()) {
