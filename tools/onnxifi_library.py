@@ -12,7 +12,9 @@ import numpy
 import onnx
 
 SUCCESS, FALLBACK = 0, 1
-_TAG_TENSOR, _TAG_FENCE = 0x43DFBF69, 0x23E08AAB
+_TAG_TENSOR, _INFO_GRAPH_INIT_PROPERTIES = 13  # ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES
+_PROPERTY_MAPPED_MODEL = 1 << 52  # ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL
+_TAG_FENCE = 0x43DFBF69, 0x23E08AAB
 _STATE_SIGNALLED = 0x3395
 
 
@@ -133,12 +135,25 @@ class Library:
         """The status with which the device answers whether it can run the bytes of a model."""
         return self._claim(self.id, len(model), model)
 
-    def init_graph(self, model, size_bytes):
-        """The status, and the graph or None; `model` is anything that ctypes passes by address."""
+    def graph_properties(self):
+        """The keys that the device takes in onnxInitGraph, as bits."""
+        bits, size = ctypes.c_uint64(0), ctypes.c_size_t(8)
+        status = self.functions.onnxGetBackendInfo(
+            self.id, _INFO_GRAPH_INIT_PROPERTIES, ctypes.byref(bits), ctypes.byref(size)
+        )
+        self.check(status, "asking for a device's graph properties")
+        return bits.value
+
+    def init_graph(self, model, size_bytes, properties=()):
+        """The status, and the graph or None; `model` is anything that ctypes passes by address.
+
+        `properties` are pairs of key and value.
+        """
         handle = ctypes.c_void_p()
+        flat = [number for pair in properties for number in pair]
         status = self.functions.onnxInitGraph(
             self._backend,
-            None,
+            (ctypes.c_uint64 * (len(flat) + 1))(*flat, 0),
             ctypes.c_size_t(size_bytes),
             model,
             0,
@@ -152,7 +167,9 @@ class Library:
         with open(path, "rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         start = ctypes.c_char.from_buffer(content)
-        status, graph = self.init_graph(ctypes.byref(start), len(content))
+        taken = self.graph_properties() & _PROPERTY_MAPPED_MODEL
+        properties = [(_PROPERTY_MAPPED_MODEL, 1)] if taken else []
+        status, graph = self.init_graph(ctypes.byref(start), len(content), properties)
         del start
         content.close()
         if graph is None:

@@ -674,6 +674,9 @@ struct GraphOptions {
   bool values = false;
   // Convolutions may be computed by algorithms that round differently from their definition.
   bool fast_algorithms = true;
+  // The model is a private mapping of a file that nobody has written to, whose pages may be given
+  // back as soon as they are copied.
+  bool mapped_model = false;
 };
 
 class Backend {
@@ -700,6 +703,10 @@ class Backend {
     if (!options.fast_algorithms) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS);
       properties.push_back(0);
+    }
+    if (options.mapped_model) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
+      properties.push_back(1);
     }
     properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);
     onnxGraph graph = nullptr;

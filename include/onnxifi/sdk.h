@@ -63,6 +63,14 @@ extern "C" {
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ((uint64_t)1 << 51)
 
+/*
+ * Value: 1 says that the model's bytes are a private mapping of a file (mmap with MAP_PRIVATE) that
+ * nobody has written to. What has been copied out of it is given back to the system, so that a load
+ * does not hold every weight twice; read again, the pages show the file as before. 0 is the
+ * default. Any other value is INVALID_PROPERTY.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL ((uint64_t)1 << 52)
+
 /* ---- Properties of onnxInitBackend ---- */
 
 /*

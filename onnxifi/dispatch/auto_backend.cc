@@ -13,6 +13,19 @@
 #include "onnxifi/dispatch/planned_graph.h"
 
 namespace onnxifi::dispatch {
+namespace {
+
+// The request for a device that is not to take the model for a mapped file: that is about memory
+// alone, so it may be dropped.
+abi::GraphRequest WithoutMapping(abi::GraphRequest request) {
+  request.properties.is_mapped_model = false;
+  std::erase_if(request.properties.given, [](const abi::Property& property) {
+    return property.key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL;
+  });
+  return request;
+}
+
+}  // namespace
 
 base::Result<std::shared_ptr<const PluginBackend>> AutoBackend::BackendOf(
     const ForwardedBackendId& device) {
@@ -33,7 +46,9 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::Grap
   }
   const ForwardedBackendId& device = **chosen;
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const PluginBackend> backend, BackendOf(device));
-  auto graph = ForwardedGraph::Init(std::move(backend), request);
+  auto graph = device.TakesGraphProperty(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL)
+                   ? ForwardedGraph::Init(std::move(backend), request)
+                   : ForwardedGraph::Init(std::move(backend), WithoutMapping(request));
   if (!graph.ok()) {
     base::Status refusal = std::move(graph).status();
     refusal.Context("on device '" + device.key() + "', the first that claims every node");
@@ -58,9 +73,10 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitTogether(
   }
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<AutoPlanner> planner,
                            id_.PlanTogether(request.model, std::move(weights), std::move(refusal)));
+  // Devices get models made of parts of this one, which are no mapped files.
   return PlannedGraph::Create(
-      *planner, [this](const ForwardedBackendId& device) { return BackendOf(device); }, request,
-      pool_);
+      *planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },
+      WithoutMapping(request), pool_);
 }
 
 base::Result<std::shared_ptr<abi::Event>> AutoBackend::NewEvent() {

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <fstream>
 #include <optional>
+#include <span>
 
+#include "conformance/onnx_file/mapped_file.h"
 #include "onnxifi/run/model_run.h"
 #include "onnxifi/run/options.h"
 #include "onnxifi/run/report_text.h"
@@ -34,7 +36,7 @@ base::Status WriteOutputs(const Options& options, const RunReport& report) {
 
 // Names of nodes come from the explanation, limits from the cache.
 base::Status AddProfile(const Options& options, const Device& device,
-                        const std::vector<std::byte>& model, RunReport& report) {
+                        std::span<const std::byte> model, RunReport& report) {
   if (!options.profile) return base::Ok();
   ONNXIFI_ASSIGN_OR_RETURN(const Explanation explanation, ExplainModel(device, model));
   const int threads = machine::ThreadsInUse();
@@ -61,7 +63,9 @@ base::Status AddProfile(const Options& options, const Device& device,
 }
 
 base::Result<bool> RunAndPrint(const Options& options) {
-  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::byte> model, onnx_file::ReadFile(options.model));
+  ONNXIFI_ASSIGN_OR_RETURN(const onnx_file::MappedFile file,
+                           onnx_file::MappedFile::Open(options.model));
+  const std::span<const std::byte> model = file.content();
   ONNXIFI_ASSIGN_OR_RETURN(const Device device, OpenDevice(options));
   std::optional<Explanation> explanation;
   if (options.explain) {

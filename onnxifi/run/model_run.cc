@@ -201,14 +201,14 @@ base::Result<Device> OpenDevice(const Options& options) {
   return *std::move(device);
 }
 
-base::Result<Explanation> ExplainModel(const Device& device, const std::vector<std::byte>& model) {
+base::Result<Explanation> ExplainModel(const Device& device, std::span<const std::byte> model) {
   auto explanation = device.Explain(model);
   if (!explanation) return ToStatus(explanation.error(), "asking about the nodes");
   return *std::move(explanation);
 }
 
 base::Result<RunReport> RunModel(const Options& options, const Device& device,
-                                 const std::vector<std::byte>& model, const ModelOutline& outline) {
+                                 std::span<const std::byte> model, const ModelOutline& outline) {
   RunReport report;
   report.device_key = device.Key() ? *device.Key() : "";
   report.device_name =
@@ -223,6 +223,9 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   }
   graph_options.profile = options.profile;
   graph_options.fast_algorithms = !options.exact_algorithms;
+  const auto taken = device.NumberInfo(ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES);
+  graph_options.mapped_model =
+      taken && (*taken & ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL) != 0;  // MappedFile's
   const Clock::time_point start = Clock::now();
   const auto graph = backend->InitGraph(model, graph_options);
   if (!graph) return ToStatus(graph.error(), "initialising the model");

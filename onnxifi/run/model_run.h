@@ -7,6 +7,7 @@
 
 #include <onnxifi/onnxifi.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,11 +49,11 @@ base::Result<Device> OpenDevice(const Options& options);
 
 // Runs the model as the options say. Errors carry the library's status and sentence.
 base::Result<RunReport> RunModel(const Options& options, const Device& device,
-                                 const std::vector<std::byte>& model,
+                                 std::span<const std::byte> model,
                                  const onnx_file::ModelOutline& outline);
 
 // Asks the device about every node. Works for models that the device refuses.
-base::Result<Explanation> ExplainModel(const Device& device, const std::vector<std::byte>& model);
+base::Result<Explanation> ExplainModel(const Device& device, std::span<const std::byte> model);
 
 }  // namespace onnxifi::run
 

@@ -139,7 +139,8 @@ TEST(Info, AnnouncesThePropertiesOfTheSdk) {
       ONNXIFI_STATUS_SUCCESS);
   EXPECT_EQ(bits, ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER | ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE |
                       ONNXIFI_SDK_GRAPH_PROPERTY_VALUES |
-                      ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS);
+                      ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS |
+                      ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
   EXPECT_EQ(bits & 0xFFFFFFFF, 0u);
 }
 
@@ -769,15 +770,18 @@ TEST(GraphLoadProfile, TellsEveryStageBeforeAnyRun) {
   EXPECT_EQ(stages.size(), 2u);
 }
 
-TEST(FastAlgorithms, ArePropertyOfAGraphAndASwitch) {
+TEST(Switches, ArePropertiesOfAGraphAndTakeTwoValues) {
   Objects objects;
-  for (const uint64_t value : {0, 1, 2}) {
-    const uint64_t list[] = {ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS, value, 0};
-    onnxGraph graph = nullptr;
-    EXPECT_EQ(onnxInitGraph(objects.backend, list, 6, "double", 0, nullptr, &graph),
-              value > 1 ? ONNXIFI_STATUS_INVALID_PROPERTY : ONNXIFI_STATUS_SUCCESS);
-    if (graph != nullptr) {
-      EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+  for (const uint64_t key :
+       {ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS, ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL}) {
+    for (const uint64_t value : {0, 1, 2}) {
+      const uint64_t list[] = {key, value, 0};
+      onnxGraph graph = nullptr;
+      EXPECT_EQ(onnxInitGraph(objects.backend, list, 6, "double", 0, nullptr, &graph),
+                value > 1 ? ONNXIFI_STATUS_INVALID_PROPERTY : ONNXIFI_STATUS_SUCCESS);
+      if (graph != nullptr) {
+        EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+      }
     }
   }
 }

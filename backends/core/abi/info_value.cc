@@ -31,7 +31,8 @@ base::Result<InfoValue> FindInfoValue(const BackendId& id, onnxBackendInfo query
     if (auto* bits = std::get_if<uint64_t>(&value)) {
       for (const uint64_t key :
            {ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER, ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE,
-            ONNXIFI_SDK_GRAPH_PROPERTY_VALUES, ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS}) {
+            ONNXIFI_SDK_GRAPH_PROPERTY_VALUES, ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS,
+            ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL}) {
         if (id.TakesGraphProperty(key)) *bits |= key;
       }
     }

@@ -84,6 +84,8 @@ base::Result<GraphProperties> ReadGraphProperties(const uint64_t* list, const Ba
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS) {
       ONNXIFI_ASSIGN_OR_RETURN(properties.has_fast_algorithms,
                                ReadSwitch("fast algorithms", value));
+    } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL) {
+      ONNXIFI_ASSIGN_OR_RETURN(properties.is_mapped_model, ReadSwitch("mapped model", value));
     }
     properties.given.push_back({key, value});
   }

@@ -66,6 +66,8 @@ struct GraphProperties {
   bool takes_values = false;
   // Convolutions may be computed by algorithms that round differently from their definition.
   bool has_fast_algorithms = true;
+  // The model is a private mapping of a file that nobody has written to.
+  bool is_mapped_model = false;
   // The whole list as given, in order.
   std::vector<Property> given;
 };
@@ -283,7 +285,8 @@ class BackendId {
   virtual bool TakesGraphProperty(uint64_t key) const {
     return key == ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE || key == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES ||
-           key == ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS;
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ||
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL;
   }
   // A function beyond those of core/abi, good for objects of this ID; nullptr when there is none.
   virtual onnxExtensionFunctionPointer FindFunction(std::string_view /*name*/) const {

@@ -61,7 +61,7 @@ Result<graph::Graph> Import(std::span<const std::byte> model, const ImportOption
     return Status(Code::kInvalidModel, "The model has no graph.");
   }
   ExternalData external_data(options.base_folder);
-  TensorReader tensors(scanned.tensors, external_data);
+  TensorReader tensors(scanned.tensors, external_data, options.is_mapped_model);
   GraphImporter importer(*proto, tensors, options);
   return importer.Run(opsets);
 }

@@ -33,6 +33,9 @@ struct ImportOptions {
   std::vector<Weight> weights;
   // The folder that external data may be read from. Nothing: a model with external data is refused.
   std::optional<std::string> base_folder;
+  // The model is a private mapping of a file that nobody has written to: pages whose data are
+  // copied are given back to the system.
+  bool is_mapped_model = false;
   // False for a support question: initializers of more than kLargestStructuralCount elements, those
   // in external files and those without data become weights without values, and a name that nothing
   // defines becomes an input of unknown type.

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/core/model/mapped_bytes.h"
 #include "backends/core/model/refusal.h"
 #include "backends/core/model/type_proto.h"
 
@@ -257,7 +258,11 @@ Result<Tensor> TensorReader::Read(const onnx::TensorProto& proto) const {
                      ".");
     }
     ONNXIFI_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(header.type, header.extents));
-    if (size_bytes > 0) std::memcpy(copy.mutable_data(), lifted.raw.data(), lifted.raw.size());
+    if (is_mapped_model_) {
+      CopyAndGiveBack(copy.mutable_data(), lifted.raw);
+    } else if (size_bytes > 0) {
+      std::memcpy(copy.mutable_data(), lifted.raw.data(), lifted.raw.size());
+    }
     if (tensor::IsBool(header.type)) NormalizeBools({copy.mutable_data(), lifted.raw.size()});
     return copy;
   }
@@ -287,6 +292,7 @@ Result<Tensor> TensorReader::Read(const onnx::TensorProto& proto) const {
       break;
     }
   }
+  if (is_mapped_model_) GiveBackPages(lifted.body);
   if (tensor::IsBool(header.type)) NormalizeBools(target);
   return decoded;
 }

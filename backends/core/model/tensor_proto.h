@@ -23,11 +23,13 @@ namespace onnxifi::model {
 // terabytes.
 inline constexpr int64_t kMostSparseBytes = int64_t{256} << 20;
 
-// Reads the tensors of one scanned model. Borrows all it is made from.
+// Reads the tensors of one scanned model. Borrows all it is made from. The bytes of a mapped model
+// are given back as they are copied (mapped_bytes.h says which mappings may be).
 class TensorReader {
  public:
-  TensorReader(const std::vector<LiftedTensor>& tensors, ExternalData& external_data)
-      : tensors_(tensors), external_data_(external_data) {}
+  TensorReader(const std::vector<LiftedTensor>& tensors, ExternalData& external_data,
+               bool is_mapped_model)
+      : tensors_(tensors), external_data_(external_data), is_mapped_model_(is_mapped_model) {}
 
   // Type and extents, checked: a known element type, no negative extent, no more than kHighestRank
   // axes, an element count that 63 bits hold. INVALID_MODEL, UNSUPPORTED_DATATYPE,
@@ -59,6 +61,7 @@ class TensorReader {
 
   const std::vector<LiftedTensor>& tensors_;
   ExternalData& external_data_;
+  const bool is_mapped_model_;
   int64_t sparse_bytes_ = 0;  // of the dense forms made so far
 };
 

@@ -95,6 +95,7 @@ class PluginBackend : public abi::Backend {
   Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override {
     model::ImportOptions options;
     options.base_folder = request.properties.base_folder;
+    options.is_mapped_model = request.properties.is_mapped_model;
     for (const abi::TensorDescriptor& weight : request.weights) {
       std::optional<tensor::ElementType> type =
           tensor::ElementTypeFromOnnx(static_cast<int64_t>(weight.data_type));
