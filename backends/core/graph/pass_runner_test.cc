@@ -228,15 +228,19 @@ TEST(ConstantCapturesTest, ReachesTheInnermostSubgraph) {
   AddEvaluator evaluator;
   ConstantFolding folding(evaluator);
   ASSERT_TRUE(runner.Run(captures, graph).ok());
-  ASSERT_TRUE(runner.Run(folding, graph).ok());
-  const auto& body = *graph.nodes[0].FindAttribute<std::shared_ptr<const Graph>>("body");
-  const auto& bottom = *body->nodes[0].FindAttribute<std::shared_ptr<const Graph>>("body");
-  EXPECT_TRUE(bottom->nodes.empty());
-  const Value& sum = bottom->values[static_cast<size_t>(bottom->outputs[0])];
-  EXPECT_EQ(sum.constant->values<float>()[0], 6);
-  EXPECT_EQ(bottom->values[static_cast<size_t>(deep)].constant->data(),
-            graph.values[static_cast<size_t>(c)].constant->data())
+  const auto bottom = [&graph]() -> const Graph& {
+    const auto& body = *graph.nodes[0].FindAttribute<std::shared_ptr<const Graph>>("body");
+    return **body->nodes[0].FindAttribute<std::shared_ptr<const Graph>>("body");
+  };
+  const Value& shared = bottom().values[static_cast<size_t>(deep)];
+  ASSERT_TRUE(shared.constant.has_value());
+  EXPECT_EQ(shared.constant->data(), graph.values[static_cast<size_t>(c)].constant->data())
       << "the tensor must be shared, not copied";
+  ASSERT_TRUE(runner.Run(folding, graph).ok());
+  EXPECT_TRUE(bottom().nodes.empty());
+  const Value& sum = bottom().values[static_cast<size_t>(bottom().outputs[0])];
+  ASSERT_TRUE(sum.constant.has_value());
+  EXPECT_EQ(sum.constant->values<float>()[0], 6);
 }
 
 }  // namespace
