@@ -18,10 +18,11 @@ namespace onnxifi::onnx_file {
 namespace {
 
 class MappedFileTest : public ::testing::Test {
- protected:
+ public:
   MappedFileTest() { std::filesystem::create_directories(folder_); }
   ~MappedFileTest() override { std::filesystem::remove_all(folder_); }
 
+ protected:
   const std::filesystem::path folder_ =
       std::filesystem::temp_directory_path() / ("onnxifi_mapped_file_" + std::to_string(getpid()));
 };

@@ -18,13 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 class BinaryCacheTest : public testing::Test {
- protected:
+ public:
   BinaryCacheTest() {
     std::string name = (fs::temp_directory_path() / "binary_cache.XXXXXX").string();
     folder_ = fs::path(mkdtemp(name.data())) / "made" / "when" / "needed";
   }
   ~BinaryCacheTest() override { fs::remove_all(folder_.parent_path().parent_path().parent_path()); }
 
+ protected:
   static std::vector<std::byte> Bytes(size_t count, int first) {
     std::vector<std::byte> bytes(count);
     for (size_t k = 0; k < count; ++k) bytes[k] = static_cast<std::byte>(first + 7 * k);

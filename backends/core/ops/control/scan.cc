@@ -84,7 +84,7 @@ Status LowerScan(Lowering& lowering) {
   }
   std::vector<BodyLowering::Input> results(inputs.begin(), inputs.begin() + carried);
   for (int k = 0; k < stacked; ++k) {
-    const auto output = static_cast<size_t>(carried + k);
+    const size_t output = static_cast<size_t>(carried) + static_cast<size_t>(k);
     BodyLowering::Input& stack = results.emplace_back(OutputOfBody(lowered, output));
     ONNXIFI_RETURN_IF_ERROR(NeedTensor(lowering, stack, output));
     ONNXIFI_ASSIGN_OR_RETURN(int64_t given, Entry(lowering, "scan_output_axes", k, stacked));

@@ -36,11 +36,11 @@ TEST(CastTest, SmallIntegersSurviveEveryPairOfTypes) {
 }
 
 TEST(CastTest, VersionOneNamesTheType) {
-  const std::pair<std::string, ElementType> kSpellings[] = {
+  const std::pair<std::string, ElementType> spellings[] = {
       {"FLOAT", ElementType::kFloat32}, {"DOUBLE", ElementType::kFloat64},
       {"INT64", ElementType::kInt64},   {"FLOAT16", ElementType::kFloat16},
       {"BOOL", ElementType::kBool},     {"UINT8", ElementType::kUint8}};
-  for (const auto& [name, type] : kSpellings) {
+  for (const auto& [name, type] : spellings) {
     auto out = RunOperator({"Cast", 1, {{"to", name}}, {Given({1}, {1}, ElementType::kInt32)}});
     ASSERT_TRUE(out.ok()) << name << ": " << out.status().Text();
     EXPECT_EQ((*out)[0].type(), type);
@@ -49,8 +49,8 @@ TEST(CastTest, VersionOneNamesTheType) {
 
 TEST(CastTest, ScaleTypeRoundsAsAsked) {
   // 6 lies in the middle between the powers of two 4 and 8.
-  const std::pair<std::string, double> kModes[] = {{"up", 8}, {"down", 4}, {"nearest", 8}};
-  for (const auto& [mode, expected] : kModes) {
+  const std::pair<std::string, double> modes[] = {{"up", 8}, {"down", 4}, {"nearest", 8}};
+  for (const auto& [mode, expected] : modes) {
     auto out =
         RunOperator({"Cast", 24, {{"to", int64_t{24}}, {"round_mode", mode}}, {Given({1}, {6})}});
     ASSERT_TRUE(out.ok()) << out.status().Text();
