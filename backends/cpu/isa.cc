@@ -7,6 +7,9 @@
 #include <hwy/targets.h>
 
 #include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+
+#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::cpu {
 
@@ -22,6 +25,8 @@ void LimitIsa(threads::Isa isa) {
     limit = dnnl::cpu_isa::sse41;
   }
   hwy::DisableTargets(best - 1);
+  // Asked for what is supported, Highway 1.0 chooses among all that the processor has.
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   // Too late, or a processor without it, leaves the setting as it is.
   (void)dnnl::set_max_cpu_isa(limit);
 #else
@@ -30,8 +35,7 @@ void LimitIsa(threads::Isa isa) {
 }
 
 std::string IsaInUse() {
-  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
-  std::string name = hwy::TargetName(targets & -targets);
+  const std::string name = processor::VectorName();
   switch (dnnl::get_effective_cpu_isa()) {
     case dnnl::cpu_isa::sse41:
       return name + ", oneDNN SSE4.1";

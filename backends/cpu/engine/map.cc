@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/row_loads.h"
+#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -95,6 +97,8 @@ class BoundMap final : public device::BoundKernel {
     runtime.scratch().Reserve(bound_.scratch_bytes() + writer_.scratch_bytes() +
                               (rows_ ? rows_->scratch_bytes() : 0));
   }
+
+  std::string Detail() const override { return processor::VectorName(); }
 
   base::Status Run(device::Addresses addresses) const override {
     if (is_empty_) return base::Ok();

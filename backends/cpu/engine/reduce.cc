@@ -3,12 +3,14 @@
 // Reduce: a tile of results at a time; all their elements are folded, then the roots stored.
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/fold.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -46,6 +48,8 @@ class BoundReduce final : public device::BoundKernel {
     runtime.scratch().Reserve(fold_.scratch_bytes() + roots_.scratch_bytes() +
                               writer_.scratch_bytes());
   }
+
+  std::string Detail() const override { return processor::VectorName(); }
 
   base::Status Run(device::Addresses addresses) const override {
     if (grid_.has_no_results()) return base::Ok();

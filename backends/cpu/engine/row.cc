@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <unordered_map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/fold.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -94,6 +96,8 @@ class BoundRow final : public device::BoundKernel {
     }
     LayOut(step);
   }
+
+  std::string Detail() const override { return processor::VectorName(); }
 
   base::Status Run(device::Addresses addresses) const override {
     if (grid_.has_no_results()) return base::Ok();

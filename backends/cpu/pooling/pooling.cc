@@ -5,6 +5,7 @@
 // result.
 
 #include "backends/cpu/pooling/pooling.h"
+#include "backends/cpu/processor/processor.h"
 
 #include <algorithm>
 #include <memory>
@@ -92,6 +93,8 @@ class BoundPooling final : public device::BoundKernel {
     runtime.scratch().Reserve(window_bytes_ + 2 * kLine + bound_.scratch_bytes() +
                               writer_.scratch_bytes());
   }
+
+  std::string Detail() const override { return processor::VectorName(); }
 
   base::Status Run(device::Addresses addresses) const override {
     if (is_empty_) return base::Ok();
