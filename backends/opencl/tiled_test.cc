@@ -193,6 +193,40 @@ TEST_F(TiledTest, NoNumberStaysWhereItIs) {
     a[count - 3] = kInfinity;
     a[count / 2] = -kInfinity;
     ExpectRight(step, is_product ? "tiled product" : "tiled convolution");
+    if (!is_product) continue;
+    auto* b = reinterpret_cast<float*>(step.buffers[1].mutable_data());
+    b[0] = kInfinity;
+    b[step.buffers[1].element_count() - 1] = kNan;
+    ExpectRight(step, "tiled product");
+  }
+}
+
+// A weight that is infinite or NaN leaves alone the sums whose tap of it lies in the padding.
+TEST_F(TiledTest, PaddingMeetsNoWeight) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<std::vector<Axis>> shapes = {
+      {{7, 3, 1, 1, 1, 1}, {40, 3, 1, 1, 1, 1}},  // blocks within a row and across rows
+      {{9, 3, 2, 1, 1, 0}, {10, 3, 2, 1, 0, 1}},
+      {{11, 2, 3, 1, 2, 2}, {12, 5, 2, 2, 4, 3}},
+      {{5, 1, 1, 1, 1, 2}, {9, 1, 2, 1, 0, 2}},  // no tap but one, and outputs of padding alone
+      {{40, 5, 1, 1, 2, 2}},
+      {{5, 2, 2, 1, 1, 0}, {6, 3, 1, 2, 2, 2}, {7, 3, 2, 1, 0, 1}},
+  };
+  uint32_t seed = 0;
+  for (const std::vector<Axis>& axes : shapes) {
+    for (const auto& [group, channels, outputs] : {std::tuple{2, 5, 9}, {6, 1, 1}}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed);
+      RandomStep step = MakeConvolution(1 + seed % 2, group, channels, outputs, axes, kFloat, seed);
+      const int64_t count = step.buffers[1].element_count();
+      auto* weights = reinterpret_cast<float*>(step.buffers[1].mutable_data());
+      weights[0] = kInfinity;
+      weights[count / 2] = -kInfinity;
+      weights[count - 1] = seed % 2 == 0 ? kNan : kInfinity;
+      if (seed % 3 == 0) reinterpret_cast<float*>(step.buffers[0].mutable_data())[3] = kNan;
+      ExpectRight(step, "tiled convolution");
+      ++seed;
+    }
   }
 }
 

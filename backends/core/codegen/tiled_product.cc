@@ -168,6 +168,23 @@ int TiledProduct::column_axes() const {
                      : (columns_are_a_ ? contract_.m_axes : contract_.n_axes);
 }
 
+bool TiledProduct::MeetsPadding() const {
+  if (!is_window() || !tensor::IsFloat(contract_.accumulator)) return false;
+  for (size_t axis = 0; axis < contract_.strides.size(); ++axis) {
+    const program::Dim& out = step_.domain[axis + 2];
+    const program::Dim& taps = contract_.inner[axis + 1];
+    const program::Dim& extent = contract_.a_spatial[axis];
+    const program::Dim& pad = contract_.pads_begin[axis];
+    if (!out.is_constant() || !taps.is_constant() || !extent.is_constant() || !pad.is_constant()) {
+      return true;
+    }
+    const int64_t last = (out.constant() - 1) * contract_.strides[axis] +
+                         (taps.constant() - 1) * contract_.dilations[axis] - pad.constant();
+    if (pad.constant() > 0 || last >= extent.constant()) return true;
+  }
+  return false;
+}
+
 bool TiledProduct::IsConstant(Part part) const {
   const ExprId roots[] = {prologue(part == Part::kColumns ? columns_are_a_ : !columns_are_a_)};
   const std::vector<bool> is_read = ReadsOf(program_, step_, roots);

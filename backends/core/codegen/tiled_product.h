@@ -95,6 +95,9 @@ class TiledProduct {
   int batch_axes() const { return is_window() ? 1 : contract_.batch_axes; }
   int row_axes() const;
   int column_axes() const;
+  // Whether a tap of a convolution in floating point may lie in the padding, where a weight that is
+  // infinite or NaN must not meet the zeros of the image. Where extents are symbols it may.
+  bool MeetsPadding() const;
 
   const program::Program& program_;
   const program::Step& step_;

@@ -203,9 +203,11 @@ class TiledProduct::PartWriter {
       row_matrix += Text(" + ", batch[axis], " * ", Given(Group::kRowBatch, number));
       column_at += Text(" + ", batch[axis], " * ", Given(Group::kColumnBatch, number));
     }
-    const std::string row_at = writer_.NewName("p");
-    writer_.Line("GLOBAL const ", sum_type_, "* ", row_at, " = ", row_panels, " + ((", row_matrix,
+    const std::string panel = writer_.NewName("p");
+    writer_.Line("GLOBAL const ", sum_type_, "* ", panel, " = ", row_panels, " + ((", row_matrix,
                  ") * ", row_tiles, " + ", row_tile, ") * ", depth, " * ", tile.rows, ";");
+    const std::string row_at = writer_.NewName("p");
+    writer_.Line("GLOBAL const ", sum_type_, "* ", row_at, " = ", panel, ";");
     column_at = writer_.Declare("idx", column_at);
     const std::string block = writer_.NewName("s");
     writer_.Line("TILE_DECLARE(", block, ");");
@@ -261,6 +263,15 @@ class TiledProduct::PartWriter {
                           {extents.begin() + static_cast<std::ptrdiff_t>(batch_axes),
                            extents.begin() + static_cast<std::ptrdiff_t>(outer_rank)})) {
       at.push_back(std::move(name));
+    }
+    if (product_.MeetsPadding()) {
+      WriteSumsWithoutPadding({.first_lane = Text("AS(int, ", begin, " - ", from, ")"),
+                               .end_lane = Text("AS(int, ", stop, " - ", from, ")"),
+                               .from = from,
+                               .row = row,
+                               .panel = panel,
+                               .columns = Text(column_panels, " + ", column_at),
+                               .sums = sums});
     }
     const std::string lane = writer_.NewName("l");
     at.insert(at.end(), outer_columns.begin(), outer_columns.end());
@@ -333,14 +344,78 @@ class TiledProduct::PartWriter {
                 writer_.UseDim(contract_.pads_begin[k]));
   }
 
-  void WriteProducts(const std::string& block, const std::string& row_at,
-                     const std::string& columns, const std::string& channels,
-                     const std::string& step) {
-    if (!product_.is_window()) {
-      writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, ", ", channels, ", ", step,
-                   ");");
-      return;
+  // Names of one row of a block that was summed.
+  struct SummedRow {
+    std::string first_lane, end_lane;
+    std::string from;  // the column of lane 0
+    std::string row;
+    std::string panel;    // the rows' elements, of which lane `row` is this row's
+    std::string columns;  // the columns' elements at the first tap
+    std::string sums;
+  };
+  // A block multiplies padding as zeros, which makes NaN of a weight that is infinite or NaN, but
+  // padding enters no sum. So a sum that is NaN is taken anew from the taps that lie in the tensor.
+  void WriteSumsWithoutPadding(const SummedRow& of) {
+    const TileShape& tile = product_.tile_;
+    const auto sum = [&](const std::string& lane) {
+      return Text(of.sums, "[", of.row, " * ", tile.columns(), " + ", lane, "]");
+    };
+    const auto open_lanes = [&] {
+      std::string lane = writer_.NewName("l");
+      writer_.Open("for (int ", lane, " = ", of.first_lane, "; ", lane, " < ", of.end_lane, "; ++",
+                   lane, ")");
+      return lane;
+    };
+    const std::string count = writer_.NewName("s");
+    writer_.Line("int ", count, " = 0;");
+    std::string lane = open_lanes();
+    writer_.Line(count, " += ", sum(lane), " != ", sum(lane), ";");
+    writer_.Close();
+    writer_.Open("if (", count, " != 0)");
+    lane = open_lanes();
+    writer_.Open("if (", sum(lane), " != ", sum(lane), ")");
+    const std::string anew = writer_.NewName("s");
+    writer_.Line(sum_type_, " ", anew, " = 0;");
+    const std::string weights = writer_.NewName("p");
+    writer_.Line("GLOBAL const ", sum_type_, "* ", weights, " = ", of.panel, " + ", of.row, ";");
+    std::string rest = writer_.Declare("idx", Text(of.from, " + ", lane));
+    std::vector<std::string> out;
+    const int axes = product_.column_axes();
+    for (int axis = 0; axis < axes; ++axis) {
+      const std::string pitch = Given(Group::kPitch, axis);
+      out.push_back(writer_.Declare("idx", Text(rest, " / ", pitch)));
+      rest = writer_.Declare("idx", Text(rest, " - ", out.back(), " * ", pitch));
     }
+    const Tap tap = OpenTaps();
+    std::string is_inside = "1";
+    for (int axis = 0; axis < axes; ++axis) {
+      const auto k = static_cast<size_t>(axis);
+      const std::string position = writer_.Declare("idx", Position(axis, out[k], tap.reaches[k]));
+      is_inside += Text(" && ", position, " >= 0 && ", position, " < ", InExtent(axis));
+    }
+    const std::string channel = writer_.NewName("k");
+    const std::string channels = writer_.UseGiven(kChannels);
+    writer_.Open("for (idx ", channel, " = 0; (", is_inside, ") && ", channel, " < ", channels,
+                 "; ++", channel, ")");
+    writer_.Line(anew, " += ", weights, "[", channel, " * ", tile.rows, "] * (", of.columns, " + ",
+                 tap.offset, ")[", channel, " * ", writer_.UseGiven(kStep), " + ", lane, "];");
+    writer_.Close();
+    writer_.Line(weights, " += ", channels, " * ", tile.rows, ";");
+    for (int axis = 0; axis < axes; ++axis) writer_.Close();
+    writer_.Line(sum(lane), " = ", anew, ";");
+    writer_.Close();
+    writer_.Close();
+    writer_.Close();
+  }
+
+  // A tap of a convolution's kernel.
+  struct Tap {
+    std::vector<std::string> reaches;  // by axis: how many elements on in the padded tensor
+    std::string offset;                // in the image
+  };
+  // Opens a loop per spatial axis.
+  Tap OpenTaps() {
+    Tap opened;
     const int axes = product_.column_axes();
     std::string phase, shift;
     for (int axis = 0; axis < axes; ++axis) {
@@ -351,16 +426,31 @@ class TiledProduct::PartWriter {
       const std::string stride = writer_.UseDim(contract_.strides[k]);
       const std::string reach =
           writer_.Declare("idx", Text(tap, " * ", writer_.UseDim(contract_.dilations[k])));
+      opened.reaches.push_back(reach);
       const std::string own = Text(reach, " % ", stride);
       phase = axis == 0 ? own : Text("(", phase, ") * ", Given(Group::kPhases, axis), " + ", own);
       phase = writer_.Declare("idx", phase);
       const std::string own_shift = Text(reach, " / ", stride, " * ", Given(Group::kPitch, axis));
       shift = writer_.Declare("idx", axis == 0 ? own_shift : Text(shift, " + ", own_shift));
     }
-    writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, " + ", phase, " * ",
-                 writer_.UseGiven(kPhasePitch), " + ", shift, ", ", channels, ", ", step, ");");
+    opened.offset =
+        writer_.Declare("idx", Text(phase, " * ", writer_.UseGiven(kPhasePitch), " + ", shift));
+    return opened;
+  }
+
+  void WriteProducts(const std::string& block, const std::string& row_at,
+                     const std::string& columns, const std::string& channels,
+                     const std::string& step) {
+    if (!product_.is_window()) {
+      writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, ", ", channels, ", ", step,
+                   ");");
+      return;
+    }
+    const Tap tap = OpenTaps();
+    writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, " + ", tap.offset, ", ", channels,
+                 ", ", step, ");");
     writer_.Line(row_at, " += ", channels, " * ", product_.tile_.rows, ";");
-    for (int axis = 0; axis < axes; ++axis) writer_.Close();
+    for (int axis = 0; axis < product_.column_axes(); ++axis) writer_.Close();
   }
 
   const TiledProduct& product_;
