@@ -1,28 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generated: a binding finds the form of its loops, and with it the kernel: source is written once
-// per form of a step, numbers once per binding.
+// Generated: a binding finds the form of its loops, and with it the kernels: source is written once
+// per form of a step, numbers once per binding. Where there are several kernels they hand each
+// other the device's scratch memory.
 
 #include "backends/opencl/generated.h"
 
+#include <array>
 #include <utility>
+#include <vector>
+
+#include "backends/opencl/scratch.h"
 
 namespace onnxifi::opencl {
 namespace {
 
 using base::Result;
 using base::Status;
-using codegen::LoopNest;
 
 class BoundGenerated final : public device::BoundKernel {
  public:
-  explicit BoundGenerated(Launch launch) : launch_(std::move(launch)) {}
+  explicit BoundGenerated(Services& services) : services_(services) {}
+
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
-    return launch_.Enqueue(queue, addresses);
+    if (starts_.size() == 1) return starts_[0].launch.Enqueue(queue, addresses);
+    const Scratch::Use use(services_.scratch);
+    ONNXIFI_ASSIGN_OR_RETURN(const Memory::Place first, use.Find(services_.memory));
+    const Memory::Place second{first.handle, first.offset_bytes + second_offset_bytes_};
+    for (const Start& start : starts_) {
+      const std::array<Memory::Place, 2> places = {start.swaps_scratch ? second : first,
+                                                   start.swaps_scratch ? first : second};
+      ONNXIFI_RETURN_IF_ERROR(start.launch.Enqueue(queue, addresses, places));
+    }
+    return base::Ok();
   }
 
  private:
-  const Launch launch_;
+  friend class Kernel;
+  struct Start {
+    Launch launch;
+    bool swaps_scratch;
+  };
+
+  Services& services_;
+  std::vector<Start> starts_;
+  int64_t second_offset_bytes_ = 0;
 };
 
 class Kernel final : public device::Kernel {
@@ -36,15 +58,23 @@ class Kernel final : public device::Kernel {
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                     device::Addresses /*constants*/) override {
-    const LoopNest loops = codegen::MakeLoopNest(facts_, step);
-    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Variant> variant,
-                             variants_.Find(services_, loops.form, [&] {
-                               return codegen::Generate(program_, step_, loops.form, capabilities_,
-                                                        codegen::OpenClDialect());
-                             }));
-    ONNXIFI_ASSIGN_OR_RETURN(Launch launch, Launch::Create(services_, std::move(variant), loops));
-    return std::unique_ptr<device::BoundKernel>(
-        std::make_unique<BoundGenerated>(std::move(launch)));
+    const codegen::Parts parts = codegen::MakeParts(facts_, step);
+    auto bound = std::make_unique<BoundGenerated>(services_);
+    for (const codegen::Parts::Part& part : parts.parts) {
+      ONNXIFI_ASSIGN_OR_RETURN(
+          std::shared_ptr<const Variant> variant,
+          variants_[static_cast<size_t>(part.kernel)].Find(services_, part.loops.form, [&] {
+            return codegen::Generate(program_, step_, part.kernel, part.loops.form, capabilities_,
+                                     codegen::OpenClDialect());
+          }));
+      ONNXIFI_ASSIGN_OR_RETURN(Launch launch,
+                               Launch::Create(services_, std::move(variant), part.loops));
+      bound->starts_.push_back({std::move(launch), part.swaps_scratch});
+    }
+    bound->second_offset_bytes_ = Scratch::Aligned(parts.scratch_bytes[0]);
+    ONNXIFI_RETURN_IF_ERROR(services_.scratch.Reserve(bound->second_offset_bytes_ +
+                                                      Scratch::Aligned(parts.scratch_bytes[1])));
+    return std::unique_ptr<device::BoundKernel>(std::move(bound));
   }
 
  private:
@@ -53,7 +83,7 @@ class Kernel final : public device::Kernel {
   const codegen::Capabilities capabilities_;
   Services& services_;
   const codegen::LoopFacts facts_;
-  Variants variants_;
+  std::array<Variants, codegen::kMostKernels> variants_;
 };
 
 class GeneratedRecipe final : public Recipe {

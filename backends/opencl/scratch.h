@@ -18,6 +18,12 @@ class Scratch {
  public:
   explicit Scratch(Memory& memory) : memory_(memory) {}
 
+  // Where the next piece may begin behind one of this size.
+  static constexpr int64_t Aligned(int64_t size_bytes) {
+    constexpr int64_t kAlignment = 256;
+    return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
   // Sees to it that there are that many bytes from now on; resource codes. Any thread.
   base::Status Reserve(int64_t size_bytes) {
     const std::lock_guard lock(mutex_);

@@ -123,7 +123,7 @@ class TiledKernel final : public device::Kernel {
         continue;
       }
       operand.offset_bytes = scratch_bytes;
-      scratch_bytes += (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+      scratch_bytes += Scratch::Aligned(size_bytes);
       kernel->before_.push_back(std::move(launch));
     }
     ONNXIFI_RETURN_IF_ERROR(services_.scratch.Reserve(scratch_bytes));
@@ -138,8 +138,6 @@ class TiledKernel final : public device::Kernel {
   }
 
  private:
-  static constexpr int64_t kAlignment = 256;
-
   Result<Launch> MakeLaunch(Part part, const TiledProduct::Bound& bound) {
     const codegen::LoopNest& loops = bound.loops(part);
     ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Variant> variant,

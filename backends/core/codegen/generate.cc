@@ -5,9 +5,11 @@
 #include "backends/core/codegen/generate.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "backends/core/codegen/family.h"
+#include "backends/core/codegen/index_parts.h"
 
 namespace onnxifi::codegen {
 namespace {
@@ -128,25 +130,37 @@ Status Check(const program::Program& program, const Step& step, const Capabiliti
   return Checker(program, step, capabilities).Check();
 }
 
-KernelText Generate(const program::Program& program, const Step& step, const LoopForm& form,
-                    const Capabilities& capabilities, const Dialect& dialect) {
+Parts MakeParts(const LoopFacts& facts, const device::BoundStep& step) {
+  LoopNest loops = MakeLoopNest(facts, step);
+  if (const auto* index = step.step->As<program::Index>()) {
+    return MakeIndexParts(*index, std::move(loops));
+  }
+  Parts parts;
+  parts.parts.push_back({.loops = std::move(loops)});
+  return parts;
+}
+
+KernelText Generate(const program::Program& program, const Step& step, int kernel,
+                    const LoopForm& form, const Capabilities& capabilities,
+                    const Dialect& dialect) {
   Writer writer(form);
   const Source source{program, step, form, capabilities};
   struct Families {
     Writer& writer;
     const Source& source;
+    int kernel;
     Launch operator()(const program::Map&) const { return WriteMap(writer, source); }
     Launch operator()(const program::Reduce&) const { return WriteReduce(writer, source); }
     Launch operator()(const program::Row&) const { return WriteRow(writer, source); }
     Launch operator()(const program::Scan&) const { return WriteScan(writer, source); }
     Launch operator()(const program::Contract&) const { return WriteContract(writer, source); }
     Launch operator()(const program::Window&) const { return WriteWindow(writer, source); }
-    Launch operator()(const program::Index&) const { return WriteIndex(writer, source); }
+    Launch operator()(const program::Index&) const { return WriteIndex(writer, source, kernel); }
     Launch operator()(const program::Cut&) const { return {}; }
     Launch operator()(const program::Control&) const { return {}; }
     Launch operator()(const program::Host&) const { return {}; }
   };
-  const Launch launch = std::visit(Families{writer, source}, step.body);
+  const Launch launch = std::visit(Families{writer, source, kernel}, step.body);
   return writer.Finish(dialect, launch, form.is_narrow);
 }
 

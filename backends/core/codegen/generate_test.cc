@@ -44,7 +44,7 @@ Made Make(const program::Program& program, std::span<const int64_t> dims = {}) {
   const device::BoundStep bound = device::Bind(program, step, dims);
   Made made;
   made.loops = MakeLoopNest(FindLoopFacts(program, step), bound);
-  made.text = Generate(program, step, made.loops.form, kAll, OpenClDialect());
+  made.text = Generate(program, step, /*kernel=*/0, made.loops.form, kAll, OpenClDialect());
   made.numbers = ValuesOf(made.text.numbers, made.loops);
   return made;
 }

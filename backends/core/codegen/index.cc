@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Index: scatter, counting and positions of non-zero elements run on one item, in the ascending
-// order that their results are defined by; top-k ranks each element on an item of its own, and
-// suppression has an item per row.
+// Index: scatter runs on one item, in the ascending order that its results are defined by, and
+// suppression has an item per row. Non-zero elements are counted block by block before each block
+// writes its own; top-k sorts runs of elements by their ranks, merges runs by the places that their
+// elements have in each other, and gives what is left of the last one.
 
 #include "backends/core/codegen/family.h"
+#include "backends/core/codegen/index_parts.h"
 
 namespace onnxifi::codegen {
 namespace {
@@ -24,15 +26,16 @@ class IndexWriter {
   IndexWriter(Writer& writer, const Source& source)
       : writer_(writer), source_(source), index_(*source.step.As<Index>()) {}
 
-  Launch Write() {
+  Launch Write(int kernel) {
     switch (index_.kind) {
       case Index::Kind::kScatter:
         return Scatter();
       case Index::Kind::kTopK:
-        return TopK();
+        return kernel == kSortRuns ? SortRuns() : MergeRuns(/*is_last=*/kernel == kTakeLargest);
       case Index::Kind::kCountNonZero:
+        return kernel == kCountBlocks ? CountBlocks() : AddCounts();
       case Index::Kind::kNonZero:
-        return NonZero();
+        return kernel == kCountBlocks ? CountBlocks() : NonZero();
       case Index::Kind::kSuppress:
         return Suppress();
     }
@@ -40,6 +43,9 @@ class IndexWriter {
   }
 
  private:
+  // A few, so that there are groups for every processor.
+  static constexpr int kBlocksPerGroup = 4;
+
   // One item for all, and a loop for each axis of the domain.
   std::vector<std::string> OpenAll() {
     std::vector<std::string> names;
@@ -151,35 +157,105 @@ class IndexWriter {
     return Text("(", a, " > ", b, " || (", a, " != ", a, " && ", b, " == ", b, "))");
   }
 
-  Launch TopK() {
-    const int rank = source_.form.rank;
+  // Whether `a`, element number `a_at`, comes before `b` in the result.
+  std::string ComesBefore(const std::string& a, const std::string& a_at, const std::string& b,
+                          const std::string& b_at) const {
     const ElementType wide = WideType(source_.step.reads[0].type);
+    const std::string& high = index_.largest ? a : b;
+    const std::string& low = index_.largest ? b : a;
+    return Text(IsGreater(wide, high, low), " || (!", IsGreater(wide, low, high), " && ", a_at,
+                " < ", b_at, ")");
+  }
+
+  // An item per element, which counts what comes before it in its run.
+  Launch SortRuns() {
+    const int rank = source_.form.rank;
+    const std::string sorted = writer_.UseScratch(/*is_write=*/true, 0, "i64");
     std::vector<std::string> at = OpenItems(writer_, rank);
     const std::string element = at.back();
+    const std::string extent = Extent(writer_, rank - 1);
     const std::string value = WideRead(0, at);
+    const std::string begin = writer_.Declare("idx", Text(element, " / ", kRun, " * ", kRun));
+    const std::string last = writer_.Declare("idx", Text(begin, " + ", kRun));
+    const std::string end =
+        writer_.Declare("idx", Text(last, " < ", extent, " ? ", last, " : ", extent));
     const std::string before = writer_.NewName("s");
     const std::string other = writer_.NewName("j");
     writer_.Line("idx ", before, " = 0;");
-    writer_.Open("for (idx ", other, " = 0; ", other, " < ", Extent(writer_, rank - 1), "; ++",
-                 other, ")");
-    std::vector<std::string> other_at = at;
-    other_at.back() = other;
-    const std::string rival = WideRead(0, other_at);
-    const std::string& high = index_.largest ? rival : value;
-    const std::string& low = index_.largest ? value : rival;
-    writer_.Line("if (", IsGreater(wide, high, low), " || (!", IsGreater(wide, low, high), " && ",
-                 other, " < ", element, ")) ++", before, ";");
+    writer_.Open("for (idx ", other, " = ", begin, "; ", other, " < ", end, "; ++", other, ")");
+    at.back() = other;
+    const std::string rival = WideRead(0, at);
+    writer_.Line(before, " += (", ComesBefore(rival, other, value, element), ") ? 1 : 0;");
     writer_.Close();
-    writer_.Open("if (", before, " < ", writer_.UseDim(index_.k), ")");
-    std::vector<std::string> slot = at;
-    slot.back() = before;
-    const std::vector<program::View>& writes = source_.step.writes;
-    if (writes[0].buffer != program::kNoBuffer) {
-      WriteStore(writer_, source_.step, 0, slot, Read(0, at));
+    writer_.Line("STORE(", sorted, ", AS(idx, ITEM) - ", element, " + ", begin, " + ", before, ", ",
+                 element, ");");
+    writer_.Close();
+    return {.item_axes = rank};
+  }
+
+  // An item per place in a run. Of each run only the first k elements can be among the first k of
+  // several, and only they are looked at.
+  Launch MergeRuns(bool is_last) {
+    const int rank = source_.form.rank;
+    const std::string sorted = writer_.UseScratch(/*is_write=*/false, 0, "i64");
+    const std::string merged =
+        is_last ? std::string() : writer_.UseScratch(/*is_write=*/true, 1, "i64");
+    std::vector<std::string> at = OpenItems(writer_, rank);
+    const std::string place = at.back();
+    const std::string extent = Extent(writer_, rank - 1);
+    const std::string row = writer_.Declare("idx", Text("AS(idx, ITEM) - ", place));
+    const std::string run = writer_.UseGiven(kRunLength);
+    const std::string together = writer_.UseGiven(kMergedLength);
+    const std::string most = writer_.UseDim(index_.k);
+    const std::string own = writer_.Declare("idx", Text(place, " / ", run, " * ", run));
+    writer_.Open("if (", place, " - ", own, " < ", most, ")");
+    const std::string element =
+        writer_.Declare("idx", Text("LOAD(", sorted, ", ", row, " + ", place, ")"));
+    at.back() = element;
+    const std::string value = WideRead(0, at);
+    const std::string begin = writer_.Declare("idx", Text(place, " / ", together, " * ", together));
+    const std::string before = writer_.NewName("s");
+    const std::string other = writer_.NewName("j");
+    writer_.Line("idx ", before, " = ", place, " - ", own, ";");
+    writer_.Open("for (idx ", other, " = ", begin, "; ", other, " < ", begin, " + ", together,
+                 " && ", other, " < ", extent, " && ", before, " < ", most, "; ", other,
+                 " += ", run, ")");
+    const std::string low = writer_.NewName("s");
+    const std::string high = writer_.NewName("s");
+    writer_.Line("idx ", low, " = 0;");
+    writer_.Line("idx ", high, " = ", extent, " - ", other, " < ", run, " ? ", extent, " - ", other,
+                 " : ", run, ";");
+    writer_.Line("if (", most, " < ", high, ") ", high, " = ", most, ";");
+    writer_.Line("if (", other, " == ", own, ") ", high, " = 0;");
+    writer_.Open("while (", low, " < ", high, ")");
+    const std::string middle = writer_.Declare("idx", Text("(", low, " + ", high, ") / 2"));
+    const std::string rival_at =
+        writer_.Declare("idx", Text("LOAD(", sorted, ", ", row, " + ", other, " + ", middle, ")"));
+    std::vector<std::string> other_at = at;
+    other_at.back() = rival_at;
+    const std::string rival = WideRead(0, other_at);
+    const std::string is_before =
+        writer_.Declare("int", ComesBefore(rival, rival_at, value, element));
+    writer_.Line(low, " = ", is_before, " ? ", middle, " + 1 : ", low, ";");
+    writer_.Line(high, " = ", is_before, " ? ", high, " : ", middle, ";");
+    writer_.Close();
+    writer_.Line(before, " += ", low, ";");
+    writer_.Close();
+    writer_.Open("if (", before, " < ", most, ")");
+    if (is_last) {
+      std::vector<std::string> slot = at;
+      slot.back() = before;
+      const std::vector<program::View>& writes = source_.step.writes;
+      if (writes[0].buffer != program::kNoBuffer) {
+        WriteStore(writer_, source_.step, 0, slot, Read(0, at));
+      }
+      if (writes.size() > 1 && writes[1].buffer != program::kNoBuffer) {
+        WriteStore(writer_, source_.step, 1, slot, Text("AS(i64, ", element, ")"));
+      }
+    } else {
+      writer_.Line("STORE(", merged, ", ", row, " + ", begin, " + ", before, ", ", element, ");");
     }
-    if (writes.size() > 1 && writes[1].buffer != program::kNoBuffer) {
-      WriteStore(writer_, source_.step, 1, slot, Text("AS(i64, ", element, ")"));
-    }
+    writer_.Close();
     writer_.Close();
     writer_.Close();
     return {.item_axes = rank};
@@ -198,40 +274,95 @@ class IndexWriter {
     return Text(WriteCast(writer_, type, ElementType::kBool, value), " != 0");
   }
 
-  Launch NonZero() {
-    const bool is_count = index_.kind == Index::Kind::kCountNonZero;
+  // Opens the block of an item and, within it, the loop over the elements of block number ITEM.
+  // `begin` writes what comes before the loop. Gives the coordinates of an element.
+  template <typename Begin>
+  std::vector<std::string> OpenBlock(const Begin& begin) {
     writer_.Open("if (ITEM < count)");
-    const std::string found = writer_.NewName("s");
-    writer_.Line("idx ", found, " = 0;");
-    std::string has_room;
-    if (!is_count) {
-      // The write has an axis per axis of the domain and one for the elements found; the buffer
-      // ends where it ends.
-      std::string capacity = "1";
-      const program::BufferId buffer = source_.step.writes[0].buffer;
-      for (const program::Dim& dim : source_.program.buffers[static_cast<size_t>(buffer)].shape) {
-        capacity += Text(" * ", writer_.UseDim(dim));
-      }
-      const int rank = source_.form.rank;
-      const std::string room =
-          writer_.Declare("idx", rank == 0 ? "0" : Text(capacity, " / ", rank));
-      has_room = Text(" && ", found, " < ", room);
+    const std::string total = writer_.UseGiven(kElements);
+    const std::string length = writer_.UseGiven(kBlockLength);
+    const std::string first = writer_.Declare("idx", Text("AS(idx, ITEM) * ", length));
+    const std::string last = writer_.Declare("idx", Text(first, " + ", length));
+    const std::string end =
+        writer_.Declare("idx", Text(last, " < ", total, " ? ", last, " : ", total));
+    std::vector<std::string> extents, at;
+    for (int axis = 0; axis < source_.form.rank; ++axis) extents.push_back(Extent(writer_, axis));
+    for (const std::string& start : WriteCoordinates(writer_, first, extents)) {
+      at.push_back(writer_.NewName("c"));
+      writer_.Line("idx ", at.back(), " = ", start, ";");
     }
-    const std::vector<std::string> at = OpenAll();
-    const std::string is_non_zero = IsNonZero(at);
-    writer_.Open("if (", is_non_zero, has_room, ")");
-    if (!is_count) {
-      for (size_t axis = 0; axis < at.size(); ++axis) {
-        const std::string slot[] = {std::to_string(axis), found};
-        WriteStore(writer_, source_.step, 0, slot, Text("AS(i64, ", at[axis], ")"));
-      }
+    begin();
+    const std::string element = writer_.NewName("j");
+    writer_.Open("for (idx ", element, " = ", first, "; ", element, " < ", end, "; ++", element,
+                 ")");
+    return at;
+  }
+  // Steps from the coordinates of one element to those of the next, and closes what was opened,
+  // with what `end` writes between the loop and the end of the item.
+  template <typename End>
+  Launch CloseBlock(const std::vector<std::string>& at, const End& end) {
+    for (size_t axis = at.size(); axis-- > 0;) {
+      writer_.Line("++", at[axis], ";");
+      if (axis == 0) break;
+      writer_.Open("if (", at[axis], " == ", Extent(writer_, static_cast<int>(axis)), ")");
+      writer_.Line(at[axis], " = 0;");
+    }
+    for (size_t axis = 1; axis < at.size(); ++axis) writer_.Close();
+    writer_.Close();
+    end();
+    writer_.Close();
+    return {.given_items = kBlocks, .group_size = kBlocksPerGroup};
+  }
+
+  Launch CountBlocks() {
+    const std::string counts = writer_.UseScratch(/*is_write=*/true, 0, "i64");
+    const std::string found = writer_.NewName("s");
+    const std::vector<std::string> at = OpenBlock([&] { writer_.Line("i64 ", found, " = 0;"); });
+    writer_.Line(found, " += (", IsNonZero(at), ") ? 1 : 0;");
+    return CloseBlock(at, [&] { writer_.Line("STORE(", counts, ", ITEM, ", found, ");"); });
+  }
+
+  // Declares the sum of the counts of the blocks before block `end`.
+  std::string SumOfCounts(const std::string& end) {
+    const std::string counts = writer_.UseScratch(/*is_write=*/false, 0, "i64");
+    std::string sum = writer_.NewName("s");
+    writer_.Line("i64 ", sum, " = 0;");
+    const std::string block = writer_.NewName("j");
+    writer_.Open("for (idx ", block, " = 0; ", block, " < ", end, "; ++", block, ")");
+    writer_.Line(sum, " += LOAD(", counts, ", ", block, ");");
+    writer_.Close();
+    return sum;
+  }
+
+  Launch AddCounts() {
+    writer_.Open("if (ITEM < count)");
+    WriteStore(writer_, source_.step, 0, {}, SumOfCounts(writer_.UseGiven(kBlocks)));
+    writer_.Close();
+    return {};
+  }
+
+  Launch NonZero() {
+    // The write has an axis per axis of the domain and one for the elements found; the buffer ends
+    // where it ends.
+    std::string capacity = "1";
+    const program::BufferId buffer = source_.step.writes[0].buffer;
+    for (const program::Dim& dim : source_.program.buffers[static_cast<size_t>(buffer)].shape) {
+      capacity += Text(" * ", writer_.UseDim(dim));
+    }
+    const int rank = source_.form.rank;
+    std::string found, room;
+    const std::vector<std::string> at = OpenBlock([&] {
+      room = writer_.Declare("idx", rank == 0 ? "0" : Text(capacity, " / ", rank));
+      found = SumOfCounts("AS(idx, ITEM)");
+    });
+    writer_.Open("if ((", IsNonZero(at), ") && ", found, " < ", room, ")");
+    for (size_t axis = 0; axis < at.size(); ++axis) {
+      const std::string slot[] = {std::to_string(axis), found};
+      WriteStore(writer_, source_.step, 0, slot, Text("AS(i64, ", at[axis], ")"));
     }
     writer_.Line("++", found, ";");
     writer_.Close();
-    CloseAll();
-    if (is_count) WriteStore(writer_, source_.step, 0, {}, Text("AS(i64, ", found, ")"));
-    writer_.Close();
-    return {};
+    return CloseBlock(at, [] {});
   }
 
   Launch Suppress() {
@@ -298,8 +429,8 @@ class IndexWriter {
 
 }  // namespace
 
-Launch WriteIndex(Writer& writer, const Source& source) {
-  return IndexWriter(writer, source).Write();
+Launch WriteIndex(Writer& writer, const Source& source, int kernel) {
+  return IndexWriter(writer, source).Write(kernel);
 }
 
 }  // namespace onnxifi::codegen

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IndexParts: how long runs and blocks are.
+
+#include "backends/core/codegen/index_parts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace onnxifi::codegen {
+namespace {
+
+using program::Index;
+
+// How many runs become one: each element looks for its place in all others.
+constexpr int64_t kFanIn = 16;
+
+// Blocks are so long that each may add up the counts of all before it.
+constexpr int64_t kMostBlocks = 1024;
+constexpr int64_t kLeastBlock = 256;
+
+Parts MakeTopK(LoopNest loops) {
+  Parts parts;
+  const int64_t extent = loops.extents.back();
+  const int64_t bytes = tensor::ElementCount(loops.extents) * static_cast<int64_t>(sizeof(int64_t));
+  loops.given = {0, 0};
+  parts.parts.push_back({.kernel = kSortRuns, .loops = loops});
+  bool is_swapped = false;
+  int64_t run = kRun;
+  for (; run * kFanIn < extent; run *= kFanIn) {
+    loops.given = {run, run * kFanIn};
+    parts.parts.push_back({.kernel = kMergeRuns, .swaps_scratch = is_swapped, .loops = loops});
+    is_swapped = !is_swapped;
+  }
+  loops.given = {run, run * kFanIn};
+  const bool has_merges = parts.parts.size() > 1;
+  parts.parts.push_back(
+      {.kernel = kTakeLargest, .swaps_scratch = is_swapped, .loops = std::move(loops)});
+  parts.scratch_bytes = {bytes, has_merges ? bytes : 0};
+  return parts;
+}
+
+Parts MakeNonZero(LoopNest loops) {
+  Parts parts;
+  const int64_t elements = tensor::ElementCount(loops.extents);
+  const int64_t length = std::max(kLeastBlock, (elements + kMostBlocks - 1) / kMostBlocks);
+  const int64_t blocks = (elements + length - 1) / length;
+  loops.given = {blocks, length, elements};
+  parts.parts.push_back({.kernel = kCountBlocks, .loops = loops});
+  parts.parts.push_back({.kernel = kUseCounts, .loops = std::move(loops)});
+  parts.scratch_bytes = {blocks * static_cast<int64_t>(sizeof(int64_t)), 0};
+  return parts;
+}
+
+}  // namespace
+
+Parts MakeIndexParts(const Index& index, LoopNest loops) {
+  switch (index.kind) {
+    case Index::Kind::kTopK:
+      return MakeTopK(std::move(loops));
+    case Index::Kind::kNonZero:
+    case Index::Kind::kCountNonZero:
+      return MakeNonZero(std::move(loops));
+    default:
+      break;
+  }
+  Parts parts;
+  parts.parts.push_back({.loops = std::move(loops)});
+  return parts;
+}
+
+}  // namespace onnxifi::codegen

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IndexParts: the Index steps that are several kernels in a row: which, how often, with which
+// numbers. For generate.cc, which asks for them, and index.cc, which writes the kernels, alone.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_PARTS_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_PARTS_H_
+
+#include <cstdint>
+
+#include "backends/core/codegen/generate.h"
+
+namespace onnxifi::codegen {
+
+// The kernels of top-k. Working memory holds numbers of elements, in the order of each run.
+enum TopKKernel : int { kSortRuns, kMergeRuns, kTakeLargest };
+// The kernels of NonZero and of its count. Working memory holds a count per block.
+enum NonZeroKernel : int { kCountBlocks, kUseCounts };
+
+// Elements of the runs that are sorted first.
+inline constexpr int64_t kRun = 64;
+
+// Of LoopNest::given, for top-k.
+enum TopKNumber : int { kRunLength, kMergedLength };
+// For NonZero and its count.
+enum NonZeroNumber : int { kBlocks, kBlockLength, kElements };
+
+// The parts of an Index step with these loops.
+Parts MakeIndexParts(const program::Index& index, LoopNest loops);
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_PARTS_H_
