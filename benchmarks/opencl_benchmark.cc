@@ -33,6 +33,8 @@ namespace {
 
 using base::Result;
 using base::Status;
+using codegen::DeviceLimits;
+using codegen::Tuning;
 using program::Buffer;
 using program::Contract;
 using program::Dim;
@@ -134,20 +136,20 @@ class Limits {
   size_t items_ = 0;
 };
 
-// One step over float32 buffers.
+// One step over buffers of float32, but for positions among what it writes.
 struct Case {
   program::Program program;
   program::Step step;
   double flops = 0;  // 0: held against copies
   int64_t bytes = 0;
 
-  program::View Add(Buffer::Kind kind, const Shape& shape) {
-    Buffer buffer{.kind = kind, .type = kFloat, .shape = shape};
-    bytes += tensor::Product(shape).constant() * 4;
+  program::View Add(Buffer::Kind kind, const Shape& shape, ElementType type = kFloat) {
+    Buffer buffer{.kind = kind, .type = type, .shape = shape};
+    bytes += tensor::Product(shape).constant() * tensor::BitWidth(type) / 8;
     if (kind == Buffer::Kind::kConstant) {
       buffer.index = static_cast<int>(program.constants.size());
     }
-    return program::DenseView(program.AddBuffer(buffer), kFloat, shape);
+    return program::DenseView(program.AddBuffer(buffer), type, shape);
   }
   Expr Read(const program::View& view) {
     step.reads.push_back(view);
@@ -279,6 +281,26 @@ Case MakePooling(int64_t channels, int64_t size, int64_t kernel, int64_t stride)
   return pooling;
 }
 
+Case MakeTopK(int64_t rows, int64_t columns, int64_t k) {
+  Case largest;
+  largest.step.reads = {largest.Add(Buffer::Kind::kTemporary, {rows, columns})};
+  largest.step.domain = {rows, columns};
+  largest.step.writes = {largest.Add(Buffer::Kind::kTemporary, {rows, k}),
+                         largest.Add(Buffer::Kind::kTemporary, {rows, k}, ElementType::kInt64)};
+  largest.step.body = program::Index{.kind = program::Index::Kind::kTopK, .k = k};
+  return largest;
+}
+
+Case MakeNonZero(int64_t rows, int64_t columns) {
+  Case found;
+  found.step.reads = {found.Add(Buffer::Kind::kTemporary, {rows, columns})};
+  found.step.domain = {rows, columns};
+  found.step.writes = {
+      found.Add(Buffer::Kind::kTemporary, {2, rows * columns}, ElementType::kInt64)};
+  found.step.body = program::Index{.kind = program::Index::Kind::kNonZero};
+  return found;
+}
+
 // Ready to run.
 class Prepared {
  public:
@@ -288,7 +310,8 @@ class Prepared {
     std::vector<std::byte*> constants;
     for (const Buffer& buffer : one.program.buffers) {
       const int64_t count = tensor::Product(buffer.shape).constant();
-      ONNXIFI_ASSIGN_OR_RETURN(auto held, device.memory().Allocate(count * 4));
+      ONNXIFI_ASSIGN_OR_RETURN(auto held,
+                               device.memory().Allocate(count * tensor::BitWidth(buffer.type) / 8));
       std::vector<float> values(static_cast<size_t>(count));
       for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k % 251) / 64 - 2;
       ONNXIFI_RETURN_IF_ERROR(prepared->queue_->Upload(
@@ -406,7 +429,11 @@ Status Run(std::string_view wanted) {
   ONNXIFI_RETURN_IF_ERROR(measure("sums 4096x1024", [] { return MakeRowSums(4096, 1024); }));
   ONNXIFI_RETURN_IF_ERROR(measure("softmax 4096x1024", [] { return MakeSoftmax(4096, 1024); }));
   ONNXIFI_RETURN_IF_ERROR(measure("softmax 1536x128", [] { return MakeSoftmax(1536, 128); }));
-  return measure("max pool 64x112x112 3x3 s2", [] { return MakePooling(64, 112, 3, 2); });
+  ONNXIFI_RETURN_IF_ERROR(
+      measure("max pool 64x112x112 3x3 s2", [] { return MakePooling(64, 112, 3, 2); }));
+  // Of detectors: classes of boxes, and which of them are kept.
+  ONNXIFI_RETURN_IF_ERROR(measure("top 200 of 20x8732", [] { return MakeTopK(20, 8732, 200); }));
+  return measure("non-zero of 80x8732", [] { return MakeNonZero(80, 8732); });
 }
 
 // --- tuning ---
@@ -418,7 +445,9 @@ struct RowClass {
   std::vector<Tuning::Tile> candidates;
 };
 
-std::vector<RowClass> MakeRowClasses() {
+// On a processor vectors of its own length and of half that, each item a group; elsewhere lanes are
+// items.
+std::vector<RowClass> MakeRowClasses(const DeviceLimits& limits) {
   constexpr auto kConstant = Buffer::Kind::kConstant;
   std::vector<RowClass> classes(3);
   classes[0].most_rows = 1;
@@ -433,16 +462,23 @@ std::vector<RowClass> MakeRowClasses() {
   classes[2].cases.push_back(MakeConvolution(64, 56, 64, 3, 1, 1));
   classes[2].cases.push_back(MakeConvolution(256, 14, 1024, 1, 1, 1));
   classes[2].cases.push_back(MakeConvolution(512, 7, 512, 3, 1, 1));
+  const std::vector<int> vector_bits = limits.is_processor
+                                           ? std::vector{limits.vector_bits / 2, limits.vector_bits}
+                                           : std::vector{32, 64, 128};
+  const std::vector<int> group_sizes =
+      limits.is_processor ? std::vector{1, 4} : std::vector{32, 64, 128, 256};
   for (RowClass& one : classes) {
-    for (const int rows : {1, 2, 4, 6, 8, 12, 14}) {
+    for (const int rows : {1, 2, 4, 6, 8, 12}) {
       if (one.most_rows != 0 && rows > one.most_rows) continue;
-      if (one.most_rows == 0 && rows < 4) continue;
+      if (one.most_rows != 1 && rows < (one.most_rows == 0 ? 4 : 2)) continue;
       for (const int vectors : {1, 2, 3, 4}) {
         // More sums than any processor has registers are no tile.
         if (rows * vectors > 28 || rows * vectors < 2) continue;
-        for (const int vector_bits : {128, 256, 512}) {
-          for (const int group_size : {1, 4}) {
-            one.candidates.push_back({one.most_rows, rows, vectors, vector_bits, group_size});
+        for (const int bits : vector_bits) {
+          for (const int group_size : group_sizes) {
+            // Groups of several blocks pay where a block is little work.
+            if (limits.is_processor && group_size > 1 && rows > 1) continue;
+            one.candidates.push_back({one.most_rows, rows, vectors, bits, group_size});
           }
         }
       }
@@ -478,7 +514,7 @@ Status Tune() {
   if (devices.empty()) return Status(base::Code::kBackendUnavailable, "There is no device.");
   const DeviceInfo& info = devices.front();
   std::string lines;
-  for (const RowClass& one : MakeRowClasses()) {
+  for (const RowClass& one : MakeRowClasses(info.limits)) {
     double best = 1e300;
     std::string best_line;
     for (const Tuning::Tile& tile : one.candidates) {
@@ -519,7 +555,9 @@ Status Tune() {
 }  // namespace onnxifi::opencl
 
 int main(int argument_count, char** arguments) {
-  const onnxifi::base::Status status = onnxifi::opencl::Run(argument_count > 1 ? arguments[1] : "");
+  const std::string_view argument = argument_count > 1 ? arguments[1] : "";
+  const onnxifi::base::Status status =
+      argument == "--tune" ? onnxifi::opencl::Tune() : onnxifi::opencl::Run(argument);
   if (status.ok()) return 0;
   fmt::print(stderr, "opencl_benchmark: {}\n", status.Text());
   return 1;

@@ -31,7 +31,7 @@ class Selector final : public device::Selector {
 
  private:
   const codegen::Capabilities capabilities_;
-  const Tuning tuning_;
+  const codegen::Tuning tuning_;
 };
 
 class Device final : public device::Device {

@@ -16,12 +16,15 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <sstream>
 #include <vector>
 
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/execution/testing/run_program.h"
 #include "backends/core/program/testing/program_maker.h"
 
+#include "backends/core/reference/device.h"
+#include "backends/opencl/kernels.h"
 namespace onnxifi::opencl {
 namespace {
 
@@ -64,6 +67,21 @@ TEST(ApiTest, FaultsHaveTheDocumentedStatuses) {
 
 // Prepared programs keep their places: dense float32 vectors in, one out.
 class DeviceTest : public testing::Test {
+TEST(TuningTableTest, EveryDeviceHasATileForEveryRowCount) {
+  std::istringstream table{std::string(kTuningTable)};
+  int devices = 0;
+  for (std::string line; std::getline(table, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    const std::string name = line.substr(0, line.find(','));
+    codegen::Tuning tuning;
+    ASSERT_TRUE(codegen::AddRules(kTuningTable, name, tuning).ok()) << name;
+    ASSERT_FALSE(tuning.tiles.empty()) << name;
+    EXPECT_EQ(tuning.tiles.back().most_rows, 0) << "More rows than any rule has fit none.";
+    ++devices;
+  }
+  EXPECT_GT(devices, 0);
+}
+
  protected:
   void SetUp() override {
     Result<Api> api = LoadApi(kLoaderLibrary);

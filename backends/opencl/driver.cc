@@ -4,9 +4,13 @@
 
 #include "backends/opencl/driver.h"
 
+#include <algorithm>
+#include <bit>
+#include <filesystem>
 #include <utility>
 
 #include "backends/core/codegen/binary_cache.h"
+#include "backends/opencl/kernels.h"
 #include "backends/opencl/signal_keeper.h"
 
 namespace onnxifi::opencl {
@@ -63,8 +67,17 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
   ONNXIFI_ASSIGN_OR_RETURN(const cl_device_fp_config twice,
                            (Ask<cl_device_fp_config>(api, id, CL_DEVICE_DOUBLE_FP_CONFIG)));
   info.capabilities.has_float64 = twice != 0;
-  info.tuning = FindTuning((info.type & CL_DEVICE_TYPE_CPU) != 0 ? "cpu" : "gpu", info.name,
-                           codegen::BinaryCache::DefaultFolder());
+  ONNXIFI_ASSIGN_OR_RETURN(const cl_uint vector_length,
+                           (Ask<cl_uint>(api, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT)));
+  ONNXIFI_ASSIGN_OR_RETURN(const size_t most_group_items,
+                           (Ask<size_t>(api, id, CL_DEVICE_MAX_WORK_GROUP_SIZE)));
+  info.limits = {.is_processor = (info.type & CL_DEVICE_TYPE_CPU) != 0,
+                 .vector_bits = 32 * static_cast<int>(
+                                         std::bit_floor(std::clamp<cl_uint>(vector_length, 1, 16))),
+                 .most_group_items = static_cast<int64_t>(most_group_items)};
+  const std::filesystem::path folder = codegen::BinaryCache::DefaultFolder();
+  info.tuning = codegen::FindTuning(info.limits, info.name, kTuningTable,
+                                    folder.empty() ? folder : folder / kTuningFile);
   info.capabilities.run_length = info.tuning.run_length;
   info.capabilities.run_group_size = info.tuning.run_group_size;
   return info;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "backends/core/codegen/expression.h"
+#include "backends/core/codegen/tuning.h"
 #include "backends/opencl/api.h"
-#include "backends/opencl/tuning.h"
 
 namespace onnxifi::opencl {
 
@@ -32,8 +32,12 @@ struct DeviceInfo {
   // Division and square root can be had with IEEE 754's rounding.
   bool has_exact_division = false;
   codegen::Capabilities capabilities;
-  Tuning tuning;
+  codegen::DeviceLimits limits;
+  codegen::Tuning tuning;
 };
+
+// In a cache folder: what was measured on this machine (codegen/tuning.h).
+inline constexpr const char kTuningFile[] = "opencl-tuning.csv";
 
 // Every device that is available and can compile, platform by platform. BACKEND_UNAVAILABLE with
 // the reason if there is no platform; a platform without devices is no fault.

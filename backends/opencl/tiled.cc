@@ -200,7 +200,7 @@ class TiledRecipe final : public Recipe {
 
 Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
                                                   const codegen::Capabilities& capabilities,
-                                                  const Tuning& tuning) {
+                                                  const codegen::Tuning& tuning) {
   ONNXIFI_RETURN_IF_ERROR(codegen::CheckTiles(facts.program, facts.step));
   TiledProduct product(facts.program, facts.step);
   product.SetTile(tuning.TileFor(product.least_rows(), product.sum_bits()));

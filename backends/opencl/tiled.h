@@ -10,15 +10,15 @@
 #include <memory>
 
 #include "backends/core/codegen/tiled_product.h"
+#include "backends/core/codegen/tuning.h"
 #include "backends/opencl/recipe.h"
-#include "backends/opencl/tuning.h"
 
 namespace onnxifi::opencl {
 
 // UNSUPPORTED_* with the reason, for a step that codegen::Check accepts.
 base::Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
                                                         const codegen::Capabilities& capabilities,
-                                                        const Tuning& tuning);
+                                                        const codegen::Tuning& tuning);
 
 }  // namespace onnxifi::opencl
 

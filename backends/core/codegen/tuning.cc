@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuning: a line per rule, its fields between commas.
+// Tuning: rules read and derived.
 
-#include "backends/opencl/tuning.h"
+#include "backends/core/codegen/tuning.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,9 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "backends/opencl/kernels.h"
-
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 namespace {
 
 using base::Code;
@@ -55,7 +53,7 @@ bool IsTile(const Tuning::Tile& tile) {
 
 }  // namespace
 
-codegen::TileShape Tuning::TileFor(int64_t rows, int sum_bits) const {
+TileShape Tuning::TileFor(int64_t rows, int sum_bits) const {
   for (const Tile& tile : tiles) {
     if (tile.most_rows != 0 && rows > tile.most_rows) continue;
     return {tile.rows, tile.vectors, std::max(1, tile.vector_bits / sum_bits), tile.group_size};
@@ -63,12 +61,35 @@ codegen::TileShape Tuning::TileFor(int64_t rows, int sum_bits) const {
   return {.rows = 4, .vectors = 4, .lanes = 1, .group_size = 1};
 }
 
-Status AddRules(std::string_view table, std::string_view device_class, Tuning& tuning) {
+Tuning DeriveTuning(const DeviceLimits& limits) {
+  Tuning tuning;
+  if (!limits.is_processor) {
+    const auto group_size = static_cast<int>(std::clamp<int64_t>(limits.most_group_items, 1, 64));
+    tuning.tiles = {{.most_rows = 1, .rows = 1, .vectors = 4, .group_size = group_size},
+                    {.most_rows = 0, .rows = 4, .vectors = 4, .group_size = group_size}};
+    tuning.run_group_size = group_size;
+    return tuning;
+  }
+  const int vector_bits = std::clamp(limits.vector_bits, 32, 512);
+  const int registers = vector_bits == 512 ? 32 : 16;
+  constexpr int kVectors = 2;
+  const int rows = std::min(8, (registers - kVectors - 1) / kVectors);
+  // A row alone has more vectors instead, and so little to do that an item is not worth a group.
+  tuning.tiles = {
+      {.most_rows = 1, .rows = 1, .vectors = 4, .vector_bits = vector_bits, .group_size = 4},
+      {.most_rows = 4, .rows = 4, .vectors = kVectors, .vector_bits = vector_bits},
+      {.most_rows = 0, .rows = rows, .vectors = kVectors, .vector_bits = vector_bits}};
+  tuning.run_length = 64;
+  tuning.run_group_size = 16;
+  return tuning;
+}
+
+Status AddRules(std::string_view table, std::string_view name, Tuning& tuning) {
   std::vector<Tuning::Tile> tiles;
   while (!table.empty()) {
     const std::string_view line = TakeUntil(table, '\n');
     std::string_view fields = line;
-    if (line.empty() || line.front() == '#' || TakeUntil(fields, ',') != device_class) continue;
+    if (line.empty() || line.front() == '#' || TakeUntil(fields, ',') != name) continue;
     const std::string_view kind = TakeUntil(fields, ',');
     if (kind == "tile") {
       Tuning::Tile tile;
@@ -97,17 +118,17 @@ Status AddRules(std::string_view table, std::string_view device_class, Tuning& t
   return base::Ok();
 }
 
-Tuning FindTuning(std::string_view device_class, std::string_view name,
-                  const std::filesystem::path& folder) {
-  Tuning tuning;
-  // The embedded table is tested to be right.
-  static_cast<void>(AddRules(kTuningTable, device_class, tuning));
-  if (folder.empty()) return tuning;
-  std::ifstream file(folder / kTuningFile);
-  const std::string table{std::istreambuf_iterator<char>(file), {}};
+Tuning FindTuning(const DeviceLimits& limits, std::string_view name, std::string_view table,
+                  const std::filesystem::path& file) {
+  Tuning tuning = DeriveTuning(limits);
+  // A backend's own table is tested to be right.
+  static_cast<void>(AddRules(table, name, tuning));
+  if (file.empty()) return tuning;
+  std::ifstream stream(file);
+  const std::string lines{std::istreambuf_iterator<char>(stream), {}};
   Tuning measured = tuning;
-  if (AddRules(table, name, measured).ok()) return measured;
+  if (AddRules(lines, name, measured).ok()) return measured;
   return tuning;
 }
 
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tuning: how kernels are cut for a device: as a table of measured devices says (a backend's own,
+// and what was measured on this machine), else as what the device reports of itself suggests. The
+// first rule that fits counts. A line per rule, its fields between commas:
+//
+//   device, tile, rows up to (0: any), rows, vectors, bits of a vector, items of a group
+//       the block of outputs that one item sums, for products of that many rows
+//   device, run, neighbours that one item computes in a row, items of a group
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TUNING_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_TUNING_H_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "backends/core/codegen/tiled_product.h"
+
+namespace onnxifi::codegen {
+
+struct Tuning {
+  struct Tile {
+    int64_t most_rows = 0;  // 0: any
+    int rows = 1;
+    int vectors = 1;
+    int vector_bits = 32;
+    int group_size = 1;
+  };
+  std::vector<Tile> tiles;
+  int run_length = 1;
+  int run_group_size = 64;
+
+  // The tile for so many rows of sums of so many bits.
+  TileShape TileFor(int64_t rows, int sum_bits) const;
+};
+
+// What a device reports of itself.
+struct DeviceLimits {
+  // Its compiler makes vectors of an item's loops; elsewhere items themselves are the lanes.
+  bool is_processor = false;
+  int vector_bits = 32;  // of the vectors that it computes floats in
+  int64_t most_group_items = 1;
+};
+
+// For a device that nobody measured. On a processor a block has two vectors of columns, and so many
+// rows, at most 8, that its sums, a row of columns and one element of a row fit the registers: 32
+// of 512 bits, 16 of fewer. Elsewhere it has 4 x 4 sums, in groups of 64 items if the device has
+// such.
+Tuning DeriveTuning(const DeviceLimits& limits);
+
+// The rules of `table` for the device `name`, in front of those that `tuning` has. Lines of other
+// devices, comments and empty lines are skipped; INVALID_PROPERTY with the line that says nothing.
+base::Status AddRules(std::string_view table, std::string_view name, Tuning& tuning);
+
+// The derived rules, before them those of `table` for the device `name`, and before those the ones
+// of `file`, which may be absent; one that says nothing is as good as absent.
+Tuning FindTuning(const DeviceLimits& limits, std::string_view name, std::string_view table,
+                  const std::filesystem::path& file);
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_TUNING_H_
