@@ -123,10 +123,10 @@ class Limits {
   const Api& api() const { return runtime_->api(); }
   Status Run(CompiledKernel& kernel, size_t items) {
     ONNXIFI_RETURN_IF_ERROR(
-        ToStatus(api().EnqueueNDRangeKernel(runtime_->queue(), kernel.kernel.get(), 1, nullptr,
-                                            &items, nullptr, 0, nullptr, nullptr),
+        ToStatus(api().EnqueueNDRangeKernel(runtime_->queue().get(), kernel.kernel.get(), 1,
+                                            nullptr, &items, nullptr, 0, nullptr, nullptr),
                  "start a kernel"));
-    return ToStatus(api().Finish(runtime_->queue()), "finish a kernel");
+    return ToStatus(api().Finish(runtime_->queue().get()), "finish a kernel");
   }
 
   std::unique_ptr<Runtime> runtime_;

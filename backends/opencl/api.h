@@ -43,6 +43,7 @@ namespace onnxifi::opencl {
   X(GetDeviceIDs)                   \
   X(GetDeviceInfo)                  \
   X(GetEventInfo)                   \
+  X(GetEventProfilingInfo)          \
   X(GetMemObjectInfo)               \
   X(GetPlatformIDs)                 \
   X(GetPlatformInfo)                \

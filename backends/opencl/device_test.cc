@@ -10,21 +10,22 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <string>
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/execution/testing/run_program.h"
 #include "backends/core/program/testing/program_maker.h"
-
 #include "backends/core/reference/device.h"
 #include "backends/opencl/kernels.h"
+
 namespace onnxifi::opencl {
 namespace {
 
@@ -39,6 +40,7 @@ using program::ProgramMaker;
 using tensor::ElementType;
 using tensor::Tensor;
 using testing::HasSubstr;
+using testing::Pointwise;
 
 TEST(ApiTest, AMissingLoaderIsOneSentence) {
   const Result<Api> api = LoadApi("libOpenCL-that-is-not-there.so.1");
@@ -65,8 +67,6 @@ TEST(ApiTest, FaultsHaveTheDocumentedStatuses) {
             "OpenCL cannot start a kernel: out of resources.");
 }
 
-// Prepared programs keep their places: dense float32 vectors in, one out.
-class DeviceTest : public testing::Test {
 TEST(TuningTableTest, EveryDeviceHasATileForEveryRowCount) {
   std::istringstream table{std::string(kTuningTable)};
   int devices = 0;
@@ -82,6 +82,8 @@ TEST(TuningTableTest, EveryDeviceHasATileForEveryRowCount) {
   EXPECT_GT(devices, 0);
 }
 
+// Prepared programs keep their places: dense float32 vectors in, one out.
+class DeviceTest : public testing::Test {
  protected:
   void SetUp() override {
     Result<Api> api = LoadApi(kLoaderLibrary);
@@ -125,13 +127,14 @@ ProgramMaker MakeProgram() {
 }
 
 Result<std::vector<float>> RunOnce(execution::HostBoundary& boundary,
-                                   const program::Program& program, int64_t rows) {
+                                   const program::Program& program, int64_t rows,
+                                   execution::RunProfile* profile = nullptr) {
   std::vector<float> values(static_cast<size_t>(rows * 5));
   for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k % 7);
   const std::vector<Tensor> inputs = {
       Tensor::FromValues<float>(ElementType::kFloat32, {rows, 5}, values)};
   execution::TensorPlaces places(program);
-  ONNXIFI_RETURN_IF_ERROR(boundary.Run(execution::AsInputs(inputs), places));
+  ONNXIFI_RETURN_IF_ERROR(boundary.Run(execution::AsInputs(inputs), places, profile));
   const std::span<const float> results = places.tensors[0].values<float>();
   return std::vector<float>(results.begin(), results.end());
 }
@@ -163,6 +166,154 @@ TEST_F(DeviceTest, ASteadyStateAllocatesNothingAndCopiesEachTensorOnce) {
   EXPECT_EQ(counters.allocations, allocations);
   EXPECT_EQ(device->buffer_count(), buffers);
   EXPECT_EQ(counters.copies, copies + 10 * 2);
+}
+
+// What the driver is asked for, counted on its way there.
+struct Calls {
+  int buffers = 0, uploads = 0, downloads = 0, copies = 0, kernels = 0, waits = 0, blocking = 0;
+};
+Calls calls;
+Api real;
+
+Api CountedApi(const Api& api) {
+  real = api;
+  calls = {};
+  Api counted = api;
+  counted.CreateBuffer = [](cl_context context, cl_mem_flags flags, size_t size, void* from,
+                            cl_int* result) {
+    ++calls.buffers;
+    return real.CreateBuffer(context, flags, size, from, result);
+  };
+  counted.EnqueueWriteBuffer = [](cl_command_queue queue, cl_mem to, cl_bool is_blocking,
+                                  size_t offset, size_t size, const void* from, cl_uint count,
+                                  const cl_event* events, cl_event* event) {
+    ++calls.uploads;
+    calls.blocking += is_blocking == CL_TRUE ? 1 : 0;
+    return real.EnqueueWriteBuffer(queue, to, is_blocking, offset, size, from, count, events,
+                                   event);
+  };
+  counted.EnqueueReadBuffer = [](cl_command_queue queue, cl_mem from, cl_bool is_blocking,
+                                 size_t offset, size_t size, void* to, cl_uint count,
+                                 const cl_event* events, cl_event* event) {
+    ++calls.downloads;
+    calls.blocking += is_blocking == CL_TRUE ? 1 : 0;
+    return real.EnqueueReadBuffer(queue, from, is_blocking, offset, size, to, count, events, event);
+  };
+  counted.EnqueueCopyBuffer = [](cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset,
+                                 size_t to_offset, size_t size, cl_uint count,
+                                 const cl_event* events, cl_event* event) {
+    ++calls.copies;
+    return real.EnqueueCopyBuffer(queue, from, to, from_offset, to_offset, size, count, events,
+                                  event);
+  };
+  counted.EnqueueNDRangeKernel = [](cl_command_queue queue, cl_kernel kernel, cl_uint axes,
+                                    const size_t* offsets, const size_t* items, const size_t* group,
+                                    cl_uint count, const cl_event* events, cl_event* event) {
+    ++calls.kernels;
+    return real.EnqueueNDRangeKernel(queue, kernel, axes, offsets, items, group, count, events,
+                                     event);
+  };
+  counted.WaitForEvents = [](cl_uint count, const cl_event* events) {
+    ++calls.waits;
+    return real.WaitForEvents(count, events);
+  };
+  counted.Finish = [](cl_command_queue queue) {
+    ++calls.waits;
+    return real.Finish(queue);
+  };
+  return counted;
+}
+
+// out = the 7 largest of each row of relu(x * a) * b, for 11 rows of 5.
+ProgramMaker MakeNetwork() {
+  ProgramMaker maker;
+  const auto weights = [](int64_t rows, int64_t columns) {
+    std::vector<float> values;
+    for (int64_t k = 0; k < rows * columns; ++k) {
+      values.push_back(static_cast<float>((k * 7) % 11) / 8 - 0.5F);
+    }
+    return Tensor::FromValues<float>(ElementType::kFloat32, {rows, columns}, values);
+  };
+  const Operand hidden = maker.MatMul(maker.Input({11, 5}), maker.Constant(weights(5, 40)));
+  const Operand positive =
+      maker.Map({11, 40}, {hidden}, [](ExprPool&, const std::vector<Expr>& loads) {
+        return Maximum(loads[0], Like(loads[0], 0));
+      });
+  const Operand scores = maker.MatMul(positive, maker.Constant(weights(40, 1500)));
+  const Operand largest = maker.Temporary({11, 7});
+  const Operand places = maker.Temporary({11, 7}, ElementType::kInt64);
+  maker.AddStep({scores.shape,
+                 {scores.view},
+                 {largest.view, places.view},
+                 program::Index{.kind = program::Index::Kind::kTopK, .k = 7}});
+  maker.Output(largest);
+  return maker;
+}
+
+TEST_F(DeviceTest, ASteadyRunOfANetworkAsksTheDriverForNothingButItsWork) {
+  const Result<std::unique_ptr<Device>> device = Device::Open(CountedApi(api_), info_, folder_);
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  const ProgramMaker maker = MakeNetwork();
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(maker.program, **device, counters);
+  ASSERT_TRUE(plan.ok()) << plan.status().Text();
+  execution::Executor executor(**plan);
+  const auto boundary = execution::HostBoundary::Create(executor);
+  ASSERT_TRUE(boundary.ok());
+  const Result<std::vector<float>> first = RunOnce(**boundary, maker.program, 11);
+  ASSERT_TRUE(first.ok()) << first.status().Text();
+  reference::Device reference;
+  const auto expected_plan = plan::Plan::Create(maker.program, reference, counters);
+  ASSERT_TRUE(expected_plan.ok());
+  execution::Executor expected_executor(**expected_plan);
+  const auto expected_boundary = execution::HostBoundary::Create(expected_executor);
+  ASSERT_TRUE(expected_boundary.ok());
+  EXPECT_THAT(*first, Pointwise(testing::FloatNear(1e-3F),
+                                *RunOnce(**expected_boundary, maker.program, 11)));
+  calls = {};
+  constexpr int kRuns = 5;
+  for (int k = 0; k < kRuns; ++k) ASSERT_EQ(*RunOnce(**boundary, maker.program, 11), *first);
+  // Each product lays its rows out and sums; the seven largest are sorted, merged and taken.
+  EXPECT_EQ(calls.kernels, kRuns * (2 + 1 + 2 + 3));
+  EXPECT_EQ(calls.uploads, kRuns);
+  EXPECT_EQ(calls.downloads, kRuns);
+  EXPECT_EQ(calls.waits, kRuns) << "Only the end of a run is waited for.";
+  EXPECT_EQ(calls.blocking, 0);
+  EXPECT_EQ(calls.buffers, 0);
+  EXPECT_EQ(calls.copies, 0);
+  EXPECT_EQ(counters.waits, 0U);
+}
+
+TEST_F(DeviceTest, AProfiledRunIsTimedByTheDeviceAndNotWaitedFor) {
+  const Result<std::unique_ptr<Device>> device = Device::Open(CountedApi(api_), info_, folder_);
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  const ProgramMaker maker = MakeNetwork();
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(maker.program, **device, counters);
+  ASSERT_TRUE(plan.ok()) << plan.status().Text();
+  execution::Executor executor(**plan);
+  const auto boundary = execution::HostBoundary::Create(executor);
+  ASSERT_TRUE(boundary.ok());
+  const Result<std::vector<float>> plain = RunOnce(**boundary, maker.program, 11);
+  ASSERT_TRUE(plain.ok()) << plain.status().Text();
+  for (const bool has_timed_queue : {false, true}) {
+    calls = {};
+    execution::RunProfile profile;
+    ASSERT_EQ(*RunOnce(**boundary, maker.program, 11, &profile), *plain);
+    const auto end = execution::RunProfile::Clock::now() - profile.start;
+    // The first time the queue is exchanged; the steps are waited for together, as the run is.
+    EXPECT_EQ(calls.waits, has_timed_queue ? 2 : 3);
+    ASSERT_EQ(profile.steps.size(), 4U);
+    int64_t before_ns = 0;
+    for (const execution::RunProfile::Step& step : profile.steps) {
+      EXPECT_GE(step.start_ns, before_ns) << step.step;
+      EXPECT_GT(step.duration_ns, 0) << step.step;
+      before_ns = step.start_ns + step.duration_ns;
+    }
+    EXPECT_LE(before_ns, std::chrono::nanoseconds(end).count());
+  }
+  // A queue that tells times serves every other run too.
+  EXPECT_EQ(*RunOnce(**boundary, maker.program, 11), *plain);
 }
 
 TEST_F(DeviceTest, NoKernelIsCompiledForAnotherExtent) {

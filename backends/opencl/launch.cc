@@ -61,11 +61,15 @@ Result<Launch> Launch::Create(Services& services, std::shared_ptr<const Variant>
 
 Status Launch::Enqueue(device::Queue& queue, device::Addresses addresses,
                        std::span<const Memory::Place> scratch) const {
-  if (count_ != 0) static_cast<Queue&>(queue).MarkUsed();
-  return Enqueue(addresses, scratch);
+  return Put(static_cast<Queue*>(&queue), addresses, scratch);
 }
 
 Status Launch::Enqueue(device::Addresses addresses, std::span<const Memory::Place> scratch) const {
+  return Put(/*queue=*/nullptr, addresses, scratch);
+}
+
+Status Launch::Put(Queue* queue, device::Addresses addresses,
+                   std::span<const Memory::Place> scratch) const {
   if (count_ == 0) return base::Ok();
   const Api& api = services_->runtime.api();
   const KernelText& text = variant_->text;
@@ -98,13 +102,12 @@ Status Launch::Enqueue(device::Addresses addresses, std::span<const Memory::Plac
   const auto local = static_cast<size_t>(text.launch.group_size);
   const auto items = static_cast<size_t>(count_);
   const size_t groups = text.launch.has_group_per_item ? items : (items + local - 1) / local;
-  const size_t global = groups * local;
   // What a driver left undone when it built the kernel, it does at the first start.
   std::optional<SignalKeeper> keeper;
   if (!std::exchange(compiled.was_started, true)) keeper.emplace();
-  return ToStatus(api.EnqueueNDRangeKernel(services_->runtime.queue(), compiled.kernel.get(), 1,
-                                           nullptr, &global, &local, 0, nullptr, nullptr),
-                  "start a kernel of " + std::to_string(global) + " items");
+  const cl_kernel kernel = compiled.kernel.get();
+  if (queue != nullptr) return queue->Start(kernel, groups * local, local);
+  return StartKernel(services_->runtime, kernel, groups * local, local);
 }
 
 }  // namespace onnxifi::opencl

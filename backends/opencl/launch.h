@@ -21,6 +21,7 @@
 
 namespace onnxifi::opencl {
 
+class Queue;
 class Scratch;
 
 // What kernels of this device need; all of it outlives them.
@@ -67,6 +68,8 @@ class Launch {
   bool is_empty() const { return count_ == 0; }
 
  private:
+  base::Status Put(Queue* queue, device::Addresses addresses,
+                   std::span<const Memory::Place> scratch) const;
   Launch(Services& services, std::shared_ptr<const Variant> variant)
       : services_(&services), variant_(std::move(variant)) {}
 

@@ -197,7 +197,7 @@ Result<std::unique_ptr<device::Allocation>> Memory::Hold(const tensor::Tensor& c
   if (constant.size_bytes() > 0) {
     ONNXIFI_ASSIGN_OR_RETURN(const Place place, Find(held->data()));
     ONNXIFI_RETURN_IF_ERROR(
-        ToStatus(runtime_.api().EnqueueWriteBuffer(runtime_.queue(), place.handle, CL_TRUE, 0,
+        ToStatus(runtime_.api().EnqueueWriteBuffer(runtime_.queue().get(), place.handle, CL_TRUE, 0,
                                                    static_cast<size_t>(constant.size_bytes()),
                                                    constant.data(), 0, nullptr, nullptr),
                  "copy a constant of " + std::to_string(constant.size_bytes()) + " bytes"));

@@ -50,6 +50,7 @@ Status Runtime::Share(const Shared& shared) {
     ONNXIFI_RETURN_IF_ERROR(ToStatus(api_.RetainCommandQueue(shared.queue), "share a queue"));
     queue_ = {shared.queue, api_.ReleaseCommandQueue};
     shares_queue_ = true;
+    tells_times_ = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
   }
   if (context == nullptr) return base::Ok();
   size_t size = 0;
@@ -85,12 +86,28 @@ base::Result<std::unique_ptr<Runtime>> Runtime::Open(const Api& api, const Devic
     ONNXIFI_RETURN_IF_ERROR(ToStatus(result, "create a context for " + info.name));
   }
   if (!runtime->shares_queue_) {
-    runtime->queue_ = {
-        api.CreateCommandQueue(runtime->context(), info.id, /*properties=*/0, &result),
-        api.ReleaseCommandQueue};
-    ONNXIFI_RETURN_IF_ERROR(ToStatus(result, "create a queue for " + info.name));
+    ONNXIFI_ASSIGN_OR_RETURN(runtime->queue_, runtime->NewQueue(/*properties=*/0));
   }
   return runtime;
+}
+
+base::Result<Handle<cl_command_queue>> Runtime::NewQueue(
+    cl_command_queue_properties properties) const {
+  cl_int result = CL_SUCCESS;
+  Handle<cl_command_queue> queue(api_.CreateCommandQueue(context(), info_.id, properties, &result),
+                                 api_.ReleaseCommandQueue);
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(result, "create a queue for " + info_.name));
+  return queue;
+}
+
+base::Result<bool> Runtime::EnableTiming() {
+  const std::unique_lock lock(queue_mutex_);
+  if (tells_times_ || shares_queue_) return tells_times_;
+  // The two queues are one order: the second has nothing before the first has nothing more.
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(api_.Finish(queue_.get()), "finish a queue"));
+  ONNXIFI_ASSIGN_OR_RETURN(queue_, NewQueue(CL_QUEUE_PROFILING_ENABLE));
+  tells_times_ = true;
+  return true;
 }
 
 Runtime::~Runtime() {

@@ -8,6 +8,7 @@
 
 #include "backends/core/device/transfer.h"
 #include "backends/core/execution/control.h"
+#include "backends/core/execution/device_timing.h"
 #include "backends/core/host/run_host_function.h"
 
 namespace onnxifi::execution {
@@ -99,7 +100,11 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
                            RunProfile* profile, tensor::StringTable* strings,
                            device::Queue* queue) {
   const Program& program = plan_.program();
-  if (profile != nullptr) profile->steps.reserve(program.steps.size());
+  std::optional<DeviceTiming> timing;
+  if (profile != nullptr) {
+    profile->steps.reserve(program.steps.size());
+    ONNXIFI_ASSIGN_OR_RETURN(timing, DeviceTiming::Start(*profile, queue));
+  }
   context.addresses.assign(plan_.constants().begin(), plan_.constants().end());
   if (keeps_values_) {
     context.owners.resize(program.buffers.size());
@@ -124,6 +129,10 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
     if (profile != nullptr) profile->bindings.push_back(binding);
     int step = plan_.stages()[stage].first_step;
     for (const std::unique_ptr<device::BoundKernel>& kernel : binding->kernels) {
+      if (timing) {
+        ONNXIFI_RETURN_IF_ERROR(timing->Enqueue(*kernel, context.addresses, stage, step++));
+        continue;
+      }
       const StepTimer timer(profile, stage, step++);
       if (queue == nullptr) {
         ONNXIFI_RETURN_IF_ERROR(kernel->Run(context.addresses));
@@ -145,6 +154,7 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
           RunControl(context, boundary, binding->boundary, strings, queue, symbols));
     }
   }
+  if (timing) ONNXIFI_RETURN_IF_ERROR(timing->Finish());
   for (size_t k = 0; k < program.outputs.size(); ++k) {
     const program::BufferId buffer = program.outputs[k].buffer;
     if (!program.buffers[buffer].value) continue;

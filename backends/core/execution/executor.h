@@ -59,7 +59,8 @@ class Executor {
 
   // Runs once, on the calling thread. Inputs in the program's order. Any number of threads at a
   // time; each run has a context of its own, kept for the next one. Steps are timed into `profile`
-  // unless it is null; with a queue each is then waited for. `strings`, a table over the program's
+  // unless it is null: by the device, or, where its queue tells no times, by waiting for each.
+  // `strings`, a table over the program's
   // own, has those of the inputs and gets those of the outputs; null where neither has any. Devices
   // with queues need one: what the run put into it may be under way when this returns.
   base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
