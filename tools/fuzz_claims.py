@@ -6,6 +6,11 @@
 # sentence. Models are the node cases of ONNX's backend test suite with element types, extents, attributes, opset and constness changed.
 #
 #   tools/fuzz_claims.py --library LIB --cases DIR [--device cpu] [--reference null] [--count N] [--seed S] [--jobs N]
+#                        [--build-every N] [--runs N] [--sources N]
+#
+# A device that compiles kernels when graphs are initialised takes too long to initialise every model: with --build-every N it does so
+# for each Nth that it claims, and runs that --runs times on other values; what it refuses, it must refuse each time. With --sources N
+# the kernels that all processes compiled are counted, in a cache folder of their own, and more than N are a failure.
 #
 # Ends with "N passed, N failed" and status 1 when any failed. A crash of the library is a failure that names the model's file.
 
@@ -14,6 +19,7 @@ import collections
 import json
 import math
 import multiprocessing
+import os
 import pathlib
 import queue
 import random
@@ -196,13 +202,16 @@ def differs(element, actual, expected, model):
     return not numpy.array_equal(actual, expected)
 
 
-def check(device, reference, model, given, claim, rng, report):
-    """Why the device's answer does not hold, or None."""
+def check(device, reference, model, given, claim, rng, report, is_built=True, runs=1):
+    """Why the device's answer does not hold, or None; a model that is claimed is built only with `is_built`."""
     again = device.claim(model)
     sentence = device.sentence() if claim != SUCCESS else ""
     if again != claim:
         return f"the claim answers 0x{claim:04x} and then 0x{again:04x} ({sentence})"
     report["answers"][f"0x{claim & 0xffff:04x}"] += 1
+    if claim == SUCCESS and not is_built:
+        report["not run"]["not built"] += 1
+        return None
     status, graph = device.init_graph(model, len(model))
     if status != claim:
         why = device.sentence()
@@ -216,15 +225,18 @@ def check(device, reference, model, given, claim, rng, report):
         if status != SUCCESS:
             return f"the reference refuses it with 0x{status:04x} ({reference.sentence()})"
         try:
-            return compare(graph, other, model, given, rng, report)
+            return next(filter(None, (compare(graph, other, model, given, rng, report, is_first=run == 0)
+                                      for run in range(runs))), None)
         finally:
             other.release()
     finally:
         graph.release()
 
 
-def compare(graph, other, model, given, rng, report):
-    buffers = [numpy.ascontiguousarray(numpy.append(random_bytes(e, s, t, rng), numpy.zeros(1, numpy.uint8)))
+def compare(graph, other, model, given, rng, report, is_first=True):
+    """Why the two graphs do not agree on the values of the case that the model is made of, or, after the first time, on others."""
+    buffers = [numpy.ascontiguousarray(numpy.append(
+        random_bytes(e, s, t if is_first or len(s) <= 1 and e == TensorProto.INT64 else None, rng), numpy.zeros(1, numpy.uint8)))
                for _, e, s, t in given]
     inputs = describe([(name, element, shape, buffer)
                        for (name, element, shape, _), buffer in zip(given, buffers)])
@@ -291,7 +303,8 @@ def work(arguments, first, count, current, results):
                 report[times].append(microseconds)
         for case, claim in zip(cases, claims):
             current.value = case.number
-            problem = check(device, reference, case.model, case.given, claim, case.rng, report)
+            problem = check(device, reference, case.model, case.given, claim, case.rng, report,
+                            is_built=case.number % arguments.build_every == 0, runs=arguments.runs)
             if problem:
                 report["failures"].append((case.number, case.seed[0], problem))
     results.put((first, report))
@@ -309,9 +322,19 @@ def main():
     parser.add_argument("--max-median-us", type=float, default=20, help="fail when the median claim takes longer")
     parser.add_argument("--max-repeat-us", type=float, default=2,
                         help="fail when the median claim about a model asked about before takes longer")
+    parser.add_argument("--build-every", type=int, default=1, help="build and run only every so manieth model that is claimed")
+    parser.add_argument("--runs", type=int, default=1, help="how often to run a model that is built")
+    parser.add_argument("--sources", type=int, help="fail when more distinct kernels than this are compiled")
     parser.add_argument("--json", help="write the figures to this file")
     arguments = parser.parse_args()
+    if arguments.sources is None:
+        return fuzz(arguments, lambda: 0)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ONNXIFI_CACHE_DIR"] = folder
+        return fuzz(arguments, lambda: sum(1 for path in pathlib.Path(folder).iterdir() if path.is_file()))
 
+
+def fuzz(arguments, count_sources):
     results = multiprocessing.Queue()
     batch = max(1, min(2000, arguments.count // arguments.jobs))
     pending = [(first, min(batch, arguments.count - first)) for first in range(0, arguments.count, batch)]
@@ -356,6 +379,12 @@ def main():
     print("not run: " + (", ".join(f"{why} {n}" for why, n in total["not run"].items()) or "none"))
     print(f"compared with {arguments.reference}: {total['compared']}; median claim {median:.1f} us, asked again {repeat_median:.1f} us")
     failed = len(total["failures"]) + (median > arguments.max_median_us) + (repeat_median > arguments.max_repeat_us)
+    if arguments.sources is not None:
+        sources = count_sources()
+        print(f"{sources} distinct kernels were compiled")
+        if sources > arguments.sources or sources == 0:
+            print(f"fail  {sources} distinct kernels; there may be {arguments.sources}, and some")
+            failed += 1
     if repeat_median > arguments.max_repeat_us:
         print(f"fail  the median claim about a model asked about before takes {repeat_median:.1f} us, more than "
               f"{arguments.max_repeat_us} us")
