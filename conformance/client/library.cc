@@ -105,6 +105,7 @@ Extensions Library::FindExtensions(onnxBackendID id) const {
   FindExtension(*this, id, "onnxGetGraphProfile", extensions.get_graph_profile);
   FindExtension(*this, id, "onnxGetGraphLoadProfile", extensions.get_graph_load_profile);
   FindExtension(*this, id, "onnxGetBackendKey", extensions.get_backend_key);
+  FindExtension(*this, id, "onnxGetGraphPlan", extensions.get_graph_plan);
   FindExtension(*this, id, "onnxGetBackendValueCompatibility",
                 extensions.get_backend_value_compatibility);
   FindExtension(*this, id, "onnxSetGraphValues", extensions.set_graph_values);

@@ -32,6 +32,7 @@ struct Extensions {
   onnxGetGraphProfileFunction get_graph_profile = nullptr;
   onnxGetGraphLoadProfileFunction get_graph_load_profile = nullptr;
   onnxGetBackendKeyFunction get_backend_key = nullptr;
+  onnxGetGraphPlanFunction get_graph_plan = nullptr;
   onnxGetBackendValueCompatibilityFunction get_backend_value_compatibility = nullptr;
   onnxSetGraphValuesFunction set_graph_values = nullptr;
   onnxGetRunValuesFunction get_run_values = nullptr;

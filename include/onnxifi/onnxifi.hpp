@@ -225,6 +225,32 @@ struct LoadRecord {
   uint64_t duration_ns = 0;
 };
 
+// One part of a graph that lies on one device; see onnxPlanIsland.
+struct PlanIsland {
+  std::string device_key;
+  std::vector<uint32_t> nodes;
+  std::vector<uint32_t> after;
+  uint64_t estimated_start_ns = 0;
+  uint64_t estimated_duration_ns = 0;
+  uint64_t measured_start_ns = 0;
+  uint64_t measured_duration_ns = 0;
+  uint64_t copies = 0;
+};
+
+// A value on its way between islands; see onnxPlanCut.
+struct PlanCut {
+  std::string value_name;
+  int64_t from_island = ONNXIFI_SDK_UNKNOWN;
+  int64_t to_island = ONNXIFI_SDK_UNKNOWN;
+  uint64_t size_bytes = 0;
+  uint64_t copies = 0;
+};
+
+struct GraphPlan {
+  std::vector<PlanIsland> islands;
+  std::vector<PlanCut> cuts;
+};
+
 // What became of one candidate plugin; see onnxDiscoveryRecord.
 struct DiscoveryRecord {
   std::string plugin;
@@ -420,6 +446,19 @@ inline void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* step) {
 inline void ONNXIFI_ABI AppendStage(void* stages, const onnxLoadRecord* stage) {
   static_cast<std::vector<LoadRecord>*>(stages)->push_back(
       {stage->stage, stage->count, stage->duration_ns});
+}
+
+inline void ONNXIFI_ABI AppendIsland(void* plan, const onnxPlanIsland* island) {
+  static_cast<GraphPlan*>(plan)->islands.push_back(
+      {island->device_key, std::vector<uint32_t>(island->nodes, island->nodes + island->node_count),
+       std::vector<uint32_t>(island->after, island->after + island->after_count),
+       island->estimated_start_ns, island->estimated_duration_ns, island->measured_start_ns,
+       island->measured_duration_ns, island->copies});
+}
+
+inline void ONNXIFI_ABI AppendCut(void* plan, const onnxPlanCut* cut) {
+  static_cast<GraphPlan*>(plan)->cuts.push_back(
+      {cut->value_name, cut->from_island, cut->to_island, cut->size_bytes, cut->copies});
 }
 
 inline void ONNXIFI_ABI AppendRecord(void* records, const onnxDiscoveryRecord* record) {
@@ -636,6 +675,17 @@ class Graph {
     const onnxStatus status = function(handle_.get(), detail::AppendStep, &steps);
     if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
     return steps;
+  }
+
+  // Which device runs what, as libonnxifi planned it and as the last run went.
+  Result<GraphPlan> Plan() const {
+    const auto function = functions().Find<onnxGetGraphPlanFunction>(id_, "onnxGetGraphPlan");
+    if (function == nullptr) return detail::Missing("onnxGetGraphPlan");
+    GraphPlan plan;
+    const onnxStatus status =
+        function(handle_.get(), detail::AppendIsland, detail::AppendCut, &plan);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return plan;
   }
 
   // The stages of InitGraph.

@@ -2,8 +2,8 @@
 
 /*
  * The ONNXIFI SDK's extensions of ONNXIFI: the sentence of the last error, why a node is refused,
- * output shapes, values that are no tensors of numbers, counters, profiles, device keys and what
- * became of each plugin. Plain C89.
+ * output shapes, values that are no tensors of numbers, counters, profiles, device keys, what
+ * became of each plugin and which device runs what. Plain C89.
  *
  * A library that lists `onnxifi_sdk` in its ONNXIFI_BACKEND_EXTENSIONS query has the functions of
  * this header. None is an exported symbol: each is found by name through
@@ -495,6 +495,57 @@ typedef void(ONNXIFI_ABI* onnxDiscoveryRecordCallback)(void* context,
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetDiscoveryReportFunction)(
     onnxDiscoveryRecordCallback callback, void* context);
+
+/* ---- Plan: which device runs what of a graph (libonnxifi only) ---- */
+
+typedef struct onnxPlanIsland {
+  size_t struct_size;
+  /* Islands are numbered from 0, in an order in which they can run. */
+  uint32_t island_index;
+  /* As of onnxGetBackendKey, e.g. "cpu:0". */
+  const char* device_key;
+  /* Nodes of the main graph's graph.node, ascending; none for a graph that its device has whole.
+   * Constants, and shapes that the model fixes, belong to every island that reads them. */
+  uint32_t node_count;
+  const uint32_t* nodes;
+  /* Islands that make what this one reads, ascending. */
+  uint32_t after_count;
+  const uint32_t* after;
+  /* Of a run, from its start: as planned, where several devices were weighed; and of the run that
+   * finished last. 0 where there is no plan, and where no run has finished. */
+  uint64_t estimated_start_ns;
+  uint64_t estimated_duration_ns;
+  uint64_t measured_start_ns;
+  uint64_t measured_duration_ns;
+  /* Whole-tensor copies that its device made so far, as in onnxGraphCounters: into and out of
+   * memory of its own. All bits are set where its library does not tell. */
+  uint64_t copies;
+} onnxPlanIsland;
+
+typedef struct onnxPlanCut {
+  size_t struct_size;
+  const char* value_name;
+  /* Islands; ONNXIFI_SDK_UNKNOWN for the caller, who gives inputs and takes outputs. */
+  int64_t from_island;
+  int64_t to_island;
+  /* Extents that are not numbers are taken as 1. */
+  uint64_t size_bytes;
+  /* Times that libonnxifi copied the value so far; of several cuts of one value, the first counts.
+   * Memory that both sides can use is handed on without a copy. */
+  uint64_t copies;
+} onnxPlanCut;
+
+typedef void(ONNXIFI_ABI* onnxPlanIslandCallback)(void* context, const onnxPlanIsland* island);
+typedef void(ONNXIFI_ABI* onnxPlanCutCallback)(void* context, const onnxPlanCut* cut);
+
+/*
+ * Calls `islandCallback` for every island of the graph in order, then `cutCallback` for every value
+ * on its way from one to another; a graph that one device has whole is one island without cuts.
+ * Statuses: INVALID_GRAPH, INVALID_POINTER, NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphPlanFunction)(
+    onnxGraph graph, onnxPlanIslandCallback islandCallback, onnxPlanCutCallback cutCallback,
+    void* context);
 
 /* ---- Timed wait, as published by the foxi fork ---- */
 

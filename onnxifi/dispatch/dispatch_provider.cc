@@ -13,6 +13,7 @@
 #include "backends/core/abi/guard.h"
 #include "backends/core/abi/library.h"
 #include "discovery/search/environment.h"
+#include "onnxifi/dispatch/graph_plan.h"
 
 namespace onnxifi::dispatch {
 
@@ -103,9 +104,12 @@ base::Result<std::vector<const abi::BackendId*>> DispatchProvider::EnumerateBack
 }
 
 onnxExtensionFunctionPointer DispatchProvider::FindFunction(std::string_view name) const {
-  if (name != "onnxGetDiscoveryReport") return nullptr;
-  return reinterpret_cast<onnxExtensionFunctionPointer>(
-      reinterpret_cast<void (*)()>(&GetDiscoveryReport));
+  const auto pointer = [](auto* function) {
+    return reinterpret_cast<onnxExtensionFunctionPointer>(reinterpret_cast<void (*)()>(function));
+  };
+  if (name == "onnxGetDiscoveryReport") return pointer(&GetDiscoveryReport);
+  if (name == "onnxGetGraphPlan") return pointer(&GetGraphPlan);
+  return nullptr;
 }
 
 }  // namespace onnxifi::dispatch

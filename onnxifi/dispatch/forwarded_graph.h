@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backends/core/abi/provider.h"
@@ -42,6 +43,9 @@ class ForwardedGraph final : public abi::Graph {
   base::Result<abi::GraphCounters> Counters() override;
   base::Result<std::vector<abi::StepRecord>> Profile() override;
   base::Result<std::vector<abi::LoadRecord>> LoadProfile() override;
+
+  // Of the device that has it, e.g. "cpu:0".
+  std::string device_key() const { return calls().key(); }
 
  private:
   ForwardedGraph(std::shared_ptr<const PluginBackend> backend, onnxGraph handle, bool is_emulated)

@@ -46,6 +46,29 @@ std::string DescribeIsland(const AutoPlanner& planner, const partition::Plan& pl
   return text + ", " + first.operator_type + ")";
 }
 
+GraphPlan Describe(const AutoPlanner& planner, const partition::Plan& plan) {
+  GraphPlan told;
+  const split::WholeModel& whole = planner.whole();
+  for (const partition::Island& island : plan.islands) {
+    GraphPlan::Island& record = told.islands.emplace_back();
+    record.device_key = planner.device(island.device).key();
+    for (const partition::NodeIndex node : island.nodes) {
+      record.nodes.push_back(static_cast<uint32_t>(whole.nodes()[node].model_index));
+    }
+    record.after.assign(island.after.begin(), island.after.end());
+    record.estimated_start_ns = static_cast<uint64_t>(island.start_ns);
+    record.estimated_duration_ns = static_cast<uint64_t>(island.duration_ns);
+  }
+  for (const partition::Cut& cut : plan.cuts) {
+    GraphPlan::Cut& record = told.cuts.emplace_back();
+    record.value_name = whole.values()[cut.value].name;
+    if (cut.from != partition::kCaller) record.from_island = cut.from;
+    if (cut.to != partition::kCaller) record.to_island = cut.to;
+    record.size_bytes = static_cast<uint64_t>(cut.size_bytes);
+  }
+  return told;
+}
+
 // Compiles the islands of a plan, and finds out who is to blame where a device refuses one.
 class Compiler {
  public:
@@ -153,6 +176,7 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
                                                                TaskPool& pool) {
   Compiler compiler(planner, backend_of, request);
   std::optional<std::vector<PlannedStep>> steps;
+  GraphPlan told;
   size_t device_count = 0;
   // Ends: each round but the last takes back a claim.
   while (!steps) {
@@ -161,6 +185,7 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
     std::set<partition::DeviceIndex> devices;
     for (const partition::Island& island : plan.islands) devices.insert(island.device);
     device_count = devices.size();
+    told = Describe(planner, plan);
   }
   const split::WholeModel& whole = planner.whole();
   std::vector<PlannedValue> values;
@@ -188,9 +213,10 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
   }
   // One thread for each device that can be at work at the same time.
   ONNXIFI_RETURN_IF_ERROR(pool.Start(device_count));
-  return std::unique_ptr<abi::Graph>(new PlannedGraph(
-      std::move(signature), std::make_shared<PlannedSteps>(*std::move(steps), std::move(values),
-                                                           whole.inputs(), whole.outputs(), pool)));
+  return std::unique_ptr<abi::Graph>(
+      new PlannedGraph(std::move(signature), std::move(told),
+                       std::make_shared<PlannedSteps>(*std::move(steps), std::move(values),
+                                                      whole.inputs(), whole.outputs(), pool)));
 }
 
 PlannedGraph::~PlannedGraph() { Close(); }
@@ -242,9 +268,27 @@ base::Result<abi::GraphCounters> PlannedGraph::Counters() {
       sum.*counter = is_known ? sum.*counter + (*counters).*counter : abi::GraphCounters::kUnknown;
     }
   }
-  if (sum.copies != abi::GraphCounters::kUnknown) sum.copies += steps_->kept_copies();
+  if (sum.copies != abi::GraphCounters::kUnknown) sum.copies += steps_->copies();
   sum.runs = runs_;
   return sum;
+}
+
+GraphPlan PlannedGraph::Plan() {
+  GraphPlan plan = plan_;
+  const std::vector<PlannedSteps::StepTime> times = steps_->LastTimes();
+  for (size_t island = 0; island < times.size(); ++island) {
+    plan.islands[island].measured_start_ns = times[island].start_ns;
+    plan.islands[island].measured_duration_ns = times[island].duration_ns;
+  }
+  for (size_t island = 0; island < plan.islands.size(); ++island) {
+    const auto counters = steps_->steps()[island].graph->Counters();
+    plan.islands[island].copies = counters.ok() ? counters->copies : abi::GraphCounters::kUnknown;
+  }
+  std::set<std::string> seen;
+  for (GraphPlan::Cut& cut : plan.cuts) {
+    if (seen.insert(cut.value_name).second) cut.copies = steps_->CopiesOf(cut.value_name);
+  }
+  return plan;
 }
 
 base::Result<std::vector<abi::StepRecord>> PlannedGraph::Profile() {

@@ -16,6 +16,7 @@
 
 #include "backends/core/abi/provider.h"
 #include "onnxifi/dispatch/auto_planner.h"
+#include "onnxifi/dispatch/graph_plan.h"
 #include "onnxifi/dispatch/planned_steps.h"
 #include "onnxifi/dispatch/plugin_backend.h"
 #include "onnxifi/dispatch/task_pool.h"
@@ -48,11 +49,15 @@ class PlannedGraph final : public abi::Graph {
   base::Result<std::vector<abi::StepRecord>> Profile() override;
   base::Result<std::vector<abi::LoadRecord>> LoadProfile() override;
 
+  // With the times of the run that finished last and the copies so far.
+  GraphPlan Plan();
+
  private:
-  PlannedGraph(abi::Signature signature, std::shared_ptr<PlannedSteps> steps)
-      : signature_(std::move(signature)), steps_(std::move(steps)) {}
+  PlannedGraph(abi::Signature signature, GraphPlan plan, std::shared_ptr<PlannedSteps> steps)
+      : signature_(std::move(signature)), plan_(std::move(plan)), steps_(std::move(steps)) {}
 
   const abi::Signature signature_;
+  const GraphPlan plan_;  // without times of runs
   const std::shared_ptr<PlannedSteps> steps_;
   std::atomic<uint64_t> runs_ = 0;
   bool is_closed_ = false;

@@ -378,6 +378,22 @@ TEST(PlannedGraph, TellsWhatItsIslandsDid) {
   EXPECT_THAT(nodes, testing::Contains(1));
   EXPECT_THAT(nodes, testing::Contains(4));
   EXPECT_TRUE(graph->LoadProfile().ok());
+  const auto plan = graph->Plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().Text();
+  ASSERT_EQ(plan->islands.size(), 3U);
+  EXPECT_EQ(plan->islands[0].device_key, "abs:0");
+  EXPECT_THAT(plan->islands[0].nodes, ElementsAre(0, 3));
+  EXPECT_EQ(plan->islands[1].device_key, "neg:0");
+  EXPECT_THAT(plan->islands[1].after, ElementsAre(0));
+  EXPECT_THAT(plan->islands[2].after, ElementsAre(0, 1));
+  EXPECT_GT(plan->islands[2].measured_start_ns, plan->islands[1].measured_start_ns);
+  EXPECT_GT(plan->islands[2].measured_duration_ns, 0U);
+  std::vector<std::string> cuts;
+  for (const PlanCut& cut : plan->cuts) {
+    cuts.push_back(cut.value_name + ":" + std::to_string(cut.from_island) + ">" +
+                   std::to_string(cut.to_island));
+  }
+  EXPECT_THAT(cuts, testing::UnorderedElementsAre("x:-1>0", "a:0>1", "d:0>2", "b:1>2", "y:2>-1"));
   const auto shapes = graph->InferOutputShapes({&x, 1});
   ASSERT_TRUE(shapes.ok());
   EXPECT_THAT((*shapes)[0].extents, ElementsAre(1, 3));

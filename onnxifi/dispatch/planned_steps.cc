@@ -103,7 +103,21 @@ PlannedSteps::PlannedSteps(std::vector<PlannedStep> steps, std::vector<PlannedVa
       values_(std::move(values)),
       inputs_(std::move(inputs)),
       outputs_(std::move(outputs)),
-      pool_(pool) {}
+      pool_(pool),
+      copies_(values_.size()) {}
+
+uint64_t PlannedSteps::copies() const {
+  uint64_t sum = 0;
+  for (const std::atomic<uint64_t>& count : copies_) sum += count;
+  return sum;
+}
+
+uint64_t PlannedSteps::CopiesOf(const std::string& value) const {
+  for (size_t k = 0; k < values_.size(); ++k) {
+    if (values_[k].name == value) return copies_[k];
+  }
+  return 0;
+}
 
 std::vector<PlannedSteps::StepTime> PlannedSteps::LastTimes() {
   std::lock_guard lock(mutex_);
@@ -366,7 +380,7 @@ Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index)
       place.descriptor.buffer = reinterpret_cast<onnxPointer>(tensor.data());
       place.kept = std::move(told.value);
       place.is_known = true;
-      ++kept_copies_;
+      ++copies_[value];
     }
   }
   return base::Ok();

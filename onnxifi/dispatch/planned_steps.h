@@ -97,7 +97,9 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
                std::vector<int32_t> inputs, std::vector<int32_t> outputs, TaskPool& pool);
 
   const std::vector<PlannedStep>& steps() const { return steps_; }
-  uint64_t kept_copies() const { return kept_copies_; }
+  // Copies made here so far, of all values and of one.
+  uint64_t copies() const;
+  uint64_t CopiesOf(const std::string& value) const;
   // Of the run that finished last, since it started, by step; empty where none has.
   struct StepTime {
     uint64_t start_ns = 0;
@@ -149,7 +151,7 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   const std::vector<int32_t> outputs_;
   TaskPool& pool_;
   Waiters waiters_;
-  std::atomic<uint64_t> kept_copies_ = 0;
+  std::vector<std::atomic<uint64_t>> copies_;  // by value
 
   std::mutex mutex_;
   std::condition_variable emptied_;

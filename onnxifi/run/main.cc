@@ -13,6 +13,7 @@
 #include "conformance/onnx_file/mapped_file.h"
 #include "onnxifi/run/model_run.h"
 #include "onnxifi/run/options.h"
+#include "onnxifi/run/plan_file.h"
 #include "onnxifi/run/report_text.h"
 
 namespace onnxifi::run {
@@ -62,6 +63,18 @@ base::Status AddProfile(const Options& options, const Device& device,
   return base::Ok();
 }
 
+base::Status WritePlanFile(const Options& options, const Device& device,
+                           const std::vector<std::byte>& model, const RunReport& report) {
+  if (!report.plan) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(const Explanation explanation, ExplainModel(device, model));
+  GraphPlan plan = *report.plan;
+  // A graph that one device has whole takes what the run takes.
+  if (plan.islands.size() == 1 && plan.islands[0].nodes.empty() && !report.run_ms.empty()) {
+    plan.islands[0].measured_duration_ns = static_cast<uint64_t>(report.run_ms.back() * 1e6);
+  }
+  return WritePlan(options.plan, plan, explanation.nodes);
+}
+
 base::Result<bool> RunAndPrint(const Options& options) {
   ONNXIFI_ASSIGN_OR_RETURN(const onnx_file::MappedFile file,
                            onnx_file::MappedFile::Open(options.model));
@@ -82,6 +95,7 @@ base::Result<bool> RunAndPrint(const Options& options) {
   report.explanation = std::move(explanation);
   ONNXIFI_RETURN_IF_ERROR(WriteOutputs(options, report));
   ONNXIFI_RETURN_IF_ERROR(AddProfile(options, device, model, report));
+  ONNXIFI_RETURN_IF_ERROR(WritePlanFile(options, device, model, report));
   fmt::print("{}", options.json ? MakeJson(report) : MakeText(report));
   return report.is_as_expected();
 }

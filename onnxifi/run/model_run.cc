@@ -252,6 +252,11 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   }
   std::ranges::for_each(report.outputs, CutToShape);
   if (const auto counters = graph->Counters()) report.counters = *counters;
+  if (!options.plan.empty()) {
+    auto plan = graph->Plan();
+    if (!plan) return ToStatus(plan.error(), "asking for the plan");
+    report.plan = *std::move(plan);
+  }
   comparison::Tolerance tolerance;
   tolerance.rms_factor = 1e-4;
   for (size_t index = 0; index < expected.size(); ++index) {

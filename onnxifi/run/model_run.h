@@ -31,6 +31,8 @@ struct RunReport {
   std::optional<onnxGraphCounters> counters;
   // With --explain.
   std::optional<Explanation> explanation;
+  // With --plan, after the last run.
+  std::optional<GraphPlan> plan;
   // With --profile: the steps of every run that counts.
   std::vector<std::vector<StepRecord>> step_records;
   // With --profile, where the library tells it.

@@ -65,6 +65,10 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   app.add_option("--trace", options.trace,
                  "file for the last run's steps, for chrome://tracing or Perfetto")
       ->needs(profile);
+  app.add_option(
+      "--plan", options.plan,
+      "file (.json, .dot or .svg) for which device runs what, with the times of the last "
+      "run");
   app.add_flag("--json", options.json, "print everything as JSON");
   try {
     app.parse(argument_count, arguments);

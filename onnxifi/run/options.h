@@ -35,6 +35,8 @@ struct Options {
   bool exact_algorithms = false;
   // A file for the trace of the last run; empty for none. Given only with `profile`.
   std::filesystem::path trace;
+  // A file for which device runs what; empty for none.
+  std::filesystem::path plan;
   bool json = false;
 };
 

@@ -46,8 +46,9 @@ enum class Function : int {
   kGetRunValues,
   kImportEvent,
   kExportEvent,
+  kGetGraphPlan,
 };
-inline constexpr int kFunctionCount = 32;
+inline constexpr int kFunctionCount = 33;
 
 // E.g. "onnxInitGraph".
 std::string_view FunctionName(Function function);

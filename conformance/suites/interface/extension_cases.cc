@@ -499,6 +499,57 @@ void LoadProfileTellsTheStagesOfInitialisation(Check& check) {
                    " ns where onnxInitGraph took " + std::to_string(took.count()) + ".");
 }
 
+// What a plan says, added up.
+struct PlanSums {
+  int64_t islands = 0;
+  int64_t cuts = 0;
+  bool is_sound = true;
+};
+
+void ONNXIFI_ABI AddIsland(void* context, const onnxPlanIsland* island) {
+  PlanSums& sums = *static_cast<PlanSums*>(context);
+  const bool has_arrays = (island->node_count == 0 || island->nodes != nullptr) &&
+                          (island->after_count == 0 || island->after != nullptr);
+  sums.is_sound = sums.is_sound && has_arrays && island->struct_size >= sizeof(size_t) &&
+                  island->island_index == sums.islands && island->device_key != nullptr &&
+                  island->device_key[0] != '\0' && sums.cuts == 0;
+  for (uint32_t k = 0; has_arrays && k < island->after_count; ++k) {
+    sums.is_sound = sums.is_sound && island->after[k] < sums.islands;
+  }
+  ++sums.islands;
+}
+
+void ONNXIFI_ABI AddCut(void* context, const onnxPlanCut* cut) {
+  PlanSums& sums = *static_cast<PlanSums*>(context);
+  const auto is_end = [&](int64_t end) {
+    return end == ONNXIFI_SDK_UNKNOWN || (end >= 0 && end < sums.islands);
+  };
+  sums.is_sound = sums.is_sound && cut->value_name != nullptr && is_end(cut->from_island) &&
+                  is_end(cut->to_island) && cut->from_island != cut->to_island;
+  ++sums.cuts;
+}
+
+void PlanTellsWhichDeviceRunsWhat(Check& check) {
+  const auto read = check.extensions().get_graph_plan;
+  if (!Needs(check, read != nullptr, "onnxGetGraphPlan")) return;
+  Scene scene(check);
+  if (!scene.is_ready()) return;
+  const onnxGraph graph = scene.InitGraph(MakeTwoSymbolsModel());
+  if (graph == nullptr) return;
+  PlanSums sums;
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_GRAPH, read(nullptr, AddIsland, AddCut, &sums),
+                     "onnxGetGraphPlan of no graph");
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER, read(graph, nullptr, AddCut, &sums),
+                     "onnxGetGraphPlan without a callback for islands");
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER, read(graph, AddIsland, nullptr, &sums),
+                     "onnxGetGraphPlan without a callback for cuts");
+  check.Expect(sums.islands == 0 && sums.cuts == 0, "A failing onnxGetGraphPlan calls back.");
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, read(graph, AddIsland, AddCut, &sums),
+                     "onnxGetGraphPlan");
+  check.Expect(sums.islands > 0 && sums.is_sound,
+               "The plan has no island, or an island or cut of it has numbers that mean nothing.");
+}
+
 constexpr InterfaceCase kCases[] = {
     {"extensions", "both_spellings_are_found", BothSpellingsAreFound},
     {"extensions", "look_up_checks_its_arguments", LookUpChecksItsArguments},
@@ -514,6 +565,7 @@ constexpr InterfaceCase kCases[] = {
     {"extensions", "counters_count", CountersCount},
     {"extensions", "profile_tells_the_steps_of_the_last_run", ProfileTellsTheStepsOfTheLastRun},
     {"extensions", "load_profile_tells_the_stages", LoadProfileTellsTheStagesOfInitialisation},
+    {"extensions", "plan_tells_which_device_runs_what", PlanTellsWhichDeviceRunsWhat},
 };
 
 }  // namespace
