@@ -12,6 +12,29 @@ namespace onnxifi::mock {
 using base::Code;
 using base::Status;
 
+namespace {
+
+// One row more than there is, or another type.
+void Misstate(bool of_shape, bool of_type, std::vector<abi::TensorShape>& shapes) {
+  if (shapes.empty()) return;
+  abi::TensorShape& first = shapes.front();
+  if (of_shape && !first.extents.empty()) first.extents.front() += 1;
+  if (of_type) {
+    first.data_type = first.data_type == ONNXIFI_DATATYPE_FLOAT64 ? ONNXIFI_DATATYPE_FLOAT32
+                                                                  : ONNXIFI_DATATYPE_FLOAT64;
+  }
+}
+
+}  // namespace
+
+base::Result<std::vector<abi::TensorShape>> Graph::InferOutputShapes(
+    std::span<const abi::TensorDescriptor> inputs) {
+  ONNXIFI_RETURN_IF_ERROR(state_.CheckPresent());
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<abi::TensorShape> shapes, inner_->InferOutputShapes(inputs));
+  Misstate(settings_.misstates.contains("shapes"), settings_.misstates.contains("types"), shapes);
+  return shapes;
+}
+
 base::Result<std::shared_ptr<const abi::Binding>> Graph::Bind(abi::GraphTensors tensors) {
   ONNXIFI_RETURN_IF_ERROR(state_.CheckPresent());
   return inner_->Bind(std::move(tensors));
@@ -46,6 +69,16 @@ Status Graph::Work(const std::shared_ptr<const abi::Binding>& binding, abi::RunO
   }
   ONNXIFI_ASSIGN_OR_RETURN(outputs.shapes, computed->OutputShapes());
   ONNXIFI_ASSIGN_OR_RETURN(outputs.kept, computed->OutputValues());
+  const bool misstates_shapes = settings_.misstates.contains("run shapes");
+  const bool misstates_types = settings_.misstates.contains("run types");
+  if (outputs.shapes.empty() && (misstates_shapes || misstates_types)) {
+    for (const abi::TensorDescriptor& bound : binding->tensors().outputs) {
+      outputs.shapes.push_back(
+          {bound.name, bound.data_type, true, {bound.shape.begin(), bound.shape.end()}});
+    }
+  }
+  Misstate(misstates_shapes, misstates_types, outputs.shapes);
+  if (settings_.misstates.contains("kept")) outputs.kept.clear();
   return base::Ok();
 }
 

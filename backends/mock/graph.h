@@ -35,9 +35,7 @@ class Graph final : public abi::Graph {
                                                 std::shared_ptr<abi::Event> input) override;
   void Close() override;
   base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
-      std::span<const abi::TensorDescriptor> inputs) override {
-    return inner_->InferOutputShapes(inputs);
-  }
+      std::span<const abi::TensorDescriptor> inputs) override;
   base::Result<abi::GraphCounters> Counters() override { return inner_->Counters(); }
   base::Result<std::vector<abi::StepRecord>> Profile() override { return inner_->Profile(); }
   base::Result<std::vector<abi::LoadRecord>> LoadProfile() override {

@@ -45,6 +45,17 @@ const std::map<std::string, Setter>& Setters() {
        }},
       {"refused", Assign(&Settings::refused)},
       {"lies", Assign(&Settings::lies)},
+      {"misstates",
+       [](const json& value, Settings& settings) {
+         settings.misstates = value.get<std::set<std::string>>();
+         for (const std::string& what : settings.misstates) {
+           static const std::set<std::string> known = {"shapes", "types", "run shapes", "run types",
+                                                       "kept"};
+           if (!known.contains(what)) {
+             throw std::invalid_argument("'" + what + "' is nothing that can be misstated");
+           }
+         }
+       }},
       {"step_ms", Assign(&Settings::step_ms)},
       {"launch_ms", Assign(&Settings::launch_ms)},
       {"init_ms", Assign(&Settings::init_ms)},

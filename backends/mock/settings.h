@@ -34,6 +34,10 @@ struct Settings {
   // takes beside. Runs of one device follow one another. Nothing is slept where both are 0.
   std::map<std::string, double> step_ms;
   double launch_ms = 0;
+  // "misstates": what is told of a graph's first output that is not so: "shapes" and "types" by
+  // onnxInferOutputShapes, "run shapes" and "run types" after a run, when "kept" outputs are not
+  // handed over either.
+  std::set<std::string> misstates;
   // "init_ms": what onnxInitGraph takes beside the work it does.
   double init_ms = 0;
   // "memory_bytes": of the device; 0: no limit. More is NO_DEVICE_MEMORY.

@@ -145,6 +145,16 @@ void AutoPlanner::Withdraw(partition::DeviceIndex device,
   }
 }
 
+bool AutoPlanner::IsClaimedElsewhere(partition::DeviceIndex device,
+                                     std::span<const partition::NodeIndex> nodes) const {
+  return std::ranges::all_of(nodes, [&](partition::NodeIndex node) {
+    for (size_t other = 0; other < claims_.size(); ++other) {
+      if (other != static_cast<size_t>(device) && claims_[other][node]) return true;
+    }
+    return false;
+  });
+}
+
 std::vector<abi::NodeVerdict> AutoPlanner::AcceptingVerdicts() const {
   std::vector<abi::NodeVerdict> accepting;
   for (const std::vector<abi::NodeVerdict>& verdicts : verdicts_) {

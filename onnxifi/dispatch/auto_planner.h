@@ -37,11 +37,16 @@ class AutoPlanner {
   void Withdraw(partition::DeviceIndex device, std::span<const partition::NodeIndex> nodes,
                 const base::Status& reason);
 
+  // Whether each of the nodes is claimed by another device than this.
+  bool IsClaimedElsewhere(partition::DeviceIndex device,
+                          std::span<const partition::NodeIndex> nodes) const;
+
   // Every node of the model as one that runs: what there is to say once there is a plan. Empty
   // where no device tells of nodes.
   std::vector<abi::NodeVerdict> AcceptingVerdicts() const;
 
   const split::WholeModel& whole() const { return *whole_; }
+  std::span<const ForwardedBackendId* const> devices() const { return devices_; }
   const ForwardedBackendId& device(partition::DeviceIndex device) const {
     return *devices_[static_cast<size_t>(device)];
   }

@@ -12,6 +12,8 @@
 
 #include "backends/core/base/log.h"
 #include "onnxifi/dispatch/forwarded_graph.h"
+#include "onnxifi/dispatch/kept_request.h"
+#include "onnxifi/dispatch/stand_in.h"
 
 namespace onnxifi::dispatch {
 
@@ -69,12 +71,45 @@ GraphPlan Describe(const AutoPlanner& planner, const partition::Plan& plan) {
   return told;
 }
 
+// The step's graph, and its stand-in where there is one.
+std::vector<abi::Graph*> GraphsOf(const PlannedStep& step) {
+  std::vector<abi::Graph*> graphs = {step.graph.get()};
+  if (step.stand_in != nullptr && step.stand_in->graph() != nullptr) {
+    graphs.push_back(step.stand_in->graph());
+  }
+  return graphs;
+}
+
+// The devices of a graph that stands in, e.g. "cpu:0" or "cpu:0 npu:0".
+std::string KeysOf(abi::Graph& graph) {
+  std::string keys;
+  // Those that stand in are made here.
+  std::set<std::string> seen;
+  for (const GraphPlan::Island& island : static_cast<PlannedGraph&>(graph).Plan().islands) {
+    if (!seen.insert(island.device_key).second) continue;
+    keys += (keys.empty() ? "" : " ") + island.device_key;
+  }
+  return keys;
+}
+
+// A sum of what is not known is not known.
+void AddCounter(uint64_t count, uint64_t& sum) {
+  const bool is_known =
+      count != abi::GraphCounters::kUnknown && sum != abi::GraphCounters::kUnknown;
+  sum = is_known ? sum + count : abi::GraphCounters::kUnknown;
+}
+
 // Compiles the islands of a plan, and finds out who is to blame where a device refuses one.
 class Compiler {
  public:
   Compiler(AutoPlanner& planner, const PlannedGraph::BackendSource& backend_of,
-           const abi::GraphRequest& request)
-      : planner_(planner), backend_of_(backend_of), request_(request), log_(request.log_level) {}
+           const abi::GraphRequest& request, TaskPool& pool, PlannedGraph::OnFailure on_failure)
+      : planner_(planner),
+        backend_of_(backend_of),
+        request_(request),
+        pool_(pool),
+        on_failure_(on_failure),
+        log_(request.log_level) {}
 
   // The steps of the plan; nothing where a claim had to be taken back, so that there is a new plan
   // to make.
@@ -99,6 +134,11 @@ class Compiler {
       step.outputs = std::move(model.outputs);
       step.model_nodes = std::move(model.model_nodes);
       step.needs = static_cast<int32_t>(island.after.size());
+      if (on_failure_ == PlannedGraph::OnFailure::kTakeOver &&
+          planner_.IsClaimedElsewhere(island.device, island.nodes)) {
+        step.stand_in =
+            MakeStandIn(island.device, step.description, std::move(model.bytes), model.weights);
+      }
       for (const int32_t before : island.after) {
         steps[before].before.push_back(static_cast<int32_t>(index));
       }
@@ -117,6 +157,26 @@ class Compiler {
     for (const int32_t weight : model.weights) weights.push_back(request_.weights[weight]);
     request.weights = weights;
     return ForwardedGraph::Init(std::move(backend), request);
+  }
+
+  std::unique_ptr<StandIn> MakeStandIn(partition::DeviceIndex device, std::string description,
+                                       std::string model, std::span<const int32_t> weights) const {
+    std::vector<const ForwardedBackendId*> others(planner_.devices().begin(),
+                                                  planner_.devices().end());
+    others.erase(others.begin() + device);
+    return std::make_unique<StandIn>(
+        [kept = std::make_shared<const KeptRequest>(request_, std::move(model), weights),
+         others = std::move(others), description = std::move(description), backend_of = backend_of_,
+         &pool = pool_,
+         log = log_](const Status& reason) -> base::Result<std::unique_ptr<abi::Graph>> {
+          log.Write(base::LogLevel::kWarning, "partition",
+                    "A device fails; others take over " + description + ". " + reason.Text());
+          ONNXIFI_ASSIGN_OR_RETURN(
+              const std::unique_ptr<AutoPlanner> planner,
+              AutoPlanner::Ask(others, kept->request().model, kept->given_weights()));
+          return PlannedGraph::Create(*planner, backend_of, kept->request(), pool,
+                                      PlannedGraph::OnFailure::kGiveUp);
+        });
   }
 
   // A refusal that says something of the device, not of the call.
@@ -164,6 +224,8 @@ class Compiler {
   AutoPlanner& planner_;
   const PlannedGraph::BackendSource& backend_of_;
   const abi::GraphRequest& request_;
+  TaskPool& pool_;
+  const PlannedGraph::OnFailure on_failure_;
   const base::Log log_;
   size_t questions_ = 0;
 };
@@ -173,8 +235,9 @@ class Compiler {
 base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& planner,
                                                                const BackendSource& backend_of,
                                                                const abi::GraphRequest& request,
-                                                               TaskPool& pool) {
-  Compiler compiler(planner, backend_of, request);
+                                                               TaskPool& pool,
+                                                               OnFailure on_failure) {
+  Compiler compiler(planner, backend_of, request, pool, on_failure);
   std::optional<std::vector<PlannedStep>> steps;
   GraphPlan told;
   size_t device_count = 0;
@@ -193,8 +256,9 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
     PlannedValue& planned = values.emplace_back();
     planned.name = value.name;
     planned.data_type = static_cast<onnxEnum>(value.type);
+    planned.has_rank = value.dimensions.has_value();
     planned.has_extents = value.has_fixed_shape();
-    if (!planned.has_extents) continue;
+    if (!planned.has_rank) continue;
     for (const split::Dimension& dimension : *value.dimensions) {
       planned.extents.push_back(dimension.number);
     }
@@ -239,7 +303,9 @@ void PlannedGraph::Close() {
   if (is_closed_) return;
   is_closed_ = true;
   steps_->Close();
-  for (const PlannedStep& step : steps_->steps()) step.graph->Close();
+  for (const PlannedStep& step : steps_->steps()) {
+    for (abi::Graph* graph : GraphsOf(step)) graph->Close();
+  }
 }
 
 base::Result<std::vector<abi::TensorShape>> PlannedGraph::InferOutputShapes(
@@ -260,12 +326,13 @@ base::Result<abi::GraphCounters> PlannedGraph::Counters() {
   abi::GraphCounters sum;
   for (const auto counter : kSums) sum.*counter = 0;
   for (const PlannedStep& step : steps_->steps()) {
-    // A plain ONNXIFI 1.0 plugin does not tell.
-    const auto counters = step.graph->Counters();
-    for (const auto counter : kSums) {
-      const bool is_known = counters.ok() && sum.*counter != abi::GraphCounters::kUnknown &&
-                            (*counters).*counter != abi::GraphCounters::kUnknown;
-      sum.*counter = is_known ? sum.*counter + (*counters).*counter : abi::GraphCounters::kUnknown;
+    for (abi::Graph* graph : GraphsOf(step)) {
+      // A plain ONNXIFI 1.0 plugin does not tell.
+      const auto counters = graph->Counters();
+      for (const auto counter : kSums) {
+        AddCounter(counters.ok() ? (*counters).*counter : abi::GraphCounters::kUnknown,
+                   sum.*counter);
+      }
     }
   }
   if (sum.copies != abi::GraphCounters::kUnknown) sum.copies += steps_->copies();
@@ -281,8 +348,17 @@ GraphPlan PlannedGraph::Plan() {
     plan.islands[island].measured_duration_ns = times[island].duration_ns;
   }
   for (size_t island = 0; island < plan.islands.size(); ++island) {
-    const auto counters = steps_->steps()[island].graph->Counters();
-    plan.islands[island].copies = counters.ok() ? counters->copies : abi::GraphCounters::kUnknown;
+    const PlannedStep& step = steps_->steps()[island];
+    const bool has_moved =
+        step.stand_in != nullptr && step.stand_in->graph() != nullptr &&
+        (step.stand_in->has_taken_over() || (island < times.size() && times[island].is_stand_in));
+    if (has_moved) plan.islands[island].device_key = KeysOf(*step.stand_in->graph());
+    plan.islands[island].copies = 0;
+    for (abi::Graph* graph : GraphsOf(step)) {
+      const auto counters = graph->Counters();
+      AddCounter(counters.ok() ? counters->copies : abi::GraphCounters::kUnknown,
+                 plan.islands[island].copies);
+    }
   }
   std::set<std::string> seen;
   for (GraphPlan::Cut& cut : plan.cuts) {
@@ -297,7 +373,8 @@ base::Result<std::vector<abi::StepRecord>> PlannedGraph::Profile() {
   std::vector<abi::StepRecord> records;
   for (size_t index = 0; index < steps_->steps().size(); ++index) {
     const PlannedStep& step = steps_->steps()[index];
-    ONNXIFI_ASSIGN_OR_RETURN(std::vector<abi::StepRecord> told, step.graph->Profile());
+    abi::Graph& graph = times[index].is_stand_in ? *step.stand_in->graph() : *step.graph;
+    ONNXIFI_ASSIGN_OR_RETURN(std::vector<abi::StepRecord> told, graph.Profile());
     for (abi::StepRecord& record : told) {
       const auto node = static_cast<size_t>(record.node_index);
       if (record.node_index >= 0 && node < step.model_nodes.size()) {

@@ -29,12 +29,19 @@ class PlannedGraph final : public abi::Graph {
   using BackendSource = std::function<base::Result<std::shared_ptr<const PluginBackend>>(
       const ForwardedBackendId& device)>;
 
+  // What becomes of an island whose device fails while it is bound or run.
+  enum class OnFailure : uint8_t {
+    // The other devices take it over, where they claim its nodes. Its model is kept for that.
+    kTakeOver,
+    kGiveUp,
+  };
+
   // Plans and compiles. Where a device refuses what it claimed, its claim is taken back with a
-  // warning and the rest planned anew, at most once for each claim. `pool` outlives the graph.
-  static base::Result<std::unique_ptr<abi::Graph>> Create(AutoPlanner& planner,
-                                                          const BackendSource& backend_of,
-                                                          const abi::GraphRequest& request,
-                                                          TaskPool& pool);
+  // warning and the rest planned anew, at most once for each claim. `pool`, the planner's devices
+  // and what `backend_of` refers to outlive the graph.
+  static base::Result<std::unique_ptr<abi::Graph>> Create(
+      AutoPlanner& planner, const BackendSource& backend_of, const abi::GraphRequest& request,
+      TaskPool& pool, OnFailure on_failure = OnFailure::kTakeOver);
   ~PlannedGraph() override;
 
   const abi::Signature* signature() const override { return &signature_; }

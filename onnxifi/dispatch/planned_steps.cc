@@ -82,6 +82,44 @@ Status Guard(const Work& work) {
   }
 }
 
+// A failure that is the device's, not the model's or the caller's.
+bool IsOfTheDevice(Code code) {
+  return code == Code::kBackendUnavailable || code == Code::kNoDeviceMemory ||
+         code == Code::kNoDeviceResources;
+}
+
+// What a device says that cannot be: nothing of what it computes is to be relied on.
+Status Contradiction(const std::string& value, const std::string& what) {
+  return {Code::kBackendUnavailable,
+          "The device contradicts the model: '" + value + "' " + what + "."};
+}
+
+std::string ShapeText(std::span<const int64_t> extents) {
+  std::string text = "[";
+  for (const int64_t extent : extents) {
+    text += (text.size() > 1 ? ", " : "") + (extent < 0 ? "?" : std::to_string(extent));
+  }
+  return text + "]";
+}
+
+// Whether `told`, with -1 for what is not known, may be what the model says.
+Status CheckAgainstModel(const PlannedValue& value, onnxEnum type,
+                         std::span<const int64_t> extents) {
+  if (value.data_type != ONNXIFI_DATATYPE_UNDEFINED && type != value.data_type) {
+    return Contradiction(value.name, "has element type " + std::to_string(type) + " instead of " +
+                                         std::to_string(value.data_type));
+  }
+  if (!value.has_rank) return base::Ok();
+  bool agrees = extents.size() == value.extents.size();
+  for (size_t axis = 0; agrees && axis < extents.size(); ++axis) {
+    agrees = extents[axis] >= -1 &&
+             (extents[axis] < 0 || value.extents[axis] < 0 || extents[axis] == value.extents[axis]);
+  }
+  if (agrees) return base::Ok();
+  return Contradiction(
+      value.name, "has shape " + ShapeText(extents) + " instead of " + ShapeText(value.extents));
+}
+
 bool IsKnown(const abi::TensorShape& shape) {
   return shape.has_rank && std::all_of(shape.extents.begin(), shape.extents.end(),
                                        [](int64_t extent) { return extent >= 0; });
@@ -124,10 +162,30 @@ std::vector<PlannedSteps::StepTime> PlannedSteps::LastTimes() {
   return last_times_;
 }
 
+abi::Graph& PlannedSteps::GraphOf(size_t index, Workspace& workspace) const {
+  const PlannedStep& step = steps_[index];
+  bool& is_stand_in = workspace.bound[index].is_stand_in;
+  is_stand_in = is_stand_in || (step.stand_in != nullptr && step.stand_in->has_taken_over());
+  return is_stand_in ? *step.stand_in->graph() : *step.graph;
+}
+
 base::Result<std::vector<abi::TensorShape>> PlannedSteps::ShapesOf(
-    const PlannedStep& step, std::span<const abi::TensorDescriptor> inputs) const {
-  if (step.tells_shapes) return step.graph->InferOutputShapes(inputs);
+    const PlannedStep& step, abi::Graph& graph,
+    std::span<const abi::TensorDescriptor> inputs) const {
   std::vector<abi::TensorShape> shapes;
+  // A stand-in always tells.
+  if (step.tells_shapes || &graph != step.graph.get()) {
+    ONNXIFI_ASSIGN_OR_RETURN(shapes, graph.InferOutputShapes(inputs));
+    for (const int32_t output : step.outputs) {
+      const PlannedValue& value = values_[output];
+      const auto told = std::find_if(shapes.begin(), shapes.end(),
+                                     [&](const auto& shape) { return shape.name == value.name; });
+      if (told == shapes.end()) return Contradiction(value.name, "is not among its outputs");
+      if (!told->has_rank) continue;
+      ONNXIFI_RETURN_IF_ERROR(CheckAgainstModel(value, told->data_type, told->extents));
+    }
+    return shapes;
+  }
   for (const int32_t output : step.outputs) {
     const PlannedValue& value = values_[output];
     shapes.push_back({value.name, value.data_type, value.has_extents, value.extents});
@@ -135,8 +193,31 @@ base::Result<std::vector<abi::TensorShape>> PlannedSteps::ShapesOf(
   return shapes;
 }
 
+Status PlannedSteps::ReplaceDevice(size_t index, Workspace& workspace, Status failure) const {
+  StandIn* const stand_in = steps_[index].stand_in.get();
+  if (!IsOfTheDevice(failure.code()) || workspace.bound[index].is_stand_in) return failure;
+  if (stand_in == nullptr) return failure.Context("and no other device takes these nodes");
+  const auto graph = stand_in->Get(failure);
+  if (!graph.ok()) {
+    return failure.Context("and no other device takes over: " + graph.status().Text());
+  }
+  // What has too little memory for these tensors may have enough for others.
+  if (failure.code() == Code::kBackendUnavailable) stand_in->TakeOver();
+  workspace.bound[index] = {.binding = nullptr, .is_stand_in = true};
+  return base::Ok();
+}
+
 Status PlannedSteps::Prepare(size_t index, Workspace& workspace) {
+  Status status = PrepareOnce(index, workspace);
+  if (status.ok()) return status;
+  ONNXIFI_RETURN_IF_ERROR(ReplaceDevice(index, workspace, std::move(status)));
+  return PrepareOnce(index, workspace);
+}
+
+Status PlannedSteps::PrepareOnce(size_t index, Workspace& workspace) {
   const PlannedStep& step = steps_[index];
+  abi::Graph& graph = GraphOf(index, workspace);
+  std::atomic_ref(workspace.bound[index].is_stale) = false;
   abi::GraphTensors tensors;
   tensors.inputs = InputsOf(step, workspace.places);
   const bool has_late_input =
@@ -148,11 +229,14 @@ Status PlannedSteps::Prepare(size_t index, Workspace& workspace) {
   };
   std::vector<abi::TensorShape> shapes;
   if (std::any_of(step.outputs.begin(), step.outputs.end(), needs_shape)) {
-    ONNXIFI_ASSIGN_OR_RETURN(shapes, ShapesOf(step, tensors.inputs));
+    ONNXIFI_ASSIGN_OR_RETURN(shapes, ShapesOf(step, graph, tensors.inputs));
   }
+  bool has_moved = false;
   for (const int32_t value : step.outputs) {
     Workspace::Place& place = workspace.places[value];
     if (needs_shape(value)) {
+      const onnxPointer old_buffer = place.descriptor.buffer;
+      const std::vector<uint64_t> old_shape = place.descriptor.shape;
       const auto shape = std::find_if(shapes.begin(), shapes.end(), [&](const auto& told) {
         return told.name == values_[value].name;
       });
@@ -169,14 +253,28 @@ Status PlannedSteps::Prepare(size_t index, Workspace& workspace) {
         place.descriptor.shape.assign(shape->extents.begin(), shape->extents.end());
         ONNXIFI_RETURN_IF_ERROR(Reserve(place));
       }
+      // What a run keeps is looked up in each.
+      has_moved = has_moved || (!place.is_kept && (place.descriptor.buffer != old_buffer ||
+                                                   place.descriptor.shape != old_shape));
     }
-    if (place.is_kept) {
-      tensors.keeps_others = true;
-    } else {
+    if (!place.is_kept) {
       tensors.outputs.push_back(place.descriptor);
+      continue;
+    }
+    tensors.keeps_others = true;
+    // A graph that knows its outputs wants an entry for each.
+    if (graph.signature() == nullptr) continue;
+    abi::TensorDescriptor& kept = tensors.outputs.emplace_back();
+    kept.name = values_[value].name;
+    kept.is_kept = true;
+  }
+  // Those that read what now lies elsewhere are bound again before they run.
+  if (has_moved) {
+    for (const int32_t reader : step.before) {
+      std::atomic_ref(workspace.bound[reader].is_stale) = true;
     }
   }
-  ONNXIFI_ASSIGN_OR_RETURN(workspace.bindings[index], step.graph->Bind(std::move(tensors)));
+  ONNXIFI_ASSIGN_OR_RETURN(workspace.bound[index].binding, graph.Bind(std::move(tensors)));
   return base::Ok();
 }
 
@@ -184,7 +282,7 @@ base::Result<std::shared_ptr<const PlannedBinding>> PlannedSteps::Bind(abi::Grap
   auto binding = std::make_shared<PlannedBinding>(std::move(tensors));
   Workspace& workspace = binding->workspace();
   workspace.places.resize(values_.size());
-  workspace.bindings.resize(steps_.size());
+  workspace.bound.resize(steps_.size());
   const auto take = [&](const std::vector<int32_t>& positions,
                         const std::vector<abi::TensorDescriptor>& descriptors) -> Status {
     for (size_t k = 0; k < positions.size(); ++k) {
@@ -228,7 +326,18 @@ base::Result<std::vector<abi::TensorShape>> PlannedSteps::InferOutputShapes(
     const bool is_known = std::all_of(step.inputs.begin(), step.inputs.end(),
                                       [&](int32_t value) { return places[value].is_known; });
     if (!is_known) continue;
-    auto told = ShapesOf(step, InputsOf(step, places));
+    StandIn* const stand_in = step.stand_in.get();
+    abi::Graph* graph = step.graph.get();
+    if (stand_in != nullptr && stand_in->has_taken_over()) graph = stand_in->graph();
+    auto told = ShapesOf(step, *graph, InputsOf(step, places));
+    if (!told.ok() && told.status().code() == Code::kBackendUnavailable && stand_in != nullptr &&
+        !stand_in->has_taken_over()) {
+      const auto made = stand_in->Get(told.status());
+      if (made.ok()) {
+        stand_in->TakeOver();
+        told = ShapesOf(step, **made, InputsOf(step, places));
+      }
+    }
     if (!told.ok()) return std::move(told).status().Context("in " + step.description);
     for (const int32_t value : step.outputs) {
       for (abi::TensorShape& shape : *told) {
@@ -332,27 +441,66 @@ void PlannedSteps::Advance(const RunRef& run, size_t step) {
 }
 
 Status PlannedSteps::Execute(RunState& run, size_t index) {
+  Status status = ExecuteOnce(run, index);
+  if (status.ok()) return status;
+  // Its inputs are still what the steps before made.
+  ONNXIFI_RETURN_IF_ERROR(ReplaceDevice(index, run.binding->workspace(), std::move(status)));
+  return ExecuteOnce(run, index);
+}
+
+Status PlannedSteps::ExecuteOnce(RunState& run, size_t index) {
   Workspace& workspace = run.binding->workspace();
+  Workspace::Bound& bound = workspace.bound[index];
   StepTime& time = run.times[index];
   time.start_ns = NowNs() - run.started_ns;
   const bool has_late_input =
       std::any_of(steps_[index].inputs.begin(), steps_[index].inputs.end(),
                   [&](int32_t value) { return workspace.places[value].depends_on_data; });
-  if (workspace.bindings[index] == nullptr || has_late_input) {
-    ONNXIFI_RETURN_IF_ERROR(Prepare(index, workspace));
+  const bool was_stand_in = bound.is_stand_in;
+  abi::Graph& graph = GraphOf(index, workspace);
+  if (bound.binding == nullptr || has_late_input || bound.is_stand_in != was_stand_in ||
+      std::atomic_ref(bound.is_stale)) {
+    ONNXIFI_RETURN_IF_ERROR(PrepareOnce(index, workspace));
   }
+  time.is_stand_in = bound.is_stand_in;
   ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<abi::Event> event,
-                           steps_[index].graph->Run(workspace.bindings[index], /*input=*/nullptr));
+                           graph.Run(bound.binding, /*input=*/nullptr));
   ONNXIFI_RETURN_IF_ERROR(event->Wait());
   Status status = TakeOutputs(*event, run, index);
   time.duration_ns = NowNs() - run.started_ns - time.start_ns;
   return status;
 }
 
+Status PlannedSteps::CheckToldShapes(std::span<const abi::TensorShape> shapes,
+                                     const PlannedStep& step, const Workspace& workspace) const {
+  for (const abi::TensorShape& shape : shapes) {
+    const auto output = std::find_if(step.outputs.begin(), step.outputs.end(), [&](int32_t value) {
+      return values_[value].name == shape.name;
+    });
+    if (output == step.outputs.end()) return Contradiction(shape.name, "is none of its outputs");
+    ONNXIFI_RETURN_IF_ERROR(CheckAgainstModel(values_[*output], shape.data_type, shape.extents));
+    const Workspace::Place& place = workspace.places[*output];
+    if (place.is_kept) continue;
+    // In memory of the caller's there may be less than it has room for.
+    abi::TensorDescriptor told = place.descriptor;
+    told.shape.assign(shape.extents.begin(), shape.extents.end());
+    const bool is_known = IsKnown(shape) && shape.data_type == place.descriptor.data_type;
+    const auto size_bytes = SizeBytes(told);
+    const bool fits = place.is_callers ? size_bytes.ok() && *size_bytes <= place.capacity_bytes
+                                       : told.shape == place.descriptor.shape;
+    if (!is_known || !fits) {
+      return Contradiction(shape.name, "has shape " + ShapeText(shape.extents) +
+                                           " after a run, which is not what it was bound for");
+    }
+  }
+  return base::Ok();
+}
+
 Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index) {
   Workspace& workspace = run.binding->workspace();
   const PlannedStep& step = steps_[index];
   ONNXIFI_ASSIGN_OR_RETURN(run.shapes[index], event.OutputShapes());
+  ONNXIFI_RETURN_IF_ERROR(CheckToldShapes(run.shapes[index], step, workspace));
   for (const int32_t value : step.outputs) {
     Workspace::Place& place = workspace.places[value];
     if (!place.is_callers || !place.depends_on_data) continue;
@@ -367,20 +515,30 @@ Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index)
                                  [&](int32_t value) { return workspace.places[value].is_kept; });
   if (!keeps) return base::Ok();
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<abi::KeptValue> kept, event.OutputValues());
+  // What the run before kept is no answer to this one.
+  for (const int32_t value : step.outputs) workspace.places[value].kept = nullptr;
   for (abi::KeptValue& told : kept) {
     for (const int32_t value : step.outputs) {
       Workspace::Place& place = workspace.places[value];
       if (values_[value].name != told.name) continue;
-      if (!told.value->is_tensor()) {
-        return {Code::kInternalError, "'" + told.name + "' turns out to be no tensor."};
-      }
+      if (!place.is_kept) continue;
+      if (!told.value->is_tensor()) return Contradiction(told.name, "turns out to be no tensor");
       const tensor::Tensor& tensor = told.value->tensor;
+      ONNXIFI_RETURN_IF_ERROR(
+          CheckAgainstModel(values_[value], static_cast<onnxEnum>(tensor.type()),
+                            {tensor.extents().begin(), tensor.extents().end()}));
       place.descriptor.data_type = static_cast<onnxEnum>(tensor.type());
       place.descriptor.shape.assign(tensor.extents().begin(), tensor.extents().end());
       place.descriptor.buffer = reinterpret_cast<onnxPointer>(tensor.data());
       place.kept = std::move(told.value);
       place.is_known = true;
       ++copies_[value];
+    }
+  }
+  for (const int32_t value : step.outputs) {
+    const Workspace::Place& place = workspace.places[value];
+    if (place.is_kept && place.kept == nullptr) {
+      return Contradiction(values_[value].name, "is not there after a run that was to keep it");
     }
   }
   return base::Ok();
@@ -422,9 +580,12 @@ void PlannedSteps::Finish(const RunRef& run) {
       return base::Ok();
     });
   }
+  {
+    const std::lock_guard lock(mutex_);
+    last_times_ = run->times;
+  }
   run->output->Complete(run->status, std::move(outputs));
   std::unique_lock lock(mutex_);
-  last_times_ = run->times;
   runs_.pop_front();
   is_running_ = false;
   StartNext(lock);

@@ -20,6 +20,7 @@
 
 #include "backends/core/abi/provider.h"
 #include "backends/core/base/result.h"
+#include "onnxifi/dispatch/stand_in.h"
 #include "onnxifi/dispatch/task_pool.h"
 #include "onnxifi/dispatch/waiters.h"
 
@@ -28,6 +29,8 @@ namespace onnxifi::dispatch {
 // One island, compiled.
 struct PlannedStep {
   std::unique_ptr<abi::Graph> graph;
+  // For when its device fails; null where no other takes its nodes.
+  std::unique_ptr<StandIn> stand_in;
   // For messages, e.g. "island 2 on device 'cpu:0' (nodes 4 to 9)".
   std::string description;
   // Positions among the values, in the order of its graph.
@@ -46,8 +49,10 @@ struct PlannedStep {
 struct PlannedValue {
   std::string name;
   onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
-  // Where the model fixes them: numbers, and whether it does.
+  // What the model says: -1 where an extent is no number, and whether there is a rank, and a number
+  // for each extent.
   std::vector<int64_t> extents;
+  bool has_rank = false;
   bool has_extents = false;
   // Whether an island reads what another makes.
   bool is_handed_on = false;
@@ -74,9 +79,17 @@ class Workspace {
     tensor::ValueRef kept = nullptr;
   };
 
+  struct Bound {
+    // Null until the first run where shapes depend on data.
+    std::shared_ptr<const abi::Binding> binding;
+    // Of the step's stand-in, not of the graph that it had first.
+    bool is_stand_in = false;
+    // What the step reads lies elsewhere since. Written by every step before it.
+    alignas(std::atomic_ref<bool>::required_alignment) bool is_stale = false;
+  };
+
   std::vector<Place> places;  // by value
-  // By step; null until the first run where shapes depend on data.
-  std::vector<std::shared_ptr<const abi::Binding>> bindings;
+  std::vector<Bound> bound;   // by step
 };
 
 class PlannedBinding final : public abi::Binding {
@@ -104,6 +117,8 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   struct StepTime {
     uint64_t start_ns = 0;
     uint64_t duration_ns = 0;
+    // Whether its stand-in ran.
+    bool is_stand_in = false;
   };
   std::vector<StepTime> LastTimes();
 
@@ -131,13 +146,26 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   };
   using RunRef = std::shared_ptr<RunState>;
 
-  // Of the step's outputs, for inputs as described.
+  // The graph that runs the step from now on, with the inputs and outputs of this workspace.
+  abi::Graph& GraphOf(size_t step, Workspace& workspace) const;
+  // Of the step's outputs as `graph` tells them, for inputs as described. BACKEND_UNAVAILABLE where
+  // that is not what the model says.
   base::Result<std::vector<abi::TensorShape>> ShapesOf(
-      const PlannedStep& step, std::span<const abi::TensorDescriptor> inputs) const;
-  // Gives every output of the step a place, where its inputs are known, and binds it.
+      const PlannedStep& step, abi::Graph& graph,
+      std::span<const abi::TensorDescriptor> inputs) const;
+  // Gives every output of the step a place, where its inputs are known, and binds it; to its
+  // stand-in where the device fails.
   base::Status Prepare(size_t step, Workspace& workspace);
+  base::Status PrepareOnce(size_t step, Workspace& workspace);
+  // Ok where the step has a stand-in from now on, after `failure`; else `failure`, or why there is
+  // none. A stand-in has none.
+  base::Status ReplaceDevice(size_t step, Workspace& workspace, base::Status failure) const;
   base::Status Execute(RunState& run, size_t step);
+  base::Status ExecuteOnce(RunState& run, size_t step);
   base::Status TakeOutputs(abi::Event& event, RunState& run, size_t step);
+  // Whether what a device told of outputs after the run can be.
+  base::Status CheckToldShapes(std::span<const abi::TensorShape> shapes, const PlannedStep& step,
+                               const Workspace& workspace) const;
   void MarkReady(const RunRef& run, const base::Status& input_status);
   void StartNext(std::unique_lock<std::mutex>& lock);
   void Start(const RunRef& run);

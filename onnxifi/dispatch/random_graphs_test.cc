@@ -55,6 +55,31 @@ std::vector<std::string> RandomDevices(std::mt19937& random) {
   return settings;
 }
 
+// Settings of mocks of which any two of three claim an operator, and the last one the anchor alone;
+// one of the three vanishes in some run.
+std::vector<std::string> RandomDevicesOfWhichOneVanishes(std::mt19937& random) {
+  constexpr size_t kCount = 3;
+  std::vector<std::string> claims(kCount);
+  for (const std::string& name : RandomOperators()) {
+    const size_t without = random() % kCount;
+    for (size_t device = 0; device < kCount; ++device) {
+      if (device != without)
+        claims[device] += (claims[device].empty() ? "\"" : ", \"") + name + "\"";
+    }
+  }
+  std::vector<std::string> settings;
+  const size_t vanishing = random() % kCount;
+  for (size_t device = 0; device < kCount; ++device) {
+    settings.push_back("{\"operators\": [" + claims[device] + "]" +
+                       (device == vanishing
+                            ? ", \"vanishes_at_run\": " + std::to_string(1 + random() % 25)
+                            : std::string()) +
+                       "}");
+  }
+  settings.push_back(std::string("{\"operators\": [\"") + kAnchorOperator + "\"]}");
+  return settings;
+}
+
 struct Run {
   std::string error;  // empty: none
   std::vector<std::vector<float>> outputs;
@@ -80,6 +105,10 @@ Run RunOn(const Device& device, const RandomModel& model, uint64_t rows) {
   std::vector<std::vector<float>> data(model.outputs.size(), std::vector<float>(rows * 4, -99));
   std::vector<std::string> names;
   for (const int output : model.outputs) names.push_back("v" + std::to_string(output));
+  if (model.has_anchor) {
+    names.emplace_back("anchor");
+    data.emplace_back(rows * 4, -99);
+  }
   std::vector<Tensor> outputs;
   for (size_t k = 0; k < data.size(); ++k) {
     outputs.push_back({names[k].c_str(), ONNXIFI_DATATYPE_FLOAT32, {rows, 4}, data[k].data()});
@@ -111,8 +140,8 @@ class Rig {
     if (!actual.error.empty()) return actual.error;
     for (size_t k = 0; k < expected.outputs.size(); ++k) {
       if (expected.outputs[k] == actual.outputs[k]) continue;
-      return "Output " + std::to_string(k % model.outputs.size()) + " of round " +
-             std::to_string(k / model.outputs.size()) + " differs.";
+      return "Output " + std::to_string(k % (expected.outputs.size() / 2)) + " of round " +
+             std::to_string(k / (expected.outputs.size() / 2)) + " differs.";
     }
     return {};
   }
@@ -172,18 +201,25 @@ RandomModel Shrink(const Rig& rig, RandomModel model, uint64_t rows) {
   return model;
 }
 
-void CheckRandomGraphs(bool has_loops) {
+struct Variety {
+  bool has_loops = false;
+  bool has_vanishing = false;
+};
+
+void CheckRandomGraphs(const Variety& variety) {
   // With one set of devices: opening libraries takes longer than running graphs.
   constexpr uint32_t kGraphsPerRig = 10;
   const uint32_t first = FromEnvironment("ONNXIFI_TEST_SEED", 1);
   const uint32_t count = FromEnvironment("ONNXIFI_TEST_GRAPHS", 100);
   for (uint32_t seed = first; (seed - first) * kGraphsPerRig < count; ++seed) {
     std::mt19937 random(seed);
-    const std::vector<std::string> devices = RandomDevices(random);
+    const std::vector<std::string> devices =
+        variety.has_vanishing ? RandomDevicesOfWhichOneVanishes(random) : RandomDevices(random);
     const Rig rig(devices);
     for (uint32_t graph = 0; graph < kGraphsPerRig; ++graph) {
-      const RandomModel model =
-          MakeRandomModel(random(), 1 + static_cast<int>(random() % 14), has_loops);
+      RandomModel model =
+          MakeRandomModel(random(), 1 + static_cast<int>(random() % 14), variety.has_loops);
+      model.has_anchor = variety.has_vanishing;
       const uint64_t rows = 1 + random() % 5;
       const std::string difference = rig.Compare(model, rows);
       if (difference.empty()) continue;
@@ -198,9 +234,13 @@ void CheckRandomGraphs(bool has_loops) {
   }
 }
 
-TEST(RandomGraphs, GiveTheSameOnSeveralDevicesAsOnOne) { CheckRandomGraphs(/*has_loops=*/false); }
+TEST(RandomGraphs, GiveTheSameOnSeveralDevicesAsOnOne) { CheckRandomGraphs({.has_loops = false}); }
 
-TEST(RandomGraphs, GiveTheSameWithLoopsAmongThem) { CheckRandomGraphs(/*has_loops=*/true); }
+TEST(RandomGraphs, GiveTheSameWithLoopsAmongThem) { CheckRandomGraphs({.has_loops = true}); }
+
+TEST(RandomGraphs, GiveTheSameWhenADeviceVanishes) {
+  CheckRandomGraphs({.has_loops = true, .has_vanishing = true});
+}
 
 }  // namespace
 }  // namespace onnxifi::dispatch

@@ -101,11 +101,13 @@ std::string RandomModel::Text() const {
   for (size_t k = 0; k < outputs.size(); ++k) {
     text += (k > 0 ? ", " : "") + ("float[N, 4] " + Spell(outputs[k]));
   }
+  if (has_anchor) text += ", float[N, 4] anchor";
   text +=
       ")\n<float low = {-64}, float high = {64}, float zero = {0}, int64[1] flat = {-1},"
       " int64[1] one = {1}, int64 three = {3}, int64 three_scalar = {3}, bool yes = {1},"
       " float[4, 4] w = {1, 0, 2, 0, 0, 1, 0, -1, 1, 1, 0, 0, 0, 0, 1, 2}> {\n";
   for (const RandomNode& node : nodes) text += "  " + Spell(node) + "\n";
+  if (has_anchor) text += std::string("  anchor = ") + kAnchorOperator + "(z)\n";
   return text + "}";
 }
 

@@ -28,6 +28,9 @@ struct RandomModel {
   std::vector<RandomNode> nodes;
   int value_count = 2;
   std::vector<int> outputs;
+  // Whether there is one more output, "anchor", which an operator makes of z that is not among
+  // RandomOperators().
+  bool has_anchor = false;
 
   std::string Text() const;
   // Without nodes whose results nobody reads.
@@ -36,6 +39,7 @@ struct RandomModel {
 
 // The operators that may occur.
 const std::vector<std::string>& RandomOperators();
+inline constexpr const char* kAnchorOperator = "Sign";
 
 // `has_loops`: whether there may be loops among the lines, behind which no extent is known.
 RandomModel MakeRandomModel(uint32_t seed, int node_count, bool has_loops);

@@ -35,6 +35,13 @@ void TaskPool::Submit(std::function<void()> task) {
   {
     std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
+    if (tasks_.size() > idle_count_ && !is_stopping_) {
+      try {
+        threads_.emplace_back([this] { Loop(); });
+      } catch (const std::system_error&) {
+        // Those that there are take it when they are free.
+      }
+    }
   }
   changed_.notify_one();
 }
@@ -42,7 +49,9 @@ void TaskPool::Submit(std::function<void()> task) {
 void TaskPool::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
+    ++idle_count_;
     changed_.wait(lock, [this] { return is_stopping_ || !tasks_.empty(); });
+    --idle_count_;
     if (tasks_.empty()) return;
     std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();

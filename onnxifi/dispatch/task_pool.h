@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TaskPool: the threads on which islands are started and waited for. They compute nothing: each
+// TaskPool: the threads on which islands are started and waited for. They compute little: each
 // plugin has threads of its own.
 
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_TASK_POOL_H_
@@ -29,7 +29,8 @@ class TaskPool {
 
   // At least `thread_count` threads from now on. NO_SYSTEM_RESOURCES when one cannot be started.
   base::Status Start(size_t thread_count);
-  // Only after Start.
+  // Only after Start. There is a thread more where all are at work, so that no task waits for the
+  // device of another; unless the system grants none, when tasks follow one another.
   void Submit(std::function<void()> task);
 
  private:
@@ -40,6 +41,7 @@ class TaskPool {
   // Guarded by mutex_.
   std::deque<std::function<void()>> tasks_;
   std::vector<std::thread> threads_;
+  size_t idle_count_ = 0;
   bool is_stopping_ = false;
 };
 

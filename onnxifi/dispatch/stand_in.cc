@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StandIn: others wait while the graph is made.
+
+#include "onnxifi/dispatch/stand_in.h"
+
+namespace onnxifi::dispatch {
+
+base::Result<abi::Graph*> StandIn::Get(const base::Status& reason) {
+  const std::lock_guard lock(mutex_);
+  if (maker_ != nullptr) {
+    reason_ = reason;
+    // Stands if an exception passes: there is no second attempt.
+    refusal_ = base::Status(base::Code::kNoSystemMemory, "The graph could not be made before.");
+    const Maker maker = std::exchange(maker_, nullptr);
+    auto made = maker(reason);
+    refusal_ = made.status();
+    if (made.ok()) graph_ = *std::move(made);
+    made_ = graph_.get();
+  }
+  if (graph_ == nullptr) return refusal_;
+  return graph_.get();
+}
+
+base::Status StandIn::reason() {
+  const std::lock_guard lock(mutex_);
+  return reason_;
+}
+
+}  // namespace onnxifi::dispatch
