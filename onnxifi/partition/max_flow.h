@@ -50,6 +50,10 @@ class MaxFlow {
     int64_t left;
   };
 
+  // Where a node stands before the search.
+  enum class Place : uint8_t { kOpen, kSource, kSink };
+
+  void DecideWithoutSearch();
   void Build();
   bool Layer();
   int64_t Augment();
@@ -57,9 +61,13 @@ class MaxFlow {
   std::vector<int64_t> from_source_;
   std::vector<int64_t> to_sink_;
   std::vector<Arc> arcs_;
+  std::vector<Place> places_;
+  std::vector<int64_t> excess_;  // what a node gets from the source less what it gives to the sink
 
-  // Of the search, over the nodes, then the source, then the sink.
-  std::vector<int32_t> first_;  // halves of node n: [first_[n], first_[n + 1])
+  // Of the search, over the open nodes, then the source, then the sink.
+  std::vector<int32_t> open_;    // the node
+  std::vector<int32_t> number_;  // of an open node
+  std::vector<int32_t> first_;   // halves of node n: [first_[n], first_[n + 1])
   std::vector<Half> halves_;
   std::vector<int32_t> level_;
   std::vector<int32_t> next_;
