@@ -5,6 +5,8 @@
 
 #include "onnxifi/dispatch/auto_planner.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -23,6 +25,13 @@ constexpr split::DeviceRates kAssumedRates = {
     .picoseconds_per_byte = 100,
 };
 
+// Of this thread, so that what others do to the machine does not count.
+std::chrono::nanoseconds ProcessorTime() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 std::span<const std::byte> BytesOf(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
@@ -32,6 +41,7 @@ std::span<const std::byte> BytesOf(const std::string& text) {
 base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
     std::span<const ForwardedBackendId* const> devices, std::span<const std::byte> model,
     std::vector<split::GivenWeight> weights) {
+  const std::chrono::nanoseconds start = ProcessorTime();
   std::unique_ptr<AutoPlanner> planner(new AutoPlanner(devices));
   planner->weights_ = std::move(weights);
   ONNXIFI_ASSIGN_OR_RETURN(planner->whole_, split::WholeModel::Read(model, planner->weights_));
@@ -42,22 +52,30 @@ base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
     return Status(Code::kUnsupportedShape,
                   "Input '" + value.name + "' is nothing that can be handed to several devices.");
   }
-  planner->claims_.assign(devices.size(), std::vector<bool>(whole.nodes().size(), false));
-  planner->reasons_.assign(devices.size(), std::vector<Status>(whole.nodes().size()));
-  planner->verdicts_.resize(devices.size());
-  for (size_t device = 0; device < devices.size(); ++device) {
-    ONNXIFI_RETURN_IF_ERROR(planner->AskDevice(device));
+  const std::chrono::nanoseconds has_read = ProcessorTime();
+  std::vector<split::Digest> alone;
+  std::vector<split::Digest> in_model;
+  for (const split::NodeSignature& signature : whole.Signatures()) {
+    alone.push_back(signature.alone);
+    in_model.push_back(signature.in_model);
   }
+  for (const ForwardedBackendId* device : devices) {
+    Answers answers = device->explains_nodes() ? planner->AskDevice(*device, in_model)
+                                               : planner->AskPlainDevice(*device, alone);
+    std::vector<bool>& claims = planner->claims_.emplace_back();
+    for (const auto& reasons : answers) claims.push_back(reasons->empty());
+    planner->reasons_.push_back(std::move(answers));
+  }
+  planner->times_ = {has_read - start, ProcessorTime() - has_read};
   return planner;
 }
 
-Status AutoPlanner::AskDevice(size_t device) {
-  if (!devices_[device]->explains_nodes()) {
-    AskPlainDevice(device);
-    return base::Ok();
-  }
-  auto explanation = devices_[device]->Explain(BytesOf(whole_->claim_model()));
-  std::map<uint32_t, Status> by_node;
+AutoPlanner::Answers AutoPlanner::AskDevice(const ForwardedBackendId& device,
+                                            std::span<const split::Digest> questions) {
+  if (auto known = device.claim_memory().FindAll(questions)) return *std::move(known);
+  ++asked_count_;
+  auto explanation = device.Explain(BytesOf(whole_->claim_model()));
+  std::map<uint32_t, std::vector<Status>> by_node;
   Status unasked(Code::kBackendUnavailable, "It says nothing of the node.");
   if (!explanation.ok()) {
     // A device that is gone claims nothing; the others still may.
@@ -65,42 +83,66 @@ Status AutoPlanner::AskDevice(size_t device) {
   } else {
     if (explanation->nodes.empty() && !explanation->verdict.ok()) unasked = explanation->verdict;
     for (const abi::NodeVerdict& verdict : explanation->nodes) {
-      Status& known = by_node[verdict.node_index];
-      if (verdict.code != Code::kOk && known.ok()) known = Status(verdict.code, verdict.sentence);
+      std::vector<Status>& reasons = by_node[verdict.node_index];
+      if (verdict.code != Code::kOk) reasons.emplace_back(verdict.code, verdict.sentence);
     }
-    verdicts_[device] = std::move(explanation->nodes);
   }
+  const auto nothing =
+      std::make_shared<const NodeReasons>(1, NodeReason{unasked.code(), unasked.Text()});
+  Answers answers;
   for (size_t node = 0; node < whole_->nodes().size(); ++node) {
     const auto told = by_node.find(static_cast<uint32_t>(whole_->nodes()[node].model_index));
-    const Status& reason = told == by_node.end() ? unasked : told->second;
-    claims_[device][node] = reason.ok();
-    reasons_[device][node] = reason;
+    if (told == by_node.end()) {
+      answers.push_back(nothing);
+      continue;
+    }
+    NodeReasons reasons;
+    if (!told->second.empty()) {
+      const std::vector<std::string> names = whole_->NamesOf(static_cast<int32_t>(node));
+      for (const Status& reason : told->second) {
+        reasons.push_back(NodeReason::Make(reason, names));
+      }
+    }
+    answers.push_back(std::make_shared<const NodeReasons>(std::move(reasons)));
+    device.claim_memory().Add(questions[node], answers.back());
   }
-  return base::Ok();
+  return answers;
 }
 
-void AutoPlanner::AskPlainDevice(size_t device) {
-  // The same question is asked once.
-  std::map<std::string, Status> answers;
+AutoPlanner::Answers AutoPlanner::AskPlainDevice(const ForwardedBackendId& device,
+                                                 std::span<const split::Digest> questions) {
+  Answers answers;
+  bool was_asked = false;
   for (size_t node = 0; node < whole_->nodes().size(); ++node) {
+    if (auto known = device.claim_memory().Find(questions[node])) {
+      answers.push_back(std::move(known));
+      continue;
+    }
     const auto position = static_cast<int32_t>(node);
     const split::IslandModel island = whole_->Extract({&position, 1});
-    Status& reason = reasons_[device][node];
+    const std::vector<std::string> names = whole_->NamesOf(position);
+    NodeReasons reasons;
     for (const int32_t output : island.outputs) {
       // It has no way to tell what shape something has.
       if (whole_->values()[output].has_fixed_shape()) continue;
-      reason = Status(Code::kUnsupportedShape,
-                      "The shape of '" + whole_->values()[output].name +
-                          "' is known only after a run, and a plain ONNXIFI 1.0 plugin cannot tell "
-                          "it.");
+      reasons.push_back(NodeReason::Make(
+          Status(Code::kUnsupportedShape,
+                 "The shape of '" + whole_->values()[output].name +
+                     "' is known only after a run, and a plain ONNXIFI 1.0 plugin cannot tell it."),
+          names));
     }
-    if (reason.ok() && !island.outputs.empty()) {
-      auto [answer, is_new] = answers.try_emplace(island.bytes);
-      if (is_new) answer->second = devices_[device]->CheckCompatibility(BytesOf(island.bytes));
-      reason = answer->second;
+    if (reasons.empty() && !island.outputs.empty()) {
+      was_asked = true;
+      const Status answer = device.CheckCompatibility(BytesOf(island.bytes));
+      if (!answer.ok() && answer.code() != Code::kFallback) {
+        reasons.push_back(NodeReason::Make(answer, names));
+      }
     }
-    claims_[device][node] = reason.ok() || reason.code() == Code::kFallback;
+    answers.push_back(std::make_shared<const NodeReasons>(std::move(reasons)));
+    device.claim_memory().Add(questions[node], answers.back());
   }
+  asked_count_ += was_asked ? 1 : 0;
+  return answers;
 }
 
 base::Result<partition::Plan> AutoPlanner::Plan() const {
@@ -122,7 +164,7 @@ base::Result<partition::Plan> AutoPlanner::Plan() const {
   for (size_t device = 0; device < devices_.size(); ++device) {
     for (const partition::NodeIndex node : gap) {
       if (claims_[device][node]) continue;
-      const Status& reason = reasons_[device][node];
+      const Status reason = ReasonsOf(static_cast<partition::DeviceIndex>(device), node).front();
       if (refusal.ok()) {
         refusal = Status(reason.code(), gap.size() == 1
                                             ? "No device runs " + describe(node) + "."
@@ -137,11 +179,20 @@ base::Result<partition::Plan> AutoPlanner::Plan() const {
   return refusal;
 }
 
+std::vector<Status> AutoPlanner::ReasonsOf(partition::DeviceIndex device,
+                                           partition::NodeIndex node) const {
+  std::vector<Status> reasons;
+  const std::vector<std::string> names = whole_->NamesOf(node);
+  for (const NodeReason& reason : *reasons_[device][node])
+    reasons.push_back(reason.ToStatus(names));
+  return reasons;
+}
+
 void AutoPlanner::Withdraw(partition::DeviceIndex device,
                            std::span<const partition::NodeIndex> nodes, const Status& reason) {
   for (const partition::NodeIndex node : nodes) {
     claims_[device][node] = false;
-    reasons_[device][node] = reason;
+    reasons_[device][node] = std::make_shared<const NodeReasons>(1, NodeReason::Make(reason, {}));
   }
 }
 
@@ -157,8 +208,11 @@ bool AutoPlanner::IsClaimedElsewhere(partition::DeviceIndex device,
 
 std::vector<abi::NodeVerdict> AutoPlanner::AcceptingVerdicts() const {
   std::vector<abi::NodeVerdict> accepting;
-  for (const std::vector<abi::NodeVerdict>& verdicts : verdicts_) {
-    for (const abi::NodeVerdict& verdict : verdicts) {
+  for (const ForwardedBackendId* device : devices_) {
+    if (!device->explains_nodes()) continue;
+    const auto explanation = device->Explain(BytesOf(whole_->claim_model()));
+    if (!explanation.ok()) continue;
+    for (const abi::NodeVerdict& verdict : explanation->nodes) {
       // A node with several reasons is listed as often.
       if (!accepting.empty() && accepting.back().node_index == verdict.node_index) continue;
       abi::NodeVerdict& told = accepting.emplace_back();

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_AUTO_PLANNER_H_
 #define ONNXIFI_ONNXIFI_DISPATCH_AUTO_PLANNER_H_
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -14,6 +15,7 @@
 
 #include "backends/core/abi/provider.h"
 #include "backends/core/base/result.h"
+#include "onnxifi/dispatch/claim_memory.h"
 #include "onnxifi/dispatch/forwarded_backend_id.h"
 #include "onnxifi/partition/plan.h"
 #include "onnxifi/split/model_problem.h"
@@ -33,6 +35,10 @@ class AutoPlanner {
   // some nodes are claimed by none.
   base::Result<partition::Plan> Plan() const;
 
+  // Why the device does not claim the node; none where it does.
+  std::vector<base::Status> ReasonsOf(partition::DeviceIndex device,
+                                      partition::NodeIndex node) const;
+
   // Takes back a device's claim of these nodes: it did not keep it, for this reason.
   void Withdraw(partition::DeviceIndex device, std::span<const partition::NodeIndex> nodes,
                 const base::Status& reason);
@@ -45,6 +51,16 @@ class AutoPlanner {
   // where no device tells of nodes.
   std::vector<abi::NodeVerdict> AcceptingVerdicts() const;
 
+  // Processor time of the calling thread: to read the model, and to find what devices claim of it,
+  // asking where that was not known.
+  struct Times {
+    std::chrono::nanoseconds read{0};
+    std::chrono::nanoseconds claims{0};
+  };
+  const Times& times() const { return times_; }
+  // How many devices had to be asked.
+  int asked_count() const { return asked_count_; }
+
   const split::WholeModel& whole() const { return *whole_; }
   std::span<const ForwardedBackendId* const> devices() const { return devices_; }
   const ForwardedBackendId& device(partition::DeviceIndex device) const {
@@ -55,17 +71,21 @@ class AutoPlanner {
   explicit AutoPlanner(std::span<const ForwardedBackendId* const> devices)
       : devices_(devices.begin(), devices.end()) {}
 
-  base::Status AskDevice(size_t device);
-  void AskPlainDevice(size_t device);
+  // Answers by node; empty pointers where there are none.
+  using Answers = std::vector<std::shared_ptr<const NodeReasons>>;
+
+  Answers AskDevice(const ForwardedBackendId& device, std::span<const split::Digest> questions);
+  Answers AskPlainDevice(const ForwardedBackendId& device,
+                         std::span<const split::Digest> questions);
 
   const std::vector<const ForwardedBackendId*> devices_;
   std::vector<split::GivenWeight> weights_;
   std::unique_ptr<split::WholeModel> whole_;
-  // By device.
-  std::vector<std::vector<abi::NodeVerdict>> verdicts_;
   split::Claims claims_;
   // reasons_[device][node]: why it is not claimed.
-  std::vector<std::vector<base::Status>> reasons_;
+  std::vector<Answers> reasons_;
+  Times times_;
+  int asked_count_ = 0;
 };
 
 }  // namespace onnxifi::dispatch

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/claim_memory.h"
 #include "onnxifi/dispatch/plugin_calls.h"
 
 namespace onnxifi::dispatch {
@@ -42,6 +43,8 @@ class ForwardedBackendId final : public abi::BackendId {
   const PluginCalls& calls() const { return calls_; }
   // Whether Explain tells of nodes.
   bool explains_nodes() const { return calls_.explain_model != nullptr; }
+  // What it told of nodes so far.
+  ClaimMemory& claim_memory() const { return claim_memory_; }
   int32_t priority() const { return priority_; }
   // ONNXIFI_DEVICE_TYPE_*; 0 when the plugin does not say.
   onnxEnum device_type() const { return device_type_; }
@@ -54,6 +57,7 @@ class ForwardedBackendId final : public abi::BackendId {
   const onnxEnum device_type_;
   const uint64_t backend_properties_;
   const uint64_t graph_properties_;
+  mutable ClaimMemory claim_memory_;
 };
 
 }  // namespace onnxifi::dispatch

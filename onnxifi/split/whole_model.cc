@@ -18,6 +18,7 @@
 
 #include "backends/core/model/protobuf_cleanup.h"
 #include "backends/core/model/wire_scanner.h"
+#include "onnxifi/split/node_signer.h"
 
 namespace onnxifi::split {
 
@@ -30,7 +31,7 @@ namespace {
 const model::ProtobufCleanup protobuf_cleanup;
 
 // Tensors up to this size are there when shapes are inferred; what decides shapes is smaller.
-constexpr size_t kSmallTensorBytes = 4096;
+constexpr size_t kSmallTensorBytes = NodeSigner::kSmallTensorBytes;
 
 // Field numbers of the wire form.
 constexpr char kModelGraphTag = 7 << 3 | 2;
@@ -286,6 +287,8 @@ struct WholeModel::Parts {
   }
   int64_t ConstantBytes(const std::string& name) const;
   void IndexConstants();
+  // What nodes that read the constant know of it.
+  Digest SignatureOf(const std::string& constant) const;
   // Without nodes whose results nobody reads, be it because they are fixed, and without constants.
   std::vector<bool> FindNeededNodes() const;
   // The model that devices are asked about; what inference finds is in `types` and `fixed`.
@@ -306,6 +309,42 @@ int64_t WholeModel::Parts::ConstantBytes(const std::string& name) const {
     }
   }
   return 0;
+}
+
+Digest WholeModel::Parts::SignatureOf(const std::string& constant) const {
+  if (const auto found = weight_of.find(constant); found != weight_of.end()) {
+    const GivenWeight& weight = weights[found->second];
+    const auto size_bytes =
+        static_cast<size_t>(tensor::SizeBytes(weight.type, ElementCount(weight.extents)));
+    const bool is_read = weight.data != nullptr && size_bytes <= kSmallTensorBytes;
+    return NodeSigner::OfConstant(
+        weight.type, weight.extents,
+        {reinterpret_cast<const char*>(weight.data), is_read ? size_bytes : 0});
+  }
+  if (const auto found = initializers.find(constant); found != initializers.end()) {
+    const onnx::TensorProto& tensor = graph().initializer(found->second);
+    const std::span<const std::byte> body = lifted[Restorer::IndexOf(tensor)].body;
+    if (body.size() > kSmallTensorBytes) {
+      return NodeSigner::OfConstant(static_cast<tensor::ElementType>(tensor.data_type()),
+                                    {tensor.dims().data(), static_cast<size_t>(tensor.dims_size())},
+                                    {});
+    }
+    onnx::TensorProto whole;
+    whole.ParseFromArray(body.data(), static_cast<int>(body.size()));
+    return NodeSigner::OfConstant(whole);
+  }
+  if (const auto found = sparse_initializers.find(constant); found != sparse_initializers.end()) {
+    return Digester().Add(graph().sparse_initializer(found->second).SerializeAsString()).Get();
+  }
+  if (const auto found = constant_nodes.find(constant); found != constant_nodes.end()) {
+    Digester digester;
+    for (const onnx::AttributeProto& attribute : graph().node(found->second).attribute()) {
+      digester.Add(attribute.has_t() ? NodeSigner::OfConstant(attribute.t())
+                                     : Digester().Add(attribute.SerializeAsString()).Get());
+    }
+    return digester.Get();
+  }
+  return NodeSigner::OfConstant(fixed.at(constant));
 }
 
 void WholeModel::Parts::IndexConstants() {
@@ -600,6 +639,52 @@ IslandModel WholeModel::Extract(std::span<const int32_t> nodes) const {
   AppendVarint(island.bytes, graph_bytes.size());
   island.bytes += graph_bytes;
   return island;
+}
+
+std::vector<std::string> WholeModel::NamesOf(int32_t node) const {
+  const onnx::NodeProto& proto = parts_->graph().node(nodes_[node].model_index);
+  std::vector<std::string> names = {proto.name()};
+  names.insert(names.end(), proto.input().begin(), proto.input().end());
+  names.insert(names.end(), proto.output().begin(), proto.output().end());
+  for (std::string& name : names) {
+    if (name == proto.op_type()) name.clear();
+  }
+  return names;
+}
+
+std::vector<NodeSignature> WholeModel::Signatures() const {
+  const Parts& parts = *parts_;
+  const NodeSigner signer(parts.model);
+  // Constants are read by many.
+  std::unordered_map<std::string, Digest> constants;
+  std::vector<NodeSignature> signatures;
+  signatures.reserve(nodes_.size());
+  const auto meaning_of = [&](const std::string& name) {
+    NodeSigner::Meaning meaning;
+    const auto known = parts.value_of.find(name);
+    if (known == parts.value_of.end() || parts.fixed.contains(name)) {
+      auto [constant, is_new] = constants.try_emplace(name);
+      if (is_new) constant->second = parts.SignatureOf(name);
+      meaning.constant = constant->second;
+      return meaning;
+    }
+    meaning.value = &values_[known->second];
+    if (meaning.value->producer < 0) return meaning;
+    const onnx::NodeProto& maker = parts.graph().node(nodes_[meaning.value->producer].model_index);
+    meaning.maker = &signatures[meaning.value->producer];
+    meaning.place =
+        std::find(maker.output().begin(), maker.output().end(), name) - maker.output().begin();
+    return meaning;
+  };
+  const auto value_of = [&](const std::string& name) -> const FlowingValue* {
+    const auto found = parts.value_of.find(name);
+    return name.empty() || found == parts.value_of.end() ? nullptr : &values_[found->second];
+  };
+  for (size_t node = 0; node < nodes_.size(); ++node) {
+    signatures.push_back(signer.Sign(parts.graph().node(nodes_[node].model_index),
+                                     parts.reads[node], meaning_of, value_of));
+  }
+  return signatures;
 }
 
 }  // namespace onnxifi::split

@@ -19,6 +19,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/tensor/element_type.h"
+#include "onnxifi/split/digest.h"
 
 namespace onnxifi::split {
 
@@ -75,6 +76,16 @@ struct IslandModel {
   std::vector<int32_t> model_nodes;
 };
 
+// What a node is but for names, of whatever model: see node_signer.h.
+struct NodeSignature {
+  // Operator, version, attributes, types and extents of what it reads and makes, numbers of small
+  // constants: what a model of this node alone says.
+  Digest alone;
+  // Beside that the same of what makes those of its inputs that say more in their model than alone:
+  // where extents are not known, and small ones, which may be extents of others.
+  Digest in_model;
+};
+
 class WholeModel {
  public:
   // Borrows `model` and the data of `weights`, which outlive it. INVALID_PROTOBUF, INVALID_MODEL,
@@ -99,6 +110,13 @@ class WholeModel {
 
   // `nodes`: positions, ascending. An island without outputs has no use and is not asked for.
   IslandModel Extract(std::span<const int32_t> nodes) const;
+
+  // What a sentence about the node may quote: its name, then those of what it reads and makes, but
+  // for any that is its operator's too; empty ones among them.
+  std::vector<std::string> NamesOf(int32_t node) const;
+
+  // By node: equal ones are claimed alike and take equally long. Not cheap: made anew.
+  std::vector<NodeSignature> Signatures() const;
 
  private:
   struct Parts;

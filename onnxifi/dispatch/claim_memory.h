@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ClaimMemory: what a device answered about nodes, by their signatures, so that it is asked once
+// for all nodes of a kind, in whatever models they stand.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_CLAIM_MEMORY_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_CLAIM_MEMORY_H_
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/core/base/status.h"
+#include "onnxifi/split/digest.h"
+
+namespace onnxifi::dispatch {
+
+// Names of this node's stand in for those of the node that was asked about.
+struct NodeReason {
+  base::Code code = base::Code::kOk;
+  std::string sentence;
+
+  static NodeReason Make(const base::Status& status, std::span<const std::string> names);
+  base::Status ToStatus(std::span<const std::string> names) const;
+};
+
+// Why a node is not claimed, every reason by itself; none where it is claimed.
+using NodeReasons = std::vector<NodeReason>;
+
+// Threads: any.
+class ClaimMemory {
+ public:
+  // Beyond, everything is forgotten.
+  static constexpr size_t kMostAnswers = size_t{1} << 16;
+
+  // The answers to all of the questions, or nothing where one was never asked.
+  std::optional<std::vector<std::shared_ptr<const NodeReasons>>> FindAll(
+      std::span<const split::Digest> questions);
+  std::shared_ptr<const NodeReasons> Find(const split::Digest& question);
+
+  // Answers that say something of the device as it is now, not of the node, are not kept.
+  void Add(const split::Digest& question, std::shared_ptr<const NodeReasons> answer);
+
+ private:
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::unordered_map<split::Digest, std::shared_ptr<const NodeReasons>, split::DigestHash> answers_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_CLAIM_MEMORY_H_
