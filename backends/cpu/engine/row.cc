@@ -9,8 +9,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <unordered_map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 

@@ -5,7 +5,6 @@
 // result.
 
 #include "backends/cpu/pooling/pooling.h"
-#include "backends/cpu/processor/processor.h"
 
 #include <algorithm>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/pooling/fold.h"
+#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::pooling {
 namespace {
