@@ -104,6 +104,33 @@ TEST_F(GeneratedTest, ReductionsOverSlicesAreRight) {
   }
 }
 
+// The parts of a fold of bytes are as many as fill a register, which compilers may keep them in.
+TEST_F(GeneratedTest, FoldsOfBytesAreRightAroundTheEndsOfTheirParts) {
+  for (const ElementType type : {ElementType::kUint8, ElementType::kInt8, ElementType::kBool}) {
+    for (const int64_t columns : {63, 64, 79, 80, 81, 139}) {
+      SCOPED_TRACE(testing::Message() << columns << " of " << tensor::Name(type));
+      StepMaker make(static_cast<uint32_t>(columns));
+      ExprPool& pool = make.pool();
+      const Expr x = make.Read(make.Buffer({3, columns}, type));
+      const Expr state = State(pool, type, 0);
+      const Expr other = Other(pool, type, 0);
+      const auto join = [&](Expr a, Expr b) {
+        return tensor::IsBool(type) ? Binary(program::ExprOp::kOr, a, b) : Maximum(a, b);
+      };
+      program::Reduce reduce;
+      reduce.axes = 1;
+      reduce.fold.states = {
+          {type, Constant(pool, type, 0).id(), join(state, x).id(), join(state, other).id()}};
+      reduce.roots = {state.id()};
+      make.step.domain = {3, columns};
+      make.step.writes = {make.Buffer({3}, type)};
+      make.step.body = std::move(reduce);
+      make.FinishStep(0);
+      ExpectRight(make.made, "generated");
+    }
+  }
+}
+
 struct WindowAxis {
   int64_t extent, kernel, stride = 1, dilation = 1, before = 0, after = 0;
   bool is_rounded_up = false;
