@@ -22,6 +22,10 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       ->check(CLI::IsMember({"interface", "operators", "models"}));
   app.add_option("--device", options.device,
                  "auto, a plugin's name, or plugin:index (default: the library's first device)");
+  app.add_option("--alternate", options.alternates,
+                 "devices that each model is to name for its nodes in turn, e.g. cpu,opencl; the "
+                 "device, auto, then has to cut it between any two nodes")
+      ->delimiter(',');
   app.add_option("--library", options.library,
                  "any ONNXIFI library, a vendor's plugin included (default: the libonnxifi beside "
                  "this program)");
@@ -55,6 +59,9 @@ std::vector<std::string> MakeWorkerCommand(const std::string& program, const Opt
   std::vector<std::string> command = {program,       "--worker",  "--suite",
                                       options.suite, "--library", options.library.string()};
   if (!options.device.empty()) command.insert(command.end(), {"--device", options.device});
+  for (const std::string& device : options.alternates) {
+    command.insert(command.end(), {"--alternate", device});
+  }
   if (!options.cases.empty()) command.insert(command.end(), {"--cases", options.cases.string()});
   return command;
 }

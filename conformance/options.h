@@ -17,6 +17,9 @@ struct Options {
   std::string suite;
   // As in client::ChooseDevice; empty for the library's first device.
   std::string device;
+  // Names as of `device`: the devices that each model names for its nodes in turn; empty for models
+  // as they are.
+  std::vector<std::string> alternates;
   // Empty for the libonnxifi beside the program.
   std::filesystem::path library;
   // A regular expression that is searched in the names of cases; empty for all.

@@ -24,6 +24,10 @@ base::Status WorkerTask::Open() {
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<client::Device> devices,
                            client::ListDevices(*library));
   ONNXIFI_ASSIGN_OR_RETURN(device_, client::ChooseDevice(devices, options_.device));
+  for (const std::string& name : options_.alternates) {
+    ONNXIFI_ASSIGN_OR_RETURN(client::Device alternate, client::ChooseDevice(devices, name));
+    alternates_.push_back(std::move(alternate));
+  }
   extensions_ = library->FindExtensions(device_.id);
   library_ = std::move(library);
   return base::Ok();
@@ -46,9 +50,12 @@ base::Status WorkerTask::RunOpened(const std::string& id, report::CaseResult& re
   suites::ReplayRules rules;
   rules.refuse_constant_outputs = options_.suite == "models";
   rules.misalign = options_.suite == "operators";
-  result = suites::ReplayCase(
-      description, rules,
-      {.library = *library_, .extensions = extensions_, .id = device_.id, .backend = backend_});
+  result = suites::ReplayCase(description, rules,
+                              {.library = *library_,
+                               .extensions = extensions_,
+                               .id = device_.id,
+                               .backend = backend_,
+                               .alternates = alternates_});
   return base::Ok();
 }
 

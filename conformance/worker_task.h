@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "conformance/client/device_list.h"
 #include "conformance/client/library.h"
@@ -41,6 +42,7 @@ class WorkerTask {
   const suites::ProcessState initial_;
   std::unique_ptr<client::Library> library_;
   client::Device device_;
+  std::vector<client::Device> alternates_;
   client::Extensions extensions_;
   onnxBackend backend_ = nullptr;
 };

@@ -6,7 +6,10 @@
 #ifndef ONNXIFI_CONFORMANCE_SUITES_REPLAY_H_
 #define ONNXIFI_CONFORMANCE_SUITES_REPLAY_H_
 
+#include <span>
+
 #include "conformance/cases/case_list.h"
+#include "conformance/client/device_list.h"
 #include "conformance/client/library.h"
 #include "conformance/report/case_result.h"
 
@@ -25,6 +28,8 @@ struct Target {
   const client::Extensions& extensions;
   onnxBackendID id;
   onnxBackend backend;
+  // Devices that models name for their nodes in turn; empty: models are taken as they are.
+  std::span<const client::Device> alternates;
 };
 
 // pass: everything the device accepted was right. not-supported: it refused with one of the five

@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "onnxifi/dispatch/auto_backend.h"
+#include "onnxifi/split/placement.h"
 
 namespace onnxifi::dispatch {
 
@@ -150,13 +151,16 @@ base::Result<std::unique_ptr<AutoPlanner>> AutoBackendId::PlanTogether(
                               refusal.code() == Code::kUnsupportedAttribute ||
                               refusal.code() == Code::kUnsupportedShape ||
                               refusal.code() == Code::kUnsupportedDatatype;
-  if (devices_.size() < 2 || !is_about_nodes) return refusal;
+  const bool names_devices = !split::PlacementsOf(model).empty();
+  if ((devices_.size() < 2 && !names_devices) || !is_about_nodes) return refusal;
   auto planner = AutoPlanner::Ask(devices_, model, std::move(weights));
   if (!planner.ok()) {
+    if (names_devices) return planner;
     refusal.Context("Nor do several together: " + planner.status().Text());
     return refusal;
   }
   if (const auto plan = (*planner)->Plan(); !plan.ok()) {
+    if (names_devices) return plan.status();
     refusal.Context("Nor do several together: " + plan.status().Text());
     return refusal;
   }
@@ -187,8 +191,9 @@ base::Result<const ForwardedBackendId*> AutoBackendId::ChooseDeviceForValues(
 base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte> model) const {
   const auto device = ChooseDevice(model);
   if (device.ok()) return (*device)->Explain(model);
-  const ForwardedBackendId* best = nullptr;
-  Status refusal = ExplainRefusal(model, &best);
+  const ForwardedBackendId* best = devices_.front();
+  Status refusal = device.status();
+  if (split::PlacementsOf(model).empty()) refusal = ExplainRefusal(model, &best);
   ONNXIFI_ASSIGN_OR_RETURN(abi::Explanation explanation, best->Explain(model));
   auto together = PlanTogether(model, /*weights=*/{}, std::move(refusal));
   if (together.ok()) {
@@ -202,6 +207,10 @@ base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte>
 
 base::Result<const ForwardedBackendId*> AutoBackendId::ChooseDevice(
     std::span<const std::byte> model) const {
+  if (!split::PlacementsOf(model).empty()) {
+    return Status(Code::kUnsupportedOperator,
+                  "The model names devices for its nodes; no one is chosen for all of them.");
+  }
   for (const ForwardedBackendId* device : devices_) {
     if (device->CheckCompatibility(model).ok()) return device;
   }

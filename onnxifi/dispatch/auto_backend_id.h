@@ -33,7 +33,8 @@ class AutoBackendId final : public abi::BackendId {
   base::Result<std::unique_ptr<abi::Backend>> InitBackend(
       const abi::BackendProperties& properties) const override;
 
-  // The first device that claims every node. Otherwise the status of the device that claims most
+  // The first device that claims every node; none for a model that names devices for its nodes.
+  // Otherwise the status of the device that claims most
   // nodes, with the reasons of all.
   base::Result<const ForwardedBackendId*> ChooseDevice(std::span<const std::byte> model) const;
   // Several devices together, for a model that none runs alone for the reason `refusal`. `weights`

@@ -66,8 +66,23 @@ base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
     for (const auto& reasons : answers) claims.push_back(reasons->empty());
     planner->reasons_.push_back(std::move(answers));
   }
+  planner->KeepPlacements();
   planner->times_ = {has_read - start, ProcessorTime() - has_read};
   return planner;
+}
+
+void AutoPlanner::KeepPlacements() {
+  for (size_t node = 0; node < whole_->nodes().size(); ++node) {
+    const std::string& placement = whole_->nodes()[node].placement;
+    if (placement.empty()) continue;
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      if (devices_[device]->key() == placement) continue;
+      claims_[device][node] = false;
+      const Status reason(Code::kUnsupportedOperator,
+                          "The model places the node on device '" + placement + "'.");
+      reasons_[device][node] = std::make_shared<const NodeReasons>(1, NodeReason::Make(reason, {}));
+    }
+  }
 }
 
 AutoPlanner::Answers AutoPlanner::AskDevice(const ForwardedBackendId& device,

@@ -77,6 +77,8 @@ class AutoPlanner {
   Answers AskDevice(const ForwardedBackendId& device, std::span<const split::Digest> questions);
   Answers AskPlainDevice(const ForwardedBackendId& device,
                          std::span<const split::Digest> questions);
+  // Leaves a node that the model places on a device to that device.
+  void KeepPlacements();
 
   const std::vector<const ForwardedBackendId*> devices_;
   std::vector<split::GivenWeight> weights_;

@@ -263,6 +263,79 @@ TEST(PlannedGraph, WaitsForItsInputsAndKeepsTheOrderOfRuns) {
   EXPECT_FALSE(fourth->Wait().ok());
 }
 
+// The chain with a device for each of its nodes; "" for none.
+std::vector<std::byte> NameDevices(const std::vector<std::string>& keys) {
+  const std::vector<std::byte> chain = ParseModel(kChain);
+  onnx::ModelProto model;
+  EXPECT_TRUE(model.ParseFromArray(chain.data(), static_cast<int>(chain.size())));
+  for (size_t node = 0; node < keys.size(); ++node) {
+    if (keys[node].empty()) continue;
+    auto& entry =
+        *model.mutable_graph()->mutable_node(static_cast<int>(node))->add_metadata_props();
+    entry.set_key("onnxifi.device");
+    entry.set_value(keys[node]);
+  }
+  const std::string text = model.SerializeAsString();
+  const auto* data = reinterpret_cast<const std::byte*>(text.data());
+  return {data, data + text.size()};
+}
+
+TEST(PlannedGraph, RunsNodesWhereTheModelPlacesThem) {
+  PlannedStage stage;
+  stage.AddMock("a", "{}").AddMock("b", "{}");
+  const Library library = stage.Open();
+  const Device device = *library.FindDevice("auto");
+  const Backend backend = *device.InitBackend();
+  const auto devices_of = [&](const std::vector<std::string>& keys) {
+    const std::vector<std::byte> model = NameDevices(keys);
+    EXPECT_TRUE(device.CheckCompatibility(model).ok());
+    const auto explanation = device.Explain(model);
+    EXPECT_EQ(explanation->nodes.size(), 5U);
+    const auto graph = backend.InitGraph(model);
+    EXPECT_TRUE(graph.ok()) << graph.error().Text();
+    std::vector<float> source = {1, -2, 3};
+    std::vector<float> target(3);
+    const Tensor x{"x", ONNXIFI_DATATYPE_FLOAT32, {1, 3}, source.data()};
+    const Tensor y{"y", ONNXIFI_DATATYPE_FLOAT32, {1, 3}, target.data()};
+    EXPECT_TRUE(graph->SetIO({&x, 1}, {&y, 1}));
+    EXPECT_TRUE(graph->RunAndWait());
+    EXPECT_THAT(target, ElementsAre(2, 4, 6));
+    std::string found;
+    const auto plan = graph->Plan();
+    for (const PlanIsland& island : plan->islands) {
+      found += (found.empty() ? "" : " ") + island.device_key + ":";
+      for (const uint32_t node : island.nodes) found += std::to_string(node);
+    }
+    return found;
+  };
+  EXPECT_EQ(devices_of({}), "a:0:");
+  EXPECT_EQ(devices_of({"b:0"}), "b:0:0134");
+  EXPECT_EQ(devices_of({"a:0", "b:0", "", "a:0", "b:0"}), "a:0:03 b:0:14");
+}
+
+TEST(PlannedGraph, RefusesAPlaceThatThereIsNotOrThatRefuses) {
+  PlannedStage stage;
+  stage.AddMock("a", "{}").AddMock("b", R"({"refused": ["Neg"]})");
+  const Library library = stage.Open();
+  const Device device = *library.FindDevice("auto");
+  const Outcome nowhere = device.CheckCompatibility(NameDevices({"c:0"}));
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_EQ(nowhere.error().status, ONNXIFI_STATUS_UNSUPPORTED_OPERATOR);
+  EXPECT_THAT(nowhere.error().Text(),
+              AllOf(HasSubstr("No device runs node 0 (Abs)."),
+                    HasSubstr("a:0, node 0 (Abs): The model places the node on device 'c:0'."),
+                    HasSubstr("b:0, node 0 (Abs): The model places the node on device 'c:0'.")));
+  const std::vector<std::byte> refused = NameDevices({"", "b:0"});
+  const auto explanation = device.Explain(refused);
+  ASSERT_TRUE(explanation.ok());
+  const Backend backend = *device.InitBackend();
+  const auto graph = backend.InitGraph(refused);
+  ASSERT_FALSE(graph.ok());
+  EXPECT_THAT(graph.error().Text(),
+              AllOf(HasSubstr("a:0, node 1 (Neg): The model places the node on device 'b:0'."),
+                    HasSubstr("b:0, node 1 (Neg): Operator 'Neg' is not among")));
+}
+
 TEST(PlannedGraph, TellsWhatItsIslandsDid) {
   PlannedStage stage;
   stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "backends/core/model/protobuf_cleanup.h"
 #include "backends/core/model/wire_scanner.h"
 #include "onnxifi/split/node_signer.h"
+#include "onnxifi/split/placement.h"
 
 namespace onnxifi::split {
 
@@ -275,6 +277,8 @@ struct WholeModel::Parts {
   std::unordered_map<std::string, onnx::TensorProto> fixed;
   // As inferred or declared, by name.
   std::unordered_map<std::string, onnx::TypeProto> types;
+  // The devices that the model names, by position in graph.node.
+  std::map<int32_t, std::string> placements;
   // By position among the nodes.
   std::vector<std::vector<std::string>> reads;
   // Of flowing values.
@@ -443,6 +447,7 @@ Result<std::unique_ptr<WholeModel>> WholeModel::Read(std::span<const std::byte> 
   auto parts = std::make_unique<Parts>();
   parts->weights = weights;
   parts->lifted = std::move(scanned.tensors);
+  parts->placements = PlacementsOf(model);
   if (!parts->model.ParseFromString(scanned.skeleton)) {
     return Status(Code::kInvalidProtobuf, "The model does not parse as a ModelProto.");
   }
@@ -499,6 +504,8 @@ Status WholeModel::FindValues() {
     node.name = proto.name();
     node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
     node.operator_type = proto.op_type();
+    const auto placement = parts.placements.find(index);
+    if (placement != parts.placements.end()) node.placement = placement->second;
     std::vector<std::string>& reads = parts.reads.emplace_back(Reads::Of(proto));
     for (const std::string& name : reads) {
       if (parts.IsGivenConstant(name)) {

@@ -60,6 +60,8 @@ struct ModelNode {
   std::string name;
   std::string domain;  // "" for the default domain
   std::string operator_type;
+  // The device that the model names for it, see placement.h; empty where it names none.
+  std::string placement;
   // Bytes of the weights and constants that it reads, extents that are not known taken as 1.
   int64_t constant_bytes = 0;
 };
