@@ -620,6 +620,27 @@ class Graph {
         id_);
   }
 
+  // Binds memory for one run and starts it, in one step: what SetIO bound stays, and calls from
+  // several threads at once do not disturb one another. The inputs are complete; all data must stay
+  // until the run has finished.
+  Result<Event> RunWith(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {
+    const auto function =
+        functions().Find<onnxSetIOAndRunGraphFunction>(id_, "onnxSetIOAndRunGraph");
+    if (function == nullptr) return detail::Missing("onnxSetIOAndRunGraph");
+    const auto in = detail::Describe(inputs);
+    const auto out = detail::Describe(outputs);
+    onnxMemoryFenceV1 output_fence = {};
+    output_fence.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
+    output_fence.type = ONNXIFI_SYNCHRONIZATION_EVENT;
+    const onnxStatus status =
+        function(handle_.get(), static_cast<uint32_t>(in.size()), in.data(),
+                 static_cast<uint32_t>(out.size()), out.data(), &output_fence);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return Event(
+        {output_fence.event, functions().release_event, handle_.functions(), handle_.parent()},
+        id_);
+  }
+
   // Puts a run into the queue that the backend shares with the caller, after what is in it; see
   // ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE.
   Outcome RunInSharedQueue() const {
