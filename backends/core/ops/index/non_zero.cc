@@ -19,7 +19,7 @@ Operand NonZeroPositions(Lowering& lowering, const Operand& operand) {
   first.Finish(std::move(counting), {count.view});
 
   const Dim found = lowering.ReadAtRunTime(count, 1, /*lower=*/0).front();
-  const Operand positions = lowering.Temporary(ElementType::kInt64, {Dim(operand.rank()), found});
+  Operand positions = lowering.Temporary(ElementType::kInt64, {Dim(operand.rank()), found});
   Index listing;
   listing.kind = Index::Kind::kNonZero;
   StepBuilder second(lowering, operand.shape);
