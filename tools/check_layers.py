@@ -56,10 +56,12 @@ _RULES = {
     "onnxifi/run": ["conformance", "benchmarks/machine"],
     "onnxifi/partition": [],
     "onnxifi/split": ["onnxifi/partition", _CORE + "model"],
+    "onnxifi/cost": ["onnxifi/partition", "onnxifi/split"],
     "onnxifi/boundary": [_CORE + "tensor"],
     "onnxifi/dispatch": [
         "onnxifi/partition",
         "onnxifi/split",
+        "onnxifi/cost",
         "onnxifi/boundary",
         "discovery/registry",
         *_LIBRARY_CORE,

@@ -4,12 +4,17 @@
 
 #include "onnxifi/dispatch/auto_backend.h"
 
+#include <onnxifi/auto_device.h>
+
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/core/tensor/element_type.h"
 #include "onnxifi/dispatch/auto_planner.h"
 #include "onnxifi/dispatch/forwarded_graph.h"
+#include "onnxifi/dispatch/plan_measurement.h"
 #include "onnxifi/dispatch/planned_graph.h"
 
 namespace onnxifi::dispatch {
@@ -25,6 +30,43 @@ abi::GraphRequest WithoutMapping(abi::GraphRequest request) {
   return request;
 }
 
+// The value of a property that is 0 or 1, which plugins do not get to see.
+base::Result<std::optional<bool>> TakeFlag(std::vector<abi::Property>& properties, uint64_t key) {
+  std::optional<bool> flag;
+  for (const abi::Property& property : properties) {
+    if (property.key != key) continue;
+    if (property.value > 1) {
+      return base::Status(base::Code::kInvalidProperty,
+                          "The property that has graphs measured is " +
+                              std::to_string(property.value) + "; it is 0 or 1.");
+    }
+    flag = property.value == 1;
+  }
+  std::erase_if(properties, [&](const abi::Property& property) { return property.key == key; });
+  return flag;
+}
+
+// What the planner knows of the caller's weights; nothing where no plan can carry one.
+std::optional<std::vector<split::GivenWeight>> GivenWeights(const abi::GraphRequest& request) {
+  std::vector<split::GivenWeight> weights;
+  for (const abi::TensorDescriptor& weight : request.weights) {
+    const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(weight.data_type));
+    if (!type) return std::nullopt;
+    weights.push_back({weight.name,
+                       *type,
+                       {weight.shape.begin(), weight.shape.end()},
+                       static_cast<const std::byte*>(weight.cpu_data())});
+  }
+  return weights;
+}
+
+base::Result<std::unique_ptr<abi::Graph>> InitOn(const ForwardedBackendId& device,
+                                                 std::shared_ptr<const PluginBackend> backend,
+                                                 const abi::GraphRequest& request) {
+  const bool is_taken = device.TakesGraphProperty(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
+  return ForwardedGraph::Init(std::move(backend), is_taken ? request : WithoutMapping(request));
+}
+
 }  // namespace
 
 base::Result<std::shared_ptr<const PluginBackend>> AutoBackend::BackendOf(
@@ -37,7 +79,63 @@ base::Result<std::shared_ptr<const PluginBackend>> AutoBackend::BackendOf(
   return known;
 }
 
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::GraphRequest& request) {
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::GraphRequest& given) {
+  abi::GraphRequest request = given;
+  ONNXIFI_ASSIGN_OR_RETURN(const std::optional<bool> measures,
+                           TakeFlag(request.properties.given, ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE));
+  const bool has_choice = id_.devices().size() > 1 && !request.properties.takes_values;
+  if (!has_choice) return InitByOrder(request);
+  if (measures.value_or(AutoCosts::MeasuresByDefault())) {
+    return InitByCosts(request, /*measures=*/true);
+  }
+  return id_.costs().HasAny() ? InitByCosts(request, /*measures=*/false) : InitByOrder(request);
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByCosts(const abi::GraphRequest& request,
+                                                                   bool measures) {
+  auto weights = GivenWeights(request);
+  if (!weights) return InitByOrder(request);
+  auto planner = AutoPlanner::Ask(id_.devices(), request.model, *std::move(weights));
+  // What cannot be cut or is not claimed is a device's, or explained at length.
+  if (!planner.ok()) return InitByOrder(request);
+  AutoPlanner& planned = **planner;
+  if (measures) {
+    const abi::GraphRequest unmapped = WithoutMapping(request);
+    PlanMeasurement measurement(planned, id_.costs(), unmapped);
+    measurement.MeasureNodes(
+        [this](const ForwardedBackendId& device) { return BackendOf(device); });
+    measurement.MeasureCandidates([&] { return Build(planned, request); });
+  }
+  planned.UseCosts(id_.costs().Known());
+  if (!planned.Plan().ok()) return InitByOrder(request);
+  return Build(planned, request);
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Build(AutoPlanner& planner,
+                                                             const abi::GraphRequest& request) {
+  // Ends: each round takes back the claims of a device.
+  while (true) {
+    ONNXIFI_ASSIGN_OR_RETURN(const partition::Plan plan, planner.Plan());
+    if (plan.islands.size() > 1) break;
+    // What one device has whole, it gets as it is.
+    const partition::Island& island = plan.islands.front();
+    const ForwardedBackendId& device = planner.device(island.device);
+    auto backend = BackendOf(device);
+    auto graph = backend.ok() ? InitOn(device, *std::move(backend), request)
+                              : base::Result<std::unique_ptr<abi::Graph>>(backend.status());
+    if (graph.ok()) return graph;
+    base::Status refusal = std::move(graph).status();
+    refusal.Context("on device '" + device.key() + "', which claims every node");
+    planner.Withdraw(island.device, island.nodes, refusal);
+  }
+  // Devices get models made of parts of this one, which are no mapped files.
+  return PlannedGraph::Create(
+      planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },
+      WithoutMapping(request), pool_);
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByOrder(
+    const abi::GraphRequest& request) {
   auto chosen = request.properties.takes_values ? id_.ChooseDeviceForValues(request.model)
                                                 : id_.ChooseDevice(request.model);
   if (!chosen.ok()) {
@@ -46,9 +144,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::Grap
   }
   const ForwardedBackendId& device = **chosen;
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const PluginBackend> backend, BackendOf(device));
-  auto graph = device.TakesGraphProperty(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL)
-                   ? ForwardedGraph::Init(std::move(backend), request)
-                   : ForwardedGraph::Init(std::move(backend), WithoutMapping(request));
+  auto graph = InitOn(device, std::move(backend), request);
   if (!graph.ok()) {
     base::Status refusal = std::move(graph).status();
     refusal.Context("on device '" + device.key() + "', the first that claims every node");
@@ -61,18 +157,12 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::Grap
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitTogether(
     const abi::GraphRequest& request, base::Status refusal) {
-  std::vector<split::GivenWeight> weights;
-  for (const abi::TensorDescriptor& weight : request.weights) {
-    const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(weight.data_type));
-    // What no plan can carry is the refusal's to explain.
-    if (!type) return refusal;
-    weights.push_back({weight.name,
-                       *type,
-                       {weight.shape.begin(), weight.shape.end()},
-                       static_cast<const std::byte*>(weight.cpu_data())});
-  }
-  ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<AutoPlanner> planner,
-                           id_.PlanTogether(request.model, std::move(weights), std::move(refusal)));
+  auto weights = GivenWeights(request);
+  // What no plan can carry is the refusal's to explain.
+  if (!weights) return refusal;
+  ONNXIFI_ASSIGN_OR_RETURN(
+      const std::unique_ptr<AutoPlanner> planner,
+      id_.PlanTogether(request.model, *std::move(weights), std::move(refusal)));
   // Devices get models made of parts of this one, which are no mapped files.
   return PlannedGraph::Create(
       *planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },

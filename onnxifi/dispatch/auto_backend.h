@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AutoBackend: a backend of the auto device. Each graph goes as a whole to the first device that
-// claims all of it, or in islands to several where none does; a plugin's backend is initialised
-// when the first graph goes there.
+// AutoBackend: a backend of the auto device. Where it is known how long devices take, each graph
+// goes by the plan that is expected to be fastest; else as a whole to the first device that claims
+// all of it, or in islands to several where none does. A plugin's backend is initialised when the
+// first graph goes there.
 
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
 #define ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
@@ -14,6 +15,7 @@
 
 #include "backends/core/abi/provider.h"
 #include "onnxifi/dispatch/auto_backend_id.h"
+#include "onnxifi/dispatch/auto_planner.h"
 #include "onnxifi/dispatch/plugin_backend.h"
 #include "onnxifi/dispatch/task_pool.h"
 
@@ -33,6 +35,15 @@ class AutoBackend final : public abi::Backend {
   bool TakesMemoryType(onnxEnum /*memory_type*/) const override { return true; }
 
  private:
+  // As a whole to the first that claims it, else in islands.
+  base::Result<std::unique_ptr<abi::Graph>> InitByOrder(const abi::GraphRequest& request);
+  // By what is known of the devices, after measuring what is not if `measures`; nothing where the
+  // model cannot be cut or has nodes that no device claims.
+  base::Result<std::unique_ptr<abi::Graph>> InitByCosts(const abi::GraphRequest& request,
+                                                        bool measures);
+  // The graph for the planner's plan. A device that refuses all of it loses its claims.
+  base::Result<std::unique_ptr<abi::Graph>> Build(AutoPlanner& planner,
+                                                  const abi::GraphRequest& request);
   base::Result<std::unique_ptr<abi::Graph>> InitTogether(const abi::GraphRequest& request,
                                                          base::Status refusal);
   base::Result<std::shared_ptr<const PluginBackend>> BackendOf(const ForwardedBackendId& device);

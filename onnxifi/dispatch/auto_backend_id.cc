@@ -4,6 +4,7 @@
 
 #include "onnxifi/dispatch/auto_backend_id.h"
 
+#include <onnxifi/auto_device.h>
 #include <onnxifi/sdk.h>
 
 #include <algorithm>
@@ -123,9 +124,10 @@ base::Result<abi::InfoValue> AutoBackendId::Info(onnxBackendInfo query) const {
     }
     case ONNXIFI_BACKEND_INIT_PROPERTIES:
     case ONNXIFI_BACKEND_MEMORY_TYPES:
-    case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
     case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:
       return abi::InfoValue(uint64_t{0});
+    case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
+      return abi::InfoValue(ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE);
     case ONNXIFI_BACKEND_MEMORY_SIZE:
     case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
     case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
@@ -134,6 +136,10 @@ base::Result<abi::InfoValue> AutoBackendId::Info(onnxBackendInfo query) const {
       return Status(Code::kUnsupportedAttribute,
                     "The auto device does not answer query " + std::to_string(query) + ".");
   }
+}
+
+bool AutoBackendId::TakesGraphProperty(uint64_t key) const {
+  return key == ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE || abi::BackendId::TakesGraphProperty(key);
 }
 
 Status AutoBackendId::CheckCompatibility(std::span<const std::byte> model) const {

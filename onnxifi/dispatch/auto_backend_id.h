@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/auto_costs.h"
 #include "onnxifi/dispatch/auto_planner.h"
 #include "onnxifi/dispatch/forwarded_backend_id.h"
 
@@ -22,7 +23,7 @@ class AutoBackendId final : public abi::BackendId {
  public:
   // `devices`: at least one, in the order in which they are asked; they must outlive this.
   explicit AutoBackendId(std::vector<const ForwardedBackendId*> devices)
-      : devices_(std::move(devices)) {}
+      : devices_(std::move(devices)), costs_(devices_) {}
 
   std::string key() const override { return "auto"; }
   // Numbers that cover all devices: the least of what each can, the most of what one has.
@@ -33,9 +34,14 @@ class AutoBackendId final : public abi::BackendId {
   base::Result<std::unique_ptr<abi::Backend>> InitBackend(
       const abi::BackendProperties& properties) const override;
 
+  // Beside the kit's those of onnxifi/auto_device.h.
+  bool TakesGraphProperty(uint64_t key) const override;
+
+  const std::vector<const ForwardedBackendId*>& devices() const { return devices_; }
+  AutoCosts& costs() const { return costs_; }
+
   // The first device that claims every node; none for a model that names devices for its nodes.
-  // Otherwise the status of the device that claims most
-  // nodes, with the reasons of all.
+  // Otherwise the status of the device that claims most nodes, with the reasons of all.
   base::Result<const ForwardedBackendId*> ChooseDevice(std::span<const std::byte> model) const;
   // Several devices together, for a model that none runs alone for the reason `refusal`. `weights`
   // as of AutoPlanner. Otherwise `refusal` with the reasons against this too.
@@ -52,6 +58,7 @@ class AutoBackendId final : public abi::BackendId {
                               const ForwardedBackendId** out_best) const;
 
   const std::vector<const ForwardedBackendId*> devices_;
+  mutable AutoCosts costs_;
 };
 
 }  // namespace onnxifi::dispatch

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace onnxifi::dispatch {
@@ -18,7 +19,8 @@ using base::Status;
 
 namespace {
 
-// What is assumed of every device: their order decides between those that claim the same.
+// What is assumed of a device of which nothing is known; the order of devices decides between those
+// that claim the same.
 constexpr split::DeviceRates kAssumedRates = {
     .cost = {.launch_ns = 20'000, .enter = {2'000, 100}, .leave = {2'000, 100}},
     .node_ns = 2'000,
@@ -53,7 +55,7 @@ base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
                   "Input '" + value.name + "' is nothing that can be handed to several devices.");
   }
   const std::chrono::nanoseconds has_read = ProcessorTime();
-  std::vector<split::Digest> alone;
+  std::vector<split::Digest>& alone = planner->signatures_;
   std::vector<split::Digest> in_model;
   for (const split::NodeSignature& signature : whole.Signatures()) {
     alone.push_back(signature.alone);
@@ -160,16 +162,151 @@ AutoPlanner::Answers AutoPlanner::AskPlainDevice(const ForwardedBackendId& devic
   return answers;
 }
 
-base::Result<partition::Plan> AutoPlanner::Plan() const {
-  const std::vector<split::DeviceRates> rates(devices_.size(), kAssumedRates);
-  partition::PlanOrGaps made = partition::MakePlan(split::MakeProblem(*whole_, rates, claims_));
-  if (made.gaps.empty()) {
-    if (made.plan.islands.empty()) {
-      return Status(Code::kUnsupportedOperator, "The model has no nodes to hand out.");
+partition::Problem AutoPlanner::MakeProblem() const {
+  std::vector<split::DeviceRates> rates;
+  for (size_t device = 0; device < devices_.size(); ++device) {
+    split::DeviceRates& told = rates.emplace_back(kAssumedRates);
+    if (const auto bandwidth = devices_[device]->memory_bandwidth(); bandwidth > 0) {
+      constexpr uint64_t kPicosecondsPerSecond = 1'000'000'000'000;
+      told.picoseconds_per_byte =
+          static_cast<int64_t>(std::max<uint64_t>(kPicosecondsPerSecond / bandwidth, 1));
     }
-    return std::move(made.plan);
+    if (!costs_.empty() && costs_[device].table->edges) told.cost = *costs_[device].table->edges;
   }
-  const std::vector<partition::NodeIndex>& gap = made.gaps.front();
+  partition::Problem problem = split::MakeProblem(*whole_, rates, claims_);
+  if (!costs_.empty()) ReplaceMeasured(problem);
+  return problem;
+}
+
+void AutoPlanner::ReplaceMeasured(partition::Problem& problem) const {
+  // How many times as long as assumed.
+  struct Ratio {
+    int64_t measured_ns = 0;
+    int64_t assumed_ns = 0;
+
+    void Add(int64_t measured, int64_t assumed) {
+      measured_ns += measured;
+      assumed_ns += assumed;
+    }
+    int64_t Of(int64_t assumed) const {
+      return static_cast<int64_t>(static_cast<double>(assumed) * static_cast<double>(measured_ns) /
+                                  static_cast<double>(assumed_ns));
+    }
+  };
+  const size_t device_count = devices_.size();
+  Ratio of_all;
+  std::vector<Ratio> of_device(device_count);
+  std::vector<std::map<std::string_view, Ratio>> of_operator(device_count);
+  std::vector<bool> is_measured(problem.node_ns.size(), false);
+  for (size_t node = 0; node < signatures_.size(); ++node) {
+    for (size_t device = 0; device < device_count; ++device) {
+      int64_t& time = problem.node_ns[node * device_count + device];
+      const auto& measured = costs_[device].table->node_ns;
+      const auto found = measured.find(signatures_[node]);
+      if (time == partition::kRefused || found == measured.end()) continue;
+      of_all.Add(found->second, time);
+      of_device[device].Add(found->second, time);
+      of_operator[device][whole_->nodes()[node].operator_type].Add(found->second, time);
+      time = found->second;
+      is_measured[node * device_count + device] = true;
+    }
+  }
+  // What was not measured is as much slower than assumed as its like.
+  for (size_t node = 0; node < signatures_.size(); ++node) {
+    for (size_t device = 0; device < device_count; ++device) {
+      int64_t& time = problem.node_ns[node * device_count + device];
+      if (time == partition::kRefused || is_measured[node * device_count + device]) continue;
+      const auto like = of_operator[device].find(whole_->nodes()[node].operator_type);
+      const Ratio& ratio = like != of_operator[device].end()  ? like->second
+                           : of_device[device].assumed_ns > 0 ? of_device[device]
+                                                              : of_all;
+      if (ratio.assumed_ns > 0) time = ratio.Of(time);
+    }
+  }
+}
+
+split::Digest AutoPlanner::DigestOf(const partition::Plan& plan) const {
+  split::Digester digester;
+  for (const split::Digest& signature : signatures_) digester.Add(signature);
+  for (const split::FlowingValue& value : whole_->values()) {
+    digester.Add(static_cast<uint64_t>(value.producer)).Add(uint64_t{value.is_output});
+    for (const int32_t reader : value.readers) digester.Add(static_cast<uint64_t>(reader));
+  }
+  for (const partition::Island& island : plan.islands) {
+    digester.Add(costs_[static_cast<size_t>(island.device)].identity);
+    for (const partition::NodeIndex node : island.nodes) {
+      digester.Add(static_cast<uint64_t>(node));
+    }
+  }
+  return digester.Get();
+}
+
+std::optional<int64_t> AutoPlanner::MeasuredNs(const partition::Plan& plan) const {
+  if (costs_.empty()) return std::nullopt;
+  const auto first = static_cast<size_t>(plan.islands.front().device);
+  const std::map<split::Digest, int64_t>& known = costs_[first].table->run_ns;
+  if (known.empty()) return std::nullopt;
+  const auto found = known.find(DigestOf(plan));
+  if (found == known.end()) return std::nullopt;
+  return found->second;
+}
+
+base::Result<std::vector<partition::Plan>> AutoPlanner::Candidates() const {
+  const partition::Problem problem = MakeProblem();
+  partition::PlanOrGaps made = partition::MakePlan(problem);
+  if (!made.gaps.empty()) return RefusalOf(made.gaps.front());
+  if (made.plan.islands.empty()) {
+    return Status(Code::kUnsupportedOperator, "The model has no nodes to hand out.");
+  }
+  std::vector<partition::Plan> candidates;
+  const auto node_count = static_cast<size_t>(problem.node_count);
+  for (partition::DeviceIndex device = 0; device < problem.device_count(); ++device) {
+    const std::vector<bool>& claims = claims_[static_cast<size_t>(device)];
+    if (std::find(claims.begin(), claims.end(), false) != claims.end()) continue;
+    // Already among them.
+    if (made.plan.islands.size() == 1 && made.plan.islands[0].device == device) continue;
+    candidates.push_back(
+        partition::DescribePlan(problem, std::vector<partition::DeviceIndex>(node_count, device),
+                                std::vector<int32_t>(node_count, 0)));
+  }
+  candidates.insert(candidates.begin(), std::move(made.plan));
+  return candidates;
+}
+
+base::Result<partition::Plan> AutoPlanner::Plan() const {
+  if (pinned_) return *pinned_;
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<partition::Plan> candidates, Candidates());
+  // Parts that run together are faster than one by one, so that a plan which never ran is compared
+  // with those that did by how much these were off.
+  std::optional<double> least_ns;
+  double correction = 1;
+  size_t best = 0;
+  for (size_t index = 0; index < candidates.size(); ++index) {
+    const std::optional<int64_t> measured = MeasuredNs(candidates[index]);
+    if (!measured || (least_ns && static_cast<double>(*measured) >= *least_ns)) continue;
+    least_ns = static_cast<double>(*measured);
+    best = index;
+    correction =
+        *least_ns / static_cast<double>(std::max<int64_t>(candidates[index].duration_ns, 1));
+  }
+  if (!least_ns) return std::move(candidates.front());
+  if (!MeasuredNs(candidates.front()) &&
+      correction * static_cast<double>(candidates.front().duration_ns) < *least_ns) {
+    best = 0;
+  }
+  partition::Plan& plan = candidates[best];
+  const auto correct = [&](int64_t& time) {
+    time = static_cast<int64_t>(static_cast<double>(time) * correction);
+  };
+  correct(plan.duration_ns);
+  for (partition::Island& island : plan.islands) {
+    correct(island.start_ns);
+    correct(island.duration_ns);
+  }
+  return std::move(plan);
+}
+
+Status AutoPlanner::RefusalOf(const std::vector<partition::NodeIndex>& gap) const {
   const auto describe = [&](partition::NodeIndex node) {
     const split::ModelNode& told = whole_->nodes()[node];
     return "node " + std::to_string(told.model_index) +
@@ -205,6 +342,7 @@ std::vector<Status> AutoPlanner::ReasonsOf(partition::DeviceIndex device,
 
 void AutoPlanner::Withdraw(partition::DeviceIndex device,
                            std::span<const partition::NodeIndex> nodes, const Status& reason) {
+  pinned_.reset();
   for (const partition::NodeIndex node : nodes) {
     claims_[device][node] = false;
     reasons_[device][node] = std::make_shared<const NodeReasons>(1, NodeReason::Make(reason, {}));

@@ -9,12 +9,15 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/core/abi/provider.h"
 #include "backends/core/base/result.h"
+#include "onnxifi/dispatch/auto_costs.h"
 #include "onnxifi/dispatch/claim_memory.h"
 #include "onnxifi/dispatch/forwarded_backend_id.h"
 #include "onnxifi/partition/plan.h"
@@ -31,9 +34,23 @@ class AutoPlanner {
       std::span<const ForwardedBackendId* const> devices, std::span<const std::byte> model,
       std::vector<split::GivenWeight> weights);
 
-  // The plan for the claims as they stand. UNSUPPORTED_* with the reasons of every device where
-  // some nodes are claimed by none.
+  // What is known of how long the devices take, by device; without it they are taken to be equally
+  // fast.
+  void UseCosts(std::vector<KnownCosts> costs) { costs_ = std::move(costs); }
+
+  // The plan for the claims as they stand: of the candidates that which takes least time, as
+  // measured or expected. UNSUPPORTED_* with the reasons of every device where some nodes are
+  // claimed by none.
   base::Result<partition::Plan> Plan() const;
+  // The plan that is expected to take least time by what is known of single nodes, and those with
+  // all nodes on one device that claims them. UNSUPPORTED_* as above.
+  base::Result<std::vector<partition::Plan>> Candidates() const;
+  // Plan() answers this one until a claim is taken back.
+  void Pin(partition::Plan plan) { pinned_ = std::move(plan); }
+  void Unpin() { pinned_.reset(); }
+  bool IsPinned() const { return pinned_.has_value(); }
+  // What stands for runs by this plan in the table of its first island's device.
+  split::Digest DigestOf(const partition::Plan& plan) const;
 
   // Why the device does not claim the node; none where it does.
   std::vector<base::Status> ReasonsOf(partition::DeviceIndex device,
@@ -61,6 +78,11 @@ class AutoPlanner {
   // How many devices had to be asked.
   int asked_count() const { return asked_count_; }
 
+  bool Claims(partition::DeviceIndex device, partition::NodeIndex node) const {
+    return claims_[static_cast<size_t>(device)][static_cast<size_t>(node)];
+  }
+  // By node, alone.
+  std::span<const split::Digest> signatures() const { return signatures_; }
   const split::WholeModel& whole() const { return *whole_; }
   std::span<const ForwardedBackendId* const> devices() const { return devices_; }
   const ForwardedBackendId& device(partition::DeviceIndex device) const {
@@ -80,12 +102,20 @@ class AutoPlanner {
   // Leaves a node that the model places on a device to that device.
   void KeepPlacements();
 
+  partition::Problem MakeProblem() const;
+  void ReplaceMeasured(partition::Problem& problem) const;
+  base::Status RefusalOf(const std::vector<partition::NodeIndex>& gap) const;
+  std::optional<int64_t> MeasuredNs(const partition::Plan& plan) const;
+
   const std::vector<const ForwardedBackendId*> devices_;
   std::vector<split::GivenWeight> weights_;
   std::unique_ptr<split::WholeModel> whole_;
   split::Claims claims_;
   // reasons_[device][node]: why it is not claimed.
   std::vector<Answers> reasons_;
+  std::vector<split::Digest> signatures_;
+  std::vector<KnownCosts> costs_;
+  std::optional<partition::Plan> pinned_;
   Times times_;
   int asked_count_ = 0;
 };

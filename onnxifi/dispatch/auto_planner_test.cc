@@ -7,17 +7,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <onnx/defs/parser.h>
 #include <onnx/onnx_pb.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 
-#include "discovery/library/plugin_library.h"
+#include "onnxifi/dispatch/mock_devices.h"
 
 namespace onnxifi::dispatch {
 namespace {
@@ -26,60 +22,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-// Mock devices, as the dispatcher knows them.
-class Devices {
- public:
-  Devices() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "onnxifi-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~Devices() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Devices(const Devices&) = delete;
-  Devices& operator=(const Devices&) = delete;
-
-  Devices& Add(const std::string& name, const std::string& settings,
-               const char* file = ONNXIFI_TEST_MOCK) {
-    const std::filesystem::path target = folder_ / ("libonnxifi-" + name + ".so");
-    std::filesystem::copy_file(file, target);
-    std::ofstream(target.string() + ".json") << settings;
-    library::OpenVerdict verdict;
-    library::PluginLibrary& plugin = libraries_.emplace_back(
-        library::PluginLibrary::Open(target, reinterpret_cast<const void*>(&ParseModel), &verdict));
-    EXPECT_TRUE(plugin.is_open()) << verdict.sentence << verdict.detail;
-    plugin.Keep();
-    onnxBackendID id = nullptr;
-    size_t count = 1;
-    EXPECT_EQ(plugin.functions().get_backend_ids(&id, &count), ONNXIFI_STATUS_SUCCESS);
-    devices_.push_back(std::make_unique<ForwardedBackendId>(
-        PluginCalls(name, 0, plugin.functions(), id), /*priority=*/0));
-    all_.push_back(devices_.back().get());
-    return *this;
-  }
-  std::span<const ForwardedBackendId* const> all() const { return all_; }
-
-  static std::string ParseModel(const std::string& graph) {
-    onnx::ModelProto model;
-    const auto status = onnx::OnnxParser::Parse(
-        model, ("<ir_version: 10, opset_import: [\"\" : 21]>\n" + graph).c_str());
-    EXPECT_TRUE(status.IsOK()) << status.ErrorMessage();
-    return model.SerializeAsString();
-  }
-
- private:
-  std::filesystem::path folder_;
-  std::vector<library::PluginLibrary> libraries_;
-  std::vector<std::unique_ptr<ForwardedBackendId>> devices_;
-  std::vector<const ForwardedBackendId*> all_;
-};
-
-std::span<const std::byte> Bytes(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
-std::unique_ptr<AutoPlanner> Ask(const Devices& devices, const std::string& model) {
+std::unique_ptr<AutoPlanner> Ask(const MockDevices& devices, const std::string& model) {
   auto planner = AutoPlanner::Ask(devices.all(), Bytes(model), /*weights=*/{});
   EXPECT_TRUE(planner.ok()) << planner.status().Text();
   return *std::move(planner);
@@ -87,33 +30,33 @@ std::unique_ptr<AutoPlanner> Ask(const Devices& devices, const std::string& mode
 
 TEST(AutoPlanner, AsksADeviceOnceForAllNodesOfAKind) {
   for (const char* const file : {ONNXIFI_TEST_MOCK, ONNXIFI_TEST_PLAIN_MOCK}) {
-    Devices devices;
+    MockDevices devices;
     devices.Add("some", R"({"operators": ["Abs", "Sub"]})", file)
         .Add("all", "{}", ONNXIFI_TEST_MOCK);
-    const auto first = Ask(devices, Devices::ParseModel(R"(
+    const auto first = Ask(devices, ParseMockModel(R"(
       graph (float[9, 9] x) => (float[9, 9] y) { a = Abs(x)  b = Neg(a)  y = Sub(b, a) })"));
     EXPECT_EQ(first->asked_count(), 2);
     // Other names, another order, more of the same.
-    const auto second = Ask(devices, Devices::ParseModel(R"(
+    const auto second = Ask(devices, ParseMockModel(R"(
       graph (float[9, 9] in) => (float[9, 9] out) {
         n = Neg(in)  s = Sub(n, in)  t = Abs(s)  u = Abs(t)  out = Sub(u, t) })"));
     EXPECT_EQ(second->asked_count(), 0);
     EXPECT_THAT(second->ReasonsOf(0, 0), SizeIs(1));
     EXPECT_THAT(second->ReasonsOf(0, 1), SizeIs(0));
     EXPECT_THAT(second->ReasonsOf(1, 0), SizeIs(0));
-    const auto third = Ask(devices, Devices::ParseModel(R"(
+    const auto third = Ask(devices, ParseMockModel(R"(
       graph (float[9, 8] x) => (float[9, 8] y) { a = Abs(x)  y = Sub(x, a) })"));
     EXPECT_EQ(third->asked_count(), 2);
   }
 }
 
 TEST(AutoPlanner, TellsReasonsWithTheNamesOfTheModelAtHand) {
-  Devices devices;
+  MockDevices devices;
   devices.Add("plain", R"({"operators": ["Abs", "NonZero"]})", ONNXIFI_TEST_PLAIN_MOCK);
   const auto reason = [&](const char* name) {
     const auto planner =
-        Ask(devices, Devices::ParseModel("graph (float[9, 9] x) => (int64[2, n] " +
-                                         std::string(name) + ") { " + name + " = NonZero(x) }"));
+        Ask(devices, ParseMockModel("graph (float[9, 9] x) => (int64[2, n] " + std::string(name) +
+                                    ") { " + name + " = NonZero(x) }"));
     const std::vector<base::Status> reasons = planner->ReasonsOf(0, 0);
     EXPECT_THAT(reasons, SizeIs(1));
     return reasons.empty() ? std::string() : reasons[0].Text();
@@ -195,7 +138,7 @@ struct Figures {
 };
 
 Figures Measure(const char* file, int node_count) {
-  Devices devices;
+  MockDevices devices;
   devices.Add("host", R"({"refused": ["Softmax", "Max"]})", file)
       .Add("odd", R"({"operators": ["Abs", "Exp", "Relu", "Softmax", "Sigmoid", "Tanh"]})", file)
       .Add("even", R"({"operators": ["Neg", "Add", "Mul", "Sub", "Max", "Min"]})", file)

@@ -43,6 +43,8 @@ class ForwardedBackendId final : public abi::BackendId {
   const PluginCalls& calls() const { return calls_; }
   // Whether Explain tells of nodes.
   bool explains_nodes() const { return calls_.explain_model != nullptr; }
+  // Bytes per second of the device's own memory; 0 when the plugin does not say.
+  uint64_t memory_bandwidth() const { return memory_bandwidth_; }
   // What it told of nodes so far.
   ClaimMemory& claim_memory() const { return claim_memory_; }
   int32_t priority() const { return priority_; }
@@ -57,6 +59,7 @@ class ForwardedBackendId final : public abi::BackendId {
   const onnxEnum device_type_;
   const uint64_t backend_properties_;
   const uint64_t graph_properties_;
+  const uint64_t memory_bandwidth_;
   mutable ClaimMemory claim_memory_;
 };
 

@@ -26,6 +26,9 @@ class Stage {
     unsetenv("ONNXIFI_BACKENDS");
     unsetenv("ONNXIFI_ADD_BACKENDS");
     setenv("ONNXIFI_LOG", "silent", /*overwrite=*/1);
+    // Nothing that was measured before, of devices of the same name.
+    setenv("ONNXIFI_CACHE_DIR", (folder_ / "cache").c_str(), /*overwrite=*/1);
+    unsetenv("ONNXIFI_MEASURE");
   }
   ~Stage() {
     std::error_code ignored;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Meter: times what a device does, with inputs that are made up, through the same calls as any run.
+
+#ifndef ONNXIFI_ONNXIFI_DISPATCH_METER_H_
+#define ONNXIFI_ONNXIFI_DISPATCH_METER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "backends/core/abi/provider.h"
+#include "onnxifi/dispatch/forwarded_backend_id.h"
+#include "onnxifi/dispatch/plugin_backend.h"
+#include "onnxifi/partition/problem.h"
+#include "onnxifi/split/whole_model.h"
+
+namespace onnxifi::dispatch {
+
+// Nanoseconds from the call to run until the outputs are there, the least of a few runs; extents
+// that are not known are taken as 1. `inputs` and `outputs`: positions among the values of `whole`,
+// in the graph's order. Nothing where the graph cannot be run that way.
+std::optional<int64_t> TimeRuns(abi::Graph& graph, const split::WholeModel& whole,
+                                std::span<const int32_t> inputs, std::span<const int32_t> outputs);
+
+// One device, opened. `backend` outlives it.
+class Meter {
+ public:
+  // `request`: of the model at hand, whose properties and weights it gives to every graph.
+  Meter(std::shared_ptr<const PluginBackend> backend, const ForwardedBackendId& device,
+        const abi::GraphRequest& request)
+      : backend_(std::move(backend)), device_(device), request_(request) {}
+
+  // What a run takes beside its nodes, from chains of a simple operator that the device claims: a
+  // chain three times as long tells the launch from the work, and a long tensor the copies, which
+  // only a device with memory of its own makes. Nothing where it claims none of those tried.
+  std::optional<partition::DeviceCost> TimeEdges() const;
+
+  // What this node alone takes beyond `edges`.
+  std::optional<int64_t> TimeNode(const split::WholeModel& whole, int32_t node,
+                                  const partition::DeviceCost& edges) const;
+
+ private:
+  struct ChainTime {
+    int64_t run_ns = 0;
+    // Whether the runs copied their tensors, as far as the device tells.
+    bool copies = true;
+  };
+  std::optional<ChainTime> TimeChain(std::string_view operator_type, int length,
+                                     int64_t element_count) const;
+
+  const std::shared_ptr<const PluginBackend> backend_;
+  const ForwardedBackendId& device_;
+  const abi::GraphRequest& request_;
+};
+
+}  // namespace onnxifi::dispatch
+
+#endif  // ONNXIFI_ONNXIFI_DISPATCH_METER_H_

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans by measurement: devices whose time is simulated, of which the planner knows only what it
+// measures.
+
+#include "onnxifi/dispatch/plan_measurement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <map>
+
+#include "onnxifi/dispatch/forwarded_graph.h"
+#include "onnxifi/dispatch/meter.h"
+#include "onnxifi/dispatch/mock_devices.h"
+#include "onnxifi/dispatch/planned_graph.h"
+
+namespace onnxifi::dispatch {
+namespace {
+
+using testing::Each;
+using testing::SizeIs;
+
+// A graph with everything that measuring it takes. Costs are kept in the folder of the devices.
+class Experiment {
+ public:
+  Experiment(const MockDevices& devices, std::string model)
+      : devices_(devices.all().begin(), devices.all().end()), model_(std::move(model)) {
+    setenv("ONNXIFI_CACHE_DIR", (devices.folder() / "cache").c_str(), /*overwrite=*/1);
+    costs_ = std::make_unique<AutoCosts>(devices_);
+    unsetenv("ONNXIFI_CACHE_DIR");
+    request_.model = Bytes(model_);
+    auto planner = AutoPlanner::Ask(devices_, request_.model, /*weights=*/{});
+    EXPECT_TRUE(planner.ok()) << planner.status().Text();
+    planner_ = *std::move(planner);
+    planner_->UseCosts(costs_->Known());
+    measurement_ = std::make_unique<PlanMeasurement>(*planner_, *costs_, request_);
+  }
+
+  void MeasureNodes() { measurement_->MeasureNodes(backend_of_); }
+  void MeasureCandidates() {
+    measurement_->MeasureCandidates([&] { return Build(); });
+  }
+  partition::Plan Plan() const {
+    auto plan = planner_->Plan();
+    EXPECT_TRUE(plan.ok());
+    return *std::move(plan);
+  }
+  // Of the plan.
+  int64_t Time() {
+    const auto graph = Build();
+    EXPECT_TRUE(graph.ok()) << graph.status().Text();
+    return TimeOf(**graph);
+  }
+  int64_t TimeAlone(size_t device) {
+    const auto graph = ForwardedGraph::Init(*backend_of_(*devices_[device]), request_);
+    EXPECT_TRUE(graph.ok()) << graph.status().Text();
+    return TimeOf(**graph);
+  }
+  // The device of each node.
+  std::vector<std::string> Keys(const partition::Plan& plan) const {
+    std::vector<std::string> keys;
+    for (const int32_t island : plan.island_of) {
+      keys.push_back(planner_->device(plan.islands[island].device).calls().plugin_name());
+    }
+    return keys;
+  }
+  std::string OperatorOf(size_t node) const {
+    return planner_->whole().nodes()[node].operator_type;
+  }
+  AutoCosts& costs() { return *costs_; }
+
+ private:
+  base::Result<std::unique_ptr<abi::Graph>> Build() {
+    return PlannedGraph::Create(*planner_, backend_of_, request_, pool_);
+  }
+  int64_t TimeOf(abi::Graph& graph) const {
+    const split::WholeModel& whole = planner_->whole();
+    const auto time = TimeRuns(graph, whole, whole.inputs(), whole.outputs());
+    EXPECT_TRUE(time);
+    graph.Close();
+    return time.value_or(0);
+  }
+
+  const std::vector<const ForwardedBackendId*> devices_;
+  const std::string model_;
+  abi::GraphRequest request_;
+  std::unique_ptr<AutoCosts> costs_;
+  std::unique_ptr<AutoPlanner> planner_;
+  std::unique_ptr<PlanMeasurement> measurement_;
+  TaskPool pool_;
+  std::map<const ForwardedBackendId*, std::shared_ptr<const PluginBackend>> backends_;
+  const PlannedGraph::BackendSource backend_of_ =
+      [this](
+          const ForwardedBackendId& device) -> base::Result<std::shared_ptr<const PluginBackend>> {
+    std::shared_ptr<const PluginBackend>& backend = backends_[&device];
+    if (backend == nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(backend, PluginBackend::Init(device.calls(), {}));
+    }
+    return backend;
+  };
+};
+
+// Stretches that one device does best, and two branches at the same time.
+constexpr const char* kModel = R"(
+  graph (float[3, 5] x) => (float[3, 5] y) {
+    a = Sigmoid(x)  b = Tanh(a)  c = Sigmoid(b)
+    d = Neg(c)  e = Abs(d)  f = Neg(e)  g = Abs(f)
+    h = Tanh(g)  i = Sigmoid(h)  j = Tanh(i)
+    k = Sigmoid(j)  l = Tanh(k)
+    m = Neg(j)  n = Abs(m)
+    o = Neg(l)
+    y = Add(o, n)
+  })";
+
+bool IsCurved(const std::string& operator_type) {
+  return operator_type == "Sigmoid" || operator_type == "Tanh";
+}
+
+TEST(PlanMeasurement, UsesDevicesForWhatTheyAreFastAtAndSaysHowLongItTakes) {
+  MockDevices devices;
+  devices.Add("even", R"({"step_ms": {"*": 12}, "launch_ms": 2})")
+      .Add("curves", R"({"step_ms": {"Sigmoid": 5, "Tanh": 6, "*": 20}, "launch_ms": 3})")
+      .Add("lines", R"({"step_ms": {"Neg": 4, "Abs": 5, "Add": 6, "*": 24}, "launch_ms": 1})");
+  Experiment experiment(devices, ParseMockModel(kModel));
+  // As long as nothing is known, the first has it all.
+  EXPECT_THAT(experiment.Keys(experiment.Plan()), Each("even"));
+  experiment.MeasureNodes();
+  const partition::Plan plan = experiment.Plan();
+  const std::vector<std::string> keys = experiment.Keys(plan);
+  for (size_t node = 0; node < keys.size(); ++node) {
+    EXPECT_EQ(keys[node], IsCurved(experiment.OperatorOf(node)) ? "curves" : "lines") << node;
+  }
+  const int64_t measured = experiment.Time();
+  std::printf("predicted %.1f ms, measured %.1f ms\n", static_cast<double>(plan.duration_ns) * 1e-6,
+              static_cast<double>(measured) * 1e-6);
+  EXPECT_NEAR(static_cast<double>(plan.duration_ns), static_cast<double>(measured),
+              0.25 * static_cast<double>(measured));
+  for (size_t device = 0; device < 3; ++device) {
+    const int64_t alone = experiment.TimeAlone(device);
+    std::printf("alone on %s: %.1f ms\n", devices.all()[device]->key().c_str(),
+                static_cast<double>(alone) * 1e-6);
+    EXPECT_LT(measured, alone);
+  }
+}
+
+TEST(PlanMeasurement, StaysOnOneDeviceWhereChangingCostsMoreThanItSaves) {
+  MockDevices devices;
+  devices.Add("even", R"({"step_ms": {"*": 4}, "launch_ms": 1})")
+      .Add("far", R"({"step_ms": {"Neg": 2, "*": 8}, "launch_ms": 60})");
+  Experiment experiment(devices, ParseMockModel(kModel));
+  experiment.MeasureNodes();
+  EXPECT_THAT(experiment.Keys(experiment.Plan()), Each("even"));
+}
+
+TEST(PlanMeasurement, PlansTheSameInTheNextProcess) {
+  MockDevices devices;
+  devices.Add("even", R"({"step_ms": {"*": 6}, "launch_ms": 1})")
+      .Add("curves", R"({"step_ms": {"Sigmoid": 1, "Tanh": 1, "*": 9}, "launch_ms": 1})");
+  partition::Plan first;
+  {
+    Experiment experiment(devices, ParseMockModel(kModel));
+    experiment.MeasureNodes();
+    experiment.MeasureCandidates();
+    first = experiment.Plan();
+    EXPECT_GT(first.islands.size(), 1U);
+  }
+  Experiment next(devices, ParseMockModel(kModel));
+  const partition::Plan plan = next.Plan();
+  EXPECT_EQ(plan.island_of, first.island_of);
+  EXPECT_EQ(plan.duration_ns, first.duration_ns);
+  // There is nothing left to measure.
+  const std::vector<KnownCosts> before = next.costs().Known();
+  next.MeasureNodes();
+  next.MeasureCandidates();
+  for (size_t device = 0; device < before.size(); ++device) {
+    EXPECT_EQ(next.costs().Known()[device].table, before[device].table);
+  }
+}
+
+TEST(PlanMeasurement, BelievesWholeRunsMoreThanSumsOfNodes) {
+  MockDevices devices;
+  devices.Add("one", R"({"step_ms": {"*": 2}})").Add("other", R"({"step_ms": {"*": 3}})");
+  Experiment experiment(devices, ParseMockModel(kModel));
+  experiment.MeasureNodes();
+  EXPECT_THAT(experiment.Keys(experiment.Plan()), Each("one"));
+  // As if nodes together took the first much longer than one by one.
+  const partition::Plan plan = experiment.Plan();
+  experiment.MeasureCandidates();
+  EXPECT_THAT(experiment.Keys(experiment.Plan()), Each("one"));
+  cost::DeviceTable corrected = *experiment.costs().Known()[0].table;
+  ASSERT_THAT(corrected.run_ns, SizeIs(1));
+  corrected.run_ns.begin()->second *= 10;
+  experiment.costs().Learn(0, corrected);
+  experiment.MeasureCandidates();
+  EXPECT_THAT(experiment.Keys(experiment.Plan()), Each("other"));
+}
+
+TEST(PlanMeasurement, LeavesOutADeviceThatFails) {
+  MockDevices devices;
+  devices.Add("gone", R"({"vanishes_at_run": 1, "step_ms": {"*": 1}})")
+      .Add("there", R"({"step_ms": {"*": 1}})");
+  Experiment experiment(devices, ParseMockModel(kModel));
+  experiment.MeasureNodes();
+  EXPECT_TRUE(experiment.costs().Known()[0].table->node_ns.empty());
+  EXPECT_FALSE(experiment.costs().Known()[1].table->node_ns.empty());
+  experiment.MeasureCandidates();
+  EXPECT_GT(experiment.Time(), 0);
+}
+
+}  // namespace
+}  // namespace onnxifi::dispatch
