@@ -2,7 +2,9 @@
 //
 // RoundingSpread: each float result r becomes r * (1 + u), u at random within a few units in the
 // last place: one for what IEEE 754 rounds, and what OpenCL allows its functions for the others,
-// which is the most among the languages that devices are programmed in.
+// which is the most among the languages that devices are programmed in. Folds may be folded in any
+// order: where the reference merges parts, which hardly round, another device adds one element
+// after the other, and equal elements are rounded the same way each time.
 
 #include "backends/core/reference/rounding_spread.h"
 
@@ -29,6 +31,9 @@ using tensor::ElementType;
 constexpr int kSamples = 6;
 // The samples' largest deviation is about that of a typical implementation.
 constexpr double kMargin = 8;
+// With that margin, about as many merges in a row as parts have, and a unit for so many elements,
+// the room is half a unit and more for each element.
+constexpr double kElementsPerUnit = 64;
 
 // Units in the last place that the result of an operation may be off; 0 for exact ones.
 double UnitsOf(ExprOp op) {
@@ -67,7 +72,11 @@ double UnitsOf(ExprOp op) {
 // Puts the noise into expressions over the first `rank` axes of the domain.
 class Noise {
  public:
-  Noise(ExprPool& pool, uint64_t seed) : pool_(pool), seed_(seed) {}
+  // `fold_length`: elements of a fold, if the step has any.
+  Noise(ExprPool& pool, uint64_t seed, int64_t fold_length)
+      : pool_(pool),
+        seed_(seed),
+        merge_units_(std::max(1.0, static_cast<double>(fold_length) / kElementsPerUnit)) {}
 
   void AddTo(ExprId& root, int rank) {
     if (root == program::kNoExpr) return;
@@ -76,7 +85,7 @@ class Noise {
     for (const ExprId id : program::Reachable(pool_, std::span(&root, 1))) {
       if (done.contains(id)) continue;
       program::ExprNode node = pool_[id];
-      const double units = UnitsOf(node.op);
+      const double units = UnitsOf(node.op) * (rank == kMerge ? merge_units_ : 1);
       for (ExprId& operand : node.operands) operand = done.at(operand);
       ExprId made = pool_.Add(std::move(node));
       const ElementType type = pool_[made].type;
@@ -91,10 +100,16 @@ class Noise {
     for (ExprId& root : roots) AddTo(root, rank);
   }
   void AddTo(program::Fold& fold, int rank) {
-    for (program::Fold::State& state : fold.states) AddTo(state.update, rank);
+    for (program::Fold::State& state : fold.states) {
+      AddTo(state.update, rank);
+      AddTo(state.merge, kMerge);
+    }
   }
 
  private:
+  // In place of a rank: parts are merged at no coordinates, each time with the same noise.
+  static constexpr int kMerge = -1;
+
   Expr WithNoise(Expr value, double units, int rank) {
     Expr counter = program::IntConstant(pool_, ElementType::kInt64, 0);
     for (int axis = 0; axis < rank; ++axis) {
@@ -111,13 +126,27 @@ class Noise {
 
   ExprPool& pool_;
   const uint64_t seed_;
+  const double merge_units_;
   std::unordered_map<int, std::unordered_map<ExprId, ExprId>> done_;  // by rank
 };
 
+int64_t FoldLength(const RandomStep& random) {
+  const program::Step& step = random.program.steps[0];
+  int axes = 0;
+  if (const auto* reduce = step.As<program::Reduce>()) axes = reduce->axes;
+  if (const auto* row = step.As<program::Row>()) axes = row->axes;
+  if (step.As<program::Scan>() != nullptr) axes = 1;
+  int64_t length = 1;
+  for (const program::Dim& dim : std::span(step.domain).last(static_cast<size_t>(axes))) {
+    length *= tensor::ValueOf(dim, random.dims);
+  }
+  return length;
+}
+
 void AddNoise(RandomStep& random, uint64_t seed) {
   program::Step& step = random.program.steps[0];
-  Noise noise(random.program.exprs, seed);
   const int rank = static_cast<int>(step.domain.size());
+  Noise noise(random.program.exprs, seed, FoldLength(random));
   if (auto* map = std::get_if<program::Map>(&step.body)) {
     noise.AddTo(map->roots, rank);
   } else if (auto* reduce = std::get_if<program::Reduce>(&step.body)) {
