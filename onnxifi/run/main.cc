@@ -64,7 +64,7 @@ base::Status AddProfile(const Options& options, const Device& device,
 }
 
 base::Status WritePlanFile(const Options& options, const Device& device,
-                           const std::vector<std::byte>& model, const RunReport& report) {
+                           std::span<const std::byte> model, const RunReport& report) {
   if (!report.plan) return base::Ok();
   ONNXIFI_ASSIGN_OR_RETURN(const Explanation explanation, ExplainModel(device, model));
   GraphPlan plan = *report.plan;
