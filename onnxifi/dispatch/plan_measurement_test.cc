@@ -172,8 +172,8 @@ TEST(PlanMeasurement, StaysOnOneDeviceWhereChangingCostsMoreThanItSaves) {
 
 TEST(PlanMeasurement, PlansTheSameInTheNextProcess) {
   MockDevices devices;
-  devices.Add("even", R"({"step_ms": {"*": 6}, "launch_ms": 1})")
-      .Add("curves", R"({"step_ms": {"Sigmoid": 1, "Tanh": 1, "*": 9}, "launch_ms": 1})");
+  devices.Add("even", R"({"step_ms": {"*": 15}, "launch_ms": 1})")
+      .Add("curves", R"({"step_ms": {"Sigmoid": 1, "Tanh": 1, "*": 40}, "launch_ms": 1})");
   partition::Plan first;
   {
     Experiment experiment(devices, ParseMockModel(kModel));
