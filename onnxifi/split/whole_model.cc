@@ -30,7 +30,7 @@ using base::Status;
 
 namespace {
 
-const model::ProtobufCleanup protobuf_cleanup;
+const model::ProtobufCleanup kProtobufCleanup;
 
 // Tensors up to this size are there when shapes are inferred; what decides shapes is smaller.
 constexpr size_t kSmallTensorBytes = NodeSigner::kSmallTensorBytes;

@@ -149,8 +149,9 @@ int64_t TiledProduct::least_rows() const {
   const auto domain = std::span(step_.domain);
   int64_t rows = 1;
   if (is_window()) return domain[1].LowerBound() / contract_.group;
-  const auto first =
-      static_cast<size_t>(contract_.batch_axes + (columns_are_a_ ? contract_.m_axes : 0));
+  const int before =
+      columns_are_a_ ? contract_.batch_axes + contract_.m_axes : contract_.batch_axes;
+  const auto first = static_cast<size_t>(before);
   for (const program::Dim& dim : domain.subspan(first, static_cast<size_t>(row_axes()))) {
     // A symbol may be anything; it is taken to be many.
     rows *= dim.is_constant() ? dim.constant() : 1024;

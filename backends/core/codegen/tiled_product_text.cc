@@ -102,7 +102,7 @@ class TiledProduct::PartWriter {
     for (int axis = 0; axis < axes; ++axis) extents.push_back(Given(Group::kPhases, axis));
     for (int axis = 0; axis + 1 < axes; ++axis) extents.push_back(Given(Group::kImage, axis));
     const std::vector<std::string> at = WriteCoordinates(writer_, item, extents);
-    const auto phase = [&](int axis) { return at[static_cast<size_t>(2 + axis)]; };
+    const auto phase = [&](int axis) { return at[2 + static_cast<size_t>(axis)]; };
     std::string to = Text(at[0], " * ", Given(Group::kColumnBatch, 0), " + ", at[1], " * ",
                           writer_.UseGiven(kStep));
     std::string phases = phase(0);
@@ -113,7 +113,7 @@ class TiledProduct::PartWriter {
     std::vector<std::string> positions = {at[0], at[1]};
     std::string is_inside = "1";
     for (int axis = 0; axis + 1 < axes; ++axis) {
-      const std::string& row = at[static_cast<size_t>(2 + axes + axis)];
+      const std::string& row = at[2 + static_cast<size_t>(axes) + static_cast<size_t>(axis)];
       to += Text(" + ", row, " * ", Given(Group::kPitch, axis));
       positions.push_back(writer_.Declare("idx", Position(axis, row, phase(axis))));
       is_inside +=

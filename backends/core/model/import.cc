@@ -24,7 +24,7 @@ using base::Code;
 using base::Result;
 using base::Status;
 
-const ProtobufCleanup protobuf_cleanup;
+const ProtobufCleanup kProtobufCleanup;
 
 Status CheckIrVersion(const onnx::ModelProto& model) {
   if (model.ir_version() > NewestIrVersion()) {
