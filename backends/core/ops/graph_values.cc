@@ -160,7 +160,7 @@ Whole GraphValues::AsWhole(ValueId id) {
     step.reads.back().type = StoredType(dense.type());
     host.read_shapes.push_back(dense.shape);
   }
-  const Whole whole{program_.AddBuffer(buffer), *buffer.value};
+  Whole whole{program_.AddBuffer(buffer), *buffer.value};
   step.writes.push_back(whole.operand().view);
   host.first_symbol.push_back(0);
   host.context = "while giving " + Quoted(graph_.values[id].name);

@@ -104,7 +104,7 @@ std::optional<std::vector<MemoryAxis>> AxesOfTarget(const Placement& placement) 
       }
       extent = FloorDiv(outer, stride);
     }
-    axes.push_back({stride, std::move(extent)});
+    axes.push_back({stride, extent});
   }
   return axes;
 }
