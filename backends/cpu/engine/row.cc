@@ -336,10 +336,9 @@ void FindHoisted(const program::ExprPool& pool, std::span<const program::ExprId>
     int stage = kUniform;
     if (node.op == program::ExprOp::kRow) {
       stage = static_cast<int>(node.payload / 256);
-    } else if (node.op != program::ExprOp::kConstant && node.op != program::ExprOp::kDim &&
-               node.operands.empty()) {
-      stage = kElement;
-    } else if (node.op == program::ExprOp::kLoad) {
+    } else if (node.op == program::ExprOp::kLoad ||
+               (node.op != program::ExprOp::kConstant && node.op != program::ExprOp::kDim &&
+                node.operands.empty())) {
       stage = kElement;
     }
     for (program::ExprId operand : node.operands) stage = std::max(stage, stage_of.at(operand));
