@@ -14,6 +14,7 @@
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/row_loads.h"
+#include "backends/cpu/engine/transposed_copy.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
@@ -184,7 +185,8 @@ class MapKernel final : public device::Kernel {
                                                           device::Addresses) override {
     std::unique_ptr<device::BoundKernel> bound;
     ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
-      bound = std::make_unique<BoundMap>(code_, step, runtime_);
+      bound = BindTransposedCopy(code_->elements, step, runtime_);
+      if (bound == nullptr) bound = std::make_unique<BoundMap>(code_, step, runtime_);
       return base::Ok();
     }));
     return bound;
