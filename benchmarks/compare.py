@@ -9,7 +9,8 @@ over all rounds. "ratio" is our median over that of the better peer, so below 1 
 both.
 
 "load" is the time from the model file to the first result, because engines that prepare lazily move
-work there; "memory" is what the process grows by until then, at its peak.
+work there; "memory" is what the process has grown by at its peak until then, from before it opened
+the engine.
 
 Results are compared with float64 values where the model comes with them, else with ONNX Runtime's:
 |a-b| <= 1e-4 * (|b| + rms(b)). The light_* models are not judged: model_set.py says why.

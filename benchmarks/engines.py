@@ -21,12 +21,23 @@ class EngineError(Exception):
 
 
 class _Onnxifi:
-    def __init__(self, threads, options):
-        # Read by the plugin when the device is opened, which is after this.
-        os.environ["ONNXIFI_NUM_THREADS"] = str(threads)
+    @staticmethod
+    def prepare():
+        """Imports what is this benchmark's and not the engine's."""
         sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+        import onnxifi_library  # noqa: F401
+
+    def __init__(self, threads, options):
         import onnxifi_library
 
+        # Read by the plugin when the device is opened, which is after this.
+        os.environ["ONNXIFI_NUM_THREADS"] = str(threads)
+        # The device's plugin alone, as the peers have no other: to list OpenCL's devices loads their
+        # drivers, some with compilers of 60 MB.
+        plugin = options["device"].split(":")[0]
+        path = pathlib.Path(options["library"]).parent / f"libonnxifi-{plugin}.so"
+        if path.exists():
+            os.environ["ONNXIFI_BACKENDS"] = str(path)
         self._library = onnxifi_library.Library(options["library"], options["device"])
 
     def load(self, path):
@@ -146,6 +157,10 @@ def _time_runs(run, count):
 def _serve(pipe, name, threads, options):
     """The process's main function: answers ("ok", result) or ("fault", sentence) per command."""
     engine = run = None
+    if hasattr(_ENGINES[name], "prepare"):
+        _ENGINES[name].prepare()
+    _forget_peak()
+    before = _read_memory_kib("VmRSS")
     while True:
         command, *arguments = pipe.recv()
         try:
@@ -154,8 +169,6 @@ def _serve(pipe, name, threads, options):
                 result = None
             elif command == "load":
                 path, inputs = arguments
-                _forget_peak()
-                before = _read_memory_kib("VmRSS")
                 start = time.perf_counter_ns()
                 engine.load(path)
                 loaded = time.perf_counter_ns()
