@@ -201,8 +201,9 @@ Case MakeConvolution(int64_t channels, int64_t size, int64_t outputs, int64_t ke
   const Expr sum = Accumulator(convolution.program.exprs, kFloat) + convolution.Read(bias);
   contract.roots = {Maximum(sum, Like(sum, 0)).id()};
   convolution.Write({1, outputs, out, out});
+  const int64_t channels_of_group = channels / group;
   convolution.flops =
-      2.0 * static_cast<double>(out * out * outputs * (channels / group) * kernel * kernel);
+      2.0 * static_cast<double>(out * out * outputs * channels_of_group * kernel * kernel);
   convolution.step.body = std::move(contract);
   return convolution;
 }

@@ -34,7 +34,7 @@ struct LoopForm {
   // Per write, for Row: whether it is written once per row.
   std::vector<bool> is_per_row;
 
-  auto operator<=>(const LoopForm&) const = default;
+  auto operator<=>(const LoopForm&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct LoopNest {

@@ -18,8 +18,8 @@ namespace {
 constexpr ElementType kFloat = ElementType::kFloat32;
 
 const std::vector<Dimension>& Matrix() {
-  static const std::vector<Dimension> kMatrix = {kRows, kColumns};
-  return kMatrix;
+  static const std::vector<Dimension> matrix = {kRows, kColumns};
+  return matrix;
 }
 
 onnxStatus Claim(Check& check, const std::string& model) {
