@@ -22,7 +22,6 @@
 namespace onnxifi::engine {
 namespace {
 
-using program::Operand;
 using tensor::ElementType;
 using tensor::Extents;
 using testing::HasSubstr;
