@@ -80,7 +80,9 @@ TEST(Islands, AreLargestWithoutCircles) {
         reaches[from].insert(reaches[to].begin(), reaches[to].end());
       }
     }
-    for (const auto& [from, to] : edges) {
+    for (const auto& joinable : edges) {
+      const int32_t from = joinable.first;
+      const int32_t to = joinable.second;
       if (device_of[from] != device_of[to]) continue;
       const bool has_detour = std::any_of(edges.begin(), edges.end(), [&](const auto& edge) {
         return edge.first == from && edge.second != to && reaches[edge.second].contains(to);
