@@ -49,8 +49,8 @@ struct Subject {
       if (value.name == name) return value;
     }
     ADD_FAILURE() << "There is no value " << name;
-    static const FlowingValue kNone;
-    return kNone;
+    static const FlowingValue none;
+    return none;
   }
   std::vector<std::string> Names(const std::vector<int32_t>& positions) const {
     std::vector<std::string> names;
