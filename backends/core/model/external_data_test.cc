@@ -105,6 +105,37 @@ TEST_F(ExternalDataTest, OnlyPlainFilesThatAreLongEnough) {
   EXPECT_NE(region.status().sentence().find("no folder"), std::string_view::npos);
 }
 
+// A file with holes, of which nothing but the last page is ever touched.
+TEST_F(ExternalDataTest, ImportReadsATensorOfMoreThanFourGigabytes) {
+  constexpr int64_t kRows = 1'100'001;
+  constexpr int64_t kBytes = kRows * 1000 * static_cast<int64_t>(sizeof(float));
+  static_assert(kBytes > int64_t{1} << 32);
+  const fs::path path = root_ / "models/large";
+  Write(path, "");
+  fs::resize_file(path, static_cast<uintmax_t>(kBytes));
+  const float last = 2.5F;
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(kBytes - static_cast<int64_t>(sizeof(last)));
+  file.write(reinterpret_cast<const char*>(&last), sizeof(last));
+  file.close();
+  onnx::ModelProto model = testing::MakeModel();
+  onnx::TensorProto& tensor = testing::AddFloatInitializer(*model.mutable_graph(), "w", {});
+  tensor.add_dims(kRows);
+  tensor.add_dims(1000);
+  tensor.clear_float_data();
+  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto* entry = tensor.add_external_data();
+  entry->set_key("location");
+  entry->set_value("large");
+  ImportOptions options;
+  options.base_folder = folder();
+  const std::string bytes = model.SerializeAsString();
+  const auto graph = Import(std::as_bytes(std::span(bytes)), options);
+  ASSERT_TRUE(graph.ok()) << graph.status().Text();
+  EXPECT_EQ(graph->values[0].constant->size_bytes(), kBytes);
+  EXPECT_EQ(graph->values[0].constant->AsDouble(kRows * 1000 - 1), 2.5);
+}
+
 TEST_F(ExternalDataTest, ImportReadsTensorsFromFiles) {
   std::string floats(80 * sizeof(float), '\0');
   for (int index = 0; index < 80; ++index) {
