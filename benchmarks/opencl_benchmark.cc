@@ -84,10 +84,10 @@ class Limits {
   static Result<std::unique_ptr<Limits>> Open(const Api& api, const DeviceInfo& info) {
     auto limits = std::make_unique<Limits>();
     ONNXIFI_ASSIGN_OR_RETURN(limits->runtime_, Runtime::Open(api, info));
-    limits->programs_ =
-        std::make_unique<ProgramCache>(*limits->runtime_, codegen::BinaryCache({}, 0));
-    ONNXIFI_ASSIGN_OR_RETURN(limits->peak_, limits->programs_->Get(kPeakSource, "run"));
-    ONNXIFI_ASSIGN_OR_RETURN(limits->copy_, limits->programs_->Get(kCopySource, "run"));
+    const Memory memory(*limits->runtime_);
+    KernelDriver driver(*limits->runtime_, memory);
+    ONNXIFI_ASSIGN_OR_RETURN(limits->peak_, driver.Compile(kPeakSource));
+    ONNXIFI_ASSIGN_OR_RETURN(limits->copy_, driver.Compile(kCopySource));
     return limits;
   }
 
@@ -107,31 +107,35 @@ class Limits {
   Status MultiplyAdd() {
     const int rounds = kPeakRounds;
     const cl_mem out = to_.get();
-    api().SetKernelArg(peak_->kernel.get(), 0, sizeof(out), &out);
-    api().SetKernelArg(peak_->kernel.get(), 1, sizeof(rounds), &rounds);
-    return Run(*peak_, kPeakItems);
+    const cl_kernel kernel = KernelOf(*peak_);
+    api().SetKernelArg(kernel, 0, sizeof(out), &out);
+    api().SetKernelArg(kernel, 1, sizeof(rounds), &rounds);
+    return Run(kernel, kPeakItems);
   }
   Status Copy() {
     const cl_mem out = to_.get();
     const cl_mem in = from_.get();
-    api().SetKernelArg(copy_->kernel.get(), 0, sizeof(out), &out);
-    api().SetKernelArg(copy_->kernel.get(), 1, sizeof(in), &in);
-    return Run(*copy_, items_);
+    const cl_kernel kernel = KernelOf(*copy_);
+    api().SetKernelArg(kernel, 0, sizeof(out), &out);
+    api().SetKernelArg(kernel, 1, sizeof(in), &in);
+    return Run(kernel, items_);
   }
 
  private:
   const Api& api() const { return runtime_->api(); }
-  Status Run(CompiledKernel& kernel, size_t items) {
+  static cl_kernel KernelOf(const codegen::DriverKernel& kernel) {
+    return static_cast<const CompiledKernel&>(kernel).kernel.get();
+  }
+  Status Run(cl_kernel kernel, size_t items) {
     ONNXIFI_RETURN_IF_ERROR(
-        ToStatus(api().EnqueueNDRangeKernel(runtime_->queue().get(), kernel.kernel.get(), 1,
-                                            nullptr, &items, nullptr, 0, nullptr, nullptr),
+        ToStatus(api().EnqueueNDRangeKernel(runtime_->queue().get(), kernel, 1, nullptr, &items,
+                                            nullptr, 0, nullptr, nullptr),
                  "start a kernel"));
     return ToStatus(api().Finish(runtime_->queue().get()), "finish a kernel");
   }
 
   std::unique_ptr<Runtime> runtime_;
-  std::unique_ptr<ProgramCache> programs_;
-  std::shared_ptr<CompiledKernel> peak_, copy_;  // shared by ProgramCache's interface
+  std::unique_ptr<codegen::DriverKernel> peak_, copy_;
   Handle<cl_mem> from_, to_;
   size_t items_ = 0;
 };

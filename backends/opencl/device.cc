@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device: the implementations of each family, fastest first.
+// Device: what the kit is given.
 
 #include "backends/opencl/device.h"
 
 #include <utility>
 
-#include "backends/opencl/generated.h"
+#include "backends/core/codegen/recipe.h"
 #include "backends/opencl/queue.h"
-#include "backends/opencl/tiled.h"
 
 namespace onnxifi::opencl {
-
-base::Result<device::Selection> Selector::Select(const device::Facts& facts) const {
-  device::Selection selection;
-  ONNXIFI_ASSIGN_OR_RETURN(selection.recipe, SelectGenerated(facts, capabilities_));
-  if (facts.step.As<program::Contract>() == nullptr) return selection;
-  base::Result<std::unique_ptr<const Recipe>> tiled = SelectTiled(facts, capabilities_, tuning_);
-  if (tiled.ok()) {
-    selection.recipe = *std::move(tiled);
-  } else {
-    selection.rejected.push_back(std::move(tiled).status());
-  }
-  return selection;
-}
 
 base::Result<std::unique_ptr<Device>> Device::Open(const Api& api, const DeviceInfo& info,
                                                    const std::filesystem::path& cache_folder,
@@ -37,7 +23,7 @@ base::Result<std::unique_ptr<device::Queue>> Device::NewQueue() {
 }
 
 base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
-  return static_cast<const Recipe&>(recipe).Build(services_);
+  return static_cast<const codegen::Recipe&>(recipe).Build(services_);
 }
 
 }  // namespace onnxifi::opencl

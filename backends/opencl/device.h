@@ -11,28 +11,16 @@
 #include <utility>
 
 #include "backends/core/codegen/binary_cache.h"
+#include "backends/core/codegen/kernel_launch.h"
+#include "backends/core/codegen/selector.h"
 #include "backends/core/device/device.h"
 #include "backends/opencl/driver.h"
-#include "backends/opencl/launch.h"
+#include "backends/opencl/kernel_driver.h"
 #include "backends/opencl/memory.h"
-#include "backends/opencl/program_cache.h"
 #include "backends/opencl/runtime.h"
-#include "backends/opencl/scratch.h"
 #include "backends/opencl/sharing.h"
 
 namespace onnxifi::opencl {
-
-// Knows the device by its description alone.
-class Selector final : public device::Selector {
- public:
-  explicit Selector(const DeviceInfo& info)
-      : capabilities_(info.capabilities), tuning_(info.tuning) {}
-  base::Result<device::Selection> Select(const device::Facts& facts) const override;
-
- private:
-  const codegen::Capabilities capabilities_;
-  const codegen::Tuning tuning_;
-};
 
 class Device final : public device::Device {
  public:
@@ -55,26 +43,26 @@ class Device final : public device::Device {
 
   // For tests: distinct kernels, those of them that were compiled from source, pieces of memory
   // asked of the driver.
-  int64_t kernel_count() const { return programs_.kernel_count(); }
-  int64_t compiled_count() const { return programs_.compiled_count(); }
+  int64_t kernel_count() const { return services_.kernels.kernel_count(); }
+  int64_t compiled_count() const { return services_.kernels.compiled_count(); }
   int64_t buffer_count() const { return memory_.buffer_count(); }
 
  private:
   Device(std::unique_ptr<Runtime> runtime, const std::filesystem::path& cache_folder)
       : runtime_(std::move(runtime)),
-        selector_(runtime_->info()),
+        selector_(runtime_->info().capabilities, runtime_->info().tuning),
         memory_(*runtime_),
-        programs_(*runtime_, codegen::BinaryCache(cache_folder, kMostCacheBytes)) {}
+        driver_(*runtime_, memory_),
+        services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMostCacheBytes)) {}
 
   // A kernel takes some ten thousand bytes.
   static constexpr int64_t kMostCacheBytes = int64_t{256} << 20;
 
   const std::unique_ptr<Runtime> runtime_;
-  const opencl::Selector selector_;
+  const codegen::Selector selector_;
   Memory memory_;
-  ProgramCache programs_;
-  Scratch scratch_{memory_};
-  Services services_{*runtime_, memory_, programs_, scratch_};
+  KernelDriver driver_;
+  codegen::Services services_;
   opencl::Sharing sharing_{*runtime_, memory_};
 };
 

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory: buffers of the device, kept in a pool when they are given back. Addresses come from
-// core/device/address_space.h.
+// Memory: buffers of the device, from core/device/memory_pool.h or the caller's, under addresses
+// from core/device/address_space.h.
 
 #ifndef ONNXIFI_BACKENDS_OPENCL_MEMORY_H_
 #define ONNXIFI_BACKENDS_OPENCL_MEMORY_H_
 
-#include <map>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "backends/core/device/address_space.h"
 #include "backends/core/device/device.h"
+#include "backends/core/device/memory_pool.h"
 #include "backends/opencl/runtime.h"
 
 namespace onnxifi::opencl {
-
-// A buffer and the addresses that stand for it.
-struct Block {
-  Handle<cl_mem> buffer;
-  device::AddressRange range;
-};
 
 class Memory final : public device::Memory {
  public:
@@ -42,23 +37,15 @@ class Memory final : public device::Memory {
   base::Result<Place> Find(const std::byte* address) const;
 
   // Pieces of memory asked of the driver so far, for tests.
-  int64_t buffer_count() const { return buffer_count_; }
+  int64_t buffer_count() const { return pool_.made_count(); }
 
  private:
-  friend class PooledAllocation;
-  friend class ImportedAllocation;
-
-  base::Result<std::unique_ptr<Block>> NewBlock(int64_t size_bytes);
   base::Status CheckSize(int64_t size_bytes) const;
-  void GiveBack(std::unique_ptr<Block> block);
-  void Drop(std::unique_ptr<Block> block);
+  base::Result<std::unique_ptr<device::Allocation>> NewBuffer(int64_t size_bytes);
 
   Runtime& runtime_;
   device::AddressMap<cl_mem> places_;
-  std::mutex mutex_;
-  std::multimap<int64_t, std::unique_ptr<Block>> idle_;  // by size
-  int64_t idle_bytes_ = 0;
-  int64_t buffer_count_ = 0;
+  device::MemoryPool pool_{[this](int64_t size_bytes) { return NewBuffer(size_bytes); }};
 };
 
 }  // namespace onnxifi::opencl

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/core/codegen/selector.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/opencl/device.h"
 #include "backends/opencl/driver.h"
@@ -82,7 +83,7 @@ class Hardware : public plugin::Hardware {
     std::vector<plugin::DeviceDescription> descriptions;
     for (const DeviceInfo& info : devices_) {
       descriptions.push_back(Describe(info));
-      selectors_.push_back(std::make_unique<Selector>(info));
+      selectors_.push_back(std::make_unique<codegen::Selector>(info.capabilities, info.tuning));
     }
     return descriptions;
   }
@@ -116,7 +117,7 @@ class Hardware : public plugin::Hardware {
   std::string absence_;
   Api api_;
   std::vector<DeviceInfo> devices_;
-  std::vector<std::unique_ptr<Selector>> selectors_;
+  std::vector<std::unique_ptr<codegen::Selector>> selectors_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 // with every attribute off its default. Says which way the operands took: a device that fell back
 // to the generated loops would be right too.
 
-#include "backends/opencl/tiled.h"
+#include "backends/core/codegen/tiled.h"
 
 #include <limits>
 #include <string>

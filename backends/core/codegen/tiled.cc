@@ -2,24 +2,26 @@
 //
 // Tiled: up to three kernels in a row, which hand each other the device's scratch memory.
 
-#include "backends/opencl/tiled.h"
+#include "backends/core/codegen/tiled.h"
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "backends/opencl/kernels.h"
-#include "backends/opencl/scratch.h"
+#include "backends/core/codegen/kernel_launch.h"
+#include "backends/core/codegen/loop_nest.h"
+#include "backends/core/codegen/scratch.h"
 
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 namespace {
-
 using base::Result;
 using base::Status;
-using codegen::TiledProduct;
 using Part = TiledProduct::Part;
 
 // A constant operand as the sums want it, and the numbers that it was laid out with.
@@ -33,19 +35,17 @@ size_t NumberOf(Part part) { return static_cast<size_t>(part); }
 
 class BoundTiled final : public device::BoundKernel {
  public:
-  BoundTiled(Services& services, Launch sums) : services_(services), sums_(std::move(sums)) {}
+  BoundTiled(Services& services, KernelLaunch sums) : services_(services), sums_(std::move(sums)) {}
 
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
     if (sums_.is_empty()) return base::Ok();
     const Scratch::Use use(services_.scratch);
-    std::array<Memory::Place, 2> places = {};
-    for (const Part part : kOperands) {
-      ONNXIFI_ASSIGN_OR_RETURN(places[NumberOf(part)], PlaceOf(part, use, addresses));
+    std::array<std::byte*, 2> places = {};
+    for (const Part part : kOperands) places[NumberOf(part)] = PlaceOf(part, use, addresses);
+    for (const KernelLaunch& launch : before_) {
+      ONNXIFI_RETURN_IF_ERROR(launch.Enqueue(&queue, addresses, places));
     }
-    for (const Launch& launch : before_) {
-      ONNXIFI_RETURN_IF_ERROR(launch.Enqueue(queue, addresses, places));
-    }
-    return sums_.Enqueue(queue, addresses, places);
+    return sums_.Enqueue(&queue, addresses, places);
   }
 
   bool ReadsAtRun(int read) const override { return is_read_[static_cast<size_t>(read)]; }
@@ -70,41 +70,33 @@ class BoundTiled final : public device::BoundKernel {
  private:
   friend class TiledKernel;
 
-  Result<Memory::Place> PlaceOf(Part part, const Scratch::Use& use,
-                                device::Addresses addresses) const {
+  std::byte* PlaceOf(Part part, const Scratch::Use& use, device::Addresses addresses) const {
     const Operand& operand = operands_[NumberOf(part)];
-    Memory::Place place{nullptr, 0};
     if (operand.panels != nullptr) {
       const auto& held = operand.panels->held;
-      return services_.memory.Find(held == nullptr ? nullptr : held->data());
+      return held == nullptr ? nullptr : held->data();
     }
-    if (operand.is_in_place) {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          place, services_.memory.Find(addresses[static_cast<size_t>(operand.buffer)]));
-    } else {
-      ONNXIFI_ASSIGN_OR_RETURN(place, use.Find(services_.memory));
-    }
-    place.offset_bytes += operand.offset_bytes;
-    return place;
+    if (!operand.is_in_place) return use.at(operand.offset_bytes);
+    std::byte* const buffer = addresses[static_cast<size_t>(operand.buffer)];
+    return buffer == nullptr ? nullptr : buffer + operand.offset_bytes;
   }
 
   Services& services_;
-  const Launch sums_;
-  std::vector<bool> is_read_;   // by read of the step
-  std::vector<Launch> before_;  // lay out what is no constant
+  const KernelLaunch sums_;
+  std::vector<bool> is_read_;         // by read of the step
+  std::vector<KernelLaunch> before_;  // lay out what is no constant
   std::array<Operand, 2> operands_;
 };
 
 class TiledKernel final : public device::Kernel {
  public:
-  TiledKernel(const TiledProduct& product, const codegen::Capabilities& capabilities,
-              Services& services)
+  TiledKernel(const TiledProduct& product, const Capabilities& capabilities, Services& services)
       : product_(product), capabilities_(capabilities), services_(services) {}
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                     device::Addresses constants) override {
     const TiledProduct::Bound bound = product_.Bind(step);
-    ONNXIFI_ASSIGN_OR_RETURN(Launch sums, MakeLaunch(Part::kSums, bound));
+    ONNXIFI_ASSIGN_OR_RETURN(KernelLaunch sums, MakeLaunch(Part::kSums, bound));
     auto kernel = std::make_unique<BoundTiled>(services_, std::move(sums));
     int64_t scratch_bytes = 0;
     for (const Part part : kOperands) {
@@ -115,7 +107,7 @@ class TiledKernel final : public device::Kernel {
         operand.offset_bytes = bound.column_offset_bytes;
         continue;
       }
-      ONNXIFI_ASSIGN_OR_RETURN(Launch launch, MakeLaunch(part, bound));
+      ONNXIFI_ASSIGN_OR_RETURN(KernelLaunch launch, MakeLaunch(part, bound));
       const int64_t size_bytes = part == Part::kRows ? bound.row_bytes : bound.column_bytes;
       if (product_.IsConstant(part)) {
         ONNXIFI_ASSIGN_OR_RETURN(operand.panels,
@@ -138,21 +130,22 @@ class TiledKernel final : public device::Kernel {
   }
 
  private:
-  Result<Launch> MakeLaunch(Part part, const TiledProduct::Bound& bound) {
-    const codegen::LoopNest& loops = bound.loops(part);
-    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Variant> variant,
+  Result<KernelLaunch> MakeLaunch(Part part, const TiledProduct::Bound& bound) {
+    const LoopNest& loops = bound.loops(part);
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const KernelVariant> variant,
                              variants_[NumberOf(part)].Find(services_, loops.form, [&] {
                                return product_.Generate(part, loops.form, capabilities_,
-                                                        codegen::OpenClDialect(), kProductSource);
+                                                        services_.driver.dialect(),
+                                                        services_.driver.product_library());
                              }));
-    return Launch::Create(services_, std::move(variant), loops);
+    return KernelLaunch::Create(services_, std::move(variant), loops);
   }
 
   Result<std::shared_ptr<const Panels>> LayOut(Part part, const TiledProduct::Bound& bound,
-                                               const Launch& launch, int64_t size_bytes,
+                                               const KernelLaunch& launch, int64_t size_bytes,
                                                device::Addresses constants) {
     // Two bindings may lay out the same at once; the first one's stays.
-    std::vector<int64_t> numbers = codegen::ValuesOf(launch.numbers(), bound.loops(part));
+    std::vector<int64_t> numbers = ValuesOf(launch.numbers(), bound.loops(part));
     std::shared_ptr<const Panels>& known = panels_[NumberOf(part)];
     {
       const std::lock_guard lock(mutex_);
@@ -162,10 +155,8 @@ class TiledKernel final : public device::Kernel {
     panels->numbers = std::move(numbers);
     if (!launch.is_empty()) {
       ONNXIFI_ASSIGN_OR_RETURN(panels->held, services_.memory.Allocate(size_bytes));
-      ONNXIFI_ASSIGN_OR_RETURN(const Memory::Place place,
-                               services_.memory.Find(panels->held->data()));
-      const std::array<Memory::Place, 2> places = {place, place};
-      ONNXIFI_RETURN_IF_ERROR(launch.Enqueue(constants, places));
+      const std::array<std::byte*, 2> places = {panels->held->data(), panels->held->data()};
+      ONNXIFI_RETURN_IF_ERROR(launch.Enqueue(/*queue=*/nullptr, constants, places));
     }
     const std::lock_guard lock(mutex_);
     known = panels;
@@ -173,16 +164,16 @@ class TiledKernel final : public device::Kernel {
   }
 
   const TiledProduct product_;
-  const codegen::Capabilities capabilities_;
+  const Capabilities capabilities_;
   Services& services_;
-  std::array<Variants, 3> variants_;  // by part
+  std::array<KernelVariants, 3> variants_;  // by part
   std::mutex mutex_;
   std::array<std::shared_ptr<const Panels>, 2> panels_;  // shared with what is bound
 };
 
 class TiledRecipe final : public Recipe {
  public:
-  TiledRecipe(TiledProduct product, const codegen::Capabilities& capabilities)
+  TiledRecipe(TiledProduct product, const Capabilities& capabilities)
       : product_(std::move(product)), capabilities_(capabilities) {}
   std::string_view implementation() const override {
     return product_.is_window() ? "tiled convolution" : "tiled product";
@@ -193,19 +184,19 @@ class TiledRecipe final : public Recipe {
 
  private:
   const TiledProduct product_;
-  const codegen::Capabilities capabilities_;
+  const Capabilities capabilities_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
-                                                  const codegen::Capabilities& capabilities,
-                                                  const codegen::Tuning& tuning) {
-  ONNXIFI_RETURN_IF_ERROR(codegen::CheckTiles(facts.program, facts.step));
+                                                  const Capabilities& capabilities,
+                                                  const Tuning& tuning) {
+  ONNXIFI_RETURN_IF_ERROR(CheckTiles(facts.program, facts.step));
   TiledProduct product(facts.program, facts.step);
   product.SetTile(tuning.TileFor(product.least_rows(), product.sum_bits()));
   return std::unique_ptr<const Recipe>(
       std::make_unique<TiledRecipe>(std::move(product), capabilities));
 }
 
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scratch: working memory that all kernels of a device share: what one kernel of a step leaves for
-// the next. There is one command queue and it is in order, so whoever holds the lock while he puts
+// the next. The device's queues are one order (device.h), so whoever holds the lock while he puts
 // his kernels in has it to himself.
 
-#ifndef ONNXIFI_BACKENDS_OPENCL_SCRATCH_H_
-#define ONNXIFI_BACKENDS_OPENCL_SCRATCH_H_
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_SCRATCH_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_SCRATCH_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
-#include "backends/opencl/memory.h"
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
 
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 
 class Scratch {
  public:
-  explicit Scratch(Memory& memory) : memory_(memory) {}
+  // `memory` outlives it.
+  explicit Scratch(device::Memory& memory) : memory_(memory) {}
 
   // Where the next piece may begin behind one of this size.
   static constexpr int64_t Aligned(int64_t size_bytes) {
@@ -36,12 +40,13 @@ class Scratch {
     return base::Ok();
   }
 
-  // The memory, while the lock is held; null for none.
+  // The memory, while the lock is held.
   class Use {
    public:
     explicit Use(Scratch& scratch) : lock_(scratch.mutex_), held_(scratch.held_.get()) {}
-    base::Result<Memory::Place> Find(const Memory& memory) const {
-      return memory.Find(held_ == nullptr ? nullptr : held_->data());
+    // Null if nothing was reserved.
+    std::byte* at(int64_t offset_bytes) const {
+      return held_ == nullptr ? nullptr : held_->data() + offset_bytes;
     }
 
    private:
@@ -51,11 +56,11 @@ class Scratch {
 
  private:
   friend class Use;
-  Memory& memory_;
+  device::Memory& memory_;
   std::mutex mutex_;
   std::unique_ptr<device::Allocation> held_;
 };
 
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen
 
-#endif  // ONNXIFI_BACKENDS_OPENCL_SCRATCH_H_
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_SCRATCH_H_

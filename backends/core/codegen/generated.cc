@@ -4,15 +4,19 @@
 // per form of a step, numbers once per binding. Where there are several kernels they hand each
 // other the device's scratch memory.
 
-#include "backends/opencl/generated.h"
+#include "backends/core/codegen/generated.h"
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "backends/opencl/scratch.h"
+#include "backends/core/codegen/kernel_launch.h"
+#include "backends/core/codegen/loop_nest.h"
+#include "backends/core/codegen/scratch.h"
 
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 namespace {
 
 using base::Result;
@@ -23,14 +27,14 @@ class BoundGenerated final : public device::BoundKernel {
   explicit BoundGenerated(Services& services) : services_(services) {}
 
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
-    if (starts_.size() == 1) return starts_[0].launch.Enqueue(queue, addresses);
+    if (starts_.size() == 1) return starts_[0].launch.Enqueue(&queue, addresses);
     const Scratch::Use use(services_.scratch);
-    ONNXIFI_ASSIGN_OR_RETURN(const Memory::Place first, use.Find(services_.memory));
-    const Memory::Place second{first.handle, first.offset_bytes + second_offset_bytes_};
+    std::byte* const first = use.at(0);
+    std::byte* const second = use.at(second_offset_bytes_);
     for (const Start& start : starts_) {
-      const std::array<Memory::Place, 2> places = {start.swaps_scratch ? second : first,
-                                                   start.swaps_scratch ? first : second};
-      ONNXIFI_RETURN_IF_ERROR(start.launch.Enqueue(queue, addresses, places));
+      const std::array<std::byte*, 2> places = {start.swaps_scratch ? second : first,
+                                                start.swaps_scratch ? first : second};
+      ONNXIFI_RETURN_IF_ERROR(start.launch.Enqueue(&queue, addresses, places));
     }
     return base::Ok();
   }
@@ -38,7 +42,7 @@ class BoundGenerated final : public device::BoundKernel {
  private:
   friend class Kernel;
   struct Start {
-    Launch launch;
+    KernelLaunch launch;
     bool swaps_scratch;
   };
 
@@ -49,26 +53,26 @@ class BoundGenerated final : public device::BoundKernel {
 
 class Kernel final : public device::Kernel {
  public:
-  Kernel(const device::Facts& facts, const codegen::Capabilities& capabilities, Services& services)
+  Kernel(const device::Facts& facts, const Capabilities& capabilities, Services& services)
       : program_(facts.program),
         step_(facts.step),
         capabilities_(capabilities),
         services_(services),
-        facts_(codegen::FindLoopFacts(program_, step_)) {}
+        facts_(FindLoopFacts(program_, step_)) {}
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                     device::Addresses /*constants*/) override {
-    const codegen::Parts parts = codegen::MakeParts(facts_, step);
+    const Parts parts = MakeParts(facts_, step);
     auto bound = std::make_unique<BoundGenerated>(services_);
-    for (const codegen::Parts::Part& part : parts.parts) {
+    for (const Parts::Part& part : parts.parts) {
       ONNXIFI_ASSIGN_OR_RETURN(
-          std::shared_ptr<const Variant> variant,
+          std::shared_ptr<const KernelVariant> variant,
           variants_[static_cast<size_t>(part.kernel)].Find(services_, part.loops.form, [&] {
-            return codegen::Generate(program_, step_, part.kernel, part.loops.form, capabilities_,
-                                     codegen::OpenClDialect());
+            return Generate(program_, step_, part.kernel, part.loops.form, capabilities_,
+                            services_.driver.dialect());
           }));
-      ONNXIFI_ASSIGN_OR_RETURN(Launch launch,
-                               Launch::Create(services_, std::move(variant), part.loops));
+      ONNXIFI_ASSIGN_OR_RETURN(KernelLaunch launch,
+                               KernelLaunch::Create(services_, std::move(variant), part.loops));
       bound->starts_.push_back({std::move(launch), part.swaps_scratch});
     }
     bound->second_offset_bytes_ = Scratch::Aligned(parts.scratch_bytes[0]);
@@ -80,15 +84,15 @@ class Kernel final : public device::Kernel {
  private:
   const program::Program& program_;
   const program::Step& step_;
-  const codegen::Capabilities capabilities_;
+  const Capabilities capabilities_;
   Services& services_;
-  const codegen::LoopFacts facts_;
-  std::array<Variants, codegen::kMostKernels> variants_;
+  const LoopFacts facts_;
+  std::array<KernelVariants, kMostKernels> variants_;
 };
 
 class GeneratedRecipe final : public Recipe {
  public:
-  GeneratedRecipe(const device::Facts& facts, const codegen::Capabilities& capabilities)
+  GeneratedRecipe(const device::Facts& facts, const Capabilities& capabilities)
       : facts_(facts), capabilities_(capabilities) {}
   std::string_view implementation() const override { return "generated"; }
   std::unique_ptr<device::Kernel> Build(Services& services) const override {
@@ -97,15 +101,15 @@ class GeneratedRecipe final : public Recipe {
 
  private:
   const device::Facts facts_;
-  const codegen::Capabilities capabilities_;
+  const Capabilities capabilities_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<const Recipe>> SelectGenerated(const device::Facts& facts,
-                                                      const codegen::Capabilities& capabilities) {
-  ONNXIFI_RETURN_IF_ERROR(codegen::Check(facts.program, facts.step, capabilities));
+                                                      const Capabilities& capabilities) {
+  ONNXIFI_RETURN_IF_ERROR(Check(facts.program, facts.step, capabilities));
   return std::unique_ptr<const Recipe>(std::make_unique<GeneratedRecipe>(facts, capabilities));
 }
 
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen

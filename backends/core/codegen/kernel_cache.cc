@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelCache: first in the process, then in files, then the compiler.
+
+#include "backends/core/codegen/kernel_cache.h"
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace onnxifi::codegen {
+
+using base::Result;
+
+Result<std::shared_ptr<DriverKernel>> KernelCache::Get(const std::string& source) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = kernels_.find(source); found != kernels_.end()) return found->second;
+  }
+  // Two threads may build the same at once; the first one's stays.
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<DriverKernel> made, Make(source));
+  const std::lock_guard lock(mutex_);
+  return kernels_.emplace(source, std::move(made)).first->second;
+}
+
+int64_t KernelCache::kernel_count() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(kernels_.size());
+}
+
+Result<std::unique_ptr<DriverKernel>> KernelCache::Make(const std::string& source) {
+  const std::string key = std::string(driver_.binary_key()) + source;
+  if (const std::optional<std::vector<std::byte>> binary = files_.Find(key)) {
+    Result<std::unique_ptr<DriverKernel>> loaded = driver_.Load(*binary);
+    if (loaded.ok()) return loaded;
+    // A driver may refuse what it once made; then it makes it anew.
+    files_.Remove(key);
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<DriverKernel> compiled, driver_.Compile(source));
+  ++compiled_count_;
+  const std::vector<std::byte> binary = driver_.BinaryOf(*compiled);
+  if (!binary.empty()) files_.Store(key, binary);
+  return compiled;
+}
+
+}  // namespace onnxifi::codegen
