@@ -252,14 +252,21 @@ std::string MakePlanDot(const GraphPlan& plan, const std::vector<NodeVerdict>& n
 }
 
 std::string MakePlanSvg(const GraphPlan& plan, const std::vector<NodeVerdict>& nodes) {
-  constexpr int kWidth = 230;
+  // Of a letter, at most in most fonts.
+  constexpr int kLetter = 7;
   constexpr int kHeight = 122;
-  constexpr int kGapX = 120;
+  constexpr int kGapX = 170;
   constexpr int kGapY = 36;
   constexpr int kMargin = 30;
   constexpr int kLine = 18;
   const std::map<std::string, std::string> colors = ColorsOf(plan);
   const std::vector<int> columns = ColumnsOf(plan);
+  int box_width = 180;
+  for (size_t index = 0; index < plan.islands.size(); ++index) {
+    for (const std::string& line : LinesOf(plan, index, nodes)) {
+      box_width = std::max(box_width, kLetter * static_cast<int>(line.size()) + 16);
+    }
+  }
   struct Place {
     int x = 0;
     int y = 0;
@@ -273,9 +280,9 @@ std::string MakePlanSvg(const GraphPlan& plan, const std::vector<NodeVerdict>& n
     last_column = std::max(last_column, column);
     most_rows = std::max(most_rows, row + 1);
     places.push_back(
-        {kMargin + kGapX + column * (kWidth + kGapX), kMargin + row * (kHeight + kGapY)});
+        {kMargin + kGapX + column * (box_width + kGapX), kMargin + row * (kHeight + kGapY)});
   }
-  const int width = 2 * kMargin + 2 * kGapX + (last_column + 1) * (kWidth + kGapX) - kGapX;
+  const int width = 2 * kMargin + 2 * kGapX + (last_column + 1) * (box_width + kGapX) - kGapX;
   const int legend_y = kMargin + most_rows * (kHeight + kGapY);
   const int height = legend_y + kLine * static_cast<int>(colors.size()) + kMargin;
   std::string text = fmt::format(
@@ -289,9 +296,9 @@ std::string MakePlanSvg(const GraphPlan& plan, const std::vector<NodeVerdict>& n
     const bool is_output = ends.second == ONNXIFI_SDK_UNKNOWN;
     const Place to = is_output ? Place{} : places[static_cast<size_t>(ends.second)];
     const Place from = is_input ? Place{} : places[static_cast<size_t>(ends.first)];
-    const int x1 = is_input ? to.x - kGapX + 10 : from.x + kWidth;
+    const int x1 = is_input ? to.x - kGapX + 10 : from.x + box_width;
     const int y1 = (is_input ? to.y : from.y) + kHeight / 2;
-    const int x2 = is_output ? from.x + kWidth + kGapX - 10 : to.x;
+    const int x2 = is_output ? from.x + box_width + kGapX - 10 : to.x;
     const int y2 = (is_output ? from.y : to.y) + kHeight / 2 + (is_input || is_output ? 0 : 10);
     const int middle = (x1 + x2) / 2;
     fmt::format_to(out,
@@ -309,7 +316,7 @@ std::string MakePlanSvg(const GraphPlan& plan, const std::vector<NodeVerdict>& n
     fmt::format_to(out,
                    "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{}\" "
                    "stroke=\"black\"/>\n",
-                   place.x, place.y, kWidth, kHeight, colors.at(plan.islands[index].device_key));
+                   place.x, place.y, box_width, kHeight, colors.at(plan.islands[index].device_key));
     int y = place.y;
     for (const std::string& line : LinesOf(plan, index, nodes)) {
       fmt::format_to(out, "<text x=\"{}\" y=\"{}\">{}</text>\n", place.x + 8, y += kLine,

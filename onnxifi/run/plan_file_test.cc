@@ -78,6 +78,8 @@ TEST(PlanFile, IsShownByBrowsers) {
   EXPECT_THAT(svg,
               AllOf(HasSubstr("<svg xmlns="), HasSubstr("measured 2.250 ms"),
                     HasSubstr("2 tensors, 20.5 kB"), HasSubstr("</svg>\n"), Not(HasSubstr("nan"))));
+  // Wide enough for the longest line.
+  EXPECT_THAT(svg, HasSubstr("width=\"184\""));
   // One color per device: two islands and a legend in the first, one and a legend in the second.
   const auto count = [&](const std::string& color) {
     int found = 0;
