@@ -9,7 +9,6 @@ namespace onnxifi::dispatch {
 base::Result<abi::Graph*> StandIn::Get(const base::Status& reason) {
   const std::lock_guard lock(mutex_);
   if (maker_ != nullptr) {
-    reason_ = reason;
     // Stands if an exception passes: there is no second attempt.
     refusal_ = base::Status(base::Code::kNoSystemMemory, "The graph could not be made before.");
     const Maker maker = std::exchange(maker_, nullptr);
@@ -20,11 +19,6 @@ base::Result<abi::Graph*> StandIn::Get(const base::Status& reason) {
   }
   if (graph_ == nullptr) return refusal_;
   return graph_.get();
-}
-
-base::Status StandIn::reason() {
-  const std::lock_guard lock(mutex_);
-  return reason_;
 }
 
 }  // namespace onnxifi::dispatch

@@ -32,8 +32,6 @@ class StandIn {
   base::Result<abi::Graph*> Get(const base::Status& reason);
   // Null while there is none.
   abi::Graph* graph() const { return made_.load(); }
-  // The reason of the first call.
-  base::Status reason();
 
   // The island's device is gone: nobody asks it again.
   void TakeOver() { has_taken_over_ = true; }
@@ -43,7 +41,6 @@ class StandIn {
   std::mutex mutex_;
   // Guarded by mutex_. Dropped with all that it keeps when it has been called.
   Maker maker_;
-  base::Status reason_;
   base::Status refusal_;
   std::unique_ptr<abi::Graph> graph_;
 
