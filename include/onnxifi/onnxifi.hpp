@@ -748,6 +748,8 @@ struct GraphOptions {
   // The model is a private mapping of a file that nobody has written to, whose pages may be given
   // back as soon as they are copied.
   bool mapped_model = false;
+  // A run whose inputs are complete may be carried out by the thread that starts it.
+  bool caller_runs = false;
 };
 
 class Backend {
@@ -777,6 +779,10 @@ class Backend {
     }
     if (options.mapped_model) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
+      properties.push_back(1);
+    }
+    if (options.caller_runs) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);
       properties.push_back(1);
     }
     properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);

@@ -71,6 +71,15 @@ extern "C" {
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL ((uint64_t)1 << 52)
 
+/*
+ * Value: 1 lets a run whose inputs are complete, while no other run of the graph is under way, be
+ * carried out by the thread that calls onnxRunGraph or onnxSetIOAndRunGraph, so that the call may
+ * return when the run has finished: for callers who would wait for it there anyway, and spare
+ * threads that wake one another. The output event tells of the end as ever. 0 is the default; any
+ * other value is INVALID_PROPERTY.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS ((uint64_t)1 << 53)
+
 /* ---- Properties of onnxInitBackend ---- */
 
 /*
@@ -502,7 +511,8 @@ typedef struct onnxPlanIsland {
   size_t struct_size;
   /* Islands are numbered from 0, in an order in which they can run. */
   uint32_t island_index;
-  /* As of onnxGetBackendKey, e.g. "cpu:0". */
+  /* As of onnxGetBackendKey, e.g. "cpu:0"; where others stand in for a device that fails, theirs,
+   * separated by spaces. */
   const char* device_key;
   /* Nodes of the main graph's graph.node, ascending; none for a graph that its device has whole.
    * Constants, and shapes that the model fixes, belong to every island that reads them. */

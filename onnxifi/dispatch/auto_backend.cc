@@ -5,6 +5,7 @@
 #include "onnxifi/dispatch/auto_backend.h"
 
 #include <onnxifi/auto_device.h>
+#include <onnxifi/sdk.h>
 
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "backends/core/tensor/element_type.h"
 #include "onnxifi/dispatch/auto_planner.h"
+#include "onnxifi/dispatch/device_request.h"
 #include "onnxifi/dispatch/forwarded_graph.h"
 #include "onnxifi/dispatch/plan_measurement.h"
 #include "onnxifi/dispatch/planned_graph.h"
@@ -20,14 +22,9 @@
 namespace onnxifi::dispatch {
 namespace {
 
-// The request for a device that is not to take the model for a mapped file: that is about memory
-// alone, so it may be dropped.
-abi::GraphRequest WithoutMapping(abi::GraphRequest request) {
-  request.properties.is_mapped_model = false;
-  std::erase_if(request.properties.given, [](const abi::Property& property) {
-    return property.key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL;
-  });
-  return request;
+// The request for devices that get models made of parts of this one, which are no mapped files.
+abi::GraphRequest WithoutMapping(const abi::GraphRequest& request) {
+  return Without(request, ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
 }
 
 // The value of a property that is 0 or 1, which plugins do not get to see.
@@ -63,8 +60,7 @@ std::optional<std::vector<split::GivenWeight>> GivenWeights(const abi::GraphRequ
 base::Result<std::unique_ptr<abi::Graph>> InitOn(const ForwardedBackendId& device,
                                                  std::shared_ptr<const PluginBackend> backend,
                                                  const abi::GraphRequest& request) {
-  const bool is_taken = device.TakesGraphProperty(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
-  return ForwardedGraph::Init(std::move(backend), is_taken ? request : WithoutMapping(request));
+  return ForwardedGraph::Init(std::move(backend), RequestFor(device, request));
 }
 
 }  // namespace
@@ -128,7 +124,6 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Build(AutoPlanner& planne
     refusal.Context("on device '" + device.key() + "', which claims every node");
     planner.Withdraw(island.device, island.nodes, refusal);
   }
-  // Devices get models made of parts of this one, which are no mapped files.
   return PlannedGraph::Create(
       planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },
       WithoutMapping(request), pool_);
@@ -163,7 +158,6 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitTogether(
   ONNXIFI_ASSIGN_OR_RETURN(
       const std::unique_ptr<AutoPlanner> planner,
       id_.PlanTogether(request.model, *std::move(weights), std::move(refusal)));
-  // Devices get models made of parts of this one, which are no mapped files.
   return PlannedGraph::Create(
       *planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },
       WithoutMapping(request), pool_);

@@ -140,5 +140,38 @@ TEST_F(Boundary, BetweenIslandsOnTheCpuCostsLittle) {
   }
 }
 
+TEST_F(Boundary, IsCrossedByTheThreadThatStartsTheRunWhereItMay) {
+  const Library library = stage_.Open();
+  // A chain for both devices, and one that one of them has whole.
+  for (const char* key : {"auto", "one:0"}) {
+    const Device device = *library.FindDevice(key);
+    const Backend backend = *device.InitBackend();
+    for (const bool caller_runs : {false, true}) {
+      GraphOptions options;
+      options.caller_runs = caller_runs;
+      constexpr uint64_t kRows = 40'000;
+      const auto graph = backend.InitGraph(MakeChain(3, kRows), options);
+      ASSERT_TRUE(graph.ok()) << graph.error().Text();
+      std::vector<float> source(kRows * 64, -2);
+      std::vector<float> target(kRows * 64);
+      const Tensor x{"v0", ONNXIFI_DATATYPE_FLOAT32, {kRows, 64}, source.data()};
+      const Tensor y{"v3", ONNXIFI_DATATYPE_FLOAT32, {kRows, 64}, target.data()};
+      ASSERT_TRUE(graph->SetIO({&x, 1}, {&y, 1}));
+      const auto input = backend.NewEvent();
+      ASSERT_TRUE(input->Signal());
+      // The first run has more to do.
+      for (int run = 0; run < 2; ++run) {
+        const auto end = graph->Run(*input);
+        ASSERT_TRUE(end.ok());
+        if (caller_runs) {
+          EXPECT_TRUE(*end->IsSignalled()) << key;
+        }
+        ASSERT_TRUE(end->Wait());
+        EXPECT_EQ(target[5], -2);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::dispatch

@@ -6,6 +6,8 @@
 #include "onnxifi/dispatch/forwarded_event.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <string>
@@ -77,15 +79,19 @@ std::optional<Status> ForwardedEvent::WaitForPlugin(uint32_t timeout_ms) {
   const PluginCalls& calls = owner_->calls();
   onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
   onnxStatus work_status = ONNXIFI_STATUS_SUCCESS;
-  std::string message(kLargestMessageBytes, '\0');
+  // Most runs have nothing to say: not filled.
+  std::array<char, kLargestMessageBytes> message;
+  message.front() = '\0';
   size_t length = message.size();
   const Status status = calls.ToStatus(
       calls.wait_event_for(handle_, timeout_ms, &state, &work_status, message.data(), &length),
       "onnxWaitEventFor");
   if (!status.ok()) return status;
   if (state != ONNXIFI_EVENT_STATE_SIGNALLED) return std::nullopt;
-  message.resize(std::min(length > 0 ? length - 1 : 0, kLargestMessageBytes));
-  return calls.ToStatus(work_status, "the run", std::move(message));
+  if (work_status == ONNXIFI_STATUS_SUCCESS) return base::Ok();
+  const size_t text_length = std::min(length > 0 ? length - 1 : 0, kLargestMessageBytes);
+  return calls.ToStatus(work_status, "the run",
+                        std::string(message.data(), strnlen(message.data(), text_length)));
 }
 
 base::Result<std::vector<abi::TensorShape>> ForwardedEvent::OutputShapes() {

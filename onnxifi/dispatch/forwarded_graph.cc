@@ -178,6 +178,17 @@ base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::MakePluginInput(
     std::shared_ptr<abi::Event> input) {
   const auto* forwarded = dynamic_cast<const ForwardedEvent*>(input.get());
   if (forwarded != nullptr && &forwarded->owner() == backend_.get()) return input;
+  // The kit's events stay signalled; of others that is not known.
+  const bool stays_signalled = calls().wait_event_for != nullptr;
+  if (input == nullptr && stays_signalled) {
+    const std::lock_guard lock(mutex_);
+    if (signalled_ == nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<abi::Event> event, NewPluginEvent());
+      ONNXIFI_RETURN_IF_ERROR(event->Signal());
+      signalled_ = std::move(event);
+    }
+    return signalled_;
+  }
 
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<abi::Event> start, NewPluginEvent());
   // Holds the plugin's event until then. Where `input` fails, the event is released unsignalled,
@@ -202,6 +213,7 @@ void ForwardedGraph::Close() {
     is_closed_ = true;
   }
   waiters_.Join();
+  signalled_ = nullptr;
   static_cast<void>(calls().functions().release_graph(handle_));
 }
 

@@ -68,11 +68,14 @@ class ForwardedGraph final : public abi::Graph {
   const onnxGraph handle_;
   const bool is_emulated_;
 
-  // Guards the two below, and keeps setting the plugin's binding and running with it together.
+  // Guards the three below, and keeps setting the plugin's binding and running with it together.
   std::mutex mutex_;
   // What the plugin has; null when it has none.
   std::shared_ptr<const abi::Binding> plugin_binding_;
   bool is_closed_ = false;
+  // An event of the plugin's that is signalled, for runs whose inputs are complete; made by the
+  // first.
+  std::shared_ptr<abi::Event> signalled_;
   // For events of other plugins that start runs here.
   Waiters waiters_;
 };

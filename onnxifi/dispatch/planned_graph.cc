@@ -5,12 +5,15 @@
 
 #include "onnxifi/dispatch/planned_graph.h"
 
+#include <onnxifi/sdk.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 
 #include "backends/core/base/log.h"
+#include "onnxifi/dispatch/device_request.h"
 #include "onnxifi/dispatch/forwarded_graph.h"
 #include "onnxifi/dispatch/kept_request.h"
 #include "onnxifi/dispatch/stand_in.h"
@@ -156,7 +159,12 @@ class Compiler {
     std::vector<abi::TensorDescriptor> weights;
     for (const int32_t weight : model.weights) weights.push_back(request_.weights[weight]);
     request.weights = weights;
-    return ForwardedGraph::Init(std::move(backend), request);
+    // The thread that starts an island waits for it.
+    constexpr uint64_t kCallerRuns = ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS;
+    request = Without(std::move(request), kCallerRuns);
+    request.properties.given.push_back({kCallerRuns, 1});
+    return ForwardedGraph::Init(std::move(backend),
+                                RequestFor(planner_.device(device), std::move(request)));
   }
 
   std::unique_ptr<StandIn> MakeStandIn(partition::DeviceIndex device, std::string description,
@@ -183,6 +191,7 @@ class Compiler {
   static bool MayGoElsewhere(const Status& reason) {
     switch (reason.code()) {
       case Code::kUnsupportedVersion:
+      case Code::kUnsupportedProperty:
       case Code::kUnsupportedOperator:
       case Code::kUnsupportedAttribute:
       case Code::kUnsupportedShape:
@@ -275,12 +284,17 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
   for (const int32_t output : whole.outputs()) {
     signature.outputs.push_back(Declare(whole.values()[output]));
   }
+  // What stands in for an island is run by the thread that has the island.
+  const PlannedSteps::Runner runner =
+      request.properties.caller_runs || on_failure == OnFailure::kGiveUp
+          ? PlannedSteps::Runner::kCaller
+          : PlannedSteps::Runner::kPool;
   // One thread for each device that can be at work at the same time.
   ONNXIFI_RETURN_IF_ERROR(pool.Start(device_count));
-  return std::unique_ptr<abi::Graph>(
-      new PlannedGraph(std::move(signature), std::move(told),
-                       std::make_shared<PlannedSteps>(*std::move(steps), std::move(values),
-                                                      whole.inputs(), whole.outputs(), pool)));
+  return std::unique_ptr<abi::Graph>(new PlannedGraph(
+      std::move(signature), std::move(told),
+      std::make_shared<PlannedSteps>(*std::move(steps), std::move(values), whole.inputs(),
+                                     whole.outputs(), pool, runner)));
 }
 
 PlannedGraph::~PlannedGraph() { Close(); }

@@ -136,12 +136,13 @@ std::vector<abi::TensorDescriptor> InputsOf(const PlannedStep& step,
 
 PlannedSteps::PlannedSteps(std::vector<PlannedStep> steps, std::vector<PlannedValue> values,
                            std::vector<int32_t> inputs, std::vector<int32_t> outputs,
-                           TaskPool& pool)
+                           TaskPool& pool, Runner runner)
     : steps_(std::move(steps)),
       values_(std::move(values)),
       inputs_(std::move(inputs)),
       outputs_(std::move(outputs)),
       pool_(pool),
+      runner_(runner),
       copies_(values_.size()) {}
 
 uint64_t PlannedSteps::copies() const {
@@ -363,14 +364,33 @@ std::shared_ptr<abi::Event> PlannedSteps::Run(std::shared_ptr<const PlannedBindi
   auto run = std::make_shared<RunState>();
   run->binding = std::move(binding);
   run->output = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kRun);
-  auto* local = dynamic_cast<abi::LocalEvent*>(input.get());
+  run->times.resize(steps_.size());
+  run->shapes.resize(steps_.size());
+  for (const PlannedStep& step : steps_) run->needs.push_back(step.needs);
+  run->unfinished = steps_.size();
+  if (input != nullptr) {
+    const base::Result<bool> is_signalled = input->IsSignalled();
+    if (is_signalled.ok() && *is_signalled) {
+      run->status = input->Wait();
+      input = nullptr;
+    }
+  }
+  bool starts_here = false;
   {
     std::unique_lock lock(mutex_);
     run->is_ready = input == nullptr;
     runs_.push_back(run);
-    StartNext(lock);
+    // Then it is the first.
+    starts_here = runner_ == Runner::kCaller && run->is_ready && runs_.size() == 1;
+    if (starts_here) {
+      is_running_ = true;
+    } else {
+      StartNext(lock);
+    }
   }
-  if (local != nullptr) {
+  if (starts_here) {
+    Start(run);
+  } else if (auto* local = dynamic_cast<abi::LocalEvent*>(input.get())) {
     local->OnSignal(
         [self = shared_from_this(), run](const Status& status) { self->MarkReady(run, status); });
   } else if (input != nullptr) {
@@ -396,12 +416,8 @@ void PlannedSteps::StartNext(std::unique_lock<std::mutex>& /*lock*/) {
 
 void PlannedSteps::Start(const RunRef& run) {
   run->started_ns = NowNs();
-  run->times.assign(steps_.size(), {});
-  run->shapes.resize(steps_.size());
-  run->unfinished = steps_.size();
   std::vector<size_t> ready;
   for (size_t step = 0; step < steps_.size(); ++step) {
-    run->needs.push_back(steps_[step].needs);
     if (steps_[step].needs == 0) ready.push_back(step);
   }
   // Everything that may begin, the last of it here.

@@ -105,9 +105,14 @@ class PlannedBinding final : public abi::Binding {
 
 class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
  public:
+  // The thread that has the first islands of a run, whose inputs are complete when it is called
+  // for: one of the pool, or the caller's.
+  enum class Runner : uint8_t { kPool, kCaller };
+
   // `inputs` and `outputs` are positions among `values`. `pool` outlives every run.
   PlannedSteps(std::vector<PlannedStep> steps, std::vector<PlannedValue> values,
-               std::vector<int32_t> inputs, std::vector<int32_t> outputs, TaskPool& pool);
+               std::vector<int32_t> inputs, std::vector<int32_t> outputs, TaskPool& pool,
+               Runner runner);
 
   const std::vector<PlannedStep>& steps() const { return steps_; }
   // Copies made here so far, of all values and of one.
@@ -178,6 +183,7 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   const std::vector<int32_t> inputs_;
   const std::vector<int32_t> outputs_;
   TaskPool& pool_;
+  const Runner runner_;
   Waiters waiters_;
   std::vector<std::atomic<uint64_t>> copies_;  // by value
 

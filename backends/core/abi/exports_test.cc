@@ -140,7 +140,8 @@ TEST(Info, AnnouncesThePropertiesOfTheSdk) {
   EXPECT_EQ(bits, ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER | ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE |
                       ONNXIFI_SDK_GRAPH_PROPERTY_VALUES |
                       ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS |
-                      ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
+                      ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL |
+                      ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);
   EXPECT_EQ(bits & 0xFFFFFFFF, 0u);
 }
 
@@ -773,7 +774,8 @@ TEST(GraphLoadProfile, TellsEveryStageBeforeAnyRun) {
 TEST(Switches, ArePropertiesOfAGraphAndTakeTwoValues) {
   Objects objects;
   for (const uint64_t key :
-       {ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS, ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL}) {
+       {ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS, ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL,
+        ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS}) {
     for (const uint64_t value : {0, 1, 2}) {
       const uint64_t list[] = {key, value, 0};
       onnxGraph graph = nullptr;

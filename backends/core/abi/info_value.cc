@@ -32,7 +32,7 @@ base::Result<InfoValue> FindInfoValue(const BackendId& id, onnxBackendInfo query
       for (const uint64_t key :
            {ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER, ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE,
             ONNXIFI_SDK_GRAPH_PROPERTY_VALUES, ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS,
-            ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL}) {
+            ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL, ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS}) {
         if (id.TakesGraphProperty(key)) *bits |= key;
       }
     }

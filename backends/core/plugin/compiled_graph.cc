@@ -113,23 +113,23 @@ Result<DeviceMemory> ImportMemory(std::span<const TensorDescriptor> tensors,
   return memory;
 }
 
-// A binding that has the caller's memory on the device, and knows whether its runs are over before
-// another thread would begin them.
+// A binding that has the caller's memory on the device, and knows whether its runs are best carried
+// out by the thread that starts them.
 class PreparedBinding : public abi::Binding {
  public:
-  PreparedBinding(abi::GraphTensors tensors, bool is_tiny, DeviceMemory inputs,
+  PreparedBinding(abi::GraphTensors tensors, bool is_callers, DeviceMemory inputs,
                   DeviceMemory outputs)
       : abi::Binding(std::move(tensors)),
-        is_tiny_(is_tiny),
+        is_callers_(is_callers),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)) {}
 
-  bool is_tiny() const { return is_tiny_; }
+  bool is_callers() const { return is_callers_; }
   const DeviceMemory& inputs() const { return inputs_; }
   const DeviceMemory& outputs() const { return outputs_; }
 
  private:
-  const bool is_tiny_;
+  const bool is_callers_;
   const DeviceMemory inputs_;
   const DeviceMemory outputs_;
 };
@@ -177,9 +177,10 @@ void DropConstants(program::Program& program) {
 Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signature,
                                                           std::unique_ptr<program::Program> program,
                                                           const Services& services,
-                                                          bool is_profiled, LoadTimes times) {
+                                                          const abi::GraphProperties& properties,
+                                                          LoadTimes times) {
   std::unique_ptr<CompiledGraph> graph(new CompiledGraph(
-      std::move(signature), std::move(program), services.sharing, is_profiled, std::move(times)));
+      std::move(signature), std::move(program), services.sharing, properties, std::move(times)));
   ++graph->counters_.lowerings;
   ONNXIFI_ASSIGN_OR_RETURN(graph->plan_, graph->load_times_.Time("build_kernels", [&] {
     return plan::Plan::Create(*graph->program_, services.device, graph->counters_);
@@ -255,9 +256,9 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensor
   Result<std::shared_ptr<const plan::StageBinding>> prepared = plan_->Bind(0, symbols);
   if (!prepared.ok()) return std::move(prepared).status();
   // Going to another device and back takes longer than another thread takes to begin.
-  const bool is_tiny = (*prepared)->is_tiny && !boundary_->has_queue();
+  const bool is_callers = ((*prepared)->is_tiny || caller_runs_) && !boundary_->has_queue();
   return std::shared_ptr<const abi::Binding>(std::make_shared<PreparedBinding>(
-      std::move(tensors), is_tiny, std::move(input_memory), std::move(output_memory)));
+      std::move(tensors), is_callers, std::move(input_memory), std::move(output_memory)));
 }
 
 Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi::Binding> binding,
@@ -265,12 +266,12 @@ Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi
   // Events of this backend are local: NewEvent and Run make no others.
   auto local = std::static_pointer_cast<abi::LocalEvent>(std::move(input));
   // So are bindings: Bind makes no others.
-  const bool is_tiny = static_cast<const PreparedBinding&>(*binding).is_tiny();
+  const bool is_callers = static_cast<const PreparedBinding&>(*binding).is_callers();
   return std::shared_ptr<abi::Event>(queue_->Add(
       [this, binding](abi::RunOutputs& outputs) {
         return Execute(*binding, execution::HostBoundary::End::kFinished, outputs);
       },
-      std::move(local), is_tiny ? RunQueue::Place::kCaller : RunQueue::Place::kWorker));
+      std::move(local), is_callers ? RunQueue::Place::kCaller : RunQueue::Place::kWorker));
 }
 
 Status CompiledGraph::RunInSharedQueue(std::shared_ptr<const abi::Binding> binding) {

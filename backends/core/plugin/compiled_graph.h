@@ -31,11 +31,12 @@ class CompiledGraph : public abi::Graph {
     Worker& worker;
   };
 
-  // `is_profiled` makes every run keep what Profile tells. `times` are those of the stages before.
+  // Of the request's properties, how runs are made. `times` are those of the stages before.
   static base::Result<std::unique_ptr<abi::Graph>> Create(abi::Signature signature,
                                                           std::unique_ptr<program::Program> program,
                                                           const Services& services,
-                                                          bool is_profiled, LoadTimes times);
+                                                          const abi::GraphProperties& properties,
+                                                          LoadTimes times);
 
   const abi::Signature* signature() const override { return &signature_; }
   base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
@@ -51,11 +52,12 @@ class CompiledGraph : public abi::Graph {
 
  private:
   CompiledGraph(abi::Signature signature, std::unique_ptr<program::Program> program,
-                device::Sharing* sharing, bool is_profiled, LoadTimes times)
+                device::Sharing* sharing, const abi::GraphProperties& properties, LoadTimes times)
       : signature_(std::move(signature)),
         program_(std::move(program)),
         sharing_(sharing),
-        is_profiled_(is_profiled),
+        is_profiled_(properties.is_profiled),
+        caller_runs_(properties.caller_runs),
         load_times_(std::move(times)) {}
 
   // Prepares the plan when it is first called, which is when tensors are first bound: by then the
@@ -71,6 +73,7 @@ class CompiledGraph : public abi::Graph {
   const std::unique_ptr<program::Program> program_;
   device::Sharing* const sharing_;
   const bool is_profiled_;
+  const bool caller_runs_;
   LoadTimes load_times_;  // fixed once the graph is created
   plan::Counters counters_;
   std::unique_ptr<plan::Plan> plan_;

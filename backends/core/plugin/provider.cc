@@ -127,7 +127,7 @@ class PluginBackend : public abi::Backend {
         Compile(std::move(graph), *device_, log_, times, request.properties.has_fast_algorithms));
     abi::Signature signature = SignatureOf(declared, *program);
     return CompiledGraph::Create(std::move(signature), std::move(program),
-                                 {*device_, sharing_, worker_}, request.properties.is_profiled,
+                                 {*device_, sharing_, worker_}, request.properties,
                                  std::move(times));
   }
 
