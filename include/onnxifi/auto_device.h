@@ -2,7 +2,7 @@
 
 /*
  * Properties by which a program says what libonnxifi's auto device may do with a graph. Plain C89;
- * the rules of onnxifi/sdk.h hold.
+ * the rules of onnxifi/sdk.h hold, whose own properties are bits below 60.
  */
 
 #ifndef ONNXIFI_AUTO_DEVICE_H
@@ -22,7 +22,7 @@ extern "C" {
  * is known. Without the property the environment variable ONNXIFI_MEASURE decides, and without that
  * nothing is measured. Any other value is INVALID_PROPERTY.
  */
-#define ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE ((uint64_t)1 << 52)
+#define ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE ((uint64_t)1 << 60)
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
 #include <onnxifi/sdk.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <sstream>
@@ -137,6 +138,13 @@ base::Result<abi::InfoValue> AutoBackendId::Info(onnxBackendInfo query) const {
                     "The auto device does not answer query " + std::to_string(query) + ".");
   }
 }
+
+// Each key is a bit that no other has: the list of properties takes both of two that share one.
+static_assert(
+    std::popcount(ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER | ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE |
+                  ONNXIFI_SDK_GRAPH_PROPERTY_VALUES | ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS |
+                  ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL | ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS |
+                  ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE) == 7);
 
 bool AutoBackendId::TakesGraphProperty(uint64_t key) const {
   return key == ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE || abi::BackendId::TakesGraphProperty(key);
