@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Properties by which a program says what libonnxifi's auto device may do with a graph. Plain C89;
- * the rules of onnxifi/sdk.h hold, whose own properties are bits below 60.
+ * Properties by which a program says what libonnxifi's auto device may do with a graph: whether it
+ * measures, and which device runs what. Plain C89; the rules of onnxifi/sdk.h hold, whose own
+ * properties are bits below 60.
  */
 
 #ifndef ONNXIFI_AUTO_DEVICE_H
@@ -23,6 +24,51 @@ extern "C" {
  * nothing is measured. Any other value is INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE ((uint64_t)1 << 60)
+
+/*
+ * Value: address of an onnxPlacement, cast to uint64_t, which is read during the call. Without it
+ * every node goes wherever the whole graph is expected to be fastest. What no device may have or
+ * takes under these terms is refused with the status of a device and the reasons of all.
+ * INVALID_PROPERTY: a kind that there is not, a device or node that there is not, a node that is
+ * given to two devices, and a plan that is none of the model.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT ((uint64_t)1 << 61)
+
+/* Wherever the whole graph is expected to be fastest; no device is listed. */
+#define ONNXIFI_SDK_PLACEMENT_AUTO 0
+/* On the first of the devices that takes the node; what none of them takes, as with AUTO. */
+#define ONNXIFI_SDK_PLACEMENT_PREFER 1
+/* On these devices, as with AUTO where there are several, or not at all. */
+#define ONNXIFI_SDK_PLACEMENT_STRICT 2
+/* By a plan; no device is listed. */
+#define ONNXIFI_SDK_PLACEMENT_PLAN 3
+
+/* Nodes of one device. */
+typedef struct onnxDeviceNodes {
+  size_t struct_size;
+  /* As of onnxGetBackendKey, e.g. "cpu:0". */
+  const char* device_key;
+  /* Positions in graph.node of the main graph. */
+  uint32_t node_count;
+  const uint32_t* nodes;
+} onnxDeviceNodes;
+
+typedef struct onnxPlacement {
+  size_t struct_size;
+  /* ONNXIFI_SDK_PLACEMENT_*, of all nodes that neither a group below nor the model places. */
+  uint32_t kind;
+  /* Devices to prefer, first the first, or to use alone: at least one with PREFER and STRICT. */
+  uint32_t device_count;
+  const char* const* device_keys;
+  /*
+   * Nodes that their device runs or nobody, like those with an entry `onnxifi.device` in the
+   * model's metadata. With PLAN, all islands of a plan as onnxGetGraphPlan told it for the same
+   * model: the graph is cut exactly so, whatever is known of times, and a device that refuses its
+   * part is an error. One island without nodes is the whole model.
+   */
+  uint32_t group_count;
+  const onnxDeviceNodes* const* groups;
+} onnxPlacement;
 
 #ifdef __cplusplus
 }

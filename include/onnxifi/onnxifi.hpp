@@ -13,6 +13,7 @@
 #include <onnx/onnxifi.h>
 #include <onnx/onnxifi_ext.h>
 #include <onnx/onnxifi_loader.h>
+#include <onnxifi/auto_device.h>
 #include <onnxifi/sdk.h>
 
 #ifndef _WIN32
@@ -734,6 +735,67 @@ class Graph {
   bool is_emulated_ = false;
 };
 
+// Which devices may have which nodes of a graph of the auto device; see onnxPlacement.
+struct Placement {
+  struct Group {
+    std::string device_key;
+    std::vector<uint32_t> nodes;
+  };
+
+  // ONNXIFI_SDK_PLACEMENT_*.
+  uint32_t kind = ONNXIFI_SDK_PLACEMENT_AUTO;
+  std::vector<std::string> device_keys;
+  std::vector<Group> groups;
+
+  // Cuts the graph as this plan does.
+  static Placement Replay(const GraphPlan& plan) {
+    Placement placement;
+    placement.kind = ONNXIFI_SDK_PLACEMENT_PLAN;
+    for (const PlanIsland& island : plan.islands) {
+      placement.groups.push_back({island.device_key, island.nodes});
+    }
+    return placement;
+  }
+};
+
+namespace detail {
+
+// A Placement as the C structures, which point into it.
+class PlacementRecord {
+ public:
+  explicit PlacementRecord(const Placement& placement) {
+    for (const std::string& key : placement.device_keys) keys_.push_back(key.c_str());
+    groups_.reserve(placement.groups.size());
+    for (const Placement::Group& group : placement.groups) {
+      onnxDeviceNodes& record = groups_.emplace_back();
+      record = {};
+      record.struct_size = sizeof(record);
+      record.device_key = group.device_key.c_str();
+      record.node_count = static_cast<uint32_t>(group.nodes.size());
+      record.nodes = group.nodes.data();
+      pointers_.push_back(&record);
+    }
+    record_.struct_size = sizeof(record_);
+    record_.kind = placement.kind;
+    record_.device_count = static_cast<uint32_t>(keys_.size());
+    record_.device_keys = keys_.data();
+    record_.group_count = static_cast<uint32_t>(pointers_.size());
+    record_.groups = pointers_.data();
+  }
+  PlacementRecord(const PlacementRecord&) = delete;
+  PlacementRecord& operator=(const PlacementRecord&) = delete;
+
+  const onnxPlacement& get() const { return record_; }
+
+ private:
+  std::vector<const char*> keys_;
+  std::vector<onnxDeviceNodes> groups_;
+  std::vector<const onnxDeviceNodes*> pointers_;
+  onnxPlacement record_ = {};
+};
+
+}  // namespace detail
+
 struct GraphOptions {
   // Static weights that are not in the model; copied by the call.
   std::span<const Tensor> weights;
@@ -750,6 +812,8 @@ struct GraphOptions {
   bool mapped_model = false;
   // A run whose inputs are complete may be carried out by the thread that starts it.
   bool caller_runs = false;
+  // Of the auto device only.
+  std::optional<Placement> placement;
 };
 
 class Backend {
@@ -784,6 +848,12 @@ class Backend {
     if (options.caller_runs) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);
       properties.push_back(1);
+    }
+    std::optional<detail::PlacementRecord> placement;
+    if (options.placement) {
+      placement.emplace(*options.placement);
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT);
+      properties.push_back(reinterpret_cast<uintptr_t>(&placement->get()));
     }
     properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);
     onnxGraph graph = nullptr;

@@ -4,9 +4,9 @@
 
 #include "onnxifi/dispatch/auto_backend.h"
 
-#include <onnxifi/auto_device.h>
 #include <onnxifi/sdk.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,29 +18,18 @@
 #include "onnxifi/dispatch/forwarded_graph.h"
 #include "onnxifi/dispatch/plan_measurement.h"
 #include "onnxifi/dispatch/planned_graph.h"
+#include "onnxifi/split/placement.h"
 
 namespace onnxifi::dispatch {
+
+using base::Code;
+using base::Status;
+
 namespace {
 
 // The request for devices that get models made of parts of this one, which are no mapped files.
 abi::GraphRequest WithoutMapping(const abi::GraphRequest& request) {
   return Without(request, ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
-}
-
-// The value of a property that is 0 or 1, which plugins do not get to see.
-base::Result<std::optional<bool>> TakeFlag(std::vector<abi::Property>& properties, uint64_t key) {
-  std::optional<bool> flag;
-  for (const abi::Property& property : properties) {
-    if (property.key != key) continue;
-    if (property.value > 1) {
-      return base::Status(base::Code::kInvalidProperty,
-                          "The property that has graphs measured is " +
-                              std::to_string(property.value) + "; it is 0 or 1.");
-    }
-    flag = property.value == 1;
-  }
-  std::erase_if(properties, [&](const abi::Property& property) { return property.key == key; });
-  return flag;
 }
 
 // What the planner knows of the caller's weights; nothing where no plan can carry one.
@@ -77,14 +66,12 @@ base::Result<std::shared_ptr<const PluginBackend>> AutoBackend::BackendOf(
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::GraphRequest& given) {
   abi::GraphRequest request = given;
-  ONNXIFI_ASSIGN_OR_RETURN(const std::optional<bool> measures,
-                           TakeFlag(request.properties.given, ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE));
+  ONNXIFI_ASSIGN_OR_RETURN(const AutoOptions options, AutoOptions::Take(request.properties.given));
+  const bool measures = options.measures.value_or(AutoCosts::MeasuresByDefault());
+  if (!options.placement.is_empty()) return InitPlaced(request, options.placement, measures);
   const bool has_choice = id_.devices().size() > 1 && !request.properties.takes_values;
   if (!has_choice) return InitByOrder(request);
-  if (measures.value_or(AutoCosts::MeasuresByDefault())) {
-    return InitByCosts(request, /*measures=*/true);
-  }
-  return id_.costs().HasAny() ? InitByCosts(request, /*measures=*/false) : InitByOrder(request);
+  return measures || id_.costs().HasAny() ? InitByCosts(request, measures) : InitByOrder(request);
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByCosts(const abi::GraphRequest& request,
@@ -94,17 +81,124 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByCosts(const abi::Gr
   auto planner = AutoPlanner::Ask(id_.devices(), request.model, *std::move(weights));
   // What cannot be cut or is not claimed is a device's, or explained at length.
   if (!planner.ok()) return InitByOrder(request);
-  AutoPlanner& planned = **planner;
+  UseCosts(**planner, request, measures);
+  if (!(*planner)->Plan().ok()) return InitByOrder(request);
+  return Build(**planner, request);
+}
+
+void AutoBackend::UseCosts(AutoPlanner& planner, const abi::GraphRequest& request, bool measures) {
   if (measures) {
     const abi::GraphRequest unmapped = WithoutMapping(request);
-    PlanMeasurement measurement(planned, id_.costs(), unmapped);
+    PlanMeasurement measurement(planner, id_.costs(), unmapped);
     measurement.MeasureNodes(
         [this](const ForwardedBackendId& device) { return BackendOf(device); });
-    measurement.MeasureCandidates([&] { return Build(planned, request); });
+    measurement.MeasureCandidates([&] { return Build(planner, request); });
   }
-  planned.UseCosts(id_.costs().Known());
-  if (!planned.Plan().ok()) return InitByOrder(request);
+  planner.UseCosts(id_.costs().Known());
+}
+
+base::Result<std::vector<const ForwardedBackendId*>> AutoBackend::OrderOf(
+    const PlacementRequest& placement) const {
+  using Kind = PlacementRequest::Kind;
+  std::vector<const ForwardedBackendId*> left = id_.devices();
+  std::vector<std::string> keys = placement.devices;
+  if (placement.kind == Kind::kPlan) {
+    for (const PlacementRequest::Group& island : placement.groups) keys.push_back(island.device);
+  }
+  std::vector<const ForwardedBackendId*> order;
+  for (const std::string& key : keys) {
+    const auto has_key = [&](const ForwardedBackendId* device) { return device->key() == key; };
+    if (std::ranges::any_of(order, has_key)) continue;
+    const auto found = std::ranges::find_if(left, has_key);
+    if (found == left.end()) {
+      Status refusal(Code::kInvalidProperty, "There is no device '" + key + "' here.");
+      for (const ForwardedBackendId* device : id_.devices()) {
+        refusal.Context("There is " + device->key() + ".");
+      }
+      return refusal;
+    }
+    order.push_back(*found);
+    left.erase(found);
+  }
+  const bool takes_others = placement.kind == Kind::kPrefer || placement.kind == Kind::kAuto;
+  if (takes_others) order.insert(order.end(), left.begin(), left.end());
+  return order;
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitPlaced(const abi::GraphRequest& request,
+                                                                  const PlacementRequest& placement,
+                                                                  bool measures) {
+  using Kind = PlacementRequest::Kind;
+  const bool model_places = !split::PlacementsOf(request.model).empty();
+  const bool is_whole = placement.kind == Kind::kPlan && placement.groups.size() == 1 &&
+                        placement.groups.front().nodes.empty();
+  const bool places_nodes = model_places || (!placement.groups.empty() && !is_whole);
+  if (!places_nodes) {
+    ONNXIFI_ASSIGN_OR_RETURN(const auto order, OrderOf(placement));
+    if (order.size() == 1 || request.properties.takes_values) return InitWhole(request, order);
+  }
+  if (request.properties.takes_values) {
+    return Status(
+        Code::kInvalidProperty,
+        "A graph whose inputs and outputs are values stays whole; none of its nodes can be"
+        " placed.");
+  }
+  auto weights = GivenWeights(request);
+  if (!weights) {
+    return Status(Code::kUnsupportedDatatype,
+                  "A weight is of an element type that cannot be handed from device to device.");
+  }
+  auto planner = AutoPlanner::Ask(id_.devices(), request.model, *std::move(weights), placement);
+  if (!planner.ok()) {
+    if (places_nodes || planner.status().code() == Code::kInvalidProperty) {
+      return std::move(planner).status();
+    }
+    return InitWholeOr(request, placement, std::move(planner).status());
+  }
+  AutoPlanner& planned = **planner;
+  // What is given is not weighed.
+  if (!planned.has_given_plan()) UseCosts(planned, request, measures);
+  if (auto plan = planned.Plan(); !plan.ok()) {
+    if (places_nodes) return std::move(plan).status();
+    return InitWholeOr(request, placement, std::move(plan).status());
+  }
   return Build(planned, request);
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWholeOr(
+    const abi::GraphRequest& request, const PlacementRequest& placement, Status refusal) {
+  ONNXIFI_ASSIGN_OR_RETURN(const auto order, OrderOf(placement));
+  auto graph = InitWhole(request, order);
+  if (graph.ok()) return graph;
+  return std::move(graph).status().Context("Nor do several together: " + refusal.Text());
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWhole(
+    const abi::GraphRequest& request, std::span<const ForwardedBackendId* const> order) {
+  Status refusal;
+  for (const ForwardedBackendId* device : order) {
+    auto backend = BackendOf(*device);
+    auto graph = backend.ok() ? InitOn(*device, *std::move(backend), request)
+                              : base::Result<std::unique_ptr<abi::Graph>>(backend.status());
+    if (graph.ok()) return graph;
+    const Status reason = std::move(graph).status();
+    if (refusal.ok()) {
+      refusal = Status(reason.code(), order.size() == 1
+                                          ? "Device '" + device->key() +
+                                                "', where the graph is wanted, does not run it."
+                                          : "No device that may have the graph runs all of it.");
+    }
+    refusal.Context(device->key() + ": " + reason.Text());
+    const auto explanation = device->Explain(request.model);
+    if (!explanation.ok()) continue;
+    for (const abi::NodeVerdict& node : explanation->nodes) {
+      if (node.code == Code::kOk) continue;
+      refusal.Context(device->key() + ", node " + std::to_string(node.node_index) +
+                      (node.node_name.empty() ? "" : " '" + node.node_name + "'") + " (" +
+                      node.operator_type + "): " + node.sentence);
+    }
+  }
+  return refusal;
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Build(AutoPlanner& planner,
@@ -120,7 +214,11 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Build(AutoPlanner& planne
     auto graph = backend.ok() ? InitOn(device, *std::move(backend), request)
                               : base::Result<std::unique_ptr<abi::Graph>>(backend.status());
     if (graph.ok()) return graph;
-    base::Status refusal = std::move(graph).status();
+    Status refusal = std::move(graph).status();
+    if (planner.has_given_plan()) {
+      return refusal.Context("on device '" + device.key() +
+                             "', to which the plan gives every node");
+    }
     refusal.Context("on device '" + device.key() + "', which claims every node");
     planner.Withdraw(island.device, island.nodes, refusal);
   }
@@ -141,7 +239,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByOrder(
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const PluginBackend> backend, BackendOf(device));
   auto graph = InitOn(device, std::move(backend), request);
   if (!graph.ok()) {
-    base::Status refusal = std::move(graph).status();
+    Status refusal = std::move(graph).status();
     refusal.Context("on device '" + device.key() + "', the first that claims every node");
     // A device that does not keep its claim leaves the graph to the others.
     if (request.properties.takes_values) return refusal;
@@ -151,7 +249,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByOrder(
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitTogether(
-    const abi::GraphRequest& request, base::Status refusal) {
+    const abi::GraphRequest& request, Status refusal) {
   auto weights = GivenWeights(request);
   // What no plan can carry is the refusal's to explain.
   if (!weights) return refusal;

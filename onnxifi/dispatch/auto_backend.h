@@ -3,7 +3,7 @@
 // AutoBackend: a backend of the auto device. Where it is known how long devices take, each graph
 // goes by the plan that is expected to be fastest; else as a whole to the first device that claims
 // all of it, or in islands to several where none does. A plugin's backend is initialised when the
-// first graph goes there.
+// first graph goes there. A caller may want it otherwise: see auto_options.h.
 
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
 #define ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
@@ -11,10 +11,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "backends/core/abi/provider.h"
 #include "onnxifi/dispatch/auto_backend_id.h"
+#include "onnxifi/dispatch/auto_options.h"
 #include "onnxifi/dispatch/auto_planner.h"
 #include "onnxifi/dispatch/plugin_backend.h"
 #include "onnxifi/dispatch/task_pool.h"
@@ -41,6 +44,23 @@ class AutoBackend final : public abi::Backend {
   // model cannot be cut or has nodes that no device claims.
   base::Result<std::unique_ptr<abi::Graph>> InitByCosts(const abi::GraphRequest& request,
                                                         bool measures);
+  // What is known from now on, after measuring what is not if `measures`.
+  void UseCosts(AutoPlanner& planner, const abi::GraphRequest& request, bool measures);
+  // As the caller wants it.
+  base::Result<std::unique_ptr<abi::Graph>> InitPlaced(const abi::GraphRequest& request,
+                                                       const PlacementRequest& placement,
+                                                       bool measures);
+  // The devices that may have the whole graph, first those that are wanted. INVALID_PROPERTY.
+  base::Result<std::vector<const ForwardedBackendId*>> OrderOf(
+      const PlacementRequest& placement) const;
+  // On the first of the devices that takes it whole; else the status of the first with the reasons
+  // of all.
+  base::Result<std::unique_ptr<abi::Graph>> InitWhole(
+      const abi::GraphRequest& request, std::span<const ForwardedBackendId* const> order);
+  // Where it cannot be cut, for the reason `refusal`.
+  base::Result<std::unique_ptr<abi::Graph>> InitWholeOr(const abi::GraphRequest& request,
+                                                        const PlacementRequest& placement,
+                                                        base::Status refusal);
   // The graph for the planner's plan. A device that refuses all of it loses its claims.
   base::Result<std::unique_ptr<abi::Graph>> Build(AutoPlanner& planner,
                                                   const abi::GraphRequest& request);

@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
+
+#include "onnxifi/partition/units.h"
 
 namespace onnxifi::dispatch {
 
@@ -42,7 +45,7 @@ std::span<const std::byte> BytesOf(const std::string& text) {
 
 base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
     std::span<const ForwardedBackendId* const> devices, std::span<const std::byte> model,
-    std::vector<split::GivenWeight> weights) {
+    std::vector<split::GivenWeight> weights, const PlacementRequest& placement) {
   const std::chrono::nanoseconds start = ProcessorTime();
   std::unique_ptr<AutoPlanner> planner(new AutoPlanner(devices));
   planner->weights_ = std::move(weights);
@@ -54,6 +57,8 @@ base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
     return Status(Code::kUnsupportedShape,
                   "Input '" + value.name + "' is nothing that can be handed to several devices.");
   }
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::string> places, planner->FindPlaces(placement));
+  const std::set<std::string> named(places.begin(), places.end());
   const std::chrono::nanoseconds has_read = ProcessorTime();
   std::vector<split::Digest>& alone = planner->signatures_;
   std::vector<split::Digest> in_model;
@@ -61,30 +66,189 @@ base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
     alone.push_back(signature.alone);
     in_model.push_back(signature.in_model);
   }
+  const auto nothing = std::make_shared<const NodeReasons>(
+      1, NodeReason{Code::kUnsupportedOperator, "The caller wants none of the graph there."});
   for (const ForwardedBackendId* device : devices) {
-    Answers answers = device->explains_nodes() ? planner->AskDevice(*device, in_model)
-                                               : planner->AskPlainDevice(*device, alone);
+    const bool is_wanted =
+        placement.kind != PlacementRequest::Kind::kStrict ||
+        std::ranges::find(placement.devices, device->key()) != placement.devices.end() ||
+        named.contains(device->key());
+    Answers answers = !is_wanted                 ? Answers(whole.nodes().size(), nothing)
+                      : device->explains_nodes() ? planner->AskDevice(*device, in_model)
+                                                 : planner->AskPlainDevice(*device, alone);
     std::vector<bool>& claims = planner->claims_.emplace_back();
     for (const auto& reasons : answers) claims.push_back(reasons->empty());
     planner->reasons_.push_back(std::move(answers));
   }
-  planner->KeepPlacements();
+  planner->KeepPlacement(placement, places);
+  if (placement.kind == PlacementRequest::Kind::kPlan) {
+    ONNXIFI_RETURN_IF_ERROR(planner->KeepPlan(placement));
+  }
   planner->times_ = {has_read - start, ProcessorTime() - has_read};
   return planner;
 }
 
-void AutoPlanner::KeepPlacements() {
+std::map<uint32_t, partition::NodeIndex> AutoPlanner::NodesByPosition() const {
+  std::map<uint32_t, partition::NodeIndex> nodes;
   for (size_t node = 0; node < whole_->nodes().size(); ++node) {
-    const std::string& placement = whole_->nodes()[node].placement;
-    if (placement.empty()) continue;
-    for (size_t device = 0; device < devices_.size(); ++device) {
-      if (devices_[device]->key() == placement) continue;
-      claims_[device][node] = false;
-      const Status reason(Code::kUnsupportedOperator,
-                          "The model places the node on device '" + placement + "'.");
-      reasons_[device][node] = std::make_shared<const NodeReasons>(1, NodeReason::Make(reason, {}));
+    nodes.emplace(static_cast<uint32_t>(whole_->nodes()[node].model_index),
+                  static_cast<partition::NodeIndex>(node));
+  }
+  return nodes;
+}
+
+base::Result<partition::DeviceIndex> AutoPlanner::FindDevice(const std::string& key) const {
+  std::string keys;
+  for (size_t device = 0; device < devices_.size(); ++device) {
+    if (devices_[device]->key() == key) return static_cast<partition::DeviceIndex>(device);
+    keys += " " + devices_[device]->key();
+  }
+  return Status(Code::kInvalidProperty,
+                "There is no device '" + key + "' here; there are:" + keys + ".");
+}
+
+base::Result<std::vector<std::string>> AutoPlanner::FindPlaces(
+    const PlacementRequest& placement) const {
+  using Kind = PlacementRequest::Kind;
+  for (const std::string& key : placement.devices) {
+    ONNXIFI_RETURN_IF_ERROR(FindDevice(key).status());
+  }
+  std::vector<std::string> places;
+  for (const split::ModelNode& node : whole_->nodes()) places.push_back(node.placement);
+  // Islands are more than places.
+  if (placement.kind == Kind::kPlan) return places;
+  const std::map<uint32_t, partition::NodeIndex> nodes = NodesByPosition();
+  for (const PlacementRequest::Group& group : placement.groups) {
+    for (const uint32_t position : group.nodes) {
+      const auto found = nodes.find(position);
+      if (found == nodes.end()) {
+        return Status(Code::kInvalidProperty,
+                      "Node " + std::to_string(position) + " is placed on device '" + group.device +
+                          "', and is none that a device runs: the model has no such node, or it is"
+                          " a constant or read by nobody.");
+      }
+      const std::string node = DescribeNode(found->second);
+      if (auto device = FindDevice(group.device); !device.ok()) {
+        return std::move(device).status().Context("while placing " + node);
+      }
+      std::string& place = places[static_cast<size_t>(found->second)];
+      if (!place.empty() && place != group.device) {
+        return Status(Code::kInvalidProperty, "The caller places " + node + " on device '" +
+                                                  group.device + "', and it is placed on device '" +
+                                                  place + "' already.");
+      }
+      place = group.device;
     }
   }
+  return places;
+}
+
+void AutoPlanner::Forbid(size_t device, size_t node, std::string reason) {
+  claims_[device][node] = false;
+  reasons_[device][node] = std::make_shared<const NodeReasons>(
+      1, NodeReason{Code::kUnsupportedOperator, std::move(reason)});
+}
+
+void AutoPlanner::KeepPlacement(const PlacementRequest& placement,
+                                const std::vector<std::string>& places) {
+  using Kind = PlacementRequest::Kind;
+  const auto is_listed = [&](const ForwardedBackendId& device) {
+    return std::ranges::find(placement.devices, device.key()) != placement.devices.end();
+  };
+  for (size_t node = 0; node < places.size(); ++node) {
+    const std::string& place = places[node];
+    const std::string who = whole_->nodes()[node].placement.empty() ? "The caller" : "The model";
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      if (!place.empty() && devices_[device]->key() != place) {
+        Forbid(device, node, who + " places the node on device '" + place + "'.");
+      }
+      if (place.empty() && placement.kind == Kind::kStrict && !is_listed(*devices_[device])) {
+        Forbid(device, node, "The caller wants no node there that is not placed.");
+      }
+    }
+  }
+  if (placement.kind != Kind::kPrefer) return;
+  for (const std::string& key : placement.devices) preferred_.push_back(*FindDevice(key));
+}
+
+Status AutoPlanner::KeepPlan(const PlacementRequest& placement) {
+  const std::map<uint32_t, partition::NodeIndex> nodes = NodesByPosition();
+  std::vector<partition::DeviceIndex> devices;
+  std::vector<int32_t> island_of(whole_->nodes().size(), -1);
+  for (size_t index = 0; index < placement.groups.size(); ++index) {
+    const PlacementRequest::Group& group = placement.groups[index];
+    const std::string island = "island " + std::to_string(index) + " of the plan";
+    std::vector<uint32_t> members = group.nodes;
+    if (members.empty()) {
+      for (const auto& [position, node] : nodes) members.push_back(position);
+    }
+    for (const uint32_t position : members) {
+      const auto found = nodes.find(position);
+      if (found == nodes.end()) {
+        return {Code::kInvalidProperty, "Node " + std::to_string(position) + " is in " + island +
+                                            " on device '" + group.device +
+                                            "', and no plan of the model has such a node."};
+      }
+      int32_t& place = island_of[static_cast<size_t>(found->second)];
+      if (place >= 0) {
+        return {Code::kInvalidProperty, "The plan has " + DescribeNode(found->second) +
+                                            " twice, in island " + std::to_string(place) + " and " +
+                                            island + " on device '" + group.device + "'."};
+      }
+      place = static_cast<int32_t>(index);
+    }
+    auto device = FindDevice(group.device);
+    if (!device.ok()) {
+      return std::move(device).status().Context(
+          "in " + island +
+          (members.empty() ? "" : ", with " + DescribeNode(nodes.at(members.front()))));
+    }
+    devices.push_back(*device);
+  }
+  for (size_t node = 0; node < island_of.size(); ++node) {
+    if (island_of[node] >= 0) continue;
+    return {Code::kInvalidProperty, "The plan gives " +
+                                        DescribeNode(static_cast<partition::NodeIndex>(node)) +
+                                        " to no device."};
+  }
+  if (island_of.empty()) {
+    return {Code::kUnsupportedOperator, "The model has no nodes to hand out."};
+  }
+  partition::PlanOrFault made = partition::MakeGivenPlan(MakeProblem(), devices, island_of);
+  if (made.fault) return FaultOf(*made.fault, placement, island_of);
+  pinned_ = std::move(made.plan);
+  has_given_plan_ = true;
+  return base::Ok();
+}
+
+Status AutoPlanner::FaultOf(const partition::PlanFault& fault, const PlacementRequest& placement,
+                            const std::vector<int32_t>& island_of) const {
+  using Kind = partition::PlanFault::Kind;
+  const auto describe = [&](partition::NodeIndex node) {
+    const auto island = static_cast<size_t>(island_of[static_cast<size_t>(node)]);
+    return DescribeNode(node) + " in island " + std::to_string(island) + " on device '" +
+           placement.groups[island].device + "'";
+  };
+  const std::string& value = whole_->values()[static_cast<size_t>(fault.value)].name;
+  switch (fault.kind) {
+    case Kind::kTorn:
+      return {Code::kInvalidProperty, "The plan has " + describe(fault.node) + " and " +
+                                          describe(fault.other) + ", and nothing carries '" +
+                                          value + "' from one to the other."};
+    case Kind::kCircle:
+      return {Code::kInvalidProperty, "The plan goes in a circle: " + describe(fault.other) +
+                                          " reads '" + value + "' of " + describe(fault.node) +
+                                          ", whose island needs the other's in turn."};
+    case Kind::kRefused:
+      break;
+  }
+  const auto island = static_cast<size_t>(island_of[static_cast<size_t>(fault.node)]);
+  const auto device = *FindDevice(placement.groups[island].device);
+  const std::vector<Status> reasons = ReasonsOf(device, fault.node);
+  Status refusal(reasons.front().code(),
+                 "The plan has " + describe(fault.node) + ", which refuses it.");
+  for (const Status& reason : reasons) refusal.Context(reason.Text());
+  return refusal;
 }
 
 AutoPlanner::Answers AutoPlanner::AskDevice(const ForwardedBackendId& device,
@@ -175,7 +339,26 @@ partition::Problem AutoPlanner::MakeProblem() const {
   }
   partition::Problem problem = split::MakeProblem(*whole_, rates, claims_);
   if (!costs_.empty()) ReplaceMeasured(problem);
+  if (!preferred_.empty()) ApplyPreference(problem);
   return problem;
+}
+
+void AutoPlanner::ApplyPreference(partition::Problem& problem) const {
+  const size_t device_count = devices_.size();
+  // What runs together anyhow goes together, or some of it would be left without a device.
+  for (const std::vector<partition::NodeIndex>& unit : partition::MakeUnits(problem).nodes) {
+    const auto first = std::ranges::find_if(preferred_, [&](partition::DeviceIndex device) {
+      return std::ranges::all_of(
+          unit, [&](partition::NodeIndex node) { return problem.Claims(device, node); });
+    });
+    if (first == preferred_.end()) continue;
+    for (const partition::NodeIndex node : unit) {
+      for (size_t device = 0; device < device_count; ++device) {
+        if (device == static_cast<size_t>(*first)) continue;
+        problem.node_ns[static_cast<size_t>(node) * device_count + device] = partition::kRefused;
+      }
+    }
+  }
 }
 
 void AutoPlanner::ReplaceMeasured(partition::Problem& problem) const {
@@ -254,7 +437,7 @@ std::optional<int64_t> AutoPlanner::MeasuredNs(const partition::Plan& plan) cons
 base::Result<std::vector<partition::Plan>> AutoPlanner::Candidates() const {
   const partition::Problem problem = MakeProblem();
   partition::PlanOrGaps made = partition::MakePlan(problem);
-  if (!made.gaps.empty()) return RefusalOf(made.gaps.front());
+  if (!made.gaps.empty()) return RefusalOf(made.gaps);
   if (made.plan.islands.empty()) {
     return Status(Code::kUnsupportedOperator, "The model has no nodes to hand out.");
   }
@@ -269,6 +452,7 @@ base::Result<std::vector<partition::Plan>> AutoPlanner::Candidates() const {
         partition::DescribePlan(problem, std::vector<partition::DeviceIndex>(node_count, device),
                                 std::vector<int32_t>(node_count, 0)));
   }
+  if (!preferred_.empty()) candidates.clear();
   candidates.insert(candidates.begin(), std::move(made.plan));
   return candidates;
 }
@@ -306,26 +490,33 @@ base::Result<partition::Plan> AutoPlanner::Plan() const {
   return std::move(plan);
 }
 
-Status AutoPlanner::RefusalOf(const std::vector<partition::NodeIndex>& gap) const {
-  const auto describe = [&](partition::NodeIndex node) {
-    const split::ModelNode& told = whole_->nodes()[node];
-    return "node " + std::to_string(told.model_index) +
-           (told.name.empty() ? "" : " '" + told.name + "'") + " (" + told.operator_type + ")";
-  };
+std::string AutoPlanner::DescribeNode(partition::NodeIndex node) const {
+  const split::ModelNode& told = whole_->nodes()[static_cast<size_t>(node)];
+  return "node " + std::to_string(told.model_index) +
+         (told.name.empty() ? "" : " '" + told.name + "'") + " (" + told.operator_type + ")";
+}
+
+Status AutoPlanner::RefusalOf(const std::vector<std::vector<partition::NodeIndex>>& gaps) const {
   Status refusal;
-  for (size_t device = 0; device < devices_.size(); ++device) {
-    for (const partition::NodeIndex node : gap) {
-      if (claims_[device][node]) continue;
-      const Status reason = ReasonsOf(static_cast<partition::DeviceIndex>(device), node).front();
-      if (refusal.ok()) {
-        refusal = Status(reason.code(), gap.size() == 1
-                                            ? "No device runs " + describe(node) + "."
-                                            : "No device runs the " + std::to_string(gap.size()) +
-                                                  " nodes that have to stay together around " +
-                                                  describe(gap[0]) + ".");
+  for (const std::vector<partition::NodeIndex>& gap : gaps) {
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      for (const partition::NodeIndex node : gap) {
+        if (claims_[device][node]) continue;
+        const auto position = static_cast<partition::DeviceIndex>(device);
+        const std::vector<Status> reasons = ReasonsOf(position, node);
+        if (refusal.ok()) {
+          refusal = Status(reasons.front().code(),
+                           gap.size() == 1 ? "No device runs " + DescribeNode(node) + "."
+                                           : "No device runs the " + std::to_string(gap.size()) +
+                                                 " nodes that have to stay together around " +
+                                                 DescribeNode(gap[0]) + ".");
+        }
+        for (const Status& reason : reasons) {
+          refusal.Context(devices_[device]->key() + ", " + DescribeNode(node) + ": " +
+                          reason.Text());
+        }
+        break;
       }
-      refusal.Context(devices_[device]->key() + ", " + describe(node) + ": " + reason.Text());
-      break;
     }
   }
   return refusal;

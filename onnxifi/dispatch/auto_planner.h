@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AutoPlanner: one model before several devices: what each claims of it, and which of them runs
-// what.
+// AutoPlanner: one model before several devices: what each claims of it, what its caller wants, and
+// which of them runs what.
 
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_AUTO_PLANNER_H_
 #define ONNXIFI_ONNXIFI_DISPATCH_AUTO_PLANNER_H_
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,8 +20,10 @@
 #include "backends/core/abi/provider.h"
 #include "backends/core/base/result.h"
 #include "onnxifi/dispatch/auto_costs.h"
+#include "onnxifi/dispatch/auto_options.h"
 #include "onnxifi/dispatch/claim_memory.h"
 #include "onnxifi/dispatch/forwarded_backend_id.h"
+#include "onnxifi/partition/given_plan.h"
 #include "onnxifi/partition/plan.h"
 #include "onnxifi/split/model_problem.h"
 #include "onnxifi/split/whole_model.h"
@@ -28,11 +32,13 @@ namespace onnxifi::dispatch {
 
 class AutoPlanner {
  public:
-  // Reads the model and asks every device about each of its nodes. `devices`, `model` and the data
-  // of `weights` outlive it. A model that cannot be cut is refused with UNSUPPORTED_*.
+  // Reads the model and asks every device that may have nodes about each of them. `devices`,
+  // `model` and the data of `weights` outlive it. A model that cannot be cut is refused with
+  // UNSUPPORTED_*, a placement that fits neither model nor devices with INVALID_PROPERTY, and a
+  // plan to which a device does not agree with that device's status.
   static base::Result<std::unique_ptr<AutoPlanner>> Ask(
       std::span<const ForwardedBackendId* const> devices, std::span<const std::byte> model,
-      std::vector<split::GivenWeight> weights);
+      std::vector<split::GivenWeight> weights, const PlacementRequest& placement = {});
 
   // What is known of how long the devices take, by device; without it they are taken to be equally
   // fast.
@@ -49,8 +55,13 @@ class AutoPlanner {
   void Pin(partition::Plan plan) { pinned_ = std::move(plan); }
   void Unpin() { pinned_.reset(); }
   bool IsPinned() const { return pinned_.has_value(); }
+  // Whether the plan is the caller's, who wants no other: no claim is to be taken back.
+  bool has_given_plan() const { return has_given_plan_; }
   // What stands for runs by this plan in the table of its first island's device.
   split::Digest DigestOf(const partition::Plan& plan) const;
+
+  // "node 3 'conv1' (Conv)".
+  std::string DescribeNode(partition::NodeIndex node) const;
 
   // Why the device does not claim the node; none where it does.
   std::vector<base::Status> ReasonsOf(partition::DeviceIndex device,
@@ -99,12 +110,23 @@ class AutoPlanner {
   Answers AskDevice(const ForwardedBackendId& device, std::span<const split::Digest> questions);
   Answers AskPlainDevice(const ForwardedBackendId& device,
                          std::span<const split::Digest> questions);
-  // Leaves a node that the model places on a device to that device.
-  void KeepPlacements();
+  // The devices of nodes that the model or the caller places, by node; empty for all others.
+  base::Result<std::vector<std::string>> FindPlaces(const PlacementRequest& placement) const;
+  // Leaves nodes to the devices that may have them.
+  void KeepPlacement(const PlacementRequest& placement, const std::vector<std::string>& places);
+  void Forbid(size_t device, size_t node, std::string reason);
+  base::Status KeepPlan(const PlacementRequest& placement);
+  base::Status FaultOf(const partition::PlanFault& fault, const PlacementRequest& placement,
+                       const std::vector<int32_t>& island_of) const;
+  std::map<uint32_t, partition::NodeIndex> NodesByPosition() const;
+  base::Result<partition::DeviceIndex> FindDevice(const std::string& key) const;
 
   partition::Problem MakeProblem() const;
+  // Leaves what a preferred device takes to the first that does.
+  void ApplyPreference(partition::Problem& problem) const;
   void ReplaceMeasured(partition::Problem& problem) const;
-  base::Status RefusalOf(const std::vector<partition::NodeIndex>& gap) const;
+  // `gaps`: nodes that have to stay together and that no device takes all of.
+  base::Status RefusalOf(const std::vector<std::vector<partition::NodeIndex>>& gaps) const;
   std::optional<int64_t> MeasuredNs(const partition::Plan& plan) const;
 
   const std::vector<const ForwardedBackendId*> devices_;
@@ -116,6 +138,9 @@ class AutoPlanner {
   std::vector<split::Digest> signatures_;
   std::vector<KnownCosts> costs_;
   std::optional<partition::Plan> pinned_;
+  bool has_given_plan_ = false;
+  // To have what they take, the first first.
+  std::vector<partition::DeviceIndex> preferred_;
   Times times_;
   int asked_count_ = 0;
 };

@@ -126,7 +126,14 @@ class Compiler {
         Status reason = graph.status();
         reason.Context("in " + DescribeIsland(planner_, plan, index));
         if (!MayGoElsewhere(reason)) return reason;
-        Blame(island, reason);
+        const std::vector<partition::NodeIndex> guilty = FindGuilty(island, reason);
+        if (planner_.has_given_plan()) {
+          for (const partition::NodeIndex node : guilty) {
+            reason.Context("which refuses " + planner_.DescribeNode(node));
+          }
+          return reason;
+        }
+        TakeBack(island, guilty, reason);
         return std::optional<std::vector<PlannedStep>>();
       }
       PlannedStep& step = steps.emplace_back();
@@ -206,9 +213,10 @@ class Compiler {
     }
   }
 
-  // Takes back the claims of the nodes that are refused alone, or of all where none is, or where
-  // asking one by one took too long before.
-  void Blame(const partition::Island& island, const Status& reason) {
+  // The nodes that are refused alone, or all where none is, or where asking one by one took too
+  // long before.
+  std::vector<partition::NodeIndex> FindGuilty(const partition::Island& island,
+                                               const Status& reason) {
     constexpr size_t kMostQuestions = 256;
     std::vector<partition::NodeIndex> guilty;
     const bool asks = island.nodes.size() > 1 && reason.code() != Code::kBackendUnavailable &&
@@ -221,7 +229,11 @@ class Compiler {
         if (!model.outputs.empty() && !Init(island.device, model).ok()) guilty.push_back(node);
       }
     }
-    if (guilty.empty()) guilty = island.nodes;
+    return guilty.empty() ? island.nodes : guilty;
+  }
+
+  void TakeBack(const partition::Island& island, std::span<const partition::NodeIndex> guilty,
+                const Status& reason) {
     planner_.Withdraw(island.device, guilty, reason);
     log_.Write(base::LogLevel::kWarning, "partition",
                "Device '" + planner_.device(island.device).key() + "' refuses what it claimed; " +
