@@ -7,11 +7,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 #include "conformance/client/default_library.h"
 #include "conformance/comparison/comparison.h"
+#include "conformance/onnx_file/node_names.h"
 #include "onnxifi/run/input_source.h"
+#include "onnxifi/run/plan_reader.h"
 
 namespace onnxifi::run {
 namespace {
@@ -176,6 +179,52 @@ void CutToShape(DenseTensor& output) {
   }
 }
 
+// The node of this name, or else of this number.
+base::Result<uint32_t> FindNode(const std::string& text,
+                                const std::vector<onnx_file::NodeName>& nodes) {
+  std::vector<uint32_t> found;
+  for (size_t index = 0; index < nodes.size(); ++index) {
+    if (nodes[index].name == text) found.push_back(static_cast<uint32_t>(index));
+  }
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1) {
+    return base::Status(base::Code::kInvalidName,
+                        fmt::format("{} nodes of the model are called '{}', numbers {} and {} among"
+                                    " them.",
+                                    found.size(), text, found[0], found[1]));
+  }
+  uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && last == end && number < nodes.size()) return number;
+  return base::Status(base::Code::kInvalidName,
+                      fmt::format("No node of the model is called '{}', and it is no number below "
+                                  "{}.",
+                                  text, nodes.size()));
+}
+
+// What the options say of where nodes run; nothing where they do not.
+base::Result<std::optional<Placement>> PlacementOf(const Options& options,
+                                                   std::span<const std::byte> model) {
+  const bool has_any = options.placement != ONNXIFI_SDK_PLACEMENT_AUTO || !options.pins.empty() ||
+                       !options.replay_plan.empty();
+  if (!has_any) return std::optional<Placement>();
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<onnx_file::NodeName> nodes,
+                           onnx_file::ParseNodeNames(model));
+  Placement placement;
+  if (!options.replay_plan.empty()) {
+    ONNXIFI_ASSIGN_OR_RETURN(placement, ReadPlan(options.replay_plan, nodes));
+    return std::optional(std::move(placement));
+  }
+  placement.kind = options.placement;
+  placement.device_keys = options.placement_keys;
+  for (const auto& [node, key] : options.pins) {
+    ONNXIFI_ASSIGN_OR_RETURN(const uint32_t index, FindNode(node, nodes));
+    placement.groups.push_back({key, {index}});
+  }
+  return std::optional(std::move(placement));
+}
+
 }  // namespace
 
 bool RunReport::is_as_expected() const {
@@ -226,6 +275,13 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   const auto taken = device.NumberInfo(ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES);
   graph_options.mapped_model =
       taken && (*taken & ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL) != 0;  // MappedFile's
+  ONNXIFI_ASSIGN_OR_RETURN(graph_options.placement, PlacementOf(options, model));
+  if (graph_options.placement && (!taken || (*taken & ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT) == 0)) {
+    return base::Status(
+        base::Code::kUnsupportedProperty,
+        fmt::format("Device '{}' has no others to place nodes on; --device auto has.",
+                    report.device_key));
+  }
   const Clock::time_point start = Clock::now();
   const auto graph = backend->InitGraph(model, graph_options);
   if (!graph) return ToStatus(graph.error(), "initialising the model");

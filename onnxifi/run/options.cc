@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
+#include <sstream>
 
 namespace onnxifi::run {
 namespace {
@@ -22,6 +23,29 @@ bool AddDim(const std::string& text, std::map<std::string, int64_t>& dims) {
   const auto [last, error] = std::from_chars(text.data() + equals + 1, end, extent);
   if (error != std::errc() || last != end || extent < 0) return false;
   dims[text.substr(0, equals)] = extent;
+  return true;
+}
+
+// "prefer:cpu:0,opencl:0" or "strict:cpu:0"; whether it was of that form.
+bool ReadPlacement(const std::string& text, Options& options) {
+  const size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  if (colon == std::string::npos || (kind != "prefer" && kind != "strict")) return false;
+  options.placement =
+      kind == "prefer" ? ONNXIFI_SDK_PLACEMENT_PREFER : ONNXIFI_SDK_PLACEMENT_STRICT;
+  std::istringstream keys(text.substr(colon + 1));
+  for (std::string key; std::getline(keys, key, ',');) {
+    if (key.empty()) return false;
+    options.placement_keys.push_back(std::move(key));
+  }
+  return !options.placement_keys.empty();
+}
+
+// "conv1=cpu:0"; whether it was of that form. Names of nodes may contain anything, keys no "=".
+bool AddPin(const std::string& text, std::vector<std::pair<std::string, std::string>>& pins) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) return false;
+  pins.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   return true;
 }
 
@@ -69,6 +93,22 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       "--plan", options.plan,
       "file (.json, .dot or .svg) for which device runs what, with the times of the last "
       "run");
+  std::string placement;
+  std::vector<std::string> pins;
+  CLI::Option* const where = app.add_option(
+      "--placement", placement,
+      "prefer:KEY[,KEY...]: with auto, each node on the first of these devices that takes it, the "
+      "rest as always; strict:KEY[,KEY...]: on these devices or not at all");
+  CLI::Option* const pin =
+      app.add_option("--pin", pins,
+                     "NODE=KEY: with auto, the node of this name or number on this device or not "
+                     "at all")
+          ->allow_extra_args(false);
+  app.add_option(
+         "--replay-plan", options.replay_plan,
+         "a .json file of --plan, made of the same model: with auto, cut the model so again")
+      ->excludes(where)
+      ->excludes(pin);
   app.add_flag("--json", options.json, "print everything as JSON");
   try {
     app.parse(argument_count, arguments);
@@ -78,6 +118,18 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   for (const std::string& dim : dims) {
     if (!AddDim(dim, options.dims)) {
       fmt::print(stderr, "onnxifi_run: '{}' is not of the form NAME=N with N at least 0.\n", dim);
+      return 2;
+    }
+  }
+  if (!placement.empty() && !ReadPlacement(placement, options)) {
+    fmt::print(stderr,
+               "onnxifi_run: '{}' is not of the form prefer:KEY[,KEY...] or strict:KEY[,KEY...].\n",
+               placement);
+    return 2;
+  }
+  for (const std::string& text : pins) {
+    if (!AddPin(text, options.pins)) {
+      fmt::print(stderr, "onnxifi_run: '{}' is not of the form NODE=KEY.\n", text);
       return 2;
     }
   }

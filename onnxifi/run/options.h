@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <onnxifi/onnxifi.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace onnxifi::run {
@@ -37,6 +39,13 @@ struct Options {
   std::filesystem::path trace;
   // A file for which device runs what; empty for none.
   std::filesystem::path plan;
+  // Where the auto device has nodes: ONNXIFI_SDK_PLACEMENT_*, with keys of devices.
+  uint32_t placement = ONNXIFI_SDK_PLACEMENT_AUTO;
+  std::vector<std::string> placement_keys;
+  // Names or numbers of nodes, each with the key of its device.
+  std::vector<std::pair<std::string, std::string>> pins;
+  // A file of a plan to be carried out; empty for none. Given without the three above.
+  std::filesystem::path replay_plan;
   bool json = false;
 };
 
