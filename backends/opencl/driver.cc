@@ -17,7 +17,6 @@ namespace onnxifi::opencl {
 namespace {
 
 using base::Result;
-using base::Status;
 
 template <typename T>
 Result<T> Ask(const Api& api, cl_device_id device, cl_device_info query) {

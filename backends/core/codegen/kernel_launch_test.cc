@@ -109,7 +109,7 @@ class FakeDriver final : public KernelDriver {
   std::vector<Started> starts;
 
  private:
-  const OpenClDialect dialect_;
+  const OpenClDialect dialect_{};
 };
 
 class HostMemory final : public device::Memory {
@@ -141,13 +141,14 @@ class NoQueue final : public device::Queue {
 };
 
 class KernelLaunchTest : public testing::Test {
- protected:
+ public:
   KernelLaunchTest() {
     std::string name = (fs::temp_directory_path() / "kernel_launch.XXXXXX").string();
     folder_ = mkdtemp(name.data());
   }
   ~KernelLaunchTest() override { fs::remove_all(folder_); }
 
+ protected:
   Services MakeServices(FakeDriver& driver) {
     return {driver, memory_, BinaryCache(folder_, 1 << 20)};
   }
