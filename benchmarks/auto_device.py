@@ -4,16 +4,19 @@
 
 Every model is first loaded once with ONNXIFI_MEASURE=1, so that the auto device has measured what
 it plans by; those numbers go to a cache folder of this program's own. Then the auto device and the
-devices take turns, a process each per turn, and the table shows the median of every turn's median.
-"ratio" is auto's over that of the best device, so 1.00 means that auto lost nothing; "measuring" is
-what loading took in the first process, "plan" in the last, both in ms.
+devices take turns, a process each per turn, in another order every turn. The columns of devices are
+medians of the turns' medians. "ratio" is auto's time over that of the best device, the median of
+the turns' ratios, so that 1.00 means that auto lost nothing and what slows down a whole turn counts
+for nothing. "measuring" is what loading took in the first process, "load" in the last, both in ms;
+"plan" is what auto chose: a device, or the number of islands with the devices that have them.
 
 Exit status: 0 compared; 2 the command line is wrong or something needed is missing; 3 a ratio
-exceeds --require-ratio.
+exceeds --require-ratio, or auto fails where a device does not.
 """
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -37,45 +40,99 @@ def name_of(path):
     return path.parent.name if path.stem == "model" else path.stem
 
 
-def run(program, model, device, repeat, environment):
+def run(options, model, device, repeat, environment, plan=None):
     """Returns the report of one process, or the last line of what it complains of."""
-    command = [str(program), str(model), "--device", device, "--repeat", str(repeat), "--json"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **environment}, check=False
-    )
+    command = [str(options.program), str(model), "--device", device, "--repeat", str(repeat)]
+    if plan is not None:
+        command += ["--plan", str(plan)]
+    try:
+        done = subprocess.run(
+            [*command, "--json"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **environment},
+            check=False,
+            timeout=options.timeout,
+        )
+    except subprocess.TimeoutExpired:
+        return f"takes more than {options.timeout} s on {device}"
     if done.returncode != 0:
         return (done.stderr.strip() or done.stdout.strip() or "no reason").splitlines()[-1]
     return json.loads(done.stdout)
 
 
-def compare(options, name, model, environment):
-    """Prints a line of the table and returns the ratio, or None where there is none."""
-    first = run(options.program, model, "auto", 1, {**environment, "ONNXIFI_MEASURE": "1"})
-    if isinstance(first, str):
-        print(f"{name:30} {first}")
-        return None
-    times = {device: [] for device in ("auto", *options.devices)}
-    init_ms = None
-    for _ in range(options.turns):
-        for device, medians in times.items():
-            report = run(options.program, model, device, options.repeat, environment)
-            # A device that does not run the model is none to be compared with.
-            if isinstance(report, str):
-                continue
-            medians.append(report["median_ms"])
-            if device == "auto":
-                init_ms = report["init_ms"]
-    medians = {device: statistics.median(of) for device, of in times.items() if of}
-    alone = {device: medians[device] for device in options.devices if device in medians}
-    if "auto" not in medians or not alone:
-        print(f"{name:30} does not run twice")
-        return None
-    ratio = medians["auto"] / min(alone.values())
-    cells = "".join(
-        f"{medians[device]:12.3f}" if device in medians else f"{'-':>12}"
-        for device in ("auto", *options.devices)
+def describe_plan(file):
+    """Returns what the auto device chose, as the plan file of onnxifi_run says it."""
+    islands = json.loads(file.read_text())["islands"]
+    keys = [island["device"] for island in islands]
+    if len(keys) == 1:
+        return keys[0]
+    counts = ", ".join(f"{keys.count(key)} on {key}" for key in sorted(set(keys)))
+    return f"{len(keys)} islands: {counts}"
+
+
+def ratio_of(turns, devices):
+    """Returns the median of auto's time over that of the device that is best by its median.
+
+    `turns` maps each device to its time in every turn; None where nothing can be compared.
+    """
+    best = min(
+        (device for device in devices if turns.get(device)),
+        key=lambda device: statistics.median(turns[device]),
+        default=None,
     )
-    print(f"{name:30}{cells}{ratio:8.2f}{first['init_ms']:12.0f}{init_ms:8.0f}", flush=True)
+    if best is None or len(turns.get("auto", [])) != len(turns[best]):
+        return None
+    return statistics.median(
+        auto / alone for auto, alone in zip(turns["auto"], turns[best], strict=True)
+    )
+
+
+def compare(options, name, model, environment, folder):
+    """Prints a line of the table; returns the ratio, infinity where only auto fails, or None."""
+    plan = pathlib.Path(folder) / "plan.json"
+    first = run(options, model, "auto", 1, {**environment, "ONNXIFI_MEASURE": "1"})
+    devices = ["auto", *options.devices]
+    turns = {device: [] for device in devices}
+    complaints = {} if isinstance(first, dict) else {"auto": first}
+    load_ms = None
+    for turn in range(options.turns):
+        for place in range(len(devices)):
+            device = devices[(turn + place) % len(devices)]
+            if device in complaints:
+                continue
+            report = run(
+                options,
+                model,
+                device,
+                options.repeat,
+                environment,
+                plan if device == "auto" else None,
+            )
+            if isinstance(report, str):
+                complaints[device] = report
+                turns[device] = []
+                continue
+            turns[device].append(report["median_ms"])
+            if device == "auto":
+                load_ms = report["init_ms"]
+    ratio = ratio_of(turns, options.devices)
+    cells = "".join(
+        f"{statistics.median(turns[device]):12.3f}" if turns[device] else f"{'-':>12}"
+        for device in devices
+    )
+    if ratio is None:
+        print(f"{name:30}{cells}")
+    else:
+        print(
+            f"{name:30}{cells}{ratio:8.2f}{first['init_ms']:12.0f}{load_ms:8.0f}"
+            f"  {describe_plan(plan)}"
+        )
+    for device, complaint in complaints.items():
+        print(f"{'':30}{device}: {complaint}")
+    sys.stdout.flush()
+    if ratio is None and any(turns[device] for device in options.devices):
+        return math.inf
     return ratio
 
 
@@ -92,7 +149,10 @@ def main():
     parser.add_argument("--devices", nargs="+", default=["cpu", "opencl"])
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--repeat", type=int, default=20, help="runs in a turn")
-    parser.add_argument("--require-ratio", type=float, help="fail where auto takes longer")
+    parser.add_argument("--timeout", type=int, default=900, help="seconds for one process")
+    parser.add_argument(
+        "--require-ratio", type=float, help="fail where auto takes longer than that, e.g. 1.05"
+    )
     options = parser.parse_args()
     if not options.program.exists():
         print(f"auto_device.py: '{options.program}' is not built.", file=sys.stderr)
@@ -104,16 +164,19 @@ def main():
         print("auto_device.py: there are no models; run tools/make_models.py.", file=sys.stderr)
         return 2
     header = "".join(f"{device:>12}" for device in ("auto", *options.devices))
-    print(f"{'ms':30}{header}{'ratio':>8}{'measuring':>12}{'plan':>8}", flush=True)
+    print(f"{'ms':30}{header}{'ratio':>8}{'measuring':>12}{'load':>8}  plan", flush=True)
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         environment = {"ONNXIFI_CACHE_DIR": folder}
         for name, model in models.items():
-            ratio = compare(options, name, model, environment)
+            ratio = compare(options, name, model, environment, folder)
             if ratio is not None:
                 ratios.append(ratio)
     if ratios:
-        print(f"worst ratio {max(ratios):.2f} of {len(ratios)} models")
+        compared = [ratio for ratio in ratios if ratio != math.inf]
+        worst = f"worst ratio {max(compared):.2f} of {len(compared)} models" if compared else ""
+        failed = len(ratios) - len(compared)
+        print(worst + (f"; auto fails on {failed} that a device runs" if failed else ""))
     is_slower = options.require_ratio is not None and (
         not ratios or max(ratios) > options.require_ratio
     )

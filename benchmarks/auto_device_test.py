@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of what auto_device.py computes by itself: the ratio of a model, and the plan in words."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+import auto_device
+
+
+class RatioOf(unittest.TestCase):
+    def test_is_that_of_the_middle_turn_to_the_best_device(self):
+        turns = {"auto": [2.0, 30.0, 3.3], "cpu": [2.5, 20.0, 3.0], "opencl": [9.0, 1.0, 9.0]}
+        # 0.8, 1.5 and 1.1: what slowed down the second turn counts for nothing.
+        self.assertAlmostEqual(auto_device.ratio_of(turns, ["cpu", "opencl"]), 1.1)
+
+    def test_leaves_out_devices_that_do_not_run_the_model(self):
+        turns = {"auto": [3.0], "cpu": [], "opencl": [2.0]}
+        self.assertAlmostEqual(auto_device.ratio_of(turns, ["cpu", "opencl"]), 1.5)
+
+    def test_is_none_where_nothing_can_be_compared(self):
+        self.assertIsNone(auto_device.ratio_of({"auto": [3.0], "cpu": []}, ["cpu"]))
+        self.assertIsNone(auto_device.ratio_of({"auto": [], "cpu": [1.0]}, ["cpu"]))
+
+
+class DescribePlan(unittest.TestCase):
+    def describe(self, keys):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "plan.json"
+            file.write_text(json.dumps({"islands": [{"device": key} for key in keys]}))
+            return auto_device.describe_plan(file)
+
+    def test_names_the_device_that_has_all(self):
+        self.assertEqual(self.describe(["cpu:0"]), "cpu:0")
+
+    def test_counts_islands_by_device(self):
+        self.assertEqual(
+            self.describe(["opencl:0", "cpu:0", "opencl:0"]), "3 islands: 1 on cpu:0, 2 on opencl:0"
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
