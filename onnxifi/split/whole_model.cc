@@ -648,6 +648,26 @@ IslandModel WholeModel::Extract(std::span<const int32_t> nodes) const {
   return island;
 }
 
+std::vector<NodeHead> WholeModel::Heads() const {
+  const auto domain_of = [](const std::string& domain) {
+    return domain == "ai.onnx" ? std::string() : domain;
+  };
+  std::map<std::string, int64_t> versions;
+  for (const onnx::OperatorSetIdProto& opset : parts_->model.opset_import()) {
+    versions.emplace(domain_of(opset.domain()), opset.version());
+  }
+  std::vector<NodeHead> heads;
+  for (const onnx::NodeProto& node : parts_->graph().node()) {
+    NodeHead& head = heads.emplace_back();
+    head.name = node.name();
+    head.domain = domain_of(node.domain());
+    head.operator_type = node.op_type();
+    const auto version = versions.find(head.domain);
+    if (version != versions.end()) head.opset_version = version->second;
+  }
+  return heads;
+}
+
 std::vector<std::string> WholeModel::NamesOf(int32_t node) const {
   const onnx::NodeProto& proto = parts_->graph().node(nodes_[node].model_index);
   std::vector<std::string> names = {proto.name()};

@@ -66,6 +66,15 @@ struct ModelNode {
   int64_t constant_bytes = 0;
 };
 
+// A node of the main graph as the model writes it.
+struct NodeHead {
+  std::string name;
+  std::string domain;  // "" for the default domain
+  std::string operator_type;
+  // Of the operator set that the model imports for the domain; -1: none.
+  int64_t opset_version = -1;
+};
+
 // An island as a model of its own, which any ONNXIFI plugin takes.
 struct IslandModel {
   std::string bytes;
@@ -102,6 +111,8 @@ class WholeModel {
   // as constants. Without nodes whose results nobody reads.
   const std::vector<ModelNode>& nodes() const { return nodes_; }
   const std::vector<FlowingValue>& values() const { return values_; }
+  // Every node of graph.node, those that are not among nodes() too. Made anew.
+  std::vector<NodeHead> Heads() const;
   // Positions among the values, in the order of the model's declarations.
   const std::vector<int32_t>& inputs() const { return inputs_; }
   const std::vector<int32_t>& outputs() const { return outputs_; }

@@ -81,6 +81,31 @@ struct Subject {
   IslandModel island;
 };
 
+TEST(WholeModel, TellsTheHeadsOfAllNodes) {
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(Parse(R"(
+    graph (float[4] x) => (float[4] y) {
+      k = Constant<value = float[1] {2}>()
+      unread = Neg(x)
+      t = Abs(x)
+      y = Mul(t, k)
+    })")));
+  auto& own = *model.add_opset_import();
+  own.set_domain("own");
+  own.set_version(3);
+  model.mutable_graph()->mutable_node(1)->set_domain("own");
+  model.mutable_graph()->mutable_node(2)->set_domain("ai.onnx");
+  model.mutable_graph()->mutable_node(2)->set_name("named");
+  const Subject subject(model.SerializeAsString());
+  ASSERT_THAT(subject.whole().nodes(), SizeIs(2));
+  std::string told;
+  for (const NodeHead& head : subject.whole().Heads()) {
+    told += head.domain + "." + head.operator_type + "-" + std::to_string(head.opset_version) +
+            head.name + " ";
+  }
+  EXPECT_EQ(told, ".Constant-21 own.Neg-3 .Abs-21named .Mul-21 ");
+}
+
 TEST(WholeModel, TellsWhoReadsWhat) {
   const Subject subject(Parse(R"(
     graph (float[N, 4] x) => (float[N, 2] left, float[N, 4] y) {
