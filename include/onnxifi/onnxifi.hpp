@@ -203,6 +203,31 @@ struct Explanation {
   std::vector<NodeVerdict> nodes;
 };
 
+// One answer of a device about one node; see onnxNodeAnswer.
+struct NodeAnswer {
+  NodeVerdict verdict;
+  uint32_t role = ONNXIFI_SDK_NODE_WORK;
+  // Key of the device that the model names for the node; empty if none.
+  std::string placement;
+  // Which of the call's distinct reasons it is, from 1; 0 where the node runs.
+  uint32_t reason = 0;
+};
+
+// What one device answers about a model; see onnxDeviceAnswer.
+struct DeviceAnswer {
+  std::string device_key;
+  onnxStatus status = ONNXIFI_STATUS_SUCCESS;
+  std::string sentence;
+  // ONNXIFI_SDK_NODES_*: how `nodes` was found.
+  uint32_t nodes_told = ONNXIFI_SDK_NODES_EXPLAINED;
+  // In the model's order; a node with several reasons as often.
+  std::vector<NodeAnswer> nodes;
+
+  bool runs_model() const {
+    return status == ONNXIFI_STATUS_SUCCESS || status == ONNXIFI_STATUS_FALLBACK;
+  }
+};
+
 // What one step of a run did; see onnxStepRecord.
 struct StepRecord {
   int64_t node_index = ONNXIFI_SDK_UNKNOWN;
@@ -429,11 +454,24 @@ inline void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape) 
        std::vector<int64_t>(shape->extents, shape->extents + shape->rank)});
 }
 
+inline NodeVerdict CopyOf(const onnxNodeVerdict& verdict) {
+  return {verdict.node_index,    verdict.status,        verdict.node_name,    verdict.domain,
+          verdict.operator_type, verdict.opset_version, verdict.subject_kind, verdict.subject,
+          verdict.sentence,      verdict.limit};
+}
+
 inline void ONNXIFI_ABI AppendVerdict(void* nodes, const onnxNodeVerdict* verdict) {
-  static_cast<std::vector<NodeVerdict>*>(nodes)->push_back(
-      {verdict->node_index, verdict->status, verdict->node_name, verdict->domain,
-       verdict->operator_type, verdict->opset_version, verdict->subject_kind, verdict->subject,
-       verdict->sentence, verdict->limit});
+  static_cast<std::vector<NodeVerdict>*>(nodes)->push_back(CopyOf(*verdict));
+}
+
+inline void ONNXIFI_ABI AppendDeviceAnswer(void* devices, const onnxDeviceAnswer* answer) {
+  static_cast<std::vector<DeviceAnswer>*>(devices)->push_back(
+      {answer->device_key, answer->status, answer->sentence, answer->nodes, {}});
+}
+
+inline void ONNXIFI_ABI AppendNodeAnswer(void* devices, const onnxNodeAnswer* answer) {
+  static_cast<std::vector<DeviceAnswer>*>(devices)->back().nodes.push_back(
+      {CopyOf(*answer->verdict), answer->role, answer->placement, answer->reason});
 }
 
 inline void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* step) {
@@ -1094,6 +1132,28 @@ class Library {
     return Error{ONNXIFI_STATUS_INVALID_ID, "There is no device '" + std::string(name) + "'; the " +
                                                 std::to_string(devices->size()) +
                                                 " present are: " + keys + "."};
+  }
+
+  // What every device but auto answers about the model and each of its nodes; only libonnxifi
+  // answers it. `base_folder`: of the model's external data.
+  Result<std::vector<DeviceAnswer>> ExplainOnDevices(
+      std::span<const std::byte> model,
+      const std::optional<std::string>& base_folder = std::nullopt) const {
+    const auto function =
+        functions_->Find<onnxExplainModelOnDevicesFunction>(nullptr, "onnxExplainModelOnDevices");
+    if (function == nullptr) return detail::Missing("onnxExplainModelOnDevices");
+    std::vector<uint64_t> properties;
+    if (base_folder) {
+      properties = {ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER,
+                    reinterpret_cast<uintptr_t>(base_folder->c_str())};
+    }
+    properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);
+    std::vector<DeviceAnswer> devices;
+    const onnxStatus status =
+        function(properties.data(), model.size(), model.data(), detail::AppendDeviceAnswer,
+                 detail::AppendNodeAnswer, &devices);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions_->MakeError(status);
+    return devices;
   }
 
   // What became of each candidate plugin; only libonnxifi answers it.

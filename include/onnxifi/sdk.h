@@ -168,12 +168,78 @@ typedef void(ONNXIFI_ABI* onnxNodeVerdictCallback)(void* context, const onnxNode
 /*
  * Calls `callback` for every node in order, and for a node with several reasons once per reason.
  * Answers what onnxGetBackendCompatibility answers for the same bytes. Where the model cannot be
- * read, and for a plain ONNXIFI 1.0 plugin behind libonnxifi, there is the answer and no node.
+ * read, there is the answer and no node. libonnxifi asks plain ONNXIFI 1.0 plugins about models of
+ * one node, tells what it asked, and no node where none is refused as the whole model is.
  * Statuses: those of onnxGetBackendCompatibility.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExplainModelFunction)(
     onnxBackendID backendID, size_t onnxModelSize, const void* onnxModel,
     onnxNodeVerdictCallback callback, void* context);
+
+/* ---- Explain on every device in one call (libonnxifi only) ---- */
+
+/* How a device's answers about nodes were found. */
+#define ONNXIFI_SDK_NODES_EXPLAINED 0
+/* Its plugin knows ONNXIFI 1.0 only and was asked about a model of each node by itself. */
+#define ONNXIFI_SDK_NODES_ASKED_ALONE 1
+/* There are none: the model cannot be read or cut, and the plugin does not explain. */
+#define ONNXIFI_SDK_NODES_NOT_TOLD 2
+
+typedef struct onnxDeviceAnswer {
+  size_t struct_size;
+  /* Counted from 0 in the order of onnxGetBackendIDs, the auto device left out. */
+  uint32_t device_index;
+  /* As of onnxGetBackendKey, e.g. "cpu:0". */
+  const char* device_key;
+  /* What onnxGetBackendCompatibility answers for the whole model; its sentence, empty for SUCCESS
+   * and FALLBACK. */
+  onnxStatus status;
+  const char* sentence;
+  /* ONNXIFI_SDK_NODES_*. */
+  uint32_t nodes;
+} onnxDeviceAnswer;
+
+/* What a node is to the devices. */
+#define ONNXIFI_SDK_NODE_WORK 0
+/* A constant, a shape that the model fixes, or what nobody reads: no device is asked about it, and
+ * its status is SUCCESS. Where it is needed, it belongs to every device that reads it. */
+#define ONNXIFI_SDK_NODE_GIVEN 1
+
+typedef struct onnxNodeAnswer {
+  size_t struct_size;
+  uint32_t device_index;
+  /* ONNXIFI_SDK_NODE_*. */
+  uint32_t role;
+  /* The device that the model names for the node, as an entry "onnxifi.device" of its metadata;
+   * empty if none. The auto device gives the node to no other, whatever they answer. */
+  const char* placement;
+  const onnxNodeVerdict* verdict;
+  /* The reasons of a call are counted from 1; 0 where the node runs. Equal where the status is, and
+   * the first line of the sentence but for names of the node and of what it reads and makes, on
+   * whatever device. */
+  uint32_t reason;
+} onnxNodeAnswer;
+
+typedef void(ONNXIFI_ABI* onnxDeviceAnswerCallback)(void* context, const onnxDeviceAnswer* answer);
+typedef void(ONNXIFI_ABI* onnxNodeAnswerCallback)(void* context, const onnxNodeAnswer* answer);
+
+/*
+ * Asks every device but auto about the model and each node of it by what the auto device plans by:
+ * with all shapes that the model tells, once for all nodes of a kind, remembering what was
+ * answered. Calls `deviceCallback` for each device in order, and after each `nodeCallback` for
+ * every node of the main graph in order, for a node with several reasons once per reason. Where a
+ * model cannot be cut, the nodes are those that the device's own onnxExplainModel tells. What is
+ * wrong with the model is in the devices' answers. Found with a NULL ID.
+ *
+ * `auxPropertiesList`: as of onnxInitGraph; NULL for none. ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER
+ * is taken: small tensors that lie there, which may be extents or axes, are read. Without it they
+ * are asked about by their types. Statuses: INVALID_SIZE, INVALID_POINTER, INVALID_PROPERTY,
+ * UNSUPPORTED_PROPERTY, NO_SYSTEM_MEMORY, INTERNAL_ERROR; INVALID_MODEL where tensors in that
+ * folder cannot be read.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExplainModelOnDevicesFunction)(
+    const uint64_t* auxPropertiesList, size_t onnxModelSize, const void* onnxModel,
+    onnxDeviceAnswerCallback deviceCallback, onnxNodeAnswerCallback nodeCallback, void* context);
 
 /* ---- Shapes of outputs ---- */
 

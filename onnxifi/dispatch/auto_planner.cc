@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "onnxifi/dispatch/model_explanation.h"
+#include "onnxifi/dispatch/node_questions.h"
 #include "onnxifi/partition/units.h"
 
 namespace onnxifi::dispatch {
@@ -35,10 +37,6 @@ std::chrono::nanoseconds ProcessorTime() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
-std::span<const std::byte> BytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
 }  // namespace
@@ -253,76 +251,17 @@ Status AutoPlanner::FaultOf(const partition::PlanFault& fault, const PlacementRe
 
 AutoPlanner::Answers AutoPlanner::AskDevice(const ForwardedBackendId& device,
                                             std::span<const split::Digest> questions) {
-  if (auto known = device.claim_memory().FindAll(questions)) return *std::move(known);
-  ++asked_count_;
-  auto explanation = device.Explain(BytesOf(whole_->claim_model()));
-  std::map<uint32_t, std::vector<Status>> by_node;
-  Status unasked(Code::kBackendUnavailable, "It says nothing of the node.");
-  if (!explanation.ok()) {
-    // A device that is gone claims nothing; the others still may.
-    unasked = std::move(explanation).status();
-  } else {
-    if (explanation->nodes.empty() && !explanation->verdict.ok()) unasked = explanation->verdict;
-    for (const abi::NodeVerdict& verdict : explanation->nodes) {
-      std::vector<Status>& reasons = by_node[verdict.node_index];
-      if (verdict.code != Code::kOk) reasons.emplace_back(verdict.code, verdict.sentence);
-    }
-  }
-  const auto nothing =
-      std::make_shared<const NodeReasons>(1, NodeReason{unasked.code(), unasked.Text()});
-  Answers answers;
-  for (size_t node = 0; node < whole_->nodes().size(); ++node) {
-    const auto told = by_node.find(static_cast<uint32_t>(whole_->nodes()[node].model_index));
-    if (told == by_node.end()) {
-      answers.push_back(nothing);
-      continue;
-    }
-    NodeReasons reasons;
-    if (!told->second.empty()) {
-      const std::vector<std::string> names = whole_->NamesOf(static_cast<int32_t>(node));
-      for (const Status& reason : told->second) {
-        reasons.push_back(NodeReason::Make(reason, names));
-      }
-    }
-    answers.push_back(std::make_shared<const NodeReasons>(std::move(reasons)));
-    device.claim_memory().Add(questions[node], answers.back());
-  }
+  NodeQuestions asked(*whole_, signatures_, {questions.begin(), questions.end()});
+  Answers answers = asked.Ask(device);
+  asked_count_ += asked.asked_count();
   return answers;
 }
 
 AutoPlanner::Answers AutoPlanner::AskPlainDevice(const ForwardedBackendId& device,
                                                  std::span<const split::Digest> questions) {
-  Answers answers;
-  bool was_asked = false;
-  for (size_t node = 0; node < whole_->nodes().size(); ++node) {
-    if (auto known = device.claim_memory().Find(questions[node])) {
-      answers.push_back(std::move(known));
-      continue;
-    }
-    const auto position = static_cast<int32_t>(node);
-    const split::IslandModel island = whole_->Extract({&position, 1});
-    const std::vector<std::string> names = whole_->NamesOf(position);
-    NodeReasons reasons;
-    for (const int32_t output : island.outputs) {
-      // It has no way to tell what shape something has.
-      if (whole_->values()[output].has_fixed_shape()) continue;
-      reasons.push_back(NodeReason::Make(
-          Status(Code::kUnsupportedShape,
-                 "The shape of '" + whole_->values()[output].name +
-                     "' is known only after a run, and a plain ONNXIFI 1.0 plugin cannot tell it."),
-          names));
-    }
-    if (reasons.empty() && !island.outputs.empty()) {
-      was_asked = true;
-      const Status answer = device.CheckCompatibility(BytesOf(island.bytes));
-      if (!answer.ok() && answer.code() != Code::kFallback) {
-        reasons.push_back(NodeReason::Make(answer, names));
-      }
-    }
-    answers.push_back(std::make_shared<const NodeReasons>(std::move(reasons)));
-    device.claim_memory().Add(questions[node], answers.back());
-  }
-  asked_count_ += was_asked ? 1 : 0;
+  NodeQuestions asked(*whole_, {questions.begin(), questions.end()}, /*in_model=*/{});
+  Answers answers = asked.Ask(device);
+  asked_count_ += asked.asked_count();
   return answers;
 }
 
@@ -551,24 +490,7 @@ bool AutoPlanner::IsClaimedElsewhere(partition::DeviceIndex device,
 }
 
 std::vector<abi::NodeVerdict> AutoPlanner::AcceptingVerdicts() const {
-  std::vector<abi::NodeVerdict> accepting;
-  for (const ForwardedBackendId* device : devices_) {
-    if (!device->explains_nodes()) continue;
-    const auto explanation = device->Explain(BytesOf(whole_->claim_model()));
-    if (!explanation.ok()) continue;
-    for (const abi::NodeVerdict& verdict : explanation->nodes) {
-      // A node with several reasons is listed as often.
-      if (!accepting.empty() && accepting.back().node_index == verdict.node_index) continue;
-      abi::NodeVerdict& told = accepting.emplace_back();
-      told.node_index = verdict.node_index;
-      told.node_name = verdict.node_name;
-      told.domain = verdict.domain;
-      told.operator_type = verdict.operator_type;
-      told.opset_version = verdict.opset_version;
-    }
-    if (!accepting.empty()) break;
-  }
-  return accepting;
+  return dispatch::AcceptingVerdicts(*whole_);
 }
 
 }  // namespace onnxifi::dispatch

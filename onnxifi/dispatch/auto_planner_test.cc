@@ -71,16 +71,30 @@ TEST(ClaimMemory, KeepsOnlyWhatIsSaidOfTheNode) {
   };
   const auto question = [](uint64_t number) { return split::Digester().Add(number).Get(); };
   ClaimMemory memory;
-  memory.Add(question(1), std::make_shared<const NodeReasons>());
-  memory.Add(question(2), refusal(base::Code::kUnsupportedShape));
-  memory.Add(question(3), refusal(base::Code::kBackendUnavailable));
-  memory.Add(question(4), refusal(base::Code::kNoDeviceMemory));
-  EXPECT_NE(memory.Find(question(1)), nullptr);
-  EXPECT_NE(memory.Find(question(2)), nullptr);
-  EXPECT_EQ(memory.Find(question(3)), nullptr);
-  EXPECT_EQ(memory.Find(question(4)), nullptr);
-  EXPECT_TRUE(memory.FindAll(std::vector{question(2), question(1)}));
-  EXPECT_FALSE(memory.FindAll(std::vector{question(2), question(3)}));
+  memory.Add(question(1), std::make_shared<const NodeReasons>(), 0);
+  memory.Add(question(2), refusal(base::Code::kUnsupportedShape), 0);
+  memory.Add(question(3), refusal(base::Code::kBackendUnavailable), 0);
+  memory.Add(question(4), refusal(base::Code::kNoDeviceMemory), 0);
+  EXPECT_NE(memory.Find(question(1), 0), nullptr);
+  EXPECT_NE(memory.Find(question(2), 0), nullptr);
+  EXPECT_EQ(memory.Find(question(3), 0), nullptr);
+  EXPECT_EQ(memory.Find(question(4), 0), nullptr);
+  EXPECT_TRUE(memory.FindAll(std::vector{question(2), question(1)}, 0));
+  EXPECT_FALSE(memory.FindAll(std::vector{question(2), question(3)}, 0));
+}
+
+TEST(ClaimMemory, ForgetsWhatADeviceSaidBeforeItWent) {
+  const auto claimed = std::make_shared<const NodeReasons>();
+  const auto question = [](uint64_t number) { return split::Digester().Add(number).Get(); };
+  ClaimMemory memory;
+  memory.Add(question(1), claimed, 0);
+  EXPECT_EQ(memory.Find(question(1), 1), nullptr);
+  // An answer from before that comes late.
+  memory.Add(question(2), claimed, 0);
+  EXPECT_EQ(memory.Find(question(2), 1), nullptr);
+  memory.Add(question(3), claimed, 2);
+  EXPECT_TRUE(memory.FindAll(std::vector{question(3)}, 2));
+  EXPECT_FALSE(memory.FindAll(std::vector{question(3)}, 3));
 }
 
 // Blocks as networks repeat them, of a few widths: chains, diamonds, values read far below.

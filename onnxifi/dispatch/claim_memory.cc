@@ -55,11 +55,18 @@ base::Status NodeReason::ToStatus(std::span<const std::string> names) const {
   return {code, std::move(text)};
 }
 
+void ClaimMemory::ForgetBefore(uint64_t losses) {
+  if (losses <= losses_) return;
+  answers_.clear();
+  losses_ = losses;
+}
+
 std::optional<std::vector<std::shared_ptr<const NodeReasons>>> ClaimMemory::FindAll(
-    std::span<const split::Digest> questions) {
+    std::span<const split::Digest> questions, uint64_t losses) {
   std::vector<std::shared_ptr<const NodeReasons>> answers;
   answers.reserve(questions.size());
   const std::lock_guard lock(mutex_);
+  ForgetBefore(losses);
   for (const split::Digest& question : questions) {
     const auto found = answers_.find(question);
     if (found == answers_.end()) return std::nullopt;
@@ -68,15 +75,21 @@ std::optional<std::vector<std::shared_ptr<const NodeReasons>>> ClaimMemory::Find
   return answers;
 }
 
-std::shared_ptr<const NodeReasons> ClaimMemory::Find(const split::Digest& question) {
+std::shared_ptr<const NodeReasons> ClaimMemory::Find(const split::Digest& question,
+                                                     uint64_t losses) {
   const std::lock_guard lock(mutex_);
+  ForgetBefore(losses);
   const auto found = answers_.find(question);
   return found == answers_.end() ? nullptr : found->second;
 }
 
-void ClaimMemory::Add(const split::Digest& question, std::shared_ptr<const NodeReasons> answer) {
+void ClaimMemory::Add(const split::Digest& question, std::shared_ptr<const NodeReasons> answer,
+                      uint64_t losses) {
   if (!std::all_of(answer->begin(), answer->end(), IsAboutTheNode)) return;
   const std::lock_guard lock(mutex_);
+  ForgetBefore(losses);
+  // It was gone since it said so.
+  if (losses < losses_) return;
   if (answers_.size() >= kMostAnswers) answers_.clear();
   answers_.insert_or_assign(question, std::move(answer));
 }

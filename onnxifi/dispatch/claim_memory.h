@@ -7,6 +7,7 @@
 #define ONNXIFI_ONNXIFI_DISPATCH_CLAIM_MEMORY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,6 +33,8 @@ struct NodeReason {
 // Why a node is not claimed, every reason by itself; none where it is claimed.
 using NodeReasons = std::vector<NodeReason>;
 
+// Of one device. `losses` is how often it had been found gone (PluginCalls::losses) before it was
+// asked; what it said before it went is forgotten.
 // Threads: any.
 class ClaimMemory {
  public:
@@ -40,15 +43,19 @@ class ClaimMemory {
 
   // The answers to all of the questions, or nothing where one was never asked.
   std::optional<std::vector<std::shared_ptr<const NodeReasons>>> FindAll(
-      std::span<const split::Digest> questions);
-  std::shared_ptr<const NodeReasons> Find(const split::Digest& question);
+      std::span<const split::Digest> questions, uint64_t losses);
+  std::shared_ptr<const NodeReasons> Find(const split::Digest& question, uint64_t losses);
 
   // Answers that say something of the device as it is now, not of the node, are not kept.
-  void Add(const split::Digest& question, std::shared_ptr<const NodeReasons> answer);
+  void Add(const split::Digest& question, std::shared_ptr<const NodeReasons> answer,
+           uint64_t losses);
 
  private:
+  void ForgetBefore(uint64_t losses);  // with the mutex held
+
   std::mutex mutex_;
   // Guarded by mutex_.
+  uint64_t losses_ = 0;
   std::unordered_map<split::Digest, std::shared_ptr<const NodeReasons>, split::DigestHash> answers_;
 };
 

@@ -14,6 +14,7 @@
 #include "backends/core/abi/library.h"
 #include "discovery/search/environment.h"
 #include "onnxifi/dispatch/graph_plan.h"
+#include "onnxifi/dispatch/model_explanation.h"
 
 namespace onnxifi::dispatch {
 
@@ -95,6 +96,13 @@ const registry::PluginRegistry& DispatchProvider::Registry() {
   return registry_;
 }
 
+std::vector<const ForwardedBackendId*> DispatchProvider::Devices() {
+  Registry();
+  std::vector<const ForwardedBackendId*> devices;
+  for (const auto& device : devices_) devices.push_back(device.get());
+  return devices;
+}
+
 base::Result<std::vector<const abi::BackendId*>> DispatchProvider::EnumerateBackendIds() {
   Registry();
   std::vector<const abi::BackendId*> ids;
@@ -109,6 +117,7 @@ onnxExtensionFunctionPointer DispatchProvider::FindFunction(std::string_view nam
   };
   if (name == "onnxGetDiscoveryReport") return pointer(&GetDiscoveryReport);
   if (name == "onnxGetGraphPlan") return pointer(&GetGraphPlan);
+  if (name == "onnxExplainModelOnDevices") return pointer(&ExplainModelOnDevices);
   return nullptr;
 }
 

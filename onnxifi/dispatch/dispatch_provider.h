@@ -25,6 +25,8 @@ class DispatchProvider final : public abi::Provider {
 
   // Discovers plugins if that has not happened yet.
   const registry::PluginRegistry& Registry();
+  // Every device of every plugin, in the order of their IDs. Discovers as Registry does.
+  std::vector<const ForwardedBackendId*> Devices();
 
  private:
   std::once_flag discovered_;

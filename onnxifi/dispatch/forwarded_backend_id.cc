@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "onnxifi/dispatch/forwarded_backend.h"
+#include "onnxifi/dispatch/model_explanation.h"
 #include "onnxifi/dispatch/plugin_backend.h"
 
 namespace onnxifi::dispatch {
@@ -160,11 +161,8 @@ Status ForwardedBackendId::CheckValueCompatibility(std::span<const std::byte> mo
 }
 
 base::Result<abi::Explanation> ForwardedBackendId::Explain(std::span<const std::byte> model) const {
+  if (!explains_nodes()) return ExplainForPlainDevice(*this, model);
   abi::Explanation explanation;
-  if (calls_.explain_model == nullptr) {
-    explanation.verdict = CheckCompatibility(model);
-    return explanation;
-  }
   explanation.verdict =
       calls_.ToStatus(calls_.explain_model(calls_.id(), model.size(), model.data(), AppendVerdict,
                                            &explanation.nodes),

@@ -28,7 +28,7 @@ class ForwardedBackendId final : public abi::BackendId {
   base::Status CheckCompatibility(std::span<const std::byte> model) const override;
   // UNSUPPORTED_DATATYPE where the plugin takes no values.
   base::Status CheckValueCompatibility(std::span<const std::byte> model) const override;
-  // A plugin without the explain extension gives its verdict and no nodes.
+  // A plugin without the explain extension is asked about models of one node.
   base::Result<abi::Explanation> Explain(std::span<const std::byte> model) const override;
   base::Result<std::unique_ptr<abi::Backend>> InitBackend(
       const abi::BackendProperties& properties) const override;
@@ -41,7 +41,7 @@ class ForwardedBackendId final : public abi::BackendId {
   onnxExtensionFunctionPointer FindFunction(std::string_view name) const override;
 
   const PluginCalls& calls() const { return calls_; }
-  // Whether Explain tells of nodes.
+  // Whether its plugin tells of nodes by itself.
   bool explains_nodes() const { return calls_.explain_model != nullptr; }
   // Bytes per second of the device's own memory; 0 when the plugin does not say.
   uint64_t memory_bandwidth() const { return memory_bandwidth_; }

@@ -79,6 +79,7 @@ Status PluginCalls::ToStatus(onnxStatus status, std::string_view function) const
 Status PluginCalls::ToStatus(onnxStatus status, std::string_view function, std::string text) const {
   if (status == ONNXIFI_STATUS_SUCCESS) return base::Ok();
   const Code code = static_cast<Code>(status);
+  if (code == Code::kBackendUnavailable) ++*losses_;
   if (!IsKnown(status)) {
     return Status(Code::kInternalError,
                   "Plugin '" + plugin_name_ + "' answers " + std::to_string(status) + " to " +

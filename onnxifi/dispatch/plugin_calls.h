@@ -10,6 +10,10 @@
 #include <onnx/onnxifi_ext.h>
 #include <onnxifi/sdk.h>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,7 +28,7 @@ namespace onnxifi::dispatch {
 
 // The functions and extensions of a plugin for one of its devices. Plain addresses: copies are
 // cheap, and stay valid because plugins are never unloaded.
-// Threads: constant after construction.
+// Threads: any; all but losses() is constant after construction.
 class PluginCalls {
  public:
   // `index` counts the devices of the plugin.
@@ -36,6 +40,8 @@ class PluginCalls {
   std::string key() const { return plugin_name_ + ":" + std::to_string(index_); }
   const library::PluginFunctions& functions() const { return functions_; }
   onnxBackendID id() const { return id_; }
+  // How often the device has answered so far that it is not there, to whatever copy of this.
+  uint64_t losses() const { return *losses_; }
 
   // Extensions; null where the plugin does not offer them.
   onnxSetIOAndRunGraphFunction set_io_and_run_graph = nullptr;
@@ -74,6 +80,8 @@ class PluginCalls {
   library::PluginFunctions functions_;
   onnxBackendID id_;
   onnxGetLastErrorMessageFunction get_last_error_message_ = nullptr;
+  // Shared by copies, which stand for the same device.
+  std::shared_ptr<std::atomic<uint64_t>> losses_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
 // Descriptors that point into `tensors`, which must outlive them.

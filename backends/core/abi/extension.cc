@@ -23,6 +23,7 @@
 #include "backends/core/abi/info_value.h"
 #include "backends/core/abi/last_error.h"
 #include "backends/core/abi/library.h"
+#include "backends/core/abi/node_verdict.h"
 #include "backends/core/abi/value_record.h"
 
 namespace onnxifi::abi {
@@ -74,18 +75,7 @@ onnxStatus ONNXIFI_ABI ExplainModel(onnxBackendID id_handle, size_t size_bytes, 
     ONNXIFI_ASSIGN_OR_RETURN(const Explanation explanation,
                              id->Explain({static_cast<const std::byte*>(model), size_bytes}));
     for (const NodeVerdict& node : explanation.nodes) {
-      onnxNodeVerdict record = {};
-      record.struct_size = sizeof(record);
-      record.node_index = node.node_index;
-      record.status = static_cast<onnxStatus>(node.code);
-      record.node_name = node.node_name.c_str();
-      record.domain = node.domain.c_str();
-      record.operator_type = node.operator_type.c_str();
-      record.opset_version = node.opset_version;
-      record.subject_kind = node.subject_kind;
-      record.subject = node.subject.c_str();
-      record.sentence = node.sentence.c_str();
-      record.limit = node.limit.c_str();
+      const onnxNodeVerdict record = ToRecord(node);
       callback(context, &record);
     }
     return explanation.verdict;

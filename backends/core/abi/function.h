@@ -47,8 +47,9 @@ enum class Function : int {
   kImportEvent,
   kExportEvent,
   kGetGraphPlan,
+  kExplainModelOnDevices,
 };
-inline constexpr int kFunctionCount = 33;
+inline constexpr int kFunctionCount = 34;
 
 // E.g. "onnxInitGraph".
 std::string_view FunctionName(Function function);

@@ -2,7 +2,8 @@
 
 /*
  * A plain ONNXIFI 1.0 plugin for tests, written without the kit: one CPU device, graphs that double
- * the first input, no extensions. Definitions choose what is wrong with it:
+ * the first input, no extensions. Models with an Exp are refused. Definitions choose what is wrong
+ * with it:
  *   FAKE_FAILS_ENUMERATION   onnxGetBackendIDs answers INTERNAL_ERROR
  *   FAKE_HAS_NO_DEVICE       it lists nothing
  *   FAKE_LACKS_WAIT          it does not define onnxWaitEvent
@@ -151,12 +152,23 @@ onnxStatus ONNXIFI_ABI onnxGetBackendInfo(onnxBackendID backendID, onnxBackendIn
   return ONNXIFI_STATUS_SUCCESS;
 }
 
+/* Whether a node of the model is an Exp: op_type is field 4 of a NodeProto. */
+static int HasExp(const char* model, size_t size) {
+  static const char kField[] = {4 << 3 | 2, 3, 'E', 'x', 'p'};
+  size_t i;
+  for (i = 0; i + sizeof(kField) <= size; i++) {
+    if (memcmp(model + i, kField, sizeof(kField)) == 0) return 1;
+  }
+  return 0;
+}
+
 onnxStatus ONNXIFI_ABI onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModelSize,
                                                    const void* onnxModel) {
   (void)backendID;
   if (onnxModelSize >= 6 && memcmp(onnxModel, "refuse", 6) == 0) {
     return ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
   }
+  if (HasExp((const char*)onnxModel, onnxModelSize)) return ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
   return ONNXIFI_STATUS_SUCCESS;
 }
 
