@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "onnxifi/dispatch/plan_measurement.h"
 #include "onnxifi/dispatch/planned_graph.h"
 #include "onnxifi/split/placement.h"
+#include "onnxifi/split/small_tensors.h"
 
 namespace onnxifi::dispatch {
 
@@ -65,6 +67,17 @@ base::Result<std::shared_ptr<const PluginBackend>> AutoBackend::BackendOf(
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::GraphRequest& given) {
+  // Devices are asked by the bytes of the model alone: what lies beside them and may decide shapes
+  // comes with them. Where it does, nothing is left to bring.
+  if (const std::optional<std::string>& folder = given.properties.base_folder) {
+    ONNXIFI_ASSIGN_OR_RETURN(const std::optional<std::string> completed,
+                             split::WithSmallTensors(given.model, *folder));
+    if (completed) {
+      abi::GraphRequest with_them = WithoutMapping(given);
+      with_them.model = std::as_bytes(std::span(*completed));
+      return InitGraph(with_them);
+    }
+  }
   abi::GraphRequest request = given;
   ONNXIFI_ASSIGN_OR_RETURN(const AutoOptions options, AutoOptions::Take(request.properties.given));
   const bool measures = options.measures.value_or(AutoCosts::MeasuresByDefault());

@@ -258,6 +258,26 @@ TEST(Explain, ReadsSmallTensorsBesideTheModel) {
   EXPECT_NE(Told(answers->at(1)).at(1), "yes");
 }
 
+TEST(Explain, AutoRunsModelsWhoseSmallTensorsLieBesideThem) {
+  PlannedStage stage;
+  stage.AddMock("reshape", R"({"operators": ["Reshape"]})")
+      .AddMock("abs", R"({"operators": ["Abs"]})");
+  WriteShape(stage);
+  const Library library = stage.Open();
+  const std::string bytes = ModelWithShapeBeside();
+  const Backend backend = *library.FindDevice("auto")->InitBackend();
+  const auto graph =
+      backend.InitGraph(std::as_bytes(std::span(bytes)), {.base_folder = stage.folder().string()});
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  std::vector<float> x = {1, -2, 3, -4, 5, -6};
+  std::vector<float> y(6, -99);
+  const Tensor input{"x", ONNXIFI_DATATYPE_FLOAT32, {6, 1}, x.data()};
+  const Tensor output{"y", ONNXIFI_DATATYPE_FLOAT32, {2, 1, 3}, y.data()};
+  ASSERT_TRUE(graph->SetIO({&input, 1}, {&output, 1}));
+  ASSERT_TRUE(graph->RunAndWait());
+  EXPECT_THAT(y, ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
 TEST(Explain, TellsWhereTheModelWantsANode) {
   PlannedStage stage;
   stage.AddMock("one", "{}").AddMock("two", "{}");
