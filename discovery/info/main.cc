@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// onnxifi_info: what is there, what is not, and why. Exit status 0 when a device is usable, 1 when
-// none is, 2 when the library could not even be asked.
+// onnxifi_info: what is there, what is not, and why. Exit status 0 when a device is usable or, with
+// --ops, when the model runs; 1 when none is, or it does not; 2 when the library could not even be
+// asked, or the command line is wrong.
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <onnxifi/onnxifi.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "conformance/client/default_library.h"
+#include "conformance/client/node_answers.h"
+#include "conformance/client/node_table.h"
+#include "conformance/onnx_file/mapped_file.h"
 #include "discovery/info/device_report.h"
 #include "discovery/info/report_text.h"
 
@@ -16,6 +25,8 @@ namespace {
 
 struct Options {
   std::string library;
+  // A file; empty: devices alone are asked for.
+  std::filesystem::path model;
   bool is_verbose = false;
   bool is_json = false;
 };
@@ -23,6 +34,28 @@ struct Options {
 int Fail(std::string_view sentence) {
   fmt::print(stderr, "onnxifi_info: {}\n", sentence);
   return 2;
+}
+
+// Which device runs which nodes of the model.
+int ExplainModel(const onnxifi::Library& library, const Options& options) {
+  const auto file = onnxifi::onnx_file::MappedFile::Open(options.model);
+  if (!file.ok()) return Fail(file.status().Text());
+  const auto answers = onnxifi::client::AskDevices(
+      library, file->content(), std::filesystem::absolute(options.model).parent_path().string());
+  if (!answers) return Fail(answers.error().Text());
+  if (answers->devices.empty()) return Fail("There is no device to ask; onnxifi_info says why.");
+  if (options.is_json) {
+    nlohmann::json object = onnxifi::client::MakeNodeJson(*answers, /*device_of=*/{});
+    object["model"] = options.model.string();
+    object["runs"] = answers->is_runnable();
+    fmt::print("{}\n", object.dump(2, ' ', /*ensure_ascii=*/false,
+                                   nlohmann::json::error_handler_t::replace));
+  } else {
+    onnxifi::client::NodeTableOptions table;
+    table.lists_all = options.is_verbose;
+    fmt::print("{}", onnxifi::client::MakeNodeTable(*answers, table));
+  }
+  return answers->is_runnable() ? 0 : 1;
 }
 
 int Run(Options options) {
@@ -33,6 +66,7 @@ int Run(Options options) {
   }
   const auto library = onnxifi::Library::Open(options.library);
   if (!library) return Fail(library.error().Text());
+  if (!options.model.empty()) return ExplainModel(*library, options);
   const auto report = onnxifi::info::CollectReport(*library, options.library);
   if (!report) return Fail(report.error().Text());
   fmt::print("{}", options.is_json      ? onnxifi::info::MakeJson(*report)
@@ -47,14 +81,25 @@ int main(int argument_count, char** arguments) {
   Options options;
   CLI::App app(
       "Lists the devices that libonnxifi finds on this machine, and the plugins that it does not "
-      "use, with the reason.",
+      "use, with the reason.\n"
+      "With --ops: which device runs which nodes of a model, every reason against the others, and "
+      "what each device says of the whole.\n"
+      "Exit status: 0 a device is usable (the model runs), 1 none is (it does not), 2 the library "
+      "could not be asked or the command line is wrong.",
       "onnxifi_info");
   app.add_option("--library", options.library,
                  "ask this ONNXIFI library, a plugin for instance (default: the libonnxifi beside "
                  "this program)");
+  app.add_option("--ops", options.model,
+                 "a .onnx file: tell which devices run which of its nodes, and why not the others");
   app.add_flag("--verbose", options.is_verbose,
-               "every query of every device, every candidate plugin");
+               "every query of every device, every candidate plugin; with --ops every node, reason "
+               "and line");
   app.add_flag("--json", options.is_json, "the same as JSON; members are only ever added");
-  CLI11_PARSE(app, argument_count, arguments);
-  return Run(options);
+  try {
+    app.parse(argument_count, arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return Run(std::move(options));
 }

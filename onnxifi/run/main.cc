@@ -65,7 +65,7 @@ base::Status AddProfile(const Options& options, const Device& device,
 
 base::Status WritePlanFile(const Options& options, const Device& device,
                            std::span<const std::byte> model, const RunReport& report) {
-  if (!report.plan) return base::Ok();
+  if (options.plan.empty() || !report.plan) return base::Ok();
   ONNXIFI_ASSIGN_OR_RETURN(const Explanation explanation, ExplainModel(device, model));
   GraphPlan plan = *report.plan;
   // A graph that one device has whole takes what the run takes.
@@ -75,24 +75,37 @@ base::Status WritePlanFile(const Options& options, const Device& device,
   return WritePlan(options.plan, plan, explanation.nodes);
 }
 
-base::Result<bool> RunAndPrint(const Options& options) {
-  ONNXIFI_ASSIGN_OR_RETURN(const onnx_file::MappedFile file,
-                           onnx_file::MappedFile::Open(options.model));
-  const std::span<const std::byte> model = file.content();
-  ONNXIFI_ASSIGN_OR_RETURN(const Device device, OpenDevice(options));
-  std::optional<Explanation> explanation;
-  if (options.explain) {
-    ONNXIFI_ASSIGN_OR_RETURN(explanation, ExplainModel(device, model));
-    // Printed before the run, because it is wanted most when the model does not run.
-    if (!options.json) fmt::print("{}\n", MakeNodeTable(*explanation));
-  }
+base::Result<RunReport> ReadAndRun(const Options& options, const Device& device,
+                                   std::span<const std::byte> model) {
   base::Result<onnx_file::ModelOutline> outline = onnx_file::ParseModelOutline(model);
   if (!outline.ok()) {
     return std::move(outline).status().Context(
         fmt::format("while reading '{}'", options.model.string()));
   }
-  ONNXIFI_ASSIGN_OR_RETURN(RunReport report, RunModel(options, device, model, *outline));
-  report.explanation = std::move(explanation);
+  return RunModel(options, device, model, *outline);
+}
+
+base::Result<bool> RunAndPrint(const Options& options) {
+  ONNXIFI_ASSIGN_OR_RETURN(const onnx_file::MappedFile file,
+                           onnx_file::MappedFile::Open(options.model));
+  const std::span<const std::byte> model = file.content();
+  ONNXIFI_ASSIGN_OR_RETURN(const Library library, OpenLibrary(options));
+  ONNXIFI_ASSIGN_OR_RETURN(const Device device, FindDevice(library, options));
+  std::optional<client::ModelAnswers> answers;
+  if (options.explain) {
+    ONNXIFI_ASSIGN_OR_RETURN(answers, AskDevices(library, options, model));
+  }
+  base::Result<RunReport> ran = ReadAndRun(options, device, model);
+  // Wanted most when the model does not run.
+  if (answers && !options.json) {
+    fmt::print("{}\n", MakeExplanationText(*answers, ran.ok() ? &*ran : nullptr));
+  }
+  if (answers && options.json && !ran.ok()) {
+    fmt::print("{}", MakeRefusalJson(*answers, ran.status().Text()));
+  }
+  if (!ran.ok()) return std::move(ran).status();
+  RunReport& report = *ran;
+  report.answers = std::move(answers);
   ONNXIFI_RETURN_IF_ERROR(WriteOutputs(options, report));
   ONNXIFI_RETURN_IF_ERROR(AddProfile(options, device, model, report));
   ONNXIFI_RETURN_IF_ERROR(WritePlanFile(options, device, model, report));

@@ -34,6 +34,11 @@ base::Status ToStatus(const Error& error, std::string_view doing) {
   return std::move(status.Context(fmt::format("while {} ({})", doing, StatusName(error.status))));
 }
 
+// Where the model's external data are.
+std::string BaseFolderOf(const Options& options) {
+  return std::filesystem::absolute(options.model).parent_path().string();
+}
+
 std::vector<Tensor> Lend(std::vector<DenseTensor>& tensors) {
   std::vector<Tensor> lent;
   for (DenseTensor& tensor : tensors) {
@@ -231,21 +236,24 @@ bool RunReport::is_as_expected() const {
   return std::ranges::all_of(differences, &std::string::empty);
 }
 
-base::Result<Device> OpenDevice(const Options& options) {
+base::Result<Library> OpenLibrary(const Options& options) {
   std::filesystem::path path = options.library;
   if (path.empty()) {
     ONNXIFI_ASSIGN_OR_RETURN(path, client::FindDefaultLibrary());
   }
-  const auto library = Library::Open(path.string());
+  auto library = Library::Open(path.string());
   if (!library) return ToStatus(library.error(), "opening the library");
+  return *std::move(library);
+}
+
+base::Result<Device> FindDevice(const Library& library, const Options& options) {
   if (options.device.empty()) {
-    auto devices = library->Devices();
+    auto devices = library.Devices();
     if (!devices) return ToStatus(devices.error(), "listing the devices");
     if (!devices->empty()) return devices->front();
-    return base::Status(base::Code::kBackendUnavailable,
-                        fmt::format("Library '{}' lists no device.", path.string()));
+    return base::Status(base::Code::kBackendUnavailable, "The library lists no device.");
   }
-  auto device = library->FindDevice(options.device);
+  auto device = library.FindDevice(options.device);
   if (!device) return ToStatus(device.error(), "choosing the device");
   return *std::move(device);
 }
@@ -254,6 +262,13 @@ base::Result<Explanation> ExplainModel(const Device& device, std::span<const std
   auto explanation = device.Explain(model);
   if (!explanation) return ToStatus(explanation.error(), "asking about the nodes");
   return *std::move(explanation);
+}
+
+base::Result<client::ModelAnswers> AskDevices(const Library& library, const Options& options,
+                                              std::span<const std::byte> model) {
+  auto answers = client::AskDevices(library, model, BaseFolderOf(options));
+  if (!answers) return ToStatus(answers.error(), "asking the devices about the nodes");
+  return *std::move(answers);
 }
 
 base::Result<RunReport> RunModel(const Options& options, const Device& device,
@@ -268,7 +283,7 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   if (!backend) return ToStatus(backend.error(), "initialising the device");
   GraphOptions graph_options;
   if (outline.has_external_data) {
-    graph_options.base_folder = std::filesystem::absolute(options.model).parent_path().string();
+    graph_options.base_folder = BaseFolderOf(options);
   }
   graph_options.profile = options.profile;
   graph_options.fast_algorithms = !options.exact_algorithms;
@@ -308,10 +323,11 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   }
   std::ranges::for_each(report.outputs, CutToShape);
   if (const auto counters = graph->Counters()) report.counters = *counters;
-  if (!options.plan.empty()) {
+  if (!options.plan.empty() || options.explain) {
     auto plan = graph->Plan();
-    if (!plan) return ToStatus(plan.error(), "asking for the plan");
-    report.plan = *std::move(plan);
+    const bool is_needed = !options.plan.empty();
+    if (!plan && is_needed) return ToStatus(plan.error(), "asking for the plan");
+    if (plan) report.plan = *std::move(plan);
   }
   comparison::Tolerance tolerance;
   tolerance.rms_factor = 1e-4;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/core/base/result.h"
+#include "conformance/client/node_answers.h"
 #include "conformance/onnx_file/model_outline.h"
 #include "conformance/onnx_file/tensor_file.h"
 #include "onnxifi/run/options.h"
@@ -29,10 +30,10 @@ struct RunReport {
   // Of the runs that count, unsorted.
   std::vector<double> run_ms;
   std::optional<onnxGraphCounters> counters;
-  // With --explain.
-  std::optional<Explanation> explanation;
-  // With --plan, after the last run.
+  // With --plan or --explain, after the last run; with the latter only where the library tells it.
   std::optional<GraphPlan> plan;
+  // With --explain.
+  std::optional<client::ModelAnswers> answers;
   // With --profile: the steps of every run that counts.
   std::vector<std::vector<StepRecord>> step_records;
   // With --profile, where the library tells it.
@@ -46,8 +47,9 @@ struct RunReport {
   bool is_as_expected() const;
 };
 
-// The device that the options name.
-base::Result<Device> OpenDevice(const Options& options);
+// The library and the device that the options name.
+base::Result<Library> OpenLibrary(const Options& options);
+base::Result<Device> FindDevice(const Library& library, const Options& options);
 
 // Runs the model as the options say. Errors carry the library's status and sentence.
 base::Result<RunReport> RunModel(const Options& options, const Device& device,
@@ -56,6 +58,10 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
 
 // Asks the device about every node. Works for models that the device refuses.
 base::Result<Explanation> ExplainModel(const Device& device, std::span<const std::byte> model);
+
+// Asks every device of the library. Works for models that they refuse.
+base::Result<client::ModelAnswers> AskDevices(const Library& library, const Options& options,
+                                              std::span<const std::byte> model);
 
 }  // namespace onnxifi::run
 

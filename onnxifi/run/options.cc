@@ -78,7 +78,9 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   app.add_option("--repeat", options.repeat, "timed runs, after one that is not counted")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--seed", options.seed, "for inputs drawn at random");
-  app.add_flag("--explain", options.explain, "print for every node whether it runs and why not");
+  app.add_flag("--explain", options.explain,
+               "print which devices run which nodes and why not the others, and which device has "
+               "them; also of a model that does not run");
   app.add_flag("--exact-algorithms", options.exact_algorithms,
                "no algorithm that rounds differently from an operator's definition, such as "
                "Winograd's for convolutions");

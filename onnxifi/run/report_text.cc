@@ -10,9 +10,11 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "conformance/client/node_table.h"
 #include "conformance/comparison/float_format.h"
 
 namespace onnxifi::run {
@@ -20,6 +22,11 @@ namespace {
 
 using nlohmann::json;
 using onnx_file::DenseTensor;
+
+// Names in a model may be no UTF-8.
+std::string Dump(const json& object) {
+  return object.dump(2, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace) + "\n";
+}
 
 double ValueAt(const DenseTensor& tensor, int64_t index) {
   return onnx_file::FactsOf(tensor.type).number_class == onnx_file::NumberClass::kComplex
@@ -109,24 +116,32 @@ std::string MakeText(const RunReport& report) {
   return text;
 }
 
-std::string MakeNodeTable(const Explanation& explanation) {
-  std::string text;
-  auto out = std::back_inserter(text);
-  size_t width = 8;
-  for (const NodeVerdict& node : explanation.nodes) {
-    width = std::max(width, node.operator_type.size());
+std::string MakeExplanationText(const client::ModelAnswers& answers, const RunReport* report) {
+  client::NodeTableOptions options;
+  const GraphPlan* const plan = report != nullptr && report->plan ? &*report->plan : nullptr;
+  if (plan != nullptr) options.device_of = client::DevicesOfNodes(*plan, answers);
+  std::string text = client::MakeNodeTable(answers, options);
+  const bool is_chosen = report != nullptr && report->device_key == "auto" &&
+                         answers.devices.size() > 1 && plan != nullptr && !plan->islands.empty();
+  if (!is_chosen) return text;
+  if (plan->islands.size() == 1) {
+    return text + fmt::format(
+                      "auto gave the model to {}: the first in its order that runs all of "
+                      "it or, where devices were measured, the one that is expected to "
+                      "take the least time.\n",
+                      plan->islands.front().device_key);
   }
-  fmt::format_to(out, "{:>5}  {:<{}}  {:>5}  {:<24}  {}\n", "NODE", "OPERATOR", width, "OPSET",
-                 "ANSWER", "REASON");
-  for (const NodeVerdict& node : explanation.nodes) {
-    fmt::format_to(out, "{:>5}  {:<{}}  {:>5}  {:<24}  {}\n", node.node_index, node.operator_type,
-                   width, node.opset_version,
-                   node.status == ONNXIFI_STATUS_SUCCESS ? "runs" : StatusName(node.status),
-                   node.sentence);
-  }
-  fmt::format_to(out, "The model: {}{}\n", StatusName(explanation.status),
-                 explanation.sentence.empty() ? "" : ": " + explanation.sentence);
-  return text;
+  return text + fmt::format(
+                    "auto cut the model into {} islands. Where another device runs a node "
+                    "too, the whole is expected to take longer with the node there, with "
+                    "what it takes to start islands and to carry values between them.\n",
+                    plan->islands.size());
+}
+
+std::string MakeRefusalJson(const client::ModelAnswers& answers, const std::string& error) {
+  json object = {{"error", error}};
+  object["explanation"] = client::MakeNodeJson(answers, /*device_of=*/{});
+  return Dump(object);
 }
 
 std::string MakeJson(const RunReport& report) {
@@ -165,22 +180,12 @@ std::string MakeJson(const RunReport& report) {
         {"kernel_builds", report.counters->kernel_builds}, {"runs", report.counters->runs}};
   }
   if (report.profile) object["profile"] = MakeProfileJson(*report.profile);
-  if (report.explanation) {
-    json nodes = json::array();
-    for (const NodeVerdict& node : report.explanation->nodes) {
-      nodes.push_back({{"index", node.node_index},
-                       {"name", node.node_name},
-                       {"domain", node.domain},
-                       {"operator", node.operator_type},
-                       {"opset", node.opset_version},
-                       {"status", StatusName(node.status)},
-                       {"subject", node.subject},
-                       {"sentence", node.sentence},
-                       {"limit", node.limit}});
-    }
-    object["nodes"] = std::move(nodes);
+  if (report.answers) {
+    const auto device_of = report.plan ? client::DevicesOfNodes(*report.plan, *report.answers)
+                                       : std::map<uint32_t, std::string>();
+    object["explanation"] = client::MakeNodeJson(*report.answers, device_of);
   }
-  return object.dump(2, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace) + "\n";
+  return Dump(object);
 }
 
 }  // namespace onnxifi::run

@@ -16,8 +16,11 @@ namespace onnxifi::run {
 std::string MakeText(const RunReport& report);
 std::string MakeJson(const RunReport& report);
 
-// One line per node: position, operator, whether it runs, and why not.
-std::string MakeNodeTable(const Explanation& explanation);
+// Which device runs which nodes and why not the others; after a run which has them, and why not
+// another. `report` is null where the model did not run.
+std::string MakeExplanationText(const client::ModelAnswers& answers, const RunReport* report);
+// The same of a model that did not run: {"error", "explanation"}.
+std::string MakeRefusalJson(const client::ModelAnswers& answers, const std::string& error);
 
 struct OutputSummary {
   double smallest = 0;

@@ -16,6 +16,7 @@ namespace {
 using onnx_file::DenseTensor;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 DenseTensor Floats(const std::vector<float>& values) {
   DenseTensor tensor;
@@ -61,16 +62,41 @@ TEST(ReportTextTest, TextTellsADifference) {
   EXPECT_THAT(MakeJson(report), HasSubstr("\"as_expected\": false"));
 }
 
-TEST(ReportTextTest, NodeTableShowsReasons) {
-  Explanation explanation;
-  explanation.status = ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
-  explanation.sentence = "Operator 'Foo' is unknown.";
-  NodeVerdict node;
-  node.operator_type = "Foo";
-  node.status = ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
-  node.sentence = "Operator 'Foo' is unknown.";
-  explanation.nodes = {node};
-  EXPECT_THAT(MakeNodeTable(explanation), HasSubstr("UNSUPPORTED_OPERATOR      Operator 'Foo'"));
+TEST(ReportTextTest, AnExplanationSaysWhereNodesAreAndWhy) {
+  client::ModelAnswers answers;
+  for (const char* const key : {"all:0", "some:0"}) {
+    DeviceAnswer& device = answers.devices.emplace_back();
+    device.device_key = key;
+    for (const uint32_t node : {0U, 1U}) {
+      NodeAnswer& answer = device.nodes.emplace_back();
+      answer.verdict.node_index = node;
+      answer.verdict.operator_type = node == 0 ? "Abs" : "Foo";
+    }
+  }
+  DeviceAnswer& some = answers.devices[1];
+  some.status = ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
+  some.sentence = some.nodes[1].verdict.sentence = "Operator 'Foo' is unknown.";
+  some.nodes[1].verdict.status = ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
+  some.nodes[1].reason = 1;
+  const std::string before = MakeExplanationText(answers, nullptr);
+  EXPECT_THAT(before, HasSubstr("   yes    no [1]"));
+  EXPECT_THAT(before, Not(HasSubstr("auto")));
+  RunReport report;
+  report.device_key = "auto";
+  report.plan = GraphPlan();
+  report.plan->islands = {{"some:0", {0}, {}}, {"all:0", {1}, {0}}};
+  const std::string cut = MakeExplanationText(answers, &report);
+  EXPECT_THAT(cut, HasSubstr("   here   no [1]"));
+  EXPECT_THAT(cut, HasSubstr("all:0: runs 2 of 2 nodes, has 1 (1); runs the model.\n"
+                             "some:0: runs 1 of 2 nodes, has 1 (0); not the model "
+                             "(UNSUPPORTED_OPERATOR, [1]).\n"));
+  EXPECT_THAT(cut, HasSubstr("auto cut the model into 2 islands."));
+  report.plan->islands = {{"all:0", {}, {}}};
+  const std::string whole = MakeExplanationText(answers, &report);
+  EXPECT_THAT(whole, HasSubstr("all:0: runs 2 of 2 nodes, has 2 (0 to 1); runs"));
+  EXPECT_THAT(whole, HasSubstr("auto gave the model to all:0"));
+  report.device_key = "all:0";
+  EXPECT_THAT(MakeExplanationText(answers, &report), Not(HasSubstr("auto")));
 }
 
 }  // namespace
