@@ -52,7 +52,8 @@ std::string ListOf(const split::WholeModel& whole, const std::vector<int32_t>& v
   return text.empty() ? "nothing" : text;
 }
 
-// What a plain plugin was asked: its answer says nothing of it.
+// What a plugin was asked: the answer of a plain one says nothing of it, and for any other the node
+// is the first of its model.
 std::string DescribeQuestion(const split::WholeModel& whole, int32_t node,
                              const split::IslandModel& question) {
   return "asked about a model of this " + whole.nodes()[node].operator_type + " alone, from " +
@@ -177,7 +178,7 @@ NodeReasons NodeQuestions::AskAbout(const ForwardedBackendId& device, int32_t no
   was_asked = true;
   Status answer = device.CheckCompatibility(BytesOf(question.bytes));
   if (answer.ok() || answer.code() == Code::kFallback) return reasons;
-  if (!device.explains_nodes()) answer.Context(DescribeQuestion(whole_, node, question));
+  answer.Context(DescribeQuestion(whole_, node, question));
   reasons.push_back(NodeReason::Make(answer, names));
   return reasons;
 }
