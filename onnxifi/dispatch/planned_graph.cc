@@ -301,12 +301,14 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
       request.properties.caller_runs || on_failure == OnFailure::kGiveUp
           ? PlannedSteps::Runner::kCaller
           : PlannedSteps::Runner::kPool;
+  // More have no device to be on. What a step tells of its last run is to be of the graph's.
+  const size_t most_runs = request.properties.is_profiled ? 1 : device_count;
   // One thread for each device that can be at work at the same time.
   ONNXIFI_RETURN_IF_ERROR(pool.Start(device_count));
   return std::unique_ptr<abi::Graph>(new PlannedGraph(
       std::move(signature), std::move(told),
       std::make_shared<PlannedSteps>(*std::move(steps), std::move(values), whole.inputs(),
-                                     whole.outputs(), pool, runner)));
+                                     whole.outputs(), pool, runner, most_runs)));
 }
 
 PlannedGraph::~PlannedGraph() { Close(); }

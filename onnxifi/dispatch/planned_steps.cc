@@ -134,15 +134,46 @@ std::vector<abi::TensorDescriptor> InputsOf(const PlannedStep& step,
 
 }  // namespace
 
+PlannedBinding::PlannedBinding(abi::GraphTensors tensors) : abi::Binding(std::move(tensors)) {
+  AddRanges(this->tensors().inputs, reads_);
+  AddRanges(this->tensors().outputs, writes_);
+}
+
+void PlannedBinding::AddRanges(std::span<const abi::TensorDescriptor> tensors,
+                               std::vector<Range>& ranges) {
+  for (const abi::TensorDescriptor& tensor : tensors) {
+    // What was given as a value was copied, and what is kept lies in memory of its own.
+    if (tensor.is_kept || tensor.value != nullptr) continue;
+    const auto size_bytes = SizeBytes(tensor);
+    is_opaque_ = is_opaque_ || tensor.memory_type != ONNXIFI_MEMORY_TYPE_CPU || !size_bytes.ok();
+    if (!size_bytes.ok() || *size_bytes == 0) continue;
+    const auto begin = static_cast<uintptr_t>(tensor.buffer);
+    ranges.push_back({begin, begin + *size_bytes});
+  }
+}
+
+bool PlannedBinding::Overlap(const std::vector<Range>& some, const std::vector<Range>& others) {
+  return std::ranges::any_of(some, [&](const Range& one) {
+    return std::ranges::any_of(
+        others, [&](const Range& other) { return one.begin < other.end && other.begin < one.end; });
+  });
+}
+
+bool PlannedBinding::IsIndependentOf(const PlannedBinding& other) const {
+  return &other != this && !is_opaque_ && !other.is_opaque_ && !Overlap(writes_, other.writes_) &&
+         !Overlap(writes_, other.reads_) && !Overlap(reads_, other.writes_);
+}
+
 PlannedSteps::PlannedSteps(std::vector<PlannedStep> steps, std::vector<PlannedValue> values,
                            std::vector<int32_t> inputs, std::vector<int32_t> outputs,
-                           TaskPool& pool, Runner runner)
+                           TaskPool& pool, Runner runner, size_t most_runs)
     : steps_(std::move(steps)),
       values_(std::move(values)),
       inputs_(std::move(inputs)),
       outputs_(std::move(outputs)),
       pool_(pool),
       runner_(runner),
+      most_runs_(std::max<size_t>(most_runs, 1)),
       copies_(values_.size()) {}
 
 uint64_t PlannedSteps::copies() const {
@@ -377,15 +408,14 @@ std::shared_ptr<abi::Event> PlannedSteps::Run(std::shared_ptr<const PlannedBindi
   }
   bool starts_here = false;
   {
-    std::unique_lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     run->is_ready = input == nullptr;
-    runs_.push_back(run);
-    // Then it is the first.
-    starts_here = runner_ == Runner::kCaller && run->is_ready && runs_.size() == 1;
+    starts_here = runner_ == Runner::kCaller && waiting_.empty() && MayStart(*run);
     if (starts_here) {
-      is_running_ = true;
+      running_.push_back(run);
     } else {
-      StartNext(lock);
+      waiting_.push_back(run);
+      StartNext();
     }
   }
   if (starts_here) {
@@ -401,17 +431,26 @@ std::shared_ptr<abi::Event> PlannedSteps::Run(std::shared_ptr<const PlannedBindi
 }
 
 void PlannedSteps::MarkReady(const RunRef& run, const Status& input_status) {
-  std::unique_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   run->status = input_status;
   run->is_ready = true;
-  StartNext(lock);
+  StartNext();
 }
 
-// The first run, if nothing is under way and it may. `lock` is on mutex_.
-void PlannedSteps::StartNext(std::unique_lock<std::mutex>& /*lock*/) {
-  if (is_running_ || runs_.empty() || !runs_.front()->is_ready) return;
-  is_running_ = true;
-  pool_.Submit([self = shared_from_this(), run = runs_.front()] { self->Start(run); });
+bool PlannedSteps::MayStart(const RunState& run) const {
+  return run.is_ready && running_.size() < most_runs_ &&
+         std::ranges::all_of(running_, [&](const RunRef& other) {
+           return run.binding->IsIndependentOf(*other->binding);
+         });
+}
+
+// Those that wait, as far as the first that may not start.
+void PlannedSteps::StartNext() {
+  while (!waiting_.empty() && MayStart(*waiting_.front())) {
+    running_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    pool_.Submit([self = shared_from_this(), run = running_.back()] { self->Start(run); });
+  }
 }
 
 void PlannedSteps::Start(const RunRef& run) {
@@ -601,17 +640,16 @@ void PlannedSteps::Finish(const RunRef& run) {
     last_times_ = run->times;
   }
   run->output->Complete(run->status, std::move(outputs));
-  std::unique_lock lock(mutex_);
-  runs_.pop_front();
-  is_running_ = false;
-  StartNext(lock);
+  const std::lock_guard lock(mutex_);
+  std::erase(running_, run);
+  StartNext();
   emptied_.notify_all();
 }
 
 void PlannedSteps::Close() {
   waiters_.Join();
   std::unique_lock lock(mutex_);
-  emptied_.wait(lock, [this] { return runs_.empty() && !is_running_; });
+  emptied_.wait(lock, [this] { return waiting_.empty() && running_.empty(); });
 }
 
 }  // namespace onnxifi::dispatch

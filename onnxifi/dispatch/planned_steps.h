@@ -58,8 +58,8 @@ struct PlannedValue {
   bool is_handed_on = false;
 };
 
-// Memory of one set of inputs and outputs and of everything between islands. Runs of one graph
-// follow one another, so one set serves all runs of a binding.
+// Memory of one set of inputs and outputs and of everything between islands. Runs of a binding
+// follow one another, so one set serves all of them.
 class Workspace {
  public:
   struct Place {
@@ -94,13 +94,29 @@ class Workspace {
 
 class PlannedBinding final : public abi::Binding {
  public:
-  explicit PlannedBinding(abi::GraphTensors tensors) : abi::Binding(std::move(tensors)) {}
+  explicit PlannedBinding(abi::GraphTensors tensors);
 
   // Of the run under way.
   Workspace& workspace() const { return workspace_; }
 
+  // Whether runs of the two may be under way at the same time: neither writes what the other reads
+  // or writes.
+  bool IsIndependentOf(const PlannedBinding& other) const;
+
  private:
+  // Of the caller's, from the first byte to behind the last.
+  struct Range {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+  };
+  static bool Overlap(const std::vector<Range>& some, const std::vector<Range>& others);
+  void AddRanges(std::span<const abi::TensorDescriptor> tensors, std::vector<Range>& ranges);
+
   mutable Workspace workspace_;
+  std::vector<Range> reads_;
+  std::vector<Range> writes_;
+  // Whether some of it is no memory of the host's, of which nothing is known.
+  bool is_opaque_ = false;
 };
 
 class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
@@ -109,10 +125,11 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   // for: one of the pool, or the caller's.
   enum class Runner : uint8_t { kPool, kCaller };
 
-  // `inputs` and `outputs` are positions among `values`. `pool` outlives every run.
+  // `inputs` and `outputs` are positions among `values`. `pool` outlives every run. At most
+  // `most_runs` are under way at a time.
   PlannedSteps(std::vector<PlannedStep> steps, std::vector<PlannedValue> values,
                std::vector<int32_t> inputs, std::vector<int32_t> outputs, TaskPool& pool,
-               Runner runner);
+               Runner runner, size_t most_runs);
 
   const std::vector<PlannedStep>& steps() const { return steps_; }
   // Copies made here so far, of all values and of one.
@@ -172,7 +189,9 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   base::Status CheckToldShapes(std::span<const abi::TensorShape> shapes, const PlannedStep& step,
                                const Workspace& workspace) const;
   void MarkReady(const RunRef& run, const base::Status& input_status);
-  void StartNext(std::unique_lock<std::mutex>& lock);
+  // With mutex_ held.
+  bool MayStart(const RunState& run) const;
+  void StartNext();
   void Start(const RunRef& run);
   void Advance(const RunRef& run, size_t step);
   void Finish(const RunRef& run);
@@ -184,14 +203,15 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   const std::vector<int32_t> outputs_;
   TaskPool& pool_;
   const Runner runner_;
+  const size_t most_runs_;
   Waiters waiters_;
   std::vector<std::atomic<uint64_t>> copies_;  // by value
 
   std::mutex mutex_;
   std::condition_variable emptied_;
-  // Guarded by mutex_; the first is under way if is_running_.
-  std::deque<RunRef> runs_;
-  bool is_running_ = false;
+  // Guarded by mutex_. Runs start in the order of their calls.
+  std::deque<RunRef> waiting_;
+  std::vector<RunRef> running_;
   std::vector<StepTime> last_times_;
 };
 
