@@ -70,6 +70,14 @@ typedef struct onnxPlacement {
   const onnxDeviceNodes* const* groups;
 } onnxPlacement;
 
+/*
+ * Value: 1 keeps the model of a graph that one device has whole, with its weights, so that other
+ * devices, where they take all of it, go on with a run in which that device fails. 0 is the
+ * default: such a run ends with the device's error. Parts of a graph that several devices have are
+ * always kept. Any other value is INVALID_PROPERTY.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK ((uint64_t)1 << 62)
+
 #ifdef __cplusplus
 }
 #endif

@@ -850,8 +850,10 @@ struct GraphOptions {
   bool mapped_model = false;
   // A run whose inputs are complete may be carried out by the thread that starts it.
   bool caller_runs = false;
-  // Of the auto device only.
+  // Of the auto device only: where nodes run, and whether others go on with a graph that one device
+  // has whole when that fails in a run.
   std::optional<Placement> placement;
+  bool fallback = false;
 };
 
 class Backend {
@@ -885,6 +887,10 @@ class Backend {
     }
     if (options.caller_runs) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);
+      properties.push_back(1);
+    }
+    if (options.fallback) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK);
       properties.push_back(1);
     }
     std::optional<detail::PlacementRecord> placement;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/base/log.h"
 #include "backends/core/tensor/element_type.h"
 #include "onnxifi/dispatch/auto_planner.h"
 #include "onnxifi/dispatch/device_request.h"
@@ -48,12 +49,6 @@ std::optional<std::vector<split::GivenWeight>> GivenWeights(const abi::GraphRequ
   return weights;
 }
 
-base::Result<std::unique_ptr<abi::Graph>> InitOn(const ForwardedBackendId& device,
-                                                 std::shared_ptr<const PluginBackend> backend,
-                                                 const abi::GraphRequest& request) {
-  return ForwardedGraph::Init(std::move(backend), RequestFor(device, request));
-}
-
 }  // namespace
 
 base::Result<std::shared_ptr<const PluginBackend>> AutoBackend::BackendOf(
@@ -64,6 +59,48 @@ base::Result<std::shared_ptr<const PluginBackend>> AutoBackend::BackendOf(
     ONNXIFI_ASSIGN_OR_RETURN(known, PluginBackend::Init(device.calls(), properties_.given));
   }
   return known;
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitOn(const ForwardedBackendId& device,
+                                                              const Request& request) {
+  if (request.options.has_fallback) {
+    auto graph = InitWithFallback(device, request);
+    if (graph.ok()) return graph;
+    base::Log(request.graph.log_level)
+        .Write(base::LogLevel::kWarning, "partition",
+               "Nothing goes on with the graph if device '" + device.key() + "' fails. " +
+                   graph.status().Text());
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const PluginBackend> backend, BackendOf(device));
+  return ForwardedGraph::Init(std::move(backend), RequestFor(device, request.graph));
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWithFallback(
+    const ForwardedBackendId& device, const Request& request) {
+  auto weights = GivenWeights(request.graph);
+  if (!weights || request.graph.properties.takes_values) {
+    return Status(Code::kUnsupportedDatatype,
+                  "Some of its inputs, outputs or weights cannot be handed to another device.");
+  }
+  PlacementRequest whole;
+  whole.kind = PlacementRequest::Kind::kPlan;
+  whole.groups.push_back({device.key(), /*nodes=*/{}});
+  ONNXIFI_ASSIGN_OR_RETURN(
+      const std::unique_ptr<AutoPlanner> planner,
+      AutoPlanner::Ask(id_.devices(), request.graph.model, *std::move(weights), whole));
+  ONNXIFI_ASSIGN_OR_RETURN(const partition::Plan plan, planner->Plan());
+  const partition::Island& island = plan.islands.front();
+  if (!planner->IsClaimedElsewhere(island.device, island.nodes)) {
+    return Status(Code::kUnsupportedOperator, "The others do not take all of its nodes.");
+  }
+  return InitPlanned(*planner, request);
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitPlanned(AutoPlanner& planner,
+                                                                   const Request& request) {
+  return PlannedGraph::Create(
+      planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },
+      WithoutMapping(request.graph), pool_);
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::GraphRequest& given) {
@@ -78,34 +115,34 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::Grap
       return InitGraph(with_them);
     }
   }
-  abi::GraphRequest request = given;
-  ONNXIFI_ASSIGN_OR_RETURN(const AutoOptions options, AutoOptions::Take(request.properties.given));
-  const bool measures = options.measures.value_or(AutoCosts::MeasuresByDefault());
-  if (!options.placement.is_empty()) return InitPlaced(request, options.placement, measures);
-  const bool has_choice = id_.devices().size() > 1 && !request.properties.takes_values;
+  Request request = {.graph = given, .options = {}};
+  ONNXIFI_ASSIGN_OR_RETURN(request.options, AutoOptions::Take(request.graph.properties.given));
+  if (!request.options.placement.is_empty()) return InitPlaced(request);
+  const bool has_choice = id_.devices().size() > 1 && !request.graph.properties.takes_values;
   if (!has_choice) return InitByOrder(request);
-  return measures || id_.costs().HasAny() ? InitByCosts(request, measures) : InitByOrder(request);
+  return request.measures() || id_.costs().HasAny() ? InitByCosts(request) : InitByOrder(request);
 }
 
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByCosts(const abi::GraphRequest& request,
-                                                                   bool measures) {
-  auto weights = GivenWeights(request);
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByCosts(const Request& request) {
+  auto weights = GivenWeights(request.graph);
   if (!weights) return InitByOrder(request);
-  auto planner = AutoPlanner::Ask(id_.devices(), request.model, *std::move(weights));
+  auto planner = AutoPlanner::Ask(id_.devices(), request.graph.model, *std::move(weights));
   // What cannot be cut or is not claimed is a device's, or explained at length.
   if (!planner.ok()) return InitByOrder(request);
-  UseCosts(**planner, request, measures);
+  UseCosts(**planner, request);
   if (!(*planner)->Plan().ok()) return InitByOrder(request);
   return Build(**planner, request);
 }
 
-void AutoBackend::UseCosts(AutoPlanner& planner, const abi::GraphRequest& request, bool measures) {
-  if (measures) {
-    const abi::GraphRequest unmapped = WithoutMapping(request);
+void AutoBackend::UseCosts(AutoPlanner& planner, const Request& request) {
+  if (request.measures()) {
+    const abi::GraphRequest unmapped = WithoutMapping(request.graph);
+    // As the graph will be run, but for what is behind it.
+    const Request alone = {.graph = request.graph, .options = {}};
     PlanMeasurement measurement(planner, id_.costs(), unmapped);
     measurement.MeasureNodes(
         [this](const ForwardedBackendId& device) { return BackendOf(device); });
-    measurement.MeasureCandidates([&] { return Build(planner, request); });
+    measurement.MeasureCandidates([&] { return Build(planner, alone); });
   }
   planner.UseCosts(id_.costs().Known());
 }
@@ -138,61 +175,60 @@ base::Result<std::vector<const ForwardedBackendId*>> AutoBackend::OrderOf(
   return order;
 }
 
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitPlaced(const abi::GraphRequest& request,
-                                                                  const PlacementRequest& placement,
-                                                                  bool measures) {
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitPlaced(const Request& request) {
   using Kind = PlacementRequest::Kind;
-  const bool model_places = !split::PlacementsOf(request.model).empty();
+  const PlacementRequest& placement = request.options.placement;
+  const bool model_places = !split::PlacementsOf(request.graph.model).empty();
   const bool is_whole = placement.kind == Kind::kPlan && placement.groups.size() == 1 &&
                         placement.groups.front().nodes.empty();
   const bool places_nodes = model_places || (!placement.groups.empty() && !is_whole);
   if (!places_nodes) {
     ONNXIFI_ASSIGN_OR_RETURN(const auto order, OrderOf(placement));
-    if (order.size() == 1 || request.properties.takes_values) return InitWhole(request, order);
+    if (order.size() == 1 || request.graph.properties.takes_values)
+      return InitWhole(request, order);
   }
-  if (request.properties.takes_values) {
+  if (request.graph.properties.takes_values) {
     return Status(
         Code::kInvalidProperty,
         "A graph whose inputs and outputs are values stays whole; none of its nodes can be"
         " placed.");
   }
-  auto weights = GivenWeights(request);
+  auto weights = GivenWeights(request.graph);
   if (!weights) {
     return Status(Code::kUnsupportedDatatype,
                   "A weight is of an element type that cannot be handed from device to device.");
   }
-  auto planner = AutoPlanner::Ask(id_.devices(), request.model, *std::move(weights), placement);
+  auto planner =
+      AutoPlanner::Ask(id_.devices(), request.graph.model, *std::move(weights), placement);
   if (!planner.ok()) {
     if (places_nodes || planner.status().code() == Code::kInvalidProperty) {
       return std::move(planner).status();
     }
-    return InitWholeOr(request, placement, std::move(planner).status());
+    return InitWholeOr(request, std::move(planner).status());
   }
   AutoPlanner& planned = **planner;
   // What is given is not weighed.
-  if (!planned.has_given_plan()) UseCosts(planned, request, measures);
+  if (!planned.has_given_plan()) UseCosts(planned, request);
   if (auto plan = planned.Plan(); !plan.ok()) {
     if (places_nodes) return std::move(plan).status();
-    return InitWholeOr(request, placement, std::move(plan).status());
+    return InitWholeOr(request, std::move(plan).status());
   }
   return Build(planned, request);
 }
 
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWholeOr(
-    const abi::GraphRequest& request, const PlacementRequest& placement, Status refusal) {
-  ONNXIFI_ASSIGN_OR_RETURN(const auto order, OrderOf(placement));
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWholeOr(const Request& request,
+                                                                   Status refusal) {
+  ONNXIFI_ASSIGN_OR_RETURN(const auto order, OrderOf(request.options.placement));
   auto graph = InitWhole(request, order);
   if (graph.ok()) return graph;
   return std::move(graph).status().Context("Nor do several together: " + refusal.Text());
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWhole(
-    const abi::GraphRequest& request, std::span<const ForwardedBackendId* const> order) {
+    const Request& request, std::span<const ForwardedBackendId* const> order) {
   Status refusal;
   for (const ForwardedBackendId* device : order) {
-    auto backend = BackendOf(*device);
-    auto graph = backend.ok() ? InitOn(*device, *std::move(backend), request)
-                              : base::Result<std::unique_ptr<abi::Graph>>(backend.status());
+    auto graph = InitOn(*device, request);
     if (graph.ok()) return graph;
     const Status reason = std::move(graph).status();
     if (refusal.ok()) {
@@ -202,7 +238,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWhole(
                                           : "No device that may have the graph runs all of it.");
     }
     refusal.Context(device->key() + ": " + reason.Text());
-    const auto explanation = device->Explain(request.model);
+    const auto explanation = device->Explain(request.graph.model);
     if (!explanation.ok()) continue;
     for (const abi::NodeVerdict& node : explanation->nodes) {
       if (node.code == Code::kOk) continue;
@@ -215,7 +251,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWhole(
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Build(AutoPlanner& planner,
-                                                             const abi::GraphRequest& request) {
+                                                             const Request& request) {
   // Ends: each round takes back the claims of a device.
   while (true) {
     ONNXIFI_ASSIGN_OR_RETURN(const partition::Plan plan, planner.Plan());
@@ -223,9 +259,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Build(AutoPlanner& planne
     // What one device has whole, it gets as it is.
     const partition::Island& island = plan.islands.front();
     const ForwardedBackendId& device = planner.device(island.device);
-    auto backend = BackendOf(device);
-    auto graph = backend.ok() ? InitOn(device, *std::move(backend), request)
-                              : base::Result<std::unique_ptr<abi::Graph>>(backend.status());
+    auto graph = InitOn(device, request);
     if (graph.ok()) return graph;
     Status refusal = std::move(graph).status();
     if (planner.has_given_plan()) {
@@ -235,43 +269,38 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Build(AutoPlanner& planne
     refusal.Context("on device '" + device.key() + "', which claims every node");
     planner.Withdraw(island.device, island.nodes, refusal);
   }
-  return PlannedGraph::Create(
-      planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },
-      WithoutMapping(request), pool_);
+  return InitPlanned(planner, request);
 }
 
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByOrder(
-    const abi::GraphRequest& request) {
-  auto chosen = request.properties.takes_values ? id_.ChooseDeviceForValues(request.model)
-                                                : id_.ChooseDevice(request.model);
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByOrder(const Request& request) {
+  auto chosen = request.graph.properties.takes_values
+                    ? id_.ChooseDeviceForValues(request.graph.model)
+                    : id_.ChooseDevice(request.graph.model);
   if (!chosen.ok()) {
-    if (request.properties.takes_values) return std::move(chosen).status();
+    if (request.graph.properties.takes_values) return std::move(chosen).status();
     return InitTogether(request, std::move(chosen).status());
   }
   const ForwardedBackendId& device = **chosen;
-  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const PluginBackend> backend, BackendOf(device));
-  auto graph = InitOn(device, std::move(backend), request);
+  auto graph = InitOn(device, request);
   if (!graph.ok()) {
     Status refusal = std::move(graph).status();
     refusal.Context("on device '" + device.key() + "', the first that claims every node");
     // A device that does not keep its claim leaves the graph to the others.
-    if (request.properties.takes_values) return refusal;
+    if (request.graph.properties.takes_values) return refusal;
     return InitTogether(request, std::move(refusal));
   }
   return graph;
 }
 
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitTogether(
-    const abi::GraphRequest& request, Status refusal) {
-  auto weights = GivenWeights(request);
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitTogether(const Request& request,
+                                                                    Status refusal) {
+  auto weights = GivenWeights(request.graph);
   // What no plan can carry is the refusal's to explain.
   if (!weights) return refusal;
   ONNXIFI_ASSIGN_OR_RETURN(
       const std::unique_ptr<AutoPlanner> planner,
-      id_.PlanTogether(request.model, *std::move(weights), std::move(refusal)));
-  return PlannedGraph::Create(
-      *planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },
-      WithoutMapping(request), pool_);
+      id_.PlanTogether(request.graph.model, *std::move(weights), std::move(refusal)));
+  return InitPlanned(*planner, request);
 }
 
 base::Result<std::shared_ptr<abi::Event>> AutoBackend::NewEvent() {

@@ -38,34 +38,44 @@ class AutoBackend final : public abi::Backend {
   bool TakesMemoryType(onnxEnum /*memory_type*/) const override { return true; }
 
  private:
+  // What is asked for: what devices get to see, and what is meant for this one.
+  struct Request {
+    abi::GraphRequest graph;
+    AutoOptions options;
+
+    bool measures() const { return options.measures.value_or(AutoCosts::MeasuresByDefault()); }
+  };
+
   // As a whole to the first that claims it, else in islands.
-  base::Result<std::unique_ptr<abi::Graph>> InitByOrder(const abi::GraphRequest& request);
-  // By what is known of the devices, after measuring what is not if `measures`; nothing where the
-  // model cannot be cut or has nodes that no device claims.
-  base::Result<std::unique_ptr<abi::Graph>> InitByCosts(const abi::GraphRequest& request,
-                                                        bool measures);
-  // What is known from now on, after measuring what is not if `measures`.
-  void UseCosts(AutoPlanner& planner, const abi::GraphRequest& request, bool measures);
+  base::Result<std::unique_ptr<abi::Graph>> InitByOrder(const Request& request);
+  // By what is known of the devices, after measuring what is not if that is wanted; nothing where
+  // the model cannot be cut or has nodes that no device claims.
+  base::Result<std::unique_ptr<abi::Graph>> InitByCosts(const Request& request);
+  // What is known from now on, after measuring what is not if that is wanted.
+  void UseCosts(AutoPlanner& planner, const Request& request);
   // As the caller wants it.
-  base::Result<std::unique_ptr<abi::Graph>> InitPlaced(const abi::GraphRequest& request,
-                                                       const PlacementRequest& placement,
-                                                       bool measures);
+  base::Result<std::unique_ptr<abi::Graph>> InitPlaced(const Request& request);
   // The devices that may have the whole graph, first those that are wanted. INVALID_PROPERTY.
   base::Result<std::vector<const ForwardedBackendId*>> OrderOf(
       const PlacementRequest& placement) const;
   // On the first of the devices that takes it whole; else the status of the first with the reasons
   // of all.
   base::Result<std::unique_ptr<abi::Graph>> InitWhole(
-      const abi::GraphRequest& request, std::span<const ForwardedBackendId* const> order);
+      const Request& request, std::span<const ForwardedBackendId* const> order);
   // Where it cannot be cut, for the reason `refusal`.
-  base::Result<std::unique_ptr<abi::Graph>> InitWholeOr(const abi::GraphRequest& request,
-                                                        const PlacementRequest& placement,
+  base::Result<std::unique_ptr<abi::Graph>> InitWholeOr(const Request& request,
                                                         base::Status refusal);
   // The graph for the planner's plan. A device that refuses all of it loses its claims.
-  base::Result<std::unique_ptr<abi::Graph>> Build(AutoPlanner& planner,
-                                                  const abi::GraphRequest& request);
-  base::Result<std::unique_ptr<abi::Graph>> InitTogether(const abi::GraphRequest& request,
+  base::Result<std::unique_ptr<abi::Graph>> Build(AutoPlanner& planner, const Request& request);
+  base::Result<std::unique_ptr<abi::Graph>> InitTogether(const Request& request,
                                                          base::Status refusal);
+  // On this device alone; with others behind it where that is wanted and possible.
+  base::Result<std::unique_ptr<abi::Graph>> InitOn(const ForwardedBackendId& device,
+                                                   const Request& request);
+  base::Result<std::unique_ptr<abi::Graph>> InitWithFallback(const ForwardedBackendId& device,
+                                                             const Request& request);
+  base::Result<std::unique_ptr<abi::Graph>> InitPlanned(AutoPlanner& planner,
+                                                        const Request& request);
   base::Result<std::shared_ptr<const PluginBackend>> BackendOf(const ForwardedBackendId& device);
 
   const AutoBackendId& id_;

@@ -129,7 +129,8 @@ base::Result<abi::InfoValue> AutoBackendId::Info(onnxBackendInfo query) const {
       return abi::InfoValue(uint64_t{0});
     case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
       return abi::InfoValue(ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE |
-                            ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT);
+                            ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK);
     case ONNXIFI_BACKEND_MEMORY_SIZE:
     case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
     case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
@@ -145,11 +146,12 @@ static_assert(
     std::popcount(ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER | ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE |
                   ONNXIFI_SDK_GRAPH_PROPERTY_VALUES | ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS |
                   ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL | ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS |
-                  ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE | ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT) == 8);
+                  ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE | ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT |
+                  ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK) == 9);
 
 bool AutoBackendId::TakesGraphProperty(uint64_t key) const {
   return key == ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE || key == ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT ||
-         abi::BackendId::TakesGraphProperty(key);
+         key == ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK || abi::BackendId::TakesGraphProperty(key);
 }
 
 Status AutoBackendId::CheckCompatibility(std::span<const std::byte> model) const {

@@ -129,6 +129,10 @@ base::Result<AutoOptions> AutoOptions::Take(std::vector<abi::Property>& properti
   ONNXIFI_ASSIGN_OR_RETURN(
       options.measures,
       TakeFlag(properties, ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE, "that has graphs measured"));
+  ONNXIFI_ASSIGN_OR_RETURN(
+      const std::optional<bool> fallback,
+      TakeFlag(properties, ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK, "of a fall back"));
+  options.has_fallback = fallback.value_or(false);
   constexpr uint64_t kPlacement = ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT;
   for (const abi::Property& property : properties) {
     if (property.key != kPlacement) continue;

@@ -37,6 +37,8 @@ struct PlacementRequest {
 struct AutoOptions {
   std::optional<bool> measures;
   PlacementRequest placement;
+  // Whether others are to go on with a graph that one device has whole.
+  bool has_fallback = false;
 
   // Takes them out of the list. INVALID_PROPERTY.
   static base::Result<AutoOptions> Take(std::vector<abi::Property>& properties);

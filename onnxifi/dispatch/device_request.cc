@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceRequest: devices read the list of properties; what core/abi made of it here is kept in step.
+// DeviceRequest: devices read the list of properties; what core/abi made of it here is kept in
+// step.
 
 #include "onnxifi/dispatch/device_request.h"
 

@@ -33,6 +33,56 @@ std::string DevicesOf(const Session& session) {
   return keys;
 }
 
+TEST(FailingDevice, LeavesAGraphThatItHasWholeToOthersWhereThatIsWanted) {
+  for (const bool fallback : {false, true}) {
+    PlannedStage stage;
+    stage.AddMock("brief", R"({"vanishes_at_run": 2})").AddMock("other", "{}");
+    const Library library = stage.Open();
+    const Device device = *library.FindDevice("auto");
+    const Backend backend = *device.InitBackend();
+    GraphOptions options;
+    options.fallback = fallback;
+    const auto graph = backend.InitGraph(ParseModel(kChain), options);
+    ASSERT_TRUE(graph.ok()) << graph.error().Text();
+    std::vector<float> source = {1, -2, 3};
+    std::vector<float> target(3);
+    const Tensor x{"x", ONNXIFI_DATATYPE_FLOAT32, {1, 3}, source.data()};
+    const Tensor y{"y", ONNXIFI_DATATYPE_FLOAT32, {1, 3}, target.data()};
+    ASSERT_TRUE(graph->SetIO({&x, 1}, {&y, 1}));
+    ASSERT_TRUE(graph->RunAndWait());
+    EXPECT_EQ(graph->Plan()->islands.at(0).device_key, "brief:0");
+    for (int run = 0; run < 2; ++run) {
+      target.assign(3, 0);
+      EXPECT_EQ(graph->RunAndWait().ok(), fallback);
+      if (!fallback) continue;
+      EXPECT_THAT(target, ElementsAre(2, 4, 6));
+      EXPECT_EQ(graph->Plan()->islands.at(0).device_key, "other:0");
+    }
+  }
+}
+
+TEST(FailingDevice, HasTheGraphAloneWhereOthersDoNotTakeAllOfIt) {
+  PlannedStage stage;
+  stage.AddMock("brief", R"({"vanishes_at_run": 2})").AddMock("some", R"({"operators": ["Abs"]})");
+  const Library library = stage.Open();
+  const Device device = *library.FindDevice("auto");
+  const Backend backend = *device.InitBackend();
+  GraphOptions options;
+  options.fallback = true;
+  const auto graph = backend.InitGraph(ParseModel(kChain), options);
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  // As it was given, not as an island.
+  EXPECT_TRUE(graph->Plan()->islands.at(0).nodes.empty());
+  std::vector<float> source = {1, -2, 3};
+  std::vector<float> target(3);
+  const Tensor x{"x", ONNXIFI_DATATYPE_FLOAT32, {1, 3}, source.data()};
+  const Tensor y{"y", ONNXIFI_DATATYPE_FLOAT32, {1, 3}, target.data()};
+  ASSERT_TRUE(graph->SetIO({&x, 1}, {&y, 1}));
+  ASSERT_TRUE(graph->RunAndWait());
+  EXPECT_THAT(target, ElementsAre(2, 4, 6));
+  EXPECT_FALSE(graph->RunAndWait());
+}
+
 TEST(FailingDevice, IsReplacedWhenItVanishesInARun) {
   PlannedStage stage;
   // Two runs of the graph are four of this one: nothing that was made is made again.
