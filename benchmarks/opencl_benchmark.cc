@@ -5,7 +5,7 @@
 // Prints, per case, the best time, the rate and its share of the limit. An argument keeps the cases
 // whose name contains it. With --tune, tries tiles instead and writes those that were fastest to
 // the cache folder, where the plugin looks for them (backends/opencl/tuning.csv says how to read
-// them).
+// them); an argument behind it keeps the tiles whose line contains it, and nothing is written.
 
 #include <fmt/format.h>
 
@@ -210,6 +210,28 @@ Case MakeConvolution(int64_t channels, int64_t size, int64_t outputs, int64_t ke
       2.0 * static_cast<double>(out * out * outputs * channels_of_group * kernel * kernel);
   convolution.step.body = std::move(contract);
   return convolution;
+}
+
+// Twice as large, as decoders have it.
+Case MakeTransposed(int64_t channels, int64_t size, int64_t outputs, int64_t kernel) {
+  Case transposed;
+  Contract contract;
+  contract.form = Contract::Form::kConvTranspose;
+  contract.inner = {channels, kernel, kernel};
+  contract.a_spatial = {size, size};
+  contract.strides = {2, 2};
+  contract.dilations = {1, 1};
+  contract.pads_begin = {(kernel - 1) / 2, (kernel - 1) / 2};
+  contract.a_prologue =
+      transposed.Read(transposed.Add(Buffer::Kind::kTemporary, {1, channels, size, size})).id();
+  contract.b_prologue =
+      transposed.Read(transposed.Add(Buffer::Kind::kConstant, {channels, outputs, kernel, kernel}))
+          .id();
+  contract.roots = {Accumulator(transposed.program.exprs, kFloat).id()};
+  transposed.Write({1, outputs, 2 * size, 2 * size});
+  transposed.flops = 2.0 * static_cast<double>(size * size * channels * outputs * kernel * kernel);
+  transposed.step.body = std::move(contract);
+  return transposed;
 }
 
 Case MakeMap(const Shape& shape, const std::function<Expr(Expr, Expr)>& formula) {
@@ -423,6 +445,12 @@ Status Run(std::string_view wanted) {
   ONNXIFI_RETURN_IF_ERROR(convolution(32, 112, 32, 3, 1, 32));
   ONNXIFI_RETURN_IF_ERROR(convolution(384, 14, 384, 3, 1, 384));
   ONNXIFI_RETURN_IF_ERROR(convolution(144, 56, 144, 3, 2, 144));
+  // Of decoders: a tap per output, and four.
+  for (const int64_t kernel : {2, 4}) {
+    ONNXIFI_RETURN_IF_ERROR(
+        measure(fmt::format("transposed conv 256x28x28 {}x{} s2 to 128", kernel, kernel),
+                [&] { return MakeTransposed(256, 28, 128, kernel); }));
+  }
 
   const auto relu = [](Expr a, Expr b) { return Maximum(a * b + Like(a, 1), Like(a, 0)); };
   for (const int64_t count : {int64_t{16} << 20, int64_t{1} << 18}) {
@@ -513,7 +541,8 @@ Result<double> TimeCases(const Api& api, const DeviceInfo& info, const Tuning::T
   return product;
 }
 
-Status Tune() {
+// Those whose line contains `wanted`; unless that is empty, nothing is written.
+Status Tune(std::string_view wanted) {
   ONNXIFI_ASSIGN_OR_RETURN(const Api api, LoadApi(kLoaderLibrary));
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DeviceInfo> devices, FindDevices(api));
   if (devices.empty()) return Status(base::Code::kBackendUnavailable, "There is no device.");
@@ -523,10 +552,11 @@ Status Tune() {
     double best = 1e300;
     std::string best_line;
     for (const Tuning::Tile& tile : one.candidates) {
-      ONNXIFI_ASSIGN_OR_RETURN(const double seconds, TimeCases(api, info, tile, one.cases));
       const std::string line =
           fmt::format("{}, tile, {}, {}, {}, {}, {}\n", info.name, tile.most_rows, tile.rows,
                       tile.vectors, tile.vector_bits, tile.group_size);
+      if (line.find(wanted) == std::string::npos) continue;
+      ONNXIFI_ASSIGN_OR_RETURN(const double seconds, TimeCases(api, info, tile, one.cases));
       const double mean = std::pow(seconds, 1.0 / static_cast<double>(one.cases.size()));
       fmt::print("{:9.3f} ms  {}", mean * 1e3, line);
       if (mean < best) {
@@ -536,6 +566,7 @@ Status Tune() {
     }
     lines += best_line;
   }
+  if (!wanted.empty()) return base::Ok();
   const std::filesystem::path folder = codegen::BinaryCache::DefaultFolder();
   fmt::print("\n{}", lines);
   std::error_code error;
@@ -561,8 +592,9 @@ Status Tune() {
 
 int main(int argument_count, char** arguments) {
   const std::string_view argument = argument_count > 1 ? arguments[1] : "";
+  const std::string_view tiles = argument_count > 2 ? arguments[2] : "";
   const onnxifi::base::Status status =
-      argument == "--tune" ? onnxifi::opencl::Tune() : onnxifi::opencl::Run(argument);
+      argument == "--tune" ? onnxifi::opencl::Tune(tiles) : onnxifi::opencl::Run(argument);
   if (status.ok()) return 0;
   fmt::print(stderr, "opencl_benchmark: {}\n", status.Text());
   return 1;

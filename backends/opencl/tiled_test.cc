@@ -116,6 +116,10 @@ struct Axis {
   int64_t out() const {
     return (extent + before + after - dilation * (kernel - 1) - 1) / stride + 1;
   }
+  // Of a transposed convolution; `after` is the output padding.
+  int64_t transposed_out() const {
+    return (extent - 1) * stride + dilation * (kernel - 1) + 1 - before + after;
+  }
 };
 
 RandomStep MakeConvolution(int64_t images, int64_t group, int64_t channels, int64_t outputs,
@@ -164,6 +168,77 @@ TEST_F(TiledTest, ConvolutionsAreRightWithEveryAttribute) {
       const ElementType type = seed % 4 == 3 ? ElementType::kFloat16 : kFloat;
       ExpectRight(MakeConvolution(1 + seed % 2, group, channels, outputs, axes, type, seed),
                   "tiled convolution");
+      ++seed;
+    }
+  }
+}
+
+RandomStep MakeTransposed(int64_t images, int64_t group, int64_t channels, int64_t outputs,
+                          const std::vector<Axis>& axes, ElementType type, uint32_t seed) {
+  StepMaker make(seed);
+  Contract contract;
+  contract.form = Contract::Form::kConvTranspose;
+  contract.group = group;
+  contract.inner = {channels};
+  Extents a = {images, group * channels}, b = {group * channels, outputs};
+  Extents domain = {images, group * outputs};
+  for (const Axis& axis : axes) {
+    a.push_back(axis.extent);
+    b.push_back(axis.kernel);
+    domain.push_back(axis.transposed_out());
+    contract.inner.push_back(axis.kernel);
+    contract.a_spatial.push_back(axis.extent);
+    contract.strides.push_back(axis.stride);
+    contract.dilations.push_back(axis.dilation);
+    contract.pads_begin.push_back(axis.before);
+  }
+  contract.a_prologue = Cast(make.Read(make.Buffer(a, type)), kFloat).id();
+  contract.b_prologue = Cast(make.Read(make.Buffer(b, type, kConstant)), kFloat).id();
+  make.Finish(std::move(contract), domain, 1);
+  return std::move(make.made);
+}
+
+const std::vector<std::vector<Axis>> kTransposedShapes = {
+    {{7, 1}, {9, 1}},                           // in place
+    {{7, 3}, {9, 3}},                           // one phase
+    {{7, 2, 2}, {9, 2, 2}},                     // a tap per phase, nothing outside
+    {{7, 3, 2, 1, 1, 1}, {9, 4, 2, 1, 1, 0}},   // the pad is no multiple of the stride
+    {{5, 2, 3, 1, 0, 2}, {6, 5, 3, 1, 4, -1}},  // phases without a tap; fewer outputs
+    {{9, 3, 2, 3, 2, 1}, {5, 3, 3, 2, 1, 0}},   // dilation shares factors with the stride, or not
+    {{4, 3, 1, 2, 3, 0}, {8, 2, 4, 4, 5, -6}},  // all taps on one phase
+    {{40, 5, 2, 1, 3, 1}},                      // one axis
+    {{3, 2, 2, 1, 1, 0}, {4, 3, 1, 2, 2, 0}, {5, 3, 2, 1, 0, 1}},
+};
+
+TEST_F(TiledTest, TransposedConvolutionsAreRightWithEveryAttribute) {
+  uint32_t seed = 0;
+  for (const std::vector<Axis>& axes : kTransposedShapes) {
+    for (const auto& [group, channels, outputs] :
+         {std::tuple{1, 3, 9}, {1, 1, 1}, {2, 5, 17}, {6, 1, 1}, {4, 1, 2}}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed);
+      const ElementType type = seed % 4 == 3 ? ElementType::kFloat16 : kFloat;
+      ExpectRight(MakeTransposed(1 + seed % 2, group, channels, outputs, axes, type, seed),
+                  "tiled transposed convolution");
+      ++seed;
+    }
+  }
+}
+
+TEST_F(TiledTest, TransposedConvolutionsMultiplyNoPadding) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  uint32_t seed = 0;
+  for (const std::vector<Axis>& axes : kTransposedShapes) {
+    for (const auto& [group, channels, outputs] : {std::tuple{2, 5, 9}, {6, 1, 1}}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed);
+      RandomStep step = MakeTransposed(1 + seed % 2, group, channels, outputs, axes, kFloat, seed);
+      const int64_t count = step.buffers[1].element_count();
+      auto* weights = reinterpret_cast<float*>(step.buffers[1].mutable_data());
+      weights[0] = kInfinity;
+      weights[count / 2] = -kInfinity;
+      weights[count - 1] = seed % 2 == 0 ? kNan : kInfinity;
+      if (seed % 3 == 0) reinterpret_cast<float*>(step.buffers[0].mutable_data())[3] = kNan;
+      ExpectRight(step, "tiled transposed convolution");
       ++seed;
     }
   }
@@ -238,6 +313,12 @@ TEST_F(TiledTest, WhatIsNotCutIntoTilesIsRefusedWithItsReason) {
   ASSERT_EQ(selection->rejected.size(), 1U);
   EXPECT_EQ(selection->rejected[0].sentence(),
             "A convolution of 1 pixels leaves most of a tile empty.");
+  ExpectRight(step, "generated");
+  // Each phase has one pixel.
+  step = MakeTransposed(1, 1, 3, 5, {{1, 3, 3}, {1, 3, 3}}, kFloat, 1);
+  selection = device_->Select({step.program, step.program.steps[0]});
+  ASSERT_TRUE(selection.ok());
+  EXPECT_EQ(selection->recipe->implementation(), "generated");
   ExpectRight(step, "generated");
 }
 

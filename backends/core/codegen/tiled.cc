@@ -176,6 +176,7 @@ class TiledRecipe final : public Recipe {
   TiledRecipe(TiledProduct product, const Capabilities& capabilities)
       : product_(std::move(product)), capabilities_(capabilities) {}
   std::string_view implementation() const override {
+    if (product_.is_transposed()) return "tiled transposed convolution";
     return product_.is_window() ? "tiled convolution" : "tiled product";
   }
   std::unique_ptr<device::Kernel> Build(Services& services) const override {

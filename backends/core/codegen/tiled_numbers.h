@@ -15,7 +15,8 @@ inline constexpr int64_t kChunk = 32;
 
 // Of LoopNest::given. Behind them: by batch axis the steps of rows (in matrices) and of columns (in
 // elements), the extents of what is laid out of each; by column axis its pitch; of a convolution,
-// by spatial axis extents and phases of the image.
+// by spatial axis extents and phases of the image; of a transposed one, then, how many q there are
+// and the first.
 enum GivenNumber : int {
   kRows,
   kRowTiles,

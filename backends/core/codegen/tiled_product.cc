@@ -54,6 +54,22 @@ std::vector<bool> ReadsOf(const program::Program& program, const program::Step& 
 }
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+// Of the taps of an axis, how many strides the last one reaches.
+int64_t MostShift(int64_t taps, int64_t dilation, int64_t stride) {
+  return std::max<int64_t>(0, (taps - 1) * dilation / stride);
+}
+
+// Of a transposed convolution, the q of an axis's outputs (tiled_product.h).
+struct Span {
+  int64_t first;
+  int64_t count;
+};
+Span SpanOf(int64_t out, int64_t pad, int64_t stride) {
+  const int64_t first = FloorDiv(pad, stride);
+  return {first, FloorDiv(out - 1 + pad, stride) - first + 1};
+}
 
 // The product of constant extents; nothing if one is a symbol.
 std::optional<int64_t> KnownCount(std::span<const program::Dim> extents) {
@@ -91,14 +107,18 @@ Status CheckTiles(const program::Program& program, const program::Step& step) {
   if (contract == nullptr) {
     return Status(Code::kUnsupportedOperator, "Only contractions are cut into tiles.");
   }
-  if (contract->form == Contract::Form::kConvTranspose) {
-    return Status(Code::kUnsupportedOperator, "A transposed convolution is not cut into tiles.");
-  }
-  if (contract->form == Contract::Form::kConv) {
+  if (contract->form != Contract::Form::kMatMul) {
     if (contract->strides.empty()) {
       return Status(Code::kUnsupportedOperator, "A convolution without spatial axes has no tiles.");
     }
-    const std::optional<int64_t> pixels = KnownCount(std::span(step.domain).subspan(2));
+    std::optional<int64_t> pixels = KnownCount(std::span(step.domain).subspan(2));
+    if (pixels && contract->form == Contract::Form::kConvTranspose) {
+      // Of one phase.
+      pixels = 1;
+      for (size_t axis = 0; axis < contract->strides.size(); ++axis) {
+        *pixels *= CeilDiv(step.domain[axis + 2].constant(), contract->strides[axis]);
+      }
+    }
     if (pixels && *pixels < 4) {
       return Status(Code::kUnsupportedOperator, "A convolution of " + std::to_string(*pixels) +
                                                     " pixels leaves most of a tile empty.");
@@ -179,6 +199,13 @@ bool TiledProduct::MeetsPadding() const {
     if (!out.is_constant() || !taps.is_constant() || !extent.is_constant() || !pad.is_constant()) {
       return true;
     }
+    if (is_transposed()) {
+      const int64_t stride = contract_.strides[axis];
+      const Span span = SpanOf(out.constant(), pad.constant(), stride);
+      const int64_t shift = MostShift(taps.constant(), contract_.dilations[axis], stride);
+      if (span.first < shift || span.first + span.count > extent.constant()) return true;
+      continue;
+    }
     const int64_t last = (out.constant() - 1) * contract_.strides[axis] +
                          (taps.constant() - 1) * contract_.dilations[axis] - pad.constant();
     if (pad.constant() > 0 || last >= extent.constant()) return true;
@@ -223,6 +250,15 @@ class TiledProduct::Geometry {
       std::swap(row_extents_, column_extents_);
       std::swap(first_rows_, first_columns_);
     }
+    output_extents_ = column_extents_;
+    if (!product.is_transposed()) return;
+    for (size_t axis = 0; axis < column_extents_.size(); ++axis) {
+      const Span span = SpanOf(column_extents_[axis], step.Number(contract_.pads_begin[axis]),
+                               contract_.strides[axis]);
+      column_extents_[axis] = span.count;
+      firsts_.push_back(span.first);
+      output_phases_ *= contract_.strides[axis];
+    }
   }
 
   Bound Make() {
@@ -244,8 +280,9 @@ class TiledProduct::Geometry {
     MakeOperands();
     bound.has_columns_in_place = TryInPlace(bound);
     const bool is_empty = tensor::ElementCount(step_.domain) == 0;
-    at(kItems) =
-        is_empty ? 0 : tensor::ElementCount(batch_) * parts_ * at(kRowTiles) * at(kColumnTiles);
+    at(kItems) = is_empty ? 0
+                          : tensor::ElementCount(batch_) * parts_ * output_phases_ * at(kRowTiles) *
+                                at(kColumnTiles);
     if (is_empty) at(kRowItems) = at(kColumnItems) = 0;
     bound.row_bytes = row_elements_ * element_bytes;
     bound.column_bytes = bound.has_columns_in_place ? 0 : column_elements_ * element_bytes;
@@ -257,6 +294,10 @@ class TiledProduct::Geometry {
     given_.insert(given_.end(), pitches_.begin(), pitches_.end());
     given_.insert(given_.end(), image_.begin(), image_.end());
     given_.insert(given_.end(), phases_.begin(), phases_.end());
+    if (product_.is_transposed()) {
+      given_.insert(given_.end(), column_extents_.begin(), column_extents_.end());
+      given_.insert(given_.end(), firsts_.begin(), firsts_.end());
+    }
     bound.rows = MakeOperandLoops(!product_.columns_are_a_, row_elements_);
     bound.columns = MakeOperandLoops(product_.columns_are_a_, column_elements_);
     bound.sums = MakeSumLoops(has_gaps, bound.has_columns_in_place);
@@ -272,9 +313,9 @@ class TiledProduct::Geometry {
     const size_t axes = column_extents_.size();
     for (size_t axis = 0; axis < axes; ++axis) {
       const int64_t taps = inner_[axis + 1];
-      const int64_t shift = (taps - 1) * contract_.dilations[axis] / contract_.strides[axis];
-      image_.push_back(column_extents_[axis] + std::max<int64_t>(0, shift));
-      phases_.push_back(taps == 1 ? 1 : contract_.strides[axis]);
+      const int64_t shift = MostShift(taps, contract_.dilations[axis], contract_.strides[axis]);
+      image_.push_back(column_extents_[axis] + shift);
+      phases_.push_back(taps == 1 || product_.is_transposed() ? 1 : contract_.strides[axis]);
     }
     pitches_ = PitchesOf(image_);
     bool has_gaps = false;
@@ -409,6 +450,9 @@ class TiledProduct::Geometry {
     } else if (is_a) {
       extents.push_back(contract_.group * inner_[0]);
       for (const program::Dim& dim : contract_.a_spatial) extents.push_back(step_.Number(dim));
+    } else if (product_.is_transposed()) {
+      extents = {contract_.group * inner_[0], row_extents_[0] / contract_.group};
+      extents.insert(extents.end(), inner_.begin() + 1, inner_.end());
     } else {
       extents = {row_extents_[0]};
       extents.insert(extents.end(), inner_.begin(), inner_.end());
@@ -477,7 +521,7 @@ class TiledProduct::Geometry {
     keep_all(0, batch_, /*may_join=*/false);
     keep_all(first_rows_, row_extents_, /*may_join=*/true);
     loops.form.outer_rank = static_cast<int>(kept.size());
-    keep_all(first_columns_, column_extents_, !has_gaps);
+    keep_all(first_columns_, output_extents_, !has_gaps && !product_.is_transposed());
     loops.form.rank = static_cast<int>(kept.size());
     loops.form.is_over_domain = true;
     bool is_narrow =
@@ -509,6 +553,9 @@ class TiledProduct::Geometry {
   const BoundStep& step_;
   const Contract& contract_;
   Extents inner_, batch_, row_extents_, column_extents_;
+  Extents output_extents_;  // of the columns; those of a transposed convolution are of one phase
+  Extents firsts_;          // the first q of an axis
+  int64_t output_phases_ = 1;
   size_t first_rows_ = 0, first_columns_ = 0;  // axes of the domain
   int64_t parts_ = 1;
   Extents row_batch_, column_batch_, row_packed_, column_packed_;

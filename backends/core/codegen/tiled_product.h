@@ -8,6 +8,11 @@
 // kernel sums a block of outputs and writes what the epilogue makes of it. Rows are a product's
 // rows or a convolution's channels, columns a product's columns or a convolution's pixels; where
 // it suits the extents better, a product's columns are the rows.
+//
+// The outputs of a transposed convolution that lie a stride apart have the same taps, and are the
+// outputs of a convolution by those: on each axis output `o` is `o + pad = q * stride + phase`, it
+// has the taps whose reach `tap * dilation` leaves that phase as well, and such a tap meets input
+// `q - reach / stride`. So columns are the q of one phase, and there is a block for each phase.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_PRODUCT_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_PRODUCT_H_
@@ -82,7 +87,8 @@ class TiledProduct {
   bool IsReadBy(Part part, int read) const;
 
   // A convolution, not a product of matrices.
-  bool is_window() const { return contract_.form == program::Contract::Form::kConv; }
+  bool is_window() const { return contract_.form != program::Contract::Form::kMatMul; }
+  bool is_transposed() const { return contract_.form == program::Contract::Form::kConvTranspose; }
 
  private:
   class Geometry;

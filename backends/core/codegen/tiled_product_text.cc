@@ -69,7 +69,13 @@ class TiledProduct::PartWriter {
     writer_.Open("if (", own, " < ", count, ")");
     std::vector<std::string> at = batch;
     if (is_window) {
-      at.push_back(writer_.Declare("idx", Text(matrix, " * ", count, " + ", own)));
+      if (product_.is_transposed()) {
+        const std::string channels = writer_.UseDim(contract_.inner[0]);
+        inner[0] = writer_.Declare("idx", Text(matrix, " * ", channels, " + ", inner[0]));
+        inner.insert(inner.begin() + 1, own);
+      } else {
+        at.push_back(writer_.Declare("idx", Text(matrix, " * ", count, " + ", own)));
+      }
       at.insert(at.end(), inner.begin(), inner.end());
     } else {
       std::vector<std::string> extents;
@@ -123,8 +129,12 @@ class TiledProduct::PartWriter {
     // Elements [low, high) of the row lie in the tensor, the others in its padding.
     const int last = axes - 1;
     const std::string length = Given(Group::kImage, last);
-    const std::string stride = writer_.UseDim(contract_.strides[static_cast<size_t>(last)]);
-    const std::string pad = writer_.UseDim(contract_.pads_begin[static_cast<size_t>(last)]);
+    const std::string stride = product_.is_transposed()
+                                   ? "1"
+                                   : writer_.UseDim(contract_.strides[static_cast<size_t>(last)]);
+    const std::string pad = product_.is_transposed()
+                                ? Text("(", MostShift(last), " - ", Given(Group::kFirst, last), ")")
+                                : writer_.UseDim(contract_.pads_begin[static_cast<size_t>(last)]);
     const auto bound = [&](const std::string& value) {
       const std::string from = writer_.Declare("idx", value);
       const std::string up = writer_.Declare(
@@ -177,6 +187,12 @@ class TiledProduct::PartWriter {
     const std::string tiles = writer_.Declare("idx", Text(item, " / ", row_tiles));
     const std::string column_tile = writer_.Declare("idx", Text(tiles, " % ", column_tiles));
     std::string matrix = writer_.Declare("idx", Text(tiles, " / ", column_tiles));
+    for (int axis = product_.column_axes(); product_.is_transposed() && axis-- > 0;) {
+      const std::string stride = writer_.UseDim(contract_.strides[static_cast<size_t>(axis)]);
+      output_phases_.insert(output_phases_.begin(),
+                            writer_.Declare("idx", Text(matrix, " % ", stride)));
+      matrix = writer_.Declare("idx", Text(matrix, " / ", stride));
+    }
     std::string part = "0";
     if (is_window) {
       const std::string parts = writer_.UseDim(contract_.group);
@@ -222,6 +238,13 @@ class TiledProduct::PartWriter {
     const std::string last = writer_.Declare("idx", Text(first, " + ", tile.columns()));
     const std::string end =
         writer_.Declare("idx", Text(last, " < ", columns, " ? ", last, " : ", columns));
+    const auto out_extent = [&](int axis) {
+      return extents[outer_rank + static_cast<size_t>(axis)];
+    };
+    // How many columns an axis has.
+    const auto span = [&](int axis) {
+      return product_.is_transposed() ? Given(Group::kSpan, axis) : out_extent(axis);
+    };
     std::string begin = first;
     std::string stop = end;
     std::string next;
@@ -241,12 +264,15 @@ class TiledProduct::PartWriter {
         outer_columns.push_back(writer_.Declare("idx", Text(rest, " / ", pitch)));
         const std::string& at = outer_columns.back();
         if (axis + 1 < inner) rest = writer_.Declare("idx", Text(rest, " - ", at, " * ", pitch));
-        is_output += Text(at, " < ", extents[outer_rank + static_cast<size_t>(axis)], " && ");
+        is_output += Text(at, " < ", span(axis), " && ");
+        if (!product_.is_transposed()) continue;
+        outer_columns.back() = writer_.Declare("idx", OutputAt(axis, at));
+        is_output += IsOutput(outer_columns.back(), out_extent(axis)) + " && ";
       }
       next = writer_.Declare(
           "idx", Text(origin, " + ", length, " < ", end, " ? ", origin, " + ", length, " : ", end));
       // Behind the outputs of a row lies what only taps read.
-      const std::string edge = writer_.Declare("idx", Text(origin, " + ", extents.back()));
+      const std::string edge = writer_.Declare("idx", Text(origin, " + ", span(inner)));
       stop = writer_.Declare("idx", Text(edge, " < ", next, " ? ", edge, " : ", next));
       writer_.Open("if (", is_output, begin, " < ", stop, ")");
     }
@@ -281,6 +307,11 @@ class TiledProduct::PartWriter {
     if (column_axes > 0) {
       at.push_back(writer_.Declare("idx", Text(from, " + ", lane, " - ", origin)));
     }
+    if (product_.is_transposed()) {
+      const int axis = static_cast<int>(column_axes) - 1;
+      at.back() = writer_.Declare("idx", OutputAt(axis, at.back()));
+      writer_.Open("if (", IsOutput(at.back(), out_extent(axis)), ")");
+    }
     Scope scope;
     scope.coordinates = at;
     NameIndices(source_, scope);
@@ -292,6 +323,7 @@ class TiledProduct::PartWriter {
     for (size_t k = 0; k < values.size(); ++k) {
       WriteStore(writer_, source_.step, static_cast<int>(k), at, values[k]);
     }
+    if (product_.is_transposed()) writer_.Close();
     writer_.Close();
     writer_.Close();
     if (column_axes > 1) {
@@ -312,7 +344,9 @@ class TiledProduct::PartWriter {
     kColumnPacked,
     kPitch,
     kImage,
-    kPhases
+    kPhases,
+    kSpan,
+    kFirst
   };
   std::string Given(Group group, int axis) {
     const auto place = static_cast<int>(group);
@@ -340,8 +374,26 @@ class TiledProduct::PartWriter {
   // Where element `at` of a phase of the image lies in the tensor.
   std::string Position(int axis, const std::string& at, const std::string& phase) {
     const auto k = static_cast<size_t>(axis);
+    if (product_.is_transposed()) {
+      return Text(at, " + ", phase, " + ", Given(Group::kFirst, axis), " - ", MostShift(axis));
+    }
     return Text(at, " * ", writer_.UseDim(contract_.strides[k]), " + ", phase, " - ",
                 writer_.UseDim(contract_.pads_begin[k]));
+  }
+
+  // Of a transposed convolution: how many elements its image has before the first q.
+  std::string MostShift(int axis) {
+    return Text("(", Given(Group::kImage, axis), " - ", Given(Group::kSpan, axis), ")");
+  }
+  // The output, or none, that column `at` of the item's phase is.
+  std::string OutputAt(int axis, const std::string& at) {
+    const auto k = static_cast<size_t>(axis);
+    return Text("(", at, " + ", Given(Group::kFirst, axis), ") * ",
+                writer_.UseDim(contract_.strides[k]), " + ", output_phases_[k], " - ",
+                writer_.UseDim(contract_.pads_begin[k]));
+  }
+  static std::string IsOutput(const std::string& at, const std::string& extent) {
+    return Text(at, " >= 0 && ", at, " < ", extent);
   }
 
   // Names of one row of a block that was summed.
@@ -397,10 +449,12 @@ class TiledProduct::PartWriter {
     const std::string channels = writer_.UseGiven(kChannels);
     writer_.Open("for (idx ", channel, " = 0; (", is_inside, ") && ", channel, " < ", channels,
                  "; ++", channel, ")");
-    writer_.Line(anew, " += ", weights, "[", channel, " * ", tile.rows, "] * (", of.columns, " + ",
-                 tap.offset, ")[", channel, " * ", writer_.UseGiven(kStep), " + ", lane, "];");
+    writer_.Line(
+        anew, " += ", product_.is_transposed() ? tap.RowsIn(weights, channels, tile.rows) : weights,
+        "[", channel, " * ", tile.rows, "] * (", of.columns, " + ", tap.offset, ")[", channel,
+        " * ", writer_.UseGiven(kStep), " + ", lane, "];");
     writer_.Close();
-    writer_.Line(weights, " += ", channels, " * ", tile.rows, ";");
+    if (!product_.is_transposed()) writer_.Line(weights, " += ", channels, " * ", tile.rows, ";");
     for (int axis = 0; axis < axes; ++axis) writer_.Close();
     writer_.Line(sum(lane), " = ", anew, ";");
     writer_.Close();
@@ -412,9 +466,16 @@ class TiledProduct::PartWriter {
   struct Tap {
     std::vector<std::string> reaches;  // by axis: how many elements on in the padded tensor
     std::string offset;                // in the image
+    std::string number;                // among all taps, of a transposed convolution
+
+    // Where the elements of this tap begin in a panel.
+    std::string RowsIn(const std::string& panel, const std::string& channels, int rows) const {
+      return Text("(", panel, " + ", number, " * ", channels, " * ", rows, ")");
+    }
   };
   // Opens a loop per spatial axis.
   Tap OpenTaps() {
+    if (product_.is_transposed()) return OpenTapsOfPhase();
     Tap opened;
     const int axes = product_.column_axes();
     std::string phase, shift;
@@ -438,6 +499,28 @@ class TiledProduct::PartWriter {
     return opened;
   }
 
+  // Of a transposed convolution, to rounds for the taps of the item's phase.
+  Tap OpenTapsOfPhase() {
+    Tap opened{.reaches = {}, .offset = "0", .number = "0"};
+    const int axes = product_.column_axes();
+    for (int axis = 0; axis < axes; ++axis) {
+      const auto k = static_cast<size_t>(axis);
+      const std::string tap = writer_.NewName("k");
+      const std::string taps = writer_.UseDim(contract_.inner[k + 1]);
+      writer_.Open("for (idx ", tap, " = 0; ", tap, " < ", taps, "; ++", tap, ")");
+      const std::string stride = writer_.UseDim(contract_.strides[k]);
+      const std::string reach =
+          writer_.Declare("idx", Text(tap, " * ", writer_.UseDim(contract_.dilations[k])));
+      writer_.Line("if (", reach, " % ", stride, " != ", output_phases_[k], ") continue;");
+      opened.reaches.push_back(
+          writer_.Declare("idx", Text(MostShift(axis), " - ", reach, " / ", stride)));
+      opened.offset = writer_.Declare("idx", Text(opened.offset, " + ", opened.reaches.back(),
+                                                  " * ", Given(Group::kPitch, axis)));
+      opened.number = writer_.Declare("idx", Text(opened.number, " * ", taps, " + ", tap));
+    }
+    return opened;
+  }
+
   void WriteProducts(const std::string& block, const std::string& row_at,
                      const std::string& columns, const std::string& channels,
                      const std::string& step) {
@@ -447,9 +530,11 @@ class TiledProduct::PartWriter {
       return;
     }
     const Tap tap = OpenTaps();
-    writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, " + ", tap.offset, ", ", channels,
-                 ", ", step, ");");
-    writer_.Line(row_at, " += ", channels, " * ", product_.tile_.rows, ";");
+    const int rows = product_.tile_.rows;
+    writer_.Line("TILE_ADD(", block, ", ",
+                 product_.is_transposed() ? tap.RowsIn(row_at, channels, rows) : row_at, ", ",
+                 columns, " + ", tap.offset, ", ", channels, ", ", step, ");");
+    if (!product_.is_transposed()) writer_.Line(row_at, " += ", channels, " * ", rows, ";");
     for (int axis = 0; axis < product_.column_axes(); ++axis) writer_.Close();
   }
 
@@ -458,6 +543,7 @@ class TiledProduct::PartWriter {
   Writer& writer_;
   const Source& source_;
   const std::string_view sum_type_;
+  std::vector<std::string> output_phases_;  // of the item's outputs, if transposed, by axis
 };
 
 KernelText TiledProduct::Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
