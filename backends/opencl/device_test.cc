@@ -444,16 +444,33 @@ Status RunWithFault(const Api& api, const DeviceInfo& info) {
 }
 
 TEST_F(DeviceTest, FaultsOfTheDriverAreStatusesAndLeaveTheOthersAlone) {
-  EXPECT_TRUE(RunWithFault(api_, info_).ok());
+  // Another backend of the process, on the same device, with a driver that has no fault.
+  const ProgramMaker maker = MakeProgram();
+  const std::unique_ptr<Device> device = Open();
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(maker.program, *device, counters);
+  ASSERT_TRUE(plan.ok());
+  execution::Executor executor(**plan);
+  const auto boundary = execution::HostBoundary::Create(executor);
+  ASSERT_TRUE(boundary.ok());
+  int64_t rows = 2;
+  const auto fails_with = [&](const Api& faulty, Code code, std::string_view sentence) {
+    const Status status = RunWithFault(faulty, info_);
+    EXPECT_EQ(status.code(), code) << status.Text();
+    EXPECT_THAT(std::string(status.sentence()), HasSubstr(std::string(sentence)));
+    ++rows;
+    EXPECT_EQ(*RunOnce(**boundary, maker.program, rows), Expected(rows));
+  };
   Api faulty = api_;
   faulty.CreateBuffer = NoMemory;
-  EXPECT_EQ(RunWithFault(faulty, info_).code(), Code::kNoDeviceMemory);
+  fails_with(faulty, Code::kNoDeviceMemory, ": memory object allocation failure.");
   faulty = api_;
   faulty.BuildProgram = NoBuild;
-  EXPECT_EQ(RunWithFault(faulty, info_).code(), Code::kInternalError);
+  fails_with(faulty, Code::kInternalError,
+             "OpenCL cannot compile a kernel: build program failure.");
   faulty = api_;
   faulty.EnqueueNDRangeKernel = LostDevice;
-  EXPECT_EQ(RunWithFault(faulty, info_).code(), Code::kBackendUnavailable);
+  fails_with(faulty, Code::kBackendUnavailable, ": device not available.");
   EXPECT_TRUE(RunWithFault(api_, info_).ok());
 }
 

@@ -232,6 +232,104 @@ TEST_F(FaultTest, ADeviceThatVanishesFailsItsRunsAndNothingElse) {
   EXPECT_TRUE(Story(folder_).All().ok());
 }
 
+// ---- What works while a fault lasts ----
+
+TEST_F(FaultTest, AKernelThatTheCompilerRefusesFailsItsOwnGraphAlone) {
+  Story before({});
+  ASSERT_TRUE(before.Open().ok());
+  ASSERT_TRUE(before.Run(3).ok());
+  Story refused({});
+  ASSERT_TRUE(refused.Open().ok());
+  FakeDriver::Fail("BuildProgram", CL_BUILD_PROGRAM_FAILURE);
+  const Status status = refused.Run(3);
+  EXPECT_EQ(status.code(), Code::kInternalError);
+  EXPECT_EQ(status.sentence(), "OpenCL cannot compile a kernel: build program failure.");
+  EXPECT_THAT(status.Text(),
+              HasSubstr("the compiler says: error: the fake compiler was told to fail"));
+  // What was compiled before serves other extents too.
+  for (const int64_t rows : {3, 4, 700}) {
+    const Status other = before.Run(rows);
+    EXPECT_TRUE(other.ok()) << rows << ": " << other.Text();
+  }
+  // And kernels on the disk need no compiler.
+  FakeDriver::Recover();
+  ASSERT_TRUE(Story(folder_).All().ok());
+  FakeDriver::Fail("CreateProgramWithSource", CL_COMPILER_NOT_AVAILABLE);
+  EXPECT_TRUE(Story(folder_).All().ok());
+  EXPECT_EQ(Story({}).All().code(), Code::kBackendUnavailable);
+  FakeDriver::Recover();
+  // A refusal is not kept.
+  EXPECT_TRUE(refused.Run(3).ok());
+}
+
+TEST_F(FaultTest, WhereMemoryRunsOutWhatIsBoundStillRuns) {
+  Story bound(folder_);
+  ASSERT_TRUE(bound.Open().ok());
+  ASSERT_TRUE(bound.Run(3).ok());
+  Story story(folder_);
+  ASSERT_TRUE(story.Open().ok());
+  ASSERT_TRUE(story.Run(3).ok());
+  FakeDriver::Fail("CreateBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE);
+  // For more than it has, the story gives up what it had, and then has neither.
+  for (const int64_t rows : {100'000, 3}) {
+    const Status status = story.Run(rows);
+    EXPECT_EQ(status.code(), Code::kNoDeviceMemory) << rows;
+    EXPECT_THAT(std::string(status.sentence()),
+                testing::MatchesRegex("OpenCL cannot allocate .+: memory object allocation"
+                                      " failure\\."));
+    EXPECT_EQ(Story(folder_).All().code(), Code::kNoDeviceMemory);
+    const Status other = bound.Run(3);
+    EXPECT_TRUE(other.ok()) << other.Text();
+  }
+  FakeDriver::Recover();
+  EXPECT_TRUE(story.Run(100'000).ok());
+  EXPECT_TRUE(story.Run(3).ok());
+}
+
+TEST_F(FaultTest, PlatformsThatVanishLeaveOpenDevicesAlone) {
+  Story story(folder_);
+  ASSERT_TRUE(story.Open().ok());
+  constexpr cl_int kNoPlatform = -1001;
+  FakeDriver::Fail("GetPlatformIDs", kNoPlatform);
+  FakeDriver::Fail("GetDeviceIDs", CL_DEVICE_NOT_FOUND);
+  const Result<std::vector<DeviceInfo>> found = FindDevices(FakeDriver::GetApi());
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.status().code(), Code::kBackendUnavailable);
+  EXPECT_EQ(found.status().sentence(), "OpenCL cannot list its platforms: no platform.");
+  for (const int64_t rows : {3, 900}) {
+    const Status status = story.Run(rows);
+    EXPECT_TRUE(status.ok()) << rows << ": " << status.Text();
+  }
+  EXPECT_TRUE(story.Share().ok());
+  // A platform that has lost its devices is no fault of the others.
+  FakeDriver::Recover();
+  FakeDriver::Fail("GetDeviceIDs", CL_DEVICE_NOT_FOUND);
+  const Result<std::vector<DeviceInfo>> without = FindDevices(FakeDriver::GetApi());
+  ASSERT_TRUE(without.ok());
+  EXPECT_TRUE(without->empty());
+}
+
+TEST_F(FaultTest, ARunThatLosesItsDeviceSaysWhatItWasDoing) {
+  Story story(folder_);
+  ASSERT_TRUE(story.Open().ok());
+  ASSERT_TRUE(story.Run(4).ok());
+  const auto lost = [&](const char* function) {
+    FakeDriver::Recover();
+    FakeDriver::Fail(function, CL_DEVICE_NOT_AVAILABLE);
+    const Status status = story.Run(4);
+    EXPECT_EQ(status.code(), Code::kBackendUnavailable) << function;
+    return std::string(status.sentence());
+  };
+  EXPECT_EQ(lost("EnqueueWriteBuffer"), "OpenCL cannot upload 80 bytes: device not available.");
+  EXPECT_THAT(lost("EnqueueNDRangeKernel"),
+              testing::MatchesRegex("OpenCL cannot start a kernel of [0-9]+ items: device not"
+                                    " available\\."));
+  EXPECT_EQ(lost("EnqueueReadBuffer"), "OpenCL cannot download 16 bytes: device not available.");
+  EXPECT_EQ(lost("WaitForEvents"), "OpenCL cannot finish a run: device not available.");
+  FakeDriver::Recover();
+  EXPECT_TRUE(story.Run(4).ok());
+}
+
 TEST_F(FaultTest, AnEventThatEndsInAnErrorIsToldAsOne) {
   Story story(folder_);
   ASSERT_TRUE(story.Open().ok());
