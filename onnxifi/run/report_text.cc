@@ -132,9 +132,11 @@ std::string MakeExplanationText(const client::ModelAnswers& answers, const RunRe
                       plan->islands.front().device_key);
   }
   return text + fmt::format(
-                    "auto cut the model into {} islands. Where another device runs a node "
-                    "too, the whole is expected to take longer with the node there, with "
-                    "what it takes to start islands and to carry values between them.\n",
+                    "auto cut the model into {} islands. Nodes that the model or the caller "
+                    "places are where they are placed. Where another device runs any other "
+                    "node too, the whole is expected to take longer with the node there, "
+                    "with what it takes to start islands and to carry values between "
+                    "them.\n",
                     plan->islands.size());
 }
 
