@@ -4,9 +4,11 @@
 // each structure on many extents and data: counts how many kernels that takes. Kernels do not have
 // extents in them, so it is few. Without a device it says so and compares nothing.
 //
-//   step_sweep --runs N --sources N [--seed N]
+//   step_sweep --runs N --sources N [--seed N] [--first N] [--last N]
 //
-// The last line is "N passed, N failed"; more kernels than --sources are one failure.
+// --first and --last: of the structures that this makes, only those from one number to another, to
+// go on where a sweep was ended. The last line is "N passed, N failed"; more kernels than --sources
+// are one failure.
 
 #include <algorithm>
 #include <chrono>
@@ -30,6 +32,8 @@ struct Options {
   int64_t runs = 0;
   int64_t sources = 0;
   uint64_t seed = 1;
+  int64_t first = 0;
+  int64_t last = INT64_MAX;
 };
 
 // What the sources are enough for: a structure has a kernel for each form that extents can give it
@@ -47,7 +51,8 @@ int Sweep(Device& device, const Options& options) {
   int64_t failed = 0;
   const auto start = std::chrono::steady_clock::now();
   auto last_told = start;
-  for (int64_t k = 0; k < structures; ++k) {
+  const int64_t end = options.last < structures ? options.last + 1 : structures;
+  for (int64_t k = options.first; k < end; ++k) {
     const Family family =
         reference::kFamilies[static_cast<size_t>(k) % std::size(reference::kFamilies)];
     const uint64_t seed = options.seed + static_cast<uint64_t>(k);
@@ -67,7 +72,7 @@ int Sweep(Device& device, const Options& options) {
     }
     const auto now = std::chrono::steady_clock::now();
     constexpr std::chrono::seconds kInterval(10);
-    if (now - last_told < kInterval && k + 1 < structures) continue;
+    if (now - last_told < kInterval && k + 1 < end) continue;
     last_told = now;
     std::printf("%lld of %lld structures, %lld runs, %lld sources, %lld failed, %.0f s\n",
                 static_cast<long long>(k + 1), static_cast<long long>(structures),
@@ -93,10 +98,13 @@ int Main(int argc, char** argv) {
     const int64_t number = std::atoll(argv[k + 1]);
     if (std::strcmp(argv[k], "--runs") == 0) options.runs = number;
     if (std::strcmp(argv[k], "--sources") == 0) options.sources = number;
+    if (std::strcmp(argv[k], "--first") == 0) options.first = number;
+    if (std::strcmp(argv[k], "--last") == 0) options.last = number;
     if (std::strcmp(argv[k], "--seed") == 0) options.seed = static_cast<uint64_t>(number);
   }
-  if (options.runs < 1 || options.sources < 1) {
-    std::fprintf(stderr, "usage: step_sweep --runs N --sources N [--seed N]\n");
+  if (options.runs < 1 || options.sources < 1 || options.first < 0) {
+    std::fprintf(stderr,
+                 "usage: step_sweep --runs N --sources N [--seed N] [--first N] [--last N]\n");
     return 2;
   }
   const base::Result<Api> api = LoadApi(kLoaderLibrary);
