@@ -43,7 +43,8 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
                  "child processes at once (default: one per core, 1 for models)")
       ->check(CLI::Range(1, 256));
   app.add_option("--timeout", options.timeout_s,
-                 "seconds that one case may take (default: 60, for models 600)")
+                 "seconds that one case may take, those not counted in which others had the "
+                 "processors (default: 60, for models 600)")
       ->check(CLI::Range(0.1, 86400.0));
   app.add_flag("--list", options.list, "print the names of the cases and end");
   app.add_flag("--worker", options.is_worker)->group("");  // Hidden: how the program starts itself.

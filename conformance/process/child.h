@@ -41,7 +41,8 @@ struct BatchOutcome {
 };
 
 // Starts `command`, gives it the cases of the batch and waits for its end. A case that takes longer
-// than `time_limit` is ended with its process. `on_finished` is called after each case.
+// than `time_limit`, without the time in which it could have run but others had the processors, is
+// ended with its process. `on_finished` is called after each case.
 // NO_SYSTEM_RESOURCES when no process can be started. Threads: may be called from several threads
 // at once.
 base::Result<BatchOutcome> RunBatch(std::span<const std::string> command,

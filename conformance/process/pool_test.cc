@@ -12,13 +12,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr std::chrono::milliseconds kTimeLimit(1500);
+
 std::vector<CaseEnding> RunAll(const std::vector<std::string>& ids, int jobs = 1,
-                               int batch_size = 32, int* finished_count = nullptr) {
+                               int batch_size = 32, int* finished_count = nullptr,
+                               std::chrono::milliseconds time_limit = kTimeLimit) {
   PoolOptions options;
   options.command = {ONNXIFI_FAKE_WORKER};
   options.jobs = jobs;
   options.batch_size = batch_size;
-  options.time_limit = std::chrono::milliseconds(1500);
+  options.time_limit = time_limit;
   int count = 0;
   base::Result<std::vector<CaseEnding>> endings = RunCases(options, ids, [&count] { ++count; });
   EXPECT_TRUE(endings.ok());
@@ -60,6 +63,23 @@ TEST(PoolTest, AHangIsARowAndTheRestOfTheBatchRuns) {
   EXPECT_EQ(endings[1].ending, Ending::kHung);
   EXPECT_THAT(endings[1].sentence, HasSubstr("did not finish within 1.5 s"));
   ExpectRan(endings[2], "b");
+}
+
+TEST(PoolTest, ACaseThatComputesWithoutAnEndIsOneThatHangs) {
+  const std::vector<CaseEnding> endings = RunAll({"spin", "a"});
+  ASSERT_EQ(endings.size(), 2u);
+  EXPECT_EQ(endings[0].ending, Ending::kHung);
+  ExpectRan(endings[1], "a");
+}
+
+// A second and more, of which it computes for a tenth.
+TEST(PoolTest, WhoGetsNoProcessorDoesNotHang) {
+  const std::vector<CaseEnding> endings =
+      RunAll({"starve", "a"}, /*jobs=*/1, /*batch_size=*/32, /*finished_count=*/nullptr,
+             std::chrono::milliseconds(500));
+  ASSERT_EQ(endings.size(), 2u);
+  ExpectRan(endings[0], "starve");
+  ExpectRan(endings[1], "a");
 }
 
 TEST(PoolTest, ACaseThatEndsTheProcessIsACrash) {
