@@ -74,11 +74,12 @@ int Sweep(Device& device, const Options& options) {
     constexpr std::chrono::seconds kInterval(10);
     if (now - last_told < kInterval && k + 1 < end) continue;
     last_told = now;
+    const int64_t done = k + 1;
+    const int64_t runs = passed + failed;
     std::printf("%lld of %lld structures, %lld runs, %lld sources, %lld failed, %.0f s\n",
-                static_cast<long long>(k + 1), static_cast<long long>(structures),
-                static_cast<long long>(passed + failed),
-                static_cast<long long>(device.kernel_count()), static_cast<long long>(failed),
-                std::chrono::duration<double>(now - start).count());
+                static_cast<long long>(done), static_cast<long long>(structures),
+                static_cast<long long>(runs), static_cast<long long>(device.kernel_count()),
+                static_cast<long long>(failed), std::chrono::duration<double>(now - start).count());
     std::fflush(stdout);
   }
   if (device.kernel_count() > options.sources) {

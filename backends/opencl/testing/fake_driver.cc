@@ -425,7 +425,7 @@ cl_int CL_API_CALL GetProgramInfo(cl_program program, cl_program_info query, siz
   if (query == CL_PROGRAM_BINARY_SIZES) return AnswerValue(binary.size(), room, out, size);
   unsigned char* to = nullptr;
   std::memcpy(static_cast<void*>(&to), out, sizeof(to));
-  std::memcpy(to, binary.data(), binary.size());
+  std::copy(binary.begin(), binary.end(), to);
   return CL_SUCCESS;
 }
 
