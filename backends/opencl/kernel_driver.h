@@ -53,7 +53,7 @@ class KernelDriver final : public codegen::KernelDriver {
 
   Runtime& runtime_;
   const Memory& memory_;
-  const codegen::OpenClDialect dialect_;
+  const codegen::OpenClDialect dialect_{};
   std::string options_;
   std::string binary_key_;
 };
