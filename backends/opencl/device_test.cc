@@ -406,6 +406,42 @@ TEST_F(DeviceTest, MemoryThatIsGivenBackIsUsedAgain) {
   EXPECT_EQ(device->buffer_count(), 2);
 }
 
+// The memory of an output was somebody else's before; its elements do not fill the last byte.
+TEST_F(DeviceTest, NothingShowsBehindPackedElements) {
+  const std::unique_ptr<Device> device = Open();
+  ProgramMaker maker;
+  const program::Dim n = maker.program.dims->NewSymbol("N", false);
+  const Operand x = maker.Input({n}, ElementType::kUint4);
+  maker.Output(
+      maker.Map({n}, {x}, [](ExprPool&, const std::vector<Expr>& loads) { return loads[0]; }));
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(maker.program, *device, counters);
+  ASSERT_TRUE(plan.ok()) << plan.status().Text();
+  execution::Executor executor(**plan);
+  const auto boundary = execution::HostBoundary::Create(executor);
+  ASSERT_TRUE(boundary.ok());
+  const std::vector<std::byte> ones(256, std::byte{0xFF});
+  {
+    const auto first = device->memory().Allocate(256);
+    const auto second = device->memory().Allocate(256);
+    const auto queue = device->NewQueue();
+    ASSERT_TRUE((*queue)->Upload(ones.data(), (*first)->data(), 256).ok());
+    ASSERT_TRUE((*queue)->Upload(ones.data(), (*second)->data(), 256).ok());
+    ASSERT_TRUE((*queue)->Finish().ok());
+  }
+  // The second run has more of the first one's elements behind its own.
+  for (const int64_t count : {7, 5, 8}) {
+    Tensor input = *Tensor::Allocate(ElementType::kUint4, {count});
+    std::memset(input.mutable_data(), 0xBB, static_cast<size_t>(input.size_bytes()));
+    const std::vector<Tensor> inputs = {std::move(input)};
+    execution::TensorPlaces places(maker.program);
+    ASSERT_TRUE((*boundary)->Run(execution::AsInputs(inputs), places).ok());
+    const auto* bytes = reinterpret_cast<const uint8_t*>(places.tensors[0].data());
+    EXPECT_EQ(bytes[0], 0xBB);
+    EXPECT_EQ(bytes[(count - 1) / 2], count % 2 == 0 ? 0xBB : 0x0B) << count;
+  }
+}
+
 TEST_F(DeviceTest, TooLargeAnAllocationIsRefusedWithBothNumbers) {
   const std::unique_ptr<Device> device = Open();
   const auto refused = device->memory().Allocate(int64_t{1} << 60);

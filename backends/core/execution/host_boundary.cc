@@ -60,7 +60,17 @@ struct HostBoundary::Lane {
           BufferBytes(program, program.outputs[static_cast<size_t>(output)].buffer, extents);
       ONNXIFI_ASSIGN_OR_RETURN(std::byte * inside,
                                lane_.outputs[static_cast<size_t>(output)].Get(plan_, size_bytes));
-      if (size_bytes > 0) placed_.push_back({inside, host, size_bytes});
+      if (size_bytes == 0) return inside;
+      placed_.push_back({inside, host, size_bytes});
+      // Steps write packed elements and nothing beside them: what is behind the last one would be
+      // what somebody else left in the device's memory.
+      const tensor::ElementType type =
+          program.buffers[program.outputs[static_cast<size_t>(output)].buffer].type;
+      if (tensor::ElementCount(extents) * tensor::BitWidth(type) % 8 != 0) {
+        static constexpr std::byte kZeros{0};
+        ONNXIFI_RETURN_IF_ERROR(lane_.queue->Upload(&kZeros, inside + size_bytes - 1, 1));
+        ++plan_.counters().copies;
+      }
       return inside;
     }
 
