@@ -16,6 +16,8 @@
 
 import argparse
 import collections
+import contextlib
+import fcntl
 import json
 import math
 import multiprocessing
@@ -283,29 +285,60 @@ class Case:
         self.model, self.given = mutate(self.seed, self.rng)
 
 
-def work(arguments, first, count, current, results):
+class Turns:
+    """Either one process takes times or any number do all else, as cores that share their units slow each other down by half.
+
+    The locks are files', and so end with the process that holds them, however it ends."""
+
+    def __init__(self, folder):
+        self._gate, self._room = (open(pathlib.Path(folder, name), "w") for name in ("gate", "room"))
+
+    def alone(self):
+        return self._locked(fcntl.LOCK_EX)
+
+    def together(self):
+        return self._locked(fcntl.LOCK_SH)
+
+    @contextlib.contextmanager
+    def _locked(self, kind):
+        # Who waits to be alone holds the gate, so that nobody else comes in meanwhile.
+        fcntl.flock(self._gate, kind)
+        fcntl.flock(self._room, kind)
+        fcntl.flock(self._gate, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._room, fcntl.LOCK_UN)
+
+
+def work(arguments, first, count, current, results, folder):
+    turns = Turns(folder)
     try:
         device, reference = (Library(arguments.library, name) for name in (arguments.device, arguments.reference))
     except LibraryError as fault:
         sys.exit(str(fault))
-    seeds = load_seeds(arguments.cases)
+    with turns.together():
+        seeds = load_seeds(arguments.cases)
     report = {"times": [], "repeat times": [], "answers": collections.Counter(), "not run": collections.Counter(),
               "compared": 0, "failures": []}
     # Asked as a framework asks: about one node after the other, and only then is anything built.
     for begin in range(first, first + count, NODES_PER_ROUND):
-        cases = [Case(arguments, seeds, number)
-                 for number in range(begin, min(begin + NODES_PER_ROUND, first + count))]
+        with turns.together():
+            cases = [Case(arguments, seeds, number)
+                     for number in range(begin, min(begin + NODES_PER_ROUND, first + count))]
         claims = []
-        for times in ("times", "repeat times"):
-            for case in cases:
-                current.value = case.number
-                claim, microseconds = claim_timed(device, case.model)
-                claims.append(claim)
-                report[times].append(microseconds)
+        with turns.alone():
+            for times in ("times", "repeat times"):
+                for case in cases:
+                    current.value = case.number
+                    claim, microseconds = claim_timed(device, case.model)
+                    claims.append(claim)
+                    report[times].append(microseconds)
         for case, claim in zip(cases, claims):
             current.value = case.number
-            problem = check(device, reference, case.model, case.given, claim, case.rng, report,
-                            is_built=case.number % arguments.build_every == 0, runs=arguments.runs)
+            with turns.together():
+                problem = check(device, reference, case.model, case.given, claim, case.rng, report,
+                                is_built=case.number % arguments.build_every == 0, runs=arguments.runs)
             if problem:
                 report["failures"].append((case.number, case.seed[0], problem))
     results.put((first, report))
@@ -328,16 +361,19 @@ def main():
     parser.add_argument("--sources", type=int, help="fail when more distinct kernels than this are compiled")
     parser.add_argument("--json", help="write the figures to this file")
     arguments = parser.parse_args()
-    if arguments.sources is None:
-        return fuzz(arguments, lambda: 0)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["ONNXIFI_CACHE_DIR"] = folder
-        return fuzz(arguments, lambda: sum(1 for path in pathlib.Path(folder).iterdir() if path.is_file()))
+        if arguments.sources is None:
+            return fuzz(arguments, folder, lambda: 0)
+        kernels = pathlib.Path(folder, "kernels")
+        kernels.mkdir()
+        os.environ["ONNXIFI_CACHE_DIR"] = str(kernels)
+        return fuzz(arguments, folder, lambda: sum(1 for path in kernels.iterdir() if path.is_file()))
 
 
-def fuzz(arguments, count_sources):
+def fuzz(arguments, folder, count_sources):
+    """`folder`: where the processes keep their locks."""
     results = multiprocessing.Queue()
-    batch = max(1, min(2000, arguments.count // arguments.jobs))
+    batch = max(1, min(10000, arguments.count // arguments.jobs))
     pending = [(first, min(batch, arguments.count - first)) for first in range(0, arguments.count, batch)]
     total = {"times": [], "repeat times": [], "answers": collections.Counter(), "not run": collections.Counter(),
              "compared": 0, "failures": []}
@@ -346,7 +382,7 @@ def fuzz(arguments, count_sources):
         while pending and len(running) < arguments.jobs:
             first, count = pending.pop(0)
             current = multiprocessing.Value("q", first, lock=False)
-            process = multiprocessing.Process(target=work, args=(arguments, first, count, current, results))
+            process = multiprocessing.Process(target=work, args=(arguments, first, count, current, results, folder))
             process.start()
             running[first] = (process, count, current)
         try:
