@@ -5,13 +5,9 @@
 
 #include "onnxifi/split/whole_model.h"
 
-#include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
-#include <cstring>
-#include <exception>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,8 +15,12 @@
 
 #include "backends/core/model/protobuf_cleanup.h"
 #include "backends/core/model/wire_scanner.h"
+#include "onnxifi/split/default_domain.h"
+#include "onnxifi/split/lifted_data.h"
+#include "onnxifi/split/node_reads.h"
 #include "onnxifi/split/node_signer.h"
 #include "onnxifi/split/placement.h"
+#include "onnxifi/split/value_inference.h"
 
 namespace onnxifi::split {
 
@@ -53,93 +53,8 @@ size_t VarintSize(uint64_t number) {
   return size;
 }
 
-// Puts the data back that the scanner lifted out of the tensors of a model.
-class Restorer {
- public:
-  explicit Restorer(const std::vector<model::LiftedTensor>& tensors) : tensors_(tensors) {}
-
-  static size_t IndexOf(const onnx::TensorProto& tensor) {
-    uint32_t index = 0;
-    std::memcpy(&index, tensor.raw_data().data(), sizeof(index));
-    return index;
-  }
-
-  void Restore(onnx::TensorProto& tensor) const {
-    const std::span<const std::byte> body = tensors_[IndexOf(tensor)].body;
-    tensor.ParseFromArray(body.data(), static_cast<int>(body.size()));
-  }
-  void Restore(onnx::SparseTensorProto& tensor) const {
-    Restore(*tensor.mutable_values());
-    Restore(*tensor.mutable_indices());
-  }
-  void Restore(onnx::NodeProto& node) const {
-    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_t()) Restore(*attribute.mutable_t());
-      if (attribute.has_sparse_tensor()) Restore(*attribute.mutable_sparse_tensor());
-      if (attribute.has_g()) Restore(*attribute.mutable_g());
-      for (onnx::TensorProto& tensor : *attribute.mutable_tensors()) Restore(tensor);
-      for (onnx::SparseTensorProto& tensor : *attribute.mutable_sparse_tensors()) Restore(tensor);
-      for (onnx::GraphProto& graph : *attribute.mutable_graphs()) Restore(graph);
-    }
-  }
-  void Restore(onnx::GraphProto& graph) const {
-    for (onnx::TensorProto& tensor : *graph.mutable_initializer()) Restore(tensor);
-    for (onnx::SparseTensorProto& tensor : *graph.mutable_sparse_initializer()) Restore(tensor);
-    for (onnx::NodeProto& node : *graph.mutable_node()) Restore(node);
-  }
-
- private:
-  const std::vector<model::LiftedTensor>& tensors_;
-};
-
-// The names that a node reads: its inputs and what its subgraphs capture.
-class Reads {
- public:
-  static std::vector<std::string> Of(const onnx::NodeProto& node) {
-    Reads reads;
-    reads.Add(node);
-    return std::move(reads.names_);
-  }
-
- private:
-  void Add(const onnx::NodeProto& node) {
-    for (const std::string& input : node.input()) Read(input);
-    for (const onnx::AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_g()) Add(attribute.g());
-      for (const onnx::GraphProto& graph : attribute.graphs()) Add(graph);
-    }
-  }
-  void Add(const onnx::GraphProto& graph) {
-    scopes_.emplace_back();
-    for (const onnx::ValueInfoProto& input : graph.input()) scopes_.back().insert(input.name());
-    for (const onnx::TensorProto& tensor : graph.initializer()) {
-      scopes_.back().insert(tensor.name());
-    }
-    for (const onnx::SparseTensorProto& tensor : graph.sparse_initializer()) {
-      scopes_.back().insert(tensor.values().name());
-    }
-    for (const onnx::NodeProto& node : graph.node()) {
-      Add(node);
-      scopes_.back().insert(node.output().begin(), node.output().end());
-    }
-    for (const onnx::ValueInfoProto& output : graph.output()) Read(output.name());
-    scopes_.pop_back();
-  }
-  void Read(const std::string& name) {
-    if (name.empty()) return;
-    for (const auto& scope : scopes_) {
-      if (scope.contains(name)) return;
-    }
-    if (seen_.insert(name).second) names_.push_back(name);
-  }
-
-  std::vector<std::unordered_set<std::string>> scopes_;
-  std::unordered_set<std::string> seen_;
-  std::vector<std::string> names_;
-};
-
 bool IsConstantNode(const onnx::NodeProto& node) {
-  return node.op_type() == "Constant" && (node.domain().empty() || node.domain() == "ai.onnx");
+  return node.op_type() == "Constant" && node.domain().empty();
 }
 
 int64_t ElementCount(const auto& dims) {
@@ -156,33 +71,6 @@ int64_t SizeOf(const onnx::TensorProto& tensor) {
   return type ? tensor::SizeBytes(*type, ElementCount(tensor.dims())) : 0;
 }
 
-// An initializer with the numbers that data propagation found; nothing where one is no number or
-// the type is none of the two that shapes have.
-std::optional<onnx::TensorProto> FixedTensor(const std::string& name,
-                                             const onnx::TensorShapeProto& numbers,
-                                             const onnx::TypeProto& type) {
-  const onnx::TypeProto::Tensor& declared = type.tensor_type();
-  const bool is_int64 = declared.elem_type() == onnx::TensorProto::INT64;
-  if (!is_int64 && declared.elem_type() != onnx::TensorProto::INT32) return std::nullopt;
-  if (!declared.has_shape() || declared.shape().dim_size() > 1) return std::nullopt;
-  const bool is_scalar = declared.shape().dim_size() == 0;
-  if (is_scalar && numbers.dim_size() != 1) return std::nullopt;
-  if (!is_scalar && declared.shape().dim(0).dim_value() != numbers.dim_size()) return std::nullopt;
-  onnx::TensorProto tensor;
-  tensor.set_name(name);
-  tensor.set_data_type(declared.elem_type());
-  if (!is_scalar) tensor.add_dims(numbers.dim_size());
-  for (const onnx::TensorShapeProto::Dimension& number : numbers.dim()) {
-    if (!number.has_dim_value()) return std::nullopt;
-    if (is_int64) {
-      tensor.add_int64_data(number.dim_value());
-    } else {
-      tensor.add_int32_data(static_cast<int32_t>(number.dim_value()));
-    }
-  }
-  return tensor;
-}
-
 std::optional<std::vector<Dimension>> DimensionsOf(const onnx::TypeProto::Tensor& type) {
   if (!type.has_shape()) return std::nullopt;
   std::vector<Dimension> dimensions;
@@ -192,66 +80,6 @@ std::optional<std::vector<Dimension>> DimensionsOf(const onnx::TypeProto::Tensor
     if (dim.has_dim_param()) dimension.symbol = dim.dim_param();
   }
   return dimensions;
-}
-
-// Types of values by name, wherever a graph says them.
-std::unordered_map<std::string, onnx::TypeProto*> TypesOf(onnx::GraphProto& graph) {
-  std::unordered_map<std::string, onnx::TypeProto*> types;
-  for (auto* declared :
-       {graph.mutable_input(), graph.mutable_value_info(), graph.mutable_output()}) {
-    for (onnx::ValueInfoProto& value : *declared) {
-      if (value.has_type()) types[value.name()] = value.mutable_type();
-    }
-  }
-  return types;
-}
-
-bool HasShape(const onnx::TypeProto& type) {
-  return type.has_tensor_type() && type.tensor_type().has_shape();
-}
-
-// ONNX says nothing of the shape of what a Loop carries, because each iteration may change it.
-// Where what goes in and what the body gives have the same number of axes, so has what comes out;
-// extents that are the same number stay. Answers whether anything was found.
-bool CompleteLoops(onnx::GraphProto& graph) {
-  std::unordered_map<std::string, onnx::TypeProto*> types = TypesOf(graph);
-  bool has_found = false;
-  for (const onnx::NodeProto& node : graph.node()) {
-    if (node.op_type() != "Loop" || !(node.domain().empty() || node.domain() == "ai.onnx"))
-      continue;
-    const auto body = std::find_if(node.attribute().begin(), node.attribute().end(),
-                                   [](const auto& attribute) { return attribute.has_g(); });
-    if (body == node.attribute().end()) continue;
-    // Before what is carried come the number of iterations and the condition, of the body the
-    // latter.
-    constexpr int kFirstInput = 2;
-    constexpr int kFirstResult = 1;
-    for (int carried = 0;
-         carried < node.output_size() && carried + kFirstInput < node.input_size() &&
-         carried + kFirstResult < body->g().output_size();
-         ++carried) {
-      const auto output = types.find(node.output(carried));
-      const auto input = types.find(node.input(carried + kFirstInput));
-      const onnx::TypeProto& result = body->g().output(carried + kFirstResult).type();
-      if (output == types.end() || input == types.end() || !output->second->has_tensor_type() ||
-          HasShape(*output->second) || !HasShape(*input->second) || !HasShape(result)) {
-        continue;
-      }
-      const onnx::TensorShapeProto& before = input->second->tensor_type().shape();
-      const onnx::TensorShapeProto& after = result.tensor_type().shape();
-      if (before.dim_size() != after.dim_size()) continue;
-      onnx::TensorShapeProto& shape = *output->second->mutable_tensor_type()->mutable_shape();
-      for (int axis = 0; axis < before.dim_size(); ++axis) {
-        onnx::TensorShapeProto::Dimension& dim = *shape.add_dim();
-        if (before.dim(axis).has_dim_value() && after.dim(axis).has_dim_value() &&
-            before.dim(axis).dim_value() == after.dim(axis).dim_value()) {
-          dim.set_dim_value(before.dim(axis).dim_value());
-        }
-      }
-      has_found = true;
-    }
-  }
-  return has_found;
 }
 
 // Everything of the model but the main graph: what each island's model repeats.
@@ -265,7 +93,7 @@ onnx::ModelProto FrameOf(const onnx::ModelProto& model) {
 
 struct WholeModel::Parts {
   std::span<const GivenWeight> weights;
-  std::vector<model::LiftedTensor> lifted;
+  LiftedData lifted;
   // Complete but for the main graph's initializers, whose raw data are numbers among `lifted`.
   onnx::ModelProto model;
   onnx::ModelProto frame;
@@ -327,7 +155,7 @@ Digest WholeModel::Parts::SignatureOf(const std::string& constant) const {
   }
   if (const auto found = initializers.find(constant); found != initializers.end()) {
     const onnx::TensorProto& tensor = graph().initializer(found->second);
-    const std::span<const std::byte> body = lifted[Restorer::IndexOf(tensor)].body;
+    const std::span<const std::byte> body = lifted.BodyOf(tensor);
     if (body.size() > kSmallTensorBytes) {
       return NodeSigner::OfConstant(static_cast<tensor::ElementType>(tensor.data_type()),
                                     {tensor.dims().data(), static_cast<size_t>(tensor.dims_size())},
@@ -380,7 +208,7 @@ std::vector<bool> WholeModel::Parts::FindNeededNodes() const {
         std::any_of(node.output().begin(), node.output().end(),
                     [&](const std::string& output) { return needed.contains(output); });
     if (!is_needed[index]) continue;
-    for (std::string& name : Reads::Of(node)) {
+    for (std::string& name : NamesReadBy(node)) {
       if (!IsGivenConstant(name) && !fixed.contains(name)) needed.insert(std::move(name));
     }
   }
@@ -389,13 +217,12 @@ std::vector<bool> WholeModel::Parts::FindNeededNodes() const {
 
 Status WholeModel::Parts::Infer(std::string& claim_model) {
   onnx::ModelProto claim = model;
-  const Restorer restorer(lifted);
   onnx::GraphProto& claimed = *claim.mutable_graph();
   google::protobuf::RepeatedPtrField<onnx::TensorProto> initializers_left;
   for (onnx::TensorProto& tensor : *claimed.mutable_initializer()) {
     if (weight_of.contains(tensor.name())) continue;
-    if (lifted[Restorer::IndexOf(tensor)].body.size() <= kSmallTensorBytes) {
-      restorer.Restore(tensor);
+    if (lifted.BodyOf(tensor).size() <= kSmallTensorBytes) {
+      lifted.Restore(tensor);
     } else {
       tensor.clear_raw_data();
     }
@@ -413,27 +240,10 @@ Status WholeModel::Parts::Infer(std::string& claim_model) {
   }
   claimed.mutable_initializer()->Swap(&initializers_left);
 
-  onnx::shape_inference::DataValueMap numbers;
-  try {
-    onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0,
-                                        /*data_prop_val=*/true);
-    // What is found of one loop may tell more of the next.
-    do {
-      numbers.clear();
-      onnx::shape_inference::InferShapes(claim, onnx::OpSchemaRegistry::Instance(), options,
-                                         &numbers);
-    } while (CompleteLoops(claimed));
-  } catch (const std::exception& error) {
-    return {Code::kInvalidModel,
-            std::string("The shapes of the model cannot be inferred: ") + error.what()};
-  }
-  for (const auto& [name, type] : TypesOf(claimed)) types[name] = *type;
-  for (const auto& [name, shape] : numbers) {
-    const auto type = types.find(name);
-    if (type == types.end() || IsGivenConstant(name)) continue;
-    if (auto tensor = FixedTensor(name, shape, type->second))
-      fixed.emplace(name, *std::move(tensor));
-  }
+  ONNXIFI_ASSIGN_OR_RETURN(InferredValues found, InferValues(claim));
+  types = std::move(found.types);
+  fixed = std::move(found.contents);
+  std::erase_if(fixed, [&](const auto& value) { return IsGivenConstant(value.first); });
   claim_model = claim.SerializeAsString();
   return base::Ok();
 }
@@ -446,20 +256,21 @@ Result<std::unique_ptr<WholeModel>> WholeModel::Read(std::span<const std::byte> 
   ONNXIFI_ASSIGN_OR_RETURN(model::ScannedModel scanned, model::ScanModel(model));
   auto parts = std::make_unique<Parts>();
   parts->weights = weights;
-  parts->lifted = std::move(scanned.tensors);
+  parts->lifted = LiftedData(std::move(scanned.tensors));
   parts->placements = PlacementsOf(model);
   if (!parts->model.ParseFromString(scanned.skeleton)) {
     return Status(Code::kInvalidProtobuf, "The model does not parse as a ModelProto.");
   }
-  const Restorer restorer(parts->lifted);
+  const LiftedData& lifted = parts->lifted;
   onnx::GraphProto& graph = *parts->model.mutable_graph();
-  for (onnx::NodeProto& node : *graph.mutable_node()) restorer.Restore(node);
+  for (onnx::NodeProto& node : *graph.mutable_node()) lifted.Restore(node);
   for (onnx::SparseTensorProto& tensor : *graph.mutable_sparse_initializer()) {
-    restorer.Restore(tensor);
+    lifted.Restore(tensor);
   }
   for (onnx::FunctionProto& function : *parts->model.mutable_functions()) {
-    for (onnx::NodeProto& node : *function.mutable_node()) restorer.Restore(node);
+    for (onnx::NodeProto& node : *function.mutable_node()) lifted.Restore(node);
   }
+  WriteDefaultDomain(parts->model);
   parts->frame = FrameOf(parts->model);
   parts->IndexConstants();
   std::unique_ptr<WholeModel> whole(new WholeModel(std::move(parts)));
@@ -502,11 +313,11 @@ Status WholeModel::FindValues() {
     ModelNode& node = nodes_.emplace_back();
     node.model_index = index;
     node.name = proto.name();
-    node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+    node.domain = proto.domain();
     node.operator_type = proto.op_type();
     const auto placement = parts.placements.find(index);
     if (placement != parts.placements.end()) node.placement = placement->second;
-    std::vector<std::string>& reads = parts.reads.emplace_back(Reads::Of(proto));
+    std::vector<std::string>& reads = parts.reads.emplace_back(NamesReadBy(proto));
     for (const std::string& name : reads) {
       if (parts.IsGivenConstant(name)) {
         node.constant_bytes += parts.ConstantBytes(name);
@@ -592,7 +403,7 @@ IslandModel WholeModel::Extract(std::span<const int32_t> nodes) const {
     } else if (const auto found = parts.initializers.find(name);
                found != parts.initializers.end()) {
       const onnx::TensorProto& tensor = parts.graph().initializer(found->second);
-      initializers.push_back(parts.lifted[Restorer::IndexOf(tensor)].body);
+      initializers.push_back(parts.lifted.BodyOf(tensor));
     } else if (const auto sparse = parts.sparse_initializers.find(name);
                sparse != parts.sparse_initializers.end()) {
       *graph.add_sparse_initializer() = parts.graph().sparse_initializer(sparse->second);
@@ -649,18 +460,15 @@ IslandModel WholeModel::Extract(std::span<const int32_t> nodes) const {
 }
 
 std::vector<NodeHead> WholeModel::Heads() const {
-  const auto domain_of = [](const std::string& domain) {
-    return domain == "ai.onnx" ? std::string() : domain;
-  };
   std::map<std::string, int64_t> versions;
   for (const onnx::OperatorSetIdProto& opset : parts_->model.opset_import()) {
-    versions.emplace(domain_of(opset.domain()), opset.version());
+    versions.emplace(opset.domain(), opset.version());
   }
   std::vector<NodeHead> heads;
   for (const onnx::NodeProto& node : parts_->graph().node()) {
     NodeHead& head = heads.emplace_back();
     head.name = node.name();
-    head.domain = domain_of(node.domain());
+    head.domain = node.domain();
     head.operator_type = node.op_type();
     const auto version = versions.find(head.domain);
     if (version != versions.end()) head.opset_version = version->second;

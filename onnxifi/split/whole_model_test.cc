@@ -279,6 +279,36 @@ TEST(WholeModel, KnowsTheAxesOfWhatLoopsCarry) {
   }
 }
 
+TEST(WholeModel, TakesBothSpellingsOfTheDefaultDomain) {
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(Parse(R"(
+    graph (float[N, 4] x, bool c) => (float[N, 2] y) {
+      k = Constant<value = float[1] {2}>()
+      left, right = Split<axis = 1, num_outputs = 2>(x)
+      y = If (c) <
+        then_branch = then_graph () => (float[N, 2] a) { a = Mul(left, k) },
+        else_branch = else_graph () => (float[N, 2] b) { b = Neg(right) }
+      >
+    })")));
+  const std::string domain = "ai.onnx";
+  model.mutable_opset_import(0)->set_domain(domain);
+  for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) {
+    node.set_domain(domain);
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) attribute.mutable_g()->mutable_node(0)->set_domain(domain);
+    }
+  }
+  Subject subject(model.SerializeAsString());
+  ASSERT_THAT(subject.whole().nodes(), SizeIs(2));
+  EXPECT_EQ(subject.whole().Heads()[1].opset_version, 21);
+  ASSERT_TRUE(subject.Value("right").is_carried());
+  EXPECT_EQ((*subject.Value("right").dimensions)[1].number, 2);
+  const onnx::ModelProto island = subject.Island({1});
+  EXPECT_THAT(subject.Names(subject.island.inputs),
+              testing::UnorderedElementsAre("c", "left", "right"));
+  EXPECT_EQ(island.graph().node(1).attribute(0).g().node(0).domain(), "");
+}
+
 TEST(WholeModel, RefusesWhatCannotBeCut) {
   const auto refusal = [](const std::string& bytes) {
     const auto read = WholeModel::Read(Bytes(bytes), {});

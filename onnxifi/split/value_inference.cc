@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// InferValues: the ONNX library's inference, again as long as what it found lets a loop be
+// completed that it leaves open.
+
+#include "onnxifi/split/value_inference.h"
+
+#include <onnx/defs/schema.h>
+#include <onnx/shape_inference/implementation.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace onnxifi::split {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+namespace {
+
+// An initializer with the numbers that data propagation found; nothing where one is no number or
+// the type is none of the two that shapes have.
+std::optional<onnx::TensorProto> FixedTensor(const std::string& name,
+                                             const onnx::TensorShapeProto& numbers,
+                                             const onnx::TypeProto& type) {
+  const onnx::TypeProto::Tensor& declared = type.tensor_type();
+  const bool is_int64 = declared.elem_type() == onnx::TensorProto::INT64;
+  if (!is_int64 && declared.elem_type() != onnx::TensorProto::INT32) return std::nullopt;
+  if (!declared.has_shape() || declared.shape().dim_size() > 1) return std::nullopt;
+  const bool is_scalar = declared.shape().dim_size() == 0;
+  if (is_scalar && numbers.dim_size() != 1) return std::nullopt;
+  if (!is_scalar && declared.shape().dim(0).dim_value() != numbers.dim_size()) return std::nullopt;
+  onnx::TensorProto tensor;
+  tensor.set_name(name);
+  tensor.set_data_type(declared.elem_type());
+  if (!is_scalar) tensor.add_dims(numbers.dim_size());
+  for (const onnx::TensorShapeProto::Dimension& number : numbers.dim()) {
+    if (!number.has_dim_value()) return std::nullopt;
+    if (is_int64) {
+      tensor.add_int64_data(number.dim_value());
+    } else {
+      tensor.add_int32_data(static_cast<int32_t>(number.dim_value()));
+    }
+  }
+  return tensor;
+}
+
+// Types of values by name, wherever a graph says them.
+std::unordered_map<std::string, onnx::TypeProto*> TypesOf(onnx::GraphProto& graph) {
+  std::unordered_map<std::string, onnx::TypeProto*> types;
+  for (auto* declared :
+       {graph.mutable_input(), graph.mutable_value_info(), graph.mutable_output()}) {
+    for (onnx::ValueInfoProto& value : *declared) {
+      if (value.has_type()) types[value.name()] = value.mutable_type();
+    }
+  }
+  return types;
+}
+
+bool HasShape(const onnx::TypeProto& type) {
+  return type.has_tensor_type() && type.tensor_type().has_shape();
+}
+
+// ONNX says nothing of the shape of what a Loop carries, because each iteration may change it.
+// Where what goes in and what the body gives have the same number of axes, so has what comes out;
+// extents that are the same number stay. Answers whether anything was found.
+bool CompleteLoops(onnx::GraphProto& graph) {
+  std::unordered_map<std::string, onnx::TypeProto*> types = TypesOf(graph);
+  bool has_found = false;
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (node.op_type() != "Loop" || !node.domain().empty()) continue;
+    const auto body = std::find_if(node.attribute().begin(), node.attribute().end(),
+                                   [](const auto& attribute) { return attribute.has_g(); });
+    if (body == node.attribute().end()) continue;
+    // Before what is carried come the number of iterations and the condition, of the body the
+    // latter.
+    constexpr int kFirstInput = 2;
+    constexpr int kFirstResult = 1;
+    for (int carried = 0;
+         carried < node.output_size() && carried + kFirstInput < node.input_size() &&
+         carried + kFirstResult < body->g().output_size();
+         ++carried) {
+      const auto output = types.find(node.output(carried));
+      const auto input = types.find(node.input(carried + kFirstInput));
+      const onnx::TypeProto& result = body->g().output(carried + kFirstResult).type();
+      if (output == types.end() || input == types.end() || !output->second->has_tensor_type() ||
+          HasShape(*output->second) || !HasShape(*input->second) || !HasShape(result)) {
+        continue;
+      }
+      const onnx::TensorShapeProto& before = input->second->tensor_type().shape();
+      const onnx::TensorShapeProto& after = result.tensor_type().shape();
+      if (before.dim_size() != after.dim_size()) continue;
+      onnx::TensorShapeProto& shape = *output->second->mutable_tensor_type()->mutable_shape();
+      for (int axis = 0; axis < before.dim_size(); ++axis) {
+        onnx::TensorShapeProto::Dimension& dim = *shape.add_dim();
+        if (before.dim(axis).has_dim_value() && after.dim(axis).has_dim_value() &&
+            before.dim(axis).dim_value() == after.dim(axis).dim_value()) {
+          dim.set_dim_value(before.dim(axis).dim_value());
+        }
+      }
+      has_found = true;
+    }
+  }
+  return has_found;
+}
+
+}  // namespace
+
+Result<InferredValues> InferValues(onnx::ModelProto& model) {
+  onnx::GraphProto& graph = *model.mutable_graph();
+  onnx::shape_inference::DataValueMap numbers;
+  try {
+    onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0,
+                                        /*data_prop_val=*/true);
+    // What is found of one loop may tell more of the next.
+    do {
+      numbers.clear();
+      onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options,
+                                         &numbers);
+    } while (CompleteLoops(graph));
+  } catch (const std::exception& error) {
+    return Status(Code::kInvalidModel,
+                  std::string("The shapes of the model cannot be inferred: ") + error.what());
+  }
+  InferredValues found;
+  for (const auto& [name, type] : TypesOf(graph)) found.types[name] = *type;
+  for (const auto& [name, shape] : numbers) {
+    const auto type = found.types.find(name);
+    if (type == found.types.end()) continue;
+    if (auto tensor = FixedTensor(name, shape, type->second)) {
+      found.contents.emplace(name, *std::move(tensor));
+    }
+  }
+  return found;
+}
+
+}  // namespace onnxifi::split
