@@ -57,7 +57,7 @@ _RULES = {
     "onnxifi/partition": [],
     "onnxifi/split": ["onnxifi/partition", _CORE + "model"],
     "onnxifi/cost": ["onnxifi/partition", "onnxifi/split"],
-    "onnxifi/boundary": [_CORE + "tensor"],
+    "onnxifi/boundary": [_CORE + "abi"],
     "onnxifi/dispatch": [
         "onnxifi/partition",
         "onnxifi/split",

@@ -272,9 +272,9 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
     told = Describe(planner, plan);
   }
   const split::WholeModel& whole = planner.whole();
-  std::vector<PlannedValue> values;
+  std::vector<boundary::CrossingValue> values;
   for (const split::FlowingValue& value : whole.values()) {
-    PlannedValue& planned = values.emplace_back();
+    boundary::CrossingValue& planned = values.emplace_back();
     planned.name = value.name;
     planned.data_type = static_cast<onnxEnum>(value.type);
     planned.has_rank = value.dimensions.has_value();
@@ -314,7 +314,7 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
 PlannedGraph::~PlannedGraph() { Close(); }
 
 base::Result<std::shared_ptr<const abi::Binding>> PlannedGraph::Bind(abi::GraphTensors tensors) {
-  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const PlannedBinding> binding,
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const boundary::Binding> binding,
                            steps_->Bind(std::move(tensors)));
   return std::shared_ptr<const abi::Binding>(std::move(binding));
 }
@@ -323,7 +323,7 @@ base::Result<std::shared_ptr<abi::Event>> PlannedGraph::Run(
     std::shared_ptr<const abi::Binding> binding, std::shared_ptr<abi::Event> input) {
   ++runs_;
   // Bind makes no others.
-  return steps_->Run(std::static_pointer_cast<const PlannedBinding>(std::move(binding)),
+  return steps_->Run(std::static_pointer_cast<const boundary::Binding>(std::move(binding)),
                      std::move(input));
 }
 

@@ -10,63 +10,23 @@
 #include <exception>
 #include <utility>
 
-#include "backends/core/tensor/element_type.h"
-
 namespace onnxifi::dispatch {
 
 using base::Code;
 using base::Status;
+using boundary::Contradiction;
+using boundary::CrossingValue;
+using boundary::IsKnown;
+using boundary::Place;
+using boundary::SizeBytes;
+using boundary::Workspace;
 
 namespace {
-
-constexpr std::align_val_t kAlignment{64};
 
 uint64_t NowNs() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
                                    .count());
-}
-
-// Bytes of the tensor; nothing where there can be none.
-base::Result<size_t> SizeBytes(const abi::TensorDescriptor& descriptor) {
-  int64_t count = 1;
-  bool fits = true;
-  for (const uint64_t extent : descriptor.shape) {
-    if (extent == 0) return size_t{0};
-    fits = fits && extent <= static_cast<uint64_t>(INT64_MAX / count);
-    if (fits) count *= static_cast<int64_t>(extent);
-  }
-  const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(descriptor.data_type));
-  const int64_t size = type && fits ? tensor::SizeBytes(*type, count) : INT64_MAX;
-  if (size == INT64_MAX) {
-    return Status(Code::kNoSystemMemory,
-                  "No memory holds '" + descriptor.name + "' between two islands.");
-  }
-  return static_cast<size_t>(size);
-}
-
-// Memory for what the descriptor says.
-Status Reserve(Workspace::Place& place) {
-  ONNXIFI_ASSIGN_OR_RETURN(const size_t size_bytes, SizeBytes(place.descriptor));
-  if (place.is_callers) {
-    if (size_bytes <= place.capacity_bytes) return base::Ok();
-    return {Code::kMismatchingShape, "Output '" + place.descriptor.name + "' takes " +
-                                         std::to_string(size_bytes) + " bytes, more than the " +
-                                         std::to_string(place.capacity_bytes) +
-                                         " of the shape that is bound."};
-  }
-  if (place.memory == nullptr || place.capacity_bytes < size_bytes) {
-    const size_t capacity = std::max<size_t>(size_bytes, 1);
-    auto* memory = static_cast<std::byte*>(::operator new[](capacity, kAlignment, std::nothrow));
-    if (memory == nullptr) {
-      return {Code::kNoSystemMemory, "There are no " + std::to_string(size_bytes) + " bytes for '" +
-                                         place.descriptor.name + "' between two islands."};
-    }
-    place.memory = {memory, [](std::byte* bytes) { ::operator delete[](bytes, kAlignment); }};
-    place.capacity_bytes = capacity;
-  }
-  place.descriptor.buffer = reinterpret_cast<onnxPointer>(place.memory.get());
-  return base::Ok();
 }
 
 // What `work` answers; on a thread of the pool nobody else would catch what it throws.
@@ -88,45 +48,8 @@ bool IsOfTheDevice(Code code) {
          code == Code::kNoDeviceResources;
 }
 
-// What a device says that cannot be: nothing of what it computes is to be relied on.
-Status Contradiction(const std::string& value, const std::string& what) {
-  return {Code::kBackendUnavailable,
-          "The device contradicts the model: '" + value + "' " + what + "."};
-}
-
-std::string ShapeText(std::span<const int64_t> extents) {
-  std::string text = "[";
-  for (const int64_t extent : extents) {
-    text += (text.size() > 1 ? ", " : "") + (extent < 0 ? "?" : std::to_string(extent));
-  }
-  return text + "]";
-}
-
-// Whether `told`, with -1 for what is not known, may be what the model says.
-Status CheckAgainstModel(const PlannedValue& value, onnxEnum type,
-                         std::span<const int64_t> extents) {
-  if (value.data_type != ONNXIFI_DATATYPE_UNDEFINED && type != value.data_type) {
-    return Contradiction(value.name, "has element type " + std::to_string(type) + " instead of " +
-                                         std::to_string(value.data_type));
-  }
-  if (!value.has_rank) return base::Ok();
-  bool agrees = extents.size() == value.extents.size();
-  for (size_t axis = 0; agrees && axis < extents.size(); ++axis) {
-    agrees = extents[axis] >= -1 &&
-             (extents[axis] < 0 || value.extents[axis] < 0 || extents[axis] == value.extents[axis]);
-  }
-  if (agrees) return base::Ok();
-  return Contradiction(
-      value.name, "has shape " + ShapeText(extents) + " instead of " + ShapeText(value.extents));
-}
-
-bool IsKnown(const abi::TensorShape& shape) {
-  return shape.has_rank && std::all_of(shape.extents.begin(), shape.extents.end(),
-                                       [](int64_t extent) { return extent >= 0; });
-}
-
 std::vector<abi::TensorDescriptor> InputsOf(const PlannedStep& step,
-                                            const std::vector<Workspace::Place>& places) {
+                                            const std::vector<Place>& places) {
   std::vector<abi::TensorDescriptor> inputs;
   for (const int32_t value : step.inputs) inputs.push_back(places[value].descriptor);
   return inputs;
@@ -134,37 +57,7 @@ std::vector<abi::TensorDescriptor> InputsOf(const PlannedStep& step,
 
 }  // namespace
 
-PlannedBinding::PlannedBinding(abi::GraphTensors tensors) : abi::Binding(std::move(tensors)) {
-  AddRanges(this->tensors().inputs, reads_);
-  AddRanges(this->tensors().outputs, writes_);
-}
-
-void PlannedBinding::AddRanges(std::span<const abi::TensorDescriptor> tensors,
-                               std::vector<Range>& ranges) {
-  for (const abi::TensorDescriptor& tensor : tensors) {
-    // What was given as a value was copied, and what is kept lies in memory of its own.
-    if (tensor.is_kept || tensor.value != nullptr) continue;
-    const auto size_bytes = SizeBytes(tensor);
-    is_opaque_ = is_opaque_ || tensor.memory_type != ONNXIFI_MEMORY_TYPE_CPU || !size_bytes.ok();
-    if (!size_bytes.ok() || *size_bytes == 0) continue;
-    const auto begin = static_cast<uintptr_t>(tensor.buffer);
-    ranges.push_back({begin, begin + *size_bytes});
-  }
-}
-
-bool PlannedBinding::Overlap(const std::vector<Range>& some, const std::vector<Range>& others) {
-  return std::ranges::any_of(some, [&](const Range& one) {
-    return std::ranges::any_of(
-        others, [&](const Range& other) { return one.begin < other.end && other.begin < one.end; });
-  });
-}
-
-bool PlannedBinding::IsIndependentOf(const PlannedBinding& other) const {
-  return &other != this && !is_opaque_ && !other.is_opaque_ && !Overlap(writes_, other.writes_) &&
-         !Overlap(writes_, other.reads_) && !Overlap(reads_, other.writes_);
-}
-
-PlannedSteps::PlannedSteps(std::vector<PlannedStep> steps, std::vector<PlannedValue> values,
+PlannedSteps::PlannedSteps(std::vector<PlannedStep> steps, std::vector<CrossingValue> values,
                            std::vector<int32_t> inputs, std::vector<int32_t> outputs,
                            TaskPool& pool, Runner runner, size_t most_runs)
     : steps_(std::move(steps)),
@@ -209,17 +102,17 @@ base::Result<std::vector<abi::TensorShape>> PlannedSteps::ShapesOf(
   if (step.tells_shapes || &graph != step.graph.get()) {
     ONNXIFI_ASSIGN_OR_RETURN(shapes, graph.InferOutputShapes(inputs));
     for (const int32_t output : step.outputs) {
-      const PlannedValue& value = values_[output];
+      const CrossingValue& value = values_[output];
       const auto told = std::find_if(shapes.begin(), shapes.end(),
                                      [&](const auto& shape) { return shape.name == value.name; });
       if (told == shapes.end()) return Contradiction(value.name, "is not among its outputs");
       if (!told->has_rank) continue;
-      ONNXIFI_RETURN_IF_ERROR(CheckAgainstModel(value, told->data_type, told->extents));
+      ONNXIFI_RETURN_IF_ERROR(value.Check(told->data_type, told->extents));
     }
     return shapes;
   }
   for (const int32_t output : step.outputs) {
-    const PlannedValue& value = values_[output];
+    const CrossingValue& value = values_[output];
     shapes.push_back({value.name, value.data_type, value.has_extents, value.extents});
   }
   return shapes;
@@ -256,7 +149,7 @@ Status PlannedSteps::PrepareOnce(size_t index, Workspace& workspace) {
       std::any_of(step.inputs.begin(), step.inputs.end(),
                   [&](int32_t value) { return workspace.places[value].depends_on_data; });
   const auto needs_shape = [&](int32_t value) {
-    const Workspace::Place& place = workspace.places[value];
+    const Place& place = workspace.places[value];
     return values_[value].is_handed_on || (has_late_input && place.is_callers && !place.is_kept);
   };
   std::vector<abi::TensorShape> shapes;
@@ -265,7 +158,7 @@ Status PlannedSteps::PrepareOnce(size_t index, Workspace& workspace) {
   }
   bool has_moved = false;
   for (const int32_t value : step.outputs) {
-    Workspace::Place& place = workspace.places[value];
+    Place& place = workspace.places[value];
     if (needs_shape(value)) {
       const onnxPointer old_buffer = place.descriptor.buffer;
       const std::vector<uint64_t> old_shape = place.descriptor.shape;
@@ -283,7 +176,7 @@ Status PlannedSteps::PrepareOnce(size_t index, Workspace& workspace) {
       if (place.is_known && !place.is_kept && (has_late_input || !place.is_callers)) {
         place.descriptor.data_type = shape->data_type;
         place.descriptor.shape.assign(shape->extents.begin(), shape->extents.end());
-        ONNXIFI_RETURN_IF_ERROR(Reserve(place));
+        ONNXIFI_RETURN_IF_ERROR(place.Reserve());
       }
       // What a run keeps is looked up in each.
       has_moved = has_moved || (!place.is_kept && (place.descriptor.buffer != old_buffer ||
@@ -310,15 +203,16 @@ Status PlannedSteps::PrepareOnce(size_t index, Workspace& workspace) {
   return base::Ok();
 }
 
-base::Result<std::shared_ptr<const PlannedBinding>> PlannedSteps::Bind(abi::GraphTensors tensors) {
-  auto binding = std::make_shared<PlannedBinding>(std::move(tensors));
+base::Result<std::shared_ptr<const boundary::Binding>> PlannedSteps::Bind(
+    abi::GraphTensors tensors) {
+  auto binding = std::make_shared<boundary::Binding>(std::move(tensors));
   Workspace& workspace = binding->workspace();
   workspace.places.resize(values_.size());
   workspace.bound.resize(steps_.size());
   const auto take = [&](const std::vector<int32_t>& positions,
                         const std::vector<abi::TensorDescriptor>& descriptors) -> Status {
     for (size_t k = 0; k < positions.size(); ++k) {
-      Workspace::Place& place = workspace.places[positions[k]];
+      Place& place = workspace.places[positions[k]];
       place.descriptor = descriptors[k];
       // The binding keeps it; a device gets it as the tensor that it is.
       place.descriptor.value = nullptr;
@@ -340,12 +234,12 @@ base::Result<std::shared_ptr<const PlannedBinding>> PlannedSteps::Bind(abi::Grap
     Status status = Prepare(step, workspace);
     if (!status.ok()) return std::move(status).Context("in " + steps_[step].description);
   }
-  return std::shared_ptr<const PlannedBinding>(std::move(binding));
+  return std::shared_ptr<const boundary::Binding>(std::move(binding));
 }
 
 base::Result<std::vector<abi::TensorShape>> PlannedSteps::InferOutputShapes(
     std::span<const abi::TensorDescriptor> inputs) {
-  std::vector<Workspace::Place> places(values_.size());
+  std::vector<Place> places(values_.size());
   std::vector<abi::TensorShape> shapes(values_.size());
   for (size_t value = 0; value < values_.size(); ++value) {
     shapes[value] = {values_[value].name, values_[value].data_type, /*has_rank=*/false, {}};
@@ -374,7 +268,7 @@ base::Result<std::vector<abi::TensorShape>> PlannedSteps::InferOutputShapes(
     for (const int32_t value : step.outputs) {
       for (abi::TensorShape& shape : *told) {
         if (shape.name != values_[value].name) continue;
-        Workspace::Place& place = places[value];
+        Place& place = places[value];
         place.is_known = IsKnown(shape);
         place.descriptor.name = shape.name;
         place.descriptor.data_type = shape.data_type;
@@ -390,7 +284,7 @@ base::Result<std::vector<abi::TensorShape>> PlannedSteps::InferOutputShapes(
   return outputs;
 }
 
-std::shared_ptr<abi::Event> PlannedSteps::Run(std::shared_ptr<const PlannedBinding> binding,
+std::shared_ptr<abi::Event> PlannedSteps::Run(std::shared_ptr<const boundary::Binding> binding,
                                               std::shared_ptr<abi::Event> input) {
   auto run = std::make_shared<RunState>();
   run->binding = std::move(binding);
@@ -526,38 +420,20 @@ Status PlannedSteps::ExecuteOnce(RunState& run, size_t index) {
   return status;
 }
 
-Status PlannedSteps::CheckToldShapes(std::span<const abi::TensorShape> shapes,
-                                     const PlannedStep& step, const Workspace& workspace) const {
-  for (const abi::TensorShape& shape : shapes) {
-    const auto output = std::find_if(step.outputs.begin(), step.outputs.end(), [&](int32_t value) {
-      return values_[value].name == shape.name;
-    });
-    if (output == step.outputs.end()) return Contradiction(shape.name, "is none of its outputs");
-    ONNXIFI_RETURN_IF_ERROR(CheckAgainstModel(values_[*output], shape.data_type, shape.extents));
-    const Workspace::Place& place = workspace.places[*output];
-    if (place.is_kept) continue;
-    // In memory of the caller's there may be less than it has room for.
-    abi::TensorDescriptor told = place.descriptor;
-    told.shape.assign(shape.extents.begin(), shape.extents.end());
-    const bool is_known = IsKnown(shape) && shape.data_type == place.descriptor.data_type;
-    const auto size_bytes = SizeBytes(told);
-    const bool fits = place.is_callers ? size_bytes.ok() && *size_bytes <= place.capacity_bytes
-                                       : told.shape == place.descriptor.shape;
-    if (!is_known || !fits) {
-      return Contradiction(shape.name, "has shape " + ShapeText(shape.extents) +
-                                           " after a run, which is not what it was bound for");
-    }
-  }
-  return base::Ok();
-}
-
 Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index) {
   Workspace& workspace = run.binding->workspace();
   const PlannedStep& step = steps_[index];
   ONNXIFI_ASSIGN_OR_RETURN(run.shapes[index], event.OutputShapes());
-  ONNXIFI_RETURN_IF_ERROR(CheckToldShapes(run.shapes[index], step, workspace));
+  for (const abi::TensorShape& shape : run.shapes[index]) {
+    const auto output = std::ranges::find_if(
+        step.outputs, [&](int32_t value) { return values_[value].name == shape.name; });
+    if (output == step.outputs.end()) return Contradiction(shape.name, "is none of its outputs");
+    ONNXIFI_RETURN_IF_ERROR(values_[*output].Check(shape.data_type, shape.extents));
+    const Place& place = workspace.places[*output];
+    if (!place.is_kept) ONNXIFI_RETURN_IF_ERROR(place.CheckAfterRun(shape));
+  }
   for (const int32_t value : step.outputs) {
-    Workspace::Place& place = workspace.places[value];
+    Place& place = workspace.places[value];
     if (!place.is_callers || !place.depends_on_data) continue;
     // The caller's memory may hold more than there is this time.
     place.is_known = true;
@@ -574,14 +450,14 @@ Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index)
   for (const int32_t value : step.outputs) workspace.places[value].kept = nullptr;
   for (abi::KeptValue& told : kept) {
     for (const int32_t value : step.outputs) {
-      Workspace::Place& place = workspace.places[value];
+      Place& place = workspace.places[value];
       if (values_[value].name != told.name) continue;
       if (!place.is_kept) continue;
       if (!told.value->is_tensor()) return Contradiction(told.name, "turns out to be no tensor");
       const tensor::Tensor& tensor = told.value->tensor;
       ONNXIFI_RETURN_IF_ERROR(
-          CheckAgainstModel(values_[value], static_cast<onnxEnum>(tensor.type()),
-                            {tensor.extents().begin(), tensor.extents().end()}));
+          values_[value].Check(static_cast<onnxEnum>(tensor.type()),
+                               {tensor.extents().begin(), tensor.extents().end()}));
       place.descriptor.data_type = static_cast<onnxEnum>(tensor.type());
       place.descriptor.shape.assign(tensor.extents().begin(), tensor.extents().end());
       place.descriptor.buffer = reinterpret_cast<onnxPointer>(tensor.data());
@@ -591,7 +467,7 @@ Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index)
     }
   }
   for (const int32_t value : step.outputs) {
-    const Workspace::Place& place = workspace.places[value];
+    const Place& place = workspace.places[value];
     if (place.is_kept && place.kept == nullptr) {
       return Contradiction(values_[value].name, "is not there after a run that was to keep it");
     }

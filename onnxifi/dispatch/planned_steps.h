@@ -20,6 +20,8 @@
 
 #include "backends/core/abi/provider.h"
 #include "backends/core/base/result.h"
+#include "onnxifi/boundary/binding.h"
+#include "onnxifi/boundary/crossing_value.h"
 #include "onnxifi/dispatch/stand_in.h"
 #include "onnxifi/dispatch/task_pool.h"
 #include "onnxifi/dispatch/waiters.h"
@@ -45,80 +47,6 @@ struct PlannedStep {
   int32_t needs = 0;
 };
 
-// A value that crosses the edge of an island.
-struct PlannedValue {
-  std::string name;
-  onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
-  // What the model says: -1 where an extent is no number, and whether there is a rank, and a number
-  // for each extent.
-  std::vector<int64_t> extents;
-  bool has_rank = false;
-  bool has_extents = false;
-  // Whether an island reads what another makes.
-  bool is_handed_on = false;
-};
-
-// Memory of one set of inputs and outputs and of everything between islands. Runs of a binding
-// follow one another, so one set serves all of them.
-class Workspace {
- public:
-  struct Place {
-    abi::TensorDescriptor descriptor;
-    // The caller's memory, or none of the caller's.
-    bool is_callers = false;
-    // A run keeps it: there is no memory for it before.
-    bool is_kept = false;
-    // Whether the descriptor says how it is in the run under way, or in every run.
-    bool is_known = false;
-    // Whether that may be different in every run.
-    bool depends_on_data = false;
-    // Ours, for as many bytes.
-    std::unique_ptr<std::byte[], void (*)(std::byte*)> memory{nullptr, [](std::byte*) {}};
-    size_t capacity_bytes = 0;
-    // What the last run kept: holds the data of the descriptor.
-    tensor::ValueRef kept = nullptr;
-  };
-
-  struct Bound {
-    // Null until the first run where shapes depend on data.
-    std::shared_ptr<const abi::Binding> binding;
-    // Of the step's stand-in, not of the graph that it had first.
-    bool is_stand_in = false;
-    // What the step reads lies elsewhere since. Written by every step before it.
-    alignas(std::atomic_ref<bool>::required_alignment) bool is_stale = false;
-  };
-
-  std::vector<Place> places;  // by value
-  std::vector<Bound> bound;   // by step
-};
-
-class PlannedBinding final : public abi::Binding {
- public:
-  explicit PlannedBinding(abi::GraphTensors tensors);
-
-  // Of the run under way.
-  Workspace& workspace() const { return workspace_; }
-
-  // Whether runs of the two may be under way at the same time: neither writes what the other reads
-  // or writes.
-  bool IsIndependentOf(const PlannedBinding& other) const;
-
- private:
-  // Of the caller's, from the first byte to behind the last.
-  struct Range {
-    uintptr_t begin = 0;
-    uintptr_t end = 0;
-  };
-  static bool Overlap(const std::vector<Range>& some, const std::vector<Range>& others);
-  void AddRanges(std::span<const abi::TensorDescriptor> tensors, std::vector<Range>& ranges);
-
-  mutable Workspace workspace_;
-  std::vector<Range> reads_;
-  std::vector<Range> writes_;
-  // Whether some of it is no memory of the host's, of which nothing is known.
-  bool is_opaque_ = false;
-};
-
 class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
  public:
   // The thread that has the first islands of a run, whose inputs are complete when it is called
@@ -127,7 +55,7 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
 
   // `inputs` and `outputs` are positions among `values`. `pool` outlives every run. At most
   // `most_runs` are under way at a time.
-  PlannedSteps(std::vector<PlannedStep> steps, std::vector<PlannedValue> values,
+  PlannedSteps(std::vector<PlannedStep> steps, std::vector<boundary::CrossingValue> values,
                std::vector<int32_t> inputs, std::vector<int32_t> outputs, TaskPool& pool,
                Runner runner, size_t most_runs);
 
@@ -144,16 +72,16 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   };
   std::vector<StepTime> LastTimes();
 
-  base::Result<std::shared_ptr<const PlannedBinding>> Bind(abi::GraphTensors tensors);
+  base::Result<std::shared_ptr<const boundary::Binding>> Bind(abi::GraphTensors tensors);
   base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
       std::span<const abi::TensorDescriptor> inputs);
-  std::shared_ptr<abi::Event> Run(std::shared_ptr<const PlannedBinding> binding,
+  std::shared_ptr<abi::Event> Run(std::shared_ptr<const boundary::Binding> binding,
                                   std::shared_ptr<abi::Event> input);
   void Close();
 
  private:
   struct RunState {
-    std::shared_ptr<const PlannedBinding> binding;
+    std::shared_ptr<const boundary::Binding> binding;
     std::shared_ptr<abi::LocalEvent> output;
     // Guarded by the mutex of all runs.
     bool is_ready = false;
@@ -169,7 +97,7 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   using RunRef = std::shared_ptr<RunState>;
 
   // The graph that runs the step from now on, with the inputs and outputs of this workspace.
-  abi::Graph& GraphOf(size_t step, Workspace& workspace) const;
+  abi::Graph& GraphOf(size_t step, boundary::Workspace& workspace) const;
   // Of the step's outputs as `graph` tells them, for inputs as described. BACKEND_UNAVAILABLE where
   // that is not what the model says.
   base::Result<std::vector<abi::TensorShape>> ShapesOf(
@@ -177,17 +105,15 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
       std::span<const abi::TensorDescriptor> inputs) const;
   // Gives every output of the step a place, where its inputs are known, and binds it; to its
   // stand-in where the device fails.
-  base::Status Prepare(size_t step, Workspace& workspace);
-  base::Status PrepareOnce(size_t step, Workspace& workspace);
+  base::Status Prepare(size_t step, boundary::Workspace& workspace);
+  base::Status PrepareOnce(size_t step, boundary::Workspace& workspace);
   // Ok where the step has a stand-in from now on, after `failure`; else `failure`, or why there is
   // none. A stand-in has none.
-  base::Status ReplaceDevice(size_t step, Workspace& workspace, base::Status failure) const;
+  base::Status ReplaceDevice(size_t step, boundary::Workspace& workspace,
+                             base::Status failure) const;
   base::Status Execute(RunState& run, size_t step);
   base::Status ExecuteOnce(RunState& run, size_t step);
   base::Status TakeOutputs(abi::Event& event, RunState& run, size_t step);
-  // Whether what a device told of outputs after the run can be.
-  base::Status CheckToldShapes(std::span<const abi::TensorShape> shapes, const PlannedStep& step,
-                               const Workspace& workspace) const;
   void MarkReady(const RunRef& run, const base::Status& input_status);
   // With mutex_ held.
   bool MayStart(const RunState& run) const;
@@ -198,7 +124,7 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   abi::RunOutputs OutputsOf(const RunState& run) const;
 
   const std::vector<PlannedStep> steps_;
-  const std::vector<PlannedValue> values_;
+  const std::vector<boundary::CrossingValue> values_;
   const std::vector<int32_t> inputs_;
   const std::vector<int32_t> outputs_;
   TaskPool& pool_;

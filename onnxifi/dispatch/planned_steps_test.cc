@@ -84,7 +84,7 @@ struct Chain {
     }
     islands[0].before = {1};
     islands[1].needs = 1;
-    std::vector<PlannedValue> values;
+    std::vector<boundary::CrossingValue> values;
     for (const char* name : {"x", "t", "y"}) {
       values.push_back({name, ONNXIFI_DATATYPE_FLOAT32, {4}, true, true, false});
     }
@@ -98,8 +98,8 @@ struct Chain {
   Chain(const Chain&) = delete;
   Chain& operator=(const Chain&) = delete;
 
-  std::shared_ptr<const PlannedBinding> Bind(const float* x, const float* y,
-                                             onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU) const {
+  std::shared_ptr<const boundary::Binding> Bind(
+      const float* x, const float* y, onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU) const {
     abi::GraphTensors tensors;
     for (const auto& [name, data] : {std::pair("x", x), std::pair("y", y)}) {
       abi::TensorDescriptor tensor;

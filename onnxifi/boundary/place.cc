@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Place: memory grows and is never given back before the binding is.
+
+#include "onnxifi/boundary/place.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "backends/core/tensor/element_type.h"
+#include "onnxifi/boundary/crossing_value.h"
+
+namespace onnxifi::boundary {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+}  // namespace
+
+base::Result<size_t> SizeBytes(const abi::TensorDescriptor& descriptor) {
+  int64_t count = 1;
+  bool fits = true;
+  for (const uint64_t extent : descriptor.shape) {
+    if (extent == 0) return size_t{0};
+    fits = fits && extent <= static_cast<uint64_t>(INT64_MAX / count);
+    if (fits) count *= static_cast<int64_t>(extent);
+  }
+  const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(descriptor.data_type));
+  const int64_t size = type && fits ? tensor::SizeBytes(*type, count) : INT64_MAX;
+  if (size == INT64_MAX) {
+    return Status(Code::kNoSystemMemory,
+                  "No memory holds '" + descriptor.name + "' between two islands.");
+  }
+  return static_cast<size_t>(size);
+}
+
+Status Place::Reserve() {
+  ONNXIFI_ASSIGN_OR_RETURN(const size_t size_bytes, SizeBytes(descriptor));
+  if (is_callers) {
+    if (size_bytes <= capacity_bytes) return base::Ok();
+    return {Code::kMismatchingShape, "Output '" + descriptor.name + "' takes " +
+                                         std::to_string(size_bytes) + " bytes, more than the " +
+                                         std::to_string(capacity_bytes) +
+                                         " of the shape that is bound."};
+  }
+  if (memory == nullptr || capacity_bytes < size_bytes) {
+    const size_t capacity = std::max<size_t>(size_bytes, 1);
+    auto* bytes = static_cast<std::byte*>(::operator new[](capacity, kAlignment, std::nothrow));
+    if (bytes == nullptr) {
+      return {Code::kNoSystemMemory, "There are no " + std::to_string(size_bytes) + " bytes for '" +
+                                         descriptor.name + "' between two islands."};
+    }
+    memory = {bytes, [](std::byte* old) { ::operator delete[](old, kAlignment); }};
+    capacity_bytes = capacity;
+  }
+  descriptor.buffer = reinterpret_cast<onnxPointer>(memory.get());
+  return base::Ok();
+}
+
+Status Place::CheckAfterRun(const abi::TensorShape& told) const {
+  const bool agrees = IsKnown(told) && told.data_type == descriptor.data_type;
+  if (agrees && std::ranges::equal(told.extents, descriptor.shape)) return base::Ok();
+  if (agrees && is_callers) {
+    abi::TensorDescriptor smaller = descriptor;
+    smaller.shape.assign(told.extents.begin(), told.extents.end());
+    const auto size_bytes = SizeBytes(smaller);
+    if (size_bytes.ok() && *size_bytes <= capacity_bytes) return base::Ok();
+  }
+  return Contradiction(told.name, "has shape " + ShapeText(told.extents) +
+                                      " after a run, which is not what it was bound for");
+}
+
+}  // namespace onnxifi::boundary
