@@ -26,7 +26,9 @@ std::string MakeGraphAttribute(std::string_view name, std::string_view graph);
 
 class ModelWriter {
  public:
-  explicit ModelWriter(int64_t ir_version = 8, int64_t opset = 17)
+  static constexpr int64_t kDefaultOpset = 17;
+
+  explicit ModelWriter(int64_t ir_version = 8, int64_t opset = kDefaultOpset)
       : ir_version_(ir_version), opset_(opset) {}
 
   ModelWriter& Input(std::string_view name, ElementType type, std::vector<Dimension> shape);

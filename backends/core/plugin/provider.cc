@@ -12,6 +12,7 @@
 
 #include "backends/core/abi/last_error.h"
 #include "backends/core/model/import.h"
+#include "backends/core/model/operator_sets.h"
 #include "backends/core/model/versions.h"
 #include "backends/core/ops/lower_graph.h"
 #include "backends/core/plugin/answer_cache.h"
@@ -255,6 +256,7 @@ class PluginBackendId : public abi::BackendId {
       explanation.verdict = graph.status();
       return explanation;
     }
+    ONNXIFI_ASSIGN_OR_RETURN(const auto operator_sets, model::OperatorSetsOf(model));
     ops::Judgement judgement = JudgeNodes(*graph, hardware_.selector(index_));
     std::vector<Status>& verdicts = judgement.nodes;
     for (size_t k = 0; k < verdicts.size(); ++k) {
@@ -265,7 +267,8 @@ class PluginBackendId : public abi::BackendId {
       verdict.node_name = node.name;
       verdict.domain = node.domain.empty() ? "ai.onnx" : node.domain;
       verdict.operator_type = node.op_type;
-      verdict.opset_version = node.since_version;
+      const auto operator_set = operator_sets.find(node.domain);
+      if (operator_set != operator_sets.end()) verdict.opset_version = operator_set->second;
       verdict.sentence = verdicts[k].Text();
       if (!verdicts[k].ok() && explanation.verdict.ok()) {
         explanation.verdict = std::move(verdicts[k]).Context("at " + graph::Describe(node));

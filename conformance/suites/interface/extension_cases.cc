@@ -268,6 +268,7 @@ void LastErrorKeepsTheSizeRule(Check& check) {
 struct Verdicts {
   std::vector<onnxStatus> statuses;
   bool all_have_sentences = true;
+  bool all_have_operator_sets = true;
 };
 
 void ONNXIFI_ABI CollectVerdict(void* context, const onnxNodeVerdict* verdict) {
@@ -276,6 +277,7 @@ void ONNXIFI_ABI CollectVerdict(void* context, const onnxNodeVerdict* verdict) {
   const bool is_refused = !client::IsAcceptance(verdict->status);
   verdicts.all_have_sentences &=
       (verdict->sentence != nullptr && *verdict->sentence != '\0') == is_refused;
+  verdicts.all_have_operator_sets &= verdict->opset_version == ModelWriter::kDefaultOpset;
 }
 
 void ExplainAgreesWithTheClaim(Check& check) {
@@ -312,6 +314,9 @@ void ExplainAgreesWithTheClaim(Check& check) {
     check.Expect(
         verdicts.all_have_sentences,
         "onnxExplainModel gives a sentence for a node that runs, or none for one that does not.");
+    check.Expect(verdicts.all_have_operator_sets,
+                 "onnxExplainModel gives another version of the operator set than the " +
+                     std::to_string(ModelWriter::kDefaultOpset) + " that the model imports.");
   }
 }
 
