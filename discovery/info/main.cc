@@ -17,6 +17,7 @@
 #include "conformance/client/default_library.h"
 #include "conformance/client/node_answers.h"
 #include "conformance/client/node_table.h"
+#include "conformance/client/printable.h"
 #include "conformance/onnx_file/mapped_file.h"
 #include "discovery/info/device_report.h"
 #include "discovery/info/report_text.h"
@@ -32,7 +33,7 @@ struct Options {
 };
 
 int Fail(std::string_view sentence) {
-  fmt::print(stderr, "onnxifi_info: {}\n", sentence);
+  fmt::print(stderr, "onnxifi_info: {}\n", onnxifi::client::Printable(sentence));
   return 2;
 }
 
@@ -53,7 +54,7 @@ int ExplainModel(const onnxifi::Library& library, const Options& options) {
   } else {
     onnxifi::client::NodeTableOptions table;
     table.lists_all = options.is_verbose;
-    fmt::print("{}", onnxifi::client::MakeNodeTable(*answers, table));
+    fmt::print("{}", onnxifi::client::Printable(onnxifi::client::MakeNodeTable(*answers, table)));
   }
   return answers->is_runnable() ? 0 : 1;
 }
@@ -69,9 +70,13 @@ int Run(Options options) {
   if (!options.model.empty()) return ExplainModel(*library, options);
   const auto report = onnxifi::info::CollectReport(*library, options.library);
   if (!report) return Fail(report.error().Text());
-  fmt::print("{}", options.is_json      ? onnxifi::info::MakeJson(*report)
-                   : options.is_verbose ? onnxifi::info::MakeListing(*report)
-                                        : onnxifi::info::MakeTable(*report));
+  if (options.is_json) {
+    fmt::print("{}", onnxifi::info::MakeJson(*report));
+  } else {
+    fmt::print("{}",
+               onnxifi::client::Printable(options.is_verbose ? onnxifi::info::MakeListing(*report)
+                                                             : onnxifi::info::MakeTable(*report)));
+  }
   return report->has_usable_device() ? 0 : 1;
 }
 

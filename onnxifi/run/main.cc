@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "conformance/client/printable.h"
 #include "conformance/onnx_file/mapped_file.h"
 #include "onnxifi/run/model_run.h"
 #include "onnxifi/run/options.h"
@@ -98,7 +99,8 @@ base::Result<bool> RunAndPrint(const Options& options) {
   base::Result<RunReport> ran = ReadAndRun(options, device, model);
   // Wanted most when the model does not run.
   if (answers && !options.json) {
-    fmt::print("{}\n", MakeExplanationText(*answers, ran.ok() ? &*ran : nullptr));
+    fmt::print("{}\n",
+               client::Printable(MakeExplanationText(*answers, ran.ok() ? &*ran : nullptr)));
   }
   if (answers && options.json && !ran.ok()) {
     fmt::print("{}", MakeRefusalJson(*answers, ran.status().Text()));
@@ -109,7 +111,7 @@ base::Result<bool> RunAndPrint(const Options& options) {
   ONNXIFI_RETURN_IF_ERROR(WriteOutputs(options, report));
   ONNXIFI_RETURN_IF_ERROR(AddProfile(options, device, model, report));
   ONNXIFI_RETURN_IF_ERROR(WritePlanFile(options, device, model, report));
-  fmt::print("{}", options.json ? MakeJson(report) : MakeText(report));
+  fmt::print("{}", options.json ? MakeJson(report) : client::Printable(MakeText(report)));
   return report.is_as_expected();
 }
 
@@ -125,7 +127,8 @@ int main(int argument_count, char** arguments) {
   const auto is_as_expected = onnxifi::run::RunAndPrint(options);
   if (!is_as_expected.ok()) {
     std::fflush(stdout);
-    fmt::print(stderr, "onnxifi_run: {}\n", is_as_expected.status().Text());
+    fmt::print(stderr, "onnxifi_run: {}\n",
+               onnxifi::client::Printable(is_as_expected.status().Text()));
     return 1;
   }
   return *is_as_expected ? 0 : 1;
