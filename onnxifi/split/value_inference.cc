@@ -13,6 +13,8 @@
 #include <optional>
 #include <utility>
 
+#include "backends/core/model/schema_table.h"
+
 namespace onnxifi::split {
 
 using base::Code;
@@ -59,6 +61,16 @@ std::unordered_map<std::string, onnx::TypeProto*> TypesOf(onnx::GraphProto& grap
   }
   return types;
 }
+
+// Makes the schemas that a model asks for; the library's own registry makes all there are.
+class SchemasByNeed final : public onnx::ISchemaRegistry {
+ public:
+  // NOLINTNEXTLINE(google-default-arguments): as the library declares it.
+  const onnx::OpSchema* GetSchema(const std::string& operator_type, int opset,
+                                  const std::string& domain = "") const override {
+    return model::FindSchema(operator_type, domain, opset);
+  }
+};
 
 bool HasShape(const onnx::TypeProto& type) {
   return type.has_tensor_type() && type.tensor_type().has_shape();
@@ -111,6 +123,7 @@ bool CompleteLoops(onnx::GraphProto& graph) {
 
 Result<InferredValues> InferValues(onnx::ModelProto& model) {
   onnx::GraphProto& graph = *model.mutable_graph();
+  const SchemasByNeed schemas;
   onnx::shape_inference::DataValueMap numbers;
   try {
     onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0,
@@ -118,8 +131,7 @@ Result<InferredValues> InferValues(onnx::ModelProto& model) {
     // What is found of one loop may tell more of the next.
     do {
       numbers.clear();
-      onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options,
-                                         &numbers);
+      onnx::shape_inference::InferShapes(model, &schemas, options, &numbers);
     } while (CompleteLoops(graph));
   } catch (const std::exception& error) {
     return Status(Code::kInvalidModel,
