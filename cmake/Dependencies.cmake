@@ -7,6 +7,7 @@
 #   onnxifi::onnx   ONNX C++ with protobuf-lite, static, hidden; never the distribution's shared
 #                   protobuf, whose descriptor pool aborts when two plugins register the same file
 #   onnxifi::pcre2  PCRE2 for UTF-8, static, hidden
+#   onnxifi::highway  Google Highway, static, hidden
 #   onnxifi::dnnl   oneDNN 3 with the THREADPOOL runtime
 #   onnxifi::opencl_headers   the Khronos headers of OpenCL
 
@@ -61,6 +62,17 @@ if(ONNXIFI_PCRE2_ARCHIVE)
   target_link_libraries(onnxifi::pcre2 INTERFACE ${ONNXIFI_PCRE2_ARCHIVE})
 endif()
 
+unset(ONNXIFI_HIGHWAY_ARCHIVE CACHE)
+find_library(ONNXIFI_HIGHWAY_ARCHIVE NAMES libhwy.a PATHS ${prefix} PATH_SUFFIXES lib NO_DEFAULT_PATH)
+mark_as_advanced(ONNXIFI_HIGHWAY_ARCHIVE)
+if(ONNXIFI_HIGHWAY_ARCHIVE)
+  cmake_path(GET ONNXIFI_HIGHWAY_ARCHIVE PARENT_PATH folder)
+  cmake_path(GET folder PARENT_PATH folder)
+  add_library(onnxifi::highway INTERFACE IMPORTED)
+  target_include_directories(onnxifi::highway SYSTEM INTERFACE ${folder}/include)
+  target_link_libraries(onnxifi::highway INTERFACE ${ONNXIFI_HIGHWAY_ARCHIVE})
+endif()
+
 find_package(dnnl 3 CONFIG QUIET)
 if(dnnl_FOUND AND DNNL_CPU_THREADING_RUNTIME STREQUAL "THREADPOOL")
   add_library(onnxifi::dnnl INTERFACE IMPORTED)
@@ -75,7 +87,6 @@ if(ONNXIFI_OPENCL_INCLUDE)
   target_include_directories(onnxifi::opencl_headers SYSTEM INTERFACE ${ONNXIFI_OPENCL_INCLUDE})
 endif()
 
-find_package(hwy CONFIG QUIET)
 find_package(fmt CONFIG QUIET)
 find_package(CLI11 CONFIG QUIET)
 find_package(nlohmann_json CONFIG QUIET)

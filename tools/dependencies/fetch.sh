@@ -4,7 +4,7 @@
 # accepts only the pinned ones. An archive put into <cache>/downloads by hand is used as it is, so a
 # machine without a network can be set up. Sourced by tools/setup; uses its variables.
 
-# Debian's suite whose source packages are used, whichever suite this machine runs.
+# Debian's suite whose source packages are used where none is named, whichever suite this machine runs.
 source_suite=trixie
 
 # True when file $1 exists and has SHA-256 $2.
@@ -16,43 +16,47 @@ require_checksum() {
     refuse "The SHA-256 of $1 is $(sha256sum <"$1" | cut -d' ' -f1), but $2 is the pinned one."
 }
 
-# apt-get with its own lists and sources: the system's configuration (proxies, keys) applies, and its
-# state stays untouched.
+# private_apt <suite> <command...>: apt-get with lists and sources of its own: the system's configuration
+# (proxies, keys) applies, and its state stays untouched.
 private_apt() {
-  local state=$cache/apt
+  local state=$cache/apt/$1
+  shift
   apt-get -qq -o Dir::State::Lists="$state/lists" -o Dir::Cache="$state/cache" \
     -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$state/sources" \
     -o Acquire::Languages=none "$@"
 }
 
-# Reads the source index of $source_suite from the mirror this machine installs its packages from.
+# Reads the source index of suite $1 from the mirror this machine installs its packages from.
 prepare_apt_sources() {
-  local codename mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  local suite=$1 state=$cache/apt/$1 codename mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
   codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
   mirror=$(apt-get indextargets --format '$(CREATED_BY)|$(COMPONENT)|$(RELEASE)|$(CODENAME)|$(REPO_URI)' |
     awk -F'|' -v codename="$codename" '$1 == "Packages" && $2 == "main" &&
       ($3 == codename || $4 == codename) { print $5; exit }')
   [[ -n $mirror ]] ||
     refuse "apt has no source for the component 'main' of this system's release ('$codename')."
-  mkdir -p "$cache/apt/lists/partial" "$cache/apt/cache/archives/partial" "$cache/apt/sources"
+  mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$state/sources"
   {
-    printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\n' "$mirror" "$source_suite"
+    printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\n' "$mirror" "$suite"
     [[ -e $keyring ]] && echo "Signed-By: $keyring"
-  } >"$cache/apt/sources/source.sources"
-  log_step "$cache/logs/apt-sources.log" private_apt update
+  } >"$state/sources/source.sources"
+  log_step "$cache/logs/apt-sources.log" private_apt "$suite" update
 }
 
-# fetch_debian <package> <file name pattern> <target> [<SHA-256>]: downloads one file of a source package.
-# Without a checksum the one of apt's signed index is used; the caller pins what it takes out of the file.
+# fetch_debian <package> <file name pattern> <target> [<SHA-256> [<suite>]]: downloads one file of a source
+# package. Without a checksum the one of apt's signed index is used; the caller pins what it takes out of
+# the file.
 fetch_debian() {
-  local package=$1 pattern=$2 target=$3 pinned=${4:-}
+  local package=$1 pattern=$2 target=$3 pinned=${4:-} suite=${5:-$source_suite}
   [[ -n $pinned ]] && has_checksum "$target" "$pinned" && return
-  [[ -e $cache/apt/sources/source.sources && -n ${apt_sources_ready:-} ]] || prepare_apt_sources
-  apt_sources_ready=1
+  if [[ ${apt_sources_ready:-} != *" $suite "* ]]; then
+    prepare_apt_sources "$suite"
+    apt_sources_ready+=" $suite "
+  fi
   local address name size checksum
-  read -r address name size checksum < <(private_apt --print-uris source "$package" 2>/dev/null |
+  read -r address name size checksum < <(private_apt "$suite" --print-uris source "$package" 2>/dev/null |
     awk -v pattern="$pattern" '$2 ~ pattern') ||
-    refuse "The source package '$package' of Debian '$source_suite' has no file like '$pattern'."
+    refuse "The source package '$package' of Debian '$suite' has no file like '$pattern'."
   log_step "$cache/logs/download.log" /usr/lib/apt/apt-helper download-file "${address//\'/}" \
     "$target" "${pinned:+SHA256:}${pinned:-$checksum}"
 }
