@@ -399,22 +399,31 @@ base::Result<std::vector<partition::Plan>> AutoPlanner::Candidates() const {
 base::Result<partition::Plan> AutoPlanner::Plan() const {
   if (pinned_) return *pinned_;
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<partition::Plan> candidates, Candidates());
+  // What each candidate bids: its time, and for a cut so much more that what the times of one plan
+  // vary by from run to run does not decide for it.
+  constexpr double kLeastGainOfACut = 0.1;
+  const auto bid = [](const partition::Plan& plan, double time_ns) {
+    return plan.islands.size() > 1 ? time_ns / (1 - kLeastGainOfACut) : time_ns;
+  };
   // Parts that run together are faster than one by one, so that a plan which never ran is compared
   // with those that did by how much these were off.
-  std::optional<double> least_ns;
+  std::optional<double> least_bid;
   double correction = 1;
   size_t best = 0;
   for (size_t index = 0; index < candidates.size(); ++index) {
-    const std::optional<int64_t> measured = MeasuredNs(candidates[index]);
-    if (!measured || (least_ns && static_cast<double>(*measured) >= *least_ns)) continue;
-    least_ns = static_cast<double>(*measured);
+    const partition::Plan& candidate = candidates[index];
+    const std::optional<int64_t> measured = MeasuredNs(candidate);
+    if (!measured) continue;
+    const auto time_ns = static_cast<double>(*measured);
+    if (least_bid && bid(candidate, time_ns) >= *least_bid) continue;
+    least_bid = bid(candidate, time_ns);
     best = index;
-    correction =
-        *least_ns / static_cast<double>(std::max<int64_t>(candidates[index].duration_ns, 1));
+    correction = time_ns / static_cast<double>(std::max<int64_t>(candidate.duration_ns, 1));
   }
-  if (!least_ns) return std::move(candidates.front());
-  if (!MeasuredNs(candidates.front()) &&
-      correction * static_cast<double>(candidates.front().duration_ns) < *least_ns) {
+  if (!least_bid) return std::move(candidates.front());
+  const partition::Plan& expected = candidates.front();
+  if (!MeasuredNs(expected) &&
+      bid(expected, correction * static_cast<double>(expected.duration_ns)) < *least_bid) {
     best = 0;
   }
   partition::Plan& plan = candidates[best];

@@ -45,8 +45,9 @@ class AutoPlanner {
   void UseCosts(std::vector<KnownCosts> costs) { costs_ = std::move(costs); }
 
   // The plan for the claims as they stand: of the candidates that which takes least time, as
-  // measured or expected. UNSUPPORTED_* with the reasons of every device where some nodes are
-  // claimed by none.
+  // measured or expected; one that cuts the model has to be a tenth faster than one that does not
+  // where any of them was measured. UNSUPPORTED_* with the reasons of every device where some nodes
+  // are claimed by none.
   base::Result<partition::Plan> Plan() const;
   // The plan that is expected to take least time by what is known of single nodes, and those with
   // all nodes on one device that claims them. UNSUPPORTED_* as above.

@@ -213,6 +213,24 @@ TEST(PlanMeasurement, BelievesWholeRunsMoreThanSumsOfNodes) {
   EXPECT_THAT(experiment.Keys(experiment.Plan()), Each("other"));
 }
 
+TEST(PlanMeasurement, CutsOnlyWhereThatGainsMoreThanTimesVary) {
+  constexpr const char* kChain = R"(
+    graph (float[3, 5] x) => (float[3, 5] y) {
+      a = Sigmoid(x)  b = Neg(a)  c = Sigmoid(b)  y = Neg(c)
+    })";
+  // 48 ms on one device; cut 45 and 32.
+  for (const auto& [curved_ms, is_cut] : {std::pair("10.5", false), std::pair("4", true)}) {
+    MockDevices devices;
+    devices.Add("even", R"({"step_ms": {"*": 12}})")
+        .Add("curves", std::string(R"({"step_ms": {"*": 40, "Sigmoid": )") + curved_ms + "}}");
+    Experiment experiment(devices, ParseMockModel(kChain));
+    experiment.MeasureNodes();
+    EXPECT_THAT(experiment.Plan().islands, SizeIs(4));
+    experiment.MeasureCandidates();
+    EXPECT_EQ(experiment.Plan().islands.size() > 1, is_cut) << curved_ms;
+  }
+}
+
 TEST(PlanMeasurement, LeavesOutADeviceThatFails) {
   MockDevices devices;
   devices.Add("gone", R"({"vanishes_at_run": 1, "step_ms": {"*": 1}})")
