@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The OpenCL plugin's kernels against the limits of the same device, timed in turns: contractions
-// against a kernel of nothing but multiply-adds, everything else against a kernel that copies.
-// Prints, per case, the best time, the rate and its share of the limit. An argument keeps the cases
+// against a kernel of nothing but multiply-adds, everything else against a kernel that copies;
+// products beside CLBlast too, where it is installed. Prints, per case, the best time, the rate and
+// its share of the limit. An argument keeps the cases
 // whose name contains it. With --tune, tries tiles instead and writes those that were fastest to
 // the cache folder, where the plugin looks for them (backends/opencl/tuning.csv says how to read
 // them); an argument behind it keeps the tiles whose line contains it, and nothing is written.
@@ -19,6 +20,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +29,7 @@
 #include "backends/core/base/result.h"
 #include "backends/core/program/program.h"
 #include "backends/opencl/device.h"
+#include "benchmarks/clblast.h"
 
 namespace onnxifi::opencl {
 namespace {
@@ -144,7 +147,8 @@ class Limits {
 struct Case {
   program::Program program;
   program::Step step;
-  double flops = 0;  // 0: held against copies
+  double flops = 0;                 // 0: held against copies
+  std::optional<GemmExtents> gemm;  // of plain products, which others have too
   int64_t bytes = 0;
 
   program::View Add(Buffer::Kind kind, const Shape& shape, ElementType type = kFloat) {
@@ -178,6 +182,7 @@ Case MakeProduct(int64_t m, int64_t n, int64_t k, bool is_transposed, Buffer::Ki
   product.Write({m, n});
   product.step.body = std::move(contract);
   product.flops = 2.0 * static_cast<double>(m * n * k);
+  product.gemm = GemmExtents{m, n, k, is_transposed};
   return product;
 }
 
@@ -377,26 +382,36 @@ class Prepared {
   std::unique_ptr<device::BoundKernel> bound_;
 };
 
-Status Measure(Device& device, Limits& limits, std::string_view name, const Case& one) {
+// `clblast`: null where there is none.
+Status Measure(Device& device, Limits& limits, Clblast* clblast, std::string_view name,
+               const Case& one) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Prepared> prepared, Prepared::Create(device, one));
   ONNXIFI_RETURN_IF_ERROR(limits.Reserve(one.bytes));
   const auto limit = [&] { return one.flops > 0 ? limits.MultiplyAdd() : limits.Copy(); };
   // The first time compiles.
   ONNXIFI_RETURN_IF_ERROR(prepared->Run());
   ONNXIFI_RETURN_IF_ERROR(limit());
+  const bool has_peer = clblast != nullptr && one.gemm;
+  if (has_peer) {
+    ONNXIFI_RETURN_IF_ERROR(clblast->Reserve(*one.gemm));
+    ONNXIFI_RETURN_IF_ERROR(clblast->Multiply());
+  }
   double best = 1e9;
+  double best_peer = 1e9;
   double best_limit = 1e9;
   constexpr int kRounds = 12;
   for (int round = 0; round < kRounds; ++round) {
     best = std::min(best, Seconds([&] { return prepared->Run(); }));
     best_limit = std::min(best_limit, Seconds(limit));
+    if (has_peer) best_peer = std::min(best_peer, Seconds([&] { return clblast->Multiply(); }));
   }
   const double work = one.flops > 0 ? one.flops : static_cast<double>(one.bytes);
   const double limit_rate =
       (one.flops > 0 ? kPeakFlops : static_cast<double>(one.bytes)) / best_limit;
-  fmt::print("{:<34} {:>9.3f} ms {:>8.1f} {:<7} {:>5.1f} % of {:.1f}   {}\n", name, best * 1e3,
+  const std::string peer = has_peer ? fmt::format("; CLBlast {:.3f} ms", best_peer * 1e3) : "";
+  fmt::print("{:<34} {:>9.3f} ms {:>8.1f} {:<7} {:>5.1f} % of {:.1f}   {}{}\n", name, best * 1e3,
              work / best * 1e-9, one.flops > 0 ? "GFLOP/s" : "GB/s", 100 * work / best / limit_rate,
-             limit_rate * 1e-9, prepared->Text());
+             limit_rate * 1e-9, prepared->Text(), peer);
   return base::Ok();
 }
 
@@ -409,9 +424,11 @@ Status Run(std::string_view wanted) {
                            Limits::Open(api, devices.front()));
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                            Device::Open(api, devices.front()));
+  const Result<std::unique_ptr<Clblast>> clblast = Clblast::Open(api, devices.front());
+  if (!clblast.ok()) fmt::print("Not beside CLBlast: {}\n", clblast.status().Text());
   const auto measure = [&](const std::string& name, const auto& make) -> Status {
     if (name.find(wanted) == std::string::npos) return base::Ok();
-    return Measure(*device, *limits, name, make());
+    return Measure(*device, *limits, clblast.ok() ? clblast->get() : nullptr, name, make());
   };
   const auto product = [&](int64_t m, int64_t n, int64_t k, bool is_transposed, Buffer::Kind kind) {
     return measure(fmt::format("gemm {}x{}x{}{}{}", m, n, k, is_transposed ? " transposed" : "",
