@@ -120,6 +120,9 @@ bool IsCurved(const std::string& operator_type) {
   return operator_type == "Sigmoid" || operator_type == "Tanh";
 }
 
+// A machine with other work delays what it likes, so that one good attempt is enough.
+constexpr int kMostAttempts = 5;
+
 // What there is to complain of; empty where all is as it should be.
 std::string Complaint(const MockDevices& devices) {
   Experiment experiment(devices, ParseMockModel(kModel));
@@ -146,8 +149,6 @@ std::string Complaint(const MockDevices& devices) {
 }
 
 TEST(PlanMeasurement, UsesDevicesForWhatTheyAreFastAtAndSaysHowLongItTakes) {
-  // A machine with other work delays what it likes, so that one good attempt is enough.
-  constexpr int kMostAttempts = 5;
   std::string complaint;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     MockDevices devices;
@@ -171,18 +172,19 @@ TEST(PlanMeasurement, StaysOnOneDeviceWhereChangingCostsMoreThanItSaves) {
 }
 
 TEST(PlanMeasurement, PlansTheSameInTheNextProcess) {
-  MockDevices devices;
-  devices.Add("even", R"({"step_ms": {"*": 15}, "launch_ms": 1})")
-      .Add("curves", R"({"step_ms": {"Sigmoid": 1, "Tanh": 1, "*": 40}, "launch_ms": 1})");
+  std::unique_ptr<MockDevices> devices;
   partition::Plan first;
-  {
-    Experiment experiment(devices, ParseMockModel(kModel));
+  for (int attempt = 0; attempt < kMostAttempts && first.islands.size() < 2; ++attempt) {
+    devices = std::make_unique<MockDevices>();
+    devices->Add("even", R"({"step_ms": {"*": 15}, "launch_ms": 1})")
+        .Add("curves", R"({"step_ms": {"Sigmoid": 1, "Tanh": 1, "*": 40}, "launch_ms": 1})");
+    Experiment experiment(*devices, ParseMockModel(kModel));
     experiment.MeasureNodes();
     experiment.MeasureCandidates();
     first = experiment.Plan();
-    EXPECT_GT(first.islands.size(), 1U);
   }
-  Experiment next(devices, ParseMockModel(kModel));
+  EXPECT_GT(first.islands.size(), 1U);
+  Experiment next(*devices, ParseMockModel(kModel));
   const partition::Plan plan = next.Plan();
   EXPECT_EQ(plan.island_of, first.island_of);
   EXPECT_EQ(plan.duration_ns, first.duration_ns);
@@ -197,7 +199,7 @@ TEST(PlanMeasurement, PlansTheSameInTheNextProcess) {
 
 TEST(PlanMeasurement, BelievesWholeRunsMoreThanSumsOfNodes) {
   MockDevices devices;
-  devices.Add("one", R"({"step_ms": {"*": 2}})").Add("other", R"({"step_ms": {"*": 3}})");
+  devices.Add("one", R"({"step_ms": {"*": 2}})").Add("other", R"({"step_ms": {"*": 8}})");
   Experiment experiment(devices, ParseMockModel(kModel));
   experiment.MeasureNodes();
   EXPECT_THAT(experiment.Keys(experiment.Plan()), Each("one"));
@@ -218,16 +220,20 @@ TEST(PlanMeasurement, CutsOnlyWhereThatGainsMoreThanTimesVary) {
     graph (float[3, 5] x) => (float[3, 5] y) {
       a = Sigmoid(x)  b = Neg(a)  c = Sigmoid(b)  y = Neg(c)
     })";
-  // 48 ms on one device; cut 45 and 32.
+  // 48 ms on one device; cut 45 and 32. By the times of nodes alone both are cut.
   for (const auto& [curved_ms, is_cut] : {std::pair("10.5", false), std::pair("4", true)}) {
-    MockDevices devices;
-    devices.Add("even", R"({"step_ms": {"*": 12}})")
-        .Add("curves", std::string(R"({"step_ms": {"*": 40, "Sigmoid": )") + curved_ms + "}}");
-    Experiment experiment(devices, ParseMockModel(kChain));
-    experiment.MeasureNodes();
-    EXPECT_THAT(experiment.Plan().islands, SizeIs(4));
-    experiment.MeasureCandidates();
-    EXPECT_EQ(experiment.Plan().islands.size() > 1, is_cut) << curved_ms;
+    bool is_as_expected = false;
+    for (int attempt = 0; attempt < kMostAttempts && !is_as_expected; ++attempt) {
+      MockDevices devices;
+      devices.Add("even", R"({"step_ms": {"*": 12}})")
+          .Add("curves", std::string(R"({"step_ms": {"*": 40, "Sigmoid": )") + curved_ms + "}}");
+      Experiment experiment(devices, ParseMockModel(kChain));
+      experiment.MeasureNodes();
+      is_as_expected = experiment.Plan().islands.size() == 4;
+      experiment.MeasureCandidates();
+      is_as_expected = is_as_expected && (experiment.Plan().islands.size() > 1) == is_cut;
+    }
+    EXPECT_TRUE(is_as_expected) << curved_ms;
   }
 }
 
