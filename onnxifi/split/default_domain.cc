@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// WriteDefaultDomain: nodes of subgraphs and functions have domains as those of the main graph do.
 
 #include "onnxifi/split/default_domain.h"
 

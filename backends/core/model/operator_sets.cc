@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// OperatorSetsOf: the checks are OpsetTable's.
 
 #include "backends/core/model/operator_sets.h"
 
