@@ -152,13 +152,12 @@ function(onnxifi_add_executable name)
   endif()
 endfunction()
 
-# onnxifi_add_test(<name> SOURCES <files> DEPS <targets> [LABELS <labels>] [TIMEOUT <seconds>] [SERIAL])
+# onnxifi_add_test(<name> SOURCES <files> DEPS <targets> [LABELS <labels>] [TIMEOUT <seconds>])
 #
 # One GoogleTest binary per folder; each of its tests becomes a ctest test of the same name. Tests run
-# in the source tree's top folder and take longer than TIMEOUT (300 s) only under a sanitizer; SERIAL ones
-# run while no other does.
+# in the source tree's top folder and take longer than TIMEOUT (300 s) only under a sanitizer.
 function(onnxifi_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
   if(NOT ONNXIFI_BUILD_TESTS)
     return()
   endif()
@@ -181,5 +180,5 @@ function(onnxifi_add_test name)
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_SERIAL})
+    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
 endfunction()

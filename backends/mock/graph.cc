@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graph: computes at once, then sleeps until the run's time is over.
+// Graph: waits at the gate, computes at once, then sleeps until the run's time is over, or sets the
+// clock forward.
 
 #include "backends/mock/graph.h"
 
@@ -23,6 +24,21 @@ void Misstate(bool of_shape, bool of_type, std::vector<abi::TensorShape>& shapes
     first.data_type = first.data_type == ONNXIFI_DATATYPE_FLOAT64 ? ONNXIFI_DATATYPE_FLOAT32
                                                                   : ONNXIFI_DATATYPE_FLOAT64;
   }
+}
+
+Status PassGate(SharedNumber& gate, int64_t opens_at) {
+  constexpr std::chrono::seconds kMostTime(30);
+  const auto deadline = std::chrono::steady_clock::now() + kMostTime;
+  gate.Add(1);
+  while (gate.Get() < opens_at) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return {Code::kInternalError, "The gate of the mock device, which opens at " +
+                                        std::to_string(opens_at) + ", was at " +
+                                        std::to_string(gate.Get()) + " after 30 seconds."};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return base::Ok();
 }
 
 }  // namespace
@@ -54,6 +70,9 @@ Status Graph::Work(const std::shared_ptr<const abi::Binding>& binding, abi::RunO
   const std::lock_guard lock(state_.device_mutex);
   const auto end = std::chrono::steady_clock::now() + run_time_;
   ONNXIFI_RETURN_IF_ERROR(state_.CheckPresent());
+  if (settings_.gate != nullptr) {
+    ONNXIFI_RETURN_IF_ERROR(PassGate(*settings_.gate, settings_.gate_opens_at));
+  }
   const int64_t number = ++state_.runs;
   if (settings_.vanishes_at_run > 0 && number >= settings_.vanishes_at_run) {
     state_.is_gone = true;
@@ -62,7 +81,11 @@ Status Graph::Work(const std::shared_ptr<const abi::Binding>& binding, abi::RunO
   ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<abi::Event> computed,
                            inner_->Run(binding, /*input=*/nullptr));
   ONNXIFI_RETURN_IF_ERROR(computed->Wait());
-  if (run_time_.count() > 0) std::this_thread::sleep_until(end);
+  if (settings_.clock != nullptr) {
+    settings_.clock->Add(run_time_.count());
+  } else if (run_time_.count() > 0) {
+    std::this_thread::sleep_until(end);
+  }
   if (settings_.fails_at_run > 0 && number >= settings_.fails_at_run) {
     return {Code::kInternalError,
             "Run " + std::to_string(number) + " of the mock device fails, as its settings say."};

@@ -14,7 +14,10 @@
 #include <fstream>
 #include <onnxifi/onnxifi.hpp>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "backends/mock/testing/shared_number.h"
 
 namespace onnxifi::mock {
 namespace {
@@ -57,6 +60,7 @@ class Mock : public testing::Test {
     EXPECT_TRUE(library.ok()) << library.error().Text();
     return *std::move(library);
   }
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   std::filesystem::path folder_;
@@ -123,6 +127,33 @@ TEST_F(Mock, TakesTheTimeOfItsSteps) {
   ASSERT_TRUE(session.graph->RunAndWait());
   // Sleeping is never shorter; how much longer is the machine's affair.
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(7));
+  EXPECT_THAT(session.target, ElementsAre(-1, -2, -3, -4));
+}
+
+TEST_F(Mock, SetsTheClockForwardInsteadOfSleeping) {
+  const auto clock = *SharedNumber::Open(folder() / "clock");
+  const Library library = Open(R"({"step_ms": {"Abs": 40000, "*": 2}, "launch_ms": 1, "clock": ")" +
+                               (folder() / "clock").string() + "\"}");
+  Session session((*library.Devices())[0]);
+  ASSERT_TRUE(session.RunOnce());
+  ASSERT_TRUE(session.graph->RunAndWait());
+  EXPECT_EQ(clock->Get(), 2 * int64_t{40003} * 1000 * 1000);
+}
+
+TEST_F(Mock, WaitsAtItsGate) {
+  const auto gate = *SharedNumber::Open(folder() / "gate");
+  const Library library =
+      Open(R"({"gate_opens_at": 3, "gate": ")" + (folder() / "gate").string() + "\"}");
+  Session session((*library.Devices())[0]);
+  ASSERT_TRUE(session.graph->SetIO({&session.x, 1}, {&session.y, 1}));
+  const auto input = session.backend.NewEvent();
+  ASSERT_TRUE(input->Signal());
+  const auto run = session.graph->Run(*input);
+  ASSERT_TRUE(run.ok());
+  while (gate->Get() < 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(*run->IsSignalled());
+  gate->Add(2);
+  EXPECT_TRUE(run->Wait());
   EXPECT_THAT(session.target, ElementsAre(-1, -2, -3, -4));
 }
 

@@ -32,6 +32,15 @@ Setter Assign(T Settings::*member) {
   return [member](const json& value, Settings& settings) { settings.*member = value.get<T>(); };
 }
 
+// The file's number, opened.
+Setter Open(std::shared_ptr<SharedNumber> Settings::*member) {
+  return [member](const json& value, Settings& settings) {
+    auto number = SharedNumber::Open(value.get<std::string>());
+    if (!number.ok()) throw std::invalid_argument(number.status().Text());
+    settings.*member = *std::move(number);
+  };
+}
+
 const std::map<std::string, Setter>& Setters() {
   static const std::map<std::string, Setter> setters = {
       {"devices", Assign(&Settings::device_count)},
@@ -58,6 +67,9 @@ const std::map<std::string, Setter>& Setters() {
        }},
       {"step_ms", Assign(&Settings::step_ms)},
       {"launch_ms", Assign(&Settings::launch_ms)},
+      {"clock", Open(&Settings::clock)},
+      {"gate", Open(&Settings::gate)},
+      {"gate_opens_at", Assign(&Settings::gate_opens_at)},
       {"init_ms", Assign(&Settings::init_ms)},
       {"memory_bytes", Assign(&Settings::memory_bytes)},
       {"fails_at_run", Assign(&Settings::fails_at_run)},

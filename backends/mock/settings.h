@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "backends/core/base/result.h"
+#include "backends/mock/testing/shared_number.h"
 
 namespace onnxifi::mock {
 
@@ -34,6 +36,13 @@ struct Settings {
   // takes beside. Runs of one device follow one another. Nothing is slept where both are 0.
   std::map<std::string, double> step_ms;
   double launch_ms = 0;
+  // "clock": a file with a number, nanoseconds. Where it is set runs add their time to it and do
+  // not sleep.
+  std::shared_ptr<SharedNumber> clock;
+  // "gate": a file with a number, to which every run adds one before it goes on, which it does when
+  // the number is "gate_opens_at" at least. After half a minute it ends with INTERNAL_ERROR.
+  std::shared_ptr<SharedNumber> gate;
+  int64_t gate_opens_at = 0;
   // "misstates": what is told of a graph's first output that is not so: "shapes" and "types" by
   // onnxInferOutputShapes, "run shapes" and "run types" after a run, when "kept" outputs are not
   // handed over either.

@@ -17,7 +17,7 @@ TEST(MockSettings, ReadsEveryKey) {
   const auto settings = ParseSettings(R"({
     "devices": 3, "type": "npu", "operators": ["Add", "Conv"], "refused": ["Conv"],
     "lies": ["Add"], "step_ms": {"Add": 1.5, "*": 0.25}, "launch_ms": 2, "init_ms": 3,
-    "memory_bytes": 4096, "misstates": ["run shapes"], "fails_at_run": 7, "vanishes_at_run": 9})");
+    "gate_opens_at": 5, "memory_bytes": 4096, "misstates": ["run shapes"], "fails_at_run": 7, "vanishes_at_run": 9})");
   ASSERT_TRUE(settings.ok()) << settings.status().Text();
   EXPECT_EQ(settings->device_count, 3);
   EXPECT_EQ(settings->device_type, onnxEnum{ONNXIFI_DEVICE_TYPE_NPU});
@@ -31,6 +31,7 @@ TEST(MockSettings, ReadsEveryKey) {
   EXPECT_EQ(settings->StepTime("Constant"), microseconds(0));
   EXPECT_EQ(settings->launch_ms, 2);
   EXPECT_EQ(settings->init_ms, 3);
+  EXPECT_EQ(settings->gate_opens_at, 5);
   EXPECT_EQ(settings->memory_bytes, 4096);
   EXPECT_TRUE(settings->misstates.contains("run shapes"));
   EXPECT_EQ(settings->fails_at_run, 7);
@@ -52,6 +53,7 @@ TEST(MockSettings, RefuseWhatTheyDoNotKnow) {
   EXPECT_THAT(refuse(R"({"operator": ["Add"]})"), HasSubstr("no key 'operator'"));
   EXPECT_THAT(refuse(R"({"type": "tpu"})"), HasSubstr("'tpu' is none of"));
   EXPECT_THAT(refuse(R"({"misstates": ["weather"]})"), HasSubstr("'weather' is nothing"));
+  EXPECT_THAT(refuse(R"({"clock": "/nonexistent/clock"})"), HasSubstr("'/nonexistent/clock'"));
   EXPECT_THAT(refuse(R"({"launch_ms": "long"})"), HasSubstr("cannot be used"));
   EXPECT_THAT(refuse(R"({"devices": 0})"), HasSubstr("no device"));
   EXPECT_THAT(refuse("[]"), HasSubstr("no JSON object"));

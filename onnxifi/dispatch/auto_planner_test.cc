@@ -148,6 +148,8 @@ struct Figures {
   double first_claims_ms = 0;
   double claims_ms = std::numeric_limits<double>::max();
   double plan_ms = std::numeric_limits<double>::max();
+  // Claims that are known, and the plan, reading included; of the processor.
+  double warm_ms = std::numeric_limits<double>::max();
   size_t islands = 0;
 };
 
@@ -161,6 +163,7 @@ Figures Measure(const char* file, int node_count) {
   Figures figures;
   partition::Plan first_plan;
   for (int repeat = 0; repeat < 4; ++repeat) {
+    const double before = CpuMilliseconds();
     const auto planner = Ask(devices, model);
     const double read = Milliseconds(planner->times().read);
     const double asked = Milliseconds(planner->times().claims);
@@ -176,6 +179,7 @@ Figures Measure(const char* file, int node_count) {
       first_plan = *plan;
     } else {
       figures.claims_ms = std::min(figures.claims_ms, asked);
+      figures.warm_ms = std::min(figures.warm_ms, before_plan + planned - before);
       EXPECT_EQ(plan->island_of, first_plan.island_of);
     }
   }
@@ -194,13 +198,13 @@ TEST(AutoPlanner, PlansLargeModelsInLittleMoreThanLinearTime) {
           "islands\n",
           node_count, name, figures.read_ms, figures.first_claims_ms, figures.claims_ms,
           figures.plan_ms, figures.islands);
-      const double warm_ms = figures.claims_ms + figures.plan_ms;
       EXPECT_GT(figures.islands, 1U);
-      // n log n would be 13; a square 100. The rest is what caches and a busy machine may add.
+      // n log n would be 13; a square 100. The rest is what caches may add, and a busy neighbour of
+      // the core.
       if (node_count > 1000) {
-        EXPECT_LT(warm_ms, 45 * smaller_ms);
+        EXPECT_LT(figures.warm_ms, 40 * smaller_ms);
       }
-      smaller_ms = warm_ms;
+      smaller_ms = figures.warm_ms;
     }
   }
 }

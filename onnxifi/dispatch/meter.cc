@@ -23,8 +23,6 @@ using tensor::ElementType;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kFewestRuns = 3;
 constexpr int kMostRuns = 9;
 constexpr std::chrono::milliseconds kEnoughTime(60);
@@ -93,20 +91,19 @@ void Fill(ElementType type, void* memory, int64_t size_bytes) {
   }
 }
 
-std::optional<int64_t> TimeBound(abi::Graph& graph, abi::GraphTensors tensors) {
+std::optional<int64_t> TimeBound(abi::Graph& graph, abi::GraphTensors tensors, const Clock& clock) {
   const auto binding = graph.Bind(std::move(tensors));
   if (!binding.ok()) return std::nullopt;
   // The first prepares what later ones find. Of these the least: whatever else happens on the
   // machine only adds.
   int64_t least_ns = std::numeric_limits<int64_t>::max();
-  const auto start = Clock::now();
+  const auto start = clock();
   for (int run = 0; run <= kMostRuns; ++run) {
-    const auto run_start = Clock::now();
+    const auto run_start = clock();
     const auto event = graph.Run(*binding, /*input=*/nullptr);
     if (!event.ok() || !(*event)->Wait().ok()) return std::nullopt;
-    const auto now = Clock::now();
-    if (run > 0)
-      least_ns = std::min<int64_t>(least_ns, (now - run_start) / std::chrono::nanoseconds(1));
+    const auto now = clock();
+    if (run > 0) least_ns = std::min<int64_t>(least_ns, (now - run_start).count());
     if (run >= kFewestRuns && now - start >= kEnoughTime) break;
   }
   return least_ns;
@@ -122,8 +119,13 @@ std::vector<uint64_t> ShapeOf(const split::FlowingValue& value) {
 
 }  // namespace
 
+std::chrono::nanoseconds SteadyTime() {
+  return std::chrono::steady_clock::now().time_since_epoch();
+}
+
 std::optional<int64_t> TimeRuns(abi::Graph& graph, const split::WholeModel& whole,
-                                std::span<const int32_t> inputs, std::span<const int32_t> outputs) {
+                                std::span<const int32_t> inputs, std::span<const int32_t> outputs,
+                                const Clock& clock) {
   // More than this is not set aside for an experiment.
   constexpr int64_t kMostBytes = int64_t{1} << 30;
   Tensors memory;
@@ -157,7 +159,7 @@ std::optional<int64_t> TimeRuns(abi::Graph& graph, const split::WholeModel& whol
     all_bytes += size_bytes;
     tensors.outputs.push_back(memory.Add(value.name, value.type, ShapeOf(sized), size_bytes));
   }
-  return TimeBound(graph, std::move(tensors));
+  return TimeBound(graph, std::move(tensors), clock);
 }
 
 std::optional<Meter::ChainTime> Meter::TimeChain(std::string_view operator_type, int length,
@@ -175,7 +177,7 @@ std::optional<Meter::ChainTime> Meter::TimeChain(std::string_view operator_type,
   tensors.inputs.push_back(memory.Add("x", ElementType::kFloat32, shape, size_bytes));
   tensors.outputs.push_back(memory.Add("y", ElementType::kFloat32, shape, size_bytes));
   Fill(ElementType::kFloat32, tensors.inputs[0].mutable_cpu_data(), size_bytes);
-  const auto run_ns = TimeBound(**graph, std::move(tensors));
+  const auto run_ns = TimeBound(**graph, std::move(tensors), clock_);
   if (!run_ns) return std::nullopt;
   const auto counters = (*graph)->Counters();
   return ChainTime{*run_ns, !counters.ok() || counters->copies > 0};
@@ -230,7 +232,7 @@ std::optional<int64_t> Meter::TimeNode(const split::WholeModel& whole, int32_t n
   request.weights = weights;
   const auto graph = ForwardedGraph::Init(backend_, request);
   if (!graph.ok()) return std::nullopt;
-  const auto run_ns = TimeRuns(**graph, whole, island.inputs, island.outputs);
+  const auto run_ns = TimeRuns(**graph, whole, island.inputs, island.outputs, clock_);
   if (!run_ns) return std::nullopt;
   int64_t edges_ns = edges.launch_ns;
   for (const int32_t input : island.inputs) {

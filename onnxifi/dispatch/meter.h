@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,19 +21,25 @@
 
 namespace onnxifi::dispatch {
 
+// A clock that never goes back.
+using Clock = std::function<std::chrono::nanoseconds()>;
+std::chrono::nanoseconds SteadyTime();
+
 // Nanoseconds from the call to run until the outputs are there, the least of a few runs; extents
 // that are not known are taken as 1. `inputs` and `outputs`: positions among the values of `whole`,
 // in the graph's order. Nothing where the graph cannot be run that way.
 std::optional<int64_t> TimeRuns(abi::Graph& graph, const split::WholeModel& whole,
-                                std::span<const int32_t> inputs, std::span<const int32_t> outputs);
+                                std::span<const int32_t> inputs, std::span<const int32_t> outputs,
+                                const Clock& clock);
 
 // One device, opened. `backend` outlives it.
 class Meter {
  public:
-  // `request`: of the model at hand, whose properties and weights it gives to every graph.
+  // `request`: of the model at hand, whose properties and weights it gives to every graph; outlives
+  // it, as `clock` does.
   Meter(std::shared_ptr<const PluginBackend> backend, const ForwardedBackendId& device,
-        const abi::GraphRequest& request)
-      : backend_(std::move(backend)), device_(device), request_(request) {}
+        const abi::GraphRequest& request, const Clock& clock)
+      : backend_(std::move(backend)), device_(device), request_(request), clock_(clock) {}
 
   // What a run takes beside its nodes, from chains of a simple operator that the device claims: a
   // chain three times as long tells the launch from the work, and a long tensor the copies, which
@@ -55,6 +62,7 @@ class Meter {
   const std::shared_ptr<const PluginBackend> backend_;
   const ForwardedBackendId& device_;
   const abi::GraphRequest& request_;
+  const Clock& clock_;
 };
 
 }  // namespace onnxifi::dispatch

@@ -7,12 +7,8 @@
 #include <chrono>
 #include <utility>
 
-#include "onnxifi/dispatch/meter.h"
-
 namespace onnxifi::dispatch {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kMostTimeOfADevice(20);
 
@@ -26,7 +22,7 @@ void PlanMeasurement::MeasureNodes(const BackendSource& backend_of) {
 }
 
 void PlanMeasurement::MeasureDevice(size_t device, const BackendSource& backend_of) {
-  const auto deadline = Clock::now() + kMostTimeOfADevice;
+  const auto deadline = clock_() + kMostTimeOfADevice;
   const std::shared_ptr<const cost::DeviceTable> known = costs_.Known()[device].table;
   const auto position = static_cast<partition::DeviceIndex>(device);
   std::map<split::Digest, partition::NodeIndex> unknown;
@@ -40,13 +36,13 @@ void PlanMeasurement::MeasureDevice(size_t device, const BackendSource& backend_
   if (unknown.empty()) return;
   auto backend = backend_of(planner_.device(position));
   if (!backend.ok()) return;
-  const Meter meter(*std::move(backend), planner_.device(position), request_);
+  const Meter meter(*std::move(backend), planner_.device(position), request_, clock_);
   cost::DeviceTable found;
   if (!known->edges) found.edges = meter.TimeEdges();
   const partition::DeviceCost edges =
       found.edges ? *found.edges : known->edges.value_or(partition::DeviceCost());
   for (const auto& [signature, node] : unknown) {
-    if (Clock::now() >= deadline) break;
+    if (clock_() >= deadline) break;
     if (const auto time = meter.TimeNode(planner_.whole(), node, edges)) {
       found.node_ns.emplace(signature, *time);
     }
@@ -67,8 +63,8 @@ void PlanMeasurement::MeasureCandidates(const GraphSource& build) {
     const bool is_kept = graph.ok() && planner_.IsPinned();
     planner_.Unpin();
     if (!is_kept) continue;
-    const auto time =
-        TimeRuns(**graph, planner_.whole(), planner_.whole().inputs(), planner_.whole().outputs());
+    const auto time = TimeRuns(**graph, planner_.whole(), planner_.whole().inputs(),
+                               planner_.whole().outputs(), clock_);
     (*graph)->Close();
     if (!time) continue;
     cost::DeviceTable found;

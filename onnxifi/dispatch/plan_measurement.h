@@ -8,11 +8,13 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "backends/core/abi/provider.h"
 #include "backends/core/base/result.h"
 #include "onnxifi/dispatch/auto_costs.h"
 #include "onnxifi/dispatch/auto_planner.h"
+#include "onnxifi/dispatch/meter.h"
 #include "onnxifi/dispatch/plugin_backend.h"
 
 namespace onnxifi::dispatch {
@@ -24,9 +26,10 @@ class PlanMeasurement {
   // The graph for the planner's plan.
   using GraphSource = std::function<base::Result<std::unique_ptr<abi::Graph>>()>;
 
-  // All outlive it.
-  PlanMeasurement(AutoPlanner& planner, AutoCosts& costs, const abi::GraphRequest& request)
-      : planner_(planner), costs_(costs), request_(request) {}
+  // All references outlive it. `clock`: by which runs are timed.
+  PlanMeasurement(AutoPlanner& planner, AutoCosts& costs, const abi::GraphRequest& request,
+                  Clock clock = SteadyTime)
+      : planner_(planner), costs_(costs), request_(request), clock_(std::move(clock)) {}
 
   // Each device's edges, and each kind of node by itself where a device claims it. Stops after a
   // time that people wait for once; what it did not come to is estimated by its like. A device that
@@ -42,6 +45,7 @@ class PlanMeasurement {
   AutoPlanner& planner_;
   AutoCosts& costs_;
   const abi::GraphRequest& request_;
+  const Clock clock_;
 };
 
 }  // namespace onnxifi::dispatch

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plans by measurement: devices whose time is simulated, of which the planner knows only what it
-// measures.
+// measures. A clock is set forward by what steps take, so that no other work on the machine counts;
+// two devices at the same time are for those who sleep, at the end.
 
 #include "onnxifi/dispatch/plan_measurement.h"
 
@@ -9,10 +10,16 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "backends/mock/testing/shared_number.h"
 #include "onnxifi/dispatch/forwarded_graph.h"
 #include "onnxifi/dispatch/meter.h"
 #include "onnxifi/dispatch/mock_devices.h"
@@ -24,11 +31,41 @@ namespace {
 using testing::Each;
 using testing::SizeIs;
 
+// Mock devices whose runs set a clock of their own forward.
+class SimulatedDevices {
+ public:
+  SimulatedDevices() {
+    auto time = mock::SharedNumber::Open(File());
+    EXPECT_TRUE(time.ok()) << time.status().Text();
+    time_ = *std::move(time);
+  }
+
+  // `settings`: an object, not empty.
+  SimulatedDevices& Add(const std::string& name, const std::string& settings) {
+    mocks_.Add(name, "{\"clock\": \"" + File() + "\", " + settings.substr(1));
+    return *this;
+  }
+  const MockDevices& mocks() const { return mocks_; }
+  Clock clock() const {
+    return [time = time_] { return std::chrono::nanoseconds(time->Get()); };
+  }
+
+ private:
+  std::string File() const { return (mocks_.folder() / "clock").string(); }
+
+  MockDevices mocks_;
+  std::shared_ptr<mock::SharedNumber> time_;
+};
+
 // A graph with everything that measuring it takes. Costs are kept in the folder of the devices.
 class Experiment {
  public:
-  Experiment(const MockDevices& devices, std::string model)
-      : devices_(devices.all().begin(), devices.all().end()), model_(std::move(model)) {
+  Experiment(const SimulatedDevices& devices, std::string model)
+      : Experiment(devices.mocks(), std::move(model), devices.clock()) {}
+  Experiment(const MockDevices& devices, std::string model, Clock clock)
+      : devices_(devices.all().begin(), devices.all().end()),
+        model_(std::move(model)),
+        clock_(std::move(clock)) {
     setenv("ONNXIFI_CACHE_DIR", (devices.folder() / "cache").c_str(), /*overwrite=*/1);
     costs_ = std::make_unique<AutoCosts>(devices_);
     unsetenv("ONNXIFI_CACHE_DIR");
@@ -37,7 +74,7 @@ class Experiment {
     EXPECT_TRUE(planner.ok()) << planner.status().Text();
     planner_ = *std::move(planner);
     planner_->UseCosts(costs_->Known());
-    measurement_ = std::make_unique<PlanMeasurement>(*planner_, *costs_, request_);
+    measurement_ = std::make_unique<PlanMeasurement>(*planner_, *costs_, request_, clock_);
   }
 
   void MeasureNodes() { measurement_->MeasureNodes(backend_of_); }
@@ -79,7 +116,7 @@ class Experiment {
   }
   int64_t TimeOf(abi::Graph& graph) const {
     const split::WholeModel& whole = planner_->whole();
-    const auto time = TimeRuns(graph, whole, whole.inputs(), whole.outputs());
+    const auto time = TimeRuns(graph, whole, whole.inputs(), whole.outputs(), clock_);
     EXPECT_TRUE(time);
     graph.Close();
     return time.value_or(0);
@@ -87,6 +124,7 @@ class Experiment {
 
   const std::vector<const ForwardedBackendId*> devices_;
   const std::string model_;
+  const Clock clock_;
   abi::GraphRequest request_;
   std::unique_ptr<AutoCosts> costs_;
   std::unique_ptr<AutoPlanner> planner_;
@@ -120,12 +158,9 @@ bool IsCurved(const std::string& operator_type) {
   return operator_type == "Sigmoid" || operator_type == "Tanh";
 }
 
-// A machine with other work delays what it likes, so that one good attempt is enough.
-constexpr int kMostAttempts = 5;
-
-// What there is to complain of; empty where all is as it should be.
-std::string Complaint(const MockDevices& devices) {
-  Experiment experiment(devices, ParseMockModel(kModel));
+// What a plan for the model is to be: each node where it takes least, and as long as predicted,
+// which is less than on any device alone. What there is to complain of; empty where all is so.
+std::string Complaint(Experiment& experiment, size_t device_count, double tolerance) {
   // As long as nothing is known, the first has it all.
   EXPECT_THAT(experiment.Keys(experiment.Plan()), Each("even"));
   experiment.MeasureNodes();
@@ -135,35 +170,36 @@ std::string Complaint(const MockDevices& devices) {
     const char* const best = IsCurved(experiment.OperatorOf(node)) ? "curves" : "lines";
     if (keys[node] != best) return "node " + std::to_string(node) + " is on " + keys[node];
   }
-  const int64_t measured = experiment.Time();
-  std::printf("predicted %.1f ms, measured %.1f ms\n", static_cast<double>(plan.duration_ns) * 1e-6,
-              static_cast<double>(measured) * 1e-6);
-  if (std::abs(plan.duration_ns - measured) > measured / 4) return "it takes another time";
-  for (size_t device = 0; device < devices.all().size(); ++device) {
-    const int64_t alone = experiment.TimeAlone(device);
-    std::printf("alone on %s: %.1f ms\n", devices.all()[device]->key().c_str(),
-                static_cast<double>(alone) * 1e-6);
+  const auto planned = static_cast<double>(plan.duration_ns);
+  const auto measured = static_cast<double>(experiment.Time());
+  std::printf("predicted %.2f ms, measured %.2f ms\n", planned * 1e-6, measured * 1e-6);
+  if (std::abs(planned - measured) > measured * tolerance) return "it takes another time";
+  for (size_t device = 0; device < device_count; ++device) {
+    const auto alone = static_cast<double>(experiment.TimeAlone(device));
+    std::printf("alone on device %zu: %.2f ms\n", device, alone * 1e-6);
     if (alone <= measured) return "a device alone is as fast";
   }
   return {};
 }
 
 TEST(PlanMeasurement, UsesDevicesForWhatTheyAreFastAtAndSaysHowLongItTakes) {
-  std::string complaint;
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    MockDevices devices;
-    devices.Add("even", R"({"step_ms": {"*": 12}, "launch_ms": 2})")
-        .Add("curves", R"({"step_ms": {"Sigmoid": 5, "Tanh": 6, "*": 20}, "launch_ms": 3})")
-        .Add("lines", R"({"step_ms": {"Neg": 4, "Abs": 5, "Add": 6, "*": 24}, "launch_ms": 1})");
-    complaint = Complaint(devices);
-    if (complaint.empty()) break;
-    std::printf("attempt %d: %s\n", attempt + 1, complaint.c_str());
-  }
-  EXPECT_EQ(complaint, "");
+  SimulatedDevices devices;
+  devices.Add("even", R"({"step_ms": {"*": 12}, "launch_ms": 2})")
+      .Add("curves", R"({"step_ms": {"Sigmoid": 5, "Tanh": 6, "*": 20}, "launch_ms": 3})")
+      .Add("lines", R"({"step_ms": {"Neg": 4, "Abs": 5, "Add": 6, "*": 24}, "launch_ms": 1})");
+  Experiment experiment(devices, ParseMockModel(R"(
+    graph (float[3, 5] x) => (float[3, 5] y) {
+      a = Sigmoid(x)  b = Tanh(a)  c = Sigmoid(b)
+      d = Neg(c)  e = Abs(d)  f = Neg(e)  g = Abs(f)
+      h = Tanh(g)  i = Sigmoid(h)
+      y = Add(i, f)
+    })"));
+  // Beside the steps there is the boundaries' own time, some microseconds by a table.
+  EXPECT_EQ(Complaint(experiment, devices.mocks().all().size(), 1e-3), "");
 }
 
 TEST(PlanMeasurement, StaysOnOneDeviceWhereChangingCostsMoreThanItSaves) {
-  MockDevices devices;
+  SimulatedDevices devices;
   devices.Add("even", R"({"step_ms": {"*": 4}, "launch_ms": 1})")
       .Add("far", R"({"step_ms": {"Neg": 2, "*": 8}, "launch_ms": 60})");
   Experiment experiment(devices, ParseMockModel(kModel));
@@ -172,19 +208,18 @@ TEST(PlanMeasurement, StaysOnOneDeviceWhereChangingCostsMoreThanItSaves) {
 }
 
 TEST(PlanMeasurement, PlansTheSameInTheNextProcess) {
-  std::unique_ptr<MockDevices> devices;
+  SimulatedDevices devices;
+  devices.Add("even", R"({"step_ms": {"*": 15}, "launch_ms": 1})")
+      .Add("curves", R"({"step_ms": {"Sigmoid": 1, "Tanh": 1, "*": 40}, "launch_ms": 1})");
   partition::Plan first;
-  for (int attempt = 0; attempt < kMostAttempts && first.islands.size() < 2; ++attempt) {
-    devices = std::make_unique<MockDevices>();
-    devices->Add("even", R"({"step_ms": {"*": 15}, "launch_ms": 1})")
-        .Add("curves", R"({"step_ms": {"Sigmoid": 1, "Tanh": 1, "*": 40}, "launch_ms": 1})");
-    Experiment experiment(*devices, ParseMockModel(kModel));
+  {
+    Experiment experiment(devices, ParseMockModel(kModel));
     experiment.MeasureNodes();
     experiment.MeasureCandidates();
     first = experiment.Plan();
   }
   EXPECT_GT(first.islands.size(), 1U);
-  Experiment next(*devices, ParseMockModel(kModel));
+  Experiment next(devices, ParseMockModel(kModel));
   const partition::Plan plan = next.Plan();
   EXPECT_EQ(plan.island_of, first.island_of);
   EXPECT_EQ(plan.duration_ns, first.duration_ns);
@@ -198,7 +233,7 @@ TEST(PlanMeasurement, PlansTheSameInTheNextProcess) {
 }
 
 TEST(PlanMeasurement, BelievesWholeRunsMoreThanSumsOfNodes) {
-  MockDevices devices;
+  SimulatedDevices devices;
   devices.Add("one", R"({"step_ms": {"*": 2}})").Add("other", R"({"step_ms": {"*": 8}})");
   Experiment experiment(devices, ParseMockModel(kModel));
   experiment.MeasureNodes();
@@ -222,23 +257,19 @@ TEST(PlanMeasurement, CutsOnlyWhereThatGainsMoreThanTimesVary) {
     })";
   // 48 ms on one device; cut 45 and 32. By the times of nodes alone both are cut.
   for (const auto& [curved_ms, is_cut] : {std::pair("10.5", false), std::pair("4", true)}) {
-    bool is_as_expected = false;
-    for (int attempt = 0; attempt < kMostAttempts && !is_as_expected; ++attempt) {
-      MockDevices devices;
-      devices.Add("even", R"({"step_ms": {"*": 12}})")
-          .Add("curves", std::string(R"({"step_ms": {"*": 40, "Sigmoid": )") + curved_ms + "}}");
-      Experiment experiment(devices, ParseMockModel(kChain));
-      experiment.MeasureNodes();
-      is_as_expected = experiment.Plan().islands.size() == 4;
-      experiment.MeasureCandidates();
-      is_as_expected = is_as_expected && (experiment.Plan().islands.size() > 1) == is_cut;
-    }
-    EXPECT_TRUE(is_as_expected) << curved_ms;
+    SimulatedDevices devices;
+    devices.Add("even", R"({"step_ms": {"*": 12}})")
+        .Add("curves", std::string(R"({"step_ms": {"*": 40, "Sigmoid": )") + curved_ms + "}}");
+    Experiment experiment(devices, ParseMockModel(kChain));
+    experiment.MeasureNodes();
+    EXPECT_THAT(experiment.Plan().islands, SizeIs(4)) << curved_ms;
+    experiment.MeasureCandidates();
+    EXPECT_EQ(experiment.Plan().islands.size() > 1, is_cut) << curved_ms;
   }
 }
 
 TEST(PlanMeasurement, LeavesOutADeviceThatFails) {
-  MockDevices devices;
+  SimulatedDevices devices;
   devices.Add("gone", R"({"vanishes_at_run": 1, "step_ms": {"*": 1}})")
       .Add("there", R"({"step_ms": {"*": 1}})");
   Experiment experiment(devices, ParseMockModel(kModel));
@@ -247,6 +278,24 @@ TEST(PlanMeasurement, LeavesOutADeviceThatFails) {
   EXPECT_FALSE(experiment.costs().Known()[1].table->node_ns.empty());
   experiment.MeasureCandidates();
   EXPECT_GT(experiment.Time(), 0);
+}
+
+// By the machine's own clock, which other work on it disturbs: for those who have it to themselves.
+// One good attempt is enough.
+TEST(PlanMeasurement, DISABLED_SaysHowLongSleepingDevicesTakeSomeAtTheSameTime) {
+  constexpr int kMostAttempts = 5;
+  std::string complaint;
+  for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
+    MockDevices devices;
+    devices.Add("even", R"({"step_ms": {"*": 12}, "launch_ms": 2})")
+        .Add("curves", R"({"step_ms": {"Sigmoid": 5, "Tanh": 6, "*": 20}, "launch_ms": 3})")
+        .Add("lines", R"({"step_ms": {"Neg": 4, "Abs": 5, "Add": 6, "*": 24}, "launch_ms": 1})");
+    Experiment experiment(devices, ParseMockModel(kModel), SteadyTime);
+    complaint = Complaint(experiment, devices.all().size(), 0.25);
+    if (complaint.empty()) break;
+    std::printf("attempt %d: %s\n", attempt, complaint.c_str());
+  }
+  EXPECT_EQ(complaint, "");
 }
 
 }  // namespace

@@ -6,13 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "backends/mock/testing/shared_number.h"
 #include "onnxifi/dispatch/planned_stage.h"
 
 namespace onnxifi::dispatch {
@@ -318,8 +318,12 @@ TEST(FailingDevice, IsOfNoMatterToGraphsOnOthers) {
 
 TEST(SlowDevice, HoldsUpNoGraphOnOthers) {
   PlannedStage stage;
+  const auto gate = *mock::SharedNumber::Open(stage.folder() / "gate");
+  constexpr int64_t kNotByThemselves = 1000;
   stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
-      .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "step_ms": {"Neg": 600}})")
+      .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "gate_opens_at": )" +
+                          std::to_string(kNotByThemselves) + R"(, "gate": ")" +
+                          (stage.folder() / "gate").string() + "\"}")
       .AddMock("round", R"({"operators": ["Ceil"]})");
   const Library library = stage.Open();
   Session slow(library, kChain);
@@ -351,8 +355,8 @@ TEST(SlowDevice, HoldsUpNoGraphOnOthers) {
   ASSERT_TRUE(other->SetIO({&x, 1}, {&y, 1}));
   ASSERT_TRUE(other->RunAndWait());
   EXPECT_THAT(target, ElementsAre(0.5, 0.75, 0));
-  // The slow device does one after the other: the last is far from done.
-  EXPECT_FALSE(*ends.back().IsSignalled());
+  for (const Event& end : ends) EXPECT_FALSE(*end.IsSignalled());
+  gate->Add(kNotByThemselves);
   for (const Event& end : ends) EXPECT_TRUE(end.Wait());
 }
 
