@@ -3,12 +3,14 @@
 """Compares the auto device with each device by itself, on whole models.
 
 Every model is first loaded once with ONNXIFI_MEASURE=1, so that the auto device has measured what
-it plans by; those numbers go to a cache folder of this program's own. Then the auto device and the
-devices take turns, a process each per turn, in another order every turn. The columns of devices are
-medians of the turns' medians. "ratio" is auto's time over that of the best device, the median of
-the turns' ratios, so that 1.00 means that auto lost nothing and what slows down a whole turn counts
-for nothing. "measuring" is what loading took in the first process, "load" in the last, both in ms;
-"plan" is what auto chose: a device, or the number of islands with the devices that have them.
+it plans by; those numbers go to a cache folder of this program's own. Then every device runs it a
+few times by itself, and the best, with those that come near it, runs beside the auto device in a
+process per turn, a run each, which slows both down alike when something slows down the machine.
+The columns of devices are the medians of the turns' medians, or of the few first runs in brackets.
+"ratio" is auto's time over that of the best device: in each turn the median of the ratios of runs,
+of these the median, so that 1.00 means that auto lost nothing. "measuring" is what loading took in
+the first process, "load" in the last, both in ms; "plan" is what auto chose: a device, or the
+number of islands with the devices that have them.
 
 Exit status: 0 compared; 2 the command line is wrong or something needed is missing; 3 a ratio
 exceeds --require-ratio, or auto fails where a device does not.
@@ -23,6 +25,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+# What a device takes in this many runs by itself decides whether it is compared with: where it is
+# beyond so many times the best, it is not.
+_FIRST_RUNS = 3
+_NEAR = 1.5
 
 _TREE = pathlib.Path(__file__).resolve().parent.parent
 
@@ -40,9 +47,14 @@ def name_of(path):
     return path.parent.name if path.stem == "model" else path.stem
 
 
-def run(options, model, device, repeat, environment, plan=None):
-    """Returns the report of one process, or the last line of what it complains of."""
-    command = [str(options.program), str(model), "--device", device, "--repeat", str(repeat)]
+def run(options, model, devices, repeat, environment, plan=None):
+    """Returns the report of one process, or the last line of what it complains of.
+
+    The first device is the one that is reported on, the others run beside it.
+    """
+    command = [str(options.program), str(model), "--device", devices[0], "--repeat", str(repeat)]
+    for device in devices[1:]:
+        command += ["--beside", device]
     if plan is not None:
         command += ["--plan", str(plan)]
     try:
@@ -55,7 +67,7 @@ def run(options, model, device, repeat, environment, plan=None):
             timeout=options.timeout,
         )
     except subprocess.TimeoutExpired:
-        return f"takes more than {options.timeout} s on {device}"
+        return f"takes more than {options.timeout} s on {', '.join(devices)}"
     if done.returncode != 0:
         return (done.stderr.strip() or done.stdout.strip() or "no reason").splitlines()[-1]
     return json.loads(done.stdout)
@@ -71,67 +83,75 @@ def describe_plan(file):
     return f"{len(keys)} islands: {counts}"
 
 
-def ratio_of(turns, devices):
-    """Returns the median of auto's time over that of the device that is best by its median.
+def choose_near(alone):
+    """Returns the devices that may be the best one, the best first.
 
-    `turns` maps each device to its time in every turn; None where nothing can be compared.
+    `alone` maps each device that runs the model to its median of a few runs by itself.
     """
-    best = min(
-        (device for device in devices if turns.get(device)),
-        key=lambda device: statistics.median(turns[device]),
-        default=None,
-    )
-    if best is None or len(turns.get("auto", [])) != len(turns[best]):
+    best = min(alone.values(), default=0)
+    return sorted((device for device in alone if alone[device] <= _NEAR * best), key=alone.get)
+
+
+def ratio_of(turns):
+    """Returns auto's time over that of the device that is best over all turns, or None.
+
+    `turns` maps each device beside auto to pairs of its median and the ratio, one of every turn.
+    """
+    if not any(turns.values()):
         return None
-    return statistics.median(
-        auto / alone for auto, alone in zip(turns["auto"], turns[best], strict=True)
+    best = min(
+        (device for device in turns if turns[device]),
+        key=lambda device: statistics.median(time for time, _ in turns[device]),
     )
+    return statistics.median(ratio for _, ratio in turns[best])
 
 
 def compare(options, name, model, environment, folder):
     """Prints a line of the table; returns the ratio, infinity where only auto fails, or None."""
     plan = pathlib.Path(folder) / "plan.json"
-    first = run(options, model, "auto", 1, {**environment, "ONNXIFI_MEASURE": "1"})
-    devices = ["auto", *options.devices]
-    turns = {device: [] for device in devices}
-    complaints = {} if isinstance(first, dict) else {"auto": first}
-    load_ms = None
-    for turn in range(options.turns):
-        for place in range(len(devices)):
-            device = devices[(turn + place) % len(devices)]
-            if device in complaints:
-                continue
-            report = run(
-                options,
-                model,
-                device,
-                options.repeat,
-                environment,
-                plan if device == "auto" else None,
-            )
-            if isinstance(report, str):
-                complaints[device] = report
-                turns[device] = []
-                continue
-            turns[device].append(report["median_ms"])
-            if device == "auto":
-                load_ms = report["init_ms"]
-    ratio = ratio_of(turns, options.devices)
-    cells = "".join(
-        f"{statistics.median(turns[device]):12.3f}" if turns[device] else f"{'-':>12}"
-        for device in devices
-    )
+    complaints = {}
+    first = run(options, model, ["auto"], 1, {**environment, "ONNXIFI_MEASURE": "1"})
+    if isinstance(first, str):
+        complaints["auto"] = first
+    alone = {}
+    for device in options.devices:
+        report = run(options, model, [device], _FIRST_RUNS, environment)
+        if isinstance(report, str):
+            complaints[device] = report
+        else:
+            alone[device] = report["median_ms"]
+    near = choose_near(alone)
+    turns = {device: [] for device in near}
+    auto_ms = []
+    for _ in range(options.turns):
+        if "auto" in complaints or not near:
+            break
+        report = run(options, model, ["auto", *near], options.repeat, environment, plan)
+        if isinstance(report, str):
+            complaints["auto"] = report
+            break
+        auto_ms.append(report["median_ms"])
+        load_ms = report["init_ms"]
+        for device, beside in zip(near, report["beside"], strict=True):
+            turns[device].append((beside["median_ms"], beside["ratio"]))
+    ratio = None if "auto" in complaints else ratio_of(turns)
+    cells = f"{statistics.median(auto_ms):12.3f}" if auto_ms else f"{'-':>12}"
+    for device in options.devices:
+        if turns.get(device):
+            cells += f"{statistics.median(time for time, _ in turns[device]):12.3f}"
+        else:
+            cells += f"{f'({alone[device]:.3f})':>12}" if device in alone else f"{'-':>12}"
     if ratio is None:
         print(f"{name:30}{cells}")
     else:
         print(
-            f"{name:30}{cells}{ratio:8.2f}{first['init_ms']:12.0f}{load_ms:8.0f}"
+            f"{name:30}{cells}{ratio:8.3f}{first['init_ms']:12.0f}{load_ms:8.0f}"
             f"  {describe_plan(plan)}"
         )
     for device, complaint in complaints.items():
         print(f"{'':30}{device}: {complaint}")
     sys.stdout.flush()
-    if ratio is None and any(turns[device] for device in options.devices):
+    if "auto" in complaints and alone:
         return math.inf
     return ratio
 
@@ -174,7 +194,7 @@ def main():
                 ratios.append(ratio)
     if ratios:
         compared = [ratio for ratio in ratios if ratio != math.inf]
-        worst = f"worst ratio {max(compared):.2f} of {len(compared)} models" if compared else ""
+        worst = f"worst ratio {max(compared):.3f} of {len(compared)} models" if compared else ""
         failed = len(ratios) - len(compared)
         print(worst + (f"; auto fails on {failed} that a device runs" if failed else ""))
     is_slower = options.require_ratio is not None and (

@@ -9,19 +9,29 @@ import unittest
 import auto_device
 
 
+class ChooseNear(unittest.TestCase):
+    def test_is_the_best_and_what_comes_near_it(self):
+        alone = {"cpu": 12.0, "opencl": 10.0, "slow": 15.1}
+        self.assertEqual(auto_device.choose_near(alone), ["opencl", "cpu"])
+
+    def test_is_nothing_where_no_device_runs_the_model(self):
+        self.assertEqual(auto_device.choose_near({}), [])
+
+
 class RatioOf(unittest.TestCase):
     def test_is_that_of_the_middle_turn_to_the_best_device(self):
-        turns = {"auto": [2.0, 30.0, 3.3], "cpu": [2.5, 20.0, 3.0], "opencl": [9.0, 1.0, 9.0]}
-        # 0.8, 1.5 and 1.1: what slowed down the second turn counts for nothing.
-        self.assertAlmostEqual(auto_device.ratio_of(turns, ["cpu", "opencl"]), 1.1)
+        turns = {
+            "cpu": [(2.5, 0.8), (20.0, 1.5), (3.0, 1.1)],
+            "opencl": [(9.0, 0.2), (1.0, 30.0), (9.0, 0.3)],
+        }
+        self.assertEqual(auto_device.ratio_of(turns), 1.1)
 
-    def test_leaves_out_devices_that_do_not_run_the_model(self):
-        turns = {"auto": [3.0], "cpu": [], "opencl": [2.0]}
-        self.assertAlmostEqual(auto_device.ratio_of(turns, ["cpu", "opencl"]), 1.5)
+    def test_leaves_out_devices_that_had_no_turn(self):
+        self.assertEqual(auto_device.ratio_of({"cpu": [], "opencl": [(2.0, 1.5)]}), 1.5)
 
     def test_is_none_where_nothing_can_be_compared(self):
-        self.assertIsNone(auto_device.ratio_of({"auto": [3.0], "cpu": []}, ["cpu"]))
-        self.assertIsNone(auto_device.ratio_of({"auto": [], "cpu": [1.0]}, ["cpu"]))
+        self.assertIsNone(auto_device.ratio_of({"cpu": []}))
+        self.assertIsNone(auto_device.ratio_of({}))
 
 
 class DescribePlan(unittest.TestCase):

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "conformance/client/printable.h"
 #include "conformance/onnx_file/mapped_file.h"
@@ -77,13 +79,14 @@ base::Status WritePlanFile(const Options& options, const Device& device,
 }
 
 base::Result<RunReport> ReadAndRun(const Options& options, const Device& device,
+                                   std::span<const Device> beside,
                                    std::span<const std::byte> model) {
   base::Result<onnx_file::ModelOutline> outline = onnx_file::ParseModelOutline(model);
   if (!outline.ok()) {
     return std::move(outline).status().Context(
         fmt::format("while reading '{}'", options.model.string()));
   }
-  return RunModel(options, device, model, *outline);
+  return RunModel(options, device, beside, model, *outline);
 }
 
 base::Result<bool> RunAndPrint(const Options& options) {
@@ -91,12 +94,17 @@ base::Result<bool> RunAndPrint(const Options& options) {
                            onnx_file::MappedFile::Open(options.model));
   const std::span<const std::byte> model = file.content();
   ONNXIFI_ASSIGN_OR_RETURN(const Library library, OpenLibrary(options));
-  ONNXIFI_ASSIGN_OR_RETURN(const Device device, FindDevice(library, options));
+  ONNXIFI_ASSIGN_OR_RETURN(const Device device, FindDevice(library, options.device));
+  std::vector<Device> beside;
+  for (const std::string& name : options.beside) {
+    ONNXIFI_ASSIGN_OR_RETURN(Device found, FindDevice(library, name));
+    beside.push_back(std::move(found));
+  }
   std::optional<client::ModelAnswers> answers;
   if (options.explain) {
     ONNXIFI_ASSIGN_OR_RETURN(answers, AskDevices(library, options, model));
   }
-  base::Result<RunReport> ran = ReadAndRun(options, device, model);
+  base::Result<RunReport> ran = ReadAndRun(options, device, beside, model);
   // Wanted most when the model does not run.
   if (answers && !options.json) {
     fmt::print("{}\n",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Initialise, find the outputs' shapes, bind, run, compare.
+// Find the devices, read, run in turns, compare.
 
 #include "onnxifi/run/model_run.h"
 
@@ -8,12 +8,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 
 #include "conformance/client/default_library.h"
 #include "conformance/comparison/comparison.h"
 #include "conformance/onnx_file/node_names.h"
+#include "onnxifi/run/graph_session.h"
 #include "onnxifi/run/input_source.h"
+#include "onnxifi/run/library_error.h"
 #include "onnxifi/run/plan_reader.h"
 
 namespace onnxifi::run {
@@ -21,35 +22,6 @@ namespace {
 
 using onnx_file::DenseTensor;
 using onnx_file::ModelOutline;
-using Clock = std::chrono::steady_clock;
-
-double MillisecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-base::Status ToStatus(const Error& error, std::string_view doing) {
-  // The SDK numbers its codes as the interface does.
-  base::Status status(static_cast<base::Code>(error.status),
-                      error.sentence.empty() ? "The library gives no reason." : error.sentence);
-  return std::move(status.Context(fmt::format("while {} ({})", doing, StatusName(error.status))));
-}
-
-// Where the model's external data are.
-std::string BaseFolderOf(const Options& options) {
-  return std::filesystem::absolute(options.model).parent_path().string();
-}
-
-std::vector<Tensor> Lend(std::vector<DenseTensor>& tensors) {
-  std::vector<Tensor> lent;
-  for (DenseTensor& tensor : tensors) {
-    Tensor& lend = lent.emplace_back();
-    lend.name = tensor.name;
-    lend.data_type = static_cast<onnxEnum>(tensor.type);
-    lend.shape.assign(tensor.extents.begin(), tensor.extents.end());
-    lend.data = tensor.bytes.data();
-  }
-  return lent;
-}
 
 base::Result<std::vector<DenseTensor>> ReadExpected(const Options& options,
                                                     const ModelOutline& outline) {
@@ -62,126 +34,6 @@ base::Result<std::vector<DenseTensor>> ReadExpected(const Options& options,
     expected.push_back(std::move(tensor));
   }
   return expected;
-}
-
-// The extents of output `index`: as inferred, and where they depend on data, as expected, or as
-// --dim says for the symbol that the model gives.
-base::Result<std::vector<int64_t>> BoundOf(const OutputShape& shape, size_t index,
-                                           const Options& options, const ModelOutline& outline,
-                                           const std::vector<DenseTensor>& expected) {
-  const bool is_known = shape.has_rank && std::ranges::none_of(shape.extents, [](int64_t extent) {
-                          return extent == ONNXIFI_SDK_UNKNOWN;
-                        });
-  if (is_known) return shape.extents;
-  if (!expected.empty()) return expected[index].extents;
-  if (!shape.has_rank) {
-    return base::Status(
-        base::Code::kInvalidShape,
-        fmt::format("The rank of output '{}' depends on data; --expect may tell its "
-                    "largest shape.",
-                    shape.name));
-  }
-  std::vector<int64_t> extents = shape.extents;
-  const auto& declared = outline.outputs[index].shape;
-  for (size_t axis = 0; axis < extents.size(); ++axis) {
-    if (extents[axis] != ONNXIFI_SDK_UNKNOWN) continue;
-    const std::string symbol =
-        declared && axis < declared->size() ? (*declared)[axis].symbol : std::string();
-    const auto number = options.dims.find(symbol);
-    if (number == options.dims.end()) {
-      return base::Status(
-          base::Code::kInvalidShape,
-          fmt::format("Extent {} of output '{}' is not known before the run; {}.", axis, shape.name,
-                      symbol.empty() ? "--expect may tell its largest value"
-                                     : fmt::format("--dim {}=N tells its largest value", symbol)));
-    }
-    extents[axis] = number->second;
-  }
-  return extents;
-}
-
-// The shapes as the model declares them, with symbols as unknown extents.
-std::vector<OutputShape> DeclaredShapes(const ModelOutline& outline) {
-  std::vector<OutputShape> shapes;
-  for (const onnx_file::ValueOutline& output : outline.outputs) {
-    OutputShape& shape = shapes.emplace_back();
-    shape.name = output.name;
-    shape.data_type = static_cast<onnxEnum>(output.type);
-    shape.has_rank = output.shape.has_value();
-    if (!output.shape) continue;
-    for (const onnx_file::DimensionOutline& dimension : *output.shape) {
-      shape.extents.push_back(dimension.extent.value_or(ONNXIFI_SDK_UNKNOWN));
-    }
-  }
-  return shapes;
-}
-
-base::Result<std::vector<DenseTensor>> MakeOutputs(const Options& options, const Graph& graph,
-                                                   std::vector<DenseTensor>& inputs,
-                                                   const ModelOutline& outline,
-                                                   const std::vector<DenseTensor>& expected) {
-  auto shapes = graph.InferOutputShapes(Lend(inputs));
-  if (!shapes && shapes.error().status == ONNXIFI_STATUS_UNIDENTIFIED_NAME) {
-    shapes = DeclaredShapes(outline);  // A plain ONNXIFI 1.0 library.
-  }
-  if (!shapes) return ToStatus(shapes.error(), "asking for the shapes of the outputs");
-  if (shapes->size() != outline.outputs.size()) {
-    return base::Status(base::Code::kInternalError,
-                        fmt::format("The library reports {} outputs, the model has {}.",
-                                    shapes->size(), outline.outputs.size()));
-  }
-  std::vector<DenseTensor> outputs;
-  for (size_t index = 0; index < shapes->size(); ++index) {
-    DenseTensor& output = outputs.emplace_back();
-    output.name = outline.outputs[index].name;
-    output.type = static_cast<onnx_file::ElementType>((*shapes)[index].data_type);
-    ONNXIFI_ASSIGN_OR_RETURN(output.extents,
-                             BoundOf((*shapes)[index], index, options, outline, expected));
-    const std::optional<int64_t> count = onnx_file::ElementCount(output.extents);
-    const std::optional<int64_t> size_bytes =
-        count ? onnx_file::SizeBytes(output.type, *count) : std::nullopt;
-    constexpr int64_t kMostBytes = int64_t{1} << 36;
-    if (!size_bytes || *size_bytes > kMostBytes) {
-      return base::Status(
-          base::Code::kInvalidShape,
-          fmt::format("Output '{}' of shape {} needs more than {} bytes.", output.name,
-                      onnx_file::ToString(output.extents), kMostBytes));
-    }
-    output.bytes.resize(static_cast<size_t>(*size_bytes));
-  }
-  return outputs;
-}
-
-// One run; afterwards outputs bound by an upper bound have the shape that the run gave them.
-base::Status RunOnce(const Backend& backend, const Graph& graph, std::vector<DenseTensor>& outputs,
-                     double& milliseconds) {
-  const auto input = backend.NewEvent();
-  if (!input) return ToStatus(input.error(), "making an event");
-  if (const Outcome signalled = input->Signal(); !signalled) {
-    return ToStatus(signalled.error(), "signalling the inputs");
-  }
-  const Clock::time_point start = Clock::now();
-  const auto end = graph.Run(*input);
-  if (!end) return ToStatus(end.error(), "starting the run");
-  if (const Outcome waited = end->Wait(); !waited) return ToStatus(waited.error(), "running");
-  milliseconds = MillisecondsSince(start);
-  const auto shapes = end->OutputShapes();
-  if (!shapes && shapes.error().status == ONNXIFI_STATUS_UNIDENTIFIED_NAME) return base::Ok();
-  if (!shapes) return ToStatus(shapes.error(), "asking for the shapes after the run");
-  for (const OutputShape& shape : *shapes) {
-    const auto output = std::ranges::find(outputs, shape.name, &DenseTensor::name);
-    if (output != outputs.end()) output->extents = shape.extents;
-  }
-  return base::Ok();
-}
-
-void CutToShape(DenseTensor& output) {
-  const std::optional<int64_t> count = onnx_file::ElementCount(output.extents);
-  const std::optional<int64_t> size_bytes =
-      count ? onnx_file::SizeBytes(output.type, *count) : std::nullopt;
-  if (size_bytes && static_cast<size_t>(*size_bytes) < output.bytes.size()) {
-    output.bytes.resize(static_cast<size_t>(*size_bytes));
-  }
 }
 
 // The node of this name, or else of this number.
@@ -230,6 +82,33 @@ base::Result<std::optional<Placement>> PlacementOf(const Options& options,
   return std::optional(std::move(placement));
 }
 
+// Runs each once without counting it, and then all in turns, in another order every time, so that
+// what slows the machine down for a while slows them all.
+base::Status TakeTurns(const Options& options, GraphSession& session,
+                       std::vector<GraphSession>& others, RunReport& report) {
+  std::vector<GraphSession*> sessions = {&session};
+  for (GraphSession& other : others) sessions.push_back(&other);
+  std::vector<std::vector<double>> run_ms(sessions.size());
+  for (int round = -1; round < options.repeat; ++round) {
+    for (size_t turn = 0; turn < sessions.size(); ++turn) {
+      const size_t place = (turn + static_cast<size_t>(round + 1)) % sessions.size();
+      ONNXIFI_ASSIGN_OR_RETURN(const double milliseconds, sessions[place]->Run());
+      if (round < 0) continue;
+      run_ms[place].push_back(milliseconds);
+      if (place > 0 || !options.profile) continue;
+      auto steps = session.graph().Profile();
+      if (!steps) return ToStatus(steps.error(), "asking for the profile");
+      report.step_records.push_back(*std::move(steps));
+    }
+  }
+  report.run_ms = std::move(run_ms[0]);
+  for (size_t place = 1; place < sessions.size(); ++place) {
+    report.beside.push_back(
+        {sessions[place]->device_key(), sessions[place]->init_ms(), std::move(run_ms[place])});
+  }
+  return base::Ok();
+}
+
 }  // namespace
 
 bool RunReport::is_as_expected() const {
@@ -246,14 +125,14 @@ base::Result<Library> OpenLibrary(const Options& options) {
   return *std::move(library);
 }
 
-base::Result<Device> FindDevice(const Library& library, const Options& options) {
-  if (options.device.empty()) {
+base::Result<Device> FindDevice(const Library& library, const std::string& name) {
+  if (name.empty()) {
     auto devices = library.Devices();
     if (!devices) return ToStatus(devices.error(), "listing the devices");
     if (!devices->empty()) return devices->front();
     return base::Status(base::Code::kBackendUnavailable, "The library lists no device.");
   }
-  auto device = library.FindDevice(options.device);
+  auto device = library.FindDevice(name);
   if (!device) return ToStatus(device.error(), "choosing the device");
   return *std::move(device);
 }
@@ -272,59 +151,35 @@ base::Result<client::ModelAnswers> AskDevices(const Library& library, const Opti
 }
 
 base::Result<RunReport> RunModel(const Options& options, const Device& device,
-                                 std::span<const std::byte> model, const ModelOutline& outline) {
+                                 std::span<const Device> beside, std::span<const std::byte> model,
+                                 const ModelOutline& outline) {
   RunReport report;
-  report.device_key = device.Key() ? *device.Key() : "";
+  report.device_key = KeyOf(device);
   report.device_name =
       device.TextInfo(ONNXIFI_BACKEND_DEVICE) ? *device.TextInfo(ONNXIFI_BACKEND_DEVICE) : "";
   ONNXIFI_ASSIGN_OR_RETURN(report.inputs, CollectInputs(options, outline));
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DenseTensor> expected, ReadExpected(options, outline));
-  const auto backend = device.InitBackend();
-  if (!backend) return ToStatus(backend.error(), "initialising the device");
-  GraphOptions graph_options;
-  if (outline.has_external_data) {
-    graph_options.base_folder = BaseFolderOf(options);
+  ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Placement> placement, PlacementOf(options, model));
+  const SessionRequest request{options, model, outline, report.inputs, expected};
+  ONNXIFI_ASSIGN_OR_RETURN(GraphSession session,
+                           GraphSession::Open(device, request, placement, options.profile));
+  std::vector<GraphSession> others;
+  for (const Device& other : beside) {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        GraphSession opened,
+        GraphSession::Open(other, request, /*placement=*/{}, /*is_profiled=*/false));
+    others.push_back(std::move(opened));
   }
-  graph_options.profile = options.profile;
-  graph_options.fast_algorithms = !options.exact_algorithms;
-  const auto taken = device.NumberInfo(ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES);
-  graph_options.mapped_model =
-      taken && (*taken & ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL) != 0;  // MappedFile's
-  ONNXIFI_ASSIGN_OR_RETURN(graph_options.placement, PlacementOf(options, model));
-  if (graph_options.placement && (!taken || (*taken & ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT) == 0)) {
-    return base::Status(
-        base::Code::kUnsupportedProperty,
-        fmt::format("Device '{}' has no others to place nodes on; --device auto has.",
-                    report.device_key));
-  }
-  const Clock::time_point start = Clock::now();
-  const auto graph = backend->InitGraph(model, graph_options);
-  if (!graph) return ToStatus(graph.error(), "initialising the model");
-  report.init_ms = MillisecondsSince(start);
+  report.init_ms = session.init_ms();
+  report.bind_ms = session.bind_ms();
   if (options.profile) {
-    if (auto stages = graph->LoadProfile()) report.load_records = *std::move(stages);
+    if (auto stages = session.graph().LoadProfile()) report.load_records = *std::move(stages);
   }
-
-  ONNXIFI_ASSIGN_OR_RETURN(report.outputs,
-                           MakeOutputs(options, *graph, report.inputs, outline, expected));
-  const Clock::time_point before_binding = Clock::now();
-  const auto bound = graph->SetIO(Lend(report.inputs), Lend(report.outputs));
-  if (!bound) return ToStatus(bound.error(), "binding inputs and outputs");
-  report.bind_ms = MillisecondsSince(before_binding);
-  double milliseconds = 0;
-  ONNXIFI_RETURN_IF_ERROR(RunOnce(*backend, *graph, report.outputs, milliseconds));
-  for (int run = 0; run < options.repeat; ++run) {
-    ONNXIFI_RETURN_IF_ERROR(RunOnce(*backend, *graph, report.outputs, milliseconds));
-    report.run_ms.push_back(milliseconds);
-    if (!options.profile) continue;
-    auto steps = graph->Profile();
-    if (!steps) return ToStatus(steps.error(), "asking for the profile");
-    report.step_records.push_back(*std::move(steps));
-  }
-  std::ranges::for_each(report.outputs, CutToShape);
-  if (const auto counters = graph->Counters()) report.counters = *counters;
+  ONNXIFI_RETURN_IF_ERROR(TakeTurns(options, session, others, report));
+  report.outputs = session.TakeOutputs();
+  if (const auto counters = session.graph().Counters()) report.counters = *counters;
   if (!options.plan.empty() || options.explain) {
-    auto plan = graph->Plan();
+    auto plan = session.graph().Plan();
     const bool is_needed = !options.plan.empty();
     if (!plan && is_needed) return ToStatus(plan.error(), "asking for the plan");
     if (plan) report.plan = *std::move(plan);

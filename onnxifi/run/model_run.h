@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModelRun: one model on one device, run and timed; the values that onnxifi_run prints.
+// ModelRun: one model on one device, run and timed, perhaps beside others; the values that
+// onnxifi_run prints.
 
 #ifndef ONNXIFI_ONNXIFI_RUN_MODEL_RUN_H_
 #define ONNXIFI_ONNXIFI_RUN_MODEL_RUN_H_
@@ -20,6 +21,14 @@
 
 namespace onnxifi::run {
 
+// Another device that ran the same model.
+struct BesideReport {
+  std::string device_key;
+  double init_ms = 0;
+  // In the order of the report's.
+  std::vector<double> run_ms;
+};
+
 struct RunReport {
   std::string device_key;
   std::string device_name;
@@ -29,6 +38,8 @@ struct RunReport {
   double bind_ms = 0;  // of the first SetIO
   // Of the runs that count, unsorted.
   std::vector<double> run_ms;
+  // With --beside.
+  std::vector<BesideReport> beside;
   std::optional<onnxGraphCounters> counters;
   // With --plan or --explain, after the last run; with the latter only where the library tells it.
   std::optional<GraphPlan> plan;
@@ -47,13 +58,15 @@ struct RunReport {
   bool is_as_expected() const;
 };
 
-// The library and the device that the options name.
+// The library that the options name.
 base::Result<Library> OpenLibrary(const Options& options);
-base::Result<Device> FindDevice(const Library& library, const Options& options);
+// "auto", a plugin's name, or "plugin:index"; the first where it is empty.
+base::Result<Device> FindDevice(const Library& library, const std::string& name);
 
-// Runs the model as the options say. Errors carry the library's status and sentence.
+// Runs the model as the options say, on all devices in turns. Errors carry the library's status and
+// sentence.
 base::Result<RunReport> RunModel(const Options& options, const Device& device,
-                                 std::span<const std::byte> model,
+                                 std::span<const Device> beside, std::span<const std::byte> model,
                                  const onnx_file::ModelOutline& outline);
 
 // Asks the device about every node. Works for models that the device refuses.

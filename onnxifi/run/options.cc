@@ -63,6 +63,11 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   app.add_option("model", options.model, "the model, a .onnx file")->required();
   app.add_option("--device", options.device,
                  "auto, a plugin's name, or plugin:index (default: the library's first device)");
+  app.add_option(
+         "--beside", options.beside,
+         "another device that runs the model too, a run each in turns; prints how the times "
+         "compare")
+      ->allow_extra_args(false);
   app.add_option("--library", options.library,
                  "any ONNXIFI library (default: the libonnxifi beside this program)");
   app.add_option("--input", options.inputs,

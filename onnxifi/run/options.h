@@ -20,6 +20,8 @@ struct Options {
   std::filesystem::path model;
   // "auto", a plugin's name, or "plugin:index"; empty for the library's first device.
   std::string device;
+  // Devices that run the model too, in turns with that one.
+  std::vector<std::string> beside;
   std::filesystem::path library;
   // Files, each for the input that it names or stands at the place of: "FILE" or "NAME=FILE"; a
   // folder stands for its input_0.pb, input_1.pb, ...

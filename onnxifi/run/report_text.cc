@@ -61,6 +61,14 @@ double MedianOf(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+double RatioOf(const std::vector<double>& run_ms, const std::vector<double>& other_ms) {
+  std::vector<double> ratios;
+  for (size_t turn = 0; turn < std::min(run_ms.size(), other_ms.size()); ++turn) {
+    ratios.push_back(run_ms[turn] / other_ms[turn]);
+  }
+  return MedianOf(std::move(ratios));
+}
+
 OutputSummary Summarise(const DenseTensor& tensor) {
   OutputSummary summary;
   summary.smallest = std::numeric_limits<double>::infinity();
@@ -106,6 +114,14 @@ std::string MakeText(const RunReport& report) {
   fmt::format_to(out, "Initialised in {:.3f} ms; {} run{}: median {:.3f} ms, best {:.3f} ms\n",
                  report.init_ms, report.run_ms.size(), report.run_ms.size() == 1 ? "" : "s",
                  MedianOf(report.run_ms), *std::ranges::min_element(report.run_ms));
+  for (const BesideReport& other : report.beside) {
+    fmt::format_to(out,
+                   "Beside it on {}: initialised in {:.3f} ms; median {:.3f} ms, best {:.3f} ms; "
+                   "{} takes {:.3f} times as long\n",
+                   other.device_key, other.init_ms, MedianOf(other.run_ms),
+                   *std::ranges::min_element(other.run_ms), report.device_key,
+                   RatioOf(report.run_ms, other.run_ms));
+  }
   for (size_t index = 0; index < report.differences.size(); ++index) {
     fmt::format_to(out, "Output '{}' {} (worst difference {:.3g} of the tolerance) {}\n",
                    report.outputs[index].name,
@@ -175,6 +191,13 @@ std::string MakeJson(const RunReport& report) {
       {"outputs", std::move(outputs)},        {"init_ms", report.init_ms},
       {"median_ms", MedianOf(report.run_ms)}, {"best_ms", *std::ranges::min_element(report.run_ms)},
       {"runs", report.run_ms.size()}};
+  for (const BesideReport& other : report.beside) {
+    object["beside"].push_back({{"device", other.device_key},
+                                {"init_ms", other.init_ms},
+                                {"median_ms", MedianOf(other.run_ms)},
+                                {"best_ms", *std::ranges::min_element(other.run_ms)},
+                                {"ratio", RatioOf(report.run_ms, other.run_ms)}});
+  }
   if (report.counters) {
     object["counters"] = {
         {"lowerings", report.counters->lowerings},         {"bindings", report.counters->bindings},

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GraphSession: a model on one device, with memory for its outputs, that runs again and again.
+
+#ifndef ONNXIFI_ONNXIFI_RUN_GRAPH_SESSION_H_
+#define ONNXIFI_ONNXIFI_RUN_GRAPH_SESSION_H_
+
+#include <cstddef>
+#include <onnxifi/onnxifi.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/base/result.h"
+#include "conformance/onnx_file/model_outline.h"
+#include "conformance/onnx_file/tensor_file.h"
+#include "onnxifi/run/options.h"
+
+namespace onnxifi::run {
+
+// Empty where the library does not tell it.
+std::string KeyOf(const Device& device);
+
+// The folder that the model's external data are in.
+std::string BaseFolderOf(const Options& options);
+
+// What all sessions of a program have in common; the references outlive them.
+struct SessionRequest {
+  const Options& options;
+  std::span<const std::byte> model;
+  const onnx_file::ModelOutline& outline;
+  std::vector<onnx_file::DenseTensor>& inputs;
+  // Of the outputs, where their extents depend on data; may be empty.
+  const std::vector<onnx_file::DenseTensor>& expected;
+};
+
+class GraphSession {
+ public:
+  // Initialises the model on the device, and binds. Errors carry the library's status and sentence;
+  // UNSUPPORTED_PROPERTY for a placement on a device that has no others to place nodes on.
+  static base::Result<GraphSession> Open(const Device& device, const SessionRequest& request,
+                                         const std::optional<Placement>& placement,
+                                         bool is_profiled);
+
+  // One run, of so many milliseconds. Afterwards outputs bound by an upper bound have the shape
+  // that the run gave them.
+  base::Result<double> Run();
+  // Not to be run any more.
+  std::vector<onnx_file::DenseTensor> TakeOutputs();
+
+  const Graph& graph() const { return graph_; }
+  const std::string& device_key() const { return device_key_; }
+  double init_ms() const { return init_ms_; }
+  // Of SetIO.
+  double bind_ms() const { return bind_ms_; }
+
+ private:
+  GraphSession(Backend backend, Graph graph)
+      : backend_(std::move(backend)), graph_(std::move(graph)) {}
+
+  Backend backend_;
+  Graph graph_;
+  std::string device_key_;
+  std::vector<onnx_file::DenseTensor> outputs_;
+  double init_ms_ = 0;
+  double bind_ms_ = 0;
+};
+
+}  // namespace onnxifi::run
+
+#endif  // ONNXIFI_ONNXIFI_RUN_GRAPH_SESSION_H_
