@@ -67,7 +67,9 @@ PlannedSteps::PlannedSteps(std::vector<PlannedStep> steps, std::vector<CrossingV
       pool_(pool),
       runner_(runner),
       most_runs_(std::max<size_t>(most_runs, 1)),
-      copies_(values_.size()) {}
+      copies_(values_.size()) {
+  running_.reserve(most_runs_);
+}
 
 uint64_t PlannedSteps::copies() const {
   uint64_t sum = 0;
@@ -293,6 +295,8 @@ std::shared_ptr<abi::Event> PlannedSteps::Run(std::shared_ptr<const boundary::Bi
   run->shapes.resize(steps_.size());
   for (const PlannedStep& step : steps_) run->needs.push_back(step.needs);
   run->unfinished = steps_.size();
+  run->tasks = std::vector<RunTask>(steps_.size());
+  for (size_t step = 0; step < steps_.size(); ++step) run->tasks[step].step = step;
   if (input != nullptr) {
     const base::Result<bool> is_signalled = input->IsSignalled();
     if (is_signalled.ok() && *is_signalled) {
@@ -314,14 +318,25 @@ std::shared_ptr<abi::Event> PlannedSteps::Run(std::shared_ptr<const boundary::Bi
   }
   if (starts_here) {
     Start(run);
-  } else if (auto* local = dynamic_cast<abi::LocalEvent*>(input.get())) {
+  } else if (input != nullptr) {
+    const Status status = Guard([&] {
+      AwaitInput(run, input);
+      return base::Ok();
+    });
+    // It is among those that wait.
+    if (!status.ok()) MarkReady(run, status);
+  }
+  return run->output;
+}
+
+void PlannedSteps::AwaitInput(const RunRef& run, const std::shared_ptr<abi::Event>& input) {
+  if (auto* local = dynamic_cast<abi::LocalEvent*>(input.get())) {
     local->OnSignal(
         [self = shared_from_this(), run](const Status& status) { self->MarkReady(run, status); });
-  } else if (input != nullptr) {
+  } else {
     waiters_.Start(
         [self = shared_from_this(), run, input] { self->MarkReady(run, input->Wait()); });
   }
-  return run->output;
 }
 
 void PlannedSteps::MarkReady(const RunRef& run, const Status& input_status) {
@@ -343,21 +358,37 @@ void PlannedSteps::StartNext() {
   while (!waiting_.empty() && MayStart(*waiting_.front())) {
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
-    pool_.Submit([self = shared_from_this(), run = running_.back()] { self->Start(run); });
+    Submit(running_.back(), running_.back()->start);
+  }
+}
+
+void PlannedSteps::Submit(const RunRef& run, RunTask& task) {
+  task.owner = shared_from_this();
+  task.run = run;
+  pool_.Submit(task);
+}
+
+void PlannedSteps::RunTask::Perform() {
+  // The task is the run's.
+  const std::shared_ptr<PlannedSteps> kept_owner = std::move(owner);
+  const RunRef kept_run = std::move(run);
+  if (step) {
+    kept_owner->Advance(kept_run, *step);
+  } else {
+    kept_owner->Start(kept_run);
   }
 }
 
 void PlannedSteps::Start(const RunRef& run) {
   run->started_ns = NowNs();
-  std::vector<size_t> ready;
-  for (size_t step = 0; step < steps_.size(); ++step) {
-    if (steps_[step].needs == 0) ready.push_back(step);
-  }
   // Everything that may begin, the last of it here.
-  for (size_t k = 0; k + 1 < ready.size(); ++k) {
-    pool_.Submit([self = shared_from_this(), run, step = ready[k]] { self->Advance(run, step); });
+  std::optional<size_t> last;
+  for (size_t step = 0; step < steps_.size(); ++step) {
+    if (steps_[step].needs != 0) continue;
+    if (last) Submit(run, run->tasks[*last]);
+    last = step;
   }
-  Advance(run, ready.back());
+  Advance(run, *last);
 }
 
 void PlannedSteps::Advance(const RunRef& run, size_t step) {
@@ -369,22 +400,27 @@ void PlannedSteps::Advance(const RunRef& run, size_t step) {
     }
     // What comes after a failure is only counted.
     Status status = has_failed ? base::Ok() : Guard([&] { return Execute(*run, step); });
-    std::vector<size_t> ready;
+    // The first of those that may begin now; the others go to the pool.
+    std::optional<size_t> ready;
     {
       std::lock_guard lock(run->mutex);
       if (!status.ok() && run->status.ok()) {
-        run->status = std::move(status).Context("in " + steps_[step].description);
+        run->status =
+            Guard([&] { return std::move(status).Context("in " + steps_[step].description); });
       }
       for (const int32_t next : steps_[step].before) {
-        if (--run->needs[next] == 0) ready.push_back(static_cast<size_t>(next));
+        if (--run->needs[next] > 0) continue;
+        const auto index = static_cast<size_t>(next);
+        if (ready) {
+          Submit(run, run->tasks[index]);
+        } else {
+          ready = index;
+        }
       }
-      if (--run->unfinished > 0 && ready.empty()) return;
+      if (--run->unfinished > 0 && !ready) return;
     }
-    if (ready.empty()) break;
-    for (size_t k = 1; k < ready.size(); ++k) {
-      pool_.Submit([self = shared_from_this(), run, next = ready[k]] { self->Advance(run, next); });
-    }
-    step = ready[0];
+    if (!ready) break;
+    step = *ready;
   }
   Finish(run);
 }
@@ -513,7 +549,7 @@ void PlannedSteps::Finish(const RunRef& run) {
   }
   {
     const std::lock_guard lock(mutex_);
-    last_times_ = run->times;
+    std::swap(last_times_, run->times);
   }
   run->output->Complete(run->status, std::move(outputs));
   const std::lock_guard lock(mutex_);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -80,6 +81,20 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   void Close();
 
  private:
+  struct RunState;
+  using RunRef = std::shared_ptr<RunState>;
+
+  // A step, and those after it, on a thread of the pool; or the run from its beginning.
+  struct RunTask final : TaskPool::Task {
+    void Perform() override;
+
+    // Null but from the call to Submit until the task is performed.
+    std::shared_ptr<PlannedSteps> owner;
+    RunRef run;
+    std::optional<size_t> step;
+  };
+
+  // Has all that the run needs to come to an end, so that no lack of memory can leave it waiting.
   struct RunState {
     std::shared_ptr<const boundary::Binding> binding;
     std::shared_ptr<abi::LocalEvent> output;
@@ -93,8 +108,9 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
     std::vector<std::vector<abi::TensorShape>> shapes;  // by step, where a step told any
     std::vector<StepTime> times;  // each written by the thread that runs the step
     uint64_t started_ns = 0;
+    RunTask start;
+    std::vector<RunTask> tasks;  // by step
   };
-  using RunRef = std::shared_ptr<RunState>;
 
   // The graph that runs the step from now on, with the inputs and outputs of this workspace.
   abi::Graph& GraphOf(size_t step, boundary::Workspace& workspace) const;
@@ -114,11 +130,13 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   base::Status Execute(RunState& run, size_t step);
   base::Status ExecuteOnce(RunState& run, size_t step);
   base::Status TakeOutputs(abi::Event& event, RunState& run, size_t step);
+  void AwaitInput(const RunRef& run, const std::shared_ptr<abi::Event>& input);
   void MarkReady(const RunRef& run, const base::Status& input_status);
   // With mutex_ held.
   bool MayStart(const RunState& run) const;
   void StartNext();
   void Start(const RunRef& run);
+  void Submit(const RunRef& run, RunTask& task);
   void Advance(const RunRef& run, size_t step);
   void Finish(const RunRef& run);
   abi::RunOutputs OutputsOf(const RunState& run) const;

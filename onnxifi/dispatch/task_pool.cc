@@ -4,9 +4,9 @@
 
 #include "onnxifi/dispatch/task_pool.h"
 
+#include <exception>
 #include <string>
 #include <system_error>
-#include <utility>
 
 namespace onnxifi::dispatch {
 
@@ -31,15 +31,18 @@ base::Status TaskPool::Start(size_t thread_count) {
   return base::Ok();
 }
 
-void TaskPool::Submit(std::function<void()> task) {
+void TaskPool::Submit(Task& task) noexcept {
   {
     std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-    if (tasks_.size() > idle_count_ && !is_stopping_) {
+    task.next_ = nullptr;
+    (first_ == nullptr ? first_ : last_->next_) = &task;
+    last_ = &task;
+    ++task_count_;
+    if (task_count_ > idle_count_ && !is_stopping_) {
       try {
         threads_.emplace_back([this] { Loop(); });
-      } catch (const std::system_error&) {
-        // Those that there are take it when they are free.
+      } catch (const std::exception&) {
+        // No thread, or no memory for one: those that there are take it when they are free.
       }
     }
   }
@@ -50,14 +53,14 @@ void TaskPool::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_count_;
-    changed_.wait(lock, [this] { return is_stopping_ || !tasks_.empty(); });
+    changed_.wait(lock, [this] { return is_stopping_ || first_ != nullptr; });
     --idle_count_;
-    if (tasks_.empty()) return;
-    std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
+    if (first_ == nullptr) return;
+    Task& task = *first_;
+    first_ = task.next_;
+    --task_count_;
     lock.unlock();
-    task();
-    task = nullptr;
+    task.Perform();
     lock.lock();
   }
 }
