@@ -105,7 +105,9 @@ class Library:
         self.key = keys[-1]
         # Timed by callers, so that a call converts as little as possible.
         self._claim = self.functions.onnxGetBackendCompatibility
-        self._claim.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+        self._nothing = ctypes.CDLL(None).labs  # the least that there is
+        for function in (self._claim, self._nothing):
+            function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
         self._backend = ctypes.c_void_p()
         status = self.functions.onnxInitBackend(self.id, None, ctypes.byref(self._backend))
         self.check(status, "initialising the device")
@@ -134,6 +136,10 @@ class Library:
     def claim(self, model):
         """The status with which the device answers whether it can run the bytes of a model."""
         return self._claim(self.id, len(model), model)
+
+    def claim_nothing(self, model):
+        """The same call to a function that does nothing: what a call takes beside the answer."""
+        return self._nothing(self.id, len(model), model)
 
     def graph_properties(self):
         """The keys that the device takes in onnxInitGraph, as bits."""

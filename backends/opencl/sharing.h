@@ -5,6 +5,9 @@
 #ifndef ONNXIFI_BACKENDS_OPENCL_SHARING_H_
 #define ONNXIFI_BACKENDS_OPENCL_SHARING_H_
 
+#include <cstdint>
+#include <memory>
+
 #include "backends/core/device/sharing.h"
 #include "backends/opencl/memory.h"
 #include "backends/opencl/runtime.h"

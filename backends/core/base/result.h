@@ -45,7 +45,8 @@ class [[nodiscard]] Result {
   ONNXIFI_ASSIGN_OR_RETURN_INNER_(ONNXIFI_CONCAT_(onnxifi_result_, __LINE__), declaration, expr)
 #define ONNXIFI_ASSIGN_OR_RETURN_INNER_(result, declaration, expr) \
   auto result = (expr);                                            \
-  if (!result.ok()) return std::move(result).status();             \
+  if (!result.ok()) [[unlikely]]                                   \
+    return std::move(result).status();                             \
   declaration = *std::move(result)
 
 #endif  // ONNXIFI_BACKENDS_CORE_BASE_RESULT_H_

@@ -4,6 +4,8 @@
 
 #include "backends/core/base/status.h"
 
+#include <atomic>
+
 namespace onnxifi::base {
 
 std::string_view CodeName(Code code) {
@@ -84,24 +86,42 @@ std::string_view CodeName(Code code) {
   return "unknown status";
 }
 
+struct Status::Error {
+  Code code;
+  std::string sentence;
+  std::string context;
+  std::atomic<int> owner_count = 1;
+};
+
 Status::Status(Code code, std::string sentence) {
   if (code == Code::kOk) return;
-  error_ = std::make_shared<Error>(Error{code, std::move(sentence), {}});
+  error_ = new Error{code, std::move(sentence), {}};
 }
 
+void Status::Share(Error* error) noexcept {
+  error->owner_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Status::Release(Error* error) noexcept {
+  if (error->owner_count.fetch_sub(1, std::memory_order_acq_rel) == 1) delete error;
+}
+
+Code Status::CodeOf(const Error& error) { return error.code; }
+
 std::string_view Status::sentence() const {
-  return error_ ? std::string_view(error_->sentence) : std::string_view();
+  return error_ == nullptr ? std::string_view() : std::string_view(error_->sentence);
 }
 
 std::string Status::Text() const {
-  return error_ ? error_->sentence + error_->context : std::string();
+  return error_ == nullptr ? std::string() : error_->sentence + error_->context;
 }
 
 Status& Status::Context(std::string line) & {
-  if (error_) {
-    if (error_.use_count() > 1) error_ = std::make_shared<Error>(*error_);
-    error_->context += "\n  " + line;
+  if (error_ == nullptr) return *this;
+  if (error_->owner_count.load(std::memory_order_acquire) > 1) {
+    *this = Status(new Error{error_->code, error_->sentence, error_->context});
   }
+  error_->context += "\n  " + line;
   return *this;
 }
 

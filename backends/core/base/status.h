@@ -8,7 +8,6 @@
 #define ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,28 +63,44 @@ class [[nodiscard]] Status {
   Status() = default;
   // `sentence` is a full sentence with the actual value and the limit, e.g.
   // "Kernel height (9) exceeds the largest supported (7)."
-  Status(Code code, std::string sentence);
+  [[gnu::cold]] Status(Code code, std::string sentence);
+
+  Status(const Status& other) : error_(other.error_) {
+    if (error_ != nullptr) [[unlikely]]
+      Share(error_);
+  }
+  Status(Status&& other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~Status() {
+    if (error_ != nullptr) [[unlikely]]
+      Release(error_);
+  }
 
   bool ok() const { return error_ == nullptr; }
-  Code code() const { return error_ ? error_->code : Code::kOk; }
+  Code code() const { return error_ == nullptr ? Code::kOk : CodeOf(*error_); }
   // The sentence alone; empty when ok.
   std::string_view sentence() const;
   // The sentence followed by its context lines, innermost first, one per line.
   std::string Text() const;
 
   // Adds a context line such as "while importing node 'conv1' (Conv)". No effect on an ok status.
-  Status&& Context(std::string line) &&;
-  Status& Context(std::string line) &;
+  [[gnu::cold]] Status&& Context(std::string line) &&;
+  [[gnu::cold]] Status& Context(std::string line) &;
 
  private:
-  struct Error {
-    Code code;
-    std::string sentence;
-    std::string context;
-  };
   // Shared because a status is copied into events that several waiters read; never changed once
-  // shared.
-  std::shared_ptr<Error> error_;
+  // shared. It counts its owners itself, and what is done with it is no part of its callers, which
+  // are every function there is and hardly ever see one.
+  struct Error;
+  explicit Status(Error* owned) : error_(owned) {}
+  [[gnu::cold]] static void Share(Error* error) noexcept;
+  [[gnu::cold]] static void Release(Error* error) noexcept;
+  [[gnu::cold]] static Code CodeOf(const Error& error);
+
+  Error* error_ = nullptr;
 };
 
 inline Status Ok() { return Status(); }
@@ -93,10 +108,11 @@ inline Status Ok() { return Status(); }
 }  // namespace onnxifi::base
 
 // Returns early with the status of `expr` if it is not ok.
-#define ONNXIFI_RETURN_IF_ERROR(expr)                  \
-  do {                                                 \
-    ::onnxifi::base::Status onnxifi_status_ = (expr);  \
-    if (!onnxifi_status_.ok()) return onnxifi_status_; \
+#define ONNXIFI_RETURN_IF_ERROR(expr)                 \
+  do {                                                \
+    ::onnxifi::base::Status onnxifi_status_ = (expr); \
+    if (!onnxifi_status_.ok()) [[unlikely]]           \
+      return onnxifi_status_;                         \
   } while (false)
 
 #endif  // ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_

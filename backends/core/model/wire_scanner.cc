@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WireScanner: a table of ONNX's messages drives one recursive walk. What it keeps it appends to
-// the skeleton; the length of a message is written afterwards into five bytes left free for it.
+// WireScanner: a table of ONNX's messages drives one recursive walk. What it keeps goes to the
+// skeleton in stretches as long as nothing is left out; where something is, the lengths of the
+// messages around it are corrected as they end.
 
 #include "backends/core/model/wire_scanner.h"
 
@@ -190,17 +191,38 @@ constexpr uint32_t WireTypeOf(FieldKind kind) { return kWireTypes[static_cast<si
 
 // Whether a value of this wire type can be the field's: its own, or a packed block of a repeated
 // number.
-bool Fits(const Field& field, uint32_t wire_type) {
+constexpr bool Fits(const Field& field, uint32_t wire_type) {
   return wire_type == WireTypeOf(field.kind) || (field.is_repeated && wire_type == kWireBytes);
 }
+
+// What is done with a field of this number and wire type: as the table says, or left out.
+constexpr Field FieldOf(Message message, uint64_t number, uint32_t wire_type) {
+  if (number >= kFieldLimit) return Field{};
+  const Field& field = kTable[static_cast<size_t>(message)][number];
+  return Fits(field, wire_type) ? field : Field{};
+}
+
+// The same by the one byte that most tags are.
+constexpr size_t kShortTags = 0x80;
+using FieldsByTag = std::array<std::array<Field, kShortTags>, kMessageKinds>;
+constexpr FieldsByTag MakeTableByTag() {
+  FieldsByTag table{};
+  for (size_t message = 0; message < kMessageKinds; ++message) {
+    for (uint32_t tag = 0; tag < kShortTags; ++tag) {
+      table[message][tag] = FieldOf(static_cast<Message>(message), tag >> 3, tag & 7);
+    }
+  }
+  return table;
+}
+constexpr FieldsByTag kTableByTag = MakeTableByTag();
 
 constexpr size_t kLengthBytes = 5;  // a varint of 32 bits
 constexpr size_t kReservedBytes = 4096;
 
-// The longest varint is ten bytes. Writing it in full, zeros included, is legal wire form.
-void PatchLength(std::string& text, size_t at, uint32_t length) {
-  for (size_t byte = 0; byte < kLengthBytes; ++byte) {
-    const uint32_t continues = byte + 1 < kLengthBytes ? 0x80u : 0u;
+// The length as a varint of so many bytes. Writing it with zeros to fill them is legal wire form.
+void PatchLength(std::string& text, size_t at, size_t size_bytes, uint32_t length) {
+  for (size_t byte = 0; byte < size_bytes; ++byte) {
+    const uint32_t continues = byte + 1 < size_bytes ? 0x80u : 0u;
     text[at + byte] = static_cast<char>((length >> (7 * byte) & 0x7f) | continues);
   }
 }
@@ -210,11 +232,12 @@ class Scanner {
   explicit Scanner(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   base::Result<ScannedModel> Run() {
-    // Grows with lengths of five bytes; large models are mostly tensor data, which are not copied.
-    result_.skeleton.reserve(std::min(2 * bytes_.size(), kReservedBytes));
+    // Large models are mostly tensor data, which are not copied.
+    result_.skeleton.reserve(std::min(bytes_.size(), kReservedBytes));
     if (!ScanMessage(Message::kModel, 0, bytes_.size(), /*depth=*/0, /*is_kept=*/true)) {
       return std::move(failure_);
     }
+    CopyTo(bytes_.size());
     // Protobuf counts the bytes of a message in an int.
     if (result_.skeleton.size() > INT32_MAX) {
       return Status(Code::kInvalidProtobuf,
@@ -242,6 +265,7 @@ class Scanner {
     LiftedTensor tensor;
     if (!ScanFields(message, begin, end, depth, is_kept, &tensor)) return false;
     tensor.body = bytes_.subspan(begin, end - begin);
+    CopyTo(end);
     Lift(tensor);
     return true;
   }
@@ -249,62 +273,86 @@ class Scanner {
   // `tensor`: where the data fields of a tensor go that is kept, else null.
   bool ScanFields(Message message, size_t begin, size_t end, int depth, bool is_kept,
                   LiftedTensor* tensor) {
-    const Fields& fields = kTable[static_cast<size_t>(message)];
     uint32_t seen = 0;  // singular messages, by field number
     size_t position = begin;
-    size_t copied_to = begin;  // fields from here on are kept as they are, and not copied yet
     while (position < end) {
       const size_t start = position;
-      const Varint tag = ReadVarint(start, end);
-      if (tag.end == 0) return false;
-      const uint64_t number = tag.value >> 3;
-      const auto wire_type = static_cast<uint32_t>(tag.value & 7);
-      if (number == 0 || tag.value > UINT32_MAX) {
-        return Malformed(start, "a field has number " + std::to_string(number));
+      uint64_t tag = static_cast<uint8_t>(bytes_[start]);
+      size_t tag_end = start + 1;
+      Field field;
+      if (tag < kShortTags) {
+        field = kTableByTag[static_cast<size_t>(message)][tag];
+      } else {
+        const Varint read = ReadLongVarint(start, end);
+        if (read.end == 0) return false;
+        tag = read.value;
+        tag_end = read.end;
+        field = FieldOf(message, tag >> 3, static_cast<uint32_t>(tag & 7));
       }
-      const Extent value = FindValue(wire_type, tag.end, end);
-      if (value.end == 0) return false;
+      if (tag >> 3 == 0 || tag > UINT32_MAX) {
+        return Malformed(start, "a field has number " + std::to_string(tag >> 3));
+      }
+      const auto wire_type = static_cast<uint32_t>(tag & 7);
+      Extent value;
+      if (!FindShortValue(wire_type, tag_end, end, value)) {
+        value = FindValue(wire_type, tag_end, end);
+        if (value.end == 0) return false;
+      }
       position = value.end;
-      const Field field = number < kFieldLimit ? fields[number] : Field{};
-      const bool fits = Fits(field, wire_type);  // else it is unknown to ONNX: left out
-      if (fits && field.kind == FieldKind::kMessage) {
-        if (!field.is_repeated && (seen >> number & 1) != 0) {
-          return Malformed(start, "field " + std::to_string(number) + " of " +
-                                      std::string(kMessageNames[static_cast<size_t>(message)]) +
-                                      " occurs twice where one is allowed");
+      if (field.kind == FieldKind::kMessage) {
+        if (!field.is_repeated) {
+          const uint32_t bit = 1u << (tag >> 3);
+          if ((seen & bit) != 0) return MalformedTwice(start, message, tag >> 3);
+          seen |= bit;
         }
-        seen |= 1u << number;
-        const bool is_field_kept = is_kept && field.is_kept;
-        if (is_kept) Copy(copied_to, is_field_kept ? tag.end : start);
-        copied_to = value.end;
-        if (!ScanField(field.message, value.begin, value.end, depth, is_field_kept)) return false;
+        if (is_kept && !field.is_kept) LeaveOut(start, value.end);
+        const bool is_well_formed =
+            is_kept && field.is_kept
+                ? ScanKept(field.message, tag_end, value, depth + 1)
+                : ScanMessage(field.message, value.begin, value.end, depth + 1, /*is_kept=*/false);
+        if (!is_well_formed) return false;
         continue;
       }
+      // Else it is unknown to ONNX: left out.
+      const bool is_known = field.kind != FieldKind::kUnknown;
       int64_t element_count = 1;
-      if (fits && wire_type == kWireBytes && field.kind != FieldKind::kBytes) {
+      if (wire_type == kWireBytes && is_known && field.kind != FieldKind::kBytes) {
         if (!CheckPacked(field.kind, value.begin, value.end, element_count)) return false;
       }
-      if (!is_kept || (fits && field.is_kept)) continue;
-      Copy(copied_to, start);
-      copied_to = value.end;
-      if (fits && tensor != nullptr) {
-        LiftField(static_cast<TensorField>(number), value.begin, value.end, element_count, *tensor);
+      if (!is_kept || (is_known && field.is_kept)) continue;
+      LeaveOut(start, value.end);
+      if (is_known && tensor != nullptr) {
+        LiftField(static_cast<TensorField>(tag >> 3), value.begin, value.end, element_count,
+                  *tensor);
       }
     }
-    if (is_kept) Copy(copied_to, end);
     return true;
   }
 
-  // After the tag: a free length, the message, then its length.
-  bool ScanField(Message message, size_t begin, size_t end, int depth, bool is_kept) {
-    if (!is_kept) return ScanMessage(message, begin, end, depth + 1, /*is_kept=*/false);
+  // From a value's first byte after a length to past its last; 0 to 0 where it is malformed.
+  struct Extent {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+
+  // A message whose length begins at `length_at`, right after its tag. Its length is corrected
+  // where anything in it was left out or lifted.
+  bool ScanKept(Message message, size_t length_at, Extent body, int depth) {
     std::string& skeleton = result_.skeleton;
-    const size_t length_at = skeleton.size();
-    skeleton.append(kLengthBytes, '\0');
-    if (!ScanMessage(message, begin, end, depth + 1, /*is_kept=*/true)) return false;
+    // Where the length will be once it is copied: nothing between is left out.
+    const size_t copied_length_at = skeleton.size() + (length_at - copied_to_);
+    const int64_t changes = change_count_;
+    if (!ScanMessage(message, body.begin, body.end, depth, /*is_kept=*/true)) return false;
+    if (change_count_ == changes) return true;
+    CopyTo(body.end);
+    size_t length_bytes = body.begin - length_at;
+    const size_t size_bytes = skeleton.size() - copied_length_at - length_bytes;
+    if (length_bytes < kLengthBytes && size_bytes >> (7 * length_bytes) != 0) {
+      skeleton.insert(copied_length_at, kLengthBytes - length_bytes, '\0');
+      length_bytes = kLengthBytes;
+    }
     // A length above 32 bits means a skeleton above 2 GiB, which Run refuses.
-    PatchLength(skeleton, length_at,
-                static_cast<uint32_t>(skeleton.size() - length_at - kLengthBytes));
+    PatchLength(skeleton, copied_length_at, length_bytes, static_cast<uint32_t>(size_bytes));
     return true;
   }
 
@@ -345,24 +393,41 @@ class Scanner {
       skeleton += static_cast<char>(index >> (8 * byte) & 0xff);
     }
     result_.tensors.push_back(tensor);
+    ++change_count_;
   }
 
-  void Copy(size_t begin, size_t end) {
-    if (begin == end) return;
-    result_.skeleton.append(reinterpret_cast<const char*>(bytes_.data()) + begin, end - begin);
+  // What was read and not copied yet, up to `end`.
+  void CopyTo(size_t end) {
+    result_.skeleton.append(reinterpret_cast<const char*>(bytes_.data()) + copied_to_,
+                            end - copied_to_);
+    copied_to_ = end;
   }
 
-  // From a value's first byte after a length to past its last; 0 to 0 where it is malformed.
-  struct Extent {
-    size_t begin = 0;
-    size_t end = 0;
-  };
+  void LeaveOut(size_t begin, size_t end) {
+    CopyTo(begin);
+    copied_to_ = end;
+    ++change_count_;
+  }
+
+  // What FindValue gives, where the length or number has one byte, as nearly all have.
+  bool FindShortValue(uint32_t wire_type, size_t begin, size_t end, Extent& value) const {
+    if (begin >= end || (wire_type != kWireBytes && wire_type != kWireVarint)) return false;
+    const auto byte = static_cast<size_t>(bytes_[begin]);
+    if (byte >= 0x80) return false;
+    if (wire_type == kWireVarint) {
+      value = {begin, begin + 1};
+      return true;
+    }
+    value = {begin + 1, begin + 1 + byte};
+    return value.end <= end;
+  }
 
   // The value that begins, with its length if it has one, at `begin`; its message ends at `end`.
   Extent FindValue(uint32_t wire_type, size_t begin, size_t end) {
     if (wire_type == kWireBytes) {
       const Varint length = ReadVarint(begin, end);
-      if (length.end == 0) return {};
+      if (length.end == 0) [[unlikely]]
+        return {};
       if (length.value <= end - length.end) return {length.end, length.end + length.value};
       Malformed(length.end, "a field of " + std::to_string(length.value) +
                                 " bytes reaches beyond the " + std::to_string(end - length.end) +
@@ -437,9 +502,15 @@ class Scanner {
     return {};
   }
 
+  [[gnu::cold]] bool MalformedTwice(size_t offset, Message message, uint64_t number) {
+    return Malformed(offset, "field " + std::to_string(number) + " of " +
+                                 std::string(kMessageNames[static_cast<size_t>(message)]) +
+                                 " occurs twice where one is allowed");
+  }
+
   // Always false, so that a failure can be returned in one statement. A flag is tested after each
   // of the many small reads, where a Status would cost as much as the read.
-  bool Malformed(size_t offset, const std::string& what) {
+  [[gnu::cold]] bool Malformed(size_t offset, const std::string& what) {
     failure_ = Status(Code::kInvalidProtobuf,
                       "The model is not valid protobuf: at byte " + std::to_string(offset) +
                           " of " + std::to_string(bytes_.size()) + ", " + what + ".");
@@ -450,6 +521,10 @@ class Scanner {
   ScannedModel result_;
   Status failure_;
   int64_t message_count_ = 0;
+  // Bytes before this one are in the skeleton or left out of it.
+  size_t copied_to_ = 0;
+  // Of the skeleton against the bytes.
+  int64_t change_count_ = 0;
 };
 
 FieldKind KindOf(TensorField field) {

@@ -92,6 +92,34 @@ TEST(WireScannerTest, RawDataAreSpansOfTheModel) {
   EXPECT_LT(data, bytes.data() + bytes.size());
 }
 
+// What is lifted leaves an index of six bytes, which may be more than the data had, so that lengths
+// of the messages around it take a byte more.
+TEST(WireScannerTest, CorrectsTheLengthsAroundWhatItLifts) {
+  for (int padding = 0; padding < 150; ++padding) {
+    onnx::ModelProto proto = MakeModel();
+    onnx::NodeProto& node = *proto.mutable_graph()->add_node();
+    node.set_op_type("Constant");
+    node.set_doc_string(std::string(static_cast<size_t>(padding / 2), 'd'));
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(std::string(static_cast<size_t>(padding), 'n'));
+    attribute.mutable_t()->add_int32_data(7);
+    attribute.set_ref_attr_name("after");
+    proto.mutable_graph()->set_name("behind");
+    const std::string bytes = proto.SerializeAsString();
+    const auto scanned = ScanModel(Bytes(bytes));
+    ASSERT_TRUE(scanned.ok()) << scanned.status().Text();
+    onnx::ModelProto parsed;
+    ASSERT_TRUE(parsed.ParseFromString(scanned->skeleton)) << padding;
+    node.clear_doc_string();
+    attribute.mutable_t()->clear_int32_data();
+    attribute.mutable_t()->set_raw_data(std::string(4, '\0'));
+    onnx::ModelProto expected = proto;
+    expected.clear_producer_name();
+    expected.clear_producer_version();
+    EXPECT_EQ(parsed.SerializeAsString(), expected.SerializeAsString()) << padding;
+  }
+}
+
 // A cut between two top-level fields leaves a well-formed message: protobuf decides which those
 // are.
 TEST(WireScannerTest, RefusesEveryTruncationThatProtobufRefuses) {

@@ -39,7 +39,7 @@ std::optional<ChannelAffine> AffineBehind(GraphEdit& edit, const Affines& affine
 }
 
 // (x - mean) * scale / sqrt(var + epsilon) + B
-bool FoldNormalization(GraphEdit& edit, const Node& node, ChannelAffine& affine) {
+bool FoldNormalization(const Node& node, ChannelAffine& affine) {
   if (!IsInference(node) || !affine.TakesScale()) return false;
   for (size_t k = 1; k < 5; ++k) {
     if (!affine.IsVector(node.inputs[k])) return false;
@@ -90,8 +90,8 @@ void Fold(GraphEdit& edit, NodeId id, Affines& affines) {
   if (!is_normalization && !is_arithmetic) return;
   for (size_t side = 0; side < (is_arithmetic ? 2u : 1u); ++side) {
     std::optional<ChannelAffine> affine = AffineBehind(edit, affines, node.inputs[side]);
-    if (!affine || !(is_arithmetic ? FoldArithmetic(node, side, *affine)
-                                   : FoldNormalization(edit, node, *affine))) {
+    if (!affine ||
+        !(is_arithmetic ? FoldArithmetic(node, side, *affine) : FoldNormalization(node, *affine))) {
       continue;
     }
     edit.Absorb(id, affine->producer());

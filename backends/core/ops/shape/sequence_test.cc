@@ -608,7 +608,9 @@ TEST(OptionalOfARunTest, LeavesABranchAsAnOptional) {
     ASSERT_TRUE(results.ok()) << results.status().Text();
     EXPECT_EQ((*results)[1].tensor.AsInt(0), takes_first ? 1 : 0);
     EXPECT_EQ((*results)[0].is_tensor(), takes_first);
-    if (takes_first) EXPECT_EQ((*results)[0].tensor.AsInt(0), 12);
+    if (takes_first) {
+      EXPECT_EQ((*results)[0].tensor.AsInt(0), 12);
+    }
   }
 }
 
