@@ -219,10 +219,11 @@ constexpr FieldsByTag kTableByTag = MakeTableByTag();
 constexpr size_t kLengthBytes = 5;  // a varint of 32 bits
 constexpr size_t kReservedBytes = 4096;
 
-// The length as a varint of so many bytes. Writing it with zeros to fill them is legal wire form.
-void PatchLength(std::string& text, size_t at, size_t size_bytes, uint32_t length) {
+// The length as a varint of so many bytes, at most ten. Writing it with zeros to fill them is legal
+// wire form.
+void PatchLength(std::string& text, size_t at, size_t size_bytes, uint64_t length) {
   for (size_t byte = 0; byte < size_bytes; ++byte) {
-    const uint32_t continues = byte + 1 < size_bytes ? 0x80u : 0u;
+    const uint64_t continues = byte + 1 < size_bytes ? 0x80u : 0u;
     text[at + byte] = static_cast<char>((length >> (7 * byte) & 0x7f) | continues);
   }
 }
@@ -351,8 +352,8 @@ class Scanner {
       skeleton.insert(copied_length_at, kLengthBytes - length_bytes, '\0');
       length_bytes = kLengthBytes;
     }
-    // A length above 32 bits means a skeleton above 2 GiB, which Run refuses.
-    PatchLength(skeleton, copied_length_at, length_bytes, static_cast<uint32_t>(size_bytes));
+    // What five bytes cannot hold means a skeleton above 2 GiB, which Run refuses.
+    PatchLength(skeleton, copied_length_at, length_bytes, size_bytes);
     return true;
   }
 

@@ -120,6 +120,31 @@ TEST(WireScannerTest, CorrectsTheLengthsAroundWhatItLifts) {
   }
 }
 
+// Lengths may be written with more bytes than they need.
+TEST(WireScannerTest, KeepsLongFormsOfLengths) {
+  for (size_t length_bytes = 1; length_bytes <= 10; ++length_bytes) {
+    const std::string tensor = {Tag(1, 0), 3, Tag(5, 0), 7};  // dims, and int32_data
+    const auto wrap = [&](int number, const std::string& body) {
+      std::string message = {Tag(number, 2), static_cast<char>(body.size())};
+      for (size_t byte = 1; byte < length_bytes; ++byte) {
+        message.back() = static_cast<char>(message.back() | 0x80);
+        message += '\0';
+      }
+      return message + body;
+    };
+    const std::string model = wrap(7, wrap(5, tensor));
+    const auto scanned = ScanModel(Bytes(model));
+    ASSERT_TRUE(scanned.ok()) << length_bytes << ": " << scanned.status().Text();
+    onnx::ModelProto parsed;
+    // Protobuf reads lengths of five bytes at most.
+    ASSERT_EQ(parsed.ParseFromString(scanned->skeleton), length_bytes <= 5);
+    if (length_bytes > 5) continue;
+    ASSERT_EQ(parsed.graph().initializer_size(), 1);
+    EXPECT_EQ(parsed.graph().initializer(0).dims(0), 3);
+    EXPECT_EQ(parsed.graph().initializer(0).raw_data(), std::string(4, '\0'));
+  }
+}
+
 // A cut between two top-level fields leaves a well-formed message: protobuf decides which those
 // are.
 TEST(WireScannerTest, RefusesEveryTruncationThatProtobufRefuses) {
