@@ -13,8 +13,10 @@
 #include <string_view>
 #include <utility>
 
+#include "onnxifi/cost/measured_nodes.h"
 #include "onnxifi/dispatch/model_explanation.h"
 #include "onnxifi/dispatch/node_questions.h"
+#include "onnxifi/partition/plan_choice.h"
 #include "onnxifi/partition/units.h"
 
 namespace onnxifi::dispatch {
@@ -301,50 +303,11 @@ void AutoPlanner::ApplyPreference(partition::Problem& problem) const {
 }
 
 void AutoPlanner::ReplaceMeasured(partition::Problem& problem) const {
-  // How many times as long as assumed.
-  struct Ratio {
-    int64_t measured_ns = 0;
-    int64_t assumed_ns = 0;
-
-    void Add(int64_t measured, int64_t assumed) {
-      measured_ns += measured;
-      assumed_ns += assumed;
-    }
-    int64_t Of(int64_t assumed) const {
-      return static_cast<int64_t>(static_cast<double>(assumed) * static_cast<double>(measured_ns) /
-                                  static_cast<double>(assumed_ns));
-    }
-  };
-  const size_t device_count = devices_.size();
-  Ratio of_all;
-  std::vector<Ratio> of_device(device_count);
-  std::vector<std::map<std::string_view, Ratio>> of_operator(device_count);
-  std::vector<bool> is_measured(problem.node_ns.size(), false);
-  for (size_t node = 0; node < signatures_.size(); ++node) {
-    for (size_t device = 0; device < device_count; ++device) {
-      int64_t& time = problem.node_ns[node * device_count + device];
-      const auto& measured = costs_[device].table->node_ns;
-      const auto found = measured.find(signatures_[node]);
-      if (time == partition::kRefused || found == measured.end()) continue;
-      of_all.Add(found->second, time);
-      of_device[device].Add(found->second, time);
-      of_operator[device][whole_->nodes()[node].operator_type].Add(found->second, time);
-      time = found->second;
-      is_measured[node * device_count + device] = true;
-    }
-  }
-  // What was not measured is as much slower than assumed as its like.
-  for (size_t node = 0; node < signatures_.size(); ++node) {
-    for (size_t device = 0; device < device_count; ++device) {
-      int64_t& time = problem.node_ns[node * device_count + device];
-      if (time == partition::kRefused || is_measured[node * device_count + device]) continue;
-      const auto like = of_operator[device].find(whole_->nodes()[node].operator_type);
-      const Ratio& ratio = like != of_operator[device].end()  ? like->second
-                           : of_device[device].assumed_ns > 0 ? of_device[device]
-                                                              : of_all;
-      if (ratio.assumed_ns > 0) time = ratio.Of(time);
-    }
-  }
+  std::vector<const cost::DeviceTable*> tables;
+  for (const KnownCosts& costs : costs_) tables.push_back(costs.table.get());
+  std::vector<std::string_view> operator_types;
+  for (const split::ModelNode& node : whole_->nodes()) operator_types.push_back(node.operator_type);
+  cost::ReplaceMeasured(tables, signatures_, operator_types, problem);
 }
 
 split::Digest AutoPlanner::DigestOf(const partition::Plan& plan) const {
@@ -398,44 +361,13 @@ base::Result<std::vector<partition::Plan>> AutoPlanner::Candidates() const {
 
 base::Result<partition::Plan> AutoPlanner::Plan() const {
   if (pinned_) return *pinned_;
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<partition::Plan> candidates, Candidates());
-  // What each candidate bids: its time, and for a cut so much more that what the times of one plan
-  // vary by from run to run does not decide for it.
-  constexpr double kLeastGainOfACut = 0.1;
-  const auto bid = [](const partition::Plan& plan, double time_ns) {
-    return plan.islands.size() > 1 ? time_ns / (1 - kLeastGainOfACut) : time_ns;
-  };
-  // Parts that run together are faster than one by one, so that a plan which never ran is compared
-  // with those that did by how much these were off.
-  std::optional<double> least_bid;
-  double correction = 1;
-  size_t best = 0;
-  for (size_t index = 0; index < candidates.size(); ++index) {
-    const partition::Plan& candidate = candidates[index];
-    const std::optional<int64_t> measured = MeasuredNs(candidate);
-    if (!measured) continue;
-    const auto time_ns = static_cast<double>(*measured);
-    if (least_bid && bid(candidate, time_ns) >= *least_bid) continue;
-    least_bid = bid(candidate, time_ns);
-    best = index;
-    correction = time_ns / static_cast<double>(std::max<int64_t>(candidate.duration_ns, 1));
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<partition::Plan> plans, Candidates());
+  std::vector<partition::Candidate> candidates;
+  for (partition::Plan& plan : plans) {
+    const std::optional<int64_t> measured_ns = MeasuredNs(plan);
+    candidates.push_back({std::move(plan), measured_ns});
   }
-  if (!least_bid) return std::move(candidates.front());
-  const partition::Plan& expected = candidates.front();
-  if (!MeasuredNs(expected) &&
-      bid(expected, correction * static_cast<double>(expected.duration_ns)) < *least_bid) {
-    best = 0;
-  }
-  partition::Plan& plan = candidates[best];
-  const auto correct = [&](int64_t& time) {
-    time = static_cast<int64_t>(static_cast<double>(time) * correction);
-  };
-  correct(plan.duration_ns);
-  for (partition::Island& island : plan.islands) {
-    correct(island.start_ns);
-    correct(island.duration_ns);
-  }
-  return std::move(plan);
+  return partition::ChoosePlan(std::move(candidates));
 }
 
 std::string AutoPlanner::DescribeNode(partition::NodeIndex node) const {
