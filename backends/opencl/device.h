@@ -35,6 +35,9 @@ class Device final : public device::Device {
   base::Result<device::Selection> Select(const device::Facts& facts) const override {
     return selector_.Select(facts);
   }
+  bool PrefersWinograd(const device::Facts& facts) const override {
+    return selector_.PrefersWinograd(facts);
+  }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
 
   opencl::Sharing& sharing() { return sharing_; }

@@ -4,6 +4,7 @@
 
 #include "backends/core/codegen/selector.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "backends/core/codegen/generated.h"
@@ -22,6 +23,28 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
     selection.rejected.push_back(std::move(tiled).status());
   }
   return selection;
+}
+
+bool Selector::PrefersWinograd(const device::Facts& facts) const {
+  const program::Shape& domain = facts.step.domain;
+  // In multiply-adds. A kernel's element that is read for few outputs takes as long as it takes to
+  // come from memory; a transformed element as long as what is computed and moved for it.
+  constexpr double kPerElementOfKernels = 16;
+  constexpr double kPerTransformed = 40;
+  constexpr double kWorthwhile = 0.8;
+  const auto in = static_cast<double>(facts.step.As<program::Contract>()->inner[0].constant());
+  const auto out = static_cast<double>(domain[1].constant());
+  const double pixels = static_cast<double>(domain[0].constant()) *
+                        static_cast<double>(domain[2].constant()) *
+                        static_cast<double>(domain[3].constant());
+  const double tiles = pixels / 16;
+  const double direct = std::max(pixels, kPerElementOfKernels) * 9 * in * out;
+  const double transformed = std::max(tiles, kPerElementOfKernels) * 36 * in * out +
+                             tiles * 36 * (in + out) * kPerTransformed;
+  // Both ends of the products lie in memory whole.
+  constexpr double kMostBytes = 128 * 1024 * 1024;
+  return tiles * 36 * (in + out) * sizeof(float) <= kMostBytes &&
+         transformed <= kWorthwhile * direct;
 }
 
 }  // namespace onnxifi::codegen

@@ -21,6 +21,7 @@ class Selector final : public device::Selector {
 
   // The recipe is a codegen::Recipe.
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
+  bool PrefersWinograd(const device::Facts& facts) const override;
 
  private:
   const Capabilities capabilities_;

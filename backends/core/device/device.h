@@ -156,6 +156,9 @@ class Selector {
   // Whether the step runs faster when the channels of the tensors [N, C, spatial] that it reads and
   // writes are innermost in memory. Pure, like Select. Any thread.
   virtual bool PrefersChannelsLast(const Facts& /*facts*/) const { return false; }
+  // Whether a convolution that program::ExpandWinograd takes runs faster as the steps which that
+  // makes, and the device runs these. Pure, like Select. Any thread.
+  virtual bool PrefersWinograd(const Facts& /*facts*/) const { return false; }
 };
 
 class Device : public Selector {

@@ -89,6 +89,15 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
   // After the orders in memory are chosen, so that two buffers which become one never decide them.
   ONNXIFI_RETURN_IF_ERROR(RunPass("forward_copies", times, program,
                                   [&](Program& whole) { program::ForwardCopies(whole, accepts); }));
+  if (program.has_fast_algorithms) {
+    // Last: nothing is to be moved into the parts, or out of them.
+    ONNXIFI_RETURN_IF_ERROR(times.Time("winograd", [&] {
+      return program::ExpandWinograd(program, [&](const Program& of, const program::Step& step) {
+        return selector.PrefersWinograd({of, step});
+      });
+    }));
+    ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
+  }
   for (program::Step& step : program.steps) {
     program::Control* control = step.As<program::Control>();
     if (control == nullptr) continue;

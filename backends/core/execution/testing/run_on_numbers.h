@@ -15,10 +15,9 @@
 
 namespace onnxifi::execution {
 
-// The outputs, of float32 as the inputs, whose extents are numbers. Inputs are multiples of 1/8, so
-// that sums come out the same in any order. A failure of the running test where the program cannot
-// run.
-inline std::vector<std::vector<float>> RunOnNumbers(const program::Program& program) {
+// For inputs of float32 whose extents are numbers: multiples of 1/8, so that sums come out the same
+// in any order.
+inline std::vector<tensor::Tensor> MakeNumbers(const program::Program& program) {
   std::mt19937 random(5);
   std::vector<tensor::Tensor> inputs;
   for (const program::Port& port : program.inputs) {
@@ -29,6 +28,12 @@ inline std::vector<std::vector<float>> RunOnNumbers(const program::Program& prog
     inputs.push_back(
         tensor::Tensor::FromValues<float>(tensor::ElementType::kFloat32, extents, values));
   }
+  return inputs;
+}
+
+// The outputs, of float32 too. A failure of the running test where the program cannot run.
+inline std::vector<std::vector<float>> RunOnNumbers(const program::Program& program) {
+  const std::vector<tensor::Tensor> inputs = MakeNumbers(program);
   const auto outputs = RunProgram(program, inputs);
   EXPECT_TRUE(outputs.ok()) << outputs.status().Text() << ToString(program);
   std::vector<std::vector<float>> values;
