@@ -4,7 +4,9 @@
 // Networks" (2015): a tile of 4 x 4 outputs is A^T ((G g G^T) * (B^T d B)) A of 6 x 6 inputs d and
 // a kernel g. The products over all channels are a matrix product for each of 36 frequencies.
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -109,24 +111,38 @@ base::Result<tensor::Tensor> TransformKernels(const tensor::Tensor& weights, con
       tensor::Tensor transformed,
       tensor::Tensor::Allocate(ElementType::kFloat32,
                                {kFrequencies, of.out_channels, of.in_channels}));
-  const std::span<const float> kernels = weights.values<float>();
+  const float* const kernels = weights.values<float>().data();
   auto* const out = reinterpret_cast<float*>(transformed.mutable_data());
   const auto pairs = static_cast<size_t>(of.out_channels * of.in_channels);
-  for (size_t pair = 0; pair < pairs; ++pair) {
-    const float* const kernel = &kernels[pair * kTaps * kTaps];
-    Matrix<kSide, kTaps> half = {};
-    for (size_t row = 0; row < kSide; ++row) {
-      for (size_t tap = 0; tap < kTaps; ++tap) {
-        for (size_t k = 0; k < kTaps; ++k) {
-          half[row][tap] += kKernelTransform[row][k] * static_cast<double>(kernel[k * kTaps + tap]);
-        }
+  // So many kernels at a time, in vectors.
+  constexpr size_t kBlock = 64;
+  using Lanes = std::array<double, kBlock>;
+  std::array<std::array<Lanes, kTaps>, kTaps> taps = {};
+  std::array<std::array<Lanes, kTaps>, kSide> half;
+  for (size_t first = 0; first < pairs; first += kBlock) {
+    const size_t count = std::min(kBlock, pairs - first);
+    for (size_t lane = 0; lane < count; ++lane) {
+      const float* const kernel = kernels + (first + lane) * kTaps * kTaps;
+      for (size_t tap = 0; tap < kTaps * kTaps; ++tap) {
+        taps[tap / kTaps][tap % kTaps][lane] = static_cast<double>(kernel[tap]);
       }
     }
     for (size_t row = 0; row < kSide; ++row) {
-      for (size_t column = 0; column < kSide; ++column) {
-        double sum = 0;
-        for (size_t k = 0; k < kTaps; ++k) sum += half[row][k] * kKernelTransform[column][k];
-        out[(row * kSide + column) * pairs + pair] = static_cast<float>(sum);
+      const auto& g = kKernelTransform[row];
+      for (size_t tap = 0; tap < kTaps; ++tap) {
+        for (size_t lane = 0; lane < kBlock; ++lane) {
+          half[row][tap][lane] =
+              g[0] * taps[0][tap][lane] + g[1] * taps[1][tap][lane] + g[2] * taps[2][tap][lane];
+        }
+      }
+    }
+    for (size_t frequency = 0; frequency < kFrequencies; ++frequency) {
+      const auto& g = kKernelTransform[frequency % kSide];
+      const auto& row = half[frequency / kSide];
+      float* const to = out + frequency * pairs + first;
+      for (size_t lane = 0; lane < count; ++lane) {
+        to[lane] =
+            static_cast<float>(row[0][lane] * g[0] + row[1][lane] * g[1] + row[2][lane] * g[2]);
       }
     }
   }
