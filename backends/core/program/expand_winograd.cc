@@ -27,20 +27,29 @@ constexpr int kFrequencies = kSide * kSide;
 template <size_t kRows, size_t kColumns>
 using Matrix = std::array<std::array<double, kColumns>, kRows>;
 
-constexpr Matrix<kSide, kSide> kInputTransform = {{{4, 0, -5, 0, 1, 0},
-                                                   {0, -4, -4, 1, 1, 0},
-                                                   {0, 4, -4, -1, 1, 0},
-                                                   {0, -2, -1, 2, 1, 0},
-                                                   {0, 2, -1, -2, 1, 0},
-                                                   {0, 4, 0, -5, 0, 1}}};
-constexpr Matrix<kSide, kTaps> kKernelTransform = {{{1.0 / 4, 0, 0},
-                                                    {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-                                                    {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                                    {1.0 / 24, 1.0 / 12, 1.0 / 6},
-                                                    {1.0 / 24, -1.0 / 12, 1.0 / 6},
+// The polynomials are evaluated at 0, +-sqrt(1/2), +-sqrt(2) and infinity, whose powers stay closer
+// together than those of 1 and 2, and the rounding errors with them. Row p of the kernels' matrix
+// is [1, p, p^2] / m'(p), of the image's the coefficients of m(x) / (x - p), of the result's p^0 to
+// p^3 down its column, with m(x) = x (x^2 - 1/2) (x^2 - 2) = x^5 - 5/2 x^3 + x.
+constexpr double kNear = 0.70710678118654752440;
+constexpr double kFar = 1.41421356237309504880;
+constexpr Matrix<kSide, kSide> kInputTransform = {{{1, 0, -2.5, 0, 1, 0},
+                                                   {0, -2 * kNear, -2, kNear, 1, 0},
+                                                   {0, 2 * kNear, -2, -kNear, 1, 0},
+                                                   {0, -kFar / 2, -0.5, kFar, 1, 0},
+                                                   {0, kFar / 2, -0.5, -kFar, 1, 0},
+                                                   {0, 1, 0, -2.5, 0, 1}}};
+constexpr Matrix<kSide, kTaps> kKernelTransform = {{{1, 0, 0},
+                                                    {-2.0 / 3, -2.0 / 3 * kNear, -1.0 / 3},
+                                                    {-2.0 / 3, 2.0 / 3 * kNear, -1.0 / 3},
+                                                    {1.0 / 6, kFar / 6, 1.0 / 3},
+                                                    {1.0 / 6, -kFar / 6, 1.0 / 3},
                                                     {0, 0, 1}}};
 constexpr Matrix<kTile, kSide> kOutputTransform = {
-    {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}}};
+    {{1, 1, 1, 1, 1, 0},
+     {0, kNear, -kNear, kFar, -kFar, 0},
+     {0, 0.5, 0.5, 2, 2, 0},
+     {0, kNear / 2, -kNear / 2, 2 * kFar, -2 * kFar, 1}}};
 
 // The extents of a convolution that can be expanded.
 struct Extents {
