@@ -163,19 +163,9 @@ Expr Combine(ExprPool& pool, std::span<const double> factors, std::span<const Ex
   Expr sum;
   for (size_t k = 0; k < factors.size(); ++k) {
     if (factors[k] == 0) continue;
-    if (sum.pool() == nullptr) {
-      sum = factors[k] == 1    ? values[k]
-            : factors[k] == -1 ? -values[k]
-                               : values[k] * Constant(pool, ElementType::kFloat32, factors[k]);
-      continue;
-    }
-    if (factors[k] == 1) {
-      sum = sum + values[k];
-    } else if (factors[k] == -1) {
-      sum = sum - values[k];
-    } else {
-      sum = sum + values[k] * Constant(pool, ElementType::kFloat32, factors[k]);
-    }
+    const Expr term =
+        factors[k] == 1 ? values[k] : values[k] * Constant(pool, ElementType::kFloat32, factors[k]);
+    sum = sum.pool() == nullptr ? term : sum + term;
   }
   return sum;
 }
