@@ -1,36 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meter: times what a device does, with inputs that are made up, through the same calls as any run.
+// Meter: times what a device does by itself.
 
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_METER_H_
 #define ONNXIFI_ONNXIFI_DISPATCH_METER_H_
 
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "backends/core/abi/provider.h"
 #include "onnxifi/dispatch/forwarded_backend_id.h"
 #include "onnxifi/dispatch/plugin_backend.h"
+#include "onnxifi/dispatch/run_trial.h"
 #include "onnxifi/partition/problem.h"
 #include "onnxifi/split/whole_model.h"
 
 namespace onnxifi::dispatch {
-
-// A clock that never goes back.
-using Clock = std::function<std::chrono::nanoseconds()>;
-std::chrono::nanoseconds SteadyTime();
-
-// Nanoseconds from the call to run until the outputs are there, the least of a few runs; extents
-// that are not known are taken as 1. `inputs` and `outputs`: positions among the values of `whole`,
-// in the graph's order. Nothing where the graph cannot be run that way.
-std::optional<int64_t> TimeRuns(abi::Graph& graph, const split::WholeModel& whole,
-                                std::span<const int32_t> inputs, std::span<const int32_t> outputs,
-                                const Clock& clock);
 
 // One device, opened. `backend` outlives it.
 class Meter {

@@ -4,8 +4,12 @@
 
 #include "onnxifi/dispatch/plan_measurement.h"
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
+
+#include "onnxifi/dispatch/meter.h"
 
 namespace onnxifi::dispatch {
 namespace {
@@ -50,28 +54,66 @@ void PlanMeasurement::MeasureDevice(size_t device, const BackendSource& backend_
   costs_.Learn(device, found);
 }
 
+bool PlanMeasurement::IsMeasured(const partition::Plan& plan) const {
+  const auto first = static_cast<size_t>(plan.islands.front().device);
+  return costs_.Known()[first].table->run_ns.contains(planner_.DigestOf(plan));
+}
+
+void PlanMeasurement::Learn(const partition::Plan& plan, int64_t run_ns) {
+  cost::DeviceTable found;
+  found.run_ns.emplace(planner_.DigestOf(plan), run_ns);
+  costs_.Learn(static_cast<size_t>(plan.islands.front().device), found);
+}
+
+std::optional<PlanMeasurement::Contender> PlanMeasurement::Prepare(const partition::Plan& plan,
+                                                                   const GraphSource& build) {
+  planner_.Pin(plan);
+  auto graph = build();
+  // Another plan where a device does not keep its claim.
+  const bool is_kept = graph.ok() && planner_.IsPinned();
+  planner_.Unpin();
+  if (!is_kept) return std::nullopt;
+  const split::WholeModel& whole = planner_.whole();
+  auto trial = RunTrial::Prepare(**graph, whole, whole.inputs(), whole.outputs(), clock_);
+  if (!trial) {
+    (*graph)->Close();
+    return std::nullopt;
+  }
+  return Contender{*std::move(graph), *std::move(trial)};
+}
+
 void PlanMeasurement::MeasureCandidates(const GraphSource& build) {
   const auto candidates = planner_.Candidates();
-  if (!candidates.ok() || candidates->size() < 2) return;
-  for (const partition::Plan& plan : *candidates) {
-    const auto first = static_cast<size_t>(plan.islands.front().device);
-    const split::Digest digest = planner_.DigestOf(plan);
-    if (costs_.Known()[first].table->run_ns.contains(digest)) continue;
-    planner_.Pin(plan);
-    const auto graph = build();
-    // Another plan where a device does not keep its claim.
-    const bool is_kept = graph.ok() && planner_.IsPinned();
-    planner_.Unpin();
-    if (!is_kept) continue;
-    const auto time = TimeRuns(**graph, planner_.whole(), planner_.whole().inputs(),
-                               planner_.whole().outputs(), clock_);
-    (*graph)->Close();
-    if (!time) continue;
-    cost::DeviceTable found;
-    found.run_ns.emplace(digest, *time);
-    costs_.Learn(first, found);
+  const bool is_choice = candidates.ok() && candidates->size() > 1;
+  if (is_choice && !std::ranges::all_of(*candidates, [&](const partition::Plan& plan) {
+        return IsMeasured(plan);
+      })) {
+    Compare(*candidates, build);
   }
   planner_.UseCosts(costs_.Known());
+}
+
+void PlanMeasurement::Compare(std::span<const partition::Plan> candidates,
+                              const GraphSource& build) {
+  // What was known of some is not compared with what others take now: each runs in turns with the
+  // best before it, and never are more than two graphs there.
+  std::optional<Contender> best;
+  for (const partition::Plan& plan : candidates) {
+    std::optional<Contender> next = Prepare(plan, build);
+    if (!next) continue;
+    const std::optional<double> ratio = best ? next->trial.RatioTo(best->trial) : std::nullopt;
+    const std::optional<int64_t> run_ns =
+        ratio ? static_cast<int64_t>(*ratio * static_cast<double>(best->run_ns))
+              // The first, or one of both has failed.
+              : next->trial.LeastTime();
+    if (run_ns) {
+      next->run_ns = *run_ns;
+      Learn(plan, *run_ns);
+    }
+    if (run_ns && (!ratio || *ratio < 1)) std::swap(best, next);
+    if (next) next->graph->Close();
+  }
+  if (best) best->graph->Close();
 }
 
 }  // namespace onnxifi::dispatch

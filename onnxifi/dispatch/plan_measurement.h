@@ -6,16 +6,19 @@
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_PLAN_MEASUREMENT_H_
 #define ONNXIFI_ONNXIFI_DISPATCH_PLAN_MEASUREMENT_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "backends/core/abi/provider.h"
 #include "backends/core/base/result.h"
 #include "onnxifi/dispatch/auto_costs.h"
 #include "onnxifi/dispatch/auto_planner.h"
-#include "onnxifi/dispatch/meter.h"
 #include "onnxifi/dispatch/plugin_backend.h"
+#include "onnxifi/dispatch/run_trial.h"
 
 namespace onnxifi::dispatch {
 
@@ -36,11 +39,24 @@ class PlanMeasurement {
   // fails is left as unknown.
   void MeasureNodes(const BackendSource& backend_of);
 
-  // Whole runs of all candidates that were never run. The planner knows the costs afterwards.
+  // Whole runs of all candidates, where one of them was never run. The planner knows the costs
+  // afterwards.
   void MeasureCandidates(const GraphSource& build);
 
  private:
+  // A candidate's graph, and what a run of it takes.
+  struct Contender {
+    std::unique_ptr<abi::Graph> graph;
+    RunTrial trial;
+    int64_t run_ns = 0;
+  };
+
   void MeasureDevice(size_t device, const BackendSource& backend_of);
+  bool IsMeasured(const partition::Plan& plan) const;
+  void Learn(const partition::Plan& plan, int64_t run_ns);
+  void Compare(std::span<const partition::Plan> candidates, const GraphSource& build);
+  // Nothing where the graph cannot be built or run that way.
+  std::optional<Contender> Prepare(const partition::Plan& plan, const GraphSource& build);
 
   AutoPlanner& planner_;
   AutoCosts& costs_;

@@ -10,9 +10,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,15 +23,17 @@
 
 #include "backends/mock/testing/shared_number.h"
 #include "onnxifi/dispatch/forwarded_graph.h"
-#include "onnxifi/dispatch/meter.h"
 #include "onnxifi/dispatch/mock_devices.h"
 #include "onnxifi/dispatch/planned_graph.h"
+#include "onnxifi/dispatch/run_trial.h"
 
 namespace onnxifi::dispatch {
 namespace {
 
 using testing::Each;
 using testing::SizeIs;
+
+std::filesystem::path CacheFolder(const MockDevices& devices) { return devices.folder() / "cache"; }
 
 // Mock devices whose runs set a clock of their own forward.
 class SimulatedDevices {
@@ -46,6 +50,11 @@ class SimulatedDevices {
     return *this;
   }
   const MockDevices& mocks() const { return mocks_; }
+  // What was measured of them.
+  SimulatedDevices& Forget() {
+    std::filesystem::remove_all(CacheFolder(mocks_));
+    return *this;
+  }
   Clock clock() const {
     return [time = time_] { return std::chrono::nanoseconds(time->Get()); };
   }
@@ -57,6 +66,21 @@ class SimulatedDevices {
   std::shared_ptr<mock::SharedNumber> time_;
 };
 
+// Something else that the machine does: while it lasts, everything takes twice as long.
+struct Disturbance {
+  std::chrono::nanoseconds start = std::chrono::nanoseconds::max();
+  std::chrono::nanoseconds duration{0};
+};
+
+// `disturbance` may change until it starts, and outlives the clock.
+Clock Disturbed(Clock clock, const Disturbance& disturbance) {
+  return [clock = std::move(clock), &disturbance] {
+    const std::chrono::nanoseconds time = clock();
+    if (time < disturbance.start) return time;
+    return time + std::min(time - disturbance.start, disturbance.duration);
+  };
+}
+
 // A graph with everything that measuring it takes. Costs are kept in the folder of the devices.
 class Experiment {
  public:
@@ -66,7 +90,7 @@ class Experiment {
       : devices_(devices.all().begin(), devices.all().end()),
         model_(std::move(model)),
         clock_(std::move(clock)) {
-    setenv("ONNXIFI_CACHE_DIR", (devices.folder() / "cache").c_str(), /*overwrite=*/1);
+    setenv("ONNXIFI_CACHE_DIR", CacheFolder(devices).c_str(), /*overwrite=*/1);
     costs_ = std::make_unique<AutoCosts>(devices_);
     unsetenv("ONNXIFI_CACHE_DIR");
     request_.model = Bytes(model_);
@@ -116,7 +140,8 @@ class Experiment {
   }
   int64_t TimeOf(abi::Graph& graph) const {
     const split::WholeModel& whole = planner_->whole();
-    const auto time = TimeRuns(graph, whole, whole.inputs(), whole.outputs(), clock_);
+    auto trial = RunTrial::Prepare(graph, whole, whole.inputs(), whole.outputs(), clock_);
+    const auto time = trial ? trial->LeastTime() : std::nullopt;
     EXPECT_TRUE(time);
     graph.Close();
     return time.value_or(0);
@@ -266,6 +291,53 @@ TEST(PlanMeasurement, CutsOnlyWhereThatGainsMoreThanTimesVary) {
     experiment.MeasureCandidates();
     EXPECT_EQ(experiment.Plan().islands.size() > 1, is_cut) << curved_ms;
   }
+}
+
+TEST(PlanMeasurement, IsNotMisledByWhatElseTheMachineDoesForAWhile) {
+  constexpr const char* kChain = R"(
+    graph (float[3, 5] x) => (float[3, 5] y) {
+      a = Sigmoid(x)  b = Neg(a)  c = Sigmoid(b)  y = Neg(c)
+    })";
+  using std::chrono::milliseconds;
+  // 48 ms on one device, cut 45 and 32; the longer duration is that of all runs of one candidate
+  // and more.
+  for (const auto& [curved_ms, is_cut] : {std::pair("10.5", false), std::pair("4", true)}) {
+    for (const milliseconds duration : {milliseconds(60), milliseconds(250)}) {
+      for (milliseconds start(0); start < milliseconds(1200); start += milliseconds(60)) {
+        SimulatedDevices devices;
+        devices.Add("even", R"({"step_ms": {"*": 12}})")
+            .Add("curves", std::string(R"({"step_ms": {"*": 40, "Sigmoid": )") + curved_ms + "}}");
+        Disturbance disturbance;
+        const Clock clock = devices.clock();
+        Experiment experiment(devices.mocks(), ParseMockModel(kChain),
+                              Disturbed(clock, disturbance));
+        experiment.MeasureNodes();
+        disturbance = {clock() + start, duration};
+        experiment.MeasureCandidates();
+        EXPECT_EQ(experiment.Plan().islands.size() > 1, is_cut)
+            << curved_ms << " ms, disturbed for " << duration.count() << " ms from "
+            << start.count() << " ms on";
+      }
+    }
+  }
+}
+
+TEST(PlanMeasurement, ComparesOnlyWhatRanInTurns) {
+  SimulatedDevices devices;
+  devices.Add("one", R"({"step_ms": {"*": 2}})").Add("other", R"({"step_ms": {"*": 8}})");
+  Experiment experiment(devices, ParseMockModel(kModel));
+  experiment.MeasureNodes();
+  experiment.MeasureCandidates();
+  // A time from a day on which everything was ten times as fast, and a candidate without any.
+  ASSERT_THAT(experiment.costs().Known()[1].table->run_ns, SizeIs(1));
+  cost::DeviceTable faster;
+  faster.run_ns = experiment.costs().Known()[1].table->run_ns;
+  faster.run_ns.begin()->second /= 10;
+  Experiment next(devices.Forget(), ParseMockModel(kModel));
+  next.costs().Learn(1, faster);
+  next.MeasureNodes();
+  next.MeasureCandidates();
+  EXPECT_THAT(next.Keys(next.Plan()), Each("one"));
 }
 
 TEST(PlanMeasurement, LeavesOutADeviceThatFails) {
