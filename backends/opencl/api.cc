@@ -62,6 +62,10 @@ Result<Api> LoadApi(const char* library) {
   }
   ONNXIFI_OPENCL_FUNCTIONS(ONNXIFI_OPENCL_LOOK_UP)
 #undef ONNXIFI_OPENCL_LOOK_UP
+#define ONNXIFI_OPENCL_LOOK_UP(name) \
+  api.name = reinterpret_cast<decltype(api.name)>(dlsym(loader, "cl" #name));
+  ONNXIFI_OPENCL_LATER_FUNCTIONS(ONNXIFI_OPENCL_LOOK_UP)
+#undef ONNXIFI_OPENCL_LOOK_UP
   return api;
 }
 

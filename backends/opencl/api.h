@@ -8,7 +8,7 @@
 #define ONNXIFI_BACKENDS_OPENCL_API_H_
 
 #ifndef CL_TARGET_OPENCL_VERSION
-#define CL_TARGET_OPENCL_VERSION 120
+#define CL_TARGET_OPENCL_VERSION 200
 #endif
 #ifndef CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -64,10 +64,16 @@ namespace onnxifi::opencl {
   X(SetUserEventStatus)             \
   X(WaitForEvents)
 
+// Of later versions than the 1.2 that is needed: null where the loader has none.
+#define ONNXIFI_OPENCL_LATER_FUNCTIONS(X) \
+  X(SVMAlloc)                             \
+  X(SVMFree)
+
 // Plain pointers, so that a test can put a function that fails in a real one's place.
 struct Api {
 #define ONNXIFI_OPENCL_MEMBER(name) decltype(&::cl##name) name = nullptr;
   ONNXIFI_OPENCL_FUNCTIONS(ONNXIFI_OPENCL_MEMBER)
+  ONNXIFI_OPENCL_LATER_FUNCTIONS(ONNXIFI_OPENCL_MEMBER)
 #undef ONNXIFI_OPENCL_MEMBER
 };
 

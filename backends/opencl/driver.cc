@@ -59,6 +59,10 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
   ONNXIFI_ASSIGN_OR_RETURN(const cl_bool is_unified,
                            (Ask<cl_bool>(api, id, CL_DEVICE_HOST_UNIFIED_MEMORY)));
   info.is_unified = is_unified != CL_FALSE;
+  // A device of OpenCL 1.2 does not know the question.
+  const auto svm = Ask<cl_device_svm_capabilities>(api, id, CL_DEVICE_SVM_CAPABILITIES);
+  info.has_shared_memory = api.SVMAlloc != nullptr && api.SVMFree != nullptr && svm.ok() &&
+                           (*svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0;
   ONNXIFI_ASSIGN_OR_RETURN(const cl_device_fp_config single,
                            (Ask<cl_device_fp_config>(api, id, CL_DEVICE_SINGLE_FP_CONFIG)));
   info.has_exact_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;

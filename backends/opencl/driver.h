@@ -29,6 +29,9 @@ struct DeviceInfo {
   uint64_t largest_allocation_bytes = 0;
   // The device's memory is the host's.
   bool is_unified = false;
+  // There is memory on which host and device both work without being told of it (OpenCL 2.0's
+  // fine-grained buffers).
+  bool has_shared_memory = false;
   // Division and square root can be had with IEEE 754's rounding.
   bool has_exact_division = false;
   codegen::Capabilities capabilities;

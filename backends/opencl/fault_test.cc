@@ -79,7 +79,7 @@ class Story {
     return boundary_->Run(execution::AsInputs(inputs), places);
   }
 
-  // A buffer of the caller's, and an event each way.
+  // A buffer of the caller's, an event each way, and memory that host and device share.
   Status Share() {
     const Api api = FakeDriver::GetApi();
     cl_int result = CL_SUCCESS;
@@ -103,6 +103,8 @@ class Story {
         const std::unique_ptr<device::Allocation> imported,
         device_->sharing().ImportMemory(reinterpret_cast<uintptr_t>(buffer.get()), 64,
                                         device::Sharing::Access::kWrite));
+    ONNXIFI_ASSIGN_OR_RETURN(const device::Sharing::SharedMemory shared,
+                             device_->sharing().AllocateShared(64));
     // A driver that cannot complete the event calls nobody.
     if (told != 1) return Status(Code::kInternalError, "OpenCL cannot complete an event.");
     return base::Ok();
@@ -200,6 +202,10 @@ TEST_F(FaultTest, FaultsKeepTheirMeaning) {
   Status status = status_after("CreateBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE);
   EXPECT_EQ(status.code(), Code::kNoDeviceMemory);
   EXPECT_THAT(std::string(status.sentence()), StartsWith("OpenCL cannot allocate "));
+  status = status_after("SVMAlloc", CL_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(status.code(), Code::kNoDeviceMemory);
+  EXPECT_EQ(std::string(status.sentence()),
+            "OpenCL cannot share 64 bytes: memory object allocation failure.");
   status = status_after("BuildProgram", CL_BUILD_PROGRAM_FAILURE);
   EXPECT_EQ(status.code(), Code::kInternalError);
   EXPECT_THAT(status.Text(), HasSubstr("the fake compiler was told to fail"));
@@ -215,6 +221,18 @@ TEST_F(FaultTest, FaultsKeepTheirMeaning) {
   status = status_after("GetPlatformIDs", kNoPlatform);
   EXPECT_EQ(status.code(), Code::kBackendUnavailable);
   EXPECT_EQ(std::string(status.sentence()), "OpenCL cannot list its platforms: no platform.");
+}
+
+TEST_F(FaultTest, ADriverOfOpenCl12HasNoMemoryToShare) {
+  Api api = FakeDriver::GetApi();
+  api.SVMAlloc = nullptr;
+  const auto devices = FindDevices(api);
+  ASSERT_TRUE(devices.ok());
+  const auto device = Device::Open(api, devices->front(), folder_);
+  ASSERT_TRUE(device.ok());
+  const Status status = (*device)->sharing().AllocateShared(64).status();
+  EXPECT_EQ(status.code(), Code::kUnsupportedMemoryType);
+  EXPECT_THAT(status.Text(), HasSubstr("Fake device has no memory that it shares with the host"));
 }
 
 TEST_F(FaultTest, ADeviceThatVanishesFailsItsRunsAndNothingElse) {

@@ -20,6 +20,22 @@ using base::Status;
 
 using Mapped = device::MappedAllocation<cl_mem, Handle<cl_mem>>;
 
+// The buffer goes before what it lies over.
+struct SharedBlock {
+  SharedBlock() = default;
+  ~SharedBlock() {
+    buffer = {};
+    if (address != nullptr) free(context, address);
+  }
+  SharedBlock(const SharedBlock&) = delete;
+  SharedBlock& operator=(const SharedBlock&) = delete;
+
+  decltype(Api::SVMFree) free = nullptr;
+  cl_context context = nullptr;
+  void* address = nullptr;
+  Handle<cl_mem> buffer;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<device::Allocation>> Memory::Import(cl_mem buffer, int64_t size_bytes,
@@ -89,6 +105,35 @@ Result<std::unique_ptr<device::Allocation>> Memory::NewBuffer(int64_t size_bytes
 Result<std::unique_ptr<device::Allocation>> Memory::Allocate(int64_t size_bytes) {
   ONNXIFI_RETURN_IF_ERROR(CheckSize(size_bytes));
   return pool_.Allocate(size_bytes);
+}
+
+Result<Memory::Shared> Memory::AllocateShared(int64_t size_bytes) {
+  if (!runtime_.info().has_shared_memory) {
+    return Status(Code::kUnsupportedMemoryType,
+                  runtime_.info().name +
+                      " has no memory that it shares with the host"
+                      " (fine-grained shared virtual memory of OpenCL 2.0).");
+  }
+  ONNXIFI_RETURN_IF_ERROR(CheckSize(size_bytes));
+  const Api& api = runtime_.api();
+  const std::string doing = "share " + std::to_string(size_bytes) + " bytes";
+  constexpr cl_uint kAlignment = 64;
+  auto owner = std::make_shared<SharedBlock>();
+  owner->free = api.SVMFree;
+  owner->context = runtime_.context();
+  owner->address =
+      api.SVMAlloc(runtime_.context(), CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
+                   static_cast<size_t>(size_bytes), kAlignment);
+  if (owner->address == nullptr) {
+    return ToStatus(CL_MEM_OBJECT_ALLOCATION_FAILURE, doing);
+  }
+  cl_int result = CL_SUCCESS;
+  owner->buffer =
+      Handle<cl_mem>(api.CreateBuffer(runtime_.context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                      static_cast<size_t>(size_bytes), owner->address, &result),
+                     api.ReleaseMemObject);
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(result, doing));
+  return Shared{static_cast<std::byte*>(owner->address), owner->buffer.get(), owner};
 }
 
 Result<std::unique_ptr<device::Allocation>> Memory::Hold(const tensor::Tensor& constant) {

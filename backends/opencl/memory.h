@@ -31,6 +31,15 @@ class Memory final : public device::Memory {
   base::Result<std::unique_ptr<device::Allocation>> Import(cl_mem buffer, int64_t size_bytes,
                                                            cl_mem_flags forbidden);
 
+  // A buffer over memory that the host uses, too. UNSUPPORTED_MEMORY_TYPE where the device has none
+  // such; NO_DEVICE_MEMORY, resource codes. Both go with the owner.
+  struct Shared {
+    std::byte* address = nullptr;
+    cl_mem buffer = nullptr;
+    std::shared_ptr<const void> owner;
+  };
+  base::Result<Shared> AllocateShared(int64_t size_bytes);
+
   using Place = device::AddressMap<cl_mem>::Place;
   // The buffer that an address lies in, and where; null for the null address. INTERNAL_ERROR for
   // an address that this memory never gave.

@@ -53,6 +53,12 @@ Result<std::unique_ptr<device::Allocation>> Sharing::ImportMemory(uint64_t handl
                         access == Access::kWrite ? CL_MEM_READ_ONLY : CL_MEM_WRITE_ONLY);
 }
 
+Result<device::Sharing::SharedMemory> Sharing::AllocateShared(int64_t size_bytes) {
+  ONNXIFI_ASSIGN_OR_RETURN(Memory::Shared made, memory_.AllocateShared(size_bytes));
+  return SharedMemory{made.address, reinterpret_cast<uintptr_t>(made.buffer),
+                      std::move(made.owner)};
+}
+
 Status Sharing::WhenComplete(uint64_t handle, OnDone done) {
   const Api& api = runtime_.api();
   auto* event = FromHandle<cl_event>(handle);

@@ -23,6 +23,7 @@ class Sharing final : public device::Sharing {
   base::Result<std::unique_ptr<device::Allocation>> ImportMemory(uint64_t handle,
                                                                  int64_t size_bytes,
                                                                  Access access) override;
+  base::Result<SharedMemory> AllocateShared(int64_t size_bytes) override;
   // `event` is a cl_event. What it belongs to is flushed.
   base::Status WhenComplete(uint64_t event, OnDone done) override;
   base::Result<NewEvent> MakeEvent() override;

@@ -594,6 +594,70 @@ TEST_P(SharingTest, UnfitEventsAreRefusedWithTheReason) {
   EXPECT_EQ(export_event(own->handle(), &native), ONNXIFI_STATUS_INVALID_SIZE);
 }
 
+TEST_P(SharingTest, SharedMemoryIsTheHostsAndTheDevicesWithoutACopy) {
+  const Backend backend = *device_->InitBackend();
+  const auto images = backend.AllocateSharedMemory(kBatch * kPixels * sizeof(float));
+  if (!images.ok() && images.error().status == ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE) {
+    GTEST_SKIP() << images.error().Text();
+  }
+  ASSERT_TRUE(images.ok()) << images.error().Text();
+  const auto scores = backend.AllocateSharedMemory(kBatch * kClasses * sizeof(float));
+  ASSERT_TRUE(scores.ok()) << scores.error().Text();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(images->data()) % 64, 0U);
+  const auto graph = backend.InitGraph(DigitsModel());
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  const Outcome bound = graph->SetIO(
+      std::vector{images->MakeTensor("image", ONNXIFI_DATATYPE_FLOAT32, {kBatch, 1, 8, 8})},
+      std::vector{scores->MakeTensor("scores", ONNXIFI_DATATYPE_FLOAT32, {kBatch, kClasses})});
+  ASSERT_TRUE(bound.ok()) << bound.error().Text();
+  for (uint32_t seed = 31; seed <= 34; ++seed) {
+    const std::vector<float> values = Images(kBatch, seed);
+    std::ranges::copy(values, static_cast<float*>(images->data()));
+    const auto ran = graph->RunAndWait();
+    ASSERT_TRUE(ran.ok()) << ran.error().Text();
+    const auto* results = static_cast<const float*>(scores->data());
+    EXPECT_THAT(std::vector<float>(results, results + kBatch * kClasses),
+                IsCloseTo(Expected(values)));
+  }
+  EXPECT_EQ(graph->Counters()->copies, 0U);
+}
+
+TEST_P(SharingTest, UnfitRequestsForSharedMemoryAreRefusedWithTheReason) {
+  const Backend backend = InitBackend();
+  const Backend other = InitBackend();
+  const auto allocate =
+      device_->FindFunction<onnxAllocateSharedMemoryFunction>("onnxAllocateSharedMemory");
+  const auto release =
+      device_->FindFunction<onnxReleaseSharedMemoryFunction>("onnxReleaseSharedMemory");
+  ASSERT_NE(allocate, nullptr);
+  ASSERT_NE(release, nullptr);
+  onnxSharedMemory memory = {};
+  memory.struct_size = sizeof(memory);
+  EXPECT_EQ(allocate(nullptr, 64, &memory), ONNXIFI_STATUS_INVALID_BACKEND);
+  EXPECT_EQ(allocate(backend.handle(), 64, nullptr), ONNXIFI_STATUS_INVALID_POINTER);
+  EXPECT_EQ(allocate(backend.handle(), 0, &memory), ONNXIFI_STATUS_INVALID_SIZE);
+  memory.struct_size = sizeof(size_t);
+  EXPECT_EQ(allocate(backend.handle(), 64, &memory), ONNXIFI_STATUS_INVALID_SIZE);
+  memory.struct_size = sizeof(memory);
+  memory.address = 5;
+  // More than there is, in bytes that a number of this size cannot have, and that one can.
+  for (const uint64_t size_bytes : {~uint64_t{0}, uint64_t{1} << 50}) {
+    EXPECT_NE(allocate(backend.handle(), size_bytes, &memory), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(memory.address, 0U);
+  }
+  EXPECT_EQ(release(backend.handle(), 0), ONNXIFI_STATUS_INVALID_POINTER);
+  EXPECT_EQ(release(nullptr, 64), ONNXIFI_STATUS_INVALID_BACKEND);
+  const onnxStatus status = allocate(backend.handle(), 64, &memory);
+  if (status == ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE) GTEST_SKIP() << "Nothing is shared.";
+  ASSERT_EQ(status, ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(release(other.handle(), memory.address), ONNXIFI_STATUS_INVALID_POINTER);
+  EXPECT_EQ(release(backend.handle(), memory.address + 1), ONNXIFI_STATUS_INVALID_POINTER);
+  EXPECT_EQ(release(backend.handle(), memory.address), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(release(backend.handle(), memory.address), ONNXIFI_STATUS_INVALID_POINTER);
+  // What is not released goes with its backend.
+  EXPECT_EQ(allocate(backend.handle(), 64, &memory), ONNXIFI_STATUS_SUCCESS);
+}
+
 TEST_P(SharingTest, WaitsForNumbersOfTheDeviceAreCounted) {
   const Backend backend = InitBackend();
   const auto graph = backend.InitGraph(NonZeroModel());

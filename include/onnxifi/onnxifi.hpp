@@ -552,6 +552,27 @@ class Handle {
 
 }  // namespace detail
 
+// Memory that the host and the device of a backend share, from Backend::AllocateSharedMemory.
+// Copies are of the same memory, which goes with the last; by then no graph has it bound any more.
+class SharedMemory {
+ public:
+  // For the host, and for descriptors of ONNXIFI_MEMORY_TYPE_CPU. Aligned to 64 bytes or more.
+  void* data() const { return reinterpret_cast<void*>(memory_.address); }
+  // A tensor in it for graphs of the backend.
+  Tensor MakeTensor(const char* name, onnxEnum data_type, std::vector<uint64_t> shape) const {
+    return {name, data_type, std::move(shape), reinterpret_cast<void*>(memory_.buffer),
+            memory_.memory_type};
+  }
+
+ private:
+  friend class Backend;
+  SharedMemory(const onnxSharedMemory& memory, std::shared_ptr<const void> owner)
+      : memory_(memory), owner_(std::move(owner)) {}
+
+  onnxSharedMemory memory_ = {};
+  std::shared_ptr<const void> owner_;
+};
+
 // A single-shot event: made by Backend::NewEvent to start runs, or by a run to tell its end.
 class Event {
  public:
@@ -923,6 +944,28 @@ class Backend {
     const onnxStatus status = function(handle_->get(), &native, &event);
     if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
     return Event({event, functions().release_event, handle_->functions(), handle_}, id_);
+  }
+
+  // Memory on which host and device both work where it lies, so that tensors in it are not copied;
+  // see onnxAllocateSharedMemory.
+  Result<SharedMemory> AllocateSharedMemory(uint64_t size_bytes) const {
+    const auto allocate =
+        functions().Find<onnxAllocateSharedMemoryFunction>(id_, "onnxAllocateSharedMemory");
+    const auto release =
+        functions().Find<onnxReleaseSharedMemoryFunction>(id_, "onnxReleaseSharedMemory");
+    if (allocate == nullptr || release == nullptr) {
+      return detail::Missing("onnxAllocateSharedMemory");
+    }
+    onnxSharedMemory memory = {};
+    memory.struct_size = sizeof(memory);
+    const onnxStatus status = allocate(handle_->get(), size_bytes, &memory);
+    if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);
+    return SharedMemory(
+        memory, std::shared_ptr<const void>(reinterpret_cast<const void*>(memory.address),
+                                            [backend = handle_, release,
+                                             address = memory.address](const void* /*address*/) {
+                                              static_cast<void>(release(backend->get(), address));
+                                            }));
   }
 
   Result<Event> NewEvent() const {

@@ -387,6 +387,40 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxImportEventFunction)(
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExportEventFunction)(
     onnxEvent event, onnxNativeEvent* native);
 
+/* ---- Memory that the host and a device share ---- */
+
+typedef struct onnxSharedMemory {
+  size_t struct_size;
+  /* For the host: what descriptors of ONNXIFI_MEMORY_TYPE_CPU carry. Aligned to 64 bytes or more,
+   * not cleared. */
+  onnxPointer address;
+  /* For graphs of the backend: what descriptors of the same bytes carry. */
+  onnxEnum memory_type;
+  onnxPointer buffer;
+} onnxSharedMemory;
+
+/*
+ * Makes memory on which both the host and the backend's device work where it lies, so that tensors
+ * which one makes and the other reads are not copied. What the host wrote before a run started the
+ * run reads, and what the run wrote the host reads once the run has finished, without more.
+ * `size_bytes` is at least 1. The caller sets `memory->struct_size` and gets the rest; the memory
+ * lives until onnxReleaseSharedMemory, or until its backend is released.
+ * Statuses: INVALID_BACKEND, INVALID_POINTER, INVALID_SIZE (no bytes, or a struct_size that does
+ * not hold the buffer), UNSUPPORTED_MEMORY_TYPE (the device has no such memory), NO_SYSTEM_MEMORY,
+ * NO_DEVICE_MEMORY, NO_SYSTEM_RESOURCES, NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxAllocateSharedMemoryFunction)(
+    onnxBackend backend, uint64_t size_bytes, onnxSharedMemory* memory);
+
+/*
+ * Gives the memory at `address` back: no run uses it any more, and every graph that had it bound is
+ * bound to other tensors or released.
+ * Statuses: INVALID_BACKEND, INVALID_POINTER (NULL, or no address of the backend's shared memory),
+ * INTERNAL_ERROR.
+ */
+typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxReleaseSharedMemoryFunction)(
+    onnxBackend backend, onnxPointer address);
+
 /* ---- Families of steps: the kinds of work that a graph is lowered to ---- */
 
 #define ONNXIFI_SDK_FAMILY_MAP "Map"

@@ -19,6 +19,8 @@ using base::Status;
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
+// What is smaller is copied sooner than a driver makes it a buffer of its own.
+constexpr size_t kLeastSharedBytes = size_t{64} << 10;
 
 }  // namespace
 
@@ -39,7 +41,15 @@ base::Result<size_t> SizeBytes(const abi::TensorDescriptor& descriptor) {
   return static_cast<size_t>(size);
 }
 
-Status Place::Reserve() {
+abi::TensorDescriptor Place::DescriptorFor(const SharedSource* device) const {
+  abi::TensorDescriptor told = descriptor;
+  if (is_callers || is_kept || sharer == nullptr || sharer != device) return told;
+  told.memory_type = memory.memory_type;
+  told.buffer = memory.buffer;
+  return told;
+}
+
+Status Place::Reserve(std::span<const SharedSource* const> sources) {
   ONNXIFI_ASSIGN_OR_RETURN(const size_t size_bytes, SizeBytes(descriptor));
   if (is_callers) {
     if (size_bytes <= capacity_bytes) return base::Ok();
@@ -48,17 +58,35 @@ Status Place::Reserve() {
                                          std::to_string(capacity_bytes) +
                                          " of the shape that is bound."};
   }
-  if (memory == nullptr || capacity_bytes < size_bytes) {
-    const size_t capacity = std::max<size_t>(size_bytes, 1);
-    auto* bytes = static_cast<std::byte*>(::operator new[](capacity, kAlignment, std::nothrow));
-    if (bytes == nullptr) {
-      return {Code::kNoSystemMemory, "There are no " + std::to_string(size_bytes) + " bytes for '" +
-                                         descriptor.name + "' between two islands."};
+  if (memory.owner == nullptr || capacity_bytes < size_bytes) {
+    capacity_bytes = std::max<size_t>(size_bytes, 1);
+    sharer = nullptr;
+    for (const SharedSource* source : sources) {
+      if (size_bytes < kLeastSharedBytes) break;
+      auto made = source->AllocateShared(static_cast<int64_t>(size_bytes));
+      // Another may; else it is copied.
+      if (!made.ok()) continue;
+      memory = *std::move(made);
+      sharer = source;
+      break;
     }
-    memory = {bytes, [](std::byte* old) { ::operator delete[](old, kAlignment); }};
-    capacity_bytes = capacity;
+    if (sharer == nullptr) {
+      auto* bytes =
+          static_cast<std::byte*>(::operator new[](capacity_bytes, kAlignment, std::nothrow));
+      if (bytes == nullptr) {
+        capacity_bytes = 0;
+        return {Code::kNoSystemMemory, "There are no " + std::to_string(size_bytes) +
+                                           " bytes for '" + descriptor.name +
+                                           "' between two islands."};
+      }
+      memory = {.address = reinterpret_cast<onnxPointer>(bytes),
+                .owner = std::shared_ptr<const void>(
+                    bytes, [](std::byte* old) { ::operator delete[](old, kAlignment); })};
+    }
   }
-  descriptor.buffer = reinterpret_cast<onnxPointer>(memory.get());
+  descriptor.buffer = memory.address;
+  // Whoever has it bound keeps it.
+  descriptor.owner = memory.owner;
   return base::Ok();
 }
 

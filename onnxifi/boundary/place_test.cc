@@ -7,6 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <memory>
+#include <vector>
+
 namespace onnxifi::boundary {
 namespace {
 
@@ -45,7 +49,80 @@ TEST(Place, KeepsItsMemoryWhereThatIsEnough) {
   place.descriptor.shape = {7};
   ASSERT_TRUE(place.Reserve().ok());
   EXPECT_EQ(place.capacity_bytes, 28U);
-  EXPECT_EQ(place.descriptor.buffer, reinterpret_cast<onnxPointer>(place.memory.get()));
+  EXPECT_EQ(place.descriptor.buffer, place.memory.address);
+}
+
+// A device with memory that it shares, as often as it is asked, or with none.
+class Source final : public SharedSource {
+ public:
+  explicit Source(int most_pieces) : most_pieces_(most_pieces) {}
+
+  base::Result<abi::SharedMemory> AllocateShared(int64_t size_bytes) const override {
+    if (pieces_ >= most_pieces_) return base::Status(base::Code::kNoDeviceMemory, "No more.");
+    ++pieces_;
+    auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(size_bytes));
+    return abi::SharedMemory{reinterpret_cast<onnxPointer>(bytes->data()),
+                             ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER, kFirstBuffer + pieces_, bytes};
+  }
+  int pieces() const { return pieces_; }
+  static constexpr onnxPointer kFirstBuffer = 7000;
+
+ private:
+  const int most_pieces_;
+  mutable int pieces_ = 0;
+};
+
+TEST(Place, LiesWhereADeviceSharesMemoryIfThatSavesACopyWorthIt) {
+  const Source none(0);
+  const Source some(2);
+  const Source more(9);
+  const std::vector<const SharedSource*> sources = {&none, &some, &more};
+  Place place;
+  place.descriptor = Floats({100});
+  ASSERT_TRUE(place.Reserve(sources).ok());
+  EXPECT_EQ(place.sharer, nullptr);
+  place.descriptor.shape = {20'000};
+  ASSERT_TRUE(place.Reserve(sources).ok());
+  EXPECT_EQ(some.pieces(), 1);
+  EXPECT_EQ(more.pieces(), 0);
+  // For the host, and for all devices but the one, it is memory of the host.
+  const onnxPointer address = place.descriptor.buffer;
+  for (const SharedSource* device : {&none, &more, static_cast<const Source*>(nullptr)}) {
+    EXPECT_EQ(place.DescriptorFor(device).buffer, address);
+    EXPECT_EQ(place.DescriptorFor(device).memory_type, onnxEnum{ONNXIFI_MEMORY_TYPE_CPU});
+  }
+  const abi::TensorDescriptor inside = place.DescriptorFor(&some);
+  EXPECT_EQ(inside.buffer, Source::kFirstBuffer + 1);
+  EXPECT_EQ(inside.memory_type, onnxEnum{ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER});
+  EXPECT_EQ(inside.shape, place.descriptor.shape);
+  // It is as much memory as any: enough for less, and made anew for more.
+  place.descriptor.shape = {300};
+  ASSERT_TRUE(place.Reserve(sources).ok());
+  EXPECT_EQ(place.descriptor.buffer, address);
+  place.descriptor.shape = {30'000};
+  ASSERT_TRUE(place.Reserve(sources).ok());
+  EXPECT_EQ(place.DescriptorFor(&some).buffer, Source::kFirstBuffer + 2);
+  place.descriptor.shape = {40'000};
+  ASSERT_TRUE(place.Reserve(sources).ok());
+  EXPECT_EQ(place.sharer, &more);
+  place.descriptor.shape = {50'000};
+  ASSERT_TRUE(place.Reserve({}).ok());
+  EXPECT_EQ(place.sharer, nullptr);
+  EXPECT_EQ(place.DescriptorFor(&more).memory_type, onnxEnum{ONNXIFI_MEMORY_TYPE_CPU});
+}
+
+TEST(Place, LeavesItsMemoryToThoseThatHaveItBound) {
+  const Source source(2);
+  const std::vector<const SharedSource*> sources = {&source};
+  Place place;
+  place.descriptor = Floats({20'000});
+  ASSERT_TRUE(place.Reserve(sources).ok());
+  const abi::TensorDescriptor bound = place.DescriptorFor(&source);
+  const std::weak_ptr<const void> first = place.memory.owner;
+  place.descriptor.shape = {30'000};
+  ASSERT_TRUE(place.Reserve(sources).ok());
+  EXPECT_FALSE(first.expired());
+  EXPECT_EQ(bound.owner, first.lock());
 }
 
 TEST(Place, HasAnAddressForNoElements) {

@@ -23,6 +23,9 @@ class ForwardedBackend final : public abi::Backend {
   base::Result<std::shared_ptr<abi::Event>> NewEvent() override;
   base::Result<std::shared_ptr<abi::Event>> ImportEvent(uint32_t kind, onnxPointer handle) override;
   base::Result<onnxPointer> ExportEvent(uint32_t kind, std::shared_ptr<abi::Event> event) override;
+  base::Result<abi::SharedMemory> AllocateSharedMemory(int64_t size_bytes) override {
+    return backend_->AllocateShared(size_bytes);
+  }
   bool TakesImplicitFences() const override { return takes_implicit_fences_; }
   // The plugin judges.
   bool TakesDataType(onnxEnum /*data_type*/) const override { return true; }

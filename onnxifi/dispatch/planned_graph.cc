@@ -121,7 +121,8 @@ class Compiler {
     for (size_t index = 0; index < plan.islands.size(); ++index) {
       const partition::Island& island = plan.islands[index];
       split::IslandModel model = planner_.whole().Extract(island.nodes);
-      auto graph = Init(island.device, model);
+      std::shared_ptr<const PluginBackend> backend;
+      auto graph = Init(island.device, model, &backend);
       if (!graph.ok()) {
         Status reason = graph.status();
         reason.Context("in " + DescribeIsland(planner_, plan, index));
@@ -138,6 +139,7 @@ class Compiler {
       }
       PlannedStep& step = steps.emplace_back();
       step.graph = *std::move(graph);
+      step.shared_source = std::move(backend);
       step.description = DescribeIsland(planner_, plan, index);
       step.tells_shapes = planner_.device(island.device).calls().infer_output_shapes != nullptr;
       step.inputs = std::move(model.inputs);
@@ -157,10 +159,12 @@ class Compiler {
   }
 
  private:
-  base::Result<std::unique_ptr<abi::Graph>> Init(partition::DeviceIndex device,
-                                                 const split::IslandModel& model) const {
+  base::Result<std::unique_ptr<abi::Graph>> Init(
+      partition::DeviceIndex device, const split::IslandModel& model,
+      std::shared_ptr<const PluginBackend>* of = nullptr) const {
     ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const PluginBackend> backend,
                              backend_of_(planner_.device(device)));
+    if (of != nullptr) *of = backend;
     abi::GraphRequest request = request_;
     request.model = {reinterpret_cast<const std::byte*>(model.bytes.data()), model.bytes.size()};
     std::vector<abi::TensorDescriptor> weights;

@@ -18,6 +18,7 @@ using boundary::Contradiction;
 using boundary::CrossingValue;
 using boundary::IsKnown;
 using boundary::Place;
+using boundary::SharedSource;
 using boundary::SizeBytes;
 using boundary::Workspace;
 
@@ -141,12 +142,32 @@ Status PlannedSteps::Prepare(size_t index, Workspace& workspace) {
   return PrepareOnce(index, workspace);
 }
 
+std::vector<const SharedSource*> PlannedSteps::SourcesOf(size_t index, int32_t value) const {
+  std::vector<const SharedSource*> sources;
+  const auto add = [&](const PlannedStep& step) {
+    const SharedSource* const source = step.shared_source.get();
+    if (source != nullptr && std::ranges::find(sources, source) == sources.end()) {
+      sources.push_back(source);
+    }
+  };
+  add(steps_[index]);
+  for (const int32_t reader : steps_[index].before) {
+    const std::vector<int32_t>& inputs = steps_[static_cast<size_t>(reader)].inputs;
+    if (std::ranges::find(inputs, value) != inputs.end()) add(steps_[static_cast<size_t>(reader)]);
+  }
+  return sources;
+}
+
 Status PlannedSteps::PrepareOnce(size_t index, Workspace& workspace) {
   const PlannedStep& step = steps_[index];
   abi::Graph& graph = GraphOf(index, workspace);
   std::atomic_ref(workspace.bound[index].is_stale) = false;
   abi::GraphTensors tensors;
-  tensors.inputs = InputsOf(step, workspace.places);
+  const SharedSource* const device =
+      &graph == step.graph.get() ? step.shared_source.get() : nullptr;
+  for (const int32_t value : step.inputs) {
+    tensors.inputs.push_back(workspace.places[value].DescriptorFor(device));
+  }
   const bool has_late_input =
       std::any_of(step.inputs.begin(), step.inputs.end(),
                   [&](int32_t value) { return workspace.places[value].depends_on_data; });
@@ -178,14 +199,14 @@ Status PlannedSteps::PrepareOnce(size_t index, Workspace& workspace) {
       if (place.is_known && !place.is_kept && (has_late_input || !place.is_callers)) {
         place.descriptor.data_type = shape->data_type;
         place.descriptor.shape.assign(shape->extents.begin(), shape->extents.end());
-        ONNXIFI_RETURN_IF_ERROR(place.Reserve());
+        ONNXIFI_RETURN_IF_ERROR(place.Reserve(SourcesOf(index, value)));
       }
       // What a run keeps is looked up in each.
       has_moved = has_moved || (!place.is_kept && (place.descriptor.buffer != old_buffer ||
                                                    place.descriptor.shape != old_shape));
     }
     if (!place.is_kept) {
-      tensors.outputs.push_back(place.descriptor);
+      tensors.outputs.push_back(place.DescriptorFor(device));
       continue;
     }
     tensors.keeps_others = true;

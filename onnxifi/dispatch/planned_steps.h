@@ -23,6 +23,7 @@
 #include "backends/core/base/result.h"
 #include "onnxifi/boundary/binding.h"
 #include "onnxifi/boundary/crossing_value.h"
+#include "onnxifi/boundary/place.h"
 #include "onnxifi/dispatch/stand_in.h"
 #include "onnxifi/dispatch/task_pool.h"
 #include "onnxifi/dispatch/waiters.h"
@@ -32,6 +33,8 @@ namespace onnxifi::dispatch {
 // One island, compiled.
 struct PlannedStep {
   std::unique_ptr<abi::Graph> graph;
+  // Where memory comes from that the graph's device shares with the host; null for none.
+  std::shared_ptr<const boundary::SharedSource> shared_source = nullptr;
   // For when its device fails; null where no other takes its nodes.
   std::unique_ptr<StandIn> stand_in;
   // For messages, e.g. "island 2 on device 'cpu:0' (nodes 4 to 9)".
@@ -112,6 +115,9 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
     std::vector<RunTask> tasks;  // by step
   };
 
+  // Devices of the step that makes the value and of those that read it: memory for it is best
+  // shared with.
+  std::vector<const boundary::SharedSource*> SourcesOf(size_t index, int32_t value) const;
   // The graph that runs the step from now on, with the inputs and outputs of this workspace.
   abi::Graph& GraphOf(size_t step, boundary::Workspace& workspace) const;
   // Of the step's outputs as `graph` tells them, for inputs as described. BACKEND_UNAVAILABLE where

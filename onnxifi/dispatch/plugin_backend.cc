@@ -25,6 +25,27 @@ base::Result<std::shared_ptr<const PluginBackend>> PluginBackend::Init(
   return std::shared_ptr<const PluginBackend>(new PluginBackend(calls, handle));
 }
 
+base::Result<abi::SharedMemory> PluginBackend::AllocateShared(int64_t size_bytes) const {
+  if (calls_.allocate_shared_memory == nullptr || has_no_shared_memory_) {
+    return base::Status(base::Code::kUnsupportedMemoryType,
+                        "Device '" + calls_.key() + "' shares no memory with the host.");
+  }
+  onnxSharedMemory memory = {};
+  memory.struct_size = sizeof(memory);
+  base::Status status = calls_.ToStatus(
+      calls_.allocate_shared_memory(handle_, static_cast<uint64_t>(size_bytes), &memory),
+      "onnxAllocateSharedMemory");
+  if (status.code() == base::Code::kUnsupportedMemoryType) has_no_shared_memory_ = true;
+  ONNXIFI_RETURN_IF_ERROR(std::move(status));
+  return abi::SharedMemory{
+      memory.address, memory.memory_type, memory.buffer,
+      std::shared_ptr<const void>(
+          reinterpret_cast<const void*>(memory.address),
+          [backend = shared_from_this(), address = memory.address](const void* /*address*/) {
+            static_cast<void>(backend->calls_.release_shared_memory(backend->handle_, address));
+          })};
+}
+
 PluginBackend::~PluginBackend() { static_cast<void>(calls_.functions().release_backend(handle_)); }
 
 }  // namespace onnxifi::dispatch

@@ -44,6 +44,11 @@ PluginCalls::PluginCalls(std::string plugin_name, size_t index,
   get_run_values = Cast<onnxGetRunValuesFunction>(FindFunction("onnxGetRunValues"));
   import_event = Cast<onnxImportEventFunction>(FindFunction("onnxImportEvent"));
   export_event = Cast<onnxExportEventFunction>(FindFunction("onnxExportEvent"));
+  allocate_shared_memory =
+      Cast<onnxAllocateSharedMemoryFunction>(FindFunction("onnxAllocateSharedMemory"));
+  release_shared_memory =
+      Cast<onnxReleaseSharedMemoryFunction>(FindFunction("onnxReleaseSharedMemory"));
+  if (release_shared_memory == nullptr) allocate_shared_memory = nullptr;
   get_last_error_message_ =
       Cast<onnxGetLastErrorMessageFunction>(FindFunction("onnxGetLastErrorMessage"));
 }

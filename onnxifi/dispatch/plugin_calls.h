@@ -57,6 +57,9 @@ class PluginCalls {
   onnxGetRunValuesFunction get_run_values = nullptr;
   onnxImportEventFunction import_event = nullptr;
   onnxExportEventFunction export_event = nullptr;
+  // Both or neither.
+  onnxAllocateSharedMemoryFunction allocate_shared_memory = nullptr;
+  onnxReleaseSharedMemoryFunction release_shared_memory = nullptr;
 
   // Whether it has all three of those for values.
   bool TakesValues() const {

@@ -34,6 +34,7 @@ using base::Status;
 namespace {
 
 Status UnknownGraph() { return Status(Code::kInvalidGraph, "The handle is no live graph."); }
+Status UnknownBackend() { return Status(Code::kInvalidBackend, "The handle is no live backend."); }
 Status UnknownEvent() { return Status(Code::kInvalidEvent, "The handle is no live event."); }
 
 Status ReportShapes(const std::vector<TensorShape>& shapes, onnxTensorShapeCallback callback,
@@ -345,9 +346,7 @@ onnxStatus ONNXIFI_ABI ImportEvent(onnxBackend backend_handle, const onnxNativeE
     *event = nullptr;
     auto object = std::make_shared<EventObject>();
     object->owner = Library::Get().backends().Find(backend_handle);
-    if (object->owner == nullptr) {
-      return Status(Code::kInvalidBackend, "The handle is no live backend.");
-    }
+    if (object->owner == nullptr) return UnknownBackend();
     ONNXIFI_RETURN_IF_ERROR(CheckNative(native));
     ONNXIFI_ASSIGN_OR_RETURN(object->event,
                              object->owner->backend->ImportEvent(native->kind, native->handle));
@@ -364,6 +363,58 @@ onnxStatus ONNXIFI_ABI ExportEvent(onnxEvent handle, onnxNativeEvent* native) {
     native->handle = 0;
     ONNXIFI_ASSIGN_OR_RETURN(native->handle,
                              object->owner->backend->ExportEvent(native->kind, object->event));
+    return base::Ok();
+  });
+}
+
+onnxStatus ONNXIFI_ABI AllocateSharedMemory(onnxBackend handle, uint64_t size_bytes,
+                                            onnxSharedMemory* memory) {
+  return Guard(Function::kAllocateSharedMemory, [&]() -> Status {
+    const auto backend = Library::Get().backends().Find(handle);
+    if (backend == nullptr) return UnknownBackend();
+    if (memory == nullptr) {
+      return Status(Code::kInvalidPointer, "The structure of the shared memory is NULL.");
+    }
+    constexpr size_t kLeast = offsetof(onnxSharedMemory, buffer) + sizeof(memory->buffer);
+    if (memory->struct_size < kLeast) {
+      return Status(Code::kInvalidSize, "The structure of the shared memory has " +
+                                            std::to_string(memory->struct_size) +
+                                            " bytes; its buffer ends at " + std::to_string(kLeast) +
+                                            ".");
+    }
+    memory->address = 0;
+    memory->memory_type = ONNXIFI_MEMORY_TYPE_CPU;
+    memory->buffer = 0;
+    if (size_bytes == 0) return Status(Code::kInvalidSize, "Shared memory of 0 bytes is none.");
+    constexpr uint64_t kMostBytes = INT64_MAX;
+    if (size_bytes > kMostBytes) {
+      return Status(Code::kNoDeviceMemory,
+                    "No device has " + std::to_string(size_bytes) + " bytes to share.");
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(SharedMemory made, backend->backend->AllocateSharedMemory(
+                                                    static_cast<int64_t>(size_bytes)));
+    memory->address = made.address;
+    memory->memory_type = made.memory_type;
+    memory->buffer = made.buffer;
+    const std::lock_guard lock(backend->shared_mutex);
+    backend->shared.insert_or_assign(made.address, std::move(made));
+    return base::Ok();
+  });
+}
+
+onnxStatus ONNXIFI_ABI ReleaseSharedMemory(onnxBackend handle, onnxPointer address) {
+  return Guard(Function::kReleaseSharedMemory, [&]() -> Status {
+    const auto backend = Library::Get().backends().Find(handle);
+    if (backend == nullptr) return UnknownBackend();
+    SharedMemory released;
+    const std::lock_guard lock(backend->shared_mutex);
+    const auto found = backend->shared.find(address);
+    if (found == backend->shared.end()) {
+      return Status(Code::kInvalidPointer, "No memory that the backend shares lies at address " +
+                                               std::to_string(address) + ".");
+    }
+    released = std::move(found->second);
+    backend->shared.erase(found);
     return base::Ok();
   });
 }
@@ -394,6 +445,8 @@ const std::vector<Entry>& Entries() {
     const onnxGetRunValuesFunction run_values = GetRunValues;
     const onnxImportEventFunction import_event = ImportEvent;
     const onnxExportEventFunction export_event = ExportEvent;
+    const onnxAllocateSharedMemoryFunction allocate_shared = AllocateSharedMemory;
+    const onnxReleaseSharedMemoryFunction release_shared = ReleaseSharedMemory;
     return std::vector<Entry>{
         {"onnxGetExtensionFunctionAddress", Erase(get_address), /*is_library_wide=*/true},
         {"onnxSetIOAndRunGraph", Erase(set_io_and_run), /*is_library_wide=*/false},
@@ -411,6 +464,8 @@ const std::vector<Entry>& Entries() {
         {"onnxGetRunValues", Erase(run_values), /*is_library_wide=*/false},
         {"onnxImportEvent", Erase(import_event), /*is_library_wide=*/false},
         {"onnxExportEvent", Erase(export_event), /*is_library_wide=*/false},
+        {"onnxAllocateSharedMemory", Erase(allocate_shared), /*is_library_wide=*/false},
+        {"onnxReleaseSharedMemory", Erase(release_shared), /*is_library_wide=*/false},
     };
   }();
   return entries;

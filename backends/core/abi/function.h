@@ -48,8 +48,10 @@ enum class Function : int {
   kExportEvent,
   kGetGraphPlan,
   kExplainModelOnDevices,
+  kAllocateSharedMemory,
+  kReleaseSharedMemory,
 };
-inline constexpr int kFunctionCount = 34;
+inline constexpr int kFunctionCount = 36;
 
 // E.g. "onnxInitGraph".
 std::string_view FunctionName(Function function);

@@ -9,6 +9,7 @@
 #include <onnx/onnxifi.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -25,6 +26,9 @@ struct BackendObject {
   const BackendId* id = nullptr;
   BackendProperties properties;
   std::unique_ptr<Backend> backend;
+  std::mutex shared_mutex;
+  // What it made for onnxAllocateSharedMemory, by address. Guarded by `shared_mutex`.
+  std::map<onnxPointer, SharedMemory> shared;
 };
 
 struct GraphObject {

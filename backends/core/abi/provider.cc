@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Provider: the answers of backends that share no events with a driver.
+// Provider: the answers of backends that share no events and no memory with a driver.
 
 #include "backends/core/abi/provider.h"
 
@@ -22,6 +22,11 @@ base::Result<std::shared_ptr<Event>> Backend::ImportEvent(uint32_t kind, onnxPoi
 
 base::Result<onnxPointer> Backend::ExportEvent(uint32_t kind, std::shared_ptr<Event> /*event*/) {
   return NoDriversEvents(kind);
+}
+
+base::Result<SharedMemory> Backend::AllocateSharedMemory(int64_t /*size_bytes*/) {
+  return base::Status(base::Code::kUnsupportedMemoryType,
+                      "The backend has no memory that host and device share.");
 }
 
 }  // namespace onnxifi::abi

@@ -232,9 +232,18 @@ class Graph {
   virtual base::Result<std::vector<LoadRecord>> LoadProfile() = 0;
 };
 
+// Memory on which the host and a device both work where it lies.
+struct SharedMemory {
+  onnxPointer address = 0;
+  // As descriptors of the backend's graphs carry it.
+  onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU;
+  onnxPointer buffer = 0;
+  std::shared_ptr<const void> owner = nullptr;
+};
+
 class Backend {
  public:
-  // Called when all its graphs and events are gone.
+  // Called when all its graphs, events and shared memory are gone.
   virtual ~Backend() = default;
 
   virtual base::Result<std::unique_ptr<Graph>> InitGraph(const GraphRequest& request) = 0;
@@ -250,6 +259,9 @@ class Backend {
   // Whether fences may be implicit; where this is true, the graph's functions with shared queues
   // are called, which may still refuse.
   virtual bool TakesImplicitFences() const { return false; }
+
+  // `size_bytes` > 0. UNSUPPORTED_MEMORY_TYPE where the device has no such memory; resource codes.
+  virtual base::Result<SharedMemory> AllocateSharedMemory(int64_t size_bytes);
 
   // Whether descriptors may carry this element type. A type of the interface that is not taken is
   // UNSUPPORTED_DATATYPE, any other INVALID_DATATYPE.

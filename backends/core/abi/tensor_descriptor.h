@@ -30,6 +30,8 @@ struct TensorDescriptor {
   // An input that was given as a value, else null. For a tensor type and shape say the same, and
   // the buffer, of numbers, is the value's.
   tensor::ValueRef value = nullptr;
+  // Keeps the buffer for as long as anybody has it bound, where it is memory of ours; else null.
+  std::shared_ptr<const void> owner = nullptr;
   // An output that the run keeps; there is only its name.
   bool is_kept = false;
 

@@ -29,6 +29,16 @@ class Sharing {
                                                                  int64_t size_bytes,
                                                                  Access access) = 0;
 
+  // Memory on which host and device both work where it lies, the device by way of `handle`, which
+  // ImportMemory takes. UNSUPPORTED_MEMORY_TYPE where there is none such, resource codes. The owner
+  // may go once nothing that was imported from it is left, and goes before the device.
+  struct SharedMemory {
+    std::byte* address = nullptr;
+    uint64_t handle = 0;
+    std::shared_ptr<const void> owner;
+  };
+  virtual base::Result<SharedMemory> AllocateShared(int64_t size_bytes) = 0;
+
   using OnDone = std::function<void(const base::Status&)>;
   // Calls `done` once, on any thread, when the driver's event is complete, with
   // BACKEND_UNAVAILABLE if that ended in an error. INVALID_EVENT, and no call, for an event that is

@@ -153,6 +153,16 @@ class PluginBackend : public abi::Backend {
     return made.handle;
   }
 
+  Result<abi::SharedMemory> AllocateSharedMemory(int64_t size_bytes) override {
+    if (sharing_ == nullptr) return abi::Backend::AllocateSharedMemory(size_bytes);
+    ONNXIFI_ASSIGN_OR_RETURN(device::Sharing::SharedMemory made,
+                             sharing_->AllocateShared(size_bytes));
+    // The handles of the device's driver are of one type.
+    return abi::SharedMemory{reinterpret_cast<onnxPointer>(made.address),
+                             static_cast<onnxEnum>(description_.memory_types), made.handle,
+                             std::move(made.owner)};
+  }
+
   bool TakesImplicitFences() const override {
     return sharing_ != nullptr && sharing_->has_callers_queue();
   }

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -209,6 +210,9 @@ cl_int CL_API_CALL GetDeviceInfo(cl_device_id, cl_device_info query, size_t room
       return AnswerValue<cl_device_fp_config>(CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT, room, out, size);
     case CL_DEVICE_DOUBLE_FP_CONFIG:
       return AnswerValue<cl_device_fp_config>(CL_FP_FMA, room, out, size);
+    case CL_DEVICE_SVM_CAPABILITIES:
+      return AnswerValue<cl_device_svm_capabilities>(CL_DEVICE_SVM_FINE_GRAIN_BUFFER, room, out,
+                                                     size);
     case CL_DEVICE_PLATFORM:
       return AnswerValue<cl_platform_id>(&the_platform, room, out, size);
     // Numbers of units and bytes that tuning may ask for.
@@ -255,6 +259,18 @@ cl_mem CL_API_CALL CreateBuffer(cl_context context, cl_mem_flags flags, size_t s
   auto* buffer = new _cl_mem(context, flags, size);
   if (from != nullptr && size > 0) std::memcpy(buffer->bytes.data(), from, size);
   return buffer;
+}
+
+void* CL_API_CALL SVMAlloc(cl_context, cl_svm_mem_flags, size_t size, cl_uint alignment) {
+  if (FaultOf("SVMAlloc") != CL_SUCCESS) return nullptr;
+  ++live_objects;
+  return ::operator new(size, std::align_val_t(alignment));
+}
+
+void CL_API_CALL SVMFree(cl_context, void* memory) {
+  --live_objects;
+  // As SVMAlloc was asked by this backend, the one that there is.
+  ::operator delete(memory, std::align_val_t(64));
 }
 
 cl_int CL_API_CALL GetMemObjectInfo(cl_mem buffer, cl_mem_info query, size_t room, void* out,
@@ -460,6 +476,7 @@ Api FakeDriver::GetApi() {
   Api api;
 #define FAKE_MEMBER(name) api.name = name;
   ONNXIFI_OPENCL_FUNCTIONS(FAKE_MEMBER)
+  ONNXIFI_OPENCL_LATER_FUNCTIONS(FAKE_MEMBER)
 #undef FAKE_MEMBER
   return api;
 }
@@ -469,6 +486,7 @@ std::vector<std::string> FakeDriver::Functions() {
 #define FAKE_NAME(name) names.emplace_back(#name);
   ONNXIFI_OPENCL_FUNCTIONS(FAKE_NAME)
 #undef FAKE_NAME
+  names.emplace_back("SVMAlloc");
   std::erase_if(names, [](const std::string& name) { return name.starts_with("Release"); });
   return names;
 }
