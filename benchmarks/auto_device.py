@@ -5,7 +5,8 @@
 Every model is first loaded once with ONNXIFI_MEASURE=1, so that the auto device has measured what
 it plans by; those numbers go to a cache folder of this program's own. Then every device runs it a
 few times by itself, and the best, with those that come near it, runs beside the auto device in a
-process per turn, a run each, which slows both down alike when something slows down the machine.
+process per turn, a run each, which slows both down alike when something slows down the machine; a
+turn has --repeat pairs of runs, or as many as take a fifth of a second.
 The columns of devices are the medians of the turns' medians, or of the few first runs in brackets.
 "ratio" is auto's time over that of the best device: in each turn the median of the ratios of runs,
 of these the median, so that 1.00 means that auto lost nothing. "measuring" is what loading took in
@@ -30,6 +31,9 @@ import tempfile
 # beyond so many times the best, it is not.
 _FIRST_RUNS = 3
 _NEAR = 1.5
+# Runs of one process get faster for about this long, and those of a millisecond vary by a tenth
+# before.
+_LEAST_TURN_MS = 200
 
 _TREE = pathlib.Path(__file__).resolve().parent.parent
 
@@ -92,6 +96,11 @@ def choose_near(alone):
     return sorted((device for device in alone if alone[device] <= _NEAR * best), key=alone.get)
 
 
+def runs_in_turn(repeat, alone):
+    """Returns how many runs a turn has: `repeat`, or more of what takes little time."""
+    return max(repeat, math.ceil(_LEAST_TURN_MS / max(min(alone.values()), 0.01)))
+
+
 def ratio_of(turns):
     """Returns auto's time over that of the device that is best over all turns, or None.
 
@@ -126,7 +135,8 @@ def compare(options, name, model, environment, folder):
     for _ in range(options.turns):
         if "auto" in complaints or not near:
             break
-        report = run(options, model, ["auto", *near], options.repeat, environment, plan)
+        repeat = runs_in_turn(options.repeat, alone)
+        report = run(options, model, ["auto", *near], repeat, environment, plan)
         if isinstance(report, str):
             complaints["auto"] = report
             break
@@ -168,7 +178,7 @@ def main():
     )
     parser.add_argument("--devices", nargs="+", default=["cpu", "opencl"])
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--repeat", type=int, default=20, help="runs in a turn")
+    parser.add_argument("--repeat", type=int, default=20, help="runs in a turn, more where they take little time")
     parser.add_argument("--timeout", type=int, default=900, help="seconds for one process")
     parser.add_argument(
         "--require-ratio", type=float, help="fail where auto takes longer than that, e.g. 1.05"

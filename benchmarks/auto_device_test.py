@@ -18,6 +18,13 @@ class ChooseNear(unittest.TestCase):
         self.assertEqual(auto_device.choose_near({}), [])
 
 
+class RunsInTurn(unittest.TestCase):
+    def test_are_as_many_as_asked_for_unless_that_is_over_too_soon(self):
+        self.assertEqual(auto_device.runs_in_turn(20, {"cpu": 12.0, "opencl": 80.0}), 20)
+        self.assertEqual(auto_device.runs_in_turn(20, {"cpu": 0.5, "opencl": 80.0}), 400)
+        self.assertEqual(auto_device.runs_in_turn(20, {"cpu": 0.0}), 20000)
+
+
 class RatioOf(unittest.TestCase):
     def test_is_that_of_the_middle_turn_to_the_best_device(self):
         turns = {
