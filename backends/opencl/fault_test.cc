@@ -205,7 +205,7 @@ TEST_F(FaultTest, FaultsKeepTheirMeaning) {
   status = status_after("SVMAlloc", CL_OUT_OF_HOST_MEMORY);
   EXPECT_EQ(status.code(), Code::kNoDeviceMemory);
   EXPECT_EQ(std::string(status.sentence()),
-            "OpenCL cannot share 64 bytes: memory object allocation failure.");
+            "OpenCL cannot share 256 bytes: memory object allocation failure.");
   status = status_after("BuildProgram", CL_BUILD_PROGRAM_FAILURE);
   EXPECT_EQ(status.code(), Code::kInternalError);
   EXPECT_THAT(status.Text(), HasSubstr("the fake compiler was told to fail"));

@@ -20,22 +20,6 @@ using base::Status;
 
 using Mapped = device::MappedAllocation<cl_mem, Handle<cl_mem>>;
 
-// The buffer goes before what it lies over.
-struct SharedBlock {
-  SharedBlock() = default;
-  ~SharedBlock() {
-    buffer = {};
-    if (address != nullptr) free(context, address);
-  }
-  SharedBlock(const SharedBlock&) = delete;
-  SharedBlock& operator=(const SharedBlock&) = delete;
-
-  decltype(Api::SVMFree) free = nullptr;
-  cl_context context = nullptr;
-  void* address = nullptr;
-  Handle<cl_mem> buffer;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<device::Allocation>> Memory::Import(cl_mem buffer, int64_t size_bytes,
@@ -79,20 +63,26 @@ Result<std::unique_ptr<device::Allocation>> Memory::Import(cl_mem buffer, int64_
                         static_cast<int64_t>(actual_bytes));
 }
 
-Status Memory::CheckSize(int64_t size_bytes) const {
-  const DeviceInfo& info = runtime_.info();
-  const auto largest =
-      static_cast<int64_t>(std::min<uint64_t>(info.largest_allocation_bytes, INT64_MAX / 2));
-  int64_t available = largest;
-  // Drivers for processors hand out memory that the system does not have.
-  if (info.is_unified) available = std::min(available, reference::AvailableBytes());
-  if (size_bytes >= 0 && size_bytes <= available) return base::Ok();
+Status Memory::CheckSize(int64_t size_bytes, int64_t available_bytes) const {
+  if (size_bytes >= 0 && size_bytes <= available_bytes) return base::Ok();
   return Status(Code::kNoDeviceMemory, "An allocation of " + std::to_string(size_bytes) +
-                                           " bytes exceeds the " + std::to_string(available) +
-                                           " bytes that " + info.name + " has for one.");
+                                           " bytes exceeds the " + std::to_string(available_bytes) +
+                                           " bytes that " + runtime_.info().name + " has for one.");
+}
+
+int64_t Memory::LargestBytes() const {
+  return static_cast<int64_t>(
+      std::min<uint64_t>(runtime_.info().largest_allocation_bytes, INT64_MAX / 2));
+}
+
+Status Memory::CheckSystem(int64_t size_bytes) const {
+  // Drivers for processors hand out memory that the system does not have.
+  if (!runtime_.info().is_unified) return base::Ok();
+  return CheckSize(size_bytes, std::min(LargestBytes(), reference::AvailableBytes()));
 }
 
 Result<std::unique_ptr<device::Allocation>> Memory::NewBuffer(int64_t size_bytes) {
+  ONNXIFI_RETURN_IF_ERROR(CheckSystem(size_bytes));
   cl_int result = CL_SUCCESS;
   Handle<cl_mem> buffer(
       runtime_.api().CreateBuffer(runtime_.context(), CL_MEM_READ_WRITE,
@@ -103,8 +93,59 @@ Result<std::unique_ptr<device::Allocation>> Memory::NewBuffer(int64_t size_bytes
 }
 
 Result<std::unique_ptr<device::Allocation>> Memory::Allocate(int64_t size_bytes) {
-  ONNXIFI_RETURN_IF_ERROR(CheckSize(size_bytes));
+  ONNXIFI_RETURN_IF_ERROR(CheckSize(size_bytes, LargestBytes()));
   return pool_.Allocate(size_bytes);
+}
+
+// A buffer and the host's memory that it lies over, which goes after it.
+class Memory::SharedBlock final : public device::Allocation {
+ public:
+  static Result<std::unique_ptr<device::Allocation>> Create(Memory& memory, int64_t size_bytes) {
+    std::unique_ptr<SharedBlock> block(new SharedBlock(memory, size_bytes));
+    const Api& api = memory.runtime_.api();
+    cl_context context = memory.runtime_.context();
+    constexpr cl_uint kAlignment = 64;
+    const std::string doing = "share " + std::to_string(size_bytes) + " bytes";
+    block->address_ = api.SVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
+                                   static_cast<size_t>(size_bytes), kAlignment);
+    if (block->address_ == nullptr) return ToStatus(CL_MEM_OBJECT_ALLOCATION_FAILURE, doing);
+    cl_int result = CL_SUCCESS;
+    block->buffer_ =
+        Handle<cl_mem>(api.CreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                        static_cast<size_t>(size_bytes), block->address_, &result),
+                       api.ReleaseMemObject);
+    ONNXIFI_RETURN_IF_ERROR(ToStatus(result, doing));
+    const std::lock_guard lock(memory.shared_mutex_);
+    memory.shared_buffers_[block->data()] = block->buffer_.get();
+    return std::unique_ptr<device::Allocation>(std::move(block));
+  }
+  ~SharedBlock() override {
+    if (address_ == nullptr) return;
+    {
+      const std::lock_guard lock(memory_.shared_mutex_);
+      memory_.shared_buffers_.erase(data());
+    }
+    buffer_ = {};
+    memory_.runtime_.api().SVMFree(memory_.runtime_.context(), address_);
+  }
+  SharedBlock(const SharedBlock&) = delete;
+  SharedBlock& operator=(const SharedBlock&) = delete;
+
+  std::byte* data() override { return static_cast<std::byte*>(address_); }
+  int64_t size_bytes() const override { return size_bytes_; }
+
+ private:
+  SharedBlock(Memory& memory, int64_t size_bytes) : memory_(memory), size_bytes_(size_bytes) {}
+
+  Memory& memory_;
+  const int64_t size_bytes_;
+  void* address_ = nullptr;
+  Handle<cl_mem> buffer_;
+};
+
+Result<std::unique_ptr<device::Allocation>> Memory::NewShared(int64_t size_bytes) {
+  ONNXIFI_RETURN_IF_ERROR(CheckSystem(size_bytes));
+  return SharedBlock::Create(*this, size_bytes);
 }
 
 Result<Memory::Shared> Memory::AllocateShared(int64_t size_bytes) {
@@ -114,26 +155,11 @@ Result<Memory::Shared> Memory::AllocateShared(int64_t size_bytes) {
                       " has no memory that it shares with the host"
                       " (fine-grained shared virtual memory of OpenCL 2.0).");
   }
-  ONNXIFI_RETURN_IF_ERROR(CheckSize(size_bytes));
-  const Api& api = runtime_.api();
-  const std::string doing = "share " + std::to_string(size_bytes) + " bytes";
-  constexpr cl_uint kAlignment = 64;
-  auto owner = std::make_shared<SharedBlock>();
-  owner->free = api.SVMFree;
-  owner->context = runtime_.context();
-  owner->address =
-      api.SVMAlloc(runtime_.context(), CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
-                   static_cast<size_t>(size_bytes), kAlignment);
-  if (owner->address == nullptr) {
-    return ToStatus(CL_MEM_OBJECT_ALLOCATION_FAILURE, doing);
-  }
-  cl_int result = CL_SUCCESS;
-  owner->buffer =
-      Handle<cl_mem>(api.CreateBuffer(runtime_.context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                      static_cast<size_t>(size_bytes), owner->address, &result),
-                     api.ReleaseMemObject);
-  ONNXIFI_RETURN_IF_ERROR(ToStatus(result, doing));
-  return Shared{static_cast<std::byte*>(owner->address), owner->buffer.get(), owner};
+  ONNXIFI_RETURN_IF_ERROR(CheckSize(size_bytes, LargestBytes()));
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<device::Allocation> block,
+                           shared_pool_.Allocate(size_bytes));
+  const std::lock_guard lock(shared_mutex_);
+  return Shared{block->data(), shared_buffers_.at(block->data()), block};
 }
 
 Result<std::unique_ptr<device::Allocation>> Memory::Hold(const tensor::Tensor& constant) {

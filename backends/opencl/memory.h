@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include "backends/core/device/address_space.h"
 #include "backends/core/device/device.h"
@@ -32,7 +34,7 @@ class Memory final : public device::Memory {
                                                            cl_mem_flags forbidden);
 
   // A buffer over memory that the host uses, too. UNSUPPORTED_MEMORY_TYPE where the device has none
-  // such; NO_DEVICE_MEMORY, resource codes. Both go with the owner.
+  // such; NO_DEVICE_MEMORY, resource codes. Both are given to others when the owner goes.
   struct Shared {
     std::byte* address = nullptr;
     cl_mem buffer = nullptr;
@@ -49,12 +51,23 @@ class Memory final : public device::Memory {
   int64_t buffer_count() const { return pool_.made_count(); }
 
  private:
-  base::Status CheckSize(int64_t size_bytes) const;
+  base::Status CheckSize(int64_t size_bytes, int64_t available_bytes) const;
+  // As the device limits one allocation.
+  int64_t LargestBytes() const;
+  // Whether the system has as much; takes as long as a small run.
+  base::Status CheckSystem(int64_t size_bytes) const;
+  class SharedBlock;
+
   base::Result<std::unique_ptr<device::Allocation>> NewBuffer(int64_t size_bytes);
+  base::Result<std::unique_ptr<device::Allocation>> NewShared(int64_t size_bytes);
 
   Runtime& runtime_;
   device::AddressMap<cl_mem> places_;
+  std::mutex shared_mutex_;
+  // Of all blocks, by their address for the host. Guarded by shared_mutex_.
+  std::map<const std::byte*, cl_mem> shared_buffers_;
   device::MemoryPool pool_{[this](int64_t size_bytes) { return NewBuffer(size_bytes); }};
+  device::MemoryPool shared_pool_{[this](int64_t size_bytes) { return NewShared(size_bytes); }};
 };
 
 }  // namespace onnxifi::opencl

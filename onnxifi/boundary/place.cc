@@ -19,7 +19,7 @@ using base::Status;
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-// What is smaller is copied sooner than a driver makes it a buffer of its own.
+// What is smaller is copied in no time that could be measured.
 constexpr size_t kLeastSharedBytes = size_t{64} << 10;
 
 }  // namespace
