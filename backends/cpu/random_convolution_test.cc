@@ -21,7 +21,6 @@ namespace {
 
 using program::Buffer;
 using program::Contract;
-using program::Dim;
 using program::Expr;
 using tensor::ElementType;
 

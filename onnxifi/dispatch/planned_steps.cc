@@ -506,22 +506,21 @@ Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index)
   // What the run before kept is no answer to this one.
   for (const int32_t value : step.outputs) workspace.places[value].kept = nullptr;
   for (abi::KeptValue& told : kept) {
-    for (const int32_t value : step.outputs) {
-      Place& place = workspace.places[value];
-      if (values_[value].name != told.name) continue;
-      if (!place.is_kept) continue;
-      if (!told.value->is_tensor()) return Contradiction(told.name, "turns out to be no tensor");
-      const tensor::Tensor& tensor = told.value->tensor;
-      ONNXIFI_RETURN_IF_ERROR(
-          values_[value].Check(static_cast<onnxEnum>(tensor.type()),
-                               {tensor.extents().begin(), tensor.extents().end()}));
-      place.descriptor.data_type = static_cast<onnxEnum>(tensor.type());
-      place.descriptor.shape.assign(tensor.extents().begin(), tensor.extents().end());
-      place.descriptor.buffer = reinterpret_cast<onnxPointer>(tensor.data());
-      place.kept = std::move(told.value);
-      place.is_known = true;
-      ++copies_[value];
-    }
+    const auto output = std::ranges::find_if(step.outputs, [&](int32_t value) {
+      return values_[value].name == told.name && workspace.places[value].is_kept;
+    });
+    if (output == step.outputs.end()) continue;
+    if (!told.value->is_tensor()) return Contradiction(told.name, "turns out to be no tensor");
+    const tensor::Tensor& tensor = told.value->tensor;
+    ONNXIFI_RETURN_IF_ERROR(values_[*output].Check(
+        static_cast<onnxEnum>(tensor.type()), {tensor.extents().begin(), tensor.extents().end()}));
+    Place& place = workspace.places[*output];
+    place.descriptor.data_type = static_cast<onnxEnum>(tensor.type());
+    place.descriptor.shape.assign(tensor.extents().begin(), tensor.extents().end());
+    place.descriptor.buffer = reinterpret_cast<onnxPointer>(tensor.data());
+    place.kept = std::move(told.value);
+    place.is_known = true;
+    ++copies_[*output];
   }
   for (const int32_t value : step.outputs) {
     const Place& place = workspace.places[value];

@@ -50,11 +50,14 @@ class SmallTensors : public testing::Test {
     // One element more than is small; its data are nowhere.
     AddExternal(*model_.mutable_graph(), "large", onnx::TensorProto::FLOAT, 1025, "0");
   }
+
+ public:
   ~SmallTensors() override {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
 
+ protected:
   static void AddExternal(onnx::GraphProto& graph, const char* name, int type, int64_t count,
                           const char* offset) {
     onnx::TensorProto& tensor = *graph.add_initializer();

@@ -10,7 +10,7 @@ namespace onnxifi::program {
 namespace {
 
 class SymbolicTest : public ::testing::Test {
- protected:
+ public:
   Operand AddTemporary(ElementType type, Shape shape) {
     Buffer buffer;
     buffer.type = type;

@@ -57,9 +57,9 @@ TEST(LikelihoodLossTest, MatchesLoops) {
       losses.pop_back();
       double sum = 0;
       for (double loss : losses) sum += loss;
-      const std::pair<std::string, std::vector<double>> kReductions[] = {
+      const std::pair<std::string, std::vector<double>> reductions[] = {
           {"none", losses}, {"sum", {sum}}, {"mean", {sum / weight_sum}}};
-      for (const auto& [reduction, expected] : kReductions) {
+      for (const auto& [reduction, expected] : reductions) {
         for (auto make : {Given, Symbolic}) {
           OneNode node{is_softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss",
                        13,

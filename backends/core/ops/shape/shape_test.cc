@@ -15,7 +15,6 @@ namespace {
 
 using tensor::ElementType;
 using tensor::Extents;
-using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using Ints = std::vector<int64_t>;
