@@ -6,9 +6,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace onnxifi::machine {
 namespace {
@@ -24,10 +27,11 @@ Limits MakeLimits() {
   return limits;
 }
 
-// Sets the cache to a fresh folder and puts things back.
+// Sets the cache to a fresh folder of its own, since tests run at the same time, and puts things
+// back.
 class LimitsCacheTest : public testing::Test {
  public:
-  LimitsCacheTest() : folder_(testing::TempDir() + "limits_test_cache") {
+  LimitsCacheTest() : folder_(testing::TempDir() + "onnxifi-limits-" + std::to_string(getpid())) {
     std::filesystem::remove_all(folder_);
     if (const char* before = std::getenv("ONNXIFI_CACHE_HOME")) before_ = before;
     setenv("ONNXIFI_CACHE_HOME", folder_.c_str(), 1);
