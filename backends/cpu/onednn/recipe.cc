@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "backends/core/program/cost.h"
 #include "backends/core/program/operand_extents.h"
@@ -39,7 +40,7 @@ bool IsUnsupported(const Status& status) {
 
 const program::ExprIds& RootsOf(const program::Step& step) {
   const program::Contract* contract = step.As<program::Contract>();
-  return contract != nullptr ? contract->roots : step.As<program::Window>()->roots;
+  return contract != nullptr ? contract->roots : std::get<program::Window>(step.body).roots;
 }
 
 // A view can expand one element to any extent; the reference's loops do not write that out.
@@ -229,8 +230,9 @@ runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::
                                  LayOut lay_out, EdgesAt edges_at) {
   const program::Step& step = facts.step;
   const program::Contract* contract = step.As<program::Contract>();
-  const tensor::ElementType accumulator =
-      contract != nullptr ? contract->accumulator : step.As<program::Window>()->accumulator;
+  const tensor::ElementType accumulator = contract != nullptr
+                                              ? contract->accumulator
+                                              : std::get<program::Window>(step.body).accumulator;
   if (accumulator != tensor::ElementType::kFloat32) {
     return Status(Code::kUnsupportedDatatype, "The step accumulates in " +
                                                   std::string(tensor::Name(accumulator)) +
