@@ -59,7 +59,9 @@ Status Place::Reserve(std::span<const SharedSource* const> sources) {
                                          " of the shape that is bound."};
   }
   if (memory.owner == nullptr || capacity_bytes < size_bytes) {
-    capacity_bytes = std::max<size_t>(size_bytes, 1);
+    const size_t wanted_bytes = std::max<size_t>(size_bytes, 1);
+    // Whatever is thrown on the way, there is no more memory than this says.
+    capacity_bytes = 0;
     sharer = nullptr;
     for (const SharedSource* source : sources) {
       if (size_bytes < kLeastSharedBytes) break;
@@ -72,9 +74,8 @@ Status Place::Reserve(std::span<const SharedSource* const> sources) {
     }
     if (sharer == nullptr) {
       auto* bytes =
-          static_cast<std::byte*>(::operator new[](capacity_bytes, kAlignment, std::nothrow));
+          static_cast<std::byte*>(::operator new[](wanted_bytes, kAlignment, std::nothrow));
       if (bytes == nullptr) {
-        capacity_bytes = 0;
         return {Code::kNoSystemMemory, "There are no " + std::to_string(size_bytes) +
                                            " bytes for '" + descriptor.name +
                                            "' between two islands."};
@@ -83,6 +84,7 @@ Status Place::Reserve(std::span<const SharedSource* const> sources) {
                 .owner = std::shared_ptr<const void>(
                     bytes, [](std::byte* old) { ::operator delete[](old, kAlignment); })};
     }
+    capacity_bytes = wanted_bytes;
   }
   descriptor.buffer = memory.address;
   // Whoever has it bound keeps it.

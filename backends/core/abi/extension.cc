@@ -393,11 +393,12 @@ onnxStatus ONNXIFI_ABI AllocateSharedMemory(onnxBackend handle, uint64_t size_by
     }
     ONNXIFI_ASSIGN_OR_RETURN(SharedMemory made, backend->backend->AllocateSharedMemory(
                                                     static_cast<int64_t>(size_bytes)));
-    memory->address = made.address;
-    memory->memory_type = made.memory_type;
-    memory->buffer = made.buffer;
     const std::lock_guard lock(backend->shared_mutex);
-    backend->shared.insert_or_assign(made.address, std::move(made));
+    SharedMemory& kept = backend->shared[made.address];
+    kept = std::move(made);
+    memory->address = kept.address;
+    memory->memory_type = kept.memory_type;
+    memory->buffer = kept.buffer;
     return base::Ok();
   });
 }
