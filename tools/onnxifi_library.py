@@ -14,6 +14,7 @@ import onnx
 SUCCESS, FALLBACK = 0, 1
 _INFO_GRAPH_INIT_PROPERTIES = 13  # ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES
 _PROPERTY_MAPPED_MODEL = 1 << 52  # ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL
+_PROPERTY_CALLER_RUNS = 1 << 53  # ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS
 _TAG_TENSOR, _TAG_FENCE = 0x43DFBF69, 0x23E08AAB
 _STATE_SIGNALLED = 0x3395
 
@@ -169,12 +170,15 @@ class Library:
         return status, Graph(self, handle) if status in (SUCCESS, FALLBACK) else None
 
     def open_graph(self, path):
-        """The graph of a model file, which is mapped for the time of the call."""
+        """The graph of a model file, which is mapped for the time of the call. Runs may be carried
+        out by the thread that starts them, since Graph.run waits for them at once.
+        """
         with open(path, "rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         start = ctypes.c_char.from_buffer(content)
-        taken = self.graph_properties() & _PROPERTY_MAPPED_MODEL
-        properties = [(_PROPERTY_MAPPED_MODEL, 1)] if taken else []
+        taken = self.graph_properties()
+        wanted = (_PROPERTY_MAPPED_MODEL, _PROPERTY_CALLER_RUNS)
+        properties = [(key, 1) for key in wanted if taken & key]
         status, graph = self.init_graph(ctypes.byref(start), len(content), properties)
         del start
         content.close()

@@ -154,10 +154,11 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   graph_options.profile = is_profiled;
   graph_options.fast_algorithms = !options.exact_algorithms;
   const auto taken = device.NumberInfo(ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES);
-  graph_options.mapped_model =
-      taken && (*taken & ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL) != 0;  // MappedFile's
+  const auto takes = [&taken](uint64_t property) { return taken && (*taken & property) != 0; };
+  graph_options.mapped_model = takes(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);  // MappedFile's
+  graph_options.caller_runs = takes(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);    // Run waits
   graph_options.placement = placement;
-  if (placement && (!taken || (*taken & ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT) == 0)) {
+  if (placement && !takes(ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT)) {
     return base::Status(
         base::Code::kUnsupportedProperty,
         fmt::format("Device '{}' has no others to place nodes on; --device auto has.",

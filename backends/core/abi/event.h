@@ -11,8 +11,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "backends/core/abi/tensor_descriptor.h"
@@ -46,6 +48,14 @@ class Event {
   virtual base::Result<std::vector<KeptValue>> OutputValues() = 0;
 };
 
+// What an event waits for, where a thread that waits may do it itself.
+class Helpable {
+ public:
+  virtual ~Helpable() = default;
+  // Does what is left to do if nobody has begun it, and it is its turn. Called with no lock held.
+  virtual void Help() = 0;
+};
+
 // The event of a library that does its own waiting; what every plugin uses.
 class LocalEvent final : public Event {
  public:
@@ -66,6 +76,10 @@ class LocalEvent final : public Event {
   // one after a caller signalled the event by hand, has no effect.
   void Complete(base::Status status, RunOutputs outputs = {});
 
+  // From now on Wait, which has no limit of time, helps before it blocks. To be called before
+  // anybody else has the event.
+  void LetWaitersHelp(std::weak_ptr<Helpable> work) { work_ = std::move(work); }
+
   // Calls `callback` once with the status of the work: now if signalled, else on the thread that
   // signals or abandons the event, with no lock held. The callback must be short and not block.
   void OnSignal(std::function<void(const base::Status&)> callback);
@@ -74,6 +88,7 @@ class LocalEvent final : public Event {
   base::Status Finish(base::Status status, RunOutputs outputs);
 
   const Origin origin_;
+  std::weak_ptr<Helpable> work_;
   std::mutex mutex_;
   std::condition_variable finished_;
   // Signalled, or abandoned before anybody could signal it. What follows is constant afterwards.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RunQueue and Worker.
+// RunQueue, and the tasks that its runs become.
 
 #include "backends/core/plugin/run_queue.h"
 
@@ -12,29 +12,7 @@ namespace onnxifi::plugin {
 using base::Code;
 using base::Status;
 
-Worker::~Worker() {
-  {
-    std::lock_guard lock(mutex_);
-    is_stopping_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-Status Worker::Start() {
-  std::lock_guard lock(mutex_);
-  if (thread_.joinable()) return base::Ok();
-  try {
-    thread_ = std::thread([this] { Loop(); });
-  } catch (const std::system_error& error) {
-    return Status(
-        Code::kNoSystemResources,
-        std::string("The thread that runs graphs cannot be started: ") + error.what() + ".");
-  }
-  return base::Ok();
-}
-
-void Worker::Submit(std::function<void()> task) {
+void TaskQueue::Submit(std::shared_ptr<Task> task) {
   {
     std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
@@ -42,18 +20,55 @@ void Worker::Submit(std::function<void()> task) {
   changed_.notify_one();
 }
 
-void Worker::Loop() {
+void TaskQueue::CarryNext(std::unique_lock<std::mutex>& lock) {
+  std::shared_ptr<Task> task = std::move(tasks_.front());
+  tasks_.pop_front();
+  is_busy_ = true;
+  lock.unlock();
+  task->Carry();
+  task = nullptr;
+  lock.lock();
+  is_busy_ = false;
+}
+
+void TaskQueue::Help(const Task& task) {
+  std::unique_lock lock(mutex_);
+  if (is_busy_ || tasks_.empty() || tasks_.front().get() != &task) return;
+  CarryNext(lock);
+  if (!tasks_.empty() || is_stopping_) changed_.notify_one();
+}
+
+void TaskQueue::CarryAll() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return is_stopping_ || !tasks_.empty(); });
+    changed_.wait(lock, [this] { return !is_busy_ && (is_stopping_ || !tasks_.empty()); });
     if (tasks_.empty()) return;
-    std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    task();
-    task = nullptr;
-    lock.lock();
+    CarryNext(lock);
   }
+}
+
+void TaskQueue::Stop() {
+  std::lock_guard lock(mutex_);
+  is_stopping_ = true;
+  changed_.notify_one();
+}
+
+Worker::~Worker() {
+  tasks_->Stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+Status Worker::Start() {
+  std::lock_guard lock(mutex_);
+  if (thread_.joinable()) return base::Ok();
+  try {
+    thread_ = std::thread([tasks = tasks_] { tasks->CarryAll(); });
+  } catch (const std::system_error& error) {
+    return Status(
+        Code::kNoSystemResources,
+        std::string("The thread that runs graphs cannot be started: ") + error.what() + ".");
+  }
+  return base::Ok();
 }
 
 bool RunQueue::StartsAtOnce(const std::shared_ptr<abi::LocalEvent>& input) {
@@ -70,15 +85,17 @@ bool RunQueue::StartsAtOnce(const std::shared_ptr<abi::LocalEvent>& input) {
 std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::LocalEvent> input,
                                                Place place) {
   auto run = std::make_shared<Run>();
+  run->tasks = tasks_;
   run->work = std::move(work);
   run->input = std::move(input);
   run->output = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kRun);
   std::shared_ptr<abi::LocalEvent> output = run->output;
   if (place == Place::kCaller && StartsAtOnce(run->input)) {
     if (run->input) run->input_status = run->input->Wait();
-    Carry(run);
+    Carry(*run);
     return output;
   }
+  output->LetWaitersHelp(run);
   {
     std::lock_guard lock(mutex_);
     waiting_.push_back(run);
@@ -107,15 +124,21 @@ void RunQueue::StartNext(std::unique_lock<std::mutex>&) {
   is_running_ = true;
   std::shared_ptr<Run> run = std::move(waiting_.front());
   waiting_.pop_front();
-  worker_.Submit([self = shared_from_this(), run] { self->Carry(run); });
+  run->queue = shared_from_this();
+  tasks_->Submit(std::move(run));
 }
 
-void RunQueue::Carry(const std::shared_ptr<Run>& run) {
-  Status status = run->input_status;
+void RunQueue::Run::Carry() {
+  const std::shared_ptr<RunQueue> in = std::move(queue);
+  in->Carry(*this);
+}
+
+void RunQueue::Carry(Run& run) {
+  Status status = run.input_status;
   abi::RunOutputs outputs;
   if (status.ok()) {
     try {
-      status = run->work(outputs);
+      status = run.work(outputs);
     } catch (const std::bad_alloc&) {
       status = Status(Code::kNoSystemMemory, "The run needs more memory than there is.");
     } catch (const std::exception& error) {
@@ -123,8 +146,8 @@ void RunQueue::Carry(const std::shared_ptr<Run>& run) {
                       std::string("The run ended in an exception: ") + error.what() + ".");
     }
   }
-  run->work = nullptr;
-  run->output->Complete(std::move(status), std::move(outputs));
+  run.work = nullptr;
+  run.output->Complete(std::move(status), std::move(outputs));
   std::unique_lock lock(mutex_);
   is_running_ = false;
   StartNext(lock);

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -77,8 +78,103 @@ TEST_F(RunQueueTest, CarriesOutShortWorkOnItsCaller) {
   const auto output = queue->Add(note, input, RunQueue::Place::kCaller);
   EXPECT_TRUE(*output->IsSignalled());
   EXPECT_EQ(where, std::this_thread::get_id());
-  EXPECT_TRUE(queue->Add(note, nullptr)->Wait().ok());
+  // WaitFor does not help.
+  EXPECT_TRUE(queue->Add(note, nullptr)->WaitFor(std::chrono::minutes(1))->ok());
   EXPECT_NE(where, std::this_thread::get_id());
+}
+
+// Keeps the worker, or whoever helps, at a task until it is opened.
+class Gate {
+ public:
+  RunQueue::Work Work() {
+    return [this](Outputs&) {
+      entered_.set_value();
+      open_.get_future().wait();
+      return base::Ok();
+    };
+  }
+  void AwaitEntry() { entered_.get_future().wait(); }
+  void Open() { open_.set_value(); }
+
+ private:
+  std::promise<void> entered_, open_;
+};
+
+TEST_F(RunQueueTest, AWaiterCarriesOutWhatNobodyHasBegun) {
+  // A queue whose worker was never started stands for one that has not woken up.
+  const Worker asleep;
+  const auto alone = std::make_shared<RunQueue>(asleep);
+  std::thread::id where;
+  const auto output = alone->Add(
+      [&](Outputs&) {
+        where = std::this_thread::get_id();
+        return Status(Code::kInternalError, "The work failed.");
+      },
+      nullptr);
+  EXPECT_FALSE(output->WaitFor(milliseconds(20)).has_value());
+  EXPECT_EQ(output->Wait().code(), Code::kInternalError);
+  EXPECT_EQ(where, std::this_thread::get_id());
+  // Again, as nothing is left to do.
+  EXPECT_EQ(output->Wait().code(), Code::kInternalError);
+}
+
+TEST_F(RunQueueTest, AWaiterLeavesWhatIsNotNextToTheWorker) {
+  Gate gate;
+  const auto other = std::make_shared<RunQueue>(worker);
+  const auto first = queue->Add(gate.Work(), nullptr);
+  gate.AwaitEntry();
+  std::thread::id where;
+  const auto second = other->Add(
+      [&](Outputs&) {
+        where = std::this_thread::get_id();
+        return base::Ok();
+      },
+      nullptr);
+  std::thread waiter([&] {
+    EXPECT_TRUE(second->Wait().ok());
+    EXPECT_NE(where, std::this_thread::get_id());
+  });
+  EXPECT_FALSE(second->WaitFor(milliseconds(30)).has_value());
+  gate.Open();
+  waiter.join();
+  EXPECT_TRUE(first->Wait().ok());
+}
+
+// What is submitted while a waiter helps is not forgotten.
+TEST_F(RunQueueTest, TheWorkerGoesOnWhereAHelperEnds) {
+  for (int round = 0; round < 2000; ++round) {
+    const auto first = queue->Add(Note(1), nullptr);
+    std::thread helper;
+    if (round % 100 == 0) helper = std::thread([&] { EXPECT_TRUE(first->Wait().ok()); });
+    const auto second = queue->Add(Note(2), nullptr);
+    if (round % 2 == 0) {
+      EXPECT_TRUE(first->Wait().ok());
+    }
+    EXPECT_TRUE(second->WaitFor(std::chrono::minutes(1)).has_value());
+    if (helper.joinable()) helper.join();
+  }
+  ASSERT_EQ(order.size(), 4000);
+  for (size_t k = 0; k < order.size(); ++k) EXPECT_EQ(order[k], k % 2 == 0 ? 1 : 2);
+}
+
+TEST_F(RunQueueTest, AWorkerEndsOnlyAfterWhatAHelperCarriesOut) {
+  Gate gate;
+  auto own = std::make_unique<Worker>();
+  const auto alone = std::make_shared<RunQueue>(*own);
+  const auto output = alone->Add(gate.Work(), nullptr);
+  std::thread helper([&] { EXPECT_TRUE(output->Wait().ok()); });
+  gate.AwaitEntry();
+  EXPECT_TRUE(own->Start().ok());
+  std::atomic<bool> is_gone = false;
+  std::thread destroyer([&] {
+    own = nullptr;
+    is_gone = true;
+  });
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_FALSE(is_gone);
+  gate.Open();
+  destroyer.join();
+  helper.join();
 }
 
 // Not before its turn, and not before its input.
@@ -226,13 +322,23 @@ TEST_F(RunQueueTest, ReleasesWhatTheWorkHeldBeforeTheNextRun) {
   EXPECT_TRUE(is_released);
 }
 
+class AppendTask final : public TaskQueue::Task {
+ public:
+  AppendTask(std::vector<int>& order, int number) : order_(order), number_(number) {}
+  void Carry() override { order_.push_back(number_); }
+
+ private:
+  std::vector<int>& order_;
+  const int number_;
+};
+
 TEST(WorkerTest, CarriesOutWhatWasSubmittedBeforeItEnds) {
   std::vector<int> order;
   {
     Worker worker;
     EXPECT_TRUE(worker.Start().ok());
     EXPECT_TRUE(worker.Start().ok()) << "a second start does nothing";
-    for (int k = 0; k < 50; ++k) worker.Submit([&order, k] { order.push_back(k); });
+    for (int k = 0; k < 50; ++k) worker.tasks()->Submit(std::make_shared<AppendTask>(order, k));
   }
   ASSERT_EQ(order.size(), 50u);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
