@@ -151,7 +151,7 @@ base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe
     if (product->otherwise() != nullptr) {
       ONNXIFI_ASSIGN_OR_RETURN(otherwise, Build(*product->otherwise()));
     }
-    return product->BuildKernel(*pool_, std::move(otherwise));
+    return product->BuildKernel(runtime_, std::move(otherwise));
   }
   if (const auto* engine_recipe = dynamic_cast<const engine::Recipe*>(&recipe)) {
     return engine_recipe->BuildKernel(engine_);

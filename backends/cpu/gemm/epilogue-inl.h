@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Epilogue on vectors. Included once per target of Highway.
+// Epilogue on vectors, and on rows of sums. Included once per target of Highway.
 
 #if defined(ONNXIFI_BACKENDS_CPU_GEMM_EPILOGUE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONNXIFI_BACKENDS_CPU_GEMM_EPILOGUE_INL_H_
@@ -11,7 +11,11 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "backends/cpu/gemm/epilogue.h"
+#include "backends/cpu/gemm/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::gemm {
@@ -31,6 +35,25 @@ HWY_INLINE V Activated(D d, V x, const Epilogue& epilogue) {
       return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, epilogue.low)), x);
   }
   return x;
+}
+
+// Columns [first, end) of one row: `target` is the epilogue of what `parts` rows of sums, each
+// `part_stride` behind the last, add up to. `addend`, of the row, is that of the epilogue or null.
+template <class D>
+HWY_INLINE void FinishRow(D d, const float* sums, int64_t part_stride, int64_t parts,
+                          const Epilogue& epilogue, const float* addend, int64_t first, int64_t end,
+                          float* target) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t n = first; n < end; n += lanes) {
+    const int64_t count = std::min(lanes, end - n);
+    auto x = LoadFirst(d, sums + n, count);
+    for (int64_t part = 1; part < parts; ++part) {
+      x = hn::Add(x, LoadFirst(d, sums + part * part_stride + n, count));
+    }
+    if (epilogue.bias != nullptr) x = hn::Add(x, LoadFirst(d, epilogue.bias + n, count));
+    if (addend != nullptr) x = hn::Add(x, LoadFirst(d, addend + n, count));
+    StoreFirst(d, Activated(d, x, epilogue), target + n, count);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

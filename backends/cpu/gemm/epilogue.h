@@ -23,6 +23,14 @@ struct Epilogue {
   Activation activation = Activation::kNone;
   float low = 0;
   float high = 0;
+
+  bool IsNothing() const {
+    return bias == nullptr && addend == nullptr && activation == Activation::kNone;
+  }
+  // Null for none.
+  const float* AddendOf(int64_t row) const {
+    return addend == nullptr ? nullptr : addend + row * addend_stride;
+  }
 };
 
 }  // namespace onnxifi::gemm

@@ -6,7 +6,6 @@
 
 #include <hwy/cache_control.h>
 
-#include <algorithm>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -74,20 +73,6 @@ HWY_INLINE void MultiplyRows(const MatrixVector& product, int64_t n) {
   }
 }
 
-void Finish(const MatrixVector& product, const Epilogue& epilogue, int64_t first, int64_t end) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t m = 0; m < product.vectors; ++m) {
-    for (int64_t n = first; n < end; n += lanes) {
-      const int64_t count = std::min(lanes, end - n);
-      float* y = product.y + m * product.y_stride + n;
-      Vec sum = LoadFirst(d, y, count);
-      if (epilogue.bias != nullptr) sum = hn::Add(sum, LoadFirst(d, epilogue.bias + n, count));
-      StoreFirst(d, Activated(d, sum, epilogue), y, count);
-    }
-  }
-}
-
 template <int vectors>
 HWY_NOINLINE void MultiplyRange(const MatrixVector& product, int64_t first, int64_t end) {
   int64_t n = first;
@@ -110,8 +95,12 @@ void MultiplyVectorsOf(const MatrixVector& product, const Epilogue& epilogue, in
     default:
       MultiplyRange<kMostVectors>(product, first, end);
   }
-  if (epilogue.bias == nullptr && epilogue.activation == Activation::kNone) return;
-  Finish(product, epilogue, first, end);
+  if (epilogue.IsNothing()) return;
+  for (int64_t m = 0; m < product.vectors; ++m) {
+    float* y = product.y + m * product.y_stride;
+    FinishRow(Tag(), y, /*part_stride=*/0, /*parts=*/1, epilogue, epilogue.AddendOf(m), first, end,
+              y);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

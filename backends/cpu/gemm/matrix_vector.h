@@ -26,9 +26,8 @@ struct MatrixVector {
   int64_t depth;     // how many k
 };
 
-// Y for n in [first, end), with the bias and the activation of `epilogue`, whose addend is not
-// used. Each sum is taken in as many parts as a vector has lanes, so it does not depend on the
-// range.
+// The epilogue of Y for n in [first, end). Each sum is taken in as many parts as a vector has
+// lanes, so it does not depend on the range. The addend does not overlap Y.
 void MultiplyVectors(const MatrixVector& product, const Epilogue& epilogue, int64_t first,
                      int64_t end);
 

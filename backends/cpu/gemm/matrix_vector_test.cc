@@ -7,52 +7,29 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <limits>
-#include <random>
-#include <vector>
 
 #include "backends/cpu/gemm/each_target.h"
+#include "backends/cpu/gemm/shifted_floats.h"
 
 namespace onnxifi::gemm {
 namespace {
 
-// Floats at an address that is `shift` bytes beyond one of floats.
-class Shifted {
- public:
-  Shifted(int64_t count, size_t shift, uint32_t seed)
-      : bytes_(static_cast<size_t>(count) * sizeof(float) + shift), shift_(shift) {
-    std::mt19937 generator(seed);
-    std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
-    for (int64_t k = 0; k < count; ++k) Set(k, uniform(generator));
-  }
-  float* data() { return reinterpret_cast<float*>(bytes_.data() + shift_); }
-  float At(int64_t k) const {
-    float value = 0;
-    std::memcpy(&value, bytes_.data() + shift_ + static_cast<size_t>(k) * sizeof(float),
-                sizeof(float));
-    return value;
-  }
-  void Set(int64_t k, float value) {
-    std::memcpy(bytes_.data() + shift_ + static_cast<size_t>(k) * sizeof(float), &value,
-                sizeof(float));
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-  const size_t shift_;
-};
-
 void Check(int64_t vectors, int64_t depth, int64_t columns, size_t shift, bool has_epilogue) {
   constexpr float kUntouched = -777.0F;
   const int64_t x_stride = depth + 3, w_stride = depth + 2, y_stride = columns + 1;
-  Shifted x(vectors * x_stride, shift, 1), w(columns * w_stride, shift, 2), bias(columns, shift, 3);
-  Shifted y(vectors * y_stride, shift, 4);
+  ShiftedFloats x(vectors * x_stride, shift, 1), w(columns * w_stride, shift, 2),
+      bias(columns, shift, 3);
+  ShiftedFloats addend(vectors * (columns + 5), shift, 5);
+  ShiftedFloats y(vectors * y_stride, shift, 4);
   for (int64_t k = 0; k < vectors * y_stride; ++k) y.Set(k, kUntouched);
   Epilogue epilogue;
   if (has_epilogue) {
     epilogue.bias = bias.data();
+    epilogue.addend = addend.data();
+    epilogue.addend_stride = columns + 5;
     epilogue.activation = Activation::kClip;
     epilogue.low = -0.5F;
     epilogue.high = std::numeric_limits<float>::infinity();
@@ -68,7 +45,9 @@ void Check(int64_t vectors, int64_t depth, int64_t columns, size_t shift, bool h
         sum += static_cast<double>(x.At(m * x_stride + k)) *
                static_cast<double>(w.At(n * w_stride + k));
       }
-      if (has_epilogue) sum = std::max(sum, -0.5);
+      if (has_epilogue) {
+        sum = std::max(sum + static_cast<double>(addend.At(m * (columns + 5) + n)), -0.5);
+      }
       ASSERT_NEAR(y.At(m * y_stride + n), sum, 1e-6 * static_cast<double>(depth + 4))
           << vectors << " x " << depth << " x " << columns << " at " << m << ", " << n;
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FewRows: the threads divide the rows of the matrix.
+// FewRows: which steps are so.
 
 #include "backends/cpu/matmul/few_rows.h"
 
-#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "backends/cpu/gemm/matrix_vector.h"
+#include "backends/cpu/matmul/few_rows_kernel.h"
 #include "backends/cpu/onednn/operand.h"
 #include "backends/cpu/processor/processor.h"
 
@@ -61,60 +61,16 @@ Result<int64_t> Stride(const program::View& view, size_t axis, int64_t extent) {
   return Status(Code::kUnsupportedShape, "A stride is known only once the inputs are.");
 }
 
-class BoundFewRows final : public device::BoundKernel {
- public:
-  BoundFewRows(const device::BoundStep& step, const FewRows& product, int64_t rows,
-               threads::ThreadPool& pool)
-      : product_(product),
-        pool_(pool),
-        rows_(rows),
-        x_(step.reads[0]),
-        w_(step.reads[1]),
-        y_(step.writes[0]),
-        epilogue_(product.epilogue, step) {}
-
-  Status Run(device::Addresses addresses) const override {
-    const gemm::Epilogue epilogue = epilogue_.At(addresses);
-    const gemm::MatrixVector product = {gemm::FloatsAt(addresses, x_),
-                                        x_.strides[product_.row_axis],
-                                        gemm::FloatsAt(addresses, w_),
-                                        product_.w_stride,
-                                        gemm::FloatsAt(addresses, y_),
-                                        y_.strides[product_.row_axis],
-                                        rows_,
-                                        product_.depth};
-    // A line of results at least, so that threads share none.
-    constexpr int64_t kGrain = 16;
-    pool_.For((product_.columns + kGrain - 1) / kGrain, /*grain=*/1,
-              [&](int64_t begin, int64_t end) {
-                gemm::MultiplyVectors(product, epilogue, begin * kGrain,
-                                      std::min(product_.columns, end * kGrain));
-              });
-    return base::Ok();
-  }
-  std::string Detail() const override {
-    return std::to_string(rows_) + (rows_ == 1 ? " row" : " rows") + " where the matrix lies, " +
-           processor::VectorName();
-  }
-
- private:
-  const FewRows product_;
-  threads::ThreadPool& pool_;
-  const int64_t rows_;
-  const device::BoundView x_, w_, y_;
-  const gemm::BoundEpilogue epilogue_;
-};
-
 class FewRowsMethod final : public Method {
  public:
   explicit FewRowsMethod(const FewRows& product) : product_(product) {}
 
   std::string_view name() const override { return "matrix times vector"; }
   std::unique_ptr<device::BoundKernel> Bind(const device::BoundStep& step,
-                                            threads::ThreadPool& pool) const override {
+                                            runtime::Runtime& runtime) const override {
     const int64_t rows = product_.rows ? *product_.rows : step.domain[product_.row_axis];
     if (rows < 1 || rows > gemm::kMostVectors) return nullptr;
-    return std::make_unique<BoundFewRows>(step, product_, rows, pool);
+    return BindFewRows(product_, rows, step, runtime);
   }
 
  private:
@@ -176,22 +132,22 @@ Result<FewRows> DescribeFewRows(const device::Facts& facts) {
   const program::View& w = step.reads[1];
   const program::View& y = step.writes[0];
   const size_t column_position = batch_axes + contract->inner.size() + column.position;
-  ONNXIFI_ASSIGN_OR_RETURN(product.w_stride, Stride(w, column_position, product.columns));
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t x_step,
-                           Stride(x, row_axes + inner.position, product.depth));
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t w_step,
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t w_column, Stride(w, column_position, product.columns));
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t w_inner,
                            Stride(w, batch_axes + inner.position, product.depth));
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t y_step,
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t x_inner,
+                           Stride(x, row_axes + inner.position, product.depth));
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t y_column,
                            Stride(y, row_axes + column.position, product.columns));
-  if ((product.depth > 1 && (x_step != 1 || w_step != 1)) || (product.columns > 1 && y_step != 1)) {
+  product.has_whole_rows = product.columns > 1 && w_column == 1;
+  product.w_stride = product.has_whole_rows ? w_inner : w_column;
+  if ((product.depth > 1 && (x_inner != 1 || (w_inner != 1 && !product.has_whole_rows))) ||
+      (product.columns > 1 && y_column != 1)) {
     return Status(Code::kUnsupportedShape,
                   "The inner elements, or the results, do not lie next to each other.");
   }
   ONNXIFI_ASSIGN_OR_RETURN(product.epilogue,
                            gemm::SelectEpilogue(facts, row_axes + column.position));
-  if (product.epilogue.addend >= 0) {
-    return Status(Code::kUnsupportedAttribute, "The epilogue adds a tensor.");
-  }
   return product;
 }
 

@@ -22,7 +22,9 @@ struct FewRows {
   size_t row_axis;              // of the domain: the one that may have more than one element
   int64_t depth;
   int64_t columns;
-  int64_t w_stride;  // in elements
+  bool has_whole_rows;  // whether the columns of an inner element lie next to each other; else the
+                        // inner elements of a column do
+  int64_t w_stride;     // in elements: to the next inner element; else to the next column
   gemm::StepEpilogue epilogue;
 };
 

@@ -17,13 +17,13 @@ using base::Status;
 
 class Kernel final : public device::Kernel {
  public:
-  Kernel(std::shared_ptr<const Method> method, threads::ThreadPool& pool,
+  Kernel(std::shared_ptr<const Method> method, runtime::Runtime& runtime,
          std::unique_ptr<device::Kernel> otherwise)
-      : method_(std::move(method)), pool_(pool), otherwise_(std::move(otherwise)) {}
+      : method_(std::move(method)), runtime_(runtime), otherwise_(std::move(otherwise)) {}
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                     device::Addresses constants) override {
-    std::unique_ptr<device::BoundKernel> bound = method_->Bind(step, pool_);
+    std::unique_ptr<device::BoundKernel> bound = method_->Bind(step, runtime_);
     if (bound != nullptr) return bound;
     if (otherwise_ != nullptr) return otherwise_->Bind(step, constants);
     return Status(Code::kInternalError, "The extents of a matrix product are not those of '" +
@@ -32,7 +32,7 @@ class Kernel final : public device::Kernel {
 
  private:
   const std::shared_ptr<const Method> method_;  // shared with the recipe
-  threads::ThreadPool& pool_;
+  runtime::Runtime& runtime_;
   const std::unique_ptr<device::Kernel> otherwise_;
 };
 
@@ -48,8 +48,8 @@ Recipe::Recipe(std::shared_ptr<const Method> method,
                            : " or " + std::string(otherwise_->implementation()))) {}
 
 std::unique_ptr<device::Kernel> Recipe::BuildKernel(
-    threads::ThreadPool& pool, std::unique_ptr<device::Kernel> otherwise) const {
-  return std::make_unique<Kernel>(method_, pool, std::move(otherwise));
+    runtime::Runtime& runtime, std::unique_ptr<device::Kernel> otherwise) const {
+  return std::make_unique<Kernel>(method_, runtime, std::move(otherwise));
 }
 
 }  // namespace onnxifi::matmul

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "backends/core/device/device.h"
-#include "backends/cpu/threads/thread_pool.h"
+#include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::matmul {
 
@@ -20,9 +20,9 @@ class Method {
  public:
   virtual ~Method() = default;
   virtual std::string_view name() const = 0;
-  // Null where it is not for these extents. `pool` outlives what is returned.
+  // Null where it is not for these extents. `runtime` outlives what is returned.
   virtual std::unique_ptr<device::BoundKernel> Bind(const device::BoundStep& step,
-                                                    threads::ThreadPool& pool) const = 0;
+                                                    runtime::Runtime& runtime) const = 0;
 };
 
 class Recipe final : public device::Recipe {
@@ -34,8 +34,8 @@ class Recipe final : public device::Recipe {
 
   std::string_view implementation() const override { return implementation_; }
   const device::Recipe* otherwise() const { return otherwise_.get(); }
-  // `otherwise` is the kernel of the other recipe, if there is one. `pool` outlives the kernel.
-  std::unique_ptr<device::Kernel> BuildKernel(threads::ThreadPool& pool,
+  // `otherwise` is the kernel of the other recipe, if there is one. `runtime` outlives the kernel.
+  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime,
                                               std::unique_ptr<device::Kernel> otherwise) const;
 
  private:

@@ -176,8 +176,8 @@ class SmallProductsMethod final : public Method {
 
   std::string_view name() const override { return "small products"; }
   std::unique_ptr<device::BoundKernel> Bind(const device::BoundStep& step,
-                                            threads::ThreadPool& pool) const override {
-    auto bound = std::make_unique<BoundSmallProducts>(step, scaling_, pool);
+                                            runtime::Runtime& runtime) const override {
+    auto bound = std::make_unique<BoundSmallProducts>(step, scaling_, runtime.pool());
     if (!bound->IsWorthwhile()) return nullptr;
     return bound;
   }

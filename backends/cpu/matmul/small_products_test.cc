@@ -101,13 +101,15 @@ class Attention {
   base::Status Run(std::string& detail) {
     threads::ThreadPool pool(2);
     reference::Device reference;
+    runtime::Runtime runtime(reference.memory(), pool);
     const device::Facts facts{program, step};
     ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Method> method, DescribeSmallProducts(facts));
     ONNXIFI_ASSIGN_OR_RETURN(device::Selection selection, reference.Select(facts));
     const Recipe recipe(std::move(method), std::move(selection.recipe));
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> otherwise,
                              reference.Build(*recipe.otherwise()));
-    const std::unique_ptr<device::Kernel> kernel = recipe.BuildKernel(pool, std::move(otherwise));
+    const std::unique_ptr<device::Kernel> kernel =
+        recipe.BuildKernel(runtime, std::move(otherwise));
     std::vector<std::byte*> addresses;
     for (std::vector<float>& buffer : data) {
       addresses.push_back(reinterpret_cast<std::byte*>(buffer.data()));

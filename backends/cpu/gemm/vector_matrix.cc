@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VectorMatrix: up to eight rows of W are added to the sums at a time, which stay in a cache.
+
+#include "backends/cpu/gemm/vector_matrix.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/gemm/vector_matrix.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+#include "backends/cpu/gemm/epilogue-inl.h"
+#include "backends/cpu/gemm/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::gemm {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<float>;
+using Vec = hn::Vec<Tag>;
+
+// As many rows of W at a time as their factors leave registers for.
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr int kRegistersOfFactors = 24;
+#else
+constexpr int kRegistersOfFactors = 10;
+#endif
+constexpr int RowsAtOnce(int vectors) { return std::min(8, kRegistersOfFactors / vectors); }
+
+// Adds rows [k, k + rows) of W, times their factors, to the sums.
+template <int vectors, int rows>
+HWY_INLINE void AddRows(const VectorMatrix& product, int64_t k, int64_t first, int64_t end,
+                        float* sums, int64_t stride) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  Vec x[vectors][rows];
+#pragma GCC unroll 4
+  for (int m = 0; m < vectors; ++m) {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) x[m][r] = hn::Set(d, product.x[m * product.x_stride + k + r]);
+  }
+  const float* w = product.w + k * product.w_stride;
+  int64_t n = first;
+  for (; n + lanes <= end; n += lanes) {
+    Vec sum[vectors];
+#pragma GCC unroll 4
+    for (int m = 0; m < vectors; ++m) sum[m] = hn::LoadU(d, sums + m * stride + n);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Vec row = hn::LoadU(d, w + r * product.w_stride + n);
+#pragma GCC unroll 4
+      for (int m = 0; m < vectors; ++m) sum[m] = hn::MulAdd(x[m][r], row, sum[m]);
+    }
+#pragma GCC unroll 4
+    for (int m = 0; m < vectors; ++m) hn::StoreU(sum[m], d, sums + m * stride + n);
+  }
+  if (const int64_t count = end - n; count > 0) {
+    for (int m = 0; m < vectors; ++m) {
+      Vec sum = LoadFirst(d, sums + m * stride + n, count);
+      for (int r = 0; r < rows; ++r) {
+        sum = hn::MulAdd(x[m][r], LoadFirst(d, w + r * product.w_stride + n, count), sum);
+      }
+      StoreFirst(d, sum, sums + m * stride + n, count);
+    }
+  }
+}
+
+template <int vectors>
+HWY_NOINLINE void SumRowsOf(const VectorMatrix& product, int64_t first_k, int64_t end_k,
+                            int64_t first, int64_t end, float* sums, int64_t stride) {
+  constexpr int kRows = RowsAtOnce(vectors);
+  for (int m = 0; m < vectors; ++m)
+    std::fill(sums + m * stride + first, sums + m * stride + end, 0.0F);
+  int64_t k = first_k;
+  for (; k + kRows <= end_k; k += kRows) {
+    AddRows<vectors, kRows>(product, k, first, end, sums, stride);
+  }
+  for (; k < end_k; ++k) AddRows<vectors, 1>(product, k, first, end, sums, stride);
+}
+
+void SumRowsOfAny(const VectorMatrix& product, int64_t first_k, int64_t end_k, int64_t first,
+                  int64_t end, float* sums, int64_t stride) {
+  switch (product.vectors) {
+    case 1:
+      return SumRowsOf<1>(product, first_k, end_k, first, end, sums, stride);
+    case 2:
+      return SumRowsOf<2>(product, first_k, end_k, first, end, sums, stride);
+    case 3:
+      return SumRowsOf<3>(product, first_k, end_k, first, end, sums, stride);
+    default:
+      return SumRowsOf<4>(product, first_k, end_k, first, end, sums, stride);
+  }
+}
+
+void FinishSumsOf(const PartialSums& partial, const Epilogue& epilogue, int64_t vectors,
+                  int64_t first, int64_t end, float* y, int64_t y_stride) {
+  for (int64_t m = 0; m < vectors; ++m) {
+    FinishRow(Tag(), partial.sums + m * partial.stride, partial.part_stride, partial.parts,
+              epilogue, epilogue.AddendOf(m), first, end, y + m * y_stride);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::gemm
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onnxifi::gemm {
+
+HWY_EXPORT(SumRowsOfAny);
+HWY_EXPORT(FinishSumsOf);
+
+void SumRows(const VectorMatrix& product, int64_t first_k, int64_t end_k, int64_t first,
+             int64_t end, float* sums, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(SumRowsOfAny)(product, first_k, end_k, first, end, sums, stride);
+}
+
+void FinishSums(const PartialSums& partial, const Epilogue& epilogue, int64_t vectors,
+                int64_t first, int64_t end, float* y, int64_t y_stride) {
+  HWY_DYNAMIC_DISPATCH(FinishSumsOf)(partial, epilogue, vectors, first, end, y, y_stride);
+}
+
+}  // namespace onnxifi::gemm
+#endif

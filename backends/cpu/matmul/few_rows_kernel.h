@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of FewRows, one per order of the matrix.
+
+#ifndef ONNXIFI_BACKENDS_CPU_MATMUL_FEW_ROWS_KERNEL_H_
+#define ONNXIFI_BACKENDS_CPU_MATMUL_FEW_ROWS_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "backends/core/device/device.h"
+#include "backends/cpu/matmul/few_rows.h"
+#include "backends/cpu/runtime/runtime.h"
+
+namespace onnxifi::matmul {
+
+// `rows` is 1 to gemm::kMostVectors. `runtime` outlives what is returned.
+std::unique_ptr<device::BoundKernel> BindFewRows(const FewRows& product, int64_t rows,
+                                                 const device::BoundStep& step,
+                                                 runtime::Runtime& runtime);
+
+}  // namespace onnxifi::matmul
+
+#endif  // ONNXIFI_BACKENDS_CPU_MATMUL_FEW_ROWS_KERNEL_H_
