@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HostBlock: small blocks from the C++ heap, large ones mapped.
+// HostBlock: small blocks from the C++ heap, those of middle size from the pool, large ones mapped.
 
 #include "backends/core/tensor/host_block.h"
 
@@ -15,6 +15,8 @@
 #include <limits>
 #include <new>
 
+#include "backends/core/tensor/block_pool.h"
+
 namespace onnxifi::tensor {
 namespace {
 
@@ -25,14 +27,20 @@ constexpr bool kMapsLargeBlocks = true;
 constexpr bool kMapsLargeBlocks = false;
 #endif
 
-// Smaller ones would lose more to whole pages than the heap loses to holes.
-constexpr size_t kLargeBlock = size_t{1} << 20;
+enum class Source : uint8_t { kHeap, kPool, kSystem };
+
+constexpr Source SourceOf(size_t size_bytes) {
+  // The heap reuses smaller ones, and loses less to holes.
+  constexpr size_t kMiddleBlock = size_t{1} << 14;
+  if (!kMapsLargeBlocks || size_bytes < kMiddleBlock) return Source::kHeap;
+  return size_bytes < kHugePageBytes ? Source::kPool : Source::kSystem;
+}
 
 constexpr size_t AlignmentOf(size_t size_bytes) {
   return size_bytes >= kHugePageBytes ? kHugePageBytes : kBlockAlignment;
 }
-
-bool IsMapped(size_t size_bytes) { return kMapsLargeBlocks && size_bytes >= kLargeBlock; }
+static_assert(kHugePageBytes == BlockPool::kMostBlockBytes &&
+              kBlockAlignment == BlockPool::kAlignment);
 
 #if defined(__linux__)
 size_t PageBytes() {
@@ -46,12 +54,11 @@ size_t RoundUp(size_t size_bytes, size_t unit) { return (size_bytes + unit - 1) 
 std::byte* Map(size_t size_bytes) {
   const size_t page = PageBytes();
   const size_t length = RoundUp(size_bytes, page);
-  const size_t slack = size_bytes >= kHugePageBytes ? kHugePageBytes - page : 0;
+  const size_t slack = kHugePageBytes - page;
   void* base = mmap(nullptr, length + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                     /*fd=*/-1, /*offset=*/0);
   if (base == MAP_FAILED) return nullptr;
   auto* first = static_cast<std::byte*>(base);
-  if (slack == 0) return first;
   const size_t before =
       (kHugePageBytes - reinterpret_cast<uintptr_t>(first) % kHugePageBytes) % kHugePageBytes;
   if (before > 0) munmap(first, before);
@@ -70,10 +77,15 @@ void Unmap(std::byte*, size_t) {}
 }  // namespace
 
 void HostBlockDeleter::operator()(std::byte* data) const {
-  if (IsMapped(size_bytes)) {
-    Unmap(data, size_bytes);
-  } else {
-    ::operator delete (data, std::align_val_t{AlignmentOf(size_bytes)});
+  switch (SourceOf(size_bytes)) {
+    case Source::kHeap:
+      ::operator delete (data, std::align_val_t{AlignmentOf(size_bytes)});
+      break;
+    case Source::kPool:
+      SharedBlockPool().Release(data);
+      break;
+    case Source::kSystem:
+      Unmap(data, size_bytes);
   }
 }
 
@@ -84,12 +96,21 @@ HostBlock AllocateHostBlock(size_t size_bytes, Fill fill) {
     return nullptr;
   }
   std::byte* data = nullptr;
-  if (IsMapped(size_bytes)) {
-    data = Map(size_bytes);  // zeros
-  } else {
-    data = static_cast<std::byte*>(::operator new (
-        std::max<size_t>(1, size_bytes), std::align_val_t{AlignmentOf(size_bytes)}, std::nothrow));
-    if (data != nullptr && fill == Fill::kZeros) std::memset(data, 0, size_bytes);
+  const Source source = SourceOf(size_bytes);
+  switch (source) {
+    case Source::kHeap:
+      data = static_cast<std::byte*>(::operator new (std::max<size_t>(1, size_bytes),
+                                                     std::align_val_t{AlignmentOf(size_bytes)},
+                                                     std::nothrow));
+      break;
+    case Source::kPool:
+      data = SharedBlockPool().Allocate(size_bytes);
+      break;
+    case Source::kSystem:
+      data = Map(size_bytes);  // zeros
+  }
+  if (data != nullptr && fill == Fill::kZeros && source != Source::kSystem) {
+    std::memset(data, 0, size_bytes);
   }
   return HostBlock(data, HostBlockDeleter{size_bytes});
 }

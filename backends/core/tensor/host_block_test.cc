@@ -68,7 +68,7 @@ TEST(HostBlock, RefusesWhatNoProcessHas) {
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 TEST(HostBlock, GoesBackToTheSystemWhenItIsLarge) {
-  for (const size_t size_bytes : {size_t{1} << 20, 5 * kHugePageBytes + 12345}) {
+  for (const size_t size_bytes : {kHugePageBytes, 5 * kHugePageBytes + 12345}) {
     HostBlock block = AllocateHostBlock(size_bytes, Fill::kNothing);
     ASSERT_NE(block, nullptr);
     std::memset(block.get(), 1, size_bytes);
