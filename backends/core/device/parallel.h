@@ -6,8 +6,12 @@
 #ifndef ONNXIFI_BACKENDS_CORE_DEVICE_PARALLEL_H_
 #define ONNXIFI_BACKENDS_CORE_DEVICE_PARALLEL_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <span>
 
 namespace onnxifi::device {
 
@@ -29,6 +33,23 @@ class Serial final : public Parallel {
     if (count > 0) body(0, count);
   }
 };
+
+// Calls `body` for each of `items`, on as many threads as there are, each taking the next that
+// nobody has taken. What is thrown arrives here.
+template <typename Item, typename Body>
+void ForEach(Parallel& parallel, std::span<Item> items, const Body& body) {
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> has_thrown = false;
+  std::exception_ptr thrown;  // by the first that sets has_thrown
+  parallel.For(static_cast<int64_t>(items.size()), /*grain=*/1, [&](int64_t, int64_t) {
+    try {
+      for (size_t k = next++; k < items.size(); k = next++) body(items[k]);
+    } catch (...) {
+      if (!has_thrown.exchange(true)) thrown = std::current_exception();
+    }
+  });
+  if (has_thrown) std::rethrow_exception(thrown);
+}
 
 }  // namespace onnxifi::device
 

@@ -6,7 +6,9 @@
 #ifndef ONNXIFI_BACKENDS_CORE_GRAPH_CONSTANT_FOLDING_H_
 #define ONNXIFI_BACKENDS_CORE_GRAPH_CONSTANT_FOLDING_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "backends/core/base/result.h"
@@ -16,21 +18,32 @@ namespace onnxifi::graph {
 
 class Evaluator {
  public:
+  // A graph without inputs.
+  struct Request {
+    Graph graph;
+    int64_t limit_bytes;
+  };
+  // Its outputs, in their order.
+  using Answer = base::Result<std::vector<tensor::Tensor>>;
+
   virtual ~Evaluator() = default;
 
-  // The outputs of `graph`, which has no inputs, in their order. Any error means "not here": the
-  // node stays. Refuses what draws random numbers, and what would need more than `limit_bytes` for
-  // its results before it allocates them.
-  virtual base::Result<std::vector<tensor::Tensor>> Evaluate(const Graph& graph,
-                                                             int64_t limit_bytes) = 0;
+  // Any error means "not here": the node stays. Refuses what draws random numbers, and what would
+  // need more than `limit_bytes` for its results before it allocates them.
+  virtual Answer Evaluate(const Request& request) = 0;
+
+  // How many requests it takes at a time to keep all threads busy.
+  virtual size_t at_once() const { return 1; }
+  // An answer to each, in their order.
+  virtual std::vector<Answer> EvaluateAll(std::span<const Request> requests);
 };
 
 // A result may be larger than this only where it takes the place of constants at least as large.
 inline constexpr int64_t kLargestFoldedBytes = int64_t{64} << 20;
 
-// Folds in node order, so one run folds whole chains, and drops each constant that it has used up.
-// Nodes with subgraphs stay. A result that comes from a weight is a weight, as is one of more than
-// kLargestStructuralCount elements.
+// Folds whole chains in one run, several nodes at a time, and drops each constant that it has used
+// up. Nodes with subgraphs stay. A result that comes from a weight is a weight, as is one of more
+// than kLargestStructuralCount elements.
 class ConstantFolding : public Pass {
  public:
   // `evaluator` must outlive the pass.
@@ -40,9 +53,6 @@ class ConstantFolding : public Pass {
   base::Result<bool> Run(Graph& graph) override;
 
  private:
-  // `use_counts` are those of the nodes not folded yet.
-  bool FoldNode(Graph& graph, const Node& node, std::vector<int>& use_counts);
-
   Evaluator& evaluator_;
 };
 

@@ -23,10 +23,10 @@ using testing::GraphBuilder;
 // Knows "Add" of equal extents and "Repeat" (one input, `count` copies), and counts its calls.
 class AddEvaluator : public Evaluator {
  public:
-  base::Result<std::vector<tensor::Tensor>> Evaluate(const Graph& graph,
-                                                     int64_t limit_bytes) override {
+  Answer Evaluate(const Request& request) override {
     ++calls;
-    last_limit_bytes = limit_bytes;
+    last_limit_bytes = request.limit_bytes;
+    const Graph& graph = request.graph;
     const Node& node = graph.nodes.at(0);
     const auto operand = [&](size_t index) {
       return graph.values[static_cast<size_t>(node.inputs[index])].constant->values<float>();

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <numeric>
 
+#include "backends/core/device/parallel.h"
 #include "backends/core/program/cost.h"
 
 namespace onnxifi::plan {
@@ -55,23 +55,6 @@ std::vector<program::BufferId> ConstantsOf(const Program& program, const Step& s
     constants.push_back(read.buffer);
   }
   return constants;
-}
-
-// Calls `body` for each of `indices`, on as many threads as there are, each taking the next that
-// nobody has taken. What is thrown arrives here.
-void ForEach(device::Parallel& parallel, std::span<const int> indices,
-             const std::function<void(int)>& body) {
-  std::atomic<size_t> next = 0;
-  std::atomic<bool> has_thrown = false;
-  std::exception_ptr thrown;  // by the first that sets has_thrown
-  parallel.For(static_cast<int64_t>(indices.size()), /*grain=*/1, [&](int64_t, int64_t) {
-    try {
-      for (size_t k = next++; k < indices.size(); k = next++) body(indices[k]);
-    } catch (...) {
-      if (!has_thrown.exchange(true)) thrown = std::current_exception();
-    }
-  });
-  if (has_thrown) std::rethrow_exception(thrown);
 }
 
 // The stage in which each symbol's number is known.
@@ -409,8 +392,8 @@ Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBindi
     ONNXIFI_RETURN_IF_ERROR(bind(*large));
   }
   std::vector<Status> statuses(positions.size());
-  ForEach(*parallel, {first_small, positions.end()},
-          [&](int position) { statuses[position] = bind(position); });
+  device::ForEach(*parallel, std::span<const int>(first_small, positions.end()),
+                  [&](int position) { statuses[position] = bind(position); });
   for (Status& status : statuses) ONNXIFI_RETURN_IF_ERROR(std::move(status));
   return base::Ok();
 }

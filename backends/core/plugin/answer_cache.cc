@@ -12,9 +12,11 @@ namespace onnxifi::plugin {
 
 Question::Question(std::span<const std::byte> bytes)
     : model(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-      hash(std::hash<std::string_view>()(model)) {}
+      hash(model.size() > AnswerCache::kLargestModelBytes ? 0
+                                                          : std::hash<std::string_view>()(model)) {}
 
 const base::Status* AnswerCache::Find(const Question& question) const {
+  if (question.model.size() > kLargestModelBytes) return nullptr;
   int32_t position = lists_[question.hash % kMostAnswers];
   while (position != kNone) {
     const Entry& entry = entries_[static_cast<size_t>(position)];

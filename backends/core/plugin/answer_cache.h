@@ -24,7 +24,7 @@ struct Question {
   explicit Question(std::span<const std::byte> bytes);
 
   std::string_view model;
-  size_t hash;
+  size_t hash;  // 0 for a model that is too large to be kept: hashing weights takes its time
 };
 
 // Find and Add are called with the mutex held.

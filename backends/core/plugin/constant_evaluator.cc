@@ -5,7 +5,10 @@
 #include "backends/core/plugin/constant_evaluator.h"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 
+#include "backends/core/device/parallel.h"
 #include "backends/core/execution/executor.h"
 #include "backends/core/plan/plan.h"
 #include "backends/core/reference/device.h"
@@ -60,6 +63,14 @@ bool DrawsRandomNumbers(const program::Program& program) {
   return false;
 }
 
+int64_t ConstantBytes(const graph::Graph& graph) {
+  int64_t bytes = 0;
+  for (const graph::Value& value : graph.values) {
+    if (value.constant) bytes += value.constant->size_bytes();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 ConstantEvaluator::ConstantEvaluator(const ops::FunctionSource* functions, device::Device* device)
@@ -85,10 +96,41 @@ device::Device& ConstantEvaluator::DeviceFor(const program::Program& program) co
   return most > kFewElements ? *device_ : *reference_;
 }
 
-Result<std::vector<Tensor>> ConstantEvaluator::Evaluate(const graph::Graph& graph,
-                                                        int64_t limit_bytes) {
+size_t ConstantEvaluator::at_once() const {
+  // Some for each of a few threads; what they make waits for the others.
+  constexpr size_t kAtOnce = 8;
+  return device_ != nullptr && device_->parallel() != nullptr ? kAtOnce : 1;
+}
+
+std::vector<graph::Evaluator::Answer> ConstantEvaluator::EvaluateAll(
+    std::span<const Request> requests) {
+  if (requests.size() < 2 || at_once() == 1) return Evaluator::EvaluateAll(requests);
+  std::vector<int64_t> bytes(requests.size());
+  std::ranges::transform(requests, bytes.begin(),
+                         [](const Request& request) { return ConstantBytes(request.graph); });
+  const int64_t all_bytes = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  std::vector<std::optional<Answer>> answers(requests.size());
+  std::vector<size_t> others;
+  for (size_t k = 0; k < requests.size(); ++k) {
+    // What is most of the work has all threads for itself.
+    if (bytes[k] > all_bytes / 2) {
+      answers[k] = Evaluate(requests[k]);
+    } else {
+      others.push_back(k);
+    }
+  }
+  device::ForEach(*device_->parallel(), std::span<const size_t>(others),
+                  [&](size_t k) { answers[k] = Evaluate(requests[k]); });
+  std::vector<Answer> all;
+  all.reserve(answers.size());
+  for (std::optional<Answer>& answer : answers) all.push_back(*std::move(answer));
+  return all;
+}
+
+graph::Evaluator::Answer ConstantEvaluator::Evaluate(const Request& request) {
+  const int64_t limit_bytes = request.limit_bytes;
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
-                           ops::LowerGraph(graph, functions_));
+                           ops::LowerGraph(request.graph, functions_));
   for (const program::Port& output : program->outputs) {
     const program::Buffer& buffer = program->buffers[output.buffer];
     if (!buffer.value && !buffer.holds_strings) continue;

@@ -7,7 +7,9 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_CONSTANT_EVALUATOR_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_CONSTANT_EVALUATOR_H_
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "backends/core/device/device.h"
@@ -22,8 +24,10 @@ class ConstantEvaluator : public graph::Evaluator {
   ConstantEvaluator(const ops::FunctionSource* functions, device::Device* device);
   ~ConstantEvaluator() override;
 
-  base::Result<std::vector<tensor::Tensor>> Evaluate(const graph::Graph& graph,
-                                                     int64_t limit_bytes) override;
+  Answer Evaluate(const Request& request) override;
+  size_t at_once() const override;
+  // On the threads of `device`, if it has any.
+  std::vector<Answer> EvaluateAll(std::span<const Request> requests) override;
 
  private:
   device::Device& DeviceFor(const program::Program& program) const;

@@ -50,7 +50,7 @@ TEST(ConstantEvaluatorTest, ComputesWhatANodeMakesOfConstants) {
   ConstantEvaluator evaluator(nullptr, nullptr);
   const Graph graph =
       MakeGraph("Sub", 14, {Floats({2, 3}, {1, 2, 3, 4, 5, 6}), Floats({3}, {10, 20, 30})});
-  const base::Result<std::vector<Tensor>> results = evaluator.Evaluate(graph, 1000);
+  const base::Result<std::vector<Tensor>> results = evaluator.Evaluate({graph, 1000});
   ASSERT_TRUE(results.ok()) << results.status().Text();
   EXPECT_EQ((*results)[0].extents(), (tensor::Extents{2, 3}));
   EXPECT_THAT((*results)[0].values<float>(), testing::ElementsAre(-9, -18, -27, -6, -15, -24));
@@ -73,7 +73,7 @@ TEST(ConstantEvaluatorTest, LeavesRandomNumbersToTheRun) {
     return made;
   }();
   for (const Graph& graph : graphs) {
-    const base::Result<std::vector<Tensor>> results = evaluator.Evaluate(graph, 1000);
+    const base::Result<std::vector<Tensor>> results = evaluator.Evaluate({graph, 1000});
     ASSERT_FALSE(results.ok()) << graph.nodes[0].op_type;
     EXPECT_EQ(results.status().sentence(), "Random numbers are drawn when the graph runs.")
         << graph.nodes[0].op_type;
@@ -84,7 +84,7 @@ TEST(ConstantEvaluatorTest, ComputesDropoutThatDropsNothing) {
   ConstantEvaluator evaluator(nullptr, nullptr);
   const Graph graph =
       MakeGraph("Dropout", 22, {Floats({3}, {1, -2, 3}), Floats({}, {0.25F}), Bool(false)});
-  const base::Result<std::vector<Tensor>> results = evaluator.Evaluate(graph, 1000);
+  const base::Result<std::vector<Tensor>> results = evaluator.Evaluate({graph, 1000});
   ASSERT_TRUE(results.ok()) << results.status().Text();
   EXPECT_THAT((*results)[0].values<float>(), testing::ElementsAre(1, -2, 3));
 }
@@ -92,8 +92,8 @@ TEST(ConstantEvaluatorTest, ComputesDropoutThatDropsNothing) {
 TEST(ConstantEvaluatorTest, RefusesResultsBeyondTheLimit) {
   ConstantEvaluator evaluator(nullptr, nullptr);
   const Graph graph = MakeGraph("Neg", 13, {Floats({5}, {1, 2, 3, 4, 5})});
-  EXPECT_TRUE(evaluator.Evaluate(graph, 20).ok());
-  const base::Result<std::vector<Tensor>> results = evaluator.Evaluate(graph, 19);
+  EXPECT_TRUE(evaluator.Evaluate({graph, 20}).ok());
+  const base::Result<std::vector<Tensor>> results = evaluator.Evaluate({graph, 19});
   ASSERT_FALSE(results.ok());
   EXPECT_EQ(results.status().code(), base::Code::kNoSystemMemory);
 }
@@ -119,12 +119,12 @@ class CountingDevice final : public device::Device {
 TEST(ConstantEvaluatorTest, AsksTheDeviceForLargeConstantsOnly) {
   CountingDevice device;
   ConstantEvaluator evaluator(nullptr, &device);
-  ASSERT_TRUE(evaluator.Evaluate(MakeGraph("Neg", 13, {Floats({3}, {1, 2, 3})}), 1 << 20).ok());
+  ASSERT_TRUE(evaluator.Evaluate({MakeGraph("Neg", 13, {Floats({3}, {1, 2, 3})}), 1 << 20}).ok());
   EXPECT_EQ(device.builds, 0);
 
   std::vector<float> values(3 * 7001);
   for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k) - 0.5F;
-  auto results = evaluator.Evaluate(MakeGraph("Neg", 13, {Floats({3, 7001}, values)}), 1 << 20);
+  auto results = evaluator.Evaluate({MakeGraph("Neg", 13, {Floats({3, 7001}, values)}), 1 << 20});
   ASSERT_TRUE(results.ok()) << results.status().Text();
   EXPECT_EQ(device.builds, 1);
   EXPECT_EQ((*results)[0].extents(), (tensor::Extents{3, 7001}));
@@ -135,7 +135,7 @@ TEST(ConstantEvaluatorTest, AsksTheDeviceForLargeConstantsOnly) {
   // Small constants of which something large is made.
   const int64_t extents[] = {150, 150};
   const Tensor shape = Tensor::FromValues<int64_t>(ElementType::kInt64, {2}, extents);
-  results = evaluator.Evaluate(MakeGraph("Expand", 13, {Floats({1, 1}, {2}), shape}), 1 << 20);
+  results = evaluator.Evaluate({MakeGraph("Expand", 13, {Floats({1, 1}, {2}), shape}), 1 << 20});
   ASSERT_TRUE(results.ok()) << results.status().Text();
   EXPECT_EQ(device.builds, 2);
   EXPECT_EQ((*results)[0].values<float>()[22499], 2);
