@@ -14,6 +14,7 @@ import onnx
 SUCCESS, FALLBACK = 0, 1
 _INFO_GRAPH_INIT_PROPERTIES = 13  # ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES
 _PROPERTY_MAPPED_MODEL = 1 << 52  # ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL
+_PROPERTY_LASTING_MODEL = 1 << 54  # ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL
 _PROPERTY_CALLER_RUNS = 1 << 53  # ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS
 _TAG_TENSOR, _TAG_FENCE = 0x43DFBF69, 0x23E08AAB
 _STATE_SIGNALLED = 0x3395
@@ -87,6 +88,7 @@ class Library:
 
     def __init__(self, path, device):
         self.functions = ctypes.CDLL(str(path))
+        self.kept = {}  # by graph: what it reads until it is released
         self._last_error = self.find(None, "onnxGetLastErrorMessage")
         count = ctypes.c_size_t(0)
         self.functions.onnxGetBackendIDs(None, ctypes.byref(count))
@@ -170,20 +172,19 @@ class Library:
         return status, Graph(self, handle) if status in (SUCCESS, FALLBACK) else None
 
     def open_graph(self, path):
-        """The graph of a model file, which is mapped for the time of the call. Runs may be carried
-        out by the thread that starts them, since Graph.run waits for them at once.
+        """The graph of a model file, which stays mapped for as long as the graph. Runs may be
+        carried out by the thread that starts them, since Graph.run waits for them at once.
         """
         with open(path, "rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         start = ctypes.c_char.from_buffer(content)
         taken = self.graph_properties()
-        wanted = (_PROPERTY_MAPPED_MODEL, _PROPERTY_CALLER_RUNS)
+        wanted = (_PROPERTY_MAPPED_MODEL, _PROPERTY_LASTING_MODEL, _PROPERTY_CALLER_RUNS)
         properties = [(key, 1) for key in wanted if taken & key]
         status, graph = self.init_graph(ctypes.byref(start), len(content), properties)
-        del start
-        content.close()
         if graph is None:
             self.check(status, "initialising the model")
+        graph.keep(start)
         return graph
 
 
@@ -198,8 +199,13 @@ class Graph:
         self._fence = _Fence(_TAG_FENCE, 0, None)
         self._fence_pointer = ctypes.byref(self._fence)
 
+    def keep(self, content):
+        """Keeps what the graph reads until it is released, whoever forgets this object."""
+        self._library.kept[self._handle.value] = content
+
     def release(self):
         self._library.functions.onnxReleaseGraph(self._handle)
+        self._library.kept.pop(self._handle.value, None)
 
     def infer_output_shapes(self, inputs):
         """The status, and (name, element type, extents) of each output; -1: known after a run."""

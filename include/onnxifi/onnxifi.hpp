@@ -869,6 +869,8 @@ struct GraphOptions {
   // The model is a private mapping of a file that nobody has written to, whose pages may be given
   // back as soon as they are copied.
   bool mapped_model = false;
+  // The model's bytes stay, unchanged, until the graph is gone: large weights are read there.
+  bool lasting_model = false;
   // A run whose inputs are complete may be carried out by the thread that starts it.
   bool caller_runs = false;
   // Of the auto device only: where nodes run, and whether others go on with a graph that one device
@@ -881,7 +883,7 @@ class Backend {
  public:
   onnxBackend handle() const { return handle_->get(); }
 
-  // `model` is a serialised ModelProto; nothing of it is kept.
+  // `model` is a serialised ModelProto; nothing of it is kept, but with options.lasting_model.
   Result<Graph> InitGraph(std::span<const std::byte> model,
                           const GraphOptions& options = {}) const {
     const auto weights = detail::Describe(options.weights);
@@ -904,6 +906,10 @@ class Backend {
     }
     if (options.mapped_model) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
+      properties.push_back(1);
+    }
+    if (options.lasting_model) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL);
       properties.push_back(1);
     }
     if (options.caller_runs) {

@@ -80,6 +80,15 @@ extern "C" {
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS ((uint64_t)1 << 53)
 
+/*
+ * Value: 1 says that the model's bytes stay where they are, and as they are, until onnxReleaseGraph
+ * has returned, so that large weights may be read there in place of copied: a load then takes less
+ * time, and less memory. With MAPPED_MODEL pages whose weights were packed into another layout are
+ * given back; a mapped file must not be shortened meanwhile. 0 is the default. Any other value is
+ * INVALID_PROPERTY.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL ((uint64_t)1 << 54)
+
 /* ---- Properties of onnxInitBackend ---- */
 
 /*

@@ -30,9 +30,11 @@ using base::Status;
 
 namespace {
 
-// The request for devices that get models made of parts of this one, which are no mapped files.
-abi::GraphRequest WithoutMapping(const abi::GraphRequest& request) {
-  return Without(request, ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);
+// The request for devices that get models made of parts of this one, which are no mapped files and
+// do not last.
+abi::GraphRequest ForMadeModels(const abi::GraphRequest& request) {
+  return Without(Without(request, ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL),
+                 ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL);
 }
 
 // What the planner knows of the caller's weights; nothing where no plan can carry one.
@@ -100,7 +102,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitPlanned(AutoPlanner& 
                                                                    const Request& request) {
   return PlannedGraph::Create(
       planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },
-      WithoutMapping(request.graph), pool_);
+      ForMadeModels(request.graph), pool_);
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::GraphRequest& given) {
@@ -110,7 +112,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::Grap
     ONNXIFI_ASSIGN_OR_RETURN(const std::optional<std::string> completed,
                              split::WithSmallTensors(given.model, *folder));
     if (completed) {
-      abi::GraphRequest with_them = WithoutMapping(given);
+      abi::GraphRequest with_them = ForMadeModels(given);
       with_them.model = std::as_bytes(std::span(*completed));
       return InitGraph(with_them);
     }
@@ -136,10 +138,10 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByCosts(const Request
 
 void AutoBackend::UseCosts(AutoPlanner& planner, const Request& request) {
   if (request.measures()) {
-    const abi::GraphRequest unmapped = WithoutMapping(request.graph);
+    const abi::GraphRequest parts = ForMadeModels(request.graph);
     // As the graph will be run, but for what is behind it.
     const Request alone = {.graph = request.graph, .options = {}};
-    PlanMeasurement measurement(planner, id_.costs(), unmapped);
+    PlanMeasurement measurement(planner, id_.costs(), parts);
     measurement.MeasureNodes(
         [this](const ForwardedBackendId& device) { return BackendOf(device); });
     measurement.MeasureCandidates([&] { return Build(planner, alone); });

@@ -156,7 +156,8 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   const auto taken = device.NumberInfo(ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES);
   const auto takes = [&taken](uint64_t property) { return taken && (*taken & property) != 0; };
   graph_options.mapped_model = takes(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);  // MappedFile's
-  graph_options.caller_runs = takes(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);    // Run waits
+  graph_options.lasting_model = takes(ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL);
+  graph_options.caller_runs = takes(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);  // Run waits
   graph_options.placement = placement;
   if (placement && !takes(ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT)) {
     return base::Status(

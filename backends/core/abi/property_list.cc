@@ -86,6 +86,8 @@ base::Result<GraphProperties> ReadGraphProperties(const uint64_t* list, const Ba
                                ReadSwitch("fast algorithms", value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL) {
       ONNXIFI_ASSIGN_OR_RETURN(properties.is_mapped_model, ReadSwitch("mapped model", value));
+    } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL) {
+      ONNXIFI_ASSIGN_OR_RETURN(properties.is_lasting_model, ReadSwitch("lasting model", value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS) {
       ONNXIFI_ASSIGN_OR_RETURN(properties.caller_runs, ReadSwitch("caller runs", value));
     }

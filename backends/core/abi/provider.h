@@ -68,6 +68,8 @@ struct GraphProperties {
   bool has_fast_algorithms = true;
   // The model is a private mapping of a file that nobody has written to.
   bool is_mapped_model = false;
+  // The model's bytes stay, unchanged, for as long as the graph.
+  bool is_lasting_model = false;
   // A run that may start at once is carried out by the thread that starts it.
   bool caller_runs = false;
   // The whole list as given, in order.
@@ -301,6 +303,7 @@ class BackendId {
            key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE || key == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL ||
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS;
   }
   // A function beyond those of core/abi, good for objects of this ID; nullptr when there is none.

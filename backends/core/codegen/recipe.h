@@ -15,6 +15,8 @@ namespace onnxifi::codegen {
 
 class Recipe : public device::Recipe {
  public:
+  // The device has its own copies of constants.
+  bool TakesAnyAddress(int /*read*/) const override { return true; }
   // The kernel outlives the recipe; `services` outlives the kernel.
   virtual std::unique_ptr<device::Kernel> Build(Services& services) const = 0;
 };

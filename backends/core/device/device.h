@@ -39,6 +39,9 @@ class Recipe {
   virtual ~Recipe() = default;
   // For reports, e.g. "reference" or "onednn matmul".
   virtual std::string_view implementation() const = 0;
+  // Whether operand `read`, where it is a constant, may lie at any address, and not only at one of
+  // its elements' type; such a constant may be part of a model's bytes. Else it is copied.
+  virtual bool TakesAnyAddress(int /*read*/) const { return false; }
 };
 
 struct Selection {
@@ -86,6 +89,9 @@ class Allocation {
   virtual ~Allocation() = default;
   virtual std::byte* data() = 0;
   virtual int64_t size_bytes() const = 0;
+  // Nobody is going to read it soon: what can be had again is given back until then. Any thread,
+  // also while others read.
+  virtual void Rest() {}
 };
 
 class Memory {

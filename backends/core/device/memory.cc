@@ -3,6 +3,7 @@
 // Memory: what is common to devices whose memory is the host's.
 
 #include "backends/core/device/device.h"
+#include "backends/core/tensor/file_pages.h"
 
 namespace onnxifi::device {
 namespace {
@@ -12,6 +13,9 @@ class BorrowedAllocation : public Allocation {
   explicit BorrowedAllocation(tensor::Tensor tensor) : tensor_(std::move(tensor)) {}
   std::byte* data() override { return tensor_.mutable_data(); }
   int64_t size_bytes() const override { return tensor_.size_bytes(); }
+  void Rest() override {
+    if (tensor_.backing() == tensor::Backing::kFile) tensor::GiveBackPages(tensor_.bytes());
+  }
 
  private:
   tensor::Tensor tensor_;

@@ -157,6 +157,54 @@ TEST(ConstantFoldingTest, FoldsChainsInOneRun) {
   EXPECT_EQ((*folded.type.extents)[0].number, 2);
 }
 
+// Answers up to three requests at a time, the last first.
+class BatchEvaluator final : public AddEvaluator {
+ public:
+  size_t at_once() const override { return 3; }
+  std::vector<Answer> EvaluateAll(std::span<const Request> requests) override {
+    batches.push_back(requests.size());
+    std::vector<Answer> answers;
+    for (size_t k = requests.size(); k-- > 0;) answers.push_back(Evaluate(requests[k]));
+    std::ranges::reverse(answers);
+    return answers;
+  }
+
+  std::vector<size_t> batches;
+};
+
+TEST(ConstantFoldingTest, FoldsNodesTogetherThatDoNotNeedEachOther) {
+  GraphBuilder builder("main");
+  // Five sums of constants, sums of neighbours of these, and of these, down to one.
+  ValueIds sums;
+  for (float number = 1; number <= 5; ++number) {
+    sums.push_back(builder.AddNode(
+        "Add", {builder.AddConstant("a", {number}), builder.AddConstant("b", {10 * number})}));
+  }
+  const ValueId stays = builder.AddNode("Mystery", {sums[1]});
+  while (sums.size() > 1) {
+    for (size_t k = 0; k + 1 < sums.size(); ++k) {
+      sums[k] = builder.AddNode("Add", {sums[k], sums[k + 1]});
+    }
+    sums.pop_back();
+  }
+  builder.SetOutputs({stays, sums[0]});
+  Graph graph = builder.Take();
+  BatchEvaluator evaluator;
+  ConstantFolding pass(evaluator);
+  ASSERT_TRUE(RunPass(pass, graph).ok());
+  ASSERT_EQ(graph.nodes.size(), 1u);
+  EXPECT_EQ(graph.nodes[0].op_type, "Mystery");
+  // Binomial: 11 * (1 * 1 + 4 * 2 + 6 * 3 + 4 * 4 + 1 * 5)
+  EXPECT_EQ(graph.values[static_cast<size_t>(sums[0])].constant->values<float>()[0], 528);
+  EXPECT_EQ(evaluator.calls, 16);
+  EXPECT_LE(evaluator.batches.size(), 9u);
+  EXPECT_EQ(*std::ranges::max_element(evaluator.batches), 3u);
+  // What nothing reads any more is dropped; what the node that stays reads is not.
+  int held = 0;
+  for (const Value& value : graph.values) held += value.constant.has_value() ? 1 : 0;
+  EXPECT_EQ(held, 2);
+}
+
 TEST(ConstantFoldingTest, WhatComesFromAWeightIsAWeight) {
   GraphBuilder builder("main");
   const ValueId a = builder.AddConstant("a", {1});

@@ -61,7 +61,9 @@ Result<graph::Graph> Import(std::span<const std::byte> model, const ImportOption
     return Status(Code::kInvalidModel, "The model has no graph.");
   }
   ExternalData external_data(options.base_folder);
-  TensorReader tensors(scanned.tensors, external_data, options.is_mapped_model);
+  TensorReader tensors(
+      scanned.tensors, external_data,
+      {.is_mapped = options.is_mapped_model, .is_lasting = options.is_lasting_model});
   GraphImporter importer(*proto, tensors, options);
   return importer.Run(opsets);
 }

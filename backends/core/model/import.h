@@ -36,17 +36,20 @@ struct ImportOptions {
   // The model is a private mapping of a file that nobody has written to: pages whose data are
   // copied are given back to the system.
   bool is_mapped_model = false;
+  // The model's bytes stay, unchanged, for as long as the graph and whatever is made of it: large
+  // tensors are views on them, at any address.
+  bool is_lasting_model = false;
   // False for a support question: initializers of more than kLargestStructuralCount elements, those
   // in external files and those without data become weights without values, and a name that nothing
   // defines becomes an input of unknown type.
   bool lift_values = true;
 };
 
-// The graph of the model, model-local functions inlined. No pointer into `model` is kept; tensors
-// in external files stay mapped while the graph or a tensor of it lives. Graph inputs that are
-// initializers or weights are constants, no longer inputs. A model that declares no outputs gets
-// the values that nothing reads.
-// Errors, each with the offset, node or value concerned:
+// The graph of the model, model-local functions inlined. No pointer into `model` is kept, unless
+// it lasts; tensors in external files stay mapped while the graph or a tensor of it lives. Graph
+// inputs that are initializers or weights are constants, no longer inputs. A model that declares no
+// outputs gets the values that nothing reads. Errors, each with the offset, node or value
+// concerned:
 //   INVALID_PROTOBUF      the bytes are no ModelProto, or nest too deep
 //   INVALID_MODEL         the model breaks a rule of ONNX
 //   UNSUPPORTED_VERSION   IR or operator set version above the newest known

@@ -12,9 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "backends/core/model/mapped_bytes.h"
 #include "backends/core/model/refusal.h"
 #include "backends/core/model/type_proto.h"
+#include "backends/core/tensor/file_pages.h"
 
 namespace onnxifi::model {
 namespace {
@@ -257,9 +257,12 @@ Result<Tensor> TensorReader::Read(const onnx::TensorProto& proto) const {
                      " bytes of raw_data, where " + shape + " needs " + std::to_string(size_bytes) +
                      ".");
     }
+    if (bytes_.is_lasting && size_bytes >= kLeastBorrowedBytes && !tensor::IsBool(header.type)) {
+      return Borrow(header, lifted.raw);
+    }
     ONNXIFI_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(header.type, header.extents));
-    if (is_mapped_model_) {
-      CopyAndGiveBack(copy.mutable_data(), lifted.raw);
+    if (bytes_.is_mapped) {
+      tensor::CopyAndGiveBack(copy.mutable_data(), lifted.raw);
     } else if (size_bytes > 0) {
       std::memcpy(copy.mutable_data(), lifted.raw.data(), lifted.raw.size());
     }
@@ -292,9 +295,18 @@ Result<Tensor> TensorReader::Read(const onnx::TensorProto& proto) const {
       break;
     }
   }
-  if (is_mapped_model_) GiveBackPages(lifted.body);
+  if (bytes_.is_mapped) tensor::GiveBackPages(lifted.body);
   if (tensor::IsBool(header.type)) NormalizeBools(target);
   return decoded;
+}
+
+Tensor TensorReader::Borrow(const Header& header, std::span<const std::byte> raw) const {
+  // The last who reads the tensor gives its pages back.
+  const std::shared_ptr<const void> owner(raw.data(), [raw, bytes = bytes_](const void*) {
+    if (bytes.is_mapped) tensor::GiveBackPages(raw);
+  });
+  return Tensor::Borrow(header.type, header.extents, raw.data(), owner,
+                        bytes_.is_mapped ? tensor::Backing::kFile : tensor::Backing::kMemory);
 }
 
 Result<TensorReader::Header> TensorReader::ReadHeader(const onnx::SparseTensorProto& proto) const {

@@ -23,13 +23,23 @@ namespace onnxifi::model {
 // terabytes.
 inline constexpr int64_t kMostSparseBytes = int64_t{256} << 20;
 
-// Reads the tensors of one scanned model. Borrows all it is made from. The bytes of a mapped model
-// are given back as they are copied (mapped_bytes.h says which mappings may be).
+// Smaller tensors are copied even from a model that lasts: passes look into them.
+inline constexpr int64_t kLeastBorrowedBytes = int64_t{1} << 16;
+
+// What may be done with the bytes of a model.
+struct ModelBytes {
+  // They are given back as they are copied (tensor/file_pages.h says which mappings may be).
+  bool is_mapped = false;
+  // Large tensors may be views on them.
+  bool is_lasting = false;
+};
+
+// Reads the tensors of one scanned model. Borrows all it is made from.
 class TensorReader {
  public:
   TensorReader(const std::vector<LiftedTensor>& tensors, ExternalData& external_data,
-               bool is_mapped_model)
-      : tensors_(tensors), external_data_(external_data), is_mapped_model_(is_mapped_model) {}
+               ModelBytes bytes)
+      : tensors_(tensors), external_data_(external_data), bytes_(bytes) {}
 
   // Type and extents, checked: a known element type, no negative extent, no more than kHighestRank
   // axes, an element count that 63 bits hold. INVALID_MODEL, UNSUPPORTED_DATATYPE,
@@ -44,7 +54,8 @@ class TensorReader {
   // Whether the model's bytes hold data for it. False too for a tensor of an external file.
   bool HasData(const onnx::TensorProto& proto) const;
 
-  // A copy of the data, or a view on a mapped file. INVALID_MODEL when there are more or fewer data
+  // A copy of the data, or a view on a mapped file, or, at any address, on a model that lasts.
+  // INVALID_MODEL when there are more or fewer data
   // than the extents ask for; NO_SYSTEM_MEMORY.
   base::Result<tensor::Tensor> Read(const onnx::TensorProto& proto) const;
 
@@ -58,10 +69,12 @@ class TensorReader {
   base::Result<tensor::Tensor> ReadExternal(const onnx::TensorProto& proto,
                                             const Header& header) const;
   const LiftedTensor& Find(const onnx::TensorProto& proto) const;
+  // Of the model's bytes as they are.
+  tensor::Tensor Borrow(const Header& header, std::span<const std::byte> raw) const;
 
   const std::vector<LiftedTensor>& tensors_;
   ExternalData& external_data_;
-  const bool is_mapped_model_;
+  const ModelBytes bytes_;
   int64_t sparse_bytes_ = 0;  // of the dense forms made so far
 };
 

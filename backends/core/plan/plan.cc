@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <numeric>
 
 #include "backends/core/device/parallel.h"
 #include "backends/core/program/cost.h"
+#include "backends/core/tensor/file_pages.h"
 
 namespace onnxifi::plan {
 namespace {
@@ -41,6 +43,12 @@ Result<tensor::Extents> Numbers(const program::Shape& shape, std::span<const int
     }
   }
   return extents;
+}
+
+// As a tensor that was allocated is; one that is part of a model's bytes need not be.
+bool IsAligned(const tensor::Tensor& tensor) {
+  const auto width = static_cast<uintptr_t>(std::max(1, tensor::BitWidth(tensor.type()) / 8));
+  return reinterpret_cast<uintptr_t>(tensor.data()) % width == 0;
 }
 
 // The constants that a step reads, each once.
@@ -114,10 +122,32 @@ Status Plan::BuildKernels() {
 Status Plan::HoldConstants() {
   constants_.assign(program_.buffers.size(), nullptr);
   held_.resize(program_.buffers.size());
+  // By buffer: whether all who read it do.
+  std::vector<bool> takes_any_address(program_.buffers.size(), true);
+  for (size_t s = 0; s < program_.steps.size(); ++s) {
+    const Step& step = program_.steps[s];
+    const device::Recipe* recipe = kernels_[s].selection.recipe.get();
+    for (size_t read = 0; read < step.reads.size(); ++read) {
+      const program::BufferId buffer = step.reads[read].buffer;
+      if (buffer == program::kNoBuffer) continue;
+      if (recipe == nullptr || !recipe->TakesAnyAddress(static_cast<int>(read))) {
+        takes_any_address[buffer] = false;
+      }
+    }
+  }
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& buffer = program_.buffers[b];
     if (buffer.kind != Buffer::Kind::kConstant) continue;
-    ONNXIFI_ASSIGN_OR_RETURN(held_[b], device_.memory().Hold(program_.constants[buffer.index]));
+    const tensor::Tensor& constant = program_.constants[buffer.index];
+    if (IsAligned(constant) || takes_any_address[b]) {
+      ONNXIFI_ASSIGN_OR_RETURN(held_[b], device_.memory().Hold(constant));
+    } else {
+      ONNXIFI_ASSIGN_OR_RETURN(tensor::Tensor copy,
+                               tensor::Tensor::Allocate(constant.type(), constant.extents()));
+      std::memcpy(copy.mutable_data(), constant.data(), static_cast<size_t>(constant.size_bytes()));
+      ONNXIFI_ASSIGN_OR_RETURN(held_[b], device_.memory().Hold(copy));
+      if (constant.backing() == tensor::Backing::kFile) tensor::GiveBackPages(constant.bytes());
+    }
     constants_[b] = held_[b]->data();
   }
   return base::Ok();
@@ -279,15 +309,25 @@ Result<std::shared_ptr<const StageBinding>> Plan::Bind(int stage,
                                                        const std::vector<int64_t>& symbols) const {
   if (!prepared_.empty()) return prepared_[stage];
   Key key(stage, symbols);
+  bool is_first = false;
   {
     std::lock_guard lock(mutex_);
+    was_bound_.resize(stages_.size());
+    is_first = !was_bound_[stage];
+    was_bound_[stage] = true;
     if (auto found = cache_.find(key); found != cache_.end()) {
       recent_.splice(recent_.begin(), recent_, found->second);
       return found->second->binding;
     }
   }
+  // Once per stage: later bindings may read constants again, at the price of fetching them, and ask
+  // for the same packed ones mostly.
+  OnBound on_bound;
+  if (is_first) {
+    on_bound = [this](int step, const device::BoundKernel& kernel) { RestConstants(step, kernel); };
+  }
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const StageBinding> binding,
-                           MakeBinding(stage, symbols, /*on_bound=*/{}));
+                           MakeBinding(stage, symbols, on_bound));
   std::lock_guard lock(mutex_);
   if (cache_.contains(key)) return binding;
   if (stage == 0) ++counters_.bindings;
@@ -348,6 +388,18 @@ Result<std::shared_ptr<const StageBinding>> Plan::MakeBinding(int stage_number,
   binding->is_tiny = stage.first_step == 0 &&
                      stage.end_step == static_cast<int>(program_.steps.size()) && IsTiny(*binding);
   return std::shared_ptr<const StageBinding>(std::move(binding));
+}
+
+void Plan::RestConstants(int s, const device::BoundKernel& kernel) const {
+  const Step& step = program_.steps[s];
+  for (const program::BufferId constant : ConstantsOf(program_, step)) {
+    bool is_read = held_[constant] == nullptr;
+    for (size_t read = 0; read < step.reads.size(); ++read) {
+      is_read = is_read ||
+                (step.reads[read].buffer == constant && kernel.ReadsAtRun(static_cast<int>(read)));
+    }
+    if (!is_read) held_[constant]->Rest();
+  }
 }
 
 int64_t Plan::ConstantBytes(const Step& step) const {

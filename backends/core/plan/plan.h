@@ -114,6 +114,8 @@ class Plan {
   // Bytes of the constants that a step reads.
   int64_t ConstantBytes(const program::Step& step) const;
   bool IsTiny(const StageBinding& binding) const;
+  // Lets the constants of a step rest that its kernel does not read when it runs.
+  void RestConstants(int step, const device::BoundKernel& kernel) const;
 
   struct StepKernel {
     device::Selection selection;
@@ -138,6 +140,7 @@ class Plan {
     std::shared_ptr<const StageBinding> binding;
   };
   mutable std::mutex mutex_;
+  mutable std::vector<bool> was_bound_;  // by stage
   // Newest first; a run keeps the binding it uses when it falls out.
   mutable std::list<Cached> recent_;
   mutable std::map<Key, std::list<Cached>::iterator> cache_;

@@ -8,7 +8,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -49,7 +51,7 @@ class PackingDevice final : public device::Device {
   device::Memory& memory() override { return memory_; }
   Result<device::Selection> Select(const device::Facts& facts) const override {
     device::Selection selection;
-    selection.recipe = std::make_unique<StepRecipe>(facts.step.node);
+    selection.recipe = std::make_unique<StepRecipe>(facts.step.node, takes_any_address);
     return selection;
   }
   Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override {
@@ -58,6 +60,10 @@ class PackingDevice final : public device::Device {
   }
   device::Parallel* parallel() override { return has_threads ? &threads_ : nullptr; }
 
+  // Of the nodes: whose operands may lie anywhere.
+  std::set<int> takes_any_address;
+  // Addresses of constants that were told to rest.
+  std::vector<const std::byte*> resting() const { return memory_.resting; }
   // reads_at_run[node][read]; missing: everything.
   std::vector<std::vector<bool>> reads_at_run;
   bool has_threads = false;
@@ -68,9 +74,12 @@ class PackingDevice final : public device::Device {
 
  private:
   struct StepRecipe final : device::Recipe {
-    explicit StepRecipe(int of) : node(of) {}
+    StepRecipe(int of, const std::set<int>& anywhere)
+        : node(of), is_anywhere(anywhere.contains(of)) {}
     std::string_view implementation() const override { return "packing"; }
+    bool TakesAnyAddress(int) const override { return is_anywhere; }
     int node;
+    bool is_anywhere;
   };
   class BoundPacking final : public device::BoundKernel {
    public:
@@ -108,11 +117,30 @@ class PackingDevice final : public device::Device {
     PackingDevice& device_;
     const int node_;
   };
+  // Only holds constants.
   class NoMemory final : public device::Memory {
    public:
     Result<std::unique_ptr<device::Allocation>> Allocate(int64_t) override {
       return Status(Code::kNoDeviceMemory, "Nobody asks for any.");
     }
+    Result<std::unique_ptr<device::Allocation>> Hold(const Tensor& constant) override {
+      return std::unique_ptr<device::Allocation>(std::make_unique<Held>(constant, resting));
+    }
+    std::vector<const std::byte*> resting;
+
+   private:
+    class Held final : public device::Allocation {
+     public:
+      Held(Tensor tensor, std::vector<const std::byte*>& resting)
+          : tensor_(std::move(tensor)), resting_(resting) {}
+      std::byte* data() override { return tensor_.mutable_data(); }
+      int64_t size_bytes() const override { return tensor_.size_bytes(); }
+      void Rest() override { resting_.push_back(tensor_.data()); }
+
+     private:
+      Tensor tensor_;
+      std::vector<const std::byte*>& resting_;
+    };
   };
 
   NoMemory memory_;
@@ -229,6 +257,64 @@ TEST(PrepareTest, KeepsEverythingWhereExtentsAreBoundLater) {
   EXPECT_EQ(device.binds[0], 2);
   EXPECT_TRUE(weights.IsAlive());
   EXPECT_FALSE(device.has_missed_a_constant);
+}
+
+TEST(PrepareTest, LetsRestWhatTheFirstBindingDoesNotReadWhereExtentsAreBoundLater) {
+  ProgramMaker maker;
+  const Dim n = maker.program.dims->NewSymbol("N", /*is_data=*/false);
+  const Operand x = maker.Input({n, 3});
+  Watched packed, read_once;
+  const Operand a = maker.Constant(packed.Take());
+  const Operand b = maker.Constant(read_once.Take());
+  const Operand first = maker.Map({n, 3}, {x, a, b}, Sum);
+  maker.Output(maker.Map({n, 3}, {first, b}, Sum));
+  PackingDevice device;
+  device.reads_at_run = {{true, false, true}, {true, true}};
+  Counters counters;
+  const auto plan = MakePlan(maker, device, counters);
+  ASSERT_TRUE(plan->Prepare().ok());
+  EXPECT_TRUE(device.resting().empty());
+  for (const int64_t rows : {2, 5, 2}) ASSERT_TRUE(plan->Bind(0, {rows}).ok());
+  EXPECT_EQ(device.resting(),
+            std::vector<const std::byte*>{plan->constants()[static_cast<size_t>(a.view.buffer)]});
+}
+
+// Three floats, some bytes from where floats may lie.
+class OddFloats {
+ public:
+  explicit OddFloats(size_t shift) : shift_(shift) {
+    std::memcpy(data(), kNumbers, sizeof(kNumbers));
+  }
+  Tensor Take() { return Tensor::Borrow(ElementType::kFloat32, {3}, data(), nullptr); }
+  std::byte* data() { return bytes_ + shift_; }
+
+  static constexpr float kNumbers[] = {1.5F, -2, 3};
+
+ private:
+  alignas(16) std::byte bytes_[16] = {};
+  const size_t shift_;
+};
+
+TEST(PrepareTest, CopiesWhatLiesAtOddAddressesUnlessAllWhoReadItTakeIt) {
+  for (size_t shift = 0; shift < 4; ++shift) {
+    ProgramMaker maker;
+    const Operand x = maker.Input({3});
+    OddFloats by_first(shift), by_both(shift);
+    const Operand a = maker.Constant(by_first.Take());
+    const Operand b = maker.Constant(by_both.Take());
+    const Operand first = maker.Map({3}, {x, a, b}, Sum);
+    maker.Output(maker.Map({3}, {first, b}, Sum));
+    PackingDevice device;
+    device.takes_any_address = {0};
+    Counters counters;
+    const auto plan = MakePlan(maker, device, counters);
+    const std::byte* const of_a = plan->constants()[static_cast<size_t>(a.view.buffer)];
+    const std::byte* const of_b = plan->constants()[static_cast<size_t>(b.view.buffer)];
+    EXPECT_EQ(of_a, by_first.data());
+    EXPECT_EQ(of_b == by_both.data(), shift == 0);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(of_b) % alignof(float), 0);
+    EXPECT_EQ(std::memcmp(of_b, OddFloats::kNumbers, sizeof(OddFloats::kNumbers)), 0);
+  }
 }
 
 TEST(PrepareTest, LeavesRequirementsToWhoBinds) {

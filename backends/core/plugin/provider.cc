@@ -97,6 +97,7 @@ class PluginBackend : public abi::Backend {
     model::ImportOptions options;
     options.base_folder = request.properties.base_folder;
     options.is_mapped_model = request.properties.is_mapped_model;
+    options.is_lasting_model = request.properties.is_lasting_model;
     for (const abi::TensorDescriptor& weight : request.weights) {
       std::optional<tensor::ElementType> type =
           tensor::ElementTypeFromOnnx(static_cast<int64_t>(weight.data_type));

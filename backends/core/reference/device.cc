@@ -16,6 +16,7 @@ class ReferenceRecipe final : public device::Recipe {
  public:
   explicit ReferenceRecipe(std::shared_ptr<const CompiledStep> step) : step_(std::move(step)) {}
   std::string_view implementation() const override { return "reference"; }
+  bool TakesAnyAddress(int /*read*/) const override { return true; }
   const std::shared_ptr<const CompiledStep>& step() const { return step_; }
 
  private:

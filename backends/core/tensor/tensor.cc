@@ -80,12 +80,13 @@ base::Result<Tensor> Tensor::Allocate(ElementType type, Extents extents) {
 }
 
 Tensor Tensor::Borrow(ElementType type, Extents extents, const std::byte* data,
-                      std::shared_ptr<const void> owner) {
+                      std::shared_ptr<const void> owner, Backing backing) {
   Tensor tensor;
   tensor.type_ = type;
   tensor.extents_ = std::move(extents);
   tensor.data_ = data;
   tensor.owner_ = std::move(owner);
+  tensor.backing_ = backing;
   return tensor;
 }
 

@@ -28,6 +28,12 @@ Extents DenseStrides(std::span<const int64_t> extents);
 // "[2, 3, 4]" for messages.
 std::string ToString(std::span<const int64_t> extents);
 
+// What is behind memory that a tensor borrows.
+enum class Backing : uint8_t {
+  kMemory,
+  kFile,  // a private mapping of a file that nobody has written to (file_pages.h)
+};
+
 class Tensor {
  public:
   Tensor() = default;
@@ -36,7 +42,7 @@ class Tensor {
   static base::Result<Tensor> Allocate(ElementType type, Extents extents);
   // Borrows `data`; `owner` (may be null for memory that outlives everything) keeps it alive.
   static Tensor Borrow(ElementType type, Extents extents, const std::byte* data,
-                       std::shared_ptr<const void> owner);
+                       std::shared_ptr<const void> owner, Backing backing = Backing::kMemory);
   static Tensor FromStrings(Extents extents, std::vector<std::string> strings);
   // A dense copy of typed values; sizeof(T) must be the width of `type`, values.size() the element
   // count.
@@ -61,6 +67,7 @@ class Tensor {
   std::byte* mutable_data() { return const_cast<std::byte*>(data_); }
   const std::vector<std::string>& strings() const { return *strings_; }
   const std::shared_ptr<const void>& owner() const { return owner_; }
+  Backing backing() const { return backing_; }
 
   // Element `index` (row-major) as float64 / int64, whatever the type (not strings, not complex).
   double AsDouble(int64_t index) const;
@@ -74,6 +81,7 @@ class Tensor {
   Extents extents_;
   const std::byte* data_ = nullptr;
   std::shared_ptr<const void> owner_;
+  Backing backing_ = Backing::kMemory;
   std::shared_ptr<const std::vector<std::string>> strings_;
 };
 

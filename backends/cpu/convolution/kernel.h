@@ -17,6 +17,7 @@
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/convolution/weights.h"
 #include "backends/cpu/gemm/step_epilogue.h"
+#include "backends/cpu/runtime/aligned_constant.h"
 #include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::convolution {
@@ -35,6 +36,9 @@ class BoundImages {
   const device::BoundView source_, result_;
 };
 
+// Of a constant of floats.
+int64_t ConstantBytes(const device::BoundStep& step, program::BufferId constant);
+
 // The kernel whose weights are packed by `Packing`:
 //   using Layout, an enumeration: in which ways;
 //   static Layout Choose(const Convolution&, int64_t batch);
@@ -52,13 +56,20 @@ class Kernel final : public device::Kernel {
                                                           device::Addresses constants) override {
     const typename Packing::Layout layout = Packing::Choose(convolution_, step.domain[0]);
     const device::BoundView& view = step.reads[1];
-    const Weights weights = {gemm::FloatsAt(constants, view), view.strides[0], view.strides[1],
-                             view.strides[2], view.strides[3]};
-    ONNXIFI_ASSIGN_OR_RETURN(
-        PackedWeights packed,
-        store_.Find(
-            static_cast<int>(layout), runtime_.memory(), Packing::Size(convolution_, layout),
-            [&](float* to) { Packing::Pack(convolution_, layout, weights, runtime_.pool(), to); }));
+    const auto pack = [&](float* to) -> base::Status {
+      ONNXIFI_ASSIGN_OR_RETURN(
+          const runtime::AlignedConstant aligned,
+          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
+                                           ConstantBytes(step, view.buffer)));
+      const float* const data = reinterpret_cast<const float*>(aligned.data()) + view.offset;
+      const Weights weights = {data, view.strides[0], view.strides[1], view.strides[2],
+                               view.strides[3]};
+      Packing::Pack(convolution_, layout, weights, runtime_.pool(), to);
+      return base::Ok();
+    };
+    ONNXIFI_ASSIGN_OR_RETURN(PackedWeights packed,
+                             store_.Find(static_cast<int>(layout), runtime_.memory(),
+                                         Packing::Size(convolution_, layout), pack));
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<Bound>(step, convolution_, layout, std::move(packed), runtime_));
   }

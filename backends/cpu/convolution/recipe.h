@@ -24,6 +24,7 @@ class Recipe final : public device::Recipe {
       : implementation_(implementation), convolution_(convolution), build_(build) {}
 
   std::string_view implementation() const override { return implementation_; }
+  bool TakesAnyAddress(int read) const override { return read == 1; }
   std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const {
     return build_(convolution_, runtime);
   }

@@ -9,13 +9,13 @@
 namespace onnxifi::convolution {
 
 base::Result<PackedWeights> WeightStore::Find(int layout, device::Memory& memory, int64_t floats,
-                                              const std::function<void(float*)>& pack) {
+                                              const std::function<base::Status(float*)>& pack) {
   const std::lock_guard lock(mutex_);
   PackedWeights& weights = packed_[layout];
   if (weights == nullptr) {
     ONNXIFI_ASSIGN_OR_RETURN(PackedWeights fresh,
                              memory.Allocate(floats * static_cast<int64_t>(sizeof(float))));
-    pack(reinterpret_cast<float*>(fresh->data()));
+    ONNXIFI_RETURN_IF_ERROR(pack(reinterpret_cast<float*>(fresh->data())));
     weights = std::move(fresh);
   }
   return weights;

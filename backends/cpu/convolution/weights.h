@@ -31,9 +31,10 @@ inline const float* Floats(const PackedWeights& weights) {
 // Packs weights once per layout. Belongs to one kernel. Threads: any.
 class WeightStore {
  public:
-  // The weights under `layout`; `pack` fills `floats` floats the first time. NO_SYSTEM_MEMORY.
+  // The weights under `layout`; `pack` fills `floats` floats the first time. NO_SYSTEM_MEMORY, or
+  // what `pack` says.
   base::Result<PackedWeights> Find(int layout, device::Memory& memory, int64_t floats,
-                                   const std::function<void(float*)>& pack);
+                                   const std::function<base::Status(float*)>& pack);
 
  private:
   std::mutex mutex_;

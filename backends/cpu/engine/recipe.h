@@ -26,6 +26,7 @@ class Recipe final : public device::Recipe {
       : implementation_(implementation), facts_(facts), build_(build) {}
 
   std::string_view implementation() const override { return implementation_; }
+  bool TakesAnyAddress(int /*read*/) const override { return true; }
   // NO_SYSTEM_MEMORY. `runtime` outlives the kernel.
   KernelResult BuildKernel(Runtime& runtime) const;
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "backends/cpu/gemm/matrix_vector.h"
 #include "backends/cpu/gemm/vector_matrix.h"
@@ -22,14 +23,17 @@ using base::Status;
 class BoundFewRows : public device::BoundKernel {
  public:
   BoundFewRows(const FewRows& product, int64_t rows, const device::BoundStep& step,
-               threads::ThreadPool& pool)
+               std::shared_ptr<device::Allocation> own, threads::ThreadPool& pool)
       : product_(product),
         rows_(rows),
         pool_(pool),
         x_(step.reads[0]),
-        w_(step.reads[1]),
         y_(step.writes[0]),
+        w_(step.reads[1]),
+        own_(std::move(own)),
         epilogue_(product.epilogue, step) {}
+
+  bool ReadsAtRun(int read) const override { return read != 1 || own_ == nullptr; }
 
   std::string Detail() const override {
     return std::to_string(rows_) + (rows_ == 1 ? " row" : " rows") + " where the matrix lies, " +
@@ -45,15 +49,21 @@ class BoundFewRows : public device::BoundKernel {
     }
     return epilogue;
   }
+  const float* Matrix(device::Addresses addresses) const {
+    if (own_ == nullptr) return gemm::FloatsAt(addresses, w_);
+    return reinterpret_cast<const float*>(own_->data()) + w_.offset;
+  }
   int64_t XStride() const { return x_.strides[product_.row_axis]; }
   int64_t YStride() const { return y_.strides[product_.row_axis]; }
 
   const FewRows product_;
   const int64_t rows_;
   threads::ThreadPool& pool_;
-  const device::BoundView x_, w_, y_;
+  const device::BoundView x_, y_;
 
  private:
+  const device::BoundView w_;
+  const std::shared_ptr<device::Allocation> own_;
   const gemm::BoundEpilogue epilogue_;
 };
 
@@ -66,7 +76,7 @@ class OverColumns final : public BoundFewRows {
     const gemm::Epilogue epilogue = EpilogueAt(addresses);
     const gemm::MatrixVector product = {gemm::FloatsAt(addresses, x_),
                                         XStride(),
-                                        gemm::FloatsAt(addresses, w_),
+                                        Matrix(addresses),
                                         product_.w_stride,
                                         gemm::FloatsAt(addresses, y_),
                                         YStride(),
@@ -87,8 +97,8 @@ class OverColumns final : public BoundFewRows {
 class OverRows final : public BoundFewRows {
  public:
   OverRows(const FewRows& product, int64_t rows, const device::BoundStep& step,
-           runtime::Runtime& runtime)
-      : BoundFewRows(product, rows, step, runtime.pool()),
+           std::shared_ptr<device::Allocation> own, runtime::Runtime& runtime)
+      : BoundFewRows(product, rows, step, std::move(own), runtime.pool()),
         work_memory_(runtime.work_memory()),
         // Of the extents alone: results do not depend on the number of threads.
         parts_(std::clamp<int64_t>(product.depth / kLeastDepth, 1, kMostParts)),
@@ -105,8 +115,8 @@ class OverRows final : public BoundFewRows {
     ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                              work_memory_.Lend(SizeBytes()));
     auto* const sums = reinterpret_cast<float*>(lease.data());
-    const gemm::VectorMatrix product = {gemm::FloatsAt(addresses, x_), XStride(),
-                                        gemm::FloatsAt(addresses, w_), product_.w_stride, rows_};
+    const gemm::VectorMatrix product = {gemm::FloatsAt(addresses, x_), XStride(), Matrix(addresses),
+                                        product_.w_stride, rows_};
     const gemm::PartialSums partial = {sums, row_floats_, rows_ * row_floats_, parts_};
     const int64_t grain = kWorthAThread / (product_.depth / parts_ * block_) + 1;
     pool_.For(parts_ * blocks_, grain, [&](int64_t begin, int64_t end) {
@@ -148,9 +158,12 @@ class OverRows final : public BoundFewRows {
 
 std::unique_ptr<device::BoundKernel> BindFewRows(const FewRows& product, int64_t rows,
                                                  const device::BoundStep& step,
+                                                 std::shared_ptr<device::Allocation> own,
                                                  runtime::Runtime& runtime) {
-  if (product.has_whole_rows) return std::make_unique<OverRows>(product, rows, step, runtime);
-  return std::make_unique<OverColumns>(product, rows, step, runtime.pool());
+  if (product.has_whole_rows) {
+    return std::make_unique<OverRows>(product, rows, step, std::move(own), runtime);
+  }
+  return std::make_unique<OverColumns>(product, rows, step, std::move(own), runtime.pool());
 }
 
 }  // namespace onnxifi::matmul

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/matmul/recipe.h"
 
+#include <cstring>
 #include <utility>
 
 #include "backends/core/base/result.h"
@@ -23,7 +24,8 @@ class Kernel final : public device::Kernel {
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                     device::Addresses constants) override {
-    std::unique_ptr<device::BoundKernel> bound = method_->Bind(step, runtime_);
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::BoundKernel> bound,
+                             method_->Bind(step, constants, runtime_, copy_));
     if (bound != nullptr) return bound;
     if (otherwise_ != nullptr) return otherwise_->Bind(step, constants);
     return Status(Code::kInternalError, "The extents of a matrix product are not those of '" +
@@ -34,9 +36,22 @@ class Kernel final : public device::Kernel {
   const std::shared_ptr<const Method> method_;  // shared with the recipe
   runtime::Runtime& runtime_;
   const std::unique_ptr<device::Kernel> otherwise_;
+  MatrixCopy copy_;
 };
 
 }  // namespace
+
+Result<std::shared_ptr<device::Allocation>> MatrixCopy::Of(const std::byte* data,
+                                                           int64_t size_bytes,
+                                                           device::Memory& memory) {
+  const std::lock_guard lock(mutex_);
+  if (copy_ == nullptr) {
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<device::Allocation> copy, memory.Allocate(size_bytes));
+    std::memcpy(copy->data(), data, static_cast<size_t>(size_bytes));
+    copy_ = std::move(copy);
+  }
+  return copy_;
+}
 
 Recipe::Recipe(std::shared_ptr<const Method> method,
                std::unique_ptr<const device::Recipe> otherwise)

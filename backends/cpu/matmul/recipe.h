@@ -6,23 +6,42 @@
 #ifndef ONNXIFI_BACKENDS_CPU_MATMUL_RECIPE_H_
 #define ONNXIFI_BACKENDS_CPU_MATMUL_RECIPE_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::matmul {
+
+// A copy of a kernel's constant matrix, made when a binding first asks for it. Threads: any.
+class MatrixCopy {
+ public:
+  // Shared by bindings, and by runs that outlive one. NO_SYSTEM_MEMORY.
+  base::Result<std::shared_ptr<device::Allocation>> Of(const std::byte* data, int64_t size_bytes,
+                                                       device::Memory& memory);
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<device::Allocation> copy_;
+};
+
+using BindResult = base::Result<std::unique_ptr<device::BoundKernel>>;
 
 // One way of multiplying, described for one step. Immutable.
 class Method {
  public:
   virtual ~Method() = default;
   virtual std::string_view name() const = 0;
-  // Null where it is not for these extents. `runtime` outlives what is returned.
-  virtual std::unique_ptr<device::BoundKernel> Bind(const device::BoundStep& step,
-                                                    runtime::Runtime& runtime) const = 0;
+  // Null where it is not for these extents. `runtime` outlives what is returned; `copy` is the
+  // kernel's.
+  virtual BindResult Bind(const device::BoundStep& step, device::Addresses constants,
+                          runtime::Runtime& runtime, MatrixCopy& copy) const = 0;
 };
 
 class Recipe final : public device::Recipe {
@@ -33,6 +52,9 @@ class Recipe final : public device::Recipe {
                   std::unique_ptr<const device::Recipe> otherwise = nullptr);
 
   std::string_view implementation() const override { return implementation_; }
+  bool TakesAnyAddress(int read) const override {
+    return read == 1 && (otherwise_ == nullptr || otherwise_->TakesAnyAddress(read));
+  }
   const device::Recipe* otherwise() const { return otherwise_.get(); }
   // `otherwise` is the kernel of the other recipe, if there is one. `runtime` outlives the kernel.
   std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime,

@@ -175,11 +175,11 @@ class SmallProductsMethod final : public Method {
   explicit SmallProductsMethod(const Scaling& scaling) : scaling_(scaling) {}
 
   std::string_view name() const override { return "small products"; }
-  std::unique_ptr<device::BoundKernel> Bind(const device::BoundStep& step,
-                                            runtime::Runtime& runtime) const override {
+  BindResult Bind(const device::BoundStep& step, device::Addresses /*constants*/,
+                  runtime::Runtime& runtime, MatrixCopy& /*copy*/) const override {
     auto bound = std::make_unique<BoundSmallProducts>(step, scaling_, runtime.pool());
-    if (!bound->IsWorthwhile()) return nullptr;
-    return bound;
+    if (!bound->IsWorthwhile()) return std::unique_ptr<device::BoundKernel>();
+    return std::unique_ptr<device::BoundKernel>(std::move(bound));
   }
 
  private:

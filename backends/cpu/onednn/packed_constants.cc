@@ -5,6 +5,7 @@
 #include "backends/cpu/onednn/packed_constants.h"
 
 #include "backends/cpu/onednn/call.h"
+#include "backends/cpu/runtime/aligned_constant.h"
 
 namespace onnxifi::onednn {
 
@@ -16,9 +17,12 @@ base::Result<PackedConstant> PackedConstants::Pack(Runtime& runtime, std::byte* 
   }
   ONNXIFI_ASSIGN_OR_RETURN(PackedConstant packed,
                            runtime.memory().Allocate(static_cast<int64_t>(to.get_size())));
+  ONNXIFI_ASSIGN_OR_RETURN(const runtime::AlignedConstant aligned,
+                           runtime::AlignedConstant::Create(runtime.memory(), data,
+                                                            static_cast<int64_t>(from.get_size())));
   ONNXIFI_RETURN_IF_ERROR(Call("packing a constant", [&] {
     dnnl::stream stream = runtime.NewStream();
-    dnnl::memory source(from, runtime.engine(), data);
+    dnnl::memory source(from, runtime.engine(), aligned.data());
     dnnl::memory target(to, runtime.engine(), packed->data());
     dnnl::reorder(source, target).execute(stream, source, target);
     stream.wait();

@@ -6,6 +6,8 @@
 #ifndef ONNXIFI_BACKENDS_CPU_ONEDNN_PACKED_CONSTANTS_H_
 #define ONNXIFI_BACKENDS_CPU_ONEDNN_PACKED_CONSTANTS_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -23,7 +25,8 @@ using PackedConstant = std::shared_ptr<device::Allocation>;
 // Belongs to one kernel. Threads: any.
 class PackedConstants {
  public:
-  // The constant at `data`, laid out as `from`, laid out as `to`. NO_SYSTEM_MEMORY.
+  // The constant at `data`, which is any address, laid out as `from`, laid out as `to`.
+  // NO_SYSTEM_MEMORY.
   base::Result<PackedConstant> Pack(Runtime& runtime, std::byte* data, const Desc& from,
                                     const Desc& to);
 

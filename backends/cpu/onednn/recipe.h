@@ -52,6 +52,10 @@ class Recipe final : public device::Recipe {
         post_ops_(std::move(post_ops)) {}
 
   std::string_view implementation() const override { return implementation_; }
+  // Constants among the two operands are packed.
+  bool TakesAnyAddress(int read) const override {
+    return edges_at_ == EdgesAt::kPrimitive && read <= 1;
+  }
   // `runtime` outlives the kernel.
   base::Result<std::unique_ptr<device::Kernel>> Build(Runtime& runtime) const;
 

@@ -7,22 +7,19 @@
 #include <algorithm>
 
 #include "backends/cpu/onednn/call.h"
+#include "backends/cpu/runtime/aligned_constant.h"
 
 namespace onnxifi::onednn {
 namespace {
 
 constexpr int64_t kAlignment = 64;
 
-bool IsAlignedForFloats(const std::byte* address) {
-  return reinterpret_cast<uintptr_t>(address) % alignof(float) == 0;
-}
-
 // Whether the buffer lies where floats can be read in every run: in the arena, or as a constant at
 // an address that is known.
 bool IsAlwaysAligned(const program::Program& program, program::BufferId buffer,
                      device::Addresses constants) {
   if (program.buffers[buffer].kind == program::Buffer::Kind::kConstant) {
-    return IsAlignedForFloats(constants[buffer]);
+    return runtime::AlignedConstant::IsAligned(constants[buffer]);
   }
   return program.buffers[buffer].kind == program::Buffer::Kind::kTemporary &&
          std::ranges::find(program.outputs, buffer, &program::Port::buffer) ==
@@ -112,7 +109,7 @@ bool Sequence::IsAligned(device::Addresses addresses) const {
   for (const Work::Primitive& step : work_.primitives) {
     for (const auto& [name, place] : step.arguments) {
       if (place.buffer == program::kNoBuffer) continue;
-      if (!IsAlignedForFloats(addresses[place.buffer])) return false;
+      if (!runtime::AlignedConstant::IsAligned(addresses[place.buffer])) return false;
     }
   }
   return true;
@@ -193,11 +190,16 @@ void SequenceBuilder::AddPrologue(BoundPrologue prologue, const device::BoundVie
 }
 
 base::Result<Place> SequenceBuilder::As(const Place& given, const Desc& wanted) {
-  if (given.desc == wanted) return given;
+  std::byte* data = nullptr;  // of a constant
   if (IsConstant(given)) {
-    std::byte* base = given.packed != nullptr ? given.packed->data() : constants_[given.buffer];
+    data = (given.packed != nullptr ? given.packed->data() : constants_[given.buffer]) +
+           given.offset_bytes;
+  }
+  if (given.desc == wanted && (data == nullptr || runtime::AlignedConstant::IsAligned(data)))
+    return given;
+  if (data != nullptr) {
     ONNXIFI_ASSIGN_OR_RETURN(PackedConstant packed,
-                             packed_.Pack(runtime_, base + given.offset_bytes, given.desc, wanted));
+                             packed_.Pack(runtime_, data, given.desc, wanted));
     return Place{wanted, program::kNoBuffer, std::move(packed), 0};
   }
   const Place place = NewPlace(wanted);

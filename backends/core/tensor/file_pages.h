@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MappedBytes: reading a model that is a mapped file without holding in memory what is copied
-// already.
+// FilePages: reading a mapped file without holding in memory what is copied or packed already.
 
-#ifndef ONNXIFI_BACKENDS_CORE_MODEL_MAPPED_BYTES_H_
-#define ONNXIFI_BACKENDS_CORE_MODEL_MAPPED_BYTES_H_
+#ifndef ONNXIFI_BACKENDS_CORE_TENSOR_FILE_PAGES_H_
+#define ONNXIFI_BACKENDS_CORE_TENSOR_FILE_PAGES_H_
 
 #include <cstddef>
 #include <span>
 
-namespace onnxifi::model {
+namespace onnxifi::tensor {
 
 // Tells the system that nobody needs the whole pages inside `bytes` in memory. They must belong to
 // a private mapping of a file that nobody has written to: read again, they come from the file. What
@@ -20,6 +19,6 @@ void GiveBackPages(std::span<const std::byte> bytes);
 // `source` are in memory at once. `source` as above.
 void CopyAndGiveBack(std::byte* target, std::span<const std::byte> source);
 
-}  // namespace onnxifi::model
+}  // namespace onnxifi::tensor
 
-#endif  // ONNXIFI_BACKENDS_CORE_MODEL_MAPPED_BYTES_H_
+#endif  // ONNXIFI_BACKENDS_CORE_TENSOR_FILE_PAGES_H_

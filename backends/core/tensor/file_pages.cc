@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MappedBytes: whole pages by madvise.
+// FilePages: whole pages by madvise.
 
-#include "backends/core/model/mapped_bytes.h"
+#include "backends/core/tensor/file_pages.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace onnxifi::model {
+namespace onnxifi::tensor {
 
 #if defined(__linux__)
 void GiveBackPages(std::span<const std::byte> bytes) {
@@ -41,4 +41,4 @@ void CopyAndGiveBack(std::byte* target, std::span<const std::byte> source) {
   }
 }
 
-}  // namespace onnxifi::model
+}  // namespace onnxifi::tensor
