@@ -86,6 +86,12 @@ class FewRowsMethod final : public Method {
     if (rows < 1 || rows > gemm::kMostVectors) return std::unique_ptr<device::BoundKernel>();
     std::shared_ptr<device::Allocation> own;
     const std::byte* const matrix = constants[step.reads[1].buffer];
+    if (product_.is_uniform) {
+      const std::byte* const number =
+          matrix + step.reads[1].offset * static_cast<int64_t>(sizeof(float));
+      ONNXIFI_ASSIGN_OR_RETURN(own, copy.Repeated(number, product_.depth, runtime.memory()));
+      return BindFewRows(product_, rows, step, std::move(own), runtime);
+    }
     const int64_t size_bytes = ConstantBytes(step, step.reads[1].buffer);
     if (!IsAtLine(matrix) && size_bytes <= kMostCopiedBytes) {
       ONNXIFI_ASSIGN_OR_RETURN(own, copy.Of(matrix, size_bytes, runtime.memory()));
@@ -159,9 +165,11 @@ Result<FewRows> DescribeFewRows(const device::Facts& facts) {
                            Stride(x, row_axes + inner.position, product.depth));
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t y_column,
                            Stride(y, row_axes + column.position, product.columns));
+  product.is_uniform = product.depth > 1 && w_inner == 0 && w_column == 0;
   product.has_whole_rows = product.columns > 1 && w_column == 1;
   product.w_stride = product.has_whole_rows ? w_inner : w_column;
-  if ((product.depth > 1 && (x_inner != 1 || (w_inner != 1 && !product.has_whole_rows))) ||
+  const bool takes_matrix = product.has_whole_rows || product.is_uniform || w_inner == 1;
+  if ((product.depth > 1 && (x_inner != 1 || !takes_matrix)) ||
       (product.columns > 1 && y_column != 1)) {
     return Status(Code::kUnsupportedShape,
                   "The inner elements, or the results, do not lie next to each other.");

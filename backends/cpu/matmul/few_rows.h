@@ -22,6 +22,7 @@ struct FewRows {
   size_t row_axis;              // of the domain: the one that may have more than one element
   int64_t depth;
   int64_t columns;
+  bool is_uniform;      // whether the matrix is one number, read for all of its elements
   bool has_whole_rows;  // whether the columns of an inner element lie next to each other; else the
                         // inner elements of a column do
   int64_t w_stride;     // in elements: to the next inner element; else to the next column

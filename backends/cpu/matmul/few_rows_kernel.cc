@@ -51,7 +51,7 @@ class BoundFewRows : public device::BoundKernel {
   }
   const float* Matrix(device::Addresses addresses) const {
     if (own_ == nullptr) return gemm::FloatsAt(addresses, w_);
-    return reinterpret_cast<const float*>(own_->data()) + w_.offset;
+    return reinterpret_cast<const float*>(own_->data()) + (product_.is_uniform ? 0 : w_.offset);
   }
   int64_t XStride() const { return x_.strides[product_.row_axis]; }
   int64_t YStride() const { return y_.strides[product_.row_axis]; }

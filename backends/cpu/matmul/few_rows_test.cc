@@ -33,14 +33,15 @@ struct Case {
   size_t shift = 0;            // bytes of the matrix from a line of the cache
   bool is_symbolic = false;    // the number of rows
   int threads = 2;
+  bool is_uniform = false;  // the matrix: its last number everywhere
 };
 
 // X[rows, depth], the matrix, Y[rows, columns], a bias and an addend like Y.
 class Product {
  public:
   explicit Product(const Case& test) : test_(test) {
-    const auto [rows, depth, columns, is_transposed, has_epilogue, shift, is_symbolic, threads] =
-        test;
+    const auto& [rows, depth, columns, is_transposed, has_epilogue, shift, is_symbolic, threads,
+                 is_uniform] = test;
     Dim row_dim(rows);
     if (is_symbolic) row_dim = program_.dims->NewSymbol("rows", /*is_data=*/false);
     Add({row_dim, depth}, rows * depth);
@@ -52,6 +53,10 @@ class Product {
     step_.domain = {row_dim, columns};
     step_.reads.push_back(View(0, {depth, 1}));
     step_.reads.push_back(is_transposed ? View(1, {1, depth}) : View(1, {columns, 1}));
+    if (is_uniform) {
+      step_.reads[1] = View(1, {0, 0});
+      step_.reads[1].offset = depth * columns - 1;
+    }
     if (has_epilogue) {
       step_.reads.push_back(View(3, {0, 1}));
       step_.reads.push_back(View(4, {columns, 1}));
@@ -87,7 +92,7 @@ class Product {
     const device::Facts facts{program_, step_};
     const auto described = DescribeFewRows(facts);
     ASSERT_TRUE(described.ok()) << described.status().Text();
-    EXPECT_EQ(described->has_whole_rows, !test_.is_transposed);
+    EXPECT_EQ(described->has_whole_rows, !test_.is_transposed && !test_.is_uniform);
     EXPECT_EQ(described->rows.has_value(), !test_.is_symbolic);
     const Recipe recipe(MakeMethod(*described));
     EXPECT_TRUE(recipe.TakesAnyAddress(1));
@@ -103,8 +108,9 @@ class Product {
     const auto bound = kernel->Bind(device::Bind(program_, step_, dims), constants);
     ASSERT_TRUE(bound.ok()) << bound.status().Text();
     // A matrix that is part of a model was copied, and is not looked at any more.
-    EXPECT_EQ((*bound)->ReadsAtRun(1), test_.shift == 0);
-    if (test_.shift != 0) {
+    const bool is_copied = test_.shift != 0 || test_.is_uniform;
+    EXPECT_EQ((*bound)->ReadsAtRun(1), !is_copied);
+    if (is_copied) {
       std::fill(matrix_.begin(), matrix_.end(), std::byte{0x77});
       addresses[1] = nullptr;
     }
@@ -127,8 +133,8 @@ class Product {
   double Expected(int64_t row, int64_t column) const {
     double sum = 0;
     for (int64_t k = 0; k < test_.depth; ++k) {
-      const int64_t at =
-          test_.is_transposed ? column * test_.depth + k : k * test_.columns + column;
+      int64_t at = test_.is_transposed ? column * test_.depth + k : k * test_.columns + column;
+      if (test_.is_uniform) at = test_.depth * test_.columns - 1;
       sum += static_cast<double>(data_[0][static_cast<size_t>(row * test_.depth + k)]) *
              static_cast<double>(data_[1][static_cast<size_t>(at)]);
     }
@@ -194,6 +200,15 @@ TEST(FewRowsTest, CopiesAMatrixThatIsPartOfAModel) {
     for (const bool is_transposed : {false, true}) {
       Product({3, kDepth, kColumns, is_transposed, /*has_epilogue=*/false, shift}).Check();
     }
+  }
+}
+
+// As ConstantOfShape makes it.
+TEST(FewRowsTest, MultipliesAMatrixOfOneNumberThatIsNeverMade) {
+  for (const size_t shift : {0, 3}) {
+    Case test{3, kDepth, kColumns, /*is_transposed=*/false, /*has_epilogue=*/true, shift};
+    test.is_uniform = true;
+    Product(test).Check();
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/matmul/recipe.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -41,13 +42,25 @@ class Kernel final : public device::Kernel {
 
 }  // namespace
 
-Result<std::shared_ptr<device::Allocation>> MatrixCopy::Of(const std::byte* data,
-                                                           int64_t size_bytes,
-                                                           device::Memory& memory) {
+MatrixCopy::Copy MatrixCopy::Of(const std::byte* data, int64_t size_bytes, device::Memory& memory) {
   const std::lock_guard lock(mutex_);
   if (copy_ == nullptr) {
     ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<device::Allocation> copy, memory.Allocate(size_bytes));
     std::memcpy(copy->data(), data, static_cast<size_t>(size_bytes));
+    copy_ = std::move(copy);
+  }
+  return copy_;
+}
+
+MatrixCopy::Copy MatrixCopy::Repeated(const std::byte* number, int64_t count,
+                                      device::Memory& memory) {
+  const std::lock_guard lock(mutex_);
+  if (copy_ == nullptr) {
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<device::Allocation> copy,
+                             memory.Allocate(count * static_cast<int64_t>(sizeof(float))));
+    float value = 0;
+    std::memcpy(&value, number, sizeof(value));
+    std::fill_n(reinterpret_cast<float*>(copy->data()), count, value);
     copy_ = std::move(copy);
   }
   return copy_;

@@ -22,9 +22,13 @@ namespace onnxifi::matmul {
 // A copy of a kernel's constant matrix, made when a binding first asks for it. Threads: any.
 class MatrixCopy {
  public:
-  // Shared by bindings, and by runs that outlive one. NO_SYSTEM_MEMORY.
-  base::Result<std::shared_ptr<device::Allocation>> Of(const std::byte* data, int64_t size_bytes,
-                                                       device::Memory& memory);
+  using Copy = base::Result<std::shared_ptr<device::Allocation>>;
+
+  // Shared by bindings, and by runs that outlive one; a kernel asks for one of them, always the
+  // same. NO_SYSTEM_MEMORY.
+  Copy Of(const std::byte* data, int64_t size_bytes, device::Memory& memory);
+  // `count` times the float at `number`.
+  Copy Repeated(const std::byte* number, int64_t count, device::Memory& memory);
 
  private:
   std::mutex mutex_;
