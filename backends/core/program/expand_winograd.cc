@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -120,7 +121,7 @@ base::Result<tensor::Tensor> TransformKernels(const tensor::Tensor& weights, con
       tensor::Tensor transformed,
       tensor::Tensor::Allocate(ElementType::kFloat32,
                                {kFrequencies, of.out_channels, of.in_channels}));
-  const float* const kernels = weights.values<float>().data();
+  const std::byte* const kernels = weights.data();  // any address, as a model may have them
   auto* const out = reinterpret_cast<float*>(transformed.mutable_data());
   const auto pairs = static_cast<size_t>(of.out_channels * of.in_channels);
   // So many kernels at a time, in vectors.
@@ -131,7 +132,8 @@ base::Result<tensor::Tensor> TransformKernels(const tensor::Tensor& weights, con
   for (size_t first = 0; first < pairs; first += kBlock) {
     const size_t count = std::min(kBlock, pairs - first);
     for (size_t lane = 0; lane < count; ++lane) {
-      const float* const kernel = kernels + (first + lane) * kTaps * kTaps;
+      float kernel[kTaps * kTaps];
+      std::memcpy(kernel, kernels + (first + lane) * sizeof(kernel), sizeof(kernel));
       for (size_t tap = 0; tap < kTaps * kTaps; ++tap) {
         taps[tap / kTaps][tap % kTaps][lane] = static_cast<double>(kernel[tap]);
       }
