@@ -14,7 +14,6 @@
 #include "backends/cpu/gemm/matrix_vector.h"
 #include "backends/cpu/matmul/few_rows_kernel.h"
 #include "backends/cpu/onednn/operand.h"
-#include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::matmul {
 namespace {
@@ -24,9 +23,6 @@ using base::Result;
 using base::Status;
 using program::Contract;
 using program::Dim;
-
-// Smaller matrices stay in a cache, where packing them pays.
-int64_t LeastElements() { return processor::L2Floats() / 8; }
 
 // Axes as one: which of them may have more than one element.
 struct Axis {
@@ -147,12 +143,10 @@ Result<FewRows> DescribeFewRows(const device::Facts& facts) {
   if (rows.extent != Dim(1) && rows.position < batch_axes) {
     return Status(Code::kUnsupportedShape, "Each row has a matrix of its own.");
   }
-  if (product.columns > (int64_t{1} << 32) || product.depth > (int64_t{1} << 28) ||
-      product.columns * product.depth < LeastElements()) {
+  if (product.columns > (int64_t{1} << 32) || product.depth > (int64_t{1} << 28)) {
     return Status(Code::kUnsupportedShape, "The matrix of " + std::to_string(product.depth) +
                                                " x " + std::to_string(product.columns) +
-                                               " has less than " + std::to_string(LeastElements()) +
-                                               " elements, or an extent beyond the limits.");
+                                               " has an extent beyond the limits.");
   }
   const program::View& x = step.reads[0];
   const program::View& w = step.reads[1];

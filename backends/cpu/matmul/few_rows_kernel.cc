@@ -19,6 +19,9 @@ namespace {
 
 using base::Status;
 
+// Floats of a matrix; smaller ones are done before another thread has begun.
+constexpr int64_t kWorthAThread = 32768;
+
 // What both kernels know.
 class BoundFewRows : public device::BoundKernel {
  public:
@@ -84,8 +87,8 @@ class OverColumns final : public BoundFewRows {
                                         product_.depth};
     // A line of results at least, so that threads share none.
     constexpr int64_t kGrain = 16;
-    pool_.For((product_.columns + kGrain - 1) / kGrain, /*grain=*/1,
-              [&](int64_t begin, int64_t end) {
+    pool_.For((product_.columns + kGrain - 1) / kGrain,
+              kWorthAThread / (kGrain * product_.depth) + 1, [&](int64_t begin, int64_t end) {
                 gemm::MultiplyVectors(product, epilogue, begin * kGrain,
                                       std::min(product_.columns, end * kGrain));
               });
@@ -138,11 +141,10 @@ class OverRows final : public BoundFewRows {
 
  private:
   static constexpr int64_t kMostParts = 2;
-  static constexpr int64_t kLeastDepth = 64;       // of a part
-  static constexpr int64_t kLine = 16;             // floats
-  static constexpr int64_t kLeastColumns = 256;    // a stretch of a KiB
-  static constexpr int64_t kMostColumns = 4096;    // sums that stay in an L1 cache
-  static constexpr int64_t kWorthAThread = 32768;  // floats of a matrix
+  static constexpr int64_t kLeastDepth = 64;     // of a part
+  static constexpr int64_t kLine = 16;           // floats
+  static constexpr int64_t kLeastColumns = 256;  // a stretch of a KiB
+  static constexpr int64_t kMostColumns = 4096;  // sums that stay in an L1 cache
 
   int64_t SizeBytes() const {
     return parts_ * rows_ * row_floats_ * static_cast<int64_t>(sizeof(float));

@@ -168,7 +168,7 @@ class Product {
   std::mt19937 random_{7};
 };
 
-// Large enough for the kernel, and no multiples of what it takes at a time.
+// Large enough for threads, and no multiples of what it takes at a time.
 constexpr int64_t kDepth = 517, kColumns = 1043;
 
 TEST(FewRowsTest, MultipliesEveryNumberOfRowsInBothOrders) {
@@ -184,7 +184,8 @@ TEST(FewRowsTest, MultipliesEveryNumberOfRowsInBothOrders) {
 
 TEST(FewRowsTest, TakesMatricesOfAnyForm) {
   // Few inner elements; few columns; more columns than sums that a thread keeps.
-  const std::pair<int64_t, int64_t> forms[] = {{3, 90001}, {40009, 7}, {129, 9001}, {70003, 1}};
+  const std::pair<int64_t, int64_t> forms[] = {{3, 90001}, {40009, 7}, {129, 9001}, {70003, 1},
+                                               {2, 5},     {64, 10},   {31, 33}};
   for (const auto& [depth, columns] : forms) {
     SCOPED_TRACE(std::to_string(depth) + " x " + std::to_string(columns));
     for (const bool is_transposed : {false, true}) {
