@@ -5,6 +5,7 @@
 #include "backends/cpu/gemm/vector_matrix.h"
 
 #include <algorithm>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/vector_matrix.cc"
@@ -24,6 +25,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
 
+// At any address.
+HWY_INLINE float FloatAt(const float* address) {
+  float number;
+  std::memcpy(&number, address, sizeof(number));
+  return number;
+}
+
 // As many rows of W at a time as their factors leave registers for.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
 constexpr int kRegistersOfFactors = 24;
@@ -42,7 +50,7 @@ HWY_INLINE void AddRows(const VectorMatrix& product, int64_t k, int64_t first, i
 #pragma GCC unroll 4
   for (int m = 0; m < vectors; ++m) {
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) x[m][r] = hn::Set(d, product.x[m * product.x_stride + k + r]);
+    for (int r = 0; r < rows; ++r) x[m][r] = hn::Set(d, FloatAt(product.x + m * product.x_stride + k + r));
   }
   const float* w = product.w + k * product.w_stride;
   int64_t n = first;
