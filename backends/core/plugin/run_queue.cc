@@ -128,7 +128,7 @@ void RunQueue::StartNext(std::unique_lock<std::mutex>&) {
   tasks_->Submit(std::move(run));
 }
 
-void RunQueue::Run::Carry() {
+void RunQueue::Run::Carry() noexcept {
   const std::shared_ptr<RunQueue> in = std::move(queue);
   in->Carry(*this);
 }

@@ -26,7 +26,7 @@ class TaskQueue {
   class Task {
    public:
     virtual ~Task() = default;
-    virtual void Carry() = 0;
+    virtual void Carry() noexcept = 0;
   };
 
   void Submit(std::shared_ptr<Task> task);
@@ -89,7 +89,7 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
 
  private:
   struct Run final : TaskQueue::Task, abi::Helpable {
-    void Carry() override;
+    void Carry() noexcept override;
     void Help() override { tasks->Help(*this); }
 
     std::shared_ptr<TaskQueue> tasks;

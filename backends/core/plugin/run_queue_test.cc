@@ -325,7 +325,7 @@ TEST_F(RunQueueTest, ReleasesWhatTheWorkHeldBeforeTheNextRun) {
 class AppendTask final : public TaskQueue::Task {
  public:
   AppendTask(std::vector<int>& order, int number) : order_(order), number_(number) {}
-  void Carry() override { order_.push_back(number_); }
+  void Carry() noexcept override { order_.push_back(number_); }
 
  private:
   std::vector<int>& order_;

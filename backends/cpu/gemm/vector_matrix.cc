@@ -50,7 +50,8 @@ HWY_INLINE void AddRows(const VectorMatrix& product, int64_t k, int64_t first, i
 #pragma GCC unroll 4
   for (int m = 0; m < vectors; ++m) {
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) x[m][r] = hn::Set(d, FloatAt(product.x + m * product.x_stride + k + r));
+    for (int r = 0; r < rows; ++r)
+      x[m][r] = hn::Set(d, FloatAt(product.x + m * product.x_stride + k + r));
   }
   const float* w = product.w + k * product.w_stride;
   int64_t n = first;
