@@ -203,7 +203,7 @@ class DeviceTest : public testing::Test {
 };
 
 TEST(SelectorTest, GivesFloatContractionsAndWindowsToOneDnn) {
-  EXPECT_EQ(MatMul(4, 5, 6).Implementation(), "onednn matmul");
+  EXPECT_EQ(MatMul(5, 5, 6).Implementation(), "onednn matmul");
   EXPECT_EQ(Conv(4, 8, 8, 6, 3, 1, 1).Implementation(), "onednn convolution");
   EXPECT_EQ(Pool(Window::Kind::kMax).Implementation(), "onednn pooling");
   EXPECT_EQ(Pool(Window::Kind::kAverage).Implementation(), "onednn pooling");
@@ -434,16 +434,19 @@ TEST_F(DeviceTest, LeavesWindowsOfPaddingToTheLoops) {
 }
 
 TEST_F(DeviceTest, TakesMemoryOfAnyAlignment) {
-  OneStep one = MatMul(4, 5, 6);
-  one.result.resize(one.result.size() + 1);
-  one.result_shift_bytes = 1;
-  const base::Status status = one.Run(*device_);
-  ASSERT_TRUE(status.ok()) << status.Text();
-  const std::vector<double> sums = MatMulSums(one, 4, 5, 6);
-  for (size_t k = 0; k < sums.size(); ++k) {
-    float value = 0;
-    std::memcpy(&value, reinterpret_cast<const char*>(one.result.data()) + 1 + 4 * k, 4);
-    EXPECT_NEAR(value, sums[k], 1e-5);
+  // Few rows, and more than that.
+  for (const int64_t rows : {4, 5}) {
+    OneStep one = MatMul(rows, 5, 6);
+    one.result.resize(one.result.size() + 1);
+    one.result_shift_bytes = 1;
+    const base::Status status = one.Run(*device_);
+    ASSERT_TRUE(status.ok()) << status.Text();
+    const std::vector<double> sums = MatMulSums(one, rows, 5, 6);
+    for (size_t k = 0; k < sums.size(); ++k) {
+      float value = 0;
+      std::memcpy(&value, reinterpret_cast<const char*>(one.result.data()) + 1 + 4 * k, 4);
+      EXPECT_NEAR(value, sums[k], 1e-5);
+    }
   }
 }
 
