@@ -313,7 +313,9 @@ TEST(PrepareTest, CopiesWhatLiesAtOddAddressesUnlessAllWhoReadItTakeIt) {
     EXPECT_EQ(of_a, by_first.data());
     EXPECT_EQ(of_b == by_both.data(), shift == 0);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(of_b) % alignof(float), 0);
-    EXPECT_EQ(std::memcmp(of_b, OddFloats::kNumbers, sizeof(OddFloats::kNumbers)), 0);
+    std::array<float, 3> copied{};
+    std::memcpy(copied.data(), of_b, sizeof(copied));
+    EXPECT_THAT(copied, testing::ElementsAreArray(OddFloats::kNumbers));
   }
 }
 
