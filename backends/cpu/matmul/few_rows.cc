@@ -60,7 +60,7 @@ Result<int64_t> Stride(const program::View& view, size_t axis, int64_t extent) {
 }
 
 // What was allocated begins at a line of the cache. What does not is part of a model's bytes, on
-// small pages: walking through these takes a fifth longer while the matrices of a model stay in a
+// small pages: walking through these takes an eighth longer while the matrices of a model stay in a
 // cache. Larger ones do not, and to copy them takes as long as to read them dozens of times.
 constexpr int64_t kMostCopiedBytes = int64_t{16} << 20;
 bool IsAtLine(const std::byte* data) { return reinterpret_cast<uintptr_t>(data) % 64 == 0; }
