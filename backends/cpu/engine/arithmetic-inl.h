@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic on two vectors, for loops of one operation and for chains. Included once per target of
-// Highway.
+// Arithmetic on one vector or two, for loops of one operation and for chains. Included once per
+// target of Highway.
 
 #if defined(ONNXIFI_BACKENDS_CPU_ENGINE_ARITHMETIC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONNXIFI_BACKENDS_CPU_ENGINE_ARITHMETIC_INL_H_
@@ -18,6 +18,30 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+#define ONNXIFI_UNARY(name, expression)       \
+  struct name {                               \
+    template <class D, class V>               \
+    HWY_INLINE V operator()(D d, V a) const { \
+      (void)d;                                \
+      return expression;                      \
+    }                                         \
+  }
+
+ONNXIFI_UNARY(Negate, hn::Neg(a));
+ONNXIFI_UNARY(Absolute, hn::Abs(a));
+// Zeros and NaN are their own sign.
+ONNXIFI_UNARY(Sign, hn::IfThenElse(hn::Lt(hn::Zero(d), a), hn::Set(d, 1),
+                                   hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Set(d, -1), a)));
+ONNXIFI_UNARY(Floor, hn::Floor(a));
+ONNXIFI_UNARY(Ceil, hn::Ceil(a));
+ONNXIFI_UNARY(Round, hn::Round(a));
+ONNXIFI_UNARY(Truncate, hn::Trunc(a));
+ONNXIFI_UNARY(Root, hn::Sqrt(a));
+ONNXIFI_UNARY(Complement, hn::Not(a));
+ONNXIFI_UNARY(Negation, hn::Xor(a, hn::Set(d, 1)));
+
+#undef ONNXIFI_UNARY
+
 #define ONNXIFI_BINARY(name, expression)           \
   struct name {                                    \
     template <class D, class V>                    \
@@ -33,9 +57,15 @@ ONNXIFI_BINARY(Product, hn::Mul(a, b));
 ONNXIFI_BINARY(Quotient, hn::Div(a, b));
 ONNXIFI_BINARY(Minimum, hn::Min(a, b));
 ONNXIFI_BINARY(Maximum, hn::Max(a, b));
-// NaN if either is.
+// NaN if either is, and the second of two zeros. The processor's own give the second of any two of
+// which neither is less.
+#if HWY_ARCH_X86
+ONNXIFI_BINARY(FloatMinimum, hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, b)));
+ONNXIFI_BINARY(FloatMaximum, hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, b)));
+#else
 ONNXIFI_BINARY(FloatMinimum, hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b));
 ONNXIFI_BINARY(FloatMaximum, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(a)), a, b));
+#endif
 ONNXIFI_BINARY(Conjunction, hn::And(a, b));
 ONNXIFI_BINARY(Disjunction, hn::Or(a, b));
 ONNXIFI_BINARY(Exclusion, hn::Xor(a, b));

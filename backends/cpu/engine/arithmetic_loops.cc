@@ -38,30 +38,6 @@ struct Binary {
   static void Run(const LoopOperands& operands) { ForLanePairs<T>(operands, Operation()); }
 };
 
-#define ONNXIFI_UNARY(name, expression)       \
-  struct name {                               \
-    template <class D, class V>               \
-    HWY_INLINE V operator()(D d, V a) const { \
-      (void)d;                                \
-      return expression;                      \
-    }                                         \
-  }
-
-ONNXIFI_UNARY(Negate, hn::Neg(a));
-ONNXIFI_UNARY(Absolute, hn::Abs(a));
-// Zeros and NaN are their own sign.
-ONNXIFI_UNARY(Sign, hn::IfThenElse(hn::Lt(hn::Zero(d), a), hn::Set(d, 1),
-                                   hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Set(d, -1), a)));
-ONNXIFI_UNARY(Floor, hn::Floor(a));
-ONNXIFI_UNARY(Ceil, hn::Ceil(a));
-ONNXIFI_UNARY(Round, hn::Round(a));
-ONNXIFI_UNARY(Truncate, hn::Trunc(a));
-ONNXIFI_UNARY(Root, hn::Sqrt(a));
-ONNXIFI_UNARY(Complement, hn::Not(a));
-ONNXIFI_UNARY(Negation, hn::Xor(a, hn::Set(d, 1)));
-
-#undef ONNXIFI_UNARY
-
 // result[i] = kFunction(a[i], b[i]), whose types may differ in width. No lane depends on another.
 template <typename From, typename To, auto kFunction>
 void RunPlain(const LoopOperands& operands) {

@@ -12,12 +12,14 @@
 #include <optional>
 
 #include "backends/core/program/expr.h"
+#include "backends/cpu/engine/loop.h"
 
 namespace onnxifi::engine {
 
-inline constexpr int kMostLinks = 6;
+inline constexpr int kMostLinks = 12;
 
 enum class Link : uint8_t {
+  // With an operand.
   kAdd,
   kSub,
   kSubFrom,  // operand - value
@@ -28,17 +30,38 @@ enum class Link : uint8_t {
   kMinWith,  // min(operand, value): zeros of both signs tell which is first
   kMax,
   kMaxWith,
+  // Of the value alone.
+  kNeg,
+  kAbs,
+  kFloor,
+  kCeil,
+  kRoundEven,
+  kTrunc,
+  kSqrt,
+  kExp,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kTanh,
+  kErf,
 };
 
+constexpr bool HasOperand(Link link) { return link <= Link::kMaxWith; }
+
 // The link for an operation on float32 whose first input (or second) is the value so far, if it is
-// one.
-std::optional<Link> FindLink(program::ExprOp op, bool value_is_first);
+// one; of several inputs `value_is_first` says which. With LoopSet::kReference no approximation is.
+std::optional<Link> FindLink(program::ExprOp op, bool value_is_first, LoopSet loops);
+
+struct ChainLink {
+  Link link;
+  bool is_uniform = false;  // the operand is one number, for all lanes
+};
 
 struct ChainOperands {
   std::byte* result;
   const std::byte* first;                 // the value to begin with
-  const std::byte* operands[kMostLinks];  // one per link
-  const Link* links;
+  const std::byte* operands[kMostLinks];  // per link that has one; one lane where it is uniform
+  const ChainLink* links;
   int count;
   int64_t lanes;
 };

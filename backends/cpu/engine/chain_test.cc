@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chains against the loops of their operations one after the other: the same bits, for any number
-// of lanes, every link on both sides, and results written over an input.
+// of lanes, every link on both sides, operands that are one number, and results written over an
+// input.
 
 #include "backends/cpu/engine/chain.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <vector>
@@ -22,8 +26,13 @@ namespace {
 using program::ExprOp;
 using tensor::ElementType;
 
-constexpr ExprOp kOps[] = {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul,
-                           ExprOp::kDiv, ExprOp::kMin, ExprOp::kMax};
+// Those with an operand first.
+constexpr ExprOp kOps[] = {ExprOp::kAdd,   ExprOp::kSub,  ExprOp::kMul,       ExprOp::kDiv,
+                           ExprOp::kMin,   ExprOp::kMax,  ExprOp::kNeg,       ExprOp::kAbs,
+                           ExprOp::kFloor, ExprOp::kCeil, ExprOp::kRoundEven, ExprOp::kTrunc,
+                           ExprOp::kSqrt,  ExprOp::kExp,  ExprOp::kExpm1,     ExprOp::kLog,
+                           ExprOp::kLog1p, ExprOp::kTanh, ExprOp::kErf};
+constexpr int kOpsWithOperand = 6;
 
 class RandomChain {
  public:
@@ -32,12 +41,23 @@ class RandomChain {
     expected_ = value_;
     const int64_t count = Roll(1, kMostLinks);
     for (int64_t k = 0; k < count; ++k) {
-      const ExprOp op = kOps[Roll(0, 5)];
-      const bool value_is_first = Roll(0, 1) == 0;
-      operands_.push_back(MakeColumn());
-      links_.push_back(*FindLink(op, value_is_first));
-      RunAlone(op, value_is_first ? expected_ : operands_.back(),
-               value_is_first ? operands_.back() : expected_);
+      // Half of the time one that has an operand.
+      const auto number = static_cast<size_t>(Roll(
+          0, Roll(0, 1) == 0 ? kOpsWithOperand - 1 : static_cast<int64_t>(std::size(kOps)) - 1));
+      const ExprOp op = kOps[number];
+      const bool value_is_first = number >= kOpsWithOperand || Roll(0, 1) == 0;
+      ChainLink link{*FindLink(op, value_is_first, LoopSet::kFast)};
+      std::vector<float> operand = MakeColumn();
+      if (HasOperand(link.link) && Roll(0, 1) == 0) {
+        link.is_uniform = true;
+        std::fill_n(operand.begin(), lanes_, operand[0]);
+      }
+      operands_.push_back(operand);
+      links_.push_back(link);
+      EXPECT_EQ(HasOperand(link.link), number < kOpsWithOperand);
+      RunAlone(op, value_is_first ? expected_ : operand, value_is_first ? operand : expected_);
+      // Nothing is read behind its only lane.
+      if (link.is_uniform) operands_.back() = {operand[0]};
     }
   }
 
@@ -46,12 +66,15 @@ class RandomChain {
     chain.count = static_cast<int>(links_.size());
     chain.links = links_.data();
     chain.lanes = lanes_;
-    for (size_t k = 0; k < operands_.size(); ++k) chain.operands[k] = Bytes(operands_[k]);
+    for (size_t k = 0; k < operands_.size(); ++k) {
+      if (HasOperand(links_[k].link)) chain.operands[k] = Bytes(operands_[k]);
+    }
     chain.first = Bytes(value_);
     // Over the first input, one of the operands, or neither; nothing behind the lanes changes.
     std::vector<float> apart(value_.size(), kBehind);
     std::vector<float>* results[] = {&apart, &operands_.back(), &value_};
-    std::vector<float>& result = *results[Roll(0, 2)];
+    const bool is_over_operand = HasOperand(links_.back().link) && !links_.back().is_uniform;
+    std::vector<float>& result = *results[is_over_operand ? Roll(0, 2) : 2 * Roll(0, 1)];
     chain.result = Bytes(result);
     RunChain(chain);
     for (size_t k = 0; k < result.size(); ++k) {
@@ -85,11 +108,13 @@ class RandomChain {
     return column;
   }
 
-  void RunAlone(ExprOp op, std::vector<float>& a, std::vector<float>& b) {
+  void RunAlone(ExprOp op, const std::vector<float>& a, const std::vector<float>& b) {
     std::vector<float> result(a.size(), kBehind);
-    LoopOperands operands{Bytes(result),         {Bytes(a), Bytes(b)}, lanes_, 0,
+    std::vector<float> first = a;
+    std::vector<float> second = b;
+    LoopOperands operands{Bytes(result),         {Bytes(first), Bytes(second)}, lanes_, 0,
                           ElementType::kFloat32, ElementType::kFloat32};
-    FindLoop(op, ElementType::kFloat32, ElementType::kFloat32, LoopSet::kReference)(operands);
+    FindLoop(op, ElementType::kFloat32, ElementType::kFloat32, LoopSet::kFast)(operands);
     expected_ = std::move(result);
   }
 
@@ -97,13 +122,71 @@ class RandomChain {
   const int64_t lanes_;
   std::vector<float> value_, expected_;
   std::vector<std::vector<float>> operands_;
-  std::vector<Link> links_;
+  std::vector<ChainLink> links_;
 };
 
 TEST(ChainTest, GivesTheBitsOfItsOperations) {
   for (uint32_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed);
     RandomChain(seed).Check();
+    if (HasFailure()) return;
+  }
+}
+
+// The quotient `by` / `divisor` of the loop and of the chain, for every `by`.
+void CompareQuotients(const std::vector<float>& by, float divisor) {
+  const std::vector<float> divisors(by.size(), divisor);
+  std::vector<float> expected(by.size());
+  std::vector<float> result(by.size());
+  const auto bytes = [](const std::vector<float>& column) {
+    return reinterpret_cast<const std::byte*>(column.data());
+  };
+  FindLoop(ExprOp::kDiv, ElementType::kFloat32, ElementType::kFloat32,
+           LoopSet::kReference)({reinterpret_cast<std::byte*>(expected.data()),
+                                 {bytes(by), bytes(divisors)},
+                                 static_cast<int64_t>(by.size()),
+                                 0,
+                                 ElementType::kFloat32,
+                                 ElementType::kFloat32});
+  const ChainLink link{Link::kDiv, /*is_uniform=*/true};
+  RunChain({reinterpret_cast<std::byte*>(result.data()),
+            bytes(by),
+            {reinterpret_cast<const std::byte*>(&divisor)},
+            &link,
+            1,
+            static_cast<int64_t>(by.size())});
+  for (size_t k = 0; k < by.size(); ++k) {
+    if (std::isnan(expected[k]) && std::isnan(result[k])) continue;
+    ASSERT_EQ(std::memcmp(&expected[k], &result[k], sizeof(float)), 0)
+        << by[k] << " / " << divisor << " is " << expected[k] << ", not " << result[k];
+  }
+}
+
+// Divisors whose reciprocals are rounded by nothing, little and half a unit; both signs.
+TEST(ChainTest, DividesEveryMantissaAsADivisionDoes) {
+  std::vector<float> mantissas(1 << 23);
+  for (uint32_t k = 0; k < mantissas.size(); ++k) {
+    mantissas[k] = std::bit_cast<float>(0x3f800000 + k);
+  }
+  for (const float divisor : {3.0F, 1.4142135F, 0x1.fffffep0F, 0x1.000002p0F, -7.0F, 0x1.8p-3F}) {
+    SCOPED_TRACE(divisor);
+    CompareQuotients(mantissas, divisor);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(ChainTest, DividesNumbersOfAnySizeAsADivisionDoes) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 4000; ++round) {
+    // Any bits; or of sizes whose quotients are near one.
+    const bool is_any = round % 4 == 0;
+    auto draw = [&] {
+      const auto bits = static_cast<uint32_t>(random());
+      return std::bit_cast<float>(is_any ? bits : (bits & 0x81ffffff) | 0x3e000000);
+    };
+    std::vector<float> by(256);
+    for (float& x : by) x = random() % 16 == 0 ? std::copysign(0.0F, draw()) : draw();
+    CompareQuotients(by, draw());
     if (HasFailure()) return;
   }
 }

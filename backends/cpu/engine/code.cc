@@ -172,7 +172,7 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
     }
     code.roots_.push_back(value);
   }
-  code.JoinChains();
+  code.JoinChains(loops);
   code.AssignSlots();
   return code;
 }
@@ -202,7 +202,7 @@ Code Code::CompileByRows(const program::ExprPool& pool, std::span<const ExprId> 
   return code;
 }
 
-void Code::JoinChains() {
+void Code::JoinChains(LoopSet loops) {
   std::vector<int> uses(values_.size(), 0);
   for (const Instruction& instruction : varying_) {
     for (int input : instruction.inputs) ++uses[input];
@@ -210,36 +210,53 @@ void Code::JoinChains() {
   for (int root : roots_) {
     if (root >= 0) ++uses[root];
   }
-  auto is_link = [](const Instruction& instruction) {
-    return instruction.kind == Kind::kLoop && instruction.inputs.size() == 2 &&
-           instruction.type == ElementType::kFloat32 && FindLink(instruction.op, true).has_value();
+  auto find_link = [&](const Instruction& instruction, bool value_is_first) {
+    const bool is_float32 = instruction.kind == Kind::kLoop &&
+                            instruction.type == ElementType::kFloat32 &&
+                            instruction.from_type == ElementType::kFloat32;
+    return is_float32 ? FindLink(instruction.op, value_is_first, loops) : std::nullopt;
   };
-  std::vector<int> made_by(values_.size(), -1);  // position in varying_, of what can go on
-  std::vector<bool> is_joined(varying_.size(), false);
+  struct Chain {
+    std::vector<ChainLink> links;  // none: the instruction can be no link
+    std::vector<int> inputs;
+    bool is_joined = false;  // to a later one
+  };
+  std::vector<Chain> chains(varying_.size());
+  std::vector<int> made_by(values_.size(), -1);  // position in varying_, of what can be a link
   for (size_t at = 0; at < varying_.size(); ++at) {
-    Instruction& instruction = varying_[at];
-    if (!is_link(instruction)) continue;
+    const Instruction& instruction = varying_[at];
+    if (!find_link(instruction, true)) continue;
     made_by[instruction.result] = static_cast<int>(at);
-    for (int side = 0; side < 2; ++side) {
-      const int value = instruction.inputs[static_cast<size_t>(side)];
-      const int operand = instruction.inputs[static_cast<size_t>(1 - side)];
-      if (made_by[value] < 0 || uses[value] != 1) continue;
-      const auto position = static_cast<size_t>(made_by[value]);
-      const Instruction& before = varying_[position];
-      if (before.inputs.size() > kMostLinks) continue;
-      instruction.kind = Kind::kChain;
-      instruction.links =
-          before.kind == Kind::kChain ? before.links : std::vector{*FindLink(before.op, true)};
-      instruction.links.push_back(*FindLink(instruction.op, side == 0));
-      instruction.inputs = before.inputs;
-      instruction.inputs.push_back(operand);
-      is_joined[position] = true;
+    const std::vector<int>& inputs = instruction.inputs;
+    Chain& chain = chains[at];
+    size_t side = inputs.size() == 2 && values_[inputs[0]].is_uniform ? 1 : 0;  // of the value
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (made_by[inputs[k]] < 0 || uses[inputs[k]] != 1) continue;
+      Chain& before = chains[made_by[inputs[k]]];
+      if (before.links.size() == kMostLinks) continue;
+      chain = before;
+      before.is_joined = true;
+      side = k;
       break;
+    }
+    if (chain.links.empty()) chain.inputs = {inputs[side]};
+    chain.links.push_back({*find_link(instruction, side == 0)});
+    if (inputs.size() == 2) {
+      chain.inputs.push_back(inputs[1 - side]);
+      chain.links.back().is_uniform = values_[inputs[1 - side]].is_uniform;
     }
   }
   std::vector<Instruction> left;
   for (size_t at = 0; at < varying_.size(); ++at) {
-    if (!is_joined[at]) left.push_back(std::move(varying_[at]));
+    Chain& chain = chains[at];
+    if (chain.is_joined) continue;
+    left.push_back(std::move(varying_[at]));
+    const bool is_one_loop =
+        chain.links.size() < 2 && (chain.links.empty() || !chain.links[0].is_uniform);
+    if (is_one_loop) continue;
+    left.back().kind = Kind::kChain;
+    left.back().inputs = std::move(chain.inputs);
+    left.back().links = std::move(chain.links);
   }
   varying_ = std::move(left);
 }

@@ -28,7 +28,7 @@ class Code {
     kLoadAt,   // a view at computed coordinates
     kIndex,    // a coordinate of the domain
     kLoop,     // arithmetic
-    kChain,    // several loops in one
+    kChain,    // several loops in one, or one with a number
   };
   struct Instruction {
     Kind kind;
@@ -39,9 +39,9 @@ class Code {
     Loop loop = nullptr;   // kLoop
     int result = -1;       // value
     std::vector<int>
-        inputs;  // values; kLoadAt: the coordinates; kChain: the first and the operands
-    std::vector<Link> links;  // kChain
-    tensor::Dim dim;          // kDim
+        inputs;  // values; kLoadAt: the coordinates; kChain: the first, and the links' operands
+    std::vector<ChainLink> links;  // kChain
+    tensor::Dim dim;               // kDim
     // kLoadAt by rows: the input that is the coordinate along the row, or -1.
     int along = -1;
   };
@@ -86,7 +86,7 @@ class Code {
   int64_t cost() const { return cost_; }
 
  private:
-  void JoinChains();
+  void JoinChains(LoopSet loops);
   void AssignSlots();
 
   std::vector<Instruction> uniform_;

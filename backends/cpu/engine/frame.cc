@@ -135,8 +135,9 @@ void Frame::RunLinks(const Code::Instruction& instruction, std::byte* result, in
                       instruction.links.data(),
                       static_cast<int>(instruction.links.size()),
                       lanes};
+  size_t next = 1;
   for (int k = 0; k < chain.count; ++k) {
-    chain.operands[k] = values_[instruction.inputs[static_cast<size_t>(k) + 1]];
+    if (HasOperand(chain.links[k].link)) chain.operands[k] = values_[instruction.inputs[next++]];
   }
   RunChain(chain);
 }
