@@ -21,9 +21,6 @@ namespace {
 using base::Code;
 using base::Status;
 
-// Fewer channels per group leave most of a vector unused.
-constexpr int64_t kLeastPerGroup = 8;
-
 // The part of the padded input that windows see.
 struct Frame {
   int64_t height, width;
@@ -163,15 +160,7 @@ runtime::RecipeResult SelectDirect(const Described& described) {
     return Status(Code::kUnsupportedShape,
                   "The tensors have no gaps, which oneDNN reads and writes as fast.");
   }
-  if (convolution.group > 1 &&
-      std::min(convolution.in_channels, convolution.out_channels) / convolution.group <
-          kLeastPerGroup) {
-    return Status(Code::kUnsupportedShape,
-                  "The groups have " + std::to_string(convolution.in_channels / convolution.group) +
-                      " and " + std::to_string(convolution.out_channels / convolution.group) +
-                      " channels; below " + std::to_string(kLeastPerGroup) +
-                      " most of a vector would stay empty.");
-  }
+  ONNXIFI_RETURN_IF_ERROR(CheckGroups(convolution));
   return MakeRecipe<BoundDirect, WindowPacking<WindowOrder::kRowColumnChannel>>("direct",
                                                                                 convolution);
 }

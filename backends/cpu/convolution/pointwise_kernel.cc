@@ -35,7 +35,6 @@ bool IsOneLine(const PixelStrides& strides, const Convolution& convolution, int6
 
 Lines LinesOf(const Convolution& convolution, int64_t batch, const Images& images) {
   const bool is_one_line =
-      convolution.stride_y == 1 && convolution.stride_x == 1 &&
       IsOneLine(images.source_strides, convolution, batch) &&
       IsOneLine(images.result_strides, convolution, batch) &&
       (images.addend == nullptr || IsOneLine(images.addend_strides, convolution, batch));
@@ -71,16 +70,14 @@ class BoundPointwise final : public device::BoundKernel {
     const int64_t depth = WindowDepth(convolution_);
     const int64_t panels = GroupPanels(convolution_);
     const bool is_one_line = lines.count == 1;
-    // The only line is divided into blocks of rows, several lines are not.
-    const int64_t rows = is_one_line ? gemm::BlockRows() : lines.rows;
-    const Work work = {is_one_line ? (lines.rows + rows - 1) / rows : lines.count, rows, depth,
-                       panels};
+    // The only line is divided anywhere, several lines are not.
+    const int64_t rows = is_one_line ? 1 : lines.rows;
+    const Work work = {is_one_line ? lines.rows : lines.count, rows, depth, panels};
     ForParts(work, ChooseGrid(work, runtime_.pool().thread_count()), runtime_.pool(),
              [&](int64_t /*number*/, const Part& part) {
                if (is_one_line) {
-                 const int64_t first = part.first_block * rows;
-                 RunPixels(images, epilogue, {0, 0, first},
-                           std::min(lines.rows, part.end_block * rows) - first, part);
+                 RunPixels(images, epilogue, {0, 0, part.first_block},
+                           part.end_block - part.first_block, part);
                  return;
                }
                for (int64_t line = part.first_block; line < part.end_block; ++line) {
@@ -160,10 +157,7 @@ runtime::RecipeResult SelectPointwise(const Described& described) {
   if (!stays_inside) {
     return Status(Code::kUnsupportedShape, "The windows reach into the padding.");
   }
-  if (!convolution.has_gaps) {
-    return Status(Code::kUnsupportedShape,
-                  "The tensors have no gaps, which oneDNN reads and writes as fast.");
-  }
+  ONNXIFI_RETURN_IF_ERROR(CheckGroups(convolution));
   return MakeRecipe<BoundPointwise, WindowPacking<WindowOrder::kRowColumnChannel>>("pointwise",
                                                                                    convolution);
 }

@@ -38,7 +38,7 @@ class Recipe final : public device::Recipe {
 // 3 x 3 with strides and dilations of 1, with any groups, where the work saved pays for the
 // transforms. Rounds differently from a sum of products: within 8 times its error.
 runtime::RecipeResult SelectWinograd(const Described& described);
-// 1 x 1 without padding, with any strides and groups, where there are gaps.
+// 1 x 1 without padding, with any strides and few groups.
 runtime::RecipeResult SelectPointwise(const Described& described);
 // Any kernel, strides, dilations and padding, and few groups, where there are gaps.
 runtime::RecipeResult SelectDirect(const Described& described);

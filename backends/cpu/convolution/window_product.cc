@@ -4,9 +4,23 @@
 
 #include "backends/cpu/convolution/window_product.h"
 
+#include <algorithm>
+#include <string>
+
 #include "backends/cpu/gemm/gemm.h"
 
 namespace onnxifi::convolution {
+
+base::Status CheckGroups(const Convolution& convolution) {
+  constexpr int64_t kLeastPerGroup = 8;
+  const int64_t in = convolution.in_channels / convolution.group;
+  const int64_t out = convolution.out_channels / convolution.group;
+  if (convolution.group == 1 || std::min(in, out) >= kLeastPerGroup) return base::Ok();
+  return base::Status(base::Code::kUnsupportedShape,
+                      "The groups have " + std::to_string(in) + " and " + std::to_string(out) +
+                          " channels; below " + std::to_string(kLeastPerGroup) +
+                          " most of a vector would stay empty.");
+}
 
 int64_t WindowDepth(const Convolution& convolution) {
   return convolution.kernel_height * convolution.kernel_width * convolution.in_channels /

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "backends/core/base/status.h"
 #include "backends/core/device/parallel.h"
 #include "backends/cpu/convolution/facts.h"
 #include "backends/cpu/convolution/image.h"
@@ -20,6 +21,9 @@ namespace onnxifi::convolution {
 
 // In which order a window's elements follow one another, outermost first.
 enum class WindowOrder : uint8_t { kRowColumnChannel, kChannelRowColumn };
+
+// UNSUPPORTED_SHAPE where groups have so few channels that most of a vector would stay unused.
+base::Status CheckGroups(const Convolution& convolution);
 
 // Of one group.
 int64_t WindowDepth(const Convolution& convolution);

@@ -23,17 +23,26 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The activation alone. A NaN stays one through kNone and kLeaky; kClip may make it a bound.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Activated(D d, V x, const Epilogue& epilogue) {
+// Calls body(activated) with a function from vector to vector: the activation alone, chosen once
+// for all vectors. Not at all for none. A NaN stays one through kNone and kLeaky; kClip may make it
+// a bound.
+template <class D, class Body, class V = hn::Vec<D>>
+HWY_INLINE void Activate(D d, const Epilogue& epilogue, Body body) {
+  const V low = hn::Set(d, epilogue.low);
+  const V high = hn::Set(d, epilogue.high);
   switch (epilogue.activation) {
     case Activation::kNone:
-      return x;
+      return;
     case Activation::kClip:
-      return hn::Min(hn::Max(x, hn::Set(d, epilogue.low)), hn::Set(d, epilogue.high));
+      return body([&](V x) HWY_ATTR { return hn::Min(hn::Max(x, low), high); });
     case Activation::kLeaky:
-      return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, epilogue.low)), x);
+      return body(
+          [&](V x) HWY_ATTR { return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, low), x); });
   }
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Activated(D d, V x, const Epilogue& epilogue) {
+  Activate(d, epilogue, [&](auto activated) HWY_ATTR { x = activated(x); });
   return x;
 }
 

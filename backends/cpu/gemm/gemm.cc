@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gemm: a block of rows times two vectors of columns stays in registers over the whole depth. Rows
-// of A are read element by element, each broadcast to a vector; B is read from packed panels.
+// of A are read element by element, each broadcast to a vector; B is read from packed panels. While
+// the blocks of one panel are computed, the next panel comes to the L2 cache, so that weights that
+// lie in memory are waited for in the first panel alone.
 
 #include "backends/cpu/gemm/gemm.h"
 
@@ -29,15 +31,28 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kVectors = 2;  // of a panel
-// Registers for the sums: 28 of 32, or 12 of 16; the others hold a row of the panel and a
+// A panel and the first vector of the last one, which has no other.
+constexpr int kMostVectors = 3;
+// Registers for the sums: 28 or 27 of 32, or 12 of 16; the others hold a row of the panel and a
 // broadcast element.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
 constexpr int kRows = 14;
+constexpr int kRowsOfThree = 9;
 #else
 constexpr int kRows = 6;
+constexpr int kRowsOfThree = 4;
 #endif
 
 constexpr int64_t kAhead = 768;  // floats, about 150 ns before they are used
+
+// As hwy::Prefetch, but not to the L1 cache, which what is computed now fills.
+HWY_INLINE void PrefetchToL2(const float* address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address, /*rw=*/0, /*locality=*/2);
+#else
+  hwy::Prefetch(address);
+#endif
+}
 
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
@@ -47,44 +62,57 @@ struct Block {
   const float* a;
   int64_t a_stride;
   const float* b;
+  const float* b_third;  // of the third vector
+  const float* next;     // of B, what the next panel's part to prefetch is
+  int64_t next_step;     // floats of it per element of the depth
   float* c;
   int64_t c_stride;
   std::span<const int64_t> pieces;
   int64_t depth;
-  int64_t columns;      // of the block, up to PanelColumns()
+  int64_t columns;      // of the block
   const float* bias;    // of its columns
   const float* addend;  // of its first row
 };
 
+// What is asked once per block and not per vector: where the depth is small, that counts.
 template <int rows, int vectors>
 HWY_INLINE void StoreSums(const Block& block, const Epilogue& epilogue, Vec (&sum)[rows][vectors]) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (block.columns == vectors * lanes) {
+  const int64_t addend_stride = epilogue.addend_stride;
+  const bool is_whole = block.columns == vectors * lanes;
+  // Of the vector's lanes, those that are columns.
+  const auto count = [&](int v) {
+    return std::clamp<int64_t>(block.columns - v * lanes, 0, lanes);
+  };
+  if (block.addend != nullptr) {
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; ++v) {
+      const float* addend = block.addend + v * lanes;
 #pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) {
-        Vec x = sum[r][v];
-        if (block.addend != nullptr) {
-          x = hn::Add(x, hn::LoadU(d, block.addend + r * epilogue.addend_stride + v * lanes));
-        }
-        hn::StoreU(Activated(d, x, epilogue), d, block.c + r * block.c_stride + v * lanes);
+      for (int r = 0; r < rows; ++r) {
+        sum[r][v] =
+            hn::Add(sum[r][v], is_whole ? hn::LoadU(d, addend + r * addend_stride)
+                                        : LoadFirst(d, addend + r * addend_stride, count(v)));
       }
     }
-    return;
   }
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 2
+  Activate(d, epilogue, [&](auto activated) HWY_ATTR {
+#pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) {
-      const int64_t count = std::min(lanes, block.columns - v * lanes);
-      if (count <= 0) break;
-      Vec x = sum[r][v];
-      if (block.addend != nullptr) {
-        x = hn::Add(x, LoadFirst(d, block.addend + r * epilogue.addend_stride + v * lanes, count));
-      }
-      StoreFirst(d, Activated(d, x, epilogue), block.c + r * block.c_stride + v * lanes, count);
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) sum[r][v] = activated(sum[r][v]);
+    }
+  });
+#pragma GCC unroll 3
+  for (int v = 0; v < vectors; ++v) {
+    float* c = block.c + v * lanes;
+    if (is_whole) {
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) hn::StoreU(sum[r][v], d, c + r * block.c_stride);
+    } else if (count(v) > 0) {
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) StoreFirst(d, sum[r][v], c + r * block.c_stride, count(v));
     }
   }
 }
@@ -94,7 +122,7 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Vec sum[rows][vectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 3
   for (int v = 0; v < vectors; ++v) {
     Vec start = hn::Zero(d);
     if (block.bias != nullptr) {
@@ -108,6 +136,8 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   constexpr int kThrees = (rows + 2) / 3;
   const int64_t stride = block.a_stride;
   const float* b = block.b;
+  const float* b_third = block.b_third;
+  const float* next = block.next;
   for (const int64_t piece : block.pieces) {
     const float* a[kThrees];
 #pragma GCC unroll 8
@@ -117,14 +147,19 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
       // prefetching ends.
       hwy::Prefetch(b + kAhead);
       if constexpr (HWY_MAX_BYTES * vectors > 64) hwy::Prefetch(b + kAhead + 16);
+      PrefetchToL2(next);
+      next += block.next_step;
       Vec row[vectors];
-#pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) row[v] = hn::LoadU(d, b + v * lanes);
+#pragma GCC unroll 3
+      for (int v = 0; v < vectors; ++v) {
+        row[v] = hn::LoadU(d, v < kVectors ? b + v * lanes : b_third);
+      }
       b += kVectors * lanes;
+      if constexpr (vectors > kVectors) b_third += kVectors * lanes;
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r) {
         const Vec element = hn::Set(d, a[r / 3][(r % 3) * stride]);
-#pragma GCC unroll 2
+#pragma GCC unroll 3
         for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(element, row[v], sum[r][v]);
       }
 #pragma GCC unroll 8
@@ -134,46 +169,78 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   StoreSums<rows, vectors>(block, epilogue, sum);
 }
 
-// The function for each number of rows, up to kRows, and of vectors.
+constexpr int MostRows(int vectors) { return vectors > kVectors ? kRowsOfThree : kRows; }
+
+// The function for each number of vectors and of rows, up to MostRows of them.
 using BlockFunction = void (*)(const Block&, const Epilogue&);
 struct BlockFunctions {
-  BlockFunction of[kRows + 1][kVectors + 1] = {};
+  BlockFunction of[kMostVectors + 1][kRows + 1] = {};
 
-  template <int... rows>
-  constexpr explicit BlockFunctions(std::integer_sequence<int, rows...> /*unused*/) {
-    ((of[rows + 1][1] = MultiplyBlock<rows + 1, 1>, of[rows + 1][2] = MultiplyBlock<rows + 1, 2>),
-     ...);
+  constexpr BlockFunctions() {
+    Fill<1>(std::make_integer_sequence<int, MostRows(1)>());
+    Fill<2>(std::make_integer_sequence<int, MostRows(2)>());
+    Fill<3>(std::make_integer_sequence<int, MostRows(3)>());
+  }
+
+ private:
+  template <int vectors, int... rows>
+  constexpr void Fill(std::integer_sequence<int, rows...> /*unused*/) {
+    ((of[vectors][rows + 1] = MultiplyBlock<rows + 1, vectors>), ...);
   }
 };
 
-// One panel: whole blocks of rows, then what is left in one or two of about the same height.
-void MultiplyPanel(const Product& product, std::span<const int64_t> pieces,
-                   const Epilogue& epilogue, int64_t panel) {
-  static constexpr BlockFunctions kFunctions{std::make_integer_sequence<int, kRows>()};
+// `columns` columns from those of a panel on, as many as kMostVectors have at most: whole blocks of
+// rows, then what is left in one or two of about the same height.
+void MultiplyColumns(const Product& product, std::span<const int64_t> pieces,
+                     const Epilogue& epilogue, int64_t panel, int64_t columns) {
+  static constexpr BlockFunctions kFunctions;
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   const int64_t panel_columns = kVectors * lanes;
   const int64_t column = panel * panel_columns;
   const int64_t depth = product.depth * static_cast<int64_t>(pieces.size());
+  const auto vectors = static_cast<int>((columns + lanes - 1) / lanes);
+  const int most_rows = MostRows(vectors);
+  const int64_t blocks = (product.rows + most_rows - 1) / most_rows;
+  const float* const b = product.b + panel * depth * panel_columns;
+  const float* const b_third = b + depth * panel_columns;
   Block block = {product.a,
                  product.a_stride,
-                 product.b + panel * depth * panel_columns,
+                 b,
+                 b_third,
+                 /*next=*/vectors > kVectors ? b_third + depth * panel_columns : b_third,
+                 /*next_step=*/(panel_columns + blocks - 1) / blocks,
                  product.c + column,
                  product.c_stride,
                  pieces,
                  product.depth,
-                 std::min(panel_columns, product.columns - column),
+                 columns,
                  epilogue.bias == nullptr ? nullptr : epilogue.bias + column,
                  epilogue.addend == nullptr ? nullptr : epilogue.addend + column};
-  const int vectors = block.columns > lanes ? 2 : 1;
   for (int64_t left = product.rows; left > 0;) {
-    const int64_t rows = left >= 2 * kRows || left == kRows ? kRows
-                         : left > kRows                     ? (left + 1) / 2
-                                                            : left;
-    kFunctions.of[rows][vectors](block, epilogue);
+    const int64_t rows = left >= 2 * most_rows || left == most_rows ? most_rows
+                         : left > most_rows                         ? (left + 1) / 2
+                                                                    : left;
+    kFunctions.of[vectors][rows](block, epilogue);
     block.a += rows * block.a_stride;
     block.c += rows * block.c_stride;
+    block.next += depth * block.next_step;
     if (block.addend != nullptr) block.addend += rows * epilogue.addend_stride;
     left -= rows;
+  }
+}
+
+// Panels [first_panel, end_panel), one after the other; one vector of a last panel goes with the
+// panel before it.
+void MultiplyRows(const Product& product, std::span<const int64_t> pieces, const Epilogue& epilogue,
+                  int64_t first_panel, int64_t end_panel) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  const int64_t panel_columns = kVectors * lanes;
+  for (int64_t panel = first_panel; panel < end_panel;) {
+    const int64_t left = product.columns - panel * panel_columns;
+    const bool takes_two = left <= kMostVectors * lanes && panel + 2 == end_panel;
+    MultiplyColumns(product, pieces, epilogue, panel,
+                    takes_two ? left : std::min(left, panel_columns));
+    panel += takes_two ? 2 : 1;
   }
 }
 
@@ -201,9 +268,7 @@ void MultiplyPanels(const Product& product, const Epilogue& epilogue, int64_t fi
     part.rows = std::min(chunk, product.rows - row);
     Epilogue part_epilogue = epilogue;
     if (epilogue.addend != nullptr) part_epilogue.addend += row * epilogue.addend_stride;
-    for (int64_t panel = first_panel; panel < end_panel; ++panel) {
-      MultiplyPanel(part, pieces, part_epilogue, panel);
-    }
+    MultiplyRows(part, pieces, part_epilogue, first_panel, end_panel);
   }
 }
 
