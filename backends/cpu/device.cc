@@ -6,14 +6,15 @@
 #include "backends/cpu/device.h"
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/matmul/constant_matrix.h"
 #include "backends/cpu/matmul/few_rows.h"
+#include "backends/cpu/matmul/packed_matrix.h"
 #include "backends/cpu/matmul/recipe.h"
 #include "backends/cpu/matmul/small_products.h"
 #include "backends/cpu/onednn/recipe.h"
@@ -64,6 +65,25 @@ std::span<const Implementation> ImplementationsOf(const program::Step& step) {
   return {};
 }
 
+// A matrix of constants: few rows where it lies, more of them with a packed copy. The number of
+// rows may be known only once the step is bound.
+runtime::RecipeResult SelectConstantMatrix(const device::Facts& facts,
+                                           device::Selection& selection) {
+  ONNXIFI_ASSIGN_OR_RETURN(const matmul::ConstantMatrix matrix,
+                           matmul::DescribeConstantMatrix(facts));
+  matmul::Recipe::Methods methods;
+  base::Result<matmul::FewRows> few_rows = matmul::DescribeFewRows(facts, matrix);
+  if (few_rows.ok()) {
+    methods.push_back(matmul::MakeMethod(*few_rows));
+  } else {
+    selection.rejected.push_back(
+        base::Status(few_rows.status()).Context("for matrix times vector"));
+  }
+  if (!few_rows.ok() || !few_rows->rows) methods.push_back(matmul::MakePackedMatrix(matrix));
+  return std::unique_ptr<const device::Recipe>(
+      std::make_unique<matmul::Recipe>(std::move(methods)));
+}
+
 }  // namespace
 
 base::Result<device::Selection> Selector::Select(const device::Facts& facts) const {
@@ -86,35 +106,18 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
       }
     }
   }
-  // Few rows, or rows whose number is known once the step is bound.
-  std::optional<matmul::FewRows> few_rows;
   if (contract != nullptr && contract->form == program::Contract::Form::kMatMul) {
-    base::Result<matmul::FewRows> described = matmul::DescribeFewRows(facts);
-    if (described.ok()) {
-      few_rows = *std::move(described);
-    } else {
-      takes(std::move(described).status(), "matrix times vector");
-    }
-  }
-  if (few_rows && few_rows->rows) {
-    selection.recipe = std::make_unique<matmul::Recipe>(matmul::MakeMethod(*few_rows));
-    return selection;
+    if (takes(SelectConstantMatrix(facts, selection), "rows times packed matrix")) return selection;
   }
   if (facts.step.As<program::Window>() != nullptr) {
     if (takes(pooling::SelectPooling(facts), "pooling")) return selection;
   }
   for (const Implementation& onednn : ImplementationsOf(facts.step)) {
     if (!takes(onednn.select(facts, onednn.edges_at, onednn.name), onednn.name)) continue;
-    // Few rows, or small products: known once the step is bound.
-    std::shared_ptr<const matmul::Method> method;
-    if (few_rows) {
-      method = matmul::MakeMethod(*few_rows);
-    } else if (auto small = matmul::DescribeSmallProducts(facts); small.ok()) {
-      method = *std::move(small);
-    }
-    if (method != nullptr) {
-      selection.recipe =
-          std::make_unique<matmul::Recipe>(std::move(method), std::move(selection.recipe));
+    // Small products: known once the step is bound.
+    if (auto small = matmul::DescribeSmallProducts(facts); small.ok()) {
+      selection.recipe = std::make_unique<matmul::Recipe>(
+          matmul::Recipe::Methods{*std::move(small)}, std::move(selection.recipe));
     }
     return selection;
   }

@@ -121,10 +121,11 @@ class OneStep {
 };
 
 // A[m, k] x B[k, n]
-OneStep MatMul(int64_t m, int64_t k, int64_t n, ElementType type = kFloat) {
+OneStep MatMul(int64_t m, int64_t k, int64_t n, ElementType type = kFloat,
+               bool is_constant = true) {
   OneStep one;
   one.AddRead({m, k}, type);
-  one.AddRead({k, n}, type, /*is_constant=*/true);
+  one.AddRead({k, n}, type, is_constant);
   Contract contract;
   contract.m_axes = 1;
   contract.n_axes = 1;
@@ -203,7 +204,7 @@ class DeviceTest : public testing::Test {
 };
 
 TEST(SelectorTest, GivesFloatContractionsAndWindowsToOneDnn) {
-  EXPECT_EQ(MatMul(5, 5, 6).Implementation(), "onednn matmul");
+  EXPECT_EQ(MatMul(5, 5, 6, kFloat, /*is_constant=*/false).Implementation(), "onednn matmul");
   EXPECT_EQ(Conv(4, 8, 8, 6, 3, 1, 1).Implementation(), "onednn convolution");
   EXPECT_EQ(Pool(Window::Kind::kMax).Implementation(), "onednn pooling");
   EXPECT_EQ(Pool(Window::Kind::kAverage).Implementation(), "onednn pooling");
@@ -242,7 +243,7 @@ TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
                     AllOf(HasSubstr(std::string(implementation)), HasSubstr(std::string(reason))));
   };
   EXPECT_THAT(selection->rejected,
-              ElementsAre(says("for matrix times vector", "something else than one float32"),
+              ElementsAre(says("for rows times packed matrix", "something else than one float32"),
                           says("for onednn matmul", "accumulates in int32"),
                           says("for onednn convolution", "no convolution"),
                           says("for onednn deconvolution", "no transposed convolution"),
@@ -311,10 +312,9 @@ TEST_F(DeviceTest, FusesBiasResidualAndRelu) {
   contract.roots = {Maximum(value, Like(value, 0)).id()};
   fused.step.body = contract;
   fused.SetResult({kM, kN});
-  ASSERT_EQ(fused.Implementation(), "onednn matmul");
+  ASSERT_EQ(fused.Implementation(), "rows times packed matrix");
   const base::Status status = fused.Run(*device_);
   ASSERT_TRUE(status.ok()) << status.Text();
-  EXPECT_EQ(device_->binding_counts().alone, 1);
   const std::vector<double> sums = MatMulSums(fused, kM, kK, kN);
   for (int64_t row = 0; row < kM; ++row) {
     for (int64_t column = 0; column < kN; ++column) {
@@ -357,10 +357,10 @@ TEST_F(DeviceTest, FusedActivationsAreWithinAFewUlp) {
       {"Square", [](Expr x) { return x * x; }, [](double x) { return x * x; }},
   };
   constexpr int64_t kM = 64, kK = 40, kN = 64;
-  OneStep plain = MatMul(kM, kK, kN);
+  OneStep plain = MatMul(kM, kK, kN, kFloat, /*is_constant=*/false);
   ASSERT_TRUE(plain.Run(*device_).ok());
   for (const Activation& activation : activations) {
-    OneStep one = MatMul(kM, kK, kN);
+    OneStep one = MatMul(kM, kK, kN, kFloat, /*is_constant=*/false);
     one.step.As<Contract>()->roots = {activation.expression(one.Accumulated()).id()};
     ASSERT_EQ(one.Implementation(), "onednn matmul") << activation.name;
     const base::Status status = one.Run(*device_);
@@ -456,7 +456,7 @@ TEST_F(DeviceTest, MultipliesFewRowsWithAMatrixWhereItLies) {
   for (int64_t rows = 1; rows <= 5; ++rows) {
     OneStep one = MatMul(rows, kDepth, kColumns);
     one.step.reads[1].strides = {1, kDepth};
-    EXPECT_EQ(one.Implementation(), rows <= 4 ? "matrix times vector" : "onednn matmul");
+    EXPECT_EQ(one.Implementation(), rows <= 4 ? "matrix times vector" : "rows times packed matrix");
     const base::Status status = one.Run(*device_);
     ASSERT_TRUE(status.ok()) << status.Text();
     for (int64_t row = 0; row < rows; ++row) {
@@ -473,14 +473,14 @@ TEST_F(DeviceTest, MultipliesFewRowsWithAMatrixWhereItLies) {
 }
 
 // The same where the number of rows is known late: few of them leave the matrix where it lies, more
-// and none go to oneDNN, all from one recipe.
+// and none have it packed, all from one recipe.
 TEST_F(DeviceTest, DecidesAboutRowsOnceTheirNumberIsKnown) {
   constexpr int64_t kDepth = 301, kColumns = 403, kMostRows = 6;
   for (const int64_t rows : {1, 3, 4, 5, 6, 0}) {
     OneStep one = MatMul(kMostRows, kDepth, kColumns);
     one.step.reads[1].strides = {1, kDepth};
     one.step.domain[0] = one.program.dims->NewSymbol("rows", /*is_data=*/false);
-    ASSERT_EQ(one.Implementation(), "matrix times vector or onednn matmul");
+    ASSERT_EQ(one.Implementation(), "matrix times vector or rows times packed matrix");
     std::string detail;
     const base::Status status = one.Run(*device_, {rows}, &detail);
     ASSERT_TRUE(status.ok()) << status.Text();

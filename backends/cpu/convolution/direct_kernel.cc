@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/convolution/grid.h"
 #include "backends/cpu/convolution/kernel.h"
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/convolution/window_product.h"
+#include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::convolution {
@@ -36,7 +36,7 @@ Frame FrameOf(const Convolution& convolution) {
 class BoundDirect final : public device::BoundKernel {
  public:
   BoundDirect(const device::BoundStep& step, const Convolution& convolution, WindowOrder /*layout*/,
-              PackedWeights weights, runtime::Runtime& runtime)
+              runtime::PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         batch_(step.domain[0]),
@@ -80,10 +80,11 @@ class BoundDirect final : public device::BoundKernel {
       images.source = copy;
     }
     images.source_strides = strides_;
-    const Work work = {batch_ * convolution_.out_height, convolution_.out_width,
-                       WindowDepth(convolution_), GroupPanels(convolution_)};
-    ForParts(work, ChooseGrid(work, pool.thread_count()), pool,
-             [&](int64_t /*number*/, const Part& part) { RunLines(images, epilogue, part); });
+    const gemm::Work work = {batch_ * convolution_.out_height, convolution_.out_width,
+                             WindowDepth(convolution_), GroupPanels(convolution_)};
+    gemm::ForParts(
+        work, gemm::ChooseGrid(work, pool.thread_count()), pool,
+        [&](int64_t /*number*/, const gemm::Part& part) { RunLines(images, epilogue, part); });
     return base::Ok();
   }
 
@@ -112,7 +113,8 @@ class BoundDirect final : public device::BoundKernel {
   }
 
   // Panel by panel, so many lines of the result at a time that what they read stays in the cache.
-  void RunLines(const Images& images, const gemm::Epilogue& epilogue, const Part& part) const {
+  void RunLines(const Images& images, const gemm::Epilogue& epilogue,
+                const gemm::Part& part) const {
     const int64_t most_floats = processor::L2Floats() / 8;
     const int64_t at_once = std::max<int64_t>(
         1, most_floats / std::max<int64_t>(1, strides_.row * convolution_.stride_y));
@@ -134,15 +136,16 @@ class BoundDirect final : public device::BoundKernel {
         images.source_strides.pixel * convolution_.stride_x, images.result_strides.At(n, y, 0),
         images.addend_strides.At(n, y, 0), convolution_.out_width};
     for (int64_t group = 0; group < convolution_.group; ++group) {
-      MultiplyLine(convolution_, {depth_, pieces_}, Floats(weights_), images, epilogue, line, group,
-                   group * (convolution_.in_channels / convolution_.group), panel, panel + 1);
+      MultiplyLine(convolution_, {depth_, pieces_}, runtime::Floats(weights_), images, epilogue,
+                   line, group, group * (convolution_.in_channels / convolution_.group), panel,
+                   panel + 1);
     }
   }
 
   runtime::Runtime& runtime_;
   const Convolution convolution_;
   const int64_t batch_;
-  const PackedWeights weights_;
+  const runtime::PackedWeights weights_;
   const BoundImages images_;
   const Frame frame_;
   const bool is_copied_;

@@ -32,10 +32,4 @@ Images BoundImages::At(device::Addresses addresses) const {
   return images;
 }
 
-int64_t ConstantBytes(const device::BoundStep& step, program::BufferId constant) {
-  int64_t bytes = sizeof(float);
-  for (const program::Dim& dim : step.program->buffers[constant].shape) bytes *= step.Number(dim);
-  return bytes;
-}
-
 }  // namespace onnxifi::convolution

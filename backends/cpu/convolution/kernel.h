@@ -18,6 +18,7 @@
 #include "backends/cpu/convolution/weights.h"
 #include "backends/cpu/gemm/step_epilogue.h"
 #include "backends/cpu/runtime/aligned_constant.h"
+#include "backends/cpu/runtime/packed_weights.h"
 #include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::convolution {
@@ -36,16 +37,13 @@ class BoundImages {
   const device::BoundView source_, result_;
 };
 
-// Of a constant of floats.
-int64_t ConstantBytes(const device::BoundStep& step, program::BufferId constant);
-
 // The kernel whose weights are packed by `Packing`:
 //   using Layout, an enumeration: in which ways;
 //   static Layout Choose(const Convolution&, int64_t batch);
 //   static int64_t Size(const Convolution&, Layout), in floats;
 //   static void Pack(const Convolution&, Layout, const Weights&, device::Parallel&, float* packed);
 // and whose bound steps are of class `Bound`, a device::BoundKernel made of (const BoundStep&,
-// const Convolution&, Layout, PackedWeights, runtime::Runtime&).
+// const Convolution&, Layout, runtime::PackedWeights, runtime::Runtime&).
 template <typename Bound, typename Packing>
 class Kernel final : public device::Kernel {
  public:
@@ -60,14 +58,14 @@ class Kernel final : public device::Kernel {
       ONNXIFI_ASSIGN_OR_RETURN(
           const runtime::AlignedConstant aligned,
           runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
-                                           ConstantBytes(step, view.buffer)));
+                                           runtime::ConstantBytes(step, view.buffer)));
       const float* const data = reinterpret_cast<const float*>(aligned.data()) + view.offset;
       const Weights weights = {data, view.strides[0], view.strides[1], view.strides[2],
                                view.strides[3]};
       Packing::Pack(convolution_, layout, weights, runtime_.pool(), to);
       return base::Ok();
     };
-    ONNXIFI_ASSIGN_OR_RETURN(PackedWeights packed,
+    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
                              store_.Find(static_cast<int>(layout), runtime_.memory(),
                                          Packing::Size(convolution_, layout), pack));
     return std::unique_ptr<device::BoundKernel>(
@@ -77,7 +75,7 @@ class Kernel final : public device::Kernel {
  private:
   const Convolution convolution_;
   runtime::Runtime& runtime_;
-  WeightStore store_;
+  runtime::WeightStore store_;
 };
 
 // The recipe for such a kernel.

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/convolution/grid.h"
 #include "backends/cpu/convolution/kernel.h"
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/convolution/window_product.h"
+#include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::convolution {
@@ -52,7 +52,7 @@ Strip StripOf(const Convolution& convolution) {
 class BoundPlanar final : public device::BoundKernel {
  public:
   BoundPlanar(const device::BoundStep& step, const Convolution& convolution, WindowOrder /*layout*/,
-              PackedWeights weights, runtime::Runtime& runtime)
+              runtime::PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         batch_(step.domain[0]),
@@ -79,13 +79,14 @@ class BoundPlanar final : public device::BoundKernel {
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
     threads::ThreadPool& pool = runtime_.pool();
     const int64_t strips = batch_ * ((convolution_.out_height + strip_.lines - 1) / strip_.lines);
-    const Work work = {strips, strip_.lines * convolution_.out_width, WindowDepth(convolution_),
-                       GroupPanels(convolution_), /*are_panels_divided=*/false};
-    const Grid grid = ChooseGrid(work, pool.thread_count());
+    const gemm::Work work = {strips, strip_.lines * convolution_.out_width,
+                             WindowDepth(convolution_), GroupPanels(convolution_),
+                             /*are_panels_divided=*/false};
+    const gemm::Grid grid = gemm::ChooseGrid(work, pool.thread_count());
     ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                              runtime_.work_memory().Lend(grid.row_parts * strip_.size *
                                                          static_cast<int64_t>(sizeof(float))));
-    ForParts(work, grid, pool, [&](int64_t number, const Part& part) {
+    gemm::ForParts(work, grid, pool, [&](int64_t number, const gemm::Part& part) {
       float* copy = reinterpret_cast<float*>(lease.data()) + number * strip_.size;
       for (int64_t strip = part.first_block; strip < part.end_block; ++strip) {
         RunStrip(images, epilogue, strip, copy);
@@ -122,7 +123,8 @@ class BoundPlanar final : public device::BoundKernel {
       const WindowLine line = {copy + y * convolution_.stride_y * strip_.width,
                                convolution_.stride_x, images.result_strides.At(n, first + y, 0),
                                images.addend_strides.At(n, first + y, 0), convolution_.out_width};
-      MultiplyLine(convolution_, {depth_, pieces_}, Floats(weights_), images, epilogue, line,
+      MultiplyLine(convolution_, {depth_, pieces_}, runtime::Floats(weights_), images, epilogue,
+                   line,
                    /*group=*/0, /*group_offset=*/0, 0, GroupPanels(convolution_));
     }
   }
@@ -144,7 +146,7 @@ class BoundPlanar final : public device::BoundKernel {
   runtime::Runtime& runtime_;
   const Convolution convolution_;
   const int64_t batch_;
-  const PackedWeights weights_;
+  const runtime::PackedWeights weights_;
   const BoundImages images_;
   const Strip strip_;
   int64_t depth_ = 0;            // of a piece

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "backends/cpu/convolution/grid.h"
 #include "backends/cpu/convolution/kernel.h"
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/convolution/window_product.h"
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::convolution {
@@ -45,7 +45,7 @@ Lines LinesOf(const Convolution& convolution, int64_t batch, const Images& image
 class BoundPointwise final : public device::BoundKernel {
  public:
   BoundPointwise(const device::BoundStep& step, const Convolution& convolution,
-                 WindowOrder /*layout*/, PackedWeights weights, runtime::Runtime& runtime)
+                 WindowOrder /*layout*/, runtime::PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         batch_(step.domain[0]),
@@ -72,20 +72,21 @@ class BoundPointwise final : public device::BoundKernel {
     const bool is_one_line = lines.count == 1;
     // The only line is divided anywhere, several lines are not.
     const int64_t rows = is_one_line ? 1 : lines.rows;
-    const Work work = {is_one_line ? lines.rows : lines.count, rows, depth, panels};
-    ForParts(work, ChooseGrid(work, runtime_.pool().thread_count()), runtime_.pool(),
-             [&](int64_t /*number*/, const Part& part) {
-               if (is_one_line) {
-                 RunPixels(images, epilogue, {0, 0, part.first_block},
-                           part.end_block - part.first_block, part);
-                 return;
-               }
-               for (int64_t line = part.first_block; line < part.end_block; ++line) {
-                 RunPixels(images, epilogue,
+    const gemm::Work work = {is_one_line ? lines.rows : lines.count, rows, depth, panels};
+    gemm::ForParts(work, gemm::ChooseGrid(work, runtime_.pool().thread_count()), runtime_.pool(),
+                   [&](int64_t /*number*/, const gemm::Part& part) {
+                     if (is_one_line) {
+                       RunPixels(images, epilogue, {0, 0, part.first_block},
+                                 part.end_block - part.first_block, part);
+                       return;
+                     }
+                     for (int64_t line = part.first_block; line < part.end_block; ++line) {
+                       RunPixels(
+                           images, epilogue,
                            {line / convolution_.out_height, line % convolution_.out_height, 0},
                            lines.rows, part);
-               }
-             });
+                     }
+                   });
     return base::Ok();
   }
 
@@ -119,7 +120,7 @@ class BoundPointwise final : public device::BoundKernel {
 
   // So many pixels from `first` on, over the panels of a part.
   void RunPixels(const Images& images, const gemm::Epilogue& epilogue, const Pixel& first,
-                 int64_t count, const Part& part) const {
+                 int64_t count, const gemm::Part& part) const {
     static constexpr int64_t kOnePiece[] = {0};
     const auto at = [&](const PixelStrides& strides) {
       return strides.At(first.n, first.y, first.x);
@@ -128,15 +129,15 @@ class BoundPointwise final : public device::BoundKernel {
                              at(images.result_strides), at(images.addend_strides), count};
     const int64_t depth = WindowDepth(convolution_);
     for (int64_t group = 0; group < convolution_.group; ++group) {
-      MultiplyLine(convolution_, {depth, kOnePiece}, Floats(weights_), images, epilogue, line,
-                   group, group * depth, part.first_panel, part.end_panel);
+      MultiplyLine(convolution_, {depth, kOnePiece}, runtime::Floats(weights_), images, epilogue,
+                   line, group, group * depth, part.first_panel, part.end_panel);
     }
   }
 
   runtime::Runtime& runtime_;
   const Convolution convolution_;
   const int64_t batch_;
-  const PackedWeights weights_;
+  const runtime::PackedWeights weights_;
   const BoundImages images_;
 };
 

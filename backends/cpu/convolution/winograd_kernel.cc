@@ -60,7 +60,7 @@ struct TilePacking {
 class BoundWinograd final : public device::BoundKernel {
  public:
   BoundWinograd(const device::BoundStep& step, const Convolution& convolution, Tile tile,
-                PackedWeights weights, runtime::Runtime& runtime)
+                runtime::PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         shape_(ShapeOf(convolution, step.domain[0])),
         plan_(MakePlan(tile, shape_, runtime.pool().thread_count())),
@@ -100,7 +100,7 @@ class BoundWinograd final : public device::BoundKernel {
 
  private:
   const float* WeightsOf(int64_t group) const {
-    return Floats(weights_) +
+    return runtime::Floats(weights_) +
            group * TransformedSize(plan_.tile, shape_.in_channels, shape_.out_channels);
   }
 
@@ -140,7 +140,7 @@ class BoundWinograd final : public device::BoundKernel {
   const WinogradShape shape_;
   const WinogradPlan plan_;
   const int64_t groups_;
-  const PackedWeights weights_;
+  const runtime::PackedWeights weights_;
   const BoundImages images_;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gemm: products of small float32 matrices in vector code for the processor at hand: the inner part
-// of the convolutions of this backend's own. One thread; the caller divides the work.
+// of the convolutions and matrix products of this backend's own. One thread; the caller divides the
+// work.
 
 #ifndef ONNXIFI_BACKENDS_CPU_GEMM_GEMM_H_
 #define ONNXIFI_BACKENDS_CPU_GEMM_GEMM_H_

@@ -11,26 +11,23 @@
 #include <optional>
 
 #include "backends/core/base/result.h"
-#include "backends/cpu/gemm/step_epilogue.h"
+#include "backends/cpu/matmul/constant_matrix.h"
 #include "backends/cpu/matmul/recipe.h"
 
 namespace onnxifi::matmul {
 
-// A product of so few rows, with numbers for all extents but perhaps theirs.
-struct FewRows {
+// A product of so few rows.
+struct FewRows : ConstantMatrix {
   std::optional<int64_t> rows;  // nothing: known only once the step is bound
   size_t row_axis;              // of the domain: the one that may have more than one element
-  int64_t depth;
-  int64_t columns;
-  bool is_uniform;      // whether the matrix is one number, read for all of its elements
+  bool is_uniform;              // whether the matrix is one number, read for all of its elements
   bool has_whole_rows;  // whether the columns of an inner element lie next to each other; else the
                         // inner elements of a column do
   int64_t w_stride;     // in elements: to the next inner element; else to the next column
-  gemm::StepEpilogue epilogue;
 };
 
-// UNSUPPORTED_* with what is in the way.
-base::Result<FewRows> DescribeFewRows(const device::Facts& facts);
+// Of a step that `matrix` describes. UNSUPPORTED_SHAPE with what is in the way.
+base::Result<FewRows> DescribeFewRows(const device::Facts& facts, const ConstantMatrix& matrix);
 
 std::shared_ptr<const Method> MakeMethod(const FewRows& product);
 

@@ -26,7 +26,7 @@ constexpr int64_t kWorthAThread = 32768;
 class BoundFewRows : public device::BoundKernel {
  public:
   BoundFewRows(const FewRows& product, int64_t rows, const device::BoundStep& step,
-               std::shared_ptr<device::Allocation> own, threads::ThreadPool& pool)
+               runtime::PackedWeights own, threads::ThreadPool& pool)
       : product_(product),
         rows_(rows),
         pool_(pool),
@@ -54,7 +54,7 @@ class BoundFewRows : public device::BoundKernel {
   }
   const float* Matrix(device::Addresses addresses) const {
     if (own_ == nullptr) return gemm::FloatsAt(addresses, w_);
-    return reinterpret_cast<const float*>(own_->data()) + (product_.is_uniform ? 0 : w_.offset);
+    return runtime::Floats(own_) + (product_.is_uniform ? 0 : w_.offset);
   }
   int64_t XStride() const { return x_.strides[product_.row_axis]; }
   int64_t YStride() const { return y_.strides[product_.row_axis]; }
@@ -66,7 +66,7 @@ class BoundFewRows : public device::BoundKernel {
 
  private:
   const device::BoundView w_;
-  const std::shared_ptr<device::Allocation> own_;
+  const runtime::PackedWeights own_;
   const gemm::BoundEpilogue epilogue_;
 };
 
@@ -100,7 +100,7 @@ class OverColumns final : public BoundFewRows {
 class OverRows final : public BoundFewRows {
  public:
   OverRows(const FewRows& product, int64_t rows, const device::BoundStep& step,
-           std::shared_ptr<device::Allocation> own, runtime::Runtime& runtime)
+           runtime::PackedWeights own, runtime::Runtime& runtime)
       : BoundFewRows(product, rows, step, std::move(own), runtime.pool()),
         work_memory_(runtime.work_memory()),
         // Of the extents alone: results do not depend on the number of threads.
@@ -160,7 +160,7 @@ class OverRows final : public BoundFewRows {
 
 std::unique_ptr<device::BoundKernel> BindFewRows(const FewRows& product, int64_t rows,
                                                  const device::BoundStep& step,
-                                                 std::shared_ptr<device::Allocation> own,
+                                                 runtime::PackedWeights own,
                                                  runtime::Runtime& runtime) {
   if (product.has_whole_rows) {
     return std::make_unique<OverRows>(product, rows, step, std::move(own), runtime);

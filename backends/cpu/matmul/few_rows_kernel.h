@@ -10,6 +10,7 @@
 
 #include "backends/core/device/device.h"
 #include "backends/cpu/matmul/few_rows.h"
+#include "backends/cpu/runtime/packed_weights.h"
 #include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::matmul {
@@ -18,7 +19,7 @@ namespace onnxifi::matmul {
 // column where it is uniform, unless that is null. `runtime` outlives what is returned.
 std::unique_ptr<device::BoundKernel> BindFewRows(const FewRows& product, int64_t rows,
                                                  const device::BoundStep& step,
-                                                 std::shared_ptr<device::Allocation> own,
+                                                 runtime::PackedWeights own,
                                                  runtime::Runtime& runtime);
 
 }  // namespace onnxifi::matmul

@@ -12,12 +12,12 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/core/reference/device.h"
+#include "backends/cpu/matmul/testing/float_buffers.h"
 
 namespace onnxifi::matmul {
 namespace {
@@ -37,16 +37,16 @@ struct Case {
 };
 
 // X[rows, depth], the matrix, Y[rows, columns], a bias and an addend like Y.
-class Product {
+class Product : private FloatBuffers {
  public:
   explicit Product(const Case& test) : test_(test) {
     const auto& [rows, depth, columns, is_transposed, has_epilogue, shift, is_symbolic, threads,
                  is_uniform] = test;
     Dim row_dim(rows);
-    if (is_symbolic) row_dim = program_.dims->NewSymbol("rows", /*is_data=*/false);
+    if (is_symbolic) row_dim = program.dims->NewSymbol("rows", /*is_data=*/false);
     Add({row_dim, depth}, rows * depth);
     Add({is_transposed ? columns : depth, is_transposed ? depth : columns}, depth * columns);
-    program_.buffers[1].kind = program::Buffer::Kind::kConstant;
+    program.buffers[1].kind = program::Buffer::Kind::kConstant;
     Add({row_dim, columns}, rows * columns);
     Add({columns}, columns);
     Add({row_dim, columns}, rows * columns);
@@ -65,23 +65,23 @@ class Product {
     Contract contract;
     contract.m_axes = contract.n_axes = 1;
     contract.inner = {depth};
-    contract.a_prologue = program::Load(program_.exprs, ElementType::kFloat32, 0).id();
-    contract.b_prologue = program::Load(program_.exprs, ElementType::kFloat32, 1).id();
-    program::Expr sum = program::Accumulator(program_.exprs, ElementType::kFloat32);
+    contract.a_prologue = program::Load(program.exprs, ElementType::kFloat32, 0).id();
+    contract.b_prologue = program::Load(program.exprs, ElementType::kFloat32, 1).id();
+    program::Expr sum = program::Accumulator(program.exprs, ElementType::kFloat32);
     if (has_epilogue) {
-      const program::Expr bias = program::Load(program_.exprs, ElementType::kFloat32, 2);
-      const program::Expr addend = program::Load(program_.exprs, ElementType::kFloat32, 3);
+      const program::Expr bias = program::Load(program.exprs, ElementType::kFloat32, 2);
+      const program::Expr addend = program::Load(program.exprs, ElementType::kFloat32, 3);
       sum = sum + bias + addend;
       sum = program::Maximum(sum, program::Like(sum, -1.0));
     }
     contract.roots = {sum.id()};
     step_.body = std::move(contract);
-    matrix_.resize(data_[1].size() * sizeof(float) + 128);
+    matrix_.resize(data[1].size() * sizeof(float) + 128);
     void* place = matrix_.data();
     size_t room = matrix_.size();
     std::align(64, room - 64, place, room);
     matrix_at_ = static_cast<std::byte*>(place) + shift;
-    std::memcpy(matrix_at_, data_[1].data(), data_[1].size() * sizeof(float));
+    std::memcpy(matrix_at_, data[1].data(), data[1].size() * sizeof(float));
   }
 
   // Runs it, and compares.
@@ -89,23 +89,22 @@ class Product {
     threads::ThreadPool pool(test_.threads);
     reference::Device reference;
     runtime::Runtime runtime(reference.memory(), pool);
-    const device::Facts facts{program_, step_};
-    const auto described = DescribeFewRows(facts);
+    const device::Facts facts{program, step_};
+    const auto matrix = DescribeConstantMatrix(facts);
+    ASSERT_TRUE(matrix.ok()) << matrix.status().Text();
+    const auto described = DescribeFewRows(facts, *matrix);
     ASSERT_TRUE(described.ok()) << described.status().Text();
     EXPECT_EQ(described->has_whole_rows, !test_.is_transposed && !test_.is_uniform);
     EXPECT_EQ(described->rows.has_value(), !test_.is_symbolic);
-    const Recipe recipe(MakeMethod(*described));
+    const Recipe recipe({MakeMethod(*described)});
     EXPECT_TRUE(recipe.TakesAnyAddress(1));
     const std::unique_ptr<device::Kernel> kernel = recipe.BuildKernel(runtime, nullptr);
-    std::vector<std::byte*> addresses;
-    for (std::vector<float>& buffer : data_) {
-      addresses.push_back(reinterpret_cast<std::byte*>(buffer.data()));
-    }
+    std::vector<std::byte*> addresses = Addresses();
     addresses[1] = matrix_at_;
     std::vector<std::byte*> constants(addresses.size(), nullptr);
     constants[1] = matrix_at_;
-    std::vector<int64_t> dims(static_cast<size_t>(program_.dims->node_count()), test_.rows);
-    const auto bound = kernel->Bind(device::Bind(program_, step_, dims), constants);
+    std::vector<int64_t> dims(static_cast<size_t>(program.dims->node_count()), test_.rows);
+    const auto bound = kernel->Bind(device::Bind(program, step_, dims), constants);
     ASSERT_TRUE(bound.ok()) << bound.status().Text();
     // A matrix that is part of a model was copied, and is not looked at any more.
     const bool is_copied = test_.shift != 0 || test_.is_uniform;
@@ -115,11 +114,11 @@ class Product {
       addresses[1] = nullptr;
     }
     for (int run = 0; run < 2; ++run) {
-      std::fill(data_[2].begin(), data_[2].end(), -777.0F);
+      std::fill(data[2].begin(), data[2].end(), -777.0F);
       ASSERT_TRUE((*bound)->Run(addresses).ok());
       for (int64_t row = 0; row < test_.rows; ++row) {
         for (int64_t column = 0; column < test_.columns; ++column) {
-          ASSERT_NEAR(data_[2][static_cast<size_t>(row * test_.columns + column)],
+          ASSERT_NEAR(data[2][static_cast<size_t>(row * test_.columns + column)],
                       Expected(row, column), 2e-6 * static_cast<double>(test_.depth))
               << row << ", " << column;
         }
@@ -127,7 +126,7 @@ class Product {
     }
   }
 
-  const std::vector<float>& result() const { return data_[2]; }
+  const std::vector<float>& result() const { return data[2]; }
 
  private:
   double Expected(int64_t row, int64_t column) const {
@@ -135,37 +134,18 @@ class Product {
     for (int64_t k = 0; k < test_.depth; ++k) {
       int64_t at = test_.is_transposed ? column * test_.depth + k : k * test_.columns + column;
       if (test_.is_uniform) at = test_.depth * test_.columns - 1;
-      sum += static_cast<double>(data_[0][static_cast<size_t>(row * test_.depth + k)]) *
-             static_cast<double>(data_[1][static_cast<size_t>(at)]);
+      sum += static_cast<double>(data[0][static_cast<size_t>(row * test_.depth + k)]) *
+             static_cast<double>(data[1][static_cast<size_t>(at)]);
     }
     if (!test_.has_epilogue) return sum;
-    sum += static_cast<double>(data_[3][static_cast<size_t>(column)]) +
-           static_cast<double>(data_[4][static_cast<size_t>(row * test_.columns + column)]);
+    sum += static_cast<double>(data[3][static_cast<size_t>(column)]) +
+           static_cast<double>(data[4][static_cast<size_t>(row * test_.columns + column)]);
     return std::max(sum, -1.0);
   }
-  void Add(program::Shape shape, int64_t count) {
-    program::Buffer buffer;
-    buffer.type = ElementType::kFloat32;
-    buffer.shape = std::move(shape);
-    program_.AddBuffer(std::move(buffer));
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    for (float& value : data_.emplace_back(static_cast<size_t>(count))) value = uniform(random_);
-  }
-  static program::View View(program::BufferId buffer, const tensor::Extents& strides) {
-    program::View view;
-    view.type = ElementType::kFloat32;
-    view.buffer = buffer;
-    view.strides = {strides.begin(), strides.end()};
-    return view;
-  }
-
   const Case test_;
-  program::Program program_;
   program::Step step_;
-  std::vector<std::vector<float>> data_;
   std::vector<std::byte> matrix_;
   std::byte* matrix_at_ = nullptr;
-  std::mt19937 random_{7};
 };
 
 // Large enough for threads, and no multiples of what it takes at a time.

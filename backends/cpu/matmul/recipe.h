@@ -9,31 +9,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
+#include "backends/cpu/runtime/packed_weights.h"
 #include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::matmul {
 
-// A copy of a kernel's constant matrix, made when a binding first asks for it. Threads: any.
-class MatrixCopy {
- public:
-  using Copy = base::Result<std::shared_ptr<device::Allocation>>;
-
-  // Shared by bindings, and by runs that outlive one; a kernel asks for one of them, always the
-  // same. NO_SYSTEM_MEMORY.
-  Copy Of(const std::byte* data, int64_t size_bytes, device::Memory& memory);
-  // `count` times the float at `number`.
-  Copy Repeated(const std::byte* number, int64_t count, device::Memory& memory);
-
- private:
-  std::mutex mutex_;
-  std::shared_ptr<device::Allocation> copy_;
-};
+// In which ways kernels keep a constant matrix, for the store of the kernel that they share.
+enum class Layout : uint8_t { kCopy, kOneColumn, kPanels };
 
 using BindResult = base::Result<std::unique_ptr<device::BoundKernel>>;
 
@@ -42,18 +30,19 @@ class Method {
  public:
   virtual ~Method() = default;
   virtual std::string_view name() const = 0;
-  // Null where it is not for these extents. `runtime` outlives what is returned; `copy` is the
-  // kernel's.
+  // Null where it is not for these extents. `runtime` outlives what is returned; `store` is the
+  // kernel's, by Layout.
   virtual BindResult Bind(const device::BoundStep& step, device::Addresses constants,
-                          runtime::Runtime& runtime, MatrixCopy& copy) const = 0;
+                          runtime::Runtime& runtime, runtime::WeightStore& store) const = 0;
 };
 
 class Recipe final : public device::Recipe {
  public:
-  // `otherwise` does the step where `method` does not; null if the method is for all extents that
-  // the step can have.
-  explicit Recipe(std::shared_ptr<const Method> method,
-                  std::unique_ptr<const device::Recipe> otherwise = nullptr);
+  using Methods = std::vector<std::shared_ptr<const Method>>;
+
+  // The first of `methods` that is for the extents; `otherwise` does the step where none is, and is
+  // null if there are none such.
+  explicit Recipe(Methods methods, std::unique_ptr<const device::Recipe> otherwise = nullptr);
 
   std::string_view implementation() const override { return implementation_; }
   bool TakesAnyAddress(int read) const override {
@@ -65,7 +54,7 @@ class Recipe final : public device::Recipe {
                                               std::unique_ptr<device::Kernel> otherwise) const;
 
  private:
-  const std::shared_ptr<const Method> method_;  // shared with the kernels
+  const Methods methods_;  // shared with the kernels
   const std::unique_ptr<const device::Recipe> otherwise_;
   const std::string implementation_;
 };

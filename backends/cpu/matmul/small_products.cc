@@ -176,7 +176,7 @@ class SmallProductsMethod final : public Method {
 
   std::string_view name() const override { return "small products"; }
   BindResult Bind(const device::BoundStep& step, device::Addresses /*constants*/,
-                  runtime::Runtime& runtime, MatrixCopy& /*copy*/) const override {
+                  runtime::Runtime& runtime, runtime::WeightStore& /*store*/) const override {
     auto bound = std::make_unique<BoundSmallProducts>(step, scaling_, runtime.pool());
     if (!bound->IsWorthwhile()) return std::unique_ptr<device::BoundKernel>();
     return std::unique_ptr<device::BoundKernel>(std::move(bound));

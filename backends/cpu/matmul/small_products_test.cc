@@ -10,12 +10,12 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/core/reference/device.h"
+#include "backends/cpu/matmul/testing/float_buffers.h"
 
 namespace onnxifi::matmul {
 namespace {
@@ -45,16 +45,16 @@ constexpr float kNumber = 0.7f;
 
 // A[batch, rows, heads, depth], B[batch, columns, heads, depth] or its like, C as A: each product
 // is a head, whose rows lie a whole row of heads apart.
-class Attention {
+class Attention : public FloatBuffers {
  public:
   explicit Attention(const Case& test) : test_(test) {
     const auto& [batch, heads, rows, depth, columns, is_transposed, is_shared, scale, is_small] =
         test;
     const int64_t b_heads = is_shared ? 1 : heads;
-    AddBuffer(batch * rows * heads * depth);
-    AddBuffer(batch * columns * b_heads * depth);
-    AddBuffer(batch * rows * heads * columns);
-    AddBuffer(1);
+    Add({batch * rows * heads * depth}, batch * rows * heads * depth);
+    Add({batch * columns * b_heads * depth}, batch * columns * b_heads * depth);
+    Add({batch * rows * heads * columns}, batch * rows * heads * columns);
+    Add({1}, 1);
     step.reads.push_back(View(0, {rows * heads * depth, depth, heads * depth, 1}));
     const int64_t head = is_shared ? 0 : (is_transposed ? depth : columns);
     step.reads.push_back(is_transposed
@@ -105,15 +105,12 @@ class Attention {
     const device::Facts facts{program, step};
     ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Method> method, DescribeSmallProducts(facts));
     ONNXIFI_ASSIGN_OR_RETURN(device::Selection selection, reference.Select(facts));
-    const Recipe recipe(std::move(method), std::move(selection.recipe));
+    const Recipe recipe({std::move(method)}, std::move(selection.recipe));
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> otherwise,
                              reference.Build(*recipe.otherwise()));
     const std::unique_ptr<device::Kernel> kernel =
         recipe.BuildKernel(runtime, std::move(otherwise));
-    std::vector<std::byte*> addresses;
-    for (std::vector<float>& buffer : data) {
-      addresses.push_back(reinterpret_cast<std::byte*>(buffer.data()));
-    }
+    const std::vector<std::byte*> addresses = Addresses();
     const std::vector<std::byte*> constants(addresses.size(), nullptr);
     const std::vector<int64_t> dims(static_cast<size_t>(program.dims->node_count()), 0);
     ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::BoundKernel> bound,
@@ -154,29 +151,10 @@ class Attention {
         ((batch * test_.rows + row) * test_.heads + head) * test_.columns + column)];
   }
 
-  program::Program program;
   program::Step step;
-  std::vector<std::vector<float>> data;
 
  private:
-  void AddBuffer(int64_t count) {
-    program::Buffer buffer;
-    buffer.type = ElementType::kFloat32;
-    buffer.shape = {count};
-    program.AddBuffer(std::move(buffer));
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    for (float& value : data.emplace_back(static_cast<size_t>(count))) value = uniform(random_);
-  }
-  static program::View View(program::BufferId buffer, const tensor::Extents& strides) {
-    program::View view;
-    view.type = ElementType::kFloat32;
-    view.buffer = buffer;
-    view.strides = {strides.begin(), strides.end()};
-    return view;
-  }
-
   const Case test_;
-  std::mt19937 random_{5};
 };
 
 void Check(const Case& test) {

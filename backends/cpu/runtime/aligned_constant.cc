@@ -8,6 +8,12 @@
 
 namespace onnxifi::runtime {
 
+int64_t ConstantBytes(const device::BoundStep& step, program::BufferId constant) {
+  int64_t bytes = sizeof(float);
+  for (const program::Dim& dim : step.program->buffers[constant].shape) bytes *= step.Number(dim);
+  return bytes;
+}
+
 base::Result<AlignedConstant> AlignedConstant::Create(device::Memory& memory, std::byte* data,
                                                       int64_t size_bytes) {
   AlignedConstant constant(data);

@@ -15,6 +15,9 @@
 
 namespace onnxifi::runtime {
 
+// What a constant buffer of floats takes.
+int64_t ConstantBytes(const device::BoundStep& step, program::BufferId constant);
+
 class AlignedConstant {
  public:
   static bool IsAligned(const std::byte* data) {

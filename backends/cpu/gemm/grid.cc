@@ -2,18 +2,18 @@
 //
 // Grid: tries every number of parts.
 
-#include "backends/cpu/convolution/grid.h"
+#include "backends/cpu/gemm/grid.h"
 
 #include <algorithm>
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/processor/processor.h"
 
-namespace onnxifi::convolution {
+namespace onnxifi::gemm {
 
 Grid ChooseGrid(const Work& work, int64_t threads) {
   const double rate = processor::MultiplyAddsPerCycle();
-  const int64_t width = gemm::PanelColumns();
+  const int64_t width = PanelColumns();
   const double all = static_cast<double>(work.blocks) * static_cast<double>(work.rows) *
                      static_cast<double>(work.depth) * static_cast<double>(work.panels * width);
   const auto useful = static_cast<int64_t>(std::clamp(
@@ -52,4 +52,4 @@ void ForParts(const Work& work, const Grid& grid, threads::ThreadPool& pool,
   });
 }
 
-}  // namespace onnxifi::convolution
+}  // namespace onnxifi::gemm

@@ -2,11 +2,11 @@
 //
 // WeightStore.
 
-#include "backends/cpu/convolution/weights.h"
+#include "backends/cpu/runtime/packed_weights.h"
 
 #include <utility>
 
-namespace onnxifi::convolution {
+namespace onnxifi::runtime {
 
 base::Result<PackedWeights> WeightStore::Find(int layout, device::Memory& memory, int64_t floats,
                                               const std::function<base::Status(float*)>& pack) {
@@ -21,4 +21,4 @@ base::Result<PackedWeights> WeightStore::Find(int layout, device::Memory& memory
   return weights;
 }
 
-}  // namespace onnxifi::convolution
+}  // namespace onnxifi::runtime

@@ -3,7 +3,7 @@
 // How products are divided between threads: all of them exactly once, and none where waking another
 // thread takes longer than the work.
 
-#include "backends/cpu/convolution/grid.h"
+#include "backends/cpu/gemm/grid.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "backends/cpu/processor/processor.h"
 
-namespace onnxifi::convolution {
+namespace onnxifi::gemm {
 namespace {
 
 TEST(GridTest, KeepsLittleWorkOnOneThread) {
@@ -80,4 +80,4 @@ TEST(GridTest, CoversEveryBlockAndPanelOnce) {
 }
 
 }  // namespace
-}  // namespace onnxifi::convolution
+}  // namespace onnxifi::gemm

@@ -2,15 +2,15 @@
 //
 // Grid: how the threads divide the rows and the columns of a product between them.
 
-#ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_GRID_H_
-#define ONNXIFI_BACKENDS_CPU_CONVOLUTION_GRID_H_
+#ifndef ONNXIFI_BACKENDS_CPU_GEMM_GRID_H_
+#define ONNXIFI_BACKENDS_CPU_GEMM_GRID_H_
 
 #include <cstdint>
 #include <functional>
 
 #include "backends/cpu/threads/thread_pool.h"
 
-namespace onnxifi::convolution {
+namespace onnxifi::gemm {
 
 // `blocks` of `rows` rows each, which are not divided, times `panels` of columns.
 struct Work {
@@ -39,6 +39,6 @@ struct Part {
 void ForParts(const Work& work, const Grid& grid, threads::ThreadPool& pool,
               const std::function<void(int64_t number, const Part& part)>& body);
 
-}  // namespace onnxifi::convolution
+}  // namespace onnxifi::gemm
 
-#endif  // ONNXIFI_BACKENDS_CPU_CONVOLUTION_GRID_H_
+#endif  // ONNXIFI_BACKENDS_CPU_GEMM_GRID_H_

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PackedWeights: constant weights in a kernel's own layout, packed once.
+
+#ifndef ONNXIFI_BACKENDS_CPU_RUNTIME_PACKED_WEIGHTS_H_
+#define ONNXIFI_BACKENDS_CPU_RUNTIME_PACKED_WEIGHTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "backends/core/base/result.h"
+#include "backends/core/device/device.h"
+
+namespace onnxifi::runtime {
+
+// Shared by a kernel's bindings and by runs that outlive one.
+using PackedWeights = std::shared_ptr<device::Allocation>;
+inline const float* Floats(const PackedWeights& weights) {
+  return reinterpret_cast<const float*>(weights->data());
+}
+
+// Packs weights once per layout. Belongs to one kernel. Threads: any.
+class WeightStore {
+ public:
+  // The weights under `layout`, which the kernel numbers; `pack` fills `floats` floats the first
+  // time. NO_SYSTEM_MEMORY, or what `pack` says.
+  base::Result<PackedWeights> Find(int layout, device::Memory& memory, int64_t floats,
+                                   const std::function<base::Status(float*)>& pack);
+
+ private:
+  std::mutex mutex_;
+  std::map<int, PackedWeights> packed_;
+};
+
+}  // namespace onnxifi::runtime
+
+#endif  // ONNXIFI_BACKENDS_CPU_RUNTIME_PACKED_WEIGHTS_H_
