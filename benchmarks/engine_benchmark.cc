@@ -279,7 +279,12 @@ void Transposed(benchmark::State& state) {
 BENCHMARK(Transposed)
     ->ArgsProduct({{4096}, {4096}, {0, 1}})
     ->ArgsProduct({{4000}, {4100}, {0, 1}})
+    ->ArgsProduct({{128}, {128}, {0, 1}})
+    ->ArgsProduct({{256}, {384}, {0, 1}})
+    ->ArgsProduct({{500}, {500}, {0, 1}})
+    ->ArgsProduct({{720}, {720}, {0, 1}})
     ->ArgsProduct({{1000}, {1000}, {0, 1}})
+    ->ArgsProduct({{1500}, {1500}, {0, 1}})
     ->ArgsProduct({{64}, {1 << 18}, {0, 1}})
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);

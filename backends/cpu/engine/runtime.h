@@ -25,9 +25,9 @@ struct Settings {
   // Results of at least as many bytes are stored past the caches: larger than a core's share of any
   // last-level cache, and measured to be faster from about there.
   int64_t streamed_bytes = int64_t{1} << 25;
-  // The same for what is transposed, whose stores would fetch lines far apart: larger than an L2
-  // cache.
-  int64_t streamed_transposed_bytes = int64_t{1} << 21;
+  // The same for what is transposed, whose stores would fetch lines far apart: larger than a few L2
+  // caches.
+  int64_t streamed_transposed_bytes = int64_t{1} << 23;
   // Picoseconds of work that are worth another thread, which spins between the steps of a run.
   int64_t worth_a_thread = 3'000'000;
 };

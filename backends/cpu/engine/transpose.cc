@@ -2,7 +2,8 @@
 //
 // Transpose: two rounds of interleaving turn four columns of a vector's length into blocks of 16
 // bytes that each hold four neighbours of one row. Wider elements need one round, narrower ones
-// more.
+// more. Where there are columns enough, blocks of four times as many columns are loaded so that
+// the result is a vector of one row.
 
 #include "backends/cpu/engine/transpose.h"
 
@@ -34,6 +35,11 @@ template <typename T>
 void TransposeBlocks(const T* source, int64_t source_stride, T* target, int64_t target_stride,
                      int64_t rows, int64_t columns) {
   TransposePlain(source, source_stride, target, target_stride, rows, columns);
+}
+int64_t TransposeVectors(const uint32_t* /*source*/, int64_t /*source_stride*/,
+                         uint32_t* /*target*/, int64_t /*target_stride*/, int64_t /*rows*/,
+                         int64_t /*columns*/) {
+  return 0;
 }
 
 #else
@@ -105,6 +111,75 @@ HWY_INLINE void TransposeBlock(D d, const T* source, int64_t source_stride, T* t
   }
 }
 
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+
+// The 16-byte blocks at `source` and every `stride` elements from there, as many as a vector has.
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> LoadBlocks(D d, const T* source, int64_t stride) {
+  constexpr size_t kBlocks = hn::MaxLanes(D()) * sizeof(T) / 16;
+  if constexpr (kBlocks == 1) {
+    return hn::LoadU(d, source);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(
+        d, LoadBlocks(half, source + static_cast<int64_t>(kBlocks / 2) * stride, stride),
+        LoadBlocks(half, source, stride));
+  }
+}
+
+// A vector of columns, four rows: whole vectors are stored, and what a vector holds of one column
+// comes to its place by being loaded.
+template <class D>
+HWY_INLINE void TransposeFourRows(D d, const uint32_t* source, int64_t source_stride,
+                                  uint32_t* target, int64_t target_stride) {
+  using V = hn::Vec<D>;
+  const V a = LoadBlocks(d, source, 4 * source_stride);
+  const V b = LoadBlocks(d, source + source_stride, 4 * source_stride);
+  const V c = LoadBlocks(d, source + 2 * source_stride, 4 * source_stride);
+  const V e = LoadBlocks(d, source + 3 * source_stride, 4 * source_stride);
+  const V ac_low = hn::InterleaveLower(d, a, c);
+  const V ac_high = hn::InterleaveUpper(d, a, c);
+  const V be_low = hn::InterleaveLower(d, b, e);
+  const V be_high = hn::InterleaveUpper(d, b, e);
+  hn::StoreU(hn::InterleaveLower(d, ac_low, be_low), d, target);
+  hn::StoreU(hn::InterleaveUpper(d, ac_low, be_low), d, target + target_stride);
+  hn::StoreU(hn::InterleaveLower(d, ac_high, be_high), d, target + 2 * target_stride);
+  hn::StoreU(hn::InterleaveUpper(d, ac_high, be_high), d, target + 3 * target_stride);
+}
+
+// As many columns as are whole vectors. Returns them; none where rows of the target do not begin at
+// vectors: one that is stored across two lines takes longer than the blocks of which it consists.
+int64_t TransposeVectors(const uint32_t* source, int64_t source_stride, uint32_t* target,
+                         int64_t target_stride, int64_t rows, int64_t columns) {
+  const hn::ScalableTag<uint32_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto vector_bytes = static_cast<size_t>(lanes) * sizeof(uint32_t);
+  if (reinterpret_cast<uintptr_t>(target) % vector_bytes != 0 || target_stride % lanes != 0) {
+    return 0;
+  }
+  const int64_t whole_rows = rows / 4 * 4;
+  const int64_t whole_columns = columns / lanes * lanes;
+  for (int64_t c = 0; c < whole_columns; c += lanes) {
+    for (int64_t r = 0; r < whole_rows; r += 4) {
+      TransposeFourRows(d, source + c * source_stride + r, source_stride,
+                        target + r * target_stride + c, target_stride);
+    }
+  }
+  TransposePlain(source + whole_rows, source_stride, target + whole_rows * target_stride,
+                 target_stride, rows - whole_rows, whole_columns);
+  return whole_columns;
+}
+
+#else
+
+int64_t TransposeVectors(const uint32_t* /*source*/, int64_t /*source_stride*/,
+                         uint32_t* /*target*/, int64_t /*target_stride*/, int64_t /*rows*/,
+                         int64_t /*columns*/) {
+  return 0;
+}
+
+#endif
+
 template <typename T>
 void TransposeBlocks(const T* source, int64_t source_stride, T* target, int64_t target_stride,
                      int64_t rows, int64_t columns) {
@@ -135,9 +210,13 @@ void TransposeTyped(const std::byte* source, int64_t source_stride, std::byte* t
     case 2:
       return TransposePlain(reinterpret_cast<const uint16_t*>(source), source_stride,
                             reinterpret_cast<uint16_t*>(target), target_stride, rows, columns);
-    case 4:
-      return TransposeBlocks(reinterpret_cast<const uint32_t*>(source), source_stride,
-                             reinterpret_cast<uint32_t*>(target), target_stride, rows, columns);
+    case 4: {
+      const auto* from = reinterpret_cast<const uint32_t*>(source);
+      auto* to = reinterpret_cast<uint32_t*>(target);
+      const int64_t done = TransposeVectors(from, source_stride, to, target_stride, rows, columns);
+      return TransposeBlocks(from + done * source_stride, source_stride, to + done, target_stride,
+                             rows, columns - done);
+    }
     case 8:
       return TransposeBlocks(reinterpret_cast<const uint64_t*>(source), source_stride,
                              reinterpret_cast<uint64_t*>(target), target_stride, rows, columns);

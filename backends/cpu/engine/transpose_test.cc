@@ -7,22 +7,32 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 namespace onnxifi::engine {
 namespace {
 
+// Rows of the target begin at lines, or anywhere.
 template <typename T>
-void CheckTranspose(int64_t rows, int64_t columns) {
+void CheckTranspose(int64_t rows, int64_t columns, bool is_in_lines) {
+  constexpr int64_t kLine = 64 / sizeof(T);
   const int64_t source_stride = rows + 3;
-  const int64_t target_stride = columns + 5;
+  const int64_t target_stride = is_in_lines ? (columns / kLine + 1) * kLine : columns + 5;
   std::vector<T> source(static_cast<size_t>(columns * source_stride));
   std::iota(source.begin(), source.end(), static_cast<T>(1));
   const T untouched = static_cast<T>(99);
   std::vector<T> expected(static_cast<size_t>(rows * target_stride), untouched);
-  std::vector<T> target = expected;
+  std::vector<T> memory(expected.size() + 2 * kLine);
+  void* place = memory.data();
+  size_t room = memory.size() * sizeof(T);
+  std::align(64, expected.size() * sizeof(T), place, room);
+  T* const target = static_cast<T*>(place) + (is_in_lines ? 0 : 1);
+  std::copy(expected.begin(), expected.end(), target);
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
       expected[static_cast<size_t>(r * target_stride + c)] =
@@ -30,17 +40,20 @@ void CheckTranspose(int64_t rows, int64_t columns) {
     }
   }
   Transpose(reinterpret_cast<const std::byte*>(source.data()), source_stride,
-            reinterpret_cast<std::byte*>(target.data()), target_stride, rows, columns, sizeof(T));
-  EXPECT_EQ(target, expected) << rows << " x " << columns << " of " << sizeof(T) << " bytes";
+            reinterpret_cast<std::byte*>(target), target_stride, rows, columns, sizeof(T));
+  EXPECT_EQ(std::vector<T>(target, target + expected.size()), expected)
+      << rows << " x " << columns << " of " << sizeof(T) << " bytes";
 }
 
 TEST(TransposeTest, PutsColumnsIntoRows) {
   for (int64_t rows : {1, 3, 4, 8, 15, 16, 17, 33, 64}) {
     for (int64_t columns : {1, 2, 4, 5, 8, 16, 19, 32, 67}) {
-      CheckTranspose<uint8_t>(rows, columns);
-      CheckTranspose<uint16_t>(rows, columns);
-      CheckTranspose<uint32_t>(rows, columns);
-      CheckTranspose<uint64_t>(rows, columns);
+      for (const bool is_in_lines : {false, true}) {
+        CheckTranspose<uint8_t>(rows, columns, is_in_lines);
+        CheckTranspose<uint16_t>(rows, columns, is_in_lines);
+        CheckTranspose<uint32_t>(rows, columns, is_in_lines);
+        CheckTranspose<uint64_t>(rows, columns, is_in_lines);
+      }
     }
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TransposedCopy: strips of two lines of target columns, down a block of target rows. What a strip
-// leaves of a line, because rows need not begin at one, waits beside the block for the next strip.
+// TransposedCopy: strips of two lines of target columns, down a block of target rows. Of a result
+// that is stored past the caches, what a strip leaves of a line, because rows need not begin at
+// one, waits beside the block for the next strip.
 
 #include "backends/cpu/engine/transposed_copy.h"
 
@@ -93,12 +94,13 @@ class TransposedCopy final : public device::BoundKernel {
   // The grid's last axis is the one along which the write steps by 1; the read does so along
   // `axis`.
   TransposedCopy(const Grid& grid, int axis, const Access& read, const Access& write,
-                 Runtime& runtime)
+                 bool is_streamed, Runtime& runtime)
       : grid_(grid),
         axis_(axis),
         last_(grid.rank() - 1),
         read_(read),
         write_(write),
+        is_streamed_(is_streamed),
         bytes_(write.lane_bytes),
         strips_(Parts(grid.extent(last_) * bytes_, kStripBytes)),
         blocks_(Parts(grid.extent(axis), kRowsPerBlock)),
@@ -147,6 +149,13 @@ class TransposedCopy final : public device::BoundKernel {
       const int64_t columns =
           std::min(kStripBytes / bytes_, grid_.extent(last_) - box.begin[last_]);
       const int64_t rows = std::min(kRowsPerBlock, grid_.extent(axis_) - box.begin[axis_]);
+      if (!is_streamed_) {
+        for (int64_t row = 0; row < rows; row += kRows) {
+          Transpose(source + row * bytes_, read_.form.steps[last_], target + row * stride_bytes(),
+                    write_.form.steps[axis_], std::min(kRows, rows - row), columns, bytes_);
+        }
+        continue;
+      }
       const bool is_first = strip == 0 || number == begin;
       const bool is_last = strip == strips_ - 1 || number == end - 1;
       std::byte* left = scratch + kRows * kPieceBytes;
@@ -163,7 +172,7 @@ class TransposedCopy final : public device::BoundKernel {
         }
       }
     }
-    FinishStreams();
+    if (is_streamed_) FinishStreams();
   }
 
   // The first strip of a row has nothing before it, and the last leaves nothing.
@@ -188,6 +197,7 @@ class TransposedCopy final : public device::BoundKernel {
   const int last_;
   const Access read_;
   const Access write_;
+  const bool is_streamed_;
   const int64_t bytes_;  // of an element
   const int64_t strips_;
   const int64_t blocks_;
@@ -212,7 +222,8 @@ std::unique_ptr<device::BoundKernel> BindTransposedCopy(const Code& code,
   Access read = MakeAccess(source, rank);
   Access write = MakeAccess(target, rank);
   const int64_t size_bytes = tensor::ElementCount(step.domain) * write.lane_bytes;
-  if (size_bytes == 0 || size_bytes < runtime.settings().streamed_transposed_bytes) return nullptr;
+  if (size_bytes == 0) return nullptr;
+  const bool is_streamed = size_bytes >= runtime.settings().streamed_transposed_bytes;
   Grid grid(step.domain);
   LinearForm* forms[] = {&read.form, &write.form};
   grid.Permute(Grid::SortedAxes(write.form, 0, rank), forms);
@@ -223,7 +234,7 @@ std::unique_ptr<device::BoundKernel> BindTransposedCopy(const Code& code,
   if (grid.extent(last) * write.lane_bytes < kStripBytes) return nullptr;
   for (int axis = last; axis-- > 0;) {
     if (read.form.steps[axis] != 1 || grid.extent(axis) * read.lane_bytes < kLine) continue;
-    return std::make_unique<TransposedCopy>(grid, axis, read, write, runtime);
+    return std::make_unique<TransposedCopy>(grid, axis, read, write, is_streamed, runtime);
   }
   return nullptr;
 }

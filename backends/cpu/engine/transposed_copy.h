@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TransposedCopy: a Map that only moves elements to a transposed place, where the result is too
-// large for caches. A tile that goes through registers would either read or write in pieces of a
-// line; here memory is read in long runs and whole lines are stored past the caches.
+// TransposedCopy: a Map that only moves elements to a transposed place, block by block without
+// registers of the tile engine between. A result too large for caches is read in long runs, and
+// stored in whole lines past them.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_TRANSPOSED_COPY_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_TRANSPOSED_COPY_H_
@@ -15,8 +15,9 @@
 
 namespace onnxifi::engine {
 
-// Null where `code` and `step` are anything else, or the result has fewer bytes than
-// runtime.settings().streamed_transposed_bytes. `runtime` outlives what is returned.
+// Null where `code` and `step` are anything else, or rows are shorter than a line. Results of
+// runtime.settings().streamed_transposed_bytes or more go past the caches. `runtime` outlives what
+// is returned.
 std::unique_ptr<device::BoundKernel> BindTransposedCopy(const Code& code,
                                                         const device::BoundStep& step,
                                                         Runtime& runtime);
