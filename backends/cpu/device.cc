@@ -39,6 +39,7 @@ struct OwnConvolution {
 constexpr OwnConvolution kConvolution[] = {
     {"winograd", convolution::SelectWinograd},
     {"pointwise", convolution::SelectPointwise},
+    {"depthwise", convolution::SelectDepthwise},
     {"direct", convolution::SelectDirect},
     {"planar", convolution::SelectPlanar},
 };

@@ -49,11 +49,14 @@ struct Layout {
 class RandomConvolution {
  public:
   explicit RandomConvolution(uint32_t seed) : random_(seed) {
-    const int kind = static_cast<int>(Roll(0, 3));  // pointwise, 3 x 3, any, any of planes
+    // Pointwise, 3 x 3, any, any of planes, any with a kernel per channel.
+    const int kind = static_cast<int>(Roll(0, 4));
     const bool is_planar = kind == 3;
-    const int64_t group = !is_planar && Chance(40) ? Roll(2, 4) : 1;
-    const int64_t in = group * Roll(1, is_planar ? 4 : 24), out = group * Roll(1, 48);
-    kernel_ = kind == 0 ? 1 : kind == 1 ? 3 : Roll(1, 5);
+    const bool is_depthwise = kind == 4;
+    const int64_t group = is_depthwise ? Roll(8, 70) : !is_planar && Chance(40) ? Roll(2, 4) : 1;
+    const int64_t in = is_depthwise ? group : group * Roll(1, is_planar ? 4 : 24);
+    const int64_t out = is_depthwise ? group : group * Roll(1, 48);
+    kernel_ = kind == 0 ? 1 : kind == 1 || (is_depthwise && Chance(70)) ? 3 : Roll(1, 5);
     pad_ = kind == 0 ? 0 : Roll(0, kernel_ / 2);
     stride_ = kind != 1 && Chance(50) ? Roll(1, 3) : 1;
     dilation_ = kind >= 2 && Chance(30) ? Roll(1, 2) : 1;
@@ -219,7 +222,7 @@ TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
     auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
                                  base::Log(base::LogLevel::kWarning));
     ASSERT_TRUE(device.ok()) << device.status().Text();
-    for (int k = 0; k < 65; ++k, ++seed) {
+    for (int k = 0; k < 85; ++k, ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
       ++counts[RandomConvolution(seed).Check(**device)];
       if (HasFatalFailure() || HasNonfatalFailure()) return;
@@ -230,6 +233,7 @@ TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
   EXPECT_GE(counts["winograd"], 20);
   EXPECT_GE(counts["direct"], 20);
   EXPECT_GE(counts["planar"], 20);
+  EXPECT_GE(counts["depthwise"], 20);
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ class Recipe final : public device::Recipe {
 runtime::RecipeResult SelectWinograd(const Described& described);
 // 1 x 1 without padding, with any strides and few groups.
 runtime::RecipeResult SelectPointwise(const Described& described);
+// A kernel per channel, with any strides, dilations and padding, of small images.
+runtime::RecipeResult SelectDepthwise(const Described& described);
 // Any kernel, strides, dilations and padding, and few groups, where there are gaps.
 runtime::RecipeResult SelectDirect(const Described& described);
 // Of an image whose channels lie apart, as callers give it: up to four planes of rows.
