@@ -37,10 +37,8 @@ struct OwnConvolution {
 };
 
 constexpr OwnConvolution kConvolution[] = {
-    {"winograd", convolution::SelectWinograd},
-    {"pointwise", convolution::SelectPointwise},
-    {"depthwise", convolution::SelectDepthwise},
-    {"direct", convolution::SelectDirect},
+    {"winograd", convolution::SelectWinograd},   {"pointwise", convolution::SelectPointwise},
+    {"depthwise", convolution::SelectDepthwise}, {"direct", convolution::SelectDirect},
     {"planar", convolution::SelectPlanar},
 };
 

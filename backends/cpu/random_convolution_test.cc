@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/cpu/device.h"
+#include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -215,18 +216,24 @@ class RandomConvolution {
   std::vector<std::vector<float>> data_;  // by buffer
 };
 
+// Convolutions of these seeds on a device of so many threads; which kernels they got.
+void Compare(int threads, uint32_t first_seed, uint32_t end_seed,
+             std::map<std::string, int>& counts) {
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
+                               base::Log(base::LogLevel::kWarning));
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  for (uint32_t seed = first_seed; seed < end_seed; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ++counts[RandomConvolution(seed).Check(**device)];
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
   std::map<std::string, int> counts;
-  uint32_t seed = 0;
   for (const int threads : {1, 2, 3}) {
-    auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
-                                 base::Log(base::LogLevel::kWarning));
-    ASSERT_TRUE(device.ok()) << device.status().Text();
-    for (int k = 0; k < 85; ++k, ++seed) {
-      SCOPED_TRACE("seed " + std::to_string(seed));
-      ++counts[RandomConvolution(seed).Check(**device)];
-      if (HasFatalFailure() || HasNonfatalFailure()) return;
-    }
+    Compare(threads, static_cast<uint32_t>(threads) * 100,
+            static_cast<uint32_t>(threads) * 100 + 85, counts);
   }
   for (const auto& [name, count] : counts) std::printf("%s: %d\n", name.c_str(), count);
   EXPECT_GE(counts["pointwise"], 30);
@@ -234,6 +241,17 @@ TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
   EXPECT_GE(counts["direct"], 20);
   EXPECT_GE(counts["planar"], 20);
   EXPECT_GE(counts["depthwise"], 20);
+}
+
+TEST(RandomConvolutionTest, AgreesOnEveryInstructionSet) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    std::map<std::string, int> counts;
+    Compare(/*threads=*/2, 1000, 1080, counts);
+    for (const char* kernel : {"pointwise", "winograd", "direct", "planar", "depthwise"}) {
+      EXPECT_GE(counts[kernel], 3) << kernel;
+    }
+  });
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RunQueue and Worker: runs in the order of their calls, none before its input is there, and every
+// RunQueue: runs in the order of their calls, none before its input is there, and every
 // way in which one can end told by its event.
 
 #include "backends/core/plugin/run_queue.h"
@@ -321,30 +321,6 @@ TEST_F(RunQueueTest, ReleasesWhatTheWorkHeldBeforeTheNextRun) {
   EXPECT_TRUE(second->Wait().ok());
   EXPECT_TRUE(is_released);
 }
-
-class AppendTask final : public TaskQueue::Task {
- public:
-  AppendTask(std::vector<int>& order, int number) : order_(order), number_(number) {}
-  void Carry() noexcept override { order_.push_back(number_); }
-
- private:
-  std::vector<int>& order_;
-  const int number_;
-};
-
-TEST(WorkerTest, CarriesOutWhatWasSubmittedBeforeItEnds) {
-  std::vector<int> order;
-  {
-    Worker worker;
-    EXPECT_TRUE(worker.Start().ok());
-    EXPECT_TRUE(worker.Start().ok()) << "a second start does nothing";
-    for (int k = 0; k < 50; ++k) worker.tasks()->Submit(std::make_shared<AppendTask>(order, k));
-  }
-  ASSERT_EQ(order.size(), 50u);
-  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
-}
-
-TEST(WorkerTest, EndsWithoutHavingStarted) { Worker worker; }
 
 }  // namespace
 }  // namespace onnxifi::plugin

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "backends/cpu/convolution/winograd_weights.h"
-#include "backends/cpu/gemm/each_target.h"
+#include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::convolution {
 namespace {
@@ -117,7 +117,7 @@ TEST(WinogradTest, AgreesWithFloat64OverOddShapes) {
       {2, 16, 32, 8, 12, 8, 12, 1, 1},  {3, 17, 33, 13, 5, 12, 4, 1, 0},
       {1, 40, 70, 9, 11, 10, 12, 2, 1}, {1, 65, 16, 30, 2, 28, 1, 0, 0},
   };
-  gemm::ForEachTarget([&](const char* target) {
+  processor::ForEachTarget([&](const char* target) {
     SCOPED_TRACE(target);
     for (const Tile tile : {Tile::k2x2, Tile::k4x4}) {
       for (const WinogradShape& shape : shapes) {

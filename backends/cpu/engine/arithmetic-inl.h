@@ -57,9 +57,15 @@ ONNXIFI_BINARY(Product, hn::Mul(a, b));
 ONNXIFI_BINARY(Quotient, hn::Div(a, b));
 ONNXIFI_BINARY(Minimum, hn::Min(a, b));
 ONNXIFI_BINARY(Maximum, hn::Max(a, b));
-// NaN if either is, and the second of two zeros. The processor's own give the second of any two of
-// which neither is less.
-#if HWY_ARCH_X86
+// NaN if either is, and the second of two zeros. An x86 processor's own give the second of any two
+// of which neither is less; those of other targets, plain code among them, do not.
+#undef ONNXIFI_EXTREMA_GIVE_SECOND
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+#define ONNXIFI_EXTREMA_GIVE_SECOND 1
+#else
+#define ONNXIFI_EXTREMA_GIVE_SECOND 0
+#endif
+#if ONNXIFI_EXTREMA_GIVE_SECOND
 ONNXIFI_BINARY(FloatMinimum, hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, b)));
 ONNXIFI_BINARY(FloatMaximum, hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, b)));
 #else

@@ -55,12 +55,13 @@ struct Block {
     }
   }
 
-  // The Extremum, FloatMinimum or FloatMaximum, of each value and a number. The processor's own
-  // gives the second of two numbers where either is NaN or both are zero; so with the value second
-  // all is as it should be but for the sign of zeros where the number comes second, as in Relu.
+  // The Extremum, FloatMinimum or FloatMaximum, of each value and a number. An x86 processor's
+  // own gives the second of two numbers where either is NaN or both are zero; so with the value
+  // second all is as it should be but for the sign of zeros where the number comes second, as in
+  // Relu.
   template <bool kValueIsFirst, class Extremum, class Own>
   HWY_INLINE void Bound(Extremum extremum, Own own, const float* operand, bool is_uniform) {
-#if HWY_ARCH_X86
+#if ONNXIFI_EXTREMA_GIVE_SECOND
     const float bound = is_uniform ? *operand : 0.0f;
     if (is_uniform && bound == bound && (!kValueIsFirst || !(bound == 0 && std::signbit(bound)))) {
       const Vec other = hn::Set(Tag(), bound);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "backends/cpu/engine/loop.h"
+#include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -126,11 +127,14 @@ class RandomChain {
 };
 
 TEST(ChainTest, GivesTheBitsOfItsOperations) {
-  for (uint32_t seed = 0; seed < 3000; ++seed) {
-    SCOPED_TRACE(seed);
-    RandomChain(seed).Check();
-    if (HasFailure()) return;
-  }
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    for (uint32_t seed = 0; seed < 3000; ++seed) {
+      SCOPED_TRACE(seed);
+      RandomChain(seed).Check();
+      if (testing::Test::HasFailure()) return;
+    }
+  });
 }
 
 // The quotient `by` / `divisor` of the loop and of the chain, for every `by`.
@@ -168,27 +172,33 @@ TEST(ChainTest, DividesEveryMantissaAsADivisionDoes) {
   for (uint32_t k = 0; k < mantissas.size(); ++k) {
     mantissas[k] = std::bit_cast<float>(0x3f800000 + k);
   }
-  for (const float divisor : {3.0F, 1.4142135F, 0x1.fffffep0F, 0x1.000002p0F, -7.0F, 0x1.8p-3F}) {
-    SCOPED_TRACE(divisor);
-    CompareQuotients(mantissas, divisor);
-    if (HasFailure()) return;
-  }
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    for (const float divisor : {3.0F, 1.4142135F, 0x1.fffffep0F, 0x1.000002p0F, -7.0F, 0x1.8p-3F}) {
+      SCOPED_TRACE(divisor);
+      CompareQuotients(mantissas, divisor);
+      if (testing::Test::HasFailure()) return;
+    }
+  });
 }
 
 TEST(ChainTest, DividesNumbersOfAnySizeAsADivisionDoes) {
-  std::mt19937 random(11);
-  for (int round = 0; round < 4000; ++round) {
-    // Any bits; or of sizes whose quotients are near one.
-    const bool is_any = round % 4 == 0;
-    auto draw = [&] {
-      const auto bits = static_cast<uint32_t>(random());
-      return std::bit_cast<float>(is_any ? bits : (bits & 0x81ffffff) | 0x3e000000);
-    };
-    std::vector<float> by(256);
-    for (float& x : by) x = random() % 16 == 0 ? std::copysign(0.0F, draw()) : draw();
-    CompareQuotients(by, draw());
-    if (HasFailure()) return;
-  }
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    std::mt19937 random(11);
+    for (int round = 0; round < 4000; ++round) {
+      // Any bits; or of sizes whose quotients are near one.
+      const bool is_any = round % 4 == 0;
+      auto draw = [&] {
+        const auto bits = static_cast<uint32_t>(random());
+        return std::bit_cast<float>(is_any ? bits : (bits & 0x81ffffff) | 0x3e000000);
+      };
+      std::vector<float> by(256);
+      for (float& x : by) x = random() % 16 == 0 ? std::copysign(0.0F, draw()) : draw();
+      CompareQuotients(by, draw());
+      if (testing::Test::HasFailure()) return;
+    }
+  });
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include <numeric>
 #include <vector>
 
+#include "backends/cpu/processor/testing/each_target.h"
+
 namespace onnxifi::engine {
 namespace {
 
@@ -46,16 +48,19 @@ void CheckTranspose(int64_t rows, int64_t columns, bool is_in_lines) {
 }
 
 TEST(TransposeTest, PutsColumnsIntoRows) {
-  for (int64_t rows : {1, 3, 4, 8, 15, 16, 17, 33, 64}) {
-    for (int64_t columns : {1, 2, 4, 5, 8, 16, 19, 32, 67}) {
-      for (const bool is_in_lines : {false, true}) {
-        CheckTranspose<uint8_t>(rows, columns, is_in_lines);
-        CheckTranspose<uint16_t>(rows, columns, is_in_lines);
-        CheckTranspose<uint32_t>(rows, columns, is_in_lines);
-        CheckTranspose<uint64_t>(rows, columns, is_in_lines);
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    for (int64_t rows : {1, 3, 4, 8, 15, 16, 17, 33, 64}) {
+      for (int64_t columns : {1, 2, 4, 5, 8, 16, 19, 32, 67}) {
+        for (const bool is_in_lines : {false, true}) {
+          CheckTranspose<uint8_t>(rows, columns, is_in_lines);
+          CheckTranspose<uint16_t>(rows, columns, is_in_lines);
+          CheckTranspose<uint32_t>(rows, columns, is_in_lines);
+          CheckTranspose<uint64_t>(rows, columns, is_in_lines);
+        }
       }
     }
-  }
+  });
 }
 
 }  // namespace

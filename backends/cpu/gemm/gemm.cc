@@ -10,7 +10,6 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -45,13 +44,6 @@ constexpr int kRowsOfThree = 4;
 #endif
 
 constexpr int64_t kAhead = 768;  // floats, about 150 ns before they are used
-
-// A caller's memory may lie at any address.
-HWY_INLINE float FloatAt(const float* address) {
-  float value;
-  std::memcpy(&value, address, sizeof(value));
-  return value;
-}
 
 // As hwy::Prefetch, but not to the L1 cache, which what is computed now fills.
 HWY_INLINE void PrefetchToL2(const float* address) {

@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "backends/cpu/gemm/each_target.h"
+#include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::gemm {
 namespace {
@@ -92,7 +92,7 @@ void Check(const Case& test) {
 }
 
 TEST(GemmTest, SumsEveryNumberOfRowsAndColumns) {
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     for (int64_t rows = 1; rows <= 30; ++rows) Check({rows, 5, 37});
     for (int64_t columns = 1; columns <= 70; ++columns) Check({9, 4, columns, /*gap=*/3});
@@ -102,7 +102,7 @@ TEST(GemmTest, SumsEveryNumberOfRowsAndColumns) {
 
 // More rows than pass through the panels at a time.
 TEST(GemmTest, SumsInChunksOfRows) {
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     Check({203, 700, 40, /*gap=*/1, /*has_bias=*/true, /*has_addend=*/true});
   });
@@ -110,7 +110,7 @@ TEST(GemmTest, SumsInChunksOfRows) {
 
 TEST(GemmTest, AddsAndActivatesBeforeItStores) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     for (const bool has_bias : {false, true}) {
       for (const bool has_addend : {false, true}) {
@@ -124,7 +124,7 @@ TEST(GemmTest, AddsAndActivatesBeforeItStores) {
 }
 
 TEST(GemmTest, KeepsNaNsThatItDoesNotClip) {
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     const float a[] = {std::numeric_limits<float>::quiet_NaN()};
     const float b[] = {1};
@@ -142,7 +142,7 @@ TEST(GemmTest, KeepsNaNsThatItDoesNotClip) {
 
 // Rows in three pieces, the last before the first.
 TEST(GemmTest, ReadsRowsInPieces) {
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     const int64_t rows = 16, depth = 7, columns = 35, a_stride = 11;
     const std::vector<float> a = RandomFloats(rows * a_stride + 40, 8);

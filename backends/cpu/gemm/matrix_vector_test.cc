@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <limits>
 
-#include "backends/cpu/gemm/each_target.h"
 #include "backends/cpu/gemm/shifted_floats.h"
+#include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::gemm {
 namespace {
@@ -56,7 +56,7 @@ void Check(int64_t vectors, int64_t depth, int64_t columns, size_t shift, bool h
 }
 
 TEST(MatrixVectorTest, SumsEveryNumberOfVectorsRowsAndElements) {
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     for (int64_t vectors = 1; vectors <= kMostVectors; ++vectors) {
       for (const bool has_epilogue : {false, true}) {
@@ -71,7 +71,7 @@ TEST(MatrixVectorTest, SumsEveryNumberOfVectorsRowsAndElements) {
 }
 
 TEST(MatrixVectorTest, TakesMemoryOfAnyAlignment) {
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     for (const size_t shift : {1, 2, 3}) Check(2, 37, 21, shift, /*has_epilogue=*/true);
   });

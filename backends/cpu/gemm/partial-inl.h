@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first lanes of a vector to and from memory, where the memory ends with them. Highway's own
-// masked loads read the whole vector on processors without masks. Included once per target.
+// Floats at any address, and the first lanes of a vector to and from memory, where the memory ends
+// with them. Highway's own masked loads read the whole vector on processors without masks. Included
+// once per target.
 
 #if defined(ONNXIFI_BACKENDS_CPU_GEMM_PARTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONNXIFI_BACKENDS_CPU_GEMM_PARTIAL_INL_H_
@@ -20,6 +21,13 @@ namespace onnxifi::gemm {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+// A float at any address, as a caller's memory may be.
+HWY_INLINE float FloatAt(const float* address) {
+  float number;
+  std::memcpy(&number, address, sizeof(number));
+  return number;
+}
 
 // Lanes [0, count) from `source`, 0 in the others; count <= Lanes(d).
 template <class D>

@@ -5,7 +5,8 @@
 #include "backends/cpu/gemm/vector_matrix.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "backends/cpu/gemm/matrix_vector.h"  // kMostVectors
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/vector_matrix.cc"
@@ -24,13 +25,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
-
-// At any address.
-HWY_INLINE float FloatAt(const float* address) {
-  float number;
-  std::memcpy(&number, address, sizeof(number));
-  return number;
-}
 
 // As many rows of W at a time as their factors leave registers for.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
@@ -102,7 +96,7 @@ void SumRowsOfAny(const VectorMatrix& product, int64_t first_k, int64_t end_k, i
     case 3:
       return SumRowsOf<3>(product, first_k, end_k, first, end, sums, stride);
     default:
-      return SumRowsOf<4>(product, first_k, end_k, first, end, sums, stride);
+      return SumRowsOf<kMostVectors>(product, first_k, end_k, first, end, sums, stride);
   }
 }
 

@@ -11,9 +11,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "backends/cpu/gemm/each_target.h"
 #include "backends/cpu/gemm/matrix_vector.h"
 #include "backends/cpu/gemm/shifted_floats.h"
+#include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::gemm {
 namespace {
@@ -75,7 +75,7 @@ void Check(const Case& test) {
 }
 
 TEST(VectorMatrixTest, SumsEveryNumberOfVectorsRowsAndColumns) {
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     for (int64_t vectors = 1; vectors <= kMostVectors; ++vectors) {
       for (const bool has_epilogue : {false, true}) {
@@ -93,7 +93,7 @@ TEST(VectorMatrixTest, SumsEveryNumberOfVectorsRowsAndColumns) {
 }
 
 TEST(VectorMatrixTest, AddsUpTheSumsOfParts) {
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     for (const int64_t parts : {2, 3, 5}) {
       Check({.vectors = 1, .depth = 37, .columns = 45, .parts = parts});
@@ -103,7 +103,7 @@ TEST(VectorMatrixTest, AddsUpTheSumsOfParts) {
 }
 
 TEST(VectorMatrixTest, TakesMemoryOfAnyAlignment) {
-  ForEachTarget([](const char* target) {
+  processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     for (const size_t shift : {1, 2, 3}) {
       Check({.vectors = 2,

@@ -23,7 +23,7 @@
 #include "backends/core/reference/host_memory.h"
 #include "backends/core/reference/random_step.h"
 #include "backends/cpu/engine/engine_device.h"
-#include "backends/cpu/gemm/each_target.h"
+#include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::pooling {
 namespace {
@@ -216,7 +216,7 @@ TEST(PoolingTest, AgreesInSmallTiles) {
 }
 
 TEST(PoolingTest, AgreesOnEveryInstructionSet) {
-  gemm::ForEachTarget([](const char* name) {
+  processor::ForEachTarget([](const char* name) {
     SCOPED_TRACE(name);
     device::Serial serial;
     CompareWithReference(/*seed=*/20'000, /*count=*/300, {.loops = engine::LoopSet::kReference},

@@ -3,14 +3,14 @@
 // ForEachTarget: for tests: the vector code of every instruction set that the processor has, not
 // only of the best.
 
-#ifndef ONNXIFI_BACKENDS_CPU_GEMM_EACH_TARGET_H_
-#define ONNXIFI_BACKENDS_CPU_GEMM_EACH_TARGET_H_
+#ifndef ONNXIFI_BACKENDS_CPU_PROCESSOR_TESTING_EACH_TARGET_H_
+#define ONNXIFI_BACKENDS_CPU_PROCESSOR_TESTING_EACH_TARGET_H_
 
 #include <hwy/targets.h>
 
 #include <cstdint>
 
-namespace onnxifi::gemm {
+namespace onnxifi::processor {
 
 // Calls body(name) with the dynamic dispatch of Highway set to one target after the other.
 template <class Body>
@@ -25,6 +25,6 @@ void ForEachTarget(const Body& body) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-}  // namespace onnxifi::gemm
+}  // namespace onnxifi::processor
 
-#endif  // ONNXIFI_BACKENDS_CPU_GEMM_EACH_TARGET_H_
+#endif  // ONNXIFI_BACKENDS_CPU_PROCESSOR_TESTING_EACH_TARGET_H_
