@@ -34,6 +34,7 @@ struct Images {
   PixelStrides result_strides;
   const float* addend;
   PixelStrides addend_strides;
+  bool is_result_far = false;  // so large that it comes from memory before it is stored
 };
 
 }  // namespace onnxifi::convolution

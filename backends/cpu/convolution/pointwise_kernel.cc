@@ -60,6 +60,9 @@ class BoundPointwise final : public device::BoundKernel {
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
     const bool is_copied = convolution_.stride_y > 1 || convolution_.stride_x > 1;
     const int64_t pixels = batch_ * convolution_.out_height * convolution_.out_width;
+    // More than L2 caches hold: to ask for lines ahead takes a fifth of 38 MB, nothing of 14.
+    constexpr int64_t kFarBytes = int64_t{16} << 20;
+    images.is_result_far = pixels * convolution_.out_channels * 4 >= kFarBytes;
     ONNXIFI_ASSIGN_OR_RETURN(
         const runtime::WorkMemory::Lease lease,
         runtime_.work_memory().Lend(is_copied ? pixels * convolution_.in_channels *

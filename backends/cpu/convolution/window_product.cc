@@ -80,7 +80,7 @@ void MultiplyLine(const Convolution& convolution, const WindowPieces& windows, c
   gemm::Multiply({line.first + group_offset, line.stride,
                   packed + group * gemm::PackedSize(WindowDepth(convolution), columns),
                   images.result + line.result + group * columns, images.result_strides.pixel,
-                  line.windows, windows.depth, columns, windows.pieces},
+                  line.windows, windows.depth, columns, windows.pieces, images.is_result_far},
                  own, first_panel, end_panel);
 }
 

@@ -54,6 +54,16 @@ HWY_INLINE void PrefetchToL2(const float* address) {
 #endif
 }
 
+HWY_INLINE void PrefetchToWrite(const float* address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address, /*rw=*/1, /*locality=*/3);
+#else
+  (void)address;
+#endif
+}
+
+constexpr int64_t kLeastToPair = 8;
+
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
 
@@ -72,6 +82,7 @@ struct Block {
   int64_t columns;      // of the block
   const float* bias;    // of its columns
   const float* addend;  // of its first row
+  bool is_c_far;        // whether C is too large for caches
 };
 
 // What is asked once per block and not per vector: where the depth is small, that counts.
@@ -117,7 +128,8 @@ HWY_INLINE void StoreSums(const Block& block, const Epilogue& epilogue, Vec (&su
   }
 }
 
-template <int rows, int vectors>
+// `is_b_near`: it comes to the caches at once, and nothing of it is asked for ahead.
+template <int rows, int vectors, bool is_b_near>
 HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -131,6 +143,14 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
     }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) sum[r][v] = start;
+  }
+  if (block.is_c_far) {
+    // Of the next block, while this one is computed.
+    for (int r = rows; r < 2 * rows; ++r) {
+      for (int v = 0; v < vectors; ++v) {
+        PrefetchToWrite(block.c + r * block.c_stride + v * lanes);
+      }
+    }
   }
   // Rows in threes, so that one register addresses three of them.
   constexpr int kThrees = (rows + 2) / 3;
@@ -147,10 +167,12 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
       // Far ahead: a panel that comes from memory crosses pages, where the processor's own
       // prefetching ends.
       const float* panel_row = b + k * kVectors * lanes;
-      hwy::Prefetch(panel_row + kAhead);
-      if constexpr (HWY_MAX_BYTES * vectors > 64) hwy::Prefetch(panel_row + kAhead + 16);
-      PrefetchToL2(next);
-      next += block.next_step;
+      if constexpr (!is_b_near) {
+        hwy::Prefetch(panel_row + kAhead);
+        if constexpr (HWY_MAX_BYTES * vectors > 64) hwy::Prefetch(panel_row + kAhead + 16);
+        PrefetchToL2(next);
+        next += block.next_step;
+      }
       Vec row[vectors];
 #pragma GCC unroll 3
       for (int v = 0; v < vectors; ++v) {
@@ -170,13 +192,15 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
 #pragma GCC unroll 8
       for (int t = 0; t < kThrees; ++t) a[t] += count;
     };
-    // Two at a time, to count half as often; four at a time are slower again.
-    for (int64_t pair = 0; pair < block.depth / 2; ++pair) {
+    // Two at a time, to count half as often; four at a time are slower again, and so are two where
+    // a piece has a few elements.
+    int64_t left = block.depth;
+    for (; block.depth >= kLeastToPair && left >= 2; left -= 2) {
       multiply(0);
       multiply(1);
       move_on(2);
     }
-    if (block.depth % 2 != 0) {
+    for (; left > 0; --left) {
       multiply(0);
       move_on(1);
     }
@@ -188,6 +212,7 @@ constexpr int MostRows(int vectors) { return vectors > kVectors ? kRowsOfThree :
 
 // The function for each number of vectors and of rows, up to MostRows of them.
 using BlockFunction = void (*)(const Block&, const Epilogue&);
+template <bool is_b_near>
 struct BlockFunctions {
   BlockFunction of[kMostVectors + 1][kRows + 1] = {};
 
@@ -200,7 +225,7 @@ struct BlockFunctions {
  private:
   template <int vectors, int... rows>
   constexpr void Fill(std::integer_sequence<int, rows...> /*unused*/) {
-    ((of[vectors][rows + 1] = MultiplyBlock<rows + 1, vectors>), ...);
+    ((of[vectors][rows + 1] = MultiplyBlock<rows + 1, vectors, is_b_near>), ...);
   }
 };
 
@@ -208,7 +233,8 @@ struct BlockFunctions {
 // rows, then what is left in one or two of about the same height.
 void MultiplyColumns(const Product& product, std::span<const int64_t> pieces,
                      const Epilogue& epilogue, int64_t panel, int64_t columns) {
-  static constexpr BlockFunctions kFunctions;
+  static constexpr BlockFunctions<false> kFunctions;
+  static constexpr BlockFunctions<true> kFunctionsOfNear;
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   const int64_t panel_columns = kVectors * lanes;
   const int64_t column = panel * panel_columns;
@@ -230,12 +256,15 @@ void MultiplyColumns(const Product& product, std::span<const int64_t> pieces,
                  product.depth,
                  columns,
                  epilogue.bias == nullptr ? nullptr : epilogue.bias + column,
-                 epilogue.addend == nullptr ? nullptr : epilogue.addend + column};
+                 epilogue.addend == nullptr ? nullptr : epilogue.addend + column,
+                 product.is_c_far};
+  const bool is_b_near = depth * product.columns <= processor::L2Floats() / 16;
+  const auto& functions = is_b_near ? kFunctionsOfNear.of[vectors] : kFunctions.of[vectors];
   for (int64_t left = product.rows; left > 0;) {
     const int64_t rows = left >= 2 * most_rows || left == most_rows ? most_rows
                          : left > most_rows                         ? (left + 1) / 2
                                                                     : left;
-    kFunctions.of[vectors][rows](block, epilogue);
+    functions[rows](block, epilogue);
     block.a += rows * block.a_stride;
     block.c += rows * block.c_stride;
     block.next += depth * block.next_step;

@@ -48,6 +48,8 @@ struct Product {
   // Where a row of A is in pieces: `depth` elements at a + each of these offsets, one piece after
   // the other; B has as many times `depth` rows. Empty: one piece.
   std::span<const int64_t> pieces;
+  // Whether C is so large that it comes from memory before it is stored.
+  bool is_c_far = false;
 };
 
 // C = epilogue(A * B) for the columns of panels [first_panel, end_panel). Each element is the sum
