@@ -14,7 +14,7 @@
 #include "backends/core/reference/column.h"
 #include "backends/cpu/engine/gather.h"
 #include "backends/cpu/engine/stream.h"
-#include "backends/cpu/engine/transpose.h"
+#include "backends/cpu/transpose/transpose.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -158,9 +158,10 @@ void LoadUnguarded(const LinearForm& form, const std::byte* first, const Box& bo
   const int last = walk.rank - 1;
   if (const int rows = walk.FindTransposed(); rows >= 0) {
     walk.ForEach(rows, last, coordinates, [&](int64_t value, int64_t lane) {
-      Transpose(reinterpret_cast<const std::byte*>(ElementAt<T>(first, value)), walk.last_step(),
-                reinterpret_cast<std::byte*>(lanes + lane), walk.lane_steps[rows],
-                walk.extents[rows], walk.last_extent(), sizeof(T));
+      transpose::Transpose(reinterpret_cast<const std::byte*>(ElementAt<T>(first, value)),
+                           walk.last_step(), reinterpret_cast<std::byte*>(lanes + lane),
+                           walk.lane_steps[rows], walk.extents[rows], walk.last_extent(),
+                           sizeof(T));
     });
     return;
   }
@@ -461,9 +462,10 @@ void StoreBox(const Access& access, std::byte* base, const Box& box, const std::
     const int last = walk.rank - 1;
     if (const int rows = walk.FindTransposed(); rows >= 0) {
       walk.ForEach(rows, last, coordinates, [&](int64_t value, int64_t lane) {
-        Transpose(reinterpret_cast<const std::byte*>(typed + lane), walk.lane_steps[rows],
-                  reinterpret_cast<std::byte*>(ElementAt<T>(first, value)), walk.last_step(),
-                  walk.last_extent(), walk.extents[rows], sizeof(T));
+        transpose::Transpose(reinterpret_cast<const std::byte*>(typed + lane),
+                             walk.lane_steps[rows],
+                             reinterpret_cast<std::byte*>(ElementAt<T>(first, value)),
+                             walk.last_step(), walk.last_extent(), walk.extents[rows], sizeof(T));
       });
       return;
     }

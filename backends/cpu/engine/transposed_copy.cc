@@ -16,8 +16,8 @@
 #include "backends/cpu/engine/access.h"
 #include "backends/cpu/engine/geometry.h"
 #include "backends/cpu/engine/stream.h"
-#include "backends/cpu/engine/transpose.h"
 #include "backends/cpu/processor/processor.h"
+#include "backends/cpu/transpose/transpose.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/engine/transposed_copy.cc"
@@ -151,8 +151,9 @@ class TransposedCopy final : public device::BoundKernel {
       const int64_t rows = std::min(kRowsPerBlock, grid_.extent(axis_) - box.begin[axis_]);
       if (!is_streamed_) {
         for (int64_t row = 0; row < rows; row += kRows) {
-          Transpose(source + row * bytes_, read_.form.steps[last_], target + row * stride_bytes(),
-                    write_.form.steps[axis_], std::min(kRows, rows - row), columns, bytes_);
+          transpose::Transpose(source + row * bytes_, read_.form.steps[last_],
+                               target + row * stride_bytes(), write_.form.steps[axis_],
+                               std::min(kRows, rows - row), columns, bytes_);
         }
         continue;
       }
@@ -161,8 +162,8 @@ class TransposedCopy final : public device::BoundKernel {
       std::byte* left = scratch + kRows * kPieceBytes;
       for (int64_t row = 0; row < rows; row += kRows) {
         const int64_t count = std::min(kRows, rows - row);
-        Transpose(source + row * bytes_, read_.form.steps[last_], scratch + kLine,
-                  kPieceBytes / bytes_, count, columns, bytes_);
+        transpose::Transpose(source + row * bytes_, read_.form.steps[last_], scratch + kLine,
+                             kPieceBytes / bytes_, count, columns, bytes_);
         std::byte* to = target + row * stride_bytes();
         if (is_first || is_last) {
           StoreEnds(scratch, count, columns * bytes_, to, left + row * kLine, is_first, is_last);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "backends/cpu/processor/processor.h"
+#include "backends/cpu/transpose/transpose.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/gemm.cc"
@@ -345,10 +346,24 @@ void PackRows(const Matrix& b, int64_t depth, int64_t columns, int64_t first_row
     float* out = packed + (panel * whole_depth + first_row) * width;
     const int64_t filled = std::min(width, columns - panel * width);
     const float* in = b.data + panel * width * b.column_stride;
-    for (int64_t k = 0; k < depth; ++k, out += width) {
-      for (int64_t n = 0; n < filled; ++n) out[n] = in[k * b.row_stride + n * b.column_stride];
-      std::fill(out + filled, out + width, 0.0F);
+    if (b.row_stride == 1 && b.column_stride != 1) {
+      constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+      transpose::Transpose(reinterpret_cast<const std::byte*>(in), b.column_stride,
+                           reinterpret_cast<std::byte*>(out), width, depth, filled, kFloatBytes);
+    } else {
+      for (int64_t k = 0; k < depth; ++k) {
+        const float* row = in + k * b.row_stride;
+        float* const to = out + k * width;
+        if (b.column_stride == 1) {
+          std::copy_n(row, filled, to);
+        } else {
+          for (int64_t n = 0; n < filled; ++n) to[n] = row[n * b.column_stride];
+        }
+      }
     }
+    if (filled == width) continue;
+    for (int64_t k = 0; k < depth; ++k)
+      std::fill(out + k * width + filled, out + (k + 1) * width, 0.0F);
   }
 }
 

@@ -47,6 +47,40 @@ struct Case {
   float low = 0, high = 0;
 };
 
+// Panels of a matrix in any order of memory hold its elements, and 0 beyond its columns.
+TEST(GemmTest, PacksAMatrixInAnyOrder) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    const std::vector<float> data = RandomFloats(9000, 12);
+    for (const int64_t depth : {1, 4, 19, 64}) {
+      for (const int64_t columns : {1, 5, 32, 45, 67}) {
+        // Row by row, column by column, and with gaps either way.
+        const Matrix matrices[] = {{data.data(), columns, 1},
+                                   {data.data() + 1, 1, depth},
+                                   {data.data() + 2, 1, depth + 3},
+                                   {data.data() + 3, 2 * columns, 2}};
+        const int64_t panels = (columns + PanelColumns() - 1) / PanelColumns();
+        for (const Matrix& matrix : matrices) {
+          std::vector<float> packed(static_cast<size_t>(PackedSize(depth, columns)), kUntouched);
+          PackPanels(matrix, depth, columns, 0, panels, packed.data());
+          for (int64_t column = 0; column < panels * PanelColumns(); ++column) {
+            for (int64_t k = 0; k < depth; ++k) {
+              const float expected =
+                  column < columns
+                      ? matrix.data[k * matrix.row_stride + column * matrix.column_stride]
+                      : 0.0F;
+              const int64_t at = column / PanelColumns() * depth * PanelColumns() +
+                                 k * PanelColumns() + column % PanelColumns();
+              ASSERT_EQ(packed[static_cast<size_t>(at)], expected)
+                  << depth << " x " << columns << ", " << k << ", " << column;
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 void Check(const Case& test) {
   const int64_t a_stride = test.depth + test.gap, c_stride = test.columns + 2 * test.gap;
   const int64_t addend_stride = test.columns + 3 * test.gap;

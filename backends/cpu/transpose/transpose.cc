@@ -5,16 +5,16 @@
 // more. Where there are columns enough, blocks of four times as many columns are loaded so that
 // the result is a vector of one row.
 
-#include "backends/cpu/engine/transpose.h"
+#include "backends/cpu/transpose/transpose.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/engine/transpose.cc"
+#define HWY_TARGET_INCLUDE "backends/cpu/transpose/transpose.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace onnxifi::engine {
+namespace onnxifi::transpose {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -226,11 +226,11 @@ void TransposeTyped(const std::byte* source, int64_t source_stride, std::byte* t
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace onnxifi::engine
+}  // namespace onnxifi::transpose
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace onnxifi::engine {
+namespace onnxifi::transpose {
 
 HWY_EXPORT(TransposeTyped);
 
@@ -240,5 +240,5 @@ void Transpose(const std::byte* source, int64_t source_stride, std::byte* target
   (source, source_stride, target, target_stride, rows, columns, element_bytes);
 }
 
-}  // namespace onnxifi::engine
+}  // namespace onnxifi::transpose
 #endif

@@ -3,7 +3,7 @@
 // Transpose: blocks of every shape around the vector's length, with gaps between rows and columns
 // that stay untouched.
 
-#include "backends/cpu/engine/transpose.h"
+#include "backends/cpu/transpose/transpose.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 
 #include "backends/cpu/processor/testing/each_target.h"
 
-namespace onnxifi::engine {
+namespace onnxifi::transpose {
 namespace {
 
 // Rows of the target begin at lines, or anywhere.
@@ -64,4 +64,4 @@ TEST(TransposeTest, PutsColumnsIntoRows) {
 }
 
 }  // namespace
-}  // namespace onnxifi::engine
+}  // namespace onnxifi::transpose
