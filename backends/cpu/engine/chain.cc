@@ -5,6 +5,7 @@
 
 #include "backends/cpu/engine/chain.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -226,15 +227,20 @@ HWY_INLINE void RunBlock(const ChainOperands& chain, int64_t i) {
 // The lanes from `i` on, fewer than a vector has.
 void RunRest(const ChainOperands& chain, int64_t i) {
   constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(float);
-  HWY_ALIGN float lanes[kMostLinks + 1][kLanes] = {};
+  // Filled as far as it is needed: this is all there is to some chains.
+  HWY_ALIGN float lanes[kMostLinks + 1][kLanes];
   const auto rest = static_cast<size_t>(chain.lanes - i) * sizeof(float);
   const int64_t offset = i * static_cast<int64_t>(sizeof(float));
   ChainOperands last = chain;
-  std::memcpy(lanes[kMostLinks], chain.first + offset, rest);
+  const auto take = [&](int row, const std::byte* from) {
+    std::fill_n(lanes[row], kLanes, 0.0f);
+    std::memcpy(lanes[row], from + offset, rest);
+  };
+  take(kMostLinks, chain.first);
   last.first = last.result = reinterpret_cast<std::byte*>(lanes[kMostLinks]);
   for (int k = 0; k < chain.count; ++k) {
     if (!HasOperand(chain.links[k].link) || chain.links[k].is_uniform) continue;
-    std::memcpy(lanes[k], chain.operands[k] + offset, rest);
+    take(k, chain.operands[k]);
     last.operands[k] = reinterpret_cast<const std::byte*>(lanes[k]);
   }
   RunBlock<1>(last, 0);

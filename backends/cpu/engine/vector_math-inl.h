@@ -23,6 +23,8 @@
 
 #include <limits>
 
+#include "backends/cpu/engine/erf_table.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
 namespace HWY_NAMESPACE {
@@ -255,6 +257,38 @@ HWY_INLINE V Pow64(D d, V x, V y) {
   return hn::Mul(power, hn::BitCast(d, scale));
 }
 
+#if HWY_TARGET == HWY_AVX3
+
+// x * P(|x|), where P is the polynomial of the quarter that |x| is in: a register holds a
+// coefficient for each of the 16.
+template <class D, class V>
+HWY_INLINE V Erf(D d, V x) {
+  const hn::RebindToSigned<D> integer;
+  static_assert(hn::MaxLanes(D()) == ErfTable::kSegments);
+  const V size = hn::Abs(x);
+  const V near = hn::Min(size, hn::Set(d, 3.99f));
+  const auto segment =
+      hn::ConvertTo(integer, hn::Mul(near, hn::Set(d, static_cast<float>(1 / ErfTable::kWidth))));
+  const auto indices = hn::IndicesFromVec(d, segment);
+  const V width = hn::Set(d, static_cast<float>(ErfTable::kWidth));
+  const V middle = hn::MulAdd(hn::ConvertTo(d, segment), width,
+                              hn::Set(d, static_cast<float>(ErfTable::kWidth / 2)));
+  const V t = hn::Sub(near, middle);
+  const auto coefficient = [&](size_t k) HWY_ATTR {
+    return hn::TableLookupLanes(hn::Load(d, kErfTable.coefficients[k].data()), indices);
+  };
+  V quotient = coefficient(ErfTable::kDegree);
+#pragma GCC unroll 5
+  for (size_t k = ErfTable::kDegree; k-- > 0;) quotient = hn::MulAdd(quotient, t, coefficient(k));
+  const V inner = hn::Mul(size, quotient);
+  const V one = hn::Set(d, 1.0f);
+  // 1 to the last bit from 3.92 on; rounding may take what is below beyond it.
+  const auto is_one = hn::Or(hn::Ge(size, hn::Set(d, 3.92f)), hn::Gt(inner, one));
+  return hn::CopySign(hn::IfThenElse(is_one, one, inner), x);
+}
+
+#else
+
 // Below 1 a polynomial of erf(x) / x in x^2, above 1 - exp of a polynomial of log(erfc(x)); both
 // fitted to 0.02 units of the result.
 template <class D, class V>
@@ -271,6 +305,8 @@ HWY_INLINE V Erf(D d, V x) {
   const V result = hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1.0f)), inner, outer);
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
+
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace onnxifi::engine
