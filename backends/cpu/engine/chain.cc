@@ -140,7 +140,8 @@ HWY_INLINE void RunBlock(const ChainOperands& chain, int64_t i) {
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) block.values[v] = hn::LoadU(d, first + v * lanes);
   for (int k = 0; k < chain.count; ++k) {
-    const auto [link, is_uniform] = chain.links[k];
+    const Link link = chain.links[k].link;
+    const bool is_uniform = chain.links[k].is_uniform;
     const auto* operand = reinterpret_cast<const float*>(chain.operands[k]);
     if (!is_uniform) operand += i;
     switch (link) {
@@ -224,9 +225,12 @@ HWY_INLINE void RunBlock(const ChainOperands& chain, int64_t i) {
   for (int v = 0; v < kVectors; ++v) hn::StoreU(block.values[v], d, result + v * lanes);
 }
 
-// The lanes from `i` on, fewer than a vector has.
+// Of the smaller blocks. (GCC 12 cannot compile an array of one vector for ThreadSanitizer.)
+constexpr int kFewVectors = 2;
+
+// The lanes from `i` on, fewer than a small block has.
 void RunRest(const ChainOperands& chain, int64_t i) {
-  constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(float);
+  constexpr size_t kLanes = kFewVectors * HWY_MAX_BYTES / sizeof(float);
   // Filled as far as it is needed: this is all there is to some chains.
   HWY_ALIGN float lanes[kMostLinks + 1][kLanes];
   const auto rest = static_cast<size_t>(chain.lanes - i) * sizeof(float);
@@ -243,7 +247,7 @@ void RunRest(const ChainOperands& chain, int64_t i) {
     take(k, chain.operands[k]);
     last.operands[k] = reinterpret_cast<const std::byte*>(lanes[k]);
   }
-  RunBlock<1>(last, 0);
+  RunBlock<kFewVectors>(last, 0);
   std::memcpy(chain.result + offset, lanes[kMostLinks], rest);
 }
 
@@ -252,7 +256,9 @@ void RunLinks(const ChainOperands& chain) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   int64_t i = 0;
   for (; i + kVectors * lanes <= chain.lanes; i += kVectors * lanes) RunBlock<kVectors>(chain, i);
-  for (; i + lanes <= chain.lanes; i += lanes) RunBlock<1>(chain, i);
+  for (; i + kFewVectors * lanes <= chain.lanes; i += kFewVectors * lanes) {
+    RunBlock<kFewVectors>(chain, i);
+  }
   if (i < chain.lanes) RunRest(chain, i);
 }
 

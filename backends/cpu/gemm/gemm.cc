@@ -45,6 +45,8 @@ constexpr int kRowsOfThree = 4;
 #endif
 
 constexpr int64_t kAhead = 768;  // floats, about 150 ns before they are used
+// Elements of a piece of A that are worth being taken two at a time.
+constexpr int64_t kLeastToPair = 8;
 
 // As hwy::Prefetch, but not to the L1 cache, which what is computed now fills.
 HWY_INLINE void PrefetchToL2(const float* address) {
@@ -62,8 +64,6 @@ HWY_INLINE void PrefetchToWrite(const float* address) {
   (void)address;
 #endif
 }
-
-constexpr int64_t kLeastToPair = 8;
 
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
@@ -193,8 +193,7 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
 #pragma GCC unroll 8
       for (int t = 0; t < kThrees; ++t) a[t] += count;
     };
-    // Two at a time, to count half as often; four at a time are slower again, and so are two where
-    // a piece has a few elements.
+    // Two at a time, to count half as often; four at a time are slower again.
     int64_t left = block.depth;
     for (; block.depth >= kLeastToPair && left >= 2; left -= 2) {
       multiply(0);
