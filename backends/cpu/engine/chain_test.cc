@@ -12,7 +12,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -80,7 +79,7 @@ class RandomChain {
     RunChain(chain);
     for (size_t k = 0; k < result.size(); ++k) {
       if (std::isnan(expected_[k]) && std::isnan(result[k])) continue;
-      EXPECT_EQ(std::memcmp(&expected_[k], &result[k], sizeof(float)), 0)
+      EXPECT_EQ(std::bit_cast<uint32_t>(expected_[k]), std::bit_cast<uint32_t>(result[k]))
           << "lane " << k << " of " << lanes_ << ": " << result[k] << " instead of "
           << expected_[k];
     }
@@ -161,7 +160,7 @@ void CompareQuotients(const std::vector<float>& by, float divisor) {
             static_cast<int64_t>(by.size())});
   for (size_t k = 0; k < by.size(); ++k) {
     if (std::isnan(expected[k]) && std::isnan(result[k])) continue;
-    ASSERT_EQ(std::memcmp(&expected[k], &result[k], sizeof(float)), 0)
+    ASSERT_EQ(std::bit_cast<uint32_t>(expected[k]), std::bit_cast<uint32_t>(result[k]))
         << by[k] << " / " << divisor << " is " << expected[k] << ", not " << result[k];
   }
 }
