@@ -21,6 +21,15 @@ namespace {
 using base::Code;
 using base::Status;
 
+// So few take ten microseconds or less; to compile a kernel of oneDNN's takes most of a
+// millisecond.
+constexpr int64_t kFewMultiplyAdds = int64_t{1} << 20;
+
+int64_t MultiplyAdds(const Convolution& convolution) {
+  return convolution.batch * convolution.out_height * convolution.out_width *
+         convolution.out_channels * WindowDepth(convolution);
+}
+
 // The part of the padded input that windows see.
 struct Frame {
   int64_t height, width;
@@ -159,9 +168,12 @@ class BoundDirect final : public device::BoundKernel {
 runtime::RecipeResult SelectDirect(const Described& described) {
   ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
   const Convolution& convolution = described.convolution;
-  if (!convolution.has_gaps) {
-    return Status(Code::kUnsupportedShape,
-                  "The tensors have no gaps, which oneDNN reads and writes as fast.");
+  if (!convolution.has_gaps && MultiplyAdds(convolution) > kFewMultiplyAdds) {
+    return Status(
+        Code::kUnsupportedShape,
+        "The tensors have no gaps, which oneDNN reads and writes as fast, and there are " +
+            std::to_string(MultiplyAdds(convolution)) + " multiply-adds, more than " +
+            std::to_string(kFewMultiplyAdds) + ".");
   }
   ONNXIFI_RETURN_IF_ERROR(CheckGroups(convolution));
   return MakeRecipe<BoundDirect, WindowPacking<WindowOrder::kRowColumnChannel>>("direct",

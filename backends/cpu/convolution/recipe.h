@@ -42,7 +42,7 @@ runtime::RecipeResult SelectWinograd(const Described& described);
 runtime::RecipeResult SelectPointwise(const Described& described);
 // A kernel per channel, with any strides, dilations and padding, of small images.
 runtime::RecipeResult SelectDepthwise(const Described& described);
-// Any kernel, strides, dilations and padding, and few groups, where there are gaps.
+// Any kernel, strides, dilations and padding, and few groups, where there are gaps or little to do.
 runtime::RecipeResult SelectDirect(const Described& described);
 // Of an image whose channels lie apart, as callers give it: up to four planes of rows.
 runtime::RecipeResult SelectPlanar(const Described& described);
