@@ -78,11 +78,11 @@ struct Block {
     Apply<kValueIsFirst>(extremum, operand, is_uniform);
   }
 
-  // By products with 1 / divisor, which takes a fifth of the time. The quotient of the first is off
-  // by two units at most; with what is missing from it, which is exact, the second is by one, and
-  // the third correctly rounded (Markstein, Computation of elementary functions on the IBM RISC
-  // System/6000). Where a number is so small or large that a product is not what it says here,
-  // divides.
+  // By products with 1 / divisor, of which several take less than a division. The quotient of the
+  // first is off by two units at most; with what is missing from it, which is exact, the second is
+  // by one, and the third correctly rounded (Markstein, Computation of elementary functions on the
+  // IBM RISC System/6000). Where a number is so small or large that a product is not what it says
+  // here, divides.
   HWY_INLINE void DivideBy(float divisor) {
 #if HWY_NATIVE_FMA
     constexpr float kLeast = 0x1p-60f;

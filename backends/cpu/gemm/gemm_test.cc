@@ -12,6 +12,7 @@
 #include <random>
 #include <vector>
 
+#include "backends/cpu/processor/processor.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::gemm {
@@ -45,6 +46,7 @@ struct Case {
   bool has_bias = false, has_addend = false;
   Activation activation = Activation::kNone;
   float low = 0, high = 0;
+  bool is_c_far = false;
 };
 
 // Panels of a matrix in any order of memory hold its elements, and 0 beyond its columns.
@@ -101,7 +103,7 @@ void Check(const Case& test) {
   epilogue.low = test.low;
   epilogue.high = test.high;
   const Product product = {a.data(),  a_stride,   packed.data(), c.data(), c_stride,
-                           test.rows, test.depth, test.columns,  {}};
+                           test.rows, test.depth, test.columns,  {},       test.is_c_far};
   // In two parts, as two threads would.
   Multiply(product, epilogue, 0, panels / 2);
   Multiply(product, epilogue, panels / 2, panels);
@@ -131,6 +133,19 @@ TEST(GemmTest, SumsEveryNumberOfRowsAndColumns) {
     for (int64_t rows = 1; rows <= 30; ++rows) Check({rows, 5, 37});
     for (int64_t columns = 1; columns <= 70; ++columns) Check({9, 4, columns, /*gap=*/3});
     for (const int64_t depth : {1, 2, 3, 64, 300}) Check({17, depth, 33});
+  });
+}
+
+// B and C that are asked for ahead: more than what counts as near, and C because it is said so.
+TEST(GemmTest, SumsWhatIsAskedForAhead) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    // One, two and three vectors of columns, the last ones incomplete.
+    for (const int64_t columns : {61, 70, 80, 93}) {
+      Case test{33, processor::L2Floats() / 16 / columns + 1, columns, /*gap=*/1};
+      test.has_bias = test.has_addend = test.is_c_far = true;
+      Check(test);
+    }
   });
 }
 
