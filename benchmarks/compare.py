@@ -95,8 +95,8 @@ def parse_arguments():
     add("--batch", type=int, default=1, help="images or sequences (default: 1)")
     add("--rounds", type=int, default=7, help="turns of each engine (default: 7)")
     add("--turn-ms", type=float, default=150, help="length of a turn (default: 150)")
-    loads = "loads of each model in fresh processes, at the most threads (default: 3)"
-    add("--loads", type=int, default=3, help=loads)
+    loads = "loads of each model in fresh processes, at the most threads (default: 7)"
+    add("--loads", type=int, default=7, help=loads)
     add("--json", type=pathlib.Path, help="write all figures to this file")
     add("--chart", type=pathlib.Path, help="draw a bar chart of the most threads, .svg or .png")
     limit = "end with status 3 where a ratio is above R"

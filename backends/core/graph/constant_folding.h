@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -21,15 +22,18 @@ class Evaluator {
   // A graph without inputs.
   struct Request {
     Graph graph;
-    int64_t limit_bytes;
+    int64_t limit_bytes;  // for all results together
+    // For each value that is computed.
+    int64_t value_limit_bytes = std::numeric_limits<int64_t>::max();
   };
   // Its outputs, in their order.
   using Answer = base::Result<std::vector<tensor::Tensor>>;
 
   virtual ~Evaluator() = default;
 
-  // Any error means "not here": the node stays. Refuses what draws random numbers, and what would
-  // need more than `limit_bytes` for its results before it allocates them.
+  // Any error means "not here": the nodes stay. Refuses what draws random numbers, what would need
+  // more than `limit_bytes` for its results before it allocates them, and, if a value is limited,
+  // what computes values that exceed it or whose sizes are not known beforehand.
   virtual Answer Evaluate(const Request& request) = 0;
 
   // How many requests it takes at a time to keep all threads busy.
@@ -40,6 +44,9 @@ class Evaluator {
 
 // A result may be larger than this only where it takes the place of constants at least as large.
 inline constexpr int64_t kLargestFoldedBytes = int64_t{64} << 20;
+
+// Nodes are evaluated together where no constant and no value of theirs is larger.
+inline constexpr int64_t kLargestGroupedBytes = int64_t{16} << 10;
 
 // Folds whole chains in one run, several nodes at a time, and drops each constant that it has used
 // up. Nodes with subgraphs stay. A result that comes from a weight is a weight, as is one of more

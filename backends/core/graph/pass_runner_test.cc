@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "backends/core/graph/constant_captures.h"
 #include "backends/core/graph/constant_folding.h"
@@ -25,31 +26,45 @@ class AddEvaluator : public Evaluator {
  public:
   Answer Evaluate(const Request& request) override {
     ++calls;
-    last_limit_bytes = request.limit_bytes;
-    const Graph& graph = request.graph;
-    const Node& node = graph.nodes.at(0);
-    const auto operand = [&](size_t index) {
-      return graph.values[static_cast<size_t>(node.inputs[index])].constant->values<float>();
+    largest_graph = std::max(largest_graph, request.graph.nodes.size());
+    Graph graph = request.graph;
+    const auto values = [&](ValueId id) {
+      return graph.values[static_cast<size_t>(id)].constant->values<float>();
     };
-    std::vector<float> result;
-    if (node.op_type == "Add") {
-      for (size_t at = 0; at < operand(0).size(); ++at) {
-        result.push_back(operand(0)[at] + operand(1)[at]);
+    for (const Node& node : graph.nodes) {
+      std::vector<float> result;
+      if (node.op_type == "Add") {
+        for (size_t at = 0; at < values(node.inputs[0]).size(); ++at) {
+          result.push_back(values(node.inputs[0])[at] + values(node.inputs[1])[at]);
+        }
+      } else if (node.op_type == "Repeat") {
+        for (int64_t copy = 0; copy < *node.FindAttribute<int64_t>("count"); ++copy) {
+          const auto once = values(node.inputs[0]);
+          result.insert(result.end(), once.begin(), once.end());
+        }
+      } else {
+        return base::Status(base::Code::kUnsupportedOperator, "Only Add and Repeat are known.");
       }
-    } else if (node.op_type == "Repeat") {
-      for (int64_t copy = 0; copy < *node.FindAttribute<int64_t>("count"); ++copy) {
-        result.insert(result.end(), operand(0).begin(), operand(0).end());
+      if (static_cast<int64_t>(result.size() * sizeof(float)) > request.value_limit_bytes) {
+        return base::Status(base::Code::kNoSystemMemory, "A value is too large.");
       }
-    } else {
-      return base::Status(base::Code::kUnsupportedOperator, "Only Add and Repeat are known.");
+      graph.values[static_cast<size_t>(node.outputs[0])].constant =
+          tensor::Tensor::FromValues<float>(tensor::ElementType::kFloat32,
+                                            {static_cast<int64_t>(result.size())}, result);
     }
-    return std::vector{tensor::Tensor::FromValues<float>(
-        tensor::ElementType::kFloat32, {static_cast<int64_t>(result.size())}, result)};
+    std::vector<tensor::Tensor> answer;
+    for (const ValueId output : graph.outputs) {
+      answer.push_back(*graph.values[static_cast<size_t>(output)].constant);
+    }
+    return answer;
   }
 
   int calls = 0;
-  int64_t last_limit_bytes = 0;
+  size_t largest_graph = 0;
 };
+
+// More than is computed in groups.
+const std::vector<float> kMany(static_cast<size_t>(kLargestGroupedBytes) / sizeof(float) + 1, 1.f);
 
 class BreakingPass : public Pass {
  public:
@@ -155,6 +170,54 @@ TEST(ConstantFoldingTest, FoldsChainsInOneRun) {
   EXPECT_EQ(folded.constant->values<float>()[1], 44);
   EXPECT_FALSE(folded.is_weight);
   EXPECT_EQ((*folded.type.extents)[0].number, 2);
+  EXPECT_EQ(evaluator.calls, 1);
+}
+
+TEST(ConstantFoldingTest, ComputesWithFewNumbersAtOnceAndWithManyAlone) {
+  GraphBuilder builder("main");
+  const ValueId a = builder.AddConstant("a", {1});
+  const ValueId b = builder.AddConstant("b", {10});
+  const ValueId c = builder.AddConstant("c", {100});
+  const ValueId first = builder.AddNode("Add", {a, b});
+  const ValueId second = builder.AddNode("Add", {b, c});
+  const ValueId sum = builder.AddNode("Add", {first, second});
+  const ValueId large = builder.AddNode("Add", {sum, builder.AddConstant("many", kMany)});
+  const ValueId last = builder.AddNode("Add", {large, sum});
+  const ValueId stays = builder.AddNode("Add", {builder.AddInput("x"), second});
+  builder.SetOutputs({last, stays});
+  Graph graph = builder.Take();
+  AddEvaluator evaluator;
+  ConstantFolding pass(evaluator);
+  ASSERT_TRUE(RunPass(pass, graph).ok());
+  ASSERT_EQ(graph.nodes.size(), 1u);
+  EXPECT_EQ(evaluator.calls, 3);
+  EXPECT_EQ(evaluator.largest_graph, 3u);
+  EXPECT_EQ(graph.values[static_cast<size_t>(last)].constant->values<float>()[0], 122 + 121);
+  EXPECT_EQ(graph.values[static_cast<size_t>(second)].constant->values<float>()[0], 110);
+  int held = 0;
+  for (const Value& value : graph.values) held += value.constant.has_value() ? 1 : 0;
+  EXPECT_EQ(held, 2);
+}
+
+TEST(ConstantFoldingTest, TriesEachNodeOfARefusedGroupAlone) {
+  GraphBuilder builder("main");
+  const ValueId a = builder.AddConstant("a", {1});
+  const ValueId sum = builder.AddNode("Add", {a, a});
+  const ValueId unknown = builder.AddNode("Mystery", {sum});
+  const ValueId behind = builder.AddNode("Add", {unknown, sum});
+  const ValueId many = builder.AddNode("Repeat", {sum});
+  builder.LastNode().attributes["count"] = static_cast<int64_t>(kMany.size());
+  const ValueId twice = builder.AddNode("Add", {sum, many});
+  builder.SetOutputs({behind, many, twice});
+  Graph graph = builder.Take();
+  AddEvaluator evaluator;
+  ConstantFolding pass(evaluator);
+  ASSERT_TRUE(RunPass(pass, graph).ok());
+  ASSERT_EQ(graph.nodes.size(), 2u);
+  EXPECT_EQ(graph.nodes[0].op_type, "Mystery");
+  EXPECT_EQ(graph.values[static_cast<size_t>(many)].constant->values<float>().back(), 2);
+  EXPECT_EQ(graph.values[static_cast<size_t>(twice)].constant->values<float>()[0], 4);
+  EXPECT_EQ(evaluator.calls, 5);  // all five together, and all but what reads Mystery's result
 }
 
 // Answers up to three requests at a time, the last first.
@@ -165,8 +228,7 @@ class BatchEvaluator final : public AddEvaluator {
     batches.push_back(requests.size());
     std::vector<Answer> answers;
     for (size_t k = requests.size(); k-- > 0;) answers.push_back(Evaluate(requests[k]));
-    std::ranges::reverse(answers);
-    return answers;
+    return {std::make_move_iterator(answers.rbegin()), std::make_move_iterator(answers.rend())};
   }
 
   std::vector<size_t> batches;
@@ -175,10 +237,12 @@ class BatchEvaluator final : public AddEvaluator {
 TEST(ConstantFoldingTest, FoldsNodesTogetherThatDoNotNeedEachOther) {
   GraphBuilder builder("main");
   // Five sums of constants, sums of neighbours of these, and of these, down to one.
+  const auto many = [&](float number) {
+    return builder.AddConstant("many", std::vector<float>(kMany.size(), number));
+  };
   ValueIds sums;
   for (float number = 1; number <= 5; ++number) {
-    sums.push_back(builder.AddNode(
-        "Add", {builder.AddConstant("a", {number}), builder.AddConstant("b", {10 * number})}));
+    sums.push_back(builder.AddNode("Add", {many(number), many(10 * number)}));
   }
   const ValueId stays = builder.AddNode("Mystery", {sums[1]});
   while (sums.size() > 1) {
@@ -208,13 +272,16 @@ TEST(ConstantFoldingTest, FoldsNodesTogetherThatDoNotNeedEachOther) {
 TEST(ConstantFoldingTest, WhatComesFromAWeightIsAWeight) {
   GraphBuilder builder("main");
   const ValueId a = builder.AddConstant("a", {1});
-  builder.SetOutputs({builder.AddNode("Add", {a, builder.AddConstant("b", {2})})});
+  const ValueId b = builder.AddConstant("b", {2});
+  const ValueId sum = builder.AddNode("Add", {a, b});
+  builder.SetOutputs({builder.AddNode("Add", {b, sum}), builder.AddNode("Add", {b, b})});
   Graph graph = builder.Take();
   graph.values[static_cast<size_t>(a)].is_weight = true;
   AddEvaluator evaluator;
   ConstantFolding pass(evaluator);
   ASSERT_TRUE(RunPass(pass, graph).ok());
   EXPECT_TRUE(graph.values[static_cast<size_t>(graph.outputs[0])].is_weight);
+  EXPECT_FALSE(graph.values[static_cast<size_t>(graph.outputs[1])].is_weight);
 }
 
 TEST(ConstantFoldingTest, LeavesWhatItMayNotOrCannotFold) {

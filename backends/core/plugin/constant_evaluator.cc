@@ -5,6 +5,7 @@
 #include "backends/core/plugin/constant_evaluator.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -63,6 +64,30 @@ bool DrawsRandomNumbers(const program::Program& program) {
   return false;
 }
 
+// -1 where it depends on what is computed.
+int64_t CountElements(const program::Buffer& buffer) {
+  if (buffer.value) return -1;
+  tensor::Extents extents;
+  for (const program::Dim& dim : buffer.shape) {
+    if (!dim.is_constant()) return -1;
+    extents.push_back(dim.constant());
+  }
+  return tensor::ElementCount(extents);
+}
+
+Status CheckValues(const program::Program& program, int64_t limit_bytes) {
+  if (limit_bytes == std::numeric_limits<int64_t>::max()) return base::Ok();
+  for (const program::Buffer& buffer : program.buffers) {
+    const int64_t count = CountElements(buffer);
+    if (count >= 0 && tensor::SizeBytes(buffer.type, count) <= limit_bytes) continue;
+    const std::string what = count < 0 ? "of a size that is not known beforehand"
+                                       : "of " + std::to_string(count) + " elements";
+    return Status(Code::kNoSystemMemory, "A value " + what + " is not within the limit of " +
+                                             std::to_string(limit_bytes) + " bytes for each.");
+  }
+  return base::Ok();
+}
+
 int64_t ConstantBytes(const graph::Graph& graph) {
   int64_t bytes = 0;
   for (const graph::Value& value : graph.values) {
@@ -87,18 +112,14 @@ device::Device& ConstantEvaluator::DeviceFor(const program::Program& program) co
   int64_t most = 0;
   for (const Tensor& constant : program.constants) most = std::max(most, constant.element_count());
   for (const program::Buffer& buffer : program.buffers) {
-    tensor::Extents extents;
-    for (const program::Dim& dim : buffer.shape) {
-      extents.push_back(dim.is_constant() ? dim.constant() : 0);
-    }
-    most = std::max(most, tensor::ElementCount(extents));
+    most = std::max(most, CountElements(buffer));
   }
   return most > kFewElements ? *device_ : *reference_;
 }
 
 size_t ConstantEvaluator::at_once() const {
-  // Some for each of a few threads; what they make waits for the others.
-  constexpr size_t kAtOnce = 8;
+  // Many for each of a few threads, so that all end at about the same time.
+  constexpr size_t kAtOnce = 64;
   return device_ != nullptr && device_->parallel() != nullptr ? kAtOnce : 1;
 }
 
@@ -111,9 +132,11 @@ std::vector<graph::Evaluator::Answer> ConstantEvaluator::EvaluateAll(
   const int64_t all_bytes = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
   std::vector<std::optional<Answer>> answers(requests.size());
   std::vector<size_t> others;
+  // Less is computed sooner than it is divided.
+  constexpr int64_t kDividedBytes = int64_t{1} << 20;
   for (size_t k = 0; k < requests.size(); ++k) {
     // What is most of the work has all threads for itself.
-    if (bytes[k] > all_bytes / 2) {
+    if (bytes[k] > std::max(all_bytes / 2, kDividedBytes)) {
       answers[k] = Evaluate(requests[k]);
     } else {
       others.push_back(k);
@@ -139,6 +162,7 @@ graph::Evaluator::Answer ConstantEvaluator::Evaluate(const Request& request) {
   if (DrawsRandomNumbers(*program)) {
     return Status(Code::kUnsupportedOperator, "Random numbers are drawn when the graph runs.");
   }
+  ONNXIFI_RETURN_IF_ERROR(CheckValues(*program, request.value_limit_bytes));
   plan::Counters counters;
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<plan::Plan> plan,
                            plan::Plan::Create(*program, DeviceFor(*program), counters));

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/core/graph/graph_builder.h"
 #include "backends/core/reference/device.h"
 
 namespace onnxifi::plugin {
@@ -96,6 +97,37 @@ TEST(ConstantEvaluatorTest, RefusesResultsBeyondTheLimit) {
   const base::Result<std::vector<Tensor>> results = evaluator.Evaluate({graph, 19});
   ASSERT_FALSE(results.ok());
   EXPECT_EQ(results.status().code(), base::Code::kNoSystemMemory);
+}
+
+// The sum of many numbers that are made of one: what is summed is limited.
+TEST(ConstantEvaluatorTest, RefusesValuesOnTheWayBeyondTheirLimit) {
+  ConstantEvaluator evaluator(nullptr, nullptr);
+  const auto make = [](bool is_known) {
+    graph::testing::GraphBuilder builder("main");
+    const int64_t extents[] = {50, 50};
+    const graph::ValueId shape =
+        builder.AddConstant(Tensor::FromValues<int64_t>(ElementType::kInt64, {2}, extents));
+    const graph::ValueId many =
+        is_known ? builder.AddNode("Expand", 13, {builder.AddConstant("a", {3}), shape})
+                 : builder.AddNode("NonZero", 13, {builder.AddConstant("a", {0, 0, 5})});
+    const graph::ValueId negated = builder.AddNode("Neg", 13, {many});
+    builder.SetOutputs({builder.AddNode("ReduceSum", 13, {negated})});
+    return builder.Take();
+  };
+  const Graph graph = make(true);
+  const auto results = evaluator.Evaluate({graph, 1000, 10000});
+  ASSERT_TRUE(results.ok()) << results.status().Text();
+  EXPECT_EQ((*results)[0].values<float>()[0], -7500);
+  const auto refused = evaluator.Evaluate({graph, 1000, 9999});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().sentence(),
+            "A value of 2500 elements is not within the limit of 9999 bytes for each.");
+  const auto unknown = evaluator.Evaluate({make(false), 1000, 9999});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(
+      unknown.status().sentence(),
+      "A value of a size that is not known beforehand is not within the limit of 9999 bytes for "
+      "each.");
 }
 
 // The reference, and how often it was asked for a kernel.
