@@ -12,7 +12,7 @@
 
 namespace onnxifi::gemm {
 
-inline constexpr int64_t kMostVectors = 4;
+inline constexpr int64_t kMostVectors = 8;
 
 // Y[m, n] = sum over k of X[m, k] * W[n, k]. All pointers may lie at any address.
 struct MatrixVector {

@@ -5,6 +5,8 @@
 #include "backends/cpu/gemm/vector_matrix.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "backends/cpu/gemm/matrix_vector.h"  // kMostVectors
 
@@ -26,13 +28,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
 
-// As many rows of W at a time as their factors leave registers for.
+// As many rows of W at a time as there are registers for their factors beside a sum of each vector.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
-constexpr int kRegistersOfFactors = 24;
+constexpr int kRegisters = 30;
 #else
-constexpr int kRegistersOfFactors = 10;
+constexpr int kRegisters = 14;
 #endif
-constexpr int RowsAtOnce(int vectors) { return std::min(8, kRegistersOfFactors / vectors); }
+constexpr int RowsAtOnce(int vectors) { return std::clamp((kRegisters - vectors) / vectors, 1, 8); }
 
 // Adds rows [k, k + rows) of W, times their factors, to the sums.
 template <int vectors, int rows>
@@ -41,7 +43,7 @@ HWY_INLINE void AddRows(const VectorMatrix& product, int64_t k, int64_t first, i
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Vec x[vectors][rows];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int m = 0; m < vectors; ++m) {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
@@ -51,15 +53,15 @@ HWY_INLINE void AddRows(const VectorMatrix& product, int64_t k, int64_t first, i
   int64_t n = first;
   for (; n + lanes <= end; n += lanes) {
     Vec sum[vectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int m = 0; m < vectors; ++m) sum[m] = hn::LoadU(d, sums + m * stride + n);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
       const Vec row = hn::LoadU(d, w + r * product.w_stride + n);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int m = 0; m < vectors; ++m) sum[m] = hn::MulAdd(x[m][r], row, sum[m]);
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int m = 0; m < vectors; ++m) hn::StoreU(sum[m], d, sums + m * stride + n);
   }
   if (const int64_t count = end - n; count > 0) {
@@ -86,18 +88,21 @@ HWY_NOINLINE void SumRowsOf(const VectorMatrix& product, int64_t first_k, int64_
   for (; k < end_k; ++k) AddRows<vectors, 1>(product, k, first, end, sums, stride);
 }
 
+using SumFunction = void (*)(const VectorMatrix&, int64_t, int64_t, int64_t, int64_t, float*,
+                             int64_t);
+
+// By the number of vectors less one.
+template <int... vectors>
+constexpr std::array<SumFunction, sizeof...(vectors)> Sums(
+    std::integer_sequence<int, vectors...> /*all*/) {
+  return {SumRowsOf<vectors + 1>...};
+}
+
 void SumRowsOfAny(const VectorMatrix& product, int64_t first_k, int64_t end_k, int64_t first,
                   int64_t end, float* sums, int64_t stride) {
-  switch (product.vectors) {
-    case 1:
-      return SumRowsOf<1>(product, first_k, end_k, first, end, sums, stride);
-    case 2:
-      return SumRowsOf<2>(product, first_k, end_k, first, end, sums, stride);
-    case 3:
-      return SumRowsOf<3>(product, first_k, end_k, first, end, sums, stride);
-    default:
-      return SumRowsOf<kMostVectors>(product, first_k, end_k, first, end, sums, stride);
-  }
+  static constexpr auto kSums = Sums(std::make_integer_sequence<int, kMostVectors>());
+  kSums[static_cast<size_t>(product.vectors - 1)](product, first_k, end_k, first, end, sums,
+                                                  stride);
 }
 
 void FinishSumsOf(const PartialSums& partial, const Epilogue& epilogue, int64_t vectors,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backends/core/reference/device.h"
+#include "backends/cpu/gemm/matrix_vector.h"
 #include "backends/cpu/matmul/testing/float_buffers.h"
 
 namespace onnxifi::matmul {
@@ -152,7 +153,7 @@ class Product : private FloatBuffers {
 constexpr int64_t kDepth = 517, kColumns = 1043;
 
 TEST(FewRowsTest, MultipliesEveryNumberOfRowsInBothOrders) {
-  for (int64_t rows = 1; rows <= 4; ++rows) {
+  for (int64_t rows = 1; rows <= gemm::kMostVectors; ++rows) {
     for (const bool is_transposed : {false, true}) {
       for (const bool has_epilogue : {false, true}) {
         SCOPED_TRACE(std::to_string(rows) + (is_transposed ? " columns" : " rows"));
@@ -194,7 +195,7 @@ TEST(FewRowsTest, MultipliesAMatrixOfOneNumberThatIsNeverMade) {
 }
 
 TEST(FewRowsTest, BindsToRowsThatWereNotKnown) {
-  for (int64_t rows = 1; rows <= 4; ++rows) {
+  for (int64_t rows = 1; rows <= gemm::kMostVectors; ++rows) {
     Product({.rows = rows,
              .depth = kDepth,
              .columns = kColumns,
