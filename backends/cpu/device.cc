@@ -128,6 +128,15 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   return selection;
 }
 
+device::ChainSelection Selector::SelectChain(device::Chain chain) const {
+  constexpr size_t kMostSteps = 3;
+  std::vector<base::Result<convolution::Described>> steps;
+  for (const device::Facts& facts : chain.first(std::min(kMostSteps, chain.size()))) {
+    steps.push_back(convolution::Describe(facts));
+  }
+  return convolution::SelectChain(steps);
+}
+
 // Every implementation of a convolution reads and writes this order fastest, without a reorder
 // before and after it; oneDNN's takes whatever the others do, and more.
 bool Selector::PrefersChannelsLast(const device::Facts& facts) const {

@@ -22,6 +22,7 @@ namespace onnxifi::cpu {
 class Selector final : public device::Selector {
  public:
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
+  device::ChainSelection SelectChain(device::Chain chain) const override;
   bool PrefersChannelsLast(const device::Facts& facts) const override;
 
  private:
@@ -38,6 +39,9 @@ class Device final : public device::Device {
   device::Memory& memory() override { return reference_.memory(); }
   base::Result<device::Selection> Select(const device::Facts& facts) const override {
     return selector_.Select(facts);
+  }
+  device::ChainSelection SelectChain(device::Chain chain) const override {
+    return selector_.SelectChain(chain);
   }
   bool PrefersChannelsLast(const device::Facts& facts) const override {
     return selector_.PrefersChannelsLast(facts);

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BoundKernel: a kernel is asked to work in the way of its device alone.
+// Kernel and BoundKernel: a kernel is asked to work in the way of its device and recipe alone.
 
 #include "backends/core/device/device.h"
 
 namespace onnxifi::device {
+
+base::Result<std::unique_ptr<BoundKernel>> Kernel::BindChain(std::span<const BoundStep> steps,
+                                                             Addresses /*constants*/) {
+  return base::Status(base::Code::kInternalError, "A kernel for one step is bound to a chain of " +
+                                                      std::to_string(steps.size()) + ".");
+}
 
 base::Status BoundKernel::Run(Addresses /*addresses*/) const {
   return base::Status(base::Code::kInternalError,

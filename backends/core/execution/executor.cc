@@ -129,6 +129,10 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
     if (profile != nullptr) profile->bindings.push_back(binding);
     int step = plan_.stages()[stage].first_step;
     for (const std::unique_ptr<device::BoundKernel>& kernel : binding->kernels) {
+      if (kernel == nullptr) {  // done with an earlier step
+        ++step;
+        continue;
+      }
       if (timing) {
         ONNXIFI_RETURN_IF_ERROR(timing->Enqueue(*kernel, context.addresses, stage, step++));
         continue;

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 #include "backends/core/device/parallel.h"
+#include "backends/core/plan/chain.h"
 #include "backends/core/program/cost.h"
 #include "backends/core/tensor/file_pages.h"
 
@@ -51,20 +53,6 @@ bool IsAligned(const tensor::Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.data()) % width == 0;
 }
 
-// The constants that a step reads, each once.
-std::vector<program::BufferId> ConstantsOf(const Program& program, const Step& step) {
-  std::vector<program::BufferId> constants;
-  for (const program::View& read : step.reads) {
-    if (read.buffer == program::kNoBuffer ||
-        program.buffers[read.buffer].kind != Buffer::Kind::kConstant ||
-        std::ranges::find(constants, read.buffer) != constants.end()) {
-      continue;
-    }
-    constants.push_back(read.buffer);
-  }
-  return constants;
-}
-
 // The stage in which each symbol's number is known.
 std::vector<int> SymbolLevels(const Program& program) {
   std::vector<int> levels(program.dims->symbol_count(), 0);
@@ -99,6 +87,7 @@ Result<std::unique_ptr<Plan>> Plan::Create(const Program& program, device::Devic
 
 Status Plan::BuildKernels() {
   kernels_.resize(program_.steps.size());
+  const program::BufferUses uses(program_);
   for (size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
     if (const Control* control = step.As<Control>()) {
@@ -110,12 +99,31 @@ Status Plan::BuildKernels() {
       continue;
     }
     if (IsRunByExecution(step)) continue;
-    Result<device::Selection> selection = device_.Select({program_, step});
-    if (!selection.ok()) return std::move(selection).status();
-    kernels_[s].selection = *std::move(selection);
+    if (kernels_[s].steps == 0) continue;
+    ONNXIFI_RETURN_IF_ERROR(SelectKernel(uses, static_cast<int>(s)));
     ONNXIFI_ASSIGN_OR_RETURN(kernels_[s].kernel, device_.Build(*kernels_[s].selection.recipe));
     ++counters_.kernel_builds;
   }
+  return base::Ok();
+}
+
+Status Plan::SelectKernel(const program::BufferUses& uses, int step) {
+  StepKernel& kernel = kernels_[step];
+  std::vector<Status> rejected;
+  if (const int length = ChainLength(program_, uses, step); length > 1) {
+    std::vector<device::Facts> chain;
+    for (int s = step; s < step + length; ++s) chain.push_back({program_, program_.steps[s]});
+    device::ChainSelection found = device_.SelectChain(chain);
+    if (found.steps > 0) {
+      kernel.selection = std::move(found.selection);
+      kernel.steps = found.steps;
+      for (int k = 1; k < found.steps; ++k) kernels_[step + k].steps = 0;
+      return base::Ok();
+    }
+    rejected = std::move(found.selection.rejected);
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(kernel.selection, device_.Select({program_, program_.steps[step]}));
+  std::ranges::move(rejected, std::back_inserter(kernel.selection.rejected));
   return base::Ok();
 }
 
@@ -124,15 +132,16 @@ Status Plan::HoldConstants() {
   held_.resize(program_.buffers.size());
   // By buffer: whether all who read it do.
   std::vector<bool> takes_any_address(program_.buffers.size(), true);
+  const device::Recipe* recipe = nullptr;
+  int number = 0;  // of the read, as the recipe counts
   for (size_t s = 0; s < program_.steps.size(); ++s) {
-    const Step& step = program_.steps[s];
-    const device::Recipe* recipe = kernels_[s].selection.recipe.get();
-    for (size_t read = 0; read < step.reads.size(); ++read) {
-      const program::BufferId buffer = step.reads[read].buffer;
-      if (buffer == program::kNoBuffer) continue;
-      if (recipe == nullptr || !recipe->TakesAnyAddress(static_cast<int>(read))) {
-        takes_any_address[buffer] = false;
-      }
+    if (kernels_[s].steps > 0) {
+      recipe = kernels_[s].selection.recipe.get();
+      number = 0;
+    }
+    for (const program::View& read : program_.steps[s].reads) {
+      const bool takes_any = recipe != nullptr && recipe->TakesAnyAddress(number++);
+      if (read.buffer != program::kNoBuffer && !takes_any) takes_any_address[read.buffer] = false;
     }
   }
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -161,20 +170,14 @@ Status Plan::Prepare() {
   // For each constant, who may still have to see it: steps that are not bound or read it when they
   // run, stages' ends, and callers. Each step is bound once only, since there are no symbols.
   std::vector<std::atomic<int>> users(program_.buffers.size());
-  for (const Step& step : program_.steps) {
-    for (const program::BufferId constant : ConstantsOf(program_, step)) ++users[constant];
+  for (int s = 0; s < static_cast<int>(program_.steps.size()); ++s) {
+    for (const program::BufferId constant : ConstantsOf(s)) ++users[constant];
   }
   for (const program::Port& port : program_.outputs) ++users[port.buffer];
   std::atomic<bool> is_given_back = false;
   const OnBound give_back = [&](int s, const device::BoundKernel& kernel) {
-    const Step& step = program_.steps[s];
-    for (const program::BufferId constant : ConstantsOf(program_, step)) {
-      bool is_read = false;
-      for (size_t read = 0; read < step.reads.size(); ++read) {
-        is_read = is_read || (step.reads[read].buffer == constant &&
-                              kernel.ReadsAtRun(static_cast<int>(read)));
-      }
-      if (is_read || --users[constant] != 0) continue;
+    for (const program::BufferId constant : ConstantsOf(s)) {
+      if (ReadsAtRun(s, kernel, constant) || --users[constant] != 0) continue;
       is_given_back = true;
       constants_[constant] = nullptr;
       held_[constant].reset();
@@ -229,7 +232,11 @@ void Plan::CutIntoStages() {
     stages_[level].requirements.push_back(static_cast<int>(k));
   }
   std::map<program::BufferId, int> arena_of;
-  for (BufferLifetime lifetime : FindLifetimes(program_)) {
+  std::vector<BufferLifetime> lifetimes = FindLifetimes(program_);
+  for (int s = 0; s < step_count; ++s) {
+    if (kernels_[s].steps > 1) JoinLifetimes(program_, s, s + kernels_[s].steps, lifetimes);
+  }
+  for (BufferLifetime& lifetime : lifetimes) {
     int stage = stage_of_step[lifetime.first_write];
     arena_of[lifetime.buffer] = stage;
     // Each stage has an arena of its own, so memory is not handed on from one to the next.
@@ -391,20 +398,42 @@ Result<std::shared_ptr<const StageBinding>> Plan::MakeBinding(int stage_number,
 }
 
 void Plan::RestConstants(int s, const device::BoundKernel& kernel) const {
-  const Step& step = program_.steps[s];
-  for (const program::BufferId constant : ConstantsOf(program_, step)) {
-    bool is_read = held_[constant] == nullptr;
-    for (size_t read = 0; read < step.reads.size(); ++read) {
-      is_read = is_read ||
-                (step.reads[read].buffer == constant && kernel.ReadsAtRun(static_cast<int>(read)));
-    }
-    if (!is_read) held_[constant]->Rest();
+  for (const program::BufferId constant : ConstantsOf(s)) {
+    if (held_[constant] != nullptr && !ReadsAtRun(s, kernel, constant)) held_[constant]->Rest();
   }
 }
 
-int64_t Plan::ConstantBytes(const Step& step) const {
+std::vector<program::BufferId> Plan::ConstantsOf(int step) const {
+  std::vector<program::BufferId> constants;
+  // What ends a stage has no kernel and stands for itself.
+  for (int s = step; s < step + kernels_[step].steps; ++s) {
+    for (const program::View& read : program_.steps[s].reads) {
+      if (read.buffer == program::kNoBuffer ||
+          program_.buffers[read.buffer].kind != Buffer::Kind::kConstant ||
+          std::ranges::find(constants, read.buffer) != constants.end()) {
+        continue;
+      }
+      constants.push_back(read.buffer);
+    }
+  }
+  return constants;
+}
+
+bool Plan::ReadsAtRun(int step, const device::BoundKernel& kernel,
+                      program::BufferId constant) const {
+  int number = 0;
+  for (int s = step; s < step + kernels_[step].steps; ++s) {
+    for (const program::View& read : program_.steps[s].reads) {
+      if (read.buffer == constant && kernel.ReadsAtRun(number)) return true;
+      ++number;
+    }
+  }
+  return false;
+}
+
+int64_t Plan::ConstantBytes(int step) const {
   int64_t bytes = 0;
-  for (const program::BufferId constant : ConstantsOf(program_, step)) {
+  for (const program::BufferId constant : ConstantsOf(step)) {
     if (held_[constant] != nullptr) bytes += held_[constant]->size_bytes();
   }
   return bytes;
@@ -414,13 +443,20 @@ Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBindi
   binding.kernels.resize(binding.steps.size());
   const auto bind = [&](int position) -> Status {
     const int step = stage.first_step + position;
+    const auto count = static_cast<size_t>(kernels_[step].steps);
+    const std::span<const device::BoundStep> steps(binding.steps);
+    device::Kernel& kernel = *kernels_[step].kernel;
     ONNXIFI_ASSIGN_OR_RETURN(binding.kernels[position],
-                             kernels_[step].kernel->Bind(binding.steps[position], constants_));
+                             count == 1
+                                 ? kernel.Bind(steps[position], constants_)
+                                 : kernel.BindChain(steps.subspan(position, count), constants_));
     if (on_bound) on_bound(step, *binding.kernels[position]);
     return base::Ok();
   };
-  std::vector<int> positions(binding.steps.size());
-  std::iota(positions.begin(), positions.end(), 0);
+  std::vector<int> positions;
+  for (int s = stage.first_step; s < stage.end_step; ++s) {
+    if (kernels_[s].steps > 0) positions.push_back(s - stage.first_step);
+  }
   // Fewer are not worth waking a thread.
   constexpr size_t kFewKernels = 8;
   device::Parallel* const parallel = device_.parallel();
@@ -433,7 +469,7 @@ Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBindi
   constexpr int64_t kLargePart = 8;
   std::vector<int64_t> bytes;
   for (int s = stage.first_step; s < stage.end_step; ++s) {
-    bytes.push_back(ConstantBytes(program_.steps[s]));
+    bytes.push_back(ConstantBytes(s));
   }
   std::ranges::stable_sort(positions,
                            [&](int left, int right) { return bytes[left] > bytes[right]; });
@@ -443,7 +479,7 @@ Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBindi
   for (auto large = positions.begin(); large != first_small; ++large) {
     ONNXIFI_RETURN_IF_ERROR(bind(*large));
   }
-  std::vector<Status> statuses(positions.size());
+  std::vector<Status> statuses(binding.steps.size());
   device::ForEach(*parallel, std::span<const int>(first_small, positions.end()),
                   [&](int position) { statuses[position] = bind(position); });
   for (Status& status : statuses) ONNXIFI_RETURN_IF_ERROR(std::move(status));

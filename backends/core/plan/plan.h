@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan: a program made ready for one device, once, with extents still symbolic: a kernel per step,
-// the lifetimes of buffers, and the stages between which execution learns numbers. Binding a plan
-// to numbers is cheap and cached.
+// Plan: a program made ready for one device, once, with extents still symbolic: a kernel per step
+// or chain of steps, the lifetimes of buffers, and the stages between which execution learns
+// numbers. Binding a plan to numbers is cheap and cached.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
 #define ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
@@ -19,6 +19,7 @@
 #include "backends/core/device/device.h"
 #include "backends/core/plan/counters.h"
 #include "backends/core/plan/memory_plan.h"
+#include "backends/core/program/buffer_uses.h"
 #include "backends/core/program/program.h"
 
 namespace onnxifi::plan {
@@ -39,6 +40,7 @@ struct Stage {
 struct StageBinding {
   std::vector<int64_t> dims;  // value per node of the program's DimTable, as far as known
   std::vector<device::BoundStep> steps;  // of the stage
+  // By step: that of a chain stands at its first step, nothing at the others.
   std::vector<std::unique_ptr<device::BoundKernel>> kernels;
   int64_t arena_bytes = 0;
   struct Placement {
@@ -59,8 +61,8 @@ struct StageBinding {
 
 class Plan {
  public:
-  // Selects and builds a kernel for every step. `program`, `device` and `counters` outlive the
-  // plan. UNSUPPORTED_* with the device's reason, or a resource code.
+  // Selects and builds a kernel for every step or chain. `program`, `device` and `counters` outlive
+  // the plan. UNSUPPORTED_* with the device's reason, or a resource code.
   static base::Result<std::unique_ptr<Plan>> Create(const program::Program& program,
                                                     device::Device& device, Counters& counters);
 
@@ -78,7 +80,10 @@ class Plan {
   device::Addresses constants() const { return constants_; }
   // Plans of the bodies of the control step `step`.
   std::span<const std::unique_ptr<Plan>> bodies(int step) const { return bodies_.at(step); }
-  // Name of the recipe of a step; empty for steps that run on no device.
+  // How many steps the kernel of a step does: 1, or all of the chain that begins there; 0 where an
+  // earlier one does it too.
+  int step_count(int step) const { return kernels_[step].steps; }
+  // Name of the recipe of a step; empty for steps that run on no device or are done with another.
   std::string_view implementation(int step) const;
   // Why each implementation before it was passed over.
   std::span<const base::Status> rejected(int step) const {
@@ -102,6 +107,8 @@ class Plan {
       : program_(program), device_(device), counters_(counters) {}
 
   base::Status BuildKernels();
+  // Selects a recipe for `step` or the chain that begins there.
+  base::Status SelectKernel(const program::BufferUses& uses, int step);
   base::Status HoldConstants();
   void CutIntoStages();
   // Told of each kernel when it is bound, on any thread.
@@ -111,8 +118,12 @@ class Plan {
                                                                 const OnBound& on_bound) const;
   base::Status BindKernels(const Stage& stage, const OnBound& on_bound,
                            StageBinding& binding) const;
-  // Bytes of the constants that a step reads.
-  int64_t ConstantBytes(const program::Step& step) const;
+  // The constants that the kernel of a step reads, each once.
+  std::vector<program::BufferId> ConstantsOf(int step) const;
+  // Their bytes.
+  int64_t ConstantBytes(int step) const;
+  // Whether runs of the kernel of a step look at a constant.
+  bool ReadsAtRun(int step, const device::BoundKernel& kernel, program::BufferId constant) const;
   bool IsTiny(const StageBinding& binding) const;
   // Lets the constants of a step rest that its kernel does not read when it runs.
   void RestConstants(int step, const device::BoundKernel& kernel) const;
@@ -120,6 +131,7 @@ class Plan {
   struct StepKernel {
     device::Selection selection;
     std::unique_ptr<device::Kernel> kernel;
+    int steps = 1;
   };
 
   const program::Program& program_;

@@ -398,16 +398,23 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
       record.data_type =
           static_cast<onnxEnum>(program_->buffers[step.writes[0].buffer].element_type());
     }
-    record.extents = (is_boundary ? binding.boundary : binding.steps[position]).domain;
+    const int count = plan_->step_count(timing.step);
+    record.extents = (is_boundary ? binding.boundary : binding.steps[position + count - 1]).domain;
     for (const Status& reason : plan_->rejected(timing.step)) {
       record.rejected.push_back(reason.Text());
     }
     record.start_ns = static_cast<uint64_t>(timing.start_ns);
     record.duration_ns = static_cast<uint64_t>(timing.duration_ns);
-    const program::StepCost cost = program::CostOf(*program_, step, binding.dims);
-    record.flops = static_cast<uint64_t>(cost.flops);
-    record.read_bytes = static_cast<uint64_t>(cost.read_bytes);
-    record.written_bytes = static_cast<uint64_t>(cost.written_bytes);
+    // What the steps of a chain hand on is neither written nor read.
+    int64_t handed_on = 0;
+    for (int k = 0; k < count; ++k) {
+      const program::StepCost cost =
+          program::CostOf(*program_, program_->steps[timing.step + k], binding.dims);
+      record.flops += static_cast<uint64_t>(cost.flops);
+      record.read_bytes += static_cast<uint64_t>(std::max<int64_t>(0, cost.read_bytes - handed_on));
+      handed_on = cost.written_bytes;
+    }
+    record.written_bytes = static_cast<uint64_t>(handed_on);
   }
   return records;
 }

@@ -90,7 +90,7 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
   ONNXIFI_RETURN_IF_ERROR(RunPass("forward_copies", times, program,
                                   [&](Program& whole) { program::ForwardCopies(whole, accepts); }));
   if (program.has_fast_algorithms) {
-    // Last: nothing is to be moved into the parts, or out of them.
+    // Nothing is to be moved into the parts any more, or out of them.
     ONNXIFI_RETURN_IF_ERROR(times.Time("winograd", [&] {
       return program::ExpandWinograd(program, [&](const Program& of, const program::Step& step) {
         return selector.PrefersWinograd({of, step});
@@ -98,6 +98,13 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     }));
     ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   }
+  ONNXIFI_RETURN_IF_ERROR(RunPass("gather_chains", times, program, [&](Program& whole) {
+    program::GatherChains(whole, [&selector](const Program& of, const program::Step& first,
+                                             const program::Step& second) {
+      const device::Facts chain[] = {{of, first}, {of, second}};
+      return selector.SelectChain(chain).steps == 2;
+    });
+  }));
   for (program::Step& step : program.steps) {
     program::Control* control = step.As<program::Control>();
     if (control == nullptr) continue;

@@ -42,6 +42,12 @@ void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers);
 // needs the part meanwhile.
 void ForwardCopies(Program& program, const Accepts& accepts);
 
+// Whether the device does both steps at once, if they follow each other.
+using Joins = std::function<bool(const Program& program, const Step& first, const Step& second)>;
+
+// Puts a step directly before the one that it hands over to, where the device joins them.
+void GatherChains(Program& program, const Joins& joins);
+
 // Whether the device does a convolution faster by Winograd's algorithm, as ExpandWinograd does it.
 using PrefersWinograd = std::function<bool(const Program& program, const Step& step)>;
 

@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "backends/cpu/convolution/depthwise_line.h"
+#include "backends/cpu/convolution/depthwise.h"
 #include "backends/cpu/convolution/kernel.h"
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/processor/processor.h"
@@ -18,41 +17,6 @@ namespace {
 
 using base::Code;
 using base::Status;
-
-// Fewer channels leave most of a vector unused.
-constexpr int64_t kLeastChannels = 8;
-
-// From the taps of one place of the kernel to the next.
-int64_t TapStride(const Convolution& convolution) {
-  const int64_t at_once = ChannelsAtOnce();
-  return (convolution.out_channels + at_once - 1) / at_once * at_once;
-}
-
-// Place by place of the kernel, channel by channel.
-struct TapPacking {
-  enum class Layout : uint8_t { kTaps };
-
-  static Layout Choose(const Convolution& /*convolution*/, int64_t /*batch*/) {
-    return Layout::kTaps;
-  }
-  static int64_t Size(const Convolution& convolution, Layout /*layout*/) {
-    return convolution.kernel_height * convolution.kernel_width * TapStride(convolution);
-  }
-  static void Pack(const Convolution& convolution, Layout layout, const Weights& weights,
-                   device::Parallel& /*parallel*/, float* packed) {
-    std::fill_n(packed, Size(convolution, layout), 0.0F);
-    const int64_t tap_stride = TapStride(convolution);
-    for (int64_t y = 0; y < convolution.kernel_height; ++y) {
-      for (int64_t x = 0; x < convolution.kernel_width; ++x) {
-        const float* from = weights.data + y * weights.row_stride + x * weights.column_stride;
-        for (int64_t c = 0; c < convolution.out_channels; ++c) {
-          packed[c] = from[c * weights.out_stride];
-        }
-        packed += tap_stride;
-      }
-    }
-  }
-};
 
 class BoundDepthwise final : public device::BoundKernel {
  public:
@@ -75,9 +39,12 @@ class BoundDepthwise final : public device::BoundKernel {
                                   convolution_.kernel_height * convolution_.kernel_width;
     const int64_t grain = kTapsWorthAThread / std::max<int64_t>(1, taps_per_line) + 1;
     pool_.For(batch_ * convolution_.out_height, grain, [&](int64_t begin, int64_t end) {
-      std::vector<DepthwiseLine::Row> rows;
-      rows.reserve(static_cast<size_t>(convolution_.kernel_height));
-      for (int64_t line = begin; line < end; ++line) RunLine(images, epilogue, line, rows);
+      DepthwiseLines lines(convolution_, runtime::Floats(weights_));
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t n = line / convolution_.out_height, y = line % convolution_.out_height;
+        lines.Run(images.SourceOf(n, convolution_.in_height), y, images.EpilogueOf(epilogue, n, y),
+                  images.result + images.result_strides.At(n, y, 0), images.result_strides.pixel);
+      }
     });
     return base::Ok();
   }
@@ -85,32 +52,6 @@ class BoundDepthwise final : public device::BoundKernel {
   std::string Detail() const override { return processor::VectorName(); }
 
  private:
-  // A line of the result; `rows` has room for those of a window.
-  void RunLine(const Images& images, gemm::Epilogue epilogue, int64_t line,
-               std::vector<DepthwiseLine::Row>& rows) const {
-    const int64_t n = line / convolution_.out_height;
-    const int64_t y = line % convolution_.out_height;
-    const int64_t tap_stride = TapStride(convolution_);
-    rows.clear();
-    for (int64_t k = 0; k < convolution_.kernel_height; ++k) {
-      const int64_t in_y =
-          y * convolution_.stride_y - convolution_.pad_top + k * convolution_.dilation_y;
-      if (in_y < 0 || in_y >= convolution_.in_height) continue;
-      rows.push_back({images.source + images.source_strides.At(n, in_y, 0),
-                      runtime::Floats(weights_) + k * convolution_.kernel_width * tap_stride});
-    }
-    if (images.addend != nullptr) {
-      epilogue.addend = images.addend + images.addend_strides.At(n, y, 0);
-      epilogue.addend_stride = images.addend_strides.pixel;
-    }
-    ConvolveLine({rows, tap_stride, images.source_strides.pixel, convolution_.in_width,
-                  convolution_.kernel_width, convolution_.stride_x, convolution_.dilation_x,
-                  convolution_.pad_left, convolution_.out_channels,
-                  images.result + images.result_strides.At(n, y, 0), images.result_strides.pixel,
-                  convolution_.out_width},
-                 epilogue);
-  }
-
   // Taps that take as long as another thread needs to begin.
   static constexpr int64_t kTapsWorthAThread = 49152;
 
@@ -126,18 +67,7 @@ class BoundDepthwise final : public device::BoundKernel {
 runtime::RecipeResult SelectDepthwise(const Described& described) {
   ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
   const Convolution& convolution = described.convolution;
-  if (convolution.group != convolution.in_channels ||
-      convolution.group != convolution.out_channels) {
-    return Status(Code::kUnsupportedShape, "The " + std::to_string(convolution.group) +
-                                               " groups are not of one channel each, of " +
-                                               std::to_string(convolution.in_channels) + " and " +
-                                               std::to_string(convolution.out_channels) + ".");
-  }
-  if (convolution.group < kLeastChannels) {
-    return Status(Code::kUnsupportedShape,
-                  "There are " + std::to_string(convolution.group) + " channels; below " +
-                      std::to_string(kLeastChannels) + " most of a vector would stay empty.");
-  }
+  ONNXIFI_RETURN_IF_ERROR(CheckDepthwise(convolution));
   const int64_t floats = convolution.batch * convolution.group *
                          (convolution.in_height * convolution.in_width +
                           convolution.out_height * convolution.out_width);

@@ -113,6 +113,7 @@ base::Result<Described> Describe(const device::Facts& facts) {
   ONNXIFI_ASSIGN_OR_RETURN(described.convolution, DescribeAroundInput(facts));
   Convolution& convolution = described.convolution;
   described.has_fast_algorithms = facts.program.has_fast_algorithms;
+  described.reads = static_cast<int>(facts.step.reads.size());
   const program::View& input = facts.step.reads[0];
   base::Result<bool> has_gaps = HasGaps(facts.program, input, convolution.in_channels, "input");
   if (has_gaps.ok()) {

@@ -38,6 +38,7 @@ struct Described {
   base::Status as_pixels;  // channel by channel within a pixel, in memory of the program's own
   base::Status as_planes;  // along x within a channel, in anybody's memory
   bool has_fast_algorithms = true;  // as in program::Program
+  int reads = 0;                    // of the step
 };
 
 // UNSUPPORTED_* with what is in the way of all kernels.

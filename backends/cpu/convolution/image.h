@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "backends/cpu/gemm/epilogue.h"
+
 namespace onnxifi::convolution {
 
 // Distances between images, channels, rows and pixels, in floats. A slice of the channels of a
@@ -26,6 +28,18 @@ inline PixelStrides DensePixels(int64_t height, int64_t width, int64_t channels)
   return {height * width * channels, 1, width * channels, channels};
 }
 
+// Lines of one image, channels innermost, of which as many as `ring` are there at a time: line y
+// takes the place of line y - ring.
+template <typename Float>
+struct Lines {
+  Float* data;
+  int64_t row;    // from one to the next, in floats
+  int64_t pixel;  // from pixel to pixel
+  int64_t ring;
+
+  Float* At(int64_t y) const { return data + y % ring * row; }
+};
+
 // What a convolution reads and writes in one run. `addend` (null for none) is added to the result.
 struct Images {
   const float* source;
@@ -35,6 +49,21 @@ struct Images {
   const float* addend;
   PixelStrides addend_strides;
   bool is_result_far = false;  // so large that it comes from memory before it is stored
+
+  // All lines of an image.
+  Lines<const float> SourceOf(int64_t n, int64_t height) const {
+    return {source + source_strides.At(n, 0, 0), source_strides.row, source_strides.pixel, height};
+  }
+  Lines<float> ResultOf(int64_t n, int64_t height) const {
+    return {result + result_strides.At(n, 0, 0), result_strides.row, result_strides.pixel, height};
+  }
+  // The epilogue with the addend of a line.
+  gemm::Epilogue EpilogueOf(gemm::Epilogue epilogue, int64_t n, int64_t y) const {
+    if (addend == nullptr) return epilogue;
+    epilogue.addend = addend + addend_strides.At(n, y, 0);
+    epilogue.addend_stride = addend_strides.pixel;
+    return epilogue;
+  }
 };
 
 }  // namespace onnxifi::convolution

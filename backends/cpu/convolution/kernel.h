@@ -37,13 +37,35 @@ class BoundImages {
   const device::BoundView source_, result_;
 };
 
-// The kernel whose weights are packed by `Packing`:
+// How weights are packed:
 //   using Layout, an enumeration: in which ways;
 //   static Layout Choose(const Convolution&, int64_t batch);
 //   static int64_t Size(const Convolution&, Layout), in floats;
-//   static void Pack(const Convolution&, Layout, const Weights&, device::Parallel&, float* packed);
-// and whose bound steps are of class `Bound`, a device::BoundKernel made of (const BoundStep&,
-// const Convolution&, Layout, runtime::PackedWeights, runtime::Runtime&).
+//   static void Pack(const Convolution&, Layout, const Weights&, device::Parallel&, float* packed).
+// The weights of a step so, packed the first time.
+template <typename Packing>
+base::Result<runtime::PackedWeights> FindWeights(
+    const device::BoundStep& step, const Convolution& convolution, typename Packing::Layout layout,
+    device::Addresses constants, runtime::Runtime& runtime, runtime::WeightStore& store) {
+  const device::BoundView& view = step.reads[1];
+  const auto pack = [&](float* to) -> base::Status {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        const runtime::AlignedConstant aligned,
+        runtime::AlignedConstant::Create(runtime.memory(), constants[view.buffer],
+                                         runtime::ConstantBytes(step, view.buffer)));
+    const float* const data = reinterpret_cast<const float*>(aligned.data()) + view.offset;
+    const Weights weights = {data, view.strides[0], view.strides[1], view.strides[2],
+                             view.strides[3]};
+    Packing::Pack(convolution, layout, weights, runtime.pool(), to);
+    return base::Ok();
+  };
+  return store.Find(static_cast<int>(layout), runtime.memory(), Packing::Size(convolution, layout),
+                    pack);
+}
+
+// The kernel whose weights are packed by `Packing`, and whose bound steps are of class `Bound`, a
+// device::BoundKernel made of (const BoundStep&, const Convolution&, Layout,
+// runtime::PackedWeights, runtime::Runtime&).
 template <typename Bound, typename Packing>
 class Kernel final : public device::Kernel {
  public:
@@ -53,21 +75,9 @@ class Kernel final : public device::Kernel {
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                           device::Addresses constants) override {
     const typename Packing::Layout layout = Packing::Choose(convolution_, step.domain[0]);
-    const device::BoundView& view = step.reads[1];
-    const auto pack = [&](float* to) -> base::Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          const runtime::AlignedConstant aligned,
-          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
-                                           runtime::ConstantBytes(step, view.buffer)));
-      const float* const data = reinterpret_cast<const float*>(aligned.data()) + view.offset;
-      const Weights weights = {data, view.strides[0], view.strides[1], view.strides[2],
-                               view.strides[3]};
-      Packing::Pack(convolution_, layout, weights, runtime_.pool(), to);
-      return base::Ok();
-    };
-    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(static_cast<int>(layout), runtime_.memory(),
-                                         Packing::Size(convolution_, layout), pack));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        runtime::PackedWeights packed,
+        FindWeights<Packing>(step, convolution_, layout, constants, runtime_, store_));
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<Bound>(step, convolution_, layout, std::move(packed), runtime_));
   }
@@ -80,13 +90,24 @@ class Kernel final : public device::Kernel {
 
 // The recipe for such a kernel.
 template <typename Bound, typename Packing>
+class StepRecipe final : public Recipe {
+ public:
+  StepRecipe(std::string_view implementation, const Convolution& convolution)
+      : Recipe(implementation), convolution_(convolution) {}
+
+  bool TakesAnyAddress(int read) const override { return read == 1; }
+  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
+    return std::make_unique<Kernel<Bound, Packing>>(convolution_, runtime);
+  }
+
+ private:
+  const Convolution convolution_;
+};
+
+template <typename Bound, typename Packing>
 runtime::RecipeResult MakeRecipe(std::string_view implementation, const Convolution& convolution) {
-  const Recipe::Build build = [](const Convolution& described, runtime::Runtime& runtime) {
-    return std::unique_ptr<device::Kernel>(
-        std::make_unique<Kernel<Bound, Packing>>(described, runtime));
-  };
   return std::unique_ptr<const device::Recipe>(
-      std::make_unique<Recipe>(implementation, convolution, build));
+      std::make_unique<StepRecipe<Bound, Packing>>(implementation, convolution));
 }
 
 }  // namespace onnxifi::convolution

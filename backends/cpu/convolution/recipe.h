@@ -6,6 +6,7 @@
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_RECIPE_H_
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "backends/core/device/device.h"
@@ -15,24 +16,16 @@
 
 namespace onnxifi::convolution {
 
-class Recipe final : public device::Recipe {
+class Recipe : public device::Recipe {
  public:
-  using Build = std::unique_ptr<device::Kernel> (*)(const Convolution& convolution,
-                                                    runtime::Runtime& runtime);
-
-  Recipe(std::string_view implementation, const Convolution& convolution, Build build)
-      : implementation_(implementation), convolution_(convolution), build_(build) {}
+  // `implementation` outlives it.
+  explicit Recipe(std::string_view implementation) : implementation_(implementation) {}
 
   std::string_view implementation() const override { return implementation_; }
-  bool TakesAnyAddress(int read) const override { return read == 1; }
-  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const {
-    return build_(convolution_, runtime);
-  }
+  virtual std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const = 0;
 
  private:
   const std::string_view implementation_;
-  const Convolution convolution_;
-  const Build build_;
 };
 
 // 3 x 3 with strides and dilations of 1, with any groups, where the work saved pays for the
@@ -42,6 +35,9 @@ runtime::RecipeResult SelectWinograd(const Described& described);
 runtime::RecipeResult SelectPointwise(const Described& described);
 // A kernel per channel, with any strides, dilations and padding, of small images.
 runtime::RecipeResult SelectDepthwise(const Described& described);
+// A depthwise convolution with the one of 1 x 1 before or behind it, or both, where the images
+// between do not stay in the caches.
+device::ChainSelection SelectChain(std::span<const base::Result<Described>> chain);
 // Any kernel, strides, dilations and padding, and few groups, where there are gaps or little to do.
 runtime::RecipeResult SelectDirect(const Described& described);
 // Of an image whose channels lie apart, as callers give it: up to four planes of rows.

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chains: found step by step.
+
+#include "backends/core/plan/chain.h"
+
+#include <algorithm>
+#include <set>
+
+#include "backends/core/program/hand_over.h"
+
+namespace onnxifi::plan {
+
+int ChainLength(const program::Program& program, const program::BufferUses& uses, int first) {
+  int length = 1;
+  while (HandsOverTo(program, uses, first + length - 1) == first + length) ++length;
+  return length;
+}
+
+void JoinLifetimes(const program::Program& program, int first, int end,
+                   std::vector<BufferLifetime>& lifetimes) {
+  std::set<program::BufferId> handed_on;
+  for (int s = first; s + 1 < end; ++s) handed_on.insert(program.steps[s].writes[0].buffer);
+  std::erase_if(lifetimes, [&](const BufferLifetime& lifetime) {
+    return handed_on.contains(lifetime.buffer);
+  });
+  const auto is_inside = [&](int step) { return step >= first && step < end; };
+  for (BufferLifetime& lifetime : lifetimes) {
+    // In place of what an earlier step of the chain still reads, or of what has no life.
+    if (is_inside(lifetime.first_write) || handed_on.contains(lifetime.shares)) {
+      lifetime.shares = program::kNoBuffer;
+    }
+    if (is_inside(lifetime.first_write)) lifetime.first_write = first;
+    if (is_inside(lifetime.last_use)) lifetime.last_use = end - 1;
+  }
+}
+
+}  // namespace onnxifi::plan

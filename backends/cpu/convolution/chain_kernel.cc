@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SelectChain and its kernel: a depthwise convolution with the one of 1 x 1 before or behind it, or
+// both. Each thread takes a few lines of the result at a time and computes of the images between
+// just the lines that these need, into rings that stay in its cache.
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/convolution/depthwise.h"
+#include "backends/cpu/convolution/kernel.h"
+#include "backends/cpu/convolution/pointwise.h"
+#include "backends/cpu/convolution/recipe.h"
+#include "backends/cpu/convolution/window_product.h"
+#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/processor/processor.h"
+
+namespace onnxifi::convolution {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+
+// Lines [first, end) of an image.
+struct Range {
+  int64_t first;
+  int64_t end;
+};
+
+// What is in a chain is of 1 x 1 otherwise.
+bool IsDepthwise(const Convolution& convolution) { return CheckDepthwise(convolution).ok(); }
+
+// The lines that the windows of lines `out` see.
+Range LinesSeen(const Convolution& convolution, const Range& out) {
+  const int64_t reach = (convolution.kernel_height - 1) * convolution.dilation_y + 1;
+  const int64_t first = out.first * convolution.stride_y - convolution.pad_top;
+  const int64_t end = (out.end - 1) * convolution.stride_y - convolution.pad_top + reach;
+  const int64_t seen = std::clamp<int64_t>(first, 0, convolution.in_height);
+  return {seen, std::clamp<int64_t>(end, seen, convolution.in_height)};
+}
+
+// A ring of lines of each image between.
+struct Rings {
+  int64_t lines;                 // of the result, computed at a time
+  std::vector<int64_t> extents;  // lines of each ring
+  std::vector<int64_t> begins;   // where each lies, in floats; and where the last ends
+};
+
+Rings MakeRings(std::span<const Convolution> chain, int64_t lines) {
+  Rings rings{lines, std::vector<int64_t>(chain.size() - 1), {0}};
+  int64_t seen = lines;
+  for (size_t k = chain.size(); k-- > 1;) {
+    const Convolution& reader = chain[k];
+    seen = (seen - 1) * reader.stride_y + (reader.kernel_height - 1) * reader.dilation_y + 1;
+    seen = std::min(seen, reader.in_height);
+    rings.extents[k - 1] = seen;
+  }
+  for (size_t k = 0; k + 1 < chain.size(); ++k) {
+    rings.begins.push_back(rings.begins.back() +
+                           rings.extents[k] * chain[k].out_width * chain[k].out_channels);
+  }
+  return rings;
+}
+
+// As many lines at a time as leave most of a cache to what is read and written besides.
+int64_t MostRingFloats() { return processor::L2Floats() / 4; }
+Rings ChooseRings(std::span<const Convolution> chain) {
+  Rings rings = MakeRings(chain, 1);
+  for (int64_t lines = 2; lines <= chain.back().out_height; ++lines) {
+    Rings more = MakeRings(chain, lines);
+    if (more.begins.back() > MostRingFloats()) break;
+    rings = std::move(more);
+  }
+  return rings;
+}
+
+// A convolution of the chain with its tensors.
+struct Stage {
+  Convolution convolution;
+  bool is_depthwise;
+  runtime::PackedWeights weights;
+  BoundImages images;
+};
+
+// One thread's work in one run.
+class Worker {
+ public:
+  // `memory` has room for the rings.
+  Worker(std::span<const Stage> stages, const Rings& rings, device::Addresses addresses,
+         bool is_result_far, float* memory)
+      : rings_(rings), memory_(memory) {
+    for (const Stage& stage : stages) {
+      const Convolution& convolution = stage.convolution;
+      parts_.push_back({convolution, runtime::Floats(stage.weights), stage.images.At(addresses),
+                        stage.images.EpilogueAt(addresses),
+                        DepthwiseLines(convolution, runtime::Floats(stage.weights)),
+                        stage.is_depthwise, /*next=*/0});
+    }
+    parts_.back().images.is_result_far = is_result_far;
+  }
+
+  // Lines [first, end) of the result, counted through all images.
+  void Run(int64_t first, int64_t end) {
+    const int64_t height = parts_.back().convolution.out_height;
+    while (first < end) {
+      const int64_t n = first / height, y = first % height;
+      const int64_t stop = std::min(height, y + end - first);
+      for (Part& part : parts_) part.next = 0;
+      for (int64_t line = y; line < stop; line += rings_.lines) {
+        Complete(parts_.size() - 1, n, {line, std::min(stop, line + rings_.lines)});
+      }
+      first += stop - y;
+    }
+  }
+
+ private:
+  struct Part {
+    const Convolution& convolution;
+    const float* weights;
+    Images images;
+    gemm::Epilogue epilogue;
+    DepthwiseLines depthwise;
+    bool is_depthwise;
+    int64_t next;  // the first line of the image that has not been computed
+  };
+
+  // Computes those lines of part k's result that have not been.
+  void Complete(size_t k, int64_t n, Range lines) {
+    Part& part = parts_[k];
+    lines.first = std::max(lines.first, part.next);
+    if (lines.first >= lines.end) return;
+    if (k > 0) Complete(k - 1, n, LinesSeen(part.convolution, lines));
+    part.next = lines.end;
+    const Lines<const float> from = SourceOf(k, n);
+    const Lines<float> to =
+        k + 1 == parts_.size() ? part.images.ResultOf(n, part.convolution.out_height) : Ring(k);
+    if (part.is_depthwise) {
+      for (int64_t y = lines.first; y < lines.end; ++y) {
+        part.depthwise.Run(from, y, part.images.EpilogueOf(part.epilogue, n, y), to.At(y),
+                           to.pixel);
+      }
+    } else {
+      Multiply(part, n, lines, from, to);
+    }
+  }
+
+  // Lines that follow each other everywhere are one product.
+  static void Multiply(const Part& part, int64_t n, const Range& lines,
+                       const Lines<const float>& from, const Lines<float>& to) {
+    static constexpr int64_t kOnePiece[] = {0};
+    const Convolution& convolution = part.convolution;
+    const int64_t width = convolution.out_width;
+    const PixelStrides& addend = part.images.addend_strides;
+    const bool are_joined = from.row == width * from.pixel && to.row == width * to.pixel &&
+                            (part.images.addend == nullptr || addend.row == width * addend.pixel);
+    for (int64_t y = lines.first; y < lines.end;) {
+      const int64_t count =
+          are_joined ? std::min({lines.end - y, from.ring - y % from.ring, to.ring - y % to.ring})
+                     : 1;
+      Images images = part.images;
+      images.result = to.data;
+      images.result_strides.pixel = to.pixel;
+      const WindowLine line = {from.At(y), from.pixel, to.At(y) - to.data, addend.At(n, y, 0),
+                               count * width};
+      const int64_t depth = WindowDepth(convolution);
+      for (int64_t group = 0; group < convolution.group; ++group) {
+        MultiplyLine(convolution, {depth, kOnePiece}, part.weights, images, part.epilogue, line,
+                     group, group * depth, 0, GroupPanels(convolution));
+      }
+      y += count;
+    }
+  }
+
+  Lines<float> Ring(size_t k) const {
+    const Convolution& convolution = parts_[k].convolution;
+    const int64_t pixel = convolution.out_channels;
+    return {memory_ + rings_.begins[k], convolution.out_width * pixel, pixel, rings_.extents[k]};
+  }
+  Lines<const float> SourceOf(size_t k, int64_t n) const {
+    if (k == 0) return parts_[0].images.SourceOf(n, parts_[0].convolution.in_height);
+    const Lines<float> ring = Ring(k - 1);
+    return {ring.data, ring.row, ring.pixel, ring.ring};
+  }
+
+  const Rings& rings_;
+  float* const memory_;
+  std::vector<Part> parts_;
+};
+
+class BoundChain final : public device::BoundKernel {
+ public:
+  BoundChain(std::vector<Stage> stages, const Rings& rings, int64_t batch,
+             std::vector<bool> reads_at_run, runtime::Runtime& runtime)
+      : stages_(std::move(stages)),
+        rings_(rings),
+        batch_(batch),
+        reads_at_run_(std::move(reads_at_run)),
+        runtime_(runtime) {
+    runtime_.work_memory().Reserve(SizeBytes());
+  }
+
+  bool ReadsAtRun(int read) const override { return reads_at_run_[static_cast<size_t>(read)]; }
+
+  Status Run(device::Addresses addresses) const override {
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
+                             runtime_.work_memory().Lend(SizeBytes()));
+    auto* const memory = reinterpret_cast<float*>(lease.data());
+    const Convolution& last = stages_.back().convolution;
+    const int64_t lines = batch_ * last.out_height;
+    const int64_t parts = std::min<int64_t>(runtime_.pool().thread_count(), lines);
+    const bool is_result_far = lines * last.out_width * last.out_channels >= kFarFloats;
+    runtime_.pool().For(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        Worker worker(stages_, rings_, addresses, is_result_far,
+                      memory + part * rings_.begins.back());
+        worker.Run(part * lines / parts, (part + 1) * lines / parts);
+      }
+    });
+    return base::Ok();
+  }
+
+  std::string Detail() const override {
+    return std::to_string(rings_.lines) + (rings_.lines == 1 ? " line" : " lines") +
+           " at a time, " + processor::VectorName();
+  }
+
+ private:
+  int64_t SizeBytes() const {
+    return runtime_.pool().thread_count() * rings_.begins.back() * kFloatBytes;
+  }
+
+  const std::vector<Stage> stages_;
+  const Rings rings_;
+  const int64_t batch_;
+  const std::vector<bool> reads_at_run_;
+  runtime::Runtime& runtime_;
+};
+
+class ChainKernel final : public device::Kernel {
+ public:
+  ChainKernel(std::span<const Convolution> chain, runtime::Runtime& runtime)
+      : chain_(chain.begin(), chain.end()),
+        rings_(ChooseRings(chain)),
+        runtime_(runtime),
+        stores_(chain.size()) {}
+
+  Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& /*step*/,
+                                                    device::Addresses /*constants*/) override {
+    return Status(Code::kInternalError, "A kernel for a chain is bound to one step.");
+  }
+
+  Result<std::unique_ptr<device::BoundKernel>> BindChain(std::span<const device::BoundStep> steps,
+                                                         device::Addresses constants) override {
+    std::vector<Stage> stages;
+    std::vector<bool> reads_at_run;
+    for (size_t k = 0; k < chain_.size(); ++k) {
+      const Convolution& convolution = chain_[k];
+      const bool is_depthwise = IsDepthwise(convolution);
+      ONNXIFI_ASSIGN_OR_RETURN(
+          runtime::PackedWeights weights,
+          is_depthwise
+              ? FindWeights<TapPacking>(steps[k], convolution, TapPacking::Layout::kTaps, constants,
+                                        runtime_, stores_[k])
+              : FindWeights<PointwisePacking>(steps[k], convolution, WindowOrder::kRowColumnChannel,
+                                              constants, runtime_, stores_[k]));
+      stages.push_back(
+          {convolution, is_depthwise, std::move(weights), BoundImages(steps[k], convolution)});
+      // The weights are packed, and rings stand for what is handed on.
+      for (size_t read = 0; read < steps[k].reads.size(); ++read) {
+        reads_at_run.push_back(read != 1 && (read != 0 || k == 0));
+      }
+    }
+    return std::unique_ptr<device::BoundKernel>(std::make_unique<BoundChain>(
+        std::move(stages), rings_, steps[0].domain[0], std::move(reads_at_run), runtime_));
+  }
+
+ private:
+  const std::vector<Convolution> chain_;
+  const Rings rings_;
+  runtime::Runtime& runtime_;
+  std::vector<runtime::WeightStore> stores_;  // of each step
+};
+
+class ChainRecipe final : public Recipe {
+ public:
+  // `reads` are the reads of each step.
+  ChainRecipe(std::string_view implementation, std::vector<Convolution> chain,
+              std::vector<int> reads)
+      : Recipe(implementation), chain_(std::move(chain)), reads_(std::move(reads)) {}
+
+  bool TakesAnyAddress(int read) const override {
+    for (const int count : reads_) {
+      if (read < count) return read == 1;
+      read -= count;
+    }
+    return false;
+  }
+  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
+    return std::make_unique<ChainKernel>(chain_, runtime);
+  }
+
+ private:
+  const std::vector<Convolution> chain_;
+  const std::vector<int> reads_;
+};
+
+bool IsPlainPointwise(const Described& described) {
+  const Convolution& convolution = described.convolution;
+  return described.as_pixels.ok() && CheckPointwise(convolution).ok() &&
+         convolution.stride_y == 1 && convolution.stride_x == 1;
+}
+
+bool IsDepthwiseOfPixels(const Described& described) {
+  return described.as_pixels.ok() && IsDepthwise(described.convolution);
+}
+
+// Of the largest image between.
+int64_t MostFloatsBetween(std::span<const Convolution> chain) {
+  int64_t most = 0;
+  for (const Convolution& convolution : chain.first(chain.size() - 1)) {
+    most = std::max(most, convolution.batch * convolution.out_height * convolution.out_width *
+                              convolution.out_channels);
+  }
+  return most;
+}
+
+}  // namespace
+
+device::ChainSelection SelectChain(std::span<const base::Result<Described>> steps) {
+  const auto is = [&](size_t k, bool (*kind)(const Described&)) {
+    return k < steps.size() && steps[k].ok() && kind(*steps[k]);
+  };
+  const size_t before = is(0, IsPlainPointwise) ? 1 : 0;
+  if (!is(before, IsDepthwiseOfPixels)) return {};
+  const size_t behind = is(before + 1, IsPlainPointwise) ? 1 : 0;
+  if (before + behind == 0) return {};
+  std::vector<Convolution> chain;
+  std::vector<int> reads;
+  for (const auto& step : steps.first(before + 1 + behind)) {
+    chain.push_back(step->convolution);
+    reads.push_back(step->reads);
+  }
+  const std::string_view name = behind == 0   ? "pointwise and depthwise"
+                                : before == 0 ? "depthwise and pointwise"
+                                              : "pointwise, depthwise and pointwise";
+  const auto refuse = [&](const std::string& sentence) {
+    device::ChainSelection none;
+    none.selection.rejected.push_back(
+        Status(Code::kUnsupportedShape, sentence).Context("for " + std::string(name)));
+    return none;
+  };
+  // With half of a cache or a fifth the models measured take the same time, with all of one more.
+  const int64_t near = processor::L2Floats() / 4;
+  if (const int64_t most = MostFloatsBetween(chain); most <= near) {
+    return refuse("What lies between stays near anyway (" + std::to_string(most) + " floats, of " +
+                  std::to_string(near) + ").");
+  }
+  if (const int64_t least = MakeRings(chain, 1).begins.back(); least > MostRingFloats()) {
+    return refuse("The lines for one of the result have " + std::to_string(least) +
+                  " floats, more than " + std::to_string(MostRingFloats()) + ".");
+  }
+  device::ChainSelection selection;
+  selection.steps = static_cast<int>(chain.size());
+  selection.selection.recipe =
+      std::make_unique<ChainRecipe>(name, std::move(chain), std::move(reads));
+  return selection;
+}
+
+}  // namespace onnxifi::convolution
