@@ -187,8 +187,9 @@ void TransposeBlocks(const T* source, int64_t source_stride, T* target, int64_t 
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t whole_rows = rows / lanes * lanes;
   const int64_t whole_columns = columns / kColumns<T> * kColumns<T>;
-  for (int64_t c = 0; c < whole_columns; c += kColumns<T>) {
-    for (int64_t r = 0; r < whole_rows; r += lanes) {
+  // Along the target's rows, so that a line of it is written at once.
+  for (int64_t r = 0; r < whole_rows; r += lanes) {
+    for (int64_t c = 0; c < whole_columns; c += kColumns<T>) {
       TransposeBlock(d, source + c * source_stride + r, source_stride,
                      target + r * target_stride + c, target_stride);
     }
