@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "backends/core/execution/executor.h"
+#include "backends/core/execution/testing/run_program.h"
 #include "backends/core/graph/graph_builder.h"
 #include "backends/core/plugin/pipeline.h"
+#include "backends/core/reference/device.h"
 #include "backends/cpu/device.h"
 
 namespace onnxifi::cpu {
@@ -145,6 +147,66 @@ TEST_F(ChannelsLastTest, NoStepBetweenConvolutionsReordersThem) {
     ++between;
   }
   EXPECT_EQ(between, 1);
+}
+
+// oneDNN has no kernel of its own for that: what is written there goes through a tensor without
+// gaps.
+TEST(TransposedConvolutionTest, IsRightInAPartOfAConcatenation) {
+  graph::Type type;
+  type.kind = graph::Type::Kind::kTensor;
+  type.element = kFloat;
+  type.extents = {{1, ""}, {4, ""}, {6, ""}, {6, ""}};
+  GraphBuilder builder;
+  const auto numbers = [](const Extents& extents) {
+    std::vector<float> values(static_cast<size_t>(tensor::ElementCount(extents)));
+    for (size_t k = 0; k < values.size(); ++k) {
+      values[k] = 0.01F * static_cast<float>(static_cast<int>(k * 7919 % 61) - 30);
+    }
+    return Tensor::FromValues<float>(kFloat, extents, values);
+  };
+  const auto convolve = [&](ValueId x, int64_t in, int64_t out) {
+    return builder.AddNode("Conv", 11, {x, builder.AddConstant(numbers({out, in, 3, 3}))},
+                           {{"pads", Ints{1, 1, 1, 1}}});
+  };
+  const ValueId x = convolve(builder.AddInput("x", type), 4, 16);
+  const auto up = [&] {
+    return builder.AddNode(
+        "ConvTranspose", 11,
+        {x, builder.AddConstant(numbers({16, 24, 2, 2})), builder.AddConstant(numbers({24}))},
+        {{"strides", Ints{2, 2}}});
+  };
+  const ValueId parts = builder.AddNode("Concat", 13, {up(), up()}, {{"axis", int64_t{1}}});
+  const Graph graph = builder.Take({convolve(parts, 48, 5)});
+
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  reference::Device plain;
+  std::vector<std::vector<float>> results;
+  const std::vector<Tensor> inputs = {numbers({1, 4, 6, 6})};
+  for (device::Device* each :
+       {static_cast<device::Device*>(&plain), static_cast<device::Device*>(device->get())}) {
+    plugin::LoadTimes times;
+    const auto program = plugin::Compile(Graph(graph), *each, base::Log(), times);
+    ASSERT_TRUE(program.ok()) << program.status().Text();
+    plan::Counters counters;
+    const auto plan = plan::Plan::Create(**program, *each, counters);
+    ASSERT_TRUE(plan.ok()) << plan.status().Text();
+    execution::Executor executor(**plan);
+    execution::TensorPlaces places(**program);
+    const base::Status status = executor.Run(execution::AsInputs(inputs), places);
+    ASSERT_TRUE(status.ok()) << status.Text();
+    const auto values = places.tensors[0].values<float>();
+    results.emplace_back(values.begin(), values.end());
+    const auto binding = (*plan)->Bind(0, /*symbols=*/{});
+    ASSERT_TRUE(binding.ok());
+    for (const auto& kernel : (*binding)->kernels) {
+      EXPECT_THAT(kernel->Detail(), Not(HasSubstr("ref")));
+    }
+  }
+  ASSERT_EQ(results[0].size(), results[1].size());
+  for (size_t k = 0; k < results[0].size(); ++k) {
+    ASSERT_NEAR(results[0][k], results[1][k], 1e-5) << k;
+  }
 }
 
 }  // namespace

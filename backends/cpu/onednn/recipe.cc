@@ -264,9 +264,15 @@ runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::
 
 bool IsGood(const dnnl::primitive_desc_base& desc) {
   if (!desc) return false;
-  const std::string_view implementation = desc.impl_info_str();
-  // The second, a wrapper that transposes plain tensors, leaves parts of some results unwritten.
-  return !implementation.starts_with("ref") && !implementation.starts_with("jit_uni_ncsp");
+  // A primitive made of others names them all: "conv:any+ref:any".
+  std::string_view rest = desc.impl_info_str();
+  while (true) {
+    // The second, a wrapper that transposes plain tensors, leaves parts of some results unwritten.
+    if (rest.starts_with("ref") || rest.starts_with("jit_uni_ncsp")) return false;
+    const size_t next = rest.find('+');
+    if (next == std::string_view::npos) return true;
+    rest.remove_prefix(next + 1);
+  }
 }
 
 Status NoGoodPrimitive(std::string_view primitive) {

@@ -53,6 +53,25 @@ TEST(IsGoodTest, RefusesLoopsOfOneDnnsOwn) {
   EXPECT_FALSE(IsGood(desc));
 }
 
+// Behind a wrapper: a transposed convolution into a part of a wider tensor, with a bias. It writes
+// where it should not, too.
+TEST(IsGoodTest, RefusesLoopsBehindAWrapper) {
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const auto data = [](const Extents& extents, const Extents& strides) {
+    return *Strided(extents, strides);
+  };
+  const dnnl::deconvolution_forward::primitive_desc desc(
+      engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
+      data({1, 64, 16, 16}, {16384, 1, 1024, 64}), Any({32, 64, 2, 2}), Dense({32}),
+      data({1, 32, 32, 32}, {65536, 1, 2048, 64}), {2, 2}, {0, 0}, {0, 0}, {0, 0}, Attributes(),
+      /*allow_empty=*/true);
+  ASSERT_TRUE(desc);
+  if (std::string_view(desc.impl_info_str()).find("ref") == std::string_view::npos) {
+    GTEST_SKIP() << "This processor does it with " << desc.impl_info_str() << ".";
+  }
+  EXPECT_FALSE(IsGood(desc)) << desc.impl_info_str();
+}
+
 // It leaves parts of some results unwritten.
 TEST(IsGoodTest, RefusesTheWrapperThatTransposesPlainTensors) {
   const auto desc = MakeConvolution({108, 36, 6, 1}, {180, 36, 6, 1});
