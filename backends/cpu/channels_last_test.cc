@@ -149,6 +149,53 @@ TEST_F(ChannelsLastTest, NoStepBetweenConvolutionsReordersThem) {
   EXPECT_EQ(between, 1);
 }
 
+// What several nodes make of one tensor is done before it is stored.
+void ExpectProductsAlone(Graph graph, size_t count) {
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  plugin::LoadTimes times;
+  const auto program = plugin::Compile(std::move(graph), **device, base::Log(), times);
+  ASSERT_TRUE(program.ok()) << program.status().Text();
+  for (const Step& step : (*program)->steps) EXPECT_NE(step.As<Contract>(), nullptr);
+  EXPECT_EQ((*program)->steps.size(), count);
+}
+
+graph::Type FloatsOf(std::vector<graph::Extent> extents) {
+  graph::Type type;
+  type.kind = graph::Type::Kind::kTensor;
+  type.element = kFloat;
+  type.extents = std::move(extents);
+  return type;
+}
+
+TEST(FunctionTest, IsPartOfTheConvolutionThatItFollows) {
+  GraphBuilder builder;
+  ValueId x = builder.AddInput("x", FloatsOf({{1, ""}, {4, ""}, {8, ""}, {8, ""}}));
+  x = AddConvolution(builder, x, 4, 3);
+  x = builder.AddNode("Mul", 14, {x, builder.AddNode("Sigmoid", 13, {x})});
+  ExpectProductsAlone(builder.Take({AddConvolution(builder, x, 8, 1)}), 2);
+}
+
+// Gelu as it was exported before there was an operator.
+TEST(FunctionTest, IsPartOfTheProductThatItFollows) {
+  GraphBuilder builder;
+  const auto number = [&](float value) {
+    return builder.AddConstant(Tensor::FromValues<float>(kFloat, {}, {&value, 1}));
+  };
+  const auto multiply = [&](ValueId x) {
+    const std::vector<float> values(32 * 32, 0.1F);
+    return builder.AddNode(
+        "MatMul", 13,
+        {x, builder.AddConstant(Tensor::FromValues<float>(kFloat, {32, 32}, values))});
+  };
+  ValueId x = multiply(builder.AddInput("x", FloatsOf({{20, ""}, {32, ""}})));
+  const ValueId erf =
+      builder.AddNode("Erf", 13, {builder.AddNode("Div", 14, {x, number(1.4142135F)})});
+  const ValueId sum = builder.AddNode("Add", 14, {erf, number(1)});
+  x = builder.AddNode("Mul", 14, {builder.AddNode("Mul", 14, {x, sum}), number(0.5F)});
+  ExpectProductsAlone(builder.Take({multiply(x)}), 2);
+}
+
 // oneDNN has no kernel of its own for that: what is written there goes through a tensor without
 // gaps.
 TEST(TransposedConvolutionTest, IsRightInAPartOfAConcatenation) {

@@ -75,6 +75,9 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
       times.Time("constant_steps", [&] { return FoldConstantSteps(program, host); }));
   // What the constants were made of.
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
+  // First, so that a kernel knows the function that several nodes are.
+  ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_functions", times, program,
+                                  [&](Program& whole) { program::FuseFunctions(whole, accepts); }));
   // Before the maps are joined among themselves, so that a kernel can take the part of a chain that
   // it knows.
   ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_epilogues", times, program,

@@ -40,7 +40,7 @@ std::optional<Step> Joined(Program& program, const Step& producer, const Step& c
   for (size_t r = 0; r < consumer.reads.size(); ++r) {
     const View& read = consumer.reads[r];
     if (read.buffer == result.buffer) {
-      if (!(read == result)) return std::nullopt;
+      if (!SameOver(joined.domain, read, result)) return std::nullopt;
       continue;
     }
     new_read[r] = static_cast<int>(joined.reads.size());

@@ -114,8 +114,7 @@ class Inliner {
     for (size_t r = 0; r < reader_.reads.size(); ++r) {
       const View& read = reader_.reads[r];
       if (read.buffer != buffer) {
-        new_read[r] = static_cast<int>(joined.reads.size());
-        joined.reads.push_back(read);
+        new_read[r] = AddRead(read, IsPlain(reader_, r), joined);
         continue;
       }
       std::optional<std::vector<int>> axes = MatchAxes(producer_, reader_, read);
@@ -147,6 +146,27 @@ class Inliner {
   }
 
  private:
+  // The number of a read. What is loaded over the domain by both is one: a function that is put
+  // together of several Maps knows its argument by it.
+  int AddRead(const View& view, bool is_plain, Step& joined) {
+    for (size_t k = 0; is_plain && k < joined.reads.size(); ++k) {
+      if (is_plain_[k] && SameOver(joined.domain, joined.reads[k], view)) {
+        return static_cast<int>(k);
+      }
+    }
+    joined.reads.push_back(view);
+    is_plain_.push_back(is_plain);
+    return static_cast<int>(joined.reads.size()) - 1;
+  }
+  // Whether it is loaded over the domain, and not at coordinates.
+  bool IsPlain(const Step& step, size_t read) const {
+    for (ExprId id : Reachable(program_.exprs, BodyExprs(step))) {
+      const ExprNode& node = program_.exprs[id];
+      if (node.op == ExprOp::kLoad && node.payload == read && !node.operands.empty()) return false;
+    }
+    return true;
+  }
+
   // The producer's expression over the reader's coordinates; its reads are added to `joined`.
   ExprId Moved(ExprId root, const std::vector<int>& axes, Step& joined) {
     std::vector<int> new_read(producer_.reads.size(), -1);
@@ -161,11 +181,12 @@ class Inliner {
       if (node.op != ExprOp::kLoad) return kNoExpr;
       size_t read = node.payload;
       if (new_read[read] < 0) {
-        new_read[read] = static_cast<int>(joined.reads.size());
         // A view that is only loaded at explicit coordinates keeps its own axes.
-        joined.reads.push_back(node.operands.empty()
-                                   ? Reexpress(producer_.reads[read], axes, joined.domain.size())
-                                   : producer_.reads[read]);
+        const bool is_plain = node.operands.empty();
+        new_read[read] =
+            AddRead(is_plain ? Reexpress(producer_.reads[read], axes, joined.domain.size())
+                             : producer_.reads[read],
+                    is_plain, joined);
       }
       for (ExprId& operand : node.operands)
         operand = Rewrite(program_.exprs, operand, replace, done);
@@ -179,6 +200,7 @@ class Inliner {
   const Step& producer_;
   const Step& reader_;
   const std::function<ExprId(ExprId)>* self_ = nullptr;
+  std::vector<bool> is_plain_;  // by read of the joined step
 };
 
 // A read that is loaded both plainly and at explicit coordinates cannot be given one set of axes.
@@ -233,6 +255,21 @@ bool InlineOneProducer(Program& program, BufferUses& uses, int reader_number,
 }
 
 }  // namespace
+
+void FuseFunctions(Program& program, const Accepts& accepts) {
+  const Accepts accepts_function = [&accepts](const Program& whole, const Step& before,
+                                              const Step& after) {
+    return after.As<Map>() != nullptr && after.reads.size() == 1 && accepts(whole, before, after);
+  };
+  BufferUses uses(program);
+  // Producers before readers: what is made of x is one function of it before x comes in once more.
+  for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
+    if (program.steps[s].As<Map>() == nullptr) continue;
+    while (InlineOneProducer(program, uses, s, accepts_function)) {
+    }
+  }
+  RemoveDeadSteps(program);
+}
 
 void FuseMaps(Program& program, const Accepts& accepts) {
   BufferUses uses(program);

@@ -49,6 +49,61 @@ TEST(FuseMapsTest, CollapsesAChainIntoItsLastStep) {
   EXPECT_EQ(program.steps[0].node, 0) << "the first node";
 }
 
+// Half of x, times 1 and a function of x and its cube, as Gelu's approximation is exported.
+TEST(FuseFunctionsTest, MakesOneFunctionOfAllThatIsMadeOfATensor) {
+  const auto make = [](ProgramMaker& maker) {
+    const Operand x = maker.Input({1, 3, 5});
+    const Operand y = maker.Input({1, 3, 5});
+    const auto product = [](ExprPool&, const std::vector<Expr>& loads) {
+      return loads[0] * loads[1];
+    };
+    const Operand square = maker.Map({1, 3, 5}, {x, x}, product);
+    const Operand cube = maker.Map({1, 3, 5}, {square, x}, product);
+    const Operand inner = maker.Map({1, 3, 5}, {x, cube}, Sum);
+    const Operand outer = maker.Map({1, 3, 5}, {inner}, Exp);
+    const Operand gated = maker.Map({1, 3, 5}, {x, outer}, product);
+    const Operand half = maker.Map({1, 3, 5}, {gated}, Double);
+    maker.Output(maker.Map({1, 3, 5}, {half, y}, Sum));
+  };
+  ProgramMaker plain, fused;
+  make(plain);
+  make(fused);
+  FuseFunctions(fused.program, AcceptAll);
+  EXPECT_EQ(RunOnNumbers(fused.program), RunOnNumbers(plain.program));
+  ASSERT_EQ(fused.program.steps.size(), 2u) << ToString(fused.program);
+  EXPECT_EQ(fused.program.steps[0].reads.size(), 1u);
+  EXPECT_EQ(fused.program.steps[1].reads.size(), 2u) << "y is another tensor";
+}
+
+// So that a function of it is known as one; how views step along an axis of one element says
+// nothing.
+TEST(FuseMapsTest, ReadsOnceWhatBothRead) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({1, 3, 5});
+    const Operand y = maker.Input({1, 3, 5});
+    const Operand a = maker.Map({1, 3, 5}, {x, y}, Sum);
+    const Operand b = maker.Map({1, 3, 5}, {a}, Exp);
+    maker.Output(maker.Map({1, 3, 5}, {x, b, y}, [](ExprPool&, const std::vector<Expr>& loads) {
+      return loads[0] * loads[1] - loads[2];
+    }));
+  });
+  ASSERT_EQ(program.steps.size(), 1u);
+  EXPECT_EQ(program.steps[0].reads.size(), 2u);
+}
+
+// The same elements in another order are something else.
+TEST(FuseMapsTest, ReadsTwiceWhatIsReadInTwoOrders) {
+  const Program program = Fused([](ProgramMaker& maker) {
+    const Operand x = maker.Input({5, 5});
+    Operand transposed = x;
+    std::swap(transposed.view.strides[0], transposed.view.strides[1]);
+    const Operand a = maker.Map({5, 5}, {transposed}, Exp);
+    maker.Output(maker.Map({5, 5}, {x, a}, Difference));
+  });
+  ASSERT_EQ(program.steps.size(), 1u);
+  EXPECT_EQ(program.steps[0].reads.size(), 2u);
+}
+
 TEST(FuseMapsTest, FollowsAxesThatTheReaderPermutes) {
   const Program program = Fused([](ProgramMaker& maker) {
     const Operand x = maker.Input({2, 3, 5});

@@ -23,6 +23,10 @@ void RemoveDeadSteps(Program& program);
 // as the device accepts the step with it; the rest of a chain stays a Map.
 void FuseEpilogues(Program& program, const Accepts& accepts);
 
+// Joins Maps that together are a function of one tensor, such as x * sigmoid(x), into one Map,
+// which reads it once.
+void FuseFunctions(Program& program, const Accepts& accepts);
+
 // Inlines a Map into the only step that reads its result (Map, Reduce or Row), where that reads it
 // along whole axes in any order, so that the result never goes through memory.
 void FuseMaps(Program& program, const Accepts& accepts);

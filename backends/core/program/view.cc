@@ -72,6 +72,18 @@ bool View::operator==(const View& other) const {
          (guards.empty() || fill.u == other.fill.u);
 }
 
+bool SameOver(const Shape& domain, View a, const View& b) {
+  if (a.rank() != b.rank() || a.guards.size() != b.guards.size()) return false;
+  for (size_t axis = 0; axis < domain.size(); ++axis) {
+    if (!(domain[axis] == Dim(1))) continue;
+    a.strides[axis] = b.strides[axis];
+    for (size_t g = 0; g < a.guards.size(); ++g) {
+      a.guards[g].coefficients[axis] = b.guards[g].coefficients[axis];
+    }
+  }
+  return a == b;
+}
+
 Dims DenseStrides(const Shape& shape) {
   Dims strides(shape.size());
   Dim stride = 1;

@@ -53,6 +53,10 @@ struct View {
   bool operator==(const View& other) const;
 };
 
+// Whether two views are of the same elements over a domain; how they step along an axis of extent 1
+// says nothing.
+bool SameOver(const Shape& domain, View a, const View& b);
+
 // A value during lowering: a view and the extents it is looked at with.
 struct Operand {
   View view;

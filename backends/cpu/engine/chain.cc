@@ -16,13 +16,14 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/engine/arithmetic-inl.h"
-#include "backends/cpu/engine/vector_math-inl.h"
+#include "backends/cpu/vector_math/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace math = vector_math::HWY_NAMESPACE;
 
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
@@ -117,7 +118,7 @@ struct Block {
   struct name##Function {                     \
     template <class D, class V>               \
     HWY_INLINE V operator()(D d, V x) const { \
-      return name(d, x);                      \
+      return math::name(d, x);                \
     }                                         \
   }
 

@@ -15,18 +15,19 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/engine/lanes-inl.h"
-#include "backends/cpu/engine/vector_math-inl.h"
+#include "backends/cpu/vector_math/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
 namespace HWY_NAMESPACE {
 
+namespace math = vector_math::HWY_NAMESPACE;
 using program::ExprOp;
 using tensor::ElementType;
 
-#define ONNXIFI_FUNCTION(name)                                                     \
-  void Run##name(const LoopOperands& operands) {                                   \
-    ForLanes<float>(operands, [](auto d, auto x) HWY_ATTR { return name(d, x); }); \
+#define ONNXIFI_FUNCTION(name)                                                           \
+  void Run##name(const LoopOperands& operands) {                                         \
+    ForLanes<float>(operands, [](auto d, auto x) HWY_ATTR { return math::name(d, x); }); \
   }
 
 ONNXIFI_FUNCTION(Exp)
@@ -73,7 +74,7 @@ HWY_INLINE bool IsFar(float x) { return !(x >= -0x1p20f && x <= 0x1p20f); }
 void RunSin(const LoopOperands& operands) {
   ForWideLanes(
       operands, /*has_b=*/false,
-      [](auto d, auto x, auto) HWY_ATTR { return SinShifted64(d, x, 0.0); },
+      [](auto d, auto x, auto) HWY_ATTR { return math::SinShifted64(d, x, 0.0); },
       // Zeros keep their sign.
       [](float x, float) { return IsFar(x) || x == 0; },
       [](float x, float) { return std::sin(x); });
@@ -82,7 +83,7 @@ void RunSin(const LoopOperands& operands) {
 void RunCos(const LoopOperands& operands) {
   ForWideLanes(
       operands, /*has_b=*/false,
-      [](auto d, auto x, auto) HWY_ATTR { return SinShifted64(d, x, 1.0); },
+      [](auto d, auto x, auto) HWY_ATTR { return math::SinShifted64(d, x, 1.0); },
       [](float x, float) { return IsFar(x); }, [](float x, float) { return std::cos(x); });
 }
 
@@ -90,7 +91,7 @@ void RunPow(const LoopOperands& operands) {
   ForWideLanes(
       operands, /*has_b=*/true,
       [](auto d, auto x, auto y) HWY_ATTR {
-        const auto size = Pow64(d, hn::Abs(x), y);
+        const auto size = math::Pow64(d, hn::Abs(x), y);
         // A negative base: the sign of an odd power; none of one between whole numbers.
         const auto half = hn::Mul(y, hn::Set(d, 0.5));
         const auto is_whole = hn::Eq(hn::Floor(y), y);

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -115,6 +117,7 @@ class Reader {
         if (auto x = SigmoidOf(id)) return Match{Unary(Kind::kLogistic), *x};
         return std::nullopt;
       case ExprOp::kMul:
+        if (auto x = GeluOf(id)) return Match{Unary(Kind::kGelu), *x};
         return MatchProduct(node);
       default:
         return std::nullopt;
@@ -143,6 +146,48 @@ class Reader {
     const ExprNode& negated = pool_[exponential.operands[0]];
     if (negated.op != ExprOp::kNeg) return std::nullopt;
     return negated.operands[0];
+  }
+
+  // The product of x, 1 / 2 and 1 + erf(x / sqrt(2)), in any order.
+  std::optional<ExprId> GeluOf(ExprId id) const {
+    double number = 1;
+    std::vector<ExprId> factors;
+    std::vector<ExprId> open = {id};
+    while (!open.empty()) {
+      const ExprId factor = open.back();
+      open.pop_back();
+      const ExprNode& node = pool_[factor];
+      if (const auto given = Number(factor)) {
+        number *= *given;
+      } else if (node.op == ExprOp::kMul && factors.size() + open.size() < 3) {
+        open.insert(open.end(), node.operands.begin(), node.operands.end());
+      } else {
+        factors.push_back(factor);
+      }
+    }
+    if (number != 0.5 || factors.size() != 2) return std::nullopt;
+    for (int k : {0, 1}) {
+      const ExprId x = factors[static_cast<size_t>(k)];
+      const auto sum = WithNumber(factors[static_cast<size_t>(1 - k)], ExprOp::kAdd);
+      if (!sum || sum->number != 1 || pool_[sum->other].op != ExprOp::kErf) continue;
+      if (IsOverRootOfTwo(pool_[sum->other].operands[0], x)) return x;
+    }
+    return std::nullopt;
+  }
+
+  // Whether `id` is x / sqrt(2), as far as float32 can tell.
+  bool IsOverRootOfTwo(ExprId id, ExprId x) const {
+    constexpr double kUnit = 1e-7;
+    const auto is_about = [&](double number, double exact) {
+      return std::fabs(number - exact) <= kUnit * exact;
+    };
+    if (const auto scaled = WithNumber(id, ExprOp::kMul)) {
+      return scaled->other == x && is_about(scaled->number, std::numbers::sqrt2 / 2);
+    }
+    const ExprNode& node = pool_[id];
+    if (node.op != ExprOp::kDiv || node.operands[0] != x) return false;
+    const auto divisor = Number(node.operands[1]);
+    return divisor && is_about(*divisor, std::numbers::sqrt2);
   }
 
   // x * x, x * sigmoid(alpha * x), x * max(0, min(1, alpha * x + beta))

@@ -34,6 +34,7 @@ enum class Kind : uint8_t {
   kLogistic,   // 1 / (1 + exp(-x))
   kSwish,      // x * logistic(alpha * x)
   kHardSwish,  // x * max(0, min(1, alpha * x + beta))
+  kGelu,       // x / 2 * (1 + erf(x / sqrt(2)))
 };
 
 struct Operation {
@@ -47,8 +48,8 @@ struct Operation {
 
 // What turns the accumulator into `root`, first operation first. UNSUPPORTED_ATTRIBUTE naming the
 // operation that is none of the list, UNSUPPORTED_DATATYPE where one is not on float32. Not in the
-// list are those that kernels do only roughly: exponentials near 1 and the error function lose
-// digits that the reference keeps, so Elu, Gelu and their like stay with the Map. A NaN that meets
+// list are those that kernels do only roughly: exponentials near 1 lose digits that the reference
+// keeps, so Elu and its like stay with the Map. A NaN that meets
 // a bound may come out as the bound.
 base::Result<std::vector<Operation>> OperationsOf(const program::Program& program,
                                                   const program::Step& step, program::ExprId root);

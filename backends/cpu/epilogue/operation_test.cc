@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace onnxifi::epilogue {
@@ -97,6 +98,10 @@ TEST_F(OperationTest, FindsEveryFunctionWithItsNumbers) {
       {x_ * logistic(x_), Kind::kSwish, 1, 0},
       {x_ * logistic(x_ * Like(x_, 1.5)), Kind::kSwish, 1.5, 0},
       {x_ * hard(x_), Kind::kHardSwish, 0.25, 0.5},
+      {Like(x_, 0.5) * x_ * (Like(x_, 1) + Unary(ExprOp::kErf, x_ * Like(x_, std::sqrt(0.5)))),
+       Kind::kGelu, 0, 0},
+      {x_ * (Unary(ExprOp::kErf, x_ / Like(x_, 1.4142135F)) + Like(x_, 1)) * Like(x_, 0.5),
+       Kind::kGelu, 0, 0},
       {-x_, Kind::kLinear, -1, 0},
       {Like(x_, 3) - x_, Kind::kLinear, -1, 3},
       {x_ / Like(x_, 4), Kind::kLinear, 0.25, 0},
@@ -108,6 +113,19 @@ TEST_F(OperationTest, FindsEveryFunctionWithItsNumbers) {
     EXPECT_EQ(operations[0].alpha, expected.alpha);
     EXPECT_EQ(operations[0].beta, expected.beta);
     EXPECT_FALSE(operations[0].is_binary());
+  }
+}
+
+TEST_F(OperationTest, TakesNothingElseForGelu) {
+  const auto erf = [&](double factor) { return Unary(ExprOp::kErf, x_ * Like(x_, factor)); };
+  const Expr one = Like(x_, 1);
+  const double root = std::sqrt(0.5);
+  for (const Expr& other :
+       {Like(x_, 0.25) * x_ * (one + erf(root)), Like(x_, 0.5) * x_ * (one + erf(0.7)),
+        Like(x_, 0.5) * x_ * (Like(x_, 2) + erf(root)), x_ * (one + erf(root)),
+        Like(x_, 0.5) * x_ * x_ * (one + erf(root)),
+        Like(x_, 0.5) * Unary(ExprOp::kAbs, x_) * (one + erf(root))}) {
+    EXPECT_FALSE(OperationsOf(program_, step_, other.id()).ok());
   }
 }
 

@@ -16,16 +16,28 @@
 
 #include "backends/cpu/gemm/epilogue.h"
 #include "backends/cpu/gemm/partial-inl.h"
+#include "backends/cpu/vector_math/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::gemm {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace math = vector_math::HWY_NAMESPACE;
+
+// Not inline: there would be a copy for each of a product's forms.
+template <class D, class V = hn::Vec<D>>
+HWY_NOINLINE V Logistic(D d, V x) {
+  return math::Logistic(d, x);
+}
+template <class D, class V = hn::Vec<D>>
+HWY_NOINLINE V Gelu(D d, V x) {
+  return math::Gelu(d, x);
+}
 
 // Calls body(activated) with a function from vector to vector: the activation alone, chosen once
-// for all vectors. Not at all for none. A NaN stays one through kNone and kLeaky; kClip may make it
-// a bound.
+// for all vectors. Not at all for none. A NaN stays one but through kClip, which may make it a
+// bound.
 template <class D, class Body, class V = hn::Vec<D>>
 HWY_INLINE void Activate(D d, const Epilogue& epilogue, Body body) {
   const V low = hn::Set(d, epilogue.low);
@@ -38,6 +50,17 @@ HWY_INLINE void Activate(D d, const Epilogue& epilogue, Body body) {
     case Activation::kLeaky:
       return body(
           [&](V x) HWY_ATTR { return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, low), x); });
+    case Activation::kHardSwish:
+      return body([&](V x) HWY_ATTR {
+        const V gate = hn::Min(hn::Add(hn::Mul(x, low), high), hn::Set(d, 1.0F));
+        return hn::Mul(x, hn::Max(gate, hn::Zero(d)));
+      });
+    case Activation::kLogistic:
+      return body([&](V x) HWY_ATTR { return Logistic(d, x); });
+    case Activation::kSwish:
+      return body([&](V x) HWY_ATTR { return hn::Mul(x, Logistic(d, hn::Mul(x, low))); });
+    case Activation::kGelu:
+      return body([&](V x) HWY_ATTR { return Gelu(d, x); });
   }
 }
 template <class D, class V = hn::Vec<D>>

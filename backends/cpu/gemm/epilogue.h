@@ -11,8 +11,13 @@ namespace onnxifi::gemm {
 
 enum class Activation : uint8_t {
   kNone,
-  kClip,   // min(max(x, low), high)
-  kLeaky,  // x < 0 ? low * x : x
+  kClip,       // min(max(x, low), high)
+  kLeaky,      // x < 0 ? low * x : x
+  kHardSwish,  // x * max(0, min(1, low * x + high))
+  // Within the bounds of vector_math-inl.h, as are the next.
+  kLogistic,  // 1 / (1 + exp(-x))
+  kSwish,     // x * logistic(low * x)
+  kGelu,      // x / 2 * (1 + erf(x / sqrt(2)))
 };
 
 // activation(sum + bias[column] + addend[row, column])

@@ -36,6 +36,14 @@ float Activate(float x, const Epilogue& epilogue) {
       return std::min(std::max(x, epilogue.low), epilogue.high);
     case Activation::kLeaky:
       return x < 0 ? epilogue.low * x : x;
+    case Activation::kHardSwish:
+      return x * std::max(0.0F, std::min(1.0F, epilogue.low * x + epilogue.high));
+    case Activation::kLogistic:
+      return 1 / (1 + std::exp(-x));
+    case Activation::kSwish:
+      return x / (1 + std::exp(-epilogue.low * x));
+    case Activation::kGelu:
+      return x / 2 * (1 + std::erf(x * std::sqrt(0.5F)));
   }
   return x;
 }
@@ -167,6 +175,10 @@ TEST(GemmTest, AddsAndActivatesBeforeItStores) {
         Check({15, 6, 39, 2, has_bias, has_addend, Activation::kClip, 0, kInfinity});
         Check({15, 6, 39, 2, has_bias, has_addend, Activation::kClip, -0.25F, 0.5F});
         Check({15, 6, 39, 2, has_bias, has_addend, Activation::kLeaky, 0.125F});
+        Check({15, 6, 39, 2, has_bias, has_addend, Activation::kHardSwish, 0.25F, 0.5F});
+        Check({15, 6, 39, 2, has_bias, has_addend, Activation::kLogistic});
+        Check({15, 6, 39, 2, has_bias, has_addend, Activation::kSwish, 1.5F});
+        Check({15, 6, 39, 2, has_bias, has_addend, Activation::kGelu});
       }
     }
   });

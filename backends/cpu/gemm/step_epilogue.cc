@@ -26,8 +26,28 @@ bool IsPerChannel(const program::View& view, const program::Shape& domain, size_
 }
 
 bool TakesActivation(const Operation& operation, StepEpilogue& result) {
-  if (operation.kind != Kind::kClip && operation.kind != Kind::kLeakyRelu) return false;
-  result.activation = operation.kind == Kind::kClip ? Activation::kClip : Activation::kLeaky;
+  switch (operation.kind) {
+    case Kind::kClip:
+      result.activation = Activation::kClip;
+      break;
+    case Kind::kLeakyRelu:
+      result.activation = Activation::kLeaky;
+      break;
+    case Kind::kHardSwish:
+      result.activation = Activation::kHardSwish;
+      break;
+    case Kind::kLogistic:
+      result.activation = Activation::kLogistic;
+      break;
+    case Kind::kSwish:
+      result.activation = Activation::kSwish;
+      break;
+    case Kind::kGelu:
+      result.activation = Activation::kGelu;
+      break;
+    default:
+      return false;
+  }
   result.low = operation.alpha;
   result.high = operation.beta;
   return true;
@@ -47,7 +67,7 @@ base::Result<StepEpilogue> SelectEpilogue(const device::Facts& facts, size_t cha
     if (!operation.is_binary()) {
       if (TakesActivation(operation, result)) continue;
       return Status(Code::kUnsupportedAttribute,
-                    "The epilogue is none of bias, sum, bounds and leaky bounds.");
+                    "The epilogue is none of bias, sum, bounds, logistic, Swish and Gelu.");
     }
     if (operation.kind != Kind::kAdd) {
       return Status(Code::kUnsupportedAttribute,

@@ -88,6 +88,15 @@ TEST_F(StepEpilogueTest, TakesBoundsAndLeakyBounds) {
   ASSERT_TRUE(leaky.ok());
   EXPECT_EQ(leaky->activation, Activation::kLeaky);
   EXPECT_EQ(leaky->low, 0.25F);
+  const Expr one = Like(x_, 1);
+  const auto logistic = [&](Expr x) { return one / (one + Unary(program::ExprOp::kExp, -x)); };
+  const base::Result<StepEpilogue> swish =
+      Select((x_ + Read(0)) * logistic((x_ + Read(0)) * Like(x_, 1.5)));
+  ASSERT_TRUE(swish.ok()) << swish.status().Text();
+  EXPECT_EQ(swish->bias, 0);
+  EXPECT_EQ(swish->activation, Activation::kSwish);
+  EXPECT_EQ(swish->low, 1.5F);
+  EXPECT_EQ(Select(logistic(x_))->activation, Activation::kLogistic);
 }
 
 TEST_F(StepEpilogueTest, RefusesWhatProductsDoNot) {

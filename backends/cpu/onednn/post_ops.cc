@@ -4,6 +4,7 @@
 
 #include "backends/cpu/onednn/post_ops.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
@@ -61,6 +62,8 @@ algorithm AlgorithmOf(const Operation& operation) {
       return algorithm::eltwise_swish;
     case Kind::kHardSwish:
       return algorithm::eltwise_hardswish;
+    case Kind::kGelu:
+      break;
   }
   return algorithm::undef;
 }
@@ -71,6 +74,10 @@ Result<std::vector<Operation>> TranslatePostOps(const program::Program& program,
                                                 const program::Step& step, program::ExprId root) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<Operation> operations,
                            epilogue::OperationsOf(program, step, root));
+  if (std::ranges::count(operations, Kind::kGelu, &Operation::kind) > 0) {
+    return Status(Code::kUnsupportedAttribute,
+                  "oneDNN's error function loses digits that the reference keeps.");
+  }
   if (operations.size() <= kMostPostOps) return operations;
   return Status(Code::kUnsupportedAttribute,
                 "The epilogue has more operations (" + std::to_string(operations.size()) +

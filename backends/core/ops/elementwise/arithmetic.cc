@@ -15,8 +15,9 @@ Status LowerArithmetic(Lowering& lowering) {
   if (tensor::IsBool(in.type) || !HasArithmetic(in.type)) return lowering.UnsupportedType(0);
 
   StepBuilder map(lowering, in.shape);
-  Expr a = map.ReadArithmetic(in.a);
-  Expr b = map.ReadArithmetic(in.b);
+  const bool is_float = tensor::IsFloat(in.type);
+  const Expr a = is_float ? ReadElement(lowering, 0, in.a, map) : map.ReadArithmetic(in.a);
+  const Expr b = is_float ? ReadElement(lowering, 1, in.b, map) : map.ReadArithmetic(in.b);
   lowering.Set(0, map.WriteMap(Binary(op, a, b), in.type));
   return base::Ok();
 }

@@ -4,6 +4,8 @@
 
 #include "backends/core/ops/elementwise/broadcast.h"
 
+#include <cmath>
+
 namespace onnxifi::ops {
 namespace {
 
@@ -84,6 +86,18 @@ Result<Operand> ScalarInput(Lowering& lowering, int input) {
                                            {count}));
   while (scalar.rank() > 0) scalar = program::RemoveAxis(scalar, scalar.rank() - 1);
   return scalar;
+}
+
+Expr ReadElement(Lowering& lowering, int input, const Operand& operand, StepBuilder& map) {
+  const tensor::Tensor* known = lowering.SmallConstant(input);
+  const ElementType type = tensor::ArithmeticType(operand.type());
+  // An int64_t holds all other integers.
+  const bool is_number = known != nullptr && known->element_count() == 1 &&
+                         HasArithmetic(operand.type()) && type != ElementType::kUint64;
+  if (!is_number) return map.ReadArithmetic(operand);
+  if (tensor::IsInteger(type)) return IntConstant(map.exprs(), type, known->AsInt(0));
+  const double value = known->AsDouble(0);
+  return std::isnan(value) ? map.ReadArithmetic(operand) : Constant(map.exprs(), type, value);
 }
 
 bool HasArithmetic(ElementType type) { return tensor::IsFloat(type) || tensor::IsInteger(type); }

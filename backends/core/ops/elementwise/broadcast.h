@@ -28,6 +28,12 @@ base::Status CheckSameShape(Lowering& lowering, int input, int other);
 // An input that must hold one element, as a scalar.
 base::Result<Operand> ScalarInput(Lowering& lowering, int input);
 
+// The element of `operand`, which input `input` is seen as, in the type of its arithmetic. A single
+// element whose value is at hand is a number of the expression: kernels of products and
+// convolutions take bounds, factors and summands by numbers, and functions are known by those in
+// them.
+Expr ReadElement(Lowering& lowering, int input, const Operand& operand, StepBuilder& map);
+
 // Whether + - * / are defined on the type: every numeric type but complex, strings and bool.
 bool HasArithmetic(ElementType type);
 

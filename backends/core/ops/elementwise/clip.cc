@@ -3,29 +3,11 @@
 // Clip: bounds are attributes before opset 11, then optional scalar inputs. A lower bound above the
 // upper one gives the upper one everywhere, as numpy.clip does.
 
-#include <cmath>
-
 #include "backends/core/ops/elementwise/broadcast.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
 namespace {
-
-// A bound whose value is at hand is a number of the expression: kernels of products and
-// convolutions take bounds by numbers.
-Result<Expr> ReadBound(Lowering& lowering, int input, StepBuilder& map) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Operand limit, ScalarInput(lowering, input));
-  const tensor::Tensor* known = lowering.SmallConstant(input);
-  if (known == nullptr || known->element_count() != 1) return map.ReadArithmetic(limit);
-  const ElementType type = tensor::ArithmeticType(limit.type());
-  if (tensor::IsInteger(type)) {
-    // An int64_t holds all others.
-    if (type == ElementType::kUint64) return map.ReadArithmetic(limit);
-    return IntConstant(map.exprs(), type, known->AsInt(0));
-  }
-  const double value = known->AsDouble(0);
-  return std::isnan(value) ? map.ReadArithmetic(limit) : Constant(map.exprs(), type, value);
-}
 
 Status LowerClip(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
@@ -41,7 +23,8 @@ Status LowerClip(Lowering& lowering) {
     for (int bound : {1, 2}) {
       if (!lowering.Has(bound)) continue;
       ONNXIFI_RETURN_IF_ERROR(CheckSameType(lowering, 0, bound));
-      ONNXIFI_ASSIGN_OR_RETURN(const Expr number, ReadBound(lowering, bound, map));
+      ONNXIFI_ASSIGN_OR_RETURN(const Operand limit, ScalarInput(lowering, bound));
+      const Expr number = ReadElement(lowering, bound, limit, map);
       value = bound == 1 ? Maximum(value, number) : Minimum(value, number);
     }
   }

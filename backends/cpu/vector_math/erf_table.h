@@ -3,14 +3,14 @@
 // ErfTable: polynomials of erf(x) / x, one per quarter of [0, 4), for vectors that look their
 // coefficients up in a register. Computed by the compiler.
 
-#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_ERF_TABLE_H_
-#define ONNXIFI_BACKENDS_CPU_ENGINE_ERF_TABLE_H_
+#ifndef ONNXIFI_BACKENDS_CPU_VECTOR_MATH_ERF_TABLE_H_
+#define ONNXIFI_BACKENDS_CPU_VECTOR_MATH_ERF_TABLE_H_
 
 #include <array>
 #include <cstddef>
 #include <numbers>
 
-namespace onnxifi::engine {
+namespace onnxifi::vector_math {
 
 struct ErfTable {
   static constexpr size_t kSegments = 16;
@@ -86,6 +86,6 @@ constexpr ErfTable ErfTable::Make() {
 
 inline constexpr ErfTable kErfTable = ErfTable::Make();
 
-}  // namespace onnxifi::engine
+}  // namespace onnxifi::vector_math
 
-#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_ERF_TABLE_H_
+#endif  // ONNXIFI_BACKENDS_CPU_VECTOR_MATH_ERF_TABLE_H_

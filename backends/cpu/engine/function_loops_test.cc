@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Vector functions against the C library in float64: random and regular samples of every exponent,
-// and special values. The bounds are those of vector_math-inl.h.
+// and special values. The bounds are those of vector_math/vector_math-inl.h.
 
 #include <gtest/gtest.h>
 

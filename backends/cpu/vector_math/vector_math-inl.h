@@ -2,9 +2,11 @@
 //
 // Vector functions of float32, derived here from their series and from polynomials fitted to least
 // relative error. Bounds on the error, against the exact value, in units in the last place of the
-// result (vector_math_test.cc measures them over all exponents):
+// result (engine/function_loops_test.cc and gemm/activation_test.cc measures them over all
+// exponents):
 //
 //   Exp, Log   1      Expm1, Log1p   2      Tanh, Erf   2.5
+//   Logistic   3      Gelu         2   (below 0, of half its argument)
 //   Pow        0.51   Sin, Cos   0.57   (computed in float64; Sin and Cos beyond 2^20 by the C
 //   library)
 //
@@ -12,21 +14,21 @@
 // what is out of range give what they give there. Results below the normal numbers are rounded
 // twice.
 
-#if defined(ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_
-#undef ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_
+#if defined(ONNXIFI_BACKENDS_CPU_VECTOR_MATH_VECTOR_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ONNXIFI_BACKENDS_CPU_VECTOR_MATH_VECTOR_MATH_INL_H_
+#undef ONNXIFI_BACKENDS_CPU_VECTOR_MATH_VECTOR_MATH_INL_H_
 #else
-#define ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_
+#define ONNXIFI_BACKENDS_CPU_VECTOR_MATH_VECTOR_MATH_INL_H_
 #endif
 
 #include <hwy/highway.h>
 
 #include <limits>
 
-#include "backends/cpu/engine/erf_table.h"
+#include "backends/cpu/vector_math/erf_table.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace onnxifi::engine {
+namespace onnxifi::vector_math {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -75,7 +77,7 @@ HWY_INLINE V ExpOfRest(D d, V x, V& n) {
   return hn::Add(hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r), hn::Set(d, 1.0f));
 }
 
-// For x in [-80, 80], where neither the result nor its scale leaves the normal numbers.
+// For x in [-87, 87], where neither the result nor its scale leaves the normal numbers.
 template <class D, class V>
 HWY_INLINE V ExpOfModerate(D d, V x) {
   V n;
@@ -308,8 +310,38 @@ HWY_INLINE V Erf(D d, V x) {
 
 #endif
 
+// 1 / x for normal x from 1 on.
+template <class D, class V>
+HWY_INLINE V Reciprocal(D d, V x) {
+#if HWY_TARGET == HWY_AVX3
+  // Right to 14 bits, and then to 28.
+  const V rough = hn::ApproximateReciprocal(x);
+  return hn::Mul(rough, hn::NegMulAdd(x, rough, hn::Set(d, 2.0f)));
+#else
+  return hn::Div(hn::Set(d, 1.0f), x);
+#endif
+}
+
+// 1 / (1 + exp(-x)). 0 below -87, where the result leaves the normal numbers.
+template <class D, class V>
+HWY_INLINE V Logistic(D d, V x) {
+  const V most = hn::Set(d, 87.0f);
+  const auto vanishes = hn::Lt(x, hn::Neg(most));
+  // Beyond 87 the result is 1 to the last bit. NaN stays one.
+  const V near = hn::IfThenZeroElse(vanishes, hn::IfThenElse(hn::Gt(x, most), most, x));
+  const V result = Reciprocal(d, hn::Add(hn::Set(d, 1.0f), ExpOfModerate(d, hn::Neg(near))));
+  return hn::IfThenZeroElse(vanishes, result);
+}
+
+// x / 2 * (1 + erf(x / sqrt(2))). Where the sum cancels, below -1, its error is that of the 1.
+template <class D, class V>
+HWY_INLINE V Gelu(D d, V x) {
+  const V erf = Erf(d, hn::Mul(x, hn::Set(d, 0.70710678f)));
+  return hn::Mul(hn::Mul(hn::Set(d, 0.5f), x), hn::Add(hn::Set(d, 1.0f), erf));
+}
+
 }  // namespace HWY_NAMESPACE
-}  // namespace onnxifi::engine
+}  // namespace onnxifi::vector_math
 HWY_AFTER_NAMESPACE();
 
-#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_VECTOR_MATH_INL_H_
+#endif  // ONNXIFI_BACKENDS_CPU_VECTOR_MATH_VECTOR_MATH_INL_H_
