@@ -196,63 +196,87 @@ TEST(FunctionTest, IsPartOfTheProductThatItFollows) {
   ExpectProductsAlone(builder.Take({multiply(x)}), 2);
 }
 
-// oneDNN has no kernel of its own for that: what is written there goes through a tensor without
-// gaps.
-TEST(TransposedConvolutionTest, IsRightInAPartOfAConcatenation) {
-  graph::Type type;
-  type.kind = graph::Type::Kind::kTensor;
-  type.element = kFloat;
-  type.extents = {{1, ""}, {4, ""}, {6, ""}, {6, ""}};
-  GraphBuilder builder;
-  const auto numbers = [](const Extents& extents) {
-    std::vector<float> values(static_cast<size_t>(tensor::ElementCount(extents)));
-    for (size_t k = 0; k < values.size(); ++k) {
-      values[k] = 0.01F * static_cast<float>(static_cast<int>(k * 7919 % 61) - 30);
-    }
-    return Tensor::FromValues<float>(kFloat, extents, values);
-  };
-  const auto convolve = [&](ValueId x, int64_t in, int64_t out) {
-    return builder.AddNode("Conv", 11, {x, builder.AddConstant(numbers({out, in, 3, 3}))},
-                           {{"pads", Ints{1, 1, 1, 1}}});
-  };
-  const ValueId x = convolve(builder.AddInput("x", type), 4, 16);
-  const auto up = [&] {
-    return builder.AddNode(
-        "ConvTranspose", 11,
-        {x, builder.AddConstant(numbers({16, 24, 2, 2})), builder.AddConstant(numbers({24}))},
-        {{"strides", Ints{2, 2}}});
-  };
-  const ValueId parts = builder.AddNode("Concat", 13, {up(), up()}, {{"axis", int64_t{1}}});
-  const Graph graph = builder.Take({convolve(parts, 48, 5)});
+Tensor Numbers(const Extents& extents) {
+  std::vector<float> values(static_cast<size_t>(tensor::ElementCount(extents)));
+  for (size_t k = 0; k < values.size(); ++k) {
+    values[k] = 0.01F * static_cast<float>(static_cast<int>(k * 7919 % 61) - 30);
+  }
+  return Tensor::FromValues<float>(kFloat, extents, values);
+}
 
+// The graph's only output on a device; nothing it runs is a loop of oneDNN's own.
+std::vector<float> RunOn(device::Device& device, const Graph& graph, const Tensor& input) {
+  plugin::LoadTimes times;
+  std::vector<float> result;
+  const auto program = plugin::Compile(Graph(graph), device, base::Log(), times);
+  EXPECT_TRUE(program.ok()) << program.status().Text();
+  if (!program.ok()) return result;
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(**program, device, counters);
+  EXPECT_TRUE(plan.ok()) << plan.status().Text();
+  if (!plan.ok()) return result;
+  execution::Executor executor(**plan);
+  execution::TensorPlaces places(**program);
+  const std::vector<Tensor> inputs = {input};
+  const base::Status status = executor.Run(execution::AsInputs(inputs), places);
+  EXPECT_TRUE(status.ok()) << status.Text();
+  const auto binding = (*plan)->Bind(0, /*symbols=*/{});
+  for (const auto& kernel : (*binding)->kernels) {
+    EXPECT_THAT(kernel->Detail(), Not(HasSubstr("ref")));
+  }
+  const auto values = places.tensors[0].values<float>();
+  result.assign(values.begin(), values.end());
+  return result;
+}
+
+void ExpectAsOnReference(const Graph& graph, const Tensor& input) {
   auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
   ASSERT_TRUE(device.ok()) << device.status().Text();
   reference::Device plain;
-  std::vector<std::vector<float>> results;
-  const std::vector<Tensor> inputs = {numbers({1, 4, 6, 6})};
-  for (device::Device* each :
-       {static_cast<device::Device*>(&plain), static_cast<device::Device*>(device->get())}) {
-    plugin::LoadTimes times;
-    const auto program = plugin::Compile(Graph(graph), *each, base::Log(), times);
-    ASSERT_TRUE(program.ok()) << program.status().Text();
-    plan::Counters counters;
-    const auto plan = plan::Plan::Create(**program, *each, counters);
-    ASSERT_TRUE(plan.ok()) << plan.status().Text();
-    execution::Executor executor(**plan);
-    execution::TensorPlaces places(**program);
-    const base::Status status = executor.Run(execution::AsInputs(inputs), places);
-    ASSERT_TRUE(status.ok()) << status.Text();
-    const auto values = places.tensors[0].values<float>();
-    results.emplace_back(values.begin(), values.end());
-    const auto binding = (*plan)->Bind(0, /*symbols=*/{});
-    ASSERT_TRUE(binding.ok());
-    for (const auto& kernel : (*binding)->kernels) {
-      EXPECT_THAT(kernel->Detail(), Not(HasSubstr("ref")));
+  const std::vector<float> expected = RunOn(plain, graph, input);
+  const std::vector<float> found = RunOn(**device, graph, input);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t k = 0; k < found.size(); ++k) ASSERT_NEAR(found[k], expected[k], 1e-5) << k;
+}
+
+ValueId Convolve(GraphBuilder& builder, ValueId x, int64_t in, int64_t out) {
+  return builder.AddNode("Conv", 11, {x, builder.AddConstant(Numbers({out, in, 3, 3}))},
+                         {{"pads", Ints{1, 1, 1, 1}}});
+}
+
+// oneDNN has no kernel of its own for that: what is written there goes through a tensor without
+// gaps.
+TEST(TransposedConvolutionTest, IsRightInAPartOfAConcatenation) {
+  GraphBuilder builder;
+  const ValueId x = builder.AddInput("x", FloatsOf({{1, ""}, {4, ""}, {6, ""}, {6, ""}}));
+  const ValueId first = Convolve(builder, x, 4, 16);
+  const auto up = [&] {
+    return builder.AddNode(
+        "ConvTranspose", 11,
+        {first, builder.AddConstant(Numbers({16, 24, 2, 2})), builder.AddConstant(Numbers({24}))},
+        {{"strides", Ints{2, 2}}});
+  };
+  const ValueId parts = builder.AddNode("Concat", 13, {up(), up()}, {{"axis", int64_t{1}}});
+  ExpectAsOnReference(builder.Take({Convolve(builder, parts, 48, 5)}), Numbers({1, 4, 6, 6}));
+}
+
+// Pixels are found once for all of their channels.
+TEST(NearestPixelsTest, AreRightBetweenConvolutions) {
+  for (const char* mode : {"asymmetric", "half_pixel", "align_corners"}) {
+    for (const auto& [height, width] : {std::pair<int64_t, int64_t>{10, 14}, {4, 11}}) {
+      GraphBuilder builder;
+      const ValueId x = builder.AddInput("x", FloatsOf({{2, ""}, {4, ""}, {5, ""}, {7, ""}}));
+      const ValueId first = Convolve(builder, x, 4, 21);
+      const int64_t sizes[] = {2, 21, height, width};
+      const ValueId resized = builder.AddNode(
+          "Resize", 19,
+          {first, graph::kNoValue, graph::kNoValue,
+           builder.AddConstant(Tensor::FromValues<int64_t>(ElementType::kInt64, {4}, sizes))},
+          {{"mode", std::string("nearest")},
+           {"coordinate_transformation_mode", std::string(mode)}});
+      SCOPED_TRACE(mode);
+      ExpectAsOnReference(builder.Take({Convolve(builder, resized, 21, 5)}), Numbers({2, 4, 5, 7}));
     }
-  }
-  ASSERT_EQ(results[0].size(), results[1].size());
-  for (size_t k = 0; k < results[0].size(); ++k) {
-    ASSERT_NEAR(results[0][k], results[1][k], 1e-5) << k;
   }
 }
 

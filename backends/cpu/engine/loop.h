@@ -19,7 +19,8 @@ using LoopOperands = reference::Operands;
 using Loop = reference::Operation;
 
 enum class LoopSet : uint8_t {
-  // Vector approximations of exp, log, tanh and their like, within the bounds of vector_math/vector_math-inl.h.
+  // Vector approximations of exp, log, tanh and their like, within the bounds of
+  // vector_math/vector_math-inl.h.
   kFast,
   // Those functions as the reference computes them; every result is then the reference's, bit for
   // bit.

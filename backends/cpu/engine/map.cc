@@ -29,29 +29,29 @@ struct MapCode {
     Code elements;
   };
   std::optional<ByRows> by_rows;
+  int row_axis = 0;
 
   static MapCode Compile(const program::ExprPool& pool, const program::Step& step, LoopSet loops) {
     const program::ExprIds& roots = step.As<program::Map>()->roots;
-    MapCode code{Code::Compile(pool, roots, loops), std::nullopt};
-    if (const std::optional<RowLoads> loads = FindRowLoads(pool, step)) {
+    MapCode code{Code::Compile(pool, roots, loops), std::nullopt, 0};
+    code.row_axis = RowAxis(step);
+    if (const std::optional<RowLoads> loads = FindRowLoads(pool, step, code.row_axis)) {
       std::vector<program::ExprId> provided = loads->coordinates;
       if (loads->along != program::kNoExpr) provided.push_back(loads->along);
-      const int last = static_cast<int>(step.domain.size()) - 1;
       code.by_rows = {Code::Compile(pool, loads->coordinates, loops),
-                      Code::CompileByRows(pool, roots, loops, provided, last)};
+                      Code::CompileByRows(pool, roots, loops, provided, code.row_axis)};
     }
     return code;
   }
 };
 
-// Whether rows along the last axis of the domain are long enough, and the innermost that is
-// written.
+// Whether rows are long enough, and along the innermost axis that is written.
 bool HasRows(const MapCode& code, const device::BoundStep& step) {
   constexpr int64_t kShortest = 8;
-  if (!code.by_rows || step.domain.back() < kShortest) return false;
+  if (!code.by_rows || step.domain[static_cast<size_t>(code.row_axis)] < kShortest) return false;
   const int rank = static_cast<int>(step.domain.size());
   const Writer writer(step.writes, rank);
-  return Grid::SortedAxes(writer.first_form(), 0, rank).back() == rank - 1;
+  return Grid::SortedAxes(writer.first_form(), 0, rank).back() == code.row_axis;
 }
 
 class BoundMap final : public device::BoundKernel {

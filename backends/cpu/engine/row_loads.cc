@@ -20,13 +20,24 @@ bool IsLoadAt(const ExprNode& node) { return node.op == ExprOp::kLoad && !node.o
 
 }  // namespace
 
-std::optional<RowLoads> FindRowLoads(const program::ExprPool& pool, const program::Step& step) {
+int RowAxis(const program::Step& step) {
+  const auto rank = static_cast<int>(step.domain.size());
+  for (int axis = rank; axis-- > 0;) {
+    const program::Dim& extent = step.domain[static_cast<size_t>(axis)];
+    if (extent == program::Dim(1)) continue;
+    if (step.writes[0].strides[static_cast<size_t>(axis)] == program::Dim(1)) return axis;
+  }
+  return rank - 1;
+}
+
+std::optional<RowLoads> FindRowLoads(const program::ExprPool& pool, const program::Step& step,
+                                     int row_axis) {
   if (step.domain.empty()) return std::nullopt;
-  const size_t last = step.domain.size() - 1;
+  const auto along = static_cast<size_t>(row_axis);
   const program::ExprIds& roots = step.As<program::Map>()->roots;
   const std::vector<ExprId> nodes = program::Reachable(pool, roots);
   auto is_along = [&](ExprId id) {
-    return pool[id].op == ExprOp::kIndex && pool[id].payload == last;
+    return pool[id].op == ExprOp::kIndex && pool[id].payload == along;
   };
   // Whether all elements of a row have the same.
   std::unordered_map<ExprId, bool> is_per_row;
@@ -36,7 +47,7 @@ std::optional<RowLoads> FindRowLoads(const program::ExprPool& pool, const progra
     if (node.op == ExprOp::kLoad && node.operands.empty()) {
       const program::Dims& strides = step.reads[node.payload].strides;
       const bool has_guards = !step.reads[node.payload].guards.empty();
-      is_same = !has_guards && (strides.size() <= last || strides[last] == program::Dim(0));
+      is_same = !has_guards && (strides.size() <= along || strides[along] == program::Dim(0));
     }
     for (const ExprId operand : node.operands) is_same = is_same && is_per_row.at(operand);
     is_per_row[id] = is_same;

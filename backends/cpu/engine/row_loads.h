@@ -15,15 +15,19 @@
 namespace onnxifi::engine {
 
 struct RowLoads {
-  // What is the same for all elements of a row (along the last axis of the domain) and is read by
-  // loads alone, as a coordinate.
+  // What is the same for all elements of a row and is read by loads alone, as a coordinate.
   std::vector<program::ExprId> coordinates;
   // The coordinate along the row, where loads alone read it; else kNoExpr.
   program::ExprId along = program::kNoExpr;
 };
 
-// Nothing where a load has no such coordinates, or a Map has no such load.
-std::optional<RowLoads> FindRowLoads(const program::ExprPool& pool, const program::Step& step);
+// The axis along which rows would lie: the innermost in memory that the Map writes.
+int RowAxis(const program::Step& step);
+
+// Of rows along an axis of the domain. Nothing where a load has no such coordinates, or a Map has
+// no such load.
+std::optional<RowLoads> FindRowLoads(const program::ExprPool& pool, const program::Step& step,
+                                     int row_axis);
 
 }  // namespace onnxifi::engine
 
