@@ -260,6 +260,38 @@ TEST(TransposedConvolutionTest, IsRightInAPartOfAConcatenation) {
   ExpectAsOnReference(builder.Take({Convolve(builder, parts, 48, 5)}), Numbers({1, 4, 6, 6}));
 }
 
+// What a network transposes itself has its channels innermost as it is.
+TEST(TransposedTest, StaysAsItIsBetweenConvolutions) {
+  GraphBuilder builder;
+  ValueId x = builder.AddInput("x", FloatsOf({{1, ""}, {4, ""}, {6, ""}, {10, ""}}));
+  x = Convolve(builder, x, 4, 24);
+  ValueId y = builder.AddNode("Transpose", 13, {x}, {{"perm", Ints{0, 2, 3, 1}}});
+  y = builder.AddNode("LayerNormalization", 17, {y, builder.AddConstant(Numbers({24}))});
+  y = builder.AddNode("MatMul", 13, {y, builder.AddConstant(Numbers({24, 24}))});
+  y = builder.AddNode("Mul", 14, {y, builder.AddConstant(Numbers({24}))});
+  y = builder.AddNode("Transpose", 13, {y}, {{"perm", Ints{0, 3, 1, 2}}});
+  const Graph graph = builder.Take({Convolve(builder, builder.AddNode("Add", 14, {x, y}), 24, 5)});
+  const Tensor input = Numbers({1, 4, 6, 10});
+  ExpectAsOnReference(graph, input);
+
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  plugin::LoadTimes times;
+  const auto program = plugin::Compile(Graph(graph), **device, base::Log(), times);
+  ASSERT_TRUE(program.ok()) << program.status().Text();
+  int seen = 0;
+  for (const Step& step : (*program)->steps) {
+    const Contract* contract = step.As<Contract>();
+    const bool is_row = step.As<program::Row>() != nullptr;
+    const bool is_product = contract != nullptr && contract->form == Contract::Form::kMatMul;
+    if (!is_row && !is_product) continue;
+    EXPECT_EQ(step.reads[0].strides.back(), program::Dim(1)) << program::ToString(**program);
+    EXPECT_EQ(step.writes[0].strides.back(), program::Dim(1)) << program::ToString(**program);
+    ++seen;
+  }
+  EXPECT_EQ(seen, 2);
+}
+
 // Pixels are found once for all of their channels.
 TEST(NearestPixelsTest, AreRightBetweenConvolutions) {
   for (const char* mode : {"asymmetric", "half_pixel", "align_corners"}) {

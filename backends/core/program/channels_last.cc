@@ -93,8 +93,8 @@ class ChannelsLast {
     for (const Step& step : program_.steps) {
       if (step.reads.empty() || step.writes.empty() || !prefers_(program_, step)) continue;
       preferring_.insert(&step);
-      Enter(step.reads[0].buffer, step);
-      Enter(step.writes[0].buffer, step);
+      Enter(step.reads[0], /*channels=*/1, step);
+      Enter(step.writes[0], /*channels=*/1, step);
     }
     while (!pending_.empty()) {
       const BufferId buffer = pending_.back();
@@ -104,18 +104,46 @@ class ChannelsLast {
         const bool is_channel_wise = step.As<Map>() != nullptr || step.As<Window>() != nullptr ||
                                      preferring_.contains(&step);
         if (!is_channel_wise) continue;
-        for (const View& view : step.reads) Enter(view.buffer, step);
-        for (const View& view : step.writes) Enter(view.buffer, step);
+        const std::optional<size_t> channels = ChannelsIn(step, buffer);
+        for (const View& view : step.reads) Enter(view, channels, step);
+        for (const View& view : step.writes) Enter(view, channels, step);
       }
     }
   }
 
+  // Along which axis of its views a step walks the channels of a tensor that it reads or writes;
+  // nothing where that cannot be told.
+  std::optional<size_t> ChannelsIn(const Step& step, BufferId tensor) const {
+    if (step.As<Map>() == nullptr) return 1;
+    const Shape& shape = tensors_.at(tensor);
+    const std::optional<Numbers> extents = InnerExtents(shape);
+    if (!extents) return std::nullopt;
+    const Dim stride(PlainStrides(*extents)[1]);
+    for (const std::vector<View>* views : {&step.reads, &step.writes}) {
+      for (const View& view : *views) {
+        if (view.buffer != tensor || view.strides.size() != step.domain.size()) continue;
+        for (size_t axis = 0; axis < step.domain.size(); ++axis) {
+          if (view.strides[axis] == stride && step.domain[axis] == shape[1]) return axis;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
   // A buffer's tensor is its shape, or, where that has another rank, the shape in which a
-  // convolution sees all of it.
-  void Enter(BufferId id, const Step& step) {
+  // convolution sees all of it. Where the step walks the channels along another axis of the shape
+  // than the second, the buffer is one that was transposed, and mostly has them innermost already.
+  void Enter(const View& view, std::optional<size_t> channels, const Step& step) {
+    const BufferId id = view.buffer;
     if (id == kNoBuffer || tensors_.contains(id) || !IsFree(id)) return;
     const Shape& own = program_.buffers[static_cast<size_t>(id)].shape;
     if (own.size() >= 3 && own.size() <= 5 && own.size() == Rank(step)) {
+      const std::optional<Numbers> extents = InnerExtents(own);
+      if (!extents) return;
+      if (channels && *channels < view.strides.size() && (*extents)[1] != 1) {
+        const Dim& stride = view.strides[*channels];
+        if (!(stride == Dim(0)) && !(stride == Dim(PlainStrides(*extents)[1]))) return;
+      }
       tensors_.emplace(id, own);
       pending_.push_back(id);
       return;
