@@ -23,6 +23,7 @@ namespace {
 using program::Buffer;
 using program::Contract;
 using program::Expr;
+using program::ExprOp;
 using tensor::ElementType;
 
 constexpr ElementType kFloat = ElementType::kFloat32;
@@ -57,7 +58,9 @@ class RandomConvolution {
     const int64_t group = is_depthwise ? Roll(8, 70) : !is_planar && Chance(40) ? Roll(2, 4) : 1;
     const int64_t in = is_depthwise ? group : group * Roll(1, is_planar ? 4 : 24);
     const int64_t out = is_depthwise ? group : group * Roll(1, 48);
-    kernel_ = kind == 0 ? 1 : kind == 1 || (is_depthwise && Chance(70)) ? 3 : Roll(1, 5);
+    kernel_ = kind == 0                                   ? 1
+              : kind == 1 || (is_depthwise && Chance(30)) ? 3
+                                                          : Roll(1, is_depthwise ? 8 : 5);
     pad_ = kind == 0 ? 0 : Roll(0, kernel_ / 2);
     stride_ = kind != 1 && Chance(50) ? Roll(1, 3) : 1;
     dilation_ = kind >= 2 && Chance(30) ? Roll(1, 2) : 1;
@@ -92,10 +95,21 @@ class RandomConvolution {
       sum = sum + Load(program_.exprs, kFloat, read);
       has_addend_ = true;
     }
-    activation_ = static_cast<int>(Roll(0, 3));
+    activation_ = static_cast<int>(Roll(0, 6));
     if (activation_ == 1) sum = Maximum(sum, Like(sum, 0));
     if (activation_ == 2) sum = Minimum(Maximum(sum, Like(sum, -0.5)), Like(sum, 0.75));
     if (activation_ == 3) sum = Select(sum < Like(sum, 0), sum * Like(sum, 0.25), sum);
+    if (activation_ == 4) {
+      sum = sum * (Like(sum, 1) / (Like(sum, 1) + Unary(ExprOp::kExp, -sum)));
+    }
+    if (activation_ == 5) {
+      const Expr erf = Unary(ExprOp::kErf, sum * Like(sum, std::sqrt(0.5)));
+      sum = Like(sum, 0.5) * sum * (Like(sum, 1) + erf);
+    }
+    if (activation_ == 6) {
+      const Expr gate = Like(sum, 0.25) * sum + Like(sum, 0.5);
+      sum = sum * Maximum(Like(sum, 0), Minimum(Like(sum, 1), gate));
+    }
     contract_.a_prologue = Load(program_.exprs, kFloat, 0).id();
     contract_.b_prologue = Load(program_.exprs, kFloat, 1).id();
     contract_.roots = {sum.id()};
@@ -183,6 +197,9 @@ class RandomConvolution {
     if (activation_ == 1) return std::max(sum, 0.0);
     if (activation_ == 2) return std::min(std::max(sum, -0.5), 0.75);
     if (activation_ == 3) return sum < 0 ? 0.25 * sum : sum;
+    if (activation_ == 4) return sum / (1 + std::exp(-sum));
+    if (activation_ == 5) return sum / 2 * (1 + std::erf(sum * std::sqrt(0.5)));
+    if (activation_ == 6) return sum * std::max(0.0, std::min(1.0, 0.25 * sum + 0.5));
     return sum;
   }
 

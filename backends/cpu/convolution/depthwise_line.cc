@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DepthwiseLine: with three taps in a row some pixels of the result at a time, so that taps, and
+// DepthwiseLine: of kernels that are common some pixels of the result at a time, so that taps, and
 // what their windows share, are loaded once; with others pixel by pixel.
 
 #include "backends/cpu/convolution/depthwise_line.h"
@@ -91,12 +91,12 @@ HWY_INLINE void ConvolveAny(const DepthwiseLine& line, const gemm::Epilogue& epi
   StoreSums<1, is_whole>(line, epilogue, place, sum);
 }
 
-// Neighbours whose windows have three taps in a row and overlap: what several of them see is loaded
-// once. What is not inside the image is 0.
-template <int pixels, int stride, bool is_inside, bool is_whole>
-HWY_INLINE void ConvolveThree(const DepthwiseLine& line, const gemm::Epilogue& epilogue,
-                              const Place& place) {
-  constexpr int kSeen = (pixels - 1) * stride + 3;
+// Neighbours whose windows overlap: what several of them see is loaded once. What is not inside the
+// image is 0.
+template <int taps, int pixels, int stride, bool is_inside, bool is_whole>
+HWY_INLINE void ConvolveTogether(const DepthwiseLine& line, const gemm::Epilogue& epilogue,
+                                 const Place& place) {
+  constexpr int kSeen = (pixels - 1) * stride + taps;
   const Tag d;
   const int64_t begin = place.x * stride - line.pad_left;
   const Vec start = epilogue.bias == nullptr
@@ -114,8 +114,8 @@ HWY_INLINE void ConvolveThree(const DepthwiseLine& line, const gemm::Epilogue& e
                     ? LoadChannels<is_whole>(in + k * line.pixel_stride, place.count)
                     : hn::Zero(d);
     }
-#pragma GCC unroll 3
-    for (int k = 0; k < 3; ++k) {
+#pragma GCC unroll 7
+    for (int k = 0; k < taps; ++k) {
       const Vec tap = hn::LoadU(d, row.taps + k * line.tap_stride + place.channel);
 #pragma GCC unroll 4
       for (int p = 0; p < pixels; ++p) sum[p] = hn::MulAdd(seen[p * stride + k], tap, sum[p]);
@@ -137,33 +137,33 @@ HWY_INLINE void ForChannels(const DepthwiseLine& line, int64_t x, Body body) {
   }
 }
 
-template <int pixels, int stride>
+template <int taps, int pixels, int stride>
 HWY_INLINE void ConvolvePixels(const DepthwiseLine& line, const gemm::Epilogue& epilogue,
                                int64_t x) {
   const int64_t begin = x * stride - line.pad_left;
-  const bool is_inside = begin >= 0 && begin + (pixels - 1) * stride + 3 <= line.in_width;
+  const bool is_inside = begin >= 0 && begin + (pixels - 1) * stride + taps <= line.in_width;
   ForChannels(line, x, [&](const Place& place, auto is_whole) HWY_ATTR {
     if (is_inside) {
-      ConvolveThree<pixels, stride, true, is_whole.value>(line, epilogue, place);
+      ConvolveTogether<taps, pixels, stride, true, is_whole.value>(line, epilogue, place);
     } else {
-      ConvolveThree<pixels, stride, false, is_whole.value>(line, epilogue, place);
+      ConvolveTogether<taps, pixels, stride, false, is_whole.value>(line, epilogue, place);
     }
   });
 }
 
-template <int stride>
-void ConvolveLineOfThree(const DepthwiseLine& line, const gemm::Epilogue& epilogue) {
+template <int taps, int stride>
+void ConvolveLineOf(const DepthwiseLine& line, const gemm::Epilogue& epilogue) {
   int64_t x = 0;
   for (; x + kMostPixels <= line.out_width; x += kMostPixels) {
-    ConvolvePixels<kMostPixels, stride>(line, epilogue, x);
+    ConvolvePixels<taps, kMostPixels, stride>(line, epilogue, x);
   }
   switch (line.out_width - x) {
     case 1:
-      return ConvolvePixels<1, stride>(line, epilogue, x);
+      return ConvolvePixels<taps, 1, stride>(line, epilogue, x);
     case 2:
-      return ConvolvePixels<2, stride>(line, epilogue, x);
+      return ConvolvePixels<taps, 2, stride>(line, epilogue, x);
     case 3:
-      return ConvolvePixels<3, stride>(line, epilogue, x);
+      return ConvolvePixels<taps, 3, stride>(line, epilogue, x);
     default:
       return;
   }
@@ -172,10 +172,26 @@ void ConvolveLineOfThree(const DepthwiseLine& line, const gemm::Epilogue& epilog
 // a / b, rounded up, for b > 0.
 int64_t DivideUp(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 
-void Convolve(const DepthwiseLine& line, const gemm::Epilogue& epilogue) {
-  const bool is_three = line.kernel_width == 3 && line.dilation == 1;
-  if (is_three && line.stride == 1) return ConvolveLineOfThree<1>(line, epilogue);
-  if (is_three && line.stride == 2) return ConvolveLineOfThree<2>(line, epilogue);
+// The function for the kernels that are common; null for others.
+using LineFunction = void (*)(const DepthwiseLine&, const gemm::Epilogue&);
+LineFunction FunctionOf(const DepthwiseLine& line) {
+  if (line.dilation != 1 || line.stride > 2) return nullptr;
+  const bool has_stride = line.stride == 2;
+  switch (line.kernel_width) {
+    case 3:
+      return has_stride ? ConvolveLineOf<3, 2> : ConvolveLineOf<3, 1>;
+    case 5:
+      return has_stride ? ConvolveLineOf<5, 2> : ConvolveLineOf<5, 1>;
+    case 7:
+      return has_stride ? ConvolveLineOf<7, 2> : ConvolveLineOf<7, 1>;
+    default:
+      return nullptr;
+  }
+}
+
+// All of the epilogue but a function.
+void ConvolveSums(const DepthwiseLine& line, const gemm::Epilogue& epilogue) {
+  if (const LineFunction function = FunctionOf(line)) return function(line, epilogue);
   for (int64_t x = 0; x < line.out_width; ++x) {
     const int64_t begin = x * line.stride - line.pad_left;
     const auto tap_at = [&](int64_t in_x) {
@@ -186,6 +202,14 @@ void Convolve(const DepthwiseLine& line, const gemm::Epilogue& epilogue) {
     ForChannels(line, x, [&](const Place& place, auto is_whole) HWY_ATTR {
       ConvolveAny<is_whole.value>(line, epilogue, place, first_tap, end_tap);
     });
+  }
+}
+
+void Convolve(const DepthwiseLine& line, const gemm::Epilogue& epilogue) {
+  ConvolveSums(line, epilogue);
+  if (epilogue.IsFunction()) {
+    gemm::HWY_NAMESPACE::ApplyFunction(Tag(), epilogue, line.result, line.result_stride,
+                                       line.out_width, line.channels);
   }
 }
 

@@ -25,48 +25,77 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace math = vector_math::HWY_NAMESPACE;
 
-// Not inline: there would be a copy for each of a product's forms.
-template <class D, class V = hn::Vec<D>>
-HWY_NOINLINE V Logistic(D d, V x) {
-  return math::Logistic(d, x);
-}
-template <class D, class V = hn::Vec<D>>
-HWY_NOINLINE V Gelu(D d, V x) {
-  return math::Gelu(d, x);
-}
-
 // Calls body(activated) with a function from vector to vector: the activation alone, chosen once
-// for all vectors. Not at all for none. A NaN stays one but through kClip, which may make it a
-// bound.
+// for all vectors. Not at all for none, nor for functions. A NaN stays one through kNone and
+// kLeaky; kClip may make it a bound.
 template <class D, class Body, class V = hn::Vec<D>>
 HWY_INLINE void Activate(D d, const Epilogue& epilogue, Body body) {
   const V low = hn::Set(d, epilogue.low);
   const V high = hn::Set(d, epilogue.high);
   switch (epilogue.activation) {
-    case Activation::kNone:
-      return;
     case Activation::kClip:
       return body([&](V x) HWY_ATTR { return hn::Min(hn::Max(x, low), high); });
     case Activation::kLeaky:
       return body(
           [&](V x) HWY_ATTR { return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, low), x); });
+    default:
+      return;
+  }
+}
+
+// The same for functions. A NaN stays one.
+template <class D, class Body, class V = hn::Vec<D>>
+HWY_INLINE void ActivateByFunction(D d, const Epilogue& epilogue, Body body) {
+  const V low = hn::Set(d, epilogue.low);
+  const V high = hn::Set(d, epilogue.high);
+  switch (epilogue.activation) {
     case Activation::kHardSwish:
       return body([&](V x) HWY_ATTR {
         const V gate = hn::Min(hn::Add(hn::Mul(x, low), high), hn::Set(d, 1.0F));
         return hn::Mul(x, hn::Max(gate, hn::Zero(d)));
       });
     case Activation::kLogistic:
-      return body([&](V x) HWY_ATTR { return Logistic(d, x); });
+      return body([&](V x) HWY_ATTR { return math::Logistic(d, x); });
     case Activation::kSwish:
-      return body([&](V x) HWY_ATTR { return hn::Mul(x, Logistic(d, hn::Mul(x, low))); });
+      return body([&](V x) HWY_ATTR { return hn::Mul(x, math::Logistic(d, hn::Mul(x, low))); });
     case Activation::kGelu:
-      return body([&](V x) HWY_ATTR { return Gelu(d, x); });
+      return body([&](V x) HWY_ATTR { return math::Gelu(d, x); });
+    default:
+      return;
   }
 }
+
+// Not inline: where it is called, it is one of many things.
+template <class D, class V = hn::Vec<D>>
+HWY_NOINLINE V FunctionOf(D d, V x, const Epilogue& epilogue) {
+  ActivateByFunction(d, epilogue, [&](auto activated) HWY_ATTR { x = activated(x); });
+  return x;
+}
+
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Activated(D d, V x, const Epilogue& epilogue) {
+  if (epilogue.IsFunction()) return FunctionOf(d, x, epilogue);
   Activate(d, epilogue, [&](auto activated) HWY_ATTR { x = activated(x); });
   return x;
+}
+
+// The function of each of `columns` neighbours in `rows` rows, in place.
+template <class D>
+HWY_NOINLINE void ApplyFunction(D d, const Epilogue& epilogue, float* data, int64_t stride,
+                                int64_t rows, int64_t columns) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  ActivateByFunction(d, epilogue, [&](auto activated) HWY_ATTR {
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = data + r * stride;
+      int64_t n = 0;
+      for (; n + lanes <= columns; n += lanes) {
+        hn::StoreU(activated(hn::LoadU(d, row + n)), d, row + n);
+      }
+      if (n < columns) {
+        StoreFirst(d, activated(LoadFirst(d, row + n, columns - n)), row + n, columns - n);
+      }
+    }
+  });
 }
 
 // Columns [first, end) of one row: `target` is the epilogue of what `parts` rows of sums, each

@@ -29,6 +29,9 @@ struct Epilogue {
   float low = 0;
   float high = 0;
 
+  // Whether the activation takes more than it costs to store the sums and load them again: it is
+  // done then when a block of sums is stored, where it does not take registers from products.
+  bool IsFunction() const { return activation >= Activation::kHardSwish; }
   bool IsNothing() const {
     return bias == nullptr && addend == nullptr && activation == Activation::kNone;
   }

@@ -265,6 +265,9 @@ void MultiplyColumns(const Product& product, std::span<const int64_t> pieces,
                          : left > most_rows                         ? (left + 1) / 2
                                                                     : left;
     functions[rows](block, epilogue);
+    if (epilogue.IsFunction()) {
+      ApplyFunction(Tag(), epilogue, block.c, block.c_stride, rows, columns);
+    }
     block.a += rows * block.a_stride;
     block.c += rows * block.c_stride;
     block.next += depth * block.next_step;

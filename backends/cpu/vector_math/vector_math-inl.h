@@ -77,12 +77,21 @@ HWY_INLINE V ExpOfRest(D d, V x, V& n) {
   return hn::Add(hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r), hn::Set(d, 1.0f));
 }
 
+// x * 2^n for integers n in [-126, 127].
+template <class D, class V>
+HWY_INLINE V TimesPowerOfTwo(D d, V x, V n) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (hn::MaxLanes(D()) == 16) return V{_mm512_scalef_ps(x.raw, n.raw)};
+#endif
+  return hn::Mul(x, PowerOfTwo(d, n));
+}
+
 // For x in [-87, 87], where neither the result nor its scale leaves the normal numbers.
 template <class D, class V>
 HWY_INLINE V ExpOfModerate(D d, V x) {
   V n;
   const V power = ExpOfRest(d, x, n);
-  return hn::Mul(power, PowerOfTwo(d, n));
+  return TimesPowerOfTwo(d, power, n);
 }
 
 template <class D, class V>
