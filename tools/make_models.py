@@ -21,7 +21,9 @@ from onnx import helper
 import case_store
 from models import (
     alexnet,
+    convnext,
     densenet,
+    efficientnet,
     inception,
     mobilenet,
     output_check,
@@ -31,6 +33,7 @@ from models import (
     transformer_decoder,
     transformer_encoder,
     vgg,
+    yolo,
 )
 from models.evaluator import Evaluator
 
@@ -39,9 +42,12 @@ _NETWORKS = {
     "squeezenet": squeezenet.make_squeezenet,
     "shufflenet": shufflenet.make_shufflenet,
     "mobilenet": mobilenet.make_mobilenet,
+    "yolo": yolo.make_yolo,
+    "efficientnet": efficientnet.make_efficientnet,
     "inception_v1": inception.make_inception_v1,
     "inception_v2": inception.make_inception_v2,
     "densenet121": densenet.make_densenet121,
+    "convnext": convnext.make_convnext,
     "resnet50": resnet.make_resnet50,
     "alexnet": alexnet.make_alexnet,
     "zfnet": alexnet.make_zfnet,

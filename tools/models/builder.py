@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from models import evaluator
 
 # The IR version that came with an opset; from 4 on, initializers need not be graph inputs.
-_IR_VERSIONS = {7: 3, 8: 3, 9: 4, 10: 5, 11: 6, 12: 7, 13: 7, 17: 8, 21: 10}
+_IR_VERSIONS = {7: 3, 8: 3, 9: 4, 10: 5, 11: 6, 12: 7, 13: 7, 17: 8, 20: 9, 21: 10}
 
 
 @dataclasses.dataclass
@@ -81,7 +81,7 @@ class Builder:
         label = f"{op_type}_{len(self._nodes)}"
         names = [name or f"{label}_output_{at}" for at, name in enumerate(outputs)]
         node = helper.make_node(op_type, inputs, names, label, **attributes)
-        operands = [self._values[name] for name in inputs]
+        operands = [self._values[name] if name else None for name in inputs]
         self._values.update(zip(names, evaluator.evaluate_node(node, operands, self._opset)))
         self._nodes.append(node)
         return names

@@ -99,6 +99,11 @@ def _relu(_, x):
     return numpy.maximum(x, 0)
 
 
+@_implements("Sigmoid")
+def _sigmoid(_, x):
+    return 0.5 * (1 + numpy.tanh(0.5 * x))
+
+
 @_implements("Tanh")
 def _tanh(_, x):
     return numpy.tanh(x)
@@ -112,7 +117,7 @@ def _erf(_, x):
 @_implements("Gelu")
 def _gelu(node, x):
     if node.get("approximate", b"none") != b"tanh":
-        raise NotImplementedError("Gelu is evaluated only with approximate='tanh'.")
+        return 0.5 * x * (1 + _erf(node, x / math.sqrt(2)))
     return 0.5 * x * (1 + numpy.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
@@ -317,6 +322,17 @@ def _average_pool(node, x):
     fill = 1 if node.get("count_include_pad", 0) else 0
     counted = sum(_list_taps(node, numpy.ones_like(x[:1, :1]), fill))
     return sum(_list_taps(node, x, 0)) / counted
+
+
+@_implements("Resize")
+def _resize(node, x, roi, scales):
+    modes = [node.get(name) for name in ("mode", "nearest_mode", "coordinate_transformation_mode")]
+    factors = scales.astype(int)
+    if modes != [b"nearest", b"floor", b"asymmetric"] or roi is not None or (factors != scales).any():
+        raise NotImplementedError("Resize is evaluated only for whole factors, to nearest below.")
+    for axis, factor in enumerate(factors):
+        x = x.repeat(factor, axis=axis)
+    return x
 
 
 @_implements("LRN")

@@ -22,11 +22,13 @@ def _draw(*shape):
 
 
 def _make_model(op_type, operands, opset, outputs, attributes):
-    """A one-node model; float operands are inputs, integer operands initializers."""
-    names = [f"x{position}" for position in range(len(operands))]
+    """A one-node model; operands of float64 are inputs, others initializers, None is left out."""
+    names = ["" if value is None else f"x{at}" for at, value in enumerate(operands)]
     inputs, initializers = [], []
     for name, value in zip(names, operands):
-        if value.dtype.kind == "f":
+        if value is None:
+            continue
+        if value.dtype == numpy.float64:
             inputs.append(helper.make_tensor_value_info(name, TensorProto.DOUBLE, value.shape))
         else:
             initializers.append(numpy_helper.from_array(value, name))
@@ -47,6 +49,8 @@ _NODES = [
     ("Tanh", 13, [_draw(3, 4)], {}),
     ("Erf", 13, [_draw(3, 4)], {}),
     ("Gelu", 20, [_draw(3, 4)], {"approximate": "tanh"}),
+    ("Gelu", 20, [_draw(3, 4)], {}),
+    ("Sigmoid", 13, [_draw(3, 4)], {}),
     ("Add", 7, [_draw(2, 3, 4), _draw(3, 1)], {}),
     ("Sub", 14, [_draw(2, 3), _draw(3)], {}),
     ("Mul", 7, [_draw(2, 3), _draw(2, 1)], {}),
@@ -92,6 +96,16 @@ _NODES = [
         11,
         [_draw(1, 2, 6, 6)],
         {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "count_include_pad": 1},
+    ),
+    (
+        "Resize",
+        19,
+        [_draw(1, 2, 3, 4), None, numpy.array([1, 1, 2, 3], numpy.float32)],
+        {
+            "mode": "nearest",
+            "nearest_mode": "floor",
+            "coordinate_transformation_mode": "asymmetric",
+        },
     ),
     # As many images as channels: onnx 1.23 normalises only the first N channels of N images.
     ("LRN", 13, [10 * _draw(9, 9, 2, 2)], {"size": 5, "alpha": 0.1, "beta": 0.75, "bias": 1.0}),
