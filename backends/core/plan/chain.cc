@@ -13,7 +13,10 @@ namespace onnxifi::plan {
 
 int ChainLength(const program::Program& program, const program::BufferUses& uses, int first) {
   int length = 1;
-  while (HandsOverTo(program, uses, first + length - 1) == first + length) ++length;
+  while (length < kMostChained &&
+         HandsOverTo(program, uses, first + length - 1) == first + length) {
+    ++length;
+  }
   return length;
 }
 

@@ -14,7 +14,10 @@
 
 namespace onnxifi::plan {
 
-// How many steps from `first` on are a chain; 1 where it hands nothing on.
+// No device is shown more steps of a chain, so that plans take time in proportion to the program.
+inline constexpr int kMostChained = 8;
+
+// How many steps from `first` on are a chain, at most kMostChained; 1 where it hands nothing on.
 int ChainLength(const program::Program& program, const program::BufferUses& uses, int first);
 
 // The lifetimes of a program whose steps [first, end) are done at the same time: what they read

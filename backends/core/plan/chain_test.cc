@@ -61,6 +61,15 @@ TEST(ChainTest, GoesOnWhileWhatIsWrittenIsReadByTheNextStepAlone) {
   EXPECT_THAT(lengths, testing::ElementsAre(3, 2, 1, 2, 1, 1, 1, 1, 1, 1));
 }
 
+TEST(ChainTest, IsShownInPartsWhereItIsLong) {
+  MapMaker maker;
+  Operand x = maker.Input({4, 4});
+  for (int step = 0; step < 2 * kMostChained; ++step) x = maker.Sum({x});
+  maker.Output(x);
+  EXPECT_EQ(maker.ChainLengthAt(0), kMostChained);
+  EXPECT_EQ(maker.ChainLengthAt(2 * kMostChained - 3), 3);
+}
+
 const BufferLifetime* Find(const std::vector<BufferLifetime>& lifetimes, const Operand& operand) {
   for (const BufferLifetime& lifetime : lifetimes) {
     if (lifetime.buffer == operand.view.buffer) return &lifetime;

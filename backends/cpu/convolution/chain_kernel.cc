@@ -355,7 +355,7 @@ device::ChainSelection SelectChain(std::span<const base::Result<Described>> step
         Status(Code::kUnsupportedShape, sentence).Context("for " + std::string(name)));
     return none;
   };
-  // With half of a cache or a fifth the models measured take the same time, with all of one more.
+  // With half of a cache or a fifth MobileNet takes the same time, with all of one more.
   const int64_t near = processor::L2Floats() / 4;
   if (const int64_t most = MostFloatsBetween(chain); most <= near) {
     return refuse("What lies between stays near anyway (" + std::to_string(most) + " floats, of " +
