@@ -5,7 +5,6 @@
 #include "backends/core/program/hand_over.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -52,7 +51,9 @@ void GatherChains(Program& program, const Joins& joins) {
     if (waits[number]) continue;
     chain.clear();
     for (int at = number; at != BufferUses::kNoStep; at = before[at]) chain.push_back(at);
-    for (const int at : std::views::reverse(chain)) steps.push_back(std::move(program.steps[at]));
+    for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
+      steps.push_back(std::move(program.steps[*at]));
+    }
   }
   program.steps = std::move(steps);
 }
