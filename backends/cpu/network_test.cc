@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small networks on the CPU: what exporters write today is done in as few steps as it can be, and
+// gives what the reference gives.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/execution/executor.h"
+#include "backends/core/execution/testing/run_program.h"
+#include "backends/core/graph/graph_builder.h"
+#include "backends/core/plugin/pipeline.h"
+#include "backends/core/reference/device.h"
+#include "backends/cpu/device.h"
+
+namespace onnxifi::cpu {
+namespace {
+
+using graph::Graph;
+using graph::ValueId;
+using graph::testing::GraphBuilder;
+using program::Contract;
+using program::Step;
+using tensor::ElementType;
+using tensor::Extents;
+using tensor::Tensor;
+using testing::HasSubstr;
+using testing::Not;
+using Ints = std::vector<int64_t>;
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+
+graph::Type FloatsOf(std::vector<graph::Extent> extents) {
+  graph::Type type;
+  type.kind = graph::Type::Kind::kTensor;
+  type.element = kFloat;
+  type.extents = std::move(extents);
+  return type;
+}
+
+Tensor Numbers(const Extents& extents) {
+  std::vector<float> values(static_cast<size_t>(tensor::ElementCount(extents)));
+  for (size_t k = 0; k < values.size(); ++k) {
+    values[k] = 0.01F * static_cast<float>(static_cast<int>(k * 7919 % 61) - 30);
+  }
+  return Tensor::FromValues<float>(kFloat, extents, values);
+}
+
+// The graph's only output on a device; nothing it runs is a loop of oneDNN's own.
+std::vector<float> RunOn(device::Device& device, const Graph& graph, const Tensor& input) {
+  plugin::LoadTimes times;
+  std::vector<float> result;
+  const auto program = plugin::Compile(Graph(graph), device, base::Log(), times);
+  EXPECT_TRUE(program.ok()) << program.status().Text();
+  if (!program.ok()) return result;
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(**program, device, counters);
+  EXPECT_TRUE(plan.ok()) << plan.status().Text();
+  if (!plan.ok()) return result;
+  execution::Executor executor(**plan);
+  execution::TensorPlaces places(**program);
+  const std::vector<Tensor> inputs = {input};
+  const base::Status status = executor.Run(execution::AsInputs(inputs), places);
+  EXPECT_TRUE(status.ok()) << status.Text();
+  const auto binding = (*plan)->Bind(0, /*symbols=*/{});
+  for (const auto& kernel : (*binding)->kernels) {
+    EXPECT_THAT(kernel->Detail(), Not(HasSubstr("ref")));
+  }
+  const auto values = places.tensors[0].values<float>();
+  result.assign(values.begin(), values.end());
+  return result;
+}
+
+void ExpectAsOnReference(const Graph& graph, const Tensor& input) {
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  reference::Device plain;
+  const std::vector<float> expected = RunOn(plain, graph, input);
+  const std::vector<float> found = RunOn(**device, graph, input);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t k = 0; k < found.size(); ++k) ASSERT_NEAR(found[k], expected[k], 1e-5) << k;
+}
+
+ValueId Convolve(GraphBuilder& builder, ValueId x, int64_t in, int64_t out) {
+  return builder.AddNode("Conv", 11, {x, builder.AddConstant(Numbers({out, in, 3, 3}))},
+                         {{"pads", Ints{1, 1, 1, 1}}});
+}
+
+// What several nodes make of one tensor is done before it is stored.
+void ExpectProductsAlone(Graph graph, size_t count) {
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  plugin::LoadTimes times;
+  const auto program = plugin::Compile(std::move(graph), **device, base::Log(), times);
+  ASSERT_TRUE(program.ok()) << program.status().Text();
+  for (const Step& step : (*program)->steps) EXPECT_NE(step.As<Contract>(), nullptr);
+  EXPECT_EQ((*program)->steps.size(), count);
+}
+
+TEST(FunctionTest, IsPartOfTheConvolutionThatItFollows) {
+  GraphBuilder builder;
+  ValueId x = builder.AddInput("x", FloatsOf({{1, ""}, {4, ""}, {8, ""}, {8, ""}}));
+  x = Convolve(builder, x, 4, 8);
+  x = builder.AddNode("Mul", 14, {x, builder.AddNode("Sigmoid", 13, {x})});
+  ExpectProductsAlone(builder.Take({Convolve(builder, x, 8, 8)}), 2);
+}
+
+// Gelu as it was exported before there was an operator.
+TEST(FunctionTest, IsPartOfTheProductThatItFollows) {
+  GraphBuilder builder;
+  const auto number = [&](float value) {
+    return builder.AddConstant(Tensor::FromValues<float>(kFloat, {}, {&value, 1}));
+  };
+  const auto multiply = [&](ValueId x) {
+    const std::vector<float> values(32 * 32, 0.1F);
+    return builder.AddNode(
+        "MatMul", 13,
+        {x, builder.AddConstant(Tensor::FromValues<float>(kFloat, {32, 32}, values))});
+  };
+  ValueId x = multiply(builder.AddInput("x", FloatsOf({{20, ""}, {32, ""}})));
+  const ValueId erf =
+      builder.AddNode("Erf", 13, {builder.AddNode("Div", 14, {x, number(1.4142135F)})});
+  const ValueId sum = builder.AddNode("Add", 14, {erf, number(1)});
+  x = builder.AddNode("Mul", 14, {builder.AddNode("Mul", 14, {x, sum}), number(0.5F)});
+  ExpectProductsAlone(builder.Take({multiply(x)}), 2);
+}
+
+// oneDNN has no kernel of its own for that: what is written there goes through a tensor without
+// gaps.
+TEST(TransposedConvolutionTest, IsRightInAPartOfAConcatenation) {
+  GraphBuilder builder;
+  const ValueId x = builder.AddInput("x", FloatsOf({{1, ""}, {4, ""}, {6, ""}, {6, ""}}));
+  const ValueId first = Convolve(builder, x, 4, 16);
+  const auto up = [&] {
+    return builder.AddNode(
+        "ConvTranspose", 11,
+        {first, builder.AddConstant(Numbers({16, 24, 2, 2})), builder.AddConstant(Numbers({24}))},
+        {{"strides", Ints{2, 2}}});
+  };
+  const ValueId parts = builder.AddNode("Concat", 13, {up(), up()}, {{"axis", int64_t{1}}});
+  ExpectAsOnReference(builder.Take({Convolve(builder, parts, 48, 5)}), Numbers({1, 4, 6, 6}));
+}
+
+// What a network transposes itself has its channels innermost as it is.
+TEST(TransposedTest, StaysAsItIsBetweenConvolutions) {
+  GraphBuilder builder;
+  ValueId x = builder.AddInput("x", FloatsOf({{1, ""}, {4, ""}, {6, ""}, {10, ""}}));
+  x = Convolve(builder, x, 4, 24);
+  ValueId y = builder.AddNode("Transpose", 13, {x}, {{"perm", Ints{0, 2, 3, 1}}});
+  y = builder.AddNode("LayerNormalization", 17, {y, builder.AddConstant(Numbers({24}))});
+  y = builder.AddNode("MatMul", 13, {y, builder.AddConstant(Numbers({24, 24}))});
+  y = builder.AddNode("Mul", 14, {y, builder.AddConstant(Numbers({24}))});
+  y = builder.AddNode("Transpose", 13, {y}, {{"perm", Ints{0, 3, 1, 2}}});
+  const Graph graph = builder.Take({Convolve(builder, builder.AddNode("Add", 14, {x, y}), 24, 5)});
+  const Tensor input = Numbers({1, 4, 6, 10});
+  ExpectAsOnReference(graph, input);
+
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  plugin::LoadTimes times;
+  const auto program = plugin::Compile(Graph(graph), **device, base::Log(), times);
+  ASSERT_TRUE(program.ok()) << program.status().Text();
+  int seen = 0;
+  for (const Step& step : (*program)->steps) {
+    const Contract* contract = step.As<Contract>();
+    const bool is_row = step.As<program::Row>() != nullptr;
+    const bool is_product = contract != nullptr && contract->form == Contract::Form::kMatMul;
+    if (!is_row && !is_product) continue;
+    EXPECT_EQ(step.reads[0].strides.back(), program::Dim(1)) << program::ToString(**program);
+    EXPECT_EQ(step.writes[0].strides.back(), program::Dim(1)) << program::ToString(**program);
+    ++seen;
+  }
+  EXPECT_EQ(seen, 2);
+}
+
+// Pixels are found once for all of their channels.
+TEST(NearestPixelsTest, AreRightBetweenConvolutions) {
+  for (const char* mode : {"asymmetric", "half_pixel", "align_corners"}) {
+    for (const auto& [height, width] : {std::pair<int64_t, int64_t>{10, 14}, {4, 11}}) {
+      GraphBuilder builder;
+      const ValueId x = builder.AddInput("x", FloatsOf({{2, ""}, {4, ""}, {5, ""}, {7, ""}}));
+      const ValueId first = Convolve(builder, x, 4, 21);
+      const int64_t sizes[] = {2, 21, height, width};
+      const ValueId resized = builder.AddNode(
+          "Resize", 19,
+          {first, graph::kNoValue, graph::kNoValue,
+           builder.AddConstant(Tensor::FromValues<int64_t>(ElementType::kInt64, {4}, sizes))},
+          {{"mode", std::string("nearest")},
+           {"coordinate_transformation_mode", std::string(mode)}});
+      SCOPED_TRACE(mode);
+      ExpectAsOnReference(builder.Take({Convolve(builder, resized, 21, 5)}), Numbers({2, 4, 5, 7}));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::cpu
