@@ -130,6 +130,23 @@ TEST(FunctionTest, IsPartOfTheProductThatItFollows) {
   ExpectProductsAlone(builder.Take({multiply(x)}), 2);
 }
 
+// The product takes the bounds, though no kernel takes what follows them.
+TEST(FunctionTest, LeavesToAProductWhatItTakesAlone) {
+  GraphBuilder builder;
+  const ValueId x = builder.AddInput("x", FloatsOf({{20, ""}, {32, ""}}));
+  ValueId y = builder.AddNode("MatMul", 13, {x, builder.AddConstant(Numbers({32, 32}))});
+  y = builder.AddNode("Exp", 13, {builder.AddNode("Relu", 14, {y})});
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  plugin::LoadTimes times;
+  const auto program = plugin::Compile(builder.Take({y}), **device, base::Log(), times);
+  ASSERT_TRUE(program.ok()) << program.status().Text();
+  ASSERT_EQ((*program)->steps.size(), 2u);
+  const Contract* product = (*program)->steps[0].As<Contract>();
+  ASSERT_NE(product, nullptr);
+  EXPECT_EQ((*program)->exprs[product->roots[0]].op, program::ExprOp::kMax);
+}
+
 // oneDNN has no kernel of its own for that: what is written there goes through a tensor without
 // gaps.
 TEST(TransposedConvolutionTest, IsRightInAPartOfAConcatenation) {

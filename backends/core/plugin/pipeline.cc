@@ -75,13 +75,15 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
       times.Time("constant_steps", [&] { return FoldConstantSteps(program, host); }));
   // What the constants were made of.
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
-  // First, so that a kernel knows the function that several nodes are.
+  // What follows a kernel by itself is not to become a part of a function that it does not know.
+  const auto fuse_epilogues = [&](Program& whole) { program::FuseEpilogues(whole, accepts); };
+  ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_epilogues", times, program, fuse_epilogues));
+  // So that a kernel knows the function that several nodes are.
   ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_functions", times, program,
                                   [&](Program& whole) { program::FuseFunctions(whole, accepts); }));
   // Before the maps are joined among themselves, so that a kernel can take the part of a chain that
   // it knows.
-  ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_epilogues", times, program,
-                                  [&](Program& whole) { program::FuseEpilogues(whole, accepts); }));
+  ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_epilogues", times, program, fuse_epilogues));
   ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_maps", times, program,
                                   [&](Program& whole) { program::FuseMaps(whole, accepts); }));
   ONNXIFI_RETURN_IF_ERROR(RunPass("channels_last", times, program, [&](Program& whole) {
