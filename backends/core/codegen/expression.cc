@@ -25,56 +25,13 @@ using tensor::Scalar;
 // The function of one or two float arguments that an operation is; empty if it is none.
 std::string_view FloatFunction(ExprOp op) {
   switch (op) {
-    case ExprOp::kAbs:
-      return "M_abs";
-    case ExprOp::kFloor:
-      return "M_floor";
-    case ExprOp::kCeil:
-      return "M_ceil";
-    case ExprOp::kRoundEven:
-      return "M_rint";
-    case ExprOp::kTrunc:
-      return "M_trunc";
-    case ExprOp::kSqrt:
-      return "M_sqrt";
-    case ExprOp::kExp:
-      return "M_exp";
-    case ExprOp::kExpm1:
-      return "M_expm1";
-    case ExprOp::kLog:
-      return "M_log";
-    case ExprOp::kLog1p:
-      return "M_log1p";
-    case ExprOp::kSin:
-      return "M_sin";
-    case ExprOp::kCos:
-      return "M_cos";
-    case ExprOp::kTan:
-      return "M_tan";
-    case ExprOp::kAsin:
-      return "M_asin";
-    case ExprOp::kAcos:
-      return "M_acos";
-    case ExprOp::kAtan:
-      return "M_atan";
-    case ExprOp::kSinh:
-      return "M_sinh";
-    case ExprOp::kCosh:
-      return "M_cosh";
-    case ExprOp::kTanh:
-      return "M_tanh";
-    case ExprOp::kAsinh:
-      return "M_asinh";
-    case ExprOp::kAcosh:
-      return "M_acosh";
-    case ExprOp::kAtanh:
-      return "M_atanh";
-    case ExprOp::kErf:
-      return "M_erf";
-    case ExprOp::kFmod:
-      return "M_fmod";
-    case ExprOp::kPow:
-      return "M_pow";
+#define ONNXIFI_FUNCTION(id, name, function, text, engine, units) \
+  case ExprOp::id:                                                \
+    return "M_" text;
+#define ONNXIFI_BINARY_FUNCTION(id, name, function, text, units) \
+  case ExprOp::id:                                               \
+    return "M_" text;
+#include "backends/core/program/scalar_operations.def"
     default:
       return {};
   }
@@ -83,33 +40,19 @@ std::string_view FloatFunction(ExprOp op) {
 // The operator between two operands; empty if there is none.
 std::string_view InfixOf(ExprOp op) {
   switch (op) {
-    case ExprOp::kAdd:
-      return " + ";
-    case ExprOp::kSub:
-      return " - ";
-    case ExprOp::kMul:
-      return " * ";
-    case ExprOp::kDiv:
-      return " / ";
-    case ExprOp::kAnd:
-      return " & ";
-    case ExprOp::kOr:
-      return " | ";
-    case ExprOp::kXor:
-      return " ^ ";
-    case ExprOp::kEqual:
-      return " == ";
-    case ExprOp::kLess:
-      return " < ";
-    case ExprOp::kLessEqual:
-      return " <= ";
+#define ONNXIFI_INFIX(id, name, token, engine, units) \
+  case ExprOp::id:                                    \
+    return " " #token " ";
+#define ONNXIFI_BITWISE(id, name, token, engine) \
+  case ExprOp::id:                               \
+    return " " #token " ";
+#define ONNXIFI_COMPARISON(id, name, token) \
+  case ExprOp::id:                          \
+    return " " #token " ";
+#include "backends/core/program/scalar_operations.def"
     default:
       return {};
   }
-}
-
-bool IsComparison(ExprOp op) {
-  return op == ExprOp::kEqual || op == ExprOp::kLess || op == ExprOp::kLessEqual;
 }
 
 // Whether an operation that is no leaf has a statement for operands of this type.
@@ -126,7 +69,8 @@ bool IsDefined(ExprOp op, ElementType type, ElementType from) {
     default:
       break;
   }
-  if (IsComparison(op)) return IsNativeFloat(from) || IsNativeInteger(from) || tensor::IsBool(from);
+  if (program::IsComparison(op))
+    return IsNativeFloat(from) || IsNativeInteger(from) || tensor::IsBool(from);
   switch (op) {
     case ExprOp::kNot:
       return tensor::IsBool(from);
@@ -158,8 +102,6 @@ bool IsDefined(ExprOp op, ElementType type, ElementType from) {
       return IsNativeFloat(from) && !FloatFunction(op).empty();
   }
 }
-
-bool IsLeaf(ExprOp op) { return op < ExprOp::kNeg; }
 
 // The unsigned type in which arithmetic on an integer type wraps.
 std::string_view WrappingType(ElementType type) {
@@ -198,7 +140,7 @@ class ExpressionWriter {
 
   std::string WriteNode(const ExprNode& node) {
     if (node.type == ElementType::kFloat64) writer_.UseFloat64();
-    return IsLeaf(node.op) ? WriteLeaf(node) : Declare(node, Operation(node));
+    return program::IsLeaf(node.op) ? WriteLeaf(node) : Declare(node, Operation(node));
   }
 
   std::string WriteLeaf(const ExprNode& node) {
@@ -247,7 +189,7 @@ class ExpressionWriter {
       default:
         break;
     }
-    if (IsComparison(node.op)) {
+    if (program::IsComparison(node.op)) {
       return Text("AS(u8, ", Name(node, 0), InfixOf(node.op), Name(node, 1), ")");
     }
     if (tensor::IsBool(from)) return BoolOperation(node);
@@ -378,7 +320,7 @@ Status CheckExpressions(const program::ExprPool& pool, std::span<const ExprId> r
   for (const ExprId id : program::Reachable(pool, present)) {
     const ExprNode& node = pool[id];
     ONNXIFI_RETURN_IF_ERROR(CheckType(node.type, capabilities));
-    if (IsLeaf(node.op)) continue;
+    if (program::IsLeaf(node.op)) continue;
     const ElementType from = pool[node.operands[0]].type;
     if (!IsDefined(node.op, node.type, from)) {
       return Status(Code::kUnsupportedDatatype,

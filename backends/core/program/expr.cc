@@ -119,132 +119,60 @@ std::optional<Scalar> FoldBinary(ExprOp op, ElementType type, Scalar a, Scalar b
   });
 }
 
-bool IsComparison(ExprOp op) {
-  return op == ExprOp::kEqual || op == ExprOp::kLess || op == ExprOp::kLessEqual;
-}
-
-bool IsBinary(ExprOp op) { return op >= ExprOp::kAdd && op <= ExprOp::kLessEqual; }
+bool IsBinary(ExprOp op) { return OperandCount(op) == 2; }
 
 }  // namespace
 
 std::string_view Name(ExprOp op) {
   switch (op) {
-    case ExprOp::kConstant:
-      return "constant";
-    case ExprOp::kDim:
-      return "dim";
-    case ExprOp::kIndex:
-      return "index";
-    case ExprOp::kLoad:
-      return "load";
-    case ExprOp::kState:
-      return "state";
-    case ExprOp::kOther:
-      return "other";
-    case ExprOp::kRow:
-      return "row";
-    case ExprOp::kAccumulator:
-      return "accumulator";
-    case ExprOp::kNeg:
-      return "neg";
-    case ExprOp::kAbs:
-      return "abs";
-    case ExprOp::kSign:
-      return "sign";
-    case ExprOp::kFloor:
-      return "floor";
-    case ExprOp::kCeil:
-      return "ceil";
-    case ExprOp::kRoundEven:
-      return "round_even";
-    case ExprOp::kTrunc:
-      return "trunc";
-    case ExprOp::kSqrt:
-      return "sqrt";
-    case ExprOp::kExp:
-      return "exp";
-    case ExprOp::kExpm1:
-      return "expm1";
-    case ExprOp::kLog:
-      return "log";
-    case ExprOp::kLog1p:
-      return "log1p";
-    case ExprOp::kSin:
-      return "sin";
-    case ExprOp::kCos:
-      return "cos";
-    case ExprOp::kTan:
-      return "tan";
-    case ExprOp::kAsin:
-      return "asin";
-    case ExprOp::kAcos:
-      return "acos";
-    case ExprOp::kAtan:
-      return "atan";
-    case ExprOp::kSinh:
-      return "sinh";
-    case ExprOp::kCosh:
-      return "cosh";
-    case ExprOp::kTanh:
-      return "tanh";
-    case ExprOp::kAsinh:
-      return "asinh";
-    case ExprOp::kAcosh:
-      return "acosh";
-    case ExprOp::kAtanh:
-      return "atanh";
-    case ExprOp::kErf:
-      return "erf";
-    case ExprOp::kIsNan:
-      return "is_nan";
-    case ExprOp::kNot:
-      return "not";
-    case ExprOp::kBitNot:
-      return "bit_not";
-    case ExprOp::kAdd:
-      return "add";
-    case ExprOp::kSub:
-      return "sub";
-    case ExprOp::kMul:
-      return "mul";
-    case ExprOp::kDiv:
-      return "div";
-    case ExprOp::kMod:
-      return "mod";
-    case ExprOp::kFmod:
-      return "fmod";
-    case ExprOp::kPow:
-      return "pow";
-    case ExprOp::kMin:
-      return "min";
-    case ExprOp::kMax:
-      return "max";
-    case ExprOp::kAnd:
-      return "and";
-    case ExprOp::kOr:
-      return "or";
-    case ExprOp::kXor:
-      return "xor";
-    case ExprOp::kShl:
-      return "shl";
-    case ExprOp::kShr:
-      return "shr";
-    case ExprOp::kEqual:
-      return "equal";
-    case ExprOp::kLess:
-      return "less";
-    case ExprOp::kLessEqual:
-      return "less_equal";
-    case ExprOp::kSelect:
-      return "select";
-    case ExprOp::kCast:
-      return "cast";
-    case ExprOp::kBitcast:
-      return "bitcast";
-    case ExprOp::kRandom:
-      return "random";
+#define ONNXIFI_NAME(id, name) \
+  case ExprOp::id:             \
+    return name;
+#define ONNXIFI_LEAF(id, name) ONNXIFI_NAME(id, name)
+#define ONNXIFI_UNARY(id, name, engine) ONNXIFI_NAME(id, name)
+#define ONNXIFI_BINARY(id, name, units) ONNXIFI_NAME(id, name)
+#define ONNXIFI_OTHER(id, name, arity) ONNXIFI_NAME(id, name)
+#include "backends/core/program/scalar_operations.def"
+#undef ONNXIFI_NAME
   }
   return "unknown";
+}
+
+int OperandCount(ExprOp op) {
+  switch (op) {
+#define ONNXIFI_UNARY(id, name, engine) \
+  case ExprOp::id:                      \
+    return 1;
+#define ONNXIFI_BINARY(id, name, units) \
+  case ExprOp::id:                      \
+    return 2;
+#define ONNXIFI_OTHER(id, name, arity) \
+  case ExprOp::id:                     \
+    return arity;
+#include "backends/core/program/scalar_operations.def"
+    default:
+      return 0;
+  }
+}
+
+bool IsLeaf(ExprOp op) {
+  switch (op) {
+#define ONNXIFI_LEAF(id, name) case ExprOp::id:
+#include "backends/core/program/scalar_operations.def"
+    return true;
+    default:
+      return false;
+  }
+}
+
+bool IsComparison(ExprOp op) {
+  switch (op) {
+#define ONNXIFI_COMPARISON(id, name, token) case ExprOp::id:
+#include "backends/core/program/scalar_operations.def"
+    return true;
+    default:
+      return false;
+  }
 }
 
 ExprId ExprPool::Add(ExprNode node) {

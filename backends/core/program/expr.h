@@ -31,71 +31,19 @@ using ExprIds = base::SmallVector<ExprId, 4>;
 // packed integers are storage types: only kLoad, kConstant, kCast, kSelect (and kBitcast) may have
 // them; lowering casts to ArithmeticType around anything else. Integers wrap modulo 2^n. Division
 // of integers truncates; by zero it gives 0. Float operations follow IEEE 754.
+// The list, with what each operation means, is scalar_operations.def.
 enum class ExprOp : uint8_t {
-  // Leaves.
-  kConstant,  // payload: a tensor::Scalar's bits
-  kDim,       // int64: the symbolic number `dim`
-  kIndex,     // int64: coordinate `payload` of the domain
-  kLoad,   // reads[payload] at the domain's coordinates, or at `operands` (int64, one per axis of
-           // that view)
-  kState,  // Reduce, Scan: element `payload` of the running state
-  kOther,  // Reduce's merge: element `payload` of the state merged in
-  kRow,    // Row: result `payload % 256` of stage `payload / 256`
-  kAccumulator,  // Contract, Window: the result before the epilogue
-  // Unary.
-  kNeg,
-  kAbs,
-  kSign,
-  kFloor,
-  kCeil,
-  kRoundEven,
-  kTrunc,
-  kSqrt,
-  kExp,
-  kExpm1,
-  kLog,
-  kLog1p,
-  kSin,
-  kCos,
-  kTan,
-  kAsin,
-  kAcos,
-  kAtan,
-  kSinh,
-  kCosh,
-  kTanh,
-  kAsinh,
-  kAcosh,
-  kAtanh,
-  kErf,
-  kIsNan,   // bool
-  kNot,     // bool
-  kBitNot,  // integers
-  // Binary; both operands have one type.
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kMod,   // sign of the divisor (floor)
-  kFmod,  // sign of the dividend (truncation)
-  kPow,   // floats; integers: exact, negative exponents as truncating division of 1
-  kMin,
-  kMax,  // NaN if either is
-  kAnd,
-  kOr,
-  kXor,  // bool, or bitwise on integers
-  kShl,
-  kShr,  // unsigned or signed integers; a shift by the width or more gives 0
-  kEqual,
-  kLess,
-  kLessEqual,  // bool
-  // Others.
-  kSelect,   // operands: bool, a, b
-  kCast,     // ONNX's Cast to `type`; payload: bit 0 saturate, bits 1.. tensor::Rounding
-  kBitcast,  // same width
-  kRandom,   // float64 uniform in [0, 1): operand 0 is the counter (int64), payload the seed
+#define ONNXIFI_LEAF(id, name) id,
+#define ONNXIFI_UNARY(id, name, engine) id,
+#define ONNXIFI_BINARY(id, name, units) id,
+#define ONNXIFI_OTHER(id, name, arity) id,
+#include "backends/core/program/scalar_operations.def"
 };
 std::string_view Name(ExprOp op);
+// How many operands the operation combines; 0 for leaves, a load's coordinates not counted.
+int OperandCount(ExprOp op);
+bool IsLeaf(ExprOp op);
+bool IsComparison(ExprOp op);
 
 struct ExprNode {
   ExprOp op;

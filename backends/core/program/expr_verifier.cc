@@ -117,13 +117,13 @@ Status ExprVerifier::CheckNode(const ExprNode& node, const Place& place) const {
 }
 
 Status ExprVerifier::CheckArithmetic(const ExprNode& node) const {
-  const bool is_unary = node.op < ExprOp::kAdd;
-  if (node.operands.size() != (is_unary ? 1u : 2u)) {
+  const auto operand_count = static_cast<size_t>(OperandCount(node.op));
+  if (node.operands.size() != operand_count) {
     return Fault("The operation " + std::string(Name(node.op)) + " has " +
                  std::to_string(node.operands.size()) + " operands.");
   }
   const ElementType type = program_.exprs[node.operands[0]].type;
-  if (!is_unary && program_.exprs[node.operands[1]].type != type) {
+  if (operand_count == 2 && program_.exprs[node.operands[1]].type != type) {
     return Fault("The operation " + std::string(Name(node.op)) + " combines " + TypeText(type) +
                  " and " + TypeText(program_.exprs[node.operands[1]].type) + ".");
   }
@@ -131,8 +131,7 @@ Status ExprVerifier::CheckArithmetic(const ExprNode& node) const {
     return Fault("The operation " + std::string(Name(node.op)) + " is done in " + TypeText(type) +
                  ", a type that is only stored.");
   }
-  const bool gives_bool = node.op == ExprOp::kIsNan || node.op == ExprOp::kEqual ||
-                          node.op == ExprOp::kLess || node.op == ExprOp::kLessEqual;
+  const bool gives_bool = node.op == ExprOp::kIsNan || IsComparison(node.op);
   const ElementType expected = gives_bool ? ElementType::kBool : type;
   if (node.type == expected) return base::Ok();
   return Fault("The operation " + std::string(Name(node.op)) + " on " + TypeText(type) +

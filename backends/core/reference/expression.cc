@@ -24,11 +24,6 @@ bool IsOutside(ExprOp op) {
          op == ExprOp::kAccumulator;
 }
 
-bool IsLeaf(ExprOp op) {
-  return op == ExprOp::kConstant || op == ExprOp::kDim || op == ExprOp::kIndex ||
-         op == ExprOp::kLoad || IsOutside(op);
-}
-
 void RunCopy(const Operands& operands) {
   std::memcpy(operands.result, operands.inputs[0],
               static_cast<size_t>(operands.lanes * LaneBytes(operands.type)));
@@ -87,7 +82,7 @@ base::Result<Expression> Expression::Compile(const program::ExprPool& pool,
           base::Code::kUnsupportedDatatype,
           "Elements of type " + std::string(tensor::Name(node.type)) + " cannot be computed with.");
     }
-    if (!IsLeaf(node.op)) {
+    if (!program::IsLeaf(node.op)) {
       instruction.from_type = pool[node.operands[0]].type;
       instruction.operation = FindOperation(node.op, node.type, instruction.from_type);
       if (instruction.operation == nullptr) {

@@ -65,55 +65,13 @@ Operation FloatUnary(ExprOp op) {
   switch (op) {
     case ExprOp::kNeg:
       return Run<T, T, [](T x) { return -x; }>;
-    case ExprOp::kAbs:
-      return Run<T, T, [](T x) { return std::fabs(x); }>;
     // Zeros and NaN are their own sign.
     case ExprOp::kSign:
       return Run<T, T, [](T x) { return 0 < x ? T{1} : x < 0 ? T{-1} : x; }>;
-    case ExprOp::kFloor:
-      return Run<T, T, [](T x) { return std::floor(x); }>;
-    case ExprOp::kCeil:
-      return Run<T, T, [](T x) { return std::ceil(x); }>;
-    case ExprOp::kRoundEven:
-      return Run<T, T, [](T x) { return std::nearbyint(x); }>;
-    case ExprOp::kTrunc:
-      return Run<T, T, [](T x) { return std::trunc(x); }>;
-    case ExprOp::kSqrt:
-      return Run<T, T, [](T x) { return std::sqrt(x); }>;
-    case ExprOp::kExp:
-      return Run<T, T, [](T x) { return std::exp(x); }>;
-    case ExprOp::kExpm1:
-      return Run<T, T, [](T x) { return std::expm1(x); }>;
-    case ExprOp::kLog:
-      return Run<T, T, [](T x) { return std::log(x); }>;
-    case ExprOp::kLog1p:
-      return Run<T, T, [](T x) { return std::log1p(x); }>;
-    case ExprOp::kSin:
-      return Run<T, T, [](T x) { return std::sin(x); }>;
-    case ExprOp::kCos:
-      return Run<T, T, [](T x) { return std::cos(x); }>;
-    case ExprOp::kTan:
-      return Run<T, T, [](T x) { return std::tan(x); }>;
-    case ExprOp::kAsin:
-      return Run<T, T, [](T x) { return std::asin(x); }>;
-    case ExprOp::kAcos:
-      return Run<T, T, [](T x) { return std::acos(x); }>;
-    case ExprOp::kAtan:
-      return Run<T, T, [](T x) { return std::atan(x); }>;
-    case ExprOp::kSinh:
-      return Run<T, T, [](T x) { return std::sinh(x); }>;
-    case ExprOp::kCosh:
-      return Run<T, T, [](T x) { return std::cosh(x); }>;
-    case ExprOp::kTanh:
-      return Run<T, T, [](T x) { return std::tanh(x); }>;
-    case ExprOp::kAsinh:
-      return Run<T, T, [](T x) { return std::asinh(x); }>;
-    case ExprOp::kAcosh:
-      return Run<T, T, [](T x) { return std::acosh(x); }>;
-    case ExprOp::kAtanh:
-      return Run<T, T, [](T x) { return std::atanh(x); }>;
-    case ExprOp::kErf:
-      return Run<T, T, [](T x) { return std::erf(x); }>;
+#define ONNXIFI_FUNCTION(id, name, function, text, engine, units) \
+  case ExprOp::id:                                                \
+    return Run<T, T, [](T x) { return function(x); }>;
+#include "backends/core/program/scalar_operations.def"
     case ExprOp::kIsNan:
       return Run<T, uint8_t, [](T x) { return static_cast<uint8_t>(std::isnan(x)); }>;
     default:
@@ -140,12 +98,10 @@ Operation IntegerUnary(ExprOp op) {
 template <typename T>
 Operation Comparison(ExprOp op) {
   switch (op) {
-    case ExprOp::kEqual:
-      return Run2<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a == b); }>;
-    case ExprOp::kLess:
-      return Run2<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a < b); }>;
-    case ExprOp::kLessEqual:
-      return Run2<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a <= b); }>;
+#define ONNXIFI_COMPARISON(id, name, token) \
+  case ExprOp::id:                          \
+    return Run2<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a token b); }>;
+#include "backends/core/program/scalar_operations.def"
     default:
       return nullptr;
   }
@@ -161,20 +117,15 @@ T FloorMod(T a, T b) {
 template <typename T>
 Operation FloatBinary(ExprOp op) {
   switch (op) {
-    case ExprOp::kAdd:
-      return Run2<T, T, [](T a, T b) { return a + b; }>;
-    case ExprOp::kSub:
-      return Run2<T, T, [](T a, T b) { return a - b; }>;
-    case ExprOp::kMul:
-      return Run2<T, T, [](T a, T b) { return a * b; }>;
-    case ExprOp::kDiv:
-      return Run2<T, T, [](T a, T b) { return a / b; }>;
+#define ONNXIFI_INFIX(id, name, token, engine, units) \
+  case ExprOp::id:                                    \
+    return Run2<T, T, [](T a, T b) { return a token b; }>;
+#define ONNXIFI_BINARY_FUNCTION(id, name, function, text, units) \
+  case ExprOp::id:                                               \
+    return Run2<T, T, [](T a, T b) { return function(a, b); }>;
+#include "backends/core/program/scalar_operations.def"
     case ExprOp::kMod:
       return Run2<T, T, [](T a, T b) { return FloorMod(a, b); }>;
-    case ExprOp::kFmod:
-      return Run2<T, T, [](T a, T b) { return std::fmod(a, b); }>;
-    case ExprOp::kPow:
-      return Run2<T, T, [](T a, T b) { return std::pow(a, b); }>;
     case ExprOp::kMin:
       return Run2<T, T, [](T a, T b) { return a < b || a != a ? a : b; }>;
     case ExprOp::kMax:
@@ -205,12 +156,10 @@ Operation IntegerBinary(ExprOp op) {
       return Run2<T, T, [](T a, T b) { return std::min(a, b); }>;
     case ExprOp::kMax:
       return Run2<T, T, [](T a, T b) { return std::max(a, b); }>;
-    case ExprOp::kAnd:
-      return Run2<T, T, [](T a, T b) { return static_cast<T>(a & b); }>;
-    case ExprOp::kOr:
-      return Run2<T, T, [](T a, T b) { return static_cast<T>(a | b); }>;
-    case ExprOp::kXor:
-      return Run2<T, T, [](T a, T b) { return static_cast<T>(a ^ b); }>;
+#define ONNXIFI_BITWISE(id, name, token, engine) \
+  case ExprOp::id:                               \
+    return Run2<T, T, [](T a, T b) { return static_cast<T>(a token b); }>;
+#include "backends/core/program/scalar_operations.def"
     case ExprOp::kShl:
       return Run2<T, T, [](T a, T b) { return program::IntegerShl(a, b); }>;
     case ExprOp::kShr:

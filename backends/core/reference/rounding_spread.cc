@@ -38,32 +38,13 @@ constexpr double kElementsPerUnit = 64;
 // Units in the last place that the result of an operation may be off; 0 for exact ones.
 double UnitsOf(ExprOp op) {
   switch (op) {
-    case ExprOp::kAdd:
-    case ExprOp::kSub:
-    case ExprOp::kMul:
-    case ExprOp::kDiv:
-    case ExprOp::kSqrt:
-      return 1;
-    case ExprOp::kExp:
-    case ExprOp::kExpm1:
-    case ExprOp::kLog:
-    case ExprOp::kLog1p:
-    case ExprOp::kSin:
-    case ExprOp::kCos:
-    case ExprOp::kTan:
-    case ExprOp::kAsin:
-    case ExprOp::kAcos:
-    case ExprOp::kAtan:
-    case ExprOp::kSinh:
-    case ExprOp::kCosh:
-    case ExprOp::kTanh:
-    case ExprOp::kAsinh:
-    case ExprOp::kAcosh:
-    case ExprOp::kAtanh:
-      return 6;
-    case ExprOp::kErf:
-    case ExprOp::kPow:
-      return 16;
+#define ONNXIFI_UNITS(id, units) \
+  case ExprOp::id:               \
+    return units;
+#define ONNXIFI_FUNCTION(id, name, function, text, engine, units) ONNXIFI_UNITS(id, units)
+#define ONNXIFI_BINARY(id, name, units) ONNXIFI_UNITS(id, units)
+#include "backends/core/program/scalar_operations.def"
+#undef ONNXIFI_UNITS
     default:
       return 0;
   }

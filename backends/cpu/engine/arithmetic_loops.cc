@@ -38,6 +38,18 @@ struct Binary {
   static void Run(const LoopOperands& operands) { ForLanePairs<T>(operands, Operation()); }
 };
 
+// No functor: the operation has a loop elsewhere, or none.
+struct NoLoop {};
+
+template <typename T, class Operation>
+constexpr Loop UnaryLoop() {
+  if constexpr (std::is_same_v<Operation, NoLoop>) {
+    return nullptr;
+  } else {
+    return Unary<T, Operation>::Run;
+  }
+}
+
 // result[i] = kFunction(a[i], b[i]), whose types may differ in width. No lane depends on another.
 template <typename From, typename To, auto kFunction>
 void RunPlain(const LoopOperands& operands) {
@@ -82,12 +94,10 @@ void RunSelect(const LoopOperands& operands) {
 template <typename T>
 Loop FindComparison(ExprOp op) {
   switch (op) {
-    case ExprOp::kEqual:
-      return RunPlain<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a == b); }>;
-    case ExprOp::kLess:
-      return RunPlain<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a < b); }>;
-    case ExprOp::kLessEqual:
-      return RunPlain<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a <= b); }>;
+#define ONNXIFI_COMPARISON(id, name, token) \
+  case ExprOp::id:                          \
+    return RunPlain<T, uint8_t, [](T a, T b) { return static_cast<uint8_t>(a token b); }>;
+#include "backends/core/program/scalar_operations.def"
     default:
       return nullptr;
   }
@@ -95,33 +105,15 @@ Loop FindComparison(ExprOp op) {
 
 template <typename T>
 Loop FindFloat(ExprOp op) {
+  if (op == ExprOp::kIsNan) return RunIsNan<T>;
   switch (op) {
-    case ExprOp::kNeg:
-      return Unary<T, Negate>::Run;
-    case ExprOp::kAbs:
-      return Unary<T, Absolute>::Run;
-    case ExprOp::kSign:
-      return Unary<T, Sign>::Run;
-    case ExprOp::kFloor:
-      return Unary<T, Floor>::Run;
-    case ExprOp::kCeil:
-      return Unary<T, Ceil>::Run;
-    case ExprOp::kRoundEven:
-      return Unary<T, Round>::Run;
-    case ExprOp::kTrunc:
-      return Unary<T, Truncate>::Run;
-    case ExprOp::kSqrt:
-      return Unary<T, Root>::Run;
-    case ExprOp::kIsNan:
-      return RunIsNan<T>;
-    case ExprOp::kAdd:
-      return Binary<T, Sum>::Run;
-    case ExprOp::kSub:
-      return Binary<T, Difference>::Run;
-    case ExprOp::kMul:
-      return Binary<T, Product>::Run;
-    case ExprOp::kDiv:
-      return Binary<T, Quotient>::Run;
+#define ONNXIFI_UNARY(id, name, engine) \
+  case ExprOp::id:                      \
+    return UnaryLoop<T, engine>();
+#define ONNXIFI_INFIX(id, name, token, engine, units) \
+  case ExprOp::id:                                    \
+    return Binary<T, engine>::Run;
+#include "backends/core/program/scalar_operations.def"
     case ExprOp::kMin:
       return Binary<T, FloatMinimum>::Run;
     case ExprOp::kMax:
@@ -148,12 +140,10 @@ Loop FindInteger(ExprOp op) {
       return Binary<T, Minimum>::Run;
     case ExprOp::kMax:
       return Binary<T, Maximum>::Run;
-    case ExprOp::kAnd:
-      return Binary<T, Conjunction>::Run;
-    case ExprOp::kOr:
-      return Binary<T, Disjunction>::Run;
-    case ExprOp::kXor:
-      return Binary<T, Exclusion>::Run;
+#define ONNXIFI_BITWISE(id, name, token, engine) \
+  case ExprOp::id:                               \
+    return Binary<T, engine>::Run;
+#include "backends/core/program/scalar_operations.def"
     default:
       return FindComparison<T>(op);
   }
@@ -166,13 +156,13 @@ Loop FindBool(ExprOp op) {
     case ExprOp::kNot:
       return Unary<T, Negation>::Run;
     case ExprOp::kMin:
-    case ExprOp::kAnd:
       return Binary<T, Conjunction>::Run;
     case ExprOp::kMax:
-    case ExprOp::kOr:
       return Binary<T, Disjunction>::Run;
-    case ExprOp::kXor:
-      return Binary<T, Exclusion>::Run;
+#define ONNXIFI_BITWISE(id, name, token, engine) \
+  case ExprOp::id:                               \
+    return Binary<T, engine>::Run;
+#include "backends/core/program/scalar_operations.def"
     default:
       return FindComparison<T>(op);
   }

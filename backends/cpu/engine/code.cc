@@ -25,11 +25,6 @@ bool IsOutside(ExprOp op) {
   return op == ExprOp::kState || op == ExprOp::kOther || op == ExprOp::kRow;
 }
 
-bool IsLeaf(ExprOp op) {
-  return op == ExprOp::kConstant || op == ExprOp::kDim || op == ExprOp::kIndex ||
-         op == ExprOp::kLoad || IsOutside(op);
-}
-
 // The nodes that evaluating `roots` meets if those in `provided` are known, operands first.
 std::vector<ExprId> ReachableWithout(const program::ExprPool& pool, std::span<const ExprId> roots,
                                      std::span<const ExprId> provided) {
@@ -92,7 +87,7 @@ base::Status CheckExpressions(const program::ExprPool& pool, std::span<const Exp
       return base::Status(base::Code::kUnsupportedOperator,
                           "The tile engine has no accumulators of contractions.");
     }
-    if (IsLeaf(node.op)) continue;
+    if (program::IsLeaf(node.op)) continue;
     const ElementType from_type = pool[node.operands[0]].type;
     if (FindLoop(node.op, node.type, from_type, LoopSet::kFast) == nullptr) {
       return base::Status(base::Code::kUnsupportedDatatype,

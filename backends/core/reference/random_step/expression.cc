@@ -129,13 +129,13 @@ Expr StepMaker::MakeFloat(const Place& place, ElementType type, int depth) {
   if (type == kFloat64 && Chance(5) && !place.domain.empty()) {
     return Random(Coordinate(pool(), 0), random_());
   }
-  return Unary(
-      Pick({ExprOp::kNeg,       ExprOp::kAbs,   ExprOp::kSign,  ExprOp::kFloor, ExprOp::kCeil,
-            ExprOp::kRoundEven, ExprOp::kTrunc, ExprOp::kSqrt,  ExprOp::kExp,   ExprOp::kExpm1,
-            ExprOp::kLog,       ExprOp::kLog1p, ExprOp::kSin,   ExprOp::kCos,   ExprOp::kTan,
-            ExprOp::kAsin,      ExprOp::kAcos,  ExprOp::kAtan,  ExprOp::kSinh,  ExprOp::kCosh,
-            ExprOp::kTanh,      ExprOp::kAsinh, ExprOp::kAcosh, ExprOp::kAtanh, ExprOp::kErf}),
-      sub());
+  return Unary(Pick({
+                   ExprOp::kNeg,
+                   ExprOp::kSign,
+#define ONNXIFI_FUNCTION(id, name, function, text, engine, units) ExprOp::id,
+#include "backends/core/program/scalar_operations.def"
+               }),
+               sub());
 }
 
 }  // namespace onnxifi::reference
