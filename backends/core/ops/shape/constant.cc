@@ -26,6 +26,8 @@ Status LowerConstant(Lowering& lowering) {
   std::optional<Tensor> value;
   if (const Tensor* given = node.FindAttribute<Tensor>("value")) {
     value = *given;
+  } else if (const Tensor* sparse = node.FindAttribute<Tensor>("sparse_value")) {
+    value = *sparse;  // dense since its import
   } else if (const float* number = node.FindAttribute<float>("value_float")) {
     value = Single(ElementType::kFloat32, *number);
   } else if (const std::vector<float>* numbers = lowering.Floats("value_floats")) {
@@ -40,9 +42,7 @@ Status LowerConstant(Lowering& lowering) {
     value = Tensor::FromStrings({static_cast<int64_t>(texts->size())}, *texts);
   }
   if (!value) {
-    return lowering.UnsupportedAttribute(lowering.HasAttribute("sparse_value")
-                                             ? "sparse_value is not supported."
-                                             : "No value attribute is given.");
+    return lowering.UnsupportedAttribute("No value attribute is given.");
   }
 
   lowering.Set(0, lowering.ConstantTensor(*std::move(value)));

@@ -75,7 +75,7 @@ Status LowerOptionalGetElement(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Optional", 15, LowerOptional, "", Takes::kValues},
+    {"Optional", 28, LowerOptional, "", Takes::kValues},
     {"OptionalGetElement", 28, LowerOptionalGetElement, "", Takes::kValues},
     {"OptionalHasElement", 28, LowerOptionalHasElement, "", Takes::kValues},
 };

@@ -263,5 +263,15 @@ INSTANTIATE_TEST_SUITE_P(
                     "Scale 0.000000"}),
     [](const auto& info) { return info.param.name; });
 
+// The import has made it dense.
+TEST(ConstantTest, TakesASparseValue) {
+  const auto out =
+      RunOperator({"Constant",
+                   13,
+                   {{"sparse_value", MakeTensor(ElementType::kFloat32, {2, 2}, {0, 3, 0, 4})}}});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ(Numbers((*out)[0]), (std::vector<double>{0, 3, 0, 4}));
+}
+
 }  // namespace
 }  // namespace onnxifi::ops
