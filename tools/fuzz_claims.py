@@ -86,6 +86,16 @@ def load_seeds(cases):
     return seeds
 
 
+_DRAWING = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+
+
+def seed_draws(node, rng):
+    """Gives a node that draws random numbers a seed: without one no two graphs draw the same."""
+    seeded = any(attribute.name == "seed" for attribute in node.attribute)
+    if node.op_type in _DRAWING and not seeded:
+        node.attribute.append(helper.make_attribute("seed", float(rng.randint(0, 99))))
+
+
 def change_attribute(attribute, rng):
     kind = onnx.AttributeProto
     if attribute.type == kind.INT:
@@ -151,6 +161,7 @@ def mutate(seed, rng):
         model.opset_import[0].version = rng.randint(1, 28)
     if rng.random() < 0.05 and len(node.input) > 1:
         del node.input[-1]
+    seed_draws(node, rng)
     # What the node no longer reads is an input of the graph all the same, and a caller gives it.
     return model.SerializeToString(), given
 

@@ -4,6 +4,7 @@
 
 #include "backends/core/host/run_host_function.h"
 
+#include "backends/core/host/draw.h"
 #include "backends/core/host/sequence.h"
 #include "backends/core/host/table.h"
 #include "backends/core/host/text.h"

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 
@@ -107,6 +108,64 @@ Tensor Bool(bool value) {
 std::vector<float> Values(const Tensor& tensor) {
   std::span<const float> values = tensor.values<float>();
   return {values.begin(), values.end()};
+}
+
+Graph RandomGraph(bool is_seeded) {
+  Builder builder;
+  std::map<std::string, graph::Attribute, std::less<>> attributes = {
+      {"shape", std::vector<int64_t>{1000}}};
+  if (is_seeded) attributes["seed"] = 3.f;
+  return builder.Take({builder.AddNode("RandomNormal", 22, {}, std::move(attributes))});
+}
+
+double Correlation(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0, squares_a = 0, squares_b = 0;
+  for (size_t k = 0; k < a.size(); ++k) {
+    sum += double{a[k]} * b[k];
+    squares_a += double{a[k]} * a[k];
+    squares_b += double{b[k]} * b[k];
+  }
+  return sum / std::sqrt(squares_a * squares_b);
+}
+
+TEST(Pipeline, EveryRunDrawsOtherNumbers) {
+  Compiled seeded(RandomGraph(/*is_seeded=*/true));
+  const auto first = seeded.Run({}), second = seeded.Run({}), third = seeded.Run({});
+  ASSERT_TRUE(first.ok() && second.ok() && third.ok());
+  // Of a thousand independent pairs, five standard errors.
+  EXPECT_LT(std::abs(Correlation(Values((*first)[0]), Values((*second)[0]))), 0.16);
+  EXPECT_LT(std::abs(Correlation(Values((*second)[0]), Values((*third)[0]))), 0.16);
+
+  Compiled again(RandomGraph(/*is_seeded=*/true));
+  EXPECT_EQ(Values((*again.Run({}))[0]), Values((*first)[0])) << "the seed decides the sequence";
+  EXPECT_EQ(Values((*again.Run({}))[0]), Values((*second)[0]));
+
+  Compiled one(RandomGraph(/*is_seeded=*/false)), other(RandomGraph(/*is_seeded=*/false));
+  EXPECT_NE(Values((*one.Run({}))[0]), Values((*other.Run({}))[0])) << "nothing decides";
+}
+
+TEST(Pipeline, EveryIterationDrawsOtherNumbers) {
+  Builder body;
+  body.AddInput("iteration", TensorType(ElementType::kInt64, {}));
+  const ValueId condition = body.AddInput("condition", TensorType(ElementType::kBool, {}));
+  const ValueId drawn =
+      body.AddNode("RandomUniform", 22, {}, {{"shape", std::vector<int64_t>{100}}, {"seed", 1.f}});
+  const auto loop_body = std::make_shared<const Graph>(body.Take({condition, drawn}));
+  Builder builder;
+  const ValueId trips = builder.Constant({5}, /*is_scalar=*/true);
+  Compiled compiled(
+      builder.Take({builder.AddNode("Loop", 21, {trips, graph::kNoValue}, {{"body", loop_body}})}));
+  const auto outputs = compiled.Run({});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  const std::vector<float> values = Values((*outputs)[0]);
+  ASSERT_EQ(values.size(), 500u);
+  for (size_t one = 0; one < 5; ++one) {
+    for (size_t other = 0; other < one; ++other) {
+      EXPECT_FALSE(std::equal(values.begin() + 100 * one, values.begin() + 100 * (one + 1),
+                              values.begin() + 100 * other))
+          << one << ", " << other;
+    }
+  }
 }
 
 TEST(Pipeline, BindsOneProgramToManyExtents) {

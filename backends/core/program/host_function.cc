@@ -31,6 +31,7 @@ struct Names {
   std::string_view operator()(const LookUp&) const { return "look up"; }
   std::string_view operator()(const CountNgrams&) const { return "count n-grams"; }
   std::string_view operator()(const RunTrees&) const { return "run trees"; }
+  std::string_view operator()(const NextDraw&) const { return "next draw"; }
 };
 
 }  // namespace

@@ -7,7 +7,9 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -154,6 +156,14 @@ struct RunTrees {
   Transform transform = Transform::kNone;
 };
 
+// () -> int64 scalar: `base` plus the number of draws before this one. Every run, and every
+// iteration of a loop, draws the next number, so that random steps which read it differ. The count
+// belongs to the compiled graph: each graph begins anew. Threads: any.
+struct NextDraw {
+  int64_t base = 0;
+  std::shared_ptr<std::atomic<int64_t>> count = std::make_shared<std::atomic<int64_t>>(0);
+};
+
 // Element `index` of a tensor as the key of a table: equal for equal elements, NaN equal to NaN.
 std::string KeyOf(const tensor::Tensor& tensor, int64_t index);
 // Makes `gram` longer by an item with this key.
@@ -163,7 +173,7 @@ struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
                    SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
                    NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers, LookUp, CountNgrams,
-                   RunTrees> {
+                   RunTrees, NextDraw> {
   using variant::variant;
 };
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generator: one counter per element of the domain, one stream of the device's generator per draw.
+// Generator: one counter per element of the domain and run, one stream of numbers per call.
 
 #include "backends/core/ops/random/generator.h"
 
 #include <bit>
 #include <numbers>
+#include <random>
+#include <utility>
 
+#include "backends/core/ops/host_step.h"
 #include "backends/core/program/random_bits.h"
 
 namespace onnxifi::ops {
@@ -23,13 +26,27 @@ Expr Counter(StepBuilder& step) {
 
 }  // namespace
 
-Generator::Generator(const Lowering& lowering)
+Generator::Generator(Lowering& lowering)
     : seed_(lowering.HasAttribute("seed")
                 ? program::MixBits(std::bit_cast<uint32_t>(lowering.Float("seed", 0)))
-                : program::MixBits(~static_cast<uint64_t>(lowering.node().index))) {}
+                : program::MixBits(~static_cast<uint64_t>(lowering.node().index))) {
+  program::NextDraw next;
+  if (!lowering.HasAttribute("seed")) {
+    std::random_device system;
+    next.base = static_cast<int64_t>(uint64_t{system()} << 32 | system());
+  }
+  HostStep numbering(lowering, std::move(next));
+  draw_ = numbering.WriteTensor(ElementType::kInt64, {});
+  numbering.Emit();
+}
 
 Expr Generator::Draw(StepBuilder& step) {
-  return Random(Counter(step), program::MixBits(seed_ + draws_++));
+  // Odd, so that the counters of different draws lie far apart.
+  constexpr auto kDrawDistance = static_cast<int64_t>(0xd1342543de82ef95ULL);
+  Expr draw = step.ReadView(program::BroadcastTo(draw_, step.domain()));
+  Expr counter =
+      Counter(step) + draw * IntConstant(step.exprs(), ElementType::kInt64, kDrawDistance);
+  return Random(counter, program::MixBits(seed_ + draws_++));
 }
 
 Expr Generator::Uniform(StepBuilder& step, ElementType type) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generator: the random numbers of one node. They are a function of the node's seed and of the
-// element's position, so every device draws the same ones, in any order.
+// Generator: the random numbers of one node. They are a function of the node's seed, of the number
+// of the draw (a run, or an iteration of a loop) and of the element's position, so every device
+// draws the same ones, in any order.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_RANDOM_GENERATOR_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_RANDOM_GENERATOR_H_
@@ -12,8 +13,9 @@ namespace onnxifi::ops {
 
 class Generator {
  public:
-  // Seeded by attribute `seed`, or where it is missing by the node's place in the graph.
-  explicit Generator(const Lowering& lowering);
+  // With attribute `seed` every graph made of the node draws the same sequence; without it the
+  // system's random numbers decide where it begins. Emits the step that numbers the draws.
+  explicit Generator(Lowering& lowering);
 
   // Independent numbers for each element of the domain of `step` and each call, in float32 or
   // float64.
@@ -26,6 +28,7 @@ class Generator {
   Expr Draw(StepBuilder& step);
 
   uint64_t seed_;
+  Operand draw_;  // int64, one number
   uint64_t draws_ = 0;
 };
 
