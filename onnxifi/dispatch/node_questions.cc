@@ -108,7 +108,7 @@ NodeAnswers NodeQuestions::AskForAll(const ForwardedBackendId& device, bool& was
       std::make_shared<const NodeReasons>(1, NodeReason{unasked.code(), unasked.Text()});
   NodeAnswers answers;
   for (size_t node = 0; node < whole_.nodes().size(); ++node) {
-    const auto told = by_node.find(static_cast<uint32_t>(whole_.nodes()[node].model_index));
+    const auto told = by_node.find(static_cast<uint32_t>(whole_.nodes()[node].graph_index));
     if (told == by_node.end()) {
       answers.push_back(nothing);
       continue;

@@ -9,15 +9,17 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "backends/core/model/node_order.h"
+#include "backends/core/model/node_reads.h"
 #include "backends/core/model/protobuf_cleanup.h"
 #include "backends/core/model/wire_scanner.h"
 #include "onnxifi/split/default_domain.h"
 #include "onnxifi/split/lifted_data.h"
-#include "onnxifi/split/node_reads.h"
 #include "onnxifi/split/node_signer.h"
 #include "onnxifi/split/placement.h"
 #include "onnxifi/split/value_inference.h"
@@ -105,7 +107,9 @@ struct WholeModel::Parts {
   std::unordered_map<std::string, onnx::TensorProto> fixed;
   // As inferred or declared, by name.
   std::unordered_map<std::string, onnx::TypeProto> types;
-  // The devices that the model names, by position in graph.node.
+  // By position in graph.node, which is sorted: the position in the model as given.
+  std::vector<int32_t> model_positions;
+  // The devices that the model names, by position in the model as given.
   std::map<int32_t, std::string> placements;
   // By position among the nodes.
   std::vector<std::vector<std::string>> reads;
@@ -119,6 +123,8 @@ struct WholeModel::Parts {
   }
   int64_t ConstantBytes(const std::string& name) const;
   void IndexConstants();
+  // INVALID_MODEL for a cycle.
+  Status SortNodes();
   // What nodes that read the constant know of it.
   Digest SignatureOf(const std::string& constant) const;
   // Without nodes whose results nobody reads, be it because they are fixed, and without constants.
@@ -197,6 +203,20 @@ void WholeModel::Parts::IndexConstants() {
   }
 }
 
+Status WholeModel::Parts::SortNodes() {
+  auto& nodes = *model.mutable_graph()->mutable_node();
+  model_positions.resize(static_cast<size_t>(nodes.size()));
+  std::iota(model_positions.begin(), model_positions.end(), 0);
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int> order, model::OrderNodes(nodes));
+  if (order.empty()) return base::Ok();
+  model_positions.assign(order.begin(), order.end());
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> sorted;
+  sorted.Reserve(nodes.size());
+  for (const int position : order) *sorted.Add() = std::move(nodes[position]);
+  nodes.Swap(&sorted);
+  return base::Ok();
+}
+
 std::vector<bool> WholeModel::Parts::FindNeededNodes() const {
   std::unordered_set<std::string> needed;
   for (const onnx::ValueInfoProto& output : graph().output()) needed.insert(output.name());
@@ -208,7 +228,7 @@ std::vector<bool> WholeModel::Parts::FindNeededNodes() const {
         std::any_of(node.output().begin(), node.output().end(),
                     [&](const std::string& output) { return needed.contains(output); });
     if (!is_needed[index]) continue;
-    for (std::string& name : NamesReadBy(node)) {
+    for (std::string& name : model::NamesReadBy(node)) {
       if (!IsGivenConstant(name) && !fixed.contains(name)) needed.insert(std::move(name));
     }
   }
@@ -271,6 +291,7 @@ Result<std::unique_ptr<WholeModel>> WholeModel::Read(std::span<const std::byte> 
     for (onnx::NodeProto& node : *function.mutable_node()) lifted.Restore(node);
   }
   WriteDefaultDomain(parts->model);
+  ONNXIFI_RETURN_IF_ERROR(parts->SortNodes());
   parts->frame = FrameOf(parts->model);
   parts->IndexConstants();
   std::unique_ptr<WholeModel> whole(new WholeModel(std::move(parts)));
@@ -298,11 +319,17 @@ Status WholeModel::FindValues() {
     value.dimensions = DimensionsOf(type->second.tensor_type());
     return true;
   };
+  std::unordered_map<std::string, const onnx::ValueInfoProto*> declared;
   for (const onnx::ValueInfoProto& input : parts.graph().input()) {
     if (parts.IsGivenConstant(input.name())) continue;
+    // Clients list what a node reads twice as two inputs.
+    const auto [first, is_new] = declared.emplace(input.name(), &input);
+    if (!is_new && first->second->type().SerializeAsString() == input.type().SerializeAsString()) {
+      continue;
+    }
     inputs_.push_back(static_cast<int32_t>(values_.size()));
     if (!add_value(input.name(), -1)) {
-      return refuse("The model declares input '" + input.name() + "' twice.");
+      return refuse("The model declares input '" + input.name() + "' twice, with two types.");
     }
   }
   const std::vector<bool> is_needed = parts.FindNeededNodes();
@@ -311,13 +338,14 @@ Status WholeModel::FindValues() {
     if (!is_needed[index]) continue;
     const auto position = static_cast<int32_t>(nodes_.size());
     ModelNode& node = nodes_.emplace_back();
-    node.model_index = index;
+    node.graph_index = index;
+    node.model_index = parts.model_positions[static_cast<size_t>(index)];
     node.name = proto.name();
     node.domain = proto.domain();
     node.operator_type = proto.op_type();
-    const auto placement = parts.placements.find(index);
+    const auto placement = parts.placements.find(node.model_index);
     if (placement != parts.placements.end()) node.placement = placement->second;
-    std::vector<std::string>& reads = parts.reads.emplace_back(NamesReadBy(proto));
+    std::vector<std::string>& reads = parts.reads.emplace_back(model::NamesReadBy(proto));
     for (const std::string& name : reads) {
       if (parts.IsGivenConstant(name)) {
         node.constant_bytes += parts.ConstantBytes(name);
@@ -326,8 +354,8 @@ Status WholeModel::FindValues() {
       if (parts.fixed.contains(name)) continue;
       const auto value = parts.value_of.find(name);
       if (value == parts.value_of.end()) {
-        return refuse("Node " + std::to_string(index) + " (" + node.operator_type + ") reads '" +
-                      name + "', which nothing before it makes.");
+        return refuse("Node " + std::to_string(node.model_index) + " (" + node.operator_type +
+                      ") reads '" + name + "', which nothing makes.");
       }
       values_[value->second].readers.push_back(position);
     }
@@ -410,7 +438,7 @@ IslandModel WholeModel::Extract(std::span<const int32_t> nodes) const {
     } else if (const auto constant = parts.constant_nodes.find(name);
                constant != parts.constant_nodes.end()) {
       *graph.add_node() = parts.graph().node(constant->second);
-      island.model_nodes.push_back(constant->second);
+      island.model_nodes.push_back(parts.model_positions[constant->second]);
     } else if (const auto fixed = parts.fixed.find(name); fixed != parts.fixed.end()) {
       *graph.add_initializer() = fixed->second;
     } else {
@@ -422,14 +450,14 @@ IslandModel WholeModel::Extract(std::span<const int32_t> nodes) const {
   };
   // A value that the model fixes and a node in here makes all the same is that node's.
   for (const int32_t node : nodes) {
-    const onnx::NodeProto& proto = parts.graph().node(nodes_[node].model_index);
+    const onnx::NodeProto& proto = parts.graph().node(nodes_[node].graph_index);
     for (const std::string& output : proto.output()) {
       if (parts.fixed.contains(output)) known.insert(output);
     }
   }
   for (const int32_t node : nodes) {
     for (const std::string& name : parts.reads[node]) need(name);
-    const onnx::NodeProto& proto = parts.graph().node(nodes_[node].model_index);
+    const onnx::NodeProto& proto = parts.graph().node(nodes_[node].graph_index);
     *graph.add_node() = proto;
     island.model_nodes.push_back(nodes_[node].model_index);
     for (const std::string& name : proto.output()) {
@@ -464,9 +492,10 @@ std::vector<NodeHead> WholeModel::Heads() const {
   for (const onnx::OperatorSetIdProto& opset : parts_->model.opset_import()) {
     versions.emplace(opset.domain(), opset.version());
   }
-  std::vector<NodeHead> heads;
-  for (const onnx::NodeProto& node : parts_->graph().node()) {
-    NodeHead& head = heads.emplace_back();
+  std::vector<NodeHead> heads(parts_->model_positions.size());
+  for (size_t index = 0; index < heads.size(); ++index) {
+    const onnx::NodeProto& node = parts_->graph().node(static_cast<int>(index));
+    NodeHead& head = heads[static_cast<size_t>(parts_->model_positions[index])];
     head.name = node.name();
     head.domain = node.domain();
     head.operator_type = node.op_type();
@@ -477,7 +506,7 @@ std::vector<NodeHead> WholeModel::Heads() const {
 }
 
 std::vector<std::string> WholeModel::NamesOf(int32_t node) const {
-  const onnx::NodeProto& proto = parts_->graph().node(nodes_[node].model_index);
+  const onnx::NodeProto& proto = parts_->graph().node(nodes_[node].graph_index);
   std::vector<std::string> names = {proto.name()};
   names.insert(names.end(), proto.input().begin(), proto.input().end());
   names.insert(names.end(), proto.output().begin(), proto.output().end());
@@ -505,7 +534,7 @@ std::vector<NodeSignature> WholeModel::Signatures() const {
     }
     meaning.value = &values_[known->second];
     if (meaning.value->producer < 0) return meaning;
-    const onnx::NodeProto& maker = parts.graph().node(nodes_[meaning.value->producer].model_index);
+    const onnx::NodeProto& maker = parts.graph().node(nodes_[meaning.value->producer].graph_index);
     meaning.maker = &signatures[meaning.value->producer];
     meaning.place =
         std::find(maker.output().begin(), maker.output().end(), name) - maker.output().begin();
@@ -516,7 +545,7 @@ std::vector<NodeSignature> WholeModel::Signatures() const {
     return name.empty() || found == parts.value_of.end() ? nullptr : &values_[found->second];
   };
   for (size_t node = 0; node < nodes_.size(); ++node) {
-    signatures.push_back(signer.Sign(parts.graph().node(nodes_[node].model_index),
+    signatures.push_back(signer.Sign(parts.graph().node(nodes_[node].graph_index),
                                      parts.reads[node], meaning_of, value_of));
   }
   return signatures;

@@ -56,7 +56,8 @@ struct FlowingValue {
 };
 
 struct ModelNode {
-  int32_t model_index = 0;  // in graph.node
+  int32_t model_index = 0;  // in graph.node of the model as given, whose nodes need not be sorted
+  int32_t graph_index = 0;  // in graph.node of the claim model
   std::string name;
   std::string domain;  // "" for the default domain
   std::string operator_type;
@@ -100,8 +101,8 @@ struct NodeSignature {
 class WholeModel {
  public:
   // Borrows `model` and the data of `weights`, which outlive it. INVALID_PROTOBUF, INVALID_MODEL,
-  // or UNSUPPORTED_OPERATOR for a model that cannot be cut: one without declared outputs, with an
-  // output that no node makes, or whose nodes are in no topological order.
+  // or UNSUPPORTED_OPERATOR for a model that cannot be cut: one without declared outputs, or with
+  // an output that no node makes. Nodes are sorted.
   static base::Result<std::unique_ptr<WholeModel>> Read(std::span<const std::byte> model,
                                                         std::span<const GivenWeight> weights);
   ~WholeModel();
@@ -111,7 +112,8 @@ class WholeModel {
   // as constants. Without nodes whose results nobody reads.
   const std::vector<ModelNode>& nodes() const { return nodes_; }
   const std::vector<FlowingValue>& values() const { return values_; }
-  // Every node of graph.node, those that are not among nodes() too. Made anew.
+  // Every node of the model as given, in its order, those that are not among nodes() too. Made
+  // anew.
   std::vector<NodeHead> Heads() const;
   // Positions among the values, in the order of the model's declarations.
   const std::vector<int32_t>& inputs() const { return inputs_; }

@@ -81,6 +81,35 @@ struct Subject {
   IslandModel island;
 };
 
+// Islands are sorted, and positions are those of the model as given.
+TEST(WholeModel, SortsNodes) {
+  Subject subject(Parse(R"(
+    graph (float[4] x) => (float[4] y) {
+      y = Mul(t, k)
+      k = Constant<value = float[1] {2}>()
+      t = Abs(x)
+    })"));
+  ASSERT_THAT(subject.whole().nodes(), SizeIs(2));
+  EXPECT_EQ(subject.whole().nodes()[0].operator_type, "Abs");
+  EXPECT_EQ(subject.whole().nodes()[0].model_index, 2);
+  EXPECT_EQ(subject.whole().nodes()[1].model_index, 0);
+  EXPECT_EQ(subject.whole().Heads()[0].operator_type, "Mul");
+  EXPECT_EQ(subject.whole().Heads()[2].operator_type, "Abs");
+  const onnx::ModelProto island = subject.Island({0, 1});
+  ASSERT_THAT(island.graph().node(), SizeIs(3));
+  EXPECT_EQ(island.graph().node(2).op_type(), "Mul");
+  EXPECT_EQ(subject.island.model_nodes.back(), 0);
+}
+
+TEST(WholeModel, TakesAnInputThatIsListedTwiceOnce) {
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(Parse(R"(
+    graph (float[4] x) => (float[4] y) { y = Mul(x, x) })")));
+  *model.mutable_graph()->add_input() = model.graph().input(0);
+  const Subject subject(model.SerializeAsString());
+  EXPECT_THAT(subject.whole().inputs(), SizeIs(1));
+}
+
 TEST(WholeModel, TellsTheHeadsOfAllNodes) {
   onnx::ModelProto model;
   ASSERT_TRUE(model.ParseFromString(Parse(R"(

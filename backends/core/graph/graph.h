@@ -109,6 +109,8 @@ class Graph {
   std::vector<Node> nodes;
   ValueIds inputs;  // without constants: what a caller must bind
   ValueIds outputs;
+  // Of the model's own graph: what its import did not take, a sentence each, for the log.
+  std::vector<std::string> notes;
 
   ValueId AddValue(Value value);
   // How often `value` is read: by node inputs, graph outputs and captures of subgraphs. O(nodes),

@@ -5,8 +5,10 @@
 
 #include "backends/core/model/graph_importer.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "backends/core/model/node_order.h"
 #include "backends/core/model/refusal.h"
 #include "backends/core/model/schema.h"
 #include "backends/core/model/type_proto.h"
@@ -37,6 +39,7 @@ Result<graph::Graph> GraphImporter::Run(const OpsetTable& opsets) {
               .takes_undeclared = !options_.lift_values};
   ONNXIFI_RETURN_IF_ERROR(ImportGraph(model_.graph(), scope));
   ONNXIFI_RETURN_IF_ERROR(CheckWeightsRead(scope));
+  result.notes = std::move(notes_);
   return result;
 }
 
@@ -51,10 +54,18 @@ Status GraphImporter::ImportGraph(const onnx::GraphProto& proto, Scope& scope) {
   ONNXIFI_RETURN_IF_ERROR(DeclareTypes(proto.output(), scope));
   ONNXIFI_RETURN_IF_ERROR(DeclareTypes(proto.value_info(), scope));
   if (scope.is_main()) ONNXIFI_RETURN_IF_ERROR(DefineNodeWeights(scope));
-  for (int position = 0; position < proto.node_size(); ++position) {
-    ONNXIFI_RETURN_IF_ERROR(ImportNode(proto.node(position), position, scope));
-  }
+  ONNXIFI_RETURN_IF_ERROR(ImportNodes(proto.node(), scope));
   return ImportOutputs(proto, scope);
+}
+
+Status GraphImporter::ImportNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+                                  Scope& scope) {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int> order, OrderNodes(nodes));
+  for (int k = 0; k < nodes.size(); ++k) {
+    const int position = order.empty() ? k : order[static_cast<size_t>(k)];
+    ONNXIFI_RETURN_IF_ERROR(ImportNode(nodes[position], position, scope));
+  }
+  return base::Ok();
 }
 
 Status GraphImporter::ImportInitializers(const onnx::GraphProto& proto, Scope& scope) {
@@ -98,6 +109,11 @@ Status GraphImporter::ImportInputs(const onnx::GraphProto& proto, Scope& scope) 
     Result<Type> type = TypeFromProto(input.type());
     if (!type.ok()) return std::move(type).status().Context(context());
     Scope::Entry& entry = scope.names[input.name()];
+    if (is_main && entry.is_input) {
+      // Clients list what a node reads twice as two inputs.
+      ONNXIFI_RETURN_IF_ERROR(CheckSameInput(proto, input));
+      continue;
+    }
     if (entry.is_input || (entry.is_defined && !is_main)) {
       return Invalid("Graph input " + Quote(input.name()) + " is defined twice.");
     }
@@ -122,6 +138,15 @@ Status GraphImporter::ImportInputs(const onnx::GraphProto& proto, Scope& scope) 
     scope.graph->inputs.push_back(id);
   }
   return base::Ok();
+}
+
+Status GraphImporter::CheckSameInput(const onnx::GraphProto& proto,
+                                     const onnx::ValueInfoProto& input) {
+  const auto first =
+      std::find_if(proto.input().begin(), proto.input().end(),
+                   [&](const onnx::ValueInfoProto& other) { return other.name() == input.name(); });
+  if (first->type().SerializeAsString() == input.type().SerializeAsString()) return base::Ok();
+  return Invalid("Graph input " + Quote(input.name()) + " is declared twice, with two types.");
 }
 
 Status GraphImporter::DeclareTypes(
@@ -248,7 +273,10 @@ Status GraphImporter::ImportAttribute(const AttributeProto& proto, const Schema*
                                       Scope& scope, Attributes& attributes) {
   const std::string& name = proto.name();
   if (name.empty()) return Invalid("An attribute has no name.");
-  if (schema != nullptr && name.starts_with("__")) return base::Ok();
+  if (schema != nullptr && !schema->Knows(name)) {
+    NoteIgnored(name, *schema);
+    return base::Ok();
+  }
   const AttributeProto::AttributeType expected =
       schema != nullptr ? schema->AttributeType(name) : AttributeProto::UNDEFINED;
   graph::Attribute value;
@@ -272,6 +300,13 @@ Status GraphImporter::ImportAttribute(const AttributeProto& proto, const Schema*
     return Invalid("Attribute " + Quote(name) + " is given twice.");
   }
   return base::Ok();
+}
+
+void GraphImporter::NoteIgnored(const std::string& attribute, const Schema& schema) {
+  // ONNX leaves names that begin with two underscores to implementations.
+  if (attribute.starts_with("__") || !ignored_.insert(attribute).second) return;
+  notes_.push_back("Attribute " + Quote(attribute) + " is ignored: no version of operator " +
+                   Quote(schema.op_type()) + ", the first that has it, knows it.");
 }
 
 Result<std::shared_ptr<const graph::Graph>> GraphImporter::ImportSubgraph(
@@ -319,12 +354,8 @@ Status GraphImporter::ImportCall(const onnx::NodeProto& proto, const onnx::Funct
   }
   ONNXIFI_ASSIGN_OR_RETURN(const ValueIds inputs, scope.ResolveInputs(proto));
   ONNXIFI_RETURN_IF_ERROR(BindCallInputs(function, inputs, body));
-  for (int position = 0; position < function.node_size(); ++position) {
-    Status status = ImportNode(function.node(position), position, body);
-    if (!status.ok()) {
-      return std::move(status).Context("in function " + Quote(function.name()));
-    }
-  }
+  Status status = ImportNodes(function.node(), body);
+  if (!status.ok()) return std::move(status).Context("in function " + Quote(function.name()));
   for (int index = 0; index < proto.output_size(); ++index) {
     if (proto.output(index).empty()) continue;
     ONNXIFI_RETURN_IF_ERROR(

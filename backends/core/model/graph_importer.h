@@ -10,6 +10,9 @@
 #include <onnx/onnx_pb.h>
 
 #include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
 
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
@@ -39,10 +42,16 @@ class GraphImporter {
   base::Status DeclareTypes(
       const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& declared, Scope& scope);
   base::Status ImportOutputs(const onnx::GraphProto& proto, Scope& scope);
+  // An input that is listed once more. INVALID_MODEL where its type is another.
+  static base::Status CheckSameInput(const onnx::GraphProto& proto,
+                                     const onnx::ValueInfoProto& input);
   // Weights whose names only nodes mention.
   base::Status DefineNodeWeights(Scope& scope);
   base::Status CheckWeightsRead(const Scope& scope) const;
 
+  // In topological order; a node keeps the number of its position.
+  base::Status ImportNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+                           Scope& scope);
   base::Status ImportNode(const onnx::NodeProto& proto, int position, Scope& scope);
   base::Status ImportOperator(const onnx::NodeProto& proto, graph::Node& node, Scope& scope);
   base::Status ImportCall(const onnx::NodeProto& proto, const onnx::FunctionProto& function,
@@ -51,6 +60,8 @@ class GraphImporter {
   // absent.
   base::Status ImportAttribute(const onnx::AttributeProto& proto, const Schema* schema,
                                Scope& scope, Attributes& attributes);
+  // Notes an attribute that no version of its operator has; once per name.
+  void NoteIgnored(const std::string& attribute, const Schema& schema);
   base::Result<std::shared_ptr<const graph::Graph>> ImportSubgraph(const onnx::GraphProto& proto,
                                                                    Scope& scope);
 
@@ -60,6 +71,8 @@ class GraphImporter {
   FunctionTable functions_;
   WeightTable weights_;
   InlineBudget budget_;
+  std::unordered_set<std::string> ignored_;  // attributes
+  std::vector<std::string> notes_;
 };
 
 }  // namespace onnxifi::model

@@ -386,6 +386,48 @@ TEST(ImportTest, DomainsAreResolved) {
   ExpectRefused(model, Code::kInvalidModel, "deprecated since operator set 10");
 }
 
+// As float16 converters write them: casts are appended, their readers stand before them.
+TEST(ImportTest, SortsNodesAndKeepsTheirNumbers) {
+  ModelProto model = MakeRelu();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.mutable_node(0)->set_input(0, "cast");
+  AddNode(graph, "Neg", {"x"}, {"cast"});
+  for (const bool lifts_values : {true, false}) {
+    ImportOptions options;
+    options.lift_values = lifts_values;
+    const auto imported = ImportText(model.SerializeAsString(), options);
+    ASSERT_TRUE(imported.ok()) << imported.status().Text();
+    ASSERT_EQ(imported->nodes.size(), 2u);
+    EXPECT_EQ(imported->nodes[0].op_type, "Neg");
+    EXPECT_EQ(imported->nodes[0].index, 1);
+    EXPECT_EQ(imported->nodes[1].index, 0);
+    EXPECT_EQ(imported->inputs.size(), 1u);
+  }
+}
+
+// Clients number their nodes with an attribute that no operator has.
+TEST(ImportTest, IgnoresAndNotesAttributesOfNoOperator) {
+  ModelProto model = MakeRelu();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  AddNode(graph, "Neg", {"y"}, {"z"});
+  for (onnx::NodeProto& node : *graph.mutable_node()) {
+    AddAttribute(node, "net_pos", AttributeProto::INT).set_i(3);
+  }
+  const auto imported = ImportText(model.SerializeAsString(), {});
+  ASSERT_TRUE(imported.ok()) << imported.status().Text();
+  EXPECT_TRUE(imported->nodes[0].attributes.empty());
+  ASSERT_EQ(imported->notes.size(), 1u) << "once for the model";
+  EXPECT_NE(imported->notes[0].find("Attribute 'net_pos' is ignored"), std::string::npos);
+}
+
+TEST(ImportTest, TakesAnInputThatIsListedTwiceOnce) {
+  ModelProto model = MakeRelu();
+  *model.mutable_graph()->add_input() = model.graph().input(0);
+  const auto imported = ImportText(model.SerializeAsString(), {});
+  ASSERT_TRUE(imported.ok()) << imported.status().Text();
+  EXPECT_EQ(imported->inputs.size(), 1u);
+}
+
 TEST(ImportTest, NodesAreCheckedAgainstTheirSchema) {
   const auto with = [](auto change) {
     ModelProto model = MakeRelu();
@@ -399,8 +441,9 @@ TEST(ImportTest, NodesAreCheckedAgainstTheirSchema) {
                 "number of outputs (0)");
   ExpectRefused(with([](Node& n) { n.set_input(0, ""); }), Code::kInvalidModel,
                 "input 0 ('X') is omitted");
-  ExpectRefused(with([](Node& n) { AddAttribute(n, "alpha", AttributeProto::FLOAT); }),
-                Code::kInvalidModel, "Attribute 'alpha' is not one of the operator's");
+  // Relu-1 has it, Relu-14 does not.
+  ExpectRefused(with([](Node& n) { AddAttribute(n, "consumed_inputs", AttributeProto::INTS); }),
+                Code::kInvalidModel, "Attribute 'consumed_inputs' is not one of the operator's");
   ExpectRefused(with([](Node& n) { n.clear_op_type(); }), Code::kInvalidModel, "no operator");
   ExpectRefused(with([](Node& n) {
                   n.set_op_type("LeakyRelu");
@@ -444,18 +487,21 @@ TEST(ImportTest, NamesMustBeDefinedOnceAndBeforeTheyAreRead) {
   ExpectRefused(model, Code::kInvalidModel, "'y' is defined twice");
   model = MakeRelu();
   AddFloat(*model.mutable_graph()->mutable_input(), "x", {2});
-  ExpectRefused(model, Code::kInvalidModel, "Graph input 'x' is defined twice");
+  ExpectRefused(model, Code::kInvalidModel, "Graph input 'x' is declared twice, with two types");
   model = MakeRelu();
   AddFloatInitializer(*model.mutable_graph(), "w", {1});
   AddFloatInitializer(*model.mutable_graph(), "w", {1});
   ExpectRefused(model, Code::kInvalidModel, "'w' is defined twice");
   model = MakeRelu();
-  AddNode(*model.mutable_graph(), "Neg", {"later"}, {"z"});
-  AddNode(*model.mutable_graph(), "Neg", {"x"}, {"later"});
-  ExpectRefused(model, Code::kInvalidModel, "Input 'later' is defined by nothing before the node");
+  AddNode(*model.mutable_graph(), "Neg", {"nothing"}, {"z"});
+  ExpectRefused(model, Code::kInvalidModel, "Input 'nothing' is defined by nothing");
   ImportOptions claim;
   claim.lift_values = false;
-  ExpectRefused(model, Code::kInvalidModel, "read before its definition", claim);
+  model = MakeRelu();
+  AddNode(*model.mutable_graph(), "Neg", {"turned"}, {"z"});
+  AddNode(*model.mutable_graph(), "Neg", {"z"}, {"turned"});
+  ExpectRefused(model, Code::kInvalidModel, "The graph has a cycle of 2 nodes");
+  ExpectRefused(model, Code::kInvalidModel, "The graph has a cycle of 2 nodes", claim);
   model = MakeRelu();
   model.mutable_graph()->mutable_output(0)->set_name("nowhere");
   ExpectRefused(model, Code::kInvalidModel, "'nowhere' is computed by no node");

@@ -130,6 +130,7 @@ Result<Schema> Schema::Find(const std::string& op_type, const std::string& domai
   return Schema(*schema);
 }
 
+const std::string& Schema::op_type() const { return schema_->Name(); }
 int Schema::since_version() const { return schema_->SinceVersion(); }
 
 Status Schema::CheckNode(const onnx::NodeProto& node) const {
@@ -141,12 +142,11 @@ Status Schema::CheckNode(const onnx::NodeProto& node) const {
   for (int index = 0; index < node.attribute_size(); ++index) {
     const AttributeProto& attribute = node.attribute(index);
     const std::string& name = attribute.name();
-    // ONNX leaves names that begin with two underscores to implementations.
-    if (name.starts_with("__")) continue;
     const auto found = known.find(name);
     if (found == known.end()) {
+      if (!IsOfAnotherVersion(name)) continue;
       return Invalid("Attribute '" + name + "' is not one of the operator's in version " +
-                     std::to_string(since_version()) + ".");
+                     std::to_string(since_version()) + ", but of another version.");
     }
     const AttributeProto::AttributeType expected = found->second.type;
     const AttributeProto::AttributeType actual = TypeOf(attribute);
@@ -168,6 +168,21 @@ Status Schema::CheckNode(const onnx::NodeProto& node) const {
     }
   }
   return base::Ok();
+}
+
+bool Schema::Knows(const std::string& attribute) const {
+  return schema_->attributes().contains(attribute);
+}
+
+bool Schema::IsOfAnotherVersion(const std::string& attribute) const {
+  // Versions from the newest down: each schema tells where the one before it ends.
+  for (int version = INT32_MAX; version > 0;) {
+    const OpSchema* schema = FindSchema(schema_->Name(), schema_->domain(), version);
+    if (schema == nullptr) return false;
+    if (schema->attributes().contains(attribute)) return true;
+    version = schema->SinceVersion() - 1;
+  }
+  return false;
 }
 
 AttributeProto::AttributeType Schema::AttributeType(const std::string& name) const {

@@ -30,10 +30,14 @@ class Schema {
   // never had the operator, or not yet at `opset`; INVALID_MODEL if it is deprecated there.
   static base::Result<Schema> Find(const std::string& op_type, const std::string& domain,
                                    int64_t opset);
+  const std::string& op_type() const;
   int since_version() const;
 
-  // Counts and omissions of inputs and outputs, names and types of attributes. INVALID_MODEL.
+  // Counts and omissions of inputs and outputs, names and types of attributes. An attribute that no
+  // version of the operator has is not checked; one of another version is refused. INVALID_MODEL.
   base::Status CheckNode(const onnx::NodeProto& node) const;
+  // Whether the operator has the attribute in this version.
+  bool Knows(const std::string& attribute) const;
   // The type that the operator gives an attribute; UNDEFINED for one that it does not have.
   onnx::AttributeProto::AttributeType AttributeType(const std::string& name) const;
 
@@ -56,6 +60,8 @@ class Schema {
 
  private:
   explicit Schema(const onnx::OpSchema& schema) : schema_(&schema) {}
+
+  bool IsOfAnotherVersion(const std::string& attribute) const;
 
   const onnx::OpSchema* schema_;
 };

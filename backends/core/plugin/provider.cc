@@ -115,6 +115,9 @@ class PluginBackend : public abi::Backend {
     ONNXIFI_ASSIGN_OR_RETURN(graph::Graph graph, times.Time("import", [&] {
       return model::Import(request.model, options);
     }));
+    for (const std::string& note : graph.notes) {
+      log_.Write(base::LogLevel::kWarning, "model", note);
+    }
     ONNXIFI_RETURN_IF_ERROR(times.Time("judge", [&] {
       return Judge(graph, *device_, CarrierOf(request.properties.takes_values));
     }));
@@ -285,14 +288,18 @@ class PluginBackendId : public abi::BackendId {
         explanation.verdict = std::move(verdicts[k]).Context("at " + graph::Describe(node));
       }
     }
-    if (!explanation.verdict.ok()) return explanation;
+    const auto sorted = [](abi::Explanation made) {
+      std::ranges::stable_sort(made.nodes, {}, &abi::NodeVerdict::node_index);
+      return made;
+    };
+    if (!explanation.verdict.ok()) return sorted(std::move(explanation));
     if (!judgement.edges.ok() && judgement.edge_node >= 0) {
       abi::NodeVerdict& verdict = explanation.nodes[judgement.edge_node];
       verdict.code = judgement.edges.code();
       verdict.sentence = judgement.edges.Text();
     }
     explanation.verdict = std::move(judgement.edges);
-    return explanation;
+    return sorted(std::move(explanation));
   }
 
   Result<std::unique_ptr<abi::Backend>> InitBackend(

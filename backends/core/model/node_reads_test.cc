@@ -2,13 +2,13 @@
 //
 // NamesReadBy: what subgraphs define themselves is not read from outside.
 
-#include "onnxifi/split/node_reads.h"
+#include "backends/core/model/node_reads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <onnx/defs/parser.h>
 
-namespace onnxifi::split {
+namespace onnxifi::model {
 namespace {
 
 using testing::ElementsAre;
@@ -53,4 +53,4 @@ TEST(NamesReadBy, TakesResultsOfASubgraphThatItDoesNotMakeFromOutside) {
 }
 
 }  // namespace
-}  // namespace onnxifi::split
+}  // namespace onnxifi::model

@@ -2,12 +2,12 @@
 //
 // NamesReadBy: a walk that knows what each subgraph around it defines itself.
 
-#include "onnxifi/split/node_reads.h"
+#include "backends/core/model/node_reads.h"
 
 #include <unordered_set>
 #include <utility>
 
-namespace onnxifi::split {
+namespace onnxifi::model {
 namespace {
 
 class Reads {
@@ -32,10 +32,11 @@ class Reads {
     for (const onnx::SparseTensorProto& tensor : graph.sparse_initializer()) {
       scopes_.back().insert(tensor.values().name());
     }
+    // All of them first: nodes need not be sorted.
     for (const onnx::NodeProto& node : graph.node()) {
-      Add(node);
       scopes_.back().insert(node.output().begin(), node.output().end());
     }
+    for (const onnx::NodeProto& node : graph.node()) Add(node);
     for (const onnx::ValueInfoProto& output : graph.output()) Read(output.name());
     scopes_.pop_back();
   }
@@ -60,4 +61,4 @@ std::vector<std::string> NamesReadBy(const onnx::NodeProto& node) {
   return reads.TakeNames();
 }
 
-}  // namespace onnxifi::split
+}  // namespace onnxifi::model
