@@ -3,13 +3,19 @@
 """Checks that every #include points the way the layers allow.
 
 Reads the quoted includes, and the angled ones that name a file of this tree, of every source file under
-the tree's top folder and prints one line per offence: an include that its folder's rule does not allow,
-one not written from the top of the tree, a folder without a rule, and two folders that include each
-other. Everybody may include the public headers, and tests the folders called testing. The rules are
+the tree's top folder and prints one line per offence:
+
+- an include that its folder's rule does not allow, or that is not written from the top of the tree;
+- a folder without a rule, and a rule that names a folder that does not exist;
+- files, modules or folders that include each other in a circle. A module is x.h, x.cc and x-inl.h of one
+  folder: its header may be free of a circle that its source closes.
+
+Everybody may include the public headers, and tests the folders called testing. The rules are
 docs/architecture.md's, as a table. Exit status 1 if anything was printed.
 """
 
 import argparse
+import collections
 import pathlib
 import re
 import sys
@@ -33,6 +39,26 @@ _CORE_LAYERS = {
     "abi": ["tensor"],
 }
 
+# What a folder of backends/cpu may include directly, beside the kit. Kernels know neither the plugin nor one
+# another's families, so that each family reads by itself.
+_CPU = "backends/cpu/"
+_CPU_LAYERS = {
+    "processor": [],
+    "threads": [],
+    "vector_math": [],
+    "transpose": [],
+    "epilogue": [],
+    "runtime": ["threads"],
+    "engine": ["runtime", "processor", "transpose", "vector_math"],
+    "gemm": ["epilogue", "processor", "threads", "transpose", "vector_math"],
+    "onednn": ["epilogue", "runtime"],
+    "matmul": ["gemm", "onednn", "processor", "runtime"],
+    "convolution": ["gemm", "onednn", "processor", "runtime"],
+    "pooling": ["engine", "processor"],
+}
+# Kernels take steps and views; the reference has the arithmetic that they have to match.
+_CPU_CORE = [_CORE + "device", _CORE + "reference"]
+
 # The parts of the kit that libonnxifi links: it never lowers.
 _LIBRARY_CORE = [_CORE + layer for layer in ("base", "tensor", "graph", "model", "abi")]
 
@@ -42,11 +68,10 @@ _RULES = {
     _CORE + "ops/testing": [_CORE + "ops", _CORE + "execution"],
     _CORE + "plugin": [_CORE + name for name in _CORE_LAYERS],
     "backends/null": [_CORE + "plugin"],
-    "backends/cpu": [_CORE + "plugin"],
-    "backends/cuda": [_CORE + "plugin"],
+    **{_CPU + name: [*_CPU_CORE, *(_CPU + part for part in below)] for name, below in _CPU_LAYERS.items()},
+    "backends/cpu": [_CORE + "plugin", *(_CPU + name for name in _CPU_LAYERS)],
     "backends/mock": [_CORE + "plugin"],
     "backends/opencl": [_CORE + "plugin"],
-    "backends/vulkan": [_CORE + "plugin"],
     "discovery/search": [_CORE + "base"],
     "discovery/manifest": [_CORE + "base"],
     "discovery/library": [_CORE + "base"],
@@ -118,11 +143,74 @@ def list_includes(path):
             yield number, match.group(1), match.group(2)
 
 
+def name_module(source):
+    """Returns the module of a file: its path without suffix, x for x.h, x.cc and x-inl.h."""
+    return source.with_suffix("").as_posix().removesuffix("-inl")
+
+
+def _find_shortest_circle(edges, start):
+    """Returns the nodes of a shortest circle through `start`, in order, or None."""
+    before = {}
+    queue = collections.deque([start])
+    while queue:
+        node = queue.popleft()
+        for target in edges.get(node, ()):
+            if target == start:
+                circle = [node]
+                while circle[-1] != start:
+                    circle.append(before[circle[-1]])
+                return circle[::-1]
+            if target not in before:
+                before[target] = node
+                queue.append(target)
+    return None
+
+
+def find_circles(edges):
+    """Returns circles of a graph {node: {node: where}}, no two of which share an edge.
+
+    Each is a list of nodes that begins with the first of them by name. The shortest come first. A graph
+    without the edges of all returned circles has none.
+    """
+    left = {node: dict(sorted(targets.items())) for node, targets in sorted(edges.items())}
+    circles = []
+    candidates = list(left)
+    while True:
+        found = [(node, _find_shortest_circle(left, node)) for node in candidates]
+        found = [(node, circle) for node, circle in found if circle]
+        if not found:
+            return circles
+        candidates = [node for node, _ in found]
+        _, circle = min(found, key=lambda pair: (len(pair[1]), pair[0]))
+        circles.append(circle)
+        for node, target in zip(circle, circle[1:] + circle[:1]):
+            del left[node][target]
+
+
+def _describe_circle(kind, circle, edges):
+    """Returns one sentence: the circle as a path, each step with the line that takes it."""
+    steps = [
+        f"{target} ({edges[node][target]})" for node, target in zip(circle, circle[1:] + circle[:1])
+    ]
+    return f"{kind} include each other in a circle: {circle[0]} -> " + " -> ".join(steps) + "."
+
+
+def find_missing_folders(root, rules):
+    """Returns one sentence per folder that `rules` names and that the tree at `root` lacks."""
+    named = sorted({*rules, *(below for allowed in rules.values() for below in allowed)})
+    return [
+        f"check_layers.py has a rule that names the folder '{folder}', which does not exist."
+        for folder in named
+        if not (root / folder).is_dir()
+    ]
+
+
 def find_offences(root, rules):
     """Returns one sentence per offence in the tree at `root`."""
     allowed = close_over(rules)
     offences = []
-    edges = {}
+    # Kind of node -> node -> node that it includes -> the first line that does.
+    circle_edges = {kind: collections.defaultdict(dict) for kind in ("Files", "Modules", "Folders")}
     for source in list_sources(root):
         folder = source.parent.as_posix()
         rule = find_rule(folder, rules)
@@ -140,19 +228,21 @@ def find_offences(root, rules):
                         " written from there."
                     )
                 continue
-            target = pathlib.PurePosixPath(name).parent.as_posix()
+            file = pathlib.PurePosixPath(name)
+            target = file.parent.as_posix()
+            circle_edges["Files"][source.as_posix()].setdefault(name, place)
+            if name_module(source) != name_module(file):
+                circle_edges["Modules"][name_module(source)].setdefault(name_module(file), place)
             target_rule = find_rule(target, rules)
             if target == folder:
                 continue
             if source.stem.endswith("_test") and target.endswith("/testing"):
                 continue
-            edges.setdefault((folder, target), place)
+            circle_edges["Folders"][folder].setdefault(target, place)
             if target_rule != rule and target_rule not in allowed[rule]:
                 offences.append(f"{place}: '{rule}' may not include '{target_rule or target}'.")
-    for (folder, target), place in sorted(edges.items()):
-        back = edges.get((target, folder))
-        if back and folder < target:
-            offences.append(f"{place}: '{folder}' and '{target}' include each other (also {back}).")
+    for kind, edges in circle_edges.items():
+        offences += [_describe_circle(kind, circle, edges) for circle in find_circles(edges)]
     return offences
 
 
@@ -161,12 +251,13 @@ def main():
     top = pathlib.Path(__file__).resolve().parent.parent
     parser.add_argument("root", nargs="?", type=pathlib.Path, default=top, help="top of the tree")
     root = parser.parse_args().root
-    offences = find_offences(root, _RULES)
+    offences = find_missing_folders(root, _RULES) + find_offences(root, _RULES)
     for offence in offences:
         print(offence)
     if offences:
         return 1
-    print(f"{sum(1 for _ in list_sources(root))} files include only what their layer allows.")
+    count = sum(1 for _ in list_sources(root))
+    print(f"{count} files include only what their layer allows, and none in a circle.")
     return 0
 
 

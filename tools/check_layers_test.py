@@ -47,7 +47,103 @@ class FindOffencesTest(unittest.TestCase):
             "base/inner/b.h": '#include "base/c.h"\n',
         }
         (offence,) = self.find(files)
-        self.assertIn("'base' and 'base/inner' include each other", offence)
+        self.assertEqual(
+            offence,
+            "Folders include each other in a circle: base -> base/inner (base/a.h:1)"
+            " -> base (base/inner/b.h:1).",
+        )
+
+    def test_reports_folders_in_a_circle_of_three(self):
+        files = {
+            "base/a/a.h": '#include "base/b/b.h"\n',
+            "base/b/b.h": '#include "base/c/c.h"\n',
+            "base/c/c.h": '#include "base/a/other.h"\n',
+            "base/a/other.h": "",
+        }
+        (offence,) = self.find(files)
+        self.assertIn("base/a -> base/b (base/a/a.h:1) -> base/c (base/b/b.h:1) -> base/a", offence)
+
+    def test_lets_tests_include_the_folder_testing(self):
+        files = {
+            "base/a.h": "",
+            "base/a_test.cc": '#include "base/testing/t.h"\n',
+            "base/testing/t.h": '#include "base/a.h"\n',
+        }
+        self.assertEqual(self.find(files), [])
+
+    def test_reports_modules_whose_sources_close_a_circle(self):
+        files = {
+            "base/a.h": "",
+            "base/a.cc": '#include "base/a.h"\n#include "base/b.h"\n',
+            "base/b.h": "",
+            "base/b.cc": '#include "base/b.h"\n\n#include "base/a.h"\n',
+        }
+        self.assertEqual(
+            self.find(files),
+            ["Modules include each other in a circle: base/a -> base/b (base/a.cc:2) -> base/a (base/b.cc:3)."],
+        )
+
+    def test_counts_an_inline_header_to_its_module(self):
+        files = {
+            "base/a.h": "",
+            "base/a-inl.h": '#include "base/a.h"\n#include "base/b.h"\n',
+            "base/b.h": '#include "base/a.h"\n',
+        }
+        (offence,) = self.find(files)
+        self.assertIn("base/a -> base/b (base/a-inl.h:2) -> base/a (base/b.h:1)", offence)
+
+    def test_reports_files_in_a_circle_once_more_than_their_modules(self):
+        files = {"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}
+        offences = self.find(files)
+        self.assertEqual([offence.split()[0] for offence in offences], ["Files", "Modules"])
+        self.assertIn("base/a.h -> base/b.h (base/a.h:1) -> base/a.h (base/b.h:1).", offences[0])
+
+    def test_reports_a_file_that_includes_itself(self):
+        (offence,) = self.find({"base/a.h": '#include "base/a.h"\n'})
+        self.assertIn("base/a.h -> base/a.h (base/a.h:1).", offence)
+
+    def test_allows_a_test_to_close_a_circle_of_modules(self):
+        files = {
+            "base/a.h": "",
+            "base/a_test.cc": '#include "base/b.h"\n',
+            "base/b.h": '#include "base/a.h"\n',
+        }
+        self.assertEqual(self.find(files), [])
+
+
+class FindCirclesTest(unittest.TestCase):
+    def find(self, text):
+        edges = {}
+        for pair in text.split():
+            edges.setdefault(pair[0], {})[pair[1]] = "line"
+        return ["".join(circle) for circle in check_layers.find_circles(edges)]
+
+    def test_finds_none_in_a_graph_without_any(self):
+        self.assertEqual(self.find("ab ac bd cd"), [])
+
+    def test_finds_the_shortest_first(self):
+        self.assertEqual(self.find("ab bc ca ba"), ["ab"])
+        self.assertEqual(self.find("ab bc ca cb"), ["bc"])
+
+    def test_finds_every_circle_of_those_that_share_a_node(self):
+        self.assertEqual(self.find("ab ba ac ca"), ["ab", "ac"])
+        self.assertEqual(self.find("ab bc ca ad de ea"), ["abc", "ade"])
+
+    def test_finds_circles_that_are_reached_late(self):
+        self.assertEqual(self.find("ab bc cd dc"), ["cd"])
+
+
+class FindMissingFoldersTest(unittest.TestCase):
+    def test_reports_rules_and_permissions_alike(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "base").mkdir()
+            (root / "top").mkdir()
+            self.assertEqual(check_layers.find_missing_folders(root, {"base": [], "top": ["base"]}), [])
+            (offence,) = check_layers.find_missing_folders(root, {"base": ["gone"], "top": []})
+            self.assertIn("'gone', which does not exist", offence)
+            (offence,) = check_layers.find_missing_folders(root, {"base": [], "away": ["base"]})
+            self.assertIn("'away', which does not exist", offence)
 
 
 if __name__ == "__main__":
