@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/abi/backend_info.h"
 #include "backends/core/abi/descriptor_check.h"
 #include "backends/core/abi/extension.h"
 #include "backends/core/abi/graph_run.h"

@@ -10,12 +10,9 @@
 #include <cstddef>
 
 #include "backends/core/abi/provider.h"
-#include "backends/core/base/result.h"
+#include "backends/core/base/status.h"
 
 namespace onnxifi::abi {
-
-// The answer of `id`, with what core/abi adds to it. UNSUPPORTED_ATTRIBUTE for an unknown query.
-base::Result<InfoValue> FindInfoValue(const BackendId& id, onnxBackendInfo query);
 
 // Writes the exact size (a string's counts its NUL), and the value if it fits; FALLBACK if not.
 base::Status StoreInfoValue(const InfoValue& value, void* buffer, size_t* size_bytes);
