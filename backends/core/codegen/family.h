@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "backends/core/codegen/expression.h"
-#include "backends/core/codegen/generate.h"
+#include "backends/core/codegen/kernel_text.h"
+#include "backends/core/codegen/loop_nest.h"
 #include "backends/core/codegen/writer.h"
+#include "backends/core/program/program.h"
 
 namespace onnxifi::codegen {
 

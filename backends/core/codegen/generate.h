@@ -7,13 +7,10 @@
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_GENERATE_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_GENERATE_H_
 
-#include <array>
-#include <cstdint>
-#include <vector>
-
 #include "backends/core/base/status.h"
 #include "backends/core/codegen/dialect.h"
 #include "backends/core/codegen/expression.h"
+#include "backends/core/codegen/kernel_parts.h"
 #include "backends/core/codegen/kernel_text.h"
 #include "backends/core/codegen/loop_nest.h"
 #include "backends/core/program/program.h"
@@ -24,19 +21,6 @@ namespace onnxifi::codegen {
 // and without text, for Select.
 base::Status Check(const program::Program& program, const program::Step& step,
                    const Capabilities& capabilities);
-
-// The kernels that do a step, one after the other, one for most steps. What one leaves for the next
-// lies in up to two pieces of working memory.
-struct Parts {
-  struct Part {
-    int kernel = 0;              // number `kernel` of the step's kernels
-    bool swaps_scratch = false;  // it sees the two pieces the other way round
-    LoopNest loops;
-  };
-  std::vector<Part> parts;
-  std::array<int64_t, 2> scratch_bytes = {0, 0};
-};
-inline constexpr int kMostKernels = 3;
 
 // `facts` are those of the step, which lives as long as what is returned.
 Parts MakeParts(const LoopFacts& facts, const device::BoundStep& step);

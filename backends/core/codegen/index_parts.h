@@ -8,7 +8,8 @@
 
 #include <cstdint>
 
-#include "backends/core/codegen/generate.h"
+#include "backends/core/codegen/kernel_parts.h"
+#include "backends/core/program/step.h"
 
 namespace onnxifi::codegen {
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts: the kernels that do one step, in order, each with the loops that it runs over.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_PARTS_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_PARTS_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "backends/core/codegen/loop_nest.h"
+
+namespace onnxifi::codegen {
+
+// The kernels that do a step, one after the other, one for most steps. What one leaves for the next
+// lies in up to two pieces of working memory.
+struct Parts {
+  struct Part {
+    int kernel = 0;              // number `kernel` of the step's kernels
+    bool swaps_scratch = false;  // it sees the two pieces the other way round
+    LoopNest loops;
+  };
+  std::vector<Part> parts;
+  std::array<int64_t, 2> scratch_bytes = {0, 0};
+};
+inline constexpr int kMostKernels = 3;
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_PARTS_H_
