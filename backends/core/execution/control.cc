@@ -71,17 +71,17 @@ class OwnedPlaces : public OutputPlaces {
   std::vector<OwnedTensor> tensors_;
 };
 
-ElementType OutputType(const Executor& body, size_t output) {
+ElementType OutputType(const PlanRunner& body, size_t output) {
   const program::Program& program = body.plan().program();
   return program.buffers[program.outputs[output].buffer].type;
 }
 
-ElementType InputType(const Executor& body, size_t input) {
+ElementType InputType(const PlanRunner& body, size_t input) {
   const program::Program& program = body.plan().program();
   return program.buffers[program.inputs[input].buffer].type;
 }
 
-Result<OwnedTensor> AllocateTensor(const Executor& body, ElementType type, Extents extents) {
+Result<OwnedTensor> AllocateTensor(const PlanRunner& body, ElementType type, Extents extents) {
   OwnedTensor tensor;
   int64_t size_bytes = tensor::SizeBytes(type, tensor::ElementCount(extents));
   tensor.extents = std::move(extents);
@@ -194,7 +194,7 @@ class Stack {
   }
 
   // `empty_extents`: of a slice when there was none.
-  Result<OwnedTensor> Join(const Executor& body, const Extents& empty_extents,
+  Result<OwnedTensor> Join(const PlanRunner& body, const Extents& empty_extents,
                            device::Queue* queue) const {
     Extents extents = slices_.empty() ? empty_extents : slices_.front().extents;
     extents.insert(extents.begin() + how_.axis, static_cast<int64_t>(slices_.size()));
@@ -217,7 +217,7 @@ class Stack {
 };
 
 // The extents of a body's output that are numbers; 0 for those that only a run would tell.
-Extents DeclaredExtents(const Executor& body, size_t output) {
+Extents DeclaredExtents(const PlanRunner& body, size_t output) {
   Extents extents;
   for (const program::Dim& dim : body.plan().program().outputs[output].shape) {
     extents.push_back(dim.is_constant() ? dim.constant() : 0);
@@ -230,7 +230,7 @@ void AddCaptures(const Control& control, size_t body, std::span<const InputTenso
   for (int read : control.captures[body]) inputs.push_back(reads[read]);
 }
 
-Result<OwnedTensor> CopyOf(const Executor& body, ElementType type, const InputTensor& input,
+Result<OwnedTensor> CopyOf(const PlanRunner& body, ElementType type, const InputTensor& input,
                            device::Queue* queue) {
   if (input.value != nullptr) return OwnedTensor{nullptr, {}, input.value};
   ONNXIFI_ASSIGN_OR_RETURN(OwnedTensor copy, AllocateTensor(body, type, input.extents));
@@ -253,7 +253,7 @@ Result<T> ReadNumber(device::Queue* queue, plan::Counters& counters, const std::
 }
 
 Result<std::vector<OwnedTensor>> RunIf(const Control& control,
-                                       std::span<const std::unique_ptr<Executor>> bodies,
+                                       std::span<const std::unique_ptr<PlanRunner>> bodies,
                                        std::span<const InputTensor> reads,
                                        tensor::StringTable* strings, device::Queue* queue) {
   ONNXIFI_ASSIGN_OR_RETURN(const uint8_t condition,
@@ -271,7 +271,7 @@ Result<std::vector<OwnedTensor>> RunIf(const Control& control,
 template <typename T>
 class NumberInput {
  public:
-  static Result<NumberInput> Create(const Executor& body, ElementType type, const T& number,
+  static Result<NumberInput> Create(const PlanRunner& body, ElementType type, const T& number,
                                     device::Queue* queue) {
     NumberInput input(number);
     if (queue != nullptr) {
@@ -293,7 +293,7 @@ class NumberInput {
   OwnedTensor copy_;
 };
 
-Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
+Result<std::vector<OwnedTensor>> RunLoop(const Control& control, PlanRunner& body,
                                          std::span<const InputTensor> reads,
                                          tensor::StringTable* strings, device::Queue* queue) {
   plan::Counters& counters = body.plan().counters();
@@ -359,7 +359,7 @@ Result<std::vector<OwnedTensor>> RunLoop(const Control& control, Executor& body,
   return results;
 }
 
-Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
+Result<std::vector<OwnedTensor>> RunScan(const Control& control, PlanRunner& body,
                                          std::span<const InputTensor> reads,
                                          tensor::StringTable* strings, device::Queue* queue) {
   size_t carried_count = static_cast<size_t>(control.carried);
@@ -423,7 +423,7 @@ Result<std::vector<OwnedTensor>> RunScan(const Control& control, Executor& body,
 }  // namespace
 
 Result<std::vector<OwnedTensor>> RunControlStep(const Control& control,
-                                                std::span<const std::unique_ptr<Executor>> bodies,
+                                                std::span<const std::unique_ptr<PlanRunner>> bodies,
                                                 std::span<const InputTensor> reads,
                                                 tensor::StringTable* strings,
                                                 device::Queue* queue) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/core/base/result.h"
-#include "backends/core/execution/executor.h"
+#include "backends/core/execution/plan_runner.h"
 
 namespace onnxifi::execution {
 
@@ -26,10 +26,10 @@ struct OwnedTensor {
 };
 
 // `reads` as in program::Control (data null for a missing one). Gives one tensor or value per
-// output of the step. `strings` and `queue` as for Executor::Run; with a queue, numbers that decide
-// what runs next are waited for, nothing else.
+// output of the step. `strings` and `queue` as for PlanRunner::Run; with a queue, numbers that
+// decide what runs next are waited for, nothing else.
 base::Result<std::vector<OwnedTensor>> RunControlStep(
-    const program::Control& control, std::span<const std::unique_ptr<Executor>> bodies,
+    const program::Control& control, std::span<const std::unique_ptr<PlanRunner>> bodies,
     std::span<const InputTensor> reads, tensor::StringTable* strings = nullptr,
     device::Queue* queue = nullptr);
 

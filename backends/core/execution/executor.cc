@@ -42,11 +42,6 @@ Result<tensor::Tensor> ToHost(const tensor::Tensor& inside, device::Queue& queue
 
 }  // namespace
 
-Status OutputPlaces::Take(int output, tensor::ValueRef value) {
-  return {Code::kInternalError, "Output " + std::to_string(output) + " is " +
-                                    tensor::Describe(*value) + ", for which there is no place."};
-}
-
 Executor::Executor(const plan::Plan& plan) : plan_(plan) {
   const Program& program = plan.program();
   for (const program::Port& port : program.inputs) {

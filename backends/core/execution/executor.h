@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/core/base/result.h"
+#include "backends/core/execution/plan_runner.h"
 #include "backends/core/execution/run_profile.h"
 #include "backends/core/plan/plan.h"
 #include "backends/core/tensor/string_table.h"
@@ -22,50 +23,17 @@
 
 namespace onnxifi::execution {
 
-// An input of a run: dense memory of the device and its extents, or a whole value.
-struct InputTensor {
-  const std::byte* data = nullptr;
-  tensor::Extents extents;
-  // Keeps `data`; null for memory that is the run's only until it ends, which a value that lives
-  // longer has to copy.
-  std::shared_ptr<const void> owner = nullptr;
-  // Where the program's input is one.
-  tensor::ValueRef value = nullptr;
-  // For a HostBoundary: `data` is memory of the device that the caller made.
-  bool is_inside = false;
-};
-
-// Where outputs go. Asked once per output and run, when its extents are known and before anything
-// is written to it.
-class OutputPlaces {
- public:
-  virtual ~OutputPlaces() = default;
-  // Memory for output `output` of the program, at least SizeBytes of its type and extents; may be
-  // null when that is 0.
-  virtual base::Result<std::byte*> Place(int output, const tensor::Extents& extents) = 0;
-  // For a HostBoundary: whether Place gives memory of the device for this output.
-  virtual bool IsInside(int /*output*/) const { return false; }
-  // Takes output `output`, which is a whole value, at the end of the run.
-  virtual base::Status Take(int output, tensor::ValueRef value);
-};
-
-class Executor {
+class Executor : public PlanRunner {
  public:
   // `plan` outlives it.
   explicit Executor(const plan::Plan& plan);
-  ~Executor();
+  ~Executor() override;
 
-  const plan::Plan& plan() const { return plan_; }
+  const plan::Plan& plan() const override { return plan_; }
 
-  // Runs once, on the calling thread. Inputs in the program's order. Any number of threads at a
-  // time; each run has a context of its own, kept for the next one. Steps are timed into `profile`
-  // unless it is null: by the device, or, where its queue tells no times, by waiting for each.
-  // `strings`, a table over the program's
-  // own, has those of the inputs and gets those of the outputs; null where neither has any. Devices
-  // with queues need one: what the run put into it may be under way when this returns.
   base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
                    RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr,
-                   device::Queue* queue = nullptr);
+                   device::Queue* queue = nullptr) override;
 
  private:
   struct Context;
@@ -90,7 +58,7 @@ class Executor {
   // Whether it has control or host steps, or inputs that are whole values.
   bool keeps_values_ = false;
   // Executors of the bodies of each control step.
-  std::map<int, std::vector<std::unique_ptr<Executor>>> bodies_;
+  std::map<int, std::vector<std::unique_ptr<PlanRunner>>> bodies_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Context>> idle_;
 };
