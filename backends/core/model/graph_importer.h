@@ -18,7 +18,7 @@
 #include "backends/core/graph/graph.h"
 #include "backends/core/model/attribute_proto.h"
 #include "backends/core/model/function_call.h"
-#include "backends/core/model/import.h"
+#include "backends/core/model/import_options.h"
 #include "backends/core/model/initializer.h"
 #include "backends/core/model/opset_table.h"
 #include "backends/core/model/schema.h"

@@ -8,42 +8,13 @@
 #define ONNXIFI_BACKENDS_CORE_MODEL_IMPORT_H_
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
+#include "backends/core/model/import_options.h"
 
 namespace onnxifi::model {
-
-// A weight that the caller gives apart from the model. Borrowed during the call; data are copied.
-struct Weight {
-  std::string name;
-  tensor::ElementType type = tensor::ElementType::kUndefined;
-  std::vector<int64_t> extents;
-  const std::byte* data = nullptr;  // dense; may be null where an extent is 0
-};
-
-struct ImportOptions {
-  // Win over initializers of the same name and over the element type that the model declares for
-  // them.
-  std::vector<Weight> weights;
-  // The folder that external data may be read from. Nothing: a model with external data is refused.
-  std::optional<std::string> base_folder;
-  // The model is a private mapping of a file that nobody has written to: pages whose data are
-  // copied are given back to the system.
-  bool is_mapped_model = false;
-  // The model's bytes stay, unchanged, for as long as the graph and whatever is made of it: large
-  // tensors are views on them, at any address.
-  bool is_lasting_model = false;
-  // False for a support question: initializers of more than kLargestStructuralCount elements, those
-  // in external files and those without data become weights without values, and a name that nothing
-  // defines becomes an input of unknown type.
-  bool lift_values = true;
-};
 
 // The graph of the model, model-local functions inlined. No pointer into `model` is kept, unless
 // it lasts; tensors in external files stay mapped while the graph or a tensor of it lives. Graph

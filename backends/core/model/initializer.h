@@ -14,7 +14,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
-#include "backends/core/model/import.h"
+#include "backends/core/model/import_options.h"
 #include "backends/core/model/tensor_proto.h"
 
 namespace onnxifi::model {
