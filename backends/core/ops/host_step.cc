@@ -33,7 +33,7 @@ Status HostStep::ReadInput(int input) {
   } else if (lowering_.Has(input)) {
     Read(lowering_.In(input));
   } else {
-    ONNXIFI_ASSIGN_OR_RETURN(const Whole whole, lowering_.AsWhole(input));
+    ONNXIFI_ASSIGN_OR_RETURN(const Whole whole, AsWhole(lowering_, input));
     Read(whole);
   }
   return base::Ok();
@@ -79,6 +79,25 @@ void HostStep::Emit() {
   step.writes = std::move(writes_);
   step.body = std::move(host_);
   lowering_.Emit(std::move(step));
+}
+
+Result<Whole> AsWhole(Lowering& lowering, int input) {
+  if (const Whole* whole = lowering.InWhole(input)) return *whole;
+  if (const Sequence* sequence = lowering.InSequence(input)) {
+    HostStep step(lowering, program::MakeSequence());
+    for (const Operand& tensor : sequence->tensors) step.Read(tensor);
+    const Whole whole = step.WriteWhole(sequence->type());
+    step.Emit();
+    return whole;
+  }
+  if (!lowering.Has(input)) {
+    return lowering.InvalidModel("Input " + std::to_string(input) + " is missing.");
+  }
+  HostStep step(lowering, program::PassValue());
+  step.Read(lowering.In(input));
+  const Whole whole = step.WriteWhole(lowering.InType(input));
+  step.Emit();
+  return whole;
 }
 
 }  // namespace onnxifi::ops

@@ -40,6 +40,10 @@ class HostStep {
   std::vector<View> writes_;
 };
 
+// Input `input` of the node as a whole value, whatever it is; a step makes one of a tensor or of a
+// sequence of known length. INVALID_MODEL where the node leaves it out.
+Result<Whole> AsWhole(Lowering& lowering, int input);
+
 }  // namespace onnxifi::ops
 
 #endif  // ONNXIFI_BACKENDS_CORE_OPS_HOST_STEP_H_

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <new>
 
-#include "backends/core/ops/host_step.h"
-
 namespace onnxifi::ops {
 
 program::ValueType Sequence::type() const {
@@ -102,23 +100,6 @@ program::ValueType Lowering::InType(int input) const {
   if (const Whole* whole = InWhole(input)) return whole->type;
   if (const Sequence* sequence = InSequence(input)) return sequence->type();
   return program::ValueType::Tensor(In(input).type(), In(input).rank());
-}
-
-Result<Whole> Lowering::AsWhole(int input) {
-  if (const Whole* whole = InWhole(input)) return *whole;
-  if (const Sequence* sequence = InSequence(input)) {
-    HostStep step(*this, program::MakeSequence());
-    for (const Operand& tensor : sequence->tensors) step.Read(tensor);
-    const Whole whole = step.WriteWhole(sequence->type());
-    step.Emit();
-    return whole;
-  }
-  if (!Has(input)) return InvalidModel("Input " + std::to_string(input) + " is missing.");
-  HostStep step(*this, program::PassValue());
-  step.Read(In(input));
-  const Whole whole = step.WriteWhole(InType(input));
-  step.Emit();
-  return whole;
 }
 
 std::optional<int> Lowering::DeclaredRank(int output) const {

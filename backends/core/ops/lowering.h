@@ -131,8 +131,6 @@ class Lowering {
   bool HasAny(int input) const;
   // The type of an input, whatever it is, which is there.
   program::ValueType InType(int input) const;
-  // An input as a whole value, whatever it is.
-  Result<Whole> AsWhole(int input);
   // The elements of a small integer or bool input as numbers or expressions, when they are known.
   std::optional<Dims> Integers(int input) const;
   // The same for an input that gives extents, positions or sizes: what is not known becomes symbols

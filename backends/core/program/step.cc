@@ -6,8 +6,6 @@
 
 #include <onnxifi/sdk.h>
 
-#include "backends/core/program/program.h"
-
 namespace onnxifi::program {
 
 std::string_view FamilyName(const Step& step) {

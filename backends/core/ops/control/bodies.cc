@@ -4,6 +4,8 @@
 
 #include "backends/core/ops/control/bodies.h"
 
+#include "backends/core/ops/host_step.h"
+
 namespace onnxifi::ops {
 
 ControlBuilder::ControlBuilder(Lowering& lowering, program::Control::Kind kind)
@@ -34,7 +36,7 @@ Status ControlBuilder::AddInput(int input, const BodyLowering::Input& as) {
     AddRead(lowering_.Has(input) ? &lowering_.In(input) : nullptr);
     return base::Ok();
   }
-  ONNXIFI_ASSIGN_OR_RETURN(const Whole whole, lowering_.AsWhole(input));
+  ONNXIFI_ASSIGN_OR_RETURN(const Whole whole, AsWhole(lowering_, input));
   const Operand operand = whole.operand();
   AddRead(&operand);
   return base::Ok();
