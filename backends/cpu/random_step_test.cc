@@ -4,8 +4,6 @@
 // how many of the bindings that were selected for oneDNN really ran on it: a device that always
 // falls back would agree with the reference too.
 
-#include "backends/core/reference/random_step.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -13,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "backends/core/reference/step_comparison.h"
 #include "backends/cpu/device.h"
 
 namespace onnxifi::cpu {

@@ -3,8 +3,6 @@
 // Random steps of every family on an OpenCL device, compared with the reference. Skipped, with the
 // reason, where the machine has no such device.
 
-#include "backends/core/reference/random_step.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "backends/core/reference/step_comparison.h"
 #include "backends/opencl/device.h"
 
 namespace onnxifi::opencl {

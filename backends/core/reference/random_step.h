@@ -56,20 +56,6 @@ std::optional<std::string> FindDifference(const RandomStep& step,
                                           std::span<const tensor::Tensor> actual,
                                           const RoundingSpread* spread = nullptr);
 
-// Compares `device` with the reference on `count` random steps of a family.
-struct Comparison {
-  int64_t compared = 0;
-  int64_t refused = 0;  // by the device's Select
-  int64_t different = 0;
-  std::string first_difference;
-};
-Comparison CompareWithReference(device::Device& device, Family family, uint64_t seed,
-                                int64_t count);
-
-// The same for `count` variations of one seed, the first of them `first_variation`.
-Comparison CompareVariations(device::Device& device, Family family, uint64_t seed,
-                             uint64_t first_variation, int64_t count);
-
 }  // namespace onnxifi::reference
 
 #endif  // ONNXIFI_BACKENDS_CORE_REFERENCE_RANDOM_STEP_H_
