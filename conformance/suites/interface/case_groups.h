@@ -8,7 +8,7 @@
 
 #include <span>
 
-#include "conformance/suites/interface/interface_suite.h"
+#include "conformance/suites/interface/interface_case.h"
 
 namespace onnxifi::suites {
 

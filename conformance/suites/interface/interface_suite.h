@@ -5,24 +5,15 @@
 #ifndef ONNXIFI_CONFORMANCE_SUITES_INTERFACE_INTERFACE_SUITE_H_
 #define ONNXIFI_CONFORMANCE_SUITES_INTERFACE_INTERFACE_SUITE_H_
 
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "conformance/client/library.h"
 #include "conformance/report/case_result.h"
+#include "conformance/suites/interface/interface_case.h"
 #include "conformance/suites/interface/process_state.h"
 
 namespace onnxifi::suites {
-
-class Check;
-
-struct InterfaceCase {
-  std::string_view group;
-  // Unique, and says what must be true.
-  std::string_view name;
-  void (*run)(Check& check);
-};
 
 // All cases, group by group.
 std::vector<InterfaceCase> ListInterfaceCases();
