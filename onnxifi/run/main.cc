@@ -18,6 +18,7 @@
 #include "onnxifi/run/options.h"
 #include "onnxifi/run/plan_file.h"
 #include "onnxifi/run/report_text.h"
+#include "onnxifi/run/run_times.h"
 
 namespace onnxifi::run {
 namespace {

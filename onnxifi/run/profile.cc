@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "conformance/onnx_file/element_type.h"
-#include "onnxifi/run/report_text.h"
+#include "onnxifi/run/run_times.h"
 
 namespace onnxifi::run {
 namespace {

@@ -34,11 +34,6 @@ struct OutputSummary {
 // Of a tensor of numbers; complex ones by their magnitude.
 OutputSummary Summarise(const onnx_file::DenseTensor& tensor);
 
-double MedianOf(std::vector<double> values);
-
-// The median of what each run took as a multiple of the other's in the same turn.
-double RatioOf(const std::vector<double>& run_ms, const std::vector<double>& other_ms);
-
 }  // namespace onnxifi::run
 
 #endif  // ONNXIFI_ONNXIFI_RUN_REPORT_TEXT_H_
