@@ -19,7 +19,8 @@
 
 #include "backends/core/tensor/element_type.h"
 #include "onnxifi/split/digest.h"
-#include "onnxifi/split/whole_model.h"
+#include "onnxifi/split/flowing_value.h"
+#include "onnxifi/split/node_signature.h"
 
 namespace onnxifi::split {
 

@@ -7,19 +7,17 @@
 #ifndef ONNXIFI_ONNXIFI_SPLIT_WHOLE_MODEL_H_
 #define ONNXIFI_ONNXIFI_SPLIT_WHOLE_MODEL_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "backends/core/base/result.h"
 #include "backends/core/tensor/element_type.h"
-#include "onnxifi/split/digest.h"
+#include "onnxifi/split/flowing_value.h"
+#include "onnxifi/split/node_signature.h"
 
 namespace onnxifi::split {
 
@@ -30,29 +28,6 @@ struct GivenWeight {
   tensor::ElementType type = tensor::ElementType::kUndefined;
   std::vector<int64_t> extents;
   const std::byte* data = nullptr;  // dense; may be null where there are no elements
-};
-
-struct Dimension {
-  int64_t number = -1;  // -1: not known
-  std::string symbol;   // may be empty
-};
-
-// A value that flows along edges: no weights, no constants.
-struct FlowingValue {
-  std::string name;
-  int32_t producer = -1;         // position among the nodes; -1: a graph input
-  std::vector<int32_t> readers;  // positions, ascending, each once; captures of subgraphs too
-  bool is_output = false;
-  // What a descriptor would say of it; nothing where no descriptor can carry it or its rank is not
-  // known.
-  tensor::ElementType type = tensor::ElementType::kUndefined;
-  std::optional<std::vector<Dimension>> dimensions;
-
-  bool is_carried() const { return dimensions.has_value(); }
-  bool has_fixed_shape() const {
-    return dimensions && std::all_of(dimensions->begin(), dimensions->end(),
-                                     [](const Dimension& extent) { return extent.number >= 0; });
-  }
 };
 
 struct ModelNode {
@@ -86,16 +61,6 @@ struct IslandModel {
   std::vector<int32_t> weights;
   // For each of its nodes the position in the whole model's graph.node.
   std::vector<int32_t> model_nodes;
-};
-
-// What a node is but for names, of whatever model: see node_signer.h.
-struct NodeSignature {
-  // Operator, version, attributes, types and extents of what it reads and makes, numbers of small
-  // constants: what a model of this node alone says.
-  Digest alone;
-  // Beside that the same of what makes those of its inputs that say more in their model than alone:
-  // where extents are not known, and small ones, which may be extents of others.
-  Digest in_model;
 };
 
 class WholeModel {
