@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Properties by which a program says what libonnxifi's auto device may do with a graph: whether it
- * measures, and which device runs what. Plain C89; the rules of onnxifi/sdk.h hold, whose own
- * properties are bits below 60.
+ * Properties of onnxInitGraph for libonnxifi's auto device: whether it measures devices, which
+ * device runs which nodes, and what happens when a device fails. Plain C89. The rules of
+ * onnxifi/sdk.h apply. Properties of sdk.h are bits below 60.
  */
 
 #ifndef ONNXIFI_AUTO_DEVICE_H
@@ -16,37 +16,37 @@ extern "C" {
 #endif
 
 /*
- * Value: 1 has onnxInitGraph measure what is not known yet of the devices that claim nodes of the
- * model, with inputs that are made up: each device's launches and copies, each kind of node by
- * itself, and then whole runs of the plans that come into question. That takes seconds. What was
- * found is kept in the cache folder, and every graph from then on is planned by it. 0 plans by what
- * is known. Without the property the environment variable ONNXIFI_MEASURE decides, and without that
- * nothing is measured. Any other value is INVALID_PROPERTY.
+ * Value: 1 makes onnxInitGraph measure devices that claim nodes of the model, as far as their times
+ * are not known yet. It times launches and copies, then each kind of node, then whole runs of
+ * candidate plans, with random inputs. This takes seconds. The cache folder keeps the times, and
+ * later graphs are planned by them. 0 plans by the times that are known. Without the property the
+ * environment variable ONNXIFI_MEASURE decides; without both nothing is measured. Any other value
+ * is INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE ((uint64_t)1 << 60)
 
 /*
- * Value: address of an onnxPlacement, cast to uint64_t, which is read during the call. Without it
- * every node goes wherever the whole graph is expected to be fastest. What no device may have or
- * takes under these terms is refused with the status of a device and the reasons of all.
- * INVALID_PROPERTY: a kind that there is not, a device or node that there is not, a node that is
- * given to two devices, and a plan that is none of the model.
+ * Value: address of an onnxPlacement, cast to uint64_t. It is read during the call. Without it
+ * every node goes where the whole graph is expected to be fastest. If no device may run a node, or
+ * none that may supports it, the graph is refused with an UNSUPPORTED status and the reasons of all
+ * devices. INVALID_PROPERTY: an unknown kind, device or node, a node that is given to two devices,
+ * or a plan of another model.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT ((uint64_t)1 << 61)
 
-/* Wherever the whole graph is expected to be fastest; no device is listed. */
+/* Each node goes where the whole graph is expected to be fastest. No device is listed. */
 #define ONNXIFI_SDK_PLACEMENT_AUTO 0
-/* On the first of the devices that takes the node; what none of them takes, as with AUTO. */
+/* Each node goes to the first listed device that supports it. Other nodes go as with AUTO. */
 #define ONNXIFI_SDK_PLACEMENT_PREFER 1
-/* On these devices, as with AUTO where there are several, or not at all. */
+/* Only the listed devices run nodes, distributed as with AUTO. Other nodes are an error. */
 #define ONNXIFI_SDK_PLACEMENT_STRICT 2
-/* By a plan; no device is listed. */
+/* The groups are a complete plan. No device is listed. */
 #define ONNXIFI_SDK_PLACEMENT_PLAN 3
 
 /* Nodes of one device. */
 typedef struct onnxDeviceNodes {
   size_t struct_size;
-  /* As of onnxGetBackendKey, e.g. "cpu:0". */
+  /* Key of onnxGetBackendKey, such as "cpu:0". */
   const char* device_key;
   /* Positions in graph.node of the main graph. */
   uint32_t node_count;
@@ -55,26 +55,28 @@ typedef struct onnxDeviceNodes {
 
 typedef struct onnxPlacement {
   size_t struct_size;
-  /* ONNXIFI_SDK_PLACEMENT_*, of all nodes that neither a group below nor the model places. */
+  /* ONNXIFI_SDK_PLACEMENT_*. It applies to nodes that neither a group below nor the model
+   * places. */
   uint32_t kind;
-  /* Devices to prefer, first the first, or to use alone: at least one with PREFER and STRICT. */
+  /* Devices of PREFER, in order, or of STRICT. Both need at least one. */
   uint32_t device_count;
   const char* const* device_keys;
   /*
-   * Nodes that their device runs or nobody, like those with an entry `onnxifi.device` in the
-   * model's metadata. With PLAN, all islands of a plan as onnxGetGraphPlan told it for the same
-   * model: the graph is cut exactly so, whatever is known of times, and a device that refuses its
-   * part is an error. One island without nodes is the whole model.
+   * Each group's device runs its nodes, or the graph is refused. An entry `onnxifi.device` in a
+   * node's metadata means the same. With PLAN the groups are all islands of a plan of the same
+   * model, as onnxGetGraphPlan reported it. The graph is then partitioned exactly so, without
+   * regard to times. A device that refuses its island is an error. One group without nodes stands
+   * for the whole model.
    */
   uint32_t group_count;
   const onnxDeviceNodes* const* groups;
 } onnxPlacement;
 
 /*
- * Value: 1 keeps the model of a graph that one device has whole, with its weights, so that other
- * devices, where they take all of it, go on with a run in which that device fails. 0 is the
- * default: such a run ends with the device's error. Parts of a graph that several devices have are
- * always kept. Any other value is INVALID_PROPERTY.
+ * Value: 1 keeps the model of a graph that one device has whole, with its weights. If that device
+ * fails in a run, a fallback graph on other devices continues the run, provided they support all
+ * nodes. 0 is the default: such a run ends with the device's error, and the model is not kept.
+ * Models of islands are always kept. Any other value is INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK ((uint64_t)1 << 62)
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// C++ over ONNXIFI: handles that release themselves, spans for memory, and an answer that is either
-// a value or an Error with its sentence. Header-only, C++20, no exceptions. Programs start with
-// onnxifi::Library::Open (links onnxifi::loader) or ::Linked (links libonnxifi itself).
+// C++ over ONNXIFI. Handles release themselves, memory is passed as spans, and a call returns
+// either a value or an Error with its sentence. Header-only, C++20, no exceptions. Programs start
+// with onnxifi::Library::Open (links onnxifi::loader) or ::Linked (links libonnxifi itself).
 //
-// Lifetime: every object keeps the library, and what it was made from, alive.
-// Threads: as the functions behind it.
+// Lifetime: every object keeps alive the library and the object from which it was made.
+// Threads: as for the functions that it calls.
 
 #ifndef ONNXIFI_ONNXIFI_HPP_
 #define ONNXIFI_ONNXIFI_HPP_
@@ -117,7 +117,7 @@ inline std::string StatusName(onnxStatus status) {
 
 struct Error {
   onnxStatus status = ONNXIFI_STATUS_INTERNAL_ERROR;
-  // Empty when the library gives none.
+  // Empty if the library gives none.
   std::string sentence;
 
   std::string Text() const {
@@ -150,18 +150,18 @@ class [[nodiscard]] Result {
 // Done, or the Error.
 using Outcome = Result<std::monostate>;
 
-// A dense tensor in memory lent to a call. Converts to what the interface takes.
+// A dense tensor in memory that is lent to a call.
 struct Tensor {
   std::string name;
   onnxEnum data_type = ONNXIFI_DATATYPE_FLOAT32;
   std::vector<uint64_t> shape;
-  // Row-major; written only where the tensor is an output. For memory of another type than CPU the
-  // handle that the interface names, e.g. a cl_mem.
+  // Row-major. Written only if the tensor is an output. For memory of another type than CPU, the
+  // handle that the interface names, such as a cl_mem.
   void* data = nullptr;
   onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU;
 };
 
-// An input or output of any kind, with its own memory; see onnxValue.
+// An input or output of any kind, which owns its memory; see onnxValue.
 struct Value {
   std::string name;
   uint32_t kind = ONNXIFI_SDK_VALUE_TENSOR;
@@ -178,7 +178,7 @@ struct OutputShape {
   std::string name;
   onnxEnum data_type = ONNXIFI_DATATYPE_UNDEFINED;
   bool has_rank = true;
-  // ONNXIFI_SDK_UNKNOWN where the extent depends on data.
+  // ONNXIFI_SDK_UNKNOWN if the extent depends on data.
   std::vector<int64_t> extents;
 };
 
@@ -207,9 +207,9 @@ struct Explanation {
 struct NodeAnswer {
   NodeVerdict verdict;
   uint32_t role = ONNXIFI_SDK_NODE_WORK;
-  // Key of the device that the model names for the node; empty if none.
+  // Key of the device that the model names for the node. Empty if none.
   std::string placement;
-  // Which of the call's distinct reasons it is, from 1; 0 where the node runs.
+  // Number of the reason within the call, from 1. 0 if the node runs.
   uint32_t reason = 0;
 };
 
@@ -218,9 +218,9 @@ struct DeviceAnswer {
   std::string device_key;
   onnxStatus status = ONNXIFI_STATUS_SUCCESS;
   std::string sentence;
-  // ONNXIFI_SDK_NODES_*: how `nodes` was found.
+  // ONNXIFI_SDK_NODES_*: how `nodes` was obtained.
   uint32_t nodes_told = ONNXIFI_SDK_NODES_EXPLAINED;
-  // In the model's order; a node with several reasons as often.
+  // In the model's order. A node with several reasons is there once for each.
   std::vector<NodeAnswer> nodes;
 
   bool runs_model() const {
@@ -244,14 +244,14 @@ struct StepRecord {
   uint64_t written_bytes = 0;
 };
 
-// What one stage of making a graph ready took; see onnxLoadRecord.
+// The time of one stage of InitGraph; see onnxLoadRecord.
 struct LoadRecord {
   std::string stage;
   uint64_t count = 0;
   uint64_t duration_ns = 0;
 };
 
-// One part of a graph that lies on one device; see onnxPlanIsland.
+// One island of a graph; see onnxPlanIsland.
 struct PlanIsland {
   std::string device_key;
   std::vector<uint32_t> nodes;
@@ -263,7 +263,7 @@ struct PlanIsland {
   uint64_t copies = 0;
 };
 
-// A value on its way between islands; see onnxPlanCut.
+// A value that crosses from one island to another; see onnxPlanCut.
 struct PlanCut {
   std::string value_name;
   int64_t from_island = ONNXIFI_SDK_UNKNOWN;
@@ -277,7 +277,7 @@ struct GraphPlan {
   std::vector<PlanCut> cuts;
 };
 
-// What became of one candidate plugin; see onnxDiscoveryRecord.
+// The result of discovery for one candidate plugin; see onnxDiscoveryRecord.
 struct DiscoveryRecord {
   std::string plugin;
   std::string path;
@@ -292,7 +292,7 @@ struct DiscoveryRecord {
 
 namespace detail {
 
-// The functions of one library; those of the SDK are null where it does not offer them.
+// The functions of one library. Those of the SDK are null if it does not offer them.
 struct Functions {
   onnxGetBackendIDsFunction get_backend_ids = nullptr;
   onnxReleaseBackendIDFunction release_backend_id = nullptr;
@@ -311,7 +311,7 @@ struct Functions {
   onnxReleaseGraphFunction release_graph = nullptr;
   onnxGetExtensionFunctionAddressFunction get_extension = nullptr;
   onnxGetLastErrorMessageFunction get_last_error_message = nullptr;
-  // Closed with the last object that uses the functions; null when nothing is to be closed.
+  // Closed with the last object that uses the functions. Null if nothing is to be closed.
   void* system_handle = nullptr;
 
   Functions() = default;
@@ -323,7 +323,7 @@ struct Functions {
 #endif
   }
 
-  // A function good for objects of `id`, or null.
+  // The function for objects of `id`, or null.
   template <typename F>
   F Find(onnxBackendID id, const char* name) const {
     onnxExtensionFunctionPointer address = nullptr;
@@ -415,7 +415,7 @@ class ValueList {
   }
 
   std::vector<const onnxValue*> list_;
-  // Addresses of their elements stay when they grow.
+  // A deque, so that addresses of elements stay valid when it grows.
   std::deque<onnxValue> records_;
   std::deque<std::vector<onnxString>> strings_;
   std::deque<std::vector<const onnxValue*>> elements_;
@@ -506,7 +506,7 @@ inline void ONNXIFI_ABI AppendRecord(void* records, const onnxDiscoveryRecord* r
        record->detail, record->priority, record->device_count, record->microseconds});
 }
 
-// A handle with the function that releases it and what must outlive it. Move-only.
+// A handle, the function that releases it, and the object that must outlive it. Move-only.
 template <typename ReleaseFunction>
 class Handle {
  public:
@@ -552,11 +552,12 @@ class Handle {
 
 }  // namespace detail
 
-// Memory that the host and the device of a backend share, from Backend::AllocateSharedMemory.
-// Copies are of the same memory, which goes with the last; by then no graph has it bound any more.
+// Memory that the host and a backend's device share, from Backend::AllocateSharedMemory. Copies
+// refer to the same memory, which is released with the last copy. No graph may have it bound then.
 class SharedMemory {
  public:
-  // For the host, and for descriptors of ONNXIFI_MEMORY_TYPE_CPU. Aligned to 64 bytes or more.
+  // The address for the host and for descriptors of ONNXIFI_MEMORY_TYPE_CPU. Aligned to at least 64
+  // bytes.
   void* data() const { return reinterpret_cast<void*>(memory_.address); }
   // A tensor in it for graphs of the backend.
   Tensor MakeTensor(const char* name, onnxEnum data_type, std::vector<uint64_t> shape) const {
@@ -573,7 +574,8 @@ class SharedMemory {
   std::shared_ptr<const void> owner_;
 };
 
-// A single-shot event: made by Backend::NewEvent to start runs, or by a run to tell its end.
+// A single-shot event. Backend::NewEvent makes events that start runs; a run makes the event that
+// it signals at its end.
 class Event {
  public:
   onnxEvent handle() const { return handle_.get(); }
@@ -581,7 +583,7 @@ class Event {
   Outcome Signal() const {
     return handle_.functions()->Check(handle_.functions()->signal_event(handle_.get()));
   }
-  // Blocks; the error is that of the run that signals the event.
+  // Blocks. Returns the error of the run that signals the event.
   Outcome Wait() const {
     return handle_.functions()->Check(handle_.functions()->wait_event(handle_.get()));
   }
@@ -591,8 +593,8 @@ class Event {
     if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
     return state == ONNXIFI_EVENT_STATE_SIGNALLED;
   }
-  // The handle of a new event of a driver's (ONNXIFI_SDK_NATIVE_EVENT_...) that is complete when
-  // this one is signalled; see onnxExportEvent.
+  // The handle of a new driver's event (ONNXIFI_SDK_NATIVE_EVENT_...) that is complete when this
+  // one is signalled; see onnxExportEvent.
   Result<onnxPointer> Export(uint32_t kind) const {
     const auto function =
         handle_.functions()->Find<onnxExportEventFunction>(id_, "onnxExportEvent");
@@ -604,7 +606,7 @@ class Event {
     if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
     return native.handle;
   }
-  // The shapes in which a finished run left its outputs.
+  // The shapes of a finished run's outputs.
   Result<std::vector<OutputShape>> OutputShapes() const {
     const auto function =
         handle_.functions()->Find<onnxGetRunOutputShapesFunction>(id_, "onnxGetRunOutputShapes");
@@ -614,7 +616,7 @@ class Event {
     if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
     return shapes;
   }
-  // The outputs that a finished run kept: those that Graph::SetValues was given no tensor for.
+  // The outputs that a finished run kept: those for which Graph::SetValues got no tensor.
   Result<std::vector<Value>> Values() const {
     const auto function =
         handle_.functions()->Find<onnxGetRunValuesFunction>(id_, "onnxGetRunValues");
@@ -638,10 +640,10 @@ class Event {
 class Graph {
  public:
   onnxGraph handle() const { return handle_.get(); }
-  // The device said FALLBACK: it runs the graph, but not efficiently.
+  // The device answered FALLBACK: it runs the graph by emulation, slowly.
   bool is_emulated() const { return is_emulated_; }
 
-  // Binds memory for the following runs; the data must stay until they have finished.
+  // Binds memory for the following runs. The memory must stay valid until they have finished.
   Outcome SetIO(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {
     const auto in = detail::Describe(inputs);
     const auto out = detail::Describe(outputs);
@@ -650,9 +652,9 @@ class Graph {
                                  static_cast<uint32_t>(out.size()), out.data()));
   }
 
-  // The same where inputs, all or in part, are values of any kind, which are copied, and outputs
-  // that are not listed are kept by each run for Event::Values. For a graph with an input or output
-  // that is no tensor of numbers, initialise it with GraphOptions::values.
+  // Like SetIO, but inputs may be values of any kind, which are copied, and each run keeps the
+  // outputs that are not listed, for Event::Values. A graph with an input or output that is not a
+  // tensor of numbers must be initialised with GraphOptions::values.
   Outcome SetValues(std::span<const Value> values, std::span<const Tensor> inputs = {},
                     std::span<const Tensor> outputs = {}) const {
     const auto function = functions().Find<onnxSetGraphValuesFunction>(id_, "onnxSetGraphValues");
@@ -665,7 +667,7 @@ class Graph {
                                       out.data()));
   }
 
-  // Starts a run that waits for `input`, and returns the event that it will signal.
+  // Starts a run that waits for `input`, and returns the event that the run will signal.
   Result<Event> Run(const Event& input) const {
     onnxMemoryFenceV1 input_fence = {};
     input_fence.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
@@ -680,9 +682,9 @@ class Graph {
         id_);
   }
 
-  // Binds memory for one run and starts it, in one step: what SetIO bound stays, and calls from
-  // several threads at once do not disturb one another. The inputs are complete; all data must stay
-  // until the run has finished.
+  // Binds memory for one run and starts it. The binding of SetIO stays, and several threads may
+  // call this at once. The inputs must be complete. All memory must stay valid until the run has
+  // finished.
   Result<Event> RunWith(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {
     const auto function =
         functions().Find<onnxSetIOAndRunGraphFunction>(id_, "onnxSetIOAndRunGraph");
@@ -701,8 +703,8 @@ class Graph {
         id_);
   }
 
-  // Puts a run into the queue that the backend shares with the caller, after what is in it; see
-  // ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE.
+  // Puts a run into the queue that the backend shares with the caller, behind the work that is in
+  // it; see ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE.
   Outcome RunInSharedQueue() const {
     onnxMemoryFenceV1 input_fence = {};
     input_fence.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
@@ -711,7 +713,7 @@ class Graph {
     return functions().Check(functions().run_graph(handle_.get(), &input_fence, &output_fence));
   }
 
-  // Runs with what SetIO bound and returns when the outputs are complete.
+  // Runs with the binding of SetIO and returns when the outputs are complete.
   Outcome RunAndWait() const {
     onnxEvent input = nullptr;
     const onnxStatus status = functions().init_event(backend_, &input);
@@ -724,7 +726,7 @@ class Graph {
     return output->Wait();
   }
 
-  // Shapes of the outputs for inputs of these shapes; their data may be null.
+  // Shapes of the outputs for inputs of these shapes. The inputs' data may be null.
   Result<std::vector<OutputShape>> InferOutputShapes(std::span<const Tensor> inputs) const {
     const auto function =
         functions().Find<onnxInferOutputShapesFunction>(id_, "onnxInferOutputShapes");
@@ -758,7 +760,7 @@ class Graph {
     return steps;
   }
 
-  // Which device runs what, as libonnxifi planned it and as the last run went.
+  // Which device runs which nodes: the plan of libonnxifi, with the times of the last run.
   Result<GraphPlan> Plan() const {
     const auto function = functions().Find<onnxGetGraphPlanFunction>(id_, "onnxGetGraphPlan");
     if (function == nullptr) return detail::Missing("onnxGetGraphPlan");
@@ -794,7 +796,7 @@ class Graph {
   bool is_emulated_ = false;
 };
 
-// Which devices may have which nodes of a graph of the auto device; see onnxPlacement.
+// Where the auto device may run which nodes of a graph; see onnxPlacement.
 struct Placement {
   struct Group {
     std::string device_key;
@@ -806,7 +808,7 @@ struct Placement {
   std::vector<std::string> device_keys;
   std::vector<Group> groups;
 
-  // Cuts the graph as this plan does.
+  // Partitions the graph as this plan does.
   static Placement Replay(const GraphPlan& plan) {
     Placement placement;
     placement.kind = ONNXIFI_SDK_PLACEMENT_PLAN;
@@ -819,7 +821,7 @@ struct Placement {
 
 namespace detail {
 
-// A Placement as the C structures, which point into it.
+// The C structures of a Placement, which point into it.
 class PlacementRecord {
  public:
   explicit PlacementRecord(const Placement& placement) {
@@ -856,25 +858,26 @@ class PlacementRecord {
 }  // namespace detail
 
 struct GraphOptions {
-  // Static weights that are not in the model; copied by the call.
+  // Weights that are not in the model. InitGraph copies them.
   std::span<const Tensor> weights;
   // Folder of the model's external data.
   std::optional<std::string> base_folder;
-  // Runs keep what Graph::Profile tells.
+  // Runs record their steps for Graph::Profile.
   bool profile = false;
-  // Inputs and outputs may be of any kind; bound by Graph::SetValues.
+  // Inputs and outputs may be of any kind and are bound by Graph::SetValues.
   bool values = false;
-  // Convolutions may be computed by algorithms that round differently from their definition.
+  // Convolutions may use algorithms that round differently from their definition.
   bool fast_algorithms = true;
-  // The model is a private mapping of a file that nobody has written to, whose pages may be given
-  // back as soon as they are copied.
+  // The model is a private mapping of a file to which nobody has written. Its pages may be returned
+  // to the system once they are copied.
   bool mapped_model = false;
-  // The model's bytes stay, unchanged, until the graph is gone: large weights are read there.
+  // The model's bytes stay unchanged until the graph is released, so large weights may be read in
+  // place.
   bool lasting_model = false;
-  // A run whose inputs are complete may be carried out by the thread that starts it.
+  // The thread that starts a run may compute it, if the inputs are complete.
   bool caller_runs = false;
-  // Of the auto device only: where nodes run, and whether others go on with a graph that one device
-  // has whole when that fails in a run.
+  // For the auto device only: where nodes run, and whether a fallback graph replaces a device that
+  // has the whole graph and fails in a run.
   std::optional<Placement> placement;
   bool fallback = false;
 };
@@ -883,7 +886,8 @@ class Backend {
  public:
   onnxBackend handle() const { return handle_->get(); }
 
-  // `model` is a serialised ModelProto; nothing of it is kept, but with options.lasting_model.
+  // `model` is a serialised ModelProto. It need not stay after the call, except with
+  // options.lasting_model.
   Result<Graph> InitGraph(std::span<const std::byte> model,
                           const GraphOptions& options = {}) const {
     const auto weights = detail::Describe(options.weights);
@@ -938,7 +942,7 @@ class Backend {
                  id_, status == ONNXIFI_STATUS_FALLBACK);
   }
 
-  // An event that is signalled when the driver's is complete; see onnxImportEvent.
+  // An event that is signalled when the driver's event is complete; see onnxImportEvent.
   Result<Event> ImportEvent(uint32_t kind, onnxPointer handle) const {
     const auto function = functions().Find<onnxImportEventFunction>(id_, "onnxImportEvent");
     if (function == nullptr) return detail::Missing("onnxImportEvent");
@@ -952,8 +956,8 @@ class Backend {
     return Event({event, functions().release_event, handle_->functions(), handle_}, id_);
   }
 
-  // Memory on which host and device both work where it lies, so that tensors in it are not copied;
-  // see onnxAllocateSharedMemory.
+  // Memory that host and device both use in place, so that tensors in it are not copied; see
+  // onnxAllocateSharedMemory.
   Result<SharedMemory> AllocateSharedMemory(uint64_t size_bytes) const {
     const auto allocate =
         functions().Find<onnxAllocateSharedMemoryFunction>(id_, "onnxAllocateSharedMemory");
@@ -984,7 +988,7 @@ class Backend {
  private:
   friend class Device;
   using HandleType = detail::Handle<onnxReleaseBackendFunction>;
-  // Shared, because graphs and events are to be released before their backend.
+  // Shared, because graphs and events must be released before their backend.
   Backend(std::shared_ptr<HandleType> handle, onnxBackendID id)
       : handle_(std::move(handle)), id_(id) {}
 
@@ -994,12 +998,12 @@ class Backend {
   onnxBackendID id_ = nullptr;
 };
 
-// One backend ID: a software-plus-device combination. Copies stand for the same device.
+// One backend ID: a plugin's device. Copies stand for the same device.
 class Device {
  public:
   onnxBackendID id() const { return id_; }
 
-  // The name by which tools select it: "auto" or "plugin:index".
+  // The key by which tools select it: "auto" or "plugin:index".
   Result<std::string> Key() const {
     const auto function = functions_->Find<onnxGetBackendKeyFunction>(id_, "onnxGetBackendKey");
     if (function == nullptr) return detail::Missing("onnxGetBackendKey");
@@ -1007,14 +1011,14 @@ class Device {
         [&](char* buffer, size_t* size_bytes) { return function(id_, buffer, size_bytes); });
   }
 
-  // A query that answers text, e.g. ONNXIFI_BACKEND_NAME.
+  // The answer to a query for text, such as ONNXIFI_BACKEND_NAME.
   Result<std::string> TextInfo(onnxBackendInfo query) const {
     return Text([&](char* buffer, size_t* size_bytes) {
       return functions_->get_backend_info(id_, query, buffer, size_bytes);
     });
   }
 
-  // A query that answers a number, e.g. ONNXIFI_BACKEND_DEVICE_TYPE.
+  // The answer to a query for a number, such as ONNXIFI_BACKEND_DEVICE_TYPE.
   Result<uint64_t> NumberInfo(onnxBackendInfo query) const {
     uint64_t number = 0;
     size_t size_bytes = sizeof(number);
@@ -1053,7 +1057,7 @@ class Device {
     return explanation;
   }
 
-  // `properties` is a list of keys and values without its end mark.
+  // `properties` are keys and values in turns, without the mark of the end.
   Result<Backend> InitBackend(std::span<const uint64_t> properties = {}) const {
     std::vector<uint64_t> list(properties.begin(), properties.end());
     list.push_back(ONNXIFI_BACKEND_PROPERTY_NONE);
@@ -1065,7 +1069,7 @@ class Device {
         id_);
   }
 
-  // An extension function good for objects of this device, or null.
+  // The extension function for objects of this device, or null.
   template <typename F>
   F FindFunction(const char* name) const {
     return functions_->Find<F>(id_, name);
@@ -1084,7 +1088,7 @@ class Device {
     std::string text(size_bytes, '\0');
     status = query(text.data(), &size_bytes);
     if (status != ONNXIFI_STATUS_SUCCESS) return functions_->MakeError(status);
-    // Some libraries count the NUL and some do not.
+    // Some libraries count the NUL in the size, others do not.
     text.resize(std::min(size_bytes, text.size()));
     while (!text.empty() && text.back() == '\0') text.pop_back();
     return text;
@@ -1098,12 +1102,13 @@ class Device {
 class Library {
  public:
 #ifndef _WIN32
-  // Opens the library at `path`; without a path, the libonnxifi that the system's linker finds.
+  // Opens the library at `path`. Without a path, opens the libonnxifi that the system's linker
+  // finds.
   static Result<Library> Open(const std::optional<std::string>& path = std::nullopt) {
     struct onnxifi_library table;
     const char* file = path ? path->c_str() : nullptr;
     if (onnxifi_load(ONNXIFI_LOADER_FLAG_VERSION_1_0, file, &table) == 0) {
-      // The loader keeps no reason; the system's linker tells it when asked again.
+      // The loader does not keep the reason. The system's linker gives it when asked again.
       void* handle = dlopen(path ? path->c_str() : "libonnxifi.so", RTLD_NOW | RTLD_LOCAL);
       std::string reason = handle == nullptr ? dlerror() : "it lacks a function of ONNXIFI 1.0.";
       if (handle != nullptr) dlclose(handle);
@@ -1160,7 +1165,7 @@ class Library {
     size_t count = 0;
     onnxStatus status = functions_->get_backend_ids(nullptr, &count);
     std::vector<onnxBackendID> ids;
-    // Devices may come while we look; ask again with room for all.
+    // Devices may appear in the meantime; ask again with room for all.
     while (status == ONNXIFI_STATUS_FALLBACK) {
       ids.resize(std::max<size_t>(count, 1));
       count = ids.size();
@@ -1189,8 +1194,8 @@ class Library {
                                                 " present are: " + keys + "."};
   }
 
-  // What every device but auto answers about the model and each of its nodes; only libonnxifi
-  // answers it. `base_folder`: of the model's external data.
+  // The answer of every device except auto about the model and each of its nodes. Only libonnxifi
+  // offers it. `base_folder` holds the model's external data.
   Result<std::vector<DeviceAnswer>> ExplainOnDevices(
       std::span<const std::byte> model,
       const std::optional<std::string>& base_folder = std::nullopt) const {
@@ -1211,7 +1216,7 @@ class Library {
     return devices;
   }
 
-  // What became of each candidate plugin; only libonnxifi answers it.
+  // The result of discovery for each candidate plugin. Only libonnxifi offers it.
   Result<std::vector<DiscoveryRecord>> DiscoveryReport() const {
     const auto function =
         functions_->Find<onnxGetDiscoveryReportFunction>(nullptr, "onnxGetDiscoveryReport");

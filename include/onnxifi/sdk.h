@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The ONNXIFI SDK's extensions of ONNXIFI: the sentence of the last error, why a node is refused,
- * output shapes, values that are no tensors of numbers, counters, profiles, device keys, what
- * became of each plugin and which device runs what. Plain C89.
+ * Extensions of ONNXIFI by the ONNXIFI SDK: the sentence of the last error, reasons per node,
+ * output shapes, non-tensor values, events and memory of drivers, counters, profiles, device keys,
+ * the discovery report, and plans. Plain C89.
  *
- * A library that lists `onnxifi_sdk` in its ONNXIFI_BACKEND_EXTENSIONS query has the functions of
- * this header. None is an exported symbol: each is found by name through
- * onnxGetExtensionFunctionAddress and cast to its type here.
+ * A library that lists `onnxifi_sdk` in its answer to ONNXIFI_BACKEND_EXTENSIONS has these
+ * functions. They are not exported symbols: onnxGetExtensionFunctionAddress finds each by its name,
+ * and the caller casts it to its type in this header.
  *
- * Every structure starts with its size in bytes. Fields are only ever added at the end, so a reader
- * may read what lies inside `struct_size` and takes the rest as zero. Where the caller provides the
- * structure, it sets `struct_size` to sizeof and the library writes no byte beyond it.
+ * Every structure starts with its size in bytes. Later versions only add fields at the end. A
+ * reader reads the fields that lie inside `struct_size` and takes all others as zero. If the caller
+ * provides the structure, it sets `struct_size` to sizeof, and the library writes no byte beyond
+ * it.
  *
- * Callbacks run on the calling thread before the function returns; the structures and strings that
- * they get live until the callback returns. A callback calls no ONNXIFI function and does not
+ * Callbacks run on the calling thread before the function returns. Structures and strings passed to
+ * a callback live until it returns. A callback must not call an ONNXIFI function and must not
  * throw.
  */
 
@@ -30,61 +31,60 @@ extern "C" {
 
 #define ONNXIFI_SDK_EXTENSION_NAME "onnxifi_sdk"
 
-/* An extent, limit or opset that is not known. */
+/* An unknown extent, limit or operator set version. */
 #define ONNXIFI_SDK_UNKNOWN (-1)
 
 /* ---- Properties of onnxInitGraph ---- */
 
 /*
- * Value: address of a NUL-terminated UTF-8 path, cast to uint64_t: the folder that holds the
- * model's external data. Files outside that folder are refused. The string must live until the call
- * returns. Without it, a model with external data is INVALID_MODEL.
+ * Value: address of a NUL-terminated UTF-8 path, cast to uint64_t. It names the folder of the
+ * model's external data. Files outside the folder are refused. The string must live until the call
+ * returns. Without the property a model with external data is INVALID_MODEL.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER ((uint64_t)1 << 48)
 
 /*
- * Value: 1 makes every run note what it does for onnxGetGraphProfile; 0 is the default and costs
+ * Value: 1 makes every run record its steps for onnxGetGraphProfile. 0 is the default and costs
  * nothing. Any other value is INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE ((uint64_t)1 << 49)
 
 /*
- * Value: 1 says that the caller binds the graph by onnxSetGraphValues, so that its inputs and
- * outputs may be of any kind; 0 is the default: an input or output that no descriptor can carry
- * (strings, a sequence, a map, an optional) makes the answer UNSUPPORTED_DATATYPE. Any other value
- * is INVALID_PROPERTY.
+ * Value: 1 says that the caller binds the graph by onnxSetGraphValues, so its inputs and outputs
+ * may be of any kind. 0 is the default: an input or output that no descriptor can carry (strings, a
+ * sequence, a map, an optional) makes the status UNSUPPORTED_DATATYPE. Any other value is
+ * INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_VALUES ((uint64_t)1 << 50)
 
 /*
- * Value: 0 has every sum of products computed as its operator defines it; 1 is the default and lets
- * convolutions be computed by algorithms with fewer multiplications, such as Winograd's, whose
- * rounding errors are within 8 times those of the definition. Any other value is INVALID_PROPERTY.
+ * Value: 0 makes the graph compute every sum of products as its operator defines it. 1 is the
+ * default: convolutions may use algorithms with fewer multiplications, such as Winograd's, whose
+ * rounding errors are at most 8 times those of the definition. Any other value is INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ((uint64_t)1 << 51)
 
 /*
- * Value: 1 says that the model's bytes are a private mapping of a file (mmap with MAP_PRIVATE) that
- * nobody has written to. What has been copied out of it is given back to the system, so that a load
- * does not hold every weight twice; read again, the pages show the file as before. 0 is the
+ * Value: 1 says that the model's bytes are a private mapping of a file (mmap with MAP_PRIVATE) to
+ * which nobody has written. The library then returns pages to the system once it has copied them,
+ * so a load does not hold every weight twice. Read again, the pages show the file. 0 is the
  * default. Any other value is INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL ((uint64_t)1 << 52)
 
 /*
- * Value: 1 lets a run whose inputs are complete, while no other run of the graph is under way, be
- * carried out by the thread that calls onnxRunGraph or onnxSetIOAndRunGraph, so that the call may
- * return when the run has finished: for callers who would wait for it there anyway, and spare
- * threads that wake one another. The output event tells of the end as ever. 0 is the default; any
- * other value is INVALID_PROPERTY.
+ * Value: 1 lets the thread that calls onnxRunGraph or onnxSetIOAndRunGraph compute the run, if the
+ * inputs are complete and no other run of the graph is under way. The call may then return when the
+ * run has finished. Use it if the caller waits for the run anyway: no other thread has to wake. The
+ * output event is signalled as always. 0 is the default. Any other value is INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS ((uint64_t)1 << 53)
 
 /*
- * Value: 1 says that the model's bytes stay where they are, and as they are, until onnxReleaseGraph
- * has returned, so that large weights may be read there in place of copied: a load then takes less
- * time, and less memory. With MAPPED_MODEL pages whose weights were packed into another layout are
- * given back; a mapped file must not be shortened meanwhile. 0 is the default. Any other value is
+ * Value: 1 says that the model's bytes stay at their address, unchanged, until onnxReleaseGraph has
+ * returned. The library may then read large weights in place, which saves load time and memory.
+ * With MAPPED_MODEL it also returns pages whose weights it has packed into another layout; the
+ * mapped file must not be shortened meanwhile. 0 is the default. Any other value is
  * INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL ((uint64_t)1 << 54)
@@ -92,21 +92,21 @@ extern "C" {
 /* ---- Properties of onnxInitBackend ---- */
 
 /*
- * Value: a cl_command_queue cast to uint64_t, in-order, of this backend ID's device, and of the
- * context of ONNXIFI_BACKEND_OPENCL_CONTEXT where that is given too. Everything that the backend
- * does on the device goes through it, so that fences may be ONNXIFI_SYNCHRONIZATION_IMPLICIT:
+ * Value: a cl_command_queue cast to uint64_t. It must be in-order, belong to this backend ID's
+ * device, and belong to the context of ONNXIFI_BACKEND_OPENCL_CONTEXT if that is given. All work of
+ * the backend goes through this queue, so fences may be ONNXIFI_SYNCHRONIZATION_IMPLICIT:
  *
- * - With an implicit input fence a run reads its inputs after whatever was in the queue when
+ * - With an implicit input fence a run reads its inputs after everything that was in the queue when
  *   onnxRunGraph was called.
- * - With implicit fences on both sides the run is in the queue when onnxRunGraph returns, and what
- *   is put into the queue afterwards finds the outputs. Nobody waits, unless the graph has numbers
- *   that shape what follows (loops, shapes that depend on data), or values. Runs of the graph whose
- *   events have not started them yet are waited for first. Errors that come after the call has
- *   returned are the queue's.
+ * - With implicit fences on both sides the run is in the queue when onnxRunGraph returns. Work that
+ *   is put into the queue afterwards sees the outputs. The call does not wait, with three
+ *   exceptions: numbers that decide what follows (loops, shapes that depend on data), non-tensor
+ *   values, and earlier runs of the graph that their events have not started yet. Errors after the
+ *   return are reported by the queue.
  * - An implicit output fence after an input event is UNSUPPORTED_FENCE_TYPE.
  *
- * The backend holds a reference until it is released. A queue that is none of these is
- * INVALID_PROPERTY; a value that is no queue at all cannot be told from one.
+ * The backend holds a reference until it is released. A queue that breaks one of the conditions is
+ * INVALID_PROPERTY. A value that is not a queue at all cannot be detected.
  */
 #define ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE ((uint64_t)1 << 56)
 
@@ -122,16 +122,16 @@ extern "C" {
 #define ONNXIFI_SDK_DATATYPE_FLOAT4E2M1 23
 #define ONNXIFI_SDK_DATATYPE_FLOAT8E8M0 24
 
-/* In an onnxValue only: no descriptor carries strings. */
+/* Only for an onnxValue: no descriptor carries strings. */
 #define ONNXIFI_SDK_DATATYPE_STRING 8
 
 /* ---- Last error ---- */
 
 /*
- * Gives the sentence of the last call that failed on this thread, with its context lines; empty if
- * none failed. `*messageSize` is the capacity of `message` on entry and the exact size with the NUL
- * afterwards; with `message` NULL or too small nothing is stored and the answer is FALLBACK.
- * The text lasts until the next failing call on this thread. Found with a NULL ID.
+ * Copies the sentence of the last call that failed on this thread, with its context lines. It is
+ * empty if none failed. `*messageSize` is the capacity of `message` on entry and the exact size
+ * with the NUL on return. If `message` is NULL or too small, nothing is stored and the status is
+ * FALLBACK. The text lasts until the next failing call on this thread. Found with a NULL ID.
  * Statuses: FALLBACK, INVALID_POINTER (messageSize NULL), INTERNAL_ERROR.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetLastErrorMessageFunction)(
@@ -139,12 +139,12 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetLastErrorMessageFunc
 
 /* ---- Explain: why a model runs or does not, node by node ---- */
 
-/* What part of a node `subject` of a verdict names. */
+/* The part of a node that `subject` of a verdict names. */
 #define ONNXIFI_SDK_SUBJECT_NONE 0
 #define ONNXIFI_SDK_SUBJECT_OPERATOR 1
 #define ONNXIFI_SDK_SUBJECT_VERSION 2
 #define ONNXIFI_SDK_SUBJECT_ATTRIBUTE 3
-/* Name of an input or output, and in the following two what about it. */
+/* INPUT and OUTPUT name one. DATATYPE and DIMENSION concern the one that is named. */
 #define ONNXIFI_SDK_SUBJECT_INPUT 4
 #define ONNXIFI_SDK_SUBJECT_OUTPUT 5
 #define ONNXIFI_SDK_SUBJECT_DATATYPE 6
@@ -152,33 +152,33 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetLastErrorMessageFunc
 
 typedef struct onnxNodeVerdict {
   size_t struct_size;
-  /* Position in graph.node of the main graph; nodes of sub-graphs report under their owner. */
+  /* Position in graph.node of the main graph. A node of a subgraph reports under its owner. */
   uint32_t node_index;
   /* ONNXIFI_STATUS_SUCCESS when the node runs, else the class of the reason. */
   onnxStatus status;
-  /* As in the model; empty when the model leaves it out. */
+  /* The model's name of the node. Empty if it has none. */
   const char* node_name;
   /* "ai.onnx" for the default domain. */
   const char* domain;
   const char* operator_type;
-  /* Version of the domain's operator set; ONNXIFI_SDK_UNKNOWN when the model imports none. */
+  /* Version of the domain's operator set. ONNXIFI_SDK_UNKNOWN if the model imports none. */
   int64_t opset_version;
-  /* ONNXIFI_SDK_SUBJECT_*; and the attribute, input or output concerned, empty if none. */
+  /* ONNXIFI_SDK_SUBJECT_*, and the name of the attribute, input or output. Empty if none. */
   uint32_t subject_kind;
   const char* subject;
-  /* Full sentence with the actual value and the limit; empty when the node runs. */
+  /* A full sentence with the actual value and the limit. Empty if the node runs. */
   const char* sentence;
-  /* The limit by itself, e.g. "7"; empty if there is none. */
+  /* The limit alone, such as "7". Empty if there is none. */
   const char* limit;
 } onnxNodeVerdict;
 
 typedef void(ONNXIFI_ABI* onnxNodeVerdictCallback)(void* context, const onnxNodeVerdict* verdict);
 
 /*
- * Calls `callback` for every node in order, and for a node with several reasons once per reason.
- * Answers what onnxGetBackendCompatibility answers for the same bytes. Where the model cannot be
- * read, there is the answer and no node. libonnxifi asks plain ONNXIFI 1.0 plugins about models of
- * one node, tells what it asked, and no node where none is refused as the whole model is.
+ * Calls `callback` for every node in order, once per reason if a node has several. Returns what
+ * onnxGetBackendCompatibility returns for the same bytes. If the model cannot be read, no node is
+ * reported. libonnxifi asks a plain ONNXIFI 1.0 plugin about models of one node, and the sentence
+ * says so. It reports no node if none is refused alone as the whole model is.
  * Statuses: those of onnxGetBackendCompatibility.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExplainModelFunction)(
@@ -187,31 +187,31 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExplainModelFunction)(
 
 /* ---- Explain on every device in one call (libonnxifi only) ---- */
 
-/* How a device's answers about nodes were found. */
+/* How a device's answers about nodes were obtained: by onnxExplainModel. */
 #define ONNXIFI_SDK_NODES_EXPLAINED 0
-/* Its plugin knows ONNXIFI 1.0 only and was asked about a model of each node by itself. */
+/* The plugin knows ONNXIFI 1.0 only. It was asked about a model of each node alone. */
 #define ONNXIFI_SDK_NODES_ASKED_ALONE 1
-/* There are none: the model cannot be read or cut, and the plugin does not explain. */
+/* No answers: the model cannot be read or partitioned, and the plugin does not explain. */
 #define ONNXIFI_SDK_NODES_NOT_TOLD 2
 
 typedef struct onnxDeviceAnswer {
   size_t struct_size;
-  /* Counted from 0 in the order of onnxGetBackendIDs, the auto device left out. */
+  /* Position in the order of onnxGetBackendIDs, from 0, without the auto device. */
   uint32_t device_index;
   /* As of onnxGetBackendKey, e.g. "cpu:0". */
   const char* device_key;
-  /* What onnxGetBackendCompatibility answers for the whole model; its sentence, empty for SUCCESS
-   * and FALLBACK. */
+  /* Status of onnxGetBackendCompatibility for the whole model, and its sentence. The sentence is
+   * empty for SUCCESS and FALLBACK. */
   onnxStatus status;
   const char* sentence;
   /* ONNXIFI_SDK_NODES_*. */
   uint32_t nodes;
 } onnxDeviceAnswer;
 
-/* What a node is to the devices. */
+/* The role of a node: a device computes it. */
 #define ONNXIFI_SDK_NODE_WORK 0
-/* A constant, a shape that the model fixes, or what nobody reads: no device is asked about it, and
- * its status is SUCCESS. Where it is needed, it belongs to every device that reads it. */
+/* A constant, a shape that the model fixes, or a node that nobody reads. No device is asked about
+ * it, and its status is SUCCESS. Every island that reads it has it. */
 #define ONNXIFI_SDK_NODE_GIVEN 1
 
 typedef struct onnxNodeAnswer {
@@ -219,13 +219,13 @@ typedef struct onnxNodeAnswer {
   uint32_t device_index;
   /* ONNXIFI_SDK_NODE_*. */
   uint32_t role;
-  /* The device that the model names for the node, as an entry "onnxifi.device" of its metadata;
-   * empty if none. The auto device gives the node to no other, whatever they answer. */
+  /* The device that the model names in an entry "onnxifi.device" of the node's metadata. Empty if
+   * none. The auto device gives the node to no other device. */
   const char* placement;
   const onnxNodeVerdict* verdict;
-  /* The reasons of a call are counted from 1; 0 where the node runs. Equal where the status is, and
-   * the first line of the sentence but for names of the node and of what it reads and makes, on
-   * whatever device. */
+  /* Number of the reason, from 1. 0 if the node runs. Two answers of a call, on whatever devices,
+   * have the same number if their statuses are equal and the first lines of their sentences differ
+   * only in the names of the node, its inputs and its outputs. */
   uint32_t reason;
 } onnxNodeAnswer;
 
@@ -233,18 +233,18 @@ typedef void(ONNXIFI_ABI* onnxDeviceAnswerCallback)(void* context, const onnxDev
 typedef void(ONNXIFI_ABI* onnxNodeAnswerCallback)(void* context, const onnxNodeAnswer* answer);
 
 /*
- * Asks every device but auto about the model and each node of it by what the auto device plans by:
- * with all shapes that the model tells, once for all nodes of a kind, remembering what was
- * answered. Calls `deviceCallback` for each device in order, and after each `nodeCallback` for
- * every node of the main graph in order, for a node with several reasons once per reason. Where a
- * model cannot be cut, the nodes are those that the device's own onnxExplainModel tells. What is
- * wrong with the model is in the devices' answers. Found with a NULL ID.
+ * Asks every device except auto about the model and each of its nodes. The answers are those by
+ * which the auto device plans: all shapes that the model fixes are known, equal nodes are asked
+ * about once, and answers are kept. Calls `deviceCallback` for each device in order, and after each
+ * of them `nodeCallback` for every node of the main graph in order, once per reason. If a model
+ * cannot be partitioned, the nodes are those of the device's own onnxExplainModel. Faults of the
+ * model are in the devices' answers. Found with a NULL ID.
  *
- * `auxPropertiesList`: as of onnxInitGraph; NULL for none. ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER
- * is taken: small tensors that lie there, which may be extents or axes, are read. Without it they
- * are asked about by their types. Statuses: INVALID_SIZE, INVALID_POINTER, INVALID_PROPERTY,
- * UNSUPPORTED_PROPERTY, NO_SYSTEM_MEMORY, INTERNAL_ERROR; INVALID_MODEL where tensors in that
- * folder cannot be read.
+ * `auxPropertiesList`: as of onnxInitGraph, or NULL. Only ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER is
+ * accepted. With it, small tensors in that folder are read, since they may be extents or axes.
+ * Without it, only their types are known.
+ * Statuses: INVALID_SIZE, INVALID_POINTER, INVALID_PROPERTY, UNSUPPORTED_PROPERTY,
+ * NO_SYSTEM_MEMORY, INTERNAL_ERROR; INVALID_MODEL if tensors in that folder cannot be read.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExplainModelOnDevicesFunction)(
     const uint64_t* auxPropertiesList, size_t onnxModelSize, const void* onnxModel,
@@ -256,18 +256,18 @@ typedef struct onnxTensorShape {
   size_t struct_size;
   const char* name;
   onnxEnum data_type;
-  /* `rank` extents; one that depends on data is ONNXIFI_SDK_UNKNOWN. */
+  /* `rank` extents. One that depends on data is ONNXIFI_SDK_UNKNOWN. */
   uint32_t rank;
   const int64_t* extents;
-  /* 0 when not even the rank is known; `rank` is 0 then. */
+  /* 0 if the rank is unknown. `rank` is 0 then. */
   uint32_t has_rank;
 } onnxTensorShape;
 
 typedef void(ONNXIFI_ABI* onnxTensorShapeCallback)(void* context, const onnxTensorShape* shape);
 
 /*
- * Calls `callback` for every output in the model's order with the shape it has for inputs of the
- * given shapes; buffers of the descriptors are not read and may be 0.
+ * Calls `callback` for every output, in the model's order, with its shape for inputs of the given
+ * shapes. Buffers of the descriptors are not read and may be 0.
  * Statuses: INVALID_GRAPH, INVALID_POINTER, INVALID_NAME, INVALID_SHAPE, INVALID_DATATYPE,
  * UNSUPPORTED_TAG, UNSUPPORTED_SHAPE, UNSUPPORTED_DATATYPE, UNIDENTIFIED_NAME, MISMATCHING_SHAPE,
  * MISMATCHING_DATATYPE, NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
@@ -277,23 +277,23 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxInferOutputShapesFuncti
     onnxTensorShapeCallback callback, void* context);
 
 /*
- * Calls `callback` for every output of the run that signalled `outputEvent`, with the shape in
- * which its data lie in the buffer. Does not wait. Statuses: INVALID_EVENT (also for an event that
- * no run made), INVALID_POINTER, INVALID_STATE (not signalled yet), NO_SYSTEM_MEMORY,
- * BACKEND_UNAVAILABLE, INTERNAL_ERROR (the run failed).
+ * Calls `callback` for every output of the run that signalled `outputEvent`, with the shape of the
+ * data in its buffer. Does not wait.
+ * Statuses: INVALID_EVENT (also for an event that no run made), INVALID_POINTER, INVALID_STATE (not
+ * signalled yet), NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR (the run failed).
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetRunOutputShapesFunction)(
     onnxEvent outputEvent, onnxTensorShapeCallback callback, void* context);
 
 /* ---- Values: strings, sequences, maps and optionals as inputs and outputs of graphs ---- */
 
-/* An optional without its element; one that has it is the element. */
+/* An optional without its element. An optional with one is the element itself. */
 #define ONNXIFI_SDK_VALUE_NOTHING 0
 #define ONNXIFI_SDK_VALUE_TENSOR 1
 #define ONNXIFI_SDK_VALUE_SEQUENCE 2
 #define ONNXIFI_SDK_VALUE_MAP 3
 
-/* `size_bytes` bytes, which need not end in a NUL and may contain some. */
+/* `size_bytes` bytes. They need not end in a NUL and may contain NULs. */
 typedef struct onnxString {
   const char* data;
   size_t size_bytes;
@@ -301,24 +301,24 @@ typedef struct onnxString {
 
 typedef struct onnxValue {
   size_t struct_size;
-  /* Of the graph's input or output; not read in elements of other values. */
+  /* Name of the graph's input or output. Ignored in elements of other values. */
   const char* name;
   /* ONNXIFI_SDK_VALUE_*. */
   uint32_t kind;
   /*
-   * A tensor, or the keys of a map, which have rank 1: ONNXIFI_DATATYPE_*, `rank` extents, and the
-   * elements in row-major order, in `strings` for strings, else in `data`, as in the buffer of a
-   * descriptor. `data` and `strings` may be NULL where there are no elements. Keys are int64
-   * numbers or strings, none twice.
+   * For a tensor, or the keys of a map: ONNXIFI_DATATYPE_*, `rank` extents, and the elements in
+   * row-major order. Strings lie in `strings`, all others in `data`, in the layout of a
+   * descriptor's buffer. Both may be NULL if there are no elements. Keys have rank 1, are int64
+   * numbers or strings, and are distinct.
    */
   onnxEnum data_type;
   uint32_t rank;
   const int64_t* extents;
   const void* data;
-  /* Of `data`, as densely packed elements have: 4- and 2-bit ones rounded up to a whole byte. */
+  /* Size of `data`. Elements are packed; those of 4 and 2 bits are rounded up to a whole byte. */
   size_t data_size_bytes;
   const onnxString* strings;
-  /* A sequence, or the values of a map, one per key: `element_count` values, of one kind. */
+  /* For a sequence, or the values of a map, one per key: `element_count` values of one kind. */
   size_t element_count;
   const struct onnxValue* const* elements;
 } onnxValue;
@@ -326,7 +326,7 @@ typedef struct onnxValue {
 typedef void(ONNXIFI_ABI* onnxValueCallback)(void* context, const onnxValue* value);
 
 /*
- * onnxGetBackendCompatibility for a graph that is initialised with
+ * Like onnxGetBackendCompatibility, for a graph that will be initialised with
  * ONNXIFI_SDK_GRAPH_PROPERTY_VALUES.
  * Statuses: those of onnxGetBackendCompatibility.
  */
@@ -334,15 +334,14 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendValueCompatib
     onnxBackendID backendID, size_t onnxModelSize, const void* onnxModel);
 
 /*
- * onnxSetGraphIO where inputs may be values and outputs need no memory of the caller's. Every input
- * is in one of the two input arrays; an input that is a tensor of numbers may be in either. Outputs
- * without a descriptor are kept by each run, for onnxGetRunValues. onnxRunGraph runs the graph as
- * after onnxSetGraphIO, any number of times, until either is called again. What `inputValues`
- * points to is copied before the function returns; the buffers of descriptors are used as by
- * onnxSetGraphIO.
- * Statuses: those of onnxSetGraphIO; INVALID_SIZE (a struct_size that does not hold the kind,
- * or a data_size_bytes that is not that of the elements) and INVALID_DATATYPE (a kind, an element
- * type or keys that there are not), UNSUPPORTED_TAG (a plain ONNXIFI 1.0 plugin behind libonnxifi).
+ * Like onnxSetGraphIO, but inputs may be values, and outputs need no memory of the caller's. Every
+ * input is in one of the two input arrays; a tensor of numbers may be in either. Each run keeps the
+ * outputs that have no descriptor, for onnxGetRunValues. onnxRunGraph then runs the graph any
+ * number of times, until this function or onnxSetGraphIO is called again. What `inputValues` points
+ * to is copied before the function returns. Buffers of descriptors are used as by onnxSetGraphIO.
+ * Statuses: those of onnxSetGraphIO; INVALID_SIZE (a struct_size that does not hold the kind, or a
+ * data_size_bytes that does not fit the elements), INVALID_DATATYPE (an unknown kind, element type
+ * or type of keys), UNSUPPORTED_TAG (a plain ONNXIFI 1.0 plugin behind libonnxifi).
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxSetGraphValuesFunction)(
     onnxGraph graph, uint32_t inputsCount, const onnxTensorDescriptorV1* inputDescriptors,
@@ -350,11 +349,11 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxSetGraphValuesFunction)
     const onnxTensorDescriptorV1* outputDescriptors);
 
 /*
- * Calls `callback` for every output that the run which signalled `outputEvent` kept, in the model's
- * order. They are kept until the event is released; what the callback gets lives until it returns.
- * Does not wait. Statuses: INVALID_EVENT (also for an event that no run made), INVALID_POINTER,
- * INVALID_STATE (not signalled yet), NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR (the run
- * failed).
+ * Calls `callback` for every output that the run of `outputEvent` kept, in the model's order. They
+ * are kept until the event is released. What the callback gets lives until it returns. Does not
+ * wait.
+ * Statuses: INVALID_EVENT (also for an event that no run made), INVALID_POINTER, INVALID_STATE (not
+ * signalled yet), NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR (the run failed).
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetRunValuesFunction)(
     onnxEvent outputEvent, onnxValueCallback callback, void* context);
@@ -372,23 +371,23 @@ typedef struct onnxNativeEvent {
 } onnxNativeEvent;
 
 /*
- * Makes an event that is signalled when the driver's event is complete, so that a run may have it
- * in its input fence. If that ends in an error, runs that wait for it end with BACKEND_UNAVAILABLE.
- * The driver's event is of the backend's context (ONNXIFI_BACKEND_OPENCL_CONTEXT) and may be
- * released when this returns; `*event` is to be released by onnxReleaseEvent. Does not wait.
+ * Makes an event that is signalled when the driver's event is complete, for use in input fences. If
+ * the driver's event ends in an error, runs that wait for it end with BACKEND_UNAVAILABLE. The
+ * driver's event must belong to the backend's context (ONNXIFI_BACKEND_OPENCL_CONTEXT). The caller
+ * may release it when this returns, and releases `*event` by onnxReleaseEvent. Does not wait.
  * Statuses: INVALID_BACKEND, INVALID_POINTER, INVALID_SIZE (a struct_size that does not hold the
- * handle), INVALID_FENCE_TYPE (a kind that there is not), UNSUPPORTED_FENCE_TYPE (one that this
- * backend does not take), INVALID_EVENT (a handle that is 0 or of another context),
- * NO_SYSTEM_MEMORY, NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ * handle), INVALID_FENCE_TYPE (an unknown kind), UNSUPPORTED_FENCE_TYPE (a kind that this backend
+ * does not support), INVALID_EVENT (a handle that is 0 or of another context), NO_SYSTEM_MEMORY,
+ * NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxImportEventFunction)(
     onnxBackend backend, const onnxNativeEvent* native, onnxEvent* event);
 
 /*
- * Makes an event of the driver's that is complete when `event`, a run's or the caller's own, is
- * signalled; work of the driver's may wait for it at once. If the run fails, it ends in an error.
- * The caller sets `native->struct_size` and `native->kind`, gets `native->handle`, and releases
- * that as the driver says (clReleaseEvent). Does not wait.
+ * Makes a driver's event that is complete when `event`, a run's or the caller's own, is signalled.
+ * Work of the driver may wait for it at once. If the run fails, the driver's event ends in an
+ * error. The caller sets `native->struct_size` and `native->kind`, gets `native->handle`, and
+ * releases that by the driver's function (clReleaseEvent). Does not wait.
  * Statuses: INVALID_EVENT, INVALID_POINTER, INVALID_SIZE, INVALID_FENCE_TYPE,
  * UNSUPPORTED_FENCE_TYPE, NO_SYSTEM_MEMORY, NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE,
  * INTERNAL_ERROR.
@@ -400,20 +399,20 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxExportEventFunction)(
 
 typedef struct onnxSharedMemory {
   size_t struct_size;
-  /* For the host: what descriptors of ONNXIFI_MEMORY_TYPE_CPU carry. Aligned to 64 bytes or more,
-   * not cleared. */
+  /* Address for the host, and for descriptors of ONNXIFI_MEMORY_TYPE_CPU. Aligned to at least 64
+   * bytes. Not cleared. */
   onnxPointer address;
-  /* For graphs of the backend: what descriptors of the same bytes carry. */
+  /* Memory type and buffer for descriptors of the same bytes, for graphs of the backend. */
   onnxEnum memory_type;
   onnxPointer buffer;
 } onnxSharedMemory;
 
 /*
- * Makes memory on which both the host and the backend's device work where it lies, so that tensors
- * which one makes and the other reads are not copied. What the host wrote before a run started the
- * run reads, and what the run wrote the host reads once the run has finished, without more.
- * `size_bytes` is at least 1. The caller sets `memory->struct_size` and gets the rest; the memory
- * lives until onnxReleaseSharedMemory, or until its backend is released.
+ * Allocates memory that the host and the backend's device both use in place, so that tensors are
+ * not copied between them. A run sees what the host wrote before the run started. The host sees
+ * what the run wrote once the run has finished. `size_bytes` is at least 1. The caller sets
+ * `memory->struct_size` and gets the rest. The memory lives until onnxReleaseSharedMemory, or until
+ * its backend is released.
  * Statuses: INVALID_BACKEND, INVALID_POINTER, INVALID_SIZE (no bytes, or a struct_size that does
  * not hold the buffer), UNSUPPORTED_MEMORY_TYPE (the device has no such memory), NO_SYSTEM_MEMORY,
  * NO_DEVICE_MEMORY, NO_SYSTEM_RESOURCES, NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
@@ -422,10 +421,10 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxAllocateSharedMemoryFun
     onnxBackend backend, uint64_t size_bytes, onnxSharedMemory* memory);
 
 /*
- * Gives the memory at `address` back: no run uses it any more, and every graph that had it bound is
- * bound to other tensors or released.
- * Statuses: INVALID_BACKEND, INVALID_POINTER (NULL, or no address of the backend's shared memory),
- * INTERNAL_ERROR.
+ * Releases the memory at `address`. No run may use it any more, and every graph that had it bound
+ * must be bound to other tensors or released.
+ * Statuses: INVALID_BACKEND, INVALID_POINTER (NULL, or not an address of the backend's shared
+ * memory), INTERNAL_ERROR.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxReleaseSharedMemoryFunction)(
     onnxBackend backend, onnxPointer address);
@@ -446,19 +445,20 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxReleaseSharedMemoryFunc
 
 typedef struct onnxGraphCounters {
   size_t struct_size;
-  /* Times a graph was lowered to a tensor program. */
+  /* Number of times a graph was lowered to a tensor program. */
   uint64_t lowerings;
-  /* Shape signatures for which extents, offsets and memory were computed. */
+  /* Number of shapes for which extents, offsets and memory were computed. */
   uint64_t bindings;
-  /* Device or host memory blocks allocated for runs. */
+  /* Number of blocks of device or host memory that were allocated for runs. */
   uint64_t allocations;
-  /* Whole-tensor copies that no operator asked for: staging, conversion, host round trips. */
+  /* Number of copies of whole tensors that no operator requested: staging, conversion, round trips
+   * to the host. */
   uint64_t copies;
   uint64_t kernel_builds;
   uint64_t runs;
   /*
-   * Steps that the graph was lowered to, by family (ONNXIFI_SDK_FAMILY_...), those of sub-graphs
-   * included; constants and views need none. All bits are set where a library does not tell.
+   * Number of steps per family (ONNXIFI_SDK_FAMILY_...), subgraphs included. Constants and views
+   * need none. All bits are set if a library does not report it.
    */
   uint64_t map_steps;
   uint64_t reduce_steps;
@@ -470,8 +470,8 @@ typedef struct onnxGraphCounters {
   uint64_t host_steps;
   uint64_t control_steps;
   /*
-   * Times a run waited for its device before its end: for numbers that shape what follows, the
-   * condition of a branch or loop, or a function of the host's. 0 where the device is the host.
+   * Number of times a run waited for its device before its end: for numbers that decide what
+   * follows, the condition of a branch or loop, or a host function. 0 if the device is the host.
    */
   uint64_t waits;
 } onnxGraphCounters;
@@ -490,28 +490,28 @@ typedef struct onnxStepRecord {
   size_t struct_size;
   /* Position in the run. */
   uint32_t step_index;
-  /* Node of the main graph's graph.node that the step does, the first of several;
-   * ONNXIFI_SDK_UNKNOWN when it does none by itself. */
+  /* Node in graph.node of the main graph that the step computes, the first of several.
+   * ONNXIFI_SDK_UNKNOWN if the step computes none by itself. */
   int64_t node_index;
-  /* What kind of work it is: one of ONNXIFI_SDK_FAMILY_..., or a name of the library's own. */
+  /* The step family, ONNXIFI_SDK_FAMILY_..., or a name of the library's own. */
   const char* family;
-  /* The implementation that does it, e.g. "onednn convolution", and what that has chosen for these
-   * extents, e.g. the name of a library's kernel; empty if it says nothing more. */
+  /* The implementation, such as "onednn convolution", and what it chose for these extents, such as
+   * the name of a library's kernel. `detail` is empty if there is nothing to add. */
   const char* implementation;
   const char* detail;
-  /* Element type of the (first) result and the `rank` extents that the work runs over. */
+  /* Element type of the first result, and the `rank` extents that the step iterates over. */
   onnxEnum data_type;
   uint32_t rank;
   const int64_t* extents;
-  /* Implementations that come before this one and were passed over, a sentence with the reason
+  /* Implementations that come before this one and were rejected, one sentence with the reason
    * each. */
   uint32_t rejected_count;
   const char* const* rejected;
-  /* Since the run started. Steps may overlap. */
+  /* Time since the run started. Steps may overlap. */
   uint64_t start_ns;
   uint64_t duration_ns;
-  /* What the work takes by definition, whatever the implementation does: floating-point operations
-   * (a multiply-add is two) and bytes that have to be read and written once. */
+  /* Work by definition, whatever the implementation does: floating-point operations (a multiply-add
+   * is two), and bytes that must be read and written once. */
   uint64_t flops;
   uint64_t read_bytes;
   uint64_t written_bytes;
@@ -520,8 +520,8 @@ typedef struct onnxStepRecord {
 typedef void(ONNXIFI_ABI* onnxStepRecordCallback)(void* context, const onnxStepRecord* record);
 
 /*
- * Calls `callback` for every step of the run that finished last, in the order of their start. The
- * steps inside a loop or branch count as the one step that runs it.
+ * Calls `callback` for every step of the run that finished last, in the order of their start. A
+ * loop or branch is one step; the steps inside it are not reported.
  * Statuses: INVALID_GRAPH, INVALID_POINTER, INVALID_STATE (initialised without
  * ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE, or no run has finished), NO_SYSTEM_MEMORY,
  * BACKEND_UNAVAILABLE, INTERNAL_ERROR.
@@ -533,9 +533,9 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphProfileFunction
 
 typedef struct onnxLoadRecord {
   size_t struct_size;
-  /* A name of the library's own, e.g. "import" or that of a pass. */
+  /* Name of the stage, the library's own, such as "import" or that of a pass. */
   const char* stage;
-  /* How often the stage ran, and how long altogether. */
+  /* Number of times the stage ran, and its time in all. */
   uint64_t count;
   uint64_t duration_ns;
 } onnxLoadRecord;
@@ -543,9 +543,9 @@ typedef struct onnxLoadRecord {
 typedef void(ONNXIFI_ABI* onnxLoadRecordCallback)(void* context, const onnxLoadRecord* record);
 
 /*
- * Calls `callback` for every stage of onnxInitGraph, in the order in which they first ended. They
- * do not overlap. Known for every graph, without a property. Statuses: INVALID_GRAPH,
- * INVALID_POINTER, NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ * Calls `callback` for every stage of onnxInitGraph, in the order in which they first ended. Stages
+ * do not overlap. Works for every graph, without a property.
+ * Statuses: INVALID_GRAPH, INVALID_POINTER, NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphLoadProfileFunction)(
     onnxGraph graph, onnxLoadRecordCallback callback, void* context);
@@ -553,8 +553,8 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphLoadProfileFunc
 /* ---- Names of devices ---- */
 
 /*
- * Gives the name by which tools select the ID: "auto", or "plugin:index" such as "cpu:0".
- * `*keySize` and the answers as for strings of onnxGetBackendInfo.
+ * Copies the device key by which tools select the ID: "auto", or "plugin:index" such as "cpu:0".
+ * `*keySize` and the statuses are as for strings of onnxGetBackendInfo.
  * Statuses: FALLBACK, INVALID_ID, INVALID_POINTER, INTERNAL_ERROR.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendKeyFunction)(
@@ -565,9 +565,9 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendKeyFunction)(
 #define ONNXIFI_SDK_VERDICT_LOADED 0
 /* The file or folder does not exist or cannot be read. */
 #define ONNXIFI_SDK_VERDICT_NOT_FOUND 1
-/* A manifest that cannot be understood. */
+/* The manifest beside it is wrong. */
 #define ONNXIFI_SDK_VERDICT_BAD_MANIFEST 2
-/* The system's linker refuses it; `detail` is what the linker says. */
+/* The system's linker refuses it. `detail` is the linker's message. */
 #define ONNXIFI_SDK_VERDICT_NOT_LOADABLE 3
 /* It lacks one of the fifteen functions. */
 #define ONNXIFI_SDK_VERDICT_MISSING_FUNCTION 4
@@ -575,11 +575,11 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendKeyFunction)(
 #define ONNXIFI_SDK_VERDICT_FOREIGN_FUNCTION 5
 /* It is libonnxifi itself, or another wrapper of plugins. */
 #define ONNXIFI_SDK_VERDICT_IS_LOADER 6
-/* It was found before under another rule. */
+/* The file was found before, by another rule. */
 #define ONNXIFI_SDK_VERDICT_DUPLICATE 7
-/* It loads, but listing its devices fails. */
+/* It loads, but cannot list its devices. */
 #define ONNXIFI_SDK_VERDICT_NOT_ENUMERABLE 8
-/* Its manifest names a dialect or version of the interface that is not spoken here. */
+/* Its manifest names a dialect or version of the interface that libonnxifi does not support. */
 #define ONNXIFI_SDK_VERDICT_WRONG_INTERFACE 9
 /* An environment variable that is ignored because the process runs with raised privileges. */
 #define ONNXIFI_SDK_VERDICT_IGNORED 10
@@ -588,17 +588,17 @@ typedef struct onnxDiscoveryRecord {
   size_t struct_size;
   /* Name of the plugin, e.g. "cpu". */
   const char* plugin;
-  /* Resolved absolute path, or what was given when it does not resolve. */
+  /* The absolute path, resolved. If it cannot be resolved, the path as given. */
   const char* path;
-  /* What made it a candidate, e.g. "ONNXIFI_BACKENDS" or "beside libonnxifi". */
+  /* The rule that made it a candidate, such as "ONNXIFI_BACKENDS" or "beside libonnxifi". */
   const char* rule;
   /* ONNXIFI_SDK_VERDICT_*. */
   uint32_t verdict;
   /* Full sentence. */
   const char* sentence;
-  /* Text of the system's linker, verbatim; empty if it said nothing. */
+  /* The message of the system's linker, verbatim. Empty if there is none. */
   const char* detail;
-  /* Priority from its manifest, 0 without one; smaller comes first. */
+  /* Priority of its manifest, 0 without one. Smaller comes first. */
   int32_t priority;
   uint32_t device_count;
   uint64_t microseconds;
@@ -608,7 +608,8 @@ typedef void(ONNXIFI_ABI* onnxDiscoveryRecordCallback)(void* context,
                                                        const onnxDiscoveryRecord* record);
 
 /*
- * Calls `callback` for every candidate in the order in which they were tried. Found with a NULL ID.
+ * Calls `callback` for every candidate, in the order in which they were tried. Found with a NULL
+ * ID.
  * Statuses: INVALID_POINTER, NO_SYSTEM_MEMORY, INTERNAL_ERROR.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetDiscoveryReportFunction)(
@@ -618,39 +619,40 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetDiscoveryReportFunct
 
 typedef struct onnxPlanIsland {
   size_t struct_size;
-  /* Islands are numbered from 0, in an order in which they can run. */
+  /* Number of the island, from 0, in an order in which they can run. */
   uint32_t island_index;
-  /* As of onnxGetBackendKey, e.g. "cpu:0"; where others stand in for a device that fails, theirs,
-   * separated by spaces. */
+  /* Key of onnxGetBackendKey, such as "cpu:0". After that device failed, the keys of the devices of
+   * its fallback graph, separated by spaces. */
   const char* device_key;
-  /* Nodes of the main graph's graph.node, ascending; none for a graph that its device has whole.
+  /* Nodes in graph.node of the main graph, ascending. None if its device has the graph whole.
    * Constants, and shapes that the model fixes, belong to every island that reads them. */
   uint32_t node_count;
   const uint32_t* nodes;
-  /* Islands that make what this one reads, ascending. */
+  /* Islands that produce the inputs of this one, ascending. */
   uint32_t after_count;
   const uint32_t* after;
-  /* Of a run, from its start: as planned, where several devices were weighed; and of the run that
-   * finished last. 0 where there is no plan, and where no run has finished. */
+  /* Times from the start of a run: those of the plan, and those of the run that finished last. 0 if
+   * devices were not compared, or no run has finished. */
   uint64_t estimated_start_ns;
   uint64_t estimated_duration_ns;
   uint64_t measured_start_ns;
   uint64_t measured_duration_ns;
-  /* Whole-tensor copies that its device made so far, as in onnxGraphCounters: into and out of
-   * memory of its own. All bits are set where its library does not tell. */
+  /* Number of copies of whole tensors that its device made so far, as in onnxGraphCounters. All
+   * bits are set if its library does not report it. */
   uint64_t copies;
 } onnxPlanIsland;
 
 typedef struct onnxPlanCut {
   size_t struct_size;
   const char* value_name;
-  /* Islands; ONNXIFI_SDK_UNKNOWN for the caller, who gives inputs and takes outputs. */
+  /* Numbers of islands. ONNXIFI_SDK_UNKNOWN is the caller, who provides inputs and takes
+   * outputs. */
   int64_t from_island;
   int64_t to_island;
-  /* Extents that are not numbers are taken as 1. */
+  /* Size of the tensor. Unknown extents count as 1. */
   uint64_t size_bytes;
-  /* Times that libonnxifi copied the value so far; of several cuts of one value, the first counts.
-   * Memory that both sides can use is handed on without a copy. */
+  /* Number of times libonnxifi copied the value so far, counted at its first cut. Memory that both
+   * sides can use is not copied. */
   uint64_t copies;
 } onnxPlanCut;
 
@@ -659,7 +661,8 @@ typedef void(ONNXIFI_ABI* onnxPlanCutCallback)(void* context, const onnxPlanCut*
 
 /*
  * Calls `islandCallback` for every island of the graph in order, then `cutCallback` for every value
- * on its way from one to another; a graph that one device has whole is one island without cuts.
+ * that crosses from one island to another. A graph that one device has whole is one island without
+ * cuts.
  * Statuses: INVALID_GRAPH, INVALID_POINTER, NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphPlanFunction)(
@@ -669,11 +672,11 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetGraphPlanFunction)(
 /* ---- Timed wait, as published by the foxi fork ---- */
 
 /*
- * Waits until the event is signalled or `timeoutMs` milliseconds have passed (0: no limit) and
- * writes to `*eventState` which it was. When signalled, `*eventStatus` is the result of the work
- * and `message` its sentence. `*messageLength` is the capacity on entry and the bytes used with the
- * NUL afterwards, 0 without a message; a longer sentence is cut. Statuses: INVALID_EVENT,
- * INVALID_POINTER, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
+ * Waits until the event is signalled or `timeoutMs` milliseconds have passed (0: no limit), and
+ * writes the event's state to `*eventState`. If it is signalled, `*eventStatus` is the result of
+ * the work and `message` its sentence. `*messageLength` is the capacity on entry, and on return the
+ * bytes used with the NUL, or 0 without a message. A longer sentence is truncated.
+ * Statuses: INVALID_EVENT, INVALID_POINTER, BACKEND_UNAVAILABLE, INTERNAL_ERROR.
  */
 typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxWaitEventForFunction)(
     onnxEvent event, uint32_t timeoutMs, onnxEventState* eventState, onnxStatus* eventStatus,
