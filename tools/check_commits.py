@@ -49,7 +49,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tree = pathlib.Path(__file__).resolve().parent.parent
     parser.add_argument("--root", type=pathlib.Path, default=tree, help="top of the tree (default: this one)")
-    parser.add_argument("range", nargs="?", help="commits to check, such as main..HEAD (default: since the rule was made)")
+    parser.add_argument("range", nargs="?", help="such as main..HEAD (default: since the rule was made)")
     options = parser.parse_args()
     try:
         commits = list_commits(options.root, options.range)

@@ -11,7 +11,7 @@ import check_commits
 
 class CheckSubjectTest(unittest.TestCase):
     def test_takes_an_area_and_a_sentence(self):
-        for subject in ("core/ops: fold constants in groups", "docs: define every concept once", "cpu/{gemm,matmul}: x"):
+        for subject in ("core/ops: fold constants in groups", "docs: define concepts once", "cpu/{gemm,matmul}: x"):
             self.assertIsNone(check_commits.check_subject(subject), subject)
 
     def test_refuses_a_subject_without_an_area(self):
@@ -41,7 +41,8 @@ class ListCommitsTest(unittest.TestCase):
             git("add", ".")
             git("commit", "-m", "Make the rule")
             git("commit", "--allow-empty", "-m", "docs: after the rule")
-            self.assertEqual([subject for _, subject in check_commits.list_commits(folder, None)], ["docs: after the rule"])
+            ((_, subject),) = check_commits.list_commits(folder, None)
+            self.assertEqual(subject, "docs: after the rule")
             self.assertEqual(len(check_commits.list_commits(folder, "HEAD~2..HEAD")), 2)
 
 

@@ -22,7 +22,8 @@ _C_SUFFIXES = (".c", ".cc", ".h", ".hpp", ".inc")
 _C_LITERAL = re.compile(r"\(\s*\"([A-Z][A-Z0-9_]{3,})\"")
 _SHELL_READ = re.compile(r"(?<!\\)\$(?:\{([A-Z][A-Z0-9_]{2,})|([A-Z][A-Z0-9_]{2,}))")
 _SHELL_SET = re.compile(
-    r"(?:^|[;&|({]|\bthen|\bdo|\belse|\bexport|\blocal|\breadonly|\bdeclare|\benv)\s*([A-Z][A-Z0-9_]*)=|\bread\s+(?:-\w+\s+)*([A-Z]\w*)",
+    r"(?:^|[;&|({]|\b(?:then|do|else|export|local|readonly|declare|env))\s*([A-Z][A-Z0-9_]*)="
+    r"|\bread\s+(?:-\w+\s+)*([A-Z]\w*)",
     re.MULTILINE,
 )
 _CMAKE_READ = re.compile(r"\$?ENV\{([A-Za-z_]\w*)\}")

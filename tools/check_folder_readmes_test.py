@@ -25,7 +25,8 @@ class FindOffencesTest(unittest.TestCase):
         self.assertEqual(offence, "a/README.md has 21 lines, more than 20.")
 
     def test_lets_the_top_folder_and_data_be(self):
-        texts = {**{f"{n}.cc": None for n in range(9)}, "README.md": "line\n" * 99, **{f"d/{n}.png": None for n in range(9)}}
+        images = {f"d/{number}.png": None for number in range(9)}
+        texts = {**{f"{number}.cc": None for number in range(9)}, "README.md": "line\n" * 99, **images}
         self.assertEqual(check_folder_readmes.find_offences(texts), [])
 
 
