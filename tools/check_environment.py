@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the environment variables that the tree reads with those that docs/environment.md explains.
 
-Reads every file that git tracks: C and C++ (string literals that are an argument, in files that call
-getenv), Python (os.environ and os.getenv, names as literals or constants of the module), shell scripts
-(upper-case variables that the script does not set itself) and CMake ($ENV{NAME}). The document explains a
-variable by a table row whose first cell is its name. Prints one line per variable that is on one side only.
+Reads every file that git tracks: C and C++ (string literals that are a first argument, in files that call
+getenv; and literals that begin with ONNXIFI_, but in tests), Python (os.environ and os.getenv, names as
+literals or constants of the module), shell scripts (upper-case variables that the script does not set
+itself) and CMake ($ENV{NAME}). The document explains a variable by a table row whose first cell is its
+name. Prints one line per variable that is on one side only.
 Exit status: 0 none, 1 some, 2 the command line is wrong.
 """
 
@@ -19,7 +20,8 @@ import sys
 DOCUMENT = "docs/environment.md"
 
 _C_SUFFIXES = (".c", ".cc", ".h", ".hpp", ".inc")
-_C_LITERAL = re.compile(r"\(\s*\"([A-Z][A-Z0-9_]{3,})\"")
+_C_ARGUMENT = re.compile(r"\(\s*\"([A-Z][A-Z0-9_]{3,})\"")
+_C_OWN_NAME = re.compile(r"\"(ONNXIFI_[A-Z0-9_]+)\"")
 _SHELL_READ = re.compile(r"(?<!\\)\$(?:\{([A-Z][A-Z0-9_]{2,})|([A-Z][A-Z0-9_]{2,}))")
 _SHELL_SET = re.compile(
     r"(?:^|[;&|({]|\b(?:then|do|else|export|local|readonly|declare|env))\s*([A-Z][A-Z0-9_]*)="
@@ -35,9 +37,10 @@ _NOT_OF_THE_CALLER = set(
 )
 
 
-def names_in_c(text):
-    """Returns the variables that a C or C++ source reads."""
-    return set(_C_LITERAL.findall(text)) if "getenv" in text else set()
+def names_in_c(name, text):
+    """Returns the variables that a C or C++ source reads, itself or by a function to which it gives the name."""
+    names = set(_C_ARGUMENT.findall(text)) if "getenv" in text else set()
+    return names if name.endswith("_test.cc") else names | set(_C_OWN_NAME.findall(text))
 
 
 def names_in_shell(text):
@@ -86,7 +89,7 @@ def names_in(name, text):
     suffix = pathlib.PurePath(name).suffix
     first_line = text.partition("\n")[0]
     if suffix in _C_SUFFIXES:
-        return names_in_c(text)
+        return names_in_c(name, text)
     if suffix == ".py" or first_line.startswith("#!") and "python" in first_line:
         return names_in_python(text)
     if suffix == ".sh" or first_line.startswith("#!") and first_line.endswith("sh"):

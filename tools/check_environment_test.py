@@ -14,6 +14,11 @@ class NamesTest(unittest.TestCase):
     def test_leaves_c_without_getenv_alone(self):
         self.assertEqual(check_environment.names_in("a.cc", 'Say("SOME_NAME");'), set())
 
+    def test_finds_names_of_ours_that_are_given_to_functions_elsewhere(self):
+        text = 'FindFolder("ONNXIFI_SOME_DIR"); AddList(list, "ONNXIFI_OTHER_DIR");'
+        self.assertEqual(check_environment.names_in("a.cc", text), {"ONNXIFI_SOME_DIR", "ONNXIFI_OTHER_DIR"})
+        self.assertEqual(check_environment.names_in("a_test.cc", text), set())
+
     def test_finds_those_of_python(self):
         text = (
             "import os\n_NAME = 'OF_CONSTANT'\nos.environ.get('OF_GET')\nos.environ['OF_READ']\n"
