@@ -41,9 +41,19 @@ base::Result<size_t> SizeBytes(const abi::TensorDescriptor& descriptor) {
   return static_cast<size_t>(size);
 }
 
+void Place::TakeInference(const abi::TensorShape* told, bool varies) {
+  const bool is_known = told != nullptr && IsKnown(*told);
+  extent_source = !is_known ? ExtentSource::kRun
+                  : varies  ? ExtentSource::kInference
+                            : ExtentSource::kBinding;
+  if (location == Location::kWorkspace || location == Location::kRunResult) {
+    location = is_known ? Location::kWorkspace : Location::kRunResult;
+  }
+}
+
 abi::TensorDescriptor Place::DescriptorFor(const SharedSource* device) const {
   abi::TensorDescriptor told = descriptor;
-  if (is_callers || is_kept || sharer == nullptr || sharer != device) return told;
+  if (location != Location::kWorkspace || sharer == nullptr || sharer != device) return told;
   told.memory_type = memory.memory_type;
   told.buffer = memory.buffer;
   return told;
@@ -51,7 +61,7 @@ abi::TensorDescriptor Place::DescriptorFor(const SharedSource* device) const {
 
 Status Place::Reserve(std::span<const SharedSource* const> sources) {
   ONNXIFI_ASSIGN_OR_RETURN(const size_t size_bytes, SizeBytes(descriptor));
-  if (is_callers) {
+  if (location == Location::kCallerMemory) {
     if (size_bytes <= capacity_bytes) return base::Ok();
     return {Code::kMismatchingShape, "Output '" + descriptor.name + "' takes " +
                                          std::to_string(size_bytes) + " bytes, more than the " +
@@ -95,7 +105,7 @@ Status Place::Reserve(std::span<const SharedSource* const> sources) {
 Status Place::CheckAfterRun(const abi::TensorShape& told) const {
   const bool agrees = IsKnown(told) && told.data_type == descriptor.data_type;
   if (agrees && std::ranges::equal(told.extents, descriptor.shape)) return base::Ok();
-  if (agrees && is_callers) {
+  if (agrees && location == Location::kCallerMemory) {
     abi::TensorDescriptor smaller = descriptor;
     smaller.shape.assign(told.extents.begin(), told.extents.end());
     const auto size_bytes = SizeBytes(smaller);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Place: where a value lies that islands read or make: in memory of the caller's, in ours, which
-// may be a device's, too, or in what a run of its island kept.
+// Place: where a tensor lives that islands read or make, and how its extents are known.
 
 #ifndef ONNXIFI_ONNXIFI_BOUNDARY_PLACE_H_
 #define ONNXIFI_ONNXIFI_BOUNDARY_PLACE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -26,24 +26,59 @@ class SharedSource {
   virtual base::Result<abi::SharedMemory> AllocateShared(int64_t size_bytes) const = 0;
 };
 
+// Where a tensor lives.
+enum class Location : uint8_t {
+  // In memory that the caller bound.
+  kCallerMemory,
+  // The caller bound no memory: a run makes the result and the caller takes it.
+  kCallerResult,
+  // Between islands, in memory of the workspace, which a device may share with the host.
+  kWorkspace,
+  // Between islands, in a result that a run makes, because only that run tells the extents.
+  kRunResult,
+};
+
+// How the extents of a tensor are known.
+enum class ExtentSource : uint8_t {
+  // Nobody has told them.
+  kNone,
+  // They are fixed once the caller's tensors are bound, and the same in every run.
+  kBinding,
+  // Each run may have others; the island's device infers them from its inputs before it runs.
+  kInference,
+  // Only the run of the island tells them.
+  kRun,
+};
+
 struct Place {
   // As the host reads and writes it.
   abi::TensorDescriptor descriptor;
-  // The caller's memory, or none of the caller's.
-  bool is_callers = false;
-  // A run keeps it: there is no memory for it before.
-  bool is_kept = false;
-  // Whether the descriptor says how it is in the run under way, or in every run.
-  bool is_known = false;
-  // Whether that may be different in every run.
-  bool depends_on_data = false;
-  // Ours, for as many bytes; the host's alone, or a device's, too.
+  Location location = Location::kWorkspace;
+  ExtentSource extent_source = ExtentSource::kNone;
+  // Memory of the workspace, for as many bytes; the host's alone, or a device's, too.
   abi::SharedMemory memory;
   size_t capacity_bytes = 0;
   const SharedSource* sharer = nullptr;
   // What the last run kept: holds the data of the descriptor.
   tensor::ValueRef kept = nullptr;
 
+  // Whether a run makes it, in memory that does not exist before that run.
+  bool is_kept() const {
+    return location == Location::kCallerResult || location == Location::kRunResult;
+  }
+  // Whether the extents are known before the island runs that makes it.
+  bool has_known_extents() const {
+    return extent_source == ExtentSource::kBinding || extent_source == ExtentSource::kInference;
+  }
+  // Whether the extents may differ from run to run.
+  bool varies_by_run() const {
+    return extent_source == ExtentSource::kInference || extent_source == ExtentSource::kRun;
+  }
+
+  // Takes what a device infers of the extents from the inputs of the island; null for nothing.
+  // `varies`: whether those inputs may differ from run to run. A tensor between islands then lives
+  // in the workspace where the extents are known, else in the result of a run.
+  void TakeInference(const abi::TensorShape* told, bool varies);
   // Has memory for what the descriptor says: what is there, where that is enough, or new, which the
   // first of `sources` that can shares with its device where that saves more than it takes.
   // MISMATCHING_SHAPE where the caller's is too small; NO_SYSTEM_MEMORY.

@@ -135,7 +135,7 @@ TEST(Place, HasAnAddressForNoElements) {
 TEST(Place, DoesNotGrowBeyondTheCallersMemory) {
   Place place;
   place.descriptor = Floats({4});
-  place.is_callers = true;
+  place.location = Location::kCallerMemory;
   place.capacity_bytes = 16;
   place.descriptor.buffer = 4096;
   EXPECT_TRUE(place.Reserve().ok());
@@ -144,6 +144,45 @@ TEST(Place, DoesNotGrowBeyondTheCallersMemory) {
   EXPECT_EQ(status.code(), base::Code::kMismatchingShape);
   EXPECT_THAT(status.Text(), HasSubstr("takes 20 bytes, more than the 16"));
   EXPECT_EQ(place.descriptor.buffer, 4096U);
+}
+
+TEST(Place, LivesInTheWorkspaceWhereItsExtentsAreKnownBeforeItsIslandRuns) {
+  const abi::TensorShape known = {"t", ONNXIFI_DATATYPE_FLOAT32, true, {2, 3}};
+  const abi::TensorShape open = {"t", ONNXIFI_DATATYPE_FLOAT32, true, {2, -1}};
+  Place place;
+  EXPECT_FALSE(place.has_known_extents());
+  EXPECT_FALSE(place.varies_by_run());
+  place.TakeInference(&open, /*varies=*/false);
+  EXPECT_EQ(place.location, Location::kRunResult);
+  EXPECT_EQ(place.extent_source, ExtentSource::kRun);
+  EXPECT_TRUE(place.is_kept());
+  EXPECT_FALSE(place.has_known_extents());
+  EXPECT_TRUE(place.varies_by_run());
+  place.TakeInference(&known, /*varies=*/true);
+  EXPECT_EQ(place.location, Location::kWorkspace);
+  EXPECT_EQ(place.extent_source, ExtentSource::kInference);
+  EXPECT_TRUE(place.has_known_extents());
+  EXPECT_TRUE(place.varies_by_run());
+  place.TakeInference(&known, /*varies=*/false);
+  EXPECT_EQ(place.extent_source, ExtentSource::kBinding);
+  EXPECT_FALSE(place.varies_by_run());
+  place.TakeInference(nullptr, /*varies=*/false);
+  EXPECT_EQ(place.location, Location::kRunResult);
+}
+
+TEST(Place, StaysWhereTheCallerBoundIt) {
+  const abi::TensorShape known = {"t", ONNXIFI_DATATYPE_FLOAT32, true, {2, 3}};
+  for (const Location location : {Location::kCallerMemory, Location::kCallerResult}) {
+    Place place;
+    place.location = location;
+    place.TakeInference(nullptr, /*varies=*/false);
+    EXPECT_EQ(place.location, location);
+    EXPECT_EQ(place.extent_source, ExtentSource::kRun);
+    place.TakeInference(&known, /*varies=*/true);
+    EXPECT_EQ(place.location, location);
+    EXPECT_EQ(place.extent_source, ExtentSource::kInference);
+    EXPECT_EQ(place.is_kept(), location == Location::kCallerResult);
+  }
 }
 
 TEST(Place, HoldsADeviceToWhatWasBound) {
@@ -157,7 +196,7 @@ TEST(Place, HoldsADeviceToWhatWasBound) {
   EXPECT_FALSE(answer(ONNXIFI_DATATYPE_INT32, {4, 2}));
   EXPECT_FALSE(answer(ONNXIFI_DATATYPE_FLOAT32, {3, 2}));
   EXPECT_FALSE(answer(ONNXIFI_DATATYPE_FLOAT32, {4, -1}));
-  place.is_callers = true;
+  place.location = Location::kCallerMemory;
   EXPECT_TRUE(answer(ONNXIFI_DATATYPE_FLOAT32, {3, 2}));
   EXPECT_FALSE(answer(ONNXIFI_DATATYPE_FLOAT32, {5, 2}));
   EXPECT_FALSE(answer(ONNXIFI_DATATYPE_INT32, {3, 2}));

@@ -16,7 +16,9 @@ using base::Code;
 using base::Status;
 using boundary::Contradiction;
 using boundary::CrossingValue;
+using boundary::ExtentSource;
 using boundary::IsKnown;
+using boundary::Location;
 using boundary::Place;
 using boundary::SharedSource;
 using boundary::SizeBytes;
@@ -49,11 +51,39 @@ bool IsOfTheDevice(Code code) {
          code == Code::kNoDeviceResources;
 }
 
-std::vector<abi::TensorDescriptor> InputsOf(const PlannedStep& step,
-                                            const std::vector<Place>& places) {
+// The shape of this name, or null.
+const abi::TensorShape* FindShape(const std::vector<abi::TensorShape>& shapes,
+                                  const std::string& name) {
+  const auto found = std::ranges::find(shapes, name, &abi::TensorShape::name);
+  return found == shapes.end() ? nullptr : &*found;
+}
+
+// Whether an input of the step may have other extents in every run.
+bool VariesByRun(const PlannedStep& step, const Workspace& workspace) {
+  return std::ranges::any_of(
+      step.inputs, [&](int32_t value) { return workspace.places[value].varies_by_run(); });
+}
+
+// Whether all inputs of the step are known before anything runs.
+bool HasKnownInputs(const PlannedStep& step, const Workspace& workspace) {
+  return std::ranges::all_of(
+      step.inputs, [&](int32_t value) { return workspace.places[value].has_known_extents(); });
+}
+
+std::vector<abi::TensorDescriptor> InputsFor(const PlannedStep& step, const SharedSource* device,
+                                             const Workspace& workspace) {
   std::vector<abi::TensorDescriptor> inputs;
-  for (const int32_t value : step.inputs) inputs.push_back(places[value].descriptor);
+  for (const int32_t value : step.inputs) {
+    inputs.push_back(workspace.places[value].DescriptorFor(device));
+  }
   return inputs;
+}
+
+// Those that read what the step makes are bound again before they run: it lies elsewhere.
+void MarkReadersStale(const PlannedStep& step, Workspace& workspace) {
+  for (const int32_t reader : step.before) {
+    std::atomic_ref(workspace.bound[reader].is_stale) = true;
+  }
 }
 
 }  // namespace
@@ -106,9 +136,8 @@ base::Result<std::vector<abi::TensorShape>> PlannedSteps::ShapesOf(
     ONNXIFI_ASSIGN_OR_RETURN(shapes, graph.InferOutputShapes(inputs));
     for (const int32_t output : step.outputs) {
       const CrossingValue& value = values_[output];
-      const auto told = std::find_if(shapes.begin(), shapes.end(),
-                                     [&](const auto& shape) { return shape.name == value.name; });
-      if (told == shapes.end()) return Contradiction(value.name, "is not among its outputs");
+      const abi::TensorShape* const told = FindShape(shapes, value.name);
+      if (told == nullptr) return Contradiction(value.name, "is not among its outputs");
       if (!told->has_rank) continue;
       ONNXIFI_RETURN_IF_ERROR(value.Check(told->data_type, told->extents));
     }
@@ -162,50 +191,66 @@ Status PlannedSteps::PrepareOnce(size_t index, Workspace& workspace) {
   const PlannedStep& step = steps_[index];
   abi::Graph& graph = GraphOf(index, workspace);
   std::atomic_ref(workspace.bound[index].is_stale) = false;
-  abi::GraphTensors tensors;
+  // What the first device shares is of no use to another.
   const SharedSource* const device =
       &graph == step.graph.get() ? step.shared_source.get() : nullptr;
-  for (const int32_t value : step.inputs) {
-    tensors.inputs.push_back(workspace.places[value].DescriptorFor(device));
-  }
-  const bool has_late_input =
-      std::any_of(step.inputs.begin(), step.inputs.end(),
-                  [&](int32_t value) { return workspace.places[value].depends_on_data; });
-  const auto needs_shape = [&](int32_t value) {
-    const Place& place = workspace.places[value];
-    return values_[value].is_handed_on || (has_late_input && place.is_callers && !place.is_kept);
-  };
-  std::vector<abi::TensorShape> shapes;
-  if (std::any_of(step.outputs.begin(), step.outputs.end(), needs_shape)) {
-    ONNXIFI_ASSIGN_OR_RETURN(shapes, ShapesOf(step, graph, tensors.inputs));
-  }
-  bool has_moved = false;
+  abi::GraphTensors tensors;
+  tensors.inputs = InputsFor(step, device, workspace);
+  ONNXIFI_RETURN_IF_ERROR(PlaceOutputs(index, graph, tensors.inputs, workspace));
+  AddOutputs(step, graph, device, workspace, tensors);
+  ONNXIFI_ASSIGN_OR_RETURN(workspace.bound[index].binding, graph.Bind(std::move(tensors)));
+  return base::Ok();
+}
+
+Status PlannedSteps::PlaceOutputs(size_t index, abi::Graph& graph,
+                                  std::span<const abi::TensorDescriptor> inputs,
+                                  Workspace& workspace) const {
+  const PlannedStep& step = steps_[index];
+  const bool varies = VariesByRun(step, workspace);
+  // Extents of what the caller alone reads are the caller's to say, unless they may differ from run
+  // to run.
+  std::vector<int32_t> inferred;
   for (const int32_t value : step.outputs) {
+    const bool is_in_callers_memory = workspace.places[value].location == Location::kCallerMemory;
+    if (values_[value].is_handed_on || (varies && is_in_callers_memory)) inferred.push_back(value);
+  }
+  if (inferred.empty()) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<abi::TensorShape> shapes,
+                           ShapesOf(step, graph, inputs));
+  bool has_moved = false;
+  for (const int32_t value : inferred) {
     Place& place = workspace.places[value];
-    if (needs_shape(value)) {
-      const onnxPointer old_buffer = place.descriptor.buffer;
-      const std::vector<uint64_t> old_shape = place.descriptor.shape;
-      const auto shape = std::find_if(shapes.begin(), shapes.end(), [&](const auto& told) {
-        return told.name == values_[value].name;
-      });
-      place.is_known = shape != shapes.end() && IsKnown(*shape);
-      place.depends_on_data = has_late_input || !place.is_known;
-      if (!place.is_callers) {
-        place.is_kept = !place.is_known;
-        place.descriptor.name = values_[value].name;
-      }
-      // Whether the caller's shape is right is for the device to say where it is known before a
-      // run.
-      if (place.is_known && !place.is_kept && (has_late_input || !place.is_callers)) {
-        place.descriptor.data_type = shape->data_type;
-        place.descriptor.shape.assign(shape->extents.begin(), shape->extents.end());
-        ONNXIFI_RETURN_IF_ERROR(place.Reserve(SourcesOf(index, value)));
-      }
-      // What a run keeps is looked up in each.
-      has_moved = has_moved || (!place.is_kept && (place.descriptor.buffer != old_buffer ||
+    const onnxPointer old_buffer = place.descriptor.buffer;
+    const std::vector<uint64_t> old_shape = place.descriptor.shape;
+    ONNXIFI_RETURN_IF_ERROR(
+        PlaceOutput(index, value, FindShape(shapes, values_[value].name), varies, place));
+    // What a run keeps is looked up in each.
+    has_moved = has_moved || (!place.is_kept() && (place.descriptor.buffer != old_buffer ||
                                                    place.descriptor.shape != old_shape));
-    }
-    if (!place.is_kept) {
+  }
+  if (has_moved) MarkReadersStale(step, workspace);
+  return base::Ok();
+}
+
+Status PlannedSteps::PlaceOutput(size_t index, int32_t value, const abi::TensorShape* told,
+                                 bool varies, Place& place) const {
+  place.TakeInference(told, varies);
+  // Whether the caller's shape is right is for the device to say where it is the same in every run.
+  const bool takes_shape =
+      place.location == Location::kWorkspace || (place.location == Location::kCallerMemory &&
+                                                 place.extent_source == ExtentSource::kInference);
+  if (!takes_shape) return base::Ok();
+  place.descriptor.data_type = told->data_type;
+  place.descriptor.shape.assign(told->extents.begin(), told->extents.end());
+  return place.Reserve(SourcesOf(index, value));
+}
+
+void PlannedSteps::AddOutputs(const PlannedStep& step, const abi::Graph& graph,
+                              const SharedSource* device, const Workspace& workspace,
+                              abi::GraphTensors& tensors) const {
+  for (const int32_t value : step.outputs) {
+    const Place& place = workspace.places[value];
+    if (!place.is_kept()) {
       tensors.outputs.push_back(place.DescriptorFor(device));
       continue;
     }
@@ -216,13 +261,20 @@ Status PlannedSteps::PrepareOnce(size_t index, Workspace& workspace) {
     kept.name = values_[value].name;
     kept.is_kept = true;
   }
-  // Those that read what now lies elsewhere are bound again before they run.
-  if (has_moved) {
-    for (const int32_t reader : step.before) {
-      std::atomic_ref(workspace.bound[reader].is_stale) = true;
-    }
+}
+
+Status PlannedSteps::TakeCallersTensors(const std::vector<int32_t>& positions,
+                                        const std::vector<abi::TensorDescriptor>& descriptors,
+                                        Workspace& workspace) {
+  for (size_t k = 0; k < positions.size(); ++k) {
+    Place& place = workspace.places[positions[k]];
+    place.descriptor = descriptors[k];
+    // The binding keeps it; a device gets it as the tensor that it is.
+    place.descriptor.value = nullptr;
+    place.location = descriptors[k].is_kept ? Location::kCallerResult : Location::kCallerMemory;
+    if (place.is_kept()) continue;
+    ONNXIFI_ASSIGN_OR_RETURN(place.capacity_bytes, SizeBytes(place.descriptor));
   }
-  ONNXIFI_ASSIGN_OR_RETURN(workspace.bound[index].binding, graph.Bind(std::move(tensors)));
   return base::Ok();
 }
 
@@ -232,74 +284,61 @@ base::Result<std::shared_ptr<const boundary::Binding>> PlannedSteps::Bind(
   Workspace& workspace = binding->workspace();
   workspace.places.resize(values_.size());
   workspace.bound.resize(steps_.size());
-  const auto take = [&](const std::vector<int32_t>& positions,
-                        const std::vector<abi::TensorDescriptor>& descriptors) -> Status {
-    for (size_t k = 0; k < positions.size(); ++k) {
-      Place& place = workspace.places[positions[k]];
-      place.descriptor = descriptors[k];
-      // The binding keeps it; a device gets it as the tensor that it is.
-      place.descriptor.value = nullptr;
-      place.is_callers = true;
-      place.is_kept = descriptors[k].is_kept;
-      if (place.is_kept) continue;
-      ONNXIFI_ASSIGN_OR_RETURN(place.capacity_bytes, SizeBytes(place.descriptor));
-    }
-    return base::Ok();
-  };
-  ONNXIFI_RETURN_IF_ERROR(take(inputs_, binding->tensors().inputs));
-  ONNXIFI_RETURN_IF_ERROR(take(outputs_, binding->tensors().outputs));
-  for (const int32_t value : inputs_) workspace.places[value].is_known = true;
+  for (size_t value = 0; value < values_.size(); ++value) {
+    workspace.places[value].descriptor.name = values_[value].name;
+  }
+  ONNXIFI_RETURN_IF_ERROR(TakeCallersTensors(inputs_, binding->tensors().inputs, workspace));
+  ONNXIFI_RETURN_IF_ERROR(TakeCallersTensors(outputs_, binding->tensors().outputs, workspace));
+  for (const int32_t value : inputs_) {
+    workspace.places[value].extent_source = ExtentSource::kBinding;
+  }
   for (size_t step = 0; step < steps_.size(); ++step) {
-    const bool is_known =
-        std::all_of(steps_[step].inputs.begin(), steps_[step].inputs.end(),
-                    [&](int32_t value) { return workspace.places[value].is_known; });
-    if (!is_known) continue;
+    if (!HasKnownInputs(steps_[step], workspace)) continue;
     Status status = Prepare(step, workspace);
     if (!status.ok()) return std::move(status).Context("in " + steps_[step].description);
   }
   return std::shared_ptr<const boundary::Binding>(std::move(binding));
 }
 
+base::Result<std::vector<abi::TensorShape>> PlannedSteps::ShapesOfAnyDevice(
+    const PlannedStep& step, std::span<const abi::TensorDescriptor> inputs) const {
+  StandIn* const stand_in = step.stand_in.get();
+  if (stand_in == nullptr) return ShapesOf(step, *step.graph, inputs);
+  if (stand_in->has_taken_over()) return ShapesOf(step, *stand_in->graph(), inputs);
+  auto told = ShapesOf(step, *step.graph, inputs);
+  if (told.ok() || told.status().code() != Code::kBackendUnavailable) return told;
+  const auto made = stand_in->Get(told.status());
+  if (!made.ok()) return told;
+  stand_in->TakeOver();
+  return ShapesOf(step, **made, inputs);
+}
+
 base::Result<std::vector<abi::TensorShape>> PlannedSteps::InferOutputShapes(
     std::span<const abi::TensorDescriptor> inputs) {
-  std::vector<Place> places(values_.size());
   std::vector<abi::TensorShape> shapes(values_.size());
   for (size_t value = 0; value < values_.size(); ++value) {
     shapes[value] = {values_[value].name, values_[value].data_type, /*has_rank=*/false, {}};
   }
-  for (size_t k = 0; k < inputs_.size(); ++k) {
-    places[inputs_[k]].descriptor = inputs[k];
-    places[inputs_[k]].is_known = true;
-  }
+  // Those whose extents are known, without data.
+  std::vector<std::optional<abi::TensorDescriptor>> known(values_.size());
+  for (size_t k = 0; k < inputs_.size(); ++k) known[inputs_[k]] = inputs[k];
   for (const PlannedStep& step : steps_) {
-    const bool is_known = std::all_of(step.inputs.begin(), step.inputs.end(),
-                                      [&](int32_t value) { return places[value].is_known; });
-    if (!is_known) continue;
-    StandIn* const stand_in = step.stand_in.get();
-    abi::Graph* graph = step.graph.get();
-    if (stand_in != nullptr && stand_in->has_taken_over()) graph = stand_in->graph();
-    auto told = ShapesOf(step, *graph, InputsOf(step, places));
-    if (!told.ok() && told.status().code() == Code::kBackendUnavailable && stand_in != nullptr &&
-        !stand_in->has_taken_over()) {
-      const auto made = stand_in->Get(told.status());
-      if (made.ok()) {
-        stand_in->TakeOver();
-        told = ShapesOf(step, **made, InputsOf(step, places));
-      }
+    std::vector<abi::TensorDescriptor> step_inputs;
+    for (const int32_t value : step.inputs) {
+      if (known[value]) step_inputs.push_back(*known[value]);
     }
+    if (step_inputs.size() < step.inputs.size()) continue;
+    auto told = ShapesOfAnyDevice(step, step_inputs);
     if (!told.ok()) return std::move(told).status().Context("in " + step.description);
     for (const int32_t value : step.outputs) {
-      for (abi::TensorShape& shape : *told) {
-        if (shape.name != values_[value].name) continue;
-        Place& place = places[value];
-        place.is_known = IsKnown(shape);
-        place.descriptor.name = shape.name;
-        place.descriptor.data_type = shape.data_type;
-        if (place.is_known) {
-          place.descriptor.shape.assign(shape.extents.begin(), shape.extents.end());
-        }
-        shapes[value] = shape;
-      }
+      const abi::TensorShape* const shape = FindShape(*told, values_[value].name);
+      if (shape == nullptr) continue;
+      shapes[value] = *shape;
+      if (!IsKnown(*shape)) continue;
+      abi::TensorDescriptor& tensor = known[value].emplace();
+      tensor.name = shape->name;
+      tensor.data_type = shape->data_type;
+      tensor.shape.assign(shape->extents.begin(), shape->extents.end());
     }
   }
   std::vector<abi::TensorShape> outputs;
@@ -459,13 +498,10 @@ Status PlannedSteps::ExecuteOnce(RunState& run, size_t index) {
   Workspace::Bound& bound = workspace.bound[index];
   StepTime& time = run.times[index];
   time.start_ns = NowNs() - run.started_ns;
-  const bool has_late_input =
-      std::any_of(steps_[index].inputs.begin(), steps_[index].inputs.end(),
-                  [&](int32_t value) { return workspace.places[value].depends_on_data; });
   const bool was_stand_in = bound.is_stand_in;
   abi::Graph& graph = GraphOf(index, workspace);
-  if (bound.binding == nullptr || has_late_input || bound.is_stand_in != was_stand_in ||
-      std::atomic_ref(bound.is_stale)) {
+  if (bound.binding == nullptr || VariesByRun(steps_[index], workspace) ||
+      bound.is_stand_in != was_stand_in || std::atomic_ref(bound.is_stale)) {
     ONNXIFI_RETURN_IF_ERROR(PrepareOnce(index, workspace));
   }
   time.is_stand_in = bound.is_stand_in;
@@ -481,33 +517,41 @@ Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index)
   Workspace& workspace = run.binding->workspace();
   const PlannedStep& step = steps_[index];
   ONNXIFI_ASSIGN_OR_RETURN(run.shapes[index], event.OutputShapes());
-  for (const abi::TensorShape& shape : run.shapes[index]) {
+  ONNXIFI_RETURN_IF_ERROR(TakeShapes(step, run.shapes[index], workspace));
+  const bool keeps = std::ranges::any_of(
+      step.outputs, [&](int32_t value) { return workspace.places[value].is_kept(); });
+  return keeps ? TakeKept(step, event, workspace) : base::Ok();
+}
+
+Status PlannedSteps::TakeShapes(const PlannedStep& step,
+                                const std::vector<abi::TensorShape>& shapes,
+                                Workspace& workspace) const {
+  for (const abi::TensorShape& shape : shapes) {
     const auto output = std::ranges::find_if(
         step.outputs, [&](int32_t value) { return values_[value].name == shape.name; });
     if (output == step.outputs.end()) return Contradiction(shape.name, "is none of its outputs");
     ONNXIFI_RETURN_IF_ERROR(values_[*output].Check(shape.data_type, shape.extents));
     const Place& place = workspace.places[*output];
-    if (!place.is_kept) ONNXIFI_RETURN_IF_ERROR(place.CheckAfterRun(shape));
+    if (!place.is_kept()) ONNXIFI_RETURN_IF_ERROR(place.CheckAfterRun(shape));
   }
   for (const int32_t value : step.outputs) {
     Place& place = workspace.places[value];
-    if (!place.is_callers || !place.depends_on_data) continue;
+    if (place.location != Location::kCallerMemory || !place.varies_by_run()) continue;
     // The caller's memory may hold more than there is this time.
-    place.is_known = true;
-    for (const abi::TensorShape& shape : run.shapes[index]) {
-      if (shape.name != values_[value].name) continue;
-      place.descriptor.shape.assign(shape.extents.begin(), shape.extents.end());
-    }
+    const abi::TensorShape* const shape = FindShape(shapes, values_[value].name);
+    if (shape == nullptr) continue;
+    place.descriptor.shape.assign(shape->extents.begin(), shape->extents.end());
   }
-  const bool keeps = std::any_of(step.outputs.begin(), step.outputs.end(),
-                                 [&](int32_t value) { return workspace.places[value].is_kept; });
-  if (!keeps) return base::Ok();
+  return base::Ok();
+}
+
+Status PlannedSteps::TakeKept(const PlannedStep& step, abi::Event& event, Workspace& workspace) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<abi::KeptValue> kept, event.OutputValues());
   // What the run before kept is no answer to this one.
   for (const int32_t value : step.outputs) workspace.places[value].kept = nullptr;
   for (abi::KeptValue& told : kept) {
     const auto output = std::ranges::find_if(step.outputs, [&](int32_t value) {
-      return values_[value].name == told.name && workspace.places[value].is_kept;
+      return values_[value].name == told.name && workspace.places[value].is_kept();
     });
     if (output == step.outputs.end()) continue;
     if (!told.value->is_tensor()) return Contradiction(told.name, "turns out to be no tensor");
@@ -519,12 +563,11 @@ Status PlannedSteps::TakeOutputs(abi::Event& event, RunState& run, size_t index)
     place.descriptor.shape.assign(tensor.extents().begin(), tensor.extents().end());
     place.descriptor.buffer = reinterpret_cast<onnxPointer>(tensor.data());
     place.kept = std::move(told.value);
-    place.is_known = true;
     ++copies_[*output];
   }
   for (const int32_t value : step.outputs) {
     const Place& place = workspace.places[value];
-    if (place.is_kept && place.kept == nullptr) {
+    if (place.is_kept() && place.kept == nullptr) {
       return Contradiction(values_[value].name, "is not there after a run that was to keep it");
     }
   }

@@ -125,17 +125,40 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   base::Result<std::vector<abi::TensorShape>> ShapesOf(
       const PlannedStep& step, abi::Graph& graph,
       std::span<const abi::TensorDescriptor> inputs) const;
+  // The same of the step's device, or of its fallback graph where that device has failed or fails.
+  base::Result<std::vector<abi::TensorShape>> ShapesOfAnyDevice(
+      const PlannedStep& step, std::span<const abi::TensorDescriptor> inputs) const;
+  // Gives the places of `positions` the caller's tensors.
+  static base::Status TakeCallersTensors(const std::vector<int32_t>& positions,
+                                         const std::vector<abi::TensorDescriptor>& descriptors,
+                                         boundary::Workspace& workspace);
   // Gives every output of the step a place, where its inputs are known, and binds it; to its
-  // stand-in where the device fails.
+  // fallback graph where the device fails.
   base::Status Prepare(size_t step, boundary::Workspace& workspace);
   base::Status PrepareOnce(size_t step, boundary::Workspace& workspace);
+  // Infers the extents of the step's outputs where somebody needs them before the step runs, gives
+  // each a place, and marks readers of those that moved.
+  base::Status PlaceOutputs(size_t step, abi::Graph& graph,
+                            std::span<const abi::TensorDescriptor> inputs,
+                            boundary::Workspace& workspace) const;
+  // `told`: what was inferred of it, or null. `varies`: whether the step's inputs vary by run.
+  base::Status PlaceOutput(size_t step, int32_t value, const abi::TensorShape* told, bool varies,
+                           boundary::Place& place) const;
+  // The step's outputs as `graph` on `device` is bound to them.
+  void AddOutputs(const PlannedStep& step, const abi::Graph& graph,
+                  const boundary::SharedSource* device, const boundary::Workspace& workspace,
+                  abi::GraphTensors& tensors) const;
   // Ok where the step has a stand-in from now on, after `failure`; else `failure`, or why there is
   // none. A stand-in has none.
   base::Status ReplaceDevice(size_t step, boundary::Workspace& workspace,
                              base::Status failure) const;
   base::Status Execute(RunState& run, size_t step);
   base::Status ExecuteOnce(RunState& run, size_t step);
+  // What a run of the step made: the shapes that it tells, and the results that it keeps.
   base::Status TakeOutputs(abi::Event& event, RunState& run, size_t step);
+  base::Status TakeShapes(const PlannedStep& step, const std::vector<abi::TensorShape>& shapes,
+                          boundary::Workspace& workspace) const;
+  base::Status TakeKept(const PlannedStep& step, abi::Event& event, boundary::Workspace& workspace);
   void AwaitInput(const RunRef& run, const std::shared_ptr<abi::Event>& input);
   void MarkReady(const RunRef& run, const base::Status& input_status);
   // With mutex_ held.
