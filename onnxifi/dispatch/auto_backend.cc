@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AutoBackend: choose, initialise once, hand over, or plan.
+// AutoBackend: the outcomes of a decision, one after the other.
 
 #include "onnxifi/dispatch/auto_backend.h"
 
@@ -20,7 +20,6 @@
 #include "onnxifi/dispatch/forwarded_graph.h"
 #include "onnxifi/dispatch/plan_measurement.h"
 #include "onnxifi/dispatch/planned_graph.h"
-#include "onnxifi/split/placement.h"
 #include "onnxifi/split/small_tensors.h"
 
 namespace onnxifi::dispatch {
@@ -49,6 +48,19 @@ std::optional<std::vector<split::GivenWeight>> GivenWeights(const abi::GraphRequ
                        static_cast<const std::byte*>(weight.cpu_data())});
   }
   return weights;
+}
+
+// Adds a line for each node that the device refuses.
+void AddRefusedNodes(const ForwardedBackendId& device, std::span<const std::byte> model,
+                     Status& answer) {
+  const auto explanation = device.Explain(model);
+  if (!explanation.ok()) return;
+  for (const abi::NodeVerdict& node : explanation->nodes) {
+    if (node.code == Code::kOk) continue;
+    answer.Context(device.key() + ", node " + std::to_string(node.node_index) +
+                   (node.node_name.empty() ? "" : " '" + node.node_name + "'") + " (" +
+                   node.operator_type + "): " + node.sentence);
+  }
 }
 
 }  // namespace
@@ -89,16 +101,16 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWithFallback(
   whole.groups.push_back({device.key(), /*nodes=*/{}});
   ONNXIFI_ASSIGN_OR_RETURN(
       const std::unique_ptr<AutoPlanner> planner,
-      AutoPlanner::Ask(id_.devices(), request.graph.model, *std::move(weights), whole));
+      AutoPlanner::Ask(devices_, request.graph.model, *std::move(weights), whole));
   ONNXIFI_ASSIGN_OR_RETURN(const partition::Plan plan, planner->Plan());
   const partition::Island& island = plan.islands.front();
   if (!planner->IsClaimedElsewhere(island.device, island.nodes)) {
     return Status(Code::kUnsupportedOperator, "The others do not take all of its nodes.");
   }
-  return InitPlanned(*planner, request);
+  return InitIslands(*planner, request);
 }
 
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitPlanned(AutoPlanner& planner,
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitIslands(AutoPlanner& planner,
                                                                    const Request& request) {
   return PlannedGraph::Create(
       planner, [this](const ForwardedBackendId& device) { return BackendOf(device); },
@@ -119,21 +131,44 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::Grap
   }
   Request request = {.graph = given, .options = {}};
   ONNXIFI_ASSIGN_OR_RETURN(request.options, AutoOptions::Take(request.graph.properties.given));
-  if (!request.options.placement.is_empty()) return InitPlaced(request);
-  const bool has_choice = id_.devices().size() > 1 && !request.graph.properties.takes_values;
-  if (!has_choice) return InitByOrder(request);
-  return request.measures() || id_.costs().HasAny() ? InitByCosts(request) : InitByOrder(request);
+  GraphQuestion question;
+  question.model = request.graph.model;
+  question.weights = GivenWeights(request.graph);
+  question.takes_values = request.graph.properties.takes_values;
+  question.placement = request.options.placement;
+  CostSource costs;
+  costs.is_used = [&] { return request.measures() || costs_.HasAny(); };
+  costs.teach = [&](AutoPlanner& planner) { UseCosts(planner, request); };
+  return Init(Decide(devices_, question, costs), request, question);
 }
 
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByCosts(const Request& request) {
-  auto weights = GivenWeights(request.graph);
-  if (!weights) return InitByOrder(request);
-  auto planner = AutoPlanner::Ask(id_.devices(), request.graph.model, *std::move(weights));
-  // What cannot be cut or is not claimed is a device's, or explained at length.
-  if (!planner.ok()) return InitByOrder(request);
-  UseCosts(**planner, request);
-  if (!(*planner)->Plan().ok()) return InitByOrder(request);
-  return Build(**planner, request);
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Init(GraphDecision decision,
+                                                            const Request& request,
+                                                            const GraphQuestion& question) {
+  using Outcome = GraphDecision::Outcome;
+  switch (decision.outcome) {
+    case Outcome::kRefused:
+      break;
+    case Outcome::kClaimant:
+      return InitOnClaimant(*decision.devices.front(), request, question);
+    case Outcome::kWhole:
+      return InitWhole(decision.devices, decision.refusal, request);
+    case Outcome::kPlan:
+      return InitByPlan(*decision.planner, request);
+    case Outcome::kIslands:
+      return InitIslands(*decision.planner, request);
+  }
+  return std::move(decision.refusal);
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitOnClaimant(
+    const ForwardedBackendId& device, const Request& request, const GraphQuestion& question) {
+  auto graph = InitOn(device, request);
+  if (graph.ok()) return graph;
+  Status refusal = std::move(graph).status();
+  refusal.Context("on device '" + device.key() + "', the first that claims every node");
+  // No other claimant is looked for, so that this ends.
+  return Init(DecideTogether(devices_, question, std::move(refusal)), request, question);
 }
 
 void AutoBackend::UseCosts(AutoPlanner& planner, const Request& request) {
@@ -141,119 +176,37 @@ void AutoBackend::UseCosts(AutoPlanner& planner, const Request& request) {
     const abi::GraphRequest parts = ForMadeModels(request.graph);
     // As the graph will be run, but for what is behind it.
     const Request alone = {.graph = request.graph, .options = {}};
-    PlanMeasurement measurement(planner, id_.costs(), parts);
+    PlanMeasurement measurement(planner, costs_, parts);
     measurement.MeasureNodes(
         [this](const ForwardedBackendId& device) { return BackendOf(device); });
-    measurement.MeasureCandidates([&] { return Build(planner, alone); });
+    measurement.MeasureCandidates([&] { return InitByPlan(planner, alone); });
   }
-  planner.UseCosts(id_.costs().Known());
-}
-
-base::Result<std::vector<const ForwardedBackendId*>> AutoBackend::OrderOf(
-    const PlacementRequest& placement) const {
-  using Kind = PlacementRequest::Kind;
-  std::vector<const ForwardedBackendId*> left = id_.devices();
-  std::vector<std::string> keys = placement.devices;
-  if (placement.kind == Kind::kPlan) {
-    for (const PlacementRequest::Group& island : placement.groups) keys.push_back(island.device);
-  }
-  std::vector<const ForwardedBackendId*> order;
-  for (const std::string& key : keys) {
-    const auto has_key = [&](const ForwardedBackendId* device) { return device->key() == key; };
-    if (std::ranges::any_of(order, has_key)) continue;
-    const auto found = std::ranges::find_if(left, has_key);
-    if (found == left.end()) {
-      Status refusal(Code::kInvalidProperty, "There is no device '" + key + "' here.");
-      for (const ForwardedBackendId* device : id_.devices()) {
-        refusal.Context("There is " + device->key() + ".");
-      }
-      return refusal;
-    }
-    order.push_back(*found);
-    left.erase(found);
-  }
-  const bool takes_others = placement.kind == Kind::kPrefer || placement.kind == Kind::kAuto;
-  if (takes_others) order.insert(order.end(), left.begin(), left.end());
-  return order;
-}
-
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitPlaced(const Request& request) {
-  using Kind = PlacementRequest::Kind;
-  const PlacementRequest& placement = request.options.placement;
-  const bool model_places = !split::PlacementsOf(request.graph.model).empty();
-  const bool is_whole = placement.kind == Kind::kPlan && placement.groups.size() == 1 &&
-                        placement.groups.front().nodes.empty();
-  const bool places_nodes = model_places || (!placement.groups.empty() && !is_whole);
-  if (!places_nodes) {
-    ONNXIFI_ASSIGN_OR_RETURN(const auto order, OrderOf(placement));
-    if (order.size() == 1 || request.graph.properties.takes_values)
-      return InitWhole(request, order);
-  }
-  if (request.graph.properties.takes_values) {
-    return Status(
-        Code::kInvalidProperty,
-        "A graph whose inputs and outputs are values stays whole; none of its nodes can be"
-        " placed.");
-  }
-  auto weights = GivenWeights(request.graph);
-  if (!weights) {
-    return Status(Code::kUnsupportedDatatype,
-                  "A weight is of an element type that cannot be handed from device to device.");
-  }
-  auto planner =
-      AutoPlanner::Ask(id_.devices(), request.graph.model, *std::move(weights), placement);
-  if (!planner.ok()) {
-    if (places_nodes || planner.status().code() == Code::kInvalidProperty) {
-      return std::move(planner).status();
-    }
-    return InitWholeOr(request, std::move(planner).status());
-  }
-  AutoPlanner& planned = **planner;
-  // What is given is not weighed.
-  if (!planned.has_given_plan()) UseCosts(planned, request);
-  if (auto plan = planned.Plan(); !plan.ok()) {
-    if (places_nodes) return std::move(plan).status();
-    return InitWholeOr(request, std::move(plan).status());
-  }
-  return Build(planned, request);
-}
-
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWholeOr(const Request& request,
-                                                                   Status refusal) {
-  ONNXIFI_ASSIGN_OR_RETURN(const auto order, OrderOf(request.options.placement));
-  auto graph = InitWhole(request, order);
-  if (graph.ok()) return graph;
-  return std::move(graph).status().Context("Nor do several together: " + refusal.Text());
+  planner.UseCosts(costs_.Known());
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitWhole(
-    const Request& request, std::span<const ForwardedBackendId* const> order) {
-  Status refusal;
+    std::span<const ForwardedBackendId* const> order, const Status& refusal,
+    const Request& request) {
+  Status answer;
   for (const ForwardedBackendId* device : order) {
     auto graph = InitOn(*device, request);
     if (graph.ok()) return graph;
     const Status reason = std::move(graph).status();
-    if (refusal.ok()) {
-      refusal = Status(reason.code(), order.size() == 1
-                                          ? "Device '" + device->key() +
-                                                "', where the graph is wanted, does not run it."
-                                          : "No device that may have the graph runs all of it.");
+    if (answer.ok()) {
+      answer = Status(reason.code(), order.size() == 1
+                                         ? "Device '" + device->key() +
+                                               "', where the graph is wanted, does not run it."
+                                         : "No device that may have the graph runs all of it.");
     }
-    refusal.Context(device->key() + ": " + reason.Text());
-    const auto explanation = device->Explain(request.graph.model);
-    if (!explanation.ok()) continue;
-    for (const abi::NodeVerdict& node : explanation->nodes) {
-      if (node.code == Code::kOk) continue;
-      refusal.Context(device->key() + ", node " + std::to_string(node.node_index) +
-                      (node.node_name.empty() ? "" : " '" + node.node_name + "'") + " (" +
-                      node.operator_type + "): " + node.sentence);
-    }
+    answer.Context(device->key() + ": " + reason.Text());
+    AddRefusedNodes(*device, request.graph.model, answer);
   }
-  return refusal;
+  if (!refusal.ok()) answer.Context("Nor do several together: " + refusal.Text());
+  return answer;
 }
 
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Build(AutoPlanner& planner,
-                                                             const Request& request) {
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByPlan(AutoPlanner& planner,
+                                                                  const Request& request) {
   // Ends: each round takes back the claims of a device.
   while (true) {
     ONNXIFI_ASSIGN_OR_RETURN(const partition::Plan plan, planner.Plan());
@@ -271,38 +224,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Build(AutoPlanner& planne
     refusal.Context("on device '" + device.key() + "', which claims every node");
     planner.Withdraw(island.device, island.nodes, refusal);
   }
-  return InitPlanned(planner, request);
-}
-
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByOrder(const Request& request) {
-  auto chosen = request.graph.properties.takes_values
-                    ? id_.ChooseDeviceForValues(request.graph.model)
-                    : id_.ChooseDevice(request.graph.model);
-  if (!chosen.ok()) {
-    if (request.graph.properties.takes_values) return std::move(chosen).status();
-    return InitTogether(request, std::move(chosen).status());
-  }
-  const ForwardedBackendId& device = **chosen;
-  auto graph = InitOn(device, request);
-  if (!graph.ok()) {
-    Status refusal = std::move(graph).status();
-    refusal.Context("on device '" + device.key() + "', the first that claims every node");
-    // A device that does not keep its claim leaves the graph to the others.
-    if (request.graph.properties.takes_values) return refusal;
-    return InitTogether(request, std::move(refusal));
-  }
-  return graph;
-}
-
-base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitTogether(const Request& request,
-                                                                    Status refusal) {
-  auto weights = GivenWeights(request.graph);
-  // What no plan can carry is the refusal's to explain.
-  if (!weights) return refusal;
-  ONNXIFI_ASSIGN_OR_RETURN(
-      const std::unique_ptr<AutoPlanner> planner,
-      id_.PlanTogether(request.graph.model, *std::move(weights), std::move(refusal)));
-  return InitPlanned(*planner, request);
+  return InitIslands(planner, request);
 }
 
 base::Result<std::shared_ptr<abi::Event>> AutoBackend::NewEvent() {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AutoBackend: a backend of the auto device. Where it is known how long devices take, each graph
-// goes by the plan that is expected to be fastest; else as a whole to the first device that claims
-// all of it, or in islands to several where none does. A plugin's backend is initialised when the
-// first graph goes there. A caller may want it otherwise: see auto_options.h.
+// AutoBackend: a backend of the auto device. It carries out what graph_decision.h decides for each
+// graph. A plugin's backend is initialised when the first graph goes there.
 
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
 #define ONNXIFI_ONNXIFI_DISPATCH_AUTO_BACKEND_H_
@@ -16,9 +14,12 @@
 #include <vector>
 
 #include "backends/core/abi/provider.h"
-#include "onnxifi/dispatch/auto_backend_id.h"
+#include "onnxifi/dispatch/auto_costs.h"
 #include "onnxifi/dispatch/auto_options.h"
 #include "onnxifi/dispatch/auto_planner.h"
+#include "onnxifi/dispatch/device_choice.h"
+#include "onnxifi/dispatch/forwarded_backend_id.h"
+#include "onnxifi/dispatch/graph_decision.h"
 #include "onnxifi/dispatch/plugin_backend.h"
 #include "onnxifi/dispatch/task_pool.h"
 
@@ -26,9 +27,9 @@ namespace onnxifi::dispatch {
 
 class AutoBackend final : public abi::Backend {
  public:
-  // `id` must outlive this.
-  AutoBackend(const AutoBackendId& id, abi::BackendProperties properties)
-      : id_(id), properties_(std::move(properties)) {}
+  // `devices`, at least one, and `costs`, which are theirs, outlive this.
+  AutoBackend(DeviceList devices, AutoCosts& costs, abi::BackendProperties properties)
+      : devices_(devices), costs_(costs), properties_(std::move(properties)) {}
 
   base::Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override;
   // Starts runs on any plugin, so it is an event of ours.
@@ -46,39 +47,35 @@ class AutoBackend final : public abi::Backend {
     bool measures() const { return options.measures.value_or(AutoCosts::MeasuresByDefault()); }
   };
 
-  // As a whole to the first that claims it, else in islands.
-  base::Result<std::unique_ptr<abi::Graph>> InitByOrder(const Request& request);
-  // By what is known of the devices, after measuring what is not if that is wanted; nothing where
-  // the model cannot be cut or has nodes that no device claims.
-  base::Result<std::unique_ptr<abi::Graph>> InitByCosts(const Request& request);
-  // What is known from now on, after measuring what is not if that is wanted.
-  void UseCosts(AutoPlanner& planner, const Request& request);
-  // As the caller wants it.
-  base::Result<std::unique_ptr<abi::Graph>> InitPlaced(const Request& request);
-  // The devices that may have the whole graph, first those that are wanted. INVALID_PROPERTY.
-  base::Result<std::vector<const ForwardedBackendId*>> OrderOf(
-      const PlacementRequest& placement) const;
-  // On the first of the devices that takes it whole; else the status of the first with the reasons
-  // of all.
+  // The one place where a decision is carried out.
+  base::Result<std::unique_ptr<abi::Graph>> Init(GraphDecision decision, const Request& request,
+                                                 const GraphQuestion& question);
+  // On the device that claims every node; in islands where it does not keep its claim.
+  base::Result<std::unique_ptr<abi::Graph>> InitOnClaimant(const ForwardedBackendId& device,
+                                                           const Request& request,
+                                                           const GraphQuestion& question);
+  // On the first of the devices that takes the graph whole. Else the status of the first with the
+  // reasons of all, and `refusal`, why it is not cut.
   base::Result<std::unique_ptr<abi::Graph>> InitWhole(
-      const Request& request, std::span<const ForwardedBackendId* const> order);
-  // Where it cannot be cut, for the reason `refusal`.
-  base::Result<std::unique_ptr<abi::Graph>> InitWholeOr(const Request& request,
-                                                        base::Status refusal);
-  // The graph for the planner's plan. A device that refuses all of it loses its claims.
-  base::Result<std::unique_ptr<abi::Graph>> Build(AutoPlanner& planner, const Request& request);
-  base::Result<std::unique_ptr<abi::Graph>> InitTogether(const Request& request,
-                                                         base::Status refusal);
+      std::span<const ForwardedBackendId* const> order, const base::Status& refusal,
+      const Request& request);
+  // By the planner's plan; whole where that has one island. A device that refuses the whole loses
+  // its claims.
+  base::Result<std::unique_ptr<abi::Graph>> InitByPlan(AutoPlanner& planner,
+                                                       const Request& request);
+  base::Result<std::unique_ptr<abi::Graph>> InitIslands(AutoPlanner& planner,
+                                                        const Request& request);
   // On this device alone; with others behind it where that is wanted and possible.
   base::Result<std::unique_ptr<abi::Graph>> InitOn(const ForwardedBackendId& device,
                                                    const Request& request);
   base::Result<std::unique_ptr<abi::Graph>> InitWithFallback(const ForwardedBackendId& device,
                                                              const Request& request);
-  base::Result<std::unique_ptr<abi::Graph>> InitPlanned(AutoPlanner& planner,
-                                                        const Request& request);
+  // Gives the planner what is known of times, after measuring what is not if that is wanted.
+  void UseCosts(AutoPlanner& planner, const Request& request);
   base::Result<std::shared_ptr<const PluginBackend>> BackendOf(const ForwardedBackendId& device);
 
-  const AutoBackendId& id_;
+  const DeviceList devices_;
+  AutoCosts& costs_;
   const abi::BackendProperties properties_;
   TaskPool pool_;
   std::mutex mutex_;

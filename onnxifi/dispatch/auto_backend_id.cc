@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AutoBackendId: asks each device in turn; explains at length only where all refuse.
+// AutoBackendId: answers for all devices together, by the decisions that AutoBackend carries out.
 
 #include "onnxifi/dispatch/auto_backend_id.h"
 
@@ -15,7 +15,8 @@
 #include <variant>
 
 #include "onnxifi/dispatch/auto_backend.h"
-#include "onnxifi/split/placement.h"
+#include "onnxifi/dispatch/device_choice.h"
+#include "onnxifi/dispatch/graph_decision.h"
 
 namespace onnxifi::dispatch {
 
@@ -158,65 +159,23 @@ bool AutoBackendId::TakesGraphProperty(uint64_t key) const {
 }
 
 Status AutoBackendId::CheckCompatibility(std::span<const std::byte> model) const {
-  const auto device = ChooseDevice(model);
-  if (device.ok()) return base::Ok();
-  const auto together = PlanTogether(model, /*weights=*/{}, device.status());
-  return together.ok() ? base::Ok() : together.status();
-}
-
-base::Result<std::unique_ptr<AutoPlanner>> AutoBackendId::PlanTogether(
-    std::span<const std::byte> model, std::vector<split::GivenWeight> weights,
-    Status refusal) const {
-  // What no device can read, they cannot read together.
-  const bool is_about_nodes = refusal.code() == Code::kUnsupportedOperator ||
-                              refusal.code() == Code::kUnsupportedAttribute ||
-                              refusal.code() == Code::kUnsupportedShape ||
-                              refusal.code() == Code::kUnsupportedDatatype;
-  const bool names_devices = !split::PlacementsOf(model).empty();
-  if ((devices_.size() < 2 && !names_devices) || !is_about_nodes) return refusal;
-  auto planner = AutoPlanner::Ask(devices_, model, std::move(weights));
-  if (!planner.ok()) {
-    if (names_devices) return planner;
-    refusal.Context("Nor do several together: " + planner.status().Text());
-    return refusal;
-  }
-  if (const auto plan = (*planner)->Plan(); !plan.ok()) {
-    if (names_devices) return plan.status();
-    refusal.Context("Nor do several together: " + plan.status().Text());
-    return refusal;
-  }
-  return planner;
+  GraphQuestion question;
+  question.model = model;
+  return DecideByOrder(devices_, question).refusal;
 }
 
 Status AutoBackendId::CheckValueCompatibility(std::span<const std::byte> model) const {
-  const auto device = ChooseDeviceForValues(model);
-  return device.ok() ? base::Ok() : device.status();
-}
-
-base::Result<const ForwardedBackendId*> AutoBackendId::ChooseDeviceForValues(
-    std::span<const std::byte> model) const {
-  Status refusal;
-  for (const ForwardedBackendId* device : devices_) {
-    Status answer = device->CheckValueCompatibility(model);
-    if (answer.ok()) return device;
-    const std::string reason = device->key() + ": " + answer.Text();
-    if (refusal.ok()) {
-      refusal = Status(answer.code(),
-                       "No device runs the whole model. " + std::string(answer.sentence()));
-    }
-    refusal.Context(reason);
-  }
-  return refusal;
+  GraphQuestion question;
+  question.model = model;
+  question.takes_values = true;
+  return DecideByOrder(devices_, question).refusal;
 }
 
 base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte> model) const {
-  const auto device = ChooseDevice(model);
-  if (device.ok()) return (*device)->Explain(model);
-  const ForwardedBackendId* best = devices_.front();
-  Status refusal = device.status();
-  if (split::PlacementsOf(model).empty()) refusal = ExplainRefusal(model, &best);
-  ONNXIFI_ASSIGN_OR_RETURN(abi::Explanation explanation, best->Explain(model));
-  auto together = PlanTogether(model, /*weights=*/{}, std::move(refusal));
+  DeviceChoice choice = ChooseDevice(devices_, model);
+  if (choice.device != nullptr) return choice.device->Explain(model);
+  ONNXIFI_ASSIGN_OR_RETURN(abi::Explanation explanation, choice.closest->Explain(model));
+  auto together = PlanTogether(devices_, model, /*weights=*/{}, std::move(choice.refusal));
   if (together.ok()) {
     explanation.nodes = (*together)->AcceptingVerdicts();
     explanation.verdict = base::Ok();
@@ -226,65 +185,9 @@ base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte>
   return explanation;
 }
 
-base::Result<const ForwardedBackendId*> AutoBackendId::ChooseDevice(
-    std::span<const std::byte> model) const {
-  if (!split::PlacementsOf(model).empty()) {
-    return Status(Code::kUnsupportedOperator,
-                  "The model names devices for its nodes; no one is chosen for all of them.");
-  }
-  for (const ForwardedBackendId* device : devices_) {
-    if (device->CheckCompatibility(model).ok()) return device;
-  }
-  const ForwardedBackendId* best = nullptr;
-  return ExplainRefusal(model, &best);
-}
-
-Status AutoBackendId::ExplainRefusal(std::span<const std::byte> model,
-                                     const ForwardedBackendId** out_best) const {
-  Status answer;
-  size_t most_claimed = 0;
-  std::vector<std::string> reasons;
-  for (const ForwardedBackendId* device : devices_) {
-    auto explanation = device->Explain(model);
-    if (!explanation.ok()) {
-      reasons.push_back(device->key() + ": " + explanation.status().Text());
-      if (answer.ok()) answer = explanation.status();
-      if (*out_best == nullptr) *out_best = device;
-      continue;
-    }
-    std::set<uint32_t> refused;
-    std::set<uint32_t> nodes;
-    for (const abi::NodeVerdict& node : explanation->nodes) {
-      nodes.insert(node.node_index);
-      if (node.code != Code::kOk) refused.insert(node.node_index);
-    }
-    const size_t claimed = nodes.size() - refused.size();
-    if (*out_best == nullptr || answer.ok() || claimed > most_claimed) {
-      *out_best = device;
-      most_claimed = claimed;
-      answer = explanation->verdict;
-    }
-    reasons.push_back(device->key() + " claims " + std::to_string(claimed) + " of " +
-                      std::to_string(nodes.size()) + " nodes: " + explanation->verdict.Text());
-    for (const abi::NodeVerdict& node : explanation->nodes) {
-      if (node.code == Code::kOk) continue;
-      reasons.push_back("  node " + std::to_string(node.node_index) + " (" + node.operator_type +
-                        "): " + node.sentence);
-    }
-  }
-  if (answer.ok()) {
-    return Status(Code::kInternalError,
-                  "Every device refuses the model, yet one of them explains that it runs.");
-  }
-  Status refusal(answer.code(),
-                 "No device runs the whole model. " + std::string(answer.sentence()));
-  for (std::string& reason : reasons) refusal.Context(std::move(reason));
-  return refusal;
-}
-
 base::Result<std::unique_ptr<abi::Backend>> AutoBackendId::InitBackend(
     const abi::BackendProperties& properties) const {
-  return std::unique_ptr<abi::Backend>(std::make_unique<AutoBackend>(*this, properties));
+  return std::unique_ptr<abi::Backend>(std::make_unique<AutoBackend>(devices_, costs_, properties));
 }
 
 }  // namespace onnxifi::dispatch

@@ -14,7 +14,6 @@
 
 #include "backends/core/abi/provider.h"
 #include "onnxifi/dispatch/auto_costs.h"
-#include "onnxifi/dispatch/auto_planner.h"
 #include "onnxifi/dispatch/forwarded_backend_id.h"
 
 namespace onnxifi::dispatch {
@@ -37,26 +36,7 @@ class AutoBackendId final : public abi::BackendId {
   // Beside the kit's those of onnxifi/auto_device.h.
   bool TakesGraphProperty(uint64_t key) const override;
 
-  const std::vector<const ForwardedBackendId*>& devices() const { return devices_; }
-  AutoCosts& costs() const { return costs_; }
-
-  // The first device that claims every node; none for a model that names devices for its nodes.
-  // Otherwise the status of the device that claims most nodes, with the reasons of all.
-  base::Result<const ForwardedBackendId*> ChooseDevice(std::span<const std::byte> model) const;
-  // Several devices together, for a model that none runs alone for the reason `refusal`. `weights`
-  // as of AutoPlanner. Otherwise `refusal` with the reasons against this too.
-  base::Result<std::unique_ptr<AutoPlanner>> PlanTogether(std::span<const std::byte> model,
-                                                          std::vector<split::GivenWeight> weights,
-                                                          base::Status refusal) const;
-  // The first device that claims it for values. Otherwise the status of the first device, with the
-  // reasons of all.
-  base::Result<const ForwardedBackendId*> ChooseDeviceForValues(
-      std::span<const std::byte> model) const;
-
  private:
-  base::Status ExplainRefusal(std::span<const std::byte> model,
-                              const ForwardedBackendId** out_best) const;
-
   const std::vector<const ForwardedBackendId*> devices_;
   mutable AutoCosts costs_;
 };
