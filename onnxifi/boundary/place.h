@@ -14,17 +14,9 @@
 #include "backends/core/abi/tensor_descriptor.h"
 #include "backends/core/base/result.h"
 #include "backends/core/tensor/value.h"
+#include "onnxifi/boundary/shared_source.h"
 
 namespace onnxifi::boundary {
-
-// Where memory comes from on which one device and the host both work.
-class SharedSource {
- public:
-  virtual ~SharedSource() = default;
-  // UNSUPPORTED_MEMORY_TYPE where there is none such; resource codes. The owner keeps what it
-  // needs.
-  virtual base::Result<abi::SharedMemory> AllocateShared(int64_t size_bytes) const = 0;
-};
 
 // Where a tensor lives.
 enum class Location : uint8_t {

@@ -13,7 +13,7 @@
 #include "backends/core/abi/guard.h"
 #include "backends/core/abi/library.h"
 #include "discovery/search/environment.h"
-#include "onnxifi/dispatch/graph_plan.h"
+#include "onnxifi/dispatch/graph_plan_function.h"
 #include "onnxifi/dispatch/model_explanation.h"
 
 namespace onnxifi::dispatch {
@@ -87,7 +87,8 @@ const registry::PluginRegistry& DispatchProvider::Registry() {
     for (const registry::Plugin& plugin : registry_.plugins()) {
       for (size_t index = 0; index < plugin.ids.size(); ++index) {
         devices_.push_back(std::make_unique<ForwardedBackendId>(
-            PluginCalls(plugin.name, index, plugin.functions, plugin.ids[index]), plugin.priority));
+            PluginCalls(plugin.name, index, plugin.functions, plugin.ids[index]), plugin.priority,
+            ExplainForPlainDevice));
       }
     }
     std::vector<const ForwardedBackendId*> order = AutoOrder(devices_);

@@ -13,11 +13,12 @@
 #include "backends/core/abi/provider.h"
 #include "discovery/registry/plugin_registry.h"
 #include "onnxifi/dispatch/auto_backend_id.h"
+#include "onnxifi/dispatch/device_source.h"
 #include "onnxifi/dispatch/forwarded_backend_id.h"
 
 namespace onnxifi::dispatch {
 
-class DispatchProvider final : public abi::Provider {
+class DispatchProvider final : public abi::Provider, public DeviceSource {
  public:
   // Discovery happens on the first call; the list never changes after it.
   base::Result<std::vector<const abi::BackendId*>> EnumerateBackendIds() override;
@@ -25,8 +26,7 @@ class DispatchProvider final : public abi::Provider {
 
   // Discovers plugins if that has not happened yet.
   const registry::PluginRegistry& Registry();
-  // Every device of every plugin, in the order of their IDs. Discovers as Registry does.
-  std::vector<const ForwardedBackendId*> Devices();
+  std::vector<const ForwardedBackendId*> Devices() override;
 
  private:
   std::once_flag discovered_;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "onnxifi/dispatch/forwarded_backend.h"
-#include "onnxifi/dispatch/model_explanation.h"
 #include "onnxifi/dispatch/plugin_backend.h"
 
 namespace onnxifi::dispatch {
@@ -109,9 +108,11 @@ bool IsAnnounced(uint64_t key, uint64_t announced) {
 
 }  // namespace
 
-ForwardedBackendId::ForwardedBackendId(PluginCalls calls, int32_t priority)
+ForwardedBackendId::ForwardedBackendId(PluginCalls calls, int32_t priority,
+                                       PlainExplainer explain_plain)
     : calls_(std::move(calls)),
       priority_(priority),
+      explain_plain_(explain_plain),
       device_type_(NumberInfo(ONNXIFI_BACKEND_DEVICE_TYPE)),
       backend_properties_(NumberInfo(ONNXIFI_BACKEND_INIT_PROPERTIES)),
       graph_properties_(NumberInfo(ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES)),
@@ -161,8 +162,12 @@ Status ForwardedBackendId::CheckValueCompatibility(std::span<const std::byte> mo
 }
 
 base::Result<abi::Explanation> ForwardedBackendId::Explain(std::span<const std::byte> model) const {
-  if (!explains_nodes()) return ExplainForPlainDevice(*this, model);
+  if (!explains_nodes() && explain_plain_ != nullptr) return explain_plain_(*this, model);
   abi::Explanation explanation;
+  if (!explains_nodes()) {
+    explanation.verdict = CheckCompatibility(model);
+    return explanation;
+  }
   explanation.verdict =
       calls_.ToStatus(calls_.explain_model(calls_.id(), model.size(), model.data(), AppendVerdict,
                                            &explanation.nodes),

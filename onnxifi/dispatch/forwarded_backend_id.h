@@ -20,15 +20,20 @@ namespace onnxifi::dispatch {
 
 class ForwardedBackendId final : public abi::BackendId {
  public:
-  // `priority` is the plugin's.
-  ForwardedBackendId(PluginCalls calls, int32_t priority);
+  // Explains a model for a device whose plugin cannot, by asking it about models of single nodes.
+  using PlainExplainer = abi::Explanation (*)(const ForwardedBackendId& device,
+                                              std::span<const std::byte> model);
+
+  // `priority` is the plugin's. Without `explain_plain` nothing is told of the nodes of a plugin
+  // that does not explain.
+  ForwardedBackendId(PluginCalls calls, int32_t priority, PlainExplainer explain_plain = nullptr);
 
   std::string key() const override { return calls_.key(); }
   base::Result<abi::InfoValue> Info(onnxBackendInfo query) const override;
   base::Status CheckCompatibility(std::span<const std::byte> model) const override;
   // UNSUPPORTED_DATATYPE where the plugin takes no values.
   base::Status CheckValueCompatibility(std::span<const std::byte> model) const override;
-  // A plugin without the explain extension is asked about models of one node.
+  // A plugin without the explain extension is asked by the plain explainer.
   base::Result<abi::Explanation> Explain(std::span<const std::byte> model) const override;
   base::Result<std::unique_ptr<abi::Backend>> InitBackend(
       const abi::BackendProperties& properties) const override;
@@ -56,6 +61,7 @@ class ForwardedBackendId final : public abi::BackendId {
 
   const PluginCalls calls_;
   const int32_t priority_;
+  const PlainExplainer explain_plain_;
   const onnxEnum device_type_;
   const uint64_t backend_properties_;
   const uint64_t graph_properties_;

@@ -36,10 +36,6 @@ struct GraphPlan {
   std::vector<Cut> cuts;
 };
 
-// The function that callers get; see onnxGetGraphPlanFunction.
-onnxStatus ONNXIFI_ABI GetGraphPlan(onnxGraph handle, onnxPlanIslandCallback island_callback,
-                                    onnxPlanCutCallback cut_callback, void* context);
-
 }  // namespace onnxifi::dispatch
 
 #endif  // ONNXIFI_ONNXIFI_DISPATCH_GRAPH_PLAN_H_

@@ -14,7 +14,7 @@
 #include "backends/core/abi/library.h"
 #include "backends/core/abi/node_verdict.h"
 #include "backends/core/base/result.h"
-#include "onnxifi/dispatch/dispatch_provider.h"
+#include "onnxifi/dispatch/device_source.h"
 #include "onnxifi/dispatch/node_questions.h"
 #include "onnxifi/split/small_tensors.h"
 
@@ -231,8 +231,8 @@ onnxStatus ONNXIFI_ABI ExplainModelOnDevices(const uint64_t* properties, size_t 
       ONNXIFI_ASSIGN_OR_RETURN(completed, split::WithSmallTensors(bytes, *base_folder));
     }
     if (completed) bytes = std::as_bytes(std::span(*completed));
-    auto& provider = static_cast<DispatchProvider&>(abi::Library::Get().provider());
-    Tell(ExplainOnDevices(provider.Devices(), bytes), device_callback, node_callback, context);
+    auto& source = dynamic_cast<DeviceSource&>(abi::Library::Get().provider());
+    Tell(ExplainOnDevices(source.Devices(), bytes), device_callback, node_callback, context);
     return base::Ok();
   });
 }

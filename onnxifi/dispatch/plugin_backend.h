@@ -15,7 +15,7 @@
 
 #include "backends/core/abi/provider.h"
 #include "backends/core/base/result.h"
-#include "onnxifi/boundary/place.h"
+#include "onnxifi/boundary/shared_source.h"
 #include "onnxifi/dispatch/plugin_calls.h"
 
 namespace onnxifi::dispatch {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GraphPlan: a planned graph knows its plan; any other graph of libonnxifi lies whole on one
-// device.
+// GraphPlanFunction: a planned graph knows its plan; any other graph of libonnxifi lies whole on
+// one device.
 
-#include "onnxifi/dispatch/graph_plan.h"
+#include "onnxifi/dispatch/graph_plan_function.h"
 
 #include "backends/core/abi/guard.h"
 #include "backends/core/abi/library.h"
 #include "onnxifi/dispatch/forwarded_graph.h"
+#include "onnxifi/dispatch/graph_plan.h"
 #include "onnxifi/dispatch/planned_graph.h"
 
 namespace onnxifi::dispatch {
