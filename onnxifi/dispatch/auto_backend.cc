@@ -15,17 +15,32 @@
 
 #include "backends/core/base/log.h"
 #include "backends/core/tensor/element_type.h"
-#include "onnxifi/dispatch/auto_planner.h"
-#include "onnxifi/dispatch/device_request.h"
-#include "onnxifi/dispatch/forwarded_graph.h"
-#include "onnxifi/dispatch/plan_measurement.h"
-#include "onnxifi/dispatch/planned_graph.h"
+#include "onnxifi/measurement/plan_measurement.h"
+#include "onnxifi/partitioned/planned_graph.h"
+#include "onnxifi/planner/auto_planner.h"
+#include "onnxifi/plugins/device_request.h"
+#include "onnxifi/plugins/forwarded_graph.h"
 #include "onnxifi/split/small_tensors.h"
 
 namespace onnxifi::dispatch {
 
 using base::Code;
 using base::Status;
+using measurement::PlanMeasurement;
+using partitioned::PlannedGraph;
+using planner::AutoOptions;
+using planner::AutoPlanner;
+using planner::CostSource;
+using planner::Decide;
+using planner::DecideTogether;
+using planner::GraphDecision;
+using planner::GraphQuestion;
+using planner::PlacementRequest;
+using plugins::ForwardedBackendId;
+using plugins::ForwardedGraph;
+using plugins::PluginBackend;
+using plugins::RequestFor;
+using plugins::Without;
 
 namespace {
 

@@ -14,21 +14,22 @@
 #include <vector>
 
 #include "backends/core/abi/provider.h"
-#include "onnxifi/dispatch/auto_costs.h"
-#include "onnxifi/dispatch/auto_options.h"
-#include "onnxifi/dispatch/auto_planner.h"
-#include "onnxifi/dispatch/device_choice.h"
-#include "onnxifi/dispatch/forwarded_backend_id.h"
-#include "onnxifi/dispatch/graph_decision.h"
-#include "onnxifi/dispatch/plugin_backend.h"
-#include "onnxifi/dispatch/task_pool.h"
+#include "onnxifi/partitioned/task_pool.h"
+#include "onnxifi/planner/auto_costs.h"
+#include "onnxifi/planner/auto_options.h"
+#include "onnxifi/planner/auto_planner.h"
+#include "onnxifi/planner/device_choice.h"
+#include "onnxifi/planner/graph_decision.h"
+#include "onnxifi/plugins/forwarded_backend_id.h"
+#include "onnxifi/plugins/plugin_backend.h"
 
 namespace onnxifi::dispatch {
 
 class AutoBackend final : public abi::Backend {
  public:
   // `devices`, at least one, and `costs`, which are theirs, outlive this.
-  AutoBackend(DeviceList devices, AutoCosts& costs, abi::BackendProperties properties)
+  AutoBackend(planner::DeviceList devices, planner::AutoCosts& costs,
+              abi::BackendProperties properties)
       : devices_(devices), costs_(costs), properties_(std::move(properties)) {}
 
   base::Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override;
@@ -42,45 +43,50 @@ class AutoBackend final : public abi::Backend {
   // What is asked for: what devices get to see, and what is meant for this one.
   struct Request {
     abi::GraphRequest graph;
-    AutoOptions options;
+    planner::AutoOptions options;
 
-    bool measures() const { return options.measures.value_or(AutoCosts::MeasuresByDefault()); }
+    bool measures() const {
+      return options.measures.value_or(planner::AutoCosts::MeasuresByDefault());
+    }
   };
 
   // The one place where a decision is carried out.
-  base::Result<std::unique_ptr<abi::Graph>> Init(GraphDecision decision, const Request& request,
-                                                 const GraphQuestion& question);
+  base::Result<std::unique_ptr<abi::Graph>> Init(planner::GraphDecision decision,
+                                                 const Request& request,
+                                                 const planner::GraphQuestion& question);
   // On the device that claims every node; in islands where it does not keep its claim.
-  base::Result<std::unique_ptr<abi::Graph>> InitOnClaimant(const ForwardedBackendId& device,
-                                                           const Request& request,
-                                                           const GraphQuestion& question);
+  base::Result<std::unique_ptr<abi::Graph>> InitOnClaimant(
+      const plugins::ForwardedBackendId& device, const Request& request,
+      const planner::GraphQuestion& question);
   // On the first of the devices that takes the graph whole. Else the status of the first with the
   // reasons of all, and `refusal`, why it is not cut.
   base::Result<std::unique_ptr<abi::Graph>> InitWhole(
-      std::span<const ForwardedBackendId* const> order, const base::Status& refusal,
+      std::span<const plugins::ForwardedBackendId* const> order, const base::Status& refusal,
       const Request& request);
   // By the planner's plan; whole where that has one island. A device that refuses the whole loses
   // its claims.
-  base::Result<std::unique_ptr<abi::Graph>> InitByPlan(AutoPlanner& planner,
+  base::Result<std::unique_ptr<abi::Graph>> InitByPlan(planner::AutoPlanner& planner,
                                                        const Request& request);
-  base::Result<std::unique_ptr<abi::Graph>> InitIslands(AutoPlanner& planner,
+  base::Result<std::unique_ptr<abi::Graph>> InitIslands(planner::AutoPlanner& planner,
                                                         const Request& request);
   // On this device alone; with others behind it where that is wanted and possible.
-  base::Result<std::unique_ptr<abi::Graph>> InitOn(const ForwardedBackendId& device,
+  base::Result<std::unique_ptr<abi::Graph>> InitOn(const plugins::ForwardedBackendId& device,
                                                    const Request& request);
-  base::Result<std::unique_ptr<abi::Graph>> InitWithFallback(const ForwardedBackendId& device,
-                                                             const Request& request);
+  base::Result<std::unique_ptr<abi::Graph>> InitWithFallback(
+      const plugins::ForwardedBackendId& device, const Request& request);
   // Gives the planner what is known of times, after measuring what is not if that is wanted.
-  void UseCosts(AutoPlanner& planner, const Request& request);
-  base::Result<std::shared_ptr<const PluginBackend>> BackendOf(const ForwardedBackendId& device);
+  void UseCosts(planner::AutoPlanner& planner, const Request& request);
+  base::Result<std::shared_ptr<const plugins::PluginBackend>> BackendOf(
+      const plugins::ForwardedBackendId& device);
 
-  const DeviceList devices_;
-  AutoCosts& costs_;
+  const planner::DeviceList devices_;
+  planner::AutoCosts& costs_;
   const abi::BackendProperties properties_;
-  TaskPool pool_;
+  partitioned::TaskPool pool_;
   std::mutex mutex_;
   // Guarded by `mutex_`.
-  std::map<const ForwardedBackendId*, std::shared_ptr<const PluginBackend>> backends_;
+  std::map<const plugins::ForwardedBackendId*, std::shared_ptr<const plugins::PluginBackend>>
+      backends_;
 };
 
 }  // namespace onnxifi::dispatch

@@ -15,13 +15,19 @@
 #include <variant>
 
 #include "onnxifi/dispatch/auto_backend.h"
-#include "onnxifi/dispatch/device_choice.h"
-#include "onnxifi/dispatch/graph_decision.h"
+#include "onnxifi/planner/device_choice.h"
+#include "onnxifi/planner/graph_decision.h"
 
 namespace onnxifi::dispatch {
 
 using base::Code;
 using base::Status;
+using planner::ChooseDevice;
+using planner::DecideByOrder;
+using planner::DeviceChoice;
+using planner::GraphQuestion;
+using planner::PlanTogether;
+using plugins::ForwardedBackendId;
 
 namespace {
 

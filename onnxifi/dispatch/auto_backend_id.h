@@ -13,15 +13,15 @@
 #include <vector>
 
 #include "backends/core/abi/provider.h"
-#include "onnxifi/dispatch/auto_costs.h"
-#include "onnxifi/dispatch/forwarded_backend_id.h"
+#include "onnxifi/planner/auto_costs.h"
+#include "onnxifi/plugins/forwarded_backend_id.h"
 
 namespace onnxifi::dispatch {
 
 class AutoBackendId final : public abi::BackendId {
  public:
   // `devices`: at least one, in the order in which they are asked; they must outlive this.
-  explicit AutoBackendId(std::vector<const ForwardedBackendId*> devices)
+  explicit AutoBackendId(std::vector<const plugins::ForwardedBackendId*> devices)
       : devices_(std::move(devices)), costs_(devices_) {}
 
   std::string key() const override { return "auto"; }
@@ -37,8 +37,8 @@ class AutoBackendId final : public abi::BackendId {
   bool TakesGraphProperty(uint64_t key) const override;
 
  private:
-  const std::vector<const ForwardedBackendId*> devices_;
-  mutable AutoCosts costs_;
+  const std::vector<const plugins::ForwardedBackendId*> devices_;
+  mutable planner::AutoCosts costs_;
 };
 
 }  // namespace onnxifi::dispatch

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "onnxifi/dispatch/stage.h"
+#include "onnxifi/testing/stage.h"
 
 namespace onnxifi::dispatch {
 namespace {

@@ -14,12 +14,16 @@
 #include "backends/core/abi/library.h"
 #include "discovery/search/environment.h"
 #include "onnxifi/dispatch/graph_plan_function.h"
-#include "onnxifi/dispatch/model_explanation.h"
+#include "onnxifi/planner/model_explanation.h"
 
 namespace onnxifi::dispatch {
 
 using base::Code;
 using base::Status;
+using planner::ExplainForPlainDevice;
+using planner::ExplainModelOnDevices;
+using plugins::ForwardedBackendId;
+using plugins::PluginCalls;
 
 namespace {
 

@@ -13,12 +13,12 @@
 #include "backends/core/abi/provider.h"
 #include "discovery/registry/plugin_registry.h"
 #include "onnxifi/dispatch/auto_backend_id.h"
-#include "onnxifi/dispatch/device_source.h"
-#include "onnxifi/dispatch/forwarded_backend_id.h"
+#include "onnxifi/plugins/device_source.h"
+#include "onnxifi/plugins/forwarded_backend_id.h"
 
 namespace onnxifi::dispatch {
 
-class DispatchProvider final : public abi::Provider, public DeviceSource {
+class DispatchProvider final : public abi::Provider, public plugins::DeviceSource {
  public:
   // Discovery happens on the first call; the list never changes after it.
   base::Result<std::vector<const abi::BackendId*>> EnumerateBackendIds() override;
@@ -26,12 +26,12 @@ class DispatchProvider final : public abi::Provider, public DeviceSource {
 
   // Discovers plugins if that has not happened yet.
   const registry::PluginRegistry& Registry();
-  std::vector<const ForwardedBackendId*> Devices() override;
+  std::vector<const plugins::ForwardedBackendId*> Devices() override;
 
  private:
   std::once_flag discovered_;
   registry::PluginRegistry registry_;
-  std::vector<std::unique_ptr<ForwardedBackendId>> devices_;
+  std::vector<std::unique_ptr<plugins::ForwardedBackendId>> devices_;
   // Null when there is no device it could choose.
   std::unique_ptr<AutoBackendId> auto_id_;
 };

@@ -7,14 +7,17 @@
 
 #include "backends/core/abi/guard.h"
 #include "backends/core/abi/library.h"
-#include "onnxifi/dispatch/forwarded_graph.h"
-#include "onnxifi/dispatch/graph_plan.h"
-#include "onnxifi/dispatch/planned_graph.h"
+#include "onnxifi/partitioned/graph_plan.h"
+#include "onnxifi/partitioned/planned_graph.h"
+#include "onnxifi/plugins/forwarded_graph.h"
 
 namespace onnxifi::dispatch {
 
 using base::Code;
 using base::Status;
+using partitioned::GraphPlan;
+using partitioned::PlannedGraph;
+using plugins::ForwardedGraph;
 
 namespace {
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The auto device as a program sees it that has graphs measured: the order of devices counts until
+// then, and what they take from then on.
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "onnxifi/testing/planned_stage.h"
+
+namespace onnxifi::measurement {
+namespace {
+
+// The key of the device that gets the model; empty where it is cut.
+std::string ChosenDevice(const Library& library) {
+  const auto model = ParseModel(R"(
+    graph (float[2, 3] x) => (float[2, 3] y) { a = Abs(x)  b = Neg(a)  c = Neg(b)  y = Abs(c) })");
+  const Device device = *library.FindDevice("auto");
+  const Backend backend = *device.InitBackend();
+  const auto graph = backend.InitGraph(model);
+  EXPECT_TRUE(graph.ok()) << graph.error().Text();
+  std::vector<float> source = {1, -2, 3, -4, 5, -6};
+  std::vector<float> target(6, 0);
+  const Tensor x{"x", ONNXIFI_DATATYPE_FLOAT32, {2, 3}, source.data()};
+  const Tensor y{"y", ONNXIFI_DATATYPE_FLOAT32, {2, 3}, target.data()};
+  EXPECT_TRUE(graph->SetIO({&x, 1}, {&y, 1}));
+  EXPECT_TRUE(graph->RunAndWait());
+  EXPECT_EQ(target, (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  const auto plan = graph->Plan();
+  EXPECT_TRUE(plan.ok()) << plan.error().Text();
+  if (plan->islands.size() != 1) return {};
+  return plan->islands[0].device_key;
+}
+
+TEST(AutoMeasure, GoesByWhatDevicesTakeOnceThatIsKnown) {
+  PlannedStage stage;
+  stage.AddMock("afirst", R"({"step_ms": {"*": 60}})")
+      .AddMock("second", R"({"step_ms": {"*": 1}})");
+  EXPECT_EQ(ChosenDevice(stage.Open()), "afirst:0");
+  setenv("ONNXIFI_MEASURE", "1", /*overwrite=*/1);
+  EXPECT_EQ(ChosenDevice(stage.Open()), "second:0");
+  unsetenv("ONNXIFI_MEASURE");
+  // Kept, for a process that measures nothing.
+  EXPECT_EQ(ChosenDevice(stage.Open()), "second:0");
+  std::filesystem::remove_all(stage.folder() / "cache");
+  // What this process has read it does not forget; a copy of the library is another process.
+  Stage other;
+  std::filesystem::copy(
+      stage.folder(), other.folder(),
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(ChosenDevice(other.Open()), "afirst:0");
+}
+
+}  // namespace
+}  // namespace onnxifi::measurement

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceChoice: asks each device in turn; explains at length only where all refuse.
+
+#include "onnxifi/planner/device_choice.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "onnxifi/split/placement.h"
+
+namespace onnxifi::planner {
+
+using base::Code;
+using base::Status;
+using plugins::ForwardedBackendId;
+
+namespace {
+
+// What one device says of a model that it does not run.
+struct Refusal {
+  bool is_explained = false;
+  Status verdict;
+  size_t claimed_count = 0;
+  // A line for the device, then one for each node that it refuses.
+  std::vector<std::string> reasons;
+};
+
+Refusal ExplainRefusal(const ForwardedBackendId& device, std::span<const std::byte> model) {
+  Refusal refusal;
+  const auto explanation = device.Explain(model);
+  if (!explanation.ok()) {
+    refusal.verdict = explanation.status();
+    refusal.reasons.push_back(device.key() + ": " + explanation.status().Text());
+    return refusal;
+  }
+  std::set<uint32_t> refused;
+  std::set<uint32_t> nodes;
+  for (const abi::NodeVerdict& node : explanation->nodes) {
+    nodes.insert(node.node_index);
+    if (node.code != Code::kOk) refused.insert(node.node_index);
+  }
+  refusal.is_explained = true;
+  refusal.verdict = explanation->verdict;
+  refusal.claimed_count = nodes.size() - refused.size();
+  refusal.reasons.push_back(device.key() + " claims " + std::to_string(refusal.claimed_count) +
+                            " of " + std::to_string(nodes.size()) +
+                            " nodes: " + explanation->verdict.Text());
+  for (const abi::NodeVerdict& node : explanation->nodes) {
+    if (node.code == Code::kOk) continue;
+    refusal.reasons.push_back("  node " + std::to_string(node.node_index) + " (" +
+                              node.operator_type + "): " + node.sentence);
+  }
+  return refusal;
+}
+
+// Fills in why no device runs the model, and which comes closest.
+void ExplainRefusals(DeviceList devices, std::span<const std::byte> model, DeviceChoice& choice) {
+  Status answer;
+  size_t most_claimed = 0;
+  std::vector<std::string> reasons;
+  for (const ForwardedBackendId* device : devices) {
+    Refusal refusal = ExplainRefusal(*device, model);
+    const bool is_closest =
+        choice.closest == nullptr ||
+        (refusal.is_explained && (answer.ok() || refusal.claimed_count > most_claimed));
+    if (is_closest) {
+      choice.closest = device;
+      most_claimed = refusal.claimed_count;
+    }
+    if (is_closest || answer.ok()) answer = refusal.verdict;
+    std::ranges::move(refusal.reasons, std::back_inserter(reasons));
+  }
+  if (answer.ok()) {
+    choice.refusal =
+        Status(Code::kInternalError,
+               "Every device refuses the model, yet one of them explains that it runs.");
+    return;
+  }
+  choice.refusal =
+      Status(answer.code(), "No device runs the whole model. " + std::string(answer.sentence()));
+  for (std::string& reason : reasons) choice.refusal.Context(std::move(reason));
+}
+
+}  // namespace
+
+DeviceChoice ChooseDevice(DeviceList devices, std::span<const std::byte> model) {
+  DeviceChoice choice;
+  if (!split::PlacementsOf(model).empty()) {
+    choice.refusal =
+        Status(Code::kUnsupportedOperator,
+               "The model names devices for its nodes; no one is chosen for all of them.");
+    choice.closest = devices.front();
+    return choice;
+  }
+  for (const ForwardedBackendId* device : devices) {
+    if (!device->CheckCompatibility(model).ok()) continue;
+    choice.device = device;
+    return choice;
+  }
+  ExplainRefusals(devices, model, choice);
+  return choice;
+}
+
+base::Result<const ForwardedBackendId*> ChooseDeviceForValues(DeviceList devices,
+                                                              std::span<const std::byte> model) {
+  Status refusal;
+  for (const ForwardedBackendId* device : devices) {
+    Status answer = device->CheckValueCompatibility(model);
+    if (answer.ok()) return device;
+    const std::string reason = device->key() + ": " + answer.Text();
+    if (refusal.ok()) {
+      refusal = Status(answer.code(),
+                       "No device runs the whole model. " + std::string(answer.sentence()));
+    }
+    refusal.Context(reason);
+  }
+  return refusal;
+}
+
+base::Result<std::vector<const ForwardedBackendId*>> OrderDevices(
+    DeviceList devices, const PlacementRequest& placement) {
+  using Kind = PlacementRequest::Kind;
+  std::vector<const ForwardedBackendId*> left(devices.begin(), devices.end());
+  std::vector<std::string> keys = placement.devices;
+  if (placement.kind == Kind::kPlan) {
+    for (const PlacementRequest::Group& island : placement.groups) keys.push_back(island.device);
+  }
+  std::vector<const ForwardedBackendId*> order;
+  for (const std::string& key : keys) {
+    const auto has_key = [&](const ForwardedBackendId* device) { return device->key() == key; };
+    if (std::ranges::any_of(order, has_key)) continue;
+    const auto found = std::ranges::find_if(left, has_key);
+    if (found == left.end()) {
+      Status refusal(Code::kInvalidProperty, "There is no device '" + key + "' here.");
+      for (const ForwardedBackendId* device : devices) {
+        refusal.Context("There is " + device->key() + ".");
+      }
+      return refusal;
+    }
+    order.push_back(*found);
+    left.erase(found);
+  }
+  const bool takes_others = placement.kind == Kind::kPrefer || placement.kind == Kind::kAuto;
+  if (takes_others) order.insert(order.end(), left.begin(), left.end());
+  return order;
+}
+
+base::Result<std::unique_ptr<AutoPlanner>> PlanTogether(DeviceList devices,
+                                                        std::span<const std::byte> model,
+                                                        std::vector<split::GivenWeight> weights,
+                                                        Status refusal) {
+  // What no device can read, they cannot read together.
+  const bool is_about_nodes = refusal.code() == Code::kUnsupportedOperator ||
+                              refusal.code() == Code::kUnsupportedAttribute ||
+                              refusal.code() == Code::kUnsupportedShape ||
+                              refusal.code() == Code::kUnsupportedDatatype;
+  const bool names_devices = !split::PlacementsOf(model).empty();
+  if ((devices.size() < 2 && !names_devices) || !is_about_nodes) return refusal;
+  auto planner = AutoPlanner::Ask(devices, model, std::move(weights));
+  if (!planner.ok()) {
+    if (names_devices) return planner;
+    refusal.Context("Nor do several together: " + planner.status().Text());
+    return refusal;
+  }
+  if (const auto plan = (*planner)->Plan(); !plan.ok()) {
+    if (names_devices) return plan.status();
+    refusal.Context("Nor do several together: " + plan.status().Text());
+    return refusal;
+  }
+  return planner;
+}
+
+}  // namespace onnxifi::planner

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ForwardedBackend: graphs and events of one plugin.
+
+#include "onnxifi/plugins/forwarded_backend.h"
+
+#include "onnxifi/plugins/forwarded_event.h"
+#include "onnxifi/plugins/forwarded_graph.h"
+
+namespace onnxifi::plugins {
+
+base::Result<std::unique_ptr<abi::Graph>> ForwardedBackend::InitGraph(
+    const abi::GraphRequest& request) {
+  return ForwardedGraph::Init(backend_, request);
+}
+
+base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::NewEvent() {
+  const PluginCalls& calls = backend_->calls();
+  onnxEvent handle = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(
+      calls.ToStatus(calls.functions().init_event(backend_->handle(), &handle), "onnxInitEvent"));
+  return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, handle));
+}
+
+namespace {
+
+onnxNativeEvent MakeNative(uint32_t kind, onnxPointer handle) {
+  onnxNativeEvent native = {};
+  native.struct_size = sizeof(native);
+  native.kind = kind;
+  native.handle = handle;
+  return native;
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::ImportEvent(uint32_t kind,
+                                                                        onnxPointer handle) {
+  const PluginCalls& calls = backend_->calls();
+  if (calls.import_event == nullptr) return abi::Backend::ImportEvent(kind, handle);
+  const onnxNativeEvent native = MakeNative(kind, handle);
+  onnxEvent event = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(
+      calls.ToStatus(calls.import_event(backend_->handle(), &native, &event), "onnxImportEvent"));
+  return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, event));
+}
+
+base::Result<onnxPointer> ForwardedBackend::ExportEvent(uint32_t kind,
+                                                        std::shared_ptr<abi::Event> event) {
+  const PluginCalls& calls = backend_->calls();
+  if (calls.export_event == nullptr) return abi::Backend::ExportEvent(kind, std::move(event));
+  onnxNativeEvent native = MakeNative(kind, /*handle=*/0);
+  // Events of this backend are forwarded ones: NewEvent, ImportEvent and Run make no others.
+  const auto& forwarded = static_cast<const ForwardedEvent&>(*event);
+  ONNXIFI_RETURN_IF_ERROR(
+      calls.ToStatus(calls.export_event(forwarded.handle(), &native), "onnxExportEvent"));
+  return native.handle;
+}
+
+}  // namespace onnxifi::plugins

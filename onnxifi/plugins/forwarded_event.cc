@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ForwardedEvent: prefers the plugin's timed wait, which hands over the status of the work with its
+// text; a plain ONNXIFI 1.0 plugin has only the plain wait.
+
+#include "onnxifi/plugins/forwarded_event.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "backends/core/abi/value_record.h"
+
+namespace onnxifi::plugins {
+
+using base::Code;
+using base::Status;
+
+ForwardedEvent::ForwardedEvent(std::shared_ptr<const PluginBackend> owner, onnxEvent handle)
+    : owner_(std::move(owner)), handle_(handle) {}
+
+ForwardedEvent::~ForwardedEvent() { Abandon(); }
+
+void ForwardedEvent::Abandon() {
+  if (is_released_.exchange(true)) return;
+  static_cast<void>(owner_->calls().functions().release_event(handle_));
+}
+
+Status ForwardedEvent::Signal() {
+  const PluginCalls& calls = owner_->calls();
+  return calls.ToStatus(calls.functions().signal_event(handle_), "onnxSignalEvent");
+}
+
+base::Result<bool> ForwardedEvent::IsSignalled() {
+  const PluginCalls& calls = owner_->calls();
+  onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
+  ONNXIFI_RETURN_IF_ERROR(
+      calls.ToStatus(calls.functions().get_event_state(handle_, &state), "onnxGetEventState"));
+  return state == ONNXIFI_EVENT_STATE_SIGNALLED;
+}
+
+Status ForwardedEvent::Wait() {
+  const PluginCalls& calls = owner_->calls();
+  if (calls.wait_event_for == nullptr) {
+    return calls.ToStatus(calls.functions().wait_event(handle_), "onnxWaitEvent");
+  }
+  // 0 is "no limit", so the answer is there.
+  return WaitForPlugin(/*timeout_ms=*/0)
+      .value_or(Status(Code::kInternalError,
+                       "Plugin '" + calls.plugin_name() +
+                           "' returns from a wait without limit before the event is "
+                           "signalled."));
+}
+
+std::optional<Status> ForwardedEvent::WaitFor(std::chrono::milliseconds timeout) {
+  const PluginCalls& calls = owner_->calls();
+  if (calls.wait_event_for != nullptr) {
+    constexpr int64_t kLargest = std::numeric_limits<uint32_t>::max();
+    return WaitForPlugin(static_cast<uint32_t>(std::clamp<int64_t>(timeout.count(), 1, kLargest)));
+  }
+  constexpr std::chrono::milliseconds kPollInterval(1);
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (true) {
+    const auto is_signalled = IsSignalled();
+    if (!is_signalled.ok()) return is_signalled.status();
+    if (*is_signalled) return Wait();
+    if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
+    std::this_thread::sleep_for(kPollInterval);
+  }
+}
+
+std::optional<Status> ForwardedEvent::WaitForPlugin(uint32_t timeout_ms) {
+  constexpr size_t kLargestMessageBytes = 4096;
+  const PluginCalls& calls = owner_->calls();
+  onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
+  onnxStatus work_status = ONNXIFI_STATUS_SUCCESS;
+  // Most runs have nothing to say: not filled.
+  std::array<char, kLargestMessageBytes> message;
+  message.front() = '\0';
+  size_t length = message.size();
+  const Status status = calls.ToStatus(
+      calls.wait_event_for(handle_, timeout_ms, &state, &work_status, message.data(), &length),
+      "onnxWaitEventFor");
+  if (!status.ok()) return status;
+  if (state != ONNXIFI_EVENT_STATE_SIGNALLED) return std::nullopt;
+  if (work_status == ONNXIFI_STATUS_SUCCESS) return base::Ok();
+  const size_t text_length = std::min(length > 0 ? length - 1 : 0, kLargestMessageBytes);
+  return calls.ToStatus(work_status, "the run",
+                        std::string(message.data(), strnlen(message.data(), text_length)));
+}
+
+base::Result<std::vector<abi::TensorShape>> ForwardedEvent::OutputShapes() {
+  const PluginCalls& calls = owner_->calls();
+  std::vector<abi::TensorShape> shapes;
+  if (calls.get_run_output_shapes == nullptr) return shapes;
+  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(calls.get_run_output_shapes(handle_, AppendShape, &shapes),
+                                         "onnxGetRunOutputShapes"));
+  return shapes;
+}
+
+namespace {
+
+struct Collected {
+  std::vector<abi::KeptValue> values;
+  Status status;
+};
+
+void ONNXIFI_ABI Collect(void* context, const onnxValue* record) {
+  auto& collected = *static_cast<Collected*>(context);
+  if (!collected.status.ok()) return;
+  const std::string name = record->name != nullptr ? record->name : "";
+  // Nothing may be thrown through the plugin.
+  try {
+    auto value = abi::CopyValue(*record, "Output '" + name + "'");
+    if (value.ok()) {
+      collected.values.push_back({name, *std::move(value)});
+    } else {
+      collected.status = std::move(value).status();
+    }
+  } catch (const std::bad_alloc&) {
+    collected.status = Status(base::Code::kNoSystemMemory, "There is no memory for an output.");
+  }
+}
+
+}  // namespace
+
+base::Result<std::vector<abi::KeptValue>> ForwardedEvent::OutputValues() {
+  const PluginCalls& calls = owner_->calls();
+  Collected collected;
+  if (calls.get_run_values == nullptr) return std::move(collected.values);
+  ONNXIFI_RETURN_IF_ERROR(
+      calls.ToStatus(calls.get_run_values(handle_, Collect, &collected), "onnxGetRunValues"));
+  // The plugin's structures are at fault, not the caller's.
+  if (!collected.status.ok()) {
+    return Status(collected.status.code() == base::Code::kNoSystemMemory
+                      ? base::Code::kNoSystemMemory
+                      : base::Code::kBackendUnavailable,
+                  collected.status.Text());
+  }
+  return std::move(collected.values);
+}
+
+}  // namespace onnxifi::plugins
