@@ -45,6 +45,40 @@ abi::DeclaredTensor Declare(const split::FlowingValue& value) {
   return declared;
 }
 
+abi::Signature SignatureOf(const split::WholeModel& whole) {
+  abi::Signature signature;
+  for (const int32_t input : whole.inputs()) {
+    signature.inputs.push_back(Declare(whole.values()[input]));
+  }
+  for (const int32_t output : whole.outputs()) {
+    signature.outputs.push_back(Declare(whole.values()[output]));
+  }
+  return signature;
+}
+
+// What the model says of its values, and which of them go from one step to another.
+std::vector<CrossingValue> ValuesOf(const split::WholeModel& whole,
+                                    const std::vector<PlannedStep>& steps) {
+  std::vector<CrossingValue> values;
+  for (const split::FlowingValue& value : whole.values()) {
+    CrossingValue& planned = values.emplace_back();
+    planned.name = value.name;
+    planned.data_type = static_cast<onnxEnum>(value.type);
+    planned.has_rank = value.dimensions.has_value();
+    planned.has_extents = value.has_fixed_shape();
+    if (!planned.has_rank) continue;
+    for (const split::Dimension& dimension : *value.dimensions) {
+      planned.extents.push_back(dimension.number);
+    }
+  }
+  std::set<int32_t> made;
+  for (const PlannedStep& step : steps) made.insert(step.outputs.begin(), step.outputs.end());
+  for (const PlannedStep& step : steps) {
+    for (const int32_t input : step.inputs) values[input].is_handed_on = made.contains(input);
+  }
+  return values;
+}
+
 std::string DescribeIsland(const AutoPlanner& planner, const partition::Plan& plan, size_t index) {
   const partition::Island& island = plan.islands[index];
   const split::ModelNode& first = planner.whole().nodes()[island.nodes.front()];
@@ -282,30 +316,6 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
     told = Describe(planner, plan);
   }
   const split::WholeModel& whole = planner.whole();
-  std::vector<CrossingValue> values;
-  for (const split::FlowingValue& value : whole.values()) {
-    CrossingValue& planned = values.emplace_back();
-    planned.name = value.name;
-    planned.data_type = static_cast<onnxEnum>(value.type);
-    planned.has_rank = value.dimensions.has_value();
-    planned.has_extents = value.has_fixed_shape();
-    if (!planned.has_rank) continue;
-    for (const split::Dimension& dimension : *value.dimensions) {
-      planned.extents.push_back(dimension.number);
-    }
-  }
-  std::set<int32_t> made;
-  for (const PlannedStep& step : *steps) made.insert(step.outputs.begin(), step.outputs.end());
-  for (const PlannedStep& step : *steps) {
-    for (const int32_t input : step.inputs) values[input].is_handed_on = made.contains(input);
-  }
-  abi::Signature signature;
-  for (const int32_t input : whole.inputs()) {
-    signature.inputs.push_back(Declare(whole.values()[input]));
-  }
-  for (const int32_t output : whole.outputs()) {
-    signature.outputs.push_back(Declare(whole.values()[output]));
-  }
   // What stands in for an island is run by the thread that has the island.
   const PlannedSteps::Runner runner =
       request.properties.caller_runs || on_failure == OnFailure::kGiveUp
@@ -315,8 +325,9 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
   const size_t most_runs = request.properties.is_profiled ? 1 : device_count;
   // One thread for each device that can be at work at the same time.
   ONNXIFI_RETURN_IF_ERROR(pool.Start(device_count));
+  std::vector<CrossingValue> values = ValuesOf(whole, *steps);
   return std::unique_ptr<abi::Graph>(new PlannedGraph(
-      std::move(signature), std::move(told),
+      SignatureOf(whole), std::move(told),
       std::make_shared<PlannedSteps>(*std::move(steps), std::move(values), whole.inputs(),
                                      whole.outputs(), pool, runner, most_runs)));
 }
