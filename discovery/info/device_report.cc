@@ -141,10 +141,10 @@ std::string DeviceTypeName(uint64_t type) {
 }
 
 std::string VerdictName(uint32_t verdict) {
-  static constexpr std::array<std::string_view, 11> kNames = {
+  static constexpr std::array<std::string_view, 12> kNames = {
       "loaded",           "not found",        "bad manifest", "not loadable",
       "missing function", "foreign function", "is a loader",  "duplicate",
-      "not enumerable",   "wrong interface",  "ignored"};
+      "not enumerable",   "wrong interface",  "ignored",      "quarantined"};
   if (verdict < kNames.size()) return std::string(kNames[verdict]);
   return "verdict " + std::to_string(verdict);
 }

@@ -22,8 +22,9 @@ bool HasLoaderName(const std::filesystem::path& path) {
   return name.starts_with("libonnxifi.so") || name.starts_with("libfoxi.so");
 }
 
-template <typename F>
-bool Bind(const Image& image, const char* name, F* out_function, OpenVerdict* out_verdict) {
+template <typename... Arguments>
+bool Bind(const Image& image, const char* name, Reach reach, PluginHealth* health,
+          PluginFunction<Arguments...>* out_function, OpenVerdict* out_verdict) {
   void* address = image.Find(name);
   if (address == nullptr) {
     *out_verdict = {ONNXIFI_SDK_VERDICT_MISSING_FUNCTION,
@@ -37,27 +38,31 @@ bool Bind(const Image& image, const char* name, F* out_function, OpenVerdict* ou
                     ""};
     return false;
   }
-  *out_function = reinterpret_cast<F>(address);
+  using Pointer = typename PluginFunction<Arguments...>::Pointer;
+  *out_function = {reinterpret_cast<Pointer>(address), name, health, reach};
   return true;
 }
 
 bool BindAll(const Image& image, PluginFunctions* functions, OpenVerdict* out_verdict) {
-  return Bind(image, "onnxGetBackendIDs", &functions->get_backend_ids, out_verdict) &&
-         Bind(image, "onnxReleaseBackendID", &functions->release_backend_id, out_verdict) &&
-         Bind(image, "onnxGetBackendInfo", &functions->get_backend_info, out_verdict) &&
-         Bind(image, "onnxGetBackendCompatibility", &functions->get_backend_compatibility,
-              out_verdict) &&
-         Bind(image, "onnxInitBackend", &functions->init_backend, out_verdict) &&
-         Bind(image, "onnxReleaseBackend", &functions->release_backend, out_verdict) &&
-         Bind(image, "onnxInitEvent", &functions->init_event, out_verdict) &&
-         Bind(image, "onnxSignalEvent", &functions->signal_event, out_verdict) &&
-         Bind(image, "onnxGetEventState", &functions->get_event_state, out_verdict) &&
-         Bind(image, "onnxWaitEvent", &functions->wait_event, out_verdict) &&
-         Bind(image, "onnxReleaseEvent", &functions->release_event, out_verdict) &&
-         Bind(image, "onnxInitGraph", &functions->init_graph, out_verdict) &&
-         Bind(image, "onnxSetGraphIO", &functions->set_graph_io, out_verdict) &&
-         Bind(image, "onnxRunGraph", &functions->run_graph, out_verdict) &&
-         Bind(image, "onnxReleaseGraph", &functions->release_graph, out_verdict);
+  const auto bind = [&](const char* name, Reach reach, auto* out_function) {
+    return Bind(image, name, reach, functions->health.get(), out_function, out_verdict);
+  };
+  return bind("onnxGetBackendIDs", Reach::kUntilQuarantine, &functions->get_backend_ids) &&
+         bind("onnxReleaseBackendID", Reach::kAlways, &functions->release_backend_id) &&
+         bind("onnxGetBackendInfo", Reach::kUntilQuarantine, &functions->get_backend_info) &&
+         bind("onnxGetBackendCompatibility", Reach::kUntilQuarantine,
+              &functions->get_backend_compatibility) &&
+         bind("onnxInitBackend", Reach::kUntilQuarantine, &functions->init_backend) &&
+         bind("onnxReleaseBackend", Reach::kAlways, &functions->release_backend) &&
+         bind("onnxInitEvent", Reach::kAlways, &functions->init_event) &&
+         bind("onnxSignalEvent", Reach::kAlways, &functions->signal_event) &&
+         bind("onnxGetEventState", Reach::kAlways, &functions->get_event_state) &&
+         bind("onnxWaitEvent", Reach::kAlways, &functions->wait_event) &&
+         bind("onnxReleaseEvent", Reach::kAlways, &functions->release_event) &&
+         bind("onnxInitGraph", Reach::kUntilQuarantine, &functions->init_graph) &&
+         bind("onnxSetGraphIO", Reach::kAlways, &functions->set_graph_io) &&
+         bind("onnxRunGraph", Reach::kAlways, &functions->run_graph) &&
+         bind("onnxReleaseGraph", Reach::kAlways, &functions->release_graph);
 }
 
 // Another copy of libonnxifi under a plugin's name would list our devices a second time.
@@ -71,7 +76,7 @@ bool IsLoader(const PluginFunctions& functions) {
 }  // namespace
 
 PluginLibrary PluginLibrary::Open(const std::filesystem::path& path, const void* own_function,
-                                  OpenVerdict* out_verdict) {
+                                  OpenVerdict* out_verdict, std::shared_ptr<PluginHealth> health) {
   PluginLibrary library;
   *out_verdict = {ONNXIFI_SDK_VERDICT_LOADED, "", ""};
   std::error_code error;
@@ -89,15 +94,23 @@ PluginLibrary PluginLibrary::Open(const std::filesystem::path& path, const void*
     return library;
   }
   PluginFunctions functions;
+  functions.health = std::move(health);
   if (!BindAll(image, &functions, out_verdict)) return library;
   void* address = image.Find("onnxGetExtensionFunctionAddress");
   if (address != nullptr && image.Contains(address)) {
-    functions.get_extension_function_address =
-        reinterpret_cast<onnxGetExtensionFunctionAddressFunction>(address);
+    functions.get_extension_function_address = {
+        reinterpret_cast<onnxGetExtensionFunctionAddressFunction>(address),
+        "onnxGetExtensionFunctionAddress", functions.health.get(), Reach::kUntilQuarantine};
   }
   if (IsLoader(functions)) {
     *out_verdict = {ONNXIFI_SDK_VERDICT_IS_LOADER,
                     "The library is a copy of libonnxifi, not a plugin.", ""};
+    return library;
+  }
+  if (functions.health->is_quarantined()) {
+    *out_verdict = {ONNXIFI_SDK_VERDICT_QUARANTINED, functions.health->reason(), ""};
+    // It has run, and may have started threads.
+    image.Keep();
     return library;
   }
   library.image_ = std::move(image);

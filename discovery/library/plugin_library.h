@@ -11,30 +11,36 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "discovery/library/image.h"
+#include "discovery/library/plugin_function.h"
+#include "discovery/library/plugin_health.h"
 
 namespace onnxifi::library {
 
+// Each call through these is guarded.
 struct PluginFunctions {
-  onnxGetBackendIDsFunction get_backend_ids = nullptr;
-  onnxReleaseBackendIDFunction release_backend_id = nullptr;
-  onnxGetBackendInfoFunction get_backend_info = nullptr;
-  onnxGetBackendCompatibilityFunction get_backend_compatibility = nullptr;
-  onnxInitBackendFunction init_backend = nullptr;
-  onnxReleaseBackendFunction release_backend = nullptr;
-  onnxInitEventFunction init_event = nullptr;
-  onnxSignalEventFunction signal_event = nullptr;
-  onnxGetEventStateFunction get_event_state = nullptr;
-  onnxWaitEventFunction wait_event = nullptr;
-  onnxReleaseEventFunction release_event = nullptr;
-  onnxInitGraphFunction init_graph = nullptr;
-  onnxSetGraphIOFunction set_graph_io = nullptr;
-  onnxRunGraphFunction run_graph = nullptr;
-  onnxReleaseGraphFunction release_graph = nullptr;
-  // Null in a plugin that has no extensions.
-  onnxGetExtensionFunctionAddressFunction get_extension_function_address = nullptr;
+  decltype(Guarded(onnxGetBackendIDsFunction())) get_backend_ids;
+  decltype(Guarded(onnxReleaseBackendIDFunction())) release_backend_id;
+  decltype(Guarded(onnxGetBackendInfoFunction())) get_backend_info;
+  decltype(Guarded(onnxGetBackendCompatibilityFunction())) get_backend_compatibility;
+  decltype(Guarded(onnxInitBackendFunction())) init_backend;
+  decltype(Guarded(onnxReleaseBackendFunction())) release_backend;
+  decltype(Guarded(onnxInitEventFunction())) init_event;
+  decltype(Guarded(onnxSignalEventFunction())) signal_event;
+  decltype(Guarded(onnxGetEventStateFunction())) get_event_state;
+  decltype(Guarded(onnxWaitEventFunction())) wait_event;
+  decltype(Guarded(onnxReleaseEventFunction())) release_event;
+  decltype(Guarded(onnxInitGraphFunction())) init_graph;
+  decltype(Guarded(onnxSetGraphIOFunction())) set_graph_io;
+  decltype(Guarded(onnxRunGraphFunction())) run_graph;
+  decltype(Guarded(onnxReleaseGraphFunction())) release_graph;
+  // Empty in a plugin that has no extensions.
+  decltype(Guarded(onnxGetExtensionFunctionAddressFunction())) get_extension_function_address;
+  // What these find out about the plugin; never null in an opened one.
+  std::shared_ptr<PluginHealth> health;
 };
 
 // How the opening of a plugin ended.
@@ -49,9 +55,11 @@ struct OpenVerdict {
 class PluginLibrary {
  public:
   // Opens the file and finds its functions. Not open unless the verdict is LOADED; `own_function`
-  // is any function of this libonnxifi, by which it recognises itself.
-  static PluginLibrary Open(const std::filesystem::path& path, const void* own_function,
-                            OpenVerdict* out_verdict);
+  // is any function of this libonnxifi, by which it recognises itself. `health` gets what calls
+  // find out about the plugin.
+  static PluginLibrary Open(
+      const std::filesystem::path& path, const void* own_function, OpenVerdict* out_verdict,
+      std::shared_ptr<PluginHealth> health = std::make_shared<PluginHealth>());
 
   bool is_open() const { return image_.is_open(); }
   const PluginFunctions& functions() const { return functions_; }

@@ -8,12 +8,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "backends/core/base/status.h"
 #include "discovery/library/image.h"
+#include "discovery/library/plugin_answer.h"
 #include "discovery/manifest/manifest.h"
 
 namespace onnxifi::registry {
@@ -24,38 +25,20 @@ std::string CodeText(onnxStatus status) {
   return std::string(base::CodeName(static_cast<base::Code>(status)));
 }
 
-// Devices may come between the two calls, so the count is asked for again until it fits.
-onnxStatus ListIds(const library::PluginFunctions& functions, std::vector<onnxBackendID>* ids) {
-  // A plugin that never settles must not hold the process.
-  constexpr int kLargestAttempts = 8;
-  size_t count = 0;
-  onnxStatus status = functions.get_backend_ids(nullptr, &count);
-  for (int attempt = 0; status == ONNXIFI_STATUS_FALLBACK && attempt < kLargestAttempts;
-       ++attempt) {
-    ids->assign(std::max<size_t>(count, 1), nullptr);
-    count = ids->size();
-    status = functions.get_backend_ids(ids->data(), &count);
-  }
-  ids->resize(status == ONNXIFI_STATUS_SUCCESS ? std::min(count, ids->size()) : 0);
-  return status;
-}
-
 // The reason that a plugin of this SDK leaves for its last answer; empty for any other plugin.
 std::string LastErrorMessage(const library::PluginFunctions& functions) {
+  constexpr const char* kFunction = "onnxGetLastErrorMessage";
   onnxExtensionFunctionPointer address = nullptr;
   if (functions.get_extension_function_address == nullptr ||
-      functions.get_extension_function_address(nullptr, "onnxGetLastErrorMessage", &address) !=
-          ONNXIFI_STATUS_SUCCESS) {
+      functions.get_extension_function_address(nullptr, kFunction, &address) !=
+          ONNXIFI_STATUS_SUCCESS ||
+      address == nullptr) {
     return std::string();
   }
-  const auto get_message =
-      reinterpret_cast<onnxGetLastErrorMessageFunction>(reinterpret_cast<void (*)()>(address));
-  size_t size_bytes = 0;
-  if (get_message(nullptr, &size_bytes) != ONNXIFI_STATUS_FALLBACK) return std::string();
-  std::string text(size_bytes, '\0');
-  if (get_message(text.data(), &size_bytes) != ONNXIFI_STATUS_SUCCESS) return std::string();
-  text.resize(size_bytes - 1);
-  return text;
+  const auto get_message = library::Guarded(
+      reinterpret_cast<onnxGetLastErrorMessageFunction>(reinterpret_cast<void (*)()>(address)),
+      kFunction, functions.health.get());
+  return library::ReadText(*functions.health, kFunction, get_message).text;
 }
 
 }  // namespace
@@ -71,18 +54,20 @@ PluginRegistry PluginRegistry::Discover(const search::Environment& environment,
         "Variable " + name + " is ignored, because the process has more rights than its caller.";
     registry.records_.push_back(std::move(record));
   }
+  const base::Log log(environment.log_level);
   const auto own_file = library::Image::FileOf(own_function);
   for (const search::Candidate& candidate :
        search::FindCandidates(environment, own_file.parent_path())) {
-    registry.Try(candidate, own_function);
+    registry.Try(candidate, own_function, log);
   }
   std::stable_sort(registry.plugins_.begin(), registry.plugins_.end(),
                    [](const Plugin& a, const Plugin& b) { return a.priority < b.priority; });
-  const base::Log log(environment.log_level);
   for (const std::string& complaint : environment.complaints) {
     log.Write(base::LogLevel::kWarning, "loader", complaint);
   }
   for (const Record& record : registry.records_) {
+    // Logged when it happened.
+    if (record.verdict == ONNXIFI_SDK_VERDICT_QUARANTINED) continue;
     const bool is_expected = record.verdict == ONNXIFI_SDK_VERDICT_LOADED ||
                              record.verdict == ONNXIFI_SDK_VERDICT_DUPLICATE;
     std::string message = record.path + ": " + record.sentence;
@@ -92,13 +77,14 @@ PluginRegistry PluginRegistry::Discover(const search::Environment& environment,
   return registry;
 }
 
-void PluginRegistry::Try(const search::Candidate& candidate, const void* own_function) {
+void PluginRegistry::Try(const search::Candidate& candidate, const void* own_function,
+                         base::Log log) {
   Record record;
   record.plugin = search::PluginName(candidate.path);
   record.path = candidate.path.string();
   record.rule = candidate.rule;
   const auto start = std::chrono::steady_clock::now();
-  Load(candidate, own_function, &record);
+  Load(candidate, own_function, log, &record);
   record.microseconds = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
                                                   std::chrono::steady_clock::now() - start)
                                                   .count());
@@ -106,7 +92,7 @@ void PluginRegistry::Try(const search::Candidate& candidate, const void* own_fun
 }
 
 void PluginRegistry::Load(const search::Candidate& candidate, const void* own_function,
-                          Record* record) {
+                          base::Log log, Record* record) {
   const auto refuse = [record](uint32_t verdict, std::string sentence) {
     record->verdict = verdict;
     record->sentence = std::move(sentence);
@@ -141,7 +127,8 @@ void PluginRegistry::Load(const search::Candidate& candidate, const void* own_fu
   }
   library::OpenVerdict verdict;
   library::PluginLibrary opened =
-      library::PluginLibrary::Open(candidate.path, own_function, &verdict);
+      library::PluginLibrary::Open(candidate.path, own_function, &verdict,
+                                   std::make_shared<library::PluginHealth>(record->plugin, log));
   record->detail = std::move(verdict.detail);
   if (!opened.is_open()) return refuse(verdict.verdict, std::move(verdict.sentence));
 
@@ -149,18 +136,24 @@ void PluginRegistry::Load(const search::Candidate& candidate, const void* own_fu
   plugin.name = record->plugin;
   plugin.priority = record->priority;
   plugin.functions = opened.functions();
-  const onnxStatus status = ListIds(plugin.functions, &plugin.ids);
+  library::PluginHealth& health = *plugin.functions.health;
+  library::DeviceAnswer answer = library::ReadDevices(plugin.functions);
   // From here on the plugin has run, and may have started threads.
   opened.Keep();
-  if (status != ONNXIFI_STATUS_SUCCESS) {
-    record->detail = LastErrorMessage(plugin.functions);
-    return refuse(ONNXIFI_SDK_VERDICT_NOT_ENUMERABLE,
-                  "The plugin answers " + CodeText(status) + " when asked for its devices.");
+  if (answer.status != ONNXIFI_STATUS_SUCCESS) record->detail = LastErrorMessage(plugin.functions);
+  if (health.is_quarantined()) {
+    return refuse(ONNXIFI_SDK_VERDICT_QUARANTINED, health.reason());
   }
+  if (answer.status != ONNXIFI_STATUS_SUCCESS) {
+    return refuse(ONNXIFI_SDK_VERDICT_NOT_ENUMERABLE,
+                  "The plugin answers " + CodeText(answer.status) + " when asked for its devices.");
+  }
+  plugin.ids = std::move(answer.ids);
   record->device_count = static_cast<uint32_t>(plugin.ids.size());
   record->verdict = ONNXIFI_SDK_VERDICT_LOADED;
   record->sentence = "Loaded, devices: " + std::to_string(plugin.ids.size()) + ".";
   if (plugin.ids.empty()) record->detail = LastErrorMessage(plugin.functions);
+  record->health = plugin.functions.health;
   plugins_.push_back(std::move(plugin));
 }
 

@@ -9,6 +9,7 @@
 #include <onnx/onnxifi.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct Plugin {
   std::vector<onnxBackendID> ids;
 };
 
-// What became of one candidate; the C++ side of onnxDiscoveryRecord, field by field.
+// What became of one candidate; the C++ side of onnxDiscoveryRecord, field by field, as it was when
+// discovery ended.
 struct Record {
   std::string plugin;
   std::string path;
@@ -39,6 +41,8 @@ struct Record {
   int32_t priority = 0;
   uint32_t device_count = 0;
   uint64_t microseconds = 0;
+  // Of a plugin that loaded: whether it was quarantined since. Null for any other.
+  std::shared_ptr<const library::PluginHealth> health;
 };
 
 // Immutable after Discover.
@@ -54,8 +58,9 @@ class PluginRegistry {
   const std::vector<Record>& records() const { return records_; }
 
  private:
-  void Try(const search::Candidate& candidate, const void* own_function);
-  void Load(const search::Candidate& candidate, const void* own_function, Record* record);
+  void Try(const search::Candidate& candidate, const void* own_function, base::Log log);
+  void Load(const search::Candidate& candidate, const void* own_function, base::Log log,
+            Record* record);
 
   std::vector<Plugin> plugins_;
   std::vector<Record> records_;

@@ -583,6 +583,9 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendKeyFunction)(
 #define ONNXIFI_SDK_VERDICT_WRONG_INTERFACE 9
 /* An environment variable that is ignored because the process runs with raised privileges. */
 #define ONNXIFI_SDK_VERDICT_IGNORED 10
+/* A call into it failed as no call into a plugin may: it threw an exception, or it asked for more
+ * than a limit allows. `sentence` names the function. Nothing more is asked of the plugin. */
+#define ONNXIFI_SDK_VERDICT_QUARANTINED 11
 
 typedef struct onnxDiscoveryRecord {
   size_t struct_size;

@@ -7,6 +7,8 @@
 #include <onnxifi/sdk.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -64,16 +66,20 @@ onnxStatus ONNXIFI_ABI GetDiscoveryReport(onnxDiscoveryRecordCallback callback, 
     if (callback == nullptr) return Status(Code::kInvalidPointer, "The callback is NULL.");
     auto& provider = static_cast<DispatchProvider&>(abi::Library::Get().provider());
     for (const registry::Record& entry : provider.Registry().records()) {
+      // What a plugin did since discovery counts.
+      const bool is_quarantined = entry.health != nullptr && entry.health->is_quarantined();
+      const std::string reason = is_quarantined ? entry.health->reason() : std::string();
       onnxDiscoveryRecord record = {};
       record.struct_size = sizeof(record);
       record.plugin = entry.plugin.c_str();
       record.path = entry.path.c_str();
       record.rule = entry.rule.c_str();
-      record.verdict = entry.verdict;
-      record.sentence = entry.sentence.c_str();
+      record.verdict = is_quarantined ? ONNXIFI_SDK_VERDICT_QUARANTINED : entry.verdict;
+      record.sentence = is_quarantined ? reason.c_str() : entry.sentence.c_str();
       record.detail = entry.detail.c_str();
       record.priority = entry.priority;
-      record.device_count = entry.device_count;
+      record.device_count =
+          is_quarantined ? provider.CountDevices(entry.plugin) : entry.device_count;
       record.microseconds = entry.microseconds;
       callback(context, &record);
     }
@@ -89,16 +95,25 @@ const registry::PluginRegistry& DispatchProvider::Registry() {
     registry_ = registry::PluginRegistry::Discover(
         search::ReadEnvironment(), reinterpret_cast<const void*>(&GetDiscoveryReport));
     for (const registry::Plugin& plugin : registry_.plugins()) {
+      std::vector<std::unique_ptr<ForwardedBackendId>> devices;
       for (size_t index = 0; index < plugin.ids.size(); ++index) {
-        devices_.push_back(std::make_unique<ForwardedBackendId>(
+        devices.push_back(std::make_unique<ForwardedBackendId>(
             PluginCalls(plugin.name, index, plugin.functions, plugin.ids[index]), plugin.priority,
             ExplainForPlainDevice));
       }
+      // Its devices were asked what they are. IDs that callers have stay, whatever happens later.
+      if (plugin.functions.health->is_quarantined()) continue;
+      std::move(devices.begin(), devices.end(), std::back_inserter(devices_));
     }
     std::vector<const ForwardedBackendId*> order = AutoOrder(devices_);
     if (!order.empty()) auto_id_ = std::make_unique<AutoBackendId>(std::move(order));
   });
   return registry_;
+}
+
+uint32_t DispatchProvider::CountDevices(std::string_view plugin) const {
+  return static_cast<uint32_t>(std::ranges::count_if(
+      devices_, [&](const auto& device) { return device->calls().plugin_name() == plugin; }));
 }
 
 std::vector<const ForwardedBackendId*> DispatchProvider::Devices() {

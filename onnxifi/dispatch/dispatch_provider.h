@@ -5,6 +5,7 @@
 #ifndef ONNXIFI_ONNXIFI_DISPATCH_DISPATCH_PROVIDER_H_
 #define ONNXIFI_ONNXIFI_DISPATCH_DISPATCH_PROVIDER_H_
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -27,6 +28,8 @@ class DispatchProvider final : public abi::Provider, public plugins::DeviceSourc
   // Discovers plugins if that has not happened yet.
   const registry::PluginRegistry& Registry();
   std::vector<const plugins::ForwardedBackendId*> Devices() override;
+  // How many of them are the plugin's. Only after discovery.
+  uint32_t CountDevices(std::string_view plugin) const;
 
  private:
   std::once_flag discovered_;

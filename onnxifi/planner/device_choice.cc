@@ -67,7 +67,10 @@ void ExplainRefusals(DeviceList devices, std::span<const std::byte> model, Devic
     Refusal refusal = ExplainRefusal(*device, model);
     const bool is_closest =
         choice.closest == nullptr ||
-        (refusal.is_explained && (answer.ok() || refusal.claimed_count > most_claimed));
+        (refusal.is_explained &&
+         (answer.ok() || refusal.claimed_count > most_claimed ||
+          // A device that is not there does not speak for those that are.
+          answer.code() == Code::kBackendUnavailable));
     if (is_closest) {
       choice.closest = device;
       most_claimed = refusal.claimed_count;

@@ -79,25 +79,9 @@ base::Result<T> FixedInfo(const PluginCalls& calls, onnxBackendInfo query) {
 }
 
 base::Result<std::string> TextInfo(const PluginCalls& calls, onnxBackendInfo query) {
-  size_t size_bytes = 0;
-  Status status =
-      calls.ToStatus(calls.functions().get_backend_info(calls.id(), query, nullptr, &size_bytes),
-                     "onnxGetBackendInfo");
-  if (!status.ok() && status.code() != Code::kFallback) return status;
-  std::string text(size_bytes, '\0');
-  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(
-      calls.functions().get_backend_info(calls.id(), query, text.data(), &size_bytes),
-      "onnxGetBackendInfo"));
-  // Some plugins count the NUL and some do not.
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return text;
-}
-
-void ONNXIFI_ABI AppendVerdict(void* nodes, const onnxNodeVerdict* verdict) {
-  static_cast<std::vector<abi::NodeVerdict>*>(nodes)->push_back(
-      {verdict->node_index, static_cast<Code>(verdict->status), verdict->node_name, verdict->domain,
-       verdict->operator_type, verdict->opset_version, verdict->subject_kind, verdict->subject,
-       verdict->sentence, verdict->limit});
+  return calls.ReadText("onnxGetBackendInfo", [&](char* text, size_t* size_bytes) {
+    return calls.functions().get_backend_info(calls.id(), query, text, size_bytes);
+  });
 }
 
 // Keys of vendors have bits in the high half only.
@@ -168,10 +152,11 @@ base::Result<abi::Explanation> ForwardedBackendId::Explain(std::span<const std::
     explanation.verdict = CheckCompatibility(model);
     return explanation;
   }
-  explanation.verdict =
-      calls_.ToStatus(calls_.explain_model(calls_.id(), model.size(), model.data(), AppendVerdict,
-                                           &explanation.nodes),
-                      "onnxExplainModel");
+  Told<abi::NodeVerdict> told;
+  const onnxStatus status =
+      calls_.explain_model(calls_.id(), model.size(), model.data(), AppendVerdict, &told);
+  explanation.verdict = told.ToStatus(calls_, status, "onnxExplainModel");
+  if (!calls_.is_quarantined()) explanation.nodes = std::move(told.items);
   return explanation;
 }
 

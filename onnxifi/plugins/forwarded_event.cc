@@ -96,11 +96,11 @@ std::optional<Status> ForwardedEvent::WaitForPlugin(uint32_t timeout_ms) {
 
 base::Result<std::vector<abi::TensorShape>> ForwardedEvent::OutputShapes() {
   const PluginCalls& calls = owner_->calls();
-  std::vector<abi::TensorShape> shapes;
-  if (calls.get_run_output_shapes == nullptr) return shapes;
-  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(calls.get_run_output_shapes(handle_, AppendShape, &shapes),
-                                         "onnxGetRunOutputShapes"));
-  return shapes;
+  Told<abi::TensorShape> shapes;
+  if (calls.get_run_output_shapes == nullptr) return std::move(shapes.items);
+  const onnxStatus status = calls.get_run_output_shapes(handle_, AppendShape, &shapes);
+  ONNXIFI_RETURN_IF_ERROR(shapes.ToStatus(calls, status, "onnxGetRunOutputShapes"));
+  return std::move(shapes.items);
 }
 
 namespace {

@@ -221,12 +221,11 @@ base::Result<std::vector<abi::TensorShape>> ForwardedGraph::InferOutputShapes(
     std::span<const abi::TensorDescriptor> inputs) {
   if (calls().infer_output_shapes == nullptr) return calls().Missing("onnxInferOutputShapes");
   const auto descriptors = Describe(inputs);
-  std::vector<abi::TensorShape> shapes;
-  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
-      calls().infer_output_shapes(handle_, static_cast<uint32_t>(descriptors.size()),
-                                  descriptors.data(), AppendShape, &shapes),
-      "onnxInferOutputShapes"));
-  return shapes;
+  Told<abi::TensorShape> shapes;
+  const onnxStatus status = calls().infer_output_shapes(
+      handle_, static_cast<uint32_t>(descriptors.size()), descriptors.data(), AppendShape, &shapes);
+  ONNXIFI_RETURN_IF_ERROR(shapes.ToStatus(calls(), status, "onnxInferOutputShapes"));
+  return std::move(shapes.items);
 }
 
 base::Result<abi::GraphCounters> ForwardedGraph::Counters() {
@@ -259,18 +258,18 @@ base::Result<abi::GraphCounters> ForwardedGraph::Counters() {
 
 base::Result<std::vector<abi::StepRecord>> ForwardedGraph::Profile() {
   if (calls().get_graph_profile == nullptr) return calls().Missing("onnxGetGraphProfile");
-  std::vector<abi::StepRecord> steps;
-  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(calls().get_graph_profile(handle_, AppendStep, &steps),
-                                           "onnxGetGraphProfile"));
-  return steps;
+  Told<abi::StepRecord> steps;
+  const onnxStatus status = calls().get_graph_profile(handle_, AppendStep, &steps);
+  ONNXIFI_RETURN_IF_ERROR(steps.ToStatus(calls(), status, "onnxGetGraphProfile"));
+  return std::move(steps.items);
 }
 
 base::Result<std::vector<abi::LoadRecord>> ForwardedGraph::LoadProfile() {
   if (calls().get_graph_load_profile == nullptr) return calls().Missing("onnxGetGraphLoadProfile");
-  std::vector<abi::LoadRecord> stages;
-  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
-      calls().get_graph_load_profile(handle_, AppendStage, &stages), "onnxGetGraphLoadProfile"));
-  return stages;
+  Told<abi::LoadRecord> stages;
+  const onnxStatus status = calls().get_graph_load_profile(handle_, AppendStage, &stages);
+  ONNXIFI_RETURN_IF_ERROR(stages.ToStatus(calls(), status, "onnxGetGraphLoadProfile"));
+  return std::move(stages.items);
 }
 
 }  // namespace onnxifi::plugins

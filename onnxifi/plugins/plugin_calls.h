@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PluginCalls: one plugin as the dispatcher calls it. The only place where a plugin's status codes
-// turn into Status, with the plugin's own sentence where it has one.
+// turn into Status, with the plugin's own sentence where it has one. Every call is guarded, see
+// discovery/library/plugin_function.h: a plugin that throws is quarantined and answers
+// BACKEND_UNAVAILABLE with the reason from then on.
 
 #ifndef ONNXIFI_ONNXIFI_PLUGINS_PLUGIN_CALLS_H_
 #define ONNXIFI_ONNXIFI_PLUGINS_PLUGIN_CALLS_H_
@@ -21,7 +23,10 @@
 
 #include "backends/core/abi/provider.h"
 #include "backends/core/abi/tensor_descriptor.h"
+#include "backends/core/base/result.h"
 #include "backends/core/base/status.h"
+#include "discovery/library/plugin_answer.h"
+#include "discovery/library/plugin_function.h"
 #include "discovery/library/plugin_library.h"
 
 namespace onnxifi::plugins {
@@ -43,23 +48,24 @@ class PluginCalls {
   // How often the device has answered so far that it is not there, to whatever copy of this.
   uint64_t losses() const { return *losses_; }
 
-  // Extensions; null where the plugin does not offer them.
-  onnxSetIOAndRunGraphFunction set_io_and_run_graph = nullptr;
-  onnxWaitEventForFunction wait_event_for = nullptr;
-  onnxExplainModelFunction explain_model = nullptr;
-  onnxInferOutputShapesFunction infer_output_shapes = nullptr;
-  onnxGetRunOutputShapesFunction get_run_output_shapes = nullptr;
-  onnxGetGraphCountersFunction get_graph_counters = nullptr;
-  onnxGetGraphProfileFunction get_graph_profile = nullptr;
-  onnxGetGraphLoadProfileFunction get_graph_load_profile = nullptr;
-  onnxGetBackendValueCompatibilityFunction get_backend_value_compatibility = nullptr;
-  onnxSetGraphValuesFunction set_graph_values = nullptr;
-  onnxGetRunValuesFunction get_run_values = nullptr;
-  onnxImportEventFunction import_event = nullptr;
-  onnxExportEventFunction export_event = nullptr;
+  // Extensions; empty where the plugin does not offer them.
+  decltype(library::Guarded(onnxSetIOAndRunGraphFunction())) set_io_and_run_graph;
+  decltype(library::Guarded(onnxWaitEventForFunction())) wait_event_for;
+  decltype(library::Guarded(onnxExplainModelFunction())) explain_model;
+  decltype(library::Guarded(onnxInferOutputShapesFunction())) infer_output_shapes;
+  decltype(library::Guarded(onnxGetRunOutputShapesFunction())) get_run_output_shapes;
+  decltype(library::Guarded(onnxGetGraphCountersFunction())) get_graph_counters;
+  decltype(library::Guarded(onnxGetGraphProfileFunction())) get_graph_profile;
+  decltype(library::Guarded(onnxGetGraphLoadProfileFunction())) get_graph_load_profile;
+  decltype(library::Guarded(
+      onnxGetBackendValueCompatibilityFunction())) get_backend_value_compatibility;
+  decltype(library::Guarded(onnxSetGraphValuesFunction())) set_graph_values;
+  decltype(library::Guarded(onnxGetRunValuesFunction())) get_run_values;
+  decltype(library::Guarded(onnxImportEventFunction())) import_event;
+  decltype(library::Guarded(onnxExportEventFunction())) export_event;
   // Both or neither.
-  onnxAllocateSharedMemoryFunction allocate_shared_memory = nullptr;
-  onnxReleaseSharedMemoryFunction release_shared_memory = nullptr;
+  decltype(library::Guarded(onnxAllocateSharedMemoryFunction())) allocate_shared_memory;
+  decltype(library::Guarded(onnxReleaseSharedMemoryFunction())) release_shared_memory;
 
   // Whether it has all three of those for values.
   bool TakesValues() const {
@@ -73,16 +79,32 @@ class PluginCalls {
   // The same for a work status that came with its text.
   base::Status ToStatus(onnxStatus status, std::string_view function, std::string text) const;
   base::Status Missing(std::string_view function) const;
+  // Quarantines the plugin for the fault and says so: BACKEND_UNAVAILABLE.
+  base::Status Quarantine(std::string fault) const;
+  bool is_quarantined() const { return functions_.health->is_quarantined(); }
 
-  // A function of the plugin beyond the fifteen, or null.
+  // A text of the plugin's: `call(char*, size_t*)` asks `function` for it.
+  template <typename Call>
+  base::Result<std::string> ReadText(std::string_view function, Call&& call) const {
+    library::TextAnswer answer = library::ReadText(*functions_.health, function, call);
+    ONNXIFI_RETURN_IF_ERROR(ToStatus(answer.status, function));
+    return std::move(answer.text);
+  }
+
+  // A function of the plugin beyond the fifteen, or null. Calls through it are the caller's own.
   onnxExtensionFunctionPointer FindFunction(const char* name) const;
 
  private:
+  template <typename... Arguments>
+  void Find(const char* name, library::Reach reach,
+            library::PluginFunction<Arguments...>* out_function) const;
+  base::Status QuarantineStatus() const;
+
   std::string plugin_name_;
   size_t index_;
   library::PluginFunctions functions_;
   onnxBackendID id_;
-  onnxGetLastErrorMessageFunction get_last_error_message_ = nullptr;
+  decltype(library::Guarded(onnxGetLastErrorMessageFunction())) get_last_error_message_;
   // Shared by copies, which stand for the same device.
   std::shared_ptr<std::atomic<uint64_t>> losses_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
@@ -90,14 +112,36 @@ class PluginCalls {
 // Descriptors that point into `tensors`, which must outlive them.
 std::vector<onnxTensorDescriptorV1> Describe(std::span<const abi::TensorDescriptor> tensors);
 
-// Callback of the shape functions; `shapes` is a std::vector<abi::TensorShape>.
-void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape);
+// What a plugin tells record by record, through a callback that gets a Told as its context. Nothing
+// is thrown through the plugin: what is wrong with a record ends the collecting.
+template <typename Item>
+struct Told {
+  std::vector<Item> items;
+  // Of the plugin: a sentence; empty while there is none.
+  std::string fault;
+  bool is_out_of_memory = false;
 
-// Callback of the profile; `steps` is a std::vector<abi::StepRecord>.
-void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* record);
+  // What the call and its records mean.
+  base::Status ToStatus(const PluginCalls& calls, onnxStatus status,
+                        std::string_view function) const {
+    if (is_out_of_memory) {
+      return base::Status(base::Code::kNoSystemMemory,
+                          "There is no memory for what plugin '" + calls.plugin_name() +
+                              "' tells through " + std::string(function) + ".");
+    }
+    if (!fault.empty()) {
+      return calls.Quarantine("Function " + std::string(function) + " of the plugin " + fault);
+    }
+    return calls.ToStatus(status, function);
+  }
+};
 
-// Callback of the load profile; `stages` is a std::vector<abi::LoadRecord>.
-void ONNXIFI_ABI AppendStage(void* stages, const onnxLoadRecord* record);
+// Callbacks: of the shape functions, the profile, the load profile and explanations.
+void ONNXIFI_ABI AppendShape(void* told, const onnxTensorShape* shape);  // Told<abi::TensorShape>
+void ONNXIFI_ABI AppendStep(void* told, const onnxStepRecord* record);   // Told<abi::StepRecord>
+void ONNXIFI_ABI AppendStage(void* told, const onnxLoadRecord* record);  // Told<abi::LoadRecord>
+void ONNXIFI_ABI AppendVerdict(void* told,
+                               const onnxNodeVerdict* verdict);  // Told<abi::NodeVerdict>
 
 }  // namespace onnxifi::plugins
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plugins that throw, or say numbers that nobody can believe: each is set aside by name, and the
+// others stay. Short stories over one fake plugin, whose file's name says what is wrong with it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnxifi/sdk.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onnxifi/testing/stage.h"
+
+namespace onnxifi::dispatch {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::span<const std::byte> Bytes(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// A plugin with the fault, and behind it one that is sound.
+class Quarantine : public testing::Test {
+ protected:
+  Library Open(const std::string& fault) {
+    file_ = "libonnxifi-" + fault + ".so";
+    stage_.Add("faulty.so", file_).Add("alpha.so", "libonnxifi-zeta.so");
+    return stage_.Open();
+  }
+
+  void ExpectQuarantined(const Library& library, const std::string& sentence,
+                         uint32_t device_count) {
+    const DiscoveryRecord record = Stage::RecordOf(library, file_);
+    EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_QUARANTINED));
+    EXPECT_THAT(record.sentence, HasSubstr(sentence));
+    EXPECT_EQ(record.device_count, device_count);
+    EXPECT_EQ(Stage::RecordOf(library, "libonnxifi-zeta.so").verdict,
+              static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_LOADED));
+    for (const char* key : {"auto", "zeta:0"}) {
+      const auto device = library.FindDevice(key);
+      ASSERT_TRUE(device.ok()) << key;
+      EXPECT_TRUE(device->TextInfo(ONNXIFI_BACKEND_OPSET_VERSION).ok()) << key;
+      EXPECT_TRUE(device->CheckCompatibility(Bytes("double"))) << key;
+      const auto backend = device->InitBackend();
+      ASSERT_TRUE(backend.ok()) << key;
+      EXPECT_TRUE(backend->InitGraph(Bytes("double")).ok()) << key;
+    }
+  }
+
+  // The plugin's devices are not listed.
+  void ExpectUnlisted(const std::string& fault, const std::string& sentence) {
+    const Library library = Open(fault);
+    EXPECT_EQ(Stage::Keys(library), "auto zeta:0 zeta:1");
+    ExpectQuarantined(library, sentence, /*device_count=*/0);
+  }
+
+ private:
+  Stage stage_;
+  std::string file_;
+};
+
+TEST_F(Quarantine, OfAPluginThatThrowsWhenAskedForItsDevices) {
+  ExpectUnlisted("throws-listing",
+                 "Function onnxGetBackendIDs of the plugin throws an exception: the driver is "
+                 "upset.");
+}
+
+TEST_F(Quarantine, OfAPluginThatAnnouncesMoreDevicesThanAMachineHas) {
+  ExpectUnlisted("endless-listing",
+                 "Function onnxGetBackendIDs of the plugin announces 18446744073709551615 devices; "
+                 "the limit is 1024.");
+}
+
+TEST_F(Quarantine, OfAPluginThatGivesNoIdForADevice) {
+  ExpectUnlisted("null-listing", "gives NULL for device 0 of 1.");
+}
+
+TEST_F(Quarantine, OfAPluginThatGivesMoreDevicesThanThereIsRoomFor) {
+  ExpectUnlisted("overfull-listing", "gives 2 devices where there is room for 1.");
+}
+
+TEST_F(Quarantine, OfAPluginThatThrowsWhenAskedForAnExtension) {
+  ExpectUnlisted(
+      "throws-lookup",
+      "Function onnxGetExtensionFunctionAddress of the plugin throws an exception: there "
+      "is no table.");
+}
+
+TEST_F(Quarantine, OfAPluginThatThrowsSomethingElseThanAnExceptionInAQuery) {
+  ExpectUnlisted("throws-query", "Function onnxGetBackendInfo of the plugin throws an exception");
+}
+
+// What a caller asks later is found out later: the device keeps its ID and is not there.
+class LateQuarantine : public Quarantine {
+ protected:
+  // `ask` provokes the fault; its answer has to name the plugin and the reason.
+  template <typename Ask>
+  void ExpectGoneAfter(const std::string& fault, const std::string& sentence, Ask&& ask) {
+    const Library library = Open(fault);
+    const std::string key = fault + ":0";
+    EXPECT_EQ(Stage::Keys(library), "auto " + key + " zeta:0 zeta:1");
+    const Device device = *library.FindDevice(key);
+    const auto expect_gone = [&](const auto& answer) {
+      ASSERT_FALSE(answer.ok());
+      EXPECT_EQ(answer.error().status, ONNXIFI_STATUS_BACKEND_UNAVAILABLE);
+      EXPECT_THAT(answer.error().Text(),
+                  AllOf(HasSubstr("Plugin '" + fault + "' is quarantined."), HasSubstr(sentence)));
+    };
+    expect_gone(ask(device));
+    expect_gone(device.NumberInfo(ONNXIFI_BACKEND_DEVICE_TYPE));
+    expect_gone(device.CheckCompatibility(Bytes("double")));
+    expect_gone(device.InitBackend());
+    ExpectQuarantined(library, sentence, /*device_count=*/1);
+    EXPECT_EQ(Stage::Keys(library), "auto " + key + " zeta:0 zeta:1");
+  }
+
+  static auto AskName(const Device& device) { return device.TextInfo(ONNXIFI_BACKEND_NAME); }
+  static auto Claim(const Device& device) { return device.CheckCompatibility(Bytes("double")); }
+  static auto Init(const Device& device) { return device.InitBackend(); }
+};
+
+TEST_F(LateQuarantine, OfAPluginThatThrowsInAQuery) {
+  ExpectGoneAfter(
+      "throws-name",
+      "Function onnxGetBackendInfo of the plugin throws an exception: the name is lost.", AskName);
+}
+
+TEST_F(LateQuarantine, OfAPluginThatAsksForATebibyte) {
+  ExpectGoneAfter(
+      "tebibyte-name",
+      "Function onnxGetBackendInfo of the plugin announces 1099511627776 bytes of text; "
+      "the limit is 1048576.",
+      AskName);
+}
+
+TEST_F(LateQuarantine, OfAPluginWhoseTextGrowsWithEveryCall) {
+  ExpectGoneAfter("growing-name", "announces more bytes of text than before at each of 8 calls.",
+                  AskName);
+}
+
+TEST_F(LateQuarantine, OfAPluginThatThrowsInAClaim) {
+  ExpectGoneAfter("throws-claim",
+                  "Function onnxGetBackendCompatibility of the plugin throws an exception: the "
+                  "compiler gives up.",
+                  Claim);
+}
+
+TEST_F(LateQuarantine, OfAPluginThatThrowsInInitialisation) {
+  ExpectGoneAfter("throws-initialisation",
+                  "Function onnxInitBackend of the plugin throws an exception: the device is gone.",
+                  Init);
+}
+
+TEST_F(Quarantine, OfAPluginThatExplainsWithoutARecord) {
+  const Library library = Open("null-explanation");
+  const auto explanation = library.FindDevice("null-explanation")->Explain(Bytes("double"));
+  ASSERT_TRUE(explanation.ok());
+  EXPECT_THAT(explanation->sentence,
+              HasSubstr("Function onnxExplainModel of the plugin gives NULL for a record."));
+  ExpectQuarantined(library, "gives NULL for a record.", /*device_count=*/1);
+}
+
+// The first device of auto's list is asked first; its fault is nobody's but its own.
+TEST_F(Quarantine, LeavesTheAutoDeviceToTheOthers) {
+  const Library library = Open("throws-claim");
+  const auto backend = library.FindDevice("auto")->InitBackend();
+  ASSERT_TRUE(backend.ok());
+  EXPECT_TRUE(backend->InitGraph(Bytes("double")).ok());
+  ExpectQuarantined(library, "the compiler gives up.", /*device_count=*/1);
+}
+
+}  // namespace
+}  // namespace onnxifi::dispatch

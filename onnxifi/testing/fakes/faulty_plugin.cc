@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plain plugin with one fault that no plugin may have. The name of its file says which: a copy
+// called libonnxifi-throws-query.so throws in onnxGetBackendInfo. The names are in FaultIs'
+// callers.
+
+#include <dlfcn.h>
+#include <onnx/onnxifi.h>
+#include <onnx/onnxifi_ext.h>
+#include <onnxifi/sdk.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+// The functions that may fail go by another name there.
+#define onnxGetBackendIDs PlainGetBackendIDs
+#define onnxGetBackendInfo PlainGetBackendInfo
+#define onnxGetBackendCompatibility PlainGetBackendCompatibility
+#define onnxInitBackend PlainInitBackend
+extern "C" {
+static onnxStatus ONNXIFI_ABI onnxGetBackendIDs(onnxBackendID*, size_t*);
+static onnxStatus ONNXIFI_ABI onnxGetBackendInfo(onnxBackendID, onnxBackendInfo, void*, size_t*);
+static onnxStatus ONNXIFI_ABI onnxGetBackendCompatibility(onnxBackendID, size_t, const void*);
+static onnxStatus ONNXIFI_ABI onnxInitBackend(onnxBackendID, const uint64_t*, onnxBackend*);
+#include "onnxifi/testing/fakes/plain_plugin.c"
+}
+#undef onnxGetBackendIDs
+#undef onnxGetBackendInfo
+#undef onnxGetBackendCompatibility
+#undef onnxInitBackend
+
+namespace {
+
+bool FaultIs(std::string_view fault) {
+  Dl_info info = {};
+  dladdr(reinterpret_cast<const void*>(&FaultIs), &info);
+  return std::filesystem::path(info.dli_fname).stem() == "libonnxifi-" + std::string(fault);
+}
+
+[[noreturn]] void Hang() {
+  while (true) pause();
+}
+
+// What ends or holds the process, in `where`.
+void EndProcessIn(const std::string& where) {
+  if (FaultIs("aborts-" + where)) std::abort();
+  if (FaultIs("exits-" + where)) std::exit(0);
+  if (FaultIs("hangs-" + where)) Hang();
+  if (FaultIs("crashes-" + where)) *static_cast<volatile int*>(nullptr) = 1;
+}
+
+struct Opening {
+  Opening() { EndProcessIn("opening"); }
+} opening;
+
+onnxStatus ONNXIFI_ABI TellNothing(onnxBackendID /*id*/, size_t /*size*/, const void* /*model*/,
+                                   onnxNodeVerdictCallback callback, void* context) {
+  callback(context, nullptr);
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+onnxStatus ONNXIFI_ABI onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
+  EndProcessIn("listing");
+  if (FaultIs("throws-listing")) throw std::runtime_error("the driver is upset.");
+  if (FaultIs("prints-listing")) {
+    std::puts("ok\ndone\n{\"devices\": 3}");
+    std::fflush(stdout);
+  }
+  if (FaultIs("endless-listing")) {
+    *count = SIZE_MAX;
+    return ONNXIFI_STATUS_FALLBACK;
+  }
+  const size_t capacity = *count;
+  const onnxStatus status = PlainGetBackendIDs(ids, count);
+  if (status != ONNXIFI_STATUS_SUCCESS) return status;
+  if (FaultIs("null-listing")) ids[0] = nullptr;
+  if (FaultIs("overfull-listing")) *count = capacity + 1;
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo query, void* value,
+                                          size_t* size) {
+  EndProcessIn("query");
+  if (FaultIs("throws-query")) throw 42;
+  if (query == ONNXIFI_BACKEND_NAME) {
+    if (FaultIs("throws-name")) throw std::runtime_error("the name is lost.");
+    if (FaultIs("tebibyte-name")) {
+      *size = size_t{1} << 40;
+      return ONNXIFI_STATUS_FALLBACK;
+    }
+    if (FaultIs("growing-name")) {
+      ++*size;
+      return ONNXIFI_STATUS_FALLBACK;
+    }
+  }
+  return PlainGetBackendInfo(id, query, value, size);
+}
+
+onnxStatus ONNXIFI_ABI onnxGetBackendCompatibility(onnxBackendID id, size_t size,
+                                                   const void* model) {
+  if (FaultIs("throws-claim")) throw std::runtime_error("the compiler gives up.");
+  return PlainGetBackendCompatibility(id, size, model);
+}
+
+onnxStatus ONNXIFI_ABI onnxInitBackend(onnxBackendID id, const uint64_t* properties,
+                                       onnxBackend* backend) {
+  EndProcessIn("initialisation");
+  if (FaultIs("throws-initialisation")) throw std::runtime_error("the device is gone.");
+  return PlainInitBackend(id, properties, backend);
+}
+
+onnxStatus ONNXIFI_ABI onnxGetExtensionFunctionAddress(onnxBackendID /*id*/, const char* name,
+                                                       onnxExtensionFunctionPointer* function) {
+  if (FaultIs("throws-lookup")) throw std::runtime_error("there is no table.");
+  if (FaultIs("null-explanation") && std::string_view(name) == "onnxExplainModel") {
+    *function =
+        reinterpret_cast<onnxExtensionFunctionPointer>(reinterpret_cast<void (*)()>(&TellNothing));
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  return ONNXIFI_STATUS_UNIDENTIFIED_NAME;
+}
+
+}  // extern "C"
