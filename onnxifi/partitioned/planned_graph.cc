@@ -181,7 +181,12 @@ class Compiler {
       step.graph = *std::move(graph);
       step.shared_source = std::move(backend);
       step.description = DescribeIsland(planner_, plan, index);
-      step.tells_shapes = planner_.device(island.device).calls().infer_output_shapes != nullptr;
+      // Inferring for a plugin that does not takes longer than to look at what the model fixes.
+      step.tells_shapes =
+          planner_.device(island.device).calls().infer_output_shapes != nullptr ||
+          !std::ranges::all_of(model.outputs, [&](int32_t output) {
+            return planner_.whole().values()[static_cast<size_t>(output)].has_fixed_shape();
+          });
       step.inputs = std::move(model.inputs);
       step.outputs = std::move(model.outputs);
       step.model_nodes = std::move(model.model_nodes);

@@ -4,6 +4,7 @@
 
 #include "onnxifi/planner/node_questions.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "backends/core/tensor/element_type.h"
+#include "onnxifi/split/output_shapes.h"
 
 namespace onnxifi::planner {
 
@@ -156,7 +158,11 @@ NodeReasons NodeQuestions::AskAbout(const ForwardedBackendId& device, int32_t no
   const split::IslandModel question = whole_.Extract({&node, 1});
   const std::vector<std::string> names = whole_.NamesOf(node);
   NodeReasons reasons;
-  const bool tells_shapes = device.calls().infer_output_shapes != nullptr;
+  // Where a plugin does not, libonnxifi infers them from the inputs' for it.
+  const auto is_fixed = [&](int32_t output) { return whole_.values()[output].has_fixed_shape(); };
+  const bool tells_shapes = device.calls().infer_output_shapes != nullptr ||
+                            std::ranges::all_of(question.outputs, is_fixed) ||
+                            split::FollowFromInputs(question, whole_.values());
   for (const int32_t output : question.outputs) {
     const split::FlowingValue& value = whole_.values()[output];
     // A plain plugin has no way to tell what shape something has.

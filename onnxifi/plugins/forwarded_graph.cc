@@ -6,11 +6,14 @@
 
 #include <cstring>
 #include <deque>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "backends/core/abi/event.h"
 #include "backends/core/abi/value_record.h"
 #include "onnxifi/plugins/forwarded_event.h"
+#include "onnxifi/split/small_tensors.h"
 
 namespace onnxifi::plugins {
 
@@ -53,7 +56,31 @@ base::Result<std::unique_ptr<abi::Graph>> ForwardedGraph::Init(
       static_cast<uint32_t>(weights.size()), weights.empty() ? nullptr : weights.data(), &handle);
   const bool is_emulated = answer == ONNXIFI_STATUS_FALLBACK;
   if (!is_emulated) ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(answer, "onnxInitGraph"));
-  return std::unique_ptr<abi::Graph>(new ForwardedGraph(std::move(backend), handle, is_emulated));
+  return std::unique_ptr<abi::Graph>(
+      new ForwardedGraph(std::move(backend), handle, is_emulated, ReadShapes(calls, request)));
+}
+
+ForwardedGraph::InferredShapes ForwardedGraph::ReadShapes(const PluginCalls& calls,
+                                                          const abi::GraphRequest& request) {
+  if (calls.infer_output_shapes != nullptr) return std::unique_ptr<split::OutputShapes>();
+  std::span<const std::byte> model = request.model;
+  std::optional<std::string> completed;
+  if (request.properties.base_folder) {
+    ONNXIFI_ASSIGN_OR_RETURN(completed,
+                             split::WithSmallTensors(model, *request.properties.base_folder));
+  }
+  if (completed) model = std::as_bytes(std::span(*completed));
+  std::vector<split::GivenWeight> weights;
+  for (const abi::TensorDescriptor& weight : request.weights) {
+    const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(weight.data_type));
+    // No such tensor decides a shape.
+    if (!type || *type == tensor::ElementType::kString) continue;
+    weights.push_back({weight.name,
+                       *type,
+                       {weight.shape.begin(), weight.shape.end()},
+                       static_cast<const std::byte*>(weight.cpu_data())});
+  }
+  return split::OutputShapes::Read(model, weights);
 }
 
 ForwardedGraph::~ForwardedGraph() { Close(); }
@@ -219,13 +246,33 @@ void ForwardedGraph::Close() {
 
 base::Result<std::vector<abi::TensorShape>> ForwardedGraph::InferOutputShapes(
     std::span<const abi::TensorDescriptor> inputs) {
-  if (calls().infer_output_shapes == nullptr) return calls().Missing("onnxInferOutputShapes");
+  if (calls().infer_output_shapes == nullptr) return InferByModel(inputs);
   const auto descriptors = Describe(inputs);
   Told<abi::TensorShape> shapes;
   const onnxStatus status = calls().infer_output_shapes(
       handle_, static_cast<uint32_t>(descriptors.size()), descriptors.data(), AppendShape, &shapes);
   ONNXIFI_RETURN_IF_ERROR(shapes.ToStatus(calls(), status, "onnxInferOutputShapes"));
   return std::move(shapes.items);
+}
+
+base::Result<std::vector<abi::TensorShape>> ForwardedGraph::InferByModel(
+    std::span<const abi::TensorDescriptor> inputs) const {
+  if (!inferred_shapes_.ok()) {
+    Status refusal = inferred_shapes_.status();
+    return refusal.Context("and plugin '" + calls().plugin_name() +
+                           "' does not offer onnxInferOutputShapes");
+  }
+  std::vector<split::InputShape> extents;
+  for (const abi::TensorDescriptor& input : inputs) {
+    extents.push_back({input.name, {input.shape.begin(), input.shape.end()}});
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(const auto inferred, (*inferred_shapes_)->Infer(extents));
+  std::vector<abi::TensorShape> shapes;
+  for (const split::OutputShape& shape : inferred) {
+    shapes.push_back(
+        {shape.name, static_cast<onnxEnum>(shape.type), shape.has_rank, shape.extents});
+  }
+  return shapes;
 }
 
 base::Result<abi::GraphCounters> ForwardedGraph::Counters() {

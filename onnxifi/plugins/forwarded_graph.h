@@ -17,6 +17,7 @@
 #include "backends/core/abi/provider.h"
 #include "onnxifi/plugins/plugin_backend.h"
 #include "onnxifi/plugins/waiters.h"
+#include "onnxifi/split/output_shapes.h"
 
 namespace onnxifi::plugins {
 
@@ -48,11 +49,22 @@ class ForwardedGraph final : public abi::Graph {
   std::string device_key() const { return calls().key(); }
 
  private:
-  ForwardedGraph(std::shared_ptr<const PluginBackend> backend, onnxGraph handle, bool is_emulated)
-      : backend_(std::move(backend)), handle_(handle), is_emulated_(is_emulated) {}
+  using InferredShapes = base::Result<std::unique_ptr<split::OutputShapes>>;
+
+  ForwardedGraph(std::shared_ptr<const PluginBackend> backend, onnxGraph handle, bool is_emulated,
+                 InferredShapes inferred_shapes)
+      : backend_(std::move(backend)),
+        handle_(handle),
+        is_emulated_(is_emulated),
+        inferred_shapes_(std::move(inferred_shapes)) {}
+
+  // What stands in for a plugin that does not tell shapes; null for one that does.
+  static InferredShapes ReadShapes(const PluginCalls& calls, const abi::GraphRequest& request);
 
   const PluginCalls& calls() const { return backend_->calls(); }
   base::Status SetPluginBinding(const std::shared_ptr<const abi::Binding>& binding);
+  base::Result<std::vector<abi::TensorShape>> InferByModel(
+      std::span<const abi::TensorDescriptor> inputs) const;
   base::Status SetPluginValues(const abi::GraphTensors& tensors);
   // Hands over binding and run in one step; `output_fence` gets what the plugin gives.
   base::Status RunAtOnce(const abi::Binding& binding, onnxMemoryFenceV1& output_fence);
@@ -67,6 +79,7 @@ class ForwardedGraph final : public abi::Graph {
   const std::shared_ptr<const PluginBackend> backend_;
   const onnxGraph handle_;
   const bool is_emulated_;
+  const InferredShapes inferred_shapes_;
 
   // Guards the three below, and keeps setting the plugin's binding and running with it together.
   std::mutex mutex_;
