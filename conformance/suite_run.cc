@@ -23,6 +23,7 @@
 #include "conformance/suites/interface/interface_suite.h"
 #include "conformance/suites/interface/status_table.h"
 #include "conformance/worker_task.h"
+#include "discovery/probe/plugin_probe.h"
 
 namespace onnxifi::conformance {
 namespace {
@@ -179,6 +180,12 @@ base::Result<int> RunSuite(Options options) {
   if (options.library.empty()) {
     ONNXIFI_ASSIGN_OR_RETURN(options.library, client::FindDefaultLibrary());
   }
+  // Workers inherit what is disabled.
+  const auto findings = probe::ProbePlugins(options.library, probe::ListDevices(options.library));
+  for (const probe::Finding& finding : findings) {
+    fmt::print(stderr, "Plugin '{}' is not used. {}\n", finding.path.string(), finding.sentence);
+  }
+  probe::Disable(findings);
   ONNXIFI_ASSIGN_OR_RETURN(const CaseResult device, ProbeDevice(options));
   ONNXIFI_ASSIGN_OR_RETURN(const cases::Expectations expectations,
                            LoadExpectations(options, device.note));

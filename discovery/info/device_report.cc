@@ -60,11 +60,12 @@ uint64_t NumberOf(const Device& device, onnxBackendInfo query) {
   return number ? *number : 0;
 }
 
-DeviceReport ReportOf(const Device& device, size_t index) {
+DeviceReport ReportOf(const Device& device, size_t index, const EnterStage& enter) {
   DeviceReport report;
   Result<std::string> key = device.Key();
   // A plain ONNXIFI 1.0 library does not name its devices.
   report.key = key ? *std::move(key) : "device:" + std::to_string(index);
+  enter("device " + report.key + " is asked what it is");
   report.plugin = report.key.substr(0, report.key.find(':'));
   report.type = DeviceTypeName(NumberOf(device, ONNXIFI_BACKEND_DEVICE_TYPE));
   report.memory_bytes = NumberOf(device, ONNXIFI_BACKEND_MEMORY_SIZE);
@@ -80,6 +81,7 @@ DeviceReport ReportOf(const Device& device, size_t index) {
       report.numbers.emplace_back(query.name, *number);
     }
   }
+  enter("device " + report.key + " is initialised");
   const Result<Backend> backend = device.InitBackend();
   report.is_usable = backend.ok();
   if (!backend) report.reason = backend.error().Text();
@@ -107,18 +109,27 @@ std::string LibraryReport::FirstReason() const {
   return "There is no plugin beside the library '" + path + "' nor in ONNXIFI_BACKENDS.";
 }
 
-Result<LibraryReport> CollectReport(const Library& library, std::string path) {
+Result<LibraryReport> CollectReport(const Library& library, std::string path,
+                                    const EnterStage& enter) {
   LibraryReport report;
   report.path = std::move(path);
   const Result<std::vector<Device>> devices = library.Devices();
   if (!devices) return devices.error();
   for (const Device& device : *devices) {
-    report.devices.push_back(ReportOf(device, report.devices.size()));
+    report.devices.push_back(ReportOf(device, report.devices.size(), enter));
   }
   if (Result<std::vector<DiscoveryRecord>> plugins = library.DiscoveryReport()) {
     report.plugins = *std::move(plugins);
   }
   return report;
+}
+
+void TellFinding(std::string_view path, std::string_view sentence, LibraryReport& report) {
+  for (DiscoveryRecord& plugin : report.plugins) {
+    if (plugin.path != path || plugin.verdict != ONNXIFI_SDK_VERDICT_DISABLED) continue;
+    plugin.verdict = ONNXIFI_SDK_VERDICT_QUARANTINED;
+    plugin.sentence = sentence;
+  }
 }
 
 std::string DeviceTypeName(uint64_t type) {
@@ -141,10 +152,10 @@ std::string DeviceTypeName(uint64_t type) {
 }
 
 std::string VerdictName(uint32_t verdict) {
-  static constexpr std::array<std::string_view, 12> kNames = {
-      "loaded",           "not found",        "bad manifest", "not loadable",
-      "missing function", "foreign function", "is a loader",  "duplicate",
-      "not enumerable",   "wrong interface",  "ignored",      "quarantined"};
+  static constexpr std::array<std::string_view, 13> kNames = {
+      "loaded",           "not found",   "bad manifest", "not loadable",   "missing function",
+      "foreign function", "is a loader", "duplicate",    "not enumerable", "wrong interface",
+      "ignored",          "quarantined", "disabled"};
   if (verdict < kNames.size()) return std::string(kNames[verdict]);
   return "verdict " + std::to_string(verdict);
 }

@@ -6,8 +6,10 @@
 #define ONNXIFI_DISCOVERY_INFO_DEVICE_REPORT_H_
 
 #include <cstdint>
+#include <functional>
 #include <onnxifi/onnxifi.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,8 +45,16 @@ struct LibraryReport {
   std::string FirstReason() const;
 };
 
+// Is told what is asked next, e.g. "device cpu:0 is initialised".
+using EnterStage = std::function<void(std::string_view stage)>;
+
 // Asks the library everything. Initialises, and releases, a backend on each device.
-Result<LibraryReport> CollectReport(const Library& library, std::string path);
+Result<LibraryReport> CollectReport(
+    const Library& library, std::string path,
+    const EnterStage& enter = [](std::string_view /*stage*/) {});
+
+// Makes the record of the plugin at `path`, which was disabled for it, say what a probe found.
+void TellFinding(std::string_view path, std::string_view sentence, LibraryReport& report);
 
 // "CPU" for ONNXIFI_DEVICE_TYPE_CPU; "type <number>" for a number that the interface does not have.
 std::string DeviceTypeName(uint64_t type);

@@ -7,12 +7,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <onnxifi/onnxifi.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "conformance/client/default_library.h"
 #include "conformance/client/node_answers.h"
@@ -21,6 +24,7 @@
 #include "conformance/onnx_file/mapped_file.h"
 #include "discovery/info/device_report.h"
 #include "discovery/info/report_text.h"
+#include "discovery/probe/plugin_probe.h"
 
 namespace {
 
@@ -28,6 +32,8 @@ struct Options {
   std::string library;
   // A file; empty: devices alone are asked for.
   std::filesystem::path model;
+  // 0: plugins are not tried before they are opened here.
+  double probe_limit_s = std::chrono::duration<double>(onnxifi::probe::kTimeLimit).count();
   bool is_verbose = false;
   bool is_json = false;
 };
@@ -59,17 +65,42 @@ int ExplainModel(const onnxifi::Library& library, const Options& options) {
   return answers->is_runnable() ? 0 : 1;
 }
 
+using onnxifi::probe::Finding;
+
+// What this program does with the library, for the processes that try it out.
+void Rehearse(const Options& options, const onnxifi::probe::EnterStage& enter) {
+  enter("it is opened and lists its devices");
+  const auto library = onnxifi::Library::Open(options.library);
+  if (!library) return;
+  static_cast<void>(onnxifi::info::CollectReport(*library, options.library, enter).ok());
+}
+
 int Run(Options options) {
+  const bool is_given = !options.library.empty();
   if (options.library.empty()) {
     const auto found = onnxifi::client::FindDefaultLibrary();
     if (!found.ok()) return Fail(found.status().Text());
     options.library = found->string();
   }
+  const std::chrono::milliseconds limit(static_cast<int64_t>(options.probe_limit_s * 1000));
+  std::vector<Finding> findings;
+  if (limit.count() > 0) {
+    const auto trial = [&](const onnxifi::probe::EnterStage& enter) { Rehearse(options, enter); };
+    if (is_given) {
+      const auto finding = onnxifi::probe::ProbeLibrary(options.library, trial, limit);
+      if (finding) return Fail("Library '" + options.library + "': " + finding->sentence);
+    }
+    findings = onnxifi::probe::ProbePlugins(options.library, trial, limit);
+    onnxifi::probe::Disable(findings);
+  }
   const auto library = onnxifi::Library::Open(options.library);
   if (!library) return Fail(library.error().Text());
   if (!options.model.empty()) return ExplainModel(*library, options);
-  const auto report = onnxifi::info::CollectReport(*library, options.library);
+  auto report = onnxifi::info::CollectReport(*library, options.library);
   if (!report) return Fail(report.error().Text());
+  for (const Finding& finding : findings) {
+    onnxifi::info::TellFinding(finding.path.string(), finding.sentence, *report);
+  }
   if (options.is_json) {
     fmt::print("{}", onnxifi::info::MakeJson(*report));
   } else {
@@ -97,6 +128,11 @@ int main(int argument_count, char** arguments) {
                  "this program)");
   app.add_option("--ops", options.model,
                  "a .onnx file: tell which devices run which of its nodes, and why not the others");
+  app.add_option(
+         "--probe-limit", options.probe_limit_s,
+         "seconds that a plugin may take when it is tried in a process of its own (default: "
+         "10; 0: it is not tried)")
+      ->check(CLI::Range(0.0, 3600.0));
   app.add_flag("--verbose", options.is_verbose,
                "every query of every device, every candidate plugin; with --ops every node, reason "
                "and line");

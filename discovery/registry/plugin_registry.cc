@@ -16,6 +16,7 @@
 #include "discovery/library/image.h"
 #include "discovery/library/plugin_answer.h"
 #include "discovery/manifest/manifest.h"
+#include "discovery/search/name_pattern.h"
 
 namespace onnxifi::registry {
 
@@ -58,7 +59,7 @@ PluginRegistry PluginRegistry::Discover(const search::Environment& environment,
   const auto own_file = library::Image::FileOf(own_function);
   for (const search::Candidate& candidate :
        search::FindCandidates(environment, own_file.parent_path())) {
-    registry.Try(candidate, own_function, log);
+    registry.Try(candidate, own_function, environment);
   }
   std::stable_sort(registry.plugins_.begin(), registry.plugins_.end(),
                    [](const Plugin& a, const Plugin& b) { return a.priority < b.priority; });
@@ -69,7 +70,8 @@ PluginRegistry PluginRegistry::Discover(const search::Environment& environment,
     // Logged when it happened.
     if (record.verdict == ONNXIFI_SDK_VERDICT_QUARANTINED) continue;
     const bool is_expected = record.verdict == ONNXIFI_SDK_VERDICT_LOADED ||
-                             record.verdict == ONNXIFI_SDK_VERDICT_DUPLICATE;
+                             record.verdict == ONNXIFI_SDK_VERDICT_DUPLICATE ||
+                             record.verdict == ONNXIFI_SDK_VERDICT_DISABLED;
     std::string message = record.path + ": " + record.sentence;
     if (!record.detail.empty()) message += " (" + record.detail + ")";
     log.Write(is_expected ? base::LogLevel::kInfo : base::LogLevel::kWarning, "loader", message);
@@ -78,13 +80,13 @@ PluginRegistry PluginRegistry::Discover(const search::Environment& environment,
 }
 
 void PluginRegistry::Try(const search::Candidate& candidate, const void* own_function,
-                         base::Log log) {
+                         const search::Environment& environment) {
   Record record;
   record.plugin = search::PluginName(candidate.path);
   record.path = candidate.path.string();
   record.rule = candidate.rule;
   const auto start = std::chrono::steady_clock::now();
-  Load(candidate, own_function, log, &record);
+  Load(candidate, own_function, environment, &record);
   record.microseconds = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
                                                   std::chrono::steady_clock::now() - start)
                                                   .count());
@@ -92,7 +94,7 @@ void PluginRegistry::Try(const search::Candidate& candidate, const void* own_fun
 }
 
 void PluginRegistry::Load(const search::Candidate& candidate, const void* own_function,
-                          base::Log log, Record* record) {
+                          const search::Environment& environment, Record* record) {
   const auto refuse = [record](uint32_t verdict, std::string sentence) {
     record->verdict = verdict;
     record->sentence = std::move(sentence);
@@ -119,6 +121,9 @@ void PluginRegistry::Load(const search::Candidate& candidate, const void* own_fu
                         "'; the only one spoken here is 'onnx'.");
     }
   }
+  if (search::IsListed(environment.disable.value_or(""), candidate.path, record->plugin)) {
+    return refuse(ONNXIFI_SDK_VERDICT_DISABLED, "Variable ONNXIFI_DISABLE names the plugin.");
+  }
   for (const Plugin& plugin : plugins_) {
     if (plugin.name == record->plugin) {
       return refuse(ONNXIFI_SDK_VERDICT_DUPLICATE,
@@ -126,9 +131,9 @@ void PluginRegistry::Load(const search::Candidate& candidate, const void* own_fu
     }
   }
   library::OpenVerdict verdict;
-  library::PluginLibrary opened =
-      library::PluginLibrary::Open(candidate.path, own_function, &verdict,
-                                   std::make_shared<library::PluginHealth>(record->plugin, log));
+  library::PluginLibrary opened = library::PluginLibrary::Open(
+      candidate.path, own_function, &verdict,
+      std::make_shared<library::PluginHealth>(record->plugin, base::Log(environment.log_level)));
   record->detail = std::move(verdict.detail);
   if (!opened.is_open()) return refuse(verdict.verdict, std::move(verdict.sentence));
 

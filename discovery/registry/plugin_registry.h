@@ -58,9 +58,10 @@ class PluginRegistry {
   const std::vector<Record>& records() const { return records_; }
 
  private:
-  void Try(const search::Candidate& candidate, const void* own_function, base::Log log);
-  void Load(const search::Candidate& candidate, const void* own_function, base::Log log,
-            Record* record);
+  void Try(const search::Candidate& candidate, const void* own_function,
+           const search::Environment& environment);
+  void Load(const search::Candidate& candidate, const void* own_function,
+            const search::Environment& environment, Record* record);
 
   std::vector<Plugin> plugins_;
   std::vector<Record> records_;

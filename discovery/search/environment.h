@@ -18,12 +18,15 @@ struct Environment {
   std::optional<std::string> backends;
   // ONNXIFI_ADD_BACKENDS: files and folders that come in front of it.
   std::optional<std::string> add_backends;
+  // ONNXIFI_DISABLE: plugins that are not opened, see name_pattern.h. Obeyed whatever the rights of
+  // the process, since it injects nothing.
+  std::optional<std::string> disable;
   // ONNXIFI_LOG: debug, info, warning, error or silent.
   base::LogLevel log_level = base::LogLevel::kWarning;
   // Sentences about values that cannot be obeyed.
   std::vector<std::string> complaints;
-  // Names of the variables above that are set but not obeyed, because the process runs with more
-  // rights than its caller and they inject code.
+  // Names of variables that inject code, where they are set but not obeyed, because the process
+  // runs with more rights than its caller.
   std::vector<std::string> ignored;
 };
 

@@ -47,6 +47,7 @@ Environment ReadEnvironment() {
   };
   read_paths("ONNXIFI_BACKENDS", &environment.backends);
   read_paths("ONNXIFI_ADD_BACKENDS", &environment.add_backends);
+  if (const char* list = std::getenv("ONNXIFI_DISABLE")) environment.disable = list;
   if (const char* text = std::getenv("ONNXIFI_LOG")) {
     if (const auto level = ReadLogLevel(text)) {
       environment.log_level = *level;

@@ -586,6 +586,8 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetBackendKeyFunction)(
 /* A call into it failed as no call into a plugin may: it threw an exception, or it asked for more
  * than a limit allows. `sentence` names the function. Nothing more is asked of the plugin. */
 #define ONNXIFI_SDK_VERDICT_QUARANTINED 11
+/* ONNXIFI_DISABLE names it. It is not opened. */
+#define ONNXIFI_SDK_VERDICT_DISABLED 12
 
 typedef struct onnxDiscoveryRecord {
   size_t struct_size;

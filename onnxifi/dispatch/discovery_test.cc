@@ -118,6 +118,22 @@ TEST(Discovery, Fault4AddBackendsComesInFront) {
   EXPECT_EQ(Stage::Keys(library), "auto alpha:0 gpu:0");
 }
 
+TEST(Discovery, Fault4OpensNothingThatIsDisabled) {
+  Stage stage;
+  stage.Add("alpha.so", "libonnxifi-alpha.so")
+      .Add("gpu.so", "libonnxifi-gpu.so")
+      .Add("plain.so", "libonnxifi-plain.so");
+  const std::string list = "GP*:" + (stage.folder() / "libonnxifi-plain.so").string();
+  setenv("ONNXIFI_DISABLE", list.c_str(), 1);
+  const Library library = stage.Open();
+  EXPECT_EQ(Stage::Keys(library), "auto alpha:0 alpha:1");
+  for (const char* file : {"libonnxifi-gpu.so", "libonnxifi-plain.so"}) {
+    const DiscoveryRecord record = Stage::RecordOf(library, file);
+    EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_DISABLED));
+    EXPECT_EQ(record.sentence, "Variable ONNXIFI_DISABLE names the plugin.");
+  }
+}
+
 TEST(Discovery, Fault4NamesAFileThatDoesNotExist) {
   Stage stage;
   setenv("ONNXIFI_BACKENDS", (stage.folder() / "nothing.so").c_str(), 1);

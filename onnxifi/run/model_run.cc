@@ -8,10 +8,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <cstdio>
 
 #include "conformance/client/default_library.h"
+#include "conformance/client/printable.h"
 #include "conformance/comparison/comparison.h"
 #include "conformance/onnx_file/node_names.h"
+#include "discovery/probe/plugin_probe.h"
 #include "onnxifi/run/graph_session.h"
 #include "onnxifi/run/input_source.h"
 #include "onnxifi/run/library_error.h"
@@ -119,6 +123,15 @@ base::Result<Library> OpenLibrary(const Options& options) {
   std::filesystem::path path = options.library;
   if (path.empty()) {
     ONNXIFI_ASSIGN_OR_RETURN(path, client::FindDefaultLibrary());
+  }
+  const std::chrono::milliseconds limit(static_cast<int64_t>(options.probe_limit_s * 1000));
+  if (limit.count() > 0) {
+    const auto findings = probe::ProbePlugins(path, probe::ListDevices(path), limit);
+    for (const probe::Finding& finding : findings) {
+      fmt::print(stderr, "onnxifi_run: Plugin '{}' is not used. {}\n", finding.path.string(),
+                 client::Printable(finding.sentence));
+    }
+    probe::Disable(findings);
   }
   auto library = Library::Open(path.string());
   if (!library) return ToStatus(library.error(), "opening the library");

@@ -116,6 +116,11 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
          "a .json file of --plan, made of the same model: with auto, cut the model so again")
       ->excludes(where)
       ->excludes(pin);
+  app.add_option(
+         "--probe-limit", options.probe_limit_s,
+         "seconds that a plugin may take when it is tried in a process of its own (default: "
+         "10; 0: it is not tried)")
+      ->check(CLI::Range(0.0, 3600.0));
   app.add_flag("--json", options.json, "print everything as JSON");
   try {
     app.parse(argument_count, arguments);

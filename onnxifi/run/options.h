@@ -49,6 +49,8 @@ struct Options {
   // A file of a plan to be carried out; empty for none. Given without the three above.
   std::filesystem::path replay_plan;
   bool json = false;
+  // How long a plugin may take when it is tried before it is opened here; 0: it is not tried.
+  double probe_limit_s = 10;
 };
 
 // Parses the command line. Returns the exit status instead when the program has nothing more to do:

@@ -25,6 +25,7 @@ class Stage {
     std::filesystem::copy_file(ONNXIFI_TEST_LIBRARY, folder_ / "libonnxifi.so");
     unsetenv("ONNXIFI_BACKENDS");
     unsetenv("ONNXIFI_ADD_BACKENDS");
+    unsetenv("ONNXIFI_DISABLE");
     setenv("ONNXIFI_LOG", "silent", /*overwrite=*/1);
     // Nothing that was measured before, of devices of the same name.
     setenv("ONNXIFI_CACHE_DIR", (folder_ / "cache").c_str(), /*overwrite=*/1);
