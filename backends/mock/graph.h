@@ -22,14 +22,16 @@ class Graph final : public abi::Graph {
  public:
   // `settings`, `state` and `worker` outlive it. `run_time`: what every run takes at least.
   Graph(std::unique_ptr<abi::Graph> inner, const Settings& settings, State& state,
-        plugin::Worker& worker, std::chrono::nanoseconds run_time)
+        plugin::Worker& worker, std::chrono::nanoseconds run_time, bool is_emulated)
       : inner_(std::move(inner)),
         settings_(settings),
         state_(state),
         run_time_(run_time),
+        is_emulated_(is_emulated),
         queue_(std::make_shared<plugin::RunQueue>(worker)) {}
 
   const abi::Signature* signature() const override { return inner_->signature(); }
+  bool is_emulated() const override { return is_emulated_; }
   base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
   base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
                                                 std::shared_ptr<abi::Event> input) override;
@@ -49,6 +51,7 @@ class Graph final : public abi::Graph {
   const Settings& settings_;
   State& state_;
   const std::chrono::nanoseconds run_time_;
+  const bool is_emulated_;
   const std::shared_ptr<plugin::RunQueue> queue_;
 };
 

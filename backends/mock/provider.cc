@@ -43,6 +43,7 @@ class Hardware final : public plugin::Hardware {
     description.version = "1";
     description.device = "A device that behaves as '" + plugin_name_ + "' is told";
     description.type = settings_.device_type;
+    description.memory_types = settings_.memory_types;
     constexpr uint64_t kPlenty = uint64_t{1} << 40;
     description.memory_bytes =
         settings_.memory_bytes > 0 ? static_cast<uint64_t>(settings_.memory_bytes) : kPlenty;
@@ -85,7 +86,9 @@ class Backend final : public abi::Backend {
     std::chrono::nanoseconds run_time = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double, std::milli>(settings_.launch_ms));
     std::set<uint32_t> counted;
+    bool is_emulated = false;
     for (const abi::NodeVerdict& node : explanation.nodes) {
+      is_emulated = is_emulated || node.code == Code::kFallback;
       if (!settings_.Claims(node.operator_type)) return Refuse(node.operator_type);
       if (settings_.lies.contains(node.operator_type)) {
         return Status(Code::kUnsupportedOperator,
@@ -98,8 +101,8 @@ class Backend final : public abi::Backend {
     std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(settings_.init_ms));
     ONNXIFI_RETURN_IF_ERROR(worker_.Start());
     ONNXIFI_ASSIGN_OR_RETURN(auto graph, inner_->InitGraph(request));
-    return std::unique_ptr<abi::Graph>(
-        std::make_unique<Graph>(std::move(graph), settings_, state_, worker_, run_time));
+    return std::unique_ptr<abi::Graph>(std::make_unique<Graph>(std::move(graph), settings_, state_,
+                                                               worker_, run_time, is_emulated));
   }
 
   Result<std::shared_ptr<abi::Event>> NewEvent() override { return inner_->NewEvent(); }
@@ -131,14 +134,26 @@ class BackendId final : public abi::BackendId {
     for (const abi::NodeVerdict& node : explanation.nodes) {
       if (!settings_.Claims(node.operator_type)) return Refuse(node.operator_type);
     }
-    return inner_.CheckValueCompatibility(model);
+    Status answer = inner_.CheckValueCompatibility(model);
+    const bool is_emulated = explanation.verdict.code() == Code::kFallback;
+    if (answer.code() == Code::kFallback && !is_emulated) return base::Ok();
+    return answer;
   }
 
   Result<abi::Explanation> Explain(std::span<const std::byte> model) const override {
     ONNXIFI_RETURN_IF_ERROR(state_.CheckPresent());
     ONNXIFI_ASSIGN_OR_RETURN(abi::Explanation explanation, inner_.Explain(model));
+    // The reference, which computes all of it, says so of every node.
+    if (explanation.verdict.code() == Code::kFallback) explanation.verdict = base::Ok();
+    bool is_emulated = false;
     for (abi::NodeVerdict& node : explanation.nodes) {
-      if (settings_.Claims(node.operator_type)) continue;
+      if (settings_.Claims(node.operator_type)) {
+        const bool runs = node.code == Code::kOk || node.code == Code::kFallback;
+        if (!runs) continue;
+        node.code = settings_.Emulates(node.operator_type) ? Code::kFallback : Code::kOk;
+        is_emulated = is_emulated || node.code == Code::kFallback;
+        continue;
+      }
       const Status refusal = Refuse(node.operator_type);
       node.code = refusal.code();
       node.subject_kind = ONNXIFI_SDK_SUBJECT_OPERATOR;
@@ -148,6 +163,9 @@ class BackendId final : public abi::BackendId {
         explanation.verdict = refusal;
         explanation.verdict.Context("at node " + std::to_string(node.node_index));
       }
+    }
+    if (is_emulated && explanation.verdict.ok()) {
+      explanation.verdict = Status(Code::kFallback, "The mock device emulates some of the nodes.");
     }
     return explanation;
   }

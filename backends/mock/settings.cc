@@ -54,6 +54,14 @@ const std::map<std::string, Setter>& Setters() {
        }},
       {"refused", Assign(&Settings::refused)},
       {"lies", Assign(&Settings::lies)},
+      {"emulated", Assign(&Settings::emulated)},
+      {"behind",
+       [](const json& value, Settings& settings) {
+         if (value.get<std::string>() != "opencl") {
+           throw std::invalid_argument("the interface " + value.dump() + " is not opencl");
+         }
+         settings.memory_types = ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER;
+       }},
       {"misstates",
        [](const json& value, Settings& settings) {
          settings.misstates = value.get<std::set<std::string>>();
@@ -87,6 +95,11 @@ Status Refuse(const std::string& reason) {
 bool Settings::Claims(const std::string& operator_type) const {
   if (refused.contains(operator_type)) return false;
   return operator_type == "Constant" || !operators || operators->contains(operator_type);
+}
+
+bool Settings::Emulates(const std::string& operator_type) const {
+  return operator_type != "Constant" &&
+         (emulated.contains(operator_type) || emulated.contains("*"));
 }
 
 std::chrono::nanoseconds Settings::StepTime(const std::string& operator_type) const {

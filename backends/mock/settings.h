@@ -32,6 +32,12 @@ struct Settings {
   std::set<std::string> refused;
   // "lies": types that are claimed and then refused by onnxInitGraph.
   std::set<std::string> lies;
+  // "emulated": types that are claimed with FALLBACK, "*" for all. What the reference computes
+  // counts as done by kernels of the device's own otherwise.
+  std::set<std::string> emulated;
+  // "behind": the interface that the device is reached through, of which it takes buffers
+  // ("opencl"); none: it works on the host's memory alone.
+  uint64_t memory_types = 0;
   // "step_ms": what a node takes by its operator type, "*" for all others; "launch_ms": what a run
   // takes beside. Runs of one device follow one another. Nothing is slept where both are 0.
   std::map<std::string, double> step_ms;
@@ -58,6 +64,8 @@ struct Settings {
   int64_t vanishes_at_run = 0;
 
   bool Claims(const std::string& operator_type) const;
+  // Whether it does so by emulation.
+  bool Emulates(const std::string& operator_type) const;
   // Of one node. Constants are no work.
   std::chrono::nanoseconds StepTime(const std::string& operator_type) const;
 };

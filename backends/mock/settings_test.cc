@@ -16,7 +16,7 @@ using testing::HasSubstr;
 TEST(MockSettings, ReadsEveryKey) {
   const auto settings = ParseSettings(R"({
     "devices": 3, "type": "npu", "operators": ["Add", "Conv"], "refused": ["Conv"],
-    "lies": ["Add"], "step_ms": {"Add": 1.5, "*": 0.25}, "launch_ms": 2, "init_ms": 3,
+    "lies": ["Add"], "emulated": ["Add"], "behind": "opencl", "step_ms": {"Add": 1.5, "*": 0.25}, "launch_ms": 2, "init_ms": 3,
     "gate_opens_at": 5, "memory_bytes": 4096, "misstates": ["run shapes"], "fails_at_run": 7, "vanishes_at_run": 9})");
   ASSERT_TRUE(settings.ok()) << settings.status().Text();
   EXPECT_EQ(settings->device_count, 3);
@@ -26,6 +26,9 @@ TEST(MockSettings, ReadsEveryKey) {
   EXPECT_FALSE(settings->Claims("Mul"));
   EXPECT_TRUE(settings->Claims("Constant"));
   EXPECT_TRUE(settings->lies.contains("Add"));
+  EXPECT_TRUE(settings->Emulates("Add"));
+  EXPECT_FALSE(settings->Emulates("Mul"));
+  EXPECT_EQ(settings->memory_types, uint64_t{ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER});
   EXPECT_EQ(settings->StepTime("Add"), microseconds(1500));
   EXPECT_EQ(settings->StepTime("Mul"), microseconds(250));
   EXPECT_EQ(settings->StepTime("Constant"), microseconds(0));
@@ -52,6 +55,7 @@ TEST(MockSettings, RefuseWhatTheyDoNotKnow) {
   };
   EXPECT_THAT(refuse(R"({"operator": ["Add"]})"), HasSubstr("no key 'operator'"));
   EXPECT_THAT(refuse(R"({"type": "tpu"})"), HasSubstr("'tpu' is none of"));
+  EXPECT_THAT(refuse(R"({"behind": "glide"})"), HasSubstr("glide"));
   EXPECT_THAT(refuse(R"({"misstates": ["weather"]})"), HasSubstr("'weather' is nothing"));
   EXPECT_THAT(refuse(R"({"clock": "/nonexistent/clock"})"), HasSubstr("'/nonexistent/clock'"));
   EXPECT_THAT(refuse(R"({"launch_ms": "long"})"), HasSubstr("cannot be used"));

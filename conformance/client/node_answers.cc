@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "conformance/client/status_names.h"
+
 namespace onnxifi::client {
 namespace {
 
@@ -37,7 +39,7 @@ DeviceAnswer ExplainedAnswerOf(const Device& device, std::string key,
   if (explanation->nodes.empty()) answer.nodes_told = ONNXIFI_SDK_NODES_NOT_TOLD;
   for (NodeVerdict& verdict : explanation->nodes) {
     NodeAnswer& node = answer.nodes.emplace_back();
-    if (verdict.status != ONNXIFI_STATUS_SUCCESS) {
+    if (!IsAcceptance(verdict.status)) {
       const std::string first_line = verdict.sentence.substr(0, verdict.sentence.find('\n'));
       node.reason =
           reasons.try_emplace({verdict.status, first_line}, reasons.size() + 1).first->second;

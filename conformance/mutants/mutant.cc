@@ -233,7 +233,7 @@ onnxStatus ONNXIFI_ABI onnxInitGraph(onnxBackend backend, const uint64_t* proper
   const onnxStatus status =
       TARGET(onnxInitGraph)(backend, properties, size_bytes, model, weights_count, weights, graph);
   if (Tells("leaves the handle after a failure") && graph != nullptr &&
-      status != ONNXIFI_STATUS_SUCCESS) {
+      status != ONNXIFI_STATUS_SUCCESS && status != ONNXIFI_STATUS_FALLBACK) {
     *graph = before;
   }
   return status;

@@ -28,7 +28,7 @@ void ONNXIFI_ABI AddVerdict(void* context, const onnxNodeVerdict* verdict) {
   // A constant lies where it is read.
   if (std::strcmp(verdict->operator_type, "Constant") == 0) return;
   claims.nodes.insert(verdict->node_index);
-  if (verdict->status != ONNXIFI_STATUS_SUCCESS) claims.refused.insert(verdict->node_index);
+  if (!client::IsAcceptance(verdict->status)) claims.refused.insert(verdict->node_index);
 }
 
 }  // namespace

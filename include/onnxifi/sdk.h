@@ -154,7 +154,8 @@ typedef struct onnxNodeVerdict {
   size_t struct_size;
   /* Position in graph.node of the main graph. A node of a subgraph reports under its owner. */
   uint32_t node_index;
-  /* ONNXIFI_STATUS_SUCCESS when the node runs, else the class of the reason. */
+  /* ONNXIFI_STATUS_SUCCESS when the node runs, FALLBACK when it runs by emulation, which is much
+   * slower: the device has no kernel of its own for it. Else the class of the reason. */
   onnxStatus status;
   /* The model's name of the node. Empty if it has none. */
   const char* node_name;

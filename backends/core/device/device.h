@@ -49,6 +49,10 @@ struct Selection {
   std::unique_ptr<const Recipe> recipe;
   std::vector<base::Status>
       rejected;  // faster implementations that were passed over, with the reason
+  // The device has no kernel of its own for the step: the reference computes it. A node with such a
+  // step is claimed with FALLBACK. A device that takes the reference's loops for its own kernels,
+  // as the CPU does on all of its threads, leaves this false.
+  bool is_emulated = false;
 };
 
 // Steps next to each other in a program, each but the first of which reads with its read 0, and

@@ -35,6 +35,8 @@ struct Target {
   SymbolicValues& numbers;
   const FunctionSource* functions;
   const StepCheck& check;
+  // Set where the check says that steps are emulated.
+  bool& is_emulated;
 };
 
 Status Unknown(const Node& node) {
@@ -94,18 +96,18 @@ class GraphLowering : public BodyLowering {
 
   // Each node by itself: inputs that are declared well enough are assumed, and what a node that is
   // refused would have made.
-  std::vector<Status> JudgeNodes() {
+  void JudgeNodes(Judgement& judgement) {
     for (ValueId id : graph_.inputs) values_.Assume(id);
-    std::vector<Status> verdicts;
-    verdicts.reserve(graph_.nodes.size());
+    judgement.nodes.reserve(graph_.nodes.size());
     for (const Node& node : graph_.nodes) {
-      verdicts.push_back(LowerNode(node));
-      if (verdicts.back().ok()) continue;
+      target_.is_emulated = false;
+      judgement.nodes.push_back(LowerNode(node));
+      judgement.is_emulated.push_back(target_.is_emulated);
+      if (judgement.nodes.back().ok()) continue;
       for (ValueId id : node.outputs) {
         if (id != kNoValue && !values_.IsKnown(id)) values_.Assume(id);
       }
     }
-    return verdicts;
   }
 
   // Whether what is declared of the inputs, and known of the outputs, can be carried.
@@ -140,8 +142,9 @@ class GraphLowering : public BodyLowering {
     result.program = std::make_unique<Program>();
     result.program->strings = target_.program.strings;
     SymbolicValues numbers(*result.program);
-    GraphLowering lowering(body, {*result.program, numbers, target_.functions, target_.check},
-                           &values_, nesting_ + 1);
+    GraphLowering lowering(
+        body, {*result.program, numbers, target_.functions, target_.check, target_.is_emulated},
+        &values_, nesting_ + 1);
     GraphValues& values = lowering.values_;
     for (size_t k = 0; k < inputs.size() && k < body.inputs.size(); ++k) {
       const ValueId id = body.inputs[k];
@@ -209,7 +212,11 @@ class GraphLowering : public BodyLowering {
       return RefuseSize(node.op_type + ": An intermediate or output tensor", buffer.shape);
     }
     ONNXIFI_RETURN_IF_ERROR(KeepOutputs(node, lowering));
-    return target_.check ? target_.check(program, first_step) : base::Ok();
+    if (!target_.check) return base::Ok();
+    Status checked = target_.check(program, first_step);
+    if (checked.code() != Code::kFallback) return checked;
+    target_.is_emulated = true;
+    return base::Ok();
   }
 
   // The inputs that are tensors; nothing for those omitted and, where the operator takes any value,
@@ -343,8 +350,9 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
                                             const StepCheck& check) {
   auto program = std::make_unique<Program>();
   SymbolicValues numbers(*program);
-  GraphLowering lowering(graph, {*program, numbers, functions, check}, /*outer=*/nullptr,
-                         /*nesting=*/0);
+  bool is_emulated = false;
+  GraphLowering lowering(graph, {*program, numbers, functions, check, is_emulated},
+                         /*outer=*/nullptr, /*nesting=*/0);
   ONNXIFI_RETURN_IF_ERROR(lowering.DeclareInputs());
   ONNXIFI_RETURN_IF_ERROR(lowering.LowerNodes());
   ONNXIFI_RETURN_IF_ERROR(lowering.DeclareOutputs());
@@ -355,10 +363,11 @@ Judgement LowerEachNode(const Graph& graph, const FunctionSource* functions, con
                         Carrier carrier) {
   Program program;
   SymbolicValues numbers(program);
-  GraphLowering lowering(graph, {program, numbers, functions, check}, /*outer=*/nullptr,
-                         /*nesting=*/0);
+  bool is_emulated = false;
+  GraphLowering lowering(graph, {program, numbers, functions, check, is_emulated},
+                         /*outer=*/nullptr, /*nesting=*/0);
   Judgement judgement;
-  judgement.nodes = lowering.JudgeNodes();
+  lowering.JudgeNodes(judgement);
   lowering.CheckEdges(carrier, judgement);
   return judgement;
 }

@@ -17,8 +17,9 @@
 
 namespace onnxifi::ops {
 
-// Called after each node with the steps it added (from `first_step` on). A status that is not ok
-// ends the lowering with it, or, in LowerEachNode, becomes that node's verdict.
+// Called after each node with the steps it added (from `first_step` on). FALLBACK says that some of
+// them are emulated. Any other status that is not ok ends the lowering with it, or, in
+// LowerEachNode, becomes that node's verdict.
 using StepCheck = std::function<base::Status(const program::Program& program, size_t first_step)>;
 
 // Bodies of operators that ONNX defines as functions, for those that have no lowering of their own.
@@ -45,6 +46,8 @@ enum class Carrier : uint8_t {
 
 struct Judgement {
   std::vector<base::Status> nodes;  // one per node, in the graph's order
+  // By node: whether the check said FALLBACK of any of its steps.
+  std::vector<bool> is_emulated;
   // Whether every graph input is declared well enough to be bound, and it and every output can be
   // carried.
   base::Status edges;

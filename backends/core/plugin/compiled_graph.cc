@@ -178,9 +178,10 @@ Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signatu
                                                           std::unique_ptr<program::Program> program,
                                                           const Services& services,
                                                           const abi::GraphProperties& properties,
-                                                          LoadTimes times) {
-  std::unique_ptr<CompiledGraph> graph(new CompiledGraph(
-      std::move(signature), std::move(program), services.sharing, properties, std::move(times)));
+                                                          LoadTimes times, bool is_emulated) {
+  std::unique_ptr<CompiledGraph> graph(new CompiledGraph(std::move(signature), std::move(program),
+                                                         services.sharing, properties,
+                                                         std::move(times), is_emulated));
   ++graph->counters_.lowerings;
   ONNXIFI_ASSIGN_OR_RETURN(graph->plan_, graph->load_times_.Time("build_kernels", [&] {
     return plan::Plan::Create(*graph->program_, services.device, graph->counters_);

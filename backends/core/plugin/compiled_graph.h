@@ -32,12 +32,14 @@ class CompiledGraph : public abi::Graph {
   };
 
   // Of the request's properties, how runs are made. `times` are those of the stages before.
+  // `is_emulated`: whether the reference computes any of the nodes.
   static base::Result<std::unique_ptr<abi::Graph>> Create(abi::Signature signature,
                                                           std::unique_ptr<program::Program> program,
                                                           const Services& services,
                                                           const abi::GraphProperties& properties,
-                                                          LoadTimes times);
+                                                          LoadTimes times, bool is_emulated);
 
+  bool is_emulated() const override { return is_emulated_; }
   const abi::Signature* signature() const override { return &signature_; }
   base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
   base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
@@ -52,12 +54,14 @@ class CompiledGraph : public abi::Graph {
 
  private:
   CompiledGraph(abi::Signature signature, std::unique_ptr<program::Program> program,
-                device::Sharing* sharing, const abi::GraphProperties& properties, LoadTimes times)
+                device::Sharing* sharing, const abi::GraphProperties& properties, LoadTimes times,
+                bool is_emulated)
       : signature_(std::move(signature)),
         program_(std::move(program)),
         sharing_(sharing),
         is_profiled_(properties.is_profiled),
         caller_runs_(properties.caller_runs),
+        is_emulated_(is_emulated),
         load_times_(std::move(times)) {}
 
   // Prepares the plan when it is first called, which is when tensors are first bound: by then the
@@ -74,6 +78,7 @@ class CompiledGraph : public abi::Graph {
   device::Sharing* const sharing_;
   const bool is_profiled_;
   const bool caller_runs_;
+  const bool is_emulated_;
   LoadTimes load_times_;  // fixed once the graph is created
   plan::Counters counters_;
   std::unique_ptr<plan::Plan> plan_;

@@ -4,6 +4,8 @@
 
 #include "backends/core/plugin/pipeline.h"
 
+#include <algorithm>
+
 #include "backends/core/graph/constant_captures.h"
 #include "backends/core/graph/constant_folding.h"
 #include "backends/core/graph/dead_nodes.h"
@@ -30,20 +32,25 @@ constexpr bool kVerifiesPasses = false;
 constexpr bool kVerifiesPasses = true;
 #endif
 
-// Selects every step from `first_step` on, those of sub-programs too.
+// Selects every step from `first_step` on, those of sub-programs too. FALLBACK where some are
+// emulated.
 Status SelectSteps(const Program& program, size_t first_step, const device::Selector& selector) {
+  bool is_emulated = false;
   for (size_t s = first_step; s < program.steps.size(); ++s) {
     const program::Step& step = program.steps[s];
     if (const program::Control* control = step.As<program::Control>()) {
       for (const std::unique_ptr<Program>& body : control->bodies) {
-        ONNXIFI_RETURN_IF_ERROR(SelectSteps(*body, 0, selector));
+        const Status selected = SelectSteps(*body, 0, selector);
+        is_emulated = is_emulated || selected.code() == base::Code::kFallback;
+        if (!selected.ok() && selected.code() != base::Code::kFallback) return selected;
       }
     } else if (!program::IsRunByExecution(step)) {
       Result<device::Selection> selection = selector.Select({program, step});
       if (!selection.ok()) return std::move(selection).status();
+      is_emulated = is_emulated || selection->is_emulated;
     }
   }
-  return base::Ok();
+  return is_emulated ? Status(base::Code::kFallback, "The reference computes it.") : base::Ok();
 }
 
 ops::StepCheck Selects(const device::Selector& selector) {
@@ -129,8 +136,13 @@ ops::Judgement JudgeNodes(const graph::Graph& graph, const device::Selector& sel
   return ops::LowerEachNode(graph, &functions, Selects(selector), carrier);
 }
 
-Status Judge(const graph::Graph& graph, const device::Selector& selector, ops::Carrier carrier) {
+Status Judge(const graph::Graph& graph, const device::Selector& selector, ops::Carrier carrier,
+             bool* out_is_emulated) {
   ops::Judgement judgement = JudgeNodes(graph, selector, carrier);
+  if (out_is_emulated != nullptr) {
+    *out_is_emulated =
+        std::ranges::find(judgement.is_emulated, true) != judgement.is_emulated.end();
+  }
   // A node's reason says more than that of an input which it reads.
   for (size_t k = 0; k < judgement.nodes.size(); ++k) {
     if (!judgement.nodes[k].ok()) {

@@ -389,6 +389,24 @@ TEST(Pipeline, NamesTheNodeItRefuses) {
   EXPECT_FALSE(verdicts[1].ok());
 }
 
+TEST(Pipeline, TellsWhichNodesTheReferenceComputes) {
+  Builder builder;
+  ValueId x = builder.Input("x", ElementType::kFloat32, {"2", "3"});
+  ValueId shape = builder.Constant({3, 2});
+  ValueId viewed = builder.AddNode("Reshape", 14, {x, shape});
+  ValueId made = builder.AddNode("Relu", 14, {viewed});
+  Graph graph = builder.Take({made});
+  reference::Device device;
+  const ops::Judgement judgement = JudgeNodes(graph, device);
+  ASSERT_EQ(judgement.nodes.size(), 2u);
+  EXPECT_TRUE(judgement.nodes[0].ok() && judgement.nodes[1].ok());
+  // A view is nothing to compute.
+  EXPECT_EQ(judgement.is_emulated, (std::vector<bool>{false, true}));
+  bool is_emulated = false;
+  EXPECT_TRUE(Judge(graph, device, ops::Carrier::kDescriptors, &is_emulated).ok());
+  EXPECT_TRUE(is_emulated);
+}
+
 TEST(Pipeline, RefusesASequenceThatLeavesTheGraph) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"3"});

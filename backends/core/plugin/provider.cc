@@ -118,8 +118,9 @@ class PluginBackend : public abi::Backend {
     for (const std::string& note : graph.notes) {
       log_.Write(base::LogLevel::kWarning, "model", note);
     }
+    bool is_emulated = false;
     ONNXIFI_RETURN_IF_ERROR(times.Time("judge", [&] {
-      return Judge(graph, *device_, CarrierOf(request.properties.takes_values));
+      return Judge(graph, *device_, CarrierOf(request.properties.takes_values), &is_emulated);
     }));
     graph::Graph declared;  // what the caller sees, before passes rewrite it
     declared.values = graph.values;
@@ -133,7 +134,7 @@ class PluginBackend : public abi::Backend {
     abi::Signature signature = SignatureOf(declared, *program);
     return CompiledGraph::Create(std::move(signature), std::move(program),
                                  {*device_, sharing_, worker_}, request.properties,
-                                 std::move(times));
+                                 std::move(times), is_emulated);
   }
 
   Result<std::shared_ptr<abi::Event>> NewEvent() override {
@@ -277,7 +278,8 @@ class PluginBackendId : public abi::BackendId {
       const graph::Node& node = graph->nodes[k];
       abi::NodeVerdict& verdict = explanation.nodes.emplace_back();
       verdict.node_index = static_cast<uint32_t>(node.index);
-      verdict.code = verdicts[k].code();
+      const bool is_emulated = verdicts[k].ok() && judgement.is_emulated[k];
+      verdict.code = is_emulated ? Code::kFallback : verdicts[k].code();
       verdict.node_name = node.name;
       verdict.domain = node.domain.empty() ? "ai.onnx" : node.domain;
       verdict.operator_type = node.op_type;
@@ -299,6 +301,8 @@ class PluginBackendId : public abi::BackendId {
       verdict.sentence = judgement.edges.Text();
     }
     explanation.verdict = std::move(judgement.edges);
+    const auto emulated = std::ranges::count(judgement.is_emulated, true);
+    if (explanation.verdict.ok() && emulated > 0) explanation.verdict = Emulated();
     return sorted(std::move(explanation));
   }
 
@@ -316,6 +320,11 @@ class PluginBackendId : public abi::BackendId {
   }
 
  private:
+  // What a claim answers where the device has no kernels of its own for some of the nodes.
+  static Status Emulated() {
+    return {Code::kFallback, "The reference computes some of the nodes."};
+  }
+
   static Result<graph::Graph> ImportForClaim(std::span<const std::byte> model) {
     model::ImportOptions options;
     options.lift_values = false;
@@ -330,8 +339,10 @@ class PluginBackendId : public abi::BackendId {
       if (const Status* answer = answers.Find(question)) return *answer;
     }
     Result<graph::Graph> graph = ImportForClaim(model);
-    Status answer =
-        graph.ok() ? Judge(*graph, hardware_.selector(index_), carrier) : graph.status();
+    bool is_emulated = false;
+    Status answer = graph.ok() ? Judge(*graph, hardware_.selector(index_), carrier, &is_emulated)
+                               : graph.status();
+    if (answer.ok() && is_emulated) answer = Emulated();
     std::lock_guard lock(answers.mutex());
     if (answers.Find(question) == nullptr) answers.Add(question, answer);
     return answer;

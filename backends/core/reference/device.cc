@@ -50,6 +50,7 @@ base::Result<device::Selection> Device::Select(const device::Facts& facts) const
                            CompileStep(facts.program, facts.step));
   device::Selection selection;
   selection.recipe = std::make_unique<ReferenceRecipe>(std::move(step));
+  selection.is_emulated = true;
   return selection;
 }
 

@@ -14,8 +14,8 @@
 
 namespace onnxifi::reference {
 
-// Results do not depend on how `parallel` splits. Kernels keep the device alive no longer than it
-// lives itself.
+// Every selection says that it is emulated. Results do not depend on how `parallel` splits. Kernels
+// keep the device alive no longer than it lives itself.
 class Device final : public device::Device {
  public:
   // On the calling thread.
