@@ -278,6 +278,34 @@ TEST(Explain, AutoRunsModelsWhoseSmallTensorsLieBesideThem) {
   EXPECT_THAT(y, ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
+TEST(Explain, AutoRefusesAWrongLengthOfExternalDataAsASingleDeviceDoes) {
+  PlannedStage stage;
+  stage.AddMock("all", "{}");
+  WriteShape(stage);
+  const Library library = stage.Open();
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(ModelWithShapeBeside()));
+  auto& length = *model.mutable_graph()->mutable_initializer(0)->add_external_data();
+  length.set_key("length");
+  for (const auto& [bytes, status] :
+       {std::pair{"24", ONNXIFI_STATUS_SUCCESS}, std::pair{"16", ONNXIFI_STATUS_INVALID_MODEL},
+        std::pair{"32", ONNXIFI_STATUS_INVALID_MODEL}}) {
+    length.set_value(bytes);
+    const std::string text = model.SerializeAsString();
+    for (const char* const key : {"all:0", "auto"}) {
+      const Backend backend = *library.FindDevice(key)->InitBackend();
+      const auto graph = backend.InitGraph(std::as_bytes(std::span(text)),
+                                           {.base_folder = stage.folder().string()});
+      EXPECT_EQ(graph.ok() ? onnxStatus{ONNXIFI_STATUS_SUCCESS} : graph.error().status,
+                onnxStatus{static_cast<onnxStatus>(status)})
+          << key << " " << bytes;
+      if (graph.ok()) continue;
+      EXPECT_THAT(graph.error().Text(),
+                  AllOf(HasSubstr("'shape'"), HasSubstr(std::string(bytes) + " bytes")));
+    }
+  }
+}
+
 TEST(Explain, TellsWhereTheModelWantsANode) {
   PlannedStage stage;
   stage.AddMock("one", "{}").AddMock("two", "{}");

@@ -63,13 +63,15 @@ Status ForEachTensor(onnx::GraphProto& graph, const Visit& visit) {
   return base::Ok();
 }
 
-Result<int64_t> ParseNumber(const std::string& text, const std::string& tensor) {
+// `what`: "offset" or "length".
+Result<int64_t> ParseNumber(const std::string& text, const char* what, const std::string& tensor) {
   int64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [last, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc() && last == end && number >= 0) return number;
-  return Status(Code::kInvalidModel,
-                "The offset of the external data of tensor '" + tensor + "' is '" + text + "'.");
+  return Status(Code::kInvalidModel, std::string("The ") + what +
+                                         " of the external data of tensor '" + tensor + "' is '" +
+                                         text + "', which is no number of bytes.");
 }
 
 Status Inline(onnx::TensorProto& tensor, int64_t size_bytes, model::ExternalData& data) {
@@ -78,8 +80,15 @@ Status Inline(onnx::TensorProto& tensor, int64_t size_bytes, model::ExternalData
   for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
     if (entry.key() == "location") location = entry.value();
     if (entry.key() == "offset") {
-      ONNXIFI_ASSIGN_OR_RETURN(offset, ParseNumber(entry.value(), tensor.name()));
+      ONNXIFI_ASSIGN_OR_RETURN(offset, ParseNumber(entry.value(), "offset", tensor.name()));
     }
+    if (entry.key() != "length") continue;
+    ONNXIFI_ASSIGN_OR_RETURN(const int64_t length,
+                             ParseNumber(entry.value(), "length", tensor.name()));
+    if (length == size_bytes) continue;
+    return {Code::kInvalidModel, "Tensor '" + tensor.name() + "' has " + std::to_string(length) +
+                                     " bytes of external data, where its type and extents need " +
+                                     std::to_string(size_bytes) + "."};
   }
   auto region = data.Map(location, offset, size_bytes);
   if (!region.ok()) {

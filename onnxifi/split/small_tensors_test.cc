@@ -119,6 +119,17 @@ TEST_F(SmallTensors, ThatAreNotThereAreAFaultOfTheModel) {
     EXPECT_THAT(completed.status().Text(), HasSubstr("'shape'"));
   }
   entry->set_value("24");
+  auto* length = model_.mutable_graph()->mutable_initializer(0)->add_external_data();
+  length->set_key("length");
+  for (const char* const bytes : {"15", "17", "0", "-16", "x"}) {
+    length->set_value(bytes);
+    const auto completed = Complete();
+    ASSERT_FALSE(completed.ok()) << bytes;
+    EXPECT_EQ(completed.status().code(), base::Code::kInvalidModel);
+    EXPECT_THAT(completed.status().Text(), HasSubstr("'shape'"));
+  }
+  length->set_value("16");
+  EXPECT_TRUE(Complete().ok());
   model_.mutable_graph()->mutable_initializer(0)->mutable_external_data(0)->set_value("../data");
   const auto outside = Complete();
   ASSERT_FALSE(outside.ok());
