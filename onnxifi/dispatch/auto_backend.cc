@@ -71,7 +71,7 @@ void AddRefusedNodes(const ForwardedBackendId& device, std::span<const std::byte
   const auto explanation = device.Explain(model);
   if (!explanation.ok()) return;
   for (const abi::NodeVerdict& node : explanation->nodes) {
-    if (node.code == Code::kOk) continue;
+    if (node.code == Code::kOk || node.code == Code::kFallback) continue;
     answer.Context(device.key() + ", node " + std::to_string(node.node_index) +
                    (node.node_name.empty() ? "" : " '" + node.node_name + "'") + " (" +
                    node.operator_type + "): " + node.sentence);
@@ -166,6 +166,8 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Init(GraphDecision decisi
       break;
     case Outcome::kClaimant:
       return InitOnClaimant(*decision.devices.front(), request, question);
+    case Outcome::kEmulated:
+      return InitOn(*decision.devices.front(), request);
     case Outcome::kWhole:
       return InitWhole(decision.devices, decision.refusal, request);
     case Outcome::kPlan:

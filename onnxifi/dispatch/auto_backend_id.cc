@@ -167,7 +167,7 @@ bool AutoBackendId::TakesGraphProperty(uint64_t key) const {
 Status AutoBackendId::CheckCompatibility(std::span<const std::byte> model) const {
   GraphQuestion question;
   question.model = model;
-  return DecideByOrder(devices_, question).refusal;
+  return DecideByOrder(devices_, question).Verdict();
 }
 
 Status AutoBackendId::CheckValueCompatibility(std::span<const std::byte> model) const {
@@ -181,13 +181,11 @@ base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte>
   DeviceChoice choice = ChooseDevice(devices_, model);
   if (choice.device != nullptr) return choice.device->Explain(model);
   ONNXIFI_ASSIGN_OR_RETURN(abi::Explanation explanation, choice.closest->Explain(model));
-  auto together = PlanTogether(devices_, model, /*weights=*/{}, std::move(choice.refusal));
-  if (together.ok()) {
-    explanation.nodes = (*together)->AcceptingVerdicts();
-    explanation.verdict = base::Ok();
-  } else {
-    explanation.verdict = std::move(together).status();
-  }
+  GraphQuestion question;
+  question.model = model;
+  const GraphDecision together = DecideTogether(devices_, question, std::move(choice.refusal));
+  if (together.planner != nullptr) explanation.nodes = together.planner->AcceptingVerdicts();
+  explanation.verdict = together.Verdict();
   return explanation;
 }
 

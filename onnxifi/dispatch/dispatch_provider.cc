@@ -58,6 +58,16 @@ std::vector<const ForwardedBackendId*> AutoOrder(
                      return std::make_tuple(a->priority(), KindRank(a->device_type())) <
                             std::make_tuple(b->priority(), KindRank(b->device_type()));
                    });
+  // The processor comes after a plugin that is made for it, whatever the priorities say: through
+  // another interface it does the same work with more overhead.
+  const auto is_processor = [](const ForwardedBackendId* device) {
+    return device->device_type() == ONNXIFI_DEVICE_TYPE_CPU &&
+           !device->is_processor_behind_interface();
+  };
+  const auto last = std::find_if(order.rbegin(), order.rend(), is_processor).base();
+  std::stable_partition(order.begin(), last, [](const ForwardedBackendId* device) {
+    return !device->is_processor_behind_interface();
+  });
   return order;
 }
 

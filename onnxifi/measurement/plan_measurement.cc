@@ -33,7 +33,9 @@ void PlanMeasurement::MeasureDevice(size_t device, const BackendSource& backend_
   for (size_t node = 0; node < planner_.signatures().size(); ++node) {
     const split::Digest& signature = planner_.signatures()[node];
     const auto index = static_cast<partition::NodeIndex>(node);
-    if (planner_.Claims(position, index) && !known->node_ns.contains(signature)) {
+    // What is emulated goes there only where nobody else takes it.
+    const bool is_weighed = planner_.Claims(position, index) && !planner_.Emulates(position, index);
+    if (is_weighed && !known->node_ns.contains(signature)) {
       unknown.emplace(signature, index);
     }
   }

@@ -320,6 +320,8 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
     device_count = devices.size();
     told = Describe(planner, plan);
   }
+  const bool is_emulated = std::ranges::any_of(
+      *steps, [](const PlannedStep& step) { return step.graph->is_emulated(); });
   const split::WholeModel& whole = planner.whole();
   // What stands in for an island is run by the thread that has the island.
   const PlannedSteps::Runner runner =
@@ -334,7 +336,8 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
   return std::unique_ptr<abi::Graph>(new PlannedGraph(
       SignatureOf(whole), std::move(told),
       std::make_shared<PlannedSteps>(*std::move(steps), std::move(values), whole.inputs(),
-                                     whole.outputs(), pool, runner, most_runs)));
+                                     whole.outputs(), pool, runner, most_runs),
+      is_emulated));
 }
 
 PlannedGraph::~PlannedGraph() { Close(); }

@@ -46,6 +46,7 @@ class PlannedGraph final : public abi::Graph {
   ~PlannedGraph() override;
 
   const abi::Signature* signature() const override { return &signature_; }
+  bool is_emulated() const override { return is_emulated_; }
   base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
   base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
                                                 std::shared_ptr<abi::Event> input) override;
@@ -61,12 +62,17 @@ class PlannedGraph final : public abi::Graph {
   GraphPlan Plan();
 
  private:
-  PlannedGraph(abi::Signature signature, GraphPlan plan, std::shared_ptr<PlannedSteps> steps)
-      : signature_(std::move(signature)), plan_(std::move(plan)), steps_(std::move(steps)) {}
+  PlannedGraph(abi::Signature signature, GraphPlan plan, std::shared_ptr<PlannedSteps> steps,
+               bool is_emulated)
+      : signature_(std::move(signature)),
+        plan_(std::move(plan)),
+        steps_(std::move(steps)),
+        is_emulated_(is_emulated) {}
 
   const abi::Signature signature_;
   const GraphPlan plan_;  // without times of runs
   const std::shared_ptr<PlannedSteps> steps_;
+  const bool is_emulated_;
   std::atomic<uint64_t> runs_ = 0;
   bool is_closed_ = false;
 };

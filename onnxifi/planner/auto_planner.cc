@@ -44,6 +44,29 @@ std::chrono::nanoseconds ProcessorTime() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
+bool ClaimsAll(const partition::Problem& problem, partition::DeviceIndex device,
+               std::span<const partition::NodeIndex> nodes) {
+  return std::ranges::all_of(
+      nodes, [&](partition::NodeIndex node) { return problem.Claims(device, node); });
+}
+
+bool ClaimsAll(const partition::Problem& problem, partition::DeviceIndex device) {
+  for (partition::NodeIndex node = 0; node < problem.node_count; ++node) {
+    if (!problem.Claims(device, node)) return false;
+  }
+  return true;
+}
+
+// Leaves none of the nodes to the device.
+void Refuse(partition::Problem& problem, partition::DeviceIndex device,
+            std::span<const partition::NodeIndex> nodes) {
+  for (const partition::NodeIndex node : nodes) {
+    problem
+        .node_ns[static_cast<size_t>(node) * problem.devices.size() + static_cast<size_t>(device)] =
+        partition::kRefused;
+  }
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
@@ -80,7 +103,11 @@ base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
                       : device->explains_nodes() ? planner->AskDevice(*device, in_model)
                                                  : planner->AskPlainDevice(*device, alone);
     std::vector<bool>& claims = planner->claims_.emplace_back();
-    for (const auto& reasons : answers) claims.push_back(reasons->empty());
+    std::vector<bool>& is_emulated = planner->is_emulated_.emplace_back();
+    for (const auto& reasons : answers) {
+      claims.push_back(IsClaimed(*reasons));
+      is_emulated.push_back(IsEmulated(*reasons));
+    }
     planner->reasons_.push_back(std::move(answers));
   }
   planner->KeepPlacement(placement, places);
@@ -217,7 +244,7 @@ Status AutoPlanner::KeepPlan(const PlacementRequest& placement) {
   if (island_of.empty()) {
     return {Code::kUnsupportedOperator, "The model has no nodes to hand out."};
   }
-  partition::PlanOrFault made = partition::MakeGivenPlan(MakeProblem(), devices, island_of);
+  partition::PlanOrFault made = partition::MakeGivenPlan(MakeProblem(claims_), devices, island_of);
   if (made.fault) return FaultOf(*made.fault, placement, island_of);
   pinned_ = std::move(made.plan);
   has_given_plan_ = true;
@@ -270,7 +297,7 @@ AutoPlanner::Answers AutoPlanner::AskPlainDevice(const ForwardedBackendId& devic
   return answers;
 }
 
-partition::Problem AutoPlanner::MakeProblem() const {
+partition::Problem AutoPlanner::MakeProblem(const split::Claims& claims) const {
   std::vector<split::DeviceRates> rates;
   for (size_t device = 0; device < devices_.size(); ++device) {
     split::DeviceRates& told = rates.emplace_back(kAssumedRates);
@@ -281,27 +308,48 @@ partition::Problem AutoPlanner::MakeProblem() const {
     }
     if (!costs_.empty() && costs_[device].table->edges) told.cost = *costs_[device].table->edges;
   }
-  partition::Problem problem = split::MakeProblem(*whole_, rates, claims_);
+  partition::Problem problem = split::MakeProblem(*whole_, rates, claims);
   if (!costs_.empty()) ReplaceMeasured(problem);
+  return problem;
+}
+
+partition::Problem AutoPlanner::MakeRankedProblem(const split::Claims& claims) const {
+  partition::Problem problem = MakeProblem(claims);
   if (!preferred_.empty()) ApplyPreference(problem);
+  DropEmulation(problem);
   return problem;
 }
 
 void AutoPlanner::ApplyPreference(partition::Problem& problem) const {
-  const size_t device_count = devices_.size();
   // What runs together anyhow goes together, or some of it would be left without a device.
   for (const std::vector<partition::NodeIndex>& unit : partition::MakeUnits(problem).nodes) {
     const auto first = std::ranges::find_if(preferred_, [&](partition::DeviceIndex device) {
-      return std::ranges::all_of(
-          unit, [&](partition::NodeIndex node) { return problem.Claims(device, node); });
+      return ClaimsAll(problem, device, unit);
     });
     if (first == preferred_.end()) continue;
-    for (const partition::NodeIndex node : unit) {
-      for (size_t device = 0; device < device_count; ++device) {
-        if (device == static_cast<size_t>(*first)) continue;
-        problem.node_ns[static_cast<size_t>(node) * device_count + device] = partition::kRefused;
-      }
+    for (partition::DeviceIndex device = 0; device < problem.device_count(); ++device) {
+      if (device != *first) Refuse(problem, device, unit);
     }
+  }
+}
+
+void AutoPlanner::DropEmulation(partition::Problem& problem) const {
+  const bool has_any = std::ranges::any_of(is_emulated_, [](const std::vector<bool>& nodes) {
+    return std::ranges::find(nodes, true) != nodes.end();
+  });
+  if (!has_any) return;
+  for (const std::vector<partition::NodeIndex>& unit : partition::MakeUnits(problem).nodes) {
+    std::vector<partition::DeviceIndex> emulating;
+    bool has_kernels = false;
+    for (partition::DeviceIndex device = 0; device < problem.device_count(); ++device) {
+      if (!ClaimsAll(problem, device, unit)) continue;
+      const bool emulates = std::ranges::any_of(
+          unit, [&](partition::NodeIndex node) { return Emulates(device, node); });
+      if (emulates) emulating.push_back(device);
+      has_kernels = has_kernels || !emulates;
+    }
+    if (!has_kernels) continue;
+    for (const partition::DeviceIndex device : emulating) Refuse(problem, device, unit);
   }
 }
 
@@ -340,7 +388,7 @@ std::optional<int64_t> AutoPlanner::MeasuredNs(const partition::Plan& plan) cons
 }
 
 base::Result<std::vector<partition::Plan>> AutoPlanner::Candidates() const {
-  const partition::Problem problem = MakeProblem();
+  const partition::Problem problem = MakeRankedProblem(claims_);
   partition::PlanOrGaps made = partition::MakePlan(problem);
   if (!made.gaps.empty()) return RefusalOf(made.gaps);
   if (made.plan.islands.empty()) {
@@ -349,8 +397,7 @@ base::Result<std::vector<partition::Plan>> AutoPlanner::Candidates() const {
   std::vector<partition::Plan> candidates;
   const auto node_count = static_cast<size_t>(problem.node_count);
   for (partition::DeviceIndex device = 0; device < problem.device_count(); ++device) {
-    const std::vector<bool>& claims = claims_[static_cast<size_t>(device)];
-    if (std::find(claims.begin(), claims.end(), false) != claims.end()) continue;
+    if (!ClaimsAll(problem, device)) continue;
     // Already among them.
     if (made.plan.islands.size() == 1 && made.plan.islands[0].device == device) continue;
     candidates.push_back(
@@ -365,6 +412,10 @@ base::Result<std::vector<partition::Plan>> AutoPlanner::Candidates() const {
 base::Result<partition::Plan> AutoPlanner::Plan() const {
   if (pinned_) return *pinned_;
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<partition::Plan> plans, Candidates());
+  return Choose(std::move(plans));
+}
+
+partition::Plan AutoPlanner::Choose(std::vector<partition::Plan> plans) const {
   std::vector<partition::Candidate> candidates;
   for (partition::Plan& plan : plans) {
     const std::optional<int64_t> measured_ns = MeasuredNs(plan);
@@ -421,6 +472,13 @@ void AutoPlanner::Withdraw(partition::DeviceIndex device,
     claims_[device][node] = false;
     reasons_[device][node] = std::make_shared<const NodeReasons>(1, NodeReason::Make(reason, {}));
   }
+}
+
+bool AutoPlanner::Emulates(const partition::Plan& plan) const {
+  return std::ranges::any_of(plan.islands, [&](const partition::Island& island) {
+    return std::ranges::any_of(
+        island.nodes, [&](partition::NodeIndex node) { return Emulates(island.device, node); });
+  });
 }
 
 bool AutoPlanner::IsClaimedElsewhere(partition::DeviceIndex device,

@@ -72,6 +72,9 @@ class AutoPlanner {
   void Withdraw(partition::DeviceIndex device, std::span<const partition::NodeIndex> nodes,
                 const base::Status& reason);
 
+  // Whether a device of the plan emulates a node of it.
+  bool Emulates(const partition::Plan& plan) const;
+
   // Whether each of the nodes is claimed by another device than this.
   bool IsClaimedElsewhere(partition::DeviceIndex device,
                           std::span<const partition::NodeIndex> nodes) const;
@@ -92,6 +95,10 @@ class AutoPlanner {
 
   bool Claims(partition::DeviceIndex device, partition::NodeIndex node) const {
     return claims_[static_cast<size_t>(device)][static_cast<size_t>(node)];
+  }
+  // Whether the device, which claims the node, has no kernels of its own for it.
+  bool Emulates(partition::DeviceIndex device, partition::NodeIndex node) const {
+    return is_emulated_[static_cast<size_t>(device)][static_cast<size_t>(node)];
   }
   // By node, alone.
   std::span<const split::Digest> signatures() const { return signatures_; }
@@ -123,9 +130,15 @@ class AutoPlanner {
   std::map<uint32_t, partition::NodeIndex> NodesByPosition() const;
   base::Result<partition::DeviceIndex> FindDevice(const std::string& key) const;
 
-  partition::Problem MakeProblem() const;
+  partition::Problem MakeProblem(const split::Claims& claims) const;
+  // The same with what the caller prefers, and without emulation where it is not needed.
+  partition::Problem MakeRankedProblem(const split::Claims& claims) const;
   // Leaves what a preferred device takes to the first that does.
   void ApplyPreference(partition::Problem& problem) const;
+  // Leaves to nobody by emulation what a device has kernels of its own for.
+  void DropEmulation(partition::Problem& problem) const;
+  // The plan that is expected to take least time.
+  partition::Plan Choose(std::vector<partition::Plan> plans) const;
   void ReplaceMeasured(partition::Problem& problem) const;
   // `gaps`: nodes that have to stay together and that no device takes all of.
   base::Status RefusalOf(const std::vector<std::vector<partition::NodeIndex>>& gaps) const;
@@ -135,6 +148,8 @@ class AutoPlanner {
   std::vector<split::GivenWeight> weights_;
   std::unique_ptr<split::WholeModel> whole_;
   split::Claims claims_;
+  // is_emulated_[device][node]: by what the device answered.
+  std::vector<std::vector<bool>> is_emulated_;
   // reasons_[device][node]: why it is not claimed.
   std::vector<Answers> reasons_;
   std::vector<split::Digest> signatures_;

@@ -21,6 +21,8 @@ using plugins::ForwardedBackendId;
 
 namespace {
 
+bool Runs(Code code) { return code == Code::kOk || code == Code::kFallback; }
+
 // What one device says of a model that it does not run.
 struct Refusal {
   bool is_explained = false;
@@ -42,7 +44,7 @@ Refusal ExplainRefusal(const ForwardedBackendId& device, std::span<const std::by
   std::set<uint32_t> nodes;
   for (const abi::NodeVerdict& node : explanation->nodes) {
     nodes.insert(node.node_index);
-    if (node.code != Code::kOk) refused.insert(node.node_index);
+    if (!Runs(node.code)) refused.insert(node.node_index);
   }
   refusal.is_explained = true;
   refusal.verdict = explanation->verdict;
@@ -51,7 +53,7 @@ Refusal ExplainRefusal(const ForwardedBackendId& device, std::span<const std::by
                             " of " + std::to_string(nodes.size()) +
                             " nodes: " + explanation->verdict.Text());
   for (const abi::NodeVerdict& node : explanation->nodes) {
-    if (node.code == Code::kOk) continue;
+    if (Runs(node.code)) continue;
     refusal.reasons.push_back("  node " + std::to_string(node.node_index) + " (" +
                               node.operator_type + "): " + node.sentence);
   }
@@ -101,8 +103,18 @@ DeviceChoice ChooseDevice(DeviceList devices, std::span<const std::byte> model) 
     return choice;
   }
   for (const ForwardedBackendId* device : devices) {
-    if (!device->CheckCompatibility(model).ok()) continue;
-    choice.device = device;
+    const Status answer = device->CheckCompatibility(model);
+    if (answer.ok()) {
+      choice.device = device;
+      return choice;
+    }
+    if (answer.code() == Code::kFallback && choice.emulating == nullptr) choice.emulating = device;
+  }
+  if (choice.emulating != nullptr) {
+    // No refusal that anybody gets to see.
+    choice.refusal = Status(Code::kUnsupportedOperator,
+                            "No device has kernels of its own for every node of the model.");
+    choice.closest = choice.emulating;
     return choice;
   }
   ExplainRefusals(devices, model, choice);
@@ -112,9 +124,14 @@ DeviceChoice ChooseDevice(DeviceList devices, std::span<const std::byte> model) 
 base::Result<const ForwardedBackendId*> ChooseDeviceForValues(DeviceList devices,
                                                               std::span<const std::byte> model) {
   Status refusal;
+  const ForwardedBackendId* emulating = nullptr;
   for (const ForwardedBackendId* device : devices) {
     Status answer = device->CheckValueCompatibility(model);
     if (answer.ok()) return device;
+    if (answer.code() == Code::kFallback) {
+      if (emulating == nullptr) emulating = device;
+      continue;
+    }
     const std::string reason = device->key() + ": " + answer.Text();
     if (refusal.ok()) {
       refusal = Status(answer.code(),
@@ -122,6 +139,7 @@ base::Result<const ForwardedBackendId*> ChooseDeviceForValues(DeviceList devices
     }
     refusal.Context(reason);
   }
+  if (emulating != nullptr) return emulating;
   return refusal;
 }
 

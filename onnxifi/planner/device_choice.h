@@ -22,11 +22,14 @@ namespace onnxifi::planner {
 using DeviceList = std::span<const plugins::ForwardedBackendId* const>;
 
 struct DeviceChoice {
-  // The first device that claims every node; null for none, or where the model names devices for
-  // its nodes.
+  // The first device that claims every node and has kernels of its own for all of them; null for
+  // none, or where the model names devices for its nodes.
   const plugins::ForwardedBackendId* device = nullptr;
-  // Where there is none: the status of the device that claims most nodes, with the reasons of all,
-  // and that device.
+  // Where there is none: the first device that claims every node, some of them by emulation. Wanted
+  // only where several devices together do not run the model either.
+  const plugins::ForwardedBackendId* emulating = nullptr;
+  // Where there is neither: the status of the device that claims most nodes, with the reasons of
+  // all, and that device.
   base::Status refusal;
   const plugins::ForwardedBackendId* closest = nullptr;
 };
@@ -34,8 +37,8 @@ struct DeviceChoice {
 // `devices`: at least one.
 DeviceChoice ChooseDevice(DeviceList devices, std::span<const std::byte> model);
 
-// The first device that claims it for values. Otherwise the status of the first device, with the
-// reasons of all.
+// The first device that claims it for values; one that emulates none of it before one that does.
+// Otherwise the status of the first device, with the reasons of all.
 base::Result<const plugins::ForwardedBackendId*> ChooseDeviceForValues(
     DeviceList devices, std::span<const std::byte> model);
 

@@ -98,6 +98,17 @@ GraphDecision Decide(DeviceList devices, const GraphQuestion& question, const Co
   return GoBy(Outcome::kPlan, *std::move(planner));
 }
 
+Status GraphDecision::Verdict() const {
+  if (outcome == Outcome::kRefused) return refusal;
+  bool is_emulated = outcome == Outcome::kEmulated;
+  if (planner != nullptr) {
+    const auto plan = planner->Plan();
+    is_emulated = plan.ok() && planner->Emulates(*plan);
+  }
+  if (!is_emulated) return base::Ok();
+  return {Code::kFallback, "Some of the nodes are emulated: no device has kernels for them."};
+}
+
 GraphDecision DecideByOrder(DeviceList devices, const GraphQuestion& question) {
   GraphDecision decision;
   decision.outcome = Outcome::kClaimant;
@@ -109,7 +120,12 @@ GraphDecision DecideByOrder(DeviceList devices, const GraphQuestion& question) {
   }
   DeviceChoice choice = ChooseDevice(devices, question.model);
   if (choice.device == nullptr) {
-    return DecideTogether(devices, question, std::move(choice.refusal));
+    GraphDecision together = DecideTogether(devices, question, std::move(choice.refusal));
+    // One device after all, which emulates less than another would: it has the model as it is.
+    if (together.outcome == Outcome::kIslands && together.planner->Plan()->islands.size() == 1) {
+      together.outcome = Outcome::kPlan;
+    }
+    return together;
   }
   decision.devices = {choice.device};
   return decision;
@@ -117,10 +133,17 @@ GraphDecision DecideByOrder(DeviceList devices, const GraphQuestion& question) {
 
 GraphDecision DecideTogether(DeviceList devices, const GraphQuestion& question, Status refusal) {
   // A graph of values stays whole, and what no plan can carry is the refusal's to explain.
-  if (question.takes_values || !question.weights) return Refuse(std::move(refusal));
-  auto planner = PlanTogether(devices, question.model, *question.weights, std::move(refusal));
-  if (!planner.ok()) return Refuse(std::move(planner).status());
-  return GoBy(Outcome::kIslands, *std::move(planner));
+  if (question.takes_values) return Refuse(std::move(refusal));
+  if (question.weights) {
+    auto planner = PlanTogether(devices, question.model, *question.weights, std::move(refusal));
+    if (planner.ok()) return GoBy(Outcome::kIslands, *std::move(planner));
+    refusal = std::move(planner).status();
+  }
+  const ForwardedBackendId* const emulating = ChooseDevice(devices, question.model).emulating;
+  if (emulating == nullptr) return Refuse(std::move(refusal));
+  GraphDecision decision = StayWhole({emulating});
+  decision.outcome = Outcome::kEmulated;
+  return decision;
 }
 
 }  // namespace onnxifi::planner

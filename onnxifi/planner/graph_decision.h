@@ -42,6 +42,9 @@ struct GraphDecision {
     // The whole model goes to the first of `devices` that takes it. `refusal` says why it is not
     // cut, if it might have been.
     kWhole,
+    // The whole model goes to the only one of `devices`, which emulates some of it: no device, and
+    // no plan, has kernels for all nodes.
+    kEmulated,
     // `planner` has a plan. A plan of one island gives its device the model as it is.
     kPlan,
     // `planner` has a plan, each island of which becomes a model of its own, because no device
@@ -53,6 +56,10 @@ struct GraphDecision {
   base::Status refusal;
   std::vector<const plugins::ForwardedBackendId*> devices;
   std::unique_ptr<AutoPlanner> planner;
+
+  // What a support query answers: FALLBACK where some of the nodes are emulated, else ok or
+  // `refusal`.
+  base::Status Verdict() const;
 };
 
 // What is known of how long devices take.
@@ -67,10 +74,11 @@ struct CostSource {
 // `devices`: at least one; they outlive the decision.
 GraphDecision Decide(DeviceList devices, const GraphQuestion& question, const CostSource& costs);
 
-// The same without costs for a caller who wants no placement: kClaimant, kIslands or kRefused.
+// The same without costs for a caller who wants no placement: any outcome but
+// kWhole.
 GraphDecision DecideByOrder(DeviceList devices, const GraphQuestion& question);
 
-// For a model that no device runs whole, for the reason `refusal`: kIslands or kRefused.
+// For a model that no device runs whole, for the reason `refusal`: kIslands, kEmulated or kRefused.
 GraphDecision DecideTogether(DeviceList devices, const GraphQuestion& question,
                              base::Status refusal);
 

@@ -71,7 +71,8 @@ class Teller {
       }
       answer.placement = whole_.nodes()[node].placement;
       const NodeReasons& reasons = *answers[static_cast<size_t>(node)];
-      if (reasons.empty()) {
+      if (IsClaimed(reasons)) {
+        if (IsEmulated(reasons)) answer.verdict.code = Code::kFallback;
         told.push_back(std::move(answer));
         continue;
       }
@@ -117,7 +118,8 @@ DeviceAnswer Ask(const ForwardedBackendId& device, std::span<const std::byte> mo
   for (abi::NodeVerdict& verdict : explanation->nodes) {
     answer.nodes_told = ONNXIFI_SDK_NODES_EXPLAINED;
     NodeAnswer& node = answer.nodes.emplace_back();
-    if (verdict.code != Code::kOk) node.reason = numbers.Of(verdict.code, verdict.sentence);
+    const bool runs = verdict.code == Code::kOk || verdict.code == Code::kFallback;
+    if (!runs) node.reason = numbers.Of(verdict.code, verdict.sentence);
     node.verdict = std::move(verdict);
   }
   return answer;

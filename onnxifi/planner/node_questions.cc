@@ -26,6 +26,8 @@ using plugins::NodeReasons;
 
 namespace {
 
+const NodeReason kEmulated = {Code::kFallback, ""};
+
 std::span<const std::byte> BytesOf(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
@@ -122,7 +124,8 @@ NodeAnswers NodeQuestions::AskForAll(const ForwardedBackendId& device, bool& was
     if (!told->second.empty()) {
       const std::vector<std::string> names = whole_.NamesOf(static_cast<int32_t>(node));
       for (const Status& reason : told->second) {
-        reasons.push_back(NodeReason::Make(reason, names));
+        reasons.push_back(reason.code() == Code::kFallback ? kEmulated
+                                                           : NodeReason::Make(reason, names));
       }
     }
     answers.push_back(std::make_shared<const NodeReasons>(std::move(reasons)));
@@ -186,7 +189,8 @@ NodeReasons NodeQuestions::AskAbout(const ForwardedBackendId& device, int32_t no
   if (!reasons.empty() || question.outputs.empty()) return reasons;
   was_asked = true;
   Status answer = device.CheckCompatibility(BytesOf(question.bytes));
-  if (answer.ok() || answer.code() == Code::kFallback) return reasons;
+  if (answer.ok()) return reasons;
+  if (answer.code() == Code::kFallback) return {kEmulated};
   answer.Context(DescribeQuestion(whole_, node, question));
   reasons.push_back(NodeReason::Make(answer, names));
   return reasons;

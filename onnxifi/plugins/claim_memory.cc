@@ -25,6 +25,7 @@ std::string Quote(const std::string& text) { return "'" + text + "'"; }
 
 bool IsAboutTheNode(const NodeReason& reason) {
   switch (reason.code) {
+    case base::Code::kFallback:
     case base::Code::kUnsupportedVersion:
     case base::Code::kUnsupportedOperator:
     case base::Code::kUnsupportedAttribute:
@@ -37,6 +38,13 @@ bool IsAboutTheNode(const NodeReason& reason) {
 }
 
 }  // namespace
+
+bool IsClaimed(const NodeReasons& reasons) {
+  return std::all_of(reasons.begin(), reasons.end(),
+                     [](const NodeReason& reason) { return reason.code == base::Code::kFallback; });
+}
+
+bool IsEmulated(const NodeReasons& reasons) { return !reasons.empty() && IsClaimed(reasons); }
 
 NodeReason NodeReason::Make(const base::Status& status, std::span<const std::string> names) {
   NodeReason reason{status.code(), status.Text()};

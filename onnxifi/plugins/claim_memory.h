@@ -30,8 +30,12 @@ struct NodeReason {
   base::Status ToStatus(std::span<const std::string> names) const;
 };
 
-// Why a node is not claimed, every reason by itself; none where it is claimed.
+// Why a node is not claimed, every reason by itself; none where it is claimed. One of FALLBACK,
+// without a sentence, where it is claimed by emulation.
 using NodeReasons = std::vector<NodeReason>;
+
+bool IsClaimed(const NodeReasons& reasons);
+bool IsEmulated(const NodeReasons& reasons);
 
 // Of one device. `losses` is how often it had been found gone (PluginCalls::losses) before it was
 // asked; what it said before it went is forgotten.

@@ -100,7 +100,8 @@ ForwardedBackendId::ForwardedBackendId(PluginCalls calls, int32_t priority,
       device_type_(NumberInfo(ONNXIFI_BACKEND_DEVICE_TYPE)),
       backend_properties_(NumberInfo(ONNXIFI_BACKEND_INIT_PROPERTIES)),
       graph_properties_(NumberInfo(ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES)),
-      memory_bandwidth_(NumberInfo(ONNXIFI_BACKEND_MEMORY_BANDWIDTH)) {}
+      memory_bandwidth_(NumberInfo(ONNXIFI_BACKEND_MEMORY_BANDWIDTH)),
+      memory_types_(NumberInfo(ONNXIFI_BACKEND_MEMORY_TYPES)) {}
 
 uint64_t ForwardedBackendId::NumberInfo(onnxBackendInfo query) const {
   const auto number = FixedInfo<uint64_t>(calls_, query);

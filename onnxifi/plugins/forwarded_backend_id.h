@@ -55,6 +55,12 @@ class ForwardedBackendId final : public abi::BackendId {
   int32_t priority() const { return priority_; }
   // ONNXIFI_DEVICE_TYPE_*; 0 when the plugin does not say.
   onnxEnum device_type() const { return device_type_; }
+  // Whether it is the processor itself, reached through the interface of other devices, such as
+  // OpenCL on a CPU: it takes buffers of that interface.
+  bool is_processor_behind_interface() const {
+    return device_type_ == ONNXIFI_DEVICE_TYPE_CPU &&
+           (memory_types_ & ~uint64_t{ONNXIFI_MEMORY_TYPE_CPU}) != 0;
+  }
 
  private:
   uint64_t NumberInfo(onnxBackendInfo query) const;
@@ -66,6 +72,7 @@ class ForwardedBackendId final : public abi::BackendId {
   const uint64_t backend_properties_;
   const uint64_t graph_properties_;
   const uint64_t memory_bandwidth_;
+  const uint64_t memory_types_;
   mutable ClaimMemory claim_memory_;
 };
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which device auto prefers: kernels before emulation, and a plugin that is made for the processor
+// before one that reaches the processor through the interface of other devices.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnxifi/sdk.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "onnxifi/testing/planned_stage.h"
+
+namespace onnxifi::dispatch {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr const char* kThreeNodes = R"(
+  graph (float[3] x) => (float[3] y) { a = Abs(x)  b = Neg(a)  y = Abs(b) })";
+constexpr const char* kFourNodes = R"(
+  graph (float[3] x) => (float[3] y) { a = Abs(x)  b = Exp(a)  c = Neg(b)  y = Abs(c) })";
+
+// "a:0:03 b:0:1": each island's device and nodes.
+std::string PlanOf(const Graph& graph) {
+  const auto plan = graph.Plan();
+  if (!plan.ok()) return plan.error().Text();
+  std::string text;
+  for (const PlanIsland& island : plan->islands) {
+    text += (text.empty() ? "" : " ") + island.device_key + ":";
+    for (const uint32_t node : island.nodes) text += std::to_string(node);
+  }
+  return text;
+}
+
+struct Answers {
+  onnxStatus claim = ONNXIFI_STATUS_SUCCESS;
+  bool is_emulated = false;
+  std::string plan;
+};
+
+Answers Ask(const Library& library, const char* device_key, const std::string& text) {
+  const Device device = *library.FindDevice(device_key);
+  const auto model = ParseModel(text);
+  const auto explanation = device.Explain(model);
+  EXPECT_TRUE(explanation.ok());
+  const auto graph = device.InitBackend()->InitGraph(model);
+  EXPECT_TRUE(graph.ok()) << graph.error().Text();
+  return {explanation->status, graph->is_emulated(), PlanOf(*graph)};
+}
+
+void PutInFront(PlannedStage& stage, const std::string& name) {
+  stage.Write("libonnxifi-" + name + ".json", R"({"format_version": 1, "priority": -9})");
+}
+
+TEST(AutoRanking, PrefersKernelsToEmulationWhateverThePriority) {
+  PlannedStage stage;
+  stage.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", "{}");
+  PutInFront(stage, "clone");
+  const Library library = stage.Open();
+  const Answers chosen = Ask(library, "auto", kFourNodes);
+  EXPECT_EQ(chosen.plan, "real:0:");
+  EXPECT_EQ(chosen.claim, ONNXIFI_STATUS_SUCCESS);
+  EXPECT_FALSE(chosen.is_emulated);
+}
+
+TEST(AutoRanking, EmulatesOnlyWhatNoDeviceHasKernelsFor) {
+  PlannedStage stage;
+  stage.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", R"({"refused": ["Neg"]})");
+  PutInFront(stage, "clone");
+  const Answers chosen = Ask(stage.Open(), "auto", kFourNodes);
+  EXPECT_EQ(chosen.plan, "real:0:01 clone:0:2 real:0:3");
+  EXPECT_EQ(chosen.claim, ONNXIFI_STATUS_FALLBACK);
+  EXPECT_TRUE(chosen.is_emulated);
+}
+
+TEST(AutoRanking, CountsPartlyEmulatedDevicesByNode) {
+  PlannedStage stage;
+  stage.AddMock("clone", R"({"emulated": ["Exp"]})").AddMock("real", R"({"operators": ["Exp"]})");
+  PutInFront(stage, "clone");
+  const Answers chosen = Ask(stage.Open(), "auto", kFourNodes);
+  EXPECT_EQ(chosen.plan, "clone:0:0 real:0:1 clone:0:23");
+  EXPECT_EQ(chosen.claim, ONNXIFI_STATUS_SUCCESS);
+  EXPECT_FALSE(chosen.is_emulated);
+}
+
+TEST(AutoRanking, EmulatesTheModelWhereThereIsNothingElse) {
+  PlannedStage stage;
+  stage.AddMock("clone", R"({"emulated": ["*"]})");
+  const Library library = stage.Open();
+  for (const char* const key : {"auto", "clone:0"}) {
+    const Answers answers = Ask(library, key, kFourNodes);
+    EXPECT_EQ(answers.claim, ONNXIFI_STATUS_FALLBACK) << key;
+    EXPECT_TRUE(answers.is_emulated) << key;
+  }
+  const auto told = library.ExplainOnDevices(ParseModel(kFourNodes));
+  ASSERT_TRUE(told.ok());
+  ASSERT_EQ(told->at(0).nodes.size(), 4U);
+  for (const NodeAnswer& node : told->at(0).nodes) {
+    EXPECT_EQ(node.verdict.status, ONNXIFI_STATUS_FALLBACK);
+    EXPECT_EQ(node.verdict.sentence, "");
+    EXPECT_EQ(node.reason, 0U);
+  }
+}
+
+TEST(AutoRanking, GivesAnEmulatedNodeToWhomTheCallerNames) {
+  PlannedStage stage;
+  stage.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", "{}");
+  const Backend backend = *stage.Open().FindDevice("auto")->InitBackend();
+  GraphOptions options;
+  options.placement.emplace();
+  options.placement->groups = {{"clone:0", {1}}};
+  auto graph = backend.InitGraph(ParseModel(kFourNodes), options);
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  EXPECT_EQ(PlanOf(*graph), "real:0:0 clone:0:1 real:0:23");
+  options.placement->groups.clear();
+  options.placement->kind = ONNXIFI_SDK_PLACEMENT_PREFER;
+  options.placement->device_keys = {"clone:0"};
+  graph = backend.InitGraph(ParseModel(kFourNodes), options);
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  EXPECT_EQ(PlanOf(*graph), "clone:0:");
+}
+
+// The template as a vendor copies it: under another name, in front of everything.
+TEST(AutoRanking, DoesNotGiveAModelToACloneOfTheNullPlugin) {
+  PlannedStage stage;
+  std::filesystem::copy_file(ONNXIFI_TEST_NULL, stage.folder() / "libonnxifi-clone.so");
+  std::filesystem::copy_file(ONNXIFI_TEST_NULL, stage.folder() / "libonnxifi-null.so");
+  stage.AddMock("real", R"({"refused": ["Exp"]})");
+  PutInFront(stage, "clone");
+  const Library library = stage.Open();
+  EXPECT_EQ(Ask(library, "auto", kThreeNodes).plan, "real:0:");
+  EXPECT_EQ(Ask(library, "auto", kFourNodes).plan, "real:0:0 clone:0:1 real:0:23");
+  // At the claim and afterwards alike.
+  const Answers null = Ask(library, "null:0", kThreeNodes);
+  EXPECT_EQ(null.claim, ONNXIFI_STATUS_FALLBACK);
+  EXPECT_TRUE(null.is_emulated);
+  // Nothing is computed where tensors are only looked at in another shape.
+  const Answers view = Ask(library, "null:0", R"(
+    graph (float[2, 3] x) => (float[3, 2] y) {
+      s = Constant<value_ints = [3, 2]>()  r = Reshape(x, s)  t = Transpose(r)  y = Transpose(t)
+    })");
+  EXPECT_EQ(view.claim, ONNXIFI_STATUS_SUCCESS);
+  EXPECT_FALSE(view.is_emulated);
+}
+
+TEST(AutoRanking, PutsTheProcessorBehindAnInterfaceAfterItsOwnPlugin) {
+  const auto order_of = [](const Library& library) {
+    return *library.FindDevice("auto")->TextInfo(ONNXIFI_BACKEND_DEVICE);
+  };
+  PlannedStage stage;
+  stage.AddMock("behind", R"({"type": "cpu", "behind": "opencl"})")
+      .AddMock("gpu", R"({"type": "gpu", "behind": "opencl"})")
+      .AddMock("own", R"({"type": "cpu"})")
+      .AddMock("second", R"({"type": "cpu"})");
+  PutInFront(stage, "behind");
+  const Library library = stage.Open();
+  EXPECT_EQ(order_of(library),
+            "the first fit of gpu:0 own:0 second:0 behind:0, or several together");
+  // Without a plugin of its own it stays where its priority puts it.
+  PlannedStage alone;
+  alone.AddMock("behind", R"({"type": "cpu", "behind": "opencl"})")
+      .AddMock("gpu", R"({"type": "gpu", "behind": "opencl"})");
+  PutInFront(alone, "behind");
+  EXPECT_EQ(order_of(alone.Open()), "the first fit of behind:0 gpu:0, or several together");
+}
+
+}  // namespace
+}  // namespace onnxifi::dispatch
