@@ -36,6 +36,7 @@ using planner::DecideTogether;
 using planner::GraphDecision;
 using planner::GraphQuestion;
 using planner::PlacementRequest;
+using planner::RefusalOf;
 using plugins::ForwardedBackendId;
 using plugins::ForwardedGraph;
 using plugins::PluginBackend;
@@ -185,7 +186,8 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitOnClaimant(
   Status refusal = std::move(graph).status();
   refusal.Context("on device '" + device.key() + "', the first that claims every node");
   // No other claimant is looked for, so that this ends.
-  return Init(DecideTogether(devices_, question, std::move(refusal)), request, question);
+  return Init(DecideTogether(devices_, question, std::move(refusal), RefusalOf::kWithWeights),
+              request, question);
 }
 
 void AutoBackend::UseCosts(AutoPlanner& planner, const Request& request) {
@@ -239,6 +241,7 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitByPlan(AutoPlanner& p
                              "', to which the plan gives every node");
     }
     refusal.Context("on device '" + device.key() + "', which claims every node");
+    if (devices_.size() == 1) return refusal;
     planner.Withdraw(island.device, island.nodes, refusal);
   }
   return InitIslands(planner, request);

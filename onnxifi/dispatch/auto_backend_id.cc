@@ -24,9 +24,11 @@ using base::Code;
 using base::Status;
 using planner::ChooseDevice;
 using planner::DecideByOrder;
+using planner::DecideTogether;
 using planner::DeviceChoice;
+using planner::GraphDecision;
 using planner::GraphQuestion;
-using planner::PlanTogether;
+using planner::RefusalOf;
 using plugins::ForwardedBackendId;
 
 namespace {
@@ -183,7 +185,8 @@ base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte>
   ONNXIFI_ASSIGN_OR_RETURN(abi::Explanation explanation, choice.closest->Explain(model));
   GraphQuestion question;
   question.model = model;
-  const GraphDecision together = DecideTogether(devices_, question, std::move(choice.refusal));
+  const GraphDecision together =
+      DecideTogether(devices_, question, std::move(choice.refusal), RefusalOf::kModelAlone);
   if (together.planner != nullptr) explanation.nodes = together.planner->AcceptingVerdicts();
   explanation.verdict = together.Verdict();
   return explanation;

@@ -69,10 +69,9 @@ void ExplainRefusals(DeviceList devices, std::span<const std::byte> model, Devic
     Refusal refusal = ExplainRefusal(*device, model);
     const bool is_closest =
         choice.closest == nullptr ||
-        (refusal.is_explained &&
-         (answer.ok() || refusal.claimed_count > most_claimed ||
-          // A device that is not there does not speak for those that are.
-          answer.code() == Code::kBackendUnavailable));
+        (refusal.is_explained && (answer.ok() || refusal.claimed_count > most_claimed ||
+                                  // A device that is not there does not speak for those that are.
+                                  answer.code() == Code::kBackendUnavailable));
     if (is_closest) {
       choice.closest = device;
       most_claimed = refusal.claimed_count;
@@ -174,22 +173,26 @@ base::Result<std::vector<const ForwardedBackendId*>> OrderDevices(
 base::Result<std::unique_ptr<AutoPlanner>> PlanTogether(DeviceList devices,
                                                         std::span<const std::byte> model,
                                                         std::vector<split::GivenWeight> weights,
-                                                        Status refusal) {
+                                                        Status refusal, RefusalOf refused) {
   // What no device can read, they cannot read together.
   const bool is_about_nodes = refusal.code() == Code::kUnsupportedOperator ||
                               refusal.code() == Code::kUnsupportedAttribute ||
                               refusal.code() == Code::kUnsupportedShape ||
                               refusal.code() == Code::kUnsupportedDatatype;
   const bool names_devices = !split::PlacementsOf(model).empty();
-  if ((devices.size() < 2 && !names_devices) || !is_about_nodes) return refusal;
+  const bool has_choice = devices.size() > 1 || names_devices;
+  const bool may_change_mind = refused == RefusalOf::kModelAlone && !weights.empty();
+  if (!may_change_mind && (!has_choice || !is_about_nodes)) return refusal;
   auto planner = AutoPlanner::Ask(devices, model, std::move(weights));
   if (!planner.ok()) {
     if (names_devices) return planner;
+    if (!has_choice || !is_about_nodes) return refusal;
     refusal.Context("Nor do several together: " + planner.status().Text());
     return refusal;
   }
   if (const auto plan = (*planner)->Plan(); !plan.ok()) {
     if (names_devices) return plan.status();
+    if (!has_choice) return refusal;
     refusal.Context("Nor do several together: " + plan.status().Text());
     return refusal;
   }

@@ -7,6 +7,7 @@
 #define ONNXIFI_ONNXIFI_PLANNER_DEVICE_CHOICE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -47,12 +48,17 @@ base::Result<const plugins::ForwardedBackendId*> ChooseDeviceForValues(
 base::Result<std::vector<const plugins::ForwardedBackendId*>> OrderDevices(
     DeviceList devices, const PlacementRequest& placement);
 
-// Several devices together, for a model that none runs alone for the reason `refusal`. `weights` as
-// of AutoPlanner. Otherwise `refusal` with the reasons against this too.
+// What a refusal goes by: an answer about the model without weights, which goes by the types that
+// the model declares for them, or an attempt with the caller's.
+enum class RefusalOf : uint8_t { kModelAlone, kWithWeights };
+
+// Several devices together, for a model that none runs alone for the reason `refusal`; one device
+// too where the caller's `weights`, which are as of AutoPlanner, may change its mind. Otherwise
+// `refusal` with the reasons against this too.
 base::Result<std::unique_ptr<AutoPlanner>> PlanTogether(DeviceList devices,
                                                         std::span<const std::byte> model,
                                                         std::vector<split::GivenWeight> weights,
-                                                        base::Status refusal);
+                                                        base::Status refusal, RefusalOf refused);
 
 }  // namespace onnxifi::planner
 

@@ -114,32 +114,40 @@ GraphDecision DecideByOrder(DeviceList devices, const GraphQuestion& question) {
   decision.outcome = Outcome::kClaimant;
   if (question.takes_values) {
     auto device = ChooseDeviceForValues(devices, question.model);
+    // What devices answer goes by the types that the model declares for weights; they go by the
+    // caller's.
+    if (!device.ok() && question.weights && !question.weights->empty()) {
+      return StayWhole({devices.begin(), devices.end()});
+    }
     if (!device.ok()) return Refuse(std::move(device).status());
     decision.devices = {*device};
     return decision;
   }
   DeviceChoice choice = ChooseDevice(devices, question.model);
   if (choice.device == nullptr) {
-    GraphDecision together = DecideTogether(devices, question, std::move(choice.refusal));
-    // One device after all, which emulates less than another would: it has the model as it is.
-    if (together.outcome == Outcome::kIslands && together.planner->Plan()->islands.size() == 1) {
-      together.outcome = Outcome::kPlan;
-    }
-    return together;
+    return DecideTogether(devices, question, std::move(choice.refusal), RefusalOf::kModelAlone);
   }
   decision.devices = {choice.device};
   return decision;
 }
 
-GraphDecision DecideTogether(DeviceList devices, const GraphQuestion& question, Status refusal) {
+GraphDecision DecideTogether(DeviceList devices, const GraphQuestion& question, Status refusal,
+                             RefusalOf refused) {
   // A graph of values stays whole, and what no plan can carry is the refusal's to explain.
   if (question.takes_values) return Refuse(std::move(refusal));
   if (question.weights) {
-    auto planner = PlanTogether(devices, question.model, *question.weights, std::move(refusal));
-    if (planner.ok()) return GoBy(Outcome::kIslands, *std::move(planner));
+    auto planner =
+        PlanTogether(devices, question.model, *question.weights, std::move(refusal), refused);
+    if (planner.ok()) {
+      // One device after all, by emulation or now that it knows the weights, has it as it is.
+      const bool is_whole =
+          refused == RefusalOf::kModelAlone && (*planner)->Plan()->islands.size() == 1;
+      return GoBy(is_whole ? Outcome::kPlan : Outcome::kIslands, *std::move(planner));
+    }
     refusal = std::move(planner).status();
   }
-  const ForwardedBackendId* const emulating = ChooseDevice(devices, question.model).emulating;
+  const ForwardedBackendId* const emulating =
+      refused == RefusalOf::kModelAlone ? ChooseDevice(devices, question.model).emulating : nullptr;
   if (emulating == nullptr) return Refuse(std::move(refusal));
   GraphDecision decision = StayWhole({emulating});
   decision.outcome = Outcome::kEmulated;

@@ -78,9 +78,10 @@ GraphDecision Decide(DeviceList devices, const GraphQuestion& question, const Co
 // kWhole.
 GraphDecision DecideByOrder(DeviceList devices, const GraphQuestion& question);
 
-// For a model that no device runs whole, for the reason `refusal`: kIslands, kEmulated or kRefused.
+// For a model that no device runs whole, for the reason `refusal`: kPlan, kIslands, kEmulated or
+// kRefused. After an attempt with the caller's weights no device is asked for the whole again.
 GraphDecision DecideTogether(DeviceList devices, const GraphQuestion& question,
-                             base::Status refusal);
+                             base::Status refusal, RefusalOf refused);
 
 }  // namespace onnxifi::planner
 

@@ -158,10 +158,12 @@ TEST_F(GraphDecisionTest, WeighsNoPlanThatIsGiven) {
 
 TEST_F(GraphDecisionTest, LeavesNothingOfAGraphOfValuesToSeveral) {
   const base::Status refusal(base::Code::kUnsupportedOperator, "The device breaks its claim.");
-  EXPECT_EQ(DecideTogether(devices_.all(), Question(), refusal).outcome, Outcome::kIslands);
+  EXPECT_EQ(DecideTogether(devices_.all(), Question(), refusal, RefusalOf::kWithWeights).outcome,
+            Outcome::kIslands);
   GraphQuestion question = Question();
   question.takes_values = true;
-  const GraphDecision decision = DecideTogether(devices_.all(), question, refusal);
+  const GraphDecision decision =
+      DecideTogether(devices_.all(), question, refusal, RefusalOf::kWithWeights);
   ASSERT_EQ(decision.outcome, Outcome::kRefused);
   EXPECT_EQ(decision.refusal.Text(), refusal.Text());
 }

@@ -84,6 +84,28 @@ std::optional<std::vector<Dimension>> DimensionsOf(const onnx::TypeProto::Tensor
   return dimensions;
 }
 
+// The type and the extents of the descriptor in place of those that the model declares: clients
+// declare the shape of a Reshape as FLOAT and give INT64.
+void DeclareWeight(const GivenWeight& weight, onnx::ModelProto& model) {
+  // From this version on initializers need not be inputs.
+  constexpr int64_t kInitializersAlone = 4;
+  onnx::GraphProto& graph = *model.mutable_graph();
+  auto& inputs = *graph.mutable_input();
+  auto declared =
+      std::find_if(inputs.begin(), inputs.end(),
+                   [&](const onnx::ValueInfoProto& input) { return input.name() == weight.name; });
+  if (declared == inputs.end() && model.ir_version() >= kInitializersAlone) return;
+  onnx::ValueInfoProto& info = declared == inputs.end() ? *graph.add_input() : *declared;
+  info.set_name(weight.name);
+  onnx::TypeProto::Tensor& type = *info.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(static_cast<int>(weight.type));
+  type.clear_shape();
+  type.mutable_shape();
+  for (const int64_t extent : weight.extents) {
+    type.mutable_shape()->add_dim()->set_dim_value(extent);
+  }
+}
+
 // Everything of the model but the main graph: what each island's model repeats.
 onnx::ModelProto FrameOf(const onnx::ModelProto& model) {
   onnx::ModelProto frame = model;
@@ -249,6 +271,7 @@ Status WholeModel::Parts::Infer(std::string& claim_model) {
     *initializers_left.Add() = std::move(tensor);
   }
   for (const GivenWeight& weight : weights) {
+    DeclareWeight(weight, claim);
     onnx::TensorProto& tensor = *initializers_left.Add();
     tensor.set_name(weight.name);
     tensor.set_data_type(static_cast<int>(weight.type));
