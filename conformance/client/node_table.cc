@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/client/status_names.h"
+
 namespace onnxifi::client {
 namespace {
 
@@ -33,6 +35,7 @@ constexpr std::string_view kHint = "onnxifi_info --ops MODEL --verbose lists all
 // What one device says of one node.
 struct Cell {
   bool is_told = false;
+  bool is_emulated = false;
   std::vector<uint32_t> reasons;  // none: it runs it
 
   bool runs() const { return is_told && reasons.empty(); }
@@ -80,7 +83,8 @@ Facts Collect(const std::vector<DeviceAnswer>& devices) {
       row.placement = answer.placement;
       row.cells.resize(devices.size());
       row.cells[device].is_told = true;
-      if (verdict.status == ONNXIFI_STATUS_SUCCESS) continue;
+      if (verdict.status == ONNXIFI_STATUS_FALLBACK) row.cells[device].is_emulated = true;
+      if (IsAcceptance(verdict.status)) continue;
       row.cells[device].reasons.push_back(answer.reason);
       Reason& reason = facts.reasons[answer.reason];
       if (reason.sentence.empty()) reason.sentence = verdict.sentence;
@@ -219,6 +223,7 @@ class Table {
     if (place != options_.device_of.end() && place->second == answers_.devices[device].device_key) {
       return "here";
     }
+    if (cell.is_emulated) return "emulated";
     return cell.is_told ? "yes" : "-";
   }
 
@@ -233,7 +238,10 @@ class Table {
     size_t refused_count = 0;
     for (const Row& row : facts_.rows) {
       refused_count += row.is_refused() ? 1U : 0U;
-      const bool is_listed = options_.lists_all || (row.is_refused() && refused_count <= kMostRows);
+      const auto pin = options_.pinned.find(row.node);
+      const bool is_placed = pin != options_.pinned.end() || !row.placement.empty();
+      const bool is_listed =
+          options_.lists_all || is_placed || (row.is_refused() && refused_count <= kMostRows);
       if (!is_listed) continue;
       if (lines.empty()) lines.push_back(HeadLine({"NODE", "OPERATOR", "NAME"}));
       Line& line = lines.emplace_back();
@@ -244,6 +252,9 @@ class Table {
         shown_reasons_.insert(reasons.begin(), reasons.end());
       }
       if (!row.placement.empty()) line.push_back("placed on " + row.placement + " by the model");
+      if (pin != options_.pinned.end()) {
+        line.push_back("placed on " + pin->second + " by the caller");
+      }
     }
     AppendColumns(lines, text_);
     if (refused_count > kMostRows && !options_.lists_all) {

@@ -21,11 +21,13 @@ struct NodeTableOptions {
   bool lists_all = false;
   // Where the nodes of an initialised graph are, as of DevicesOfNodes; empty: there is no graph.
   std::map<uint32_t, std::string> device_of;
+  // Devices on which the caller places nodes.
+  std::map<uint32_t, std::string> pinned;
 };
 
 // Rows for nodes that some device refuses, with a column for each device and the numbers of the
 // reasons; counts by operator; every reason once with its nodes; and what each device says of the
-// model. With `device_of`, nodes that are not on the first device that claims them have rows too.
+// model. Nodes that the model or the caller places have rows too.
 std::string MakeNodeTable(const ModelAnswers& answers, const NodeTableOptions& options);
 
 // {"devices": [...], "auto": {...}, "nodes": [...], "reasons": [...]}, all of it, `device_of` as

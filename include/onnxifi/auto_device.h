@@ -43,7 +43,9 @@ extern "C" {
 /* The groups are a complete plan. No device is listed. */
 #define ONNXIFI_SDK_PLACEMENT_PLAN 3
 
-/* Nodes of one device. */
+/* Nodes of one device. Every other node runs where it would run if none were given to a device. A
+ * value that nothing carries (a sequence, a map) keeps the nodes that make and read it on one
+ * device: they move together. */
 typedef struct onnxDeviceNodes {
   size_t struct_size;
   /* Key of onnxGetBackendKey, such as "cpu:0". */

@@ -175,6 +175,89 @@ TEST(Placement, PinsNodesToDevices) {
   EXPECT_EQ(placed.Run(placement), "some:0:0 all:0:134");
 }
 
+// Ten nodes in a row, each of which reads what the one before it makes.
+constexpr const char* kRow = R"(
+  graph (float[64, 64] x) => (float[64, 64] y) {
+    a = Abs(x)  b = Neg(a)  c = Abs(b)  d = Neg(c)  e = Abs(d)
+    f = Neg(e)  g = Abs(f)  h = Neg(g)  i = Abs(h)  y = Neg(i)
+  })";
+
+TEST(Placement, APinMovesItsNodeAlone) {
+  PlannedStage stage;
+  stage.AddMock("first", "{}").AddMock("second", "{}").AddMock("third", "{}");
+  const Placed placed(stage);
+  const auto plan_of = [&](Placement placement) {
+    const auto graph = placed.Init(std::move(placement), kRow);
+    return graph.ok() ? TextOf(*graph->Plan()) : graph.error().Text();
+  };
+  EXPECT_EQ(plan_of(Pin({{"second:0", {4}}})), "first:0:0123 second:0:4 first:0:56789");
+  EXPECT_EQ(plan_of(Pin({{"second:0", {0}}})), "second:0:0 first:0:123456789");
+  EXPECT_EQ(plan_of(Pin({{"third:0", {9}}, {"second:0", {4, 5}}})),
+            "first:0:0123 second:0:45 first:0:678 third:0:9");
+  Placement preferred = Prefer({"second:0"});
+  preferred.groups = {{"third:0", {4}}};
+  EXPECT_EQ(plan_of(preferred), "second:0:0123 third:0:4 second:0:56789");
+  Placement strict = Strict({"second:0"});
+  strict.groups = {{"first:0", {4}}};
+  EXPECT_EQ(plan_of(strict), "second:0:0123 first:0:4 second:0:56789");
+}
+
+TEST(Placement, TheModelMovesANodeAlone) {
+  PlannedStage stage;
+  stage.AddMock("first", "{}").AddMock("second", "{}");
+  const Placed placed(stage);
+  const std::vector<std::byte> bytes = ParseModel(kRow);
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
+  onnx::StringStringEntryProto& entry =
+      *model.mutable_graph()->mutable_node(4)->add_metadata_props();
+  entry.set_key("onnxifi.device");
+  entry.set_value("second:0");
+  const std::string text = model.SerializeAsString();
+  const auto graph = placed.backend().InitGraph(std::as_bytes(std::span(text)));
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  EXPECT_EQ(TextOf(*graph->Plan()), "first:0:0123 second:0:4 first:0:56789");
+}
+
+// Nodes that nobody places are where they would be in a model that has to be cut anyway.
+TEST(Placement, APinLeavesTheRestOfACutModelWhereItIs) {
+  PlannedStage stage;
+  stage.AddMock("abs", R"({"operators": ["Abs"]})").AddMock("neg", R"({"refused": ["Abs"]})");
+  const Placed placed(stage.AddMock("spare", "{}"));
+  const auto graph = placed.Init(Strict({"abs:0", "neg:0"}), kRow);
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  EXPECT_EQ(TextOf(*graph->Plan()),
+            "abs:0:0 neg:0:1 abs:0:2 neg:0:3 abs:0:4 neg:0:5 abs:0:6 neg:0:7 abs:0:8 neg:0:9");
+  Placement pinned = Strict({"abs:0", "neg:0"});
+  pinned.groups = {{"spare:0", {4}}};
+  const auto moved = placed.Init(pinned, kRow);
+  ASSERT_TRUE(moved.ok()) << moved.error().Text();
+  EXPECT_EQ(TextOf(*moved->Plan()),
+            "abs:0:0 neg:0:1 abs:0:2 neg:0:3 spare:0:4 neg:0:5 abs:0:6 neg:0:7 abs:0:8 neg:0:9");
+}
+
+TEST(Placement, MovesWhatCannotBeCutFromAPinnedNodeWithIt) {
+  PlannedStage stage;
+  stage.AddMock("first", "{}").AddMock("second", "{}").AddMock("none", R"({"operators": ["Abs"]})");
+  const Placed placed(stage);
+  constexpr const char* kWithSequence = R"(
+    graph (float[3] x) => (float[3] y) {
+      a = Abs(x)  s = SequenceConstruct(a, x)  i = Constant<value_int = 1>()
+      b = SequenceAt(s, i)  c = Neg(b)  y = Abs(c) })";
+  // SequenceAt takes SequenceConstruct along, and Neg, which is needed by nothing of it, stays.
+  const auto graph = placed.Init(Pin({{"second:0", {3}}}), kWithSequence);
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  const std::string plan = TextOf(*graph->Plan());
+  const auto alone = placed.Init(Pin({{"second:0", {1}}}), kWithSequence);
+  ASSERT_TRUE(alone.ok()) << alone.error().Text();
+  EXPECT_EQ(TextOf(*alone->Plan()), plan);
+  EXPECT_EQ(plan, "first:0:0 second:0:13 first:0:45");
+  // Where that device does not take all of them, nobody has them.
+  const auto refused = placed.Init(Pin({{"none:0", {3}}}), kWithSequence);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().Text(), HasSubstr("that have to stay together"));
+}
+
 TEST(Placement, RefusesAPinThatCannotBeKept) {
   PlannedStage stage;
   const Placed placed(AddThree(stage));
@@ -280,7 +363,7 @@ TEST(Placement, LeavesTheModelItsOwn) {
   EXPECT_EQ(TextOf(*graph->Plan()), "all:0:0 neg:0:1 some:0:3 all:0:4");
   graph = placed.InitModel(model, Pin({{"neg:0", {1}}, {"neg:0", {4}}}));
   ASSERT_TRUE(graph.ok()) << graph.error().Text();
-  EXPECT_EQ(TextOf(*graph->Plan()), "some:0:03 neg:0:14");
+  EXPECT_EQ(TextOf(*graph->Plan()), "all:0:0 some:0:3 neg:0:14");
   graph = placed.InitModel(model, Pin({{"all:0", {1}}}));
   ASSERT_FALSE(graph.ok());
   EXPECT_THAT(graph.error().Text(),

@@ -307,7 +307,7 @@ TEST(PlannedGraph, RunsNodesWhereTheModelPlacesThem) {
     return found;
   };
   EXPECT_EQ(devices_of({}), "a:0:");
-  EXPECT_EQ(devices_of({"b:0"}), "b:0:0134");
+  EXPECT_EQ(devices_of({"b:0"}), "b:0:0 a:0:134");
   EXPECT_EQ(devices_of({"a:0", "b:0", "", "a:0", "b:0"}), "a:0:03 b:0:14");
 }
 

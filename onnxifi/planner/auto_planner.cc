@@ -57,6 +57,14 @@ bool ClaimsAll(const partition::Problem& problem, partition::DeviceIndex device)
   return true;
 }
 
+// Whether a device claims all of the nodes.
+bool IsClaimed(const partition::Problem& problem, std::span<const partition::NodeIndex> nodes) {
+  for (partition::DeviceIndex device = 0; device < problem.device_count(); ++device) {
+    if (ClaimsAll(problem, device, nodes)) return true;
+  }
+  return false;
+}
+
 // Leaves none of the nodes to the device.
 void Refuse(partition::Problem& problem, partition::DeviceIndex device,
             std::span<const partition::NodeIndex> nodes) {
@@ -185,6 +193,15 @@ void AutoPlanner::KeepPlacement(const PlacementRequest& placement,
   const auto is_listed = [&](const ForwardedBackendId& device) {
     return std::ranges::find(placement.devices, device.key()) != placement.devices.end();
   };
+  goes_by_order_ = placement.kind == Kind::kAuto;
+  if (std::ranges::any_of(places, [](const std::string& place) { return !place.empty(); })) {
+    for (const std::string& place : places) is_placed_.push_back(!place.empty());
+    free_claims_ = claims_;
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      if (placement.kind != Kind::kStrict || is_listed(*devices_[device])) continue;
+      free_claims_[device].assign(places.size(), false);
+    }
+  }
   for (size_t node = 0; node < places.size(); ++node) {
     const std::string& place = places[node];
     const std::string who = whole_->nodes()[node].placement.empty() ? "The caller" : "The model";
@@ -387,8 +404,77 @@ std::optional<int64_t> AutoPlanner::MeasuredNs(const partition::Plan& plan) cons
   return found->second;
 }
 
+bool AutoPlanner::HasMeasuredCosts() const {
+  return std::ranges::any_of(costs_, [](const KnownCosts& known) { return !known.table->empty(); });
+}
+
 base::Result<std::vector<partition::Plan>> AutoPlanner::Candidates() const {
-  const partition::Problem problem = MakeRankedProblem(claims_);
+  if (is_placed_.empty()) return FreeCandidates(MakeRankedProblem(claims_));
+  ONNXIFI_ASSIGN_OR_RETURN(partition::Plan plan, MakePlacedPlan());
+  std::vector<partition::Plan> plans;
+  plans.push_back(std::move(plan));
+  return plans;
+}
+
+bool AutoPlanner::IsPlaced(std::span<const partition::NodeIndex> unit) const {
+  return std::ranges::any_of(
+      unit, [&](partition::NodeIndex node) { return is_placed_[static_cast<size_t>(node)]; });
+}
+
+base::Result<std::vector<partition::DeviceIndex>> AutoPlanner::FindFreeDevices(
+    const std::vector<std::vector<partition::NodeIndex>>& units) const {
+  // What no device has but the one where it is placed is there, too.
+  split::Claims claims = free_claims_;
+  const partition::Problem as_answered = MakeProblem(free_claims_);
+  for (const std::vector<partition::NodeIndex>& unit : units) {
+    if (!IsPlaced(unit) || IsClaimed(as_answered, unit)) continue;
+    for (const partition::NodeIndex node : unit) {
+      for (size_t device = 0; device < devices_.size(); ++device) {
+        claims[device][static_cast<size_t>(node)] = claims_[device][static_cast<size_t>(node)];
+      }
+    }
+  }
+  const partition::Problem problem = MakeRankedProblem(claims);
+  const auto node_count = static_cast<size_t>(problem.node_count);
+  if (goes_by_order_ && !HasMeasuredCosts()) {
+    for (partition::DeviceIndex device = 0; device < problem.device_count(); ++device) {
+      if (!ClaimsAll(problem, device)) continue;
+      return std::vector<partition::DeviceIndex>(node_count, device);
+    }
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<partition::Plan> plans, FreeCandidates(problem));
+  const partition::Plan plan = Choose(std::move(plans));
+  std::vector<partition::DeviceIndex> devices;
+  for (size_t node = 0; node < node_count; ++node) {
+    devices.push_back(plan.islands[static_cast<size_t>(plan.island_of[node])].device);
+  }
+  return devices;
+}
+
+base::Result<partition::Plan> AutoPlanner::MakePlacedPlan() const {
+  partition::Problem problem = MakeRankedProblem(claims_);
+  const std::vector<std::vector<partition::NodeIndex>> units = partition::MakeUnits(problem).nodes;
+  std::vector<std::vector<partition::NodeIndex>> gaps;
+  for (const std::vector<partition::NodeIndex>& unit : units) {
+    if (!IsClaimed(problem, unit)) gaps.push_back(unit);
+  }
+  if (!gaps.empty()) return RefusalOf(gaps);
+  // Costs would draw neighbours to the device of a placed node, to save the copies.
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<partition::DeviceIndex> devices,
+                           FindFreeDevices(units));
+  for (const std::vector<partition::NodeIndex>& unit : units) {
+    if (IsPlaced(unit)) continue;
+    for (partition::DeviceIndex device = 0; device < problem.device_count(); ++device) {
+      if (device != devices[static_cast<size_t>(unit.front())]) Refuse(problem, device, unit);
+    }
+  }
+  partition::PlanOrGaps made = partition::MakePlan(problem);
+  if (!made.gaps.empty()) return RefusalOf(made.gaps);
+  return std::move(made.plan);
+}
+
+base::Result<std::vector<partition::Plan>> AutoPlanner::FreeCandidates(
+    const partition::Problem& problem) const {
   partition::PlanOrGaps made = partition::MakePlan(problem);
   if (!made.gaps.empty()) return RefusalOf(made.gaps);
   if (made.plan.islands.empty()) {
@@ -470,6 +556,7 @@ void AutoPlanner::Withdraw(partition::DeviceIndex device,
   pinned_.reset();
   for (const partition::NodeIndex node : nodes) {
     claims_[device][node] = false;
+    if (!free_claims_.empty()) free_claims_[device][node] = false;
     reasons_[device][node] = std::make_shared<const NodeReasons>(1, NodeReason::Make(reason, {}));
   }
 }

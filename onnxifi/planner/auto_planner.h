@@ -50,7 +50,9 @@ class AutoPlanner {
   // are claimed by none.
   base::Result<partition::Plan> Plan() const;
   // The plan that is expected to take least time by what is known of single nodes, and those with
-  // all nodes on one device that claims them. UNSUPPORTED_* as above.
+  // all nodes on one device that claims them. Where nodes are placed, the one plan in which they
+  // are there and every other node is where it would be if none were placed. UNSUPPORTED_* as
+  // above.
   base::Result<std::vector<partition::Plan>> Candidates() const;
   // Plan() answers this one until a claim is taken back.
   void Pin(partition::Plan plan) { pinned_ = std::move(plan); }
@@ -137,8 +139,17 @@ class AutoPlanner {
   void ApplyPreference(partition::Problem& problem) const;
   // Leaves to nobody by emulation what a device has kernels of its own for.
   void DropEmulation(partition::Problem& problem) const;
-  // The plan that is expected to take least time.
+  // Candidates for these claims as if no node were placed; each unit is claimed by a device.
+  base::Result<std::vector<partition::Plan>> FreeCandidates(
+      const partition::Problem& problem) const;
+  // The one of them that is expected to take least time.
   partition::Plan Choose(std::vector<partition::Plan> plans) const;
+  base::Result<partition::Plan> MakePlacedPlan() const;
+  // By node, the device that would have it if none were placed; of no meaning for what is.
+  base::Result<std::vector<partition::DeviceIndex>> FindFreeDevices(
+      const std::vector<std::vector<partition::NodeIndex>>& units) const;
+  bool IsPlaced(std::span<const partition::NodeIndex> unit) const;
+  bool HasMeasuredCosts() const;
   void ReplaceMeasured(partition::Problem& problem) const;
   // `gaps`: nodes that have to stay together and that no device takes all of.
   base::Status RefusalOf(const std::vector<std::vector<partition::NodeIndex>>& gaps) const;
@@ -148,8 +159,14 @@ class AutoPlanner {
   std::vector<split::GivenWeight> weights_;
   std::unique_ptr<split::WholeModel> whole_;
   split::Claims claims_;
+  // As `claims_`, as if no node were placed; empty where none is.
+  split::Claims free_claims_;
+  // By node, whether it is placed; empty where none is.
+  std::vector<bool> is_placed_;
   // is_emulated_[device][node]: by what the device answered.
   std::vector<std::vector<bool>> is_emulated_;
+  // Whether the first device that claims all of the model has it where nothing is measured.
+  bool goes_by_order_ = false;
   // reasons_[device][node]: why it is not claimed.
   std::vector<Answers> reasons_;
   std::vector<split::Digest> signatures_;

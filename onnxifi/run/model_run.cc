@@ -86,6 +86,13 @@ base::Result<std::optional<Placement>> PlacementOf(const Options& options,
   return std::optional(std::move(placement));
 }
 
+// What the caller places by single nodes; none where a plan is given.
+std::vector<Placement::Group> PinsOf(const Options& options,
+                                     const std::optional<Placement>& placement) {
+  if (!placement || !options.replay_plan.empty()) return {};
+  return placement->groups;
+}
+
 // Runs each once without counting it, and then all in turns, in another order every time, so that
 // what slows the machine down for a while slows them all.
 base::Status TakeTurns(const Options& options, GraphSession& session,
@@ -173,6 +180,9 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   ONNXIFI_ASSIGN_OR_RETURN(report.inputs, CollectInputs(options, outline));
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DenseTensor> expected, ReadExpected(options, outline));
   ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Placement> placement, PlacementOf(options, model));
+  for (const auto& [key, nodes] : PinsOf(options, placement)) {
+    for (const uint32_t node : nodes) report.pinned[node] = key;
+  }
   const SessionRequest request{options, model, outline, report.inputs, expected};
   ONNXIFI_ASSIGN_OR_RETURN(GraphSession session,
                            GraphSession::Open(device, request, placement, options.profile));

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_ONNXIFI_RUN_MODEL_RUN_H_
 #define ONNXIFI_ONNXIFI_RUN_MODEL_RUN_H_
 
+#include <map>
 #include <onnxifi/onnxifi.hpp>
 #include <optional>
 #include <span>
@@ -45,6 +46,8 @@ struct RunReport {
   std::optional<GraphPlan> plan;
   // With --explain.
   std::optional<client::ModelAnswers> answers;
+  // With --pin, by node.
+  std::map<uint32_t, std::string> pinned;
   // With --profile: the steps of every run that counts.
   std::vector<std::vector<StepRecord>> step_records;
   // With --profile, where the library tells it.

@@ -53,6 +53,14 @@ void AppendOutput(const DenseTensor& output, std::string& text) {
   text += "\n";
 }
 
+bool HasPlacedNodes(const client::ModelAnswers& answers, const RunReport& report) {
+  const auto places_any = [](const DeviceAnswer& device) {
+    return std::ranges::any_of(device.nodes,
+                               [](const auto& node) { return !node.placement.empty(); });
+  };
+  return !report.pinned.empty() || std::ranges::any_of(answers.devices, places_any);
+}
+
 }  // namespace
 
 OutputSummary Summarise(const DenseTensor& tensor) {
@@ -122,6 +130,7 @@ std::string MakeExplanationText(const client::ModelAnswers& answers, const RunRe
   client::NodeTableOptions options;
   const GraphPlan* const plan = report != nullptr && report->plan ? &*report->plan : nullptr;
   if (plan != nullptr) options.device_of = client::DevicesOfNodes(*plan, answers);
+  if (report != nullptr) options.pinned = report->pinned;
   std::string text = client::MakeNodeTable(answers, options);
   const bool is_chosen = report != nullptr && report->device_key == "auto" &&
                          answers.devices.size() > 1 && plan != nullptr && !plan->islands.empty();
@@ -129,15 +138,22 @@ std::string MakeExplanationText(const client::ModelAnswers& answers, const RunRe
   if (plan->islands.size() == 1) {
     return text + fmt::format(
                       "auto gave the model to {}: the first in its order that runs all of "
-                      "it or, where devices were measured, the one that is expected to "
-                      "take the least time.\n",
+                      "it without emulation or, where devices were measured, the one that is "
+                      "expected to take the least time.\n",
                       plan->islands.front().device_key);
   }
+  if (HasPlacedNodes(answers, *report)) {
+    return text + fmt::format(
+                      "auto cut the model into {} islands. Nodes that the model or the caller "
+                      "places are where they are placed, together with nodes that cannot be "
+                      "parted from them because nothing carries the values between them. Every "
+                      "other node is where it would be if none were placed.\n",
+                      plan->islands.size());
+  }
   return text + fmt::format(
-                    "auto cut the model into {} islands. Nodes that the model or the caller "
-                    "places are where they are placed. Where another device runs any other "
-                    "node too, the whole is expected to take longer with the node there, "
-                    "with what it takes to start islands and to carry values between "
+                    "auto cut the model into {} islands. Where another device runs a node "
+                    "without emulation too, the whole is expected to take longer with the node "
+                    "there, with what it takes to start islands and to carry values between "
                     "them.\n",
                     plan->islands.size());
 }

@@ -97,7 +97,13 @@ TEST(ReportTextTest, AnExplanationSaysWhereNodesAreAndWhy) {
   EXPECT_THAT(cut, HasSubstr("all:0: runs 2 of 2 nodes, has 1 (1); runs the model.\n"
                              "some:0: runs 1 of 2 nodes, has 1 (0); not the model "
                              "(UNSUPPORTED_OPERATOR, [1]).\n"));
-  EXPECT_THAT(cut, HasSubstr("auto cut the model into 2 islands."));
+  EXPECT_THAT(cut, HasSubstr("auto cut the model into 2 islands. Where another device runs"));
+  report.pinned = {{0, "some:0"}};
+  const std::string pinned = MakeExplanationText(answers, &report);
+  EXPECT_THAT(pinned, HasSubstr("placed on some:0 by the caller"));
+  EXPECT_THAT(pinned, HasSubstr("Every other node is where it would be if none were placed."));
+  EXPECT_THAT(pinned, Not(HasSubstr("expected to take longer")));
+  report.pinned.clear();
   report.plan->islands = {{"all:0", {}, {}}};
   const std::string whole = MakeExplanationText(answers, &report);
   EXPECT_THAT(whole, HasSubstr("all:0: runs 2 of 2 nodes, has 2 (0 to 1); runs"));
