@@ -105,6 +105,23 @@ TEST(AutoRanking, EmulatesTheModelWhereThereIsNothingElse) {
   }
 }
 
+// No plan can carry it; what is wrong with it is the device's to tell.
+TEST(AutoRanking, LeavesAWrongWeightToTheDeviceThatEmulates) {
+  PlannedStage stage;
+  stage.AddMock("clone", R"({"emulated": ["*"]})");
+  const Library library = stage.Open();
+  std::vector<float> data = {1, 2, 3};
+  const Tensor weights[] = {{"w", ONNXIFI_DATATYPE_UNDEFINED, {3}, data.data()}};
+  GraphOptions options;
+  options.weights = weights;
+  for (const char* const key : {"clone:0", "auto"}) {
+    const auto graph =
+        library.FindDevice(key)->InitBackend()->InitGraph(ParseModel(kFourNodes), options);
+    ASSERT_FALSE(graph.ok()) << key;
+    EXPECT_EQ(graph.error().status, ONNXIFI_STATUS_INVALID_DATATYPE) << key;
+  }
+}
+
 TEST(AutoRanking, GivesAnEmulatedNodeToWhomTheCallerNames) {
   PlannedStage stage;
   stage.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", "{}");
