@@ -29,8 +29,8 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   app.add_option("--library", options.library,
                  "any ONNXIFI library, a vendor's plugin included (default: the libonnxifi beside "
                  "this program)");
-  app.add_option("--filter", options.filter,
-                 "only cases in whose name this regular expression is found");
+  CLI::Option* const filter = app.add_option(
+      "--filter", options.filter, "only cases in whose name this regular expression is found");
   app.add_option("--json", options.json, "write the results as JSON, one line per case");
   app.add_option("--report", options.report, "write the results as one HTML page");
   app.add_option("--junit", options.junit, "write the results as JUnit XML");
@@ -38,7 +38,12 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
                  "folder of generated cases (default: the one generated last)");
   app.add_option(
       "--expectations", options.expectations,
-      "file of cases that are known to fail or not to be supported (default: the plugin's own)");
+      "file of cases that are known to fail or not to be supported (default: the plugin's own); "
+      "a refusal that it does not list fails");
+  app.add_option("--write-expectations", options.write_expectations,
+                 "write such a file from the results and hold them against it; what it says of "
+                 "other suites stays, and so do its reasons")
+      ->excludes(filter);
   app.add_option("--jobs", options.jobs,
                  "child processes at once (default: one per core, 1 for models)")
       ->check(CLI::Range(1, 256));

@@ -32,6 +32,8 @@ struct Options {
   std::filesystem::path cases;
   // Empty for the file of the device's plugin, if there is one.
   std::filesystem::path expectations;
+  // A file of expectations to write from the results; empty for none. Given only without `filter`.
+  std::filesystem::path write_expectations;
   // 0: chosen by suite.
   int jobs = 0;
   double timeout_s = 0;

@@ -132,12 +132,17 @@ base::Result<CaseResult> ProbeDevice(const Options& options) {
   return result;
 }
 
-// The file named by the option, or the plugin's own beside the program's data, if it exists.
+// The file that is to be written, if it is there already; else the file named by the option, or the
+// plugin's own beside the program's data, if it exists.
 base::Result<cases::Expectations> LoadExpectations(const Options& options,
                                                    const std::string& device_key) {
+  std::error_code error;
+  if (!options.write_expectations.empty()) {
+    if (!std::filesystem::exists(options.write_expectations, error)) return cases::Expectations();
+    return cases::ReadExpectations(options.write_expectations, options.suite);
+  }
   if (!options.expectations.empty())
     return cases::ReadExpectations(options.expectations, options.suite);
-  std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path path = program.parent_path() / ".." / "share" / "onnxifi" /
                                      "expectations" /
@@ -187,7 +192,7 @@ base::Result<int> RunSuite(Options options) {
   }
   probe::Disable(findings);
   ONNXIFI_ASSIGN_OR_RETURN(const CaseResult device, ProbeDevice(options));
-  ONNXIFI_ASSIGN_OR_RETURN(const cases::Expectations expectations,
+  ONNXIFI_ASSIGN_OR_RETURN(cases::Expectations expectations,
                            LoadExpectations(options, device.note));
   const std::string heading = fmt::format("Suite {} on {}: {}, {}", options.suite, device.note,
                                           device.status, options.library.string());
@@ -205,6 +210,11 @@ base::Result<int> RunSuite(Options options) {
   std::vector<CaseResult> results;
   for (size_t index = 0; index < cases.size(); ++index) {
     results.push_back(MakeResult(cases[index], endings[index]));
+  }
+  if (!options.write_expectations.empty()) {
+    ONNXIFI_RETURN_IF_ERROR(
+        cases::WriteExpectations(options.write_expectations, options.suite, results));
+    ONNXIFI_ASSIGN_OR_RETURN(expectations, LoadExpectations(options, device.note));
   }
   const bool is_partial = !options.filter.empty();
   cases::ApplyExpectations(expectations, is_partial, results);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Expectations: a device's list of cases that are not supported for good, and of cases that fail
-// for now, each with its reason. An entry that no longer holds fails the run, so the lists only
-// ever say what is true.
+// for now, each with its reason. A refusal that is not listed fails the run, and so does an entry
+// that no longer holds: the lists say what is true, and all of it.
 
 #ifndef ONNXIFI_CONFORMANCE_CASES_EXPECTATIONS_H_
 #define ONNXIFI_CONFORMANCE_CASES_EXPECTATIONS_H_
@@ -30,15 +30,23 @@ struct Expectations {
   std::vector<Expectation> failing;
 };
 
-// Reads the entries for one suite from a file of the form {"unsupported": [{"suite": NAME, "case":
-// RE, "reason": TEXT}, ...], "failing": [...]}. INVALID_NAME when it cannot be read, INVALID_MODEL
-// when it has another form, an entry without a reason included.
+// Reads the entries for one suite from a file of the form {"unsupported": [{"suite": NAME,
+// "reason": TEXT, "cases": [RE, ...]}, ...], "failing": [...]}; every expression becomes an
+// expectation. INVALID_NAME when the file cannot be read, INVALID_MODEL when it has another form,
+// an entry without a reason included.
 base::Result<Expectations> ReadExpectations(const std::filesystem::path& path,
                                             std::string_view suite);
 
-// Marks failures that are listed as failing; turns results that contradict an entry into unexpected
-// passes; appends a failed result for each entry that matches no case, unless the run is only a
-// part (`is_partial`).
+// Writes the file that the results of a whole suite, not yet held against any expectations, agree
+// with: refusals as unsupported, failures as failing, the library's sentences as reasons. If the
+// file exists, its entries for other suites stay, and so do its reasons for cases that belong to
+// the same list again. Errors as of ReadExpectations.
+base::Status WriteExpectations(const std::filesystem::path& path, std::string_view suite,
+                               const std::vector<report::CaseResult>& results);
+
+// Marks failures that are listed as failing; turns refusals that are not listed, and results that
+// contradict an entry, into failures; appends a failed result for each entry that matches no case,
+// unless the run is only a part (`is_partial`).
 void ApplyExpectations(const Expectations& expectations, bool is_partial,
                        std::vector<report::CaseResult>& results);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists that say the truth change nothing but names; lists that do not fail the run.
+// Lists that say the truth change nothing but names; lists that do not, or that leave a refusal
+// out, fail the run.
 
 #include "conformance/cases/expectations.h"
 
@@ -61,6 +62,34 @@ TEST(ExpectationsTest, AnUnsupportedCaseMayBeListed) {
   EXPECT_EQ(results[0].verdict, Verdict::kNotSupported);
 }
 
+TEST(ExpectationsTest, ARefusalThatIsNotListedFails) {
+  std::vector<CaseResult> results = {Make("a", Verdict::kNotSupported), Make("b", Verdict::kPass)};
+  results[0].status = "UNSUPPORTED_OPERATOR";
+  results[0].sentence = "Operator Foo is not supported.";
+  ApplyExpectations(Expectations(), /*is_partial=*/true, results);
+  EXPECT_TRUE(results[0].has_failed());
+  EXPECT_EQ(results[0].sentence,
+            "The refusal UNSUPPORTED_OPERATOR is not listed as unsupported: Operator Foo is not "
+            "supported.");
+  EXPECT_EQ(results[1].verdict, Verdict::kPass);
+}
+
+TEST(ExpectationsTest, ARefusalThatIsListedAsFailingIsStale) {
+  Expectations expectations;
+  expectations.failing.push_back(Expect("a"));
+  std::vector<CaseResult> results = {Make("a", Verdict::kNotSupported)};
+  ApplyExpectations(expectations, /*is_partial=*/false, results);
+  EXPECT_EQ(results[0].verdict, Verdict::kUnexpectedPass);
+}
+
+TEST(ExpectationsTest, AFailureOfAnUnsupportedCaseFails) {
+  Expectations expectations;
+  expectations.unsupported.push_back(Expect("a"));
+  std::vector<CaseResult> results = {Make("a", Verdict::kCrash)};
+  ApplyExpectations(expectations, /*is_partial=*/false, results);
+  EXPECT_EQ(results[0].verdict, Verdict::kCrash);
+}
+
 TEST(ExpectationsTest, AnEntryWithoutACaseFailsAWholeRunOnly) {
   Expectations expectations;
   expectations.unsupported.push_back(Expect("gone"));
@@ -88,14 +117,69 @@ TEST(ExpectationsTest, AnEntryNeedsAReasonAndAnExpression) {
     EXPECT_TRUE(onnx_file::WriteFile(path, content).ok());
     return ReadExpectations(path, "operators");
   };
-  EXPECT_TRUE(read(R"({"failing": [{"suite": "operators", "case": "a", "reason": "b"}]})").ok());
-  EXPECT_FALSE(read(R"({"failing": [{"suite": "operators", "case": "a"}]})").ok());
-  EXPECT_FALSE(read(R"({"failing": [{"case": "a", "reason": "b"}]})").ok());
-  EXPECT_FALSE(read(R"({"failing": [{"suite": "operators", "case": "(", "reason": "b"}]})").ok());
-  const auto other = read(R"({"failing": [{"suite": "models", "case": "a", "reason": "b"}]})");
+  const auto two =
+      read(R"({"failing": [{"suite": "operators", "reason": "b", "cases": ["a", "c"]}]})");
+  ASSERT_TRUE(two.ok());
+  ASSERT_EQ(two->failing.size(), 2u);
+  EXPECT_EQ(two->failing[1].pattern, "c");
+  EXPECT_EQ(two->failing[1].reason, "b");
+  EXPECT_FALSE(read(R"({"failing": [{"suite": "operators", "cases": ["a"]}]})").ok());
+  EXPECT_FALSE(read(R"({"failing": [{"reason": "b", "cases": ["a"]}]})").ok());
+  EXPECT_FALSE(read(R"({"failing": [{"suite": "operators", "reason": "b"}]})").ok());
+  EXPECT_FALSE(read(R"({"failing": [{"suite": "operators", "reason": "b", "cases": "a"}]})").ok());
+  EXPECT_FALSE(
+      read(R"({"failing": [{"suite": "operators", "reason": "b", "cases": ["("]}]})").ok());
+  EXPECT_FALSE(read(R"({"failing": {}})").ok());
+  const auto other = read(R"({"failing": [{"suite": "models", "reason": "b", "cases": ["a"]}]})");
   ASSERT_TRUE(other.ok());
   EXPECT_TRUE(other->failing.empty());
   EXPECT_FALSE(read("[]").ok());
+  std::filesystem::remove(path);
+}
+
+TEST(ExpectationsTest, AWrittenFileAgreesWithItsResults) {
+  const std::filesystem::path path =
+      std::filesystem::path(::testing::TempDir()) / "first_expectations.json";
+  std::filesystem::remove(path);
+  const std::vector<CaseResult> ran = {
+      Make("test_a", Verdict::kPass), Make("test_b (1.0)", Verdict::kNotSupported),
+      Make("test_c", Verdict::kCrash), Make("test_d", Verdict::kNotSupported)};
+  ASSERT_TRUE(WriteExpectations(path, "operators", ran).ok());
+  const auto expectations = ReadExpectations(path, "operators");
+  ASSERT_TRUE(expectations.ok()) << expectations.status().Text();
+  std::vector<CaseResult> results = ran;
+  ApplyExpectations(*expectations, /*is_partial=*/false, results);
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(results[0].verdict, Verdict::kPass);
+  EXPECT_EQ(results[1].verdict, Verdict::kNotSupported);
+  EXPECT_EQ(results[2].verdict, Verdict::kExpectedFailure);
+  EXPECT_EQ(results[3].verdict, Verdict::kNotSupported);
+  EXPECT_TRUE(ReadExpectations(path, "models")->unsupported.empty());
+  std::filesystem::remove(path);
+}
+
+TEST(ExpectationsTest, AFileThatIsWrittenAgainKeepsReasonsAndOtherSuites) {
+  const std::filesystem::path path =
+      std::filesystem::path(::testing::TempDir()) / "second_expectations.json";
+  ASSERT_TRUE(onnx_file::WriteFile(path, R"({"unsupported": [
+      {"suite": "models", "reason": "too large", "cases": ["vgg"]},
+      {"suite": "operators", "reason": "by hand", "cases": ["test_a.*", "test_gone"]}]})")
+                  .ok());
+  std::vector<CaseResult> results = {Make("test_a1", Verdict::kNotSupported),
+                                     Make("test_b", Verdict::kNotSupported)};
+  results[1].status = "UNSUPPORTED_OPERATOR";
+  results[1].sentence = "No.\n  at node 0";
+  ASSERT_TRUE(WriteExpectations(path, "operators", results).ok());
+  const auto operators = ReadExpectations(path, "operators");
+  ASSERT_TRUE(operators.ok());
+  ASSERT_EQ(operators->unsupported.size(), 2u);
+  EXPECT_EQ(operators->unsupported[0].pattern, "test_a1");
+  EXPECT_EQ(operators->unsupported[0].reason, "by hand");
+  EXPECT_EQ(operators->unsupported[1].reason, "UNSUPPORTED_OPERATOR: No.");
+  ASSERT_EQ(ReadExpectations(path, "models")->unsupported.size(), 1u);
+  // What is no list of expectations is not written over.
+  ASSERT_TRUE(onnx_file::WriteFile(path, "[]").ok());
+  EXPECT_FALSE(WriteExpectations(path, "operators", results).ok());
   std::filesystem::remove(path);
 }
 

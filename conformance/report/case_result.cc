@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 7> kVerdictNames = {
-    "pass", "fail", "not-supported", "crash", "hang", "xfail", "xpass"};
+constexpr std::array<std::string_view, 8> kVerdictNames = {
+    "pass", "fail", "not-supported", "crash", "hang", "xfail", "xpass", "unlisted"};
 
 }  // namespace
 

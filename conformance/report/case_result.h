@@ -24,6 +24,7 @@ enum class Verdict : uint8_t {
   kExpectedFailure,  // Listed as failing, and fails: counts as failed.
   kUnexpectedPass,   // Listed as failing or unsupported, and passes: the list is stale; counts as
                      // failed.
+  kUnlistedRefusal,  // Refused as it may be, but not listed as unsupported: counts as failed.
 };
 
 // "pass", "not-supported", "xfail", ...

@@ -31,6 +31,17 @@ void AppendFailures(std::span<const CaseResult> results, std::string& text) {
   }
 }
 
+void AppendAdvice(std::span<const CaseResult> results, std::string& text) {
+  const auto unlisted =
+      std::ranges::count(results, Verdict::kUnlistedRefusal, &CaseResult::verdict);
+  if (unlisted == 0) return;
+  fmt::format_to(
+      std::back_inserter(text),
+      "\nRefusals that are not listed as unsupported: {}. --write-expectations FILE lists "
+      "them, --expectations FILE uses the list.\n",
+      unlisted);
+}
+
 void AppendReasons(std::span<const CaseResult> results, std::string& text) {
   constexpr size_t kMostLines = 60;
   const std::vector<ReasonCount> reasons = CountReasons(results);
@@ -133,6 +144,7 @@ std::vector<ReasonCount> CountReasons(std::span<const CaseResult> results) {
 std::string MakeSummary(std::span<const CaseResult> results, bool with_ratios) {
   std::string text;
   AppendFailures(results, text);
+  AppendAdvice(results, text);
   AppendReasons(results, text);
   if (with_ratios) AppendRatios(results, text);
   AppendBreakdown(results, text);

@@ -16,7 +16,8 @@ namespace onnxifi::report {
 
 struct Counts {
   int passed = 0;
-  int failed = 0;  // Crashes, hangs, expected failures and unexpected passes included.
+  // Crashes, hangs, expected failures, unexpected passes and unlisted refusals included.
+  int failed = 0;
   int not_supported = 0;
 
   // "3 passed, 0 failed, 1 not supported"
@@ -34,7 +35,8 @@ struct ReasonCount {
 
 std::vector<ReasonCount> CountReasons(std::span<const CaseResult> results);
 
-// Failures with their sentences, the histogram of reasons, the worst ratio of each model
+// Failures with their sentences, what to do about unlisted refusals, the histogram of reasons, the
+// worst ratio of each model
 // (`with_ratios`), passes per element type and step family where cases have them, a line for the
 // expanded twins if there are any, and as the last line the counts of all other cases.
 std::string MakeSummary(std::span<const CaseResult> results, bool with_ratios);

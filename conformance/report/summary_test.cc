@@ -31,15 +31,18 @@ CaseResult Make(std::string name, Verdict verdict, bool is_expanded = false,
   return result;
 }
 
-TEST(SummaryTest, CrashHangXfailAndXpassCountAsFailed) {
+TEST(SummaryTest, CrashHangXfailXpassAndUnlistedRefusalsCountAsFailed) {
   const std::vector<CaseResult> results = {Make("a", Verdict::kPass),
                                            Make("b", Verdict::kFail),
                                            Make("c", Verdict::kCrash),
                                            Make("d", Verdict::kHang),
                                            Make("e", Verdict::kExpectedFailure),
                                            Make("f", Verdict::kUnexpectedPass),
-                                           Make("g", Verdict::kNotSupported)};
-  EXPECT_EQ(CountAll(results, false).Text(), "1 passed, 5 failed, 1 not supported");
+                                           Make("g", Verdict::kUnlistedRefusal),
+                                           Make("h", Verdict::kNotSupported)};
+  EXPECT_EQ(CountAll(results, false).Text(), "1 passed, 6 failed, 1 not supported");
+  EXPECT_THAT(MakeSummary(results, false),
+              HasSubstr("\nRefusals that are not listed as unsupported: 1. "));
 }
 
 TEST(SummaryTest, TwinsHaveALineOfTheirOwnBeforeTheLast) {
