@@ -26,6 +26,9 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
                  "devices that each model is to name for its nodes in turn, e.g. cpu,opencl; the "
                  "device, auto, then has to cut it between any two nodes")
       ->delimiter(',');
+  app.add_flag("--lend-model", options.lend_model,
+               "models are lent to the library, which may read weights in place "
+               "(ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL), all of them at odd addresses");
   app.add_option("--library", options.library,
                  "any ONNXIFI library, a vendor's plugin included (default: the libonnxifi beside "
                  "this program)");
@@ -68,6 +71,7 @@ std::vector<std::string> MakeWorkerCommand(const std::string& program, const Opt
   for (const std::string& device : options.alternates) {
     command.insert(command.end(), {"--alternate", device});
   }
+  if (options.lend_model) command.push_back("--lend-model");
   if (!options.cases.empty()) command.insert(command.end(), {"--cases", options.cases.string()});
   return command;
 }

@@ -20,6 +20,8 @@ struct Options {
   // Names as of `device`: the devices that each model names for its nodes in turn; empty for models
   // as they are.
   std::vector<std::string> alternates;
+  // Whether models are lent to the library, see suites::ReplayRules.
+  bool lend_model = false;
   // Empty for the libonnxifi beside the program.
   std::filesystem::path library;
   // A regular expression that is searched in the names of cases; empty for all.

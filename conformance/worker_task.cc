@@ -50,6 +50,7 @@ base::Status WorkerTask::RunOpened(const std::string& id, report::CaseResult& re
   suites::ReplayRules rules;
   rules.refuse_constant_outputs = options_.suite == "models";
   rules.misalign = options_.suite == "operators";
+  rules.lend_model = options_.lend_model;
   result = suites::ReplayCase(description, rules,
                               {.library = *library_,
                                .extensions = extensions_,

@@ -17,16 +17,6 @@ constexpr uint32_t kNodeMetadata = 9;
 constexpr uint32_t kEntryKey = 1;
 constexpr uint32_t kEntryValue = 2;
 
-void AppendField(std::string& message, const WireField& field) {
-  if (field.type == WireType::kBytes) return AppendBytesField(message, field.number, field.text());
-  AppendVarint(message, uint64_t{field.number} << 3 | static_cast<uint64_t>(field.type));
-  if (field.type == WireType::kVarint) return AppendVarint(message, field.value);
-  const int size_bytes = field.type == WireType::kFixed64 ? 8 : 4;
-  for (int k = 0; k < size_bytes; ++k) {
-    message.push_back(static_cast<char>(field.value >> (8 * k) & 0xFF));
-  }
-}
-
 }  // namespace
 
 base::Result<std::string> AddNodeMetadata(std::span<const std::byte> model, std::string_view key,

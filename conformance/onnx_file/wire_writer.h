@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "conformance/onnx_file/wire_reader.h"
+
 namespace onnxifi::onnx_file {
 
 inline void AppendVarint(std::string& message, uint64_t value) {
@@ -29,6 +31,17 @@ inline void AppendBytesField(std::string& message, uint32_t number, std::string_
   AppendVarint(message, uint64_t{number} << 3 | 2);
   AppendVarint(message, content.size());
   message.append(content);
+}
+
+// Appends a field as it was read.
+inline void AppendField(std::string& message, const WireField& field) {
+  if (field.type == WireType::kBytes) return AppendBytesField(message, field.number, field.text());
+  AppendVarint(message, uint64_t{field.number} << 3 | static_cast<uint64_t>(field.type));
+  if (field.type == WireType::kVarint) return AppendVarint(message, field.value);
+  const int size_bytes = field.type == WireType::kFixed64 ? 8 : 4;
+  for (int k = 0; k < size_bytes; ++k) {
+    message.push_back(static_cast<char>(field.value >> (8 * k) & 0xFF));
+  }
 }
 
 }  // namespace onnxifi::onnx_file

@@ -15,6 +15,7 @@
 #include "conformance/client/value_run.h"
 #include "conformance/comparison/comparison.h"
 #include "conformance/onnx_file/model_outline.h"
+#include "conformance/onnx_file/odd_model.h"
 #include "conformance/onnx_file/tensor_file.h"
 #include "conformance/onnx_file/value_file.h"
 #include "conformance/suites/alternation.h"
@@ -355,22 +356,34 @@ base::Status CheckRefusal(const Target& target, std::span<const std::byte> model
   return base::Ok();
 }
 
+// The graph's properties but for those that go with values.
+std::vector<uint64_t> MakeProperties(const ReplayRules& rules) {
+  if (!rules.lend_model) return {ONNXIFI_GRAPH_PROPERTY_NONE};
+  return {ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL, 1, ONNXIFI_GRAPH_PROPERTY_NONE};
+}
+
 base::Status Replay(const cases::CaseDescription& description, const ReplayRules& rules,
                     const Target& target, CaseResult& result) {
-  ONNXIFI_ASSIGN_OR_RETURN(std::vector<std::byte> model,
+  ONNXIFI_ASSIGN_OR_RETURN(std::vector<std::byte> content,
                            onnx_file::ReadFile(description.folder / "model.onnx"));
-  ONNXIFI_ASSIGN_OR_RETURN(const ModelOutline outline, onnx_file::ParseModelOutline(model));
+  ONNXIFI_ASSIGN_OR_RETURN(const ModelOutline outline, onnx_file::ParseModelOutline(content));
   if (!target.alternates.empty()) {
     ONNXIFI_ASSIGN_OR_RETURN(const std::string placed,
-                             NameDevicesInTurn(model, target.library, target.alternates));
+                             NameDevicesInTurn(content, target.library, target.alternates));
     const auto bytes = std::as_bytes(std::span(placed));
-    model.assign(bytes.begin(), bytes.end());
+    content.assign(bytes.begin(), bytes.end());
+  }
+  std::span<const std::byte> model = content;
+  std::optional<onnx_file::OddModel> odd_model;
+  if (rules.lend_model) {
+    ONNXIFI_ASSIGN_OR_RETURN(odd_model, onnx_file::OddModel::Make(content));
+    model = odd_model->content();
   }
   result.operators = outline.operators;
   result.element_types = ElementTypesOf(outline);
   const std::string obstacle = FindValueThatCannotCross(outline);
   Asking asking{.by_values = false,
-                .properties = {ONNXIFI_GRAPH_PROPERTY_NONE},
+                .properties = MakeProperties(rules),
                 .function = "onnxGetBackendCompatibility"};
   onnxStatus claim =
       target.library.onnxGetBackendCompatibility(target.id, model.size(), model.data());
@@ -382,9 +395,9 @@ base::Status Replay(const cases::CaseDescription& description, const ReplayRules
     ONNXIFI_RETURN_IF_ERROR(CheckRefusal(target, model, asking, claim, result));
     result.status.clear();
     result.sentence.clear();
-    asking = {.by_values = true,
-              .properties = {ONNXIFI_SDK_GRAPH_PROPERTY_VALUES, 1, ONNXIFI_GRAPH_PROPERTY_NONE},
-              .function = "onnxGetBackendValueCompatibility"};
+    asking.by_values = true;
+    asking.properties.insert(asking.properties.begin(), {ONNXIFI_SDK_GRAPH_PROPERTY_VALUES, 1});
+    asking.function = "onnxGetBackendValueCompatibility";
     claim =
         target.extensions.get_backend_value_compatibility(target.id, model.size(), model.data());
   }

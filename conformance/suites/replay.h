@@ -20,6 +20,9 @@ struct ReplayRules {
   bool refuse_constant_outputs = false;
   // Buffers start on no more than their element's natural alignment.
   bool misalign = false;
+  // The model's bytes are lent to the library (ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL), with the
+  // weights at odd addresses.
+  bool lend_model = false;
 };
 
 // A device that is ready to take graphs.
