@@ -7,21 +7,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include "onnxifi/run/library_error.h"
+#include "onnxifi/run/stopwatch.h"
 
 namespace onnxifi::run {
 namespace {
 
 using onnx_file::DenseTensor;
 using onnx_file::ModelOutline;
-using Clock = std::chrono::steady_clock;
-
-double MillisecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 std::vector<Tensor> Lend(std::vector<DenseTensor>& tensors) {
   std::vector<Tensor> lent;
@@ -147,8 +142,11 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
                                               const std::optional<Placement>& placement,
                                               bool is_profiled) {
   const Options& options = request.options;
+  FirstResult times;
+  Stopwatch stopwatch;
   auto backend = device.InitBackend();
   if (!backend) return ToStatus(backend.error(), "initialising the device");
+  times.init_backend_ms = stopwatch.Lap();
   GraphOptions graph_options;
   if (request.outline.has_external_data) graph_options.base_folder = BaseFolderOf(options);
   graph_options.profile = is_profiled;
@@ -165,19 +163,18 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
         fmt::format("Device '{}' has no others to place nodes on; --device auto has.",
                     KeyOf(device)));
   }
-  const Clock::time_point start = Clock::now();
   auto graph = backend->InitGraph(request.model, graph_options);
   if (!graph) return ToStatus(graph.error(), "initialising the model");
-  const double init_ms = MillisecondsSince(start);
+  times.init_graph_ms = stopwatch.Lap();
   GraphSession session(*std::move(backend), *std::move(graph));
   session.device_key_ = KeyOf(device);
-  session.init_ms_ = init_ms;
   ONNXIFI_ASSIGN_OR_RETURN(session.outputs_, MakeOutputs(options, session.graph_, request.inputs,
                                                          request.outline, request.expected));
-  const Clock::time_point before_binding = Clock::now();
+  times.infer_shapes_ms = stopwatch.Lap();
   const auto bound = session.graph_.SetIO(Lend(request.inputs), Lend(session.outputs_));
   if (!bound) return ToStatus(bound.error(), "binding inputs and outputs");
-  session.bind_ms_ = MillisecondsSince(before_binding);
+  times.bind_ms = stopwatch.Lap();
+  session.first_result_ = times;
   return session;
 }
 
@@ -187,11 +184,12 @@ base::Result<double> GraphSession::Run() {
   if (const Outcome signalled = input->Signal(); !signalled) {
     return ToStatus(signalled.error(), "signalling the inputs");
   }
-  const Clock::time_point start = Clock::now();
+  Stopwatch stopwatch;
   const auto end = graph_.Run(*input);
   if (!end) return ToStatus(end.error(), "starting the run");
   if (const Outcome waited = end->Wait(); !waited) return ToStatus(waited.error(), "running");
-  const double milliseconds = MillisecondsSince(start);
+  const double milliseconds = stopwatch.Lap();
+  if (!std::exchange(has_run_, true)) first_result_.first_run_ms = milliseconds;
   const auto shapes = end->OutputShapes();
   if (!shapes && shapes.error().status == ONNXIFI_STATUS_UNIDENTIFIED_NAME) return milliseconds;
   if (!shapes) return ToStatus(shapes.error(), "asking for the shapes after the run");

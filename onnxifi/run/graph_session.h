@@ -16,6 +16,7 @@
 #include "backends/core/base/result.h"
 #include "conformance/onnx_file/model_outline.h"
 #include "conformance/onnx_file/tensor_file.h"
+#include "onnxifi/run/first_result.h"
 #include "onnxifi/run/options.h"
 
 namespace onnxifi::run {
@@ -52,9 +53,8 @@ class GraphSession {
 
   const Graph& graph() const { return graph_; }
   const std::string& device_key() const { return device_key_; }
-  double init_ms() const { return init_ms_; }
-  // Of SetIO.
-  double bind_ms() const { return bind_ms_; }
+  // The parts that happen in this object: from the device to the first run, 0 before it.
+  const FirstResult& first_result() const { return first_result_; }
 
  private:
   GraphSession(Backend backend, Graph graph)
@@ -64,8 +64,8 @@ class GraphSession {
   Graph graph_;
   std::string device_key_;
   std::vector<onnx_file::DenseTensor> outputs_;
-  double init_ms_ = 0;
-  double bind_ms_ = 0;
+  FirstResult first_result_;
+  bool has_run_ = false;
 };
 
 }  // namespace onnxifi::run

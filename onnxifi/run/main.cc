@@ -19,6 +19,7 @@
 #include "onnxifi/run/plan_file.h"
 #include "onnxifi/run/report_text.h"
 #include "onnxifi/run/run_times.h"
+#include "onnxifi/run/stopwatch.h"
 
 namespace onnxifi::run {
 namespace {
@@ -54,9 +55,10 @@ base::Status AddProfile(const Options& options, const Device& device,
   report.profile->load = report.load_records;
   if (!report.load_records.empty()) {
     // Libraries prepare kernels in either call.
-    report.profile->load.push_back({"set_io", 1, static_cast<uint64_t>(report.bind_ms * 1e6)});
+    const double bind_ns = report.first_result.bind_ms * 1e6;
+    report.profile->load.push_back({"set_io", 1, static_cast<uint64_t>(bind_ns)});
   }
-  report.profile->load_ms = report.init_ms + report.bind_ms;
+  report.profile->load_ms = report.first_result.init_graph_ms + report.first_result.bind_ms;
   if (options.trace.empty()) return base::Ok();
   std::ofstream file(options.trace);
   file << MakeTrace(*report.profile);
@@ -80,22 +82,28 @@ base::Status WritePlanFile(const Options& options, const Device& device,
 }
 
 base::Result<RunReport> ReadAndRun(const Options& options, const Device& device,
-                                   std::span<const Device> beside,
-                                   std::span<const std::byte> model) {
+                                   std::span<const Device> beside, std::span<const std::byte> model,
+                                   FirstResult before) {
+  Stopwatch stopwatch;
   base::Result<onnx_file::ModelOutline> outline = onnx_file::ParseModelOutline(model);
   if (!outline.ok()) {
     return std::move(outline).status().Context(
         fmt::format("while reading '{}'", options.model.string()));
   }
-  return RunModel(options, device, beside, model, *outline);
+  before.read_ms += stopwatch.Lap();
+  return RunModel(options, device, beside, model, *outline, before);
 }
 
 base::Result<bool> RunAndPrint(const Options& options) {
+  FirstResult before;
+  Stopwatch stopwatch;
   ONNXIFI_ASSIGN_OR_RETURN(const onnx_file::MappedFile file,
                            onnx_file::MappedFile::Open(options.model));
   const std::span<const std::byte> model = file.content();
+  before.read_ms = stopwatch.Lap();
   ONNXIFI_ASSIGN_OR_RETURN(const Library library, OpenLibrary(options));
   ONNXIFI_ASSIGN_OR_RETURN(const Device device, FindDevice(library, options.device));
+  before.discover_ms = stopwatch.Lap();
   std::vector<Device> beside;
   for (const std::string& name : options.beside) {
     ONNXIFI_ASSIGN_OR_RETURN(Device found, FindDevice(library, name));
@@ -105,7 +113,7 @@ base::Result<bool> RunAndPrint(const Options& options) {
   if (options.explain) {
     ONNXIFI_ASSIGN_OR_RETURN(answers, AskDevices(library, options, model));
   }
-  base::Result<RunReport> ran = ReadAndRun(options, device, beside, model);
+  base::Result<RunReport> ran = ReadAndRun(options, device, beside, model, before);
   // Wanted most when the model does not run.
   if (answers && !options.json) {
     fmt::print("{}\n",

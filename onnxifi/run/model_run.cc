@@ -20,6 +20,7 @@
 #include "onnxifi/run/input_source.h"
 #include "onnxifi/run/library_error.h"
 #include "onnxifi/run/plan_reader.h"
+#include "onnxifi/run/stopwatch.h"
 
 namespace onnxifi::run {
 namespace {
@@ -93,6 +94,13 @@ std::vector<Placement::Group> PinsOf(const Options& options,
   return placement->groups;
 }
 
+// A session's parts, with those that all sessions of the program share.
+FirstResult WithCommonParts(FirstResult times, const FirstResult& common) {
+  times.discover_ms = common.discover_ms;
+  times.read_ms = common.read_ms;
+  return times;
+}
+
 // Runs each once without counting it, and then all in turns, in another order every time, so that
 // what slows the machine down for a while slows them all.
 base::Status TakeTurns(const Options& options, GraphSession& session,
@@ -114,9 +122,11 @@ base::Status TakeTurns(const Options& options, GraphSession& session,
   }
   report.run_ms = std::move(run_ms[0]);
   for (size_t place = 1; place < sessions.size(); ++place) {
-    report.beside.push_back(
-        {sessions[place]->device_key(), sessions[place]->init_ms(), std::move(run_ms[place])});
+    report.beside.push_back({sessions[place]->device_key(),
+                             WithCommonParts(sessions[place]->first_result(), report.first_result),
+                             std::move(run_ms[place])});
   }
+  report.first_result = WithCommonParts(session.first_result(), report.first_result);
   return base::Ok();
 }
 
@@ -172,12 +182,15 @@ base::Result<client::ModelAnswers> AskDevices(const Library& library, const Opti
 
 base::Result<RunReport> RunModel(const Options& options, const Device& device,
                                  std::span<const Device> beside, std::span<const std::byte> model,
-                                 const ModelOutline& outline) {
+                                 const ModelOutline& outline, const FirstResult& before) {
   RunReport report;
+  report.first_result = before;
   report.device_key = KeyOf(device);
   report.device_name =
       device.TextInfo(ONNXIFI_BACKEND_DEVICE) ? *device.TextInfo(ONNXIFI_BACKEND_DEVICE) : "";
+  Stopwatch stopwatch;
   ONNXIFI_ASSIGN_OR_RETURN(report.inputs, CollectInputs(options, outline));
+  report.first_result.read_ms += stopwatch.Lap();
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DenseTensor> expected, ReadExpected(options, outline));
   ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Placement> placement, PlacementOf(options, model));
   for (const auto& [key, nodes] : PinsOf(options, placement)) {
@@ -193,8 +206,6 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
         GraphSession::Open(other, request, /*placement=*/{}, /*is_profiled=*/false));
     others.push_back(std::move(opened));
   }
-  report.init_ms = session.init_ms();
-  report.bind_ms = session.bind_ms();
   if (options.profile) {
     if (auto stages = session.graph().LoadProfile()) report.load_records = *std::move(stages);
   }

@@ -17,6 +17,7 @@
 #include "conformance/client/node_answers.h"
 #include "conformance/onnx_file/model_outline.h"
 #include "conformance/onnx_file/tensor_file.h"
+#include "onnxifi/run/first_result.h"
 #include "onnxifi/run/options.h"
 #include "onnxifi/run/profile.h"
 
@@ -25,7 +26,8 @@ namespace onnxifi::run {
 // Another device that ran the same model.
 struct BesideReport {
   std::string device_key;
-  double init_ms = 0;
+  // Discovery and reading are the report's.
+  FirstResult first_result;
   // In the order of the report's.
   std::vector<double> run_ms;
 };
@@ -35,8 +37,7 @@ struct RunReport {
   std::string device_name;
   std::vector<onnx_file::DenseTensor> inputs;
   std::vector<onnx_file::DenseTensor> outputs;
-  double init_ms = 0;
-  double bind_ms = 0;  // of the first SetIO
+  FirstResult first_result;
   // Of the runs that count, unsorted.
   std::vector<double> run_ms;
   // With --beside.
@@ -66,11 +67,11 @@ base::Result<Library> OpenLibrary(const Options& options);
 // "auto", a plugin's name, or "plugin:index"; the first where it is empty.
 base::Result<Device> FindDevice(const Library& library, const std::string& name);
 
-// Runs the model as the options say, on all devices in turns. Errors carry the library's status and
-// sentence.
+// Runs the model as the options say, on all devices in turns. `before` has what discovery and
+// reading have taken so far. Errors carry the library's status and sentence.
 base::Result<RunReport> RunModel(const Options& options, const Device& device,
                                  std::span<const Device> beside, std::span<const std::byte> model,
-                                 const onnx_file::ModelOutline& outline);
+                                 const onnx_file::ModelOutline& outline, const FirstResult& before);
 
 // Asks the device about every node. Works for models that the device refuses.
 base::Result<Explanation> ExplainModel(const Device& device, std::span<const std::byte> model);

@@ -12,7 +12,8 @@
 
 namespace onnxifi::run {
 
-// Outputs with their range and five largest values, time, comparison.
+// Outputs with their range and five largest values, the time to the first result in parts, the
+// time of a run, comparison.
 std::string MakeText(const RunReport& report);
 std::string MakeJson(const RunReport& report);
 

@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 namespace onnxifi::run {
 namespace {
@@ -49,10 +50,40 @@ TEST(ReportTextTest, ComparesRunsOfTheSameTurn) {
   report.outputs = {Floats({1, 2})};
   // Ratios 0.5, 2 and 1.25: the slow second turn was slow for both.
   report.run_ms = {2, 40, 2.5};
-  report.beside = {{"cpu:0", 7, {4, 20, 2}}};
-  EXPECT_THAT(MakeText(report), HasSubstr("Beside it on cpu:0: initialised in 7.000 ms; median "
+  report.first_result.read_ms = 1;
+  report.beside = {{"cpu:0", {.discover_ms = 3, .bind_ms = 4}, {4, 20, 2}}};
+  EXPECT_THAT(MakeText(report), HasSubstr("Beside it on cpu:0: first result after 7.000 ms; median "
                                           "4.000 ms, best 2.000 ms; auto takes 1.250 times"));
   EXPECT_THAT(MakeJson(report), HasSubstr("\"ratio\": 1.25"));
+}
+
+TEST(ReportTextTest, TellsEveryPartOfTheTimeToTheFirstResult) {
+  RunReport report;
+  report.device_key = "cpu:0";
+  report.run_ms = {2};
+  report.first_result = {.discover_ms = 1,
+                         .read_ms = 2,
+                         .init_backend_ms = 4,
+                         .init_graph_ms = 8,
+                         .infer_shapes_ms = 16,
+                         .bind_ms = 32,
+                         .first_run_ms = 64};
+  EXPECT_EQ(report.first_result.total_ms(), 127);
+  EXPECT_THAT(MakeText(report), HasSubstr("First result after 127.000 ms\n"
+                                          "       1.000 ms  library opened, device found\n"
+                                          "       2.000 ms  model and inputs read\n"
+                                          "       4.000 ms  device initialised\n"
+                                          "       8.000 ms  graph initialised\n"
+                                          "      16.000 ms  shapes of the outputs inferred\n"
+                                          "      32.000 ms  inputs and outputs bound\n"
+                                          "      64.000 ms  first run\n"
+                                          "1 run: median 2.000 ms, best 2.000 ms\n"));
+  const auto object = nlohmann::json::parse(MakeJson(report));
+  const nlohmann::json& times = object["first_result"];
+  EXPECT_EQ(times.size(), 8u);
+  EXPECT_EQ(times["total_ms"], 127);
+  EXPECT_EQ(times["bind_ms"], 32);
+  EXPECT_EQ(times["first_run_ms"], 64);
 }
 
 TEST(ReportTextTest, TextTellsADifference) {
