@@ -3,9 +3,13 @@
 # How this project declares targets: one function per kind, so that visibility, warnings, floating
 # point rules and output folders are decided here and nowhere else. A target whose dependency is
 # missing is skipped with one line (or refused, under ONNXIFI_REQUIRE_ALL).
+#
+# A project that has this tree in a folder of its own (add_subdirectory) calls the same functions for its
+# plugin. Functions are global and variables are not, so what a function needs of this tree it takes
+# from where it is written (CMAKE_CURRENT_FUNCTION_LIST_DIR) or from a global property.
 
-# The functions that leave a shared object: the standard's fifteen and the extension look-up.
-set(ONNXIFI_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+# The version that plugins tell as that of the kit they are built from.
+set_property(GLOBAL PROPERTY ONNXIFI_VERSION ${PROJECT_VERSION})
 
 # Sets <out_ready> to whether every target named after it exists, and says which does not.
 function(onnxifi_check_dependencies target out_ready)
@@ -94,12 +98,13 @@ function(onnxifi_add_objects name)
   add_library(onnxifi::${name} ALIAS ${name})
 endfunction()
 
-# Restricts what a shared object exports to the standard's functions and binds its calls to itself:
+# Restricts what a shared object exports to what exports.map lists and binds its calls to itself:
 # several plugins and libonnxifi live in one process under the same symbol names.
 function(onnxifi_limit_exports target)
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${ONNXIFI_EXPORTS})
+  set(exports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/exports.map)
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${exports})
   target_link_options(${target} PRIVATE
-    LINKER:--version-script=${ONNXIFI_EXPORTS}
+    LINKER:--version-script=${exports}
     LINKER:--exclude-libs,ALL
     LINKER:-Bsymbolic
     LINKER:-z,defs)
@@ -107,7 +112,8 @@ endfunction()
 
 # onnxifi_add_plugin(<name> [SOURCES <files>] DEPS <targets> [MANIFEST <file>])
 #
-# The plugin libonnxifi-<name>.so, target onnxifi-<name>, beside libonnxifi. The exported functions come
+# The plugin libonnxifi-<name>.so, target onnxifi-<name>, beside libonnxifi (in another project: in
+# CMAKE_LIBRARY_OUTPUT_DIRECTORY, or else in the current binary folder). The exported functions come
 # from onnxifi::core_abi_exports. MANIFEST becomes libonnxifi-<name>.json beside it: its place among the
 # others, as discovery/manifest reads it.
 function(onnxifi_add_plugin name)
@@ -121,11 +127,16 @@ function(onnxifi_add_plugin name)
   onnxifi_configure_target(${target})
   onnxifi_limit_exports(${target})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${target} PRIVATE ONNXIFI_SDK_VERSION="${PROJECT_VERSION}")
+  get_property(version GLOBAL PROPERTY ONNXIFI_VERSION)
+  target_compile_definitions(${target} PRIVATE ONNXIFI_SDK_VERSION="${version}")
   target_link_libraries(${target} PRIVATE ${arg_DEPS})
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(arg_MANIFEST)
-    configure_file(${arg_MANIFEST} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libonnxifi-${name}.json COPYONLY)
+    set(folder ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+    if(NOT folder)
+      set(folder ${CMAKE_CURRENT_BINARY_DIR})
+    endif()
+    configure_file(${arg_MANIFEST} ${folder}/libonnxifi-${name}.json COPYONLY)
     install(FILES ${arg_MANIFEST} DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libonnxifi-${name}.json)
   endif()
 endfunction()
