@@ -45,6 +45,10 @@ function(onnxifi_configure_target target)
     -ffp-contract=off)
 endfunction()
 
+# What tools/run starts and what that loads: libonnxifi, the plugins, onnxifi_info, onnxifi_run and the
+# sample classifier; neither tests nor benchmarks.
+add_custom_target(onnxifi_runtime)
+
 # All that the build writes and then compiles or includes, for tools that read sources without building.
 add_custom_target(generated_sources)
 
@@ -130,6 +134,7 @@ function(onnxifi_add_plugin name)
   get_property(version GLOBAL PROPERTY ONNXIFI_VERSION)
   target_compile_definitions(${target} PRIVATE ONNXIFI_SDK_VERSION="${version}")
   target_link_libraries(${target} PRIVATE ${arg_DEPS})
+  add_dependencies(onnxifi_runtime ${target})
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(arg_MANIFEST)
     set(folder ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
