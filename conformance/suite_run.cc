@@ -11,10 +11,10 @@
 #include <regex>
 #include <thread>
 
+#include "client/default_library.h"
+#include "client/onnx_file/tensor_file.h"
 #include "conformance/cases/case_list.h"
 #include "conformance/cases/expectations.h"
-#include "conformance/client/default_library.h"
-#include "conformance/onnx_file/tensor_file.h"
 #include "conformance/process/pool.h"
 #include "conformance/report/html.h"
 #include "conformance/report/junit.h"

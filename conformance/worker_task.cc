@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "client/execution.h"
 #include "conformance/cases/case_list.h"
-#include "conformance/client/execution.h"
 #include "conformance/suites/interface/interface_suite.h"
 #include "conformance/suites/replay.h"
 

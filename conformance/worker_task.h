@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "conformance/client/device_list.h"
-#include "conformance/client/library.h"
+#include "client/device_list.h"
+#include "client/library.h"
 #include "conformance/options.h"
 #include "conformance/report/case_result.h"
 #include "conformance/suites/interface/process_state.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "backends/core/base/result.h"
-#include "conformance/comparison/comparison.h"
+#include "client/comparison/comparison.h"
 
 namespace onnxifi::cases {
 

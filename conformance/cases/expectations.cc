@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "conformance/onnx_file/tensor_file.h"
+#include "client/onnx_file/tensor_file.h"
 
 namespace onnxifi::cases {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "conformance/onnx_file/tensor_file.h"
+#include "client/onnx_file/tensor_file.h"
 
 namespace onnxifi::cases {
 namespace {

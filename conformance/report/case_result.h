@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/core/base/result.h"
-#include "conformance/client/call_log.h"
+#include "client/call_log.h"
 
 namespace onnxifi::report {
 

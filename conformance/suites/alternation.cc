@@ -11,9 +11,9 @@
 #include <map>
 #include <set>
 
-#include "conformance/client/execution.h"
-#include "conformance/client/status_names.h"
-#include "conformance/onnx_file/node_metadata.h"
+#include "client/execution.h"
+#include "client/onnx_file/node_metadata.h"
+#include "client/status_names.h"
 
 namespace onnxifi::suites {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "conformance/client/device_list.h"
-#include "conformance/client/library.h"
+#include "client/device_list.h"
+#include "client/library.h"
 
 namespace onnxifi::suites {
 

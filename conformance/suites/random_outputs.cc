@@ -11,8 +11,8 @@
 #include <cmath>
 #include <set>
 
-#include "conformance/comparison/comparison.h"
-#include "conformance/comparison/float_format.h"
+#include "client/comparison/comparison.h"
+#include "client/comparison/float_format.h"
 
 namespace onnxifi::suites {
 namespace {

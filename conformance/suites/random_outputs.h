@@ -9,8 +9,8 @@
 #include <span>
 
 #include "backends/core/base/result.h"
-#include "conformance/onnx_file/model_outline.h"
-#include "conformance/onnx_file/tensor_file.h"
+#include "client/onnx_file/model_outline.h"
+#include "client/onnx_file/tensor_file.h"
 
 namespace onnxifi::suites {
 

@@ -10,14 +10,14 @@
 #include <optional>
 #include <utility>
 
-#include "conformance/client/execution.h"
-#include "conformance/client/step_families.h"
-#include "conformance/client/value_run.h"
-#include "conformance/comparison/comparison.h"
-#include "conformance/onnx_file/model_outline.h"
-#include "conformance/onnx_file/odd_model.h"
-#include "conformance/onnx_file/tensor_file.h"
-#include "conformance/onnx_file/value_file.h"
+#include "client/comparison/comparison.h"
+#include "client/execution.h"
+#include "client/onnx_file/model_outline.h"
+#include "client/onnx_file/odd_model.h"
+#include "client/onnx_file/tensor_file.h"
+#include "client/onnx_file/value_file.h"
+#include "client/step_families.h"
+#include "client/value_run.h"
 #include "conformance/suites/alternation.h"
 #include "conformance/suites/random_outputs.h"
 

@@ -8,9 +8,9 @@
 
 #include <span>
 
+#include "client/device_list.h"
+#include "client/library.h"
 #include "conformance/cases/case_list.h"
-#include "conformance/client/device_list.h"
-#include "conformance/client/library.h"
 #include "conformance/report/case_result.h"
 
 namespace onnxifi::suites {

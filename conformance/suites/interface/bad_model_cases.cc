@@ -10,7 +10,7 @@
 #include <random>
 #include <string>
 
-#include "conformance/onnx_file/wire_writer.h"
+#include "client/onnx_file/wire_writer.h"
 #include "conformance/suites/interface/case_groups.h"
 #include "conformance/suites/interface/check.h"
 #include "conformance/suites/interface/scene.h"

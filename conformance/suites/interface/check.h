@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/client/library.h"
+#include "client/library.h"
 #include "conformance/suites/interface/process_state.h"
 
 namespace onnxifi::suites {

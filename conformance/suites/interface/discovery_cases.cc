@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-#include "conformance/client/device_list.h"
+#include "client/device_list.h"
 #include "conformance/suites/interface/case_groups.h"
 #include "conformance/suites/interface/check.h"
 

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "conformance/client/device_list.h"
-#include "conformance/client/step_families.h"
+#include "client/device_list.h"
+#include "client/step_families.h"
 #include "conformance/suites/interface/case_groups.h"
 #include "conformance/suites/interface/check.h"
 #include "conformance/suites/interface/scene.h"

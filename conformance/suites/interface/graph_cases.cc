@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "conformance/client/execution.h"
-#include "conformance/onnx_file/tensor_file.h"
+#include "client/execution.h"
+#include "client/onnx_file/tensor_file.h"
 #include "conformance/suites/interface/case_groups.h"
 #include "conformance/suites/interface/check.h"
 #include "conformance/suites/interface/scene.h"

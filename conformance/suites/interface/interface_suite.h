@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/client/library.h"
+#include "client/library.h"
 #include "conformance/report/case_result.h"
 #include "conformance/suites/interface/interface_case.h"
 #include "conformance/suites/interface/process_state.h"

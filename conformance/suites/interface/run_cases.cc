@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "conformance/client/device_list.h"
+#include "client/device_list.h"
 #include "conformance/suites/interface/case_groups.h"
 #include "conformance/suites/interface/check.h"
 #include "conformance/suites/interface/scene.h"

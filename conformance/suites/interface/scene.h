@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/client/execution.h"
+#include "client/execution.h"
 #include "conformance/suites/interface/check.h"
 
 namespace onnxifi::suites {

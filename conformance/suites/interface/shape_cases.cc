@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-#include "conformance/client/device_list.h"
+#include "client/device_list.h"
 #include "conformance/suites/interface/case_groups.h"
 #include "conformance/suites/interface/check.h"
 #include "conformance/suites/interface/scene.h"

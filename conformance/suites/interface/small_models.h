@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/onnx_file/model_writer.h"
+#include "client/onnx_file/model_writer.h"
 
 namespace onnxifi::suites {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/client/call_log.h"
+#include "client/call_log.h"
 #include "conformance/report/case_result.h"
 
 namespace onnxifi::suites {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/client/value_run.h"
+#include "client/value_run.h"
 #include "conformance/suites/interface/case_groups.h"
 #include "conformance/suites/interface/check.h"
 #include "conformance/suites/interface/scene.h"

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Find the devices, read, run in turns, compare.
+
+#include "apps/onnxifi_run/model_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+
+#include "apps/onnxifi_run/graph_session.h"
+#include "apps/onnxifi_run/input_source.h"
+#include "apps/onnxifi_run/library_error.h"
+#include "apps/onnxifi_run/plan_reader.h"
+#include "apps/onnxifi_run/stopwatch.h"
+#include "client/comparison/comparison.h"
+#include "client/default_library.h"
+#include "client/onnx_file/node_names.h"
+#include "client/printable.h"
+#include "discovery/probe/plugin_probe.h"
+
+namespace onnxifi::run {
+namespace {
+
+using onnx_file::DenseTensor;
+using onnx_file::ModelOutline;
+
+base::Result<std::vector<DenseTensor>> ReadExpected(const Options& options,
+                                                    const ModelOutline& outline) {
+  std::vector<DenseTensor> expected;
+  if (options.expect.empty()) return expected;
+  for (size_t index = 0; index < outline.outputs.size(); ++index) {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        DenseTensor tensor,
+        onnx_file::ReadTensorFile(options.expect / fmt::format("output_{}.pb", index)));
+    expected.push_back(std::move(tensor));
+  }
+  return expected;
+}
+
+// The node of this name, or else of this number.
+base::Result<uint32_t> FindNode(const std::string& text,
+                                const std::vector<onnx_file::NodeName>& nodes) {
+  std::vector<uint32_t> found;
+  for (size_t index = 0; index < nodes.size(); ++index) {
+    if (nodes[index].name == text) found.push_back(static_cast<uint32_t>(index));
+  }
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1) {
+    return base::Status(base::Code::kInvalidName,
+                        fmt::format("{} nodes of the model are called '{}', numbers {} and {} among"
+                                    " them.",
+                                    found.size(), text, found[0], found[1]));
+  }
+  uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && last == end && number < nodes.size()) return number;
+  return base::Status(base::Code::kInvalidName,
+                      fmt::format("No node of the model is called '{}', and it is no number below "
+                                  "{}.",
+                                  text, nodes.size()));
+}
+
+// What the options say of where nodes run; nothing where they do not.
+base::Result<std::optional<Placement>> PlacementOf(const Options& options,
+                                                   std::span<const std::byte> model) {
+  const bool has_any = options.placement != ONNXIFI_SDK_PLACEMENT_AUTO || !options.pins.empty() ||
+                       !options.replay_plan.empty();
+  if (!has_any) return std::optional<Placement>();
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<onnx_file::NodeName> nodes,
+                           onnx_file::ParseNodeNames(model));
+  Placement placement;
+  if (!options.replay_plan.empty()) {
+    ONNXIFI_ASSIGN_OR_RETURN(placement, ReadPlan(options.replay_plan, nodes));
+    return std::optional(std::move(placement));
+  }
+  placement.kind = options.placement;
+  placement.device_keys = options.placement_keys;
+  for (const auto& [node, key] : options.pins) {
+    ONNXIFI_ASSIGN_OR_RETURN(const uint32_t index, FindNode(node, nodes));
+    placement.groups.push_back({key, {index}});
+  }
+  return std::optional(std::move(placement));
+}
+
+// What the caller places by single nodes; none where a plan is given.
+std::vector<Placement::Group> PinsOf(const Options& options,
+                                     const std::optional<Placement>& placement) {
+  if (!placement || !options.replay_plan.empty()) return {};
+  return placement->groups;
+}
+
+// A session's parts, with those that all sessions of the program share.
+FirstResult WithCommonParts(FirstResult times, const FirstResult& common) {
+  times.discover_ms = common.discover_ms;
+  times.read_ms = common.read_ms;
+  return times;
+}
+
+// Runs each once without counting it, and then all in turns, in another order every time, so that
+// what slows the machine down for a while slows them all.
+base::Status TakeTurns(const Options& options, GraphSession& session,
+                       std::vector<GraphSession>& others, RunReport& report) {
+  std::vector<GraphSession*> sessions = {&session};
+  for (GraphSession& other : others) sessions.push_back(&other);
+  std::vector<std::vector<double>> run_ms(sessions.size());
+  for (int round = -1; round < options.repeat; ++round) {
+    for (size_t turn = 0; turn < sessions.size(); ++turn) {
+      const size_t place = (turn + static_cast<size_t>(round + 1)) % sessions.size();
+      ONNXIFI_ASSIGN_OR_RETURN(const double milliseconds, sessions[place]->Run());
+      if (round < 0) continue;
+      run_ms[place].push_back(milliseconds);
+      if (place > 0 || !options.profile) continue;
+      auto steps = session.graph().Profile();
+      if (!steps) return ToStatus(steps.error(), "asking for the profile");
+      report.step_records.push_back(*std::move(steps));
+    }
+  }
+  report.run_ms = std::move(run_ms[0]);
+  for (size_t place = 1; place < sessions.size(); ++place) {
+    report.beside.push_back({sessions[place]->device_key(),
+                             WithCommonParts(sessions[place]->first_result(), report.first_result),
+                             std::move(run_ms[place])});
+  }
+  report.first_result = WithCommonParts(session.first_result(), report.first_result);
+  return base::Ok();
+}
+
+}  // namespace
+
+bool RunReport::is_as_expected() const {
+  return std::ranges::all_of(differences, &std::string::empty);
+}
+
+base::Result<Library> OpenLibrary(const Options& options) {
+  std::filesystem::path path = options.library;
+  if (path.empty()) {
+    ONNXIFI_ASSIGN_OR_RETURN(path, client::FindDefaultLibrary());
+  }
+  const std::chrono::milliseconds limit(static_cast<int64_t>(options.probe_limit_s * 1000));
+  if (limit.count() > 0) {
+    const auto findings = probe::ProbePlugins(path, probe::ListDevices(path), limit);
+    for (const probe::Finding& finding : findings) {
+      fmt::print(stderr, "onnxifi_run: Plugin '{}' is not used. {}\n", finding.path.string(),
+                 client::Printable(finding.sentence));
+    }
+    probe::Disable(findings);
+  }
+  auto library = Library::Open(path.string());
+  if (!library) return ToStatus(library.error(), "opening the library");
+  return *std::move(library);
+}
+
+base::Result<Device> FindDevice(const Library& library, const std::string& name) {
+  if (name.empty()) {
+    auto devices = library.Devices();
+    if (!devices) return ToStatus(devices.error(), "listing the devices");
+    if (!devices->empty()) return devices->front();
+    return base::Status(base::Code::kBackendUnavailable, "The library lists no device.");
+  }
+  auto device = library.FindDevice(name);
+  if (!device) return ToStatus(device.error(), "choosing the device");
+  return *std::move(device);
+}
+
+base::Result<Explanation> ExplainModel(const Device& device, std::span<const std::byte> model) {
+  auto explanation = device.Explain(model);
+  if (!explanation) return ToStatus(explanation.error(), "asking about the nodes");
+  return *std::move(explanation);
+}
+
+base::Result<client::ModelAnswers> AskDevices(const Library& library, const Options& options,
+                                              std::span<const std::byte> model) {
+  auto answers = client::AskDevices(library, model, BaseFolderOf(options));
+  if (!answers) return ToStatus(answers.error(), "asking the devices about the nodes");
+  return *std::move(answers);
+}
+
+base::Result<RunReport> RunModel(const Options& options, const Device& device,
+                                 std::span<const Device> beside, std::span<const std::byte> model,
+                                 const ModelOutline& outline, const FirstResult& before) {
+  RunReport report;
+  report.first_result = before;
+  report.device_key = KeyOf(device);
+  report.device_name =
+      device.TextInfo(ONNXIFI_BACKEND_DEVICE) ? *device.TextInfo(ONNXIFI_BACKEND_DEVICE) : "";
+  Stopwatch stopwatch;
+  ONNXIFI_ASSIGN_OR_RETURN(report.inputs, CollectInputs(options, outline));
+  report.first_result.read_ms += stopwatch.Lap();
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DenseTensor> expected, ReadExpected(options, outline));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Placement> placement, PlacementOf(options, model));
+  for (const auto& [key, nodes] : PinsOf(options, placement)) {
+    for (const uint32_t node : nodes) report.pinned[node] = key;
+  }
+  const SessionRequest request{options, model, outline, report.inputs, expected};
+  ONNXIFI_ASSIGN_OR_RETURN(GraphSession session,
+                           GraphSession::Open(device, request, placement, options.profile));
+  std::vector<GraphSession> others;
+  for (const Device& other : beside) {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        GraphSession opened,
+        GraphSession::Open(other, request, /*placement=*/{}, /*is_profiled=*/false));
+    others.push_back(std::move(opened));
+  }
+  if (options.profile) {
+    if (auto stages = session.graph().LoadProfile()) report.load_records = *std::move(stages);
+  }
+  ONNXIFI_RETURN_IF_ERROR(TakeTurns(options, session, others, report));
+  report.outputs = session.TakeOutputs();
+  if (const auto counters = session.graph().Counters()) report.counters = *counters;
+  if (!options.plan.empty() || options.explain) {
+    auto plan = session.graph().Plan();
+    const bool is_needed = !options.plan.empty();
+    if (!plan && is_needed) return ToStatus(plan.error(), "asking for the plan");
+    if (plan) report.plan = *std::move(plan);
+  }
+  comparison::Tolerance tolerance;
+  tolerance.rms_factor = 1e-4;
+  for (size_t index = 0; index < expected.size(); ++index) {
+    const comparison::Comparison comparison =
+        comparison::Compare(report.outputs[index], expected[index], tolerance);
+    report.worst_ratios.push_back(comparison.worst_ratio);
+    report.differences.push_back(comparison.sentence);
+  }
+  return report;
+}
+
+}  // namespace onnxifi::run

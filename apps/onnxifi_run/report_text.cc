@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text and JSON of a run.
+
+#include "apps/onnxifi_run/report_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "apps/onnxifi_run/run_times.h"
+#include "client/comparison/float_format.h"
+#include "client/node_table.h"
+
+namespace onnxifi::run {
+namespace {
+
+using nlohmann::json;
+using onnx_file::DenseTensor;
+
+// Names in a model may be no UTF-8.
+std::string Dump(const json& object) {
+  return object.dump(2, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace) + "\n";
+}
+
+double ValueAt(const DenseTensor& tensor, int64_t index) {
+  return onnx_file::FactsOf(tensor.type).number_class == onnx_file::NumberClass::kComplex
+             ? std::abs(comparison::LoadComplex(tensor.type, tensor.bytes, index))
+             : comparison::LoadNumber(tensor.type, tensor.bytes, index);
+}
+
+void AppendOutput(const DenseTensor& output, std::string& text) {
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "Output '{}' {} {}\n", output.name, NameOf(output.type),
+                 onnx_file::ToString(output.extents));
+  if (output.element_count() == 0) return;
+  const OutputSummary summary = Summarise(output);
+  fmt::format_to(out, "  smallest {:.6g}, largest {:.6g}, mean {:.6g}", summary.smallest,
+                 summary.largest, summary.mean);
+  if (summary.not_finite_count != 0) {
+    fmt::format_to(out, ", {} not finite", summary.not_finite_count);
+  }
+  text += "\n  largest values:";
+  for (const int64_t index : summary.top) {
+    fmt::format_to(out, "  [{}] {:.6g}", index, ValueAt(output, index));
+  }
+  text += "\n";
+}
+
+bool HasPlacedNodes(const client::ModelAnswers& answers, const RunReport& report) {
+  const auto places_any = [](const DeviceAnswer& device) {
+    return std::ranges::any_of(device.nodes,
+                               [](const auto& node) { return !node.placement.empty(); });
+  };
+  return !report.pinned.empty() || std::ranges::any_of(answers.devices, places_any);
+}
+
+// A part of the time to the first result, with its name for programs and for people.
+struct Part {
+  const char* key;
+  const char* description;
+  double FirstResult::*milliseconds;
+};
+
+constexpr std::array kParts = {
+    Part{"discover_ms", "library opened, device found", &FirstResult::discover_ms},
+    Part{"read_ms", "model and inputs read", &FirstResult::read_ms},
+    Part{"init_backend_ms", "device initialised", &FirstResult::init_backend_ms},
+    Part{"init_graph_ms", "graph initialised", &FirstResult::init_graph_ms},
+    Part{"infer_shapes_ms", "shapes of the outputs inferred", &FirstResult::infer_shapes_ms},
+    Part{"bind_ms", "inputs and outputs bound", &FirstResult::bind_ms},
+    Part{"first_run_ms", "first run", &FirstResult::first_run_ms}};
+
+void AppendFirstResult(const FirstResult& times, std::string& text) {
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "First result after {:.3f} ms\n", times.total_ms());
+  for (const Part& part : kParts) {
+    fmt::format_to(out, "  {:>10.3f} ms  {}\n", times.*part.milliseconds, part.description);
+  }
+}
+
+json MakeFirstResultJson(const FirstResult& times) {
+  json object = {{"total_ms", times.total_ms()}};
+  for (const Part& part : kParts) object[part.key] = times.*part.milliseconds;
+  return object;
+}
+
+}  // namespace
+
+OutputSummary Summarise(const DenseTensor& tensor) {
+  OutputSummary summary;
+  summary.smallest = std::numeric_limits<double>::infinity();
+  summary.largest = -std::numeric_limits<double>::infinity();
+  std::vector<int64_t> finite;
+  double sum = 0;
+  for (int64_t index = 0; index < tensor.element_count(); ++index) {
+    const double value = ValueAt(tensor, index);
+    if (!std::isfinite(value)) {
+      ++summary.not_finite_count;
+      continue;
+    }
+    finite.push_back(index);
+    sum += value;
+    summary.smallest = std::min(summary.smallest, value);
+    summary.largest = std::max(summary.largest, value);
+  }
+  if (finite.empty()) {
+    summary.smallest = summary.largest = std::numeric_limits<double>::quiet_NaN();
+    summary.mean = std::numeric_limits<double>::quiet_NaN();
+    return summary;
+  }
+  summary.mean = sum / static_cast<double>(finite.size());
+  const auto last = finite.begin() + std::min<ptrdiff_t>(5, static_cast<ptrdiff_t>(finite.size()));
+  std::partial_sort(finite.begin(), last, finite.end(), [&](int64_t left, int64_t right) {
+    const double left_value = ValueAt(tensor, left);
+    const double right_value = ValueAt(tensor, right);
+    return left_value != right_value ? left_value > right_value : left < right;
+  });
+  summary.top.assign(finite.begin(), last);
+  return summary;
+}
+
+std::string MakeText(const RunReport& report) {
+  std::string text;
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "Device {} ({})\n", report.device_key, report.device_name);
+  for (const DenseTensor& input : report.inputs) {
+    fmt::format_to(out, "Input '{}' {} {}\n", input.name, NameOf(input.type),
+                   onnx_file::ToString(input.extents));
+  }
+  for (const DenseTensor& output : report.outputs) AppendOutput(output, text);
+  AppendFirstResult(report.first_result, text);
+  fmt::format_to(out, "{} run{}: median {:.3f} ms, best {:.3f} ms\n", report.run_ms.size(),
+                 report.run_ms.size() == 1 ? "" : "s", MedianOf(report.run_ms),
+                 *std::ranges::min_element(report.run_ms));
+  for (const BesideReport& other : report.beside) {
+    fmt::format_to(out,
+                   "Beside it on {}: first result after {:.3f} ms; median {:.3f} ms, best {:.3f} "
+                   "ms; {} takes {:.3f} times as long\n",
+                   other.device_key, other.first_result.total_ms(), MedianOf(other.run_ms),
+                   *std::ranges::min_element(other.run_ms), report.device_key,
+                   RatioOf(report.run_ms, other.run_ms));
+  }
+  for (size_t index = 0; index < report.differences.size(); ++index) {
+    fmt::format_to(out, "Output '{}' {} (worst difference {:.3g} of the tolerance) {}\n",
+                   report.outputs[index].name,
+                   report.differences[index].empty() ? "is as expected" : "is NOT as expected",
+                   report.worst_ratios[index], report.differences[index]);
+  }
+  if (report.profile) text += MakeProfileTable(*report.profile);
+  return text;
+}
+
+std::string MakeExplanationText(const client::ModelAnswers& answers, const RunReport* report) {
+  client::NodeTableOptions options;
+  const GraphPlan* const plan = report != nullptr && report->plan ? &*report->plan : nullptr;
+  if (plan != nullptr) options.device_of = client::DevicesOfNodes(*plan, answers);
+  if (report != nullptr) options.pinned = report->pinned;
+  std::string text = client::MakeNodeTable(answers, options);
+  const bool is_chosen = report != nullptr && report->device_key == "auto" &&
+                         answers.devices.size() > 1 && plan != nullptr && !plan->islands.empty();
+  if (!is_chosen) return text;
+  if (plan->islands.size() == 1) {
+    return text + fmt::format(
+                      "auto gave the model to {}: the first in its order that runs all of "
+                      "it without emulation or, where devices were measured, the one that is "
+                      "expected to take the least time.\n",
+                      plan->islands.front().device_key);
+  }
+  if (HasPlacedNodes(answers, *report)) {
+    return text + fmt::format(
+                      "auto cut the model into {} islands. Nodes that the model or the caller "
+                      "places are where they are placed, together with nodes that cannot be "
+                      "parted from them because nothing carries the values between them. Every "
+                      "other node is where it would be if none were placed.\n",
+                      plan->islands.size());
+  }
+  return text + fmt::format(
+                    "auto cut the model into {} islands. Where another device runs a node "
+                    "without emulation too, the whole is expected to take longer with the node "
+                    "there, with what it takes to start islands and to carry values between "
+                    "them.\n",
+                    plan->islands.size());
+}
+
+std::string MakeRefusalJson(const client::ModelAnswers& answers, const std::string& error) {
+  json object = {{"error", error}};
+  object["explanation"] = client::MakeNodeJson(answers, /*device_of=*/{});
+  return Dump(object);
+}
+
+std::string MakeJson(const RunReport& report) {
+  json outputs = json::array();
+  for (size_t index = 0; index < report.outputs.size(); ++index) {
+    const DenseTensor& output = report.outputs[index];
+    json object = {{"name", output.name}, {"type", NameOf(output.type)}, {"shape", output.extents}};
+    if (output.element_count() != 0) {
+      const OutputSummary summary = Summarise(output);
+      json top = json::array();
+      for (const int64_t position : summary.top) {
+        top.push_back({{"index", position}, {"value", ValueAt(output, position)}});
+      }
+      object["smallest"] = summary.smallest;
+      object["largest"] = summary.largest;
+      object["mean"] = summary.mean;
+      object["not_finite"] = summary.not_finite_count;
+      object["top"] = std::move(top);
+    }
+    if (index < report.differences.size()) {
+      object["as_expected"] = report.differences[index].empty();
+      object["worst_ratio"] = report.worst_ratios[index];
+      object["difference"] = report.differences[index];
+    }
+    outputs.push_back(std::move(object));
+  }
+  json object = {{"device", report.device_key},
+                 {"device_name", report.device_name},
+                 {"outputs", std::move(outputs)},
+                 {"first_result", MakeFirstResultJson(report.first_result)},
+                 {"init_ms", report.first_result.init_graph_ms},
+                 {"median_ms", MedianOf(report.run_ms)},
+                 {"best_ms", *std::ranges::min_element(report.run_ms)},
+                 {"runs", report.run_ms.size()}};
+  for (const BesideReport& other : report.beside) {
+    object["beside"].push_back({{"device", other.device_key},
+                                {"first_result", MakeFirstResultJson(other.first_result)},
+                                {"init_ms", other.first_result.init_graph_ms},
+                                {"median_ms", MedianOf(other.run_ms)},
+                                {"best_ms", *std::ranges::min_element(other.run_ms)},
+                                {"ratio", RatioOf(report.run_ms, other.run_ms)}});
+  }
+  if (report.counters) {
+    object["counters"] = {
+        {"lowerings", report.counters->lowerings},         {"bindings", report.counters->bindings},
+        {"allocations", report.counters->allocations},     {"copies", report.counters->copies},
+        {"kernel_builds", report.counters->kernel_builds}, {"runs", report.counters->runs}};
+  }
+  if (report.profile) object["profile"] = MakeProfileJson(*report.profile);
+  if (report.answers) {
+    const auto device_of = report.plan ? client::DevicesOfNodes(*report.plan, *report.answers)
+                                       : std::map<uint32_t, std::string>();
+    object["explanation"] = client::MakeNodeJson(*report.answers, device_of);
+  }
+  return Dump(object);
+}
+
+}  // namespace onnxifi::run

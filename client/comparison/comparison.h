@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compares what a library computed with what was expected, under one of two rules: ONNX's own for
+// its test cases, and the stricter one of this project for whole models.
+
+#ifndef ONNXIFI_CLIENT_COMPARISON_COMPARISON_H_
+#define ONNXIFI_CLIENT_COMPARISON_COMPARISON_H_
+
+#include <string>
+
+#include "client/onnx_file/tensor_file.h"
+
+namespace onnxifi::comparison {
+
+struct Tolerance {
+  // |a - b| <= absolute + relative * |b|, as onnx.backend.test.runner compares; bfloat16 has a
+  // factor of its own, at least two units in its last place.
+  double absolute = 1e-7;
+  double relative = 1e-3;
+  double relative_bfloat16 = 0.015625;
+  // When not 0, instead of the above: |a - b| <= rms_factor * (|b| + rms(b)).
+  double rms_factor = 0;
+};
+
+struct Comparison {
+  bool is_similar = false;
+  // Largest difference as a multiple of what the rule allows at that element; 0 for equal tensors
+  // and for types that are compared exactly.
+  double worst_ratio = 0;
+  // The first element out of tolerance (or the type or shape that differs), as a sentence; empty
+  // when similar.
+  std::string sentence;
+};
+
+// Type and shape must be equal; integers and bools bit for bit; NaN equals NaN and an infinity the
+// same infinity.
+Comparison Compare(const onnx_file::DenseTensor& actual, const onnx_file::DenseTensor& expected,
+                   const Tolerance& tolerance);
+
+// Whether the tensor has more than one element and all of them have the same value.
+bool IsConstant(const onnx_file::DenseTensor& tensor);
+
+}  // namespace onnxifi::comparison
+
+#endif  // ONNXIFI_CLIENT_COMPARISON_COMPARISON_H_
