@@ -37,7 +37,8 @@ Trial ListDevices(std::filesystem::path library);
 
 // Tries the plugins that the libonnxifi at `library` would find, all at once; each may take
 // `time_limit`. Plugins without a fault are no findings, nor are those that are quarantined by
-// libonnxifi itself. Call it before any library is opened, in a process of one thread.
+// libonnxifi itself; a library that is one of them has none. Call it before any library is opened,
+// in a process of one thread.
 std::vector<Finding> ProbePlugins(const std::filesystem::path& library, const Trial& trial,
                                   std::chrono::milliseconds time_limit = kTimeLimit);
 

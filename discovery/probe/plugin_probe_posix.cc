@@ -257,10 +257,12 @@ Trial ListDevices(std::filesystem::path library) {
 std::vector<Finding> ProbePlugins(const std::filesystem::path& library, const Trial& trial,
                                   std::chrono::milliseconds time_limit) {
   std::error_code error;
-  const std::filesystem::path folder = std::filesystem::canonical(library, error).parent_path();
+  const std::filesystem::path own = std::filesystem::canonical(library, error);
   const search::Environment environment = search::ReadEnvironment();
   std::vector<Candidate> candidates;
-  for (const search::Candidate& found : search::FindCandidates(environment, folder)) {
+  for (const search::Candidate& found : search::FindCandidates(environment, own.parent_path())) {
+    // A plugin that a tool opens by itself looks for no others.
+    if (found.path == own) return {};
     const std::string& path = found.path.native();
     const bool is_known =
         std::ranges::find(candidates, found.path, &Candidate::path) != candidates.end();

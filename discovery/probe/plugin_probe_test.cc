@@ -109,6 +109,12 @@ TEST_F(PluginProbe, DoesNotMistakeWhatAPluginPrintsForItsReport) {
   EXPECT_THAT(ProbePlugins(library(), ListDevices(library())), IsEmpty());
 }
 
+TEST_F(PluginProbe, TriesNothingBesideALibraryThatIsAPlugin) {
+  Add("faulty.so", "aborts-listing");
+  const std::filesystem::path plugin = PathOf("aborts-listing");
+  EXPECT_THAT(ProbePlugins(plugin, ListDevices(plugin)), IsEmpty());
+}
+
 TEST_F(PluginProbe, LeavesOutWhatIsDisabled) {
   Add("faulty.so", "aborts-listing");
   setenv("ONNXIFI_DISABLE", "ABORTS-*", 1);
