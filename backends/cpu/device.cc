@@ -128,13 +128,13 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   return selection;
 }
 
-device::ChainSelection Selector::SelectChain(device::Chain chain) const {
+device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const {
   constexpr size_t kMostSteps = 3;
   std::vector<base::Result<convolution::Described>> steps;
-  for (const device::Facts& facts : chain.first(std::min(kMostSteps, chain.size()))) {
+  for (const device::Facts& facts : fusable.first(std::min(kMostSteps, fusable.size()))) {
     steps.push_back(convolution::Describe(facts));
   }
-  return convolution::SelectChain(steps);
+  return convolution::SelectFused(steps);
 }
 
 // Every implementation of a convolution reads and writes this order fastest, without a reorder

@@ -22,7 +22,7 @@ namespace onnxifi::cpu {
 class Selector final : public device::Selector {
  public:
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
-  device::ChainSelection SelectChain(device::Chain chain) const override;
+  device::FusedSelection SelectFused(device::FusableSteps fusable) const override;
   bool PrefersChannelsLast(const device::Facts& facts) const override;
 
  private:
@@ -40,8 +40,8 @@ class Device final : public device::Device {
   base::Result<device::Selection> Select(const device::Facts& facts) const override {
     return selector_.Select(facts);
   }
-  device::ChainSelection SelectChain(device::Chain chain) const override {
-    return selector_.SelectChain(chain);
+  device::FusedSelection SelectFused(device::FusableSteps fusable) const override {
+    return selector_.SelectFused(fusable);
   }
   bool PrefersChannelsLast(const device::Facts& facts) const override {
     return selector_.PrefersChannelsLast(facts);

@@ -57,12 +57,12 @@ struct Selection {
 
 // Steps next to each other in a program, each but the first of which reads with its read 0, and
 // with no other, what the one before it wrote, which nothing else looks at.
-using Chain = std::span<const Facts>;
+using FusableSteps = std::span<const Facts>;
 
 // How the first `steps` of a chain are done by one kernel, to which what they hand on need not go
 // through memory; its buffers have no place then. With 0 there is no recipe: one after the other is
 // as well, for the reasons in `rejected` where these are worth telling.
-struct ChainSelection {
+struct FusedSelection {
   int steps = 0;
   Selection selection;
 };
@@ -169,7 +169,7 @@ class Kernel {
   virtual base::Result<std::unique_ptr<BoundKernel>> Bind(const BoundStep& step,
                                                           Addresses constants) = 0;
   // The same for the recipe of a chain.
-  virtual base::Result<std::unique_ptr<BoundKernel>> BindChain(std::span<const BoundStep> steps,
+  virtual base::Result<std::unique_ptr<BoundKernel>> BindFused(std::span<const BoundStep> steps,
                                                                Addresses constants);
 };
 
@@ -182,7 +182,7 @@ class Selector {
   virtual base::Result<Selection> Select(const Facts& facts) const = 0;
   // Whether and how a chain is begun by one kernel. Asked before Select is, of every chain of two
   // steps or more. Pure, like Select. Any thread.
-  virtual ChainSelection SelectChain(Chain /*chain*/) const { return {}; }
+  virtual FusedSelection SelectFused(FusableSteps /*fusable*/) const { return {}; }
   // Whether the step runs faster when the channels of the tensors [N, C, spatial] that it reads and
   // writes are innermost in memory. Pure, like Select. Any thread.
   virtual bool PrefersChannelsLast(const Facts& /*facts*/) const { return false; }

@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "backends/core/device/parallel.h"
-#include "backends/core/plan/chain.h"
+#include "backends/core/plan/fused_steps.h"
 #include "backends/core/program/cost.h"
 #include "backends/core/tensor/file_pages.h"
 
@@ -110,10 +110,10 @@ Status Plan::BuildKernels() {
 Status Plan::SelectKernel(const program::BufferUses& uses, int step) {
   StepKernel& kernel = kernels_[step];
   std::vector<Status> rejected;
-  if (const int length = ChainLength(program_, uses, step); length > 1) {
-    std::vector<device::Facts> chain;
-    for (int s = step; s < step + length; ++s) chain.push_back({program_, program_.steps[s]});
-    device::ChainSelection found = device_.SelectChain(chain);
+  if (const int length = CountFusableSteps(program_, uses, step); length > 1) {
+    std::vector<device::Facts> fusable;
+    for (int s = step; s < step + length; ++s) fusable.push_back({program_, program_.steps[s]});
+    device::FusedSelection found = device_.SelectFused(fusable);
     if (found.steps > 0) {
       kernel.selection = std::move(found.selection);
       kernel.steps = found.steps;
@@ -449,7 +449,7 @@ Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBindi
     ONNXIFI_ASSIGN_OR_RETURN(binding.kernels[position],
                              count == 1
                                  ? kernel.Bind(steps[position], constants_)
-                                 : kernel.BindChain(steps.subspan(position, count), constants_));
+                                 : kernel.BindFused(steps.subspan(position, count), constants_));
     if (on_bound) on_bound(step, *binding.kernels[position]);
     return base::Ok();
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plan: a program made ready for one device, once, with extents still symbolic: a kernel per step
-// or chain of steps, the lifetimes of buffers, and the stages between which execution learns
+// or group of fused steps, the lifetimes of buffers, and the stages between which execution learns
 // numbers. Binding a plan to numbers is cheap and cached.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
@@ -40,7 +40,7 @@ struct Stage {
 struct StageBinding {
   std::vector<int64_t> dims;  // value per node of the program's DimTable, as far as known
   std::vector<device::BoundStep> steps;  // of the stage
-  // By step: that of a chain stands at its first step, nothing at the others.
+  // By step: that of fused steps stands at the first of them, nothing at the others.
   std::vector<std::unique_ptr<device::BoundKernel>> kernels;
   int64_t arena_bytes = 0;
   struct Placement {
@@ -61,8 +61,8 @@ struct StageBinding {
 
 class Plan {
  public:
-  // Selects and builds a kernel for every step or chain. `program`, `device` and `counters` outlive
-  // the plan. UNSUPPORTED_* with the device's reason, or a resource code.
+  // Selects and builds a kernel for every step or group of fused steps. `program`, `device` and
+  // `counters` outlive the plan. UNSUPPORTED_* with the device's reason, or a resource code.
   static base::Result<std::unique_ptr<Plan>> Create(const program::Program& program,
                                                     device::Device& device, Counters& counters);
 
@@ -80,7 +80,7 @@ class Plan {
   device::Addresses constants() const { return constants_; }
   // Plans of the bodies of the control step `step`.
   std::span<const std::unique_ptr<Plan>> bodies(int step) const { return bodies_.at(step); }
-  // How many steps the kernel of a step does: 1, or all of the chain that begins there; 0 where an
+  // How many steps the kernel of a step does: 1, or all fused steps that begin there; 0 where an
   // earlier one does it too.
   int step_count(int step) const { return kernels_[step].steps; }
   // Name of the recipe of a step; empty for steps that run on no device or are done with another.
@@ -107,7 +107,7 @@ class Plan {
       : program_(program), device_(device), counters_(counters) {}
 
   base::Status BuildKernels();
-  // Selects a recipe for `step` or the chain that begins there.
+  // Selects a recipe for `step`, or for the fused steps that begin there.
   base::Status SelectKernel(const program::BufferUses& uses, int step);
   base::Status HoldConstants();
   void CutIntoStages();

@@ -110,11 +110,11 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     }));
     ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   }
-  ONNXIFI_RETURN_IF_ERROR(RunPass("gather_chains", times, program, [&](Program& whole) {
-    program::GatherChains(whole, [&selector](const Program& of, const program::Step& first,
-                                             const program::Step& second) {
-      const device::Facts chain[] = {{of, first}, {of, second}};
-      return selector.SelectChain(chain).steps == 2;
+  ONNXIFI_RETURN_IF_ERROR(RunPass("order_fusable_steps", times, program, [&](Program& whole) {
+    program::OrderFusableSteps(whole, [&selector](const Program& of, const program::Step& first,
+                                                  const program::Step& second) {
+      const device::Facts fusable[] = {{of, first}, {of, second}};
+      return selector.SelectFused(fusable).steps == 2;
     });
   }));
   for (program::Step& step : program.steps) {

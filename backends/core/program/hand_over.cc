@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HandsOverTo, and GatherChains, which brings such steps together.
+// HandsOverTo, and OrderFusableSteps, which brings such steps together.
 
 #include "backends/core/program/hand_over.h"
 
@@ -27,7 +27,7 @@ int HandsOverTo(const Program& program, const BufferUses& uses, int number) {
   return count == 1 && reads[0].buffer == buffer ? reader : BufferUses::kNoStep;
 }
 
-void GatherChains(Program& program, const Joins& joins) {
+void OrderFusableSteps(Program& program, const Joins& joins) {
   const BufferUses uses(program);
   const auto count = static_cast<int>(program.steps.size());
   // By reader: the step that goes before it. A step that waits for its reader reads what was there

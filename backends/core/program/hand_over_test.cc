@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GatherChains: steps that a device joins come to follow each other, others stay where they are,
-// and what is computed stays the same.
+// OrderFusableSteps: steps that a device joins come to follow each other, others stay where they
+// are, and what is computed stays the same.
 
 #include "backends/core/program/hand_over.h"
 
@@ -26,13 +26,13 @@ Expr Sum(ExprPool&, const std::vector<Expr>& loads) {
   return sum;
 }
 
-class GatherChainsTest : public testing::Test {
+class OrderFusableStepsTest : public testing::Test {
  protected:
   Operand Add(const std::vector<Operand>& reads) { return maker_.Map({3}, reads, Sum); }
   // The numbers that the steps had before, in their new order.
   std::vector<int> Gather(const Joins& joins) {
     std::vector<int> order;
-    GatherChains(maker_.program, joins);
+    OrderFusableSteps(maker_.program, joins);
     for (const Step& step : maker_.program.steps) order.push_back(step.node);
     const base::Status verified = Verify(maker_.program);
     EXPECT_TRUE(verified.ok()) << verified.Text();
@@ -44,7 +44,7 @@ class GatherChainsTest : public testing::Test {
 
 bool All(const Program&, const Step&, const Step&) { return true; }
 
-TEST_F(GatherChainsTest, BringsAStepAndThoseBeforeItToItsReader) {
+TEST_F(OrderFusableStepsTest, BringsAStepAndThoseBeforeItToItsReader) {
   const Operand x = maker_.Input({3});
   const Operand a = Add({x});           // 0
   const Operand b = Add({a});           // 1
@@ -57,7 +57,7 @@ TEST_F(GatherChainsTest, BringsAStepAndThoseBeforeItToItsReader) {
   EXPECT_EQ(execution::RunOnNumbers(maker_.program), before);
 }
 
-TEST_F(GatherChainsTest, LeavesStepsThatAreNotJoined) {
+TEST_F(OrderFusableStepsTest, LeavesStepsThatAreNotJoined) {
   const Operand x = maker_.Input({3});
   const Operand a = Add({x});         // 0
   const Operand other = Add({x});     // 1
@@ -75,7 +75,7 @@ TEST_F(GatherChainsTest, LeavesStepsThatAreNotJoined) {
 }
 
 // Step 0 would read what step 1 writes over.
-TEST_F(GatherChainsTest, MovesNothingBehindAWriteOfWhatItReads) {
+TEST_F(OrderFusableStepsTest, MovesNothingBehindAWriteOfWhatItReads) {
   const Operand x = maker_.Input({3});
   const Operand twice = maker_.Temporary({3});
   maker_.MapTo(twice, {x}, Sum);   // 0

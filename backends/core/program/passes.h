@@ -50,7 +50,7 @@ void ForwardCopies(Program& program, const Accepts& accepts);
 using Joins = std::function<bool(const Program& program, const Step& first, const Step& second)>;
 
 // Puts a step directly before the one that it hands over to, where the device joins them.
-void GatherChains(Program& program, const Joins& joins);
+void OrderFusableSteps(Program& program, const Joins& joins);
 
 // Whether the device does a convolution faster by Winograd's algorithm, as ExpandWinograd does it.
 using PrefersWinograd = std::function<bool(const Program& program, const Step& step)>;

@@ -37,7 +37,7 @@ runtime::RecipeResult SelectPointwise(const Described& described);
 runtime::RecipeResult SelectDepthwise(const Described& described);
 // A depthwise convolution with the one of 1 x 1 before or behind it, or both, where the images
 // between do not stay in the caches.
-device::ChainSelection SelectChain(std::span<const base::Result<Described>> chain);
+device::FusedSelection SelectFused(std::span<const base::Result<Described>> chain);
 // Any kernel, strides, dilations and padding, and few groups, where there are gaps or little to do.
 runtime::RecipeResult SelectDirect(const Described& described);
 // Of an image whose channels lie apart, as callers give it: up to four planes of rows.

@@ -2,7 +2,7 @@
 //
 // Chains: found step by step.
 
-#include "backends/core/plan/chain.h"
+#include "backends/core/plan/fused_steps.h"
 
 #include <algorithm>
 #include <set>
@@ -11,9 +11,9 @@
 
 namespace onnxifi::plan {
 
-int ChainLength(const program::Program& program, const program::BufferUses& uses, int first) {
+int CountFusableSteps(const program::Program& program, const program::BufferUses& uses, int first) {
   int length = 1;
-  while (length < kMostChained &&
+  while (length < kMaxFusedSteps &&
          HandsOverTo(program, uses, first + length - 1) == first + length) {
     ++length;
   }

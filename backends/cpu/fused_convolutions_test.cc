@@ -188,7 +188,7 @@ constexpr const char* kAll = "pointwise, depthwise and pointwise";
 constexpr const char* kBefore = "pointwise and depthwise";
 constexpr const char* kBehind = "depthwise and pointwise";
 
-TEST(ConvolutionChainTest, TakesConvolutionsBeforeAndBehind) {
+TEST(FusedConvolutionsTest, TakesConvolutionsBeforeAndBehind) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     ExpectRight({}, kAll, {1, 2, 5});
@@ -197,7 +197,7 @@ TEST(ConvolutionChainTest, TakesConvolutionsBeforeAndBehind) {
   });
 }
 
-TEST(ConvolutionChainTest, TakesStridesDilationsAndPadding) {
+TEST(FusedConvolutionsTest, TakesStridesDilationsAndPadding) {
   ExpectRight({.stride = 2}, kAll, {1, 2});
   ExpectRight({.stride = 2, .pad_begin = 0, .pad_end = 1}, kAll, {2});
   ExpectRight({.kernel = 5, .pad_begin = 2, .pad_end = 2}, kAll, {1, 2});
@@ -208,7 +208,7 @@ TEST(ConvolutionChainTest, TakesStridesDilationsAndPadding) {
   ExpectRight({.pad_begin = 5, .pad_end = 6}, kAll, {1, 2});
 }
 
-TEST(ConvolutionChainTest, TakesImagesOneAfterTheOther) {
+TEST(FusedConvolutionsTest, TakesImagesOneAfterTheOther) {
   Case test{.height = 11, .width = 13, .between = 33, .results = 7};
   test.batch = processor::L2Floats() / 4 / (11 * 13 * 33) + 2;
   ExpectRight(test, kAll, {1, 2, 4});
@@ -216,24 +216,24 @@ TEST(ConvolutionChainTest, TakesImagesOneAfterTheOther) {
   ExpectRight(test, kAll, {1, 3});
 }
 
-TEST(ConvolutionChainTest, AddsASummandAndBoundsNothingElse) {
+TEST(FusedConvolutionsTest, AddsASummandAndBoundsNothingElse) {
   ExpectRight({.results = 6, .has_sum = true, .has_bounds = false}, kAll, {1, 2});
 }
 
-TEST(ConvolutionChainTest, WritesIntoAPartOfAWiderTensor) {
+TEST(FusedConvolutionsTest, WritesIntoAPartOfAWiderTensor) {
   ExpectRight({.is_sliced = true}, kAll, {1, 2});
   ExpectRight({.has_behind = false, .is_sliced = true}, kBefore, {1, 2});
 }
 
-TEST(ConvolutionChainTest, TakesGroups) {
+TEST(FusedConvolutionsTest, TakesGroups) {
   ExpectRight({.results = 48, .groups_behind = 4}, kAll, {1, 2});
 }
 
-TEST(ConvolutionChainTest, TakesAsManyImagesAsComeLate) {
+TEST(FusedConvolutionsTest, TakesAsManyImagesAsComeLate) {
   ExpectRight({.batch = 3, .is_symbolic = true}, kAll, {1, 2});
 }
 
-TEST(ConvolutionChainTest, LeavesAloneWhatStaysNear) {
+TEST(FusedConvolutionsTest, LeavesAloneWhatStaysNear) {
   ExpectRight({.height = 8, .width = 8, .between = 16}, "", {2});
 }
 

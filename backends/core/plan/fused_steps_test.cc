@@ -3,7 +3,7 @@
 // Chains: which steps are one, that what they share memory with is not overwritten, and that a plan
 // binds them together.
 
-#include "backends/core/plan/chain.h"
+#include "backends/core/plan/fused_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ class MapMaker : public ProgramMaker {
       return sum;
     });
   }
-  int ChainLengthAt(int step) const {
-    return ChainLength(program, program::BufferUses(program), step);
+  int CountFusableStepsAt(int step) const {
+    return CountFusableSteps(program, program::BufferUses(program), step);
   }
 };
 
@@ -57,17 +57,17 @@ TEST(ChainTest, GoesOnWhileWhatIsWrittenIsReadByTheNextStepAlone) {
   maker.Output(f);
   maker.Output(j);
   std::vector<int> lengths;
-  for (int step = 0; step < 10; ++step) lengths.push_back(maker.ChainLengthAt(step));
+  for (int step = 0; step < 10; ++step) lengths.push_back(maker.CountFusableStepsAt(step));
   EXPECT_THAT(lengths, testing::ElementsAre(3, 2, 1, 2, 1, 1, 1, 1, 1, 1));
 }
 
 TEST(ChainTest, IsShownInPartsWhereItIsLong) {
   MapMaker maker;
   Operand x = maker.Input({4, 4});
-  for (int step = 0; step < 2 * kMostChained; ++step) x = maker.Sum({x});
+  for (int step = 0; step < 2 * kMaxFusedSteps; ++step) x = maker.Sum({x});
   maker.Output(x);
-  EXPECT_EQ(maker.ChainLengthAt(0), kMostChained);
-  EXPECT_EQ(maker.ChainLengthAt(2 * kMostChained - 3), 3);
+  EXPECT_EQ(maker.CountFusableStepsAt(0), kMaxFusedSteps);
+  EXPECT_EQ(maker.CountFusableStepsAt(2 * kMaxFusedSteps - 3), 3);
 }
 
 const BufferLifetime* Find(const std::vector<BufferLifetime>& lifetimes, const Operand& operand) {
@@ -144,7 +144,7 @@ class JoiningDevice final : public device::Device {
       device_.bound.push_back({step.step->node});
       return std::unique_ptr<device::BoundKernel>(std::make_unique<Bound>(1));
     }
-    Result<std::unique_ptr<device::BoundKernel>> BindChain(
+    Result<std::unique_ptr<device::BoundKernel>> BindFused(
         std::span<const device::BoundStep> steps, device::Addresses /*constants*/) override {
       EXPECT_EQ(steps_, static_cast<int>(steps.size()));
       device_.bound.emplace_back();
@@ -164,9 +164,9 @@ class JoiningDevice final : public device::Device {
     selection.recipe = std::make_unique<JoinedRecipe>(1);
     return selection;
   }
-  device::ChainSelection SelectChain(device::Chain chain) const override {
-    device::ChainSelection found;
-    if (chain.size() < 3) {
+  device::FusedSelection SelectFused(device::FusableSteps fusable) const override {
+    device::FusedSelection found;
+    if (fusable.size() < 3) {
       found.selection.rejected.emplace_back(base::Code::kUnsupportedShape, "Too short.");
       return found;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SelectChain and its kernel: a depthwise convolution with the one of 1 x 1 before or behind it, or
+// SelectFused and its kernel: a depthwise convolution with the one of 1 x 1 before or behind it, or
 // both. Each thread takes a few lines of the result at a time and computes of the images between
 // just the lines that these need, into rings that stay in its cache.
 
@@ -33,7 +33,7 @@ struct Range {
   int64_t end;
 };
 
-// What is in a chain is of 1 x 1 otherwise.
+// Every other convolution of a fused kernel is 1 x 1.
 bool IsDepthwise(const Convolution& convolution) { return CheckDepthwise(convolution).ok(); }
 
 // The lines that the windows of lines `out` see.
@@ -52,36 +52,36 @@ struct Rings {
   std::vector<int64_t> begins;   // where each lies, in floats; and where the last ends
 };
 
-Rings MakeRings(std::span<const Convolution> chain, int64_t lines) {
-  Rings rings{lines, std::vector<int64_t>(chain.size() - 1), {0}};
+Rings MakeRings(std::span<const Convolution> fused, int64_t lines) {
+  Rings rings{lines, std::vector<int64_t>(fused.size() - 1), {0}};
   int64_t seen = lines;
-  for (size_t k = chain.size(); k-- > 1;) {
-    const Convolution& reader = chain[k];
+  for (size_t k = fused.size(); k-- > 1;) {
+    const Convolution& reader = fused[k];
     seen = (seen - 1) * reader.stride_y + (reader.kernel_height - 1) * reader.dilation_y + 1;
     seen = std::min(seen, reader.in_height);
     rings.extents[k - 1] = seen;
   }
-  for (size_t k = 0; k + 1 < chain.size(); ++k) {
+  for (size_t k = 0; k + 1 < fused.size(); ++k) {
     rings.begins.push_back(rings.begins.back() +
-                           rings.extents[k] * chain[k].out_width * chain[k].out_channels);
+                           rings.extents[k] * fused[k].out_width * fused[k].out_channels);
   }
   return rings;
 }
 
 // As many lines at a time as leave most of a cache to what is read and written besides.
 int64_t MostRingFloats() { return processor::L2Floats() / 4; }
-Rings ChooseRings(std::span<const Convolution> chain) {
-  Rings rings = MakeRings(chain, 1);
-  for (int64_t lines = 2; lines <= chain.back().out_height; ++lines) {
-    Rings more = MakeRings(chain, lines);
+Rings ChooseRings(std::span<const Convolution> fused) {
+  Rings rings = MakeRings(fused, 1);
+  for (int64_t lines = 2; lines <= fused.back().out_height; ++lines) {
+    Rings more = MakeRings(fused, lines);
     if (more.begins.back() > MostRingFloats()) break;
     rings = std::move(more);
   }
   return rings;
 }
 
-// A convolution of the chain with its tensors.
-struct Stage {
+// A convolution of the fused kernel with its tensors.
+struct FusedConvolution {
   Convolution convolution;
   bool is_depthwise;
   runtime::PackedWeights weights;
@@ -92,10 +92,10 @@ struct Stage {
 class Worker {
  public:
   // `memory` has room for the rings.
-  Worker(std::span<const Stage> stages, const Rings& rings, device::Addresses addresses,
+  Worker(std::span<const FusedConvolution> stages, const Rings& rings, device::Addresses addresses,
          bool is_result_far, float* memory)
       : rings_(rings), memory_(memory) {
-    for (const Stage& stage : stages) {
+    for (const FusedConvolution& stage : stages) {
       const Convolution& convolution = stage.convolution;
       parts_.push_back({convolution, runtime::Floats(stage.weights), stage.images.At(addresses),
                         stage.images.EpilogueAt(addresses),
@@ -193,10 +193,10 @@ class Worker {
   std::vector<Part> parts_;
 };
 
-class BoundChain final : public device::BoundKernel {
+class BoundFusedKernel final : public device::BoundKernel {
  public:
-  BoundChain(std::vector<Stage> stages, const Rings& rings, int64_t batch,
-             std::vector<bool> reads_at_run, runtime::Runtime& runtime)
+  BoundFusedKernel(std::vector<FusedConvolution> stages, const Rings& rings, int64_t batch,
+                   std::vector<bool> reads_at_run, runtime::Runtime& runtime)
       : stages_(std::move(stages)),
         rings_(rings),
         batch_(batch),
@@ -235,32 +235,32 @@ class BoundChain final : public device::BoundKernel {
     return runtime_.pool().thread_count() * rings_.begins.back() * kFloatBytes;
   }
 
-  const std::vector<Stage> stages_;
+  const std::vector<FusedConvolution> stages_;
   const Rings rings_;
   const int64_t batch_;
   const std::vector<bool> reads_at_run_;
   runtime::Runtime& runtime_;
 };
 
-class ChainKernel final : public device::Kernel {
+class FusedKernel final : public device::Kernel {
  public:
-  ChainKernel(std::span<const Convolution> chain, runtime::Runtime& runtime)
-      : chain_(chain.begin(), chain.end()),
-        rings_(ChooseRings(chain)),
+  FusedKernel(std::span<const Convolution> fused, runtime::Runtime& runtime)
+      : fused_(fused.begin(), fused.end()),
+        rings_(ChooseRings(fused)),
         runtime_(runtime),
-        stores_(chain.size()) {}
+        stores_(fused.size()) {}
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& /*step*/,
                                                     device::Addresses /*constants*/) override {
-    return Status(Code::kInternalError, "A kernel for a chain is bound to one step.");
+    return Status(Code::kInternalError, "A kernel for fused steps is bound to one step.");
   }
 
-  Result<std::unique_ptr<device::BoundKernel>> BindChain(std::span<const device::BoundStep> steps,
+  Result<std::unique_ptr<device::BoundKernel>> BindFused(std::span<const device::BoundStep> steps,
                                                          device::Addresses constants) override {
-    std::vector<Stage> stages;
+    std::vector<FusedConvolution> stages;
     std::vector<bool> reads_at_run;
-    for (size_t k = 0; k < chain_.size(); ++k) {
-      const Convolution& convolution = chain_[k];
+    for (size_t k = 0; k < fused_.size(); ++k) {
+      const Convolution& convolution = fused_[k];
       const bool is_depthwise = IsDepthwise(convolution);
       ONNXIFI_ASSIGN_OR_RETURN(
           runtime::PackedWeights weights,
@@ -276,23 +276,23 @@ class ChainKernel final : public device::Kernel {
         reads_at_run.push_back(read != 1 && (read != 0 || k == 0));
       }
     }
-    return std::unique_ptr<device::BoundKernel>(std::make_unique<BoundChain>(
+    return std::unique_ptr<device::BoundKernel>(std::make_unique<BoundFusedKernel>(
         std::move(stages), rings_, steps[0].domain[0], std::move(reads_at_run), runtime_));
   }
 
  private:
-  const std::vector<Convolution> chain_;
+  const std::vector<Convolution> fused_;
   const Rings rings_;
   runtime::Runtime& runtime_;
   std::vector<runtime::WeightStore> stores_;  // of each step
 };
 
-class ChainRecipe final : public Recipe {
+class FusedRecipe final : public Recipe {
  public:
   // `reads` are the reads of each step.
-  ChainRecipe(std::string_view implementation, std::vector<Convolution> chain,
+  FusedRecipe(std::string_view implementation, std::vector<Convolution> fused,
               std::vector<int> reads)
-      : Recipe(implementation), chain_(std::move(chain)), reads_(std::move(reads)) {}
+      : Recipe(implementation), fused_(std::move(fused)), reads_(std::move(reads)) {}
 
   bool TakesAnyAddress(int read) const override {
     for (const int count : reads_) {
@@ -302,11 +302,11 @@ class ChainRecipe final : public Recipe {
     return false;
   }
   std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
-    return std::make_unique<ChainKernel>(chain_, runtime);
+    return std::make_unique<FusedKernel>(fused_, runtime);
   }
 
  private:
-  const std::vector<Convolution> chain_;
+  const std::vector<Convolution> fused_;
   const std::vector<int> reads_;
 };
 
@@ -321,9 +321,9 @@ bool IsDepthwiseOfPixels(const Described& described) {
 }
 
 // Of the largest image between.
-int64_t MostFloatsBetween(std::span<const Convolution> chain) {
+int64_t MaxFloatsBetween(std::span<const Convolution> fused) {
   int64_t most = 0;
-  for (const Convolution& convolution : chain.first(chain.size() - 1)) {
+  for (const Convolution& convolution : fused.first(fused.size() - 1)) {
     most = std::max(most, convolution.batch * convolution.out_height * convolution.out_width *
                               convolution.out_channels);
   }
@@ -332,7 +332,7 @@ int64_t MostFloatsBetween(std::span<const Convolution> chain) {
 
 }  // namespace
 
-device::ChainSelection SelectChain(std::span<const base::Result<Described>> steps) {
+device::FusedSelection SelectFused(std::span<const base::Result<Described>> steps) {
   const auto is = [&](size_t k, bool (*kind)(const Described&)) {
     return k < steps.size() && steps[k].ok() && kind(*steps[k]);
   };
@@ -340,35 +340,35 @@ device::ChainSelection SelectChain(std::span<const base::Result<Described>> step
   if (!is(before, IsDepthwiseOfPixels)) return {};
   const size_t behind = is(before + 1, IsPlainPointwise) ? 1 : 0;
   if (before + behind == 0) return {};
-  std::vector<Convolution> chain;
+  std::vector<Convolution> fused;
   std::vector<int> reads;
   for (const auto& step : steps.first(before + 1 + behind)) {
-    chain.push_back(step->convolution);
+    fused.push_back(step->convolution);
     reads.push_back(step->reads);
   }
   const std::string_view name = behind == 0   ? "pointwise and depthwise"
                                 : before == 0 ? "depthwise and pointwise"
                                               : "pointwise, depthwise and pointwise";
   const auto refuse = [&](const std::string& sentence) {
-    device::ChainSelection none;
+    device::FusedSelection none;
     none.selection.rejected.push_back(
         Status(Code::kUnsupportedShape, sentence).Context("for " + std::string(name)));
     return none;
   };
   // With half of a cache or a fifth MobileNet takes the same time, with all of one more.
   const int64_t near = processor::L2Floats() / 4;
-  if (const int64_t most = MostFloatsBetween(chain); most <= near) {
+  if (const int64_t most = MaxFloatsBetween(fused); most <= near) {
     return refuse("What lies between stays near anyway (" + std::to_string(most) + " floats, of " +
                   std::to_string(near) + ").");
   }
-  if (const int64_t least = MakeRings(chain, 1).begins.back(); least > MostRingFloats()) {
+  if (const int64_t least = MakeRings(fused, 1).begins.back(); least > MostRingFloats()) {
     return refuse("The lines for one of the result have " + std::to_string(least) +
                   " floats, more than " + std::to_string(MostRingFloats()) + ".");
   }
-  device::ChainSelection selection;
-  selection.steps = static_cast<int>(chain.size());
+  device::FusedSelection selection;
+  selection.steps = static_cast<int>(fused.size());
   selection.selection.recipe =
-      std::make_unique<ChainRecipe>(name, std::move(chain), std::move(reads));
+      std::make_unique<FusedRecipe>(name, std::move(fused), std::move(reads));
   return selection;
 }
 
