@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic on one vector or two, for loops of one operation and for chains. Included once per
-// target of Highway.
+// Arithmetic on one vector or two, for loops of one operation and for fused operations. Included
+// once per target of Highway.
 
 #if defined(ONNXIFI_BACKENDS_CPU_ENGINE_ARITHMETIC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONNXIFI_BACKENDS_CPU_ENGINE_ARITHMETIC_INL_H_

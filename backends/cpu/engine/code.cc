@@ -167,7 +167,7 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
     }
     code.roots_.push_back(value);
   }
-  code.JoinChains(loops);
+  code.FuseOperations(loops);
   code.AssignSlots();
   return code;
 }
@@ -197,7 +197,7 @@ Code Code::CompileByRows(const program::ExprPool& pool, std::span<const ExprId> 
   return code;
 }
 
-void Code::JoinChains(LoopSet loops) {
+void Code::FuseOperations(LoopSet loops) {
   std::vector<int> uses(values_.size(), 0);
   for (const Instruction& instruction : varying_) {
     for (int input : instruction.inputs) ++uses[input];
@@ -205,53 +205,53 @@ void Code::JoinChains(LoopSet loops) {
   for (int root : roots_) {
     if (root >= 0) ++uses[root];
   }
-  auto find_link = [&](const Instruction& instruction, bool value_is_first) {
+  auto find_op = [&](const Instruction& instruction, bool value_is_first) {
     const bool is_float32 = instruction.kind == Kind::kLoop &&
                             instruction.type == ElementType::kFloat32 &&
                             instruction.from_type == ElementType::kFloat32;
-    return is_float32 ? FindLink(instruction.op, value_is_first, loops) : std::nullopt;
+    return is_float32 ? FindFusedOp(instruction.op, value_is_first, loops) : std::nullopt;
   };
-  struct Chain {
-    std::vector<ChainLink> links;  // none: the instruction can be no link
+  struct Fused {
+    std::vector<FusedOperation> operations;  // none: the instruction can be no operation
     std::vector<int> inputs;
     bool is_joined = false;  // to a later one
   };
-  std::vector<Chain> chains(varying_.size());
-  std::vector<int> made_by(values_.size(), -1);  // position in varying_, of what can be a link
+  std::vector<Fused> fused_at(varying_.size());
+  std::vector<int> made_by(values_.size(), -1);  // position in varying_, of what can be a operation
   for (size_t at = 0; at < varying_.size(); ++at) {
     const Instruction& instruction = varying_[at];
-    if (!find_link(instruction, true)) continue;
+    if (!find_op(instruction, true)) continue;
     made_by[instruction.result] = static_cast<int>(at);
     const std::vector<int>& inputs = instruction.inputs;
-    Chain& chain = chains[at];
+    Fused& fused = fused_at[at];
     size_t side = inputs.size() == 2 && values_[inputs[0]].is_uniform ? 1 : 0;  // of the value
     for (size_t k = 0; k < inputs.size(); ++k) {
       if (made_by[inputs[k]] < 0 || uses[inputs[k]] != 1) continue;
-      Chain& before = chains[made_by[inputs[k]]];
-      if (before.links.size() == kMostLinks) continue;
-      chain = before;
+      Fused& before = fused_at[made_by[inputs[k]]];
+      if (before.operations.size() == kMaxFusedOperations) continue;
+      fused = before;
       before.is_joined = true;
       side = k;
       break;
     }
-    if (chain.links.empty()) chain.inputs = {inputs[side]};
-    chain.links.push_back({*find_link(instruction, side == 0)});
+    if (fused.operations.empty()) fused.inputs = {inputs[side]};
+    fused.operations.push_back({*find_op(instruction, side == 0)});
     if (inputs.size() == 2) {
-      chain.inputs.push_back(inputs[1 - side]);
-      chain.links.back().is_uniform = values_[inputs[1 - side]].is_uniform;
+      fused.inputs.push_back(inputs[1 - side]);
+      fused.operations.back().is_uniform = values_[inputs[1 - side]].is_uniform;
     }
   }
   std::vector<Instruction> left;
   for (size_t at = 0; at < varying_.size(); ++at) {
-    Chain& chain = chains[at];
-    if (chain.is_joined) continue;
+    Fused& fused = fused_at[at];
+    if (fused.is_joined) continue;
     left.push_back(std::move(varying_[at]));
-    const bool is_one_loop =
-        chain.links.size() < 2 && (chain.links.empty() || !chain.links[0].is_uniform);
+    const bool is_one_loop = fused.operations.size() < 2 &&
+                             (fused.operations.empty() || !fused.operations[0].is_uniform);
     if (is_one_loop) continue;
-    left.back().kind = Kind::kChain;
-    left.back().inputs = std::move(chain.inputs);
-    left.back().links = std::move(chain.links);
+    left.back().kind = Kind::kFused;
+    left.back().inputs = std::move(fused.inputs);
+    left.back().operations = std::move(fused.operations);
   }
   varying_ = std::move(left);
 }

@@ -13,7 +13,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/program/expr.h"
-#include "backends/cpu/engine/chain.h"
+#include "backends/cpu/engine/fused_operations.h"
 #include "backends/cpu/engine/loop.h"
 
 namespace onnxifi::engine {
@@ -28,20 +28,20 @@ class Code {
     kLoadAt,   // a view at computed coordinates
     kIndex,    // a coordinate of the domain
     kLoop,     // arithmetic
-    kChain,    // several loops in one, or one with a number
+    kFused,    // several loops in one, or one with a number
   };
   struct Instruction {
     Kind kind;
     program::ExprOp op;
     tensor::ElementType type = tensor::ElementType::kUndefined;
     tensor::ElementType from_type = tensor::ElementType::kUndefined;
-    uint64_t payload = 0;  // the node's
-    Loop loop = nullptr;   // kLoop
-    int result = -1;       // value
-    std::vector<int>
-        inputs;  // values; kLoadAt: the coordinates; kChain: the first, and the links' operands
-    std::vector<ChainLink> links;  // kChain
-    tensor::Dim dim;               // kDim
+    uint64_t payload = 0;     // the node's
+    Loop loop = nullptr;      // kLoop
+    int result = -1;          // value
+    std::vector<int> inputs;  // values; kLoadAt: the coordinates; kFused: the first, and the
+                              // operations' operands
+    std::vector<FusedOperation> operations;  // kFused
+    tensor::Dim dim;                         // kDim
     // kLoadAt by rows: the input that is the coordinate along the row, or -1.
     int along = -1;
   };
@@ -86,7 +86,7 @@ class Code {
   int64_t cost() const { return cost_; }
 
  private:
-  void JoinChains(LoopSet loops);
+  void FuseOperations(LoopSet loops);
   void AssignSlots();
 
   std::vector<Instruction> uniform_;

@@ -129,17 +129,17 @@ void Frame::RunLoop(const Code::Instruction& instruction, std::byte* result, int
 }
 
 void Frame::RunLinks(const Code::Instruction& instruction, std::byte* result, int64_t lanes) {
-  ChainOperands chain{result,
+  FusedOperands fused{result,
                       values_[instruction.inputs[0]],
                       {},
-                      instruction.links.data(),
-                      static_cast<int>(instruction.links.size()),
+                      instruction.operations.data(),
+                      static_cast<int>(instruction.operations.size()),
                       lanes};
   size_t next = 1;
-  for (int k = 0; k < chain.count; ++k) {
-    if (HasOperand(chain.links[k].link)) chain.operands[k] = values_[instruction.inputs[next++]];
+  for (int k = 0; k < fused.count; ++k) {
+    if (HasOperand(fused.operations[k].op)) fused.operands[k] = values_[instruction.inputs[next++]];
   }
-  RunChain(chain);
+  RunFused(fused);
 }
 
 void Frame::LoadRepeated() {
@@ -166,7 +166,7 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
       case Code::Kind::kLoop:
         RunLoop(instruction, result, box.lanes);
         break;
-      case Code::Kind::kChain:
+      case Code::Kind::kFused:
         RunLinks(instruction, result, box.lanes);
         break;
       case Code::Kind::kLoad:

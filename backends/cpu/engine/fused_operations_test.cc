@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chains against the loops of their operations one after the other: the same bits, for any number
-// of lanes, every link on both sides, operands that are one number, and results written over an
-// input.
+// of lanes, every operation on both sides, operands that are one number, and results written over
+// an input.
 
-#include "backends/cpu/engine/chain.h"
+#include "backends/cpu/engine/fused_operations.h"
 
 #include <gtest/gtest.h>
 
@@ -34,49 +34,50 @@ constexpr ExprOp kOps[] = {ExprOp::kAdd,   ExprOp::kSub,  ExprOp::kMul,       Ex
                            ExprOp::kLog1p, ExprOp::kTanh, ExprOp::kErf};
 constexpr int kOpsWithOperand = 6;
 
-class RandomChain {
+class RandomOperations {
  public:
-  explicit RandomChain(uint32_t seed) : random_(seed), lanes_(Roll(1, 400)) {
+  explicit RandomOperations(uint32_t seed) : random_(seed), lanes_(Roll(1, 400)) {
     value_ = MakeColumn();
     expected_ = value_;
-    const int64_t count = Roll(1, kMostLinks);
+    const int64_t count = Roll(1, kMaxFusedOperations);
     for (int64_t k = 0; k < count; ++k) {
       // Half of the time one that has an operand.
       const auto number = static_cast<size_t>(Roll(
           0, Roll(0, 1) == 0 ? kOpsWithOperand - 1 : static_cast<int64_t>(std::size(kOps)) - 1));
       const ExprOp op = kOps[number];
       const bool value_is_first = number >= kOpsWithOperand || Roll(0, 1) == 0;
-      ChainLink link{*FindLink(op, value_is_first, LoopSet::kFast)};
+      FusedOperation step{*FindFusedOp(op, value_is_first, LoopSet::kFast)};
       std::vector<float> operand = MakeColumn();
-      if (HasOperand(link.link) && Roll(0, 1) == 0) {
-        link.is_uniform = true;
+      if (HasOperand(step.op) && Roll(0, 1) == 0) {
+        step.is_uniform = true;
         std::fill_n(operand.begin(), lanes_, operand[0]);
       }
       operands_.push_back(operand);
-      links_.push_back(link);
-      EXPECT_EQ(HasOperand(link.link), number < kOpsWithOperand);
+      operations_.push_back(step);
+      EXPECT_EQ(HasOperand(step.op), number < kOpsWithOperand);
       RunAlone(op, value_is_first ? expected_ : operand, value_is_first ? operand : expected_);
       // Nothing is read behind its only lane.
-      if (link.is_uniform) operands_.back() = {operand[0]};
+      if (step.is_uniform) operands_.back() = {operand[0]};
     }
   }
 
   void Check() {
-    ChainOperands chain{};
-    chain.count = static_cast<int>(links_.size());
-    chain.links = links_.data();
-    chain.lanes = lanes_;
+    FusedOperands fused{};
+    fused.count = static_cast<int>(operations_.size());
+    fused.operations = operations_.data();
+    fused.lanes = lanes_;
     for (size_t k = 0; k < operands_.size(); ++k) {
-      if (HasOperand(links_[k].link)) chain.operands[k] = Bytes(operands_[k]);
+      if (HasOperand(operations_[k].op)) fused.operands[k] = Bytes(operands_[k]);
     }
-    chain.first = Bytes(value_);
+    fused.first = Bytes(value_);
     // Over the first input, one of the operands, or neither; nothing behind the lanes changes.
     std::vector<float> apart(value_.size(), kBehind);
     std::vector<float>* results[] = {&apart, &operands_.back(), &value_};
-    const bool is_over_operand = HasOperand(links_.back().link) && !links_.back().is_uniform;
+    const bool is_over_operand =
+        HasOperand(operations_.back().op) && !operations_.back().is_uniform;
     std::vector<float>& result = *results[is_over_operand ? Roll(0, 2) : 2 * Roll(0, 1)];
-    chain.result = Bytes(result);
-    RunChain(chain);
+    fused.result = Bytes(result);
+    RunFused(fused);
     for (size_t k = 0; k < result.size(); ++k) {
       if (std::isnan(expected_[k]) && std::isnan(result[k])) continue;
       EXPECT_EQ(std::bit_cast<uint32_t>(expected_[k]), std::bit_cast<uint32_t>(result[k]))
@@ -122,21 +123,21 @@ class RandomChain {
   const int64_t lanes_;
   std::vector<float> value_, expected_;
   std::vector<std::vector<float>> operands_;
-  std::vector<ChainLink> links_;
+  std::vector<FusedOperation> operations_;
 };
 
-TEST(ChainTest, GivesTheBitsOfItsOperations) {
+TEST(FusedOperationsTest, GivesTheBitsOfItsOperations) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     for (uint32_t seed = 0; seed < 3000; ++seed) {
       SCOPED_TRACE(seed);
-      RandomChain(seed).Check();
+      RandomOperations(seed).Check();
       if (testing::Test::HasFailure()) return;
     }
   });
 }
 
-// The quotient `by` / `divisor` of the loop and of the chain, for every `by`.
+// The quotient `by` / `divisor` of the loop and of the fused, for every `by`.
 void CompareQuotients(const std::vector<float>& by, float divisor) {
   const std::vector<float> divisors(by.size(), divisor);
   std::vector<float> expected(by.size());
@@ -151,11 +152,11 @@ void CompareQuotients(const std::vector<float>& by, float divisor) {
                                  0,
                                  ElementType::kFloat32,
                                  ElementType::kFloat32});
-  const ChainLink link{Link::kDiv, /*is_uniform=*/true};
-  RunChain({reinterpret_cast<std::byte*>(result.data()),
+  const FusedOperation step{FusedOp::kDiv, /*is_uniform=*/true};
+  RunFused({reinterpret_cast<std::byte*>(result.data()),
             bytes(by),
             {reinterpret_cast<const std::byte*>(&divisor)},
-            &link,
+            &step,
             1,
             static_cast<int64_t>(by.size())});
   for (size_t k = 0; k < by.size(); ++k) {
@@ -166,7 +167,7 @@ void CompareQuotients(const std::vector<float>& by, float divisor) {
 }
 
 // Divisors whose reciprocals are rounded by nothing, little and half a unit; both signs.
-TEST(ChainTest, DividesEveryMantissaAsADivisionDoes) {
+TEST(FusedOperationsTest, DividesEveryMantissaAsADivisionDoes) {
   std::vector<float> mantissas(1 << 23);
   for (uint32_t k = 0; k < mantissas.size(); ++k) {
     mantissas[k] = std::bit_cast<float>(0x3f800000 + k);
@@ -181,7 +182,7 @@ TEST(ChainTest, DividesEveryMantissaAsADivisionDoes) {
   });
 }
 
-TEST(ChainTest, DividesNumbersOfAnySizeAsADivisionDoes) {
+TEST(FusedOperationsTest, DividesNumbersOfAnySizeAsADivisionDoes) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     std::mt19937 random(11);

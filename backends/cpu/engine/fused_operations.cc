@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chain: link by link over a block of vectors, so that finding out which operation comes next costs
-// little beside it.
+// Chain: op by operation over a block of vectors, so that finding out which operation comes next
+// costs little beside it.
 
-#include "backends/cpu/engine/chain.h"
+#include "backends/cpu/engine/fused_operations.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/engine/chain.cc"
+#define HWY_TARGET_INCLUDE "backends/cpu/engine/fused_operations.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
 #include <hwy/highway.h>
@@ -133,95 +133,95 @@ ONNXIFI_FUNCTION(Erf);
 
 // Lanes from `i` on, as many as kVectors have.
 template <int kVectors>
-HWY_INLINE void RunBlock(const ChainOperands& chain, int64_t i) {
+HWY_INLINE void RunBlock(const FusedOperands& fused, int64_t i) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const float* first = reinterpret_cast<const float*>(chain.first) + i;
+  const float* first = reinterpret_cast<const float*>(fused.first) + i;
   Block<kVectors> block;
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) block.values[v] = hn::LoadU(d, first + v * lanes);
-  for (int k = 0; k < chain.count; ++k) {
-    const Link link = chain.links[k].link;
-    const bool is_uniform = chain.links[k].is_uniform;
-    const auto* operand = reinterpret_cast<const float*>(chain.operands[k]);
+  for (int k = 0; k < fused.count; ++k) {
+    const FusedOp op = fused.operations[k].op;
+    const bool is_uniform = fused.operations[k].is_uniform;
+    const auto* operand = reinterpret_cast<const float*>(fused.operands[k]);
     if (!is_uniform) operand += i;
-    switch (link) {
-      case Link::kAdd:
+    switch (op) {
+      case FusedOp::kAdd:
         block.template Apply<true>(Sum(), operand, is_uniform);
         break;
-      case Link::kSub:
+      case FusedOp::kSub:
         block.template Apply<true>(Difference(), operand, is_uniform);
         break;
-      case Link::kSubFrom:
+      case FusedOp::kSubFrom:
         block.template Apply<false>(Difference(), operand, is_uniform);
         break;
-      case Link::kMul:
+      case FusedOp::kMul:
         block.template Apply<true>(Product(), operand, is_uniform);
         break;
-      case Link::kDiv:
+      case FusedOp::kDiv:
         if (is_uniform) {
           block.DivideBy(*operand);
         } else {
           block.template Apply<true>(Quotient(), operand, false);
         }
         break;
-      case Link::kDivInto:
+      case FusedOp::kDivInto:
         block.template Apply<false>(Quotient(), operand, is_uniform);
         break;
-      case Link::kMin:
+      case FusedOp::kMin:
         block.template Bound<true>(FloatMinimum(), Minimum(), operand, is_uniform);
         break;
-      case Link::kMinWith:
+      case FusedOp::kMinWith:
         block.template Bound<false>(FloatMinimum(), Minimum(), operand, is_uniform);
         break;
-      case Link::kMax:
+      case FusedOp::kMax:
         block.template Bound<true>(FloatMaximum(), Maximum(), operand, is_uniform);
         break;
-      case Link::kMaxWith:
+      case FusedOp::kMaxWith:
         block.template Bound<false>(FloatMaximum(), Maximum(), operand, is_uniform);
         break;
-      case Link::kNeg:
+      case FusedOp::kNeg:
         block.Apply(Negate());
         break;
-      case Link::kAbs:
+      case FusedOp::kAbs:
         block.Apply(Absolute());
         break;
-      case Link::kFloor:
+      case FusedOp::kFloor:
         block.Apply(Floor());
         break;
-      case Link::kCeil:
+      case FusedOp::kCeil:
         block.Apply(Ceil());
         break;
-      case Link::kRoundEven:
+      case FusedOp::kRoundEven:
         block.Apply(Round());
         break;
-      case Link::kTrunc:
+      case FusedOp::kTrunc:
         block.Apply(Truncate());
         break;
-      case Link::kSqrt:
+      case FusedOp::kSqrt:
         block.Apply(Root());
         break;
-      case Link::kExp:
+      case FusedOp::kExp:
         block.Apply(ExpFunction());
         break;
-      case Link::kExpm1:
+      case FusedOp::kExpm1:
         block.Apply(Expm1Function());
         break;
-      case Link::kLog:
+      case FusedOp::kLog:
         block.Apply(LogFunction());
         break;
-      case Link::kLog1p:
+      case FusedOp::kLog1p:
         block.Apply(Log1pFunction());
         break;
-      case Link::kTanh:
+      case FusedOp::kTanh:
         block.Apply(TanhFunction());
         break;
-      case Link::kErf:
+      case FusedOp::kErf:
         block.Apply(ErfFunction());
         break;
     }
   }
-  float* result = reinterpret_cast<float*>(chain.result) + i;
+  float* result = reinterpret_cast<float*>(fused.result) + i;
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) hn::StoreU(block.values[v], d, result + v * lanes);
 }
@@ -230,37 +230,37 @@ HWY_INLINE void RunBlock(const ChainOperands& chain, int64_t i) {
 constexpr int kFewVectors = 2;
 
 // The lanes from `i` on, fewer than a small block has.
-void RunRest(const ChainOperands& chain, int64_t i) {
+void RunRest(const FusedOperands& fused, int64_t i) {
   constexpr size_t kLanes = kFewVectors * HWY_MAX_BYTES / sizeof(float);
-  // Filled as far as it is needed: this is all there is to some chains.
-  HWY_ALIGN float lanes[kMostLinks + 1][kLanes];
-  const auto rest = static_cast<size_t>(chain.lanes - i) * sizeof(float);
+  // Filled as far as it is needed: this is all there is to some fused operations.
+  HWY_ALIGN float lanes[kMaxFusedOperations + 1][kLanes];
+  const auto rest = static_cast<size_t>(fused.lanes - i) * sizeof(float);
   const int64_t offset = i * static_cast<int64_t>(sizeof(float));
-  ChainOperands last = chain;
+  FusedOperands last = fused;
   const auto take = [&](int row, const std::byte* from) {
     std::fill_n(lanes[row], kLanes, 0.0f);
     std::memcpy(lanes[row], from + offset, rest);
   };
-  take(kMostLinks, chain.first);
-  last.first = last.result = reinterpret_cast<std::byte*>(lanes[kMostLinks]);
-  for (int k = 0; k < chain.count; ++k) {
-    if (!HasOperand(chain.links[k].link) || chain.links[k].is_uniform) continue;
-    take(k, chain.operands[k]);
+  take(kMaxFusedOperations, fused.first);
+  last.first = last.result = reinterpret_cast<std::byte*>(lanes[kMaxFusedOperations]);
+  for (int k = 0; k < fused.count; ++k) {
+    if (!HasOperand(fused.operations[k].op) || fused.operations[k].is_uniform) continue;
+    take(k, fused.operands[k]);
     last.operands[k] = reinterpret_cast<const std::byte*>(lanes[k]);
   }
   RunBlock<kFewVectors>(last, 0);
-  std::memcpy(chain.result + offset, lanes[kMostLinks], rest);
+  std::memcpy(fused.result + offset, lanes[kMaxFusedOperations], rest);
 }
 
-void RunLinks(const ChainOperands& chain) {
+void RunOperations(const FusedOperands& fused) {
   constexpr int kVectors = 8;
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   int64_t i = 0;
-  for (; i + kVectors * lanes <= chain.lanes; i += kVectors * lanes) RunBlock<kVectors>(chain, i);
-  for (; i + kFewVectors * lanes <= chain.lanes; i += kFewVectors * lanes) {
-    RunBlock<kFewVectors>(chain, i);
+  for (; i + kVectors * lanes <= fused.lanes; i += kVectors * lanes) RunBlock<kVectors>(fused, i);
+  for (; i + kFewVectors * lanes <= fused.lanes; i += kFewVectors * lanes) {
+    RunBlock<kFewVectors>(fused, i);
   }
-  if (i < chain.lanes) RunRest(chain, i);
+  if (i < fused.lanes) RunRest(fused, i);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -270,58 +270,58 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace onnxifi::engine {
 
-HWY_EXPORT(RunLinks);
+HWY_EXPORT(RunOperations);
 
-std::optional<Link> FindLink(program::ExprOp op, bool value_is_first, LoopSet loops) {
+std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, LoopSet loops) {
   using program::ExprOp;
-  const auto approximation = [&](Link link) {
-    return loops == LoopSet::kFast ? std::optional(link) : std::nullopt;
+  const auto approximation = [&](FusedOp op) {
+    return loops == LoopSet::kFast ? std::optional(op) : std::nullopt;
   };
   switch (op) {
     case ExprOp::kAdd:
-      return Link::kAdd;
+      return FusedOp::kAdd;
     case ExprOp::kSub:
-      return value_is_first ? Link::kSub : Link::kSubFrom;
+      return value_is_first ? FusedOp::kSub : FusedOp::kSubFrom;
     case ExprOp::kMul:
-      return Link::kMul;
+      return FusedOp::kMul;
     case ExprOp::kDiv:
-      return value_is_first ? Link::kDiv : Link::kDivInto;
+      return value_is_first ? FusedOp::kDiv : FusedOp::kDivInto;
     case ExprOp::kMin:
-      return value_is_first ? Link::kMin : Link::kMinWith;
+      return value_is_first ? FusedOp::kMin : FusedOp::kMinWith;
     case ExprOp::kMax:
-      return value_is_first ? Link::kMax : Link::kMaxWith;
+      return value_is_first ? FusedOp::kMax : FusedOp::kMaxWith;
     case ExprOp::kNeg:
-      return Link::kNeg;
+      return FusedOp::kNeg;
     case ExprOp::kAbs:
-      return Link::kAbs;
+      return FusedOp::kAbs;
     case ExprOp::kFloor:
-      return Link::kFloor;
+      return FusedOp::kFloor;
     case ExprOp::kCeil:
-      return Link::kCeil;
+      return FusedOp::kCeil;
     case ExprOp::kRoundEven:
-      return Link::kRoundEven;
+      return FusedOp::kRoundEven;
     case ExprOp::kTrunc:
-      return Link::kTrunc;
+      return FusedOp::kTrunc;
     case ExprOp::kSqrt:
-      return Link::kSqrt;
+      return FusedOp::kSqrt;
     case ExprOp::kExp:
-      return approximation(Link::kExp);
+      return approximation(FusedOp::kExp);
     case ExprOp::kExpm1:
-      return approximation(Link::kExpm1);
+      return approximation(FusedOp::kExpm1);
     case ExprOp::kLog:
-      return approximation(Link::kLog);
+      return approximation(FusedOp::kLog);
     case ExprOp::kLog1p:
-      return approximation(Link::kLog1p);
+      return approximation(FusedOp::kLog1p);
     case ExprOp::kTanh:
-      return approximation(Link::kTanh);
+      return approximation(FusedOp::kTanh);
     case ExprOp::kErf:
-      return approximation(Link::kErf);
+      return approximation(FusedOp::kErf);
     default:
       return std::nullopt;
   }
 }
 
-void RunChain(const ChainOperands& chain) { HWY_DYNAMIC_DISPATCH(RunLinks)(chain); }
+void RunFused(const FusedOperands& fused) { HWY_DYNAMIC_DISPATCH(RunOperations)(fused); }
 
 }  // namespace onnxifi::engine
 #endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chain: float32 operations of which each takes the result of the one before, as one loop: what
+// lies between them stays in vector registers, and while some lanes are computed others come from
+// memory.
+
+#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_FUSED_OPERATIONS_H_
+#define ONNXIFI_BACKENDS_CPU_ENGINE_FUSED_OPERATIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "backends/core/program/expr.h"
+#include "backends/cpu/engine/loop.h"
+
+namespace onnxifi::engine {
+
+inline constexpr int kMaxFusedOperations = 12;
+
+enum class FusedOp : uint8_t {
+  // With an operand.
+  kAdd,
+  kSub,
+  kSubFrom,  // operand - value
+  kMul,
+  kDiv,
+  kDivInto,  // operand / value
+  kMin,
+  kMinWith,  // min(operand, value): zeros of both signs tell which is first
+  kMax,
+  kMaxWith,
+  // Of the value alone.
+  kNeg,
+  kAbs,
+  kFloor,
+  kCeil,
+  kRoundEven,
+  kTrunc,
+  kSqrt,
+  kExp,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kTanh,
+  kErf,
+};
+
+constexpr bool HasOperand(FusedOp op) { return op <= FusedOp::kMaxWith; }
+
+// The operation for an operation on float32 whose first input (or second) is the value so far, if
+// it is one; of several inputs `value_is_first` says which. With LoopSet::kReference no
+// approximation is.
+std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, LoopSet loops);
+
+struct FusedOperation {
+  FusedOp op;
+  bool is_uniform = false;  // the operand is one number, for all lanes
+};
+
+struct FusedOperands {
+  std::byte* result;
+  const std::byte* first;  // the value to begin with
+  const std::byte*
+      operands[kMaxFusedOperations];  // per operation that has one; one lane where it is uniform
+  const FusedOperation* operations;
+  int count;
+  int64_t lanes;
+};
+
+// Every operation rounds as its operation alone does. The result may be any input, or overlap none;
+// reads and writes no lane beyond them.
+void RunFused(const FusedOperands& fused);
+
+}  // namespace onnxifi::engine
+
+#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_FUSED_OPERATIONS_H_
