@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <set>
 
-#include "backends/core/program/hand_over.h"
+#include "backends/core/program/sole_consumer.h"
 
 namespace onnxifi::plan {
 
 int CountFusableSteps(const program::Program& program, const program::BufferUses& uses, int first) {
   int length = 1;
   while (length < kMaxFusedSteps &&
-         HandsOverTo(program, uses, first + length - 1) == first + length) {
+         FindSoleConsumer(program, uses, first + length - 1) == first + length) {
     ++length;
   }
   return length;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HandsOverTo, and OrderFusableSteps, which brings such steps together.
+// FindSoleConsumer, and OrderFusableSteps, which brings such steps together.
 
-#include "backends/core/program/hand_over.h"
+#include "backends/core/program/sole_consumer.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace onnxifi::program {
 
-int HandsOverTo(const Program& program, const BufferUses& uses, int number) {
+int FindSoleConsumer(const Program& program, const BufferUses& uses, int number) {
   const Step& step = program.steps[number];
   if (IsRunByExecution(step) || step.writes.size() != 1) return BufferUses::kNoStep;
   const BufferId buffer = step.writes[0].buffer;
@@ -36,7 +36,7 @@ void OrderFusableSteps(Program& program, const Joins& joins) {
   std::vector<bool> waits(program.steps.size(), false);
   for (int number = 0; number < count; ++number) {
     const Step& step = program.steps[number];
-    const int reader = HandsOverTo(program, uses, number);
+    const int reader = FindSoleConsumer(program, uses, number);
     if (reader == BufferUses::kNoStep || uses.ReadsWhatIsWrittenAfter(number, step) ||
         !joins(program, step, program.steps[reader])) {
       continue;

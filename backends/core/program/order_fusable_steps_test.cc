@@ -3,8 +3,6 @@
 // OrderFusableSteps: steps that a device joins come to follow each other, others stay where they
 // are, and what is computed stays the same.
 
-#include "backends/core/program/hand_over.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 
 #include "backends/core/execution/testing/run_on_numbers.h"
 #include "backends/core/program/passes.h"
+#include "backends/core/program/sole_consumer.h"
 #include "backends/core/program/testing/program_maker.h"
 #include "backends/core/program/verify.h"
 

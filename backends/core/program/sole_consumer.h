@@ -3,8 +3,8 @@
 // Hand-over: a step that gives what it writes to one other step and to nobody else, so that a
 // device may do both at once.
 
-#ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_HAND_OVER_H_
-#define ONNXIFI_BACKENDS_CORE_PROGRAM_HAND_OVER_H_
+#ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_SOLE_CONSUMER_H_
+#define ONNXIFI_BACKENDS_CORE_PROGRAM_SOLE_CONSUMER_H_
 
 #include "backends/core/program/buffer_uses.h"
 #include "backends/core/program/program.h"
@@ -14,8 +14,8 @@ namespace onnxifi::program {
 // The step, somewhere behind `number`, that alone reads the temporary which step `number` alone
 // writes and which is all that this writes; with its read 0 and no other. kNoStep if there is none,
 // and where execution runs either of them.
-int HandsOverTo(const Program& program, const BufferUses& uses, int number);
+int FindSoleConsumer(const Program& program, const BufferUses& uses, int number);
 
 }  // namespace onnxifi::program
 
-#endif  // ONNXIFI_BACKENDS_CORE_PROGRAM_HAND_OVER_H_
+#endif  // ONNXIFI_BACKENDS_CORE_PROGRAM_SOLE_CONSUMER_H_
