@@ -23,8 +23,8 @@ class Workspace {
   struct Bound {
     // Null until the first run where shapes depend on data.
     std::shared_ptr<const abi::Binding> binding;
-    // Of the step's stand-in, not of the graph that it had first.
-    bool is_stand_in = false;
+    // Of the step's fallback graph, not of the graph that it had first.
+    bool is_fallback = false;
     // What the step reads lies elsewhere since. Written by every step before it.
     alignas(std::atomic_ref<bool>::required_alignment) bool is_stale = false;
   };

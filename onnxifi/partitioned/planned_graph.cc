@@ -13,8 +13,8 @@
 #include <string>
 
 #include "backends/core/base/log.h"
-#include "onnxifi/partitioned/kept_request.h"
-#include "onnxifi/partitioned/stand_in.h"
+#include "onnxifi/partitioned/fallback_graph.h"
+#include "onnxifi/partitioned/fallback_request.h"
 #include "onnxifi/plugins/device_request.h"
 #include "onnxifi/plugins/forwarded_graph.h"
 
@@ -114,11 +114,11 @@ GraphPlan Describe(const AutoPlanner& planner, const partition::Plan& plan) {
   return told;
 }
 
-// The step's graph, and its stand-in where there is one.
+// The step's graph, and its fallback graph where there is one.
 std::vector<abi::Graph*> GraphsOf(const PlannedStep& step) {
   std::vector<abi::Graph*> graphs = {step.graph.get()};
-  if (step.stand_in != nullptr && step.stand_in->graph() != nullptr) {
-    graphs.push_back(step.stand_in->graph());
+  if (step.fallback != nullptr && step.fallback->graph() != nullptr) {
+    graphs.push_back(step.fallback->graph());
   }
   return graphs;
 }
@@ -126,7 +126,7 @@ std::vector<abi::Graph*> GraphsOf(const PlannedStep& step) {
 // The devices of a graph that stands in, e.g. "cpu:0" or "cpu:0 npu:0".
 std::string KeysOf(abi::Graph& graph) {
   std::string keys;
-  // Those that stand in are made here.
+  // Fallback graphs are made here.
   std::set<std::string> seen;
   for (const GraphPlan::Island& island : static_cast<PlannedGraph&>(graph).Plan().islands) {
     if (!seen.insert(island.device_key).second) continue;
@@ -193,8 +193,8 @@ class Compiler {
       step.needs = static_cast<int32_t>(island.after.size());
       if (on_failure_ == PlannedGraph::OnFailure::kTakeOver &&
           planner_.IsClaimedElsewhere(island.device, island.nodes)) {
-        step.stand_in =
-            MakeStandIn(island.device, step.description, std::move(model.bytes), model.weights);
+        step.fallback = MakeFallbackGraph(island.device, step.description, std::move(model.bytes),
+                                          model.weights);
       }
       for (const int32_t before : island.after) {
         steps[before].before.push_back(static_cast<int32_t>(index));
@@ -223,13 +223,14 @@ class Compiler {
                                 RequestFor(planner_.device(device), std::move(request)));
   }
 
-  std::unique_ptr<StandIn> MakeStandIn(partition::DeviceIndex device, std::string description,
-                                       std::string model, std::span<const int32_t> weights) const {
+  std::unique_ptr<FallbackGraph> MakeFallbackGraph(partition::DeviceIndex device,
+                                                   std::string description, std::string model,
+                                                   std::span<const int32_t> weights) const {
     std::vector<const ForwardedBackendId*> others(planner_.devices().begin(),
                                                   planner_.devices().end());
     others.erase(others.begin() + device);
-    return std::make_unique<StandIn>(
-        [kept = std::make_shared<const KeptRequest>(request_, std::move(model), weights),
+    return std::make_unique<FallbackGraph>(
+        [kept = std::make_shared<const FallbackRequest>(request_, std::move(model), weights),
          others = std::move(others), description = std::move(description), backend_of = backend_of_,
          &pool = pool_,
          log = log_](const Status& reason) -> base::Result<std::unique_ptr<abi::Graph>> {
@@ -406,9 +407,9 @@ GraphPlan PlannedGraph::Plan() {
   for (size_t island = 0; island < plan.islands.size(); ++island) {
     const PlannedStep& step = steps_->steps()[island];
     const bool has_moved =
-        step.stand_in != nullptr && step.stand_in->graph() != nullptr &&
-        (step.stand_in->has_taken_over() || (island < times.size() && times[island].is_stand_in));
-    if (has_moved) plan.islands[island].device_key = KeysOf(*step.stand_in->graph());
+        step.fallback != nullptr && step.fallback->graph() != nullptr &&
+        (step.fallback->has_taken_over() || (island < times.size() && times[island].is_fallback));
+    if (has_moved) plan.islands[island].device_key = KeysOf(*step.fallback->graph());
     plan.islands[island].copies = 0;
     for (abi::Graph* graph : GraphsOf(step)) {
       const auto counters = graph->Counters();
@@ -429,7 +430,7 @@ base::Result<std::vector<abi::StepRecord>> PlannedGraph::Profile() {
   std::vector<abi::StepRecord> records;
   for (size_t index = 0; index < steps_->steps().size(); ++index) {
     const PlannedStep& step = steps_->steps()[index];
-    abi::Graph& graph = times[index].is_stand_in ? *step.stand_in->graph() : *step.graph;
+    abi::Graph& graph = times[index].is_fallback ? *step.fallback->graph() : *step.graph;
     ONNXIFI_ASSIGN_OR_RETURN(std::vector<abi::StepRecord> told, graph.Profile());
     for (abi::StepRecord& record : told) {
       const auto node = static_cast<size_t>(record.node_index);

@@ -114,16 +114,16 @@ std::vector<PlannedSteps::StepTime> PlannedSteps::LastTimes() {
 
 abi::Graph& PlannedSteps::GraphOf(size_t index, Workspace& workspace) const {
   const PlannedStep& step = steps_[index];
-  bool& is_stand_in = workspace.bound[index].is_stand_in;
-  is_stand_in = is_stand_in || (step.stand_in != nullptr && step.stand_in->has_taken_over());
-  return is_stand_in ? *step.stand_in->graph() : *step.graph;
+  bool& is_fallback = workspace.bound[index].is_fallback;
+  is_fallback = is_fallback || (step.fallback != nullptr && step.fallback->has_taken_over());
+  return is_fallback ? *step.fallback->graph() : *step.graph;
 }
 
 base::Result<std::vector<abi::TensorShape>> PlannedSteps::ShapesOf(
     const PlannedStep& step, abi::Graph& graph,
     std::span<const abi::TensorDescriptor> inputs) const {
   std::vector<abi::TensorShape> shapes;
-  // A stand-in always tells.
+  // A fallback graph always tells.
   if (step.tells_shapes || &graph != step.graph.get()) {
     ONNXIFI_ASSIGN_OR_RETURN(shapes, graph.InferOutputShapes(inputs));
     for (const int32_t output : step.outputs) {
@@ -143,16 +143,16 @@ base::Result<std::vector<abi::TensorShape>> PlannedSteps::ShapesOf(
 }
 
 Status PlannedSteps::ReplaceDevice(size_t index, Workspace& workspace, Status failure) const {
-  StandIn* const stand_in = steps_[index].stand_in.get();
-  if (!IsOfTheDevice(failure.code()) || workspace.bound[index].is_stand_in) return failure;
-  if (stand_in == nullptr) return failure.Context("and no other device takes these nodes");
-  const auto graph = stand_in->Get(failure);
+  FallbackGraph* const fallback = steps_[index].fallback.get();
+  if (!IsOfTheDevice(failure.code()) || workspace.bound[index].is_fallback) return failure;
+  if (fallback == nullptr) return failure.Context("and no other device takes these nodes");
+  const auto graph = fallback->Get(failure);
   if (!graph.ok()) {
     return failure.Context("and no other device takes over: " + graph.status().Text());
   }
   // What has too little memory for these tensors may have enough for others.
-  if (failure.code() == Code::kBackendUnavailable) stand_in->TakeOver();
-  workspace.bound[index] = {.binding = nullptr, .is_stand_in = true};
+  if (failure.code() == Code::kBackendUnavailable) fallback->TakeOver();
+  workspace.bound[index] = {.binding = nullptr, .is_fallback = true};
   return base::Ok();
 }
 
@@ -293,14 +293,14 @@ base::Result<std::shared_ptr<const Binding>> PlannedSteps::Bind(abi::GraphTensor
 
 base::Result<std::vector<abi::TensorShape>> PlannedSteps::ShapesOfAnyDevice(
     const PlannedStep& step, std::span<const abi::TensorDescriptor> inputs) const {
-  StandIn* const stand_in = step.stand_in.get();
-  if (stand_in == nullptr) return ShapesOf(step, *step.graph, inputs);
-  if (stand_in->has_taken_over()) return ShapesOf(step, *stand_in->graph(), inputs);
+  FallbackGraph* const fallback = step.fallback.get();
+  if (fallback == nullptr) return ShapesOf(step, *step.graph, inputs);
+  if (fallback->has_taken_over()) return ShapesOf(step, *fallback->graph(), inputs);
   auto told = ShapesOf(step, *step.graph, inputs);
   if (told.ok() || told.status().code() != Code::kBackendUnavailable) return told;
-  const auto made = stand_in->Get(told.status());
+  const auto made = fallback->Get(told.status());
   if (!made.ok()) return told;
-  stand_in->TakeOver();
+  fallback->TakeOver();
   return ShapesOf(step, **made, inputs);
 }
 
@@ -489,13 +489,13 @@ Status PlannedSteps::ExecuteOnce(RunState& run, size_t index) {
   Workspace::Bound& bound = workspace.bound[index];
   StepTime& time = run.times[index];
   time.start_ns = NowNs() - run.started_ns;
-  const bool was_stand_in = bound.is_stand_in;
+  const bool was_fallback = bound.is_fallback;
   abi::Graph& graph = GraphOf(index, workspace);
   if (bound.binding == nullptr || VariesByRun(steps_[index], workspace) ||
-      bound.is_stand_in != was_stand_in || std::atomic_ref(bound.is_stale)) {
+      bound.is_fallback != was_fallback || std::atomic_ref(bound.is_stale)) {
     ONNXIFI_RETURN_IF_ERROR(PrepareOnce(index, workspace));
   }
-  time.is_stand_in = bound.is_stand_in;
+  time.is_fallback = bound.is_fallback;
   ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<abi::Event> event,
                            graph.Run(bound.binding, /*input=*/nullptr));
   ONNXIFI_RETURN_IF_ERROR(event->Wait());

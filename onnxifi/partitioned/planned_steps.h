@@ -23,8 +23,8 @@
 #include "backends/core/base/result.h"
 #include "onnxifi/partitioned/binding.h"
 #include "onnxifi/partitioned/crossing_value.h"
+#include "onnxifi/partitioned/fallback_graph.h"
 #include "onnxifi/partitioned/place.h"
-#include "onnxifi/partitioned/stand_in.h"
 #include "onnxifi/partitioned/task_pool.h"
 #include "onnxifi/plugins/waiters.h"
 
@@ -36,7 +36,7 @@ struct PlannedStep {
   // Where memory comes from that the graph's device shares with the host; null for none.
   std::shared_ptr<const plugins::SharedSource> shared_source = nullptr;
   // For when its device fails; null where no other takes its nodes.
-  std::unique_ptr<StandIn> stand_in;
+  std::unique_ptr<FallbackGraph> fallback;
   // For messages, e.g. "island 2 on device 'cpu:0' (nodes 4 to 9)".
   std::string description;
   // Positions among the values, in the order of its graph.
@@ -71,8 +71,8 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   struct StepTime {
     uint64_t start_ns = 0;
     uint64_t duration_ns = 0;
-    // Whether its stand-in ran.
-    bool is_stand_in = false;
+    // Whether its fallback graph ran.
+    bool is_fallback = false;
   };
   std::vector<StepTime> LastTimes();
 
@@ -148,8 +148,8 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
   void AddOutputs(const PlannedStep& step, const abi::Graph& graph,
                   const plugins::SharedSource* device, const Workspace& workspace,
                   abi::GraphTensors& tensors) const;
-  // Ok where the step has a stand-in from now on, after `failure`; else `failure`, or why there is
-  // none. A stand-in has none.
+  // Ok where the step has a fallback graph from now on, after `failure`; else `failure`, or why
+  // there is none. A fallback graph has none.
   base::Status ReplaceDevice(size_t step, Workspace& workspace, base::Status failure) const;
   base::Status Execute(RunState& run, size_t step);
   base::Status ExecuteOnce(RunState& run, size_t step);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StandIn: others wait while the graph is made.
+// FallbackGraph: others wait while the graph is made.
 
-#include "onnxifi/partitioned/stand_in.h"
+#include "onnxifi/partitioned/fallback_graph.h"
 
 namespace onnxifi::partitioned {
 
-base::Result<abi::Graph*> StandIn::Get(const base::Status& reason) {
+base::Result<abi::Graph*> FallbackGraph::Get(const base::Status& reason) {
   const std::lock_guard lock(mutex_);
   if (maker_ != nullptr) {
     // Stands if an exception passes: there is no second attempt.

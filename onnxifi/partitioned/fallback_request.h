@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KeptRequest: what onnxInitGraph was asked for, of one island, kept beyond the call: a graph that
-// stands in for another is made from it in the middle of a run.
+// FallbackRequest: what onnxInitGraph was asked for, of one island, kept beyond the call: a graph
+// that stands in for another is made from it in the middle of a run.
 
-#ifndef ONNXIFI_ONNXIFI_PARTITIONED_KEPT_REQUEST_H_
-#define ONNXIFI_ONNXIFI_PARTITIONED_KEPT_REQUEST_H_
+#ifndef ONNXIFI_ONNXIFI_PARTITIONED_FALLBACK_REQUEST_H_
+#define ONNXIFI_ONNXIFI_PARTITIONED_FALLBACK_REQUEST_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@
 namespace onnxifi::partitioned {
 
 // Threads: constant after construction.
-class KeptRequest {
+class FallbackRequest {
  public:
   // The request with `model` in place of its own, and of its weights those at `weights`, whose data
   // are copied and whose element types ONNX knows.
-  KeptRequest(const abi::GraphRequest& request, std::string model,
-              std::span<const int32_t> weights);
-  KeptRequest(const KeptRequest&) = delete;
-  KeptRequest& operator=(const KeptRequest&) = delete;
+  FallbackRequest(const abi::GraphRequest& request, std::string model,
+                  std::span<const int32_t> weights);
+  FallbackRequest(const FallbackRequest&) = delete;
+  FallbackRequest& operator=(const FallbackRequest&) = delete;
 
   // Points into this.
   const abi::GraphRequest& request() const { return request_; }
@@ -42,4 +42,4 @@ class KeptRequest {
 
 }  // namespace onnxifi::partitioned
 
-#endif  // ONNXIFI_ONNXIFI_PARTITIONED_KEPT_REQUEST_H_
+#endif  // ONNXIFI_ONNXIFI_PARTITIONED_FALLBACK_REQUEST_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KeptRequest: copies what the request borrows, and points the copy at it.
+// FallbackRequest: copies what the request borrows, and points the copy at it.
 
-#include "onnxifi/partitioned/kept_request.h"
+#include "onnxifi/partitioned/fallback_request.h"
 
 #include <onnxifi/sdk.h>
 
@@ -13,8 +13,8 @@
 
 namespace onnxifi::partitioned {
 
-KeptRequest::KeptRequest(const abi::GraphRequest& request, std::string model,
-                         std::span<const int32_t> weights)
+FallbackRequest::FallbackRequest(const abi::GraphRequest& request, std::string model,
+                                 std::span<const int32_t> weights)
     : model_(std::move(model)), request_(request) {
   for (const int32_t position : weights) {
     const abi::TensorDescriptor& weight = request.weights[static_cast<size_t>(position)];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StandIn: the graph that runs an island's nodes where the island's own device cannot: made by the
-// devices that are left, at most once, when it is first needed.
+// FallbackGraph: the graph that runs an island's nodes where the island's own device cannot: made
+// by the devices that are left, at most once, when it is first needed.
 
-#ifndef ONNXIFI_ONNXIFI_PARTITIONED_STAND_IN_H_
-#define ONNXIFI_ONNXIFI_PARTITIONED_STAND_IN_H_
+#ifndef ONNXIFI_ONNXIFI_PARTITIONED_FALLBACK_GRAPH_H_
+#define ONNXIFI_ONNXIFI_PARTITIONED_FALLBACK_GRAPH_H_
 
 #include <atomic>
 #include <functional>
@@ -18,15 +18,15 @@
 namespace onnxifi::partitioned {
 
 // Threads: any.
-class StandIn {
+class FallbackGraph {
  public:
   // `reason`: why the device cannot.
   using Maker =
       std::function<base::Result<std::unique_ptr<abi::Graph>>(const base::Status& reason)>;
 
-  explicit StandIn(Maker maker) : maker_(std::move(maker)) {}
-  StandIn(const StandIn&) = delete;
-  StandIn& operator=(const StandIn&) = delete;
+  explicit FallbackGraph(Maker maker) : maker_(std::move(maker)) {}
+  FallbackGraph(const FallbackGraph&) = delete;
+  FallbackGraph& operator=(const FallbackGraph&) = delete;
 
   // The graph, made by the first call; the status of that where there is none.
   base::Result<abi::Graph*> Get(const base::Status& reason);
@@ -50,4 +50,4 @@ class StandIn {
 
 }  // namespace onnxifi::partitioned
 
-#endif  // ONNXIFI_ONNXIFI_PARTITIONED_STAND_IN_H_
+#endif  // ONNXIFI_ONNXIFI_PARTITIONED_FALLBACK_GRAPH_H_
