@@ -13,7 +13,7 @@ work there; "memory" is what the process has grown by at its peak until then, fr
 the engine.
 
 Results are compared with float64 values where the model comes with them, else with ONNX Runtime's:
-|a-b| <= 1e-4 * (|b| + rms(b)). The light_* models are not judged: model_set.py says why.
+|a-b| <= 1e-4 * (|b| + rms(b)). The light_* models are not checked: model_set.py says why.
 
 Exit status: 0 compared; 1 our results differ or a model does not run on our engine; 2 the command
 line is wrong or something needed is missing; 3 a ratio exceeds --require-ratio.
@@ -209,7 +209,7 @@ def run_model(model, threads, arguments, loads):
             engine.close()
     reference, differences = compare_outputs(loaded, model.expected)
     entry["compared_with"] = reference
-    entry["is_judged"] = model.is_judged
+    entry["is_checked"] = model.is_checked
     for name in arguments.engines:
         if name in faults:
             entry["engines"][name] = {"fault": faults[name]}
@@ -276,7 +276,7 @@ def make_tables(report):
         lines.append(
             f"{result['model']:<{width}} {result['threads']:>7} {times} "
             f"{_format_ratio(result['ratio']):>6}  {differences} (from {result['compared_with']}"
-            f"{')' if result['is_judged'] else ', not judged)'}"
+            f"{')' if result['is_checked'] else ', not checked)'}"
         )
     lines += ["", "Load to first result in ms / growth of the process until then in MiB"]
     lines.append(header + "   LOAD MEMORY")
@@ -335,7 +335,7 @@ def summarise(results):
 
 
 def is_wrong(result, figures):
-    return result["is_judged"] and (figures["difference"] or 0) > 1
+    return result["is_checked"] and (figures["difference"] or 0) > 1
 
 
 def find_exit_status(report, require_ratio):

@@ -102,7 +102,7 @@ def _result(ratio, threads=2, kind="convolution", **ours):
         "memory_ratio": 2.0,
         "threads": threads,
         "kind": kind,
-        "is_judged": True,
+        "is_checked": True,
     }
 
 
@@ -136,14 +136,14 @@ class Summaries(unittest.TestCase):
 
     def test_exit_status_puts_wrong_results_first(self):
         wrong = _result(5.0, difference=1.5)
-        unjudged = {**wrong, "is_judged": False}
+        unchecked = {**wrong, "is_checked": False}
         failed = _result(5.0)
         failed["engines"]["onnxifi"] = {"fault": "no"}
         for results, limit, status in (
             ([_result(5.0)], None, 0),
             ([_result(5.0)], 4.0, 3),
             ([_result(0.5), wrong], 4.0, 1),
-            ([unjudged], None, 0),
+            ([unchecked], None, 0),
             ([failed], None, 1),
         ):
             self.assertEqual(compare.find_exit_status({"results": results}, limit), status)

@@ -3,7 +3,7 @@
 
 Three sources: the networks of tools/make_models.py (expected values in float64), the light_* files
 of the onnx package (weights all 0.02, so all scores are equal and huge and softmax makes anything
-of their rounding: their speed is compared, their results are not judged), and two small models
+of their rounding: their speed is compared, their results are not checked), and two small models
 where the cost of a call shows.
 """
 
@@ -54,7 +54,7 @@ class Model:
     # {name: array}; None where only the engines can be compared with one another.
     expected: dict | None
     # Whether a difference beyond the tolerance is a fault.
-    is_judged: bool = True
+    is_checked: bool = True
 
 
 def _list_inputs(graph):
@@ -115,7 +115,7 @@ def _load_light(path, batch, place):
         inputs[value.name] = generator.uniform(-1, 1, extents).astype(numpy.float32)
     batched = path if batch == 1 else _write_batched(name, path, batch, place)
     kind = _KINDS[name.removeprefix("light_")]
-    return Model(name, kind, batched, inputs, expected=None, is_judged=False)
+    return Model(name, kind, batched, inputs, expected=None, is_checked=False)
 
 
 def make_batched(model, batch):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// List, run, judge, report.
+// List, run, check, report.
 
 #include "conformance/suite_run.h"
 
@@ -63,7 +63,7 @@ base::Result<std::vector<ListedCase>> ListCases(const Options& options) {
 base::Status KeepMatching(const std::string& filter, std::vector<ListedCase>& cases) {
   if (filter.empty()) return base::Ok();
   std::regex expression;
-  try {  // The standard library knows no other way to judge an expression.
+  try {  // The standard library knows no other way to check an expression.
     expression = std::regex(filter);
   } catch (const std::regex_error&) {
     return base::Status(base::Code::kInvalidName,
@@ -219,7 +219,7 @@ base::Result<int> RunSuite(Options options) {
   const bool is_partial = !options.filter.empty();
   cases::ApplyExpectations(expectations, is_partial, results);
   if (options.suite == "interface") {
-    fmt::print("\n{}", suites::JudgeStatusTable(is_partial, results));
+    fmt::print("\n{}", suites::CheckStatusTable(is_partial, results));
   }
   ONNXIFI_RETURN_IF_ERROR(WriteReports(options, heading, results));
   fmt::print("\n{}", report::MakeSummary(results, /*with_ratios=*/options.suite == "models"));

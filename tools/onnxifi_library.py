@@ -2,7 +2,7 @@
 """An ONNXIFI library through ctypes: its devices, claims, graphs and runs, for the Python tools.
 
 The only Python file that knows the C interface's structures. Functions that end in a status return
-it where the caller judges it, and raise LibraryError with the library's sentence where it does not.
+it where the caller checks it, and raise LibraryError with the library's sentence where it does not.
 """
 
 import ctypes

@@ -2,7 +2,7 @@
 //
 // The element types of ONNX tensors as a caller of the interface sees them: numbers of
 // TensorProto.DataType, which the descriptors repeat, with their widths. A table of the suite's
-// own, so that it judges by the standard alone.
+// own, so that it checks by the standard alone.
 
 #ifndef ONNXIFI_CLIENT_ONNX_FILE_ELEMENT_TYPE_H_
 #define ONNXIFI_CLIENT_ONNX_FILE_ELEMENT_TYPE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // WireReader: walks the fields of one protobuf message. The suite reads test data and model
-// outlines with it, so that it shares no parser with the libraries it judges.
+// outlines with it, so that it shares no parser with the libraries it checks.
 
 #ifndef ONNXIFI_CLIENT_ONNX_FILE_WIRE_READER_H_
 #define ONNXIFI_CLIENT_ONNX_FILE_WIRE_READER_H_

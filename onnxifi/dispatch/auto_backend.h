@@ -35,7 +35,7 @@ class AutoBackend final : public abi::Backend {
   base::Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override;
   // Starts runs on any plugin, so it is an event of ours.
   base::Result<std::shared_ptr<abi::Event>> NewEvent() override;
-  // The plugin that gets the graph judges.
+  // The plugin that gets the graph checks.
   bool TakesDataType(onnxEnum /*data_type*/) const override { return true; }
   bool TakesMemoryType(onnxEnum /*memory_type*/) const override { return true; }
 

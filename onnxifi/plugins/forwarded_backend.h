@@ -27,7 +27,7 @@ class ForwardedBackend final : public abi::Backend {
     return backend_->AllocateShared(size_bytes);
   }
   bool TakesImplicitFences() const override { return takes_implicit_fences_; }
-  // The plugin judges.
+  // The plugin checks.
   bool TakesDataType(onnxEnum /*data_type*/) const override { return true; }
   bool TakesMemoryType(onnxEnum /*memory_type*/) const override { return true; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signatures: names make no difference, everything that a device could judge by does.
+// Signatures: names make no difference, everything that a device could check by does.
 
 #include "onnxifi/split/node_signer.h"
 
@@ -39,7 +39,7 @@ TEST(NodeSigner, ForgetsNames) {
   EXPECT_EQ(one.in_model, other.in_model);
 }
 
-TEST(NodeSigner, TellsApartWhatDevicesJudgeBy) {
+TEST(NodeSigner, TellsApartWhatDevicesDecideBy) {
   const std::vector<NodeSignature> all = {
       LastOf("graph (float[2, 300] x) => (float[2, 300] y) { y = Softmax <axis = 1> (x) }"),
       LastOf("graph (float[2, 300] x) => (float[2, 300] y) { y = Softmax <axis = 0> (x) }"),

@@ -19,7 +19,7 @@ namespace onnxifi::abi {
 enum class DescriptorRole { kWeight, kInput, kOutput };
 
 // Copies `count` descriptors after checking of each: tag, name, element type, memory type, shape,
-// buffer. `declared` are the graph's tensors of that role, by which an extent of 0 is judged; null
+// buffer. `declared` are the graph's tensors of that role, by which an extent of 0 is checked; null
 // where they are not known here, and an extent of 0 passes. `needs_buffer` false takes buffers of
 // 0. UNSUPPORTED_TAG, INVALID_NAME, INVALID_DATATYPE, UNSUPPORTED_DATATYPE, INVALID_MEMORY_TYPE,
 // UNSUPPORTED_MEMORY_TYPE, INVALID_POINTER, INVALID_SHAPE, INVALID_MEMORY_LOCATION.
@@ -27,7 +27,7 @@ base::Result<std::vector<TensorDescriptor>> CopyDescriptors(
     DescriptorRole role, uint32_t count, const onnxTensorDescriptorV1* descriptors,
     const Backend& backend, const std::vector<DeclaredTensor>* declared, bool needs_buffer = true);
 
-// INVALID_NAME when a name is not declared (`declared` null: not judged) or occurs twice.
+// INVALID_NAME when a name is not declared (`declared` null: not checked) or occurs twice.
 base::Status CheckNames(DescriptorRole role, const std::vector<TensorDescriptor>& tensors,
                         const std::vector<DeclaredTensor>* declared);
 

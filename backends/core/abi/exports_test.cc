@@ -147,13 +147,13 @@ TEST(Info, AnnouncesThePropertiesOfTheSdk) {
 
 // ---- Order of checks ----
 
-TEST(OrderOfChecks, InfoJudgesTheQueryBeforeTheCapacity) {
+TEST(OrderOfChecks, InfoChecksTheQueryBeforeTheCapacity) {
   size_t size_bytes = 0;
   EXPECT_EQ(onnxGetBackendInfo(ListIds()[0], 9, nullptr, &size_bytes),
             ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE);
 }
 
-TEST(OrderOfChecks, InitGraphJudgesPropertiesBeforeWeightsBeforeTheModel) {
+TEST(OrderOfChecks, InitGraphChecksPropertiesBeforeWeightsBeforeTheModel) {
   Objects objects;
   onnxTensorDescriptorV1 weight = objects.x.descriptor;
   weight.tag = 0;
@@ -167,7 +167,7 @@ TEST(OrderOfChecks, InitGraphJudgesPropertiesBeforeWeightsBeforeTheModel) {
             ONNXIFI_STATUS_INVALID_PROTOBUF);
 }
 
-TEST(OrderOfChecks, SetGraphIoJudgesEveryDescriptorBeforeNames) {
+TEST(OrderOfChecks, SetGraphIoChecksEveryDescriptorBeforeNames) {
   Objects objects;
   onnxTensorDescriptorV1 input = objects.x.descriptor;
   input.name = "unknown";
@@ -179,7 +179,7 @@ TEST(OrderOfChecks, SetGraphIoJudgesEveryDescriptorBeforeNames) {
             ONNXIFI_STATUS_INVALID_NAME);
 }
 
-TEST(OrderOfChecks, OneDescriptorIsJudgedFieldByField) {
+TEST(OrderOfChecks, OneDescriptorIsCheckedFieldByField) {
   Objects objects;
   onnxTensorDescriptorV1 input = {};
   EXPECT_EQ(objects.SetInput(input), ONNXIFI_STATUS_UNSUPPORTED_TAG);
@@ -200,7 +200,7 @@ TEST(OrderOfChecks, OneDescriptorIsJudgedFieldByField) {
   EXPECT_EQ(objects.SetInput(input), ONNXIFI_STATUS_SUCCESS);
 }
 
-TEST(OrderOfChecks, RunGraphJudgesTagsThenTypesThenEventThenBinding) {
+TEST(OrderOfChecks, RunGraphChecksTagsThenTypesThenEventThenBinding) {
   Objects objects;
   onnxMemoryFenceV1 input = EventFence(nullptr);
   onnxMemoryFenceV1 output = EventFence(nullptr);
@@ -580,7 +580,7 @@ TEST(SetIoAndRunGraph, LeavesTheStandingBindingAlone) {
   EXPECT_EQ(onnxReleaseEvent(standing), ONNXIFI_STATUS_SUCCESS);
 }
 
-TEST(SetIoAndRunGraph, JudgesItsFence) {
+TEST(SetIoAndRunGraph, ChecksItsFence) {
   Objects objects;
   onnxMemoryFenceV1 output = EventFence(nullptr);
   const auto run = [&](onnxMemoryFenceV1* fence) {

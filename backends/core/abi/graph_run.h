@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GraphRun: what onnxSetGraphIO, onnxRunGraph and onnxSetIOAndRunGraph share, i.e. making a binding
-// from descriptors, judging fences and starting one run.
+// from descriptors, checking fences and starting one run.
 
 #ifndef ONNXIFI_BACKENDS_CORE_ABI_GRAPH_RUN_H_
 #define ONNXIFI_BACKENDS_CORE_ABI_GRAPH_RUN_H_

@@ -46,7 +46,7 @@ class Schema {
   base::Status CheckRequired(
       const std::map<std::string, graph::Attribute, std::less<>>& attributes) const;
 
-  // Whether ONNX lets the operator take inputs of these types; unknown ones are not judged.
+  // Whether ONNX lets the operator take inputs of these types; unknown ones are not checked.
   // UNSUPPORTED_DATATYPE.
   base::Status CheckInputTypes(const std::vector<onnx::TypeProto>& types) const;
 

@@ -96,14 +96,14 @@ class GraphLowering : public BodyLowering {
 
   // Each node by itself: inputs that are declared well enough are assumed, and what a node that is
   // refused would have made.
-  void JudgeNodes(Judgement& judgement) {
+  void CheckSupportOfNodes(SupportAnswer& answer) {
     for (ValueId id : graph_.inputs) values_.Assume(id);
-    judgement.nodes.reserve(graph_.nodes.size());
+    answer.nodes.reserve(graph_.nodes.size());
     for (const Node& node : graph_.nodes) {
       target_.is_emulated = false;
-      judgement.nodes.push_back(LowerNode(node));
-      judgement.is_emulated.push_back(target_.is_emulated);
-      if (judgement.nodes.back().ok()) continue;
+      answer.nodes.push_back(LowerNode(node));
+      answer.is_emulated.push_back(target_.is_emulated);
+      if (answer.nodes.back().ok()) continue;
       for (ValueId id : node.outputs) {
         if (id != kNoValue && !values_.IsKnown(id)) values_.Assume(id);
       }
@@ -111,23 +111,23 @@ class GraphLowering : public BodyLowering {
   }
 
   // Whether what is declared of the inputs, and known of the outputs, can be carried.
-  void CheckEdges(Carrier carrier, Judgement& judgement) {
+  void CheckEdges(Carrier carrier, SupportAnswer& answer) {
     for (ValueId id : graph_.inputs) {
       const graph::Value& value = graph_.values[id];
-      judgement.edges = CheckDeclaration("Graph input", value);
-      if (judgement.edges.ok() && carrier == Carrier::kDescriptors) {
-        judgement.edges = CheckCarried("Graph input", value, ValueTypeOf(value.type));
+      answer.edges = CheckDeclaration("Graph input", value);
+      if (answer.edges.ok() && carrier == Carrier::kDescriptors) {
+        answer.edges = CheckCarried("Graph input", value, ValueTypeOf(value.type));
       }
-      if (judgement.edges.ok()) continue;
-      judgement.edge_node = FindNode([&](const Node& node) { return &node.inputs; }, id);
+      if (answer.edges.ok()) continue;
+      answer.edge_node = FindNode([&](const Node& node) { return &node.inputs; }, id);
       return;
     }
     for (ValueId id : graph_.outputs) {
       // A node that cannot make it says why.
       if (carrier == Carrier::kValues || !values_.Resolve(id).ok()) continue;
-      judgement.edges = CheckCarried("Graph output", graph_.values[id], values_.TypeOf(id));
-      if (judgement.edges.ok()) continue;
-      judgement.edge_node = FindNode([&](const Node& node) { return &node.outputs; }, id);
+      answer.edges = CheckCarried("Graph output", graph_.values[id], values_.TypeOf(id));
+      if (answer.edges.ok()) continue;
+      answer.edge_node = FindNode([&](const Node& node) { return &node.outputs; }, id);
       return;
     }
   }
@@ -359,17 +359,17 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
   return program;
 }
 
-Judgement LowerEachNode(const Graph& graph, const FunctionSource* functions, const StepCheck& check,
-                        Carrier carrier) {
+SupportAnswer LowerEachNode(const Graph& graph, const FunctionSource* functions,
+                            const StepCheck& check, Carrier carrier) {
   Program program;
   SymbolicValues numbers(program);
   bool is_emulated = false;
   GraphLowering lowering(graph, {program, numbers, functions, check, is_emulated},
                          /*outer=*/nullptr, /*nesting=*/0);
-  Judgement judgement;
-  lowering.JudgeNodes(judgement);
-  lowering.CheckEdges(carrier, judgement);
-  return judgement;
+  SupportAnswer answer;
+  lowering.CheckSupportOfNodes(answer);
+  lowering.CheckEdges(carrier, answer);
+  return answer;
 }
 
 }  // namespace onnxifi::ops

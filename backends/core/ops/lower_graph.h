@@ -44,7 +44,7 @@ enum class Carrier : uint8_t {
   kValues,       // of the SDK's extension: anything
 };
 
-struct Judgement {
+struct SupportAnswer {
   std::vector<base::Status> nodes;  // one per node, in the graph's order
   // By node: whether the check said FALLBACK of any of its steps.
   std::vector<bool> is_emulated;
@@ -55,11 +55,11 @@ struct Judgement {
   int edge_node = -1;
 };
 
-// Every node judged on its own, for support answers: a node that cannot be lowered does not end it;
-// its outputs are taken as declared and, where nothing is declared, nodes that need them answer
+// Every node checked on its own, for support answers: a node that cannot be lowered does not end
+// it; its outputs are taken as declared and, where nothing is declared, nodes that need them answer
 // UNSUPPORTED_SHAPE.
-Judgement LowerEachNode(const graph::Graph& graph, const FunctionSource* functions,
-                        const StepCheck& check, Carrier carrier = Carrier::kDescriptors);
+SupportAnswer LowerEachNode(const graph::Graph& graph, const FunctionSource* functions,
+                            const StepCheck& check, Carrier carrier = Carrier::kDescriptors);
 
 }  // namespace onnxifi::ops
 

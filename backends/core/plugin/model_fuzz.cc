@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // model_fuzz --count N --seed S: takes N damaged models as far as they go, as support question
-// (import, judgement of each node) and as initialisation (import, judgement, compilation, plan),
+// (import, answer of each node) and as initialisation (import, answer, compilation, plan),
 // and checks that each is refused with a sentence or gives a sound graph, within a second. Built
 // with a sanitizer it finds what lies deeper.
 
@@ -44,7 +44,7 @@ const char* Take(const std::string& bytes, bool lift_values, Code& code) {
   if (!graph.ok()) return CheckSentence(graph.status());
   if (!onnxifi::graph::Verify(*graph).ok()) return "its graph breaks an invariant";
   onnxifi::reference::Device device;
-  const Status verdict = onnxifi::plugin::Judge(*graph, device);
+  const Status verdict = onnxifi::plugin::CheckSupport(*graph, device);
   code = verdict.code();
   if (!verdict.ok() || !lift_values) return CheckSentence(verdict);
   const onnxifi::base::Log log(onnxifi::base::LogLevel::kError);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline: the list of passes, and the judgement that claims and initialisation share.
+// The pipeline: the list of passes, and the answer that claims and initialisation share.
 
 #include "backends/core/plugin/pipeline.h"
 
@@ -130,26 +130,25 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
 
 }  // namespace
 
-ops::Judgement JudgeNodes(const graph::Graph& graph, const device::Selector& selector,
-                          ops::Carrier carrier) {
+ops::SupportAnswer CheckSupportOfNodes(const graph::Graph& graph, const device::Selector& selector,
+                                       ops::Carrier carrier) {
   OnnxFunctions functions;
   return ops::LowerEachNode(graph, &functions, Selects(selector), carrier);
 }
 
-Status Judge(const graph::Graph& graph, const device::Selector& selector, ops::Carrier carrier,
-             bool* out_is_emulated) {
-  ops::Judgement judgement = JudgeNodes(graph, selector, carrier);
+Status CheckSupport(const graph::Graph& graph, const device::Selector& selector,
+                    ops::Carrier carrier, bool* out_is_emulated) {
+  ops::SupportAnswer answer = CheckSupportOfNodes(graph, selector, carrier);
   if (out_is_emulated != nullptr) {
-    *out_is_emulated =
-        std::ranges::find(judgement.is_emulated, true) != judgement.is_emulated.end();
+    *out_is_emulated = std::ranges::find(answer.is_emulated, true) != answer.is_emulated.end();
   }
   // A node's reason says more than that of an input which it reads.
-  for (size_t k = 0; k < judgement.nodes.size(); ++k) {
-    if (!judgement.nodes[k].ok()) {
-      return std::move(judgement.nodes[k]).Context("at " + graph::Describe(graph.nodes[k]));
+  for (size_t k = 0; k < answer.nodes.size(); ++k) {
+    if (!answer.nodes[k].ok()) {
+      return std::move(answer.nodes[k]).Context("at " + graph::Describe(graph.nodes[k]));
     }
   }
-  return std::move(judgement.edges);
+  return std::move(answer.edges);
 }
 
 Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& device,

@@ -21,15 +21,15 @@ namespace onnxifi::plugin {
 
 // Whether the device can run each node of `graph`, in order: the compile attempt, without passes
 // and without building; and whether its inputs and outputs can be carried.
-ops::Judgement JudgeNodes(const graph::Graph& graph, const device::Selector& selector,
-                          ops::Carrier carrier = ops::Carrier::kDescriptors);
+ops::SupportAnswer CheckSupportOfNodes(const graph::Graph& graph, const device::Selector& selector,
+                                       ops::Carrier carrier = ops::Carrier::kDescriptors);
 
-// The first refusal of JudgeNodes with its node, or ok. This alone decides support, for claims and
-// for initialisation. `out_is_emulated`, unless null, becomes whether the reference computes any of
-// the nodes.
-base::Status Judge(const graph::Graph& graph, const device::Selector& selector,
-                   ops::Carrier carrier = ops::Carrier::kDescriptors,
-                   bool* out_is_emulated = nullptr);
+// The first refusal of CheckSupportOfNodes with its node, or ok. This alone decides support, for
+// claims and for initialisation. `out_is_emulated`, unless null, becomes whether the reference
+// computes any of the nodes.
+base::Status CheckSupport(const graph::Graph& graph, const device::Selector& selector,
+                          ops::Carrier carrier = ops::Carrier::kDescriptors,
+                          bool* out_is_emulated = nullptr);
 
 // Rewrites the graph, lowers it and fuses its steps for the device. Every pass is a stage of
 // `times`. `has_fast_algorithms` as in abi::GraphProperties.

@@ -63,7 +63,7 @@ class Builder : public graph::testing::GraphBuilder {
 class Compiled {
  public:
   explicit Compiled(Graph graph) {
-    base::Status verdict = Judge(graph, device);
+    base::Status verdict = CheckSupport(graph, device);
     EXPECT_TRUE(verdict.ok()) << verdict.Text();
     auto compiled = Compile(std::move(graph), device, base::Log(), times);
     if (!compiled.ok()) {
@@ -380,10 +380,10 @@ TEST(Pipeline, NamesTheNodeItRefuses) {
   ValueId y = builder.AddNode("Relu", 14, {x});
   Graph graph = builder.Take({builder.AddNode("NoSuchOperator", 1, {y})});
   reference::Device device;
-  base::Status verdict = Judge(graph, device);
+  base::Status verdict = CheckSupport(graph, device);
   EXPECT_EQ(verdict.code(), Code::kUnsupportedOperator);
   EXPECT_NE(verdict.Text().find("NoSuchOperator"), std::string::npos) << verdict.Text();
-  std::vector<base::Status> verdicts = JudgeNodes(graph, device).nodes;
+  std::vector<base::Status> verdicts = CheckSupportOfNodes(graph, device).nodes;
   ASSERT_EQ(verdicts.size(), 2u);
   EXPECT_TRUE(verdicts[0].ok());
   EXPECT_FALSE(verdicts[1].ok());
@@ -397,13 +397,13 @@ TEST(Pipeline, TellsWhichNodesTheReferenceComputes) {
   ValueId made = builder.AddNode("Relu", 14, {viewed});
   Graph graph = builder.Take({made});
   reference::Device device;
-  const ops::Judgement judgement = JudgeNodes(graph, device);
-  ASSERT_EQ(judgement.nodes.size(), 2u);
-  EXPECT_TRUE(judgement.nodes[0].ok() && judgement.nodes[1].ok());
+  const ops::SupportAnswer answer = CheckSupportOfNodes(graph, device);
+  ASSERT_EQ(answer.nodes.size(), 2u);
+  EXPECT_TRUE(answer.nodes[0].ok() && answer.nodes[1].ok());
   // A view is nothing to compute.
-  EXPECT_EQ(judgement.is_emulated, (std::vector<bool>{false, true}));
+  EXPECT_EQ(answer.is_emulated, (std::vector<bool>{false, true}));
   bool is_emulated = false;
-  EXPECT_TRUE(Judge(graph, device, ops::Carrier::kDescriptors, &is_emulated).ok());
+  EXPECT_TRUE(CheckSupport(graph, device, ops::Carrier::kDescriptors, &is_emulated).ok());
   EXPECT_TRUE(is_emulated);
 }
 
@@ -416,8 +416,8 @@ TEST(Pipeline, RefusesASequenceThatLeavesTheGraph) {
   Graph outside = inside;
   outside.outputs = {sequence};
   reference::Device device;
-  EXPECT_TRUE(Judge(inside, device).ok()) << Judge(inside, device).Text();
-  base::Status verdict = Judge(outside, device);
+  EXPECT_TRUE(CheckSupport(inside, device).ok()) << CheckSupport(inside, device).Text();
+  base::Status verdict = CheckSupport(outside, device);
   EXPECT_EQ(verdict.code(), Code::kUnsupportedDatatype) << verdict.Text();
 }
 

@@ -119,8 +119,9 @@ class PluginBackend : public abi::Backend {
       log_.Write(base::LogLevel::kWarning, "model", note);
     }
     bool is_emulated = false;
-    ONNXIFI_RETURN_IF_ERROR(times.Time("judge", [&] {
-      return Judge(graph, *device_, CarrierOf(request.properties.takes_values), &is_emulated);
+    ONNXIFI_RETURN_IF_ERROR(times.Time("check_support", [&] {
+      return CheckSupport(graph, *device_, CarrierOf(request.properties.takes_values),
+                          &is_emulated);
     }));
     graph::Graph declared;  // what the caller sees, before passes rewrite it
     declared.values = graph.values;
@@ -272,13 +273,13 @@ class PluginBackendId : public abi::BackendId {
       return explanation;
     }
     ONNXIFI_ASSIGN_OR_RETURN(const auto operator_sets, model::OperatorSetsOf(model));
-    ops::Judgement judgement = JudgeNodes(*graph, hardware_.selector(index_));
-    std::vector<Status>& verdicts = judgement.nodes;
+    ops::SupportAnswer answer = CheckSupportOfNodes(*graph, hardware_.selector(index_));
+    std::vector<Status>& verdicts = answer.nodes;
     for (size_t k = 0; k < verdicts.size(); ++k) {
       const graph::Node& node = graph->nodes[k];
       abi::NodeVerdict& verdict = explanation.nodes.emplace_back();
       verdict.node_index = static_cast<uint32_t>(node.index);
-      const bool is_emulated = verdicts[k].ok() && judgement.is_emulated[k];
+      const bool is_emulated = verdicts[k].ok() && answer.is_emulated[k];
       verdict.code = is_emulated ? Code::kFallback : verdicts[k].code();
       verdict.node_name = node.name;
       verdict.domain = node.domain.empty() ? "ai.onnx" : node.domain;
@@ -295,13 +296,13 @@ class PluginBackendId : public abi::BackendId {
       return made;
     };
     if (!explanation.verdict.ok()) return sorted(std::move(explanation));
-    if (!judgement.edges.ok() && judgement.edge_node >= 0) {
-      abi::NodeVerdict& verdict = explanation.nodes[judgement.edge_node];
-      verdict.code = judgement.edges.code();
-      verdict.sentence = judgement.edges.Text();
+    if (!answer.edges.ok() && answer.edge_node >= 0) {
+      abi::NodeVerdict& verdict = explanation.nodes[answer.edge_node];
+      verdict.code = answer.edges.code();
+      verdict.sentence = answer.edges.Text();
     }
-    explanation.verdict = std::move(judgement.edges);
-    const auto emulated = std::ranges::count(judgement.is_emulated, true);
+    explanation.verdict = std::move(answer.edges);
+    const auto emulated = std::ranges::count(answer.is_emulated, true);
     if (explanation.verdict.ok() && emulated > 0) explanation.verdict = Emulated();
     return sorted(std::move(explanation));
   }
@@ -340,8 +341,9 @@ class PluginBackendId : public abi::BackendId {
     }
     Result<graph::Graph> graph = ImportForClaim(model);
     bool is_emulated = false;
-    Status answer = graph.ok() ? Judge(*graph, hardware_.selector(index_), carrier, &is_emulated)
-                               : graph.status();
+    Status answer = graph.ok()
+                        ? CheckSupport(*graph, hardware_.selector(index_), carrier, &is_emulated)
+                        : graph.status();
     if (answer.ok() && is_emulated) answer = Emulated();
     std::lock_guard lock(answers.mutex());
     if (answers.Find(question) == nullptr) answers.Add(question, answer);

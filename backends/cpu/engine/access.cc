@@ -321,7 +321,7 @@ void LayOut(Access& access, const Grid& grid) {
   access.positions = PositionsOf(walk, tile.lanes);
 }
 
-Inside Judge(const Access& access, const Box& box) {
+Inside FindInside(const Access& access, const Box& box) {
   using Wide = __int128;
   Inside inside = Inside::kAll;
   for (const GuardForm& guard : access.guards) {
@@ -344,7 +344,7 @@ void LoadBox(const Access& access, const std::byte* base, const Box& box, std::b
   if (access.buffer == program::kNoBuffer) {
     return LoadCoordinates(access.form, box, reinterpret_cast<int64_t*>(lanes));
   }
-  const Inside inside = Judge(access, box);
+  const Inside inside = FindInside(access, box);
   WithLaneType(access.lane_bytes, [&](auto lane_type) {
     using T = decltype(lane_type);
     auto* typed = reinterpret_cast<T*>(lanes);

@@ -57,7 +57,7 @@ inline std::byte* AddressOf(const Access& access, const Box& box, std::byte* bas
 
 enum class Inside : uint8_t { kAll, kSome, kNone };
 // How much of a tile the guards let through.
-Inside Judge(const Access& access, const Box& box);
+Inside FindInside(const Access& access, const Box& box);
 
 // Copies a tile of any access to `lanes`, dense. bool is read as 0 or 1.
 void LoadBox(const Access& access, const std::byte* base, const Box& box, std::byte* lanes);

@@ -178,7 +178,7 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
           break;
         }
         std::byte* base = access.buffer == program::kNoBuffer ? nullptr : addresses_[access.buffer];
-        if (access.is_dense && (access.guards.empty() || Judge(access, box) == Inside::kAll)) {
+        if (access.is_dense && (access.guards.empty() || FindInside(access, box) == Inside::kAll)) {
           result = AddressOf(access, box, base);
         } else {
           LoadBox(access, base, box, result);

@@ -270,7 +270,7 @@ constexpr InterfaceCase kCases[] = {
     {"claims", "impossible_shapes_are_refused", ImpossibleShapesAreRefused},
     {"claims", "refused_attributes_are_refused_twice_alike", RefusedAttributesAreSaid},
     {"claims", "answer_does_not_depend_on_weights", AnswerDoesNotDependOnWeights},
-    {"claims", "node_without_declared_output_is_judged", LenientAboutOneNodeModels},
+    {"claims", "node_without_declared_output_is_checked", LenientAboutOneNodeModels},
     {"claims", "undeclared_input_is_no_error", DisagreeingUnknownInputsAreTolerated},
 };
 

@@ -203,7 +203,7 @@ void ManyGraphsAtOnce(Check& check) {
 }
 
 void WorkInFlightAtTheEndOfTheProcess(Check& check) {
-  // R31: nothing is released; the process must still end, and end well. Judged by the worker's
+  // R31: nothing is released; the process must still end, and end well. Checked by the worker's
   // exit.
   onnxBackend backend = nullptr;
   check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,

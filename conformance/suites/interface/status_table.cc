@@ -151,7 +151,7 @@ std::string_view ReasonForUnreached(const StatusCell& cell) {
   }
 }
 
-std::string JudgeStatusTable(bool is_partial, std::vector<report::CaseResult>& results) {
+std::string CheckStatusTable(bool is_partial, std::vector<report::CaseResult>& results) {
   std::vector<StatusCell> seen;
   for (const report::CaseResult& result : results) {
     for (const StatusCell& cell : result.cells) {

@@ -24,7 +24,7 @@ std::string_view ReasonForUnreached(const client::StatusCell& cell);
 // Compares the cells that the results have seen with the table. Appends a failed result for each
 // answer that the table does not have and, unless the run is only a part, for each cell that must
 // be reached and is not. Returns the table as text, with the reasons below it.
-std::string JudgeStatusTable(bool is_partial, std::vector<report::CaseResult>& results);
+std::string CheckStatusTable(bool is_partial, std::vector<report::CaseResult>& results);
 
 }  // namespace onnxifi::suites
 
