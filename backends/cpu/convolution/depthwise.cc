@@ -59,13 +59,13 @@ void TapPacking::Pack(const Convolution& convolution, Layout layout, const Weigh
   }
 }
 
-DepthwiseLines::DepthwiseLines(const Convolution& convolution, const float* taps)
+DepthwiseRows::DepthwiseRows(const Convolution& convolution, const float* taps)
     : convolution_(convolution), taps_(taps) {
   rows_.reserve(static_cast<size_t>(convolution.kernel_height));
 }
 
-void DepthwiseLines::Run(const Lines<const float>& image, int64_t y, const gemm::Epilogue& epilogue,
-                         float* result, int64_t result_pixel) {
+void DepthwiseRows::Run(const ImageRows<const float>& image, int64_t y,
+                        const gemm::Epilogue& epilogue, float* result, int64_t result_pixel) {
   const int64_t tap_stride = TapStride(convolution_);
   rows_.clear();
   for (int64_t k = 0; k < convolution_.kernel_height; ++k) {
@@ -74,10 +74,10 @@ void DepthwiseLines::Run(const Lines<const float>& image, int64_t y, const gemm:
     if (in_y < 0 || in_y >= convolution_.in_height) continue;
     rows_.push_back({image.At(in_y), taps_ + k * convolution_.kernel_width * tap_stride});
   }
-  ConvolveLine({rows_, tap_stride, image.pixel, convolution_.in_width, convolution_.kernel_width,
-                convolution_.stride_x, convolution_.dilation_x, convolution_.pad_left,
-                convolution_.out_channels, result, result_pixel, convolution_.out_width},
-               epilogue);
+  ConvolveRow({rows_, tap_stride, image.pixel, convolution_.in_width, convolution_.kernel_width,
+               convolution_.stride_x, convolution_.dilation_x, convolution_.pad_left,
+               convolution_.out_channels, result, result_pixel, convolution_.out_width},
+              epilogue);
 }
 
 }  // namespace onnxifi::convolution

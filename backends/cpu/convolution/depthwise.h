@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Depthwise: convolutions in which every channel has a kernel of its own: which they are, how their
-// weights are packed, and a line of the result from lines of the image wherever these lie.
+// weights are packed, and a row of the result from rows of the image wherever these lie.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_H_
@@ -11,7 +11,7 @@
 
 #include "backends/core/base/status.h"
 #include "backends/core/device/parallel.h"
-#include "backends/cpu/convolution/depthwise_line.h"
+#include "backends/cpu/convolution/depthwise_row.h"
 #include "backends/cpu/convolution/facts.h"
 #include "backends/cpu/convolution/image.h"
 #include "backends/cpu/convolution/weights.h"
@@ -34,21 +34,21 @@ struct TapPacking {
                    device::Parallel& parallel, float* packed);
 };
 
-// Computes lines of one such convolution; one thread at a time.
-class DepthwiseLines {
+// Computes rows of one such convolution; one thread at a time.
+class DepthwiseRows {
  public:
   // `taps` are packed by TapPacking. Both outlive it.
-  DepthwiseLines(const Convolution& convolution, const float* taps);
+  DepthwiseRows(const Convolution& convolution, const float* taps);
 
-  // Line y of the result, to `result`, from the lines of the image that its windows see. The
-  // epilogue's addend is that of the line.
-  void Run(const Lines<const float>& image, int64_t y, const gemm::Epilogue& epilogue,
+  // Row y of the result, to `result`, from the rows of the image that its windows see. The
+  // epilogue's addend is that of the row.
+  void Run(const ImageRows<const float>& image, int64_t y, const gemm::Epilogue& epilogue,
            float* result, int64_t result_pixel);
 
  private:
   const Convolution& convolution_;
   const float* const taps_;
-  std::vector<DepthwiseLine::Row> rows_;  // room for those of a window
+  std::vector<DepthwiseRow::Row> rows_;  // room for those of a window
 };
 
 }  // namespace onnxifi::convolution

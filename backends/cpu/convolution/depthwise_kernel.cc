@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SelectDepthwise and its kernel: every channel has a kernel of its own. The threads divide the
-// lines of the result.
+// rows of the result.
 
 #include <algorithm>
 #include <string>
@@ -35,15 +35,15 @@ class BoundDepthwise final : public device::BoundKernel {
   Status Run(device::Addresses addresses) const override {
     const Images images = images_.At(addresses);
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
-    const int64_t taps_per_line = convolution_.out_width * convolution_.out_channels *
-                                  convolution_.kernel_height * convolution_.kernel_width;
-    const int64_t grain = kTapsWorthAThread / std::max<int64_t>(1, taps_per_line) + 1;
+    const int64_t taps_per_row = convolution_.out_width * convolution_.out_channels *
+                                 convolution_.kernel_height * convolution_.kernel_width;
+    const int64_t grain = kTapsWorthAThread / std::max<int64_t>(1, taps_per_row) + 1;
     pool_.For(batch_ * convolution_.out_height, grain, [&](int64_t begin, int64_t end) {
-      DepthwiseLines lines(convolution_, runtime::Floats(weights_));
-      for (int64_t line = begin; line < end; ++line) {
-        const int64_t n = line / convolution_.out_height, y = line % convolution_.out_height;
-        lines.Run(images.SourceOf(n, convolution_.in_height), y, images.EpilogueOf(epilogue, n, y),
-                  images.result + images.result_strides.At(n, y, 0), images.result_strides.pixel);
+      DepthwiseRows rows(convolution_, runtime::Floats(weights_));
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t n = row / convolution_.out_height, y = row % convolution_.out_height;
+        rows.Run(images.SourceOf(n, convolution_.in_height), y, images.EpilogueOf(epilogue, n, y),
+                 images.result + images.result_strides.At(n, y, 0), images.result_strides.pixel);
       }
     });
     return base::Ok();

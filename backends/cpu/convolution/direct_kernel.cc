@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SelectDirect and its kernel: a convolution as products whose rows are the windows of one line of
+// SelectDirect and its kernel: a convolution as products whose rows are the windows of one row of
 // the result. Windows of neighbours overlap in memory, so nothing is gathered; where windows reach
 // into the padding, a padded copy of the input is made first.
 
@@ -82,8 +82,8 @@ class BoundDirect final : public device::BoundKernel {
       auto* copy = reinterpret_cast<float*>(lease.data());
       const int64_t grain = std::max<int64_t>(1, processor::kFloatsWorthAThread / strides_.row);
       pool.For(batch_ * frame_.height, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t line = begin; line < end; ++line) {
-          CopyLine(images, line, copy + line * strides_.row);
+        for (int64_t row = begin; row < end; ++row) {
+          CopyRow(images, row, copy + row * strides_.row);
         }
       });
       images.source = copy;
@@ -93,7 +93,7 @@ class BoundDirect final : public device::BoundKernel {
                              WindowDepth(convolution_), GroupPanels(convolution_)};
     gemm::ForParts(
         work, gemm::ChooseGrid(work, pool.thread_count()), pool,
-        [&](int64_t /*number*/, const gemm::Part& part) { RunLines(images, epilogue, part); });
+        [&](int64_t /*number*/, const gemm::Part& part) { RunRows(images, epilogue, part); });
     return base::Ok();
   }
 
@@ -103,10 +103,10 @@ class BoundDirect final : public device::BoundKernel {
   }
 
  private:
-  // One line of the padded input.
-  void CopyLine(const Images& images, int64_t line, float* target) const {
+  // One row of the padded input.
+  void CopyRow(const Images& images, int64_t row, float* target) const {
     const int64_t channels = convolution_.in_channels;
-    const int64_t y = line % frame_.height - convolution_.pad_top;
+    const int64_t y = row % frame_.height - convolution_.pad_top;
     if (y < 0 || y >= convolution_.in_height) {
       std::fill(target, target + strides_.row, 0.0F);
       return;
@@ -114,40 +114,38 @@ class BoundDirect final : public device::BoundKernel {
     const int64_t left = std::min(frame_.width, convolution_.pad_left);
     const int64_t width = std::min(convolution_.in_width, frame_.width - left);
     float* to = std::fill_n(target, left * channels, 0.0F);
-    const float* from = images.source + images.source_strides.At(line / frame_.height, y, 0);
+    const float* from = images.source + images.source_strides.At(row / frame_.height, y, 0);
     for (int64_t x = 0; x < width; ++x) {
       to = std::copy_n(from + x * images.source_strides.pixel, channels, to);
     }
     std::fill(to, target + strides_.row, 0.0F);
   }
 
-  // Panel by panel, so many lines of the result at a time that what they read stays in the cache.
-  void RunLines(const Images& images, const gemm::Epilogue& epilogue,
-                const gemm::Part& part) const {
+  // Panel by panel, so many rows of the result at a time that what they read stays in the cache.
+  void RunRows(const Images& images, const gemm::Epilogue& epilogue, const gemm::Part& part) const {
     const int64_t most_floats = processor::L2Floats() / 8;
     const int64_t at_once = std::max<int64_t>(
         1, most_floats / std::max<int64_t>(1, strides_.row * convolution_.stride_y));
     for (int64_t begin = part.first_block; begin < part.end_block; begin += at_once) {
       for (int64_t panel = part.first_panel; panel < part.end_panel; ++panel) {
-        for (int64_t line = begin; line < std::min(part.end_block, begin + at_once); ++line) {
-          RunLine(images, epilogue, line, panel);
+        for (int64_t row = begin; row < std::min(part.end_block, begin + at_once); ++row) {
+          RunRow(images, epilogue, row, panel);
         }
       }
     }
   }
 
-  void RunLine(const Images& images, const gemm::Epilogue& epilogue, int64_t number,
-               int64_t panel) const {
+  void RunRow(const Images& images, const gemm::Epilogue& epilogue, int64_t number,
+              int64_t panel) const {
     const int64_t n = number / convolution_.out_height;
     const int64_t y = number % convolution_.out_height;
-    const WindowLine line = {
+    const WindowRow row = {
         images.source + images.source_strides.At(n, y * convolution_.stride_y, 0),
         images.source_strides.pixel * convolution_.stride_x, images.result_strides.At(n, y, 0),
         images.addend_strides.At(n, y, 0), convolution_.out_width};
     for (int64_t group = 0; group < convolution_.group; ++group) {
-      MultiplyLine(convolution_, {depth_, pieces_}, runtime::Floats(weights_), images, epilogue,
-                   line, group, group * (convolution_.in_channels / convolution_.group), panel,
-                   panel + 1);
+      MultiplyRow(convolution_, {depth_, pieces_}, runtime::Floats(weights_), images, epilogue, row,
+                  group, group * (convolution_.in_channels / convolution_.group), panel, panel + 1);
     }
   }
 

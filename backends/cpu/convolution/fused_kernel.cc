@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SelectFused and its kernel: a depthwise convolution with the one of 1 x 1 before or behind it, or
-// both. Each thread takes a few lines of the result at a time and computes of the images between
-// just the lines that these need, into rings that stay in its cache.
+// both. Each thread takes a few rows of the result at a time and computes of the images between
+// just the rows that these need, into rings that stay in its cache.
 
 #include <algorithm>
 #include <span>
@@ -27,7 +27,7 @@ using base::Status;
 
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
-// Lines [first, end) of an image.
+// Rows [first, end) of an image.
 struct Range {
   int64_t first;
   int64_t end;
@@ -36,8 +36,8 @@ struct Range {
 // Every other convolution of a fused kernel is 1 x 1.
 bool IsDepthwise(const Convolution& convolution) { return CheckDepthwise(convolution).ok(); }
 
-// The lines that the windows of lines `out` see.
-Range LinesSeen(const Convolution& convolution, const Range& out) {
+// The rows that the windows of rows `out` see.
+Range RowsSeen(const Convolution& convolution, const Range& out) {
   const int64_t reach = (convolution.kernel_height - 1) * convolution.dilation_y + 1;
   const int64_t first = out.first * convolution.stride_y - convolution.pad_top;
   const int64_t end = (out.end - 1) * convolution.stride_y - convolution.pad_top + reach;
@@ -45,16 +45,16 @@ Range LinesSeen(const Convolution& convolution, const Range& out) {
   return {seen, std::clamp<int64_t>(end, seen, convolution.in_height)};
 }
 
-// A ring of lines of each image between.
+// A ring of rows of each image between.
 struct Rings {
-  int64_t lines;                 // of the result, computed at a time
-  std::vector<int64_t> extents;  // lines of each ring
+  int64_t rows;                  // of the result, computed at a time
+  std::vector<int64_t> extents;  // rows of each ring
   std::vector<int64_t> begins;   // where each lies, in floats; and where the last ends
 };
 
-Rings MakeRings(std::span<const Convolution> fused, int64_t lines) {
-  Rings rings{lines, std::vector<int64_t>(fused.size() - 1), {0}};
-  int64_t seen = lines;
+Rings MakeRings(std::span<const Convolution> fused, int64_t rows) {
+  Rings rings{rows, std::vector<int64_t>(fused.size() - 1), {0}};
+  int64_t seen = rows;
   for (size_t k = fused.size(); k-- > 1;) {
     const Convolution& reader = fused[k];
     seen = (seen - 1) * reader.stride_y + (reader.kernel_height - 1) * reader.dilation_y + 1;
@@ -68,13 +68,13 @@ Rings MakeRings(std::span<const Convolution> fused, int64_t lines) {
   return rings;
 }
 
-// As many lines at a time as leave most of a cache to what is read and written besides.
-int64_t MostRingFloats() { return processor::L2Floats() / 4; }
+// As many rows at a time as leave most of a cache to what is read and written besides.
+int64_t MaxRingFloats() { return processor::L2Floats() / 4; }
 Rings ChooseRings(std::span<const Convolution> fused) {
   Rings rings = MakeRings(fused, 1);
-  for (int64_t lines = 2; lines <= fused.back().out_height; ++lines) {
-    Rings more = MakeRings(fused, lines);
-    if (more.begins.back() > MostRingFloats()) break;
+  for (int64_t rows = 2; rows <= fused.back().out_height; ++rows) {
+    Rings more = MakeRings(fused, rows);
+    if (more.begins.back() > MaxRingFloats()) break;
     rings = std::move(more);
   }
   return rings;
@@ -99,21 +99,21 @@ class Worker {
       const Convolution& convolution = stage.convolution;
       parts_.push_back({convolution, runtime::Floats(stage.weights), stage.images.At(addresses),
                         stage.images.EpilogueAt(addresses),
-                        DepthwiseLines(convolution, runtime::Floats(stage.weights)),
+                        DepthwiseRows(convolution, runtime::Floats(stage.weights)),
                         stage.is_depthwise, /*next=*/0});
     }
     parts_.back().images.is_result_far = is_result_far;
   }
 
-  // Lines [first, end) of the result, counted through all images.
+  // Rows [first, end) of the result, counted through all images.
   void Run(int64_t first, int64_t end) {
     const int64_t height = parts_.back().convolution.out_height;
     while (first < end) {
       const int64_t n = first / height, y = first % height;
       const int64_t stop = std::min(height, y + end - first);
       for (Part& part : parts_) part.next = 0;
-      for (int64_t line = y; line < stop; line += rings_.lines) {
-        Complete(parts_.size() - 1, n, {line, std::min(stop, line + rings_.lines)});
+      for (int64_t row = y; row < stop; row += rings_.rows) {
+        Complete(parts_.size() - 1, n, {row, std::min(stop, row + rings_.rows)});
       }
       first += stop - y;
     }
@@ -125,66 +125,66 @@ class Worker {
     const float* weights;
     Images images;
     gemm::Epilogue epilogue;
-    DepthwiseLines depthwise;
+    DepthwiseRows depthwise;
     bool is_depthwise;
-    int64_t next;  // the first line of the image that has not been computed
+    int64_t next;  // the first row of the image that has not been computed
   };
 
-  // Computes those lines of part k's result that have not been.
-  void Complete(size_t k, int64_t n, Range lines) {
+  // Computes those rows of part k's result that have not been.
+  void Complete(size_t k, int64_t n, Range rows) {
     Part& part = parts_[k];
-    lines.first = std::max(lines.first, part.next);
-    if (lines.first >= lines.end) return;
-    if (k > 0) Complete(k - 1, n, LinesSeen(part.convolution, lines));
-    part.next = lines.end;
-    const Lines<const float> from = SourceOf(k, n);
-    const Lines<float> to =
+    rows.first = std::max(rows.first, part.next);
+    if (rows.first >= rows.end) return;
+    if (k > 0) Complete(k - 1, n, RowsSeen(part.convolution, rows));
+    part.next = rows.end;
+    const ImageRows<const float> from = SourceOf(k, n);
+    const ImageRows<float> to =
         k + 1 == parts_.size() ? part.images.ResultOf(n, part.convolution.out_height) : Ring(k);
     if (part.is_depthwise) {
-      for (int64_t y = lines.first; y < lines.end; ++y) {
+      for (int64_t y = rows.first; y < rows.end; ++y) {
         part.depthwise.Run(from, y, part.images.EpilogueOf(part.epilogue, n, y), to.At(y),
                            to.pixel);
       }
     } else {
-      Multiply(part, n, lines, from, to);
+      Multiply(part, n, rows, from, to);
     }
   }
 
-  // Lines that follow each other everywhere are one product.
-  static void Multiply(const Part& part, int64_t n, const Range& lines,
-                       const Lines<const float>& from, const Lines<float>& to) {
+  // Rows that follow each other everywhere are one product.
+  static void Multiply(const Part& part, int64_t n, const Range& rows,
+                       const ImageRows<const float>& from, const ImageRows<float>& to) {
     static constexpr int64_t kOnePiece[] = {0};
     const Convolution& convolution = part.convolution;
     const int64_t width = convolution.out_width;
     const PixelStrides& addend = part.images.addend_strides;
     const bool are_joined = from.row == width * from.pixel && to.row == width * to.pixel &&
                             (part.images.addend == nullptr || addend.row == width * addend.pixel);
-    for (int64_t y = lines.first; y < lines.end;) {
+    for (int64_t y = rows.first; y < rows.end;) {
       const int64_t count =
-          are_joined ? std::min({lines.end - y, from.ring - y % from.ring, to.ring - y % to.ring})
+          are_joined ? std::min({rows.end - y, from.ring - y % from.ring, to.ring - y % to.ring})
                      : 1;
       Images images = part.images;
       images.result = to.data;
       images.result_strides.pixel = to.pixel;
-      const WindowLine line = {from.At(y), from.pixel, to.At(y) - to.data, addend.At(n, y, 0),
-                               count * width};
+      const WindowRow row = {from.At(y), from.pixel, to.At(y) - to.data, addend.At(n, y, 0),
+                             count * width};
       const int64_t depth = WindowDepth(convolution);
       for (int64_t group = 0; group < convolution.group; ++group) {
-        MultiplyLine(convolution, {depth, kOnePiece}, part.weights, images, part.epilogue, line,
-                     group, group * depth, 0, GroupPanels(convolution));
+        MultiplyRow(convolution, {depth, kOnePiece}, part.weights, images, part.epilogue, row,
+                    group, group * depth, 0, GroupPanels(convolution));
       }
       y += count;
     }
   }
 
-  Lines<float> Ring(size_t k) const {
+  ImageRows<float> Ring(size_t k) const {
     const Convolution& convolution = parts_[k].convolution;
     const int64_t pixel = convolution.out_channels;
     return {memory_ + rings_.begins[k], convolution.out_width * pixel, pixel, rings_.extents[k]};
   }
-  Lines<const float> SourceOf(size_t k, int64_t n) const {
+  ImageRows<const float> SourceOf(size_t k, int64_t n) const {
     if (k == 0) return parts_[0].images.SourceOf(n, parts_[0].convolution.in_height);
-    const Lines<float> ring = Ring(k - 1);
+    const ImageRows<float> ring = Ring(k - 1);
     return {ring.data, ring.row, ring.pixel, ring.ring};
   }
 
@@ -212,22 +212,22 @@ class BoundFusedKernel final : public device::BoundKernel {
                              runtime_.work_memory().Lend(SizeBytes()));
     auto* const memory = reinterpret_cast<float*>(lease.data());
     const Convolution& last = stages_.back().convolution;
-    const int64_t lines = batch_ * last.out_height;
-    const int64_t parts = std::min<int64_t>(runtime_.pool().thread_count(), lines);
-    const bool is_result_far = lines * last.out_width * last.out_channels >= kFarFloats;
+    const int64_t rows = batch_ * last.out_height;
+    const int64_t parts = std::min<int64_t>(runtime_.pool().thread_count(), rows);
+    const bool is_result_far = rows * last.out_width * last.out_channels >= kFarFloats;
     runtime_.pool().For(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         Worker worker(stages_, rings_, addresses, is_result_far,
                       memory + part * rings_.begins.back());
-        worker.Run(part * lines / parts, (part + 1) * lines / parts);
+        worker.Run(part * rows / parts, (part + 1) * rows / parts);
       }
     });
     return base::Ok();
   }
 
   std::string Detail() const override {
-    return std::to_string(rings_.lines) + (rings_.lines == 1 ? " line" : " lines") +
-           " at a time, " + processor::VectorName();
+    return std::to_string(rings_.rows) + (rings_.rows == 1 ? " row" : " rows") + " at a time, " +
+           processor::VectorName();
   }
 
  private:
@@ -361,9 +361,9 @@ device::FusedSelection SelectFused(std::span<const base::Result<Described>> step
     return refuse("What lies between stays near anyway (" + std::to_string(most) + " floats, of " +
                   std::to_string(near) + ").");
   }
-  if (const int64_t least = MakeRings(fused, 1).begins.back(); least > MostRingFloats()) {
-    return refuse("The lines for one of the result have " + std::to_string(least) +
-                  " floats, more than " + std::to_string(MostRingFloats()) + ".");
+  if (const int64_t least = MakeRings(fused, 1).begins.back(); least > MaxRingFloats()) {
+    return refuse("The rows for one of the result have " + std::to_string(least) +
+                  " floats, more than " + std::to_string(MaxRingFloats()) + ".");
   }
   device::FusedSelection selection;
   selection.steps = static_cast<int>(fused.size());

@@ -28,10 +28,10 @@ inline PixelStrides DensePixels(int64_t height, int64_t width, int64_t channels)
   return {height * width * channels, 1, width * channels, channels};
 }
 
-// Lines of one image, channels innermost, of which as many as `ring` are there at a time: line y
-// takes the place of line y - ring.
+// Rows of one image, channels innermost, of which as many as `ring` are there at a time: row y
+// takes the place of row y - ring.
 template <typename Float>
-struct Lines {
+struct ImageRows {
   Float* data;
   int64_t row;    // from one to the next, in floats
   int64_t pixel;  // from pixel to pixel
@@ -50,14 +50,14 @@ struct Images {
   PixelStrides addend_strides;
   bool is_result_far = false;  // so large that it comes from memory before it is stored
 
-  // All lines of an image.
-  Lines<const float> SourceOf(int64_t n, int64_t height) const {
+  // All rows of an image.
+  ImageRows<const float> SourceOf(int64_t n, int64_t height) const {
     return {source + source_strides.At(n, 0, 0), source_strides.row, source_strides.pixel, height};
   }
-  Lines<float> ResultOf(int64_t n, int64_t height) const {
+  ImageRows<float> ResultOf(int64_t n, int64_t height) const {
     return {result + result_strides.At(n, 0, 0), result_strides.row, result_strides.pixel, height};
   }
-  // The epilogue with the addend of a line.
+  // The epilogue with the addend of a row.
   gemm::Epilogue EpilogueOf(gemm::Epilogue epilogue, int64_t n, int64_t y) const {
     if (addend == nullptr) return epilogue;
     epilogue.addend = addend + addend_strides.At(n, y, 0);

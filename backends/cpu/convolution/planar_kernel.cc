@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SelectPlanar and its kernel: a convolution of planes, as products whose rows are the windows of
-// one line of the result: of each row of a window, the elements next to each other are one piece.
-// Some lines at a time, what their windows see is copied with its padding, so that it stays in the
+// one row of the result: of each row of a window, the elements next to each other are one piece.
+// Some rows at a time, what their windows see is copied with its padding, so that it stays in the
 // cache and may come from any address.
 
 #include <algorithm>
@@ -26,10 +26,10 @@ using base::Status;
 // More channels are worth bringing next to each other.
 constexpr int64_t kMostChannels = 4;
 
-// A copy of what the windows of some lines see: for each channel as many rows.
+// A copy of what the windows of some rows see: for each channel as many rows.
 struct Strip {
-  int64_t lines;  // of the result
-  int64_t rows;
+  int64_t out_rows;  // of the result
+  int64_t in_rows;
   int64_t width;
   int64_t size;  // in floats
 };
@@ -39,13 +39,13 @@ Strip StripOf(const Convolution& convolution) {
   Strip strip{};
   strip.width = (convolution.out_width - 1) * convolution.stride_x +
                 (convolution.kernel_width - 1) * convolution.dilation_x + 1;
-  const int64_t floats_per_line =
+  const int64_t floats_per_row =
       std::max<int64_t>(1, convolution.in_channels * convolution.stride_y * strip.width);
-  strip.lines = std::clamp<int64_t>(most_floats / floats_per_line, 1,
-                                    std::max<int64_t>(1, convolution.out_height));
-  strip.rows = (strip.lines - 1) * convolution.stride_y +
-               (convolution.kernel_height - 1) * convolution.dilation_y + 1;
-  strip.size = convolution.in_channels * strip.rows * strip.width;
+  strip.out_rows = std::clamp<int64_t>(most_floats / floats_per_row, 1,
+                                       std::max<int64_t>(1, convolution.out_height));
+  strip.in_rows = (strip.out_rows - 1) * convolution.stride_y +
+                  (convolution.kernel_height - 1) * convolution.dilation_y + 1;
+  strip.size = convolution.in_channels * strip.in_rows * strip.width;
   return strip;
 }
 
@@ -66,7 +66,7 @@ class BoundPlanar final : public device::BoundKernel {
       const int64_t c = row / convolution.kernel_height;
       const int64_t y = row % convolution.kernel_height * convolution.dilation_y;
       for (int64_t x = 0; x < (is_row_whole ? 1 : convolution.kernel_width); ++x) {
-        pieces_.push_back((c * strip_.rows + y) * strip_.width + x * convolution.dilation_x);
+        pieces_.push_back((c * strip_.in_rows + y) * strip_.width + x * convolution.dilation_x);
       }
     }
   }
@@ -78,8 +78,9 @@ class BoundPlanar final : public device::BoundKernel {
     const Images images = images_.At(addresses);
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
     threads::ThreadPool& pool = runtime_.pool();
-    const int64_t strips = batch_ * ((convolution_.out_height + strip_.lines - 1) / strip_.lines);
-    const gemm::Work work = {strips, strip_.lines * convolution_.out_width,
+    const int64_t strips =
+        batch_ * ((convolution_.out_height + strip_.out_rows - 1) / strip_.out_rows);
+    const gemm::Work work = {strips, strip_.out_rows * convolution_.out_width,
                              WindowDepth(convolution_), GroupPanels(convolution_),
                              /*are_panels_divided=*/false};
     const gemm::Grid grid = gemm::ChooseGrid(work, pool.thread_count());
@@ -96,7 +97,7 @@ class BoundPlanar final : public device::BoundKernel {
   }
 
   std::string Detail() const override {
-    return "strips of " + std::to_string(strip_.lines) + " lines, " +
+    return "strips of " + std::to_string(strip_.out_rows) + " rows, " +
            std::to_string(pieces_.size()) + " pieces of " + std::to_string(depth_) + ", " +
            processor::VectorName();
   }
@@ -104,28 +105,28 @@ class BoundPlanar final : public device::BoundKernel {
  private:
   void RunStrip(const Images& images, const gemm::Epilogue& epilogue, int64_t strip,
                 float* copy) const {
-    const int64_t strips_per_image = (convolution_.out_height + strip_.lines - 1) / strip_.lines;
+    const int64_t strips_per_image =
+        (convolution_.out_height + strip_.out_rows - 1) / strip_.out_rows;
     const int64_t n = strip / strips_per_image;
-    const int64_t first = strip % strips_per_image * strip_.lines;
-    const int64_t lines = std::min(strip_.lines, convolution_.out_height - first);
-    const int64_t rows = (lines - 1) * convolution_.stride_y +
-                         (convolution_.kernel_height - 1) * convolution_.dilation_y + 1;
+    const int64_t first = strip % strips_per_image * strip_.out_rows;
+    const int64_t out_rows = std::min(strip_.out_rows, convolution_.out_height - first);
+    const int64_t in_rows = (out_rows - 1) * convolution_.stride_y +
+                            (convolution_.kernel_height - 1) * convolution_.dilation_y + 1;
     for (int64_t c = 0; c < convolution_.in_channels; ++c) {
       const float* plane =
           images.source + images.source_strides.At(n, 0, 0) + c * images.source_strides.channel;
-      for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t row = 0; row < in_rows; ++row) {
         CopyRow(plane, images.source_strides.row,
                 first * convolution_.stride_y + row - convolution_.pad_top,
-                copy + (c * strip_.rows + row) * strip_.width);
+                copy + (c * strip_.in_rows + row) * strip_.width);
       }
     }
-    for (int64_t y = 0; y < lines; ++y) {
-      const WindowLine line = {copy + y * convolution_.stride_y * strip_.width,
-                               convolution_.stride_x, images.result_strides.At(n, first + y, 0),
-                               images.addend_strides.At(n, first + y, 0), convolution_.out_width};
-      MultiplyLine(convolution_, {depth_, pieces_}, runtime::Floats(weights_), images, epilogue,
-                   line,
-                   /*group=*/0, /*group_offset=*/0, 0, GroupPanels(convolution_));
+    for (int64_t y = 0; y < out_rows; ++y) {
+      const WindowRow row = {copy + y * convolution_.stride_y * strip_.width, convolution_.stride_x,
+                             images.result_strides.At(n, first + y, 0),
+                             images.addend_strides.At(n, first + y, 0), convolution_.out_width};
+      MultiplyRow(convolution_, {depth_, pieces_}, runtime::Floats(weights_), images, epilogue, row,
+                  /*group=*/0, /*group_offset=*/0, 0, GroupPanels(convolution_));
     }
   }
 

@@ -21,25 +21,25 @@ namespace {
 using base::Code;
 using base::Status;
 
-// The pixels of the result as rows of products: `count` lines of `rows` neighbours each. One line
+// The pixels of the result as rows of products: `count` runs of `rows` neighbours each. One run
 // where nothing lies between the ends of rows and images.
-struct Lines {
+struct PixelRuns {
   int64_t count;
   int64_t rows;
 };
 
-bool IsOneLine(const PixelStrides& strides, const Convolution& convolution, int64_t batch) {
+bool IsOneRun(const PixelStrides& strides, const Convolution& convolution, int64_t batch) {
   return (convolution.out_height == 1 || strides.row == convolution.out_width * strides.pixel) &&
          (batch == 1 ||
           strides.image == convolution.out_height * convolution.out_width * strides.pixel);
 }
 
-Lines LinesOf(const Convolution& convolution, int64_t batch, const Images& images) {
-  const bool is_one_line =
-      IsOneLine(images.source_strides, convolution, batch) &&
-      IsOneLine(images.result_strides, convolution, batch) &&
-      (images.addend == nullptr || IsOneLine(images.addend_strides, convolution, batch));
-  if (is_one_line) return {1, batch * convolution.out_height * convolution.out_width};
+PixelRuns PixelRunsOf(const Convolution& convolution, int64_t batch, const Images& images) {
+  const bool is_one_run =
+      IsOneRun(images.source_strides, convolution, batch) &&
+      IsOneRun(images.result_strides, convolution, batch) &&
+      (images.addend == nullptr || IsOneRun(images.addend_strides, convolution, batch));
+  if (is_one_run) return {1, batch * convolution.out_height * convolution.out_width};
   return {batch * convolution.out_height, convolution.out_width};
 }
 
@@ -68,25 +68,24 @@ class BoundPointwise final : public device::BoundKernel {
                                                     static_cast<int64_t>(sizeof(float))
                                               : 0));
     if (is_copied) CopyPixels(images, reinterpret_cast<float*>(lease.data()));
-    const Lines lines = LinesOf(convolution_, batch_, images);
+    const PixelRuns runs = PixelRunsOf(convolution_, batch_, images);
     const int64_t depth = WindowDepth(convolution_);
     const int64_t panels = GroupPanels(convolution_);
-    const bool is_one_line = lines.count == 1;
-    // The only line is divided anywhere, several lines are not.
-    const int64_t rows = is_one_line ? 1 : lines.rows;
-    const gemm::Work work = {is_one_line ? lines.rows : lines.count, rows, depth, panels};
+    const bool is_one_run = runs.count == 1;
+    // The only run is divided anywhere, several runs are not.
+    const int64_t rows = is_one_run ? 1 : runs.rows;
+    const gemm::Work work = {is_one_run ? runs.rows : runs.count, rows, depth, panels};
     gemm::ForParts(work, gemm::ChooseGrid(work, runtime_.pool().thread_count()), runtime_.pool(),
                    [&](int64_t /*number*/, const gemm::Part& part) {
-                     if (is_one_line) {
+                     if (is_one_run) {
                        RunPixels(images, epilogue, {0, 0, part.first_block},
                                  part.end_block - part.first_block, part);
                        return;
                      }
-                     for (int64_t line = part.first_block; line < part.end_block; ++line) {
-                       RunPixels(
-                           images, epilogue,
-                           {line / convolution_.out_height, line % convolution_.out_height, 0},
-                           lines.rows, part);
+                     for (int64_t run = part.first_block; run < part.end_block; ++run) {
+                       RunPixels(images, epilogue,
+                                 {run / convolution_.out_height, run % convolution_.out_height, 0},
+                                 runs.rows, part);
                      }
                    });
     return base::Ok();
@@ -105,14 +104,14 @@ class BoundPointwise final : public device::BoundKernel {
     const int64_t width = convolution_.out_width;
     const int64_t grain = std::max<int64_t>(1, processor::kFloatsWorthAThread / (width * channels));
     runtime_.pool().For(batch_ * convolution_.out_height, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) {
+      for (int64_t run = begin; run < end; ++run) {
         const float* source =
             images.source +
-            images.source_strides.At(line / convolution_.out_height,
-                                     line % convolution_.out_height * convolution_.stride_y, 0);
+            images.source_strides.At(run / convolution_.out_height,
+                                     run % convolution_.out_height * convolution_.stride_y, 0);
         for (int64_t x = 0; x < width; ++x) {
           std::copy_n(source + x * convolution_.stride_x * images.source_strides.pixel, channels,
-                      copy + (line * width + x) * channels);
+                      copy + (run * width + x) * channels);
         }
       }
     });
@@ -127,12 +126,12 @@ class BoundPointwise final : public device::BoundKernel {
     const auto at = [&](const PixelStrides& strides) {
       return strides.At(first.n, first.y, first.x);
     };
-    const WindowLine line = {images.source + at(images.source_strides), images.source_strides.pixel,
-                             at(images.result_strides), at(images.addend_strides), count};
+    const WindowRow run = {images.source + at(images.source_strides), images.source_strides.pixel,
+                           at(images.result_strides), at(images.addend_strides), count};
     const int64_t depth = WindowDepth(convolution_);
     for (int64_t group = 0; group < convolution_.group; ++group) {
-      MultiplyLine(convolution_, {depth, kOnePiece}, runtime::Floats(weights_), images, epilogue,
-                   line, group, group * depth, part.first_panel, part.end_panel);
+      MultiplyRow(convolution_, {depth, kOnePiece}, runtime::Floats(weights_), images, epilogue,
+                  run, group, group * depth, part.first_panel, part.end_panel);
     }
   }
 

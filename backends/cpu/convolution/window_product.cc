@@ -67,20 +67,20 @@ void PackWindows(const Convolution& convolution, WindowOrder order, const Weight
   });
 }
 
-void MultiplyLine(const Convolution& convolution, const WindowPieces& windows, const float* packed,
-                  const Images& images, const gemm::Epilogue& epilogue, const WindowLine& line,
-                  int64_t group, int64_t group_offset, int64_t first_panel, int64_t end_panel) {
+void MultiplyRow(const Convolution& convolution, const WindowPieces& windows, const float* packed,
+                 const Images& images, const gemm::Epilogue& epilogue, const WindowRow& row,
+                 int64_t group, int64_t group_offset, int64_t first_panel, int64_t end_panel) {
   const int64_t columns = GroupColumns(convolution);
   gemm::Epilogue own = epilogue;
   if (own.bias != nullptr) own.bias += group * columns;
   if (images.addend != nullptr) {
-    own.addend = images.addend + line.addend + group * columns;
+    own.addend = images.addend + row.addend + group * columns;
     own.addend_stride = images.addend_strides.pixel;
   }
-  gemm::Multiply({line.first + group_offset, line.stride,
+  gemm::Multiply({row.first + group_offset, row.stride,
                   packed + group * gemm::PackedSize(WindowDepth(convolution), columns),
-                  images.result + line.result + group * columns, images.result_strides.pixel,
-                  line.windows, windows.depth, columns, windows.pieces, images.is_result_far},
+                  images.result + row.result + group * columns, images.result_strides.pixel,
+                  row.windows, windows.depth, columns, windows.pieces, images.is_result_far},
                  own, first_panel, end_panel);
 }
 

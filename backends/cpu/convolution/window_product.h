@@ -50,7 +50,7 @@ struct WindowPacking {
 };
 
 // Windows one after the other, for as many pixels of the result at one distance from each other.
-struct WindowLine {
+struct WindowRow {
   const float* first;  // the first window's first element, of the first group
   int64_t stride;      // from window to window, in floats
   int64_t result;      // the first pixel, as an offset in the result
@@ -64,12 +64,12 @@ struct WindowPieces {
   std::span<const int64_t> pieces;
 };
 
-// The panels [first_panel, end_panel) of one group's part of a line, with the epilogue.
+// The panels [first_panel, end_panel) of one group's part of a row, with the epilogue.
 // `group_offset` is how far the group's elements are from the first group's. `images` gives the
 // result and the addend.
-void MultiplyLine(const Convolution& convolution, const WindowPieces& windows, const float* packed,
-                  const Images& images, const gemm::Epilogue& epilogue, const WindowLine& line,
-                  int64_t group, int64_t group_offset, int64_t first_panel, int64_t end_panel);
+void MultiplyRow(const Convolution& convolution, const WindowPieces& windows, const float* packed,
+                 const Images& images, const gemm::Epilogue& epilogue, const WindowRow& row,
+                 int64_t group, int64_t group_offset, int64_t first_panel, int64_t end_panel);
 
 }  // namespace onnxifi::convolution
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DepthwiseLine: one line of a convolution in which every channel has a kernel of its own, in
+// DepthwiseRow: one row of a convolution in which every channel has a kernel of its own, in
 // vector code for the processor at hand. Vectors run over channels, which lie next to each other.
 
-#ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_LINE_H_
-#define ONNXIFI_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_LINE_H_
+#ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_ROW_H_
+#define ONNXIFI_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_ROW_H_
 
 #include <cstdint>
 #include <span>
@@ -16,7 +16,7 @@ namespace onnxifi::convolution {
 // The lanes of a vector: how many channels are computed together at least.
 int64_t ChannelsAtOnce();
 
-struct DepthwiseLine {
+struct DepthwiseRow {
   // A row of the windows that lies in the image: its pixel 0, and its taps.
   struct Row {
     const float* pixels;
@@ -34,9 +34,9 @@ struct DepthwiseLine {
 };
 
 // Each result is the epilogue of the bias and the taps in order, by fused multiply-adds where the
-// processor has them. The epilogue's addend is that of the line, its stride from pixel to pixel.
-void ConvolveLine(const DepthwiseLine& line, const gemm::Epilogue& epilogue);
+// processor has them. The epilogue's addend is that of the row, its stride from pixel to pixel.
+void ConvolveRow(const DepthwiseRow& row, const gemm::Epilogue& epilogue);
 
 }  // namespace onnxifi::convolution
 
-#endif  // ONNXIFI_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_LINE_H_
+#endif  // ONNXIFI_BACKENDS_CPU_CONVOLUTION_DEPTHWISE_ROW_H_
