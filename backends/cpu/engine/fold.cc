@@ -132,9 +132,9 @@ FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* 
   constexpr int64_t kMostTurned = 64;
   const int64_t held_lanes = kHeldTiles * tile_lanes / std::max<int64_t>(1, elements_);
   const int64_t turned_lanes = std::min(kMostTurned, held_lanes);
-  in_lines_ = options.allows_lines && in_parts && lane_axes.empty() && !has_no_elements_ &&
-              CanHold(elements_, tile_lanes);
-  const bool is_turned = !in_lines_ && in_parts && lane_axes.empty() && nearest >= 0 &&
+  is_by_row_ = options.allows_rows && in_parts && lane_axes.empty() && !has_no_elements_ &&
+               CanHold(elements_, tile_lanes);
+  const bool is_turned = !is_by_row_ && in_parts && lane_axes.empty() && nearest >= 0 &&
                          elements_ <= options.short_fold && turned_lanes >= kFewestLanes &&
                          extents[nearest] >= kFewestLanes;
   if (is_turned) {
@@ -152,10 +152,10 @@ FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* 
   folded_begin_ = boundaries[0];
   folded_end_ = boundaries[1];
   const int end = elements_grid_.rank();
-  lanes_begin_ = in_lines_ ? 0 : folded_end_;
-  lanes_end_ = in_lines_ ? folded_begin_ : end;
+  lanes_begin_ = is_by_row_ ? 0 : folded_end_;
+  lanes_end_ = is_by_row_ ? folded_begin_ : end;
   elements_grid_.Tile(0, folded_begin_, 1);
-  if (in_lines_) {
+  if (is_by_row_) {
     elements_grid_.Tile(folded_begin_, folded_end_, elements_);
     elements_grid_.Tile(lanes_begin_, lanes_end_, std::max<int64_t>(1, tile_lanes / elements_));
   } else if (is_turned || options.holds_fold) {
@@ -205,7 +205,7 @@ int64_t FoldGrid::result_tile_count() const {
 
 void FoldGrid::MoveToResult(int64_t tile, Box& box) const {
   const int rank = results_grid_.rank();
-  // One where lanes are in lines: all their tiles are along the axes before the folded ones.
+  // One where lanes are by row: all their tiles are along the axes before the folded ones.
   const int64_t lane_tiles = results_grid_.TileCount(folded_end_, rank);
   box = Box();
   box.extents.fill(1);
@@ -238,7 +238,7 @@ BoundFold::BoundFold(const FoldCode& code, const device::BoundStep& step)
   const Direct& merge = direct_merge_;
   if (update.loop != nullptr && merge.loop != nullptr && update.op == merge.op &&
       update.state_input == 0 && merge.state_input == 0) {
-    line_fold_ = FindLineFold(update.op, update.operands.type);
+    row_reduction_ = FindRowReduction(update.op, update.operands.type);
   }
 }
 
@@ -304,7 +304,7 @@ void FoldFrame::Begin(const Box& result, int64_t lanes) {
     const int64_t lane_bytes = LaneBytes(bound_.code_->types[k]);
     std::byte* column = state(static_cast<int>(k));
     std::memcpy(column, init_.root(static_cast<int>(k)), static_cast<size_t>(lanes * lane_bytes));
-    if (!grid_.in_lines()) Repeat(column, lane_bytes, lanes, bound_.parts_ * lanes);
+    if (!grid_.is_by_row()) Repeat(column, lane_bytes, lanes, bound_.parts_ * lanes);
   }
 }
 
@@ -375,9 +375,9 @@ void FoldFrame::Run(const Box& result) {
   if (grid_.has_no_elements()) return;
   const int64_t parts = bound_.parts_;
   Box box = grid_.FirstElements(result);
-  if (grid_.in_lines()) {
+  if (grid_.is_by_row()) {
     elements_.Run(box);
-    return bound_.line_fold_(elements_.root(0), lanes, grid_.elements(), state(0));
+    return bound_.row_reduction_(elements_.root(0), lanes, grid_.elements(), state(0));
   }
   int64_t part = 0;
   for (int64_t tile = grid_.element_tile_count(); tile-- > 0;) {

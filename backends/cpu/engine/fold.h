@@ -14,7 +14,7 @@
 
 #include "backends/core/program/step.h"
 #include "backends/cpu/engine/frame.h"
-#include "backends/cpu/engine/line_fold.h"
+#include "backends/cpu/engine/row_reduction.h"
 
 namespace onnxifi::engine {
 
@@ -38,7 +38,7 @@ struct FoldCode {
 // so a tile is [elements, lanes] and the state [parts, lanes]. Parts and their order are those of
 // the reference (FoldsInParts, kBlock), so sums are the same to the last bit, on every processor
 // and with any number of threads.
-// Or in lines: a tile is [lanes, elements], with all elements of its results, and parts are lanes
+// Or by row: a tile is [lanes, elements], with all elements of its results, and parts are lanes
 // of vectors.
 class FoldGrid {
  public:
@@ -46,8 +46,8 @@ class FoldGrid {
     int64_t tile_lanes;
     // Whether the parts are those of rows (RowFoldsInParts).
     bool is_row = false;
-    // Whether folds can be done in lines; they are where elements lie closer than results.
-    bool allows_lines = false;
+    // Whether folds can be done by row; they are where elements lie closer than results.
+    bool allows_rows = false;
     // Folds of at most so many elements are else done side by side, even if that takes a
     // transposition.
     int64_t short_fold = 0;
@@ -72,7 +72,7 @@ class FoldGrid {
   bool has_no_elements() const { return has_no_elements_; }
   int64_t elements() const { return elements_; }
   int64_t parts() const { return parts_; }
-  bool in_lines() const { return in_lines_; }
+  bool is_by_row() const { return is_by_row_; }
 
   // Grids of the same axes whose tiles are [elements, lanes], and [1, lanes].
   const Grid& elements_grid() const { return elements_grid_; }
@@ -99,7 +99,7 @@ class FoldGrid {
 
   bool has_no_results_ = false;
   bool has_no_elements_ = false;
-  bool in_lines_ = false;
+  bool is_by_row_ = false;
   int64_t elements_ = 1;
   int64_t parts_ = 1;
   int folded_begin_ = 0;
@@ -121,8 +121,8 @@ class BoundFold {
   std::span<const Access> accesses() const { return elements_.accesses(); }
   void LayOut(const FoldGrid& grid);
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  // Whether a grid in lines can be.
-  bool CanFoldLines() const { return line_fold_ != nullptr; }
+  // Whether a grid by row can be.
+  bool CanReduceRows() const { return row_reduction_ != nullptr; }
 
  private:
   friend class FoldFrame;
@@ -138,7 +138,7 @@ class BoundFold {
   const FoldCode* code_;
   BoundCode init_, elements_, update_, merge_;
   Direct direct_update_, direct_merge_;
-  LineFold line_fold_ = nullptr;
+  RowReduction row_reduction_ = nullptr;
   std::vector<int64_t> state_offsets_;
   int64_t tile_lanes_ = 0;
   int64_t parts_ = 1;

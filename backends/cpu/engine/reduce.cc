@@ -39,7 +39,7 @@ class BoundReduce final : public device::BoundKernel {
     writer_.AppendForms(forms);
     grid_ = FoldGrid(step.domain, code_->axes, FindPrimary(fold_.accesses()), forms,
                      {.tile_lanes = runtime.settings().tile_lanes,
-                      .allows_lines = fold_.CanFoldLines(),
+                      .allows_rows = fold_.CanReduceRows(),
                       .short_fold = kShortFold});
     if (grid_.has_no_results()) return;
     fold_.LayOut(grid_);

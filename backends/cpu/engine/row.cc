@@ -24,7 +24,7 @@ namespace onnxifi::engine {
 namespace {
 
 // Elements of a row that is worth turning around, on its way in once per stage and on its way out,
-// where it cannot be folded in lines.
+// where it cannot be folded by row.
 constexpr int64_t kShortRow = 256;
 
 // What is computed of each element, with or without what earlier stages held of it.
@@ -137,14 +137,14 @@ class BoundRow final : public device::BoundKernel {
     writer_.AppendForms(forms);
     row_writer_.AppendForms(forms);
     if (primary == nullptr) primary = FindPrimary(roots_.accesses());
-    const bool allows_lines =
+    const bool allows_rows =
         is_holding_ && std::all_of(stages_.begin(), stages_.end(), [](const BoundStage& stage) {
-          return stage.fold.CanFoldLines();
+          return stage.fold.CanReduceRows();
         });
     grid_ = FoldGrid(step.domain, code_->axes, primary, forms,
                      {.tile_lanes = runtime_.settings().tile_lanes,
                       .is_row = true,
-                      .allows_lines = allows_lines,
+                      .allows_rows = allows_rows,
                       .short_fold = kShortRow,
                       .holds_fold = is_holding_});
     if (grid_.has_no_results()) return;
@@ -165,8 +165,8 @@ class BoundRow final : public device::BoundKernel {
           return column;
         };
         stage.element_columns.push_back(take(grid_.tile_lanes()));
-        stage.columns.push_back(grid_.in_lines() ? take(grid_.result_lanes())
-                                                 : stage.element_columns.back());
+        stage.columns.push_back(grid_.is_by_row() ? take(grid_.result_lanes())
+                                                  : stage.element_columns.back());
       }
     }
     roots_.LayOut(grid_.elements_grid(), grid_.tile_lanes());
@@ -259,9 +259,9 @@ class BoundRow final : public device::BoundKernel {
       std::byte* column = columns + bound.columns[k];
       std::memcpy(column, frame.root(static_cast<int>(k - first)),
                   static_cast<size_t>(lanes * lane_bytes));
-      if (grid_.in_lines()) {
-        SpreadOverLines(column, lane_bytes, lanes, grid_.elements(),
-                        columns + bound.element_columns[k]);
+      if (grid_.is_by_row()) {
+        SpreadOverRows(column, lane_bytes, lanes, grid_.elements(),
+                       columns + bound.element_columns[k]);
       } else {
         Repeat(column, lane_bytes, lanes, grid_.tile_lanes() / grid_.result_lanes() * lanes);
       }

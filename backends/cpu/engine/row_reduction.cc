@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LineFold: a line's parts fill vectors, as many as the next power of two holds; lanes without a
+// RowReduction: a row's parts fill vectors, as many as the next power of two holds; lanes without a
 // part hold a number that the operation leaves out, so that no lane needs to be told from another.
 
-#include "backends/cpu/engine/line_fold.h"
+#include "backends/cpu/engine/row_reduction.h"
 
 #include <cstring>
 #include <limits>
@@ -12,7 +12,7 @@
 #include "backends/core/reference/column.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/engine/line_fold.cc"
+#define HWY_TARGET_INCLUDE "backends/cpu/engine/row_reduction.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
 #include <hwy/highway.h>
@@ -57,10 +57,10 @@ HWY_INLINE Vec LoadFirst(Tag d, const float* elements, int64_t count) {
 #endif
 }
 
-// A line of at most kVectors vectors, or of any length where that is all parts.
+// A row of at most kVectors vectors, or of any length where that is all parts.
 template <int kVectors, class Operation>
-HWY_INLINE float FoldLine(const float* elements, int64_t count, float state, float neutral,
-                          Operation operation) {
+HWY_INLINE float ReduceRow(const float* elements, int64_t count, float state, float neutral,
+                           Operation operation) {
   const Tag d;
   Vec parts[kVectors];
   const Vec begin = hn::Set(d, state);
@@ -103,66 +103,66 @@ HWY_INLINE float FoldLine(const float* elements, int64_t count, float state, flo
 }
 
 template <int kVectors, class Operation>
-void FoldLinesOf(const float* elements, int64_t lines, int64_t count, float neutral,
-                 float* states) {
-  for (int64_t line = 0; line < lines; ++line) {
-    states[line] =
-        FoldLine<kVectors>(elements + line * count, count, states[line], neutral, Operation());
+void ReduceRowsOf(const float* elements, int64_t rows, int64_t count, float neutral,
+                  float* states) {
+  for (int64_t row = 0; row < rows; ++row) {
+    states[row] =
+        ReduceRow<kVectors>(elements + row * count, count, states[row], neutral, Operation());
   }
 }
 
 template <class Operation, int kVectors = 1>
-void FoldLines(const std::byte* elements, int64_t lines, int64_t count, float neutral,
-               std::byte* states) {
+void ReduceRows(const std::byte* elements, int64_t rows, int64_t count, float neutral,
+                std::byte* states) {
   if constexpr (kVectors < kMostVectors) {
     if (count > kVectors * kVectorLanes) {
-      return FoldLines<Operation, 2 * kVectors>(elements, lines, count, neutral, states);
+      return ReduceRows<Operation, 2 * kVectors>(elements, rows, count, neutral, states);
     }
   }
-  FoldLinesOf<kVectors, Operation>(reinterpret_cast<const float*>(elements), lines, count, neutral,
-                                   reinterpret_cast<float*>(states));
+  ReduceRowsOf<kVectors, Operation>(reinterpret_cast<const float*>(elements), rows, count, neutral,
+                                    reinterpret_cast<float*>(states));
 }
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 // A number x is left as it is, to its sign, by x + -0, x * 1, max(x, -infinity) and
 // min(x, infinity).
-void SumLines(const std::byte* elements, int64_t lines, int64_t count, std::byte* states) {
-  FoldLines<Sum>(elements, lines, count, -0.0f, states);
+void SumRows(const std::byte* elements, int64_t rows, int64_t count, std::byte* states) {
+  ReduceRows<Sum>(elements, rows, count, -0.0f, states);
 }
-void MultiplyLines(const std::byte* elements, int64_t lines, int64_t count, std::byte* states) {
-  FoldLines<Product>(elements, lines, count, 1.0f, states);
+void MultiplyRows(const std::byte* elements, int64_t rows, int64_t count, std::byte* states) {
+  ReduceRows<Product>(elements, rows, count, 1.0f, states);
 }
-void FindMaximaOfLines(const std::byte* elements, int64_t lines, int64_t count, std::byte* states) {
-  FoldLines<FloatMaximum>(elements, lines, count, -kInfinite, states);
+void FindMaximaOfRows(const std::byte* elements, int64_t rows, int64_t count, std::byte* states) {
+  ReduceRows<FloatMaximum>(elements, rows, count, -kInfinite, states);
 }
-void FindMinimaOfLines(const std::byte* elements, int64_t lines, int64_t count, std::byte* states) {
-  FoldLines<FloatMinimum>(elements, lines, count, kInfinite, states);
+void FindMinimaOfRows(const std::byte* elements, int64_t rows, int64_t count, std::byte* states) {
+  ReduceRows<FloatMinimum>(elements, rows, count, kInfinite, states);
 }
 
-LineFold FindFold(program::ExprOp op) {
+RowReduction FindReduction(program::ExprOp op) {
   switch (op) {
     case program::ExprOp::kAdd:
-      return SumLines;
+      return SumRows;
     case program::ExprOp::kMul:
-      return MultiplyLines;
+      return MultiplyRows;
     case program::ExprOp::kMax:
-      return FindMaximaOfLines;
+      return FindMaximaOfRows;
     case program::ExprOp::kMin:
-      return FindMinimaOfLines;
+      return FindMinimaOfRows;
     default:
       return nullptr;
   }
 }
 
 // Lines of words of 4 bytes, which are most.
-void SpreadWords(const uint32_t* values, int64_t lines, int64_t count, uint32_t* target) {
+void SpreadWords(const uint32_t* values, int64_t rows, int64_t count, uint32_t* target) {
   const hn::ScalableTag<uint32_t> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t line = 0; line < lines; ++line, target += count) {
-    const auto value = hn::Set(d, values[line]);
+  for (int64_t row = 0; row < rows; ++row, target += count) {
+    const auto value = hn::Set(d, values[row]);
     if (count < lanes) {
-      for (int64_t k = 0; k < count; ++k) target[k] = values[line];
+      for (int64_t k = 0; k < count; ++k) target[k] = values[row];
       continue;
     }
     for (int64_t k = 0; k + lanes <= count; k += lanes) hn::StoreU(value, d, target + k);
@@ -179,36 +179,36 @@ namespace onnxifi::engine {
 namespace {
 
 template <typename T>
-void SpreadTyped(const std::byte* values, int64_t lines, int64_t count, std::byte* target) {
+void SpreadTyped(const std::byte* values, int64_t rows, int64_t count, std::byte* target) {
   const T* from = reinterpret_cast<const T*>(values);
   T* to = reinterpret_cast<T*>(target);
-  for (int64_t line = 0; line < lines; ++line) {
-    for (int64_t k = 0; k < count; ++k) to[line * count + k] = from[line];
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t k = 0; k < count; ++k) to[row * count + k] = from[row];
   }
 }
 
 }  // namespace
 
-HWY_EXPORT(FindFold);
+HWY_EXPORT(FindReduction);
 HWY_EXPORT(SpreadWords);
 
-LineFold FindLineFold(program::ExprOp op, tensor::ElementType type) {
+RowReduction FindRowReduction(program::ExprOp op, tensor::ElementType type) {
   if (type != tensor::ElementType::kFloat32) return nullptr;
-  return HWY_DYNAMIC_DISPATCH(FindFold)(op);
+  return HWY_DYNAMIC_DISPATCH(FindReduction)(op);
 }
 
-void SpreadOverLines(const std::byte* values, int64_t lane_bytes, int64_t lines, int64_t count,
-                     std::byte* target) {
+void SpreadOverRows(const std::byte* values, int64_t lane_bytes, int64_t rows, int64_t count,
+                    std::byte* target) {
   switch (lane_bytes) {
     case 1:
-      return SpreadTyped<uint8_t>(values, lines, count, target);
+      return SpreadTyped<uint8_t>(values, rows, count, target);
     case 2:
-      return SpreadTyped<uint16_t>(values, lines, count, target);
+      return SpreadTyped<uint16_t>(values, rows, count, target);
     case 4:
-      return HWY_DYNAMIC_DISPATCH(SpreadWords)(reinterpret_cast<const uint32_t*>(values), lines,
+      return HWY_DYNAMIC_DISPATCH(SpreadWords)(reinterpret_cast<const uint32_t*>(values), rows,
                                                count, reinterpret_cast<uint32_t*>(target));
     case 8:
-      return SpreadTyped<uint64_t>(values, lines, count, target);
+      return SpreadTyped<uint64_t>(values, rows, count, target);
     default:
       return;
   }

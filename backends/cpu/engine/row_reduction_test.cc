@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Line folds against a plain loop that joins parts as the reference says, bit for bit, over lines
+// Line folds against a plain loop that joins parts as the reference says, bit for bit, over rows
 // of every length around a vector's and a block's; and against float64. What only some numbers
 // show: NaN, infinities, zeros of both signs.
 
-#include "backends/cpu/engine/line_fold.h"
+#include "backends/cpu/engine/row_reduction.h"
 
 #include <gtest/gtest.h>
 
@@ -53,9 +53,9 @@ float Neutral(ExprOp op) {
   }
 }
 
-float FoldPlainly(ExprOp op, std::span<const float> line, float state) {
-  std::vector<float> parts(std::min<size_t>(128, line.size()), state);
-  for (size_t k = 0; k < line.size(); ++k) parts[k % 128] = Apply(op, parts[k % 128], line[k]);
+float FoldPlainly(ExprOp op, std::span<const float> index, float state) {
+  std::vector<float> parts(std::min<size_t>(128, index.size()), state);
+  for (size_t k = 0; k < index.size(); ++k) parts[k % 128] = Apply(op, parts[k % 128], index[k]);
   for (size_t half = 64; half > 0; half /= 2) {
     for (size_t k = half; k < parts.size(); ++k) {
       parts[k - half] = Apply(op, parts[k - half], parts[k]);
@@ -65,17 +65,17 @@ float FoldPlainly(ExprOp op, std::span<const float> line, float state) {
   return parts[0];
 }
 
-// At an address that no vector is aligned to, with something after the last line that no fold may
+// At an address that no vector is aligned to, with something after the last row that no fold may
 // see.
-std::vector<float> FoldTile(ExprOp op, int64_t lines, int64_t count,
+std::vector<float> FoldTile(ExprOp op, int64_t rows, int64_t count,
                             const std::vector<float>& elements, const std::vector<float>& states) {
   std::vector<float> tile(1, 77.0f);
   tile.insert(tile.end(), elements.begin(), elements.end());
   tile.resize(tile.size() + 16, kNan);
   std::vector<float> folded = states;
-  FindLineFold(op, ElementType::kFloat32)(reinterpret_cast<const std::byte*>(tile.data() + 1),
-                                          lines, count,
-                                          reinterpret_cast<std::byte*>(folded.data()));
+  FindRowReduction(op, ElementType::kFloat32)(reinterpret_cast<const std::byte*>(tile.data() + 1),
+                                              rows, count,
+                                              reinterpret_cast<std::byte*>(folded.data()));
   return folded;
 }
 
@@ -85,62 +85,62 @@ void ExpectSameBits(float expected, float actual, ExprOp op, int64_t count) {
       << Name(op) << " of " << count << ": " << actual << " instead of " << expected;
 }
 
-class LineFoldTest : public testing::TestWithParam<ExprOp> {};
+class RowReductionTest : public testing::TestWithParam<ExprOp> {};
 
-TEST_P(LineFoldTest, JoinsPartsInTheReferencesOrder) {
+TEST_P(RowReductionTest, JoinsPartsInTheReferencesOrder) {
   std::mt19937 random(7);
   for (const int64_t count : kLengths) {
-    const int64_t lines = count < 300 ? 5 : 2;
-    std::vector<float> elements(static_cast<size_t>(lines * count));
-    std::vector<float> states(static_cast<size_t>(lines));
+    const int64_t rows = count < 300 ? 5 : 2;
+    std::vector<float> elements(static_cast<size_t>(rows * count));
+    std::vector<float> states(static_cast<size_t>(rows));
     for (float& element : elements) {
       element = std::uniform_real_distribution<float>(-1.25f, 1.25f)(random);
     }
     for (float& state : states) state = std::uniform_real_distribution<float>(-2, 2)(random);
-    const std::vector<float> folded = FoldTile(GetParam(), lines, count, elements, states);
-    for (int64_t line = 0; line < lines; ++line) {
-      const auto k = static_cast<size_t>(line);
-      const auto first = static_cast<size_t>(line * count);
+    const std::vector<float> folded = FoldTile(GetParam(), rows, count, elements, states);
+    for (int64_t index = 0; index < rows; ++index) {
+      const auto k = static_cast<size_t>(index);
+      const auto first = static_cast<size_t>(index * count);
       const std::span<const float> row(elements.data() + first, static_cast<size_t>(count));
       ExpectSameBits(FoldPlainly(GetParam(), row, states[k]), folded[k], GetParam(), count);
     }
   }
 }
 
-// Every place of a line may hold what is unlike other numbers, alone or with another.
-TEST_P(LineFoldTest, TreatsSpecialNumbersAsTheReferenceDoes) {
+// Every place of a row may hold what is unlike other numbers, alone or with another.
+TEST_P(RowReductionTest, TreatsSpecialNumbersAsTheReferenceDoes) {
   for (const int64_t count : {1, 2, 15, 16, 17, 40, 129, 255}) {
     for (const float special : {kNan, kInfinity, -kInfinity, 0.0f, -0.0f}) {
       for (const float rest : {-0.0f, 0.0f, 1.0f, kInfinity}) {
         for (int64_t place = 0; place < count; ++place) {
-          std::vector<float> line(static_cast<size_t>(count), rest);
-          line[static_cast<size_t>(place)] = special;
+          std::vector<float> index(static_cast<size_t>(count), rest);
+          index[static_cast<size_t>(place)] = special;
           const float state = Neutral(GetParam());
-          const std::vector<float> folded = FoldTile(GetParam(), 1, count, line, {state});
-          ExpectSameBits(FoldPlainly(GetParam(), line, state), folded[0], GetParam(), count);
+          const std::vector<float> folded = FoldTile(GetParam(), 1, count, index, {state});
+          ExpectSameBits(FoldPlainly(GetParam(), index, state), folded[0], GetParam(), count);
         }
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operations, LineFoldTest,
+INSTANTIATE_TEST_SUITE_P(Operations, RowReductionTest,
                          testing::Values(ExprOp::kAdd, ExprOp::kMul, ExprOp::kMax, ExprOp::kMin),
                          [](const auto& info) { return std::string(program::Name(info.param)); });
 
 // A sum of n numbers of one sign: log2(128) + n / 128 roundings at most along any way, not n.
-TEST(LineFoldTest, SumsAreCloserToFloat64ThanOneAfterTheOther) {
+TEST(RowReductionTest, SumsAreCloserToFloat64ThanOneAfterTheOther) {
   std::mt19937 random(3);
   for (const int64_t count : {16, 40, 256, 1000, 5000}) {
     double worst = 0;
     for (int trial = 0; trial < 200; ++trial) {
-      std::vector<float> line(static_cast<size_t>(count));
+      std::vector<float> index(static_cast<size_t>(count));
       double exact = 0;
-      for (float& element : line) {
+      for (float& element : index) {
         element = std::uniform_real_distribution<float>(0.0f, 1.0f)(random);
         exact += element;
       }
-      const float sum = FoldTile(ExprOp::kAdd, 1, count, line, {0.0f})[0];
+      const float sum = FoldTile(ExprOp::kAdd, 1, count, index, {0.0f})[0];
       worst = std::max(worst, std::fabs(sum - exact) / exact);
     }
     const double roundings = 8 + static_cast<double>(count) / 128;
@@ -148,34 +148,34 @@ TEST(LineFoldTest, SumsAreCloserToFloat64ThanOneAfterTheOther) {
   }
 }
 
-TEST(LineFoldTest, RefusesOtherTypesAndOperations) {
-  EXPECT_EQ(FindLineFold(ExprOp::kAdd, ElementType::kFloat64), nullptr);
-  EXPECT_EQ(FindLineFold(ExprOp::kMax, ElementType::kInt32), nullptr);
-  EXPECT_EQ(FindLineFold(ExprOp::kSub, ElementType::kFloat32), nullptr);
+TEST(RowReductionTest, RefusesOtherTypesAndOperations) {
+  EXPECT_EQ(FindRowReduction(ExprOp::kAdd, ElementType::kFloat64), nullptr);
+  EXPECT_EQ(FindRowReduction(ExprOp::kMax, ElementType::kInt32), nullptr);
+  EXPECT_EQ(FindRowReduction(ExprOp::kSub, ElementType::kFloat32), nullptr);
 }
 
 template <typename T>
-void CheckSpread(int64_t lines, int64_t count) {
+void CheckSpread(int64_t rows, int64_t count) {
   std::vector<T> values;
-  for (int64_t line = 0; line < lines; ++line) values.push_back(static_cast<T>(3 * line + 1));
+  for (int64_t index = 0; index < rows; ++index) values.push_back(static_cast<T>(3 * index + 1));
   const T untouched = static_cast<T>(201);
-  std::vector<T> target(static_cast<size_t>(lines * count + 1), untouched);
-  SpreadOverLines(reinterpret_cast<const std::byte*>(values.data()), sizeof(T), lines, count,
-                  reinterpret_cast<std::byte*>(target.data()));
-  for (int64_t k = 0; k < lines * count; ++k) {
+  std::vector<T> target(static_cast<size_t>(rows * count + 1), untouched);
+  SpreadOverRows(reinterpret_cast<const std::byte*>(values.data()), sizeof(T), rows, count,
+                 reinterpret_cast<std::byte*>(target.data()));
+  for (int64_t k = 0; k < rows * count; ++k) {
     ASSERT_EQ(target[static_cast<size_t>(k)], values[static_cast<size_t>(k / count)])
-        << k << " of " << lines << " x " << count;
+        << k << " of " << rows << " x " << count;
   }
   EXPECT_EQ(target.back(), untouched);
 }
 
-TEST(SpreadTest, RepeatsEachValueOverItsLine) {
-  for (const int64_t lines : {0, 1, 3}) {
+TEST(SpreadTest, RepeatsEachValueOverItsRow) {
+  for (const int64_t rows : {0, 1, 3}) {
     for (const int64_t count : {1, 2, 15, 16, 17, 255, 1000}) {
-      CheckSpread<uint8_t>(lines, count);
-      CheckSpread<uint16_t>(lines, count);
-      CheckSpread<uint32_t>(lines, count);
-      CheckSpread<uint64_t>(lines, count);
+      CheckSpread<uint8_t>(rows, count);
+      CheckSpread<uint16_t>(rows, count);
+      CheckSpread<uint32_t>(rows, count);
+      CheckSpread<uint64_t>(rows, count);
     }
   }
 }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RowReduction: folds every row of a tile by one operation, elements of a row being lanes of
+// vectors; and what a row folded to, spread over its elements again.
+
+#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_ROW_REDUCTION_H_
+#define ONNXIFI_BACKENDS_CPU_ENGINE_ROW_REDUCTION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/core/program/expr.h"
+
+namespace onnxifi::engine {
+
+// elements[rows, count] lie dense, at any address; count is at least 1. states[rows] are those to
+// begin with, and then what their rows folded to: element n is folded into part n modulo 128,
+// parts are joined in halves, as the reference does it.
+using RowReduction = void (*)(const std::byte* elements, int64_t rows, int64_t count,
+                              std::byte* states);
+
+// For an operation that updates a state (its first operand) and joins two; null where there is
+// none.
+RowReduction FindRowReduction(program::ExprOp op, tensor::ElementType type);
+
+// target[rows, count]: every element of a row is the row's value.
+void SpreadOverRows(const std::byte* values, int64_t lane_bytes, int64_t rows, int64_t count,
+                    std::byte* target);
+
+}  // namespace onnxifi::engine
+
+#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_ROW_REDUCTION_H_
