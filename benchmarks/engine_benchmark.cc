@@ -302,7 +302,7 @@ void Sum(benchmark::State& state) {
   program::Reduce reduce;
   reduce.axes = 1;
   const Expr sum = State(step.pool(), kFloat32, 0);
-  reduce.fold.states.push_back(
+  reduce.reduction.states.push_back(
       {kFloat32, Like(x, 0).id(), (sum + x).id(), (sum + Other(step.pool(), kFloat32, 0)).id()});
   reduce.roots = {sum.id()};
   step.step.domain = in.shape;

@@ -259,7 +259,7 @@ Case MakeTransposition(int64_t rows, int64_t columns) {
   return map;
 }
 
-program::Fold::State Sum(ExprPool& pool, Expr element) {
+program::Reduction::State Sum(ExprPool& pool, Expr element) {
   const Expr state = State(pool, kFloat, 0);
   return {kFloat, Constant(pool, kFloat, 0).id(), (state + element).id(),
           (state + Other(pool, kFloat, 0)).id()};
@@ -270,7 +270,8 @@ Case MakeRowSums(int64_t rows, int64_t columns) {
   ExprPool& pool = sums.program.exprs;
   program::Reduce reduce;
   reduce.axes = 1;
-  reduce.fold.states = {Sum(pool, sums.Read(sums.Add(Buffer::Kind::kTemporary, {rows, columns})))};
+  reduce.reduction.states = {
+      Sum(pool, sums.Read(sums.Add(Buffer::Kind::kTemporary, {rows, columns})))};
   reduce.roots = {State(pool, kFloat, 0).id()};
   sums.Write({rows});
   sums.step.domain = {rows, columns};

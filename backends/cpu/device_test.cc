@@ -216,7 +216,7 @@ TEST(SelectorTest, GivesElementsToTheTileEngine) {
   const Expr x = one.LoadOf(0);
   const Expr held = program::State(one.program.exprs, kFloat, 0);
   const Expr other = program::Other(one.program.exprs, kFloat, 0);
-  const program::Fold sum{{{kFloat, Like(x, 0).id(), (held + x).id(), (held + other).id()}}};
+  const program::Reduction sum{{{kFloat, Like(x, 0).id(), (held + x).id(), (held + other).id()}}};
   one.step.body = program::Map{{(x + x).id()}};
   EXPECT_EQ(one.Implementation(), "engine map");
   one.step.body = program::Reduce{0, sum, {held.id()}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generated kernels of items that compute runs of neighbours, compared with the reference around
-// the ends of runs and of the parts that folds are split into.
+// the ends of runs and of the parts that reductions are split into.
 
 #include <limits>
 #include <string>
@@ -42,12 +42,12 @@ TEST_F(GeneratedTest, MapsAreRightAroundTheEndOfARun) {
   }
 }
 
-program::Fold::State Maximum(ExprPool& pool, Expr element) {
+program::Reduction::State Maximum(ExprPool& pool, Expr element) {
   const Expr state = State(pool, kFloat, 0);
   return {kFloat, Like(element, -std::numeric_limits<double>::infinity()).id(),
           Maximum(state, element).id(), Maximum(state, Other(pool, kFloat, 0)).id()};
 }
-program::Fold::State Sum(ExprPool& pool, Expr element) {
+program::Reduction::State Sum(ExprPool& pool, Expr element) {
   const Expr state = State(pool, kFloat, 0);
   return {kFloat, Like(element, 0).id(), (state + element).id(),
           (state + Other(pool, kFloat, 0)).id()};
@@ -94,7 +94,7 @@ TEST_F(GeneratedTest, ReductionsOverSlicesAreRight) {
     slice.offset = 1;
     program::Reduce reduce;
     reduce.axes = 2;
-    reduce.fold.states = {Sum(make.pool(), make.Read(slice))};
+    reduce.reduction.states = {Sum(make.pool(), make.Read(slice))};
     reduce.roots = {State(make.pool(), kFloat, 0).id()};
     make.step.domain = Shape(extents.begin(), extents.end());
     make.step.writes = {make.Buffer({extents[0]})};
@@ -104,8 +104,9 @@ TEST_F(GeneratedTest, ReductionsOverSlicesAreRight) {
   }
 }
 
-// The parts of a fold of bytes are as many as fill a register, which compilers may keep them in.
-TEST_F(GeneratedTest, FoldsOfBytesAreRightAroundTheEndsOfTheirParts) {
+// The parts of a reduction of bytes are as many as fill a register, which compilers may keep them
+// in.
+TEST_F(GeneratedTest, ReductionsOfBytesAreRightAroundTheEndsOfTheirParts) {
   for (const ElementType type : {ElementType::kUint8, ElementType::kInt8, ElementType::kBool}) {
     for (const int64_t columns : {63, 64, 79, 80, 81, 139}) {
       SCOPED_TRACE(testing::Message() << columns << " of " << tensor::Name(type));
@@ -119,7 +120,7 @@ TEST_F(GeneratedTest, FoldsOfBytesAreRightAroundTheEndsOfTheirParts) {
       };
       program::Reduce reduce;
       reduce.axes = 1;
-      reduce.fold.states = {
+      reduce.reduction.states = {
           {type, Constant(pool, type, 0).id(), join(state, x).id(), join(state, other).id()}};
       reduce.roots = {state.id()};
       make.step.domain = {3, columns};

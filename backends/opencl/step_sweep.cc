@@ -38,8 +38,8 @@ struct Options {
 };
 
 // What the sources are enough for: a structure has a kernel for each form that extents can give it
-// (which axes are one, which views have padding, whether a fold is long): of a thousand variations
-// two to forty, and of one structure in thirty more than a hundred.
+// (which axes are one, which views have padding, whether a reduction is long): of a thousand
+// variations two to forty, and of one structure in thirty more than a hundred.
 constexpr int64_t kSourcesPerStructure = 25;
 
 int Sweep(Device& device, const Options& options) {

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reduce: the last axes are folded; writes are over the others."""
+"""Reduce: the last axes are reduced; writes are over the others."""
 
-from steps.fold import fold
+from steps.reduction import reduction
 
 
 def run_reduce(step):
     axes = step.body["axes"]
     outer = step.domain[: len(step.domain) - axes]
     inner = step.domain[len(step.domain) - axes :]
-    states = fold(step, step.body["states"], outer, inner, {})
+    states = reduction(step, step.body["states"], outer, inner, {})
     outside = {("state", k): value for k, value in enumerate(states)}
     at = step.coordinates(outer)
     values = step.evaluate(step.body["roots"], at, outer, outside)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row: stages that each fold a row and leave results, then an expression over the row."""
+"""Row: stages that each reduction a row and leave results, then an expression over the row."""
 
 import numpy as np
 
-from steps.fold import fold
+from steps.reduction import reduction
 from steps.value import Value
 
 
@@ -14,8 +14,8 @@ def run_row(step):
     at = step.coordinates(outer)
     rows = {}
     for stage, (states, results) in enumerate(step.body["stages"]):
-        folded = fold(step, states, outer, inner, rows)
-        outside = {**rows, **{("state", k): value for k, value in enumerate(folded)}}
+        reduced = reduction(step, states, outer, inner, rows)
+        outside = {**rows, **{("state", k): value for k, value in enumerate(reduced)}}
         zeros = [np.zeros(outer, np.int64) for _ in inner]
         for k, value in enumerate(step.evaluate(results, at + zeros, outer, outside)):
             rows[("row", stage * 256 + k)] = value

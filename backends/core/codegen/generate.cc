@@ -38,18 +38,18 @@ class Checker {
 
   Status operator()(const program::Map& map) const { return Expressions(map.roots); }
   Status operator()(const program::Reduce& reduce) const {
-    ONNXIFI_RETURN_IF_ERROR(CheckFold(reduce.fold));
+    ONNXIFI_RETURN_IF_ERROR(CheckReduction(reduce.reduction));
     return Expressions(reduce.roots);
   }
   Status operator()(const program::Row& row) const {
     for (const program::Row::Stage& stage : row.stages) {
-      ONNXIFI_RETURN_IF_ERROR(CheckFold(stage.fold));
+      ONNXIFI_RETURN_IF_ERROR(CheckReduction(stage.reduction));
       ONNXIFI_RETURN_IF_ERROR(Expressions(stage.results));
     }
     return Expressions(row.roots);
   }
   Status operator()(const program::Scan& scan) const {
-    ONNXIFI_RETURN_IF_ERROR(CheckFold(scan.fold));
+    ONNXIFI_RETURN_IF_ERROR(CheckReduction(scan.reduction));
     return Expressions(scan.roots);
   }
   Status operator()(const program::Contract& contract) const {
@@ -79,12 +79,12 @@ class Checker {
         window.kind == program::Window::Kind::kLp || window.kind == program::Window::Kind::kLrn;
     if (!is_float && (needs_float || !is_integer)) {
       return Status(Code::kUnsupportedDatatype,
-                    Text("A window cannot be folded in ", tensor::Name(type),
+                    Text("A window cannot be reduced in ", tensor::Name(type),
                          needs_float ? "; its kind needs float32 or float64."
                                      : "; it needs float32, float64 or an integer type."));
     }
     if (tensor::IsComplex(step_.reads[0].type)) {
-      return Status(Code::kUnsupportedDatatype, "A window cannot be folded over complex numbers.");
+      return Status(Code::kUnsupportedDatatype, "A window cannot be reduced over complex numbers.");
     }
     return Expressions(window.roots);
   }
@@ -108,8 +108,8 @@ class Checker {
   Status Expressions(std::span<const ExprId> roots) const {
     return CheckExpressions(program_.exprs, roots, capabilities_);
   }
-  Status CheckFold(const program::Fold& fold) const {
-    for (const program::Fold::State& state : fold.states) {
+  Status CheckReduction(const program::Reduction& reduction) const {
+    for (const program::Reduction::State& state : reduction.states) {
       const ExprId parts[] = {state.init, state.update, state.merge};
       ONNXIFI_RETURN_IF_ERROR(Expressions(parts));
     }

@@ -87,7 +87,7 @@ TEST(GenerateTest, ANamedAxisStaysByItself) {
   EXPECT_THAT(made.loops.form.axis_of, ElementsAre(-1, 1, -1));
 }
 
-TEST(GenerateTest, FoldedAxesAreJoinedAmongThemselves) {
+TEST(GenerateTest, ReducedAxesAreJoinedAmongThemselves) {
   ProgramMaker maker;
   maker.SumRows(maker.Input({4, 6, 10}));
   const Made few = Make(maker.program);

@@ -22,7 +22,7 @@ constexpr int64_t kNarrow = int64_t{1} << 30;
 // A sum of some of these is narrow.
 constexpr int64_t kNarrowPosition = kNarrow / 4;
 
-// A fold of fewer elements is over before a group of items has met.
+// A reduction of fewer elements is over before a group of items has met.
 constexpr int64_t kLeastGroupedElements = 64;
 
 // Whether no sum offset + factors * coordinates, nor any part of it, leaves the narrow range.
@@ -123,8 +123,8 @@ LoopFacts FindLoopFacts(const program::Program& program, const program::Step& st
       if (id != program::kNoExpr) roots.push_back(id);
     }
   };
-  const auto add_fold = [&](const program::Fold& fold) {
-    for (const program::Fold::State& state : fold.states) {
+  const auto add_reduction = [&](const program::Reduction& reduction) {
+    for (const program::Reduction::State& state : reduction.states) {
       add(std::vector<ExprId>{state.init, state.update, state.merge});
     }
   };
@@ -132,24 +132,24 @@ LoopFacts FindLoopFacts(const program::Program& program, const program::Step& st
     add(map->roots);
     facts.is_over_domain = true;
   } else if (const auto* reduce = step.As<program::Reduce>()) {
-    add_fold(reduce->fold);
+    add_reduction(reduce->reduction);
     add(reduce->roots);
-    facts.fold_axes = reduce->axes;
+    facts.reduced_axes = reduce->axes;
     facts.can_be_grouped = true;
     facts.is_over_domain = true;
   } else if (const auto* row = step.As<program::Row>()) {
     for (const program::Row::Stage& stage : row->stages) {
-      add_fold(stage.fold);
+      add_reduction(stage.reduction);
       add(stage.results);
     }
     add(row->roots);
-    facts.fold_axes = row->axes;
+    facts.reduced_axes = row->axes;
     facts.can_be_grouped = true;
     facts.is_over_domain = true;
   } else if (const auto* scan = step.As<program::Scan>()) {
-    add_fold(scan->fold);
+    add_reduction(scan->reduction);
     add(scan->roots);
-    facts.fold_axes = 1;
+    facts.reduced_axes = 1;
     facts.is_over_domain = true;
   } else if (const auto* contract = step.As<program::Contract>()) {
     add(contract->roots);
@@ -194,7 +194,7 @@ LoopNest MakeLoopNest(const LoopFacts& facts, const device::BoundStep& step) {
   loops.writes = step.writes;
   loops.dims = step.dims;
   const int rank = static_cast<int>(step.domain.size());
-  const int outer = rank - facts.fold_axes;
+  const int outer = rank - facts.reduced_axes;
   loops.form.axis_of.assign(static_cast<size_t>(rank), -1);
 
   // Per axis of the loops: its extent, and the domain's axis that it steps along.
@@ -210,7 +210,7 @@ LoopNest MakeLoopNest(const LoopFacts& facts, const device::BoundStep& step) {
     return std::all_of(loops.writes.begin(), loops.writes.end(), is_even);
   };
   // From the last axis to the first; a joined axis steps along its innermost one. Axes that are
-  // folded are joined with none that is not, and never go away, so that both parts keep a form.
+  // reduced are joined with none that is not, and never go away, so that both parts keep a form.
   bool may_join = false;
   for (int axis = rank; axis-- > 0;) {
     const auto at = static_cast<size_t>(axis);

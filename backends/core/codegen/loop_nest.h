@@ -23,13 +23,13 @@ enum class LastStep : uint8_t { kNone, kOne, kAny };
 struct LoopForm {
   std::vector<int> axis_of;  // by axis of the domain: the axis of the loops, or -1 if it is gone
   int rank = 0;              // axes of the loops
-  int outer_rank = 0;        // of them, those before the axes that are folded
+  int outer_rank = 0;        // of them, those before the axes that are reduced
   // The views, but those loaded at coordinates of their own, have the axes of the loops.
   bool is_over_domain = false;
   std::vector<LastStep> read_steps, write_steps;  // by read and write
   // Coordinates and addresses fit 32 bits.
   bool is_narrow = false;
-  // Each fold is long enough for a whole group of items (Reduce and Row).
+  // Each reduction is long enough for a whole group of items (Reduce and Row).
   bool is_grouped = false;
   // Per write, for Row: whether it is written once per row.
   std::vector<bool> is_per_row;
@@ -57,8 +57,8 @@ LastStep LastStepOf(const device::BoundView& view);
 // The axes of the domain whose coordinates the step's expressions name, and the reads that they
 // load at coordinates of their own. Found once per step.
 struct LoopFacts {
-  bool can_be_grouped = false;      // Reduce and Row: their folds can be merged
-  int fold_axes = 0;                // of Reduce, Row and Scan: the last axes of the domain
+  bool can_be_grouped = false;      // Reduce and Row: their reductions can be merged
+  int reduced_axes = 0;             // of Reduce, Row and Scan: the last axes of the domain
   std::vector<bool> is_axis_named;  // by axis of the domain; such an axis is kept as it is
   std::vector<bool> is_indexed;     // by read
   // Whether the views are over the domain's axes, so that axes may be joined at all.

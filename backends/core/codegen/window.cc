@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Window: an item per output, which folds the elements under its window in ascending order; or,
+// Window: an item per output, which reduces the elements under its window in ascending order; or,
 // where items compute runs, per row of outputs, whose windows all take their element of a tap
 // before the next.
 
@@ -47,7 +47,7 @@ class WindowWriter {
     const bool is_short = row.is_constant() && row.constant() < 4;
     if (run_length > 1 && rank > 2 && !is_short) return WriteRuns(run_length);
     out_ = OpenItems(writer_, rank);
-    WriteOutputs(window_.kind == Window::Kind::kLrn ? WriteLrn() : WriteFold());
+    WriteOutputs(window_.kind == Window::Kind::kLrn ? WriteLrn() : WriteReduction());
     writer_.Close();
     return {.item_axes = rank};
   }
@@ -75,22 +75,22 @@ class WindowWriter {
   Launch WriteRuns(int run_length) {
     run_ = OpenRun(writer_, source_.form.rank, run_length);
     const bool is_max = window_.kind == Window::Kind::kMax;
-    const std::string folded = DeclareLanes(is_max ? lane_ : sum_type_, run_length);
+    const std::string reduced = DeclareLanes(is_max ? lane_ : sum_type_, run_length);
     const std::string taken = DeclareLanes("int", run_length);
     const std::string index = has_indices() ? DeclareLanes("i64", run_length) : std::string();
     OpenLanes("0", run_.count);
-    writer_.Line(folded, At(), " = ", is_max ? Literal(writer_, type_, Least(type_)) : "0", ";");
+    writer_.Line(reduced, At(), " = ", is_max ? Literal(writer_, type_, Least(type_)) : "0", ";");
     writer_.Line(taken, At(), " = 0;");
     if (has_indices()) writer_.Line(index, At(), " = -1;");
     writer_.Close();
     if (window_.kind == Window::Kind::kLrn) {
-      WriteLrnSums(folded);
+      WriteLrnSums(reduced);
     } else {
-      WriteTaps(folded, taken, index);
+      WriteTaps(reduced, taken, index);
     }
     OpenLanes("0", run_.count);
     if (has_indices()) index_ = writer_.Declare("i64", index + At());
-    const std::string value = writer_.Declare(is_max ? lane_ : sum_type_, folded + At());
+    const std::string value = writer_.Declare(is_max ? lane_ : sum_type_, reduced + At());
     WriteOutputs(is_max ? value : Finish(value, taken + At()));
     writer_.Close();
     writer_.Close();
@@ -144,7 +144,7 @@ class WindowWriter {
         "int", Text(lanes, " < ", run_.count, " ? AS(int, ", lanes, ") : ", run_.count));
   }
 
-  void WriteTaps(const std::string& folded, const std::string& taken, const std::string& index) {
+  void WriteTaps(const std::string& reduced, const std::string& taken, const std::string& index) {
     const size_t axes = window_.kernel.size();
     std::vector<std::string> positions;
     std::string is_element, is_padding;
@@ -185,7 +185,7 @@ class WindowWriter {
     const std::string value = Element(at);
     if (window_.kind == Window::Kind::kMax) {
       // As below, without branches.
-      const std::string before = writer_.Declare(lane_, folded + At());
+      const std::string before = writer_.Declare(lane_, reduced + At());
       std::string is_new = Text(value, " > ", before, " || (", value, " != ", value, " && ", before,
                                 " == ", before, ")");
       if (has_indices()) {
@@ -193,9 +193,9 @@ class WindowWriter {
         writer_.Line(index, At(), " = ", is_new, " ? ", FlatIndex(positions), " : ", index, At(),
                      ";");
       }
-      writer_.Line(folded, At(), " = ", is_new, " ? ", value, " : ", before, ";");
+      writer_.Line(reduced, At(), " = ", is_new, " ? ", value, " : ", before, ";");
     } else {
-      writer_.Line(folded, At(), " += ", Summand(value), ";");
+      writer_.Line(reduced, At(), " += ", Summand(value), ";");
     }
     writer_.Close();
     for (size_t axis = 0; axis < axes; ++axis) writer_.Close();
@@ -236,7 +236,7 @@ class WindowWriter {
     return Literal(writer_, type, Scalar{.f = value});
   }
 
-  std::string WriteFold() {
+  std::string WriteReduction() {
     const size_t axes = window_.kernel.size();
     std::string maximum = writer_.NewName("s");
     const std::string index = writer_.NewName("s");

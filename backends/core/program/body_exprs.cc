@@ -13,18 +13,18 @@ class Collector {
 
   void operator()(Map& map) { Add(map.roots); }
   void operator()(Reduce& reduce) {
-    Add(reduce.fold);
+    Add(reduce.reduction);
     Add(reduce.roots);
   }
   void operator()(Row& row) {
     for (Row::Stage& stage : row.stages) {
-      Add(stage.fold);
+      Add(stage.reduction);
       Add(stage.results);
     }
     Add(row.roots);
   }
   void operator()(Scan& scan) {
-    Add(scan.fold);
+    Add(scan.reduction);
     Add(scan.roots);
   }
   void operator()(Contract& contract) {
@@ -45,8 +45,8 @@ class Collector {
   void Add(ExprIds& ids) {
     for (ExprId& id : ids) Add(id);
   }
-  void Add(Fold& fold) {
-    for (Fold::State& state : fold.states) {
+  void Add(Reduction& reduction) {
+    for (Reduction::State& state : reduction.states) {
       Add(state.init);
       Add(state.update);
       Add(state.merge);

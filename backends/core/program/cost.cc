@@ -76,7 +76,7 @@ class Counter {
 
   void operator()(const Reduce& reduce) {
     const Extents outer(domain_.begin(), domain_.end() - reduce.axes);
-    Compute(Updates(reduce.fold), domain_);
+    Compute(Updates(reduce.reduction), domain_);
     Compute(reduce.roots, outer);
     ReadAllOver(domain_);
     WriteAllOver(outer);
@@ -85,7 +85,7 @@ class Counter {
   void operator()(const Row& row) {
     const Extents outer(domain_.begin(), domain_.end() - row.axes);
     for (const Row::Stage& stage : row.stages) {
-      Compute(Updates(stage.fold), domain_);
+      Compute(Updates(stage.reduction), domain_);
       Compute(stage.results, outer);
     }
     Compute(row.roots, domain_);
@@ -94,7 +94,7 @@ class Counter {
   }
 
   void operator()(const Scan& scan) {
-    Compute(Updates(scan.fold), domain_);
+    Compute(Updates(scan.reduction), domain_);
     Compute(scan.roots, domain_);
     ReadAllOver(domain_);
     WriteAllOver(domain_);
@@ -147,9 +147,9 @@ class Counter {
     return numbers;
   }
 
-  static std::vector<ExprId> Updates(const Fold& fold) {
+  static std::vector<ExprId> Updates(const Reduction& reduction) {
     std::vector<ExprId> updates;
-    for (const Fold::State& state : fold.states) updates.push_back(state.update);
+    for (const Reduction::State& state : reduction.states) updates.push_back(state.update);
     return updates;
   }
 

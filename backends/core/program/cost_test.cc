@@ -101,15 +101,15 @@ TEST_F(CostTest, ReduceWritesItsOuterAxes) {
   Expr state = State(pool, kFloat, 0);
   Reduce reduce;
   reduce.axes = 1;
-  reduce.fold.states = {{kFloat, Constant(pool, kFloat, 0).id(),
-                         (state + LoadOf(0) * LoadOf(0)).id(),
-                         (state + Other(pool, kFloat, 0)).id()}};
+  reduce.reduction.states = {{kFloat, Constant(pool, kFloat, 0).id(),
+                              (state + LoadOf(0) * LoadOf(0)).id(),
+                              (state + Other(pool, kFloat, 0)).id()}};
   reduce.roots = {Unary(ExprOp::kSqrt, state).id()};
   step_.body = std::move(reduce);
   EXPECT_EQ(Cost(), (StepCost{2 * 33 + 3, 33 * 4, 3 * 4}));
 }
 
-TEST_F(CostTest, RowFoldsOncePerStageAndWritesEverything) {
+TEST_F(CostTest, RowReducesOncePerPassAndWritesEverything) {
   step_.domain = {3, 11};
   step_.reads = {AddDense({3, 11})};
   step_.writes = {AddDense({3, 11})};
@@ -118,8 +118,8 @@ TEST_F(CostTest, RowFoldsOncePerStageAndWritesEverything) {
   Row row;
   row.axes = 1;
   Row::Stage stage;
-  stage.fold.states = {{kFloat, Constant(pool, kFloat, 0).id(), (state + LoadOf(0)).id(),
-                        (state + Other(pool, kFloat, 0)).id()}};
+  stage.reduction.states = {{kFloat, Constant(pool, kFloat, 0).id(), (state + LoadOf(0)).id(),
+                             (state + Other(pool, kFloat, 0)).id()}};
   stage.results = {(Constant(pool, kFloat, 1) / state).id()};
   row.stages = {stage};
   row.roots = {(LoadOf(0) * RowResult(pool, kFloat, 0, 0)).id()};

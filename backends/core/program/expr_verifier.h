@@ -25,9 +25,9 @@ struct Place {
   size_t index_axes = 0;  // kIndex
   size_t load_rank = 0;   // axes of a view loaded at the domain's coordinates
   bool may_load = true;
-  const std::vector<Fold::State>* state = nullptr;  // kState
-  bool has_other = false;                           // kOther, with the types of `state`
-  size_t row_stages = 0;                            // kRow of stages before this one
+  const std::vector<Reduction::State>* state = nullptr;  // kState
+  bool has_other = false;                                // kOther, with the types of `state`
+  size_t row_stages = 0;                                 // kRow of stages before this one
   const std::vector<Row::Stage>* stages = nullptr;
   ElementType accumulator = ElementType::kUndefined;  // kAccumulator, unless undefined
 };

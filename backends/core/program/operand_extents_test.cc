@@ -29,7 +29,7 @@ Step MakeConvolution(Contract::Form form) {
   return step;
 }
 
-TEST(OperandExtentsTest, OperandsOfAProductHaveTheFoldedAxesBesideTheirOwn) {
+TEST(OperandExtentsTest, OperandsOfAProductHaveTheReducedAxesBesideTheirOwn) {
   Contract contract;
   contract.batch_axes = 2;
   contract.m_axes = 1;

@@ -46,20 +46,20 @@ class BodyText {
   void operator()(const Map& map) { Roots(map.roots); }
   void operator()(const Reduce& reduce) {
     text_ += "    axes " + std::to_string(reduce.axes) + "\n";
-    FoldText(reduce.fold);
+    ReductionText(reduce.reduction);
     Roots(reduce.roots);
   }
   void operator()(const Row& row) {
     text_ += "    axes " + std::to_string(row.axes) + "\n";
     for (const Row::Stage& stage : row.stages) {
-      FoldText(stage.fold);
+      ReductionText(stage.reduction);
       for (ExprId result : stage.results) Line("result", result);
     }
     Roots(row.roots);
   }
   void operator()(const Scan& scan) {
     if (scan.exclusive) text_ += "    exclusive\n";
-    FoldText(scan.fold);
+    ReductionText(scan.reduction);
     Roots(scan.roots);
   }
   void operator()(const Contract& contract) {
@@ -111,8 +111,8 @@ class BodyText {
   void Roots(const ExprIds& roots) {
     for (ExprId root : roots) Line("root", root);
   }
-  void FoldText(const Fold& fold) {
-    for (const Fold::State& state : fold.states) {
+  void ReductionText(const Reduction& reduction) {
+    for (const Reduction::State& state : reduction.states) {
       Line("init", state.init);
       Line("update", state.update);
       Line("merge", state.merge);

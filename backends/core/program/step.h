@@ -25,11 +25,11 @@ struct Map {
   ExprIds roots;  // one per write, of the write's type
 };
 
-// A tuple folded over elements: state = init; state = update(state, element); partial states are
+// A tuple reduced over elements: state = init; state = update(state, element); partial states are
 // joined by merge. `update` reads kState, kLoad and kIndex; `merge` reads kState and kOther;
 // neither depends on the order of elements beyond rounding (ties in ArgMin/Max are decided by the
 // index kept in the state).
-struct Fold {
+struct Reduction {
   struct State {
     tensor::ElementType type;
     ExprId init;
@@ -39,21 +39,21 @@ struct Fold {
   std::vector<State> states;
 };
 
-// Reduce: the last `axes` axes of the domain are folded. Writes are over the leading axes; roots
+// Reduce: the last `axes` axes of the domain are reduced. Writes are over the leading axes; roots
 // read kState.
 struct Reduce {
   int axes = 0;
-  Fold fold;
+  Reduction reduction;
   ExprIds roots;
 };
 
-// Row: the last `axes` axes of the domain are one row. Each stage folds the row and ends in
+// Row: the last `axes` axes of the domain are one row. Each stage reduces the row and ends in
 // `results`, readable as kRow by later stages and by the roots. Writes are over the whole domain;
 // one with stride 0 along every row axis has a root that depends only on kRow and is written once
 // per row.
 struct Row {
   struct Stage {
-    Fold fold;
+    Reduction reduction;
     ExprIds results;  // read kState, kRow of earlier stages
   };
   int axes = 0;
@@ -62,9 +62,9 @@ struct Row {
 };
 
 // Scan: state runs along the last axis of the domain. Writes are over the whole domain; roots read
-// kState after the element was folded in, or before it if `exclusive`.
+// kState after the element was reduced in, or before it if `exclusive`.
 struct Scan {
-  Fold fold;  // merge unused
+  Reduction reduction;  // merge unused
   bool exclusive = false;
   ExprIds roots;
 };
@@ -97,9 +97,9 @@ struct Contract {
   int64_t group = 1;
 };
 
-// Window: a fold over a sliding window; reads[0] is X[N, C, spatial], a view over its own axes.
-// Domain: out [N, C, spatial]. Padding never counts as an element; kAverage divides by the window's
-// size clipped to the input, or, with count_include_pad, clipped to the input extended by
+// Window: a reduction over a sliding window; reads[0] is X[N, C, spatial], a view over its own
+// axes. Domain: out [N, C, spatial]. Padding never counts as an element; kAverage divides by the
+// window's size clipped to the input, or, with count_include_pad, clipped to the input extended by
 // pads_begin and pads_end.
 struct Window {
   enum class Kind : uint8_t { kMax, kAverage, kLp, kLrn };

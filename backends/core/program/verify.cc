@@ -83,7 +83,7 @@ class StepVerifier {
   Status CheckAxes(int axes) const {
     if (axes >= 0 && static_cast<size_t>(axes) <= rank()) return base::Ok();
     return Fault("The last " + std::to_string(axes) + " axes of a domain of rank " +
-                 std::to_string(rank()) + " are folded.");
+                 std::to_string(rank()) + " are reduced.");
   }
 
   Status CheckRoots(const ExprIds& roots, const Place& place, size_t write_rank) const {
@@ -103,17 +103,17 @@ class StepVerifier {
     return base::Ok();
   }
 
-  Status CheckFold(const Fold& fold, const Place& element, bool has_merge) const {
+  Status CheckReduction(const Reduction& reduction, const Place& element, bool has_merge) const {
     Place init = element;
     init.may_load = false;
     Place update = element;
-    update.state = &fold.states;
+    update.state = &reduction.states;
     Place merge;
     merge.may_load = false;
-    merge.state = &fold.states;
+    merge.state = &reduction.states;
     merge.has_other = true;
-    for (size_t k = 0; k < fold.states.size(); ++k) {
-      const Fold::State& state = fold.states[k];
+    for (size_t k = 0; k < reduction.states.size(); ++k) {
+      const Reduction::State& state = reduction.states[k];
       ONNXIFI_RETURN_IF_ERROR(exprs_.Check(state.init, init).Context("in an init"));
       ONNXIFI_RETURN_IF_ERROR(exprs_.Check(state.update, update).Context("in an update"));
       if (has_merge)
@@ -138,11 +138,11 @@ class StepVerifier {
 
   Status CheckReduce(const Reduce& reduce) const {
     ONNXIFI_RETURN_IF_ERROR(CheckAxes(reduce.axes));
-    ONNXIFI_RETURN_IF_ERROR(CheckFold(reduce.fold, OverDomain(), /*has_merge=*/true));
+    ONNXIFI_RETURN_IF_ERROR(CheckReduction(reduce.reduction, OverDomain(), /*has_merge=*/true));
     Place result;
     result.index_axes = rank() - static_cast<size_t>(reduce.axes);
     result.may_load = false;
-    result.state = &reduce.fold.states;
+    result.state = &reduce.reduction.states;
     return CheckRoots(reduce.roots, result, result.index_axes);
   }
 
@@ -151,10 +151,10 @@ class StepVerifier {
     Place place = OverDomain();
     place.stages = &row.stages;
     for (const Row::Stage& stage : row.stages) {
-      ONNXIFI_RETURN_IF_ERROR(CheckFold(stage.fold, place, /*has_merge=*/true));
+      ONNXIFI_RETURN_IF_ERROR(CheckReduction(stage.reduction, place, /*has_merge=*/true));
       Place result = place;
       result.may_load = false;
-      result.state = &stage.fold.states;
+      result.state = &stage.reduction.states;
       if (stage.results.size() > 256) {
         return Fault("A stage has " + std::to_string(stage.results.size()) +
                      " results; 256 can be named.");
@@ -167,9 +167,9 @@ class StepVerifier {
 
   Status CheckScan(const Scan& scan) const {
     if (rank() == 0) return Fault("A scan runs along the last axis of a domain without axes.");
-    ONNXIFI_RETURN_IF_ERROR(CheckFold(scan.fold, OverDomain(), /*has_merge=*/false));
+    ONNXIFI_RETURN_IF_ERROR(CheckReduction(scan.reduction, OverDomain(), /*has_merge=*/false));
     Place place = OverDomain();
-    place.state = &scan.fold.states;
+    place.state = &scan.reduction.states;
     return CheckRoots(scan.roots, place, rank());
   }
 

@@ -32,9 +32,9 @@ Program MakeReduce() {
   const Expr element = Load(pool, kFloat, 0) + Load(pool, kFloat, 1);
   Reduce reduce;
   reduce.axes = 1;
-  reduce.fold.states.push_back({kFloat, Constant(pool, kFloat, -1e30).id(),
-                                Maximum(state, element).id(),
-                                Maximum(state, Other(pool, kFloat, 0)).id()});
+  reduce.reduction.states.push_back({kFloat, Constant(pool, kFloat, -1e30).id(),
+                                     Maximum(state, element).id(),
+                                     Maximum(state, Other(pool, kFloat, 0)).id()});
   reduce.roots = {state.id()};
   Step step;
   step.domain = shape;
@@ -55,7 +55,9 @@ TEST(VerifyTest, NamesEachFault) {
     const char* sentence;
     std::function<void(Program&)> make;
   };
-  auto fold = [](Program& p) -> Fold::State& { return p.steps[0].As<Reduce>()->fold.states[0]; };
+  auto reduction = [](Program& p) -> Reduction::State& {
+    return p.steps[0].As<Reduce>()->reduction.states[0];
+  };
   const Fault faults[] = {
       {"Buffer 9 does not exist", [](Program& p) { p.steps[0].reads[0].buffer = 9; }},
       {"of type float.", [](Program& p) { p.steps[0].reads[0].type = ElementType::kFloat16; }},
@@ -73,11 +75,11 @@ TEST(VerifyTest, NamesEachFault) {
       {"1 roots are computed for 0 writes", [](Program& p) { p.steps[0].writes.clear(); }},
       {"axes of a domain", [](Program& p) { p.steps[0].As<Reduce>()->axes = 3; }},
       {"State 1 is read where there is none",
-       [&](Program& p) { fold(p).update = State(p.exprs, kFloat, 1).id(); }},
+       [&](Program& p) { reduction(p).update = State(p.exprs, kFloat, 1).id(); }},
       {"An element is loaded where none may be",
-       [&](Program& p) { fold(p).init = Load(p.exprs, kFloat, 0).id(); }},
+       [&](Program& p) { reduction(p).init = Load(p.exprs, kFloat, 0).id(); }},
       {"gets a value of type double",
-       [&](Program& p) { fold(p).init = Constant(p.exprs, ElementType::kFloat64, 0).id(); }},
+       [&](Program& p) { reduction(p).init = Constant(p.exprs, ElementType::kFloat64, 0).id(); }},
       {"Coordinate 1 is read where there are 1",
        [](Program& p) {
          p.steps[0].As<Reduce>()->roots[0] = Cast(Coordinate(p.exprs, 1), kFloat).id();

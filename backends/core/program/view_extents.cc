@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ViewExtents: the domain, but for operands, folded axes and what expressions load elsewhere.
+// ViewExtents: the domain, but for operands, reduced axes and what expressions load elsewhere.
 
 #include "backends/core/program/view_extents.h"
 

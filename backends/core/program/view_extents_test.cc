@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ViewExtents: over the domain, over an operand's axes, over what is left of folded axes, or not
+// ViewExtents: over the domain, over an operand's axes, over what is left of reduced axes, or not
 // known.
 
 #include "backends/core/program/view_extents.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Epilogue: the Map over the domain that follows the sums of Contract and the folds of Window and
-// writes their outputs.
+// Epilogue: the Map over the domain that follows the sums of Contract and the reductions of Window
+// and writes their outputs.
 
 #ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_EPILOGUE_H_
 #define ONNXIFI_BACKENDS_CORE_REFERENCE_EPILOGUE_H_

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduce: one fold per coordinate of the leading axes, over all coordinates of the others.
+// Reduce: one reduction per coordinate of the leading axes, over all coordinates of the others.
 
 #include <algorithm>
 #include <utility>
 
 #include "backends/core/reference/compiled_step.h"
-#include "backends/core/reference/fold.h"
+#include "backends/core/reference/reduction.h"
 
 namespace onnxifi::reference {
 namespace {
 
 struct ReduceExpressions {
-  CompiledFold fold;
+  CompiledReduction reduction;
   Expression roots;
   int axes;
 };
@@ -22,7 +22,7 @@ class BoundReduce final : public device::BoundKernel {
   BoundReduce(std::shared_ptr<const CompiledStep> owner, const ReduceExpressions& expressions,
               const device::BoundStep& step, device::Parallel& parallel)
       : owner_(std::move(owner)),
-        fold_(expressions.fold, step.dims),
+        reduction_(expressions.reduction, step.dims),
         roots_(expressions.roots),
         root_dims_(roots_.BindDims(step.dims)),
         domain_(step.domain),
@@ -35,19 +35,19 @@ class BoundReduce final : public device::BoundKernel {
         parallel_(parallel) {}
 
   base::Status Run(device::Addresses addresses) const override {
-    const bool in_parts = FoldsInParts(outer_count_, count_);
+    const bool in_parts = UsesPartialSums(outer_count_, count_);
     return ForRange(parallel_, outer_count_, grain_, [&](int64_t begin, int64_t end) {
-      FoldFrame fold(fold_, reads_, addresses);
+      ReductionFrame reduction(reduction_, reads_, addresses);
       Frame roots(roots_, root_dims_, reads_, addresses);
-      roots.Attach(program::ExprOp::kState, fold.state());
+      roots.Attach(program::ExprOp::kState, reduction.state());
       Sweep results(outer_);
       const int64_t stride = in_parts ? 1 : kBlock;
       for (int64_t position = begin; position < end; position += stride) {
         const int64_t lanes = std::min(stride, end - position);
         if (in_parts) {
-          FoldParts(fold, position);
+          ReduceParts(reduction, position);
         } else {
-          FoldLanes(fold, position, lanes);
+          ReduceLanes(reduction, position, lanes);
         }
         results.Move(position, lanes);
         roots.Run(results);
@@ -60,31 +60,31 @@ class BoundReduce final : public device::BoundKernel {
   }
 
  private:
-  void FoldParts(FoldFrame& fold, int64_t position) const {
+  void ReduceParts(ReductionFrame& reduction, int64_t position) const {
     Sweep sweep(domain_);
     sweep.Move(position * count_, 1);
     const int64_t parts = std::min(kBlock, count_);
-    fold.BeginParts(sweep, std::max<int64_t>(1, parts));
+    reduction.BeginParts(sweep, std::max<int64_t>(1, parts));
     for (int64_t element = 0; element < count_; element += kBlock) {
       sweep.Move(position * count_ + element, std::min(kBlock, count_ - element));
-      fold.Update(sweep);
+      reduction.Update(sweep);
     }
-    fold.MergeParts(parts);
+    reduction.MergeParts(parts);
   }
 
-  void FoldLanes(FoldFrame& fold, int64_t position, int64_t lanes) const {
+  void ReduceLanes(ReductionFrame& reduction, int64_t position, int64_t lanes) const {
     const int outer_rank = static_cast<int>(outer_.size());
     Sweep sweep(domain_, 0, outer_rank);
     sweep.Move(position, lanes);
-    fold.Begin(sweep);
+    reduction.Begin(sweep);
     for (int64_t element = 0; element < count_; ++element) {
       sweep.Fix(outer_rank, sweep.rank(), element);
-      fold.Update(sweep);
+      reduction.Update(sweep);
     }
   }
 
   std::shared_ptr<const CompiledStep> owner_;  // of the expressions
-  BoundFold fold_;
+  BoundReduction reduction_;
   const Expression& roots_;
   std::vector<int64_t> root_dims_;
   tensor::Extents domain_;
@@ -114,10 +114,11 @@ class ReduceStep final : public CompiledStep {
 
 CompileResult CompileReduce(const program::Program& program, const program::Step& step) {
   const program::Reduce& reduce = *step.As<program::Reduce>();
-  ONNXIFI_ASSIGN_OR_RETURN(CompiledFold fold, CompiledFold::Compile(program.exprs, reduce.fold));
+  ONNXIFI_ASSIGN_OR_RETURN(CompiledReduction reduction,
+                           CompiledReduction::Compile(program.exprs, reduce.reduction));
   ONNXIFI_ASSIGN_OR_RETURN(Expression roots, Expression::Compile(program.exprs, reduce.roots));
   return std::shared_ptr<const CompiledStep>(std::make_shared<ReduceStep>(
-      ReduceExpressions{std::move(fold), std::move(roots), reduce.axes}));
+      ReduceExpressions{std::move(reduction), std::move(roots), reduce.axes}));
 }
 
 }  // namespace onnxifi::reference

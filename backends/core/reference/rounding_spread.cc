@@ -2,9 +2,9 @@
 //
 // RoundingSpread: each float result r becomes r * (1 + u), u at random within a few units in the
 // last place: one for what IEEE 754 rounds, and what OpenCL allows its functions for the others,
-// which is the most among the languages that devices are programmed in. Folds may be folded in any
-// order: where the reference merges parts, which hardly round, another device adds one element
-// after the other, and equal elements are rounded the same way each time.
+// which is the most among the languages that devices are programmed in. Reductions may be reduced
+// in any order: where the reference merges parts, which hardly round, another device adds one
+// element after the other, and equal elements are rounded the same way each time.
 
 #include "backends/core/reference/rounding_spread.h"
 
@@ -53,11 +53,11 @@ double UnitsOf(ExprOp op) {
 // Puts the noise into expressions over the first `rank` axes of the domain.
 class Noise {
  public:
-  // `fold_length`: elements of a fold, if the step has any.
-  Noise(ExprPool& pool, uint64_t seed, int64_t fold_length)
+  // `reduction_length`: elements of a reduction, if the step has any.
+  Noise(ExprPool& pool, uint64_t seed, int64_t reduction_length)
       : pool_(pool),
         seed_(seed),
-        merge_units_(std::max(1.0, static_cast<double>(fold_length) / kElementsPerUnit)) {}
+        merge_units_(std::max(1.0, static_cast<double>(reduction_length) / kElementsPerUnit)) {}
 
   void AddTo(ExprId& root, int rank) {
     if (root == program::kNoExpr) return;
@@ -80,8 +80,8 @@ class Noise {
   void AddTo(std::span<ExprId> roots, int rank) {
     for (ExprId& root : roots) AddTo(root, rank);
   }
-  void AddTo(program::Fold& fold, int rank) {
-    for (program::Fold::State& state : fold.states) {
+  void AddTo(program::Reduction& reduction, int rank) {
+    for (program::Reduction::State& state : reduction.states) {
       AddTo(state.update, rank);
       AddTo(state.merge, kMerge);
     }
@@ -111,7 +111,7 @@ class Noise {
   std::unordered_map<int, std::unordered_map<ExprId, ExprId>> done_;  // by rank
 };
 
-int64_t FoldLength(const RandomStep& random) {
+int64_t ReductionLength(const RandomStep& random) {
   const program::Step& step = random.program.steps[0];
   int axes = 0;
   if (const auto* reduce = step.As<program::Reduce>()) axes = reduce->axes;
@@ -127,20 +127,20 @@ int64_t FoldLength(const RandomStep& random) {
 void AddNoise(RandomStep& random, uint64_t seed) {
   program::Step& step = random.program.steps[0];
   const int rank = static_cast<int>(step.domain.size());
-  Noise noise(random.program.exprs, seed, FoldLength(random));
+  Noise noise(random.program.exprs, seed, ReductionLength(random));
   if (auto* map = std::get_if<program::Map>(&step.body)) {
     noise.AddTo(map->roots, rank);
   } else if (auto* reduce = std::get_if<program::Reduce>(&step.body)) {
-    noise.AddTo(reduce->fold, rank);
+    noise.AddTo(reduce->reduction, rank);
     noise.AddTo(reduce->roots, rank - reduce->axes);
   } else if (auto* row = std::get_if<program::Row>(&step.body)) {
     for (program::Row::Stage& stage : row->stages) {
-      noise.AddTo(stage.fold, rank);
+      noise.AddTo(stage.reduction, rank);
       noise.AddTo(stage.results, rank - row->axes);
     }
     noise.AddTo(row->roots, rank);
   } else if (auto* scan = std::get_if<program::Scan>(&step.body)) {
-    noise.AddTo(scan->fold, rank);
+    noise.AddTo(scan->reduction, rank);
     noise.AddTo(scan->roots, rank);
   } else if (auto* contract = std::get_if<program::Contract>(&step.body)) {
     noise.AddTo(contract->roots, 0);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row: several folds over the same row, each reading the results of those before, then every
+// Row: several reduces over the same row, each reading the results of those before, then every
 // element of the row once more.
 
 #include <algorithm>
 #include <utility>
 
 #include "backends/core/reference/compiled_step.h"
-#include "backends/core/reference/fold.h"
+#include "backends/core/reference/reduction.h"
 
 namespace onnxifi::reference {
 namespace {
 
 struct RowExpressions {
   struct Stage {
-    CompiledFold fold;
+    CompiledReduction reduction;
     Expression results;
     std::vector<tensor::ElementType> types;  // of the results
   };
@@ -26,23 +26,23 @@ struct RowExpressions {
 };
 
 struct BoundStage {
-  BoundFold fold;
+  BoundReduction reduction;
   const RowExpressions::Stage* stage;
   std::vector<int64_t> result_dims;
 };
 
 // What one thread needs for one stage.
 struct StageFrame {
-  FoldFrame fold;
+  ReductionFrame reduction;
   Frame results;
   Columns columns;  // the results, readable as kRow
 
   StageFrame(const BoundStage& bound, std::span<const device::BoundView> reads,
              device::Addresses addresses)
-      : fold(bound.fold, reads, addresses),
+      : reduction(bound.reduction, reads, addresses),
         results(bound.stage->results, bound.result_dims, reads, addresses),
         columns(bound.stage->types) {
-    results.Attach(program::ExprOp::kState, fold.state());
+    results.Attach(program::ExprOp::kState, reduction.state());
   }
 };
 
@@ -65,7 +65,7 @@ class BoundRow final : public device::BoundKernel {
         parallel_(parallel) {
     for (const RowExpressions::Stage& stage : expressions.stages) {
       stages_.push_back(
-          {BoundFold(stage.fold, step.dims), &stage, stage.results.BindDims(step.dims)});
+          {BoundReduction(stage.reduction, step.dims), &stage, stage.results.BindDims(step.dims)});
     }
     for (size_t k = 0; k < writes_.size(); ++k) {
       const std::vector<int64_t>& strides = writes_[k].strides;
@@ -76,7 +76,7 @@ class BoundRow final : public device::BoundKernel {
   }
 
   base::Status Run(device::Addresses addresses) const override {
-    const bool in_parts = RowFoldsInParts(row_count_, row_length_);
+    const bool in_parts = RowUsesPartialSums(row_count_, row_length_);
     return ForRange(parallel_, row_count_, grain_, [&](int64_t begin, int64_t end) {
       std::vector<std::unique_ptr<StageFrame>> stages;
       std::vector<std::vector<std::byte*>> rows;
@@ -86,7 +86,7 @@ class BoundRow final : public device::BoundKernel {
         rows.emplace_back(columns.begin(), columns.end());
       }
       for (const std::unique_ptr<StageFrame>& stage : stages) {
-        stage->fold.AttachRows(rows);
+        stage->reduction.AttachRows(rows);
         stage->results.AttachRows(rows);
       }
       Frame roots(roots_, root_dims_, reads_, addresses);
@@ -118,12 +118,12 @@ class BoundRow final : public device::BoundKernel {
     for (size_t s = 0; s < stages.size(); ++s) {
       StageFrame& stage = *stages[s];
       sweep.Move(row * row_length_, 1);
-      stage.fold.BeginParts(sweep, std::max<int64_t>(1, parts));
+      stage.reduction.BeginParts(sweep, std::max<int64_t>(1, parts));
       for (int64_t element = 0; element < row_length_; element += kBlock) {
         sweep.Move(row * row_length_ + element, std::min(kBlock, row_length_ - element));
-        stage.fold.Update(sweep);
+        stage.reduction.Update(sweep);
       }
-      stage.fold.MergeParts(parts);
+      stage.reduction.MergeParts(parts);
       sweep.Move(row * row_length_, 1);
       stage.results.Run(sweep);
       for (int k = 0; k < stages_[s].stage->results.root_count(); ++k) {
@@ -144,10 +144,10 @@ class BoundRow final : public device::BoundKernel {
       StageFrame& stage = *stages[s];
       sweep.Move(row, lanes);
       sweep.Fix(outer_rank_, sweep.rank(), 0);
-      stage.fold.Begin(sweep);
+      stage.reduction.Begin(sweep);
       for (int64_t element = 0; element < row_length_; ++element) {
         sweep.Fix(outer_rank_, sweep.rank(), element);
-        stage.fold.Update(sweep);
+        stage.reduction.Update(sweep);
       }
       stage.results.Run(sweep);
       for (int k = 0; k < stages_[s].stage->results.root_count(); ++k) {
@@ -234,11 +234,12 @@ CompileResult CompileRow(const program::Program& program, const program::Step& s
   RowExpressions expressions{
       {}, std::move(roots), std::move(compiled_row_roots), std::move(is_per_row), row.axes};
   for (const program::Row::Stage& stage : row.stages) {
-    ONNXIFI_ASSIGN_OR_RETURN(CompiledFold fold, CompiledFold::Compile(pool, stage.fold));
+    ONNXIFI_ASSIGN_OR_RETURN(CompiledReduction reduction,
+                             CompiledReduction::Compile(pool, stage.reduction));
     ONNXIFI_ASSIGN_OR_RETURN(Expression results, Expression::Compile(pool, stage.results));
     std::vector<tensor::ElementType> types;
     for (program::ExprId result : stage.results) types.push_back(pool[result].type);
-    expressions.stages.push_back({std::move(fold), std::move(results), std::move(types)});
+    expressions.stages.push_back({std::move(reduction), std::move(results), std::move(types)});
   }
   return std::shared_ptr<const CompiledStep>(std::make_shared<RowStep>(std::move(expressions)));
 }

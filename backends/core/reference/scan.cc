@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scan: one fold per coordinate of the leading axes, its state written out at every step along the
-// last.
+// Scan: one reduction per coordinate of the leading axes, its state written out at every step along
+// the last.
 
 #include <algorithm>
 #include <utility>
 
 #include "backends/core/reference/compiled_step.h"
-#include "backends/core/reference/fold.h"
+#include "backends/core/reference/reduction.h"
 
 namespace onnxifi::reference {
 namespace {
 
 struct ScanExpressions {
-  CompiledFold fold;
+  CompiledReduction reduction;
   Expression roots;
   bool exclusive;
 };
@@ -23,7 +23,7 @@ class BoundScan final : public device::BoundKernel {
   BoundScan(std::shared_ptr<const CompiledStep> owner, const ScanExpressions& expressions,
             const device::BoundStep& step, device::Parallel& parallel)
       : owner_(std::move(owner)),
-        fold_(expressions.fold, step.dims),
+        reduction_(expressions.reduction, step.dims),
         roots_(expressions.roots),
         root_dims_(roots_.BindDims(step.dims)),
         exclusive_(expressions.exclusive),
@@ -37,24 +37,24 @@ class BoundScan final : public device::BoundKernel {
 
   base::Status Run(device::Addresses addresses) const override {
     return ForRange(parallel_, outer_count_, grain_, [&](int64_t begin, int64_t end) {
-      FoldFrame fold(fold_, reads_, addresses);
+      ReductionFrame reduction(reduction_, reads_, addresses);
       Frame roots(roots_, root_dims_, reads_, addresses);
-      roots.Attach(program::ExprOp::kState, fold.state());
+      roots.Attach(program::ExprOp::kState, reduction.state());
       const int last = static_cast<int>(domain_.size()) - 1;
       Sweep sweep(domain_, 0, last);
       for (int64_t position = begin; position < end; position += kBlock) {
         sweep.Move(position, std::min(kBlock, end - position));
         sweep.Fix(last, last + 1, 0);
-        fold.Begin(sweep);
+        reduction.Begin(sweep);
         for (int64_t element = 0; element < length_; ++element) {
           sweep.Fix(last, last + 1, element);
-          if (!exclusive_) fold.Update(sweep);
+          if (!exclusive_) reduction.Update(sweep);
           roots.Run(sweep);
           for (size_t k = 0; k < writes_.size(); ++k) {
             StoreColumn(writes_[k], addresses[writes_[k].buffer], sweep,
                         roots.root(static_cast<int>(k)));
           }
-          if (exclusive_) fold.Update(sweep);
+          if (exclusive_) reduction.Update(sweep);
         }
       }
     });
@@ -62,7 +62,7 @@ class BoundScan final : public device::BoundKernel {
 
  private:
   std::shared_ptr<const CompiledStep> owner_;  // of the expressions
-  BoundFold fold_;
+  BoundReduction reduction_;
   const Expression& roots_;
   std::vector<int64_t> root_dims_;
   bool exclusive_;
@@ -93,9 +93,10 @@ class ScanStep final : public CompiledStep {
 CompileResult CompileScan(const program::Program& program, const program::Step& step) {
   const program::Scan& scan = *step.As<program::Scan>();
   // `merge` says nothing here and may be missing.
-  program::Fold fold = scan.fold;
-  for (program::Fold::State& state : fold.states) state.merge = program::kNoExpr;
-  ONNXIFI_ASSIGN_OR_RETURN(CompiledFold compiled, CompiledFold::Compile(program.exprs, fold));
+  program::Reduction reduction = scan.reduction;
+  for (program::Reduction::State& state : reduction.states) state.merge = program::kNoExpr;
+  ONNXIFI_ASSIGN_OR_RETURN(CompiledReduction compiled,
+                           CompiledReduction::Compile(program.exprs, reduction));
   ONNXIFI_ASSIGN_OR_RETURN(Expression roots, Expression::Compile(program.exprs, scan.roots));
   return std::shared_ptr<const CompiledStep>(std::make_shared<ScanStep>(
       ScanExpressions{std::move(compiled), std::move(roots), scan.exclusive}));

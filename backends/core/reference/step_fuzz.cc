@@ -75,8 +75,8 @@ class StepText {
   std::string Roots(const program::ExprIds& ids) {
     return List(ids, [this](ExprId id) { return Root(id); });
   }
-  std::string States(const program::Fold& fold) {
-    return List(fold.states, [this](const program::Fold::State& state) {
+  std::string States(const program::Reduction& reduction) {
+    return List(reduction.states, [this](const program::Reduction::State& state) {
       return "[" + std::to_string(static_cast<int>(state.type)) + "," + Root(state.init) + "," +
              Root(state.update) + "]";
     });
@@ -84,19 +84,19 @@ class StepText {
 
   std::string BodyText(const program::Map& map) { return "\"roots\":" + Roots(map.roots); }
   std::string BodyText(const program::Reduce& reduce) {
-    return "\"axes\":" + std::to_string(reduce.axes) + ",\"states\":" + States(reduce.fold) +
+    return "\"axes\":" + std::to_string(reduce.axes) + ",\"states\":" + States(reduce.reduction) +
            ",\"roots\":" + Roots(reduce.roots);
   }
   std::string BodyText(const program::Row& row) {
     const std::string stages = List(row.stages, [this](const program::Row::Stage& stage) {
-      return "[" + States(stage.fold) + "," + Roots(stage.results) + "]";
+      return "[" + States(stage.reduction) + "," + Roots(stage.results) + "]";
     });
     return "\"axes\":" + std::to_string(row.axes) + ",\"stages\":" + stages +
            ",\"roots\":" + Roots(row.roots);
   }
   std::string BodyText(const program::Scan& scan) {
     return std::string("\"exclusive\":") + (scan.exclusive ? "true" : "false") +
-           ",\"states\":" + States(scan.fold) + ",\"roots\":" + Roots(scan.roots);
+           ",\"states\":" + States(scan.reduction) + ",\"roots\":" + Roots(scan.roots);
   }
   std::string BodyText(const program::Index& index) {
     std::vector<int64_t> target;

@@ -76,18 +76,18 @@ class BoundWindow final : public device::BoundKernel {
     Scratch indices(expressions_.writes_indices
                         ? tensor::SizeBytes(ElementType::kInt64, epilogue_.count())
                         : 0);
-    ONNXIFI_RETURN_IF_ERROR(FoldAll(x, values.data(), indices.data()));
+    ONNXIFI_RETURN_IF_ERROR(ReduceAll(x, values.data(), indices.data()));
     if (expressions_.writes_indices) StoreIndices(indices, addresses);
     return epilogue_.Run(values.data(), addresses);
   }
 
-  base::Status FoldAll(const DenseOperand& x, std::byte* values, std::byte* indices) const {
+  base::Status ReduceAll(const DenseOperand& x, std::byte* values, std::byte* indices) const {
     return tensor::VisitNative(window_.accumulator,
-                               [&]<typename T>(T) { return FoldTyped<T>(x, values, indices); });
+                               [&]<typename T>(T) { return ReduceTyped<T>(x, values, indices); });
   }
 
   template <typename T>
-  base::Status FoldTyped(const DenseOperand& x, std::byte* values, std::byte* indices) const {
+  base::Status ReduceTyped(const DenseOperand& x, std::byte* values, std::byte* indices) const {
     const T* data = reinterpret_cast<const T*>(x.data);
     T* out = reinterpret_cast<T*>(values);
     auto* positions = reinterpret_cast<int64_t*>(indices);
@@ -100,7 +100,7 @@ class BoundWindow final : public device::BoundKernel {
           rest /= epilogue_.domain()[axis];
         }
         const Seen<T> seen = window_.kind == Window::Kind::kLrn ? Normalise(data, x.strides, at)
-                                                                : Fold(data, x.strides, at);
+                                                                : ReduceWindow(data, x.strides, at);
         out[output] = seen.value;
         if (expressions_.writes_indices) positions[output] = seen.index;
       }
@@ -108,7 +108,7 @@ class BoundWindow final : public device::BoundKernel {
   }
 
   template <typename T>
-  Seen<T> Fold(const T* data, const Extents& strides, const Extents& at) const {
+  Seen<T> ReduceWindow(const T* data, const Extents& strides, const Extents& at) const {
     using Sum = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
     const T* image = data + at[0] * strides[0] + at[1] * strides[1];
     const size_t axes = kernel_.size();
@@ -242,7 +242,7 @@ CompileResult CompileWindow(const program::Program& program, const program::Step
   const bool needs_float = window.kind == Window::Kind::kLp || window.kind == Window::Kind::kLrn;
   if (!is_native || (needs_float && !tensor::IsFloat(type))) {
     return base::Status(base::Code::kUnsupportedDatatype,
-                        "A window cannot be folded in " + std::string(tensor::Name(type)) +
+                        "A window cannot be reduced in " + std::string(tensor::Name(type)) +
                             (needs_float ? "; its kind needs float32 or float64."
                                          : "; it needs a float or an integer type."));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random steps on the tile engine, compared with the reference's loops. With the reference's own
-// functions for exp, sin and their like, every element has to be the same: folds join their parts
-// in the reference's order. The vector functions are compared with float64 in
+// functions for exp, sin and their like, every element has to be the same: reductions join their
+// parts in the reference's order. The vector functions are compared with float64 in
 // function_loops_test.cc.
 
 #include "backends/core/reference/random_step.h"

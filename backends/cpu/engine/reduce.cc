@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduce: a tile of results at a time; all their elements are folded, then the roots stored.
+// Reduce: a tile of results at a time; all their elements are reduced, then the roots stored.
 
 #include <memory>
 #include <string>
@@ -8,18 +8,18 @@
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
-#include "backends/cpu/engine/fold.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/engine/reduction.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
 namespace {
 
-// Elements whose fold by itself takes less time than what surrounds it.
-constexpr int64_t kShortFold = 1024;
+// Elements whose reduction by itself takes less time than what surrounds it.
+constexpr int64_t kShortReduction = 1024;
 
 struct ReduceCode {
-  FoldCode fold;
+  ReductionCode reduction;
   Code roots;
   int axes;
 };
@@ -29,23 +29,23 @@ class BoundReduce final : public device::BoundKernel {
   BoundReduce(std::shared_ptr<const ReduceCode> code, const device::BoundStep& step,
               Runtime& runtime)
       : code_(std::move(code)),
-        fold_(code_->fold, step),
+        reduction_(code_->reduction, step),
         roots_(code_->roots, step),
         writer_(step.writes, static_cast<int>(step.domain.size())),
         runtime_(runtime) {
     std::vector<LinearForm*> forms;
-    fold_.AppendForms(forms);
+    reduction_.AppendForms(forms);
     roots_.AppendForms(forms);
     writer_.AppendForms(forms);
-    grid_ = FoldGrid(step.domain, code_->axes, FindPrimary(fold_.accesses()), forms,
-                     {.tile_lanes = runtime.settings().tile_lanes,
-                      .allows_rows = fold_.CanReduceRows(),
-                      .short_fold = kShortFold});
+    grid_ = ReductionGrid(step.domain, code_->axes, FindPrimary(reduction_.accesses()), forms,
+                          {.tile_lanes = runtime.settings().tile_lanes,
+                           .allows_rows = reduction_.CanReduceRows(),
+                           .short_reduction = kShortReduction});
     if (grid_.has_no_results()) return;
-    fold_.LayOut(grid_);
+    reduction_.LayOut(grid_);
     roots_.LayOut(grid_.results_grid(), grid_.result_lanes());
     writer_.LayOut(grid_.results_grid(), Writer::kNeverStreamed);
-    runtime.scratch().Reserve(fold_.scratch_bytes() + roots_.scratch_bytes() +
+    runtime.scratch().Reserve(reduction_.scratch_bytes() + roots_.scratch_bytes() +
                               writer_.scratch_bytes());
   }
 
@@ -53,10 +53,10 @@ class BoundReduce final : public device::BoundKernel {
 
   base::Status Run(device::Addresses addresses) const override {
     if (grid_.has_no_results()) return base::Ok();
-    const FoldCode& fold = code_->fold;
+    const ReductionCode& reduction = code_->reduction;
     const int64_t cost_of_one =
-        grid_.elements() * (fold.elements.cost() + fold.update.cost() + 10) +
-        grid_.parts() * fold.merge.cost() + code_->roots.cost() + 100;
+        grid_.elements() * (reduction.elements.cost() + reduction.update.cost() + 10) +
+        grid_.parts() * reduction.merge.cost() + code_->roots.cost() + 100;
     return runtime_.For(grid_.result_tile_count(), grid_.result_lanes() * cost_of_one,
                         [&](int64_t begin, int64_t end, std::byte* scratch) {
                           RunTiles(addresses, begin, end, scratch);
@@ -65,25 +65,25 @@ class BoundReduce final : public device::BoundKernel {
 
  private:
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
-    FoldFrame fold(fold_, grid_, addresses, scratch);
-    scratch += fold_.scratch_bytes();
+    ReductionFrame reduction(reduction_, grid_, addresses, scratch);
+    scratch += reduction_.scratch_bytes();
     Frame roots(roots_, addresses, scratch, grid_.result_lanes());
     scratch += roots_.scratch_bytes();
     roots.Attach(program::ExprOp::kState,
-                 [&](uint64_t k) { return fold.state(static_cast<int>(k)); });
+                 [&](uint64_t k) { return reduction.state(static_cast<int>(k)); });
     Box result;
     for (int64_t tile = begin; tile < end; ++tile) {
       grid_.MoveToResult(tile, result);
-      fold.Run(result);
+      reduction.Run(result);
       writer_.Run(roots, result, addresses, scratch);
     }
   }
 
   const std::shared_ptr<const ReduceCode> code_;  // shared with the kernel
-  BoundFold fold_;
+  BoundReduction reduction_;
   BoundCode roots_;
   Writer writer_;
-  FoldGrid grid_;
+  ReductionGrid grid_;
   Runtime& runtime_;
 };
 
@@ -114,7 +114,7 @@ std::unique_ptr<device::Kernel> BuildReduce(const device::Facts& facts, Runtime&
   const program::ExprPool& pool = facts.program.exprs;
   const LoopSet loops = runtime.settings().loops;
   return std::make_unique<ReduceKernel>(std::make_shared<const ReduceCode>(ReduceCode{
-                                            FoldCode::Compile(pool, reduce.fold, loops),
+                                            ReductionCode::Compile(pool, reduce.reduction, loops),
                                             Code::Compile(pool, reduce.roots, loops), reduce.axes}),
                                         runtime);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row: several folds over the same row, each reading the results of those before, then every
+// Row: several reduces over the same row, each reading the results of those before, then every
 // element of the row once more, from the caches by then. Rows that lie closer together than their
 // elements are done side by side.
 
@@ -16,22 +16,22 @@
 
 #include "backends/core/reference/column.h"
 #include "backends/core/reference/scratch.h"
-#include "backends/cpu/engine/fold.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/engine/reduction.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
 namespace {
 
 // Elements of a row that is worth turning around, on its way in once per stage and on its way out,
-// where it cannot be folded by row.
+// where it cannot be reduced by row.
 constexpr int64_t kShortRow = 256;
 
 // What is computed of each element, with or without what earlier stages held of it.
 struct ElementCode {
-  std::vector<FoldCode> folds;  // one per stage
+  std::vector<ReductionCode> reductions;  // one per stage
   Code roots;
-  // Where kAccumulator k is: element `index` of the stage's fold, or its column `index`.
+  // Where kAccumulator k is: element `index` of the stage's reduction, or its column `index`.
   struct Provided {
     int stage;
     int index;
@@ -56,7 +56,7 @@ struct RowCode {
 };
 
 struct BoundStage {
-  BoundFold fold;
+  BoundReduction reduction;
   BoundCode results;
   BoundCode hoisted;
   // Of the results and of what is hoisted, in a scratch of its own: a lane for each result of a
@@ -64,15 +64,18 @@ struct BoundStage {
   std::vector<int64_t> columns;
   std::vector<int64_t> element_columns;
 
-  BoundStage(const FoldCode& fold_code, const RowCode::Stage& stage, const device::BoundStep& step)
-      : fold(fold_code, step), results(stage.results, step), hoisted(stage.hoisted, step) {}
+  BoundStage(const ReductionCode& reduction_code, const RowCode::Stage& stage,
+             const device::BoundStep& step)
+      : reduction(reduction_code, step),
+        results(stage.results, step),
+        hoisted(stage.hoisted, step) {}
 };
 
 class BoundRow final : public device::BoundKernel {
  public:
   BoundRow(std::shared_ptr<const RowCode> code, const device::BoundStep& step, Runtime& runtime)
       : code_(std::move(code)),
-        is_holding_(FoldGrid::CanHold(
+        is_holding_(ReductionGrid::CanHold(
             tensor::ElementCount(std::span(step.domain).last(static_cast<size_t>(code_->axes))),
             runtime.settings().tile_lanes)),
         elements_(is_holding_ ? code_->holding : code_->fresh),
@@ -92,7 +95,7 @@ class BoundRow final : public device::BoundKernel {
     row_writer_ = Writer(step.writes, rank, is_written_per_row);
     stages_.reserve(code_->stages.size());
     for (size_t s = 0; s < code_->stages.size(); ++s) {
-      stages_.emplace_back(elements_.folds[s], code_->stages[s], step);
+      stages_.emplace_back(elements_.reductions[s], code_->stages[s], step);
     }
     LayOut(step);
   }
@@ -104,9 +107,9 @@ class BoundRow final : public device::BoundKernel {
     int64_t cost_of_element = elements_.roots.cost() + 100;
     int64_t cost_of_row = code_->row_roots.cost() + 100;
     for (size_t s = 0; s < stages_.size(); ++s) {
-      const FoldCode& fold = elements_.folds[s];
-      cost_of_element += fold.elements.cost() + fold.update.cost();
-      cost_of_row += grid_.parts() * fold.merge.cost() + code_->stages[s].results.cost() +
+      const ReductionCode& reduction = elements_.reductions[s];
+      cost_of_element += reduction.elements.cost() + reduction.update.cost();
+      cost_of_row += grid_.parts() * reduction.merge.cost() + code_->stages[s].results.cost() +
                      code_->stages[s].hoisted.cost() + 100;
     }
     return runtime_.For(grid_.result_tile_count(),
@@ -119,7 +122,7 @@ class BoundRow final : public device::BoundKernel {
  private:
   // What one thread needs for one stage.
   struct StageFrame {
-    FoldFrame fold;
+    ReductionFrame reduction;
     Frame results;
     Frame hoisted;
   };
@@ -128,9 +131,9 @@ class BoundRow final : public device::BoundKernel {
     std::vector<LinearForm*> forms;
     const LinearForm* primary = nullptr;
     for (BoundStage& stage : stages_) {
-      stage.fold.AppendForms(forms);
+      stage.reduction.AppendForms(forms);
       stage.results.AppendForms(forms);
-      if (primary == nullptr) primary = FindPrimary(stage.fold.accesses());
+      if (primary == nullptr) primary = FindPrimary(stage.reduction.accesses());
     }
     roots_.AppendForms(forms);
     row_roots_.AppendForms(forms);
@@ -139,22 +142,22 @@ class BoundRow final : public device::BoundKernel {
     if (primary == nullptr) primary = FindPrimary(roots_.accesses());
     const bool allows_rows =
         is_holding_ && std::all_of(stages_.begin(), stages_.end(), [](const BoundStage& stage) {
-          return stage.fold.CanReduceRows();
+          return stage.reduction.CanReduceRows();
         });
-    grid_ = FoldGrid(step.domain, code_->axes, primary, forms,
-                     {.tile_lanes = runtime_.settings().tile_lanes,
-                      .is_row = true,
-                      .allows_rows = allows_rows,
-                      .short_fold = kShortRow,
-                      .holds_fold = is_holding_});
+    grid_ = ReductionGrid(step.domain, code_->axes, primary, forms,
+                          {.tile_lanes = runtime_.settings().tile_lanes,
+                           .is_row = true,
+                           .allows_rows = allows_rows,
+                           .short_reduction = kShortRow,
+                           .holds_reduction = is_holding_});
     if (grid_.has_no_results()) return;
     int64_t scratch_bytes = writer_.scratch_bytes() + row_writer_.scratch_bytes();
     for (size_t s = 0; s < stages_.size(); ++s) {
       BoundStage& stage = stages_[s];
-      stage.fold.LayOut(grid_);
+      stage.reduction.LayOut(grid_);
       stage.results.LayOut(grid_.results_grid(), grid_.result_lanes());
       stage.hoisted.LayOut(grid_.results_grid(), grid_.result_lanes());
-      scratch_bytes += stage.fold.scratch_bytes() + stage.results.scratch_bytes() +
+      scratch_bytes += stage.reduction.scratch_bytes() + stage.results.scratch_bytes() +
                        stage.hoisted.scratch_bytes();
       for (tensor::ElementType type : code_->stages[s].types) {
         auto take = [&](int64_t lanes) {
@@ -196,25 +199,26 @@ class BoundRow final : public device::BoundKernel {
     auto* stages = reinterpret_cast<StageFrame*>(take(frames_bytes_));
     for (size_t s = 0; s < stages_.size(); ++s) {
       const BoundStage& stage = stages_[s];
-      std::byte* fold_scratch = take(stage.fold.scratch_bytes());
+      std::byte* reduction_scratch = take(stage.reduction.scratch_bytes());
       std::byte* results_scratch = take(stage.results.scratch_bytes());
       std::byte* hoisted_scratch = take(stage.hoisted.scratch_bytes());
       StageFrame* frame = new (&stages[s])
-          StageFrame{FoldFrame(stage.fold, grid_, addresses, fold_scratch),
+          StageFrame{ReductionFrame(stage.reduction, grid_, addresses, reduction_scratch),
                      Frame(stage.results, addresses, results_scratch, grid_.result_lanes()),
                      Frame(stage.hoisted, addresses, hoisted_scratch, grid_.result_lanes())};
-      frame->fold.AttachRows(row, row_of_elements);
+      frame->reduction.AttachRows(row, row_of_elements);
       frame->results.Attach(program::ExprOp::kRow, row);
       frame->hoisted.Attach(program::ExprOp::kRow, row);
-      frame->results.Attach(program::ExprOp::kState,
-                            [&](uint64_t k) { return frame->fold.state(static_cast<int>(k)); });
+      frame->results.Attach(program::ExprOp::kState, [&](uint64_t k) {
+        return frame->reduction.state(static_cast<int>(k));
+      });
     }
     Frame roots(roots_, addresses, take(roots_.scratch_bytes()), grid_.tile_lanes());
     roots.Attach(program::ExprOp::kRow, row_of_elements);
     auto provided = [&](uint64_t k) {
       const ElementCode::Provided& at = elements_.provided[k];
       return at.is_column ? columns + stages_[at.stage].element_columns[at.index]
-                          : const_cast<std::byte*>(stages[at.stage].fold.element(at.index));
+                          : const_cast<std::byte*>(stages[at.stage].reduction.element(at.index));
     };
     Frame row_roots(row_roots_, addresses, take(row_roots_.scratch_bytes()), grid_.result_lanes());
     row_roots.Attach(program::ExprOp::kRow, row);
@@ -227,8 +231,8 @@ class BoundRow final : public device::BoundKernel {
       const int64_t lanes = grid_.LanesOf(result);
       for (size_t s = 0; s < stages_.size(); ++s) {
         // A load's register is where the load found it, so it moves with the tile.
-        stages[s].fold.AttachProvided(provided);
-        stages[s].fold.Run(result);
+        stages[s].reduction.AttachProvided(provided);
+        stages[s].reduction.Run(result);
         stages[s].results.Run(result);
         TakeColumns(s, /*first=*/0, stages[s].results, lanes, columns);
         stages[s].hoisted.Run(result);
@@ -276,7 +280,7 @@ class BoundRow final : public device::BoundKernel {
   BoundCode row_roots_;
   Writer writer_;
   Writer row_writer_;
-  FoldGrid grid_;
+  ReductionGrid grid_;
   int64_t columns_bytes_ = 0;
   int64_t frames_bytes_ = 0;
   Runtime& runtime_;
@@ -368,7 +372,8 @@ std::unique_ptr<device::Kernel> BuildRow(const device::Facts& facts, Runtime& ru
   std::vector<Hoisted> hoisted;
   for (const program::Row::Stage& stage : row.stages) {
     std::vector<program::ExprId> updates;
-    for (const program::Fold::State& state : stage.fold.states) updates.push_back(state.update);
+    for (const program::Reduction::State& state : stage.reduction.states)
+      updates.push_back(state.update);
     FindHoisted(pool, updates, hoisted);
   }
   FindHoisted(pool, row.roots, hoisted);
@@ -391,10 +396,10 @@ std::unique_ptr<device::Kernel> BuildRow(const device::Facts& facts, Runtime& ru
   code.holding.provided = code.fresh.provided;
   std::vector<program::ExprId> held = provided;
   for (size_t s = 0; s < row.stages.size(); ++s) {
-    const program::Fold& fold = row.stages[s].fold;
-    code.fresh.folds.push_back(FoldCode::Compile(pool, fold, loops, provided));
-    code.holding.folds.push_back(FoldCode::Compile(pool, fold, loops, held));
-    const std::vector<program::ExprId>& nodes = code.holding.folds.back().element_nodes;
+    const program::Reduction& reduction = row.stages[s].reduction;
+    code.fresh.reductions.push_back(ReductionCode::Compile(pool, reduction, loops, provided));
+    code.holding.reductions.push_back(ReductionCode::Compile(pool, reduction, loops, held));
+    const std::vector<program::ExprId>& nodes = code.holding.reductions.back().element_nodes;
     for (size_t k = 0; k < nodes.size(); ++k) {
       if (std::find(held.begin(), held.end(), nodes[k]) != held.end()) continue;
       held.push_back(nodes[k]);

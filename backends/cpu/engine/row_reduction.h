@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowReduction: folds every row of a tile by one operation, elements of a row being lanes of
-// vectors; and what a row folded to, spread over its elements again.
+// RowReduction: reduces every row of a tile by one operation, elements of a row being lanes of
+// vectors; and what a row reduced to, spread over its elements again.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_ROW_REDUCTION_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_ROW_REDUCTION_H_
@@ -14,7 +14,7 @@
 namespace onnxifi::engine {
 
 // elements[rows, count] lie dense, at any address; count is at least 1. states[rows] are those to
-// begin with, and then what their rows folded to: element n is folded into part n modulo 128,
+// begin with, and then what their rows reduced to: element n is reduced into part n modulo 128,
 // parts are joined in halves, as the reference does it.
 using RowReduction = void (*)(const std::byte* elements, int64_t rows, int64_t count,
                               std::byte* states);

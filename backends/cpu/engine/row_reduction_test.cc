@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Line folds against a plain loop that joins parts as the reference says, bit for bit, over rows
-// of every length around a vector's and a block's; and against float64. What only some numbers
+// Line reductions against a plain loop that joins parts as the reference says, bit for bit, over
+// rows of every length around a vector's and a block's; and against float64. What only some numbers
 // show: NaN, infinities, zeros of both signs.
 
 #include "backends/cpu/engine/row_reduction.h"
@@ -53,7 +53,7 @@ float Neutral(ExprOp op) {
   }
 }
 
-float FoldPlainly(ExprOp op, std::span<const float> index, float state) {
+float ReducePlainly(ExprOp op, std::span<const float> index, float state) {
   std::vector<float> parts(std::min<size_t>(128, index.size()), state);
   for (size_t k = 0; k < index.size(); ++k) parts[k % 128] = Apply(op, parts[k % 128], index[k]);
   for (size_t half = 64; half > 0; half /= 2) {
@@ -65,18 +65,19 @@ float FoldPlainly(ExprOp op, std::span<const float> index, float state) {
   return parts[0];
 }
 
-// At an address that no vector is aligned to, with something after the last row that no fold may
-// see.
-std::vector<float> FoldTile(ExprOp op, int64_t rows, int64_t count,
-                            const std::vector<float>& elements, const std::vector<float>& states) {
+// At an address that no vector is aligned to, with something after the last row that no reduction
+// may see.
+std::vector<float> ReduceTile(ExprOp op, int64_t rows, int64_t count,
+                              const std::vector<float>& elements,
+                              const std::vector<float>& states) {
   std::vector<float> tile(1, 77.0f);
   tile.insert(tile.end(), elements.begin(), elements.end());
   tile.resize(tile.size() + 16, kNan);
-  std::vector<float> folded = states;
+  std::vector<float> reduced = states;
   FindRowReduction(op, ElementType::kFloat32)(reinterpret_cast<const std::byte*>(tile.data() + 1),
                                               rows, count,
-                                              reinterpret_cast<std::byte*>(folded.data()));
-  return folded;
+                                              reinterpret_cast<std::byte*>(reduced.data()));
+  return reduced;
 }
 
 void ExpectSameBits(float expected, float actual, ExprOp op, int64_t count) {
@@ -97,12 +98,12 @@ TEST_P(RowReductionTest, JoinsPartsInTheReferencesOrder) {
       element = std::uniform_real_distribution<float>(-1.25f, 1.25f)(random);
     }
     for (float& state : states) state = std::uniform_real_distribution<float>(-2, 2)(random);
-    const std::vector<float> folded = FoldTile(GetParam(), rows, count, elements, states);
+    const std::vector<float> reduced = ReduceTile(GetParam(), rows, count, elements, states);
     for (int64_t index = 0; index < rows; ++index) {
       const auto k = static_cast<size_t>(index);
       const auto first = static_cast<size_t>(index * count);
       const std::span<const float> row(elements.data() + first, static_cast<size_t>(count));
-      ExpectSameBits(FoldPlainly(GetParam(), row, states[k]), folded[k], GetParam(), count);
+      ExpectSameBits(ReducePlainly(GetParam(), row, states[k]), reduced[k], GetParam(), count);
     }
   }
 }
@@ -116,8 +117,8 @@ TEST_P(RowReductionTest, TreatsSpecialNumbersAsTheReferenceDoes) {
           std::vector<float> index(static_cast<size_t>(count), rest);
           index[static_cast<size_t>(place)] = special;
           const float state = Neutral(GetParam());
-          const std::vector<float> folded = FoldTile(GetParam(), 1, count, index, {state});
-          ExpectSameBits(FoldPlainly(GetParam(), index, state), folded[0], GetParam(), count);
+          const std::vector<float> reduced = ReduceTile(GetParam(), 1, count, index, {state});
+          ExpectSameBits(ReducePlainly(GetParam(), index, state), reduced[0], GetParam(), count);
         }
       }
     }
@@ -140,7 +141,7 @@ TEST(RowReductionTest, SumsAreCloserToFloat64ThanOneAfterTheOther) {
         element = std::uniform_real_distribution<float>(0.0f, 1.0f)(random);
         exact += element;
       }
-      const float sum = FoldTile(ExprOp::kAdd, 1, count, index, {0.0f})[0];
+      const float sum = ReduceTile(ExprOp::kAdd, 1, count, index, {0.0f})[0];
       worst = std::max(worst, std::fabs(sum - exact) / exact);
     }
     const double roundings = 8 + static_cast<double>(count) / 128;

@@ -225,8 +225,8 @@ TEST(StepTest, ReducesAlongEveryAxis) {
       const Expr sum = State(made.pool(), kFloat32, 0);
       program::Reduce reduce;
       reduce.axes = 1;
-      reduce.fold.states.push_back({kFloat32, Like(x, 0).id(), (sum + x * x).id(),
-                                    (sum + Other(made.pool(), kFloat32, 0)).id()});
+      reduce.reduction.states.push_back({kFloat32, Like(x, 0).id(), (sum + x * x).id(),
+                                         (sum + Other(made.pool(), kFloat32, 0)).id()});
       reduce.roots = {sum.id()};
       made.Write(made.Buffer(kFloat32, {in.shape[0].constant(), in.shape[1].constant()},
                              /*is_input=*/false));

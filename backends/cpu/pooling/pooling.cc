@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pooling: a tile is a block of pixels with all or some of their channels. Its windows are folded
-// into a register, then the epilogue runs over that. Where there is none, they are folded into the
+// Pooling: a tile is a block of pixels with all or some of their channels. Its windows are reduced
+// into a register, then the epilogue runs over that. Where there is none, they are reduced into the
 // result.
 
 #include "backends/cpu/pooling/pooling.h"
@@ -14,7 +14,7 @@
 
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/frame.h"
-#include "backends/cpu/pooling/fold.h"
+#include "backends/cpu/pooling/reduction.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::pooling {
@@ -52,7 +52,7 @@ Windows MakeWindows(const device::BoundStep& step) {
 
 struct Epilogue {
   engine::Code code;
-  bool is_empty;  // the one result is what was folded
+  bool is_empty;  // the one result is what was reduced
 };
 
 class BoundPooling final : public device::BoundKernel {
@@ -117,18 +117,18 @@ class BoundPooling final : public device::BoundKernel {
   }
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
-    auto* folded = reinterpret_cast<float*>(scratch + bound_.scratch_bytes());
+    auto* reduced = reinterpret_cast<float*>(scratch + bound_.scratch_bytes());
     std::byte* writer_scratch = scratch + bound_.scratch_bytes() + window_bytes_;
     engine::Frame frame(bound_, addresses, scratch, tile_lanes_);
     frame.Attach(program::ExprOp::kAccumulator,
-                 [&](uint64_t) { return reinterpret_cast<std::byte*>(folded); });
+                 [&](uint64_t) { return reinterpret_cast<std::byte*>(reduced); });
     Box box;
     grid_.MoveTo(0, grid_.rank(), begin, box);
     for (int64_t tile = begin; tile < end; ++tile) {
       if (is_direct_) {
-        FoldIntoResult(box, addresses);
+        ReduceIntoResult(box, addresses);
       } else {
-        FoldIntoRegister(box, addresses, folded);
+        ReduceIntoRegister(box, addresses, reduced);
         writer_.Run(frame, box, addresses, writer_scratch);
       }
       grid_.MoveOn(0, grid_.rank(), box);
@@ -137,7 +137,7 @@ class BoundPooling final : public device::BoundKernel {
   }
 
   // Boxes are over [N, spatial, C].
-  void FoldIntoRegister(const Box& box, device::Addresses addresses, float* folded) const {
+  void ReduceIntoRegister(const Box& box, device::Addresses addresses, float* reduced) const {
     Block block = MakeBlock(box);
     int64_t stride = block.channels;
     for (int axis = kSpatialAxes; axis-- > 0;) {
@@ -145,11 +145,12 @@ class BoundPooling final : public device::BoundKernel {
       stride *= block.extents[axis];
     }
     for (int64_t n = 0; n < box.extents[0]; ++n) {
-      Fold(windows_, block, FirstOf<const float>(source_, box, n, addresses), folded + n * stride);
+      ReduceWindows(windows_, block, FirstOf<const float>(source_, box, n, addresses),
+                    reduced + n * stride);
     }
   }
 
-  void FoldIntoResult(const Box& box, device::Addresses addresses) const {
+  void ReduceIntoResult(const Box& box, device::Addresses addresses) const {
     Block block = MakeBlock(box);
     int64_t pixel = 0;
     const int missing = kSpatialAxes - (box.rank - 2);
@@ -159,8 +160,8 @@ class BoundPooling final : public device::BoundKernel {
       pixel += block.begin[axis] * block.strides[axis];
     }
     for (int64_t n = 0; n < box.extents[0]; ++n) {
-      Fold(windows_, block, FirstOf<const float>(source_, box, n, addresses),
-           FirstOf<float>(result_, box, n, addresses) + pixel);
+      ReduceWindows(windows_, block, FirstOf<const float>(source_, box, n, addresses),
+                    FirstOf<float>(result_, box, n, addresses) + pixel);
     }
   }
 
@@ -240,7 +241,7 @@ std::unique_ptr<device::Kernel> BuildPooling(const device::Facts& facts, engine:
 Status CheckSource(const program::View& source, const Window& window) {
   if (source.type != ElementType::kFloat32 || window.accumulator != ElementType::kFloat32) {
     return Status(Code::kUnsupportedDatatype,
-                  "The window is over " + std::string(tensor::Name(source.type)) + ", folded in " +
+                  "The window is over " + std::string(tensor::Name(source.type)) + ", reduced in " +
                       std::string(tensor::Name(window.accumulator)) + "; both have to be float32.");
   }
   if (!source.guards.empty()) {

@@ -115,8 +115,8 @@ class RandomPooling {
 
   void MakeEpilogue(const Extents& domain) {
     program::ExprPool& pool = made_.program.exprs;
-    const Expr folded = program::Accumulator(pool, kFloat32);
-    Expr result = folded;
+    const Expr reduced = program::Accumulator(pool, kFloat32);
+    Expr result = reduced;
     if (Chance(30)) {
       AddView(domain, Buffer::Kind::kInput, step_.reads);
       result = result + program::Load(pool, kFloat32, static_cast<int>(step_.reads.size()) - 1);
@@ -124,7 +124,7 @@ class RandomPooling {
     if (Chance(30)) result = program::Maximum(result, program::Like(result, 0));
     window_.roots = {result.id()};
     // The second write of a maximum would be its indices.
-    if (window_.kind == Window::Kind::kAverage && Chance(20)) window_.roots.push_back(folded.id());
+    if (window_.kind == Window::Kind::kAverage && Chance(20)) window_.roots.push_back(reduced.id());
   }
 
   // Channels innermost, at times a slice of a wider tensor.

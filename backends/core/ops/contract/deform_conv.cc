@@ -112,7 +112,7 @@ Status LowerDeformConv(Lowering& lowering) {
   const Expr sum = State(step.exprs(), type, 0);
   program::Reduce reduce;
   reduce.axes = 3;
-  reduce.fold.states = {
+  reduce.reduction.states = {
       {type, Like(value, 0).id(), (sum + value).id(), (sum + Other(step.exprs(), type, 0)).id()}};
   reduce.roots = {sum.id()};
   const Operand summed = lowering.Temporary(type, shape);

@@ -182,8 +182,8 @@ Term SumOut(Lowering& lowering, const Term& term, const Labels& kept, const Exte
   const Expr sum = State(step.exprs(), accumulator, 0);
   program::Reduce reduce;
   reduce.axes = static_cast<int>(summed.size());
-  reduce.fold.states = {{accumulator, Like(element, 0).id(), (sum + element).id(),
-                         (sum + Other(step.exprs(), accumulator, 0)).id()}};
+  reduce.reduction.states = {{accumulator, Like(element, 0).id(), (sum + element).id(),
+                              (sum + Other(step.exprs(), accumulator, 0)).id()}};
   reduce.roots = {Cast(sum, type).id()};
   const Operand out = lowering.Temporary(type, ShapeOf(kept, extents));
   step.Finish(std::move(reduce), {out.view});

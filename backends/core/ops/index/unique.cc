@@ -77,11 +77,12 @@ Operand SliceKeys(Lowering& lowering, const Operand& slices) {
     const Expr other_after = Other(step.exprs(), kInt, 1);
     program::Reduce reduce;
     reduce.axes = 1;
-    reduce.fold.states = {{kInt, step.Extent(m).id(), Select(is_first_difference, place, at).id(),
-                           Minimum(at, other_at).id()},
-                          {kInt, step.Extent(0).id(),
-                           Select(is_first_difference, Cast(second < first, kInt), is_after).id(),
-                           Select(other_at < at, other_after, is_after).id()}};
+    reduce.reduction.states = {
+        {kInt, step.Extent(m).id(), Select(is_first_difference, place, at).id(),
+         Minimum(at, other_at).id()},
+        {kInt, step.Extent(0).id(),
+         Select(is_first_difference, Cast(second < first, kInt), is_after).id(),
+         Select(other_at < at, other_after, is_after).id()}};
     reduce.roots = {is_after.id()};
     step.Finish(std::move(reduce), {order.view});
   }
@@ -90,8 +91,8 @@ Operand SliceKeys(Lowering& lowering, const Operand& slices) {
   const Expr count = State(step.exprs(), kInt, 0);
   program::Reduce reduce;
   reduce.axes = 1;
-  reduce.fold.states = {{kInt, step.Extent(0).id(), (count + step.ReadView(order.view)).id(),
-                         (count + Other(step.exprs(), kInt, 0)).id()}};
+  reduce.reduction.states = {{kInt, step.Extent(0).id(), (count + step.ReadView(order.view)).id(),
+                              (count + Other(step.exprs(), kInt, 0)).id()}};
   reduce.roots = {count.id()};
   step.Finish(std::move(reduce), {keys.view});
   return keys;
@@ -107,8 +108,8 @@ Operand GroupNumbers(Lowering& lowering, const Operand& sorted) {
                       !(Cast(source.At({i}), type) == Cast(source.At({i - scan.Extent(1)}), type));
   const Expr sum = State(scan.exprs(), kInt, 0);
   program::Scan body;
-  body.fold.states = {{kInt, scan.Extent(0).id(), (sum + Cast(is_new, kInt)).id(),
-                       (sum + Other(scan.exprs(), kInt, 0)).id()}};
+  body.reduction.states = {{kInt, scan.Extent(0).id(), (sum + Cast(is_new, kInt)).id(),
+                            (sum + Other(scan.exprs(), kInt, 0)).id()}};
   body.roots = {sum.id()};
   Operand groups = lowering.Temporary(kInt, sorted.shape);
   scan.Finish(std::move(body), {groups.view});

@@ -91,8 +91,8 @@ Status LowerRmsNormalization(Lowering& lowering) {
   const ElementType type = ComputeType(x.type(), stash);
   RowBuilder row(lowering, x.shape, axes);
   Expr element = row.Read(x, type);
-  program::Fold squares;
-  Expr mean_square = FoldSum(squares, element * element) / Cast(row.Count(), type);
+  program::Reduction squares;
+  Expr mean_square = AddSum(squares, element * element) / Cast(row.Count(), type);
   Expr inverse = InverseRoot(lowering, row.AddStage(std::move(squares), mean_square));
   lowering.Set(0, row.Write(element * inverse * row.Read(scale, type), scale.type()));
   row.Finish();

@@ -7,7 +7,7 @@
 // Reduction `mean` divides by the sum of the weights.
 
 #include "backends/core/ops/normalization/row.h"
-#include "backends/core/ops/reduce/reduction.h"
+#include "backends/core/ops/reduce/reduction_geometry.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
@@ -75,13 +75,14 @@ Status WriteLoss(Lowering& lowering, const Operand& log_probability) {
     return lowering.InvalidModel("Reduction '" + reduce +
                                  "' is not one of 'none', 'mean' and 'sum'.");
   }
-  const Reduction reduction = ReduceAllAxes(lowering.In(1));
-  StepBuilder step(lowering, reduction.data.shape);
+  const ReductionGeometry reduced = ReduceAllAxes(lowering.In(1));
+  StepBuilder step(lowering, reduced.data.shape);
   const Term term = ReadTerm(lowering, step, log_probability);
-  program::Fold fold;
-  Expr result = FoldSum(fold, term.loss);
-  if (reduce == "mean") result = result / FoldSum(fold, term.weight);
-  lowering.Set(0, WriteReduction(lowering, step, reduction, std::move(fold), {{result, type}})[0]);
+  program::Reduction reduction;
+  Expr result = AddSum(reduction, term.loss);
+  if (reduce == "mean") result = result / AddSum(reduction, term.weight);
+  lowering.Set(0,
+               WriteReduction(lowering, step, reduced, std::move(reduction), {{result, type}})[0]);
   return base::Ok();
 }
 
@@ -97,12 +98,12 @@ Status LowerSoftmaxCrossEntropyLoss(Lowering& lowering) {
 
   RowBuilder row(lowering, scores.shape, {1});
   Expr element = row.Read(scores, type);
-  program::Fold max_fold;
-  Expr max = FoldMax(max_fold, element);
-  Expr lowered = element - row.AddStage(std::move(max_fold), max);
-  program::Fold sum_fold;
-  Expr sum = FoldSum(sum_fold, Unary(ExprOp::kExp, lowered));
-  Expr value = lowered - Unary(ExprOp::kLog, row.AddStage(std::move(sum_fold), sum));
+  program::Reduction max_reduction;
+  Expr max = AddMaximum(max_reduction, element);
+  Expr lowered = element - row.AddStage(std::move(max_reduction), max);
+  program::Reduction sum_reduction;
+  Expr sum = AddSum(sum_reduction, Unary(ExprOp::kExp, lowered));
+  Expr value = lowered - Unary(ExprOp::kLog, row.AddStage(std::move(sum_reduction), sum));
   const Operand log_probability = row.Write(value, type);
   row.Finish();
   ONNXIFI_RETURN_IF_ERROR(WriteLoss(lowering, log_probability));

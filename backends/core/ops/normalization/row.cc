@@ -56,20 +56,20 @@ Expr RowBuilder::Read(const Operand& operand, ElementType type) {
   return Cast(step_.ReadView(program::Permute(whole, order_).view), type);
 }
 
-Expr RowBuilder::AddStage(program::Fold fold, Expr result) {
+Expr RowBuilder::AddStage(program::Reduction reduction, Expr result) {
   const int stage = static_cast<int>(row_.stages.size());
-  row_.stages.push_back({std::move(fold), {result.id()}});
+  row_.stages.push_back({std::move(reduction), {result.id()}});
   return RowResult(step_.exprs(), result.type(), stage, 0);
 }
 
 RowBuilder::Moments RowBuilder::AddMoments(Expr element) {
   Expr count = Cast(Count(), element.type());
-  program::Fold sum;
-  Expr total = FoldSum(sum, element);
+  program::Reduction sum;
+  Expr total = AddSum(sum, element);
   Expr mean = AddStage(std::move(sum), total / count);
   Expr distance = element - mean;
-  program::Fold squares;
-  Expr squared = FoldSum(squares, distance * distance);
+  program::Reduction squares;
+  Expr squared = AddSum(squares, distance * distance);
   return {mean, AddStage(std::move(squares), squared / count)};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowBuilder: puts a Row step together: which axes make a row, the stages that fold it, the
+// RowBuilder: puts a Row step together: which axes make a row, the stages that reduction it, the
 // outputs. All operators that normalise use it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_NORMALIZATION_ROW_H_
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/core/ops/lowering.h"
-#include "backends/core/ops/reduce/fold.h"
+#include "backends/core/ops/reduce/reduction.h"
 
 namespace onnxifi::ops {
 
@@ -30,7 +30,7 @@ class RowBuilder {
   Expr Read(const Operand& operand, ElementType type);
 
   // Adds a stage and gives its result, for later stages and for the outputs.
-  Expr AddStage(program::Fold fold, Expr result);
+  Expr AddStage(program::Reduction reduction, Expr result);
   // Mean, and mean squared distance from it (population variance), in two stages.
   struct Moments {
     Expr mean, variance;

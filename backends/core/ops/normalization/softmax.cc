@@ -41,15 +41,15 @@ Expr Rounded(Expr x, ElementType type) { return Cast(Cast(x, type), x.type()); }
 
 // x minus the largest element of its row.
 Expr Lowered(RowBuilder& row, Expr x, ElementType type) {
-  program::Fold fold;
-  Expr max = FoldMax(fold, x);
-  return Rounded(x - row.AddStage(std::move(fold), max), type);
+  program::Reduction reduction;
+  Expr max = AddMaximum(reduction, x);
+  return Rounded(x - row.AddStage(std::move(reduction), max), type);
 }
 
 Expr SumOfExponentials(RowBuilder& row, Expr exponential, ElementType type) {
-  program::Fold fold;
-  Expr sum = FoldSum(fold, exponential);
-  return row.AddStage(std::move(fold), Rounded(sum, type));
+  program::Reduction reduction;
+  Expr sum = AddSum(reduction, exponential);
+  return row.AddStage(std::move(reduction), Rounded(sum, type));
 }
 
 Expr Softmax(RowBuilder& row, Expr x, ElementType type) {
@@ -65,9 +65,9 @@ Expr LogSoftmax(RowBuilder& row, Expr x, ElementType type) {
 
 Expr Hardmax(RowBuilder& row, Expr x, ElementType /*type*/) {
   Expr position = row.Position();
-  program::Fold fold;
-  Expr first_largest = FoldArgExtreme(fold, x, position, {.is_largest = true});
-  Expr is_chosen = position == row.AddStage(std::move(fold), first_largest);
+  program::Reduction reduction;
+  Expr first_largest = AddArgExtreme(reduction, x, position, {.is_largest = true});
+  Expr is_chosen = position == row.AddStage(std::move(reduction), first_largest);
   return Select(is_chosen, Like(x, 1), Like(x, 0));
 }
 

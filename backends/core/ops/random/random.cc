@@ -3,8 +3,8 @@
 // RandomUniform, RandomNormal and their Like forms; Bernoulli; Multinomial.
 
 #include "backends/core/ops/random/generator.h"
-#include "backends/core/ops/reduce/fold.h"
 #include "backends/core/ops/reduce/reduction.h"
+#include "backends/core/ops/reduce/reduction_geometry.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
@@ -107,14 +107,15 @@ Status LowerMultinomial(Lowering& lowering) {
 
   Operand per_sample = program::InsertAxis(x, 1);
   per_sample.shape[1] = Dim(sample_size);
-  const Reduction reduction = ReduceAxes(per_sample, std::vector<int>{2}, /*keepdims=*/false);
-  StepBuilder step(lowering, reduction.data.shape);
-  Expr log_probability = Cast(step.ReadView(reduction.data.view), tensor::ArithmeticType(x.type()));
+  const ReductionGeometry reduced = ReduceAxes(per_sample, std::vector<int>{2}, /*keepdims=*/false);
+  StepBuilder step(lowering, reduced.data.shape);
+  Expr log_probability = Cast(step.ReadView(reduced.data.view), tensor::ArithmeticType(x.type()));
   Generator generator(lowering);
   Expr score = log_probability + generator.Gumbel(step, log_probability.type());
-  program::Fold fold;
-  Expr drawn = FoldArgExtreme(fold, score, step.Coordinate(2), {.is_largest = true});
-  lowering.Set(0, WriteReduction(lowering, step, reduction, std::move(fold), {{drawn, type}})[0]);
+  program::Reduction reduction;
+  Expr drawn = AddArgExtreme(reduction, score, step.Coordinate(2), {.is_largest = true});
+  lowering.Set(0,
+               WriteReduction(lowering, step, reduced, std::move(reduction), {{drawn, type}})[0]);
   return base::Ok();
 }
 

@@ -4,8 +4,8 @@
 // opset 12) decides ties.
 
 #include "backends/core/ops/elementwise/broadcast.h"
-#include "backends/core/ops/reduce/fold.h"
 #include "backends/core/ops/reduce/reduction.h"
+#include "backends/core/ops/reduce/reduction_geometry.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
@@ -22,16 +22,16 @@ Status LowerArgExtreme(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.Require(
       Less(Dim(0), x.shape[axis]), Code::kUnsupportedShape,
       "Axis " + std::to_string(axis) + " has no elements to choose from.", {x.shape[axis]}));
-  const Reduction reduction =
+  const ReductionGeometry reduced =
       ReduceAxes(x, std::vector<int>{axis}, lowering.Int("keepdims", 1) != 0);
 
-  StepBuilder reduce(lowering, reduction.data.shape);
-  Expr element = Cast(reduce.ReadView(reduction.data.view), tensor::ArithmeticType(x.type()));
-  program::Fold fold;
-  Expr position = FoldArgExtreme(fold, element, reduce.Coordinate(x.rank() - 1),
-                                 {.is_largest = largest == Largest::kYes,
-                                  .takes_last = lowering.Int("select_last_index", 0) != 0});
-  lowering.Set(0, WriteReduction(lowering, reduce, reduction, std::move(fold),
+  StepBuilder reduce(lowering, reduced.data.shape);
+  Expr element = Cast(reduce.ReadView(reduced.data.view), tensor::ArithmeticType(x.type()));
+  program::Reduction reduction;
+  Expr position = AddArgExtreme(reduction, element, reduce.Coordinate(x.rank() - 1),
+                                {.is_largest = largest == Largest::kYes,
+                                 .takes_last = lowering.Int("select_last_index", 0) != 0});
+  lowering.Set(0, WriteReduction(lowering, reduce, reduced, std::move(reduction),
                                  {{position, ElementType::kInt64}})[0]);
   return base::Ok();
 }

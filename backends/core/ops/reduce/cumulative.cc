@@ -4,8 +4,8 @@
 // only while the program runs.
 
 #include "backends/core/ops/elementwise/broadcast.h"
-#include "backends/core/ops/reduce/fold.h"
 #include "backends/core/ops/reduce/reduction.h"
+#include "backends/core/ops/reduce/reduction_geometry.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
@@ -22,12 +22,12 @@ Operand ScannedLast(const Operand& data, const AxisList& axes, bool is_reversed)
   const int first = last.rank() - candidates;
   for (int k = first + 1; k < first + candidates; ++k) {
     const Dim is_scanned = axes.Contains(k - first);
-    auto fold_into_first = [&](Dims& form) {
+    auto reduce_into_first = [&](Dims& form) {
       form[first] = Select(is_scanned, form[k], form[first]);
     };
-    fold_into_first(last.shape);
-    fold_into_first(last.view.strides);
-    for (program::Guard& guard : last.view.guards) fold_into_first(guard.coefficients);
+    reduce_into_first(last.shape);
+    reduce_into_first(last.view.strides);
+    for (program::Guard& guard : last.view.guards) reduce_into_first(guard.coefficients);
   }
   while (last.rank() > first + 1) last = program::RemoveAxis(last, last.rank() - 1);
   if (!is_reversed) return last;
@@ -35,7 +35,7 @@ Operand ScannedLast(const Operand& data, const AxisList& axes, bool is_reversed)
   return program::Slice(last, first, extent - 1, -1, extent);
 }
 
-template <Expr (*fold_running)(program::Fold&, Expr)>
+template <Expr (*add_running)(program::Reduction&, Expr)>
 Status LowerCumulative(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& x = lowering.In(0);
@@ -55,15 +55,15 @@ Status LowerCumulative(Lowering& lowering) {
   Expr element = Cast(step.ReadView(data.view), tensor::ArithmeticType(x.type()));
   program::Scan scan;
   scan.exclusive = lowering.Int("exclusive", 0) != 0;
-  scan.roots = {Cast(fold_running(scan.fold, element), x.type()).id()};
+  scan.roots = {Cast(add_running(scan.reduction, element), x.type()).id()};
   step.Finish(std::move(scan), {ScannedLast(out, axes, is_reversed).view});
   lowering.Set(0, std::move(out));
   return base::Ok();
 }
 
 constexpr Operator kOperators[] = {
-    {"CumProd", 26, LowerCumulative<FoldProduct>},
-    {"CumSum", 14, LowerCumulative<FoldSum>},
+    {"CumProd", 26, LowerCumulative<AddProduct>},
+    {"CumSum", 14, LowerCumulative<AddSum>},
 };
 
 }  // namespace

@@ -6,8 +6,8 @@
 //   scale) + zero_point)
 
 #include "backends/core/ops/lowering.h"
-#include "backends/core/ops/reduce/fold.h"
 #include "backends/core/ops/reduce/reduction.h"
+#include "backends/core/ops/reduce/reduction_geometry.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
@@ -21,14 +21,14 @@ struct Range {
 };
 
 Range FindRange(Lowering& lowering, const Operand& x) {
-  const Reduction reduction = ReduceAllAxes(x);
-  StepBuilder reduce(lowering, reduction.data.shape);
-  Expr value = reduce.ReadView(reduction.data.view);
-  program::Fold fold;
-  Expr min = FoldMin(fold, value);
-  Expr max = FoldMax(fold, value);
+  const ReductionGeometry reduced = ReduceAllAxes(x);
+  StepBuilder reduce(lowering, reduced.data.shape);
+  Expr value = reduce.ReadView(reduced.data.view);
+  program::Reduction reduction;
+  Expr min = AddMinimum(reduction, value);
+  Expr max = AddMaximum(reduction, value);
   std::vector<Operand> range = WriteReduction(
-      lowering, reduce, reduction, std::move(fold),
+      lowering, reduce, reduced, std::move(reduction),
       {{Minimum(min, Like(min, 0)), x.type()}, {Maximum(max, Like(max, 0)), x.type()}});
   return {std::move(range[0]), std::move(range[1])};
 }

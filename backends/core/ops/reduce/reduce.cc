@@ -5,14 +5,14 @@
 
 #include "backends/core/ops/elementwise/broadcast.h"
 #include "backends/core/ops/elementwise/floating_type.h"
-#include "backends/core/ops/reduce/fold.h"
 #include "backends/core/ops/reduce/reduction.h"
+#include "backends/core/ops/reduce/reduction_geometry.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
 namespace {
 
-using program::Fold;
+using program::Reduction;
 
 bool HasAxesInput(const Lowering& lowering) {
   return lowering.version() >= (lowering.node().op_type == "ReduceSum" ? 13 : 18);
@@ -36,20 +36,20 @@ Result<AxisList> ReducedAxes(Lowering& lowering, int rank) {
   return AxisList::Make(lowering, std::move(axes), rank);
 }
 
-// finish(fold, element, count): appends states to the fold and gives the result. `element` is of
-// the type compute(input's).
+// finish(reduction, element, count): appends states to the reduction and gives the result.
+// `element` is of the type compute(input's).
 template <typename Finish>
 Status LowerReduction(Lowering& lowering, ElementType (*compute)(ElementType), Finish&& finish) {
   const Operand& x = lowering.In(0);
   ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, ReducedAxes(lowering, x.rank()));
-  const Reduction reduction = ReduceAxes(x, axes, lowering.Int("keepdims", 1) != 0);
+  const ReductionGeometry reduced = ReduceAxes(x, axes, lowering.Int("keepdims", 1) != 0);
 
-  StepBuilder reduce(lowering, reduction.data.shape);
-  Expr element = Cast(reduce.ReadView(reduction.data.view), compute(x.type()));
-  Fold fold;
-  Expr result = finish(fold, element, Cast(reduce.Extent(reduction.Count()), element.type()));
+  StepBuilder reduce(lowering, reduced.data.shape);
+  Expr element = Cast(reduce.ReadView(reduced.data.view), compute(x.type()));
+  Reduction reduction;
+  Expr result = finish(reduction, element, Cast(reduce.Extent(reduced.Count()), element.type()));
   lowering.Set(
-      0, WriteReduction(lowering, reduce, reduction, std::move(fold), {{result, x.type()}})[0]);
+      0, WriteReduction(lowering, reduce, reduced, std::move(reduction), {{result, x.type()}})[0]);
   return base::Ok();
 }
 
@@ -59,7 +59,7 @@ ElementType MeanType(ElementType type) {
   return tensor::IsSigned(type) ? ElementType::kInt64 : ElementType::kUint64;
 }
 
-template <ElementType (*compute)(ElementType), Expr (*finish)(Fold&, Expr, Expr)>
+template <ElementType (*compute)(ElementType), Expr (*finish)(Reduction&, Expr, Expr)>
 Status LowerNumeric(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   if (!HasArithmetic(lowering.In(0).type())) return lowering.UnsupportedType(0);
@@ -67,34 +67,39 @@ Status LowerNumeric(Lowering& lowering) {
 }
 
 // Max and Min take bool too, since opset 20.
-template <Expr (*fold_extreme)(Fold&, Expr)>
+template <Expr (*add_extreme)(Reduction&, Expr)>
 Status LowerExtreme(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const ElementType type = lowering.In(0).type();
   if (!HasArithmetic(type) && !tensor::IsBool(type)) return lowering.UnsupportedType(0);
-  return LowerReduction(lowering, tensor::ArithmeticType,
-                        [](Fold& fold, Expr x, Expr) { return fold_extreme(fold, x); });
+  return LowerReduction(lowering, tensor::ArithmeticType, [](Reduction& reduction, Expr x, Expr) {
+    return add_extreme(reduction, x);
+  });
 }
 
-Expr Sum(Fold& fold, Expr x, Expr) { return FoldSum(fold, x); }
-Expr Mean(Fold& fold, Expr x, Expr count) { return FoldSum(fold, x) / count; }
-Expr Product(Fold& fold, Expr x, Expr) { return FoldProduct(fold, x); }
-Expr L1(Fold& fold, Expr x, Expr) {
-  return FoldSum(fold, tensor::IsUnsigned(x.type()) ? x : Unary(ExprOp::kAbs, x));
+Expr Sum(Reduction& reduction, Expr x, Expr) { return AddSum(reduction, x); }
+Expr Mean(Reduction& reduction, Expr x, Expr count) { return AddSum(reduction, x) / count; }
+Expr Product(Reduction& reduction, Expr x, Expr) { return AddProduct(reduction, x); }
+Expr L1(Reduction& reduction, Expr x, Expr) {
+  return AddSum(reduction, tensor::IsUnsigned(x.type()) ? x : Unary(ExprOp::kAbs, x));
 }
-Expr L2(Fold& fold, Expr x, Expr) { return Unary(ExprOp::kSqrt, FoldSum(fold, x * x)); }
-Expr LogSum(Fold& fold, Expr x, Expr) { return Unary(ExprOp::kLog, FoldSum(fold, x)); }
-Expr LogSumExp(Fold& fold, Expr x, Expr) { return FoldLogSumExp(fold, x); }
-Expr SumSquare(Fold& fold, Expr x, Expr) { return FoldSum(fold, x * x); }
+Expr L2(Reduction& reduction, Expr x, Expr) {
+  return Unary(ExprOp::kSqrt, AddSum(reduction, x * x));
+}
+Expr LogSum(Reduction& reduction, Expr x, Expr) {
+  return Unary(ExprOp::kLog, AddSum(reduction, x));
+}
+Expr LogSumExp(Reduction& reduction, Expr x, Expr) { return AddLogSumExp(reduction, x); }
+Expr SumSquare(Reduction& reduction, Expr x, Expr) { return AddSum(reduction, x * x); }
 
 constexpr Operator kOperators[] = {
     {"ReduceL1", 18, LowerNumeric<tensor::ArithmeticType, L1>},
     {"ReduceL2", 18, LowerNumeric<FloatingType, L2>},
     {"ReduceLogSum", 28, LowerNumeric<FloatingType, LogSum>},
     {"ReduceLogSumExp", 28, LowerNumeric<FloatingType, LogSumExp>},
-    {"ReduceMax", 20, LowerExtreme<FoldMax>},
+    {"ReduceMax", 20, LowerExtreme<AddMaximum>},
     {"ReduceMean", 18, LowerNumeric<MeanType, Mean>},
-    {"ReduceMin", 20, LowerExtreme<FoldMin>},
+    {"ReduceMin", 20, LowerExtreme<AddMinimum>},
     {"ReduceProd", 18, LowerNumeric<tensor::ArithmeticType, Product>},
     {"ReduceSum", 13, LowerNumeric<tensor::ArithmeticType, Sum>},
     {"ReduceSumSquare", 18, LowerNumeric<tensor::ArithmeticType, SumSquare>},

@@ -1,108 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduction: kept axes are moved to the front, reduced ones to the back. Axes that are known only
-// while the program runs are each present twice, once as kept and once as reduced, with the extent
-// 1 on the side that they turn out not to be on.
+// Reductions: initial value, update by an element, merge of two partial states.
 
 #include "backends/core/ops/reduce/reduction.h"
 
-#include <algorithm>
-#include <numeric>
+#include <limits>
 
 namespace onnxifi::ops {
 namespace {
 
-// Extents of the axes not in `axes`, in order. Which they are is an expression: axis k is the j-th
-// kept one if it is kept and j kept ones stand before it.
-Shape KeptExtents(const Shape& shape, const AxisList& axes) {
-  Shape kept(shape.size() - axes.size(), Dim(0));
-  Dim before = 0;
-  for (size_t k = 0; k < shape.size(); ++k) {
-    const Dim is_kept = Dim(1) - axes.Contains(static_cast<int>(k));
-    for (size_t j = 0; j < kept.size(); ++j) {
-      kept[j] = kept[j] + is_kept * Equal(before, Dim(static_cast<int64_t>(j))) * shape[k];
-    }
-    before = before + is_kept;
-  }
-  return kept;
+using program::Expr;
+using program::ExprOp;
+using program::ExprPool;
+using program::Reduction;
+using tensor::ElementType;
+using tensor::Scalar;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// A state whose update and merge are the same associative operation.
+Expr AddBinary(Reduction& reduction, ExprOp op, Expr init, Expr element) {
+  ExprPool& pool = *element.pool();
+  const int k = static_cast<int>(reduction.states.size());
+  Expr state = State(pool, element.type(), k);
+  Expr other = Other(pool, element.type(), k);
+  reduction.states.push_back(
+      {element.type(), init.id(), Binary(op, state, element).id(), Binary(op, state, other).id()});
+  return state;
 }
 
-Reduction ReduceRunTimeAxes(const Operand& data, const AxisList& axes, bool keepdims) {
-  const int rank = data.rank();
-  Reduction reduction;
-  reduction.axes = rank;
-  reduction.data = data;
-  // The same strides and coefficients for the reduced axes as for the kept ones.
-  auto repeat = [](Dims& form) {
-    const Dims once = form;
-    form.insert(form.end(), once.begin(), once.end());
-  };
-  repeat(reduction.data.shape);
-  repeat(reduction.data.view.strides);
-  for (program::Guard& guard : reduction.data.view.guards) repeat(guard.coefficients);
-  for (int k = 0; k < rank; ++k) {
-    const Dim is_reduced = axes.Contains(k);
-    reduction.data.shape[k] = Select(is_reduced, Dim(1), data.shape[k]);
-    reduction.data.shape[rank + k] = Select(is_reduced, data.shape[k], Dim(1));
+Expr LowestOf(ExprPool& pool, ElementType type) {
+  if (tensor::IsFloat(type)) return Constant(pool, type, -kInfinity);
+  if (!tensor::IsSigned(type)) return IntConstant(pool, type, 0);
+  return IntConstant(pool, type,
+                     std::numeric_limits<int64_t>::min() >> (64 - tensor::BitWidth(type)));
+}
+
+Expr HighestOf(ExprPool& pool, ElementType type) {
+  if (tensor::IsFloat(type)) return Constant(pool, type, kInfinity);
+  if (tensor::IsBool(type)) return IntConstant(pool, type, 1);
+  if (tensor::IsSigned(type)) {
+    return IntConstant(pool, type,
+                       std::numeric_limits<int64_t>::max() >> (64 - tensor::BitWidth(type)));
   }
-  reduction.shape = keepdims ? reduction.Kept() : KeptExtents(data.shape, axes);
-  return reduction;
+  const uint64_t highest = std::numeric_limits<uint64_t>::max() >> (64 - tensor::BitWidth(type));
+  return ScalarConstant(pool, type, Scalar{.u = highest});
 }
 
 }  // namespace
 
-Dim Reduction::Count() const {
-  return tensor::Product(std::span(data.shape).last(static_cast<size_t>(axes)));
+Expr AddSum(Reduction& reduction, Expr element) {
+  return AddBinary(reduction, ExprOp::kAdd, Like(element, 0), element);
 }
 
-Reduction ReduceAxes(const Operand& data, const AxisList& axes, bool keepdims) {
-  return axes.is_known() ? ReduceAxes(data, axes.Known(), keepdims)
-                         : ReduceRunTimeAxes(data, axes, keepdims);
+Expr AddProduct(Reduction& reduction, Expr element) {
+  return AddBinary(reduction, ExprOp::kMul, Like(element, 1), element);
 }
 
-Reduction ReduceAxes(const Operand& data, const std::vector<int>& axes, bool keepdims) {
-  Reduction reduction;
-  std::vector<int> order;
-  for (int axis = 0; axis < data.rank(); ++axis) {
-    const bool is_reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    if (!is_reduced) order.push_back(axis);
-    if (!is_reduced) reduction.shape.push_back(data.shape[axis]);
-    if (is_reduced && keepdims) reduction.shape.push_back(Dim(1));
-  }
-  // In ascending order, whatever order the axes were given in: memory is walked forwards.
-  for (int axis = 0; axis < data.rank(); ++axis) {
-    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) order.push_back(axis);
-  }
-  reduction.data = program::Permute(data, order);
-  reduction.axes = static_cast<int>(axes.size());
-  if (reduction.axes == 0) {
-    reduction.data = program::InsertAxis(reduction.data, reduction.data.rank());
-    reduction.axes = 1;
-  }
-  return reduction;
+Expr AddMaximum(Reduction& reduction, Expr element) {
+  const ExprOp op = tensor::IsBool(element.type()) ? ExprOp::kOr : ExprOp::kMax;
+  return AddBinary(reduction, op, LowestOf(*element.pool(), element.type()), element);
 }
 
-Reduction ReduceAllAxes(const Operand& data) {
-  std::vector<int> axes(data.rank());
-  std::iota(axes.begin(), axes.end(), 0);
-  return ReduceAxes(data, axes, /*keepdims=*/false);
+Expr AddMinimum(Reduction& reduction, Expr element) {
+  const ExprOp op = tensor::IsBool(element.type()) ? ExprOp::kAnd : ExprOp::kMin;
+  return AddBinary(reduction, op, HighestOf(*element.pool(), element.type()), element);
 }
 
-std::vector<Operand> WriteReduction(Lowering& lowering, StepBuilder& reduce,
-                                    const Reduction& reduction, program::Fold fold,
-                                    const std::vector<std::pair<Expr, ElementType>>& roots) {
-  program::Reduce body;
-  body.axes = reduction.axes;
-  body.fold = std::move(fold);
-  std::vector<Operand> results;
-  std::vector<View> writes;
-  for (const auto& [root, type] : roots) {
-    body.roots.push_back(Cast(root, type).id());
-    results.push_back(lowering.Temporary(type, reduction.shape));
-    writes.push_back(program::DenseView(results.back().view.buffer, type, reduction.Kept()));
-  }
-  reduce.Finish(std::move(body), std::move(writes));
-  return results;
+// State: the largest element m and s = sum(exp(element - m)), so the result is m + log(s).
+Expr AddLogSumExp(Reduction& reduction, Expr element) {
+  ExprPool& pool = *element.pool();
+  const ElementType type = element.type();
+  const int k = static_cast<int>(reduction.states.size());
+  Expr max = State(pool, type, k), sum = State(pool, type, k + 1);
+  Expr other_max = Other(pool, type, k), other_sum = Other(pool, type, k + 1);
+  // exp(a - b) for a <= b, which is 1 where both are the same infinity.
+  auto exp_of_difference = [](Expr a, Expr b) {
+    return Select(a == b, Like(a, 1), Unary(ExprOp::kExp, a - b));
+  };
+  Expr new_max = Maximum(max, element);
+  Expr merged_max = Maximum(max, other_max);
+  Expr new_sum = sum * exp_of_difference(max, new_max) + exp_of_difference(element, new_max);
+  Expr merged_sum = sum * exp_of_difference(max, merged_max) +
+                    other_sum * exp_of_difference(other_max, merged_max);
+  reduction.states.push_back(
+      {type, Constant(pool, type, -kInfinity).id(), new_max.id(), merged_max.id()});
+  reduction.states.push_back({type, Like(element, 0).id(), new_sum.id(), merged_sum.id()});
+  return max + Unary(ExprOp::kLog, sum);
+}
+
+// State: the extreme element and its index. Ties are decided by the index, so the order of elements
+// does not matter.
+Expr AddArgExtreme(Reduction& reduction, Expr element, Expr index, Extreme extreme) {
+  ExprPool& pool = *element.pool();
+  const ElementType type = element.type();
+  const int k = static_cast<int>(reduction.states.size());
+  Expr value = State(pool, type, k), position = State(pool, ElementType::kInt64, k + 1);
+  Expr zero = IntConstant(pool, ElementType::kInt64, 0);
+  auto is_taken = [&](Expr candidate, Expr candidate_position) {
+    Expr is_better = extreme.is_largest ? candidate > value : candidate < value;
+    Expr is_equal = candidate == value;
+    if (tensor::IsFloat(type)) {
+      Expr candidate_nan = Unary(ExprOp::kIsNan, candidate);
+      Expr value_nan = Unary(ExprOp::kIsNan, value);
+      is_better = is_better || (candidate_nan && !value_nan);
+      is_equal = is_equal || (candidate_nan && value_nan);
+    }
+    Expr is_preferred =
+        extreme.takes_last ? candidate_position > position : candidate_position < position;
+    return position < zero ||
+           (candidate_position >= zero && (is_better || (is_equal && is_preferred)));
+  };
+  Expr other = Other(pool, type, k), other_position = Other(pool, ElementType::kInt64, k + 1);
+  Expr takes_element = is_taken(element, index);
+  Expr takes_other = is_taken(other, other_position);
+  reduction.states.push_back({type, Like(element, 0).id(),
+                              Select(takes_element, element, value).id(),
+                              Select(takes_other, other, value).id()});
+  reduction.states.push_back({ElementType::kInt64, IntConstant(pool, ElementType::kInt64, -1).id(),
+                              Select(takes_element, index, position).id(),
+                              Select(takes_other, other_position, position).id()});
+  return position;
 }
 
 }  // namespace onnxifi::ops

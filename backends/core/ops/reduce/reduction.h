@@ -1,41 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduction: the geometry that all reducing operators share: which axes are folded, and what shape
-// remains. The axes may be numbers, or known only while the program runs.
+// Reductions: the running states that reductions, rows and scans are made of. Each function appends
+// states to a Reduction and returns the expression of their final value, for the roots (or results)
+// of the step.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_REDUCE_REDUCTION_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_REDUCE_REDUCTION_H_
 
-#include <utility>
-#include <vector>
-
-#include "backends/core/ops/lowering.h"
-#include "backends/core/ops/shape/axis_list.h"
+#include "backends/core/program/step.h"
 
 namespace onnxifi::ops {
 
-struct Reduction {
-  Operand data;  // kept axes first, then the reduced ones
-  int axes = 0;  // how many of data's last axes are reduced; at least 1
-  Shape shape;   // of the result
+// Over no elements: 0, 1.
+program::Expr AddSum(program::Reduction& reduction, program::Expr element);
+program::Expr AddProduct(program::Reduction& reduction, program::Expr element);
+// Over no elements: the end of the type's range that any element replaces; infinite for floats.
+// Bool: false < true.
+program::Expr AddMaximum(program::Reduction& reduction, program::Expr element);
+program::Expr AddMinimum(program::Reduction& reduction, program::Expr element);
+// log(sum(exp(element))) without overflow, in one pass. Over no elements: -infinity.
+program::Expr AddLogSumExp(program::Reduction& reduction, program::Expr element);
 
-  // Extents of the kept axes: as many elements as `shape`.
-  Shape Kept() const { return {data.shape.begin(), data.shape.end() - axes}; }
-  // Number of elements folded into one.
-  Dim Count() const;
+struct Extreme {
+  bool is_largest = true;
+  bool takes_last = false;  // of equal elements
 };
-
-// With no axes every element is its own result.
-Reduction ReduceAxes(const Operand& data, const AxisList& axes, bool keepdims);
-Reduction ReduceAxes(const Operand& data, const std::vector<int>& axes, bool keepdims);
-// To a scalar.
-Reduction ReduceAllAxes(const Operand& data);
-
-// Ends `reduce`, which is over reduction.data.shape, as a Reduce: one result per root, each cast to
-// the type beside it.
-std::vector<Operand> WriteReduction(Lowering& lowering, StepBuilder& reduce,
-                                    const Reduction& reduction, program::Fold fold,
-                                    const std::vector<std::pair<Expr, ElementType>>& roots);
+// `index` (int64) of the extreme element. NaN is more extreme than any number, as in numpy. Over no
+// elements: -1.
+program::Expr AddArgExtreme(program::Reduction& reduction, program::Expr element,
+                            program::Expr index, Extreme extreme);
 
 }  // namespace onnxifi::ops
 

@@ -164,8 +164,8 @@ Taps MakeTaps(Lowering& lowering, const ResizedAxis& axis, const Resampling& how
   body.axes = 1;
   const Expr sum = State(row.exprs(), kReal, 0);
   program::Row::Stage stage;
-  stage.fold.states = {{kReal, Like(weight, 0).id(), (sum + weight).id(),
-                        (sum + Other(row.exprs(), kReal, 0)).id()}};
+  stage.reduction.states = {{kReal, Like(weight, 0).id(), (sum + weight).id(),
+                             (sum + Other(row.exprs(), kReal, 0)).id()}};
   stage.results = {sum.id()};
   body.stages.push_back(std::move(stage));
   const Expr total = RowResult(row.exprs(), kReal, 0, 0);
@@ -226,8 +226,8 @@ Operand ResampleAxis(Lowering& lowering, const Operand& x, const ResizedAxis& ax
   const Expr share = step.Read(over_domain(taps.weights)) * Cast(element, accumulator);
   program::Reduce reduce;
   reduce.axes = 1;
-  reduce.fold.states = {{accumulator, Like(share, 0).id(), (sum + share).id(),
-                         (sum + Other(step.exprs(), accumulator, 0)).id()}};
+  reduce.reduction.states = {{accumulator, Like(share, 0).id(), (sum + share).id(),
+                              (sum + Other(step.exprs(), accumulator, 0)).id()}};
   reduce.roots = {sum.id()};
   Operand out = lowering.Temporary(accumulator, shape);
   step.Finish(std::move(reduce), {out.view});

@@ -70,9 +70,9 @@ Status LowerCol2Im(Lowering& lowering) {
   Expr sum = State(step.exprs(), accumulator, 0);
   program::Reduce reduce;
   reduce.axes = rank;
-  reduce.fold.states = {{accumulator, Like(value, 0).id(),
-                         (sum + Select(is_covered, value, Like(value, 0))).id(),
-                         (sum + Other(step.exprs(), accumulator, 0)).id()}};
+  reduce.reduction.states = {{accumulator, Like(value, 0).id(),
+                              (sum + Select(is_covered, value, Like(value, 0))).id(),
+                              (sum + Other(step.exprs(), accumulator, 0)).id()}};
   reduce.roots = {Cast(sum, type).id()};
   const Operand out = lowering.Temporary(type, out_shape);
   step.Finish(std::move(reduce), {out.view});

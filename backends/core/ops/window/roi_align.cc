@@ -63,8 +63,8 @@ Result<Dim> MostPoints(Lowering& lowering, const RoiAttributes& attributes, cons
   const Expr most = State(step.exprs(), ElementType::kInt64, 0);
   program::Reduce reduce;
   reduce.axes = 1;
-  reduce.fold.states = {{ElementType::kInt64, step.Extent(0).id(), Maximum(most, count).id(),
-                         Maximum(most, Other(step.exprs(), ElementType::kInt64, 0)).id()}};
+  reduce.reduction.states = {{ElementType::kInt64, step.Extent(0).id(), Maximum(most, count).id(),
+                              Maximum(most, Other(step.exprs(), ElementType::kInt64, 0)).id()}};
   reduce.roots = {most.id()};
   const Operand number = lowering.Temporary(ElementType::kInt64, {});
   step.Finish(std::move(reduce), {number.view});
@@ -192,14 +192,15 @@ Status LowerRoiAlign(Lowering& lowering) {
   if (attributes.takes_max) {
     const Expr none = Like(state, -std::numeric_limits<double>::infinity());
     const Expr largest = Maximum(Maximum(corners[0], corners[1]), Maximum(corners[2], corners[3]));
-    reduce.fold.states = {{type, none.id(), Maximum(state, Select(is_point, largest, none)).id(),
-                           Maximum(state, other).id()}};
+    reduce.reduction.states = {{type, none.id(),
+                                Maximum(state, Select(is_point, largest, none)).id(),
+                                Maximum(state, other).id()}};
     result = Select(state == none, zero, state);
   } else {
     // Divided within the sum, since what depends on the region is not known after it.
     const Expr sum = corners[0] + corners[1] + corners[2] + corners[3];
     const Expr share = sum / Maximum(count, Like(count, 1));
-    reduce.fold.states = {
+    reduce.reduction.states = {
         {type, zero.id(), (state + Select(is_point, share, zero)).id(), (state + other).id()}};
     result = state;
   }

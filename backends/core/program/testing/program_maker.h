@@ -69,9 +69,9 @@ class ProgramMaker {
     const Expr state = State(program.exprs, x.type(), 0);
     Reduce reduce;
     reduce.axes = 1;
-    reduce.fold.states.push_back({x.type(), program::Constant(program.exprs, x.type(), 0).id(),
-                                  (state + Load(program.exprs, x.type(), 0)).id(),
-                                  (state + Other(program.exprs, x.type(), 0)).id()});
+    reduce.reduction.states.push_back({x.type(), program::Constant(program.exprs, x.type(), 0).id(),
+                                       (state + Load(program.exprs, x.type(), 0)).id(),
+                                       (state + Other(program.exprs, x.type(), 0)).id()});
     reduce.roots = {state.id()};
     Operand sum = Temporary(Shape(x.shape.begin(), x.shape.end() - 1), x.type());
     AddStep({x.shape, {x.view}, {sum.view}, std::move(reduce)});

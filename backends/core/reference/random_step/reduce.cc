@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MakeReduce: a fold over any number of trailing axes.
+// MakeReduce: a reduction over any number of trailing axes.
 
 #include <utility>
 
 #include "backends/core/reference/random_step/family.h"
-#include "backends/core/reference/random_step/fold.h"
+#include "backends/core/reference/random_step/reduction.h"
 
 namespace onnxifi::reference {
 
@@ -22,7 +22,7 @@ void MakeReduce(StepMaker& make) {
   const StepMaker::Place place{domain, true, nullptr};
   const Extents outer(domain.begin(), domain.begin() + outer_rank);
   const Extents reduced(domain.begin() + outer_rank, domain.end());
-  MadeFold made = MakeFold(
+  MadeReduction made = MakeReduction(
       make,
       [&](ElementType type) {
         return make.MakeExpr(place, type, static_cast<int>(make.Roll(0, 2)));
@@ -39,7 +39,7 @@ void MakeReduce(StepMaker& make) {
     reduce.roots.push_back(Cast(root, type).id());
     make.AddWrite(type, outer);
   }
-  reduce.fold = std::move(made.fold);
+  reduce.reduction = std::move(made.reduction);
   make.step.body = std::move(reduce);
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "backends/core/reference/random_step/family.h"
-#include "backends/core/reference/random_step/fold.h"
+#include "backends/core/reference/random_step/reduction.h"
 
 namespace onnxifi::reference {
 
@@ -27,13 +27,13 @@ void MakeRow(StepMaker& make) {
   const int stages = static_cast<int>(make.Roll(1, 3));
   for (int stage = 0; stage < stages; ++stage) {
     const StepMaker::Place place{domain, true, &results};
-    MadeFold made = MakeFold(
+    MadeReduction made = MakeReduction(
         make,
         [&](ElementType type) {
           return make.MakeExpr(place, type, static_cast<int>(make.Roll(0, 2)));
         },
         reduced, outer_rank);
-    program::Row::Stage made_stage{std::move(made.fold), {}};
+    program::Row::Stage made_stage{std::move(made.reduction), {}};
     for (size_t k = 0; k < made.finals.size(); ++k) {
       made_stage.results.push_back(made.finals[k].id());
       results.push_back(RowResult(make.pool(), made.finals[k].type(), stage, static_cast<int>(k)));

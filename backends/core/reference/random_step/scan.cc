@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MakeScan: a fold along the last axis.
+// MakeScan: a reduction along the last axis.
 
 #include <utility>
 
 #include "backends/core/reference/random_step/family.h"
-#include "backends/core/reference/random_step/fold.h"
+#include "backends/core/reference/random_step/reduction.h"
 
 namespace onnxifi::reference {
 
@@ -19,7 +19,7 @@ void MakeScan(StepMaker& make) {
   make.step.domain = make.MakeShape(domain);
   const StepMaker::Place place{domain, true, nullptr};
   const Extents scanned = {domain.back()};
-  MadeFold made = MakeFold(
+  MadeReduction made = MakeReduction(
       make,
       [&](ElementType type) {
         return make.MakeExpr(place, type, static_cast<int>(make.Roll(0, 2)));
@@ -27,7 +27,7 @@ void MakeScan(StepMaker& make) {
       scanned, static_cast<int>(domain.size()) - 1);
   program::Scan scan;
   scan.exclusive = make.Chance(40);
-  for (program::Fold::State& state : made.fold.states) state.merge = program::kNoExpr;
+  for (program::Reduction::State& state : made.reduction.states) state.merge = program::kNoExpr;
   for (const Expr& final : made.finals) {
     const StepMaker::Place result{domain, true, &made.states};
     const Expr root = make.Chance(70) || final.type() == kBool
@@ -37,7 +37,7 @@ void MakeScan(StepMaker& make) {
     scan.roots.push_back(Cast(root, type).id());
     make.AddWrite(type, domain);
   }
-  scan.fold = std::move(made.fold);
+  scan.reduction = std::move(made.reduction);
   make.step.body = std::move(scan);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduce, Row and Scan: an item per fold, which takes its elements in ascending order; or, for long
-// folds of Reduce and Row, parts that are merged at the end: of a group of items, each of which
-// takes one, or, where items compute runs, of one item that takes all of them in turns.
+// Reduce, Row and Scan: an item per reduction, which takes its elements in ascending order; or, for
+// long reductions of Reduce and Row, parts that are merged at the end: of a group of items, each of
+// which takes one, or, where items compute runs, of one item that takes all of them in turns.
 
 #include "backends/core/codegen/family.h"
 
@@ -11,19 +11,19 @@ namespace {
 
 using program::ExprId;
 
-// Parts of a fold in one item: enough to fill a vector of any processor with floats.
+// Parts of a reduction in one item: enough to fill a vector of any processor with floats.
 constexpr int kParts = 16;
 // PoCL 3.1 with LLVM 15 makes zeros of an array of 16 bytes that two loops in vectors change; an
 // array of 17 stays what it is.
 constexpr int kSpare = 1;
-// Folds in parts are long.
-constexpr int kFoldsPerGroup = 4;
+// Reductions in parts are long.
+constexpr int kReductionsPerGroup = 4;
 
-// A fold in one item: its state is variables of the kernel.
-class FoldWriter {
+// A reduction in one item: its state is variables of the kernel.
+class ReductionWriter {
  public:
-  FoldWriter(Writer& writer, const Source& source, const program::Fold& fold)
-      : writer_(writer), source_(source), fold_(fold) {}
+  ReductionWriter(Writer& writer, const Source& source, const program::Reduction& reduction)
+      : writer_(writer), source_(source), reduction_(reduction) {}
 
   // Joins the states of the group's items, of which the first `parts` have seen elements, and gives
   // the result to all of them.
@@ -31,7 +31,8 @@ class FoldWriter {
     std::vector<std::string> shared;
     for (size_t k = 0; k < names_.size(); ++k) {
       shared.push_back(writer_.NewName("g"));
-      writer_.Share(Text(LaneType(fold_.states[k].type), " ", shared[k], "[", group_size, "]"));
+      writer_.Share(
+          Text(LaneType(reduction_.states[k].type), " ", shared[k], "[", group_size, "]"));
       writer_.Line(shared[k], "[LANE] = ", names_[k], ";");
     }
     writer_.Line("BARRIER;");
@@ -42,9 +43,9 @@ class FoldWriter {
     scope.state = names_;
     std::vector<ExprId> merge;
     for (size_t k = 0; k < names_.size(); ++k) {
-      merge.push_back(fold_.states[k].merge);
-      scope.other.push_back(
-          writer_.Declare(LaneType(fold_.states[k].type), Text(shared[k], "[LANE + ", half, "]")));
+      merge.push_back(reduction_.states[k].merge);
+      scope.other.push_back(writer_.Declare(LaneType(reduction_.states[k].type),
+                                            Text(shared[k], "[LANE + ", half, "]")));
     }
     Replace(WriteExpressions(writer_, source_.program, source_.step, scope, merge));
     for (size_t k = 0; k < names_.size(); ++k) {
@@ -63,12 +64,12 @@ class FoldWriter {
   // of the first element.
   std::vector<std::string> Begin(const Scope& scope) {
     std::vector<ExprId> init;
-    for (const program::Fold::State& state : fold_.states) init.push_back(state.init);
+    for (const program::Reduction::State& state : reduction_.states) init.push_back(state.init);
     const std::vector<std::string> values =
         WriteExpressions(writer_, source_.program, source_.step, scope, init);
     for (size_t k = 0; k < values.size(); ++k) {
       names_.push_back(writer_.NewName("s"));
-      writer_.Line(LaneType(fold_.states[k].type), " ", names_[k], " = ", values[k], ";");
+      writer_.Line(LaneType(reduction_.states[k].type), " ", names_[k], " = ", values[k], ";");
     }
     return names_;
   }
@@ -78,8 +79,8 @@ class FoldWriter {
     const std::vector<std::string> values = Begin(scope);
     for (size_t k = 0; k < values.size(); ++k) {
       parts_.push_back(writer_.NewName("g"));
-      writer_.Line(LaneType(fold_.states[k].type), " ", parts_[k], "[",
-                   kParts + (tensor::BitWidth(fold_.states[k].type) <= 8 ? kSpare : 0), "];");
+      writer_.Line(LaneType(reduction_.states[k].type), " ", parts_[k], "[",
+                   kParts + (tensor::BitWidth(reduction_.states[k].type) <= 8 ? kSpare : 0), "];");
     }
     const std::string part = writer_.NewName("l");
     writer_.Open("for (int ", part, " = 0; ", part, " < ", kParts, "; ++", part, ")");
@@ -88,14 +89,14 @@ class FoldWriter {
     }
     writer_.Close();
   }
-  // Folds the element at the scope's coordinates into part `part`.
+  // Reduces the element at the scope's coordinates into part `part`.
   void UpdatePart(Scope scope, const std::string& part) {
     std::vector<ExprId> update;
     scope.state.clear();
     for (size_t k = 0; k < parts_.size(); ++k) {
-      update.push_back(fold_.states[k].update);
+      update.push_back(reduction_.states[k].update);
       scope.state.push_back(
-          writer_.Declare(LaneType(fold_.states[k].type), Text(parts_[k], "[", part, "]")));
+          writer_.Declare(LaneType(reduction_.states[k].type), Text(parts_[k], "[", part, "]")));
     }
     const std::vector<std::string> values =
         WriteExpressions(writer_, source_.program, source_.step, scope, update);
@@ -114,9 +115,9 @@ class FoldWriter {
     scope.state = names_;
     std::vector<ExprId> merge;
     for (size_t k = 0; k < names_.size(); ++k) {
-      merge.push_back(fold_.states[k].merge);
+      merge.push_back(reduction_.states[k].merge);
       scope.other.push_back(
-          writer_.Declare(LaneType(fold_.states[k].type), Text(parts_[k], "[", part, "]")));
+          writer_.Declare(LaneType(reduction_.states[k].type), Text(parts_[k], "[", part, "]")));
     }
     Replace(WriteExpressions(writer_, source_.program, source_.step, scope, merge));
     writer_.Close();
@@ -124,11 +125,11 @@ class FoldWriter {
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // Folds the element at the scope's coordinates in.
+  // Reduces the element at the scope's coordinates in.
   void Update(Scope scope) {
     scope.state = names_;
     std::vector<ExprId> update;
-    for (const program::Fold::State& state : fold_.states) update.push_back(state.update);
+    for (const program::Reduction::State& state : reduction_.states) update.push_back(state.update);
     Replace(WriteExpressions(writer_, source_.program, source_.step, scope, update));
   }
 
@@ -136,19 +137,19 @@ class FoldWriter {
   void Replace(std::vector<std::string> values) {
     // All new values are computed before any is replaced; a value may be another state itself.
     for (size_t k = 0; k < values.size(); ++k) {
-      values[k] = writer_.Declare(LaneType(fold_.states[k].type), values[k]);
+      values[k] = writer_.Declare(LaneType(reduction_.states[k].type), values[k]);
     }
     for (size_t k = 0; k < values.size(); ++k) writer_.Line(names_[k], " = ", values[k], ";");
   }
 
   Writer& writer_;
   const Source& source_;
-  const program::Fold& fold_;
+  const program::Reduction& reduction_;
   std::vector<std::string> names_;
   std::vector<std::string> parts_;
 };
 
-// The elements of one fold and who takes which.
+// The elements of one reduction and who takes which.
 class Elements {
  public:
   Elements(Writer& writer, const Source& source)
@@ -157,7 +158,7 @@ class Elements {
         is_in_parts_(source.form.is_grouped && source.capabilities.run_length > 1),
         is_grouped_(source.form.is_grouped && !is_in_parts_) {}
 
-  // Opens the block of one item, or of one group, and gives its scope: the folded axes stand at
+  // Opens the block of one item, or of one group, and gives its scope: the reduced axes stand at
   // coordinate 0.
   Scope Open() {
     const int outer = source_.form.outer_rank;
@@ -218,10 +219,10 @@ class Elements {
     for (; blocks > 0; --blocks) writer_.Close();
   }
 
-  // The whole fold: gives the names of its state at the end.
-  std::vector<std::string> Fold(const Scope& scope, const program::Fold& fold) {
-    if (is_in_parts_) return FoldInParts(scope, fold);
-    FoldWriter state(writer_, source_, fold);
+  // The whole reduction: gives the names of its state at the end.
+  std::vector<std::string> Reduce(const Scope& scope, const program::Reduction& reduction) {
+    if (is_in_parts_) return ReduceByPartialSums(scope, reduction);
+    ReductionWriter state(writer_, source_, reduction);
     std::vector<std::string> names = state.Begin(scope);
     ForEach(scope, [&](const Scope& inner) { state.Update(inner); });
     if (is_grouped_) state.Merge(Launch().group_size, total_);
@@ -239,14 +240,15 @@ class Elements {
   Launch Close() {
     writer_.Close();
     Launch launch{.item_axes = source_.form.outer_rank, .has_group_per_item = is_grouped_};
-    if (is_in_parts_) launch.group_size = kFoldsPerGroup;
+    if (is_in_parts_) launch.group_size = kReductionsPerGroup;
     return launch;
   }
 
  private:
   // A round takes an element into each part.
-  std::vector<std::string> FoldInParts(const Scope& scope, const program::Fold& fold) {
-    FoldWriter state(writer_, source_, fold);
+  std::vector<std::string> ReduceByPartialSums(const Scope& scope,
+                                               const program::Reduction& reduction) {
+    ReductionWriter state(writer_, source_, reduction);
     state.BeginParts(scope);
     Scope inner = scope;
     inner.coordinates.resize(static_cast<size_t>(source_.form.outer_rank));
@@ -283,7 +285,7 @@ class Elements {
   const Source& source_;
   const bool is_in_parts_;
   const bool is_grouped_;
-  std::string total_;  // how many elements a fold has
+  std::string total_;  // how many elements a reduction has
 };
 
 void WriteRoots(Writer& writer, const Source& source, const Scope& scope,
@@ -302,7 +304,7 @@ Launch WriteReduce(Writer& writer, const Source& source) {
   const program::Reduce& reduce = *source.step.As<program::Reduce>();
   Elements elements(writer, source);
   Scope scope = elements.Open();
-  scope.state = elements.Fold(scope, reduce.fold);
+  scope.state = elements.Reduce(scope, reduce.reduction);
   scope.coordinates.resize(static_cast<size_t>(source.form.outer_rank));
   elements.OpenFirst();
   WriteRoots(writer, source, scope, reduce.roots);
@@ -315,7 +317,7 @@ Launch WriteRow(Writer& writer, const Source& source) {
   Elements elements(writer, source);
   Scope scope = elements.Open();
   for (const program::Row::Stage& stage : row.stages) {
-    scope.state = elements.Fold(scope, stage.fold);
+    scope.state = elements.Reduce(scope, stage.reduction);
     std::vector<std::string> results =
         WriteExpressions(writer, source.program, source.step, scope, stage.results);
     // A result may be a state, whose name a later stage does not touch.
@@ -347,12 +349,12 @@ Launch WriteScan(Writer& writer, const Source& source) {
   const program::Scan& scan = *source.step.As<program::Scan>();
   Elements elements(writer, source);
   Scope scope = elements.Open();
-  FoldWriter fold(writer, source, scan.fold);
-  scope.state = fold.Begin(scope);
+  ReductionWriter reduction(writer, source, scan.reduction);
+  scope.state = reduction.Begin(scope);
   elements.ForEach(scope, [&](const Scope& inner) {
-    if (!scan.exclusive) fold.Update(inner);
+    if (!scan.exclusive) reduction.Update(inner);
     WriteRoots(writer, source, inner, scan.roots);
-    if (scan.exclusive) fold.Update(inner);
+    if (scan.exclusive) reduction.Update(inner);
   });
   return elements.Close();
 }

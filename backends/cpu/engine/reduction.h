@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fold: a tuple state carried over elements, as Reduce and Row share it. The update is cut in two:
-// what it computes from an element alone runs over whole tiles, what needs the state over the lanes
-// of the state.
+// Reduction: a tuple state carried over elements, as Reduce and Row share it. The update is cut in
+// two: what it computes from an element alone runs over whole tiles, what needs the state over the
+// lanes of the state.
 
-#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_FOLD_H_
-#define ONNXIFI_BACKENDS_CPU_ENGINE_FOLD_H_
+#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_REDUCTION_H_
+#define ONNXIFI_BACKENDS_CPU_ENGINE_REDUCTION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace onnxifi::engine {
 
-struct FoldCode {
+struct ReductionCode {
   Code init;
   Code elements;  // roots: what enters the update, as its kAccumulator
   Code update;
@@ -28,38 +28,37 @@ struct FoldCode {
 
   // The nodes in `provided` are not computed per element but come from outside, as kAccumulator of
   // `elements`.
-  static FoldCode Compile(const program::ExprPool& pool, const program::Fold& fold, LoopSet loops,
-                          std::span<const program::ExprId> provided = {});
+  static ReductionCode Compile(const program::ExprPool& pool, const program::Reduction& reduction,
+                               LoopSet loops, std::span<const program::ExprId> provided = {});
 };
 
-// How the axes of a step that folds are walked: those of A one coordinate at a time, then the
-// folded axes in row-major order, then, innermost, lanes of different results. One result is folded
-// in `parts` parts side by side (element n into part n modulo parts, joined at the end in halves),
-// so a tile is [elements, lanes] and the state [parts, lanes]. Parts and their order are those of
-// the reference (FoldsInParts, kBlock), so sums are the same to the last bit, on every processor
-// and with any number of threads.
-// Or by row: a tile is [lanes, elements], with all elements of its results, and parts are lanes
-// of vectors.
-class FoldGrid {
+// How the axes of a step that reductions are walked: those of A one coordinate at a time, then the
+// reduced axes in row-major order, then, innermost, lanes of different results. One result is
+// reduced in `parts` parts side by side (element n into part n modulo parts, joined at the end in
+// halves), so a tile is [elements, lanes] and the state [parts, lanes]. Parts and their order are
+// those of the reference (UsesPartialSums, kBlock), so sums are the same to the last bit, on every
+// processor and with any number of threads. Or by row: a tile is [lanes, elements], with all
+// elements of its results, and parts are lanes of vectors.
+class ReductionGrid {
  public:
   struct Options {
     int64_t tile_lanes;
-    // Whether the parts are those of rows (RowFoldsInParts).
+    // Whether the parts are those of rows (RowUsesPartialSums).
     bool is_row = false;
-    // Whether folds can be done by row; they are where elements lie closer than results.
+    // Whether reductions can be done by row; they are where elements lie closer than results.
     bool allows_rows = false;
-    // Folds of at most so many elements are else done side by side, even if that takes a
+    // Reductions of at most so many elements are else done side by side, even if that takes a
     // transposition.
-    int64_t short_fold = 0;
+    int64_t short_reduction = 0;
     // A tile has all elements of its results; CanHold allows it.
-    bool holds_fold = false;
+    bool holds_reduction = false;
   };
 
-  FoldGrid() = default;
-  // The last `axes` axes of `domain` are folded. `primary`, one of `forms` or null, says what
+  ReductionGrid() = default;
+  // The last `axes` axes of `domain` are reduced. `primary`, one of `forms` or null, says what
   // should be met in order. All forms change with the axes.
-  FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* primary,
-           std::span<LinearForm* const> forms, const Options& options);
+  ReductionGrid(std::span<const int64_t> domain, int axes, const LinearForm* primary,
+                std::span<LinearForm* const> forms, const Options& options);
 
   // Whether that many elements fit in one tile, if not in the L1 cache.
   static bool CanHold(int64_t elements, int64_t tile_lanes) {
@@ -85,9 +84,9 @@ class FoldGrid {
   void MoveToResult(int64_t tile, Box& box) const;
   // The first tile of elements of the results in `box`, and the next ones.
   Box FirstElements(const Box& result) const;
-  void MoveOn(Box& box) const { elements_grid_.MoveOn(folded_begin_, folded_end_, box); }
+  void MoveOn(Box& box) const { elements_grid_.MoveOn(reduced_begin_, reduced_end_, box); }
   int64_t element_tile_count() const {
-    return elements_grid_.TileCount(folded_begin_, folded_end_);
+    return elements_grid_.TileCount(reduced_begin_, reduced_end_);
   }
   // Lanes of different results in a tile of either grid.
   int64_t LanesOf(const Box& box) const;
@@ -102,8 +101,8 @@ class FoldGrid {
   bool is_by_row_ = false;
   int64_t elements_ = 1;
   int64_t parts_ = 1;
-  int folded_begin_ = 0;
-  int folded_end_ = 0;
+  int reduced_begin_ = 0;
+  int reduced_end_ = 0;
   // Axes of different results in a tile.
   int lanes_begin_ = 0;
   int lanes_end_ = 0;
@@ -112,20 +111,20 @@ class FoldGrid {
 };
 
 // Immutable once laid out.
-class BoundFold {
+class BoundReduction {
  public:
-  BoundFold(const FoldCode& code, const device::BoundStep& step);
+  BoundReduction(const ReductionCode& code, const device::BoundStep& step);
 
-  const FoldCode& code() const { return *code_; }
+  const ReductionCode& code() const { return *code_; }
   void AppendForms(std::vector<LinearForm*>& forms);
   std::span<const Access> accesses() const { return elements_.accesses(); }
-  void LayOut(const FoldGrid& grid);
+  void LayOut(const ReductionGrid& grid);
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // Whether a grid by row can be.
   bool CanReduceRows() const { return row_reduction_ != nullptr; }
 
  private:
-  friend class FoldFrame;
+  friend class ReductionFrame;
   // A loop that is the whole of an update or merge, and which of its inputs the state is.
   struct Direct {
     Loop loop = nullptr;
@@ -135,7 +134,7 @@ class BoundFold {
   };
   static Direct FindDirect(const Code& code, program::ExprOp other);
 
-  const FoldCode* code_;
+  const ReductionCode* code_;
   BoundCode init_, elements_, update_, merge_;
   Direct direct_update_, direct_merge_;
   RowReduction row_reduction_ = nullptr;
@@ -146,11 +145,11 @@ class BoundFold {
 };
 
 // The states of one tile of results. For one thread.
-class FoldFrame {
+class ReductionFrame {
  public:
   // `scratch` holds bound.scratch_bytes() on a cache line boundary.
-  FoldFrame(const BoundFold& bound, const FoldGrid& grid, device::Addresses addresses,
-            std::byte* scratch);
+  ReductionFrame(const BoundReduction& bound, const ReductionGrid& grid,
+                 device::Addresses addresses, std::byte* scratch);
 
   // Makes kRow read from at(payload), which for elements has a lane for each of a tile.
   template <typename AtResult, typename AtElement>
@@ -163,7 +162,7 @@ class FoldFrame {
   void AttachProvided(At&& at) {
     elements_.Attach(program::ExprOp::kAccumulator, at);
   }
-  // Folds all elements of a tile of results; state(k) is then that of each of its lanes.
+  // Reduces all elements of a tile of results; state(k) is then that of each of its lanes.
   void Run(const Box& result);
   // Root k of the code of elements, for the last tile of elements.
   const std::byte* element(int k) const { return elements_.root(k); }
@@ -171,14 +170,14 @@ class FoldFrame {
 
  private:
   void Begin(const Box& result, int64_t lanes);
-  // Folds `count` lanes, whose elements begin at lane `from` of the tile, into the state from lane
-  // `to` on.
+  // Reduces `count` lanes, whose elements begin at lane `from` of the tile, into the state from
+  // lane `to` on.
   void Update(int64_t from, int64_t to, int64_t count);
   void Merge(int64_t parts, int64_t lanes);
   void TakeRoots(const Frame& frame, int64_t to, int64_t count);
 
-  const BoundFold& bound_;
-  const FoldGrid& grid_;
+  const BoundReduction& bound_;
+  const ReductionGrid& grid_;
   std::byte* scratch_;
   Frame init_, elements_, update_, merge_;
 };
@@ -192,4 +191,4 @@ void Repeat(std::byte* column, int64_t lane_bytes, int64_t lanes, int64_t count)
 
 }  // namespace onnxifi::engine
 
-#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_FOLD_H_
+#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_REDUCTION_H_

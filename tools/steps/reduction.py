@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folds of a tuple over elements, in one order; the bound allows for any other."""
+"""Reductions of a tuple over elements, in one order; the bound allows for any other."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from steps.number_format import ROUNDING, is_float
 from steps.value import Value
 
 
-def fold(step, states, outer, inner, rows):
+def reduction(step, states, outer, inner, rows):
     """States after all elements of the last axes, per coordinate of the leading ones."""
     at = step.coordinates(outer)
     outside = dict(rows)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reduce, Row and Scan on the reference against loops in float64: sums of few and of many elements,
-// positions of maxima, softmax, running sums, empty folds.
+// positions of maxima, softmax, running sums, empty reductions.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using tensor::ElementType;
 constexpr ElementType kFloat = ElementType::kFloat32;
 constexpr ElementType kInt64 = ElementType::kInt64;
 
-program::Fold SumFold(program::ExprPool& pool, Expr element) {
+program::Reduction SumReduction(program::ExprPool& pool, Expr element) {
   const Expr sum = State(pool, kFloat, 0);
   return {{{kFloat, Constant(pool, kFloat, 0).id(), (sum + element).id(),
             (sum + Other(pool, kFloat, 0)).id()}}};
@@ -38,7 +38,7 @@ void ExpectSums(int64_t rows, int64_t columns) {
   one.Write(kFloat, {rows}, std::vector<float>(static_cast<size_t>(rows), -99));
   program::Reduce reduce;
   reduce.axes = 1;
-  reduce.fold = SumFold(one.pool(), Load(one.pool(), kFloat, 0));
+  reduce.reduction = SumReduction(one.pool(), Load(one.pool(), kFloat, 0));
   reduce.roots = {State(one.pool(), kFloat, 0).id()};
   one.step.body = reduce;
   const std::vector<float> out = one.Run<float>();
@@ -80,12 +80,12 @@ TEST(ReduceTest, FirstMaximumWins) {
     auto wins = [&](Expr v, Expr p) { return (best < v) || ((best == v) && (p < at)); };
     program::Reduce reduce;
     reduce.axes = 1;
-    reduce.fold.states = {{kInt64, IntConstant(pool, kInt64, INT64_MIN).id(),
-                           Select(wins(value, position), value, best).id(),
-                           Select(wins(other, other_at), other, best).id()},
-                          {kInt64, IntConstant(pool, kInt64, INT64_MAX).id(),
-                           Select(wins(value, position), position, at).id(),
-                           Select(wins(other, other_at), other_at, at).id()}};
+    reduce.reduction.states = {{kInt64, IntConstant(pool, kInt64, INT64_MIN).id(),
+                                Select(wins(value, position), value, best).id(),
+                                Select(wins(other, other_at), other, best).id()},
+                               {kInt64, IntConstant(pool, kInt64, INT64_MAX).id(),
+                                Select(wins(value, position), position, at).id(),
+                                Select(wins(other, other_at), other_at, at).id()}};
     reduce.roots = {at.id()};
     one.step.body = reduce;
     const std::vector<int64_t> out = one.Run<int64_t>();
@@ -115,7 +115,7 @@ TEST(ReduceTest, SplittingTheWorkChangesNoBit) {
   one.Write(kFloat, {rows}, std::vector<float>(rows));
   program::Reduce reduce;
   reduce.axes = 1;
-  reduce.fold = SumFold(one.pool(), Load(one.pool(), kFloat, 0));
+  reduce.reduction = SumReduction(one.pool(), Load(one.pool(), kFloat, 0));
   reduce.roots = {State(one.pool(), kFloat, 0).id()};
   one.step.body = reduce;
   const std::vector<float> expected = one.Run<float>();
@@ -153,7 +153,7 @@ TEST(RowTest, SoftmaxAndItsSum) {
                              Maximum(state, Other(pool, kFloat, 0)).id()}}},
                           {state.id()}});
     const Expr power = Unary(ExprOp::kExp, element - RowResult(pool, kFloat, 0, 0));
-    row.stages.push_back({SumFold(pool, power), {state.id()}});
+    row.stages.push_back({SumReduction(pool, power), {state.id()}});
     const Expr sum = RowResult(pool, kFloat, 1, 0);
     row.roots = {(power / sum).id(), sum.id()};
     one.step.body = std::move(row);
@@ -181,7 +181,7 @@ TEST(RowTest, EmptyRowsStillHaveResults) {
   program::Row row;
   row.axes = 1;
   row.stages.push_back(
-      {SumFold(one.pool(), Load(one.pool(), kFloat, 0)), {State(one.pool(), kFloat, 0).id()}});
+      {SumReduction(one.pool(), Load(one.pool(), kFloat, 0)), {State(one.pool(), kFloat, 0).id()}});
   row.roots = {RowResult(one.pool(), kFloat, 0, 0).id()};
   one.step.body = std::move(row);
   EXPECT_EQ(one.Run<float>(), std::vector<float>(4, 0));
@@ -197,8 +197,8 @@ TEST(ScanTest, RunningSums) {
     one.Write(kFloat, domain, std::vector<float>(x.size()));
     program::Scan scan;
     scan.exclusive = exclusive;
-    scan.fold = SumFold(one.pool(), Load(one.pool(), kFloat, 0));
-    scan.fold.states[0].merge = program::kNoExpr;
+    scan.reduction = SumReduction(one.pool(), Load(one.pool(), kFloat, 0));
+    scan.reduction.states[0].merge = program::kNoExpr;
     scan.roots = {State(one.pool(), kFloat, 0).id()};
     one.step.body = std::move(scan);
     const std::vector<float> out = one.Run<float>();

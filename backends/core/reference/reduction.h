@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fold: a tuple state carried over elements, as Reduce, Row and Scan share it. Lanes of a block are
-// either different folds, each taking one element at a time, or parts of one fold that are merged
-// at its end.
+// Reduction: a tuple state carried over elements, as Reduce, Row and Scan share it. Lanes of a
+// block are either different reductions, each taking one element at a time, or parts of one
+// reduction that are merged at its end.
 
-#ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_FOLD_H_
-#define ONNXIFI_BACKENDS_CORE_REFERENCE_FOLD_H_
+#ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_REDUCTION_H_
+#define ONNXIFI_BACKENDS_CORE_REFERENCE_REDUCTION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -35,43 +35,43 @@ class Columns {
   std::vector<std::byte*> columns_;
 };
 
-struct CompiledFold {
+struct CompiledReduction {
   Expression init;
   Expression update;
   Expression merge;
   std::vector<tensor::ElementType> types;
 
-  static base::Result<CompiledFold> Compile(const program::ExprPool& pool,
-                                            const program::Fold& fold);
+  static base::Result<CompiledReduction> Compile(const program::ExprPool& pool,
+                                                 const program::Reduction& reduction);
 };
 
-struct BoundFold {
-  const CompiledFold* fold;
+struct BoundReduction {
+  const CompiledReduction* reduction;
   std::vector<int64_t> init_dims, update_dims, merge_dims;
 
-  BoundFold(const CompiledFold& compiled, std::span<const int64_t> dims);
+  BoundReduction(const CompiledReduction& compiled, std::span<const int64_t> dims);
 };
 
 // The state of one block of lanes. For one thread.
-class FoldFrame {
+class ReductionFrame {
  public:
-  FoldFrame(const BoundFold& bound, std::span<const device::BoundView> reads,
-            device::Addresses addresses);
+  ReductionFrame(const BoundReduction& bound, std::span<const device::BoundView> reads,
+                 device::Addresses addresses);
 
   // For expressions that read results of earlier stages.
   void AttachRows(std::span<const std::vector<std::byte*>> rows);
-  // Lanes are different folds: begins one per lane of `sweep`.
+  // Lanes are different reductions: begins one per lane of `sweep`.
   void Begin(const Sweep& sweep);
-  // Lanes are parts of one fold: begins `lanes` parts of it, at the first lane of `sweep`.
+  // Lanes are parts of one reduction: begins `lanes` parts of it, at the first lane of `sweep`.
   void BeginParts(const Sweep& sweep, int64_t lanes);
-  // Folds the element of each lane into its state.
+  // Reduces the element of each lane into its state.
   void Update(const Sweep& sweep);
   // Joins the states of `lanes` parts into lane 0: part n + 64 into part n, then n + 32, and so on.
   void MergeParts(int64_t lanes);
   std::span<std::byte* const> state() const { return state_.all(); }
 
  private:
-  const CompiledFold& fold_;
+  const CompiledReduction& reduction_;
   Columns state_;
   std::vector<std::byte*> other_;  // the state columns from a later lane on
   Frame init_;
@@ -79,18 +79,18 @@ class FoldFrame {
   Frame merge_;
 };
 
-// Whether to fold `count` elements for each of `fold_count` results as parts side by side: long
-// folds gain accuracy by it (a sum of sums), few folds speed. Depends on extents alone, so that
-// results do not depend on threads.
-inline bool FoldsInParts(int64_t fold_count, int64_t count) {
-  return count >= 64 || count > fold_count;
+// Whether to reduce `count` elements for each of `reduction_count` results as parts side by side:
+// long reductions gain accuracy by it (a sum of sums), few reductions speed. Depends on extents
+// alone, so that results do not depend on threads.
+inline bool UsesPartialSums(int64_t reduction_count, int64_t count) {
+  return count >= 64 || count > reduction_count;
 }
 
 // The same for rows, which are short and many: in parts too, but for the shortest.
-inline bool RowFoldsInParts(int64_t row_count, int64_t row_length) {
+inline bool RowUsesPartialSums(int64_t row_count, int64_t row_length) {
   return row_length >= 4 || row_length > row_count;
 }
 
 }  // namespace onnxifi::reference
 
-#endif  // ONNXIFI_BACKENDS_CORE_REFERENCE_FOLD_H_
+#endif  // ONNXIFI_BACKENDS_CORE_REFERENCE_REDUCTION_H_

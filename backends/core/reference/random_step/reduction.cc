@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MakeFold: a list of pairs of update and merge that agree.
+// MakeReduction: a list of pairs of update and merge that agree.
 
-#include "backends/core/reference/random_step/fold.h"
+#include "backends/core/reference/random_step/reduction.h"
 
 namespace onnxifi::reference {
 namespace {
@@ -13,8 +13,8 @@ using tensor::ElementType;
 using tensor::Extents;
 using tensor::Scalar;
 
-void AddState(MadeFold& made, ElementType type, Expr init, Expr update, Expr merge) {
-  made.fold.states.push_back({type, init.id(), update.id(), merge.id()});
+void AddState(MadeReduction& made, ElementType type, Expr init, Expr update, Expr merge) {
+  made.reduction.states.push_back({type, init.id(), update.id(), merge.id()});
 }
 
 Scalar Extreme(ElementType type, bool is_largest) {
@@ -28,9 +28,9 @@ Scalar Extreme(ElementType type, bool is_largest) {
 
 }  // namespace
 
-MadeFold MakeFold(StepMaker& make, const std::function<Expr(ElementType)>& make_element,
-                  const Extents& reduced, int first_axis) {
-  MadeFold made;
+MadeReduction MakeReduction(StepMaker& make, const std::function<Expr(ElementType)>& make_element,
+                            const Extents& reduced, int first_axis) {
+  MadeReduction made;
   const ElementType float_type = make.Chance(60) ? kFloat32 : kFloat64;
   const ElementType int_type = make.Pick(std::span<const ElementType>(kIntegers));
   auto state = [&](ElementType type, int k) { return State(make.pool(), type, k); };
@@ -147,8 +147,8 @@ MadeFold MakeFold(StepMaker& make, const std::function<Expr(ElementType)>& make_
       break;
     }
   }
-  for (size_t k = 0; k < made.fold.states.size(); ++k) {
-    made.states.push_back(state(made.fold.states[k].type, static_cast<int>(k)));
+  for (size_t k = 0; k < made.reduction.states.size(); ++k) {
+    made.states.push_back(state(made.reduction.states[k].type, static_cast<int>(k)));
   }
   return made;
 }

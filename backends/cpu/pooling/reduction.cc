@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fold: the state of several vectors of channels stays in registers while the taps of a window
+// Reduction: the state of several vectors of channels stays in registers while the taps of a window
 // pass.
 
-#include "backends/cpu/pooling/fold.h"
+#include "backends/cpu/pooling/reduction.h"
 
 #include <cstddef>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/pooling/fold.cc"
+#define HWY_TARGET_INCLUDE "backends/cpu/pooling/reduction.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
 #include <hwy/highway.h>
@@ -197,7 +197,7 @@ void ForPixels(const Windows& windows, const Block& block, const float* source, 
   }
 }
 
-void FoldBlock(const Windows& windows, const Block& block, const float* source, float* result) {
+void ReduceBlock(const Windows& windows, const Block& block, const float* source, float* result) {
   if (windows.kind == Windows::Kind::kMaximum) {
     ForPixels<Maximum>(windows, block, source, result);
   } else {
@@ -212,10 +212,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace onnxifi::pooling {
 
-HWY_EXPORT(FoldBlock);
+HWY_EXPORT(ReduceBlock);
 
-void Fold(const Windows& windows, const Block& block, const float* source, float* result) {
-  HWY_DYNAMIC_DISPATCH(FoldBlock)(windows, block, source, result);
+void ReduceWindows(const Windows& windows, const Block& block, const float* source, float* result) {
+  HWY_DYNAMIC_DISPATCH(ReduceBlock)(windows, block, source, result);
 }
 
 }  // namespace onnxifi::pooling

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fold: maximum or average of what windows see, with a vector of channels at a time.
+// Reduction: maximum or average of what windows see, with a vector of channels at a time.
 
-#ifndef ONNXIFI_BACKENDS_CPU_POOLING_FOLD_H_
-#define ONNXIFI_BACKENDS_CPU_POOLING_FOLD_H_
+#ifndef ONNXIFI_BACKENDS_CPU_POOLING_REDUCTION_H_
+#define ONNXIFI_BACKENDS_CPU_POOLING_REDUCTION_H_
 
 #include <array>
 #include <cstdint>
@@ -37,8 +37,8 @@ struct Block {
 // pixel. Channels lie side by side.
 //   kMaximum: the first of equals; NaN wins over everything; -inf of nothing.
 //   kAverage: the sum in float64, divided by what the window counts; 0 of nothing.
-void Fold(const Windows& windows, const Block& block, const float* source, float* result);
+void ReduceWindows(const Windows& windows, const Block& block, const float* source, float* result);
 
 }  // namespace onnxifi::pooling
 
-#endif  // ONNXIFI_BACKENDS_CPU_POOLING_FOLD_H_
+#endif  // ONNXIFI_BACKENDS_CPU_POOLING_REDUCTION_H_

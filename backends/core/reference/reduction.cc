@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fold: states in columns; every new state is computed before any is replaced.
+// Reduction: states in columns; every new state is computed before any is replaced.
 
-#include "backends/core/reference/fold.h"
+#include "backends/core/reference/reduction.h"
 
 #include <algorithm>
 #include <cstring>
@@ -38,11 +38,11 @@ void Columns::Repeat(int k, const std::byte* source, int64_t lanes) {
   }
 }
 
-base::Result<CompiledFold> CompiledFold::Compile(const program::ExprPool& pool,
-                                                 const program::Fold& fold) {
+base::Result<CompiledReduction> CompiledReduction::Compile(const program::ExprPool& pool,
+                                                           const program::Reduction& reduction) {
   program::ExprIds init, update, merge;
   std::vector<tensor::ElementType> types;
-  for (const program::Fold::State& state : fold.states) {
+  for (const program::Reduction::State& state : reduction.states) {
     init.push_back(state.init);
     update.push_back(state.update);
     merge.push_back(state.merge);
@@ -52,67 +52,68 @@ base::Result<CompiledFold> CompiledFold::Compile(const program::ExprPool& pool,
   ONNXIFI_ASSIGN_OR_RETURN(Expression compiled_update,
                            Expression::Compile(pool, std::move(update)));
   ONNXIFI_ASSIGN_OR_RETURN(Expression compiled_merge, Expression::Compile(pool, std::move(merge)));
-  return CompiledFold{std::move(compiled_init), std::move(compiled_update),
-                      std::move(compiled_merge), std::move(types)};
+  return CompiledReduction{std::move(compiled_init), std::move(compiled_update),
+                           std::move(compiled_merge), std::move(types)};
 }
 
-BoundFold::BoundFold(const CompiledFold& compiled, std::span<const int64_t> dims)
-    : fold(&compiled),
+BoundReduction::BoundReduction(const CompiledReduction& compiled, std::span<const int64_t> dims)
+    : reduction(&compiled),
       init_dims(compiled.init.BindDims(dims)),
       update_dims(compiled.update.BindDims(dims)),
       merge_dims(compiled.merge.BindDims(dims)) {}
 
-FoldFrame::FoldFrame(const BoundFold& bound, std::span<const device::BoundView> reads,
-                     device::Addresses addresses)
-    : fold_(*bound.fold),
-      state_(fold_.types),
-      other_(fold_.types.size()),
-      init_(fold_.init, bound.init_dims, reads, addresses),
-      update_(fold_.update, bound.update_dims, reads, addresses),
-      merge_(fold_.merge, bound.merge_dims, reads, addresses) {
+ReductionFrame::ReductionFrame(const BoundReduction& bound,
+                               std::span<const device::BoundView> reads,
+                               device::Addresses addresses)
+    : reduction_(*bound.reduction),
+      state_(reduction_.types),
+      other_(reduction_.types.size()),
+      init_(reduction_.init, bound.init_dims, reads, addresses),
+      update_(reduction_.update, bound.update_dims, reads, addresses),
+      merge_(reduction_.merge, bound.merge_dims, reads, addresses) {
   update_.Attach(program::ExprOp::kState, state_.all());
   merge_.Attach(program::ExprOp::kState, state_.all());
 }
 
-void FoldFrame::AttachRows(std::span<const std::vector<std::byte*>> rows) {
+void ReductionFrame::AttachRows(std::span<const std::vector<std::byte*>> rows) {
   init_.AttachRows(rows);
   update_.AttachRows(rows);
 }
 
-void FoldFrame::Begin(const Sweep& sweep) {
+void ReductionFrame::Begin(const Sweep& sweep) {
   init_.Run(sweep);
-  for (size_t k = 0; k < fold_.types.size(); ++k) {
+  for (size_t k = 0; k < reduction_.types.size(); ++k) {
     state_.Set(static_cast<int>(k), init_.root(static_cast<int>(k)), sweep.lanes());
   }
 }
 
-void FoldFrame::BeginParts(const Sweep& sweep, int64_t lanes) {
+void ReductionFrame::BeginParts(const Sweep& sweep, int64_t lanes) {
   init_.Run(sweep);
-  for (size_t k = 0; k < fold_.types.size(); ++k) {
+  for (size_t k = 0; k < reduction_.types.size(); ++k) {
     state_.Repeat(static_cast<int>(k), init_.root(static_cast<int>(k)), lanes);
   }
 }
 
-void FoldFrame::Update(const Sweep& sweep) {
+void ReductionFrame::Update(const Sweep& sweep) {
   update_.Run(sweep);
-  for (size_t k = 0; k < fold_.types.size(); ++k) {
+  for (size_t k = 0; k < reduction_.types.size(); ++k) {
     state_.Set(static_cast<int>(k), update_.root(static_cast<int>(k)), sweep.lanes());
   }
 }
 
-void FoldFrame::MergeParts(int64_t lanes) {
+void ReductionFrame::MergeParts(int64_t lanes) {
   static constexpr int64_t kExtents[] = {kBlock};
   for (int64_t kept = kBlock / 2; kept > 0; kept /= 2) {
     // What lies beyond a power of two joins what lies before it, which vectors of any width can do.
     if (lanes <= kept) continue;
-    for (size_t k = 0; k < fold_.types.size(); ++k) {
-      other_[k] = state_.all()[k] + kept * LaneBytes(fold_.types[k]);
+    for (size_t k = 0; k < reduction_.types.size(); ++k) {
+      other_[k] = state_.all()[k] + kept * LaneBytes(reduction_.types[k]);
     }
     merge_.Attach(program::ExprOp::kOther, other_);
     Sweep sweep(kExtents);
     sweep.Move(0, lanes - kept);
     merge_.Run(sweep);
-    for (size_t k = 0; k < fold_.types.size(); ++k) {
+    for (size_t k = 0; k < reduction_.types.size(); ++k) {
       state_.Set(static_cast<int>(k), merge_.root(static_cast<int>(k)), lanes - kept);
     }
     lanes = kept;

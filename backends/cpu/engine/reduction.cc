@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fold: the cut of an update, the choice of axes, and the loops over tiles, parts and halves.
+// Reduction: the cut of an update, the choice of axes, and the loops over tiles, parts and halves.
 
-#include "backends/cpu/engine/fold.h"
+#include "backends/cpu/engine/reduction.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "backends/core/reference/column.h"
-#include "backends/core/reference/fold.h"
+#include "backends/core/reference/reduction.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -74,11 +74,12 @@ void Repeat(std::byte* column, int64_t lane_bytes, int64_t lanes, int64_t count)
   }
 }
 
-FoldCode FoldCode::Compile(const program::ExprPool& pool, const program::Fold& fold, LoopSet loops,
-                           std::span<const ExprId> provided) {
+ReductionCode ReductionCode::Compile(const program::ExprPool& pool,
+                                     const program::Reduction& reduction, LoopSet loops,
+                                     std::span<const ExprId> provided) {
   std::vector<ExprId> init, update, merge;
   std::vector<tensor::ElementType> types;
-  for (const program::Fold::State& state : fold.states) {
+  for (const program::Reduction::State& state : reduction.states) {
     init.push_back(state.init);
     update.push_back(state.update);
     merge.push_back(state.merge);
@@ -93,8 +94,8 @@ FoldCode FoldCode::Compile(const program::ExprPool& pool, const program::Fold& f
           std::move(elements)};
 }
 
-FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* primary,
-                   std::span<LinearForm* const> forms, const Options& options) {
+ReductionGrid::ReductionGrid(std::span<const int64_t> domain, int axes, const LinearForm* primary,
+                             std::span<LinearForm* const> forms, const Options& options) {
   const int64_t tile_lanes = options.tile_lanes;
   const int rank = static_cast<int>(domain.size());
   const int outer_rank = rank - axes;
@@ -105,13 +106,13 @@ FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* 
   if (has_no_results_) return;
   std::vector<int64_t> extents(domain.begin(), domain.end());
   if (has_no_elements_) std::fill(extents.begin() + outer_rank, extents.end(), 1);
-  const bool in_parts = options.is_row ? reference::RowFoldsInParts(outer_count, elements_)
-                                       : reference::FoldsInParts(outer_count, elements_);
+  const bool in_parts = options.is_row ? reference::RowUsesPartialSums(outer_count, elements_)
+                                       : reference::UsesPartialSums(outer_count, elements_);
   parts_ = in_parts ? std::max<int64_t>(1, std::min(reference::kBlock, elements_)) : 1;
 
   const LinearForm nothing;
   const LinearForm& met = primary != nullptr ? *primary : nothing;
-  // The smallest step along a folded axis: results that lie closer than elements become lanes.
+  // The smallest step along a reduced axis: results that lie closer than elements become lanes.
   uint64_t element_step = UINT64_MAX;
   for (int axis = outer_rank; axis < rank; ++axis) {
     const uint64_t step = Size(met.steps[axis]);
@@ -127,7 +128,7 @@ FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* 
     const bool is_lane = !in_parts || (is_distinct && step < element_step);
     (is_lane ? lane_axes : order).push_back(axis);
   }
-  // Many short folds: side by side too, turned around on their way in.
+  // Many short reductions: side by side too, turned around on their way in.
   constexpr int64_t kFewestLanes = 4;
   constexpr int64_t kMostTurned = 64;
   const int64_t held_lanes = kHeldTiles * tile_lanes / std::max<int64_t>(1, elements_);
@@ -135,7 +136,7 @@ FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* 
   is_by_row_ = options.allows_rows && in_parts && lane_axes.empty() && !has_no_elements_ &&
                CanHold(elements_, tile_lanes);
   const bool is_turned = !is_by_row_ && in_parts && lane_axes.empty() && nearest >= 0 &&
-                         elements_ <= options.short_fold && turned_lanes >= kFewestLanes &&
+                         elements_ <= options.short_reduction && turned_lanes >= kFewestLanes &&
                          extents[nearest] >= kFewestLanes;
   if (is_turned) {
     std::erase(order, nearest);
@@ -149,32 +150,32 @@ FoldGrid::FoldGrid(std::span<const int64_t> domain, int axes, const LinearForm* 
   elements_grid_ = Grid(extents);
   elements_grid_.Permute(order, forms);
   elements_grid_.Join(boundaries, forms);
-  folded_begin_ = boundaries[0];
-  folded_end_ = boundaries[1];
+  reduced_begin_ = boundaries[0];
+  reduced_end_ = boundaries[1];
   const int end = elements_grid_.rank();
-  lanes_begin_ = is_by_row_ ? 0 : folded_end_;
-  lanes_end_ = is_by_row_ ? folded_begin_ : end;
-  elements_grid_.Tile(0, folded_begin_, 1);
+  lanes_begin_ = is_by_row_ ? 0 : reduced_end_;
+  lanes_end_ = is_by_row_ ? reduced_begin_ : end;
+  elements_grid_.Tile(0, reduced_begin_, 1);
   if (is_by_row_) {
-    elements_grid_.Tile(folded_begin_, folded_end_, elements_);
+    elements_grid_.Tile(reduced_begin_, reduced_end_, elements_);
     elements_grid_.Tile(lanes_begin_, lanes_end_, std::max<int64_t>(1, tile_lanes / elements_));
-  } else if (is_turned || options.holds_fold) {
+  } else if (is_turned || options.holds_reduction) {
     constexpr int64_t kMostHeld = 512;
-    elements_grid_.Tile(folded_end_, end,
+    elements_grid_.Tile(reduced_end_, end,
                         is_turned ? turned_lanes : std::clamp<int64_t>(held_lanes, 1, kMostHeld));
-    elements_grid_.Tile(folded_begin_, folded_end_, elements_);
+    elements_grid_.Tile(reduced_begin_, reduced_end_, elements_);
   } else {
     TileByLanes(primary, in_parts, tile_lanes);
   }
   results_grid_ = elements_grid_;
-  results_grid_.Tile(folded_begin_, folded_end_, 1);
+  results_grid_.Tile(reduced_begin_, reduced_end_, 1);
 }
 
-void FoldGrid::TileByLanes(const LinearForm* primary, bool in_parts, int64_t tile_lanes) {
+void ReductionGrid::TileByLanes(const LinearForm* primary, bool in_parts, int64_t tile_lanes) {
   const int end = elements_grid_.rank();
   // Lanes that lie far apart come by transposition, which wants several elements of each.
   const bool is_transposed =
-      primary != nullptr && folded_end_ < end && Size(primary->steps[end - 1]) > 1;
+      primary != nullptr && reduced_end_ < end && Size(primary->steps[end - 1]) > 1;
   constexpr int64_t kTransposedElements = 32;
   constexpr int64_t kMostLanes = 512;
   int64_t lanes = in_parts ? std::min(kMostLanes, tile_lanes) : tile_lanes;
@@ -182,51 +183,53 @@ void FoldGrid::TileByLanes(const LinearForm* primary, bool in_parts, int64_t til
     lanes =
         tile_lanes / std::clamp<int64_t>(elements_, 1, std::min(kTransposedElements, tile_lanes));
   }
-  lanes = elements_grid_.Tile(folded_end_, end, std::max<int64_t>(1, lanes));
-  elements_grid_.Tile(folded_begin_, folded_end_, std::max<int64_t>(1, tile_lanes / lanes));
+  lanes = elements_grid_.Tile(reduced_end_, end, std::max<int64_t>(1, lanes));
+  elements_grid_.Tile(reduced_begin_, reduced_end_, std::max<int64_t>(1, tile_lanes / lanes));
   constexpr int64_t kWorthAnAddress = 128;
   if (!is_transposed && lanes >= kWorthAnAddress && primary != nullptr &&
       !elements_grid_.IsDense(*primary)) {
     // One element of each: read where they are.
-    elements_grid_.Tile(folded_begin_, folded_end_, 1);
+    elements_grid_.Tile(reduced_begin_, reduced_end_, 1);
   }
 }
 
-int64_t FoldGrid::tile_lanes() const { return elements_grid_.TileLanes(0, elements_grid_.rank()); }
+int64_t ReductionGrid::tile_lanes() const {
+  return elements_grid_.TileLanes(0, elements_grid_.rank());
+}
 
-int64_t FoldGrid::result_lanes() const {
+int64_t ReductionGrid::result_lanes() const {
   return elements_grid_.TileLanes(lanes_begin_, lanes_end_);
 }
 
-int64_t FoldGrid::result_tile_count() const {
-  return elements_grid_.TileCount(0, folded_begin_) *
-         elements_grid_.TileCount(folded_end_, elements_grid_.rank());
+int64_t ReductionGrid::result_tile_count() const {
+  return elements_grid_.TileCount(0, reduced_begin_) *
+         elements_grid_.TileCount(reduced_end_, elements_grid_.rank());
 }
 
-void FoldGrid::MoveToResult(int64_t tile, Box& box) const {
+void ReductionGrid::MoveToResult(int64_t tile, Box& box) const {
   const int rank = results_grid_.rank();
-  // One where lanes are by row: all their tiles are along the axes before the folded ones.
-  const int64_t lane_tiles = results_grid_.TileCount(folded_end_, rank);
+  // One where lanes are by row: all their tiles are along the axes before the reduced ones.
+  const int64_t lane_tiles = results_grid_.TileCount(reduced_end_, rank);
   box = Box();
   box.extents.fill(1);
   box.rank = rank;
-  results_grid_.MoveTo(0, folded_begin_, tile / lane_tiles, box);
-  results_grid_.MoveTo(folded_end_, rank, tile % lane_tiles, box);
+  results_grid_.MoveTo(0, reduced_begin_, tile / lane_tiles, box);
+  results_grid_.MoveTo(reduced_end_, rank, tile % lane_tiles, box);
 }
 
-Box FoldGrid::FirstElements(const Box& result) const {
+Box ReductionGrid::FirstElements(const Box& result) const {
   Box box = result;
-  elements_grid_.MoveTo(folded_begin_, folded_end_, 0, box);
+  elements_grid_.MoveTo(reduced_begin_, reduced_end_, 0, box);
   return box;
 }
 
-int64_t FoldGrid::LanesOf(const Box& box) const {
+int64_t ReductionGrid::LanesOf(const Box& box) const {
   int64_t lanes = 1;
   for (int axis = lanes_begin_; axis < lanes_end_; ++axis) lanes *= box.extents[axis];
   return lanes;
 }
 
-BoundFold::BoundFold(const FoldCode& code, const device::BoundStep& step)
+BoundReduction::BoundReduction(const ReductionCode& code, const device::BoundStep& step)
     : code_(&code),
       init_(code.init, step),
       elements_(code.elements, step),
@@ -242,7 +245,7 @@ BoundFold::BoundFold(const FoldCode& code, const device::BoundStep& step)
   }
 }
 
-BoundFold::Direct BoundFold::FindDirect(const Code& code, ExprOp other) {
+BoundReduction::Direct BoundReduction::FindDirect(const Code& code, ExprOp other) {
   const Code::Instruction* only = code.OnlyInstruction();
   if (only == nullptr || only->kind != Code::Kind::kLoop || only->inputs.size() != 2 ||
       code.roots().size() != 1 || only->inputs[0] == only->inputs[1]) {
@@ -266,12 +269,12 @@ BoundFold::Direct BoundFold::FindDirect(const Code& code, ExprOp other) {
           {nullptr, {}, 0, only->payload, only->type, only->from_type}};
 }
 
-void BoundFold::AppendForms(std::vector<LinearForm*>& forms) {
+void BoundReduction::AppendForms(std::vector<LinearForm*>& forms) {
   init_.AppendForms(forms);
   elements_.AppendForms(forms);
 }
 
-void BoundFold::LayOut(const FoldGrid& grid) {
+void BoundReduction::LayOut(const ReductionGrid& grid) {
   tile_lanes_ = grid.tile_lanes();
   parts_ = grid.parts();
   elements_.LayOut(grid.elements_grid(), tile_lanes_);
@@ -286,8 +289,8 @@ void BoundFold::LayOut(const FoldGrid& grid) {
   }
 }
 
-FoldFrame::FoldFrame(const BoundFold& bound, const FoldGrid& grid, device::Addresses addresses,
-                     std::byte* scratch)
+ReductionFrame::ReductionFrame(const BoundReduction& bound, const ReductionGrid& grid,
+                               device::Addresses addresses, std::byte* scratch)
     : bound_(bound),
       grid_(grid),
       scratch_(scratch),
@@ -298,7 +301,7 @@ FoldFrame::FoldFrame(const BoundFold& bound, const FoldGrid& grid, device::Addre
               grid.tile_lanes()),
       merge_(bound.merge_, addresses, scratch + bound.update_.scratch_bytes(), grid.tile_lanes()) {}
 
-void FoldFrame::Begin(const Box& result, int64_t lanes) {
+void ReductionFrame::Begin(const Box& result, int64_t lanes) {
   init_.Run(result);
   for (size_t k = 0; k < bound_.code_->types.size(); ++k) {
     const int64_t lane_bytes = LaneBytes(bound_.code_->types[k]);
@@ -308,7 +311,7 @@ void FoldFrame::Begin(const Box& result, int64_t lanes) {
   }
 }
 
-void FoldFrame::TakeRoots(const Frame& frame, int64_t to, int64_t count) {
+void ReductionFrame::TakeRoots(const Frame& frame, int64_t to, int64_t count) {
   for (size_t k = 0; k < bound_.code_->types.size(); ++k) {
     const int64_t lane_bytes = LaneBytes(bound_.code_->types[k]);
     std::memcpy(state(static_cast<int>(k)) + to * lane_bytes, frame.root(static_cast<int>(k)),
@@ -316,7 +319,7 @@ void FoldFrame::TakeRoots(const Frame& frame, int64_t to, int64_t count) {
   }
 }
 
-void FoldFrame::Update(int64_t from, int64_t to, int64_t count) {
+void ReductionFrame::Update(int64_t from, int64_t to, int64_t count) {
   const std::vector<tensor::ElementType>& types = bound_.code_->types;
   const Code& elements = bound_.elements_.code();
   auto element = [&](uint64_t k) {
@@ -324,7 +327,7 @@ void FoldFrame::Update(int64_t from, int64_t to, int64_t count) {
     return const_cast<std::byte*>(elements_.root(static_cast<int>(k))) +
            from * LaneBytes(elements.values()[value].type);
   };
-  if (const BoundFold::Direct& direct = bound_.direct_update_; direct.loop != nullptr) {
+  if (const BoundReduction::Direct& direct = bound_.direct_update_; direct.loop != nullptr) {
     LoopOperands operands = direct.operands;
     operands.result = state(0) + to * LaneBytes(types[0]);
     operands.inputs[direct.state_input] = operands.result;
@@ -339,7 +342,7 @@ void FoldFrame::Update(int64_t from, int64_t to, int64_t count) {
   TakeRoots(update_, to, count);
 }
 
-void FoldFrame::Merge(int64_t parts, int64_t lanes) {
+void ReductionFrame::Merge(int64_t parts, int64_t lanes) {
   const std::vector<tensor::ElementType>& types = bound_.code_->types;
   for (int64_t kept = reference::kBlock / 2; kept > 0; kept /= 2) {
     // What lies beyond a power of two joins what lies before it, which vectors of any width can do.
@@ -351,7 +354,7 @@ void FoldFrame::Merge(int64_t parts, int64_t lanes) {
         return state(static_cast<int>(k)) + begin * LaneBytes(types[k]);
       };
       auto other = [&](uint64_t k) { return column(k) + kept * lanes * LaneBytes(types[k]); };
-      if (const BoundFold::Direct& direct = bound_.direct_merge_; direct.loop != nullptr) {
+      if (const BoundReduction::Direct& direct = bound_.direct_merge_; direct.loop != nullptr) {
         LoopOperands operands = direct.operands;
         operands.result = column(0);
         operands.inputs[direct.state_input] = operands.result;
@@ -369,7 +372,7 @@ void FoldFrame::Merge(int64_t parts, int64_t lanes) {
   }
 }
 
-void FoldFrame::Run(const Box& result) {
+void ReductionFrame::Run(const Box& result) {
   const int64_t lanes = grid_.LanesOf(result);
   Begin(result, lanes);
   if (grid_.has_no_elements()) return;
