@@ -23,13 +23,13 @@ namespace {
 using nlohmann::json;
 
 // What somebody reads before asking for all of it.
-constexpr size_t kMostRows = 40;
-constexpr size_t kMostReasons = 30;
-constexpr size_t kMostRanges = 8;
-constexpr size_t kMostNameBytes = 48;
-constexpr size_t kMostLines = 8;
+constexpr size_t kMaxRows = 40;
+constexpr size_t kMaxReasons = 30;
+constexpr size_t kMaxRanges = 8;
+constexpr size_t kMaxNameBytes = 48;
+constexpr size_t kMaxLines = 8;
 // Of auto's answer, which repeats what the devices say.
-constexpr size_t kMostLinesOfAuto = 1;
+constexpr size_t kMaxLinesOfAuto = 1;
 constexpr std::string_view kHint = "onnxifi_info --ops MODEL --verbose lists all";
 
 // What one device says of one node.
@@ -111,7 +111,7 @@ std::string RangesOf(const std::vector<uint32_t>& nodes, bool lists_all) {
   std::string text;
   size_t ranges = 0;
   for (size_t first = 0; first < nodes.size();) {
-    if (ranges == kMostRanges && !lists_all) {
+    if (ranges == kMaxRanges && !lists_all) {
       return text + fmt::format(" and {} more", nodes.size() - first);
     }
     size_t last = first;
@@ -127,12 +127,12 @@ std::string RangesOf(const std::vector<uint32_t>& nodes, bool lists_all) {
 
 // The end tells more of a long name than its middle. No character of UTF-8 is cut.
 std::string Shorten(const std::string& name, bool lists_all) {
-  if (lists_all || name.size() <= kMostNameBytes) return name;
+  if (lists_all || name.size() <= kMaxNameBytes) return name;
   const auto is_inside = [&](size_t place) {
     return (static_cast<unsigned char>(name[place]) & 0xC0) == 0x80;
   };
   size_t head = 12;
-  size_t tail = name.size() - (kMostNameBytes - head - 3);
+  size_t tail = name.size() - (kMaxNameBytes - head - 3);
   while (head > 0 && is_inside(head)) --head;
   while (tail + 1 < name.size() && is_inside(tail)) ++tail;
   return name.substr(0, head) + "..." + name.substr(tail);
@@ -241,7 +241,7 @@ class Table {
       const auto pin = options_.pinned.find(row.node);
       const bool is_placed = pin != options_.pinned.end() || !row.placement.empty();
       const bool is_listed =
-          options_.lists_all || is_placed || (row.is_refused() && refused_count <= kMostRows);
+          options_.lists_all || is_placed || (row.is_refused() && refused_count <= kMaxRows);
       if (!is_listed) continue;
       if (lines.empty()) lines.push_back(HeadLine({"NODE", "OPERATOR", "NAME"}));
       Line& line = lines.emplace_back();
@@ -257,9 +257,9 @@ class Table {
       }
     }
     AppendColumns(lines, text_);
-    if (refused_count > kMostRows && !options_.lists_all) {
+    if (refused_count > kMaxRows && !options_.lists_all) {
       text_ +=
-          fmt::format("{} more that a device refuses ({}).\n", refused_count - kMostRows, kHint);
+          fmt::format("{} more that a device refuses ({}).\n", refused_count - kMaxRows, kHint);
     }
     if (!lines.empty()) text_ += "\n";
   }
@@ -289,7 +289,7 @@ class Table {
     for (const auto& [name, counts] : operators) {
       const bool is_mixed = counts.runs != counts.told;
       if (!is_mixed && !options_.lists_all) continue;
-      if (lines.size() > kMostRows && !options_.lists_all) {
+      if (lines.size() > kMaxRows && !options_.lists_all) {
         ++left_out;
         continue;
       }
@@ -317,7 +317,7 @@ class Table {
     size_t listed_count = 0;
     size_t left_out = 0;
     // Those that rows point to come whatever their number.
-    size_t others = kMostReasons - std::min(kMostReasons, shown_reasons_.size());
+    size_t others = kMaxReasons - std::min(kMaxReasons, shown_reasons_.size());
     for (const auto& [number, reason] : facts_.reasons) {
       if (!options_.lists_all && !shown_reasons_.contains(number)) {
         if (others == 0) {
@@ -329,7 +329,7 @@ class Table {
       ++listed_count;
       text_ += fmt::format("[{}] {}, {}, {}\n", number, StatusName(reason.status),
                            OperatorsOf(reason), PlacesOf(reason));
-      AppendSentence(reason.sentence, "    ", MostLines(kMostLines), text_);
+      AppendSentence(reason.sentence, "    ", MaxLines(kMaxLines), text_);
     }
     if (left_out > 0) {
       text_ += fmt::format("{} more ({}).\n", Count(left_out, "reason"), kHint);
@@ -338,11 +338,11 @@ class Table {
   }
 
   std::string OperatorsOf(const Reason& reason) const {
-    constexpr size_t kMostOperators = 6;
+    constexpr size_t kMaxOperators = 6;
     std::string text;
     size_t count = 0;
     for (const std::string& name : reason.operators) {
-      if (count == kMostOperators && !options_.lists_all) {
+      if (count == kMaxOperators && !options_.lists_all) {
         return text + fmt::format(" and {} more", reason.operators.size() - count);
       }
       ++count;
@@ -375,7 +375,7 @@ class Table {
     for (size_t device = 0; device < answers_.devices.size(); ++device) AppendDevice(device);
     if (answers_.chosen) {
       text_ += answers_.chosen->device_key + ": ";
-      AppendWhole(*answers_.chosen, MostLines(kMostLinesOfAuto));
+      AppendWhole(*answers_.chosen, MaxLines(kMaxLinesOfAuto));
     }
   }
 
@@ -406,7 +406,7 @@ class Table {
     } else if (!answer.runs_model()) {
       text_ += "tells of no nodes; ";
     }
-    AppendWhole(answer, MostLines(kMostLines));
+    AppendWhole(answer, MaxLines(kMaxLines));
   }
 
   // What it says of the model, by the number of the reason where that has been told.
@@ -432,7 +432,7 @@ class Table {
                    most_lines, text_);
   }
 
-  size_t MostLines(size_t where_short) const {
+  size_t MaxLines(size_t where_short) const {
     return options_.lists_all ? std::string::npos : where_short;
   }
 

@@ -106,12 +106,11 @@ base::Result<std::vector<DenseTensor>> MakeOutputs(const Options& options, const
     const std::optional<int64_t> count = onnx_file::ElementCount(output.extents);
     const std::optional<int64_t> size_bytes =
         count ? onnx_file::SizeBytes(output.type, *count) : std::nullopt;
-    constexpr int64_t kMostBytes = int64_t{1} << 36;
-    if (!size_bytes || *size_bytes > kMostBytes) {
-      return base::Status(
-          base::Code::kInvalidShape,
-          fmt::format("Output '{}' of shape {} needs more than {} bytes.", output.name,
-                      onnx_file::ToString(output.extents), kMostBytes));
+    constexpr int64_t kMaxBytes = int64_t{1} << 36;
+    if (!size_bytes || *size_bytes > kMaxBytes) {
+      return base::Status(base::Code::kInvalidShape,
+                          fmt::format("Output '{}' of shape {} needs more than {} bytes.",
+                                      output.name, onnx_file::ToString(output.extents), kMaxBytes));
     }
     output.bytes.resize(static_cast<size_t>(*size_bytes));
   }

@@ -173,12 +173,12 @@ base::Result<DenseTensor> DrawInput(const ValueOutline& input, const Options& op
                                                             : 1);
   }
   const std::optional<int64_t> count = onnx_file::ElementCount(tensor.extents);
-  constexpr int64_t kMostElements = int64_t{1} << 32;
-  if (!count || *count > kMostElements) {
+  constexpr int64_t kMaxElements = int64_t{1} << 32;
+  if (!count || *count > kMaxElements) {
     return Refuse(
         base::Code::kInvalidShape,
         fmt::format("Input '{}' of shape {} has more than the {} elements that are drawn.",
-                    input.name, onnx_file::ToString(tensor.extents), kMostElements));
+                    input.name, onnx_file::ToString(tensor.extents), kMaxElements));
   }
   ONNXIFI_RETURN_IF_ERROR(Draw(generator, *count, tensor));
   return tensor;

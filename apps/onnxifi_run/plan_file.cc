@@ -61,12 +61,12 @@ std::string OperatorsOf(const PlanIsland& island, const std::vector<NodeVerdict>
   std::vector<std::pair<int, std::string>> sorted;
   for (const auto& [name, number] : counts) sorted.emplace_back(-number, name);
   std::sort(sorted.begin(), sorted.end());
-  constexpr size_t kMostNamed = 3;
+  constexpr size_t kMaxNamed = 3;
   std::string text;
-  for (size_t k = 0; k < sorted.size() && k < kMostNamed; ++k) {
+  for (size_t k = 0; k < sorted.size() && k < kMaxNamed; ++k) {
     text += fmt::format("{}{} {}", k > 0 ? ", " : "", sorted[k].second, -sorted[k].first);
   }
-  return sorted.size() > kMostNamed ? text + ", ..." : text;
+  return sorted.size() > kMaxNamed ? text + ", ..." : text;
 }
 
 // What is written into an island, line by line.

@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 
 // A plan of 100,000 nodes takes a tenth of this; deeper than a plan is nothing.
-constexpr size_t kLargestBytes = size_t{1} << 27;
+constexpr size_t kMaxBytes = size_t{1} << 27;
 constexpr int kDeepest = 8;
 
 base::Status Refuse(std::string sentence) {
@@ -132,9 +132,9 @@ base::Result<Placement> ReadPlan(const std::filesystem::path& file,
     return base::Status(base::Code::kInvalidName,
                         fmt::format("The plan '{}' cannot be read.", file.string()));
   }
-  if (size_bytes > kLargestBytes) {
+  if (size_bytes > kMaxBytes) {
     return Refuse(fmt::format("The plan '{}' has {} bytes, more than the largest of {}.",
-                              file.string(), size_bytes, kLargestBytes));
+                              file.string(), size_bytes, kMaxBytes));
   }
   const std::string text(std::istreambuf_iterator<char>(stream), {});
   auto placement = ParsePlan(text, nodes);

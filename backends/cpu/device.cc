@@ -129,9 +129,9 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
 }
 
 device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const {
-  constexpr size_t kMostSteps = 3;
+  constexpr size_t kMaxSteps = 3;
   std::vector<base::Result<convolution::Described>> steps;
-  for (const device::Facts& facts : fusable.first(std::min(kMostSteps, fusable.size()))) {
+  for (const device::Facts& facts : fusable.first(std::min(kMaxSteps, fusable.size()))) {
     steps.push_back(convolution::Describe(facts));
   }
   return convolution::SelectFused(steps);

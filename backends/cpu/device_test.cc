@@ -475,9 +475,9 @@ TEST_F(DeviceTest, MultipliesFewRowsWithAMatrixWhereItLies) {
 // The same where the number of rows is known late: few of them leave the matrix where it lies, more
 // and none have it packed, all from one recipe.
 TEST_F(DeviceTest, DecidesAboutRowsOnceTheirNumberIsKnown) {
-  constexpr int64_t kDepth = 301, kColumns = 403, kMostRows = 10;
+  constexpr int64_t kDepth = 301, kColumns = 403, kMaxRows = 10;
   for (const int64_t rows : {1, 3, 8, 9, 10, 0}) {
-    OneStep one = MatMul(kMostRows, kDepth, kColumns);
+    OneStep one = MatMul(kMaxRows, kDepth, kColumns);
     one.step.reads[1].strides = {1, kDepth};
     one.step.domain[0] = one.program.dims->NewSymbol("rows", /*is_data=*/false);
     ASSERT_EQ(one.Implementation(), "matrix times vector or rows times packed matrix");
@@ -486,7 +486,7 @@ TEST_F(DeviceTest, DecidesAboutRowsOnceTheirNumberIsKnown) {
     ASSERT_TRUE(status.ok()) << status.Text();
     EXPECT_EQ(detail.find("where the matrix lies") != std::string::npos, rows >= 1 && rows <= 8)
         << detail;
-    for (int64_t row = 0; row < kMostRows; ++row) {
+    for (int64_t row = 0; row < kMaxRows; ++row) {
       for (int64_t column = 0; column < kColumns; ++column) {
         double sum = row < rows ? 0 : -99;  // beyond the rows nothing is written
         for (int64_t k = 0; row < rows && k < kDepth; ++k) {

@@ -27,7 +27,7 @@ using program::Contract;
 using tensor::ElementType;
 
 constexpr ElementType kFloat = ElementType::kFloat32;
-constexpr double kMostError = 8;
+constexpr double kMaxError = 8;
 
 // 3 x 3 with padding 1, of images of side x side pixels.
 struct Layer {
@@ -192,7 +192,7 @@ TEST(WinogradErrorTest, IsWithinTheStatedFactorOfTheDirectKernelOnEveryLayer) {
                 static_cast<int>(layer.side), error, direct, error / direct, kernel.c_str(),
                 direct_kernel.c_str());
     EXPECT_GT(error, 0);
-    EXPECT_LT(error, kMostError * direct);
+    EXPECT_LT(error, kMaxError * direct);
   }
   EXPECT_GE(by_winograd, 10);
 }

@@ -27,8 +27,8 @@ void Misstate(bool of_shape, bool of_type, std::vector<abi::TensorShape>& shapes
 }
 
 Status PassGate(SharedNumber& gate, int64_t opens_at) {
-  constexpr std::chrono::seconds kMostTime(30);
-  const auto deadline = std::chrono::steady_clock::now() + kMostTime;
+  constexpr std::chrono::seconds kMaxTime(30);
+  const auto deadline = std::chrono::steady_clock::now() + kMaxTime;
   gate.Add(1);
   while (gate.Get() < opens_at) {
     if (std::chrono::steady_clock::now() >= deadline) {

@@ -56,10 +56,10 @@ class Device final : public device::Device {
         selector_(runtime_->info().capabilities, runtime_->info().tuning),
         memory_(*runtime_),
         driver_(*runtime_, memory_),
-        services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMostCacheBytes)) {}
+        services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMaxCacheBytes)) {}
 
   // A kernel takes some ten thousand bytes.
-  static constexpr int64_t kMostCacheBytes = int64_t{256} << 20;
+  static constexpr int64_t kMaxCacheBytes = int64_t{256} << 20;
 
   const std::unique_ptr<Runtime> runtime_;
   const codegen::Selector selector_;

@@ -21,7 +21,7 @@ using codegen::DriverKernel;
 using codegen::DriverNumbers;
 
 // The end of what a compiler says is where it gives up; more than this helps nobody.
-constexpr size_t kMostLogBytes = 2000;
+constexpr size_t kMaxLogBytes = 2000;
 
 struct Numbers final : DriverNumbers {
   explicit Numbers(Handle<cl_mem> of_buffer) : buffer(std::move(of_buffer)) {}
@@ -85,7 +85,7 @@ Status KernelDriver::Build(cl_program program, std::string_view doing) const {
     std::string log(log_size, '\0');
     api.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, log_size, log.data(), nullptr);
     log.pop_back();
-    if (log.size() > kMostLogBytes) log.erase(0, log.size() - kMostLogBytes);
+    if (log.size() > kMaxLogBytes) log.erase(0, log.size() - kMaxLogBytes);
     status.Context("the compiler says: " + log);
   }
   return status;

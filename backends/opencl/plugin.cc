@@ -19,7 +19,7 @@ namespace onnxifi::opencl {
 namespace {
 
 // The interface's limit for a backend's name, less its zero.
-constexpr size_t kMostNameBytes = 49;
+constexpr size_t kMaxNameBytes = 49;
 
 onnxEnum TypeOf(const DeviceInfo& info) {
   if ((info.type & CL_DEVICE_TYPE_GPU) != 0) return ONNXIFI_DEVICE_TYPE_GPU;
@@ -31,7 +31,7 @@ onnxEnum TypeOf(const DeviceInfo& info) {
 plugin::DeviceDescription Describe(const DeviceInfo& info) {
   plugin::DeviceDescription description;
   description.name = "OpenCL on " + info.platform_name;
-  description.name.resize(std::min(description.name.size(), kMostNameBytes));
+  description.name.resize(std::min(description.name.size(), kMaxNameBytes));
   description.vendor = "ONNXIFI SDK";
   description.version =
       std::string(ONNXIFI_SDK_VERSION) + " with " + info.platform_name + " " + info.driver_version;

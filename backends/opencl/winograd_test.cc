@@ -156,7 +156,7 @@ struct Layer {
 
 // What the interface promises of fast algorithms (ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS).
 TEST_F(WinogradTest, IsWithinTheStatedFactorOfTheDirectKernel) {
-  constexpr double kMostError = 8;
+  constexpr double kMaxError = 8;
   for (const Layer& layer : {Layer(64, 64, 28, 1), Layer(128, 96, 20, 2)}) {
     const ProgramMaker plain = layer.Make();
     ProgramMaker expanded = layer.Make();
@@ -174,7 +174,7 @@ TEST_F(WinogradTest, IsWithinTheStatedFactorOfTheDirectKernel) {
     std::printf("%d to %d channels: %.2g, direct %.2g, factor %.2f\n", static_cast<int>(layer.in),
                 static_cast<int>(layer.out), error, direct_error, error / direct_error);
     EXPECT_NE(error, direct_error);
-    EXPECT_LT(error, kMostError * direct_error);
+    EXPECT_LT(error, kMaxError * direct_error);
   }
 }
 

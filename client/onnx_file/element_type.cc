@@ -57,13 +57,13 @@ std::string NameOf(ElementType type) {
 
 std::optional<int64_t> SizeBytes(ElementType type, int64_t element_count) {
   const int bits = FactsOf(type).bits;
-  constexpr int64_t kMostBytes = int64_t{1} << 62;
+  constexpr int64_t kMaxBytes = int64_t{1} << 62;
   if (bits == 0 || element_count < 0) return std::nullopt;
   if (bits < 8) {
     const int per_byte = 8 / bits;
     return element_count / per_byte + (element_count % per_byte != 0 ? 1 : 0);
   }
-  if (element_count > kMostBytes / (bits / 8)) return std::nullopt;
+  if (element_count > kMaxBytes / (bits / 8)) return std::nullopt;
   return element_count * (bits / 8);
 }
 

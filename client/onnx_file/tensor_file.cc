@@ -88,14 +88,14 @@ void StoreIntegers(const std::vector<int64_t>& values, int bits, std::vector<std
 }  // namespace
 
 std::optional<int64_t> ElementCount(std::span<const int64_t> extents) {
-  constexpr int64_t kMost = int64_t{1} << 62;
+  constexpr int64_t kMax = int64_t{1} << 62;
   int64_t count = 1;
   bool is_empty = false;
   for (const int64_t extent : extents) {
     if (extent < 0) return std::nullopt;
     if (extent == 0) {
       is_empty = true;
-    } else if (count > kMost / extent) {
+    } else if (count > kMax / extent) {
       return std::nullopt;
     } else {
       count *= extent;

@@ -200,8 +200,8 @@ class ReportStream {
         // Threads that are gone take with them what they waited.
         const auto without = std::max(TimeWithoutProcessor(process_) - without_at_start_,
                                       std::chrono::nanoseconds(0));
-        left = LeftUntil(deadline_ + std::min<std::chrono::nanoseconds>(
-                                         without, (kMostDelay - 1) * time_limit_));
+        left = LeftUntil(
+            deadline_ + std::min<std::chrono::nanoseconds>(without, (kMaxDelay - 1) * time_limit_));
       }
       if (left.count() <= 0) return Event::kTimeout;
       pollfd waiting = {.fd = descriptor_, .events = POLLIN, .revents = 0};
@@ -215,7 +215,7 @@ class ReportStream {
 
  private:
   // Times the limit, at most, whatever the machine does.
-  static constexpr int kMostDelay = 20;
+  static constexpr int kMaxDelay = 20;
 
   static std::chrono::milliseconds LeftUntil(Clock::time_point time) {
     return std::chrono::ceil<std::chrono::milliseconds>(time - Clock::now());

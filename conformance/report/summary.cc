@@ -43,17 +43,17 @@ void AppendAdvice(std::span<const CaseResult> results, std::string& text) {
 }
 
 void AppendReasons(std::span<const CaseResult> results, std::string& text) {
-  constexpr size_t kMostLines = 60;
+  constexpr size_t kMaxLines = 60;
   const std::vector<ReasonCount> reasons = CountReasons(results);
   if (reasons.empty()) return;
   text += "\nNot supported, by reason:\n";
-  for (size_t index = 0; index < std::min(kMostLines, reasons.size()); ++index) {
+  for (size_t index = 0; index < std::min(kMaxLines, reasons.size()); ++index) {
     fmt::format_to(std::back_inserter(text), "{:>6}  {}: {}\n", reasons[index].count,
                    reasons[index].status, FirstLine(reasons[index].sentence));
   }
-  if (reasons.size() > kMostLines) {
+  if (reasons.size() > kMaxLines) {
     fmt::format_to(std::back_inserter(text), "        and {} more reasons\n",
-                   reasons.size() - kMostLines);
+                   reasons.size() - kMaxLines);
   }
 }
 

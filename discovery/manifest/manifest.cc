@@ -19,7 +19,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int64_t kFormatVersion = 1;
-constexpr std::streamsize kLargestBytes = 64 * 1024;
+constexpr std::streamsize kMaxBytes = 64 * 1024;
 
 Status WrongType(std::string_view field, std::string_view type) {
   return Status(Code::kInvalidProperty, "Field '" + std::string(field) +
@@ -74,17 +74,17 @@ base::Result<std::optional<Manifest>> ReadManifestBeside(const std::filesystem::
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::optional<Manifest>();
   std::ifstream file(path, std::ios::binary);
-  std::string text(static_cast<size_t>(kLargestBytes) + 1, '\0');
+  std::string text(static_cast<size_t>(kMaxBytes) + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   const std::streamsize size_bytes = file.gcount();
   if (file.bad() || (size_bytes == 0 && !file.eof())) {
     return Status(Code::kBackendUnavailable,
                   "The manifest '" + path.string() + "' cannot be read.");
   }
-  if (size_bytes > kLargestBytes) {
+  if (size_bytes > kMaxBytes) {
     return Status(Code::kBackendUnavailable, "The manifest '" + path.string() +
                                                  "' has more than the largest size of " +
-                                                 std::to_string(kLargestBytes) + " bytes.");
+                                                 std::to_string(kMaxBytes) + " bytes.");
   }
   text.resize(static_cast<size_t>(size_bytes));
   auto manifest = ParseManifest(text);

@@ -14,7 +14,7 @@
 namespace onnxifi::measurement {
 namespace {
 
-constexpr std::chrono::seconds kMostTimeOfADevice(20);
+constexpr std::chrono::seconds kMaxTimeOfADevice(20);
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void PlanMeasurement::MeasureNodes(const BackendSource& backend_of) {
 }
 
 void PlanMeasurement::MeasureDevice(size_t device, const BackendSource& backend_of) {
-  const auto deadline = clock_() + kMostTimeOfADevice;
+  const auto deadline = clock_() + kMaxTimeOfADevice;
   const std::shared_ptr<const cost::DeviceTable> known = costs_.Known()[device].table;
   const auto position = static_cast<partition::DeviceIndex>(device);
   std::map<split::Digest, partition::NodeIndex> unknown;

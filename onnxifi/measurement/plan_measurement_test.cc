@@ -365,9 +365,9 @@ TEST(PlanMeasurement, LeavesOutADeviceThatFails) {
 // By the machine's own clock, which other work on it disturbs: for those who have it to themselves.
 // One good attempt is enough.
 TEST(PlanMeasurement, DISABLED_SaysHowLongSleepingDevicesTakeSomeAtTheSameTime) {
-  constexpr int kMostAttempts = 5;
+  constexpr int kMaxAttempts = 5;
   std::string complaint;
-  for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
+  for (int attempt = 1; attempt <= kMaxAttempts; ++attempt) {
     MockDevices devices;
     devices.Add("even", R"({"step_ms": {"*": 12}, "launch_ms": 2})")
         .Add("curves", R"({"step_ms": {"Sigmoid": 5, "Tanh": 6, "*": 20}, "launch_ms": 3})")

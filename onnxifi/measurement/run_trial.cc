@@ -16,15 +16,15 @@ using tensor::ElementType;
 
 namespace {
 
-constexpr int kFewestRuns = 3;
-constexpr int kMostRuns = 9;
+constexpr int kMinRuns = 3;
+constexpr int kMaxRuns = 9;
 constexpr std::chrono::milliseconds kEnoughTime(60);
 // Odd numbers of pairs have one in the middle.
-constexpr size_t kFewestPairs = 5;
-constexpr size_t kMostPairs = 15;
+constexpr size_t kMinPairs = 5;
+constexpr size_t kMaxPairs = 15;
 constexpr std::chrono::milliseconds kEnoughTimeForPairs(200);
 // More than this is not set aside for an experiment.
-constexpr int64_t kMostBytes = int64_t{1} << 30;
+constexpr int64_t kMaxBytes = int64_t{1} << 30;
 
 template <typename T>
 void FillAll(void* memory, int64_t size_bytes, T value) {
@@ -79,7 +79,7 @@ std::vector<uint64_t> ExtentsOf(const split::FlowingValue& value) {
 int64_t SizeBytes(const RunTrial::Tensor& tensor) {
   uint64_t count = 1;
   for (const uint64_t extent : tensor.extents) {
-    if (extent != 0 && count > kMostBytes / extent) return kMostBytes;
+    if (extent != 0 && count > kMaxBytes / extent) return kMaxBytes;
     count *= extent;
   }
   return tensor::SizeBytes(tensor.type, static_cast<int64_t>(count));
@@ -145,7 +145,7 @@ bool RunTrial::AddOutput(const Tensor& tensor) { return Add(tensor, tensors_.out
 
 bool RunTrial::Add(const Tensor& tensor, std::vector<abi::TensorDescriptor>& tensors) {
   const int64_t size_bytes = SizeBytes(tensor);
-  if (size_bytes >= kMostBytes - all_bytes_) return false;
+  if (size_bytes >= kMaxBytes - all_bytes_) return false;
   all_bytes_ += size_bytes;
   // As callers are asked to align theirs.
   constexpr size_t kAlignment = 64;
@@ -181,8 +181,8 @@ std::optional<int64_t> RunTrial::LeastTime() {
   // Whatever else happens on the machine only adds.
   int64_t least_ns = std::numeric_limits<int64_t>::max();
   const auto start = (*clock_)();
-  for (int run = 0; run < kMostRuns; ++run) {
-    if (run >= kFewestRuns && (*clock_)() - start >= kEnoughTime) break;
+  for (int run = 0; run < kMaxRuns; ++run) {
+    if (run >= kMinRuns && (*clock_)() - start >= kEnoughTime) break;
     const auto time_ns = TimeRun();
     if (!time_ns) return std::nullopt;
     least_ns = std::min(least_ns, *time_ns);
@@ -194,9 +194,9 @@ std::optional<double> RunTrial::RatioTo(RunTrial& other) {
   if (!TimeRun() || !other.TimeRun()) return std::nullopt;
   std::vector<double> ratios;
   const auto start = (*clock_)();
-  while (ratios.size() < kMostPairs) {
+  while (ratios.size() < kMaxPairs) {
     const bool has_middle = ratios.size() % 2 == 1;
-    if (has_middle && ratios.size() >= kFewestPairs && (*clock_)() - start >= kEnoughTimeForPairs) {
+    if (has_middle && ratios.size() >= kMinPairs && (*clock_)() - start >= kEnoughTimeForPairs) {
       break;
     }
     const auto time_ns = TimeRun();

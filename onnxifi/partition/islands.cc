@@ -101,7 +101,7 @@ class Joining {
   // Whether a way over other islands leads from one to the other; true too when the search grows
   // long.
   bool HasDetour(int32_t from, int32_t to) {
-    constexpr size_t kMostSteps = 512;
+    constexpr size_t kMaxSteps = 512;
     ++search_;
     seen_[from] = search_;
     std::vector<int32_t> open;
@@ -111,7 +111,7 @@ class Joining {
         const int32_t found = sets_.Find(next);
         if (found == to && !is_first) return true;
         if (found == to || seen_[found] == search_) continue;
-        if (++steps > kMostSteps) return true;
+        if (++steps > kMaxSteps) return true;
         seen_[found] = search_;
         open.push_back(found);
       }

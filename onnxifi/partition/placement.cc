@@ -225,14 +225,14 @@ std::optional<Placement> PlaceTogether(const Problem& problem) {
 
 void Improve(const Problem& problem, Placement& placement) {
   // Each round lowers the total; a few rounds reach nearly all of it.
-  constexpr int kMostRounds = 4;
+  constexpr int kMaxRounds = 4;
   int64_t total = TotalNs(problem, placement);
   const DeviceIndex count = problem.device_count();
   // A pair has to be looked at again only once the nodes of one of the two have changed.
   std::vector<int> changed_at(static_cast<size_t>(count), 0);
   std::vector<int> seen_at(static_cast<size_t>(count * count), -1);
   int step = 0;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     bool has_improved = false;
     for (DeviceIndex first = 0; first < count; ++first) {
       for (DeviceIndex second = first + 1; second < count; ++second) {

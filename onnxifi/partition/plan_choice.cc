@@ -12,10 +12,10 @@ namespace onnxifi::partition {
 namespace {
 
 // A cut bids so much more than its time that what times vary by does not decide for it.
-constexpr double kLeastGainOfACut = 0.1;
+constexpr double kMinGainOfACut = 0.1;
 
 double Bid(const Plan& plan, double time_ns) {
-  return plan.islands.size() > 1 ? time_ns / (1 - kLeastGainOfACut) : time_ns;
+  return plan.islands.size() > 1 ? time_ns / (1 - kMinGainOfACut) : time_ns;
 }
 
 }  // namespace

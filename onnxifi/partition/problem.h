@@ -42,8 +42,8 @@ struct CopyCost {
   int64_t picoseconds_per_byte = 0;
 
   int64_t TimeNs(int64_t bytes) const {
-    constexpr int64_t kLargestBytes = int64_t{1} << 40;
-    const int64_t counted = bytes < kLargestBytes ? bytes : kLargestBytes;
+    constexpr int64_t kMaxBytes = int64_t{1} << 40;
+    const int64_t counted = bytes < kMaxBytes ? bytes : kMaxBytes;
     return latency_ns + counted / 1000 * picoseconds_per_byte +
            counted % 1000 * picoseconds_per_byte / 1000;
   }

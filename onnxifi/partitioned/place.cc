@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 // What is smaller is copied in no time that could be measured.
-constexpr size_t kLeastSharedBytes = size_t{64} << 10;
+constexpr size_t kMinSharedBytes = size_t{64} << 10;
 
 }  // namespace
 
@@ -75,7 +75,7 @@ Status Place::Reserve(std::span<const SharedSource* const> sources) {
     capacity_bytes = 0;
     sharer = nullptr;
     for (const SharedSource* source : sources) {
-      if (size_bytes < kLeastSharedBytes) break;
+      if (size_bytes < kMinSharedBytes) break;
       auto made = source->AllocateShared(static_cast<int64_t>(size_bytes));
       // Another may; else it is copied.
       if (!made.ok()) continue;

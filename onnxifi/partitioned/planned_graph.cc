@@ -267,10 +267,10 @@ class Compiler {
   // long before.
   std::vector<partition::NodeIndex> FindGuilty(const partition::Island& island,
                                                const Status& reason) {
-    constexpr size_t kMostQuestions = 256;
+    constexpr size_t kMaxQuestions = 256;
     std::vector<partition::NodeIndex> guilty;
     const bool asks = island.nodes.size() > 1 && reason.code() != Code::kBackendUnavailable &&
-                      questions_ + island.nodes.size() <= kMostQuestions;
+                      questions_ + island.nodes.size() <= kMaxQuestions;
     if (asks) {
       questions_ += island.nodes.size();
       for (const partition::NodeIndex node : island.nodes) {

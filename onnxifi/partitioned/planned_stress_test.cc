@@ -244,8 +244,8 @@ TEST(PlannedStress, RunsOf64ThreadsOnThreeDevicesAreRightAndMemoryIsFlat) {
   for (const std::string& error : tally.errors()) ADD_FAILURE() << error;
   EXPECT_GT(tally.runs(), static_cast<uint64_t>(kThreads));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  constexpr size_t kMostGrowth = 24'000'000;
-  EXPECT_LT(after, before + kMostGrowth);
+  constexpr size_t kMaxGrowth = 24'000'000;
+  EXPECT_LT(after, before + kMaxGrowth);
 #endif
 }
 

@@ -163,17 +163,17 @@ class Rig {
 
 // The smallest model found that still differs: fewer outputs, then nodes passed over.
 RandomModel Shrink(const Rig& rig, RandomModel model, uint64_t rows) {
-  constexpr int kMostTries = 60;
+  constexpr int kMaxTries = 60;
   int tries = 0;
   bool has_shrunk = true;
   const auto keep_if_different = [&](RandomModel smaller) {
     smaller.Prune();
     if (smaller.nodes.size() >= model.nodes.size() || smaller.nodes.empty()) return false;
-    if (++tries > kMostTries || rig.Compare(smaller, rows).empty()) return false;
+    if (++tries > kMaxTries || rig.Compare(smaller, rows).empty()) return false;
     model = std::move(smaller);
     return true;
   };
-  while (has_shrunk && tries < kMostTries) {
+  while (has_shrunk && tries < kMaxTries) {
     has_shrunk = false;
     for (size_t index = 0; !has_shrunk && index < model.nodes.size(); ++index) {
       // Only what this node makes is read.
@@ -212,8 +212,8 @@ void CheckRandomGraphs(const Variety& variety) {
   const uint32_t count = FromEnvironment("ONNXIFI_TEST_GRAPHS", 100);
   // With one set of devices: opening libraries takes longer than running graphs, and plugins, here
   // copies of one, stay in memory for as long as the process.
-  constexpr uint32_t kMostRigs = 200;
-  const uint32_t graphs_per_rig = std::max<uint32_t>(10, (count + kMostRigs - 1) / kMostRigs);
+  constexpr uint32_t kMaxRigs = 200;
+  const uint32_t graphs_per_rig = std::max<uint32_t>(10, (count + kMaxRigs - 1) / kMaxRigs);
   for (uint32_t seed = first; (seed - first) * graphs_per_rig < count; ++seed) {
     std::mt19937 random(seed);
     const std::vector<std::string> devices =

@@ -98,7 +98,7 @@ void ClaimMemory::Add(const split::Digest& question, std::shared_ptr<const NodeR
   ForgetBefore(losses);
   // It was gone since it said so.
   if (losses < losses_) return;
-  if (answers_.size() >= kMostAnswers) answers_.clear();
+  if (answers_.size() >= kMaxAnswers) answers_.clear();
   answers_.insert_or_assign(question, std::move(answer));
 }
 

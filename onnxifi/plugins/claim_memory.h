@@ -43,7 +43,7 @@ bool IsEmulated(const NodeReasons& reasons);
 class ClaimMemory {
  public:
   // Beyond, everything is forgotten.
-  static constexpr size_t kMostAnswers = size_t{1} << 16;
+  static constexpr size_t kMaxAnswers = size_t{1} << 16;
 
   // The answers to all of the questions, or nothing where one was never asked.
   std::optional<std::vector<std::shared_ptr<const NodeReasons>>> FindAll(

@@ -60,8 +60,8 @@ Status ForwardedEvent::Wait() {
 std::optional<Status> ForwardedEvent::WaitFor(std::chrono::milliseconds timeout) {
   const PluginCalls& calls = owner_->calls();
   if (calls.wait_event_for != nullptr) {
-    constexpr int64_t kLargest = std::numeric_limits<uint32_t>::max();
-    return WaitForPlugin(static_cast<uint32_t>(std::clamp<int64_t>(timeout.count(), 1, kLargest)));
+    constexpr int64_t kMax = std::numeric_limits<uint32_t>::max();
+    return WaitForPlugin(static_cast<uint32_t>(std::clamp<int64_t>(timeout.count(), 1, kMax)));
   }
   constexpr std::chrono::milliseconds kPollInterval(1);
   const auto deadline = std::chrono::steady_clock::now() + timeout;
@@ -75,12 +75,12 @@ std::optional<Status> ForwardedEvent::WaitFor(std::chrono::milliseconds timeout)
 }
 
 std::optional<Status> ForwardedEvent::WaitForPlugin(uint32_t timeout_ms) {
-  constexpr size_t kLargestMessageBytes = 4096;
+  constexpr size_t kMaxMessageBytes = 4096;
   const PluginCalls& calls = owner_->calls();
   onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
   onnxStatus work_status = ONNXIFI_STATUS_SUCCESS;
   // Most runs have nothing to say: not filled.
-  std::array<char, kLargestMessageBytes> message;
+  std::array<char, kMaxMessageBytes> message;
   message.front() = '\0';
   size_t length = message.size();
   const Status status = calls.ToStatus(
@@ -89,7 +89,7 @@ std::optional<Status> ForwardedEvent::WaitForPlugin(uint32_t timeout_ms) {
   if (!status.ok()) return status;
   if (state != ONNXIFI_EVENT_STATE_SIGNALLED) return std::nullopt;
   if (work_status == ONNXIFI_STATUS_SUCCESS) return base::Ok();
-  const size_t text_length = std::min(length > 0 ? length - 1 : 0, kLargestMessageBytes);
+  const size_t text_length = std::min(length > 0 ? length - 1 : 0, kMaxMessageBytes);
   return calls.ToStatus(work_status, "the run",
                         std::string(message.data(), strnlen(message.data(), text_length)));
 }

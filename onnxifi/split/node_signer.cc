@@ -12,12 +12,12 @@ namespace onnxifi::split {
 namespace {
 
 // Tensors of at most so many elements and one axis may be the extents of others.
-constexpr int64_t kMostExtents = 64;
+constexpr int64_t kMaxExtents = 64;
 
 bool SaysMoreInItsModel(const FlowingValue& value) {
   if (!value.has_fixed_shape()) return true;
   if (value.dimensions->size() > 1) return false;
-  return value.dimensions->empty() || value.dimensions->front().number <= kMostExtents;
+  return value.dimensions->empty() || value.dimensions->front().number <= kMaxExtents;
 }
 
 void AddValue(const FlowingValue& value, Digester& digester) {

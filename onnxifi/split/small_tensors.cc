@@ -22,7 +22,7 @@ using base::Status;
 
 namespace {
 
-constexpr int64_t kMostBytes = NodeSigner::kSmallTensorBytes;
+constexpr int64_t kMaxBytes = NodeSigner::kSmallTensorBytes;
 
 // Of an external tensor that is small; nothing of any other.
 std::optional<int64_t> SmallSizeOf(const onnx::TensorProto& tensor) {
@@ -33,11 +33,11 @@ std::optional<int64_t> SmallSizeOf(const onnx::TensorProto& tensor) {
   for (const int64_t extent : tensor.dims()) {
     if (extent == 0) return 0;
     // Every element takes half a byte at least.
-    if (extent < 0 || extent > 2 * kMostBytes / count) return std::nullopt;
+    if (extent < 0 || extent > 2 * kMaxBytes / count) return std::nullopt;
     count *= extent;
   }
   const int64_t size_bytes = tensor::SizeBytes(*type, count);
-  return size_bytes <= kMostBytes ? std::optional(size_bytes) : std::nullopt;
+  return size_bytes <= kMaxBytes ? std::optional(size_bytes) : std::nullopt;
 }
 
 // Calls `visit` for each tensor that a graph holds until it answers an error.

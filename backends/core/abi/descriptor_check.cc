@@ -135,12 +135,12 @@ Status CheckShape(DescriptorRole role, const onnxTensorDescriptorV1& descriptor,
   if (descriptor.dimensions == 0) return base::Ok();
   // No model has tensors of such a rank; a field that was never set may say so, and the shape must
   // not be read that far.
-  constexpr uint32_t kLargestRank = 64;
-  if (descriptor.dimensions > kLargestRank) {
+  constexpr uint32_t kMaxRank = 64;
+  if (descriptor.dimensions > kMaxRank) {
     return Status(Code::kInvalidShape, Title(role, descriptor.name) + " has rank " +
                                            std::to_string(descriptor.dimensions) +
                                            "; the largest one taken is " +
-                                           std::to_string(kLargestRank) + ".");
+                                           std::to_string(kMaxRank) + ".");
   }
   if (descriptor.shape == nullptr) {
     return Status(Code::kInvalidPointer, Title(role, descriptor.name) + " has rank " +
@@ -149,9 +149,9 @@ Status CheckShape(DescriptorRole role, const onnxTensorDescriptorV1& descriptor,
   }
   const DeclaredTensor* declaration = FindDeclared(declared, descriptor.name);
   // Bytes of the largest element type, complex128; signed so that sizes fit ptrdiff_t as well.
-  constexpr uint64_t kLargestElementBytes = 16;
-  constexpr uint64_t kLargestCount =
-      static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / kLargestElementBytes;
+  constexpr uint64_t kMaxElementBytes = 16;
+  constexpr uint64_t kMaxCount =
+      static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / kMaxElementBytes;
   uint64_t element_count = 1;
   for (uint32_t axis = 0; axis < descriptor.dimensions; ++axis) {
     const uint64_t extent = descriptor.shape[axis];
@@ -164,10 +164,10 @@ Status CheckShape(DescriptorRole role, const onnxTensorDescriptorV1& descriptor,
                                                Title(role, descriptor.name) +
                                                " is 0, which the model does not declare.");
       }
-    } else if (element_count > kLargestCount / extent) {
+    } else if (element_count > kMaxCount / extent) {
       return Status(Code::kInvalidShape, Title(role, descriptor.name) +
                                              " has more than the largest number of elements (" +
-                                             std::to_string(kLargestCount) + "): dimension " +
+                                             std::to_string(kMaxCount) + "): dimension " +
                                              std::to_string(axis) + " is " +
                                              std::to_string(extent) + ".");
     } else {

@@ -326,11 +326,11 @@ Status CheckNative(const onnxNativeEvent* native) {
   if (native == nullptr) {
     return Status(Code::kInvalidPointer, "The structure of the driver's event is NULL.");
   }
-  constexpr size_t kLeast = offsetof(onnxNativeEvent, handle) + sizeof(native->handle);
-  if (native->struct_size < kLeast) {
+  constexpr size_t kMin = offsetof(onnxNativeEvent, handle) + sizeof(native->handle);
+  if (native->struct_size < kMin) {
     return Status(Code::kInvalidSize,
                   "The structure of the driver's event has " + std::to_string(native->struct_size) +
-                      " bytes; its handle ends at " + std::to_string(kLeast) + ".");
+                      " bytes; its handle ends at " + std::to_string(kMin) + ".");
   }
   if (native->kind != ONNXIFI_SDK_NATIVE_EVENT_OPENCL) {
     return Status(Code::kInvalidFenceType,
@@ -375,19 +375,19 @@ onnxStatus ONNXIFI_ABI AllocateSharedMemory(onnxBackend handle, uint64_t size_by
     if (memory == nullptr) {
       return Status(Code::kInvalidPointer, "The structure of the shared memory is NULL.");
     }
-    constexpr size_t kLeast = offsetof(onnxSharedMemory, buffer) + sizeof(memory->buffer);
-    if (memory->struct_size < kLeast) {
+    constexpr size_t kMin = offsetof(onnxSharedMemory, buffer) + sizeof(memory->buffer);
+    if (memory->struct_size < kMin) {
       return Status(Code::kInvalidSize, "The structure of the shared memory has " +
                                             std::to_string(memory->struct_size) +
-                                            " bytes; its buffer ends at " + std::to_string(kLeast) +
+                                            " bytes; its buffer ends at " + std::to_string(kMin) +
                                             ".");
     }
     memory->address = 0;
     memory->memory_type = ONNXIFI_MEMORY_TYPE_CPU;
     memory->buffer = 0;
     if (size_bytes == 0) return Status(Code::kInvalidSize, "Shared memory of 0 bytes is none.");
-    constexpr uint64_t kMostBytes = INT64_MAX;
-    if (size_bytes > kMostBytes) {
+    constexpr uint64_t kMaxBytes = INT64_MAX;
+    if (size_bytes > kMaxBytes) {
       return Status(Code::kNoDeviceMemory,
                     "No device has " + std::to_string(size_bytes) + " bytes to share.");
     }

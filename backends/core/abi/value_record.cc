@@ -23,7 +23,7 @@ using tensor::Value;
 using tensor::ValueRef;
 
 constexpr int kDeepestValue = 8;
-constexpr uint32_t kLargestRank = 64;
+constexpr uint32_t kMaxRank = 64;
 
 // What lies inside the caller's structure; the rest is zero.
 Result<onnxValue> Read(const onnxValue& record, const std::string& what) {
@@ -39,10 +39,10 @@ Result<onnxValue> Read(const onnxValue& record, const std::string& what) {
 }
 
 Result<Extents> ReadExtents(const onnxValue& record, const std::string& what) {
-  if (record.rank > kLargestRank) {
+  if (record.rank > kMaxRank) {
     return Status(Code::kInvalidShape, what + " has rank " + std::to_string(record.rank) +
                                            "; the largest one taken is " +
-                                           std::to_string(kLargestRank) + ".");
+                                           std::to_string(kMaxRank) + ".");
   }
   if (record.rank > 0 && record.extents == nullptr) {
     return Status(Code::kInvalidPointer,
@@ -58,11 +58,11 @@ Result<Extents> ReadExtents(const onnxValue& record, const std::string& what) {
     }
   }
   // As many elements of the largest type as a signed size can say.
-  constexpr int64_t kMost = INT64_MAX / 16;
-  if (tensor::ElementCount(extents) > kMost) {
+  constexpr int64_t kMax = INT64_MAX / 16;
+  if (tensor::ElementCount(extents) > kMax) {
     return Status(Code::kInvalidShape, what + " of shape " + tensor::ToString(extents) +
                                            " has more than the largest number of elements (" +
-                                           std::to_string(kMost) + ").");
+                                           std::to_string(kMax) + ").");
   }
   return extents;
 }

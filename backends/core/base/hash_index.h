@@ -36,9 +36,9 @@ class HashIndex {
   }
 
   void Add(size_t hash, int32_t number) {
-    if (entries_.empty()) entries_.reserve(kMostListed);
+    if (entries_.empty()) entries_.reserve(kMaxListed);
     entries_.push_back({static_cast<uint32_t>(hash), number});
-    if (entries_.size() <= kMostListed) return;
+    if (entries_.size() <= kMaxListed) return;
     if (entries_.size() * 2 > slots_.size()) {
       slots_.assign(std::bit_ceil(entries_.size() * 4), kNone);
       for (size_t k = 0; k + 1 < entries_.size(); ++k) Place(k);
@@ -51,7 +51,7 @@ class HashIndex {
     uint32_t tag;
     int32_t number;
   };
-  static constexpr size_t kMostListed = 16;
+  static constexpr size_t kMaxListed = 16;
 
   size_t Mask() const { return slots_.size() - 1; }
   void Place(size_t entry) {

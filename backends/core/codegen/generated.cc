@@ -87,7 +87,7 @@ class Kernel final : public device::Kernel {
   const Capabilities capabilities_;
   Services& services_;
   const LoopFacts facts_;
-  std::array<KernelVariants, kMostKernels> variants_;
+  std::array<KernelVariants, kMaxKernels> variants_;
 };
 
 class GeneratedRecipe final : public Recipe {

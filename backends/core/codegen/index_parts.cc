@@ -16,8 +16,8 @@ using program::Index;
 constexpr int64_t kFanIn = 16;
 
 // Blocks are so long that each may add up the counts of all before it.
-constexpr int64_t kMostBlocks = 1024;
-constexpr int64_t kLeastBlock = 256;
+constexpr int64_t kMaxBlocks = 1024;
+constexpr int64_t kMinBlock = 256;
 
 Parts MakeTopK(LoopNest loops) {
   Parts parts;
@@ -43,7 +43,7 @@ Parts MakeTopK(LoopNest loops) {
 Parts MakeNonZero(LoopNest loops) {
   Parts parts;
   const int64_t elements = tensor::ElementCount(loops.extents);
-  const int64_t length = std::max(kLeastBlock, (elements + kMostBlocks - 1) / kMostBlocks);
+  const int64_t length = std::max(kMinBlock, (elements + kMaxBlocks - 1) / kMaxBlocks);
   const int64_t blocks = (elements + length - 1) / length;
   loops.given = {blocks, length, elements};
   parts.parts.push_back({.kernel = kCountBlocks, .loops = loops});

@@ -24,7 +24,7 @@ struct Parts {
   std::vector<Part> parts;
   std::array<int64_t, 2> scratch_bytes = {0, 0};
 };
-inline constexpr int kMostKernels = 3;
+inline constexpr int kMaxKernels = 3;
 
 }  // namespace onnxifi::codegen
 

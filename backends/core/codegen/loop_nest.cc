@@ -23,7 +23,7 @@ constexpr int64_t kNarrow = int64_t{1} << 30;
 constexpr int64_t kNarrowPosition = kNarrow / 4;
 
 // A reduction of fewer elements is over before a group of items has met.
-constexpr int64_t kLeastGroupedElements = 64;
+constexpr int64_t kMinGroupedElements = 64;
 
 // Whether no sum offset + factors * coordinates, nor any part of it, leaves the narrow range.
 bool IsNarrow(int64_t offset, std::span<const int64_t> factors, std::span<const int64_t> extents) {
@@ -270,7 +270,7 @@ LoopNest MakeLoopNest(const LoopFacts& facts, const device::BoundStep& step) {
   loops.form.is_grouped =
       facts.can_be_grouped &&
       tensor::ElementCount(std::span(loops.extents).subspan(static_cast<size_t>(first_row_axis))) >=
-          kLeastGroupedElements;
+          kMinGroupedElements;
   for (size_t k = 0; k < facts.is_root_per_row.size(); ++k) {
     bool is_fixed = facts.is_root_per_row[k];
     for (int axis = first_row_axis; axis < loops.form.rank; ++axis) {

@@ -42,8 +42,8 @@ bool Selector::PrefersWinograd(const device::Facts& facts) const {
   const double transformed = std::max(tiles, kPerElementOfKernels) * 36 * in * out +
                              tiles * 36 * (in + out) * kPerTransformed;
   // Both ends of the products lie in memory whole.
-  constexpr double kMostBytes = 128 * 1024 * 1024;
-  return tiles * 36 * (in + out) * sizeof(float) <= kMostBytes &&
+  constexpr double kMaxBytes = 128 * 1024 * 1024;
+  return tiles * 36 * (in + out) * sizeof(float) <= kMaxBytes &&
          transformed <= kWorthwhile * direct;
 }
 

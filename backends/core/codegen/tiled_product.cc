@@ -57,7 +57,7 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 // Of the taps of an axis, how many strides the last one reaches.
-int64_t MostShift(int64_t taps, int64_t dilation, int64_t stride) {
+int64_t MaxShift(int64_t taps, int64_t dilation, int64_t stride) {
   return std::max<int64_t>(0, (taps - 1) * dilation / stride);
 }
 
@@ -202,7 +202,7 @@ bool TiledProduct::MeetsPadding() const {
     if (is_transposed()) {
       const int64_t stride = contract_.strides[axis];
       const Span span = SpanOf(out.constant(), pad.constant(), stride);
-      const int64_t shift = MostShift(taps.constant(), contract_.dilations[axis], stride);
+      const int64_t shift = MaxShift(taps.constant(), contract_.dilations[axis], stride);
       if (span.first < shift || span.first + span.count > extent.constant()) return true;
       continue;
     }
@@ -313,7 +313,7 @@ class TiledProduct::Geometry {
     const size_t axes = column_extents_.size();
     for (size_t axis = 0; axis < axes; ++axis) {
       const int64_t taps = inner_[axis + 1];
-      const int64_t shift = MostShift(taps, contract_.dilations[axis], contract_.strides[axis]);
+      const int64_t shift = MaxShift(taps, contract_.dilations[axis], contract_.strides[axis]);
       image_.push_back(column_extents_[axis] + shift);
       phases_.push_back(taps == 1 || product_.is_transposed() ? 1 : contract_.strides[axis]);
     }

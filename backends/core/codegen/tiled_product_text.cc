@@ -133,7 +133,7 @@ class TiledProduct::PartWriter {
                                    ? "1"
                                    : writer_.UseDim(contract_.strides[static_cast<size_t>(last)]);
     const std::string pad = product_.is_transposed()
-                                ? Text("(", MostShift(last), " - ", Given(Group::kFirst, last), ")")
+                                ? Text("(", MaxShift(last), " - ", Given(Group::kFirst, last), ")")
                                 : writer_.UseDim(contract_.pads_begin[static_cast<size_t>(last)]);
     const auto bound = [&](const std::string& value) {
       const std::string from = writer_.Declare("idx", value);
@@ -375,14 +375,14 @@ class TiledProduct::PartWriter {
   std::string Position(int axis, const std::string& at, const std::string& phase) {
     const auto k = static_cast<size_t>(axis);
     if (product_.is_transposed()) {
-      return Text(at, " + ", phase, " + ", Given(Group::kFirst, axis), " - ", MostShift(axis));
+      return Text(at, " + ", phase, " + ", Given(Group::kFirst, axis), " - ", MaxShift(axis));
     }
     return Text(at, " * ", writer_.UseDim(contract_.strides[k]), " + ", phase, " - ",
                 writer_.UseDim(contract_.pads_begin[k]));
   }
 
   // Of a transposed convolution: how many elements its image has before the first q.
-  std::string MostShift(int axis) {
+  std::string MaxShift(int axis) {
     return Text("(", Given(Group::kImage, axis), " - ", Given(Group::kSpan, axis), ")");
   }
   // The output, or none, that column `at` of the item's phase is.
@@ -513,7 +513,7 @@ class TiledProduct::PartWriter {
           writer_.Declare("idx", Text(tap, " * ", writer_.UseDim(contract_.dilations[k])));
       writer_.Line("if (", reach, " % ", stride, " != ", output_phases_[k], ") continue;");
       opened.reaches.push_back(
-          writer_.Declare("idx", Text(MostShift(axis), " - ", reach, " / ", stride)));
+          writer_.Declare("idx", Text(MaxShift(axis), " - ", reach, " / ", stride)));
       opened.offset = writer_.Declare("idx", Text(opened.offset, " + ", opened.reaches.back(),
                                                   " * ", Given(Group::kPitch, axis)));
       opened.number = writer_.Declare("idx", Text(opened.number, " * ", taps, " + ", tap));

@@ -13,12 +13,12 @@ namespace onnxifi::device {
 namespace {
 
 // A multiple of any element and of what packed elements are written by.
-constexpr int64_t kLeastBytes = 256;
+constexpr int64_t kMinBytes = 256;
 
 int64_t RoundToClass(int64_t size_bytes) {
-  const int64_t size = std::max(size_bytes, kLeastBytes);
+  const int64_t size = std::max(size_bytes, kMinBytes);
   const int64_t step =
-      std::max(kLeastBytes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(size)) / 8));
+      std::max(kMinBytes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(size)) / 8));
   return (size + step - 1) / step * step;
 }
 

@@ -23,7 +23,7 @@ class MemoryPool {
   // New memory of the driver's, which its end gives up. Any thread.
   using Make = std::function<base::Result<std::unique_ptr<Allocation>>(int64_t size_bytes)>;
   // What is idle has at most `most_idle_bytes` in all.
-  explicit MemoryPool(Make make, int64_t most_idle_bytes = kMostIdleBytes)
+  explicit MemoryPool(Make make, int64_t most_idle_bytes = kMaxIdleBytes)
       : make_(std::move(make)), most_idle_bytes_(most_idle_bytes) {}
 
   // At least `size_bytes` >= 0, which end in the pool again; the pool outlives them. The status of
@@ -36,7 +36,7 @@ class MemoryPool {
 
  private:
   class Pooled;
-  static constexpr int64_t kMostIdleBytes = int64_t{1} << 30;
+  static constexpr int64_t kMaxIdleBytes = int64_t{1} << 30;
 
   base::Result<std::unique_ptr<Allocation>> New(int64_t size_bytes);
   void GiveBack(std::unique_ptr<Allocation> piece);

@@ -108,8 +108,8 @@ class Folding {
       const Group& group = groups.back();
       replaced_bytes += group.replaced_bytes;
       requests.push_back({.graph = MakeGraphOf(group, graph_),
-                          .limit_bytes = std::max(kLargestFoldedBytes, group.replaced_bytes)});
-      if (group.nodes.size() > 1) requests.back().value_limit_bytes = kLargestGroupedBytes;
+                          .limit_bytes = std::max(kMaxFoldedBytes, group.replaced_bytes)});
+      if (group.nodes.size() > 1) requests.back().value_limit_bytes = kMaxGroupedBytes;
     }
     std::vector<Evaluator::Answer> answers = evaluator_.EvaluateAll(requests);
     for (size_t k = 0; k < groups.size(); ++k) {
@@ -145,8 +145,8 @@ class Folding {
         if (input == kNoValue) continue;
         const auto& constant = graph_.values[static_cast<size_t>(input)].constant;
         is_ready = is_ready && constant;
-        may_group = may_group && (constant ? constant->size_bytes() <= kLargestGroupedBytes
-                                           : IsMadeInGroup(input));
+        may_group = may_group &&
+                    (constant ? constant->size_bytes() <= kMaxGroupedBytes : IsMadeInGroup(input));
       }
       if (is_ready) ready_.insert(k);
       if (!may_group) continue;
@@ -226,7 +226,7 @@ class Folding {
     for (size_t k = 0; k < results.size(); ++k) {
       Value& value = graph_.values[static_cast<size_t>(group.outputs[k])];
       value.type = TypeOf(results[k]);
-      value.is_weight = value.is_weight || results[k].element_count() > kLargestStructuralCount;
+      value.is_weight = value.is_weight || results[k].element_count() > kMaxStructuralCount;
       value.constant = std::move(results[k]);
     }
     for (const size_t k : group.nodes) {

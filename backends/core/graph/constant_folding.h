@@ -43,14 +43,14 @@ class Evaluator {
 };
 
 // A result may be larger than this only where it takes the place of constants at least as large.
-inline constexpr int64_t kLargestFoldedBytes = int64_t{64} << 20;
+inline constexpr int64_t kMaxFoldedBytes = int64_t{64} << 20;
 
 // Nodes are evaluated together where no constant and no value of theirs is larger.
-inline constexpr int64_t kLargestGroupedBytes = int64_t{16} << 10;
+inline constexpr int64_t kMaxGroupedBytes = int64_t{16} << 10;
 
 // Folds whole chains in one run, several nodes at a time, and drops each constant that it has used
 // up. Nodes with subgraphs stay. A result that comes from a weight is a weight, as is one of more
-// than kLargestStructuralCount elements.
+// than kMaxStructuralCount elements.
 class ConstantFolding : public Pass {
  public:
   // `evaluator` must outlive the pass.

@@ -51,7 +51,7 @@ inline constexpr NodeId kNoNode = -1;
 
 // Most elements of a constant whose values may decide whether a node is supported (shapes, axes,
 // pads, scales).
-inline constexpr int64_t kLargestStructuralCount = 64;
+inline constexpr int64_t kMaxStructuralCount = 64;
 
 // One edge: a name, what is declared of it, and its tensor if it is constant.
 struct Value {

@@ -64,7 +64,7 @@ class AddEvaluator : public Evaluator {
 };
 
 // More than is computed in groups.
-const std::vector<float> kMany(static_cast<size_t>(kLargestGroupedBytes) / sizeof(float) + 1, 1.f);
+const std::vector<float> kMany(static_cast<size_t>(kMaxGroupedBytes) / sizeof(float) + 1, 1.f);
 
 class BreakingPass : public Pass {
  public:
@@ -319,7 +319,7 @@ TEST(ConstantFoldingTest, RefusesResultsLargerThanTheLimitAndThanWhatTheyReplace
     EXPECT_TRUE(RunPass(pass, graph).ok());
     return graph.nodes.empty();
   };
-  const auto limit_elements = static_cast<size_t>(kLargestFoldedBytes) / sizeof(float);
+  const auto limit_elements = static_cast<size_t>(kMaxFoldedBytes) / sizeof(float);
   EXPECT_TRUE(fold(limit_elements / 4, 4, /*is_read_elsewhere=*/true));
   EXPECT_FALSE(fold(limit_elements / 4 + 1, 4, /*is_read_elsewhere=*/true));
   EXPECT_TRUE(fold(limit_elements + 1, 1, /*is_read_elsewhere=*/false));

@@ -100,8 +100,8 @@ base::Result<bool> Pattern::MatchesWhole(std::string_view text) const {
       pcre2_match_data_create(/*ovecsize=*/1, /*gcontext=*/nullptr));
   if (data == nullptr) return Status(Code::kNoSystemMemory, "There is no memory for a match.");
   // Grows with the number of states that are alive at once, which the pattern bounds.
-  constexpr size_t kMostStates = size_t{1} << 22;
-  for (size_t size = 1024; size <= kMostStates; size *= 8) {
+  constexpr size_t kMaxStates = size_t{1} << 22;
+  for (size_t size = 1024; size <= kMaxStates; size *= 8) {
     std::vector<int> workspace(size);
     const int found = pcre2_dfa_match(
         code, reinterpret_cast<PCRE2_SPTR>(text.data() != nullptr ? text.data() : ""), text.size(),
@@ -117,7 +117,7 @@ base::Result<bool> Pattern::MatchesWhole(std::string_view text) const {
     }
   }
   return Status(Code::kNoSystemResources,
-                "A pattern keeps more than " + std::to_string(kMostStates) +
+                "A pattern keeps more than " + std::to_string(kMaxStates) +
                     " states alive at once, the largest number supported.");
 }
 

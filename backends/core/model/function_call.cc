@@ -58,12 +58,12 @@ Status InlineBudget::Spend(int64_t count, int64_t size_bytes, const Scope& scope
   if (scope.call == nullptr) return base::Ok();
   count_ += count;
   size_bytes_ += size_bytes;
-  if (count_ <= kMostInlined && size_bytes_ <= kMostInlinedBytes) return base::Ok();
+  if (count_ <= kMaxInlined && size_bytes_ <= kMaxInlinedBytes) return base::Ok();
   return {Code::kUnsupportedOperator,
           "The model's functions expand to more than the largest supported number of nodes, names "
           "and attributes (" +
-              std::to_string(kMostInlined) + ") or of bytes in them (" +
-              std::to_string(kMostInlinedBytes) + ")."};
+              std::to_string(kMaxInlined) + ") or of bytes in them (" +
+              std::to_string(kMaxInlinedBytes) + ")."};
 }
 
 Status CheckCall(const onnx::NodeProto& node, const onnx::FunctionProto& function,

@@ -24,8 +24,8 @@ namespace onnxifi::model {
 using Attributes = std::map<std::string, graph::Attribute, std::less<>>;
 
 // Nodes, names and attributes that inlining may add: each function may call others many times.
-inline constexpr int64_t kMostInlined = int64_t{1} << 18;
-inline constexpr int64_t kMostInlinedBytes = int64_t{256} << 20;
+inline constexpr int64_t kMaxInlined = int64_t{1} << 18;
+inline constexpr int64_t kMaxInlinedBytes = int64_t{256} << 20;
 
 // A call while its body is imported.
 struct Call {

@@ -35,7 +35,7 @@ struct ImportOptions {
   // The model's bytes stay, unchanged, for as long as the graph and whatever is made of it: large
   // tensors are views on them, at any address.
   bool is_lasting_model = false;
-  // False for a support question: initializers of more than kLargestStructuralCount elements, those
+  // False for a support question: initializers of more than kMaxStructuralCount elements, those
   // in external files and those without data become weights without values, and a name that nothing
   // defines becomes an input of unknown type.
   bool lift_values = true;

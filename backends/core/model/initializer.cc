@@ -27,7 +27,7 @@ Result<Value> ReadTensor(const Proto& proto, bool has_data, bool lifts_values,
   ONNXIFI_ASSIGN_OR_RETURN(const TensorReader::Header header, tensors.ReadHeader(proto));
   Value value;
   value.type = TensorType(header.type, header.extents);
-  value.is_weight = header.element_count > graph::kLargestStructuralCount;
+  value.is_weight = header.element_count > graph::kMaxStructuralCount;
   const bool has_values = header.element_count == 0 || has_data;
   if (!lifts_values && (value.is_weight || !has_values)) {
     value.is_weight = true;
@@ -80,7 +80,7 @@ Result<Value> ReadWeight(const Weight& weight) {
   }
   Value value{.name = weight.name, .type = TensorType(weight.type, weight.extents)};
   value.constant = std::move(copy);
-  value.is_weight = element_count > graph::kLargestStructuralCount;
+  value.is_weight = element_count > graph::kMaxStructuralCount;
   return value;
 }
 

@@ -112,14 +112,14 @@ TEST(MappedModelTest, AModelThatLastsIsReadWhereItLies) {
 }
 
 TEST(MappedModelTest, SmallTensorsOfAModelThatLastsAreCopied) {
-  for (const int64_t size_bytes : {kLeastBorrowedBytes - 4, kLeastBorrowedBytes}) {
+  for (const int64_t size_bytes : {kMinBorrowedBytes - 4, kMinBorrowedBytes}) {
     const std::string text = MakeModel(SeededBytes(static_cast<size_t>(size_bytes), 9));
     const auto bytes = std::as_bytes(std::span(text));
     ImportOptions options;
     options.is_lasting_model = true;
     const auto imported = Import(bytes, options);
     ASSERT_TRUE(imported.ok()) << imported.status().Text();
-    EXPECT_EQ(IsInside(Find(*imported, "raw").data(), bytes), size_bytes >= kLeastBorrowedBytes);
+    EXPECT_EQ(IsInside(Find(*imported, "raw").data(), bytes), size_bytes >= kMinBorrowedBytes);
   }
 }
 

@@ -257,7 +257,7 @@ Result<Tensor> TensorReader::Read(const onnx::TensorProto& proto) const {
                      " bytes of raw_data, where " + shape + " needs " + std::to_string(size_bytes) +
                      ".");
     }
-    if (bytes_.is_lasting && size_bytes >= kLeastBorrowedBytes && !tensor::IsBool(header.type)) {
+    if (bytes_.is_lasting && size_bytes >= kMinBorrowedBytes && !tensor::IsBool(header.type)) {
       return Borrow(header, lifted.raw);
     }
     ONNXIFI_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(header.type, header.extents));
@@ -324,12 +324,12 @@ Result<Tensor> TensorReader::Read(const onnx::SparseTensorProto& proto) {
   const std::string quoted = "Sparse tensor '" + proto.values().name() + "'";
   ONNXIFI_ASSIGN_OR_RETURN(const Header header, ReadHeader(proto));
   const int64_t size_bytes = tensor::SizeBytes(header.type, header.element_count);
-  if (size_bytes > kMostSparseBytes - sparse_bytes_ || header.type == ElementType::kString ||
+  if (size_bytes > kMaxSparseBytes - sparse_bytes_ || header.type == ElementType::kString ||
       tensor::IsPacked(header.type)) {
     return Status(Code::kUnsupportedShape,
                   quoted + " of " + std::string(tensor::Name(header.type)) +
                       tensor::ToString(header.extents) + " has " + std::to_string(size_bytes) +
-                      " bytes as a dense tensor; at most " + std::to_string(kMostSparseBytes) +
+                      " bytes as a dense tensor; at most " + std::to_string(kMaxSparseBytes) +
                       " in all, of whole-byte elements, are supported.");
   }
   sparse_bytes_ += size_bytes;

@@ -21,10 +21,10 @@ namespace onnxifi::model {
 
 // The most that the dense forms of all sparse tensors of a model may take: a few bytes can name
 // terabytes.
-inline constexpr int64_t kMostSparseBytes = int64_t{256} << 20;
+inline constexpr int64_t kMaxSparseBytes = int64_t{256} << 20;
 
 // Smaller tensors are copied even from a model that lasts: passes look into them.
-inline constexpr int64_t kLeastBorrowedBytes = int64_t{1} << 16;
+inline constexpr int64_t kMinBorrowedBytes = int64_t{1} << 16;
 
 // What may be done with the bytes of a model.
 struct ModelBytes {
@@ -62,7 +62,7 @@ class TensorReader {
   // Type and extents of the dense form.
   base::Result<Header> ReadHeader(const onnx::SparseTensorProto& proto) const;
   // The dense form, zero where nothing is given. INVALID_MODEL for indices outside the extents;
-  // UNSUPPORTED_SHAPE above kMostSparseBytes.
+  // UNSUPPORTED_SHAPE above kMaxSparseBytes.
   base::Result<tensor::Tensor> Read(const onnx::SparseTensorProto& proto);
 
  private:

@@ -256,9 +256,9 @@ class Scanner {
                                   " deep, beyond the deepest supported (" +
                                   std::to_string(kDeepestNesting) + ")");
     }
-    if (++message_count_ > kMostMessages) {
+    if (++message_count_ > kMaxMessages) {
       return Malformed(begin, "the number of messages exceeds the largest supported (" +
-                                  std::to_string(kMostMessages) + ")");
+                                  std::to_string(kMaxMessages) + ")");
     }
     if (message != Message::kTensor || !is_kept) {
       return ScanFields(message, begin, end, depth, is_kept, /*tensor=*/nullptr);

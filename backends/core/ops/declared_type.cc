@@ -15,7 +15,7 @@ using program::ValueType;
 
 namespace {
 
-constexpr int64_t kLargestBytes = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxBytes = std::numeric_limits<int64_t>::max();
 
 // In what element types and kinds tell.
 bool FitsDeclaration(const ValueType& value, const Type& declared) {
@@ -38,13 +38,13 @@ bool FitsDeclaration(const ValueType& value, const Type& declared) {
 std::string Quoted(const std::string& name) { return "'" + name + "'"; }
 
 bool IsAddressable(ElementType type, const Dim& count) {
-  return !count.is_constant() || tensor::SizeBytes(type, count.constant()) < kLargestBytes;
+  return !count.is_constant() || tensor::SizeBytes(type, count.constant()) < kMaxBytes;
 }
 
 Status RefuseSize(const std::string& what, const Shape& shape) {
   return Status(Code::kUnsupportedShape, what + " of shape " + tensor::ToString(shape) +
                                              " has more bytes than the largest size (" +
-                                             std::to_string(kLargestBytes) + ").");
+                                             std::to_string(kMaxBytes) + ").");
 }
 
 Status CheckDeclaration(std::string_view role, const graph::Value& value) {

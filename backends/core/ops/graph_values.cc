@@ -21,7 +21,7 @@ using program::ValueType;
 namespace {
 
 // Of all sequences of a graph together: a chain of insertions lists its tensors again and again.
-constexpr size_t kMostSequenceTensors = 65536;
+constexpr size_t kMaxSequenceTensors = 65536;
 
 }  // namespace
 
@@ -195,12 +195,12 @@ Status GraphValues::Set(ValueId id, Operand operand) {
 Status GraphValues::Set(ValueId id, Sequence sequence) {
   ONNXIFI_RETURN_IF_ERROR(CheckFits(graph_.values[id], sequence.type()));
   sequence_tensors_ += sequence.tensors.size();
-  if (sequence_tensors_ > kMostSequenceTensors) {
+  if (sequence_tensors_ > kMaxSequenceTensors) {
     return Status(Code::kUnsupportedShape,
                   "The sequences up to value " + Quoted(graph_.values[id].name) + " hold " +
                       std::to_string(sequence_tensors_) +
                       " tensors, more than the largest supported number (" +
-                      std::to_string(kMostSequenceTensors) + ").");
+                      std::to_string(kMaxSequenceTensors) + ").");
   }
   sequences_[id] = std::move(sequence);
   return base::Ok();

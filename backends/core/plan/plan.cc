@@ -488,19 +488,18 @@ Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBindi
 
 bool Plan::IsTiny(const StageBinding& binding) const {
   // Some ten microseconds of work on a processor of today, for plain loops some hundred.
-  constexpr int64_t kMostFlops = 1'000'000;
-  constexpr int64_t kMostBytes = int64_t{1} << 20;
+  constexpr int64_t kMaxFlops = 1'000'000;
+  constexpr int64_t kMaxBytes = int64_t{1} << 20;
   int64_t flops = 0, bytes = 0;
   for (const device::BoundStep& step : binding.steps) {
     const program::StepCost cost = program::CostOf(program_, *step.step, binding.dims);
     // Each of them may be as large as an int64_t.
-    if (cost.flops > kMostFlops || cost.read_bytes > kMostBytes ||
-        cost.written_bytes > kMostBytes) {
+    if (cost.flops > kMaxFlops || cost.read_bytes > kMaxBytes || cost.written_bytes > kMaxBytes) {
       return false;
     }
     flops += cost.flops;
     bytes += cost.read_bytes + cost.written_bytes;
-    if (flops > kMostFlops || bytes > kMostBytes) return false;
+    if (flops > kMaxFlops || bytes > kMaxBytes) return false;
   }
   return true;
 }

@@ -178,10 +178,10 @@ TEST(PlanTest, CallsABindingTinyByWhatAllOfItsStepsMove) {
   NotingDevice device;
   Counters counters;
   const auto plan = *Plan::Create(maker.program, device, counters);
-  constexpr int64_t kMostRows = (int64_t{1} << 20) / 72;
+  constexpr int64_t kMaxRows = (int64_t{1} << 20) / 72;
   EXPECT_TRUE((*plan->Bind(0, {0}))->is_tiny);
-  EXPECT_TRUE((*plan->Bind(0, {kMostRows}))->is_tiny);
-  EXPECT_FALSE((*plan->Bind(0, {kMostRows + 1}))->is_tiny);
+  EXPECT_TRUE((*plan->Bind(0, {kMaxRows}))->is_tiny);
+  EXPECT_FALSE((*plan->Bind(0, {kMaxRows + 1}))->is_tiny);
   EXPECT_FALSE((*plan->Bind(0, {int64_t{1} << 20}))->is_tiny) << "a single step is more already";
 }
 

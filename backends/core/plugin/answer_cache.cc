@@ -12,12 +12,11 @@ namespace onnxifi::plugin {
 
 Question::Question(std::span<const std::byte> bytes)
     : model(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-      hash(model.size() > AnswerCache::kLargestModelBytes ? 0
-                                                          : std::hash<std::string_view>()(model)) {}
+      hash(model.size() > AnswerCache::kMaxModelBytes ? 0 : std::hash<std::string_view>()(model)) {}
 
 const base::Status* AnswerCache::Find(const Question& question) const {
-  if (question.model.size() > kLargestModelBytes) return nullptr;
-  int32_t position = lists_[question.hash % kMostAnswers];
+  if (question.model.size() > kMaxModelBytes) return nullptr;
+  int32_t position = lists_[question.hash % kMaxAnswers];
   while (position != kNone) {
     const Entry& entry = entries_[static_cast<size_t>(position)];
     if (entry.hash == question.hash && entry.model == question.model) return &entry.answer;
@@ -27,12 +26,12 @@ const base::Status* AnswerCache::Find(const Question& question) const {
 }
 
 void AnswerCache::Add(const Question& question, base::Status answer) {
-  if (question.model.size() > kLargestModelBytes) return;
+  if (question.model.size() > kMaxModelBytes) return;
   size_t position = entries_.size();
-  if (position < kMostAnswers) {
+  if (position < kMaxAnswers) {
     entries_.emplace_back();
   } else {
-    position = std::exchange(oldest_, (oldest_ + 1) % kMostAnswers);
+    position = std::exchange(oldest_, (oldest_ + 1) % kMaxAnswers);
     Unlist(static_cast<int32_t>(position));
   }
   Entry& entry = entries_[position];

@@ -30,15 +30,15 @@ struct Question {
 // Find and Add are called with the mutex held.
 class AnswerCache {
  public:
-  static constexpr size_t kMostAnswers = 1024;
+  static constexpr size_t kMaxAnswers = 1024;
   // Larger models are not kept.
-  static constexpr size_t kLargestModelBytes = 4096;
+  static constexpr size_t kMaxModelBytes = 4096;
 
   AnswerCache() { lists_.fill(kNone); }
 
   // Null: not asked yet, or too many questions ago. Valid until the next Add.
   const base::Status* Find(const Question& question) const;
-  // In place of the oldest answer where there are kMostAnswers. The question has no answer here.
+  // In place of the oldest answer where there are kMaxAnswers. The question has no answer here.
   void Add(const Question& question, base::Status answer);
 
   std::mutex& mutex() { return mutex_; }
@@ -52,13 +52,13 @@ class AnswerCache {
     int32_t next = kNone;  // in the list of its hash
   };
 
-  int32_t& ListOf(size_t hash) { return lists_[hash % kMostAnswers]; }
+  int32_t& ListOf(size_t hash) { return lists_[hash % kMaxAnswers]; }
   void Unlist(int32_t position);
 
   std::mutex mutex_;
   std::vector<Entry> entries_;  // in the order in which they came, from oldest_ on and around
   size_t oldest_ = 0;
-  std::array<int32_t, kMostAnswers> lists_;  // by hash: the newest entry
+  std::array<int32_t, kMaxAnswers> lists_;  // by hash: the newest entry
 };
 
 }  // namespace onnxifi::plugin

@@ -25,7 +25,7 @@ base::Status Refusal(int number) {
 // taken out of the middle of one at some time.
 TEST(AnswerCacheTest, KeepsExactlyTheNewestAnswers) {
   constexpr int kAsked = 3500;
-  constexpr int kKept = static_cast<int>(AnswerCache::kMostAnswers);
+  constexpr int kKept = static_cast<int>(AnswerCache::kMaxAnswers);
   AnswerCache answers;
   for (int number = 0; number < kAsked; ++number) {
     ASSERT_EQ(answers.Find(Ask(Model(number))), nullptr);
@@ -70,8 +70,8 @@ TEST(AnswerCacheTest, ComparesAllBytes) {
 
 TEST(AnswerCacheTest, LeavesLargeModelsOut) {
   AnswerCache answers;
-  const std::string largest(AnswerCache::kLargestModelBytes, 'm');
-  const std::string larger(AnswerCache::kLargestModelBytes + 1, 'm');
+  const std::string largest(AnswerCache::kMaxModelBytes, 'm');
+  const std::string larger(AnswerCache::kMaxModelBytes + 1, 'm');
   answers.Add(Ask(largest), Refusal(1));
   answers.Add(Ask(larger), Refusal(2));
   EXPECT_NE(answers.Find(Ask(largest)), nullptr);

@@ -98,7 +98,7 @@ BlockPool::Chunks::iterator BlockPool::AddChunk() {
 }
 
 std::byte* BlockPool::Allocate(size_t size_bytes) {
-  assert(size_bytes <= kMostBlockBytes);
+  assert(size_bytes <= kMaxBlockBytes);
   const size_t taken = Taken(size_bytes);
   const std::lock_guard lock(mutex_);
   try {
@@ -145,7 +145,7 @@ void BlockPool::Trim(std::byte* base, Chunk& chunk) {
   for (const auto& [offset, free_bytes] : chunk.free) {
     const size_t first = RoundUp(offset, kPageBytes) / kPageBytes;
     const size_t end = (offset + free_bytes) / kPageBytes;
-    for (size_t page = first; page < end && idle_bytes > kMostIdleBytes; ++page) {
+    for (size_t page = first; page < end && idle_bytes > kMaxIdleBytes; ++page) {
       if (!chunk.touched.test(page)) continue;
       chunk.touched.reset(page);
       GiveBack(base + page * kPageBytes, kPageBytes);

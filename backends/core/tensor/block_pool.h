@@ -22,10 +22,10 @@ class BlockPool {
   static constexpr size_t kChunkBytes = 4 * kPageBytes;
   // The first chunk of a process has small pages, as there may never be more than a few blocks.
   static constexpr size_t kFirstChunkBytes = kPageBytes;
-  static constexpr size_t kMostBlockBytes = kFirstChunkBytes;
+  static constexpr size_t kMaxBlockBytes = kFirstChunkBytes;
   static constexpr size_t kAlignment = 64;
   // Of pages that hold no block and have been touched.
-  static constexpr size_t kMostIdleBytes = 2 * kPageBytes;
+  static constexpr size_t kMaxIdleBytes = 2 * kPageBytes;
 
   BlockPool() = default;
   // All blocks are released.
@@ -33,7 +33,7 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // At most kMostBlockBytes, aligned to kAlignment, not cleared. Null if the system has no more.
+  // At most kMaxBlockBytes, aligned to kAlignment, not cleared. Null if the system has no more.
   std::byte* Allocate(size_t size_bytes);
   void Release(std::byte* data);
   // Gives chunks without blocks back to the system.

@@ -65,14 +65,14 @@ TEST(BlockPoolTest, KeepsBlocksApart) {
       // Grows to some 60 blocks, of all sizes.
       if (blocks.size() < 2 || generator() % 60 > blocks.size()) {
         const size_t most = size_t{1} << (6 + generator() % 16);
-        blocks.Add(generator() % 50 == 0 ? BlockPool::kMostBlockBytes : generator() % most);
+        blocks.Add(generator() % 50 == 0 ? BlockPool::kMaxBlockBytes : generator() % most);
       } else {
         blocks.Release(generator() % blocks.size());
       }
-      ASSERT_LE(pool.idle_bytes(), BlockPool::kMostIdleBytes);
+      ASSERT_LE(pool.idle_bytes(), BlockPool::kMaxIdleBytes);
     }
   }
-  EXPECT_LE(pool.idle_bytes(), BlockPool::kMostIdleBytes);
+  EXPECT_LE(pool.idle_bytes(), BlockPool::kMaxIdleBytes);
   pool.ReleaseIdle();
   EXPECT_EQ(pool.mapped_bytes(), 0);
 }
@@ -108,7 +108,7 @@ TEST(BlockPoolTest, GivesBackWhatHoldsNothing) {
   }
   EXPECT_GE(pool.mapped_bytes(), size_t{100} << 20);
   for (std::byte* block : blocks) pool.Release(block);
-  EXPECT_LE(pool.idle_bytes(), BlockPool::kMostIdleBytes);
+  EXPECT_LE(pool.idle_bytes(), BlockPool::kMaxIdleBytes);
   // Chunks too, but those of the pages that are kept.
   EXPECT_LE(pool.mapped_bytes(), 2 * BlockPool::kChunkBytes + BlockPool::kFirstChunkBytes);
 }

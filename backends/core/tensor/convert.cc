@@ -27,11 +27,11 @@ float DecodeE8M0(uint32_t code) {
 // here.
 uint32_t EncodeE8M0(float value, bool saturate, Rounding rounding) {
   constexpr uint32_t kNan = 0xff;
-  constexpr uint32_t kLargest = 0xfe;
+  constexpr uint32_t kMax = 0xfe;
   constexpr uint32_t kSmallestBits = 0x00400000u;  // 2^-127
   const uint32_t magnitude = std::bit_cast<uint32_t>(value) & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return kNan;
-  if (magnitude == 0x7f800000u) return saturate ? kLargest : kNan;
+  if (magnitude == 0x7f800000u) return saturate ? kMax : kNan;
   if (magnitude < kSmallestBits) return saturate ? 0 : kNan;
   const uint32_t exponent = magnitude >> 23;
   // Fraction above the power of two, as 23 bits of a whole: below 2^-126 the leading one is
@@ -50,7 +50,7 @@ uint32_t EncodeE8M0(float value, bool saturate, Rounding rounding) {
       code += fraction >= 0x400000u ? 1 : 0;
       break;
   }
-  if (code > kLargest) return saturate ? kLargest : kNan;
+  if (code > kMax) return saturate ? kMax : kNan;
   return code;
 }
 

@@ -39,7 +39,7 @@ constexpr Source SourceOf(size_t size_bytes) {
 constexpr size_t AlignmentOf(size_t size_bytes) {
   return size_bytes >= kHugePageBytes ? kHugePageBytes : kBlockAlignment;
 }
-static_assert(kHugePageBytes == BlockPool::kMostBlockBytes &&
+static_assert(kHugePageBytes == BlockPool::kMaxBlockBytes &&
               kBlockAlignment == BlockPool::kAlignment);
 
 #if defined(__linux__)

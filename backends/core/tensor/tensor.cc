@@ -48,15 +48,15 @@ base::Result<Tensor> Tensor::Allocate(ElementType type, Extents extents) {
   tensor.extents_ = std::move(extents);
   const int64_t element_count = tensor.element_count();
   // A quarter of the address space: beyond it sums of sizes and offsets would overflow.
-  constexpr int64_t kLargestBytes = int64_t{1} << 61;
+  constexpr int64_t kMaxBytes = int64_t{1} << 61;
   const int64_t size_bytes = type == ElementType::kString
                                  ? SizeBytes(ElementType::kUint8, element_count)
                                  : SizeBytes(type, element_count);
-  if (element_count == INT64_MAX || size_bytes > kLargestBytes) {
+  if (element_count == INT64_MAX || size_bytes > kMaxBytes) {
     return base::Status(base::Code::kNoSystemMemory,
                         "A " + std::string(Name(type)) + " tensor of extents " +
                             ToString(tensor.extents_) + " exceeds the largest size of " +
-                            std::to_string(kLargestBytes) + " bytes.");
+                            std::to_string(kMaxBytes) + " bytes.");
   }
   const auto refuse = [&] {
     return base::Status(base::Code::kNoSystemMemory,

@@ -14,7 +14,7 @@ using base::Code;
 using base::Status;
 
 // Fewer channels leave most of a vector unused.
-constexpr int64_t kLeastChannels = 8;
+constexpr int64_t kMinChannels = 8;
 
 // From the taps of one place of the kernel to the next.
 int64_t TapStride(const Convolution& convolution) {
@@ -32,10 +32,10 @@ Status CheckDepthwise(const Convolution& convolution) {
                                                std::to_string(convolution.in_channels) + " and " +
                                                std::to_string(convolution.out_channels) + ".");
   }
-  if (convolution.group < kLeastChannels) {
-    return Status(Code::kUnsupportedShape,
-                  "There are " + std::to_string(convolution.group) + " channels; below " +
-                      std::to_string(kLeastChannels) + " most of a vector would stay empty.");
+  if (convolution.group < kMinChannels) {
+    return Status(Code::kUnsupportedShape, "There are " + std::to_string(convolution.group) +
+                                               " channels; below " + std::to_string(kMinChannels) +
+                                               " most of a vector would stay empty.");
   }
   return base::Ok();
 }

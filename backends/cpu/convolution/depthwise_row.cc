@@ -29,7 +29,7 @@ using gemm::HWY_NAMESPACE::StoreFirst;
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
 
-constexpr int kMostPixels = 4;
+constexpr int kMaxPixels = 4;
 
 // Neighbours of the result, from pixel `x` on, in channels [channel, channel + count).
 struct Place {
@@ -154,8 +154,8 @@ HWY_INLINE void ConvolvePixels(const DepthwiseRow& out_row, const gemm::Epilogue
 template <int taps, int stride>
 void ConvolveRowOf(const DepthwiseRow& out_row, const gemm::Epilogue& epilogue) {
   int64_t x = 0;
-  for (; x + kMostPixels <= out_row.out_width; x += kMostPixels) {
-    ConvolvePixels<taps, kMostPixels, stride>(out_row, epilogue, x);
+  for (; x + kMaxPixels <= out_row.out_width; x += kMaxPixels) {
+    ConvolvePixels<taps, kMaxPixels, stride>(out_row, epilogue, x);
   }
   switch (out_row.out_width - x) {
     case 1:

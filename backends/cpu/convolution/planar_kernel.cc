@@ -24,7 +24,7 @@ using base::Code;
 using base::Status;
 
 // More channels are worth bringing next to each other.
-constexpr int64_t kMostChannels = 4;
+constexpr int64_t kMaxChannels = 4;
 
 // A copy of what the windows of some rows see: for each channel as many rows.
 struct Strip {
@@ -159,11 +159,11 @@ class BoundPlanar final : public device::BoundKernel {
 runtime::RecipeResult SelectPlanar(const Described& described) {
   ONNXIFI_RETURN_IF_ERROR(described.as_planes);
   const Convolution& convolution = described.convolution;
-  if (convolution.group > 1 || convolution.in_channels > kMostChannels) {
+  if (convolution.group > 1 || convolution.in_channels > kMaxChannels) {
     return Status(Code::kUnsupportedShape,
                   "The input has " + std::to_string(convolution.in_channels) + " channels in " +
                       std::to_string(convolution.group) + " groups; planes are taken up to " +
-                      std::to_string(kMostChannels) + " of one.");
+                      std::to_string(kMaxChannels) + " of one.");
   }
   return MakeRecipe<BoundPlanar, WindowPacking<WindowOrder::kChannelRowColumn>>("planar",
                                                                                 convolution);

@@ -12,13 +12,13 @@
 namespace onnxifi::convolution {
 
 base::Status CheckGroups(const Convolution& convolution) {
-  constexpr int64_t kLeastPerGroup = 8;
+  constexpr int64_t kMinPerGroup = 8;
   const int64_t in = convolution.in_channels / convolution.group;
   const int64_t out = convolution.out_channels / convolution.group;
-  if (convolution.group == 1 || std::min(in, out) >= kLeastPerGroup) return base::Ok();
+  if (convolution.group == 1 || std::min(in, out) >= kMinPerGroup) return base::Ok();
   return base::Status(base::Code::kUnsupportedShape,
                       "The groups have " + std::to_string(in) + " and " + std::to_string(out) +
-                          " channels; below " + std::to_string(kLeastPerGroup) +
+                          " channels; below " + std::to_string(kMinPerGroup) +
                           " most of a vector would stay empty.");
 }
 

@@ -21,7 +21,7 @@ namespace onnxifi::convolution {
 namespace {
 
 // Rounding may be so many times that of the direct algorithm, root mean square over a result.
-constexpr double kMostError = 8;
+constexpr double kMaxError = 8;
 
 class OneThread final : public device::Parallel {
  public:
@@ -145,7 +145,7 @@ TEST(WinogradTest, StaysWithinEightTimesTheDirectError) {
       std::printf("%3d channels, F(%dx%d, 3x3): %.2g, %.2f times the direct error\n",
                   static_cast<int>(shape.in_channels), static_cast<int>(tile),
                   static_cast<int>(tile), errors.winograd, errors.winograd / errors.direct);
-      EXPECT_LT(errors.winograd, kMostError * errors.direct);
+      EXPECT_LT(errors.winograd, kMaxError * errors.direct);
     }
   }
 }

@@ -305,9 +305,9 @@ void LayOut(Access& access, const Grid& grid) {
   if (access.is_dense || grid.TileCount(0, grid.rank()) == 1) return;
   access.is_repeated = access.guards.empty() && grid.IsRepeated(access.form);
   // A table as large as a register; larger ones leave too little of the cache.
-  constexpr int64_t kMostPositions = 2048;
+  constexpr int64_t kMaxPositions = 2048;
   const Box tile = grid.WholeTile();
-  if (access.is_repeated || access.buffer == program::kNoBuffer || tile.lanes > kMostPositions ||
+  if (access.is_repeated || access.buffer == program::kNoBuffer || tile.lanes > kMaxPositions ||
       !grid.HasPrefixesAtEdges()) {
     return;
   }

@@ -86,11 +86,11 @@ struct Block {
   // here, divides.
   HWY_INLINE void DivideBy(float divisor) {
 #if HWY_NATIVE_FMA
-    constexpr float kLeast = 0x1p-60f;
-    constexpr float kMost = 0x1p60f;
+    constexpr float kMin = 0x1p-60f;
+    constexpr float kMax = 0x1p60f;
     const Tag d;
     const auto is_among = [&](Vec size) HWY_ATTR {
-      return hn::And(hn::Ge(size, hn::Set(d, kLeast)), hn::Le(size, hn::Set(d, kMost)));
+      return hn::And(hn::Ge(size, hn::Set(d, kMin)), hn::Le(size, hn::Set(d, kMax)));
     };
     const auto is_zero = [&](Vec value) HWY_ATTR { return hn::Eq(value, hn::Zero(d)); };
     const Vec by = hn::Set(d, divisor);

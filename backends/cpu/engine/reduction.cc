@@ -129,15 +129,15 @@ ReductionGrid::ReductionGrid(std::span<const int64_t> domain, int axes, const Li
     (is_lane ? lane_axes : order).push_back(axis);
   }
   // Many short reductions: side by side too, turned around on their way in.
-  constexpr int64_t kFewestLanes = 4;
-  constexpr int64_t kMostTurned = 64;
+  constexpr int64_t kMinLanes = 4;
+  constexpr int64_t kMaxTurned = 64;
   const int64_t held_lanes = kHeldTiles * tile_lanes / std::max<int64_t>(1, elements_);
-  const int64_t turned_lanes = std::min(kMostTurned, held_lanes);
+  const int64_t turned_lanes = std::min(kMaxTurned, held_lanes);
   is_by_row_ = options.allows_rows && in_parts && lane_axes.empty() && !has_no_elements_ &&
                CanHold(elements_, tile_lanes);
   const bool is_turned = !is_by_row_ && in_parts && lane_axes.empty() && nearest >= 0 &&
-                         elements_ <= options.short_reduction && turned_lanes >= kFewestLanes &&
-                         extents[nearest] >= kFewestLanes;
+                         elements_ <= options.short_reduction && turned_lanes >= kMinLanes &&
+                         extents[nearest] >= kMinLanes;
   if (is_turned) {
     std::erase(order, nearest);
     lane_axes.push_back(nearest);
@@ -160,9 +160,9 @@ ReductionGrid::ReductionGrid(std::span<const int64_t> domain, int axes, const Li
     elements_grid_.Tile(reduced_begin_, reduced_end_, elements_);
     elements_grid_.Tile(lanes_begin_, lanes_end_, std::max<int64_t>(1, tile_lanes / elements_));
   } else if (is_turned || options.holds_reduction) {
-    constexpr int64_t kMostHeld = 512;
+    constexpr int64_t kMaxHeld = 512;
     elements_grid_.Tile(reduced_end_, end,
-                        is_turned ? turned_lanes : std::clamp<int64_t>(held_lanes, 1, kMostHeld));
+                        is_turned ? turned_lanes : std::clamp<int64_t>(held_lanes, 1, kMaxHeld));
     elements_grid_.Tile(reduced_begin_, reduced_end_, elements_);
   } else {
     TileByLanes(primary, in_parts, tile_lanes);
@@ -177,8 +177,8 @@ void ReductionGrid::TileByLanes(const LinearForm* primary, bool in_parts, int64_
   const bool is_transposed =
       primary != nullptr && reduced_end_ < end && Size(primary->steps[end - 1]) > 1;
   constexpr int64_t kTransposedElements = 32;
-  constexpr int64_t kMostLanes = 512;
-  int64_t lanes = in_parts ? std::min(kMostLanes, tile_lanes) : tile_lanes;
+  constexpr int64_t kMaxLanes = 512;
+  int64_t lanes = in_parts ? std::min(kMaxLanes, tile_lanes) : tile_lanes;
   if (is_transposed) {
     lanes =
         tile_lanes / std::clamp<int64_t>(elements_, 1, std::min(kTransposedElements, tile_lanes));

@@ -29,7 +29,7 @@ using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
 
 constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Tag()));
-constexpr int kMostVectors = static_cast<int>(reference::kBlock) / kVectorLanes;
+constexpr int kMaxVectors = static_cast<int>(reference::kBlock) / kVectorLanes;
 
 // Lane n joins lane n + half, until one is left.
 template <class D, class V, class Operation>
@@ -114,7 +114,7 @@ void ReduceRowsOf(const float* elements, int64_t rows, int64_t count, float neut
 template <class Operation, int kVectors = 1>
 void ReduceRows(const std::byte* elements, int64_t rows, int64_t count, float neutral,
                 std::byte* states) {
-  if constexpr (kVectors < kMostVectors) {
+  if constexpr (kVectors < kMaxVectors) {
     if (count > kVectors * kVectorLanes) {
       return ReduceRows<Operation, 2 * kVectors>(elements, rows, count, neutral, states);
     }

@@ -33,7 +33,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kVectors = 2;  // of a panel
 // A panel and the first vector of the last one, which has no other.
-constexpr int kMostVectors = 3;
+constexpr int kMaxVectors = 3;
 // Registers for the sums: 28 or 27 of 32, or 12 of 16; the others hold a row of the panel and a
 // broadcast element.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
@@ -46,7 +46,7 @@ constexpr int kRowsOfThree = 4;
 
 constexpr int64_t kAhead = 768;  // floats, about 150 ns before they are used
 // Elements of a piece of A that are worth being taken two at a time.
-constexpr int64_t kLeastToPair = 8;
+constexpr int64_t kMinToPair = 8;
 
 // As hwy::Prefetch, but not to the L1 cache, which what is computed now fills.
 HWY_INLINE void PrefetchToL2(const float* address) {
@@ -195,7 +195,7 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
     };
     // Two at a time, to count half as often; four at a time are slower again.
     int64_t left = block.depth;
-    for (; block.depth >= kLeastToPair && left >= 2; left -= 2) {
+    for (; block.depth >= kMinToPair && left >= 2; left -= 2) {
       multiply(0);
       multiply(1);
       move_on(2);
@@ -208,18 +208,18 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   StoreSums<rows, vectors>(block, epilogue, sum);
 }
 
-constexpr int MostRows(int vectors) { return vectors > kVectors ? kRowsOfThree : kRows; }
+constexpr int MaxRows(int vectors) { return vectors > kVectors ? kRowsOfThree : kRows; }
 
-// The function for each number of vectors and of rows, up to MostRows of them.
+// The function for each number of vectors and of rows, up to MaxRows of them.
 using BlockFunction = void (*)(const Block&, const Epilogue&);
 template <bool is_b_near>
 struct BlockFunctions {
-  BlockFunction of[kMostVectors + 1][kRows + 1] = {};
+  BlockFunction of[kMaxVectors + 1][kRows + 1] = {};
 
   constexpr BlockFunctions() {
-    Fill<1>(std::make_integer_sequence<int, MostRows(1)>());
-    Fill<2>(std::make_integer_sequence<int, MostRows(2)>());
-    Fill<3>(std::make_integer_sequence<int, MostRows(3)>());
+    Fill<1>(std::make_integer_sequence<int, MaxRows(1)>());
+    Fill<2>(std::make_integer_sequence<int, MaxRows(2)>());
+    Fill<3>(std::make_integer_sequence<int, MaxRows(3)>());
   }
 
  private:
@@ -229,7 +229,7 @@ struct BlockFunctions {
   }
 };
 
-// `columns` columns from those of a panel on, as many as kMostVectors have at most: whole blocks of
+// `columns` columns from those of a panel on, as many as kMaxVectors have at most: whole blocks of
 // rows, then what is left in one or two of about the same height.
 void MultiplyColumns(const Product& product, std::span<const int64_t> pieces,
                      const Epilogue& epilogue, int64_t panel, int64_t columns) {
@@ -240,7 +240,7 @@ void MultiplyColumns(const Product& product, std::span<const int64_t> pieces,
   const int64_t column = panel * panel_columns;
   const int64_t depth = product.depth * static_cast<int64_t>(pieces.size());
   const auto vectors = static_cast<int>((columns + lanes - 1) / lanes);
-  const int most_rows = MostRows(vectors);
+  const int most_rows = MaxRows(vectors);
   const int64_t blocks = (product.rows + most_rows - 1) / most_rows;
   const float* const b = product.b + panel * depth * panel_columns;
   const float* const b_third = b + depth * panel_columns;
@@ -284,7 +284,7 @@ void MultiplyRows(const Product& product, std::span<const int64_t> pieces, const
   const int64_t panel_columns = kVectors * lanes;
   for (int64_t panel = first_panel; panel < end_panel;) {
     const int64_t left = product.columns - panel * panel_columns;
-    const bool takes_two = left <= kMostVectors * lanes && panel + 2 == end_panel;
+    const bool takes_two = left <= kMaxVectors * lanes && panel + 2 == end_panel;
     MultiplyColumns(product, pieces, epilogue, panel,
                     takes_two ? left : std::min(left, panel_columns));
     panel += takes_two ? 2 : 1;

@@ -101,7 +101,7 @@ constexpr std::array<RangeFunction, sizeof...(vectors)> Ranges(
 
 void MultiplyVectorsOf(const MatrixVector& product, const Epilogue& epilogue, int64_t first,
                        int64_t end) {
-  static constexpr auto kRanges = Ranges(std::make_integer_sequence<int, kMostVectors>());
+  static constexpr auto kRanges = Ranges(std::make_integer_sequence<int, kMaxVectors>());
   kRanges[static_cast<size_t>(product.vectors - 1)](product, first, end);
   if (epilogue.IsNothing()) return;
   for (int64_t m = 0; m < product.vectors; ++m) {

@@ -12,7 +12,7 @@
 
 namespace onnxifi::gemm {
 
-inline constexpr int64_t kMostVectors = 8;
+inline constexpr int64_t kMaxVectors = 8;
 
 // Y[m, n] = sum over k of X[m, k] * W[n, k]. All pointers may lie at any address.
 struct MatrixVector {
@@ -22,7 +22,7 @@ struct MatrixVector {
   int64_t w_stride;  // from n to n + 1
   float* y;          // neighbours in n lie next to each other
   int64_t y_stride;  // from m to m + 1
-  int64_t vectors;   // how many m: 1 to kMostVectors
+  int64_t vectors;   // how many m: 1 to kMaxVectors
   int64_t depth;     // how many k
 };
 

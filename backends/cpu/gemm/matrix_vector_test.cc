@@ -58,7 +58,7 @@ void Check(int64_t vectors, int64_t depth, int64_t columns, size_t shift, bool h
 TEST(MatrixVectorTest, SumsEveryNumberOfVectorsRowsAndElements) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
-    for (int64_t vectors = 1; vectors <= kMostVectors; ++vectors) {
+    for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors) {
       for (const bool has_epilogue : {false, true}) {
         for (const int64_t depth : {1, 3, 16, 31, 100}) {
           for (const int64_t columns : {1, 2, 5, 19, 37}) {

@@ -8,7 +8,7 @@
 #include <array>
 #include <utility>
 
-#include "backends/cpu/gemm/matrix_vector.h"  // kMostVectors
+#include "backends/cpu/gemm/matrix_vector.h"  // kMaxVectors
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/vector_matrix.cc"
@@ -100,7 +100,7 @@ constexpr std::array<SumFunction, sizeof...(vectors)> Sums(
 
 void SumRowsOfAny(const VectorMatrix& product, int64_t first_k, int64_t end_k, int64_t first,
                   int64_t end, float* sums, int64_t stride) {
-  static constexpr auto kSums = Sums(std::make_integer_sequence<int, kMostVectors>());
+  static constexpr auto kSums = Sums(std::make_integer_sequence<int, kMaxVectors>());
   kSums[static_cast<size_t>(product.vectors - 1)](product, first_k, end_k, first, end, sums,
                                                   stride);
 }

@@ -18,7 +18,7 @@ struct VectorMatrix {
   int64_t x_stride;  // from m to m + 1
   const float* w;
   int64_t w_stride;  // from k to k + 1
-  int64_t vectors;   // how many m: 1 to kMostVectors of matrix_vector.h
+  int64_t vectors;   // how many m: 1 to kMaxVectors of matrix_vector.h
 };
 
 // The sums over k in [first_k, end_k) of columns [first, end): Y[m, n] is sums[m * stride + n].

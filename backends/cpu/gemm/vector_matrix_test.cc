@@ -77,7 +77,7 @@ void Check(const Case& test) {
 TEST(VectorMatrixTest, SumsEveryNumberOfVectorsRowsAndColumns) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
-    for (int64_t vectors = 1; vectors <= kMostVectors; ++vectors) {
+    for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors) {
       for (const bool has_epilogue : {false, true}) {
         for (const int64_t depth : {1, 3, 8, 31, 100}) {
           for (const int64_t columns : {1, 2, 5, 19, 37, 96}) {

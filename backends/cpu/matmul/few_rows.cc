@@ -30,7 +30,7 @@ constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 // What was allocated begins at a line of the cache. What does not is part of a model's bytes, on
 // small pages: walking through these takes an eighth longer while the matrices of a model stay in a
 // cache. Larger ones do not, and to copy them takes as long as to read them dozens of times.
-constexpr int64_t kMostCopiedBytes = int64_t{16} << 20;
+constexpr int64_t kMaxCopiedBytes = int64_t{16} << 20;
 bool IsAtLine(const std::byte* data) { return reinterpret_cast<uintptr_t>(data) % 64 == 0; }
 
 class FewRowsMethod final : public Method {
@@ -41,7 +41,7 @@ class FewRowsMethod final : public Method {
   BindResult Bind(const device::BoundStep& step, device::Addresses constants,
                   runtime::Runtime& runtime, runtime::WeightStore& store) const override {
     const int64_t rows = product_.rows ? *product_.rows : step.domain[product_.row_axis];
-    if (rows < 1 || rows > gemm::kMostVectors) return std::unique_ptr<device::BoundKernel>();
+    if (rows < 1 || rows > gemm::kMaxVectors) return std::unique_ptr<device::BoundKernel>();
     const std::byte* const matrix = constants[step.reads[1].buffer];
     const int64_t size_bytes = runtime::ConstantBytes(step, step.reads[1].buffer);
     const auto find = [&](Layout layout, int64_t floats,
@@ -57,7 +57,7 @@ class FewRowsMethod final : public Method {
         return base::Ok();
       };
       ONNXIFI_ASSIGN_OR_RETURN(own, find(Layout::kOneColumn, product_.depth, repeat));
-    } else if (!IsAtLine(matrix) && size_bytes <= kMostCopiedBytes) {
+    } else if (!IsAtLine(matrix) && size_bytes <= kMaxCopiedBytes) {
       const auto copy = [&](float* to) {
         std::memcpy(to, matrix, static_cast<size_t>(size_bytes));
         return base::Ok();
@@ -87,10 +87,10 @@ Result<FewRows> DescribeFewRows(const device::Facts& facts, const ConstantMatrix
   if (rows.extent.is_constant()) {
     ONNXIFI_ASSIGN_OR_RETURN(product.rows, rows.Number("rows"));
   }
-  if (product.rows && *product.rows > gemm::kMostVectors) {
+  if (product.rows && *product.rows > gemm::kMaxVectors) {
     return Status(Code::kUnsupportedShape, "The product has " + std::to_string(*product.rows) +
                                                " rows, more than " +
-                                               std::to_string(gemm::kMostVectors) + ".");
+                                               std::to_string(gemm::kMaxVectors) + ".");
   }
   product.is_uniform = matrix.depth > 1 && matrix.w_inner == 0 && matrix.w_column == 0;
   product.has_whole_rows = matrix.columns > 1 && matrix.w_column == 1;

@@ -104,11 +104,11 @@ class OverRows final : public BoundFewRows {
       : BoundFewRows(product, rows, step, std::move(own), runtime.pool()),
         work_memory_(runtime.work_memory()),
         // Of the extents alone: results do not depend on the number of threads.
-        parts_(std::clamp<int64_t>(product.depth / kLeastDepth, 1, kMostParts)),
+        parts_(std::clamp<int64_t>(product.depth / kMinDepth, 1, kMaxParts)),
         row_floats_((product.columns + kLine - 1) / kLine * kLine) {
     const int64_t per_part = (pool_.thread_count() + parts_ - 1) / parts_;
     const int64_t wanted =
-        std::max(std::min(per_part, row_floats_ / kLeastColumns), row_floats_ / kMostColumns);
+        std::max(std::min(per_part, row_floats_ / kMinColumns), row_floats_ / kMaxColumns);
     block_ = (row_floats_ / std::max<int64_t>(1, wanted) + kLine - 1) / kLine * kLine;
     blocks_ = (product.columns + block_ - 1) / block_;
     work_memory_.Reserve(SizeBytes());
@@ -132,7 +132,7 @@ class OverRows final : public BoundFewRows {
     });
     const gemm::Epilogue epilogue = EpilogueAt(addresses);
     float* const y = gemm::FloatsAt(addresses, y_);
-    pool_.For(row_floats_ / kLine, kMostColumns / kLine, [&](int64_t begin, int64_t end) {
+    pool_.For(row_floats_ / kLine, kMaxColumns / kLine, [&](int64_t begin, int64_t end) {
       gemm::FinishSums(partial, epilogue, rows_, begin * kLine,
                        std::min(product_.columns, end * kLine), y, YStride());
     });
@@ -140,11 +140,11 @@ class OverRows final : public BoundFewRows {
   }
 
  private:
-  static constexpr int64_t kMostParts = 2;
-  static constexpr int64_t kLeastDepth = 64;     // of a part
-  static constexpr int64_t kLine = 16;           // floats
-  static constexpr int64_t kLeastColumns = 256;  // a stretch of a KiB
-  static constexpr int64_t kMostColumns = 4096;  // sums that stay in an L1 cache
+  static constexpr int64_t kMaxParts = 2;
+  static constexpr int64_t kMinDepth = 64;      // of a part
+  static constexpr int64_t kLine = 16;          // floats
+  static constexpr int64_t kMinColumns = 256;   // a stretch of a KiB
+  static constexpr int64_t kMaxColumns = 4096;  // sums that stay in an L1 cache
 
   int64_t SizeBytes() const {
     return parts_ * rows_ * row_floats_ * static_cast<int64_t>(sizeof(float));

@@ -15,7 +15,7 @@
 
 namespace onnxifi::matmul {
 
-// `rows` is 1 to gemm::kMostVectors. The matrix is read in `own`, a copy of its buffer, or of one
+// `rows` is 1 to gemm::kMaxVectors. The matrix is read in `own`, a copy of its buffer, or of one
 // column where it is uniform, unless that is null. `runtime` outlives what is returned.
 std::unique_ptr<device::BoundKernel> BindFewRows(const FewRows& product, int64_t rows,
                                                  const device::BoundStep& step,

@@ -153,7 +153,7 @@ class Product : private FloatBuffers {
 constexpr int64_t kDepth = 517, kColumns = 1043;
 
 TEST(FewRowsTest, MultipliesEveryNumberOfRowsInBothOrders) {
-  for (int64_t rows = 1; rows <= gemm::kMostVectors; ++rows) {
+  for (int64_t rows = 1; rows <= gemm::kMaxVectors; ++rows) {
     for (const bool is_transposed : {false, true}) {
       for (const bool has_epilogue : {false, true}) {
         SCOPED_TRACE(std::to_string(rows) + (is_transposed ? " columns" : " rows"));
@@ -195,7 +195,7 @@ TEST(FewRowsTest, MultipliesAMatrixOfOneNumberThatIsNeverMade) {
 }
 
 TEST(FewRowsTest, BindsToRowsThatWereNotKnown) {
-  for (int64_t rows = 1; rows <= gemm::kMostVectors; ++rows) {
+  for (int64_t rows = 1; rows <= gemm::kMaxVectors; ++rows) {
     Product({.rows = rows,
              .depth = kDepth,
              .columns = kColumns,

@@ -27,7 +27,7 @@ using program::ExprNode;
 using program::ExprOp;
 
 // Floats of a packed B: what the stack of a thread can bear, and a part of an L2 cache.
-constexpr int64_t kMostPacked = 16384;
+constexpr int64_t kMaxPacked = 16384;
 
 // What becomes of a sum.
 struct Scaling {
@@ -89,8 +89,8 @@ class BoundSmallProducts final : public device::BoundKernel {
     if (scaling_.kind == Scaling::Kind::kOther) return false;
     if (count < 1 || rows_ < 1 || columns_ < 1 || depth_ < 1) return false;
     // Each alone first: a product of extents may be no number.
-    if (columns_ > kMostPacked || depth_ > kMostPacked || rows_ > kMostPacked) return false;
-    if (gemm::PackedSize(depth_, columns_) > kMostPacked) return false;
+    if (columns_ > kMaxPacked || depth_ > kMaxPacked || rows_ > kMaxPacked) return false;
+    if (gemm::PackedSize(depth_, columns_) > kMaxPacked) return false;
     // Few products leave threads idle, unless all of them are less than another thread is worth.
     return count >= 2 * pool_.thread_count() || count * CostOfOne() <= kWorthAThread;
   }
@@ -102,7 +102,7 @@ class BoundSmallProducts final : public device::BoundKernel {
     const float number = number_ ? *FloatsAt(addresses, *number_) : scaling_.number;
     const int64_t grain = std::max<int64_t>(1, kWorthAThread / CostOfOne());
     pool_.For(tensor::ElementCount(batch_), grain, [&](int64_t begin, int64_t end) {
-      alignas(64) float packed[kMostPacked];
+      alignas(64) float packed[kMaxPacked];
       const float* packed_from = nullptr;
       for (int64_t product = begin; product < end; ++product) {
         const float* matrix = b + OffsetOf(b_, product);

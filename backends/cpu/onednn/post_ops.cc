@@ -22,7 +22,7 @@ using epilogue::Operation;
 namespace {
 
 // oneDNN appends up to 32 operations; the rest is room for the bias and a scale of our own.
-constexpr size_t kMostPostOps = 28;
+constexpr size_t kMaxPostOps = 28;
 
 bool IsRelu(const Operation& operation) {
   return operation.kind == Kind::kClip && operation.alpha == 0 &&
@@ -78,10 +78,10 @@ Result<std::vector<Operation>> TranslatePostOps(const program::Program& program,
     return Status(Code::kUnsupportedAttribute,
                   "oneDNN's error function loses digits that the reference keeps.");
   }
-  if (operations.size() <= kMostPostOps) return operations;
+  if (operations.size() <= kMaxPostOps) return operations;
   return Status(Code::kUnsupportedAttribute,
                 "The epilogue has more operations (" + std::to_string(operations.size()) +
-                    ") than oneDNN appends to a kernel (" + std::to_string(kMostPostOps) + ").");
+                    ") than oneDNN appends to a kernel (" + std::to_string(kMaxPostOps) + ").");
 }
 
 Result<BoundPostOps> BoundPostOps::Create(std::vector<Operation> operations,

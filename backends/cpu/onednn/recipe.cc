@@ -45,11 +45,11 @@ const program::ExprIds& RootsOf(const program::Step& step) {
 
 // A view can expand one element to any extent; the reference's loops do not write that out.
 Status CheckCopy(const Extents& extents) {
-  constexpr int64_t kMostElements = int64_t{1} << 28;
-  if (tensor::ElementCount(extents) <= kMostElements) return base::Ok();
+  constexpr int64_t kMaxElements = int64_t{1} << 28;
+  if (tensor::ElementCount(extents) <= kMaxElements) return base::Ok();
   return Status(Code::kUnsupportedShape, "An operand of " + tensor::ToString(extents) +
                                              " exceeds what is written out for a primitive (" +
-                                             std::to_string(kMostElements) + " elements).");
+                                             std::to_string(kMaxElements) + " elements).");
 }
 
 Status CheckLoops(const device::Facts& facts) {
@@ -59,11 +59,10 @@ Status CheckLoops(const device::Facts& facts) {
 
 // Whether the step is done in less than about eight microseconds, which waking a thread takes.
 bool IsTiny(const device::BoundStep& step) {
-  constexpr int64_t kMostFlops = 400'000;
-  constexpr int64_t kMostBytes = 100'000;
+  constexpr int64_t kMaxFlops = 400'000;
+  constexpr int64_t kMaxBytes = 100'000;
   const program::StepCost cost = program::CostOf(*step.program, *step.step, step.dims);
-  return cost.flops <= kMostFlops && cost.read_bytes <= kMostBytes &&
-         cost.written_bytes <= kMostBytes;
+  return cost.flops <= kMaxFlops && cost.read_bytes <= kMaxBytes && cost.written_bytes <= kMaxBytes;
 }
 
 // The reference's loops in the primitives' place, and why.

@@ -14,16 +14,16 @@ namespace onnxifi::onednn {
 
 base::Result<Sliding> MakeSliding(const SlidingRequest& request) {
   // Keeps the products below far from overflow.
-  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   Sliding sliding{request.kernel, request.strides, {}, request.pads_begin, {}};
   for (size_t axis = 0; axis < request.kernel.size(); ++axis) {
     for (const int64_t number :
          {request.in[axis], request.out[axis], request.kernel[axis], request.strides[axis],
           request.dilations[axis], request.pads_begin[axis] + 1}) {
-      if (number < 1 || number > kLargest) {
+      if (number < 1 || number > kMax) {
         return base::Status(base::Code::kUnsupportedShape,
                             "A number of the sliding window (" + std::to_string(number) +
-                                ") is outside [1, " + std::to_string(kLargest) + "].");
+                                ") is outside [1, " + std::to_string(kMax) + "].");
       }
     }
     const int64_t reach = (request.kernel[axis] - 1) * request.dilations[axis] + 1;

@@ -110,10 +110,10 @@ class BoundPooling final : public device::BoundKernel {
   // Fewer where each is a lot of work, down to some vectors of channels.
   int64_t TileLanes(int64_t taps) const {
     constexpr int64_t kWholeTileTaps = 16;
-    constexpr int64_t kFewest = 128;
+    constexpr int64_t kMin = 128;
     const int64_t lanes = runtime_.settings().tile_lanes;
     const int64_t fewer = lanes * kWholeTileTaps / std::max(taps, kWholeTileTaps);
-    return std::min(lanes, std::max(fewer / kFewest, int64_t{1}) * kFewest);
+    return std::min(lanes, std::max(fewer / kMin, int64_t{1}) * kMin);
   }
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {

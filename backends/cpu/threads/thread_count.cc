@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 int CountAffineCpus() {
   // The mask has to be as long as the kernel's, which is not told; it is refused until it is.
-  constexpr int kMostCpus = 1 << 16;
-  for (int cpus = 1024; cpus <= kMostCpus; cpus *= 2) {
+  constexpr int kMaxCpus = 1 << 16;
+  for (int cpus = 1024; cpus <= kMaxCpus; cpus *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(cpus),
                                                                 [](cpu_set_t* m) { CPU_FREE(m); });
     if (mask == nullptr) break;

@@ -82,11 +82,11 @@ class TreeReader {
     ONNXIFI_RETURN_IF_ERROR(
         CheckCount("leaf_weights", static_cast<size_t>(weights->element_count()), targets.size()));
     trees_.target_count = lowering_.Int("n_targets", 0);
-    constexpr int64_t kMostTargets = int64_t{1} << 24;
-    if (trees_.target_count < 1 || trees_.target_count > kMostTargets) {
+    constexpr int64_t kMaxTargets = int64_t{1} << 24;
+    if (trees_.target_count < 1 || trees_.target_count > kMaxTargets) {
       return lowering_.InvalidModel("Attribute n_targets is " +
                                     std::to_string(trees_.target_count) + ", outside [1, " +
-                                    std::to_string(kMostTargets) + "].");
+                                    std::to_string(kMaxTargets) + "].");
     }
     for (size_t k = 0; k < targets.size(); ++k) {
       ONNXIFI_RETURN_IF_ERROR(
@@ -119,12 +119,12 @@ class TreeReader {
       ONNXIFI_RETURN_IF_ERROR(CheckRange(name, index, is_leaf ? trees_.leaves.size() : count));
       return RunTrees::Branch{index, is_leaf};
     };
-    constexpr int64_t kMostFeatures = int64_t{1} << 31;
+    constexpr int64_t kMaxFeatures = int64_t{1} << 31;
     for (size_t k = 0; k < count; ++k) {
       RunTrees::Node& node = trees_.nodes.emplace_back();
       const int64_t mode = modes->AsInt(static_cast<int64_t>(k));
       ONNXIFI_RETURN_IF_ERROR(CheckRange("nodes_modes", mode, 7));
-      ONNXIFI_RETURN_IF_ERROR(CheckRange("nodes_featureids", features[k], kMostFeatures));
+      ONNXIFI_RETURN_IF_ERROR(CheckRange("nodes_featureids", features[k], kMaxFeatures));
       node.mode = static_cast<RunTrees::Mode>(mode);
       node.feature = features[k];
       trees_.feature_count = std::max(trees_.feature_count, features[k] + 1);

@@ -13,7 +13,7 @@
 namespace onnxifi::ops {
 namespace {
 
-constexpr double kLargest = 255;
+constexpr double kMax = 255;
 
 // Minimum and maximum of 0 and the data, as float32 scalars.
 struct Range {
@@ -33,7 +33,7 @@ Range FindRange(Lowering& lowering, const Operand& x) {
   return {std::move(range[0]), std::move(range[1])};
 }
 
-Expr Saturate(Expr value) { return Minimum(Maximum(value, Like(value, 0)), Like(value, kLargest)); }
+Expr Saturate(Expr value) { return Minimum(Maximum(value, Like(value, 0)), Like(value, kMax)); }
 
 Status LowerDynamicQuantizeLinear(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
@@ -46,7 +46,7 @@ Status LowerDynamicQuantizeLinear(Lowering& lowering) {
   Expr min = scalars.Read(range.min);
   Expr width = scalars.Read(range.max) - min;
   width = Select(width == Like(width, 0), Like(width, 1), width);
-  Expr scale = width / Like(width, kLargest);
+  Expr scale = width / Like(width, kMax);
   Expr zero_point = Unary(ExprOp::kRoundEven, Saturate(-min / scale));
   Operand scale_out = lowering.Temporary(x.type(), {});
   Operand zero_point_out = lowering.Temporary(ElementType::kUint8, {});

@@ -101,7 +101,7 @@ bool ChannelAffine::IsVector(ValueId value) const {
 bool ChannelAffine::TakesScale() const {
   const ValueId weight = producer_->inputs[1];
   return edit_->UseCount(weight) == 1 ||
-         edit_->FindConstant(weight)->size_bytes() <= graph::kLargestFoldedBytes;
+         edit_->FindConstant(weight)->size_bytes() <= graph::kMaxFoldedBytes;
 }
 
 void ChannelAffine::Add(ValueId value) {

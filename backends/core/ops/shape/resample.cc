@@ -187,7 +187,7 @@ Operand Column(const Operand& table, int64_t tap) {
 // One axis by weights. Few taps are unrolled in a Map; the many of antialiasing are a Reduce.
 Operand ResampleAxis(Lowering& lowering, const Operand& x, const ResizedAxis& axis,
                      const Resampling& how, ElementType accumulator) {
-  constexpr int64_t kMostUnrolled = 4;
+  constexpr int64_t kMaxUnrolled = 4;
   const Taps taps = MakeTaps(lowering, axis, how, accumulator);
   const int rank = x.rank();
   Shape shape = x.shape;
@@ -196,7 +196,7 @@ Operand ResampleAxis(Lowering& lowering, const Operand& x, const ResizedAxis& ax
     if (!how.crops()) return value;
     return Select(step.Read(outside), Like(value, how.extrapolation), value);
   };
-  if (taps.count.is_constant() && taps.count.constant() <= kMostUnrolled) {
+  if (taps.count.is_constant() && taps.count.constant() <= kMaxUnrolled) {
     StepBuilder map(lowering, shape);
     const GuardedSource source(map, x, {axis.axis});
     Expr sum = Constant(map.exprs(), accumulator, 0);

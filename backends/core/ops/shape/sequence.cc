@@ -17,7 +17,7 @@ namespace {
 using program::ValueType;
 
 // Of a longer sequence a program would have too many views for one node.
-constexpr int64_t kMostTensors = 4096;
+constexpr int64_t kMaxTensors = 4096;
 
 Status CheckIsSequence(Lowering& lowering) {
   if (!lowering.HasAny(0)) return lowering.InvalidModel("Input 0 is missing.");
@@ -222,7 +222,7 @@ Result<std::optional<Dims>> PartLengths(Lowering& lowering, Dim extent) {
   }
   if (!extent.is_constant()) return Lengths();
   const int64_t count = extent.constant() / length + (extent.constant() % length == 0 ? 0 : 1);
-  if (count > kMostTensors) return Lengths();
+  if (count > kMaxTensors) return Lengths();
   for (int64_t k = 0; k < count; ++k) {
     lengths.push_back(std::min(length, extent.constant() - k * length));
   }

@@ -83,11 +83,11 @@ Status LowerTfIdfVectorizer(Lowering& lowering) {
   }
   attributes.counts_once = mode == "IDF";
   const auto [lowest, highest] = std::minmax_element(columns->begin(), columns->end());
-  constexpr int64_t kMostColumns = int64_t{1} << 24;
-  if (*lowest < 0 || *highest >= kMostColumns) {
+  constexpr int64_t kMaxColumns = int64_t{1} << 24;
+  if (*lowest < 0 || *highest >= kMaxColumns) {
     return lowering.InvalidModel("Attribute ngram_indexes goes from " + std::to_string(*lowest) +
                                  " to " + std::to_string(*highest) + ", outside [0, " +
-                                 std::to_string(kMostColumns - 1) + "].");
+                                 std::to_string(kMaxColumns - 1) + "].");
   }
   attributes.width = *highest + 1;
 

@@ -12,7 +12,7 @@
 namespace onnxifi::ops {
 namespace {
 
-constexpr int64_t kMostPoints = 4096;
+constexpr int64_t kMaxPoints = 4096;
 
 struct RoiAttributes {
   bool is_half_pixel = true;
@@ -50,7 +50,7 @@ RoiAxis MakeRoiAxis(StepBuilder& step, const RoiAttributes& attributes, const Op
 }
 
 // The most points along an axis that any region has.
-Result<Dim> MostPoints(Lowering& lowering, const RoiAttributes& attributes, const Operand& rois) {
+Result<Dim> MaxPoints(Lowering& lowering, const RoiAttributes& attributes, const Operand& rois) {
   if (attributes.sampling_ratio > 0) return Dim(attributes.sampling_ratio);
   StepBuilder step(lowering, {rois.shape[0]});
   const RoiAxis x = MakeRoiAxis(step, attributes, rois, /*is_width=*/true, 0);
@@ -69,10 +69,10 @@ Result<Dim> MostPoints(Lowering& lowering, const RoiAttributes& attributes, cons
   const Operand number = lowering.Temporary(ElementType::kInt64, {});
   step.Finish(std::move(reduce), {number.view});
   const Dim found = lowering.ReadAtRunTime(lowering.Reshaped(number, {Dim(1)}), 1, 0).front();
-  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Less(found, kMostPoints + 1), Code::kUnsupportedShape,
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Less(found, kMaxPoints + 1), Code::kUnsupportedShape,
                                            "A region has " + found.ToString() +
                                                " sampling points per bin, more than the " +
-                                               std::to_string(kMostPoints) + " supported.",
+                                               std::to_string(kMaxPoints) + " supported.",
                                            {found}));
   return found;
 }
@@ -118,14 +118,14 @@ Result<RoiAttributes> ReadAttributes(Lowering& lowering) {
   attributes.height = lowering.Int("output_height", 1);
   attributes.width = lowering.Int("output_width", 1);
   if (attributes.height < 1 || attributes.width < 1 || attributes.sampling_ratio < 0 ||
-      attributes.sampling_ratio > kMostPoints) {
+      attributes.sampling_ratio > kMaxPoints) {
     return lowering.InvalidModel("output_height, output_width and sampling_ratio are " +
                                  std::to_string(attributes.height) + ", " +
                                  std::to_string(attributes.width) + " and " +
                                  std::to_string(attributes.sampling_ratio) +
                                  "; the lowest are 1, 1 and 0, the largest "
                                  "sampling_ratio " +
-                                 std::to_string(kMostPoints) + ".");
+                                 std::to_string(kMaxPoints) + ".");
   }
   return attributes;
 }
@@ -148,7 +148,7 @@ Status LowerRoiAlign(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(rois.shape[0], batches.shape[0],
                                                 "The numbers of rois and batch_indices"));
   ONNXIFI_ASSIGN_OR_RETURN(const RoiAttributes attributes, ReadAttributes(lowering));
-  ONNXIFI_ASSIGN_OR_RETURN(const Dim most, MostPoints(lowering, attributes, rois));
+  ONNXIFI_ASSIGN_OR_RETURN(const Dim most, MaxPoints(lowering, attributes, rois));
 
   const Shape shape = {rois.shape[0], x.shape[1], attributes.height, attributes.width};
   Shape domain = shape;

@@ -23,7 +23,7 @@ Result<Shape> SpatialExtents(Lowering& lowering, int lead) {
 Result<std::vector<int64_t>> PerSpatialAxis(Lowering& lowering, std::string_view attribute,
                                             int spatial_rank, int64_t fallback, int64_t lowest) {
   // Keeps products with extents far from overflow.
-  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   const std::vector<int64_t>* given = lowering.Ints(attribute);
   if (given == nullptr || given->empty()) return std::vector<int64_t>(spatial_rank, fallback);
   if (static_cast<int>(given->size()) != spatial_rank) {
@@ -32,10 +32,10 @@ Result<std::vector<int64_t>> PerSpatialAxis(Lowering& lowering, std::string_view
                                  " spatial axes.");
   }
   for (int64_t number : *given) {
-    if (number < lowest || number > kLargest) {
+    if (number < lowest || number > kMax) {
       return lowering.InvalidModel(std::string(attribute) + " has an element (" +
                                    std::to_string(number) + ") outside [" + std::to_string(lowest) +
-                                   ", " + std::to_string(kLargest) + "].");
+                                   ", " + std::to_string(kMax) + "].");
     }
   }
   return *given;
