@@ -23,12 +23,12 @@
 namespace onnxifi::cpu {
 namespace {
 
-using onednn::EdgesAt;
+using onednn::EdgePlacement;
 
 struct Implementation {
   std::string_view name;
-  runtime::RecipeResult (*select)(const device::Facts&, EdgesAt, std::string_view);
-  EdgesAt edges_at;
+  runtime::RecipeResult (*select)(const device::Facts&, EdgePlacement, std::string_view);
+  EdgePlacement edge_placement;
 };
 
 struct OwnConvolution {
@@ -43,19 +43,19 @@ constexpr OwnConvolution kConvolution[] = {
 };
 
 constexpr Implementation kContract[] = {
-    {"onednn matmul", onednn::SelectMatMul, EdgesAt::kPrimitive},
-    {"onednn convolution", onednn::SelectConvolution, EdgesAt::kPrimitive},
-    {"onednn deconvolution", onednn::SelectDeconvolution, EdgesAt::kPrimitive},
-    {"onednn matmul between loops", onednn::SelectMatMul, EdgesAt::kLoops},
-    {"onednn convolution between loops", onednn::SelectConvolution, EdgesAt::kLoops},
-    {"onednn deconvolution between loops", onednn::SelectDeconvolution, EdgesAt::kLoops},
+    {"onednn matmul", onednn::SelectMatMul, EdgePlacement::kInPrimitive},
+    {"onednn convolution", onednn::SelectConvolution, EdgePlacement::kInPrimitive},
+    {"onednn deconvolution", onednn::SelectDeconvolution, EdgePlacement::kInPrimitive},
+    {"onednn matmul between loops", onednn::SelectMatMul, EdgePlacement::kInLoops},
+    {"onednn convolution between loops", onednn::SelectConvolution, EdgePlacement::kInLoops},
+    {"onednn deconvolution between loops", onednn::SelectDeconvolution, EdgePlacement::kInLoops},
 };
 
 constexpr Implementation kWindow[] = {
-    {"onednn pooling", onednn::SelectPooling, EdgesAt::kPrimitive},
-    {"onednn normalisation", onednn::SelectLrn, EdgesAt::kPrimitive},
-    {"onednn pooling between loops", onednn::SelectPooling, EdgesAt::kLoops},
-    {"onednn normalisation between loops", onednn::SelectLrn, EdgesAt::kLoops},
+    {"onednn pooling", onednn::SelectPooling, EdgePlacement::kInPrimitive},
+    {"onednn normalisation", onednn::SelectLrn, EdgePlacement::kInPrimitive},
+    {"onednn pooling between loops", onednn::SelectPooling, EdgePlacement::kInLoops},
+    {"onednn normalisation between loops", onednn::SelectLrn, EdgePlacement::kInLoops},
 };
 
 std::span<const Implementation> ImplementationsOf(const program::Step& step) {
@@ -112,7 +112,7 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
     if (takes(pooling::SelectPooling(facts), "pooling")) return selection;
   }
   for (const Implementation& onednn : ImplementationsOf(facts.step)) {
-    if (!takes(onednn.select(facts, onednn.edges_at, onednn.name), onednn.name)) continue;
+    if (!takes(onednn.select(facts, onednn.edge_placement, onednn.name), onednn.name)) continue;
     // Small products: known once the step is bound.
     if (auto small = matmul::DescribeSmallProducts(facts); small.ok()) {
       selection.recipe = std::make_unique<matmul::Recipe>(
@@ -140,7 +140,7 @@ device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const
 // Every implementation of a convolution reads and writes this order fastest, without a reorder
 // before and after it; oneDNN's takes whatever the others do, and more.
 bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
-  return onednn::SelectConvolution(facts, EdgesAt::kPrimitive, "").ok();
+  return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok();
 }
 
 base::Result<std::unique_ptr<Device>> Device::Create(std::shared_ptr<threads::ThreadPool> pool,

@@ -93,7 +93,7 @@ class Worker {
  public:
   // `memory` has room for the rings.
   Worker(std::span<const FusedConvolution> stages, const Rings& rings, device::Addresses addresses,
-         bool is_result_far, float* memory)
+         bool result_exceeds_cache, float* memory)
       : rings_(rings), memory_(memory) {
     for (const FusedConvolution& stage : stages) {
       const Convolution& convolution = stage.convolution;
@@ -102,7 +102,7 @@ class Worker {
                         DepthwiseRows(convolution, runtime::Floats(stage.weights)),
                         stage.is_depthwise, /*next=*/0});
     }
-    parts_.back().images.is_result_far = is_result_far;
+    parts_.back().images.result_exceeds_cache = result_exceeds_cache;
   }
 
   // Rows [first, end) of the result, counted through all images.
@@ -214,10 +214,11 @@ class BoundFusedKernel final : public device::BoundKernel {
     const Convolution& last = stages_.back().convolution;
     const int64_t rows = batch_ * last.out_height;
     const int64_t parts = std::min<int64_t>(runtime_.pool().thread_count(), rows);
-    const bool is_result_far = rows * last.out_width * last.out_channels >= kFarFloats;
+    const bool result_exceeds_cache =
+        rows * last.out_width * last.out_channels >= kCacheExceedingFloats;
     runtime_.pool().For(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        Worker worker(stages_, rings_, addresses, is_result_far,
+        Worker worker(stages_, rings_, addresses, result_exceeds_cache,
                       memory + part * rings_.begins.back());
         worker.Run(part * rows / parts, (part + 1) * rows / parts);
       }

@@ -48,7 +48,7 @@ struct Images {
   PixelStrides result_strides;
   const float* addend;
   PixelStrides addend_strides;
-  bool is_result_far = false;  // so large that it comes from memory before it is stored
+  bool result_exceeds_cache = false;  // so large that it comes from memory before it is stored
 
   // All rows of an image.
   ImageRows<const float> SourceOf(int64_t n, int64_t height) const {

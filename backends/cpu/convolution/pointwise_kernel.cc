@@ -61,7 +61,7 @@ class BoundPointwise final : public device::BoundKernel {
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
     const bool is_copied = convolution_.stride_y > 1 || convolution_.stride_x > 1;
     const int64_t pixels = batch_ * convolution_.out_height * convolution_.out_width;
-    images.is_result_far = pixels * convolution_.out_channels >= kFarFloats;
+    images.result_exceeds_cache = pixels * convolution_.out_channels >= kCacheExceedingFloats;
     ONNXIFI_ASSIGN_OR_RETURN(
         const runtime::WorkMemory::Lease lease,
         runtime_.work_memory().Lend(is_copied ? pixels * convolution_.in_channels *

@@ -80,7 +80,7 @@ void MultiplyRow(const Convolution& convolution, const WindowPieces& windows, co
   gemm::Multiply({row.first + group_offset, row.stride,
                   packed + group * gemm::PackedSize(WindowDepth(convolution), columns),
                   images.result + row.result + group * columns, images.result_strides.pixel,
-                  row.windows, windows.depth, columns, windows.pieces, images.is_result_far},
+                  row.windows, windows.depth, columns, windows.pieces, images.result_exceeds_cache},
                  own, first_panel, end_panel);
 }
 

@@ -231,17 +231,17 @@ Status CheckForm(const device::Facts& facts, Contract::Form form, std::string_vi
 
 }  // namespace
 
-runtime::RecipeResult SelectConvolution(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectConvolution(const device::Facts& facts, EdgePlacement edge_placement,
                                         std::string_view implementation) {
   ONNXIFI_RETURN_IF_ERROR(CheckForm(facts, Contract::Form::kConv, "convolution"));
-  return MakeRecipe(implementation, facts, LayOutConvolution, edges_at);
+  return MakeRecipe(implementation, facts, LayOutConvolution, edge_placement);
 }
 
-runtime::RecipeResult SelectDeconvolution(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectDeconvolution(const device::Facts& facts, EdgePlacement edge_placement,
                                           std::string_view implementation) {
   ONNXIFI_RETURN_IF_ERROR(
       CheckForm(facts, Contract::Form::kConvTranspose, "transposed convolution"));
-  return MakeRecipe(implementation, facts, LayOutDeconvolution, edges_at);
+  return MakeRecipe(implementation, facts, LayOutDeconvolution, edge_placement);
 }
 
 }  // namespace onnxifi::onednn

@@ -243,13 +243,13 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
 
 }  // namespace
 
-runtime::RecipeResult SelectMatMul(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectMatMul(const device::Facts& facts, EdgePlacement edge_placement,
                                    std::string_view implementation) {
   const Contract* contract = facts.step.As<Contract>();
   if (contract == nullptr || contract->form != Contract::Form::kMatMul) {
     return Status(Code::kUnsupportedOperator, "The step is no matrix product.");
   }
-  return MakeRecipe(implementation, facts, LayOutMatMul, edges_at);
+  return MakeRecipe(implementation, facts, LayOutMatMul, edge_placement);
 }
 
 }  // namespace onnxifi::onednn

@@ -152,7 +152,7 @@ Status LayOutLrn(const Task& task, SequenceBuilder& builder) {
 
 }  // namespace
 
-runtime::RecipeResult SelectPooling(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectPooling(const device::Facts& facts, EdgePlacement edge_placement,
                                     std::string_view implementation) {
   const Window* window = facts.step.As<Window>();
   if (window == nullptr ||
@@ -164,16 +164,16 @@ runtime::RecipeResult SelectPooling(const device::Facts& facts, EdgesAt edges_at
                   "The positions of the maxima are wanted; a primitive gives their values.");
   }
   ONNXIFI_RETURN_IF_ERROR(CheckSpatialRank(window->in_spatial.size()));
-  return MakeRecipe(implementation, facts, LayOutPooling, edges_at);
+  return MakeRecipe(implementation, facts, LayOutPooling, edge_placement);
 }
 
-runtime::RecipeResult SelectLrn(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectLrn(const device::Facts& facts, EdgePlacement edge_placement,
                                 std::string_view implementation) {
   const Window* window = facts.step.As<Window>();
   if (window == nullptr || window->kind != Window::Kind::kLrn) {
     return Status(Code::kUnsupportedOperator, "The step is no local response normalisation.");
   }
-  return MakeRecipe(implementation, facts, LayOutLrn, edges_at);
+  return MakeRecipe(implementation, facts, LayOutLrn, edge_placement);
 }
 
 }  // namespace onnxifi::onednn

@@ -88,7 +88,7 @@ class Kernel final : public device::Kernel {
          std::shared_ptr<const reference::Expression> roots)
       : implementation_(recipe.implementation_),
         lay_out_(recipe.lay_out_),
-        edges_at_(recipe.edges_at_),
+        edge_placement_(recipe.edge_placement_),
         post_ops_(recipe.post_ops_),
         runtime_(runtime),
         loops_(std::move(loops)),
@@ -110,13 +110,17 @@ class Kernel final : public device::Kernel {
     runtime_.EnterThread();
     SequenceBuilder builder(runtime_, constants, packed_);
     std::string reasons;
-    for (const EdgesAt edges_at : {EdgesAt::kPrimitive, EdgesAt::kLoops}) {
-      if (edges_at == EdgesAt::kPrimitive && edges_at_ == EdgesAt::kLoops) continue;
+    for (const EdgePlacement edge_placement :
+         {EdgePlacement::kInPrimitive, EdgePlacement::kInLoops}) {
+      if (edge_placement == EdgePlacement::kInPrimitive &&
+          edge_placement_ == EdgePlacement::kInLoops)
+        continue;
       builder.Clear();
-      const Status status = Call("preparing primitives",
-                                 [&] { return LayOutStep(edges_at, step, constants, builder); });
+      const Status status = Call("preparing primitives", [&] {
+        return LayOutStep(edge_placement, step, constants, builder);
+      });
       if (status.ok()) {
-        const bool has_loops = edges_at == EdgesAt::kLoops;
+        const bool has_loops = edge_placement == EdgePlacement::kInLoops;
         ++(has_loops ? runtime_.counts().between_loops : runtime_.counts().alone);
         std::optional<reference::Epilogue> epilogue;
         if (has_loops) {
@@ -144,9 +148,9 @@ class Kernel final : public device::Kernel {
   }
 
  private:
-  Status LayOutStep(EdgesAt edges_at, const device::BoundStep& step, device::Addresses constants,
-                    SequenceBuilder& builder) {
-    const bool has_loops = edges_at == EdgesAt::kLoops;
+  Status LayOutStep(EdgePlacement edge_placement, const device::BoundStep& step,
+                    device::Addresses constants, SequenceBuilder& builder) {
+    const bool has_loops = edge_placement == EdgePlacement::kInLoops;
     Task task{step, {}, {}, {}};
     if (has_loops) {
       ONNXIFI_RETURN_IF_ERROR(CheckCopy(step.domain));
@@ -197,7 +201,7 @@ class Kernel final : public device::Kernel {
 
   const std::string_view implementation_;
   const LayOut lay_out_;
-  const EdgesAt edges_at_;
+  const EdgePlacement edge_placement_;
   const std::vector<epilogue::Operation> post_ops_;
   Runtime& runtime_;
   const std::shared_ptr<const reference::CompiledStep> loops_;  // shared with the kernels it bound
@@ -226,7 +230,7 @@ Result<std::unique_ptr<device::Kernel>> Recipe::Build(Runtime& runtime) const {
 }
 
 runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::Facts& facts,
-                                 LayOut lay_out, EdgesAt edges_at) {
+                                 LayOut lay_out, EdgePlacement edge_placement) {
   const program::Step& step = facts.step;
   const program::Contract* contract = step.As<program::Contract>();
   const tensor::ElementType accumulator = contract != nullptr
@@ -238,7 +242,7 @@ runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::
                                                   "; the primitives are used for float32.");
   }
   std::vector<epilogue::Operation> post_ops;
-  if (edges_at == EdgesAt::kPrimitive) {
+  if (edge_placement == EdgePlacement::kInPrimitive) {
     for (int k = 0; k < program::OperandCount(step); ++k) {
       ONNXIFI_RETURN_IF_ERROR(CheckPlain(facts.program, step, k));
     }
@@ -257,8 +261,8 @@ runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::
     // What surrounds the primitive has to be something that the loops can compute.
     ONNXIFI_RETURN_IF_ERROR(CheckLoops(facts));
   }
-  return std::unique_ptr<const device::Recipe>(
-      std::make_unique<Recipe>(implementation, facts, lay_out, edges_at, std::move(post_ops)));
+  return std::unique_ptr<const device::Recipe>(std::make_unique<Recipe>(
+      implementation, facts, lay_out, edge_placement, std::move(post_ops)));
 }
 
 bool IsGood(const dnnl::primitive_desc_base& desc) {

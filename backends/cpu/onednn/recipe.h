@@ -24,12 +24,12 @@ namespace onnxifi::onednn {
 
 // Where prologues and epilogue are computed: by the primitive, which reads float32 tensors as they
 // lie and appends what it can, or by the reference's loops before and after it.
-enum class EdgesAt : uint8_t { kPrimitive, kLoops };
+enum class EdgePlacement : uint8_t { kInPrimitive, kInLoops };
 
 // A bound step, its operands and its result as float32 tensors.
 struct Task {
   const device::BoundStep& step;
-  std::span<const epilogue::Operation> post_ops;  // empty for kLoops
+  std::span<const epilogue::Operation> post_ops;  // empty for kInLoops
   // Over program::OperandExtents: reads of the step, or what loops made of them.
   std::vector<Tensor> operands;
   // Over the domain: the step's write, or dense sums for loops to read.
@@ -44,17 +44,17 @@ using LayOut = base::Status (*)(const Task& task, SequenceBuilder& builder);
 class Recipe final : public device::Recipe {
  public:
   Recipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
-         EdgesAt edges_at, std::vector<epilogue::Operation> post_ops)
+         EdgePlacement edge_placement, std::vector<epilogue::Operation> post_ops)
       : implementation_(implementation),
         facts_(facts),
         lay_out_(lay_out),
-        edges_at_(edges_at),
+        edge_placement_(edge_placement),
         post_ops_(std::move(post_ops)) {}
 
   std::string_view implementation() const override { return implementation_; }
   // Constants among the two operands are packed.
   bool TakesAnyAddress(int read) const override {
-    return edges_at_ == EdgesAt::kPrimitive && read <= 1;
+    return edge_placement_ == EdgePlacement::kInPrimitive && read <= 1;
   }
   // `runtime` outlives the kernel.
   base::Result<std::unique_ptr<device::Kernel>> Build(Runtime& runtime) const;
@@ -64,26 +64,26 @@ class Recipe final : public device::Recipe {
   std::string_view implementation_;
   device::Facts facts_;
   LayOut lay_out_;
-  EdgesAt edges_at_;
+  EdgePlacement edge_placement_;
   std::vector<epilogue::Operation> post_ops_;
 };
 
 // The implementations. Contract:
-runtime::RecipeResult SelectMatMul(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectMatMul(const device::Facts& facts, EdgePlacement edge_placement,
                                    std::string_view implementation);
-runtime::RecipeResult SelectConvolution(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectConvolution(const device::Facts& facts, EdgePlacement edge_placement,
                                         std::string_view implementation);
-runtime::RecipeResult SelectDeconvolution(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectDeconvolution(const device::Facts& facts, EdgePlacement edge_placement,
                                           std::string_view implementation);
 // Window:
-runtime::RecipeResult SelectPooling(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectPooling(const device::Facts& facts, EdgePlacement edge_placement,
                                     std::string_view implementation);
-runtime::RecipeResult SelectLrn(const device::Facts& facts, EdgesAt edges_at,
+runtime::RecipeResult SelectLrn(const device::Facts& facts, EdgePlacement edge_placement,
                                 std::string_view implementation);
 
 // The second half of every Select: the edges, then the recipe.
 runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::Facts& facts,
-                                 LayOut lay_out, EdgesAt edges_at);
+                                 LayOut lay_out, EdgePlacement edge_placement);
 
 // A primitive descriptor is good when there is one and it is none of oneDNN's own reference loops,
 // which can be a thousand times slower than its kernels.

@@ -23,7 +23,7 @@ namespace onnxifi::onednn {
 
 class OneStep {
  public:
-  using Select = runtime::RecipeResult (*)(const device::Facts& facts, EdgesAt edges_at,
+  using Select = runtime::RecipeResult (*)(const device::Facts& facts, EdgePlacement edge_placement,
                                            std::string_view implementation);
 
   program::Program program;
@@ -55,7 +55,7 @@ class OneStep {
     reference::Device expected_device;
     runtime::Runtime shared(expected_device.memory(), pool);
     const auto runtime = *Runtime::Create(shared, base::Log(base::LogLevel::kWarning));
-    runtime::RecipeResult recipe = select({program, step}, EdgesAt::kPrimitive, "tested");
+    runtime::RecipeResult recipe = select({program, step}, EdgePlacement::kInPrimitive, "tested");
     EXPECT_TRUE(recipe.ok()) << recipe.status().Text();
     if (!recipe.ok()) return {};
     const auto kernel = *dynamic_cast<const Recipe&>(**recipe).Build(*runtime);
