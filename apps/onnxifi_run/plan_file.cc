@@ -267,11 +267,11 @@ std::string MakePlanSvg(const GraphPlan& plan, const std::vector<NodeVerdict>& n
       box_width = std::max(box_width, kLetter * static_cast<int>(line.size()) + 16);
     }
   }
-  struct Place {
+  struct Corner {
     int x = 0;
     int y = 0;
   };
-  std::vector<Place> places;
+  std::vector<Corner> places;
   std::map<int, int> rows;
   int last_column = 0;
   int most_rows = 1;
@@ -294,8 +294,8 @@ std::string MakePlanSvg(const GraphPlan& plan, const std::vector<NodeVerdict>& n
   for (const auto& [ends, route] : RoutesOf(plan)) {
     const bool is_input = ends.first == ONNXIFI_SDK_UNKNOWN;
     const bool is_output = ends.second == ONNXIFI_SDK_UNKNOWN;
-    const Place to = is_output ? Place{} : places[static_cast<size_t>(ends.second)];
-    const Place from = is_input ? Place{} : places[static_cast<size_t>(ends.first)];
+    const Corner to = is_output ? Corner{} : places[static_cast<size_t>(ends.second)];
+    const Corner from = is_input ? Corner{} : places[static_cast<size_t>(ends.first)];
     const int x1 = is_input ? to.x - kGapX + 10 : from.x + box_width;
     const int y1 = (is_input ? to.y : from.y) + kHeight / 2;
     const int x2 = is_output ? from.x + box_width + kGapX - 10 : to.x;
@@ -312,7 +312,7 @@ std::string MakePlanSvg(const GraphPlan& plan, const std::vector<NodeVerdict>& n
                           LabelOf(route)));
   }
   for (size_t index = 0; index < plan.islands.size(); ++index) {
-    const Place& place = places[index];
+    const Corner& place = places[index];
     fmt::format_to(out,
                    "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{}\" "
                    "stroke=\"black\"/>\n",

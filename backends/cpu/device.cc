@@ -33,7 +33,7 @@ struct Implementation {
 
 struct OwnConvolution {
   std::string_view name;
-  runtime::RecipeResult (*select)(const convolution::Described&);
+  runtime::RecipeResult (*select)(const convolution::ConvolutionQuery&);
 };
 
 constexpr OwnConvolution kConvolution[] = {
@@ -98,7 +98,8 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   };
   const program::Contract* contract = facts.step.As<program::Contract>();
   if (contract != nullptr && contract->form == program::Contract::Form::kConv) {
-    const base::Result<convolution::Described> described = convolution::Describe(facts);
+    const base::Result<convolution::ConvolutionQuery> described =
+        convolution::QueryConvolution(facts);
     for (const OwnConvolution& own : kConvolution) {
       if (takes(described.ok() ? own.select(*described) : described.status(), own.name)) {
         return selection;
@@ -130,9 +131,9 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
 
 device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const {
   constexpr size_t kMaxSteps = 3;
-  std::vector<base::Result<convolution::Described>> steps;
+  std::vector<base::Result<convolution::ConvolutionQuery>> steps;
   for (const device::Facts& facts : fusable.first(std::min(kMaxSteps, fusable.size()))) {
-    steps.push_back(convolution::Describe(facts));
+    steps.push_back(convolution::QueryConvolution(facts));
   }
   return convolution::SelectFused(steps);
 }

@@ -142,7 +142,7 @@ Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
     if (result == CL_SUCCESS) result = one;
   };
   for (size_t k = 0; k < start.operands.count(); ++k) {
-    ONNXIFI_ASSIGN_OR_RETURN(const Memory::Place place, memory_.Find(start.operands.address(k)));
+    ONNXIFI_ASSIGN_OR_RETURN(const Memory::Location place, memory_.Find(start.operands.address(k)));
     const auto offset = static_cast<cl_ulong>(place.offset_bytes / start.operands.unit_bytes(k));
     set(sizeof(cl_mem), &place.handle);
     set(sizeof(offset), &offset);

@@ -166,7 +166,7 @@ Result<std::unique_ptr<device::Allocation>> Memory::Hold(const tensor::Tensor& c
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> held,
                            Allocate(constant.size_bytes()));
   if (constant.size_bytes() > 0) {
-    ONNXIFI_ASSIGN_OR_RETURN(const Place place, Find(held->data()));
+    ONNXIFI_ASSIGN_OR_RETURN(const Location place, Find(held->data()));
     ONNXIFI_RETURN_IF_ERROR(
         ToStatus(runtime_.api().EnqueueWriteBuffer(runtime_.queue().get(), place.handle, CL_TRUE, 0,
                                                    static_cast<size_t>(constant.size_bytes()),
@@ -176,8 +176,8 @@ Result<std::unique_ptr<device::Allocation>> Memory::Hold(const tensor::Tensor& c
   return held;
 }
 
-Result<Memory::Place> Memory::Find(const std::byte* address) const {
-  Place place{nullptr, 0};
+Result<Memory::Location> Memory::Find(const std::byte* address) const {
+  Location place{nullptr, 0};
   if (address == nullptr || places_.Find(address, place)) return place;
   return Status(Code::kInternalError, "An address is none of the device's.");
 }

@@ -42,10 +42,10 @@ class Memory final : public device::Memory {
   };
   base::Result<Shared> AllocateShared(int64_t size_bytes);
 
-  using Place = device::AddressMap<cl_mem>::Place;
+  using Location = device::AddressMap<cl_mem>::Location;
   // The buffer that an address lies in, and where; null for the null address. INTERNAL_ERROR for
   // an address that this memory never gave.
-  base::Result<Place> Find(const std::byte* address) const;
+  base::Result<Location> Find(const std::byte* address) const;
 
   // Pieces of memory asked of the driver so far, for tests.
   int64_t buffer_count() const { return pool_.made_count(); }

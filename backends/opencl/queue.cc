@@ -27,7 +27,7 @@ base::Status StartKernel(Runtime& runtime, cl_kernel kernel, size_t items, size_
 Queue::~Queue() { static_cast<void>(Finish()); }
 
 base::Status Queue::Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Memory::Place place, memory_.Find(to));
+  ONNXIFI_ASSIGN_OR_RETURN(const Memory::Location place, memory_.Find(to));
   MarkUsed();
   return ToStatus(runtime_.api().EnqueueWriteBuffer(runtime_.queue().get(), place.handle, CL_FALSE,
                                                     static_cast<size_t>(place.offset_bytes),
@@ -37,7 +37,7 @@ base::Status Queue::Upload(const std::byte* from_host, std::byte* to, int64_t si
 }
 
 base::Status Queue::Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Memory::Place place, memory_.Find(from));
+  ONNXIFI_ASSIGN_OR_RETURN(const Memory::Location place, memory_.Find(from));
   MarkUsed();
   return ToStatus(runtime_.api().EnqueueReadBuffer(runtime_.queue().get(), place.handle, CL_FALSE,
                                                    static_cast<size_t>(place.offset_bytes),
@@ -47,8 +47,8 @@ base::Status Queue::Download(const std::byte* from, std::byte* to_host, int64_t 
 }
 
 base::Status Queue::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Memory::Place source, memory_.Find(from));
-  ONNXIFI_ASSIGN_OR_RETURN(const Memory::Place target, memory_.Find(to));
+  ONNXIFI_ASSIGN_OR_RETURN(const Memory::Location source, memory_.Find(from));
+  ONNXIFI_ASSIGN_OR_RETURN(const Memory::Location target, memory_.Find(to));
   MarkUsed();
   return ToStatus(
       runtime_.api().EnqueueCopyBuffer(runtime_.queue().get(), source.handle, target.handle,

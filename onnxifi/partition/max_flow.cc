@@ -36,7 +36,7 @@ struct CapacitySum {
 
 void MaxFlow::DecideWithoutSearch() {
   const size_t node_count = from_source_.size();
-  places_.assign(node_count, Place::kOpen);
+  places_.assign(node_count, Side::kOpen);
   excess_.resize(node_count);
   std::vector<CapacitySum> sum_out(node_count);
   std::vector<CapacitySum> sum_in(node_count);
@@ -56,12 +56,12 @@ void MaxFlow::DecideWithoutSearch() {
   }
   std::vector<int32_t> waiting;
   const auto decide = [&](int32_t node) {
-    if (places_[node] != Place::kOpen) return;
+    if (places_[node] != Side::kOpen) return;
     // Only what is better by far: of two cheapest cuts the one with fewer nodes at the source.
     if (sum_out[node].infinite_count == 0 && excess_[node] > sum_out[node].finite) {
-      places_[node] = Place::kSource;
+      places_[node] = Side::kSource;
     } else if (sum_in[node].infinite_count == 0 && -excess_[node] >= sum_in[node].finite) {
-      places_[node] = Place::kSink;
+      places_[node] = Side::kSink;
     } else {
       return;
     }
@@ -77,15 +77,15 @@ void MaxFlow::DecideWithoutSearch() {
     for (int32_t position = first[node]; position < first[node + 1]; ++position) {
       const Arc& arc = arcs_[arcs_of[position]];
       const int32_t other = arc.from == node ? arc.to : arc.from;
-      if (places_[other] != Place::kOpen) continue;
+      if (places_[other] != Side::kOpen) continue;
       if (arc.from == node) {
         sum_in[other].Remove(arc.capacity);
-        if (places_[node] == Place::kSource) {
+        if (places_[node] == Side::kSource) {
           excess_[other] = std::min(excess_[other] + arc.capacity, kInfinite);
         }
       } else {
         sum_out[other].Remove(arc.capacity);
-        if (places_[node] == Place::kSink) {
+        if (places_[node] == Side::kSink) {
           excess_[other] = std::max(excess_[other] - arc.capacity, -kInfinite);
         }
       }
@@ -98,7 +98,7 @@ void MaxFlow::Build() {
   open_.clear();
   number_.assign(places_.size(), -1);
   for (size_t node = 0; node < places_.size(); ++node) {
-    if (places_[node] != Place::kOpen) continue;
+    if (places_[node] != Side::kOpen) continue;
     number_[node] = static_cast<int32_t>(open_.size());
     open_.push_back(static_cast<int32_t>(node));
   }
@@ -198,7 +198,7 @@ std::vector<bool> MaxFlow::SourceSide() {
   }
   std::vector<bool> side(places_.size());
   for (size_t node = 0; node < side.size(); ++node) {
-    side[node] = number_[node] >= 0 ? level_[number_[node]] >= 0 : places_[node] == Place::kSource;
+    side[node] = number_[node] >= 0 ? level_[number_[node]] >= 0 : places_[node] == Side::kSource;
   }
   return side;
 }

@@ -51,7 +51,7 @@ class MaxFlow {
   };
 
   // Where a node stands before the search.
-  enum class Place : uint8_t { kOpen, kSource, kSink };
+  enum class Side : uint8_t { kOpen, kSource, kSink };
 
   void DecideWithoutSearch();
   void Build();
@@ -61,7 +61,7 @@ class MaxFlow {
   std::vector<int64_t> from_source_;
   std::vector<int64_t> to_sink_;
   std::vector<Arc> arcs_;
-  std::vector<Place> places_;
+  std::vector<Side> places_;
   std::vector<int64_t> excess_;  // what a node gets from the source less what it gives to the sink
 
   // Of the search, over the open nodes, then the source, then the sink.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "backends/core/abi/provider.h"
-#include "onnxifi/partitioned/place.h"
+#include "onnxifi/partitioned/tensor_storage.h"
 
 namespace onnxifi::partitioned {
 
@@ -29,8 +29,8 @@ class Workspace {
     alignas(std::atomic_ref<bool>::required_alignment) bool is_stale = false;
   };
 
-  std::vector<Place> places;  // by value
-  std::vector<Bound> bound;   // by step
+  std::vector<TensorStorage> places;  // by value
+  std::vector<Bound> bound;           // by step
 };
 
 class Binding final : public abi::Binding {

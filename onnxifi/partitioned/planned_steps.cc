@@ -211,7 +211,7 @@ Status PlannedSteps::PlaceOutputs(size_t index, abi::Graph& graph,
                            ShapesOf(step, graph, inputs));
   bool has_moved = false;
   for (const int32_t value : inferred) {
-    Place& place = workspace.places[value];
+    TensorStorage& place = workspace.places[value];
     const onnxPointer old_buffer = place.descriptor.buffer;
     const std::vector<uint64_t> old_shape = place.descriptor.shape;
     ONNXIFI_RETURN_IF_ERROR(
@@ -225,7 +225,7 @@ Status PlannedSteps::PlaceOutputs(size_t index, abi::Graph& graph,
 }
 
 Status PlannedSteps::PlaceOutput(size_t index, int32_t value, const abi::TensorShape* told,
-                                 bool varies, Place& place) const {
+                                 bool varies, TensorStorage& place) const {
   place.TakeInference(told, varies);
   // Whether the caller's shape is right is for the device to say where it is the same in every run.
   const bool takes_shape =
@@ -241,7 +241,7 @@ void PlannedSteps::AddOutputs(const PlannedStep& step, const abi::Graph& graph,
                               const SharedSource* device, const Workspace& workspace,
                               abi::GraphTensors& tensors) const {
   for (const int32_t value : step.outputs) {
-    const Place& place = workspace.places[value];
+    const TensorStorage& place = workspace.places[value];
     if (!place.is_kept()) {
       tensors.outputs.push_back(place.DescriptorFor(device));
       continue;
@@ -259,7 +259,7 @@ Status PlannedSteps::TakeCallersTensors(const std::vector<int32_t>& positions,
                                         const std::vector<abi::TensorDescriptor>& descriptors,
                                         Workspace& workspace) {
   for (size_t k = 0; k < positions.size(); ++k) {
-    Place& place = workspace.places[positions[k]];
+    TensorStorage& place = workspace.places[positions[k]];
     place.descriptor = descriptors[k];
     // The binding keeps it; a device gets it as the tensor that it is.
     place.descriptor.value = nullptr;
@@ -522,11 +522,11 @@ Status PlannedSteps::TakeShapes(const PlannedStep& step,
         step.outputs, [&](int32_t value) { return values_[value].name == shape.name; });
     if (output == step.outputs.end()) return Contradiction(shape.name, "is none of its outputs");
     ONNXIFI_RETURN_IF_ERROR(values_[*output].Check(shape.data_type, shape.extents));
-    const Place& place = workspace.places[*output];
+    const TensorStorage& place = workspace.places[*output];
     if (!place.is_kept()) ONNXIFI_RETURN_IF_ERROR(place.CheckAfterRun(shape));
   }
   for (const int32_t value : step.outputs) {
-    Place& place = workspace.places[value];
+    TensorStorage& place = workspace.places[value];
     if (place.location != Location::kCallerMemory || !place.varies_by_run()) continue;
     // The caller's memory may hold more than there is this time.
     const abi::TensorShape* const shape = FindShape(shapes, values_[value].name);
@@ -549,7 +549,7 @@ Status PlannedSteps::TakeKept(const PlannedStep& step, abi::Event& event, Worksp
     const tensor::Tensor& tensor = told.value->tensor;
     ONNXIFI_RETURN_IF_ERROR(values_[*output].Check(
         static_cast<onnxEnum>(tensor.type()), {tensor.extents().begin(), tensor.extents().end()}));
-    Place& place = workspace.places[*output];
+    TensorStorage& place = workspace.places[*output];
     place.descriptor.data_type = static_cast<onnxEnum>(tensor.type());
     place.descriptor.shape.assign(tensor.extents().begin(), tensor.extents().end());
     place.descriptor.buffer = reinterpret_cast<onnxPointer>(tensor.data());
@@ -557,7 +557,7 @@ Status PlannedSteps::TakeKept(const PlannedStep& step, abi::Event& event, Worksp
     ++copies_[*output];
   }
   for (const int32_t value : step.outputs) {
-    const Place& place = workspace.places[value];
+    const TensorStorage& place = workspace.places[value];
     if (place.is_kept() && place.kept == nullptr) {
       return Contradiction(values_[value].name, "is not there after a run that was to keep it");
     }

@@ -24,8 +24,8 @@
 #include "onnxifi/partitioned/binding.h"
 #include "onnxifi/partitioned/crossing_value.h"
 #include "onnxifi/partitioned/fallback_graph.h"
-#include "onnxifi/partitioned/place.h"
 #include "onnxifi/partitioned/task_pool.h"
+#include "onnxifi/partitioned/tensor_storage.h"
 #include "onnxifi/plugins/waiters.h"
 
 namespace onnxifi::partitioned {
@@ -143,7 +143,7 @@ class PlannedSteps : public std::enable_shared_from_this<PlannedSteps> {
                             Workspace& workspace) const;
   // `told`: what was inferred of it, or null. `varies`: whether the step's inputs vary by run.
   base::Status PlaceOutput(size_t step, int32_t value, const abi::TensorShape* told, bool varies,
-                           Place& place) const;
+                           TensorStorage& place) const;
   // The step's outputs as `graph` on `device` is bound to them.
   void AddOutputs(const PlannedStep& step, const abi::Graph& graph,
                   const plugins::SharedSource* device, const Workspace& workspace,

@@ -115,7 +115,7 @@ onnx::ModelProto FrameOf(const onnx::ModelProto& model) {
 
 }  // namespace
 
-struct WholeModel::Parts {
+struct WholeModel::Contents {
   std::span<const GivenWeight> weights;
   LiftedData lifted;
   // Complete but for the main graph's initializers, whose raw data are numbers among `lifted`.
@@ -155,7 +155,7 @@ struct WholeModel::Parts {
   Status Infer(std::string& claim_model);
 };
 
-int64_t WholeModel::Parts::ConstantBytes(const std::string& name) const {
+int64_t WholeModel::Contents::ConstantBytes(const std::string& name) const {
   if (const auto found = weight_of.find(name); found != weight_of.end()) {
     const GivenWeight& weight = weights[found->second];
     return tensor::SizeBytes(weight.type, ElementCount(weight.extents));
@@ -171,7 +171,7 @@ int64_t WholeModel::Parts::ConstantBytes(const std::string& name) const {
   return 0;
 }
 
-Digest WholeModel::Parts::SignatureOf(const std::string& constant) const {
+Digest WholeModel::Contents::SignatureOf(const std::string& constant) const {
   if (const auto found = weight_of.find(constant); found != weight_of.end()) {
     const GivenWeight& weight = weights[found->second];
     const auto size_bytes =
@@ -207,7 +207,7 @@ Digest WholeModel::Parts::SignatureOf(const std::string& constant) const {
   return NodeSigner::OfConstant(fixed.at(constant));
 }
 
-void WholeModel::Parts::IndexConstants() {
+void WholeModel::Contents::IndexConstants() {
   for (size_t index = 0; index < weights.size(); ++index) {
     weight_of.emplace(weights[index].name, static_cast<int>(index));
   }
@@ -225,7 +225,7 @@ void WholeModel::Parts::IndexConstants() {
   }
 }
 
-Status WholeModel::Parts::SortNodes() {
+Status WholeModel::Contents::SortNodes() {
   auto& nodes = *model.mutable_graph()->mutable_node();
   model_positions.resize(static_cast<size_t>(nodes.size()));
   std::iota(model_positions.begin(), model_positions.end(), 0);
@@ -239,7 +239,7 @@ Status WholeModel::Parts::SortNodes() {
   return base::Ok();
 }
 
-std::vector<bool> WholeModel::Parts::FindNeededNodes() const {
+std::vector<bool> WholeModel::Contents::FindNeededNodes() const {
   std::unordered_set<std::string> needed;
   for (const onnx::ValueInfoProto& output : graph().output()) needed.insert(output.name());
   std::vector<bool> is_needed(static_cast<size_t>(graph().node_size()), false);
@@ -257,7 +257,7 @@ std::vector<bool> WholeModel::Parts::FindNeededNodes() const {
   return is_needed;
 }
 
-Status WholeModel::Parts::Infer(std::string& claim_model) {
+Status WholeModel::Contents::Infer(std::string& claim_model) {
   onnx::ModelProto claim = model;
   onnx::GraphProto& claimed = *claim.mutable_graph();
   google::protobuf::RepeatedPtrField<onnx::TensorProto> initializers_left;
@@ -291,13 +291,13 @@ Status WholeModel::Parts::Infer(std::string& claim_model) {
   return base::Ok();
 }
 
-WholeModel::WholeModel(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+WholeModel::WholeModel(std::unique_ptr<Contents> parts) : parts_(std::move(parts)) {}
 WholeModel::~WholeModel() = default;
 
 Result<std::unique_ptr<WholeModel>> WholeModel::Read(std::span<const std::byte> model,
                                                      std::span<const GivenWeight> weights) {
   ONNXIFI_ASSIGN_OR_RETURN(model::ScannedModel scanned, model::ScanModel(model));
-  auto parts = std::make_unique<Parts>();
+  auto parts = std::make_unique<Contents>();
   parts->weights = weights;
   parts->lifted = LiftedData(std::move(scanned.tensors));
   parts->placements = PlacementsOf(model);
@@ -324,7 +324,7 @@ Result<std::unique_ptr<WholeModel>> WholeModel::Read(std::span<const std::byte> 
 }
 
 Status WholeModel::FindValues() {
-  Parts& parts = *parts_;
+  Contents& parts = *parts_;
   const auto refuse = [](std::string sentence) {
     return Status(Code::kUnsupportedOperator, std::move(sentence));
   };
@@ -421,7 +421,7 @@ void Declare(const FlowingValue& value, onnx::ValueInfoProto& info) {
 }  // namespace
 
 IslandModel WholeModel::Extract(std::span<const int32_t> nodes) const {
-  const Parts& parts = *parts_;
+  const Contents& parts = *parts_;
   IslandModel island;
   onnx::GraphProto graph;
   graph.set_name(parts.graph().name().empty() ? "island" : parts.graph().name());
@@ -540,7 +540,7 @@ std::vector<std::string> WholeModel::NamesOf(int32_t node) const {
 }
 
 std::vector<NodeSignature> WholeModel::Signatures() const {
-  const Parts& parts = *parts_;
+  const Contents& parts = *parts_;
   const NodeSigner signer(parts.model);
   // Constants are read by many.
   std::unordered_map<std::string, Digest> constants;

@@ -99,12 +99,12 @@ class WholeModel {
   std::vector<NodeSignature> Signatures() const;
 
  private:
-  struct Parts;
+  struct Contents;
 
-  explicit WholeModel(std::unique_ptr<Parts> parts);
+  explicit WholeModel(std::unique_ptr<Contents> parts);
   base::Status FindValues();
 
-  const std::unique_ptr<Parts> parts_;
+  const std::unique_ptr<Contents> parts_;
   std::vector<ModelNode> nodes_;
   std::vector<FlowingValue> values_;
   std::vector<int32_t> inputs_;

@@ -43,7 +43,7 @@ base::Result<bool> LocalEvent::IsSignalled() {
 }
 
 Status LocalEvent::Wait() {
-  if (const std::shared_ptr<Helpable> work = work_.lock()) work->Help();
+  if (const std::shared_ptr<StealableWork> work = work_.lock()) work->Help();
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [this] { return is_finished_; });
   return status_;

@@ -49,9 +49,9 @@ class Event {
 };
 
 // What an event waits for, where a thread that waits may do it itself.
-class Helpable {
+class StealableWork {
  public:
-  virtual ~Helpable() = default;
+  virtual ~StealableWork() = default;
   // Does what is left to do if nobody has begun it, and it is its turn. Called with no lock held.
   virtual void Help() = 0;
 };
@@ -78,7 +78,7 @@ class LocalEvent final : public Event {
 
   // From now on Wait, which has no limit of time, helps before it blocks. To be called before
   // anybody else has the event.
-  void LetWaitersHelp(std::weak_ptr<Helpable> work) { work_ = std::move(work); }
+  void LetWaitersHelp(std::weak_ptr<StealableWork> work) { work_ = std::move(work); }
 
   // Calls `callback` once with the status of the work: now if signalled, else on the thread that
   // signals or abandons the event, with no lock held. The callback must be short and not block.
@@ -88,7 +88,7 @@ class LocalEvent final : public Event {
   base::Status Finish(base::Status status, RunOutputs outputs);
 
   const Origin origin_;
-  std::weak_ptr<Helpable> work_;
+  std::weak_ptr<StealableWork> work_;
   std::mutex mutex_;
   std::condition_variable finished_;
   // Signalled, or abandoned before anybody could signal it. What follows is constant afterwards.

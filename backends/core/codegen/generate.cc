@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "backends/core/codegen/family.h"
-#include "backends/core/codegen/index_parts.h"
+#include "backends/core/codegen/index_kernels.h"
 
 namespace onnxifi::codegen {
 namespace {
@@ -130,14 +130,14 @@ Status Check(const program::Program& program, const Step& step, const Capabiliti
   return Checker(program, step, capabilities).Check();
 }
 
-Parts MakeParts(const LoopFacts& facts, const device::BoundStep& step) {
+KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundStep& step) {
   LoopNest loops = MakeLoopNest(facts, step);
   if (const auto* index = step.step->As<program::Index>()) {
-    return MakeIndexParts(*index, std::move(loops));
+    return MakeIndexKernels(*index, std::move(loops));
   }
-  Parts parts;
-  parts.parts.push_back({.loops = std::move(loops)});
-  return parts;
+  KernelSequence sequence;
+  sequence.launches.push_back({.loops = std::move(loops)});
+  return sequence;
 }
 
 KernelText Generate(const program::Program& program, const Step& step, int kernel,

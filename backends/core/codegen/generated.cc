@@ -62,9 +62,9 @@ class Kernel final : public device::Kernel {
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                     device::Addresses /*constants*/) override {
-    const Parts parts = MakeParts(facts_, step);
+    const KernelSequence sequence = MakeKernelSequence(facts_, step);
     auto bound = std::make_unique<BoundGenerated>(services_);
-    for (const Parts::Part& part : parts.parts) {
+    for (const KernelSequence::Launch& part : sequence.launches) {
       ONNXIFI_ASSIGN_OR_RETURN(
           std::shared_ptr<const KernelVariant> variant,
           variants_[static_cast<size_t>(part.kernel)].Find(services_, part.loops.form, [&] {
@@ -75,9 +75,9 @@ class Kernel final : public device::Kernel {
                                KernelLaunch::Create(services_, std::move(variant), part.loops));
       bound->starts_.push_back({std::move(launch), part.swaps_scratch});
     }
-    bound->second_offset_bytes_ = Scratch::Aligned(parts.scratch_bytes[0]);
+    bound->second_offset_bytes_ = Scratch::Aligned(sequence.scratch_bytes[0]);
     ONNXIFI_RETURN_IF_ERROR(services_.scratch.Reserve(bound->second_offset_bytes_ +
-                                                      Scratch::Aligned(parts.scratch_bytes[1])));
+                                                      Scratch::Aligned(sequence.scratch_bytes[1])));
     return std::unique_ptr<device::BoundKernel>(std::move(bound));
   }
 

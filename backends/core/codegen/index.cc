@@ -6,7 +6,7 @@
 // elements have in each other, and gives what is left of the last one.
 
 #include "backends/core/codegen/family.h"
-#include "backends/core/codegen/index_parts.h"
+#include "backends/core/codegen/index_kernels.h"
 
 namespace onnxifi::codegen {
 namespace {

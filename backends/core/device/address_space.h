@@ -43,7 +43,7 @@ class AddressRange {
 template <typename Handle>
 class AddressMap {
  public:
-  struct Place {
+  struct Location {
     Handle handle;
     int64_t offset_bytes;
   };
@@ -57,7 +57,7 @@ class AddressMap {
     entries_.erase(range.begin());
   }
   // False for an address that lies in no range.
-  bool Find(const std::byte* address, Place& place) const {
+  bool Find(const std::byte* address, Location& place) const {
     const std::shared_lock lock(mutex_);
     auto after = entries_.upper_bound(address);
     if (after == entries_.begin()) return false;

@@ -15,7 +15,7 @@
 
 namespace onnxifi::execution {
 
-// A tensor in memory of its own, or a whole value.
+// A tensor in memory of its own, or a non-tensor value.
 struct OwnedTensor {
   std::shared_ptr<device::Allocation> memory;  // null when it has no bytes
   tensor::Extents extents;

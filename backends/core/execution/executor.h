@@ -55,7 +55,7 @@ class Executor : public PlanRunner {
                                                              device::Queue& queue);
 
   const plan::Plan& plan_;
-  // Whether it has control or host steps, or inputs that are whole values.
+  // Whether it has control or host steps, or inputs that are non-tensor values.
   bool keeps_values_ = false;
   // Executors of the bodies of each control step.
   std::map<int, std::vector<std::unique_ptr<PlanRunner>>> bodies_;

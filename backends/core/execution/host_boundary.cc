@@ -155,7 +155,7 @@ Status HostBoundary::RunOn(Lane& lane, std::span<const InputTensor> inputs, Outp
   lane.outputs.resize(program.outputs.size());
   std::vector<InputTensor> inside(inputs.begin(), inputs.end());
   for (size_t k = 0; k < inside.size(); ++k) {
-    // Whole values stay with the host.
+    // Non-tensor values stay with the host.
     if (inputs[k].value != nullptr || inputs[k].is_inside) continue;
     const int64_t size_bytes = BufferBytes(program, program.inputs[k].buffer, inputs[k].extents);
     ONNXIFI_ASSIGN_OR_RETURN(std::byte * to, lane.inputs[k].Get(plan, size_bytes));

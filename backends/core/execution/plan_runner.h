@@ -18,7 +18,7 @@
 
 namespace onnxifi::execution {
 
-// An input of a run: dense memory of the device and its extents, or a whole value.
+// An input of a run: dense memory of the device and its extents, or a non-tensor value.
 struct InputTensor {
   const std::byte* data = nullptr;
   tensor::Extents extents;
@@ -41,7 +41,7 @@ class OutputPlaces {
   virtual base::Result<std::byte*> Place(int output, const tensor::Extents& extents) = 0;
   // For a HostBoundary: whether Place gives memory of the device for this output.
   virtual bool IsInside(int /*output*/) const { return false; }
-  // Takes output `output`, which is a whole value, at the end of the run.
+  // Takes output `output`, which is a non-tensor value, at the end of the run.
   virtual base::Status Take(int output, tensor::ValueRef value);
 };
 

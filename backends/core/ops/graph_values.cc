@@ -48,7 +48,7 @@ void GraphValues::AddInput(ValueId id, ElementType type, Shape shape) {
 }
 
 void GraphValues::AddInput(ValueId id, ValueType type) {
-  wholes_[id] = NewInput(graph_.values[id].name, std::move(type));
+  non_tensor_values_[id] = NewInput(graph_.values[id].name, std::move(type));
 }
 
 Shape GraphValues::DeclaredShape(const graph::Value& value) {
@@ -83,7 +83,7 @@ Operand GraphValues::NewInput(const std::string& name, ElementType type, Shape s
   return {std::move(view), std::move(shape)};
 }
 
-Whole GraphValues::NewInput(const std::string& name, ValueType type) {
+NonTensorValue GraphValues::NewInput(const std::string& name, ValueType type) {
   Buffer buffer;
   buffer.kind = Buffer::Kind::kInput;
   buffer.index = static_cast<int>(program_.inputs.size());
@@ -112,13 +112,13 @@ Status GraphValues::Resolve(ValueId id) {
 }
 
 bool GraphValues::IsKnown(ValueId id) const {
-  return operands_[id].has_value() || sequences_.contains(id) || wholes_.contains(id);
+  return operands_[id].has_value() || sequences_.contains(id) || non_tensor_values_.contains(id);
 }
 
 ValueType GraphValues::TypeOf(ValueId id) const {
   if (operands_[id]) return ValueType::Tensor(operands_[id]->type(), operands_[id]->rank());
   if (const Sequence* known = sequence(id)) return known->type();
-  return wholes_.at(id).type;
+  return non_tensor_values_.at(id).type;
 }
 
 const Sequence* GraphValues::sequence(ValueId id) const {
@@ -126,9 +126,9 @@ const Sequence* GraphValues::sequence(ValueId id) const {
   return found == sequences_.end() ? nullptr : &found->second;
 }
 
-const Whole* GraphValues::whole(ValueId id) const {
-  const auto found = wholes_.find(id);
-  return found == wholes_.end() ? nullptr : &found->second;
+const NonTensorValue* GraphValues::whole(ValueId id) const {
+  const auto found = non_tensor_values_.find(id);
+  return found == non_tensor_values_.end() ? nullptr : &found->second;
 }
 
 Result<Operand> GraphValues::Find(ValueId id) {
@@ -139,8 +139,8 @@ Result<Operand> GraphValues::Find(ValueId id) {
                                                 " where a tensor is needed.");
 }
 
-Whole GraphValues::AsWhole(ValueId id) {
-  if (const Whole* known = whole(id)) return *known;
+NonTensorValue GraphValues::AsNonTensorValue(ValueId id) {
+  if (const NonTensorValue* known = whole(id)) return *known;
   Buffer buffer;
   buffer.kind = Buffer::Kind::kDynamic;
   buffer.value = TypeOf(id);
@@ -160,7 +160,7 @@ Whole GraphValues::AsWhole(ValueId id) {
     step.reads.back().type = StoredType(dense.type());
     host.read_shapes.push_back(dense.shape);
   }
-  Whole whole{program_.AddBuffer(buffer), *buffer.value};
+  NonTensorValue whole{program_.AddBuffer(buffer), *buffer.value};
   step.writes.push_back(whole.operand().view);
   host.first_symbol.push_back(0);
   host.context = "while giving " + Quoted(graph_.values[id].name);
@@ -206,16 +206,16 @@ Status GraphValues::Set(ValueId id, Sequence sequence) {
   return base::Ok();
 }
 
-Status GraphValues::Set(ValueId id, Whole whole) {
+Status GraphValues::Set(ValueId id, NonTensorValue whole) {
   ONNXIFI_RETURN_IF_ERROR(CheckFits(graph_.values[id], whole.type));
-  wholes_[id] = std::move(whole);
+  non_tensor_values_[id] = std::move(whole);
   return base::Ok();
 }
 
 void GraphValues::TakeOver(ValueId id, const GraphValues& from, ValueId from_id) {
   operands_[id] = from.operands_[from_id];
   if (const Sequence* known = from.sequence(from_id)) sequences_[id] = *known;
-  if (const Whole* known = from.whole(from_id)) wholes_[id] = *known;
+  if (const NonTensorValue* known = from.whole(from_id)) non_tensor_values_[id] = *known;
 }
 
 Status GraphValues::CheckDeclared(ValueId id) const {
@@ -262,9 +262,9 @@ Status GraphValues::Capture(ValueId id, const graph::Value& value) {
     }
     sequences_[id] = std::move(inside);
   } else {
-    const Whole& whole = outer_->wholes_.at(value.outer);
+    const NonTensorValue& whole = outer_->non_tensor_values_.at(value.outer);
     if (!is_inside) captures_.push_back(whole.operand());
-    wholes_[id] = is_inside ? whole : NewInput(value.name, whole.type);
+    non_tensor_values_[id] = is_inside ? whole : NewInput(value.name, whole.type);
   }
   return base::Ok();
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GraphValues: what the values of one graph became while it is lowered: a tensor under a view, a
-// sequence whose tensors are known, or a buffer of a whole value. Where a value comes from outside
-// the graph's nodes - an input, a constant, an enclosing graph - it is made here, when it is first
-// needed.
+// sequence whose tensors are known, or a buffer of a non-tensor value. Where a value comes from
+// outside the graph's nodes - an input, a constant, an enclosing graph - it is made here, when it
+// is first needed.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_GRAPH_VALUES_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_GRAPH_VALUES_H_
@@ -41,11 +41,11 @@ class GraphValues {
     return operands_[id] ? &*operands_[id] : nullptr;
   }
   const Sequence* sequence(graph::ValueId id) const;
-  const Whole* whole(graph::ValueId id) const;
+  const NonTensorValue* whole(graph::ValueId id) const;
   // As a tensor. UNSUPPORTED_DATATYPE if it is none.
   Result<Operand> Find(graph::ValueId id);
   // A known value as one that a buffer holds whole.
-  Whole AsWhole(graph::ValueId id);
+  NonTensorValue AsNonTensorValue(graph::ValueId id);
   // A dense copy.
   Operand Copy(const Operand& operand);
 
@@ -53,7 +53,7 @@ class GraphValues {
   // UNSUPPORTED_SHAPE: the sequences of the graph grow too long.
   Status Set(graph::ValueId id, Operand operand);
   Status Set(graph::ValueId id, Sequence sequence);
-  Status Set(graph::ValueId id, Whole whole);
+  Status Set(graph::ValueId id, NonTensorValue whole);
   // What `from_id` is in a lowering to the same program, whatever is declared.
   void TakeOver(graph::ValueId id, const GraphValues& from, graph::ValueId from_id);
   // Whether a known value is as declared.
@@ -70,7 +70,7 @@ class GraphValues {
   Shape DeclaredShape(const graph::Value& value);
   Dim DeclaredExtent(const graph::Extent& extent, const std::string& value_name, size_t axis);
   Operand NewInput(const std::string& name, ElementType type, Shape shape);
-  Whole NewInput(const std::string& name, program::ValueType type);
+  NonTensorValue NewInput(const std::string& name, program::ValueType type);
   Operand Constant(tensor::Tensor constant);
   Result<Operand> AbsentWeight(const graph::Value& value);
   Status Capture(graph::ValueId id, const graph::Value& value);
@@ -81,7 +81,7 @@ class GraphValues {
   GraphValues* outer_;
   std::vector<std::optional<Operand>> operands_;  // by ValueId
   std::unordered_map<graph::ValueId, Sequence> sequences_;
-  std::unordered_map<graph::ValueId, Whole> wholes_;
+  std::unordered_map<graph::ValueId, NonTensorValue> non_tensor_values_;
   size_t sequence_tensors_ = 0;  // that nodes made, one in several sequences as often
   std::map<std::string, Dim> named_symbols_;
   std::vector<Operand> captures_;

@@ -17,8 +17,8 @@ void HostStep::Read(const Operand& operand) {
   host_.read_shapes.push_back(dense.shape);
 }
 
-void HostStep::Read(const Whole& whole) {
-  reads_.push_back(whole.operand().view);
+void HostStep::Read(const NonTensorValue& value) {
+  reads_.push_back(value.operand().view);
   host_.read_shapes.emplace_back();
 }
 
@@ -33,8 +33,8 @@ Status HostStep::ReadInput(int input) {
   } else if (lowering_.Has(input)) {
     Read(lowering_.In(input));
   } else {
-    ONNXIFI_ASSIGN_OR_RETURN(const Whole whole, AsWhole(lowering_, input));
-    Read(whole);
+    ONNXIFI_ASSIGN_OR_RETURN(const NonTensorValue value, AsNonTensorValue(lowering_, input));
+    Read(value);
   }
   return base::Ok();
 }
@@ -46,16 +46,16 @@ Operand HostStep::WriteTensor(ElementType type, const std::vector<std::optional<
   return operand;
 }
 
-Whole HostStep::WriteWhole(program::ValueType type) {
-  Whole whole = lowering_.DynamicWhole(std::move(type));
+NonTensorValue HostStep::WriteNonTensorValue(program::ValueType type) {
+  NonTensorValue value = lowering_.DynamicNonTensorValue(std::move(type));
   host_.first_symbol.push_back(0);
-  writes_.push_back(whole.operand().view);
-  return whole;
+  writes_.push_back(value.operand().view);
+  return value;
 }
 
 Status HostStep::WriteOutput(int output, const program::ValueType& type) {
   if (!type.is_tensor() || type.may_be_missing) {
-    lowering_.SetWhole(output, WriteWhole(type));
+    lowering_.SetNonTensorValue(output, WriteNonTensorValue(type));
     return base::Ok();
   }
   std::optional<int> rank = type.rank >= 0 ? type.rank : lowering_.DeclaredRank(output);
@@ -81,23 +81,23 @@ void HostStep::Emit() {
   lowering_.Emit(std::move(step));
 }
 
-Result<Whole> AsWhole(Lowering& lowering, int input) {
-  if (const Whole* whole = lowering.InWhole(input)) return *whole;
+Result<NonTensorValue> AsNonTensorValue(Lowering& lowering, int input) {
+  if (const NonTensorValue* value = lowering.InNonTensorValue(input)) return *value;
   if (const Sequence* sequence = lowering.InSequence(input)) {
     HostStep step(lowering, program::MakeSequence());
     for (const Operand& tensor : sequence->tensors) step.Read(tensor);
-    const Whole whole = step.WriteWhole(sequence->type());
+    const NonTensorValue value = step.WriteNonTensorValue(sequence->type());
     step.Emit();
-    return whole;
+    return value;
   }
   if (!lowering.Has(input)) {
     return lowering.InvalidModel("Input " + std::to_string(input) + " is missing.");
   }
   HostStep step(lowering, program::PassValue());
   step.Read(lowering.In(input));
-  const Whole whole = step.WriteWhole(lowering.InType(input));
+  const NonTensorValue value = step.WriteNonTensorValue(lowering.InType(input));
   step.Emit();
-  return whole;
+  return value;
 }
 
 }  // namespace onnxifi::ops

@@ -19,16 +19,16 @@ class HostStep {
   HostStep(Lowering& lowering, program::HostFunction function);
 
   void Read(const Operand& operand);  // made dense
-  void Read(const Whole& whole);
+  void Read(const NonTensorValue& value);
   void ReadNothing();  // an omitted input
   // Input `input` of the node, whatever it is, as that; nothing if it is omitted.
   Status ReadInput(int input);
 
   // An extent that is nothing is whatever the function produces; the others are checked then.
   Operand WriteTensor(ElementType type, const std::vector<std::optional<Dim>>& extents);
-  Whole WriteWhole(program::ValueType type);
-  // As a tensor where the type is of one that is surely there, else as a whole value; set as the
-  // node's output. UNSUPPORTED_SHAPE for a tensor of unknown rank.
+  NonTensorValue WriteNonTensorValue(program::ValueType type);
+  // As a tensor where the type is of one that is surely there, else as a non-tensor value; set as
+  // the node's output. UNSUPPORTED_SHAPE for a tensor of unknown rank.
   Status WriteOutput(int output, const program::ValueType& type);
 
   void Emit();
@@ -40,9 +40,9 @@ class HostStep {
   std::vector<View> writes_;
 };
 
-// Input `input` of the node as a whole value, whatever it is; a step makes one of a tensor or of a
-// sequence of known length. INVALID_MODEL where the node leaves it out.
-Result<Whole> AsWhole(Lowering& lowering, int input);
+// Input `input` of the node as a non-tensor value, whatever it is; a step makes one of a tensor or
+// of a sequence of known length. INVALID_MODEL where the node leaves it out.
+Result<NonTensorValue> AsNonTensorValue(Lowering& lowering, int input);
 
 }  // namespace onnxifi::ops
 

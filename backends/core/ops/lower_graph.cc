@@ -70,7 +70,8 @@ class GraphLowering : public BodyLowering {
     return base::Ok();
   }
 
-  // The graph's outputs become the program's: each a dense buffer of its own, or a whole value.
+  // The graph's outputs become the program's: each a dense buffer of its own, or a non-tensor
+  // value.
   Status DeclareOutputs(const std::vector<bool>& is_whole = {}) {
     Program& program = target_.program;
     std::vector<program::BufferId> taken;
@@ -79,7 +80,7 @@ class GraphLowering : public BodyLowering {
       const graph::Value& value = graph_.values[id];
       ONNXIFI_RETURN_IF_ERROR(values_.Resolve(id));
       if (values_.operand(id) == nullptr || (k < is_whole.size() && is_whole[k])) {
-        program.outputs.push_back({value.name, values_.AsWhole(id).buffer, {}});
+        program.outputs.push_back({value.name, values_.AsNonTensorValue(id).buffer, {}});
         continue;
       }
       Operand operand = *values_.operand(id);
@@ -202,8 +203,8 @@ class GraphLowering : public BodyLowering {
       if (node.inputs[k] == kNoValue) continue;
       const Sequence* sequence = values_.sequence(node.inputs[k]);
       if (sequence != nullptr) lowering.GiveSequence(static_cast<int>(k), *sequence);
-      const Whole* whole = values_.whole(node.inputs[k]);
-      if (whole != nullptr) lowering.GiveWhole(static_cast<int>(k), *whole);
+      const NonTensorValue* whole = values_.whole(node.inputs[k]);
+      if (whole != nullptr) lowering.GiveNonTensorValue(static_cast<int>(k), *whole);
     }
     ONNXIFI_RETURN_IF_ERROR(entry->lower(lowering));
     for (size_t b = first_buffer; b < program.buffers.size(); ++b) {
@@ -227,13 +228,13 @@ class GraphLowering : public BodyLowering {
     for (ValueId id : node.inputs) {
       std::optional<Operand>& input = inputs.emplace_back();
       if (id == kNoValue) continue;
-      if (entry.takes == Takes::kValues) {
+      if (entry.input_kinds == InputKinds::kValues) {
         ONNXIFI_RETURN_IF_ERROR(values_.Resolve(id));
         if (const Operand* operand = values_.operand(id)) input = *operand;
         continue;
       }
       ONNXIFI_ASSIGN_OR_RETURN(input, values_.Find(id));
-      if (input->type() == ElementType::kString && entry.takes == Takes::kNumbers) {
+      if (input->type() == ElementType::kString && entry.input_kinds == InputKinds::kNumbers) {
         return Status(Code::kUnsupportedDatatype, "Value " + Quoted(graph_.values[id].name) +
                                                       " is a tensor of strings, which " +
                                                       node.op_type + " does not take.");
@@ -247,7 +248,7 @@ class GraphLowering : public BodyLowering {
       const ValueId id = node.outputs[output];
       if (id != kNoValue) ONNXIFI_RETURN_IF_ERROR(values_.Set(id, std::move(sequence)));
     }
-    for (auto& [output, whole] : lowering.TakeWholes()) {
+    for (auto& [output, whole] : lowering.TakeNonTensorValues()) {
       const ValueId id = node.outputs[output];
       if (id != kNoValue) ONNXIFI_RETURN_IF_ERROR(values_.Set(id, std::move(whole)));
     }

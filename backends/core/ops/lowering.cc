@@ -87,17 +87,17 @@ const Sequence* Lowering::InSequence(int input) const {
   return found == sequences_.end() ? nullptr : found->second;
 }
 
-const Whole* Lowering::InWhole(int input) const {
-  const auto found = wholes_.find(input);
-  return found == wholes_.end() ? nullptr : found->second;
+const NonTensorValue* Lowering::InNonTensorValue(int input) const {
+  const auto found = non_tensor_values_.find(input);
+  return found == non_tensor_values_.end() ? nullptr : found->second;
 }
 
 bool Lowering::HasAny(int input) const {
-  return Has(input) || InSequence(input) != nullptr || InWhole(input) != nullptr;
+  return Has(input) || InSequence(input) != nullptr || InNonTensorValue(input) != nullptr;
 }
 
 program::ValueType Lowering::InType(int input) const {
-  if (const Whole* whole = InWhole(input)) return whole->type;
+  if (const NonTensorValue* whole = InNonTensorValue(input)) return whole->type;
   if (const Sequence* sequence = InSequence(input)) return sequence->type();
   return program::ValueType::Tensor(In(input).type(), In(input).rank());
 }
@@ -247,7 +247,7 @@ Operand Lowering::Dynamic(ElementType type, const std::vector<std::optional<Dim>
   return {program::DenseView(id, type, shape), std::move(shape)};
 }
 
-Whole Lowering::DynamicWhole(program::ValueType type) {
+NonTensorValue Lowering::DynamicNonTensorValue(program::ValueType type) {
   program::Buffer buffer;
   buffer.kind = program::Buffer::Kind::kDynamic;
   buffer.value = type;

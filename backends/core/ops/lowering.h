@@ -46,7 +46,7 @@ struct Sequence {
 };
 
 // A sequence, map or optional that is a value of the program: a buffer of it.
-struct Whole {
+struct NonTensorValue {
   program::BufferId buffer = program::kNoBuffer;
   program::ValueType type;
 
@@ -66,7 +66,7 @@ program::BufferId AddConstant(program::Program& program, tensor::Tensor tensor);
 class BodyLowering {
  public:
   virtual ~BodyLowering() = default;
-  // A formal input of a body: a tensor, or a whole value where that is set. An extent that is
+  // A formal input of a body: a tensor, or a non-tensor value where that is set. An extent that is
   // nothing may differ at every run of the body.
   struct Input {
     ElementType type = ElementType::kUndefined;
@@ -83,8 +83,8 @@ class BodyLowering {
     // was lowered for.
     bool KeepsExtents(int output, const Input& input) const;
   };
-  // `is_whole`: by output, whether a tensor that is one becomes a whole value; sequences always do.
-  // May have fewer entries than there are outputs.
+  // `is_whole`: by output, whether a tensor that is one becomes a non-tensor value; sequences
+  // always do. May have fewer entries than there are outputs.
   virtual Result<Body> LowerBody(const graph::Graph& body, const std::vector<Input>& inputs,
                                  const std::vector<bool>& is_whole = {}) = 0;
 };
@@ -98,8 +98,10 @@ class Lowering {
   // Before the operator looks at it: input `input`, left out of `inputs`, is a sequence, which
   // outlives this object.
   void GiveSequence(int input, const Sequence& tensors) { sequences_.emplace(input, &tensors); }
-  // Likewise of an input that is a whole value.
-  void GiveWhole(int input, const Whole& whole) { wholes_.emplace(input, &whole); }
+  // Likewise of an input that is a non-tensor value.
+  void GiveNonTensorValue(int input, const NonTensorValue& whole) {
+    non_tensor_values_.emplace(input, &whole);
+  }
 
   const graph::Node& node() const { return node_; }
   // The since_version of the node's operator.
@@ -125,8 +127,8 @@ class Lowering {
   // The tensors of an input that is a sequence, else null. Only for operators whose entry takes
   // sequences; Has() is false for such an input.
   const Sequence* InSequence(int input) const;
-  // An input that is a whole value, else null; likewise.
-  const Whole* InWhole(int input) const;
+  // An input that is a non-tensor value, else null; likewise.
+  const NonTensorValue* InNonTensorValue(int input) const;
   // Whether the node has the input, whatever it is.
   bool HasAny(int input) const;
   // The type of an input, whatever it is, which is there.
@@ -164,8 +166,8 @@ class Lowering {
   void SetSequence(int output, Sequence tensors) {
     if (output < output_count()) made_sequences_[output] = std::move(tensors);
   }
-  void SetWhole(int output, Whole whole) {
-    if (output < output_count()) made_wholes_[output] = std::move(whole);
+  void SetNonTensorValue(int output, NonTensorValue whole) {
+    if (output < output_count()) made_non_tensor_values_[output] = std::move(whole);
   }
   // The number of axes that the model declares of output `output`, a tensor; nothing if it does
   // not.
@@ -178,7 +180,7 @@ class Lowering {
   // step produces: `first_symbol` becomes the step's for this output.
   Operand Dynamic(ElementType type, const std::vector<std::optional<Dim>>& extents,
                   const std::string& name, int& first_symbol);
-  Whole DynamicWhole(program::ValueType type);
+  NonTensorValue DynamicNonTensorValue(program::ValueType type);
   void Emit(program::Step step);
   // The operand itself if dense, else a dense copy.
   Operand Dense(const Operand& operand);
@@ -199,7 +201,7 @@ class Lowering {
 
   std::vector<std::optional<Operand>> TakeOutputs() { return std::move(outputs_); }
   std::map<int, Sequence> TakeSequences() { return std::move(made_sequences_); }
-  std::map<int, Whole> TakeWholes() { return std::move(made_wholes_); }
+  std::map<int, NonTensorValue> TakeNonTensorValues() { return std::move(made_non_tensor_values_); }
 
  private:
   const graph::Graph& graph_;
@@ -208,10 +210,10 @@ class Lowering {
   program::SymbolicValues& values_;
   std::vector<std::optional<Operand>> inputs_;
   std::vector<std::optional<Operand>> outputs_;
-  std::map<int, const Sequence*> sequences_;  // by input
-  std::map<int, Sequence> made_sequences_;    // by output
-  std::map<int, const Whole*> wholes_;        // by input
-  std::map<int, Whole> made_wholes_;          // by output
+  std::map<int, const Sequence*> sequences_;                // by input
+  std::map<int, Sequence> made_sequences_;                  // by output
+  std::map<int, const NonTensorValue*> non_tensor_values_;  // by input
+  std::map<int, NonTensorValue> made_non_tensor_values_;    // by output
   BodyLowering& bodies_;
 };
 

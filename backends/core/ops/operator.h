@@ -18,7 +18,7 @@ namespace onnxifi::ops {
 class Lowering;
 
 // What inputs of an operator may be; others are refused before its `lower` is called.
-enum class Takes : uint8_t {
+enum class InputKinds : uint8_t {
   kNumbers,  // tensors of numbers or bool
   kStrings,  // and of strings
   kValues,   // and sequences, maps and optionals
@@ -33,7 +33,7 @@ struct Operator {
   // INVALID_MODEL or MISMATCHING_* where the model is wrong, each with a sentence.
   base::Status (*lower)(Lowering& lowering);
   std::string_view domain = "";
-  Takes takes = Takes::kNumbers;
+  InputKinds input_kinds = InputKinds::kNumbers;
 };
 
 // The entry of an operator of the default or another domain; null if there is none.

@@ -46,20 +46,20 @@ bool AreAliveTogether(const BufferLifetime& a, const BufferLifetime& b) {
 }
 
 // The memory of a buffer that has been placed.
-struct Place {
+struct ArenaSlot {
   int64_t begin;
   int64_t end;
   const BufferLifetime* lifetime;
 
-  bool operator<(const Place& other) const { return begin < other.begin; }
+  bool operator<(const ArenaSlot& other) const { return begin < other.begin; }
 };
 
 // The places given so far. Lifetimes are sorted by first write under a tree of the last uses of
 // those that have a place, so that only what is alive at a time is visited; where that is much, all
 // places in order are walked instead, which is faster than sorting what was found.
-class Places {
+class ArenaSlots {
  public:
-  explicit Places(std::span<const BufferLifetime> lifetimes)
+  explicit ArenaSlots(std::span<const BufferLifetime> lifetimes)
       : lifetimes_(lifetimes), order_(lifetimes.size()), position_(lifetimes.size()) {
     std::iota(order_.begin(), order_.end(), 0);
     std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
@@ -72,7 +72,7 @@ class Places {
   }
 
   void Add(size_t buffer, int64_t begin, int64_t end) {
-    const Place place{begin, end, &lifetimes_[buffer]};
+    const ArenaSlot place{begin, end, &lifetimes_[buffer]};
     by_position_[position_[buffer]] = place;
     all_.push_back(place);
     for (size_t node = leaves_ + position_[buffer]; node > 0; node /= 2) {
@@ -81,7 +81,7 @@ class Places {
   }
 
   // Those of buffers that are alive at some time of `lifetime`, in order. Until the next call.
-  std::span<const Place> During(const BufferLifetime& lifetime) {
+  std::span<const ArenaSlot> During(const BufferLifetime& lifetime) {
     const auto starts_later = [&](int last_use, size_t buffer) {
       return last_use < lifetimes_[buffer].first_write;
     };
@@ -99,7 +99,7 @@ class Places {
     std::inplace_merge(all_.begin(), middle, all_.end());
     sorted_count_ = all_.size();
     found_.clear();
-    for (const Place& place : all_) {
+    for (const ArenaSlot& place : all_) {
       if (AreAliveTogether(*place.lifetime, lifetime)) found_.push_back(place);
     }
     return found_;
@@ -123,12 +123,12 @@ class Places {
   std::span<const BufferLifetime> lifetimes_;
   std::vector<size_t> order_;     // by first write
   std::vector<size_t> position_;  // in `order_`
-  std::vector<Place> by_position_;
+  std::vector<ArenaSlot> by_position_;
   size_t leaves_;
-  std::vector<int> last_use_;  // the latest below each node of the tree
-  std::vector<Place> all_;     // the first of them in order
+  std::vector<int> last_use_;   // the latest below each node of the tree
+  std::vector<ArenaSlot> all_;  // the first of them in order
   size_t sorted_count_ = 0;
-  std::vector<Place> found_;
+  std::vector<ArenaSlot> found_;
 };
 
 }  // namespace
@@ -199,7 +199,7 @@ ArenaLayout LayOutArena(std::span<const BufferLifetime> lifetimes,
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return sizes_bytes[a] > sizes_bytes[b]; });
-  Places places(lifetimes);
+  ArenaSlots places(lifetimes);
   std::map<BufferId, int64_t> owner_offset;
   for (size_t k : order) {
     const BufferLifetime& lifetime = lifetimes[k];
@@ -210,7 +210,7 @@ ArenaLayout LayOutArena(std::span<const BufferLifetime> lifetimes,
     }
     int64_t size = (sizes_bytes[k] + kAlignment - 1) / kAlignment * kAlignment;
     int64_t offset = 0;
-    for (const Place& place : places.During(lifetime)) {
+    for (const ArenaSlot& place : places.During(lifetime)) {
       if (place.begin - offset >= size) break;
       offset = std::max(offset, place.end);
     }

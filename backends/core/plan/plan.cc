@@ -246,7 +246,7 @@ void Plan::CutIntoStages() {
     stages_[stage].temporaries.push_back(lifetime);
   }
   for (size_t k = 0; k < program_.outputs.size(); ++k) {
-    // A whole value needs no place.
+    // A non-tensor value needs no place.
     if (program_.buffers[program_.outputs[k].buffer].value) continue;
     // An output that no step writes has no elements; it is placed by the last stage.
     int stage = static_cast<int>(stages_.size()) - 1;

@@ -31,7 +31,7 @@ struct Stage {
   int end_step = 0;
   std::vector<int> dim_nodes;     // computed at this stage, operands first
   std::vector<int> requirements;  // of the program, decidable from this stage on
-  // Of the program, first written in this stage; without whole values.
+  // Of the program, first written in this stage; without non-tensor values.
   std::vector<int> outputs;
   std::vector<BufferLifetime> temporaries;  // first written in this stage, in its arena
 };

@@ -214,7 +214,7 @@ Result<std::vector<Extents>> CompiledGraph::ExtentsOf(
                                                std::to_string(program_->inputs.size()) + ".");
   }
   for (size_t k = 0; k < extents.size(); ++k) {
-    // A whole value has none of its own, be it an optional that is a tensor.
+    // A non-tensor value has none of its own, be it an optional that is a tensor.
     if (program_->buffers[program_->inputs[k].buffer].value) extents[k].clear();
   }
   return extents;
@@ -272,7 +272,7 @@ Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi
       [this, binding](abi::RunOutputs& outputs) {
         return Execute(*binding, execution::HostBoundary::End::kFinished, outputs);
       },
-      std::move(local), is_callers ? RunQueue::Place::kCaller : RunQueue::Place::kWorker));
+      std::move(local), is_callers ? RunQueue::RunsOn::kCaller : RunQueue::RunsOn::kWorker));
 }
 
 Status CompiledGraph::RunInSharedQueue(std::shared_ptr<const abi::Binding> binding) {

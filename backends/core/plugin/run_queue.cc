@@ -23,14 +23,14 @@ bool RunQueue::StartsAtOnce(const std::shared_ptr<abi::LocalEvent>& input) {
 }
 
 std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::LocalEvent> input,
-                                               Place place) {
+                                               RunsOn runs_on) {
   auto run = std::make_shared<Run>();
   run->tasks = tasks_;
   run->work = std::move(work);
   run->input = std::move(input);
   run->output = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kRun);
   std::shared_ptr<abi::LocalEvent> output = run->output;
-  if (place == Place::kCaller && StartsAtOnce(run->input)) {
+  if (runs_on == RunsOn::kCaller && StartsAtOnce(run->input)) {
     if (run->input) run->input_status = run->input->Wait();
     Carry(*run);
     return output;

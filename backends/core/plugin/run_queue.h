@@ -27,7 +27,7 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
   // Where a run that could start at once is carried out: on the worker, or on a thread that waits
   // for it before the worker has woken up; or, for work that is over by then, on the thread that
   // adds it.
-  enum class Place : uint8_t { kWorker, kCaller };
+  enum class RunsOn : uint8_t { kWorker, kCaller };
 
   // `worker` outlives every run.
   explicit RunQueue(const Worker& worker) : tasks_(worker.tasks()) {}
@@ -35,12 +35,12 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
   // `input` may be null for inputs that are ready. The event is signalled with the status of the
   // work, or, without the work being done, with the status of `input` if that is an error.
   std::shared_ptr<abi::LocalEvent> Add(Work work, std::shared_ptr<abi::LocalEvent> input,
-                                       Place place = Place::kWorker);
+                                       RunsOn runs_on = RunsOn::kWorker);
   // Blocks until the queue is empty.
   void Drain();
 
  private:
-  struct Run final : TaskQueue::Task, abi::Helpable {
+  struct Run final : TaskQueue::Task, abi::StealableWork {
     void Carry() noexcept override;
     void Help() override { tasks->Help(*this); }
 

@@ -70,12 +70,12 @@ TEST_F(RunQueueTest, CarriesOutShortWorkOnItsCaller) {
     where = std::this_thread::get_id();
     return base::Ok();
   };
-  EXPECT_TRUE(queue->Add(note, nullptr, RunQueue::Place::kCaller)->Wait().ok());
+  EXPECT_TRUE(queue->Add(note, nullptr, RunQueue::RunsOn::kCaller)->Wait().ok());
   EXPECT_EQ(where, std::this_thread::get_id());
   const auto input = NewInput();
   EXPECT_TRUE(input->Signal().ok());
   where = {};
-  const auto output = queue->Add(note, input, RunQueue::Place::kCaller);
+  const auto output = queue->Add(note, input, RunQueue::RunsOn::kCaller);
   EXPECT_TRUE(*output->IsSignalled());
   EXPECT_EQ(where, std::this_thread::get_id());
   // WaitFor does not help.
@@ -180,8 +180,8 @@ TEST_F(RunQueueTest, AWorkerEndsOnlyAfterWhatAHelperCarriesOut) {
 // Not before its turn, and not before its input.
 TEST_F(RunQueueTest, LeavesShortWorkThatHasToWaitToTheWorker) {
   const auto first_input = NewInput();
-  const auto first = queue->Add(Note(1), first_input, RunQueue::Place::kCaller);
-  const auto second = queue->Add(Note(2), nullptr, RunQueue::Place::kCaller);
+  const auto first = queue->Add(Note(1), first_input, RunQueue::RunsOn::kCaller);
+  const auto second = queue->Add(Note(2), nullptr, RunQueue::RunsOn::kCaller);
   EXPECT_FALSE(second->WaitFor(milliseconds(30)).has_value());
   EXPECT_TRUE(first_input->Signal().ok());
   EXPECT_TRUE(second->Wait().ok());
@@ -192,7 +192,7 @@ TEST_F(RunQueueTest, LeavesShortWorkThatHasToWaitToTheWorker) {
 TEST_F(RunQueueTest, GivesShortWorkTheStatusOfItsInput) {
   const auto input = NewInput();
   input->Complete(Status(Code::kInternalError, "The input is lost."));
-  const auto output = queue->Add(Note(1), input, RunQueue::Place::kCaller);
+  const auto output = queue->Add(Note(1), input, RunQueue::RunsOn::kCaller);
   EXPECT_EQ(output->Wait().code(), Code::kInternalError);
   EXPECT_TRUE(order.empty());
   queue->Drain();

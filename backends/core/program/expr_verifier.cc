@@ -23,7 +23,7 @@ Status CheckRank(const char* what, size_t index, const View& view, size_t expect
                ".");
 }
 
-Status ExprVerifier::Check(ExprId root, const Place& place) const {
+Status ExprVerifier::Check(ExprId root, const AllowedLeaves& place) const {
   if (root < 0 || root >= program_.exprs.size()) {
     return Fault("Expression " + std::to_string(root) + " does not exist; there are " +
                  std::to_string(program_.exprs.size()) + ".");
@@ -36,7 +36,7 @@ Status ExprVerifier::Check(ExprId root, const Place& place) const {
   return base::Ok();
 }
 
-Status ExprVerifier::CheckNode(const ExprNode& node, const Place& place) const {
+Status ExprVerifier::CheckNode(const ExprNode& node, const AllowedLeaves& place) const {
   const ExprPool& pool = program_.exprs;
   auto operand_type = [&](size_t k) { return pool[node.operands[k]].type; };
   auto arity = [&](size_t expected) {
@@ -138,7 +138,7 @@ Status ExprVerifier::CheckArithmetic(const ExprNode& node) const {
                " has type " + TypeText(node.type) + ".");
 }
 
-Status ExprVerifier::CheckLoad(const ExprNode& node, const Place& place) const {
+Status ExprVerifier::CheckLoad(const ExprNode& node, const AllowedLeaves& place) const {
   if (!place.may_load) return Fault("An element is loaded where none may be.");
   if (node.payload >= step_.reads.size()) {
     return Fault("Read " + std::to_string(node.payload) + " does not exist; there are " +

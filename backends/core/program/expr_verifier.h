@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ExprVerifier: the part of Verify that looks into expressions. Where one may stand is described by
-// what its leaves may read (Place).
+// what its leaves may read (AllowedLeaves).
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_EXPR_VERIFIER_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_EXPR_VERIFIER_H_
@@ -21,7 +21,7 @@ std::string TypeText(tensor::ElementType type);
 base::Status CheckRank(const char* what, size_t index, const View& view, size_t expected);
 
 // What the leaves of an expression may be where it stands.
-struct Place {
+struct AllowedLeaves {
   size_t index_axes = 0;  // kIndex
   size_t load_rank = 0;   // axes of a view loaded at the domain's coordinates
   bool may_load = true;
@@ -38,12 +38,12 @@ class ExprVerifier {
   ExprVerifier(const Program& program, const Step& step) : program_(program), step_(step) {}
 
   // Of every node below `root`: its operands' types, and that its place provides what it reads.
-  base::Status Check(ExprId root, const Place& place) const;
+  base::Status Check(ExprId root, const AllowedLeaves& place) const;
 
  private:
-  base::Status CheckNode(const ExprNode& node, const Place& place) const;
+  base::Status CheckNode(const ExprNode& node, const AllowedLeaves& place) const;
   base::Status CheckArithmetic(const ExprNode& node) const;
-  base::Status CheckLoad(const ExprNode& node, const Place& place) const;
+  base::Status CheckLoad(const ExprNode& node, const AllowedLeaves& place) const;
 
   const Program& program_;
   const Step& step_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HostFunction: the closed list of what Host steps compute: functions of whole values (sequences,
-// optionals, maps), of the text of strings, and of tables and trees that no loop over elements
-// says. Each is told by its attributes; core/host computes it.
+// HostFunction: the closed list of what Host steps compute: functions of non-tensor values
+// (sequences, optionals, maps), of the text of strings, and of tables and trees that no loop over
+// elements says. Each is told by its attributes; core/host computes it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_

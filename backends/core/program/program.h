@@ -35,7 +35,7 @@ struct Buffer {
   int index = -1;  // kInput, kConstant
   // The elements, of type kUint64, are numbers of strings in the table of the program and its run.
   bool holds_strings = false;
-  // kInput, kDynamic: a whole value in place of elements; type and shape say nothing then.
+  // kInput, kDynamic: a non-tensor value in place of elements; type and shape say nothing then.
   std::optional<ValueType> value = std::nullopt;
 
   // As the model has it.
@@ -44,7 +44,7 @@ struct Buffer {
   }
 };
 
-// A program input or output: a dense buffer, or one of a whole value, under a name.
+// A program input or output: a dense buffer, or one of a non-tensor value, under a name.
 struct Port {
   std::string name;
   BufferId buffer = kNoBuffer;

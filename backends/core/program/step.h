@@ -183,19 +183,20 @@ struct Control {
   // Extents of the reads, as values of the outer program.
   std::vector<Shape> read_shapes;
   // Outputs are buffers of kind kDynamic: output k's extents are symbols first_symbol[k].. (rank
-  // many). A read or output may be a whole value.
+  // many). A read or output may be a non-tensor value.
   std::vector<int> first_symbol;
 };
 
 struct HostFunction;  // host_function.h
 
-// Host: a function of whole values, or of the text of strings, run by execution in host memory.
-// Reads are dense views, or buffers of whole values; writes are buffers of kind kDynamic.
+// Host: a function of non-tensor values, or of the text of strings, run by execution in host
+// memory. Reads are dense views, or buffers of non-tensor values; writes are buffers of kind
+// kDynamic.
 struct Host {
   std::shared_ptr<const HostFunction> function;  // never null; shared by copies of the step
   // Extents of the reads that are tensors, nothing for the others.
   std::vector<Shape> read_shapes;
-  // As of Control; of no meaning for writes of whole values.
+  // As of Control; of no meaning for writes of non-tensor values.
   std::vector<int> first_symbol;
   std::string context;  // of its errors: "while running node 3 (SequenceAt)"
 };

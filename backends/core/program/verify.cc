@@ -23,7 +23,7 @@ class StepVerifier {
       : program_(program), step_(step), exprs_(program, step) {}
 
   Status Check() {
-    // The reads and writes of control steps are whole values, described by their own records.
+    // The reads and writes of control steps are non-tensor values, described by their own records.
     if (const Control* control = step_.As<Control>()) return CheckControl(*control);
     if (const Host* host = step_.As<Host>()) return CheckHost(*host);
     for (const View& view : step_.reads) ONNXIFI_RETURN_IF_ERROR(CheckView(view));
@@ -86,7 +86,7 @@ class StepVerifier {
                  std::to_string(rank()) + " are reduced.");
   }
 
-  Status CheckRoots(const ExprIds& roots, const Place& place, size_t write_rank) const {
+  Status CheckRoots(const ExprIds& roots, const AllowedLeaves& place, size_t write_rank) const {
     if (roots.size() != step_.writes.size()) {
       return Fault(std::to_string(roots.size()) + " roots are computed for " +
                    std::to_string(step_.writes.size()) + " writes.");
@@ -103,12 +103,13 @@ class StepVerifier {
     return base::Ok();
   }
 
-  Status CheckReduction(const Reduction& reduction, const Place& element, bool has_merge) const {
-    Place init = element;
+  Status CheckReduction(const Reduction& reduction, const AllowedLeaves& element,
+                        bool has_merge) const {
+    AllowedLeaves init = element;
     init.may_load = false;
-    Place update = element;
+    AllowedLeaves update = element;
     update.state = &reduction.states;
-    Place merge;
+    AllowedLeaves merge;
     merge.may_load = false;
     merge.state = &reduction.states;
     merge.has_other = true;
@@ -127,8 +128,8 @@ class StepVerifier {
     return base::Ok();
   }
 
-  Place OverDomain() const {
-    Place place;
+  AllowedLeaves OverDomain() const {
+    AllowedLeaves place;
     place.index_axes = rank();
     place.load_rank = rank();
     return place;
@@ -139,7 +140,7 @@ class StepVerifier {
   Status CheckReduce(const Reduce& reduce) const {
     ONNXIFI_RETURN_IF_ERROR(CheckAxes(reduce.axes));
     ONNXIFI_RETURN_IF_ERROR(CheckReduction(reduce.reduction, OverDomain(), /*has_merge=*/true));
-    Place result;
+    AllowedLeaves result;
     result.index_axes = rank() - static_cast<size_t>(reduce.axes);
     result.may_load = false;
     result.state = &reduce.reduction.states;
@@ -148,11 +149,11 @@ class StepVerifier {
 
   Status CheckRow(const Row& row) const {
     ONNXIFI_RETURN_IF_ERROR(CheckAxes(row.axes));
-    Place place = OverDomain();
+    AllowedLeaves place = OverDomain();
     place.stages = &row.stages;
     for (const Row::Stage& stage : row.stages) {
       ONNXIFI_RETURN_IF_ERROR(CheckReduction(stage.reduction, place, /*has_merge=*/true));
-      Place result = place;
+      AllowedLeaves result = place;
       result.may_load = false;
       result.state = &stage.reduction.states;
       if (stage.results.size() > 256) {
@@ -168,7 +169,7 @@ class StepVerifier {
   Status CheckScan(const Scan& scan) const {
     if (rank() == 0) return Fault("A scan runs along the last axis of a domain without axes.");
     ONNXIFI_RETURN_IF_ERROR(CheckReduction(scan.reduction, OverDomain(), /*has_merge=*/false));
-    Place place = OverDomain();
+    AllowedLeaves place = OverDomain();
     place.state = &scan.reduction.states;
     return CheckRoots(scan.roots, place, rank());
   }
@@ -213,7 +214,7 @@ class StepVerifier {
     const std::pair<ExprId, size_t> prologues[] = {{contract.a_prologue, a_rank},
                                                    {contract.b_prologue, b_rank}};
     for (const auto& [root, axes] : prologues) {
-      Place place;
+      AllowedLeaves place;
       place.index_axes = axes;
       place.load_rank = axes;
       ONNXIFI_RETURN_IF_ERROR(exprs_.Check(root, place).Context("in a prologue"));
@@ -222,7 +223,7 @@ class StepVerifier {
                      ", not that of the accumulator, " + TypeText(contract.accumulator) + ".");
       }
     }
-    Place place = OverDomain();
+    AllowedLeaves place = OverDomain();
     place.accumulator = contract.accumulator;
     return CheckRoots(contract.roots, place, rank());
   }
@@ -244,7 +245,7 @@ class StepVerifier {
       ONNXIFI_RETURN_IF_ERROR(CheckSpatial("pads_begin", window.pads_begin.size(), spatial));
       ONNXIFI_RETURN_IF_ERROR(CheckSpatial("pads_end", window.pads_end.size(), spatial));
     }
-    Place place = OverDomain();
+    AllowedLeaves place = OverDomain();
     place.accumulator = window.accumulator;
     const bool has_indices = window.kind == Window::Kind::kMax && step_.writes.size() == 2;
     if (!has_indices) return CheckRoots(window.roots, place, rank());

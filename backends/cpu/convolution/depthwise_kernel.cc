@@ -64,8 +64,8 @@ class BoundDepthwise final : public device::BoundKernel {
 
 }  // namespace
 
-runtime::RecipeResult SelectDepthwise(const Described& described) {
-  ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
+runtime::RecipeResult SelectDepthwise(const ConvolutionQuery& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.nhwc_status);
   const Convolution& convolution = described.convolution;
   ONNXIFI_RETURN_IF_ERROR(CheckDepthwise(convolution));
   const int64_t floats = convolution.batch * convolution.group *

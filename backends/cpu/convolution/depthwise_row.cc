@@ -32,7 +32,7 @@ using Vec = hn::Vec<Tag>;
 constexpr int kMaxPixels = 4;
 
 // Neighbours of the result, from pixel `x` on, in channels [channel, channel + count).
-struct Place {
+struct PixelBlock {
   int64_t x;
   int64_t channel;
   int64_t count;  // as many as a vector has, or fewer
@@ -47,26 +47,26 @@ HWY_INLINE Vec LoadChannels(const float* from, int64_t count) {
 // The epilogue of the sums of neighbours.
 template <int pixels, bool is_whole>
 HWY_INLINE void StoreSums(const DepthwiseRow& out_row, const gemm::Epilogue& epilogue,
-                          const Place& place, Vec (&sum)[pixels]) {
+                          const PixelBlock& block, Vec (&sum)[pixels]) {
   const Tag d;
   if (epilogue.addend != nullptr) {
 #pragma GCC unroll 4
     for (int p = 0; p < pixels; ++p) {
-      const float* addend = epilogue.AddendOf(place.x + p) + place.channel;
-      sum[p] = hn::Add(sum[p], LoadChannels<is_whole>(addend, place.count));
+      const float* addend = epilogue.AddendOf(block.x + p) + block.channel;
+      sum[p] = hn::Add(sum[p], LoadChannels<is_whole>(addend, block.count));
     }
   }
   Activate(d, epilogue, [&](auto activated) HWY_ATTR {
 #pragma GCC unroll 4
     for (int p = 0; p < pixels; ++p) sum[p] = activated(sum[p]);
   });
-  float* result = out_row.result + place.x * out_row.result_stride + place.channel;
+  float* result = out_row.result + block.x * out_row.result_stride + block.channel;
 #pragma GCC unroll 4
   for (int p = 0; p < pixels; ++p) {
     if constexpr (is_whole) {
       hn::StoreU(sum[p], d, result + p * out_row.result_stride);
     } else {
-      StoreFirst(d, sum[p], result + p * out_row.result_stride, place.count);
+      StoreFirst(d, sum[p], result + p * out_row.result_stride, block.count);
     }
   }
 }
@@ -74,54 +74,54 @@ HWY_INLINE void StoreSums(const DepthwiseRow& out_row, const gemm::Epilogue& epi
 // One pixel, with the taps [first_tap, end_tap) of each row.
 template <bool is_whole>
 HWY_INLINE void ConvolveAny(const DepthwiseRow& out_row, const gemm::Epilogue& epilogue,
-                            const Place& place, int64_t first_tap, int64_t end_tap) {
+                            const PixelBlock& block, int64_t first_tap, int64_t end_tap) {
   const Tag d;
-  const int64_t begin = place.x * out_row.stride - out_row.pad_left;
+  const int64_t begin = block.x * out_row.stride - out_row.pad_left;
   Vec sum[1] = {epilogue.bias == nullptr
                     ? hn::Zero(d)
-                    : LoadChannels<is_whole>(epilogue.bias + place.channel, place.count)};
+                    : LoadChannels<is_whole>(epilogue.bias + block.channel, block.count)};
   for (const DepthwiseRow::Row& row : out_row.rows) {
     for (int64_t k = first_tap; k < end_tap; ++k) {
       const float* in =
-          row.pixels + (begin + k * out_row.dilation) * out_row.pixel_stride + place.channel;
-      const Vec tap = hn::LoadU(d, row.taps + k * out_row.tap_stride + place.channel);
-      sum[0] = hn::MulAdd(LoadChannels<is_whole>(in, place.count), tap, sum[0]);
+          row.pixels + (begin + k * out_row.dilation) * out_row.pixel_stride + block.channel;
+      const Vec tap = hn::LoadU(d, row.taps + k * out_row.tap_stride + block.channel);
+      sum[0] = hn::MulAdd(LoadChannels<is_whole>(in, block.count), tap, sum[0]);
     }
   }
-  StoreSums<1, is_whole>(out_row, epilogue, place, sum);
+  StoreSums<1, is_whole>(out_row, epilogue, block, sum);
 }
 
 // Neighbours whose windows overlap: what several of them see is loaded once. What is not inside the
 // image is 0.
 template <int taps, int pixels, int stride, bool is_inside, bool is_whole>
 HWY_INLINE void ConvolveTogether(const DepthwiseRow& out_row, const gemm::Epilogue& epilogue,
-                                 const Place& place) {
+                                 const PixelBlock& block) {
   constexpr int kSeen = (pixels - 1) * stride + taps;
   const Tag d;
-  const int64_t begin = place.x * stride - out_row.pad_left;
+  const int64_t begin = block.x * stride - out_row.pad_left;
   const Vec start = epilogue.bias == nullptr
                         ? hn::Zero(d)
-                        : LoadChannels<is_whole>(epilogue.bias + place.channel, place.count);
+                        : LoadChannels<is_whole>(epilogue.bias + block.channel, block.count);
   Vec sum[pixels];
 #pragma GCC unroll 4
   for (int p = 0; p < pixels; ++p) sum[p] = start;
   for (const DepthwiseRow::Row& row : out_row.rows) {
-    const float* in = row.pixels + begin * out_row.pixel_stride + place.channel;
+    const float* in = row.pixels + begin * out_row.pixel_stride + block.channel;
     Vec seen[kSeen];
 #pragma GCC unroll 16
     for (int k = 0; k < kSeen; ++k) {
       seen[k] = is_inside || (begin + k >= 0 && begin + k < out_row.in_width)
-                    ? LoadChannels<is_whole>(in + k * out_row.pixel_stride, place.count)
+                    ? LoadChannels<is_whole>(in + k * out_row.pixel_stride, block.count)
                     : hn::Zero(d);
     }
 #pragma GCC unroll 7
     for (int k = 0; k < taps; ++k) {
-      const Vec tap = hn::LoadU(d, row.taps + k * out_row.tap_stride + place.channel);
+      const Vec tap = hn::LoadU(d, row.taps + k * out_row.tap_stride + block.channel);
 #pragma GCC unroll 4
       for (int p = 0; p < pixels; ++p) sum[p] = hn::MulAdd(seen[p * stride + k], tap, sum[p]);
     }
   }
-  StoreSums<pixels, is_whole>(out_row, epilogue, place, sum);
+  StoreSums<pixels, is_whole>(out_row, epilogue, block, sum);
 }
 
 // All channels, vector by vector: body(place, whether the vector is whole, as a constant).
@@ -130,10 +130,10 @@ HWY_INLINE void ForChannels(const DepthwiseRow& out_row, int64_t x, Body body) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   int64_t channel = 0;
   for (; channel + lanes <= out_row.channels; channel += lanes) {
-    body(Place{x, channel, lanes}, std::true_type());
+    body(PixelBlock{x, channel, lanes}, std::true_type());
   }
   if (channel < out_row.channels) {
-    body(Place{x, channel, out_row.channels - channel}, std::false_type());
+    body(PixelBlock{x, channel, out_row.channels - channel}, std::false_type());
   }
 }
 
@@ -142,11 +142,11 @@ HWY_INLINE void ConvolvePixels(const DepthwiseRow& out_row, const gemm::Epilogue
                                int64_t x) {
   const int64_t begin = x * stride - out_row.pad_left;
   const bool is_inside = begin >= 0 && begin + (pixels - 1) * stride + taps <= out_row.in_width;
-  ForChannels(out_row, x, [&](const Place& place, auto is_whole) HWY_ATTR {
+  ForChannels(out_row, x, [&](const PixelBlock& block, auto is_whole) HWY_ATTR {
     if (is_inside) {
-      ConvolveTogether<taps, pixels, stride, true, is_whole.value>(out_row, epilogue, place);
+      ConvolveTogether<taps, pixels, stride, true, is_whole.value>(out_row, epilogue, block);
     } else {
-      ConvolveTogether<taps, pixels, stride, false, is_whole.value>(out_row, epilogue, place);
+      ConvolveTogether<taps, pixels, stride, false, is_whole.value>(out_row, epilogue, block);
     }
   });
 }
@@ -199,8 +199,8 @@ void ConvolveSums(const DepthwiseRow& out_row, const gemm::Epilogue& epilogue) {
     };
     const int64_t first_tap = tap_at(0);
     const int64_t end_tap = tap_at(out_row.in_width);
-    ForChannels(out_row, x, [&](const Place& place, auto is_whole) HWY_ATTR {
-      ConvolveAny<is_whole.value>(out_row, epilogue, place, first_tap, end_tap);
+    ForChannels(out_row, x, [&](const PixelBlock& block, auto is_whole) HWY_ATTR {
+      ConvolveAny<is_whole.value>(out_row, epilogue, block, first_tap, end_tap);
     });
   }
 }

@@ -163,8 +163,8 @@ class BoundDirect final : public device::BoundKernel {
 
 }  // namespace
 
-runtime::RecipeResult SelectDirect(const Described& described) {
-  ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
+runtime::RecipeResult SelectDirect(const ConvolutionQuery& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.nhwc_status);
   const Convolution& convolution = described.convolution;
   if (!convolution.has_gaps && MultiplyAdds(convolution) > kFewMultiplyAdds) {
     return Status(

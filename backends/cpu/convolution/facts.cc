@@ -108,8 +108,8 @@ base::Result<Convolution> DescribeAroundInput(const device::Facts& facts) {
 
 }  // namespace
 
-base::Result<Described> Describe(const device::Facts& facts) {
-  Described described;
+base::Result<ConvolutionQuery> QueryConvolution(const device::Facts& facts) {
+  ConvolutionQuery described;
   ONNXIFI_ASSIGN_OR_RETURN(described.convolution, DescribeAroundInput(facts));
   Convolution& convolution = described.convolution;
   described.has_fast_algorithms = facts.program.has_fast_algorithms;
@@ -119,10 +119,10 @@ base::Result<Described> Describe(const device::Facts& facts) {
   if (has_gaps.ok()) {
     convolution.has_gaps |= *has_gaps;
   } else {
-    described.as_pixels = std::move(has_gaps).status();
+    described.nhwc_status = std::move(has_gaps).status();
   }
   if (convolution.in_width != 1 && !(input.strides[3] == Dim(1))) {
-    described.as_planes =
+    described.nchw_status =
         Status(Code::kUnsupportedShape, "The input's rows do not lie contiguous in memory.");
   }
   return described;

@@ -33,16 +33,16 @@ struct Convolution {
 
 // A convolution, and how its input can be walked: UNSUPPORTED_SHAPE with the reason where it
 // cannot.
-struct Described {
+struct ConvolutionQuery {
   Convolution convolution{};
-  base::Status as_pixels;  // channel by channel within a pixel, in memory of the program's own
-  base::Status as_planes;  // along x within a channel, in anybody's memory
+  base::Status nhwc_status;  // channel by channel within a pixel, in memory of the program's own
+  base::Status nchw_status;  // along x within a channel, in anybody's memory
   bool has_fast_algorithms = true;  // as in program::Program
   int reads = 0;                    // of the step
 };
 
 // UNSUPPORTED_* with what is in the way of all kernels.
-base::Result<Described> Describe(const device::Facts& facts);
+base::Result<ConvolutionQuery> QueryConvolution(const device::Facts& facts);
 
 }  // namespace onnxifi::convolution
 

@@ -311,14 +311,14 @@ class FusedRecipe final : public Recipe {
   const std::vector<int> reads_;
 };
 
-bool IsPlainPointwise(const Described& described) {
+bool IsPlainPointwise(const ConvolutionQuery& described) {
   const Convolution& convolution = described.convolution;
-  return described.as_pixels.ok() && CheckPointwise(convolution).ok() &&
+  return described.nhwc_status.ok() && CheckPointwise(convolution).ok() &&
          convolution.stride_y == 1 && convolution.stride_x == 1;
 }
 
-bool IsDepthwiseOfPixels(const Described& described) {
-  return described.as_pixels.ok() && IsDepthwise(described.convolution);
+bool IsDepthwiseOfPixels(const ConvolutionQuery& described) {
+  return described.nhwc_status.ok() && IsDepthwise(described.convolution);
 }
 
 // Of the largest image between.
@@ -333,8 +333,8 @@ int64_t MaxFloatsBetween(std::span<const Convolution> fused) {
 
 }  // namespace
 
-device::FusedSelection SelectFused(std::span<const base::Result<Described>> steps) {
-  const auto is = [&](size_t k, bool (*kind)(const Described&)) {
+device::FusedSelection SelectFused(std::span<const base::Result<ConvolutionQuery>> steps) {
+  const auto is = [&](size_t k, bool (*kind)(const ConvolutionQuery&)) {
     return k < steps.size() && steps[k].ok() && kind(*steps[k]);
   };
   const size_t before = is(0, IsPlainPointwise) ? 1 : 0;

@@ -156,8 +156,8 @@ class BoundPlanar final : public device::BoundKernel {
 
 }  // namespace
 
-runtime::RecipeResult SelectPlanar(const Described& described) {
-  ONNXIFI_RETURN_IF_ERROR(described.as_planes);
+runtime::RecipeResult SelectPlanar(const ConvolutionQuery& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.nchw_status);
   const Convolution& convolution = described.convolution;
   if (convolution.group > 1 || convolution.in_channels > kMaxChannels) {
     return Status(Code::kUnsupportedShape,

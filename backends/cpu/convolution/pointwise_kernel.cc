@@ -160,8 +160,8 @@ Status CheckPointwise(const Convolution& convolution) {
   return CheckGroups(convolution);
 }
 
-runtime::RecipeResult SelectPointwise(const Described& described) {
-  ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
+runtime::RecipeResult SelectPointwise(const ConvolutionQuery& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.nhwc_status);
   ONNXIFI_RETURN_IF_ERROR(CheckPointwise(described.convolution));
   return MakeRecipe<BoundPointwise, PointwisePacking>("pointwise", described.convolution);
 }

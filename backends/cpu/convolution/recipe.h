@@ -30,18 +30,18 @@ class Recipe : public device::Recipe {
 
 // 3 x 3 with strides and dilations of 1, with any groups, where the work saved pays for the
 // transforms. Rounds differently from a sum of products: within 8 times its error.
-runtime::RecipeResult SelectWinograd(const Described& described);
+runtime::RecipeResult SelectWinograd(const ConvolutionQuery& described);
 // 1 x 1 without padding, with any strides and few groups.
-runtime::RecipeResult SelectPointwise(const Described& described);
+runtime::RecipeResult SelectPointwise(const ConvolutionQuery& described);
 // A kernel per channel, with any strides, dilations and padding, of small images.
-runtime::RecipeResult SelectDepthwise(const Described& described);
+runtime::RecipeResult SelectDepthwise(const ConvolutionQuery& described);
 // A depthwise convolution with the one of 1 x 1 before or behind it, or both, where the images
 // between do not stay in the caches.
-device::FusedSelection SelectFused(std::span<const base::Result<Described>> chain);
+device::FusedSelection SelectFused(std::span<const base::Result<ConvolutionQuery>> chain);
 // Any kernel, strides, dilations and padding, and few groups, where there are gaps or little to do.
-runtime::RecipeResult SelectDirect(const Described& described);
+runtime::RecipeResult SelectDirect(const ConvolutionQuery& described);
 // Of an image whose channels lie apart, as callers give it: up to four planes of rows.
-runtime::RecipeResult SelectPlanar(const Described& described);
+runtime::RecipeResult SelectPlanar(const ConvolutionQuery& described);
 
 }  // namespace onnxifi::convolution
 

@@ -146,12 +146,12 @@ class BoundWinograd final : public device::BoundKernel {
 
 }  // namespace
 
-runtime::RecipeResult SelectWinograd(const Described& described) {
+runtime::RecipeResult SelectWinograd(const ConvolutionQuery& described) {
   if (!described.has_fast_algorithms) {
     return Status(Code::kUnsupportedAttribute,
                   "The graph was initialised without algorithms that round differently.");
   }
-  ONNXIFI_RETURN_IF_ERROR(described.as_pixels);
+  ONNXIFI_RETURN_IF_ERROR(described.nhwc_status);
   const Convolution& convolution = described.convolution;
   const bool fits = convolution.kernel_height == 3 && convolution.kernel_width == 3 &&
                     convolution.stride_y == 1 && convolution.stride_x == 1 &&

@@ -175,9 +175,9 @@ Status LayOut(const Task& task, SequenceBuilder& builder, dnnl::algorithm algori
   post_ops.AddTo(attributes);
   const Desc bias = summands.bias ? Dense({convolution.result[1]}) : Desc();
 
-  const Place source_place = builder.At(task.operands[0], *convolution.source_given);
-  const Place weights_place = builder.At(task.operands[1], *convolution.weights_given);
-  const Place result_place = builder.At(task.result, *convolution.result_given);
+  const StoredTensor source_place = builder.At(task.operands[0], *convolution.source_given);
+  const StoredTensor weights_place = builder.At(task.operands[1], *convolution.weights_given);
+  const StoredTensor result_place = builder.At(task.result, *convolution.result_given);
   struct Attempt {
     Desc source, result;
   };
@@ -196,9 +196,9 @@ Status LayOut(const Task& task, SequenceBuilder& builder, dnnl::algorithm algori
     const auto desc = MakeDesc<Primitive>(builder.runtime().engine(), algorithm, convolution,
                                           attempt.source, bias, attempt.result, attributes);
     if (!IsGood(desc)) continue;
-    ONNXIFI_ASSIGN_OR_RETURN(Place source, builder.As(source_place, desc.src_desc()));
-    ONNXIFI_ASSIGN_OR_RETURN(Place weights, builder.As(weights_place, desc.weights_desc()));
-    const Place target = builder.Target(result_place, desc.dst_desc());
+    ONNXIFI_ASSIGN_OR_RETURN(StoredTensor source, builder.As(source_place, desc.src_desc()));
+    ONNXIFI_ASSIGN_OR_RETURN(StoredTensor weights, builder.As(weights_place, desc.weights_desc()));
+    const StoredTensor target = builder.Target(result_place, desc.dst_desc());
     std::vector<Argument> arguments = {{DNNL_ARG_SRC, std::move(source)},
                                        {DNNL_ARG_WEIGHTS, std::move(weights)},
                                        {DNNL_ARG_DST, target}};

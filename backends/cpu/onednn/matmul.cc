@@ -200,9 +200,9 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
   dnnl::primitive_attr attributes = Attributes();
   post_ops.AddTo(attributes);
 
-  const Place a_place = builder.At(task.operands[0], *a_given);
-  const Place b_place = builder.At(task.operands[1], *b_given);
-  const Place result_place = builder.At(task.result, *result_given);
+  const StoredTensor a_place = builder.At(task.operands[0], *a_given);
+  const StoredTensor b_place = builder.At(task.operands[1], *b_given);
+  const StoredTensor result_place = builder.At(task.result, *result_given);
   // As the operands lie; else with the factors, then also the result, brought into order. Constants
   // are packed anyway.
   const bool is_packed = builder.IsConstant(b_place);
@@ -228,9 +228,9 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
     const dnnl::matmul::primitive_desc desc(builder.runtime().engine(), attempt.a, attempt.b,
                                             attempt.result, attributes, /*allow_empty=*/true);
     if (!IsGood(desc)) continue;
-    ONNXIFI_ASSIGN_OR_RETURN(Place a_arg, builder.As(a_place, desc.src_desc()));
-    ONNXIFI_ASSIGN_OR_RETURN(Place b_arg, builder.As(b_place, desc.weights_desc()));
-    const Place target = builder.Target(result_place, desc.dst_desc());
+    ONNXIFI_ASSIGN_OR_RETURN(StoredTensor a_arg, builder.As(a_place, desc.src_desc()));
+    ONNXIFI_ASSIGN_OR_RETURN(StoredTensor b_arg, builder.As(b_place, desc.weights_desc()));
+    const StoredTensor target = builder.Target(result_place, desc.dst_desc());
     std::vector<Argument> arguments = {{DNNL_ARG_SRC, std::move(a_arg)},
                                        {DNNL_ARG_WEIGHTS, std::move(b_arg)},
                                        {DNNL_ARG_DST, target}};

@@ -28,7 +28,7 @@ Extents Numbers(const device::BoundStep& step, const program::Dims& dims) {
 // The tensors of a Window step, of which both kinds have one in and one out.
 struct Tensors {
   Extents source_extents;
-  Place source, result;
+  StoredTensor source, result;
   BoundPostOps post_ops;
 };
 
@@ -71,8 +71,8 @@ Status LayOutWindow(const Task& task, SequenceBuilder& builder, const Tensors& t
   for (const auto& [source_wanted, result_wanted] : attempts) {
     const typename Primitive::primitive_desc desc = make(source_wanted, result_wanted, attributes);
     if (!IsGood(desc)) continue;
-    ONNXIFI_ASSIGN_OR_RETURN(Place source, builder.As(tensors.source, desc.src_desc()));
-    const Place target = builder.Target(tensors.result, desc.dst_desc());
+    ONNXIFI_ASSIGN_OR_RETURN(StoredTensor source, builder.As(tensors.source, desc.src_desc()));
+    const StoredTensor target = builder.Target(tensors.result, desc.dst_desc());
     std::vector<Argument> arguments = {{DNNL_ARG_SRC, std::move(source)}, {DNNL_ARG_DST, target}};
     ONNXIFI_RETURN_IF_ERROR(tensors.post_ops.AddArguments(desc, builder, arguments));
     builder.Append(Primitive(desc), desc, std::move(arguments));

@@ -135,7 +135,7 @@ Status BoundPostOps::AddArguments(const dnnl::primitive_desc_base& desc, Sequenc
                     "The primitive chooses no layout for an operand of the epilogue.");
     }
     ONNXIFI_ASSIGN_OR_RETURN(
-        Place place,
+        StoredTensor place,
         builder.As(builder.At({operands_[k].view, nullptr}, operands_[k].given), chosen));
     arguments.emplace_back(name, std::move(place));
   }

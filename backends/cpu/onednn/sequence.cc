@@ -143,7 +143,7 @@ base::Status Sequence::RunPrimitives(Context& context, device::Addresses address
   size_t first = 0;
   for (const Work::Primitive& step : work_.primitives) {
     for (size_t k = 0; k < step.arguments.size(); ++k) {
-      const Place& place = step.arguments[k].second;
+      const StoredTensor& place = step.arguments[k].second;
       std::byte* base = place.packed != nullptr              ? place.packed->data()
                         : place.buffer == program::kNoBuffer ? work
                                                              : addresses[place.buffer];
@@ -162,20 +162,20 @@ base::Status Sequence::RunPrimitives(Context& context, device::Addresses address
   return StatusOf(dnnl_stream_wait(context.stream.get()), "waiting for its primitives");
 }
 
-Place SequenceBuilder::At(const Tensor& tensor, Desc desc) const {
+StoredTensor SequenceBuilder::At(const Tensor& tensor, Desc desc) const {
   return {std::move(desc), tensor.view.buffer, tensor.packed,
           tensor.view.offset * static_cast<int64_t>(sizeof(float))};
 }
 
-Place SequenceBuilder::NewPlace(const Desc& desc) {
-  Place place{desc, program::kNoBuffer, nullptr, work_.size_bytes};
+StoredTensor SequenceBuilder::NewPlace(const Desc& desc) {
+  StoredTensor place{desc, program::kNoBuffer, nullptr, work_.size_bytes};
   const auto size_bytes = static_cast<int64_t>(desc.get_size());
   work_.size_bytes += (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
   return place;
 }
 
 device::BoundView SequenceBuilder::WorkView(const Extents& extents) {
-  const Place place = NewPlace(Dense({tensor::ElementCount(extents)}));
+  const StoredTensor place = NewPlace(Dense({tensor::ElementCount(extents)}));
   return {program::kNoBuffer,
           tensor::ElementType::kFloat32,
           place.offset_bytes / static_cast<int64_t>(sizeof(float)),
@@ -189,7 +189,7 @@ void SequenceBuilder::AddPrologue(BoundPrologue prologue, const device::BoundVie
       {std::move(prologue), target.offset * static_cast<int64_t>(sizeof(float))});
 }
 
-base::Result<Place> SequenceBuilder::As(const Place& given, const Desc& wanted) {
+base::Result<StoredTensor> SequenceBuilder::As(const StoredTensor& given, const Desc& wanted) {
   std::byte* data = nullptr;  // of a constant
   if (IsConstant(given)) {
     data = (given.packed != nullptr ? given.packed->data() : constants_[given.buffer]) +
@@ -200,14 +200,14 @@ base::Result<Place> SequenceBuilder::As(const Place& given, const Desc& wanted) 
   if (data != nullptr) {
     ONNXIFI_ASSIGN_OR_RETURN(PackedConstant packed,
                              packed_.Pack(runtime_, data, given.desc, wanted));
-    return Place{wanted, program::kNoBuffer, std::move(packed), 0};
+    return StoredTensor{wanted, program::kNoBuffer, std::move(packed), 0};
   }
-  const Place place = NewPlace(wanted);
+  const StoredTensor place = NewPlace(wanted);
   ONNXIFI_RETURN_IF_ERROR(Reorder(given, place));
   return place;
 }
 
-base::Status SequenceBuilder::Reorder(const Place& from, const Place& to) {
+base::Status SequenceBuilder::Reorder(const StoredTensor& from, const StoredTensor& to) {
   const dnnl::reorder::primitive_desc desc(runtime_.engine(), from.desc, runtime_.engine(), to.desc,
                                            Attributes(), /*allow_empty=*/true);
   if (!desc) {
@@ -218,11 +218,11 @@ base::Status SequenceBuilder::Reorder(const Place& from, const Place& to) {
   return base::Ok();
 }
 
-Place SequenceBuilder::Target(const Place& result, const Desc& wanted) {
+StoredTensor SequenceBuilder::Target(const StoredTensor& result, const Desc& wanted) {
   return result.desc == wanted ? result : NewPlace(wanted);
 }
 
-base::Status SequenceBuilder::Deliver(const Place& target, const Place& result) {
+base::Status SequenceBuilder::Deliver(const StoredTensor& target, const StoredTensor& result) {
   return target.desc == result.desc ? base::Ok() : Reorder(target, result);
 }
 

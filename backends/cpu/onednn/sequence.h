@@ -27,7 +27,7 @@ namespace onnxifi::onednn {
 
 // A tensor during a run: in a buffer of the program, in a packed constant, or in the run's work
 // memory (neither of the two).
-struct Place {
+struct StoredTensor {
   Desc desc;
   program::BufferId buffer = program::kNoBuffer;
   PackedConstant packed;
@@ -42,7 +42,7 @@ struct Tensor {
 };
 
 // DNNL_ARG_* and the tensor that goes there.
-using Argument = std::pair<int, Place>;
+using Argument = std::pair<int, StoredTensor>;
 
 // What a SequenceBuilder put together.
 struct Work {
@@ -111,22 +111,22 @@ class SequenceBuilder {
 
   Runtime& runtime() { return runtime_; }
 
-  Place At(const Tensor& tensor, Desc desc) const;
+  StoredTensor At(const Tensor& tensor, Desc desc) const;
   // Work memory for a tensor; valid until the sequence ends.
-  Place NewPlace(const Desc& desc);
+  StoredTensor NewPlace(const Desc& desc);
   // The same for a dense tensor of these extents.
   device::BoundView WorkView(const Extents& extents);
   // Loops that fill `target`, a view from WorkView, before the primitives run.
   void AddPrologue(BoundPrologue prologue, const device::BoundView& target);
   // `given` laid out as `wanted`: itself if it is; packed if it is a constant; else reordered into
   // work memory during each run.
-  base::Result<Place> As(const Place& given, const Desc& wanted);
-  base::Status Reorder(const Place& from, const Place& to);
+  base::Result<StoredTensor> As(const StoredTensor& given, const Desc& wanted);
+  base::Status Reorder(const StoredTensor& from, const StoredTensor& to);
   // Where a primitive that writes `wanted` puts its result: `result` itself if it is laid out so,
   // else work memory, from which Deliver then brings it there.
-  Place Target(const Place& result, const Desc& wanted);
-  base::Status Deliver(const Place& target, const Place& result);
-  bool IsConstant(const Place& place) const {
+  StoredTensor Target(const StoredTensor& result, const Desc& wanted);
+  base::Status Deliver(const StoredTensor& target, const StoredTensor& result);
+  bool IsConstant(const StoredTensor& place) const {
     return place.packed != nullptr ||
            (place.buffer != program::kNoBuffer && constants_[place.buffer] != nullptr);
   }

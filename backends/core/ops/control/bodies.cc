@@ -36,7 +36,7 @@ Status ControlBuilder::AddInput(int input, const BodyLowering::Input& as) {
     AddRead(lowering_.Has(input) ? &lowering_.In(input) : nullptr);
     return base::Ok();
   }
-  ONNXIFI_ASSIGN_OR_RETURN(const Whole whole, AsWhole(lowering_, input));
+  ONNXIFI_ASSIGN_OR_RETURN(const NonTensorValue whole, AsNonTensorValue(lowering_, input));
   const Operand operand = whole.operand();
   AddRead(&operand);
   return base::Ok();
@@ -46,9 +46,9 @@ void ControlBuilder::AddOutput(const BodyLowering::Input& as) {
   int& first_symbol = control_.first_symbol.emplace_back();
   const auto output = static_cast<int>(writes_.size());
   if (as.value) {
-    Whole whole = lowering_.DynamicWhole(*as.value);
+    NonTensorValue whole = lowering_.DynamicNonTensorValue(*as.value);
     writes_.push_back(whole.operand().view);
-    if (lowering_.Wants(output)) lowering_.SetWhole(output, std::move(whole));
+    if (lowering_.Wants(output)) lowering_.SetNonTensorValue(output, std::move(whole));
     return;
   }
   Operand operand =

@@ -48,7 +48,7 @@ BodyLowering::Input OutputOfBody(const BodyLowering::Body& body, size_t output);
 Status NeedTensor(const Lowering& lowering, const BodyLowering::Input& output, size_t position);
 
 // Lowers a body whose input k carries the value of output `first_output` + k to the next iteration,
-// for carried inputs `first_input`...; extents (and what is known of whole values) that an
+// for carried inputs `first_input`...; extents (and what is known of non-tensor values) that an
 // iteration changes are made free until the body keeps the rest. `inputs` ends as what the body was
 // lowered for.
 Result<BodyLowering::Body> LowerCarryingBody(Lowering& lowering, const graph::Graph& body,

@@ -72,7 +72,7 @@ Status LowerIf(Lowering& lowering) {
   return base::Ok();
 }
 
-constexpr Operator kOperators[] = {{"If", 25, LowerIf, "", Takes::kValues}};
+constexpr Operator kOperators[] = {{"If", 25, LowerIf, "", InputKinds::kValues}};
 
 }  // namespace
 

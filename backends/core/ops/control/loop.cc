@@ -71,7 +71,7 @@ Status LowerLoop(Lowering& lowering) {
   return base::Ok();
 }
 
-constexpr Operator kOperators[] = {{"Loop", 25, LowerLoop, "", Takes::kValues}};
+constexpr Operator kOperators[] = {{"Loop", 25, LowerLoop, "", InputKinds::kValues}};
 
 }  // namespace
 

@@ -101,7 +101,7 @@ Status LowerScan(Lowering& lowering) {
   return base::Ok();
 }
 
-constexpr Operator kOperators[] = {{"Scan", 25, LowerScan, "", Takes::kValues}};
+constexpr Operator kOperators[] = {{"Scan", 25, LowerScan, "", InputKinds::kValues}};
 
 }  // namespace
 

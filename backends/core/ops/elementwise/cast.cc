@@ -122,8 +122,8 @@ Status LowerBitCast(Lowering& lowering) {
 
 constexpr Operator kOperators[] = {
     {"BitCast", 26, LowerBitCast},
-    {"Cast", 28, LowerCast, "", Takes::kStrings},
-    {"CastLike", 25, LowerCastLike, "", Takes::kStrings},
+    {"Cast", 28, LowerCast, "", InputKinds::kStrings},
+    {"CastLike", 25, LowerCastLike, "", InputKinds::kStrings},
 };
 
 }  // namespace

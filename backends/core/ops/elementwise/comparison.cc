@@ -36,7 +36,7 @@ Status LowerComparison(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Equal", 19, LowerComparison<ExprOp::kEqual, Swap::kNo>, "", Takes::kStrings},
+    {"Equal", 19, LowerComparison<ExprOp::kEqual, Swap::kNo>, "", InputKinds::kStrings},
     {"Greater", 13, LowerComparison<ExprOp::kLess, Swap::kYes>},
     {"GreaterOrEqual", 16, LowerComparison<ExprOp::kLessEqual, Swap::kYes>},
     {"Less", 13, LowerComparison<ExprOp::kLess, Swap::kNo>},

@@ -25,7 +25,7 @@ Status LowerWhere(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Where", 16, LowerWhere, "", Takes::kStrings},
+    {"Where", 16, LowerWhere, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -74,7 +74,7 @@ Status LowerCompress(Lowering& lowering) {
 
 constexpr Operator kOperators[] = {
     {"NonZero", 13, LowerNonZero},
-    {"Compress", 28, LowerCompress, "", Takes::kStrings},
+    {"Compress", 28, LowerCompress, "", InputKinds::kStrings},
 };
 
 }  // namespace

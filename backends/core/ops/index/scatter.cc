@@ -134,9 +134,9 @@ Status LowerScatterNd(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Scatter", 11, LowerScatterElements, "", Takes::kStrings},
-    {"ScatterElements", 18, LowerScatterElements, "", Takes::kStrings},
-    {"ScatterND", 18, LowerScatterNd, "", Takes::kStrings},
+    {"Scatter", 11, LowerScatterElements, "", InputKinds::kStrings},
+    {"ScatterElements", 18, LowerScatterElements, "", InputKinds::kStrings},
+    {"ScatterND", 18, LowerScatterNd, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ Status LowerArrayFeatureExtractor(Lowering& lowering) {
 
 constexpr std::string_view kDomain = "ai.onnx.ml";
 constexpr Operator kOperators[] = {
-    {"ArrayFeatureExtractor", 1, LowerArrayFeatureExtractor, kDomain, Takes::kStrings},
+    {"ArrayFeatureExtractor", 1, LowerArrayFeatureExtractor, kDomain, InputKinds::kStrings},
     {"Binarizer", 1, LowerBinarizer, kDomain},
 };
 

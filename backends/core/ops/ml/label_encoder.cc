@@ -153,8 +153,8 @@ Status LowerCategoryMapper(Lowering& lowering) {
 
 constexpr std::string_view kDomain = "ai.onnx.ml";
 constexpr Operator kOperators[] = {
-    {"CategoryMapper", 1, LowerCategoryMapper, kDomain, Takes::kStrings},
-    {"LabelEncoder", 4, LowerLabelEncoder, kDomain, Takes::kStrings},
+    {"CategoryMapper", 1, LowerCategoryMapper, kDomain, InputKinds::kStrings},
+    {"LabelEncoder", 4, LowerLabelEncoder, kDomain, InputKinds::kStrings},
 };
 
 }  // namespace

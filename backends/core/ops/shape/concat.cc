@@ -127,8 +127,8 @@ Status LowerSplit(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Concat", 13, LowerConcat, "", Takes::kStrings},
-    {"Split", 18, LowerSplit, "", Takes::kStrings},
+    {"Concat", 13, LowerConcat, "", InputKinds::kStrings},
+    {"Split", 18, LowerSplit, "", InputKinds::kStrings},
 };
 
 }  // namespace

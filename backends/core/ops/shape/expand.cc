@@ -65,8 +65,8 @@ Status LowerTile(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Expand", 13, LowerExpand, "", Takes::kStrings},
-    {"Tile", 13, LowerTile, "", Takes::kStrings},
+    {"Expand", 13, LowerExpand, "", InputKinds::kStrings},
+    {"Tile", 13, LowerTile, "", InputKinds::kStrings},
 };
 
 }  // namespace

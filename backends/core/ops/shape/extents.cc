@@ -41,8 +41,8 @@ Status LowerSize(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Shape", 25, LowerShape, "", Takes::kStrings},
-    {"Size", 25, LowerSize, "", Takes::kStrings},
+    {"Shape", 25, LowerShape, "", InputKinds::kStrings},
+    {"Size", 25, LowerSize, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -115,9 +115,9 @@ Status LowerGatherNd(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Gather", 13, LowerGather, "", Takes::kStrings},
-    {"GatherElements", 13, LowerGatherElements, "", Takes::kStrings},
-    {"GatherND", 13, LowerGatherNd, "", Takes::kStrings},
+    {"Gather", 13, LowerGather, "", InputKinds::kStrings},
+    {"GatherElements", 13, LowerGatherElements, "", InputKinds::kStrings},
+    {"GatherND", 13, LowerGatherNd, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -13,8 +13,8 @@ Status LowerIdentity(Lowering& lowering) {
     lowering.SetSequence(0, *tensors);
     return base::Ok();
   }
-  if (const Whole* whole = lowering.InWhole(0)) {
-    lowering.SetWhole(0, *whole);
+  if (const NonTensorValue* whole = lowering.InNonTensorValue(0)) {
+    lowering.SetNonTensorValue(0, *whole);
     return base::Ok();
   }
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
@@ -25,7 +25,7 @@ Status LowerIdentity(Lowering& lowering) {
 namespace {
 
 constexpr Operator kOperators[] = {
-    {"Identity", 25, LowerIdentity, "", Takes::kValues},
+    {"Identity", 25, LowerIdentity, "", InputKinds::kValues},
 };
 
 }  // namespace

@@ -54,7 +54,7 @@ Status LowerOneHot(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"OneHot", 28, LowerOneHot, "", Takes::kStrings},
+    {"OneHot", 28, LowerOneHot, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -44,13 +44,13 @@ Status LowerOptional(Lowering& lowering) {
   }
   HostStep step(lowering, program::PassValue());
   ONNXIFI_RETURN_IF_ERROR(step.ReadInput(0));
-  lowering.SetWhole(0, step.WriteWhole(type->Optional()));
+  lowering.SetNonTensorValue(0, step.WriteNonTensorValue(type->Optional()));
   step.Emit();
   return base::Ok();
 }
 
 Status LowerOptionalHasElement(Lowering& lowering) {
-  const Whole* whole = lowering.InWhole(0);
+  const NonTensorValue* whole = lowering.InNonTensorValue(0);
   if (whole == nullptr || !whole->type.may_be_missing) {
     const uint8_t has_element = lowering.HasAny(0) ? 1 : 0;
     lowering.Set(0, lowering.ConstantTensor(tensor::Tensor::FromValues<uint8_t>(
@@ -65,7 +65,7 @@ Status LowerOptionalHasElement(Lowering& lowering) {
 }
 
 Status LowerOptionalGetElement(Lowering& lowering) {
-  const Whole* whole = lowering.InWhole(0);
+  const NonTensorValue* whole = lowering.InNonTensorValue(0);
   if (whole == nullptr || !whole->type.may_be_missing) return LowerIdentity(lowering);
   HostStep step(lowering, program::PassValue());
   step.Read(*whole);
@@ -75,9 +75,9 @@ Status LowerOptionalGetElement(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Optional", 28, LowerOptional, "", Takes::kValues},
-    {"OptionalGetElement", 28, LowerOptionalGetElement, "", Takes::kValues},
-    {"OptionalHasElement", 28, LowerOptionalHasElement, "", Takes::kValues},
+    {"Optional", 28, LowerOptional, "", InputKinds::kValues},
+    {"OptionalGetElement", 28, LowerOptionalGetElement, "", InputKinds::kValues},
+    {"OptionalHasElement", 28, LowerOptionalHasElement, "", InputKinds::kValues},
 };
 
 }  // namespace

@@ -184,10 +184,10 @@ Status LowerUnsqueeze(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Reshape", 25, LowerReshape, "", Takes::kStrings},
-    {"Flatten", 25, LowerFlatten, "", Takes::kStrings},
-    {"Squeeze", 25, LowerSqueeze, "", Takes::kStrings},
-    {"Unsqueeze", 25, LowerUnsqueeze, "", Takes::kStrings},
+    {"Reshape", 25, LowerReshape, "", InputKinds::kStrings},
+    {"Flatten", 25, LowerFlatten, "", InputKinds::kStrings},
+    {"Squeeze", 25, LowerSqueeze, "", InputKinds::kStrings},
+    {"Unsqueeze", 25, LowerUnsqueeze, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ Status LowerReverseSequence(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"ReverseSequence", 28, LowerReverseSequence, "", Takes::kStrings},
+    {"ReverseSequence", 28, LowerReverseSequence, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -254,14 +254,14 @@ Status LowerSplitToSequence(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"ConcatFromSequence", 11, LowerConcatFromSequence, "", Takes::kValues},
-    {"SequenceAt", 11, LowerSequenceAt, "", Takes::kValues},
-    {"SequenceConstruct", 11, LowerSequenceConstruct, "", Takes::kStrings},
+    {"ConcatFromSequence", 11, LowerConcatFromSequence, "", InputKinds::kValues},
+    {"SequenceAt", 11, LowerSequenceAt, "", InputKinds::kValues},
+    {"SequenceConstruct", 11, LowerSequenceConstruct, "", InputKinds::kStrings},
     {"SequenceEmpty", 11, LowerSequenceEmpty},
-    {"SequenceErase", 11, LowerSequenceErase, "", Takes::kValues},
-    {"SequenceInsert", 11, LowerSequenceInsert, "", Takes::kValues},
-    {"SequenceLength", 11, LowerSequenceLength, "", Takes::kValues},
-    {"SplitToSequence", 24, LowerSplitToSequence, "", Takes::kStrings},
+    {"SequenceErase", 11, LowerSequenceErase, "", InputKinds::kValues},
+    {"SequenceInsert", 11, LowerSequenceInsert, "", InputKinds::kValues},
+    {"SequenceLength", 11, LowerSequenceLength, "", InputKinds::kValues},
+    {"SplitToSequence", 24, LowerSplitToSequence, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -104,7 +104,7 @@ Status LowerCenterCropPad(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Slice", 13, LowerSlice, "", Takes::kStrings},
+    {"Slice", 13, LowerSlice, "", InputKinds::kStrings},
     {"CenterCropPad", 18, LowerCenterCropPad},
 };
 

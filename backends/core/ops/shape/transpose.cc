@@ -93,9 +93,9 @@ Status LowerSpaceToDepth(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Transpose", 25, LowerTranspose, "", Takes::kStrings},
-    {"DepthToSpace", 28, LowerDepthToSpace, "", Takes::kStrings},
-    {"SpaceToDepth", 28, LowerSpaceToDepth, "", Takes::kStrings},
+    {"Transpose", 25, LowerTranspose, "", InputKinds::kStrings},
+    {"DepthToSpace", 28, LowerDepthToSpace, "", InputKinds::kStrings},
+    {"SpaceToDepth", 28, LowerSpaceToDepth, "", InputKinds::kStrings},
 };
 
 }  // namespace

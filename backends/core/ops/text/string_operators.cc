@@ -102,10 +102,10 @@ Status LowerRegexFullMatch(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"RegexFullMatch", 20, LowerRegexFullMatch, "", Takes::kStrings},
-    {"StringConcat", 20, LowerStringConcat, "", Takes::kStrings},
-    {"StringNormalizer", 10, LowerStringNormalizer, "", Takes::kStrings},
-    {"StringSplit", 20, LowerStringSplit, "", Takes::kStrings},
+    {"RegexFullMatch", 20, LowerRegexFullMatch, "", InputKinds::kStrings},
+    {"StringConcat", 20, LowerStringConcat, "", InputKinds::kStrings},
+    {"StringNormalizer", 10, LowerStringNormalizer, "", InputKinds::kStrings},
+    {"StringSplit", 20, LowerStringSplit, "", InputKinds::kStrings},
 };
 
 }  // namespace

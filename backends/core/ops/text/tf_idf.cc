@@ -131,7 +131,7 @@ Status LowerTfIdfVectorizer(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"TfIdfVectorizer", 9, LowerTfIdfVectorizer, "", Takes::kStrings},
+    {"TfIdfVectorizer", 9, LowerTfIdfVectorizer, "", InputKinds::kStrings},
 };
 
 }  // namespace

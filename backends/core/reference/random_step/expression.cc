@@ -15,7 +15,7 @@ using program::View;
 using tensor::ElementType;
 using tensor::Extents;
 
-Expr StepMaker::MakeLoad(const Place& place, ElementType type) {
+Expr StepMaker::MakeLoad(const AllowedLeaves& place, ElementType type) {
   // A storage type may stand in for the type it is computed in.
   ElementType stored = type;
   if (type == kFloat32 && Chance(40)) {
@@ -45,7 +45,7 @@ Expr StepMaker::MakeLoad(const Place& place, ElementType type) {
   return Cast(Load(pool(), stored, read), type);
 }
 
-Expr StepMaker::MakeLoadAt(const Place& place, ElementType type) {
+Expr StepMaker::MakeLoadAt(const AllowedLeaves& place, ElementType type) {
   const Extents extents = {Roll(1, 5), Roll(1, 5)};
   Shape shape = {extents[0], extents[1]};
   const program::BufferId buffer = AddBuffer(type, extents, /*is_input=*/true, data);
@@ -69,7 +69,7 @@ Expr StepMaker::MakeLoadAt(const Place& place, ElementType type) {
   return LoadAt(pool(), type, static_cast<int>(step.reads.size()) - 1, coordinates);
 }
 
-Expr StepMaker::MakeLeaf(const Place& place, ElementType type) {
+Expr StepMaker::MakeLeaf(const AllowedLeaves& place, ElementType type) {
   if (place.extra != nullptr && Chance(50)) {
     std::vector<Expr> fitting;
     for (const Expr& leaf : *place.extra) {
@@ -89,7 +89,7 @@ Expr StepMaker::MakeLeaf(const Place& place, ElementType type) {
   return ScalarConstant(pool(), type, MakeScalar(type, Data::kModerate));
 }
 
-Expr StepMaker::MakeExpr(const Place& place, ElementType type, int depth) {
+Expr StepMaker::MakeExpr(const AllowedLeaves& place, ElementType type, int depth) {
   if (depth <= 0 || Chance(15)) return MakeLeaf(place, type);
   auto sub = [&](ElementType t) { return MakeExpr(place, t, depth - 1); };
   if (Chance(12)) return Select(sub(kBool), sub(type), sub(type));
@@ -108,7 +108,7 @@ Expr StepMaker::MakeExpr(const Place& place, ElementType type, int depth) {
                 sub(type), sub(type));
 }
 
-Expr StepMaker::MakeBool(const Place& place, int depth) {
+Expr StepMaker::MakeBool(const AllowedLeaves& place, int depth) {
   auto sub = [&](ElementType t) { return MakeExpr(place, t, depth - 1); };
   if (Chance(60)) {
     const ElementType type = Pick({kFloat32, kFloat64, kInt64, ElementType::kUint8, kBool});
@@ -119,7 +119,7 @@ Expr StepMaker::MakeBool(const Place& place, int depth) {
   return Binary(Pick({ExprOp::kAnd, ExprOp::kOr, ExprOp::kXor}), sub(kBool), sub(kBool));
 }
 
-Expr StepMaker::MakeFloat(const Place& place, ElementType type, int depth) {
+Expr StepMaker::MakeFloat(const AllowedLeaves& place, ElementType type, int depth) {
   auto sub = [&] { return MakeExpr(place, type, depth - 1); };
   if (Chance(50)) {
     return Binary(Pick({ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul, ExprOp::kDiv, ExprOp::kMod,

@@ -14,7 +14,7 @@ void MakeMap(StepMaker& make) {
   make.has_specials = make.Chance(15);
   const Extents domain = make.MakeExtents(0, 4, 700);
   make.step.domain = make.MakeShape(domain);
-  const StepMaker::Place place{domain, true, nullptr};
+  const StepMaker::AllowedLeaves place{domain, true, nullptr};
   program::Map map;
   const int writes = make.Chance(20) ? 2 : 1;
   for (int k = 0; k < writes; ++k) {

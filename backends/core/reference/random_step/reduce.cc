@@ -19,7 +19,7 @@ void MakeReduce(StepMaker& make) {
   const int axes = static_cast<int>(make.Roll(0, static_cast<int64_t>(domain.size())));
   const auto outer_rank = static_cast<int>(domain.size()) - axes;
   make.step.domain = make.MakeShape(domain);
-  const StepMaker::Place place{domain, true, nullptr};
+  const StepMaker::AllowedLeaves place{domain, true, nullptr};
   const Extents outer(domain.begin(), domain.begin() + outer_rank);
   const Extents reduced(domain.begin() + outer_rank, domain.end());
   MadeReduction made = MakeReduction(
@@ -31,7 +31,7 @@ void MakeReduce(StepMaker& make) {
   program::Reduce reduce;
   reduce.axes = axes;
   for (const Expr& final : made.finals) {
-    const StepMaker::Place result{outer, false, &made.states};
+    const StepMaker::AllowedLeaves result{outer, false, &made.states};
     const Expr root = make.Chance(60) || final.type() == kBool
                           ? final
                           : final + make.MakeExpr(result, final.type(), 1);

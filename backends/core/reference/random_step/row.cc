@@ -26,7 +26,7 @@ void MakeRow(StepMaker& make) {
   row.axes = axes;
   const int stages = static_cast<int>(make.Roll(1, 3));
   for (int stage = 0; stage < stages; ++stage) {
-    const StepMaker::Place place{domain, true, &results};
+    const StepMaker::AllowedLeaves place{domain, true, &results};
     MadeReduction made = MakeReduction(
         make,
         [&](ElementType type) {
@@ -40,7 +40,7 @@ void MakeRow(StepMaker& make) {
     }
     row.stages.push_back(std::move(made_stage));
   }
-  const StepMaker::Place place{domain, true, &results};
+  const StepMaker::AllowedLeaves place{domain, true, &results};
   const ElementType computed = make.Pick({kFloat32, kFloat64, ElementType::kInt32});
   const ElementType type = make.StoredType(computed);
   row.roots.push_back(Cast(make.MakeExpr(place, computed, 2), type).id());

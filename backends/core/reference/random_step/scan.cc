@@ -17,7 +17,7 @@ void MakeScan(StepMaker& make) {
   make.data = Data::kModerate;
   const Extents domain = make.MakeExtents(1, 4, 400);
   make.step.domain = make.MakeShape(domain);
-  const StepMaker::Place place{domain, true, nullptr};
+  const StepMaker::AllowedLeaves place{domain, true, nullptr};
   const Extents scanned = {domain.back()};
   MadeReduction made = MakeReduction(
       make,
@@ -29,7 +29,7 @@ void MakeScan(StepMaker& make) {
   scan.exclusive = make.Chance(40);
   for (program::Reduction::State& state : made.reduction.states) state.merge = program::kNoExpr;
   for (const Expr& final : made.finals) {
-    const StepMaker::Place result{domain, true, &made.states};
+    const StepMaker::AllowedLeaves result{domain, true, &made.states};
     const Expr root = make.Chance(70) || final.type() == kBool
                           ? final
                           : final + make.MakeExpr(result, final.type(), 1);

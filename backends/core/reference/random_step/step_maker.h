@@ -130,26 +130,26 @@ class StepMaker {
   void AddWrite(tensor::ElementType type, const tensor::Extents& extents);
 
   // Leaves that an expression may have where it stands.
-  struct Place {
+  struct AllowedLeaves {
     tensor::Extents domain;  // of reads and kIndex
     bool may_load = true;
     const std::vector<program::Expr>* extra = nullptr;  // states, row results, ...
   };
   program::ExprPool& pool() { return program.exprs; }
   // An expression of an arithmetic type.
-  program::Expr MakeExpr(const Place& place, tensor::ElementType type, int depth);
+  program::Expr MakeExpr(const AllowedLeaves& place, tensor::ElementType type, int depth);
   // The type to write an expression in: its own or a narrower one.
   tensor::ElementType StoredType(tensor::ElementType computed);
 
  private:
   tensor::Tensor MakeData(tensor::ElementType type, const tensor::Extents& extents, Data data);
   // A loaded element, brought to its arithmetic type if it is only a storage type.
-  program::Expr MakeLoad(const Place& place, tensor::ElementType type);
+  program::Expr MakeLoad(const AllowedLeaves& place, tensor::ElementType type);
   // A load at computed coordinates: in range by a modulus, or guarded and at times outside.
-  program::Expr MakeLoadAt(const Place& place, tensor::ElementType type);
-  program::Expr MakeLeaf(const Place& place, tensor::ElementType type);
-  program::Expr MakeBool(const Place& place, int depth);
-  program::Expr MakeFloat(const Place& place, tensor::ElementType type, int depth);
+  program::Expr MakeLoadAt(const AllowedLeaves& place, tensor::ElementType type);
+  program::Expr MakeLeaf(const AllowedLeaves& place, tensor::ElementType type);
+  program::Expr MakeBool(const AllowedLeaves& place, int depth);
+  program::Expr MakeFloat(const AllowedLeaves& place, tensor::ElementType type, int depth);
 
   StepMaker(const StepMaker&) = delete;
   StepMaker& operator=(const StepMaker&) = delete;

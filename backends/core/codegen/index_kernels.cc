@@ -2,7 +2,7 @@
 //
 // IndexParts: how long runs and blocks are.
 
-#include "backends/core/codegen/index_parts.h"
+#include "backends/core/codegen/index_kernels.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,42 +19,43 @@ constexpr int64_t kFanIn = 16;
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int64_t kMinBlock = 256;
 
-Parts MakeTopK(LoopNest loops) {
-  Parts parts;
+KernelSequence MakeTopK(LoopNest loops) {
+  KernelSequence sequence;
   const int64_t extent = loops.extents.back();
   const int64_t bytes = tensor::ElementCount(loops.extents) * static_cast<int64_t>(sizeof(int64_t));
   loops.given = {0, 0};
-  parts.parts.push_back({.kernel = kSortRuns, .loops = loops});
+  sequence.launches.push_back({.kernel = kSortRuns, .loops = loops});
   bool is_swapped = false;
   int64_t run = kRun;
   for (; run * kFanIn < extent; run *= kFanIn) {
     loops.given = {run, run * kFanIn};
-    parts.parts.push_back({.kernel = kMergeRuns, .swaps_scratch = is_swapped, .loops = loops});
+    sequence.launches.push_back(
+        {.kernel = kMergeRuns, .swaps_scratch = is_swapped, .loops = loops});
     is_swapped = !is_swapped;
   }
   loops.given = {run, run * kFanIn};
-  const bool has_merges = parts.parts.size() > 1;
-  parts.parts.push_back(
+  const bool has_merges = sequence.launches.size() > 1;
+  sequence.launches.push_back(
       {.kernel = kTakeLargest, .swaps_scratch = is_swapped, .loops = std::move(loops)});
-  parts.scratch_bytes = {bytes, has_merges ? bytes : 0};
-  return parts;
+  sequence.scratch_bytes = {bytes, has_merges ? bytes : 0};
+  return sequence;
 }
 
-Parts MakeNonZero(LoopNest loops) {
-  Parts parts;
+KernelSequence MakeNonZero(LoopNest loops) {
+  KernelSequence sequence;
   const int64_t elements = tensor::ElementCount(loops.extents);
   const int64_t length = std::max(kMinBlock, (elements + kMaxBlocks - 1) / kMaxBlocks);
   const int64_t blocks = (elements + length - 1) / length;
   loops.given = {blocks, length, elements};
-  parts.parts.push_back({.kernel = kCountBlocks, .loops = loops});
-  parts.parts.push_back({.kernel = kUseCounts, .loops = std::move(loops)});
-  parts.scratch_bytes = {blocks * static_cast<int64_t>(sizeof(int64_t)), 0};
-  return parts;
+  sequence.launches.push_back({.kernel = kCountBlocks, .loops = loops});
+  sequence.launches.push_back({.kernel = kUseCounts, .loops = std::move(loops)});
+  sequence.scratch_bytes = {blocks * static_cast<int64_t>(sizeof(int64_t)), 0};
+  return sequence;
 }
 
 }  // namespace
 
-Parts MakeIndexParts(const Index& index, LoopNest loops) {
+KernelSequence MakeIndexKernels(const Index& index, LoopNest loops) {
   switch (index.kind) {
     case Index::Kind::kTopK:
       return MakeTopK(std::move(loops));
@@ -64,9 +65,9 @@ Parts MakeIndexParts(const Index& index, LoopNest loops) {
     default:
       break;
   }
-  Parts parts;
-  parts.parts.push_back({.loops = std::move(loops)});
-  return parts;
+  KernelSequence sequence;
+  sequence.launches.push_back({.loops = std::move(loops)});
+  return sequence;
 }
 
 }  // namespace onnxifi::codegen

@@ -3,8 +3,8 @@
 // IndexParts: the Index steps that are several kernels in a row: which, how often, with which
 // numbers. For generate.cc, which asks for them, and index.cc, which writes the kernels, alone.
 
-#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_PARTS_H_
-#define ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_PARTS_H_
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_KERNELS_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_KERNELS_H_
 
 #include <cstdint>
 
@@ -27,8 +27,8 @@ enum TopKNumber : int { kRunLength, kMergedLength };
 enum NonZeroNumber : int { kBlocks, kBlockLength, kElements };
 
 // The parts of an Index step with these loops.
-Parts MakeIndexParts(const program::Index& index, LoopNest loops);
+KernelSequence MakeIndexKernels(const program::Index& index, LoopNest loops);
 
 }  // namespace onnxifi::codegen
 
-#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_PARTS_H_
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_KERNELS_H_

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Place: where a tensor lives that islands read or make, and how its extents are known.
+// TensorStorage: where a tensor lives that islands read or make, and how its extents are known.
 
-#ifndef ONNXIFI_ONNXIFI_PARTITIONED_PLACE_H_
-#define ONNXIFI_ONNXIFI_PARTITIONED_PLACE_H_
+#ifndef ONNXIFI_ONNXIFI_PARTITIONED_TENSOR_STORAGE_H_
+#define ONNXIFI_ONNXIFI_PARTITIONED_TENSOR_STORAGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ enum class ExtentSource : uint8_t {
   kRun,
 };
 
-struct Place {
+struct TensorStorage {
   // As the host reads and writes it.
   abi::TensorDescriptor descriptor;
   Location location = Location::kWorkspace;
@@ -88,4 +88,4 @@ base::Result<size_t> SizeBytes(const abi::TensorDescriptor& descriptor);
 
 }  // namespace onnxifi::partitioned
 
-#endif  // ONNXIFI_ONNXIFI_PARTITIONED_PLACE_H_
+#endif  // ONNXIFI_ONNXIFI_PARTITIONED_TENSOR_STORAGE_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Place: memory as large as it has to be, and what a run may leave there.
+// TensorStorage: memory as large as it has to be, and what a run may leave there.
 
-#include "onnxifi/partitioned/place.h"
+#include "onnxifi/partitioned/tensor_storage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ TEST(SizeBytes, CountsPackedElementsAndRefusesWhatNoMemoryHolds) {
   EXPECT_EQ(*SizeBytes(nibbles), 2U);
 }
 
-TEST(Place, KeepsItsMemoryWhereThatIsEnough) {
-  Place place;
+TEST(TensorStorage, KeepsItsMemoryWhereThatIsEnough) {
+  TensorStorage place;
   place.descriptor = Floats({2, 3});
   ASSERT_TRUE(place.Reserve().ok());
   const onnxPointer first = place.descriptor.buffer;
@@ -75,12 +75,12 @@ class Source final : public SharedSource {
   mutable int pieces_ = 0;
 };
 
-TEST(Place, LiesWhereADeviceSharesMemoryIfThatSavesACopyWorthIt) {
+TEST(TensorStorage, LiesWhereADeviceSharesMemoryIfThatSavesACopyWorthIt) {
   const Source none(0);
   const Source some(2);
   const Source more(9);
   const std::vector<const SharedSource*> sources = {&none, &some, &more};
-  Place place;
+  TensorStorage place;
   place.descriptor = Floats({100});
   ASSERT_TRUE(place.Reserve(sources).ok());
   EXPECT_EQ(place.sharer, nullptr);
@@ -114,10 +114,10 @@ TEST(Place, LiesWhereADeviceSharesMemoryIfThatSavesACopyWorthIt) {
   EXPECT_EQ(place.DescriptorFor(&more).memory_type, onnxEnum{ONNXIFI_MEMORY_TYPE_CPU});
 }
 
-TEST(Place, LeavesItsMemoryToThoseThatHaveItBound) {
+TEST(TensorStorage, LeavesItsMemoryToThoseThatHaveItBound) {
   const Source source(2);
   const std::vector<const SharedSource*> sources = {&source};
-  Place place;
+  TensorStorage place;
   place.descriptor = Floats({20'000});
   ASSERT_TRUE(place.Reserve(sources).ok());
   const abi::TensorDescriptor bound = place.DescriptorFor(&source);
@@ -128,15 +128,15 @@ TEST(Place, LeavesItsMemoryToThoseThatHaveItBound) {
   EXPECT_EQ(bound.owner, first.lock());
 }
 
-TEST(Place, HasAnAddressForNoElements) {
-  Place place;
+TEST(TensorStorage, HasAnAddressForNoElements) {
+  TensorStorage place;
   place.descriptor = Floats({0, 3});
   ASSERT_TRUE(place.Reserve().ok());
   EXPECT_NE(place.descriptor.buffer, 0U);
 }
 
-TEST(Place, DoesNotGrowBeyondTheCallersMemory) {
-  Place place;
+TEST(TensorStorage, DoesNotGrowBeyondTheCallersMemory) {
+  TensorStorage place;
   place.descriptor = Floats({4});
   place.location = Location::kCallerMemory;
   place.capacity_bytes = 16;
@@ -149,10 +149,10 @@ TEST(Place, DoesNotGrowBeyondTheCallersMemory) {
   EXPECT_EQ(place.descriptor.buffer, 4096U);
 }
 
-TEST(Place, LivesInTheWorkspaceWhereItsExtentsAreKnownBeforeItsIslandRuns) {
+TEST(TensorStorage, LivesInTheWorkspaceWhereItsExtentsAreKnownBeforeItsIslandRuns) {
   const abi::TensorShape known = {"t", ONNXIFI_DATATYPE_FLOAT32, true, {2, 3}};
   const abi::TensorShape open = {"t", ONNXIFI_DATATYPE_FLOAT32, true, {2, -1}};
-  Place place;
+  TensorStorage place;
   EXPECT_FALSE(place.has_known_extents());
   EXPECT_FALSE(place.varies_by_run());
   place.TakeInference(&open, /*varies=*/false);
@@ -173,10 +173,10 @@ TEST(Place, LivesInTheWorkspaceWhereItsExtentsAreKnownBeforeItsIslandRuns) {
   EXPECT_EQ(place.location, Location::kRunResult);
 }
 
-TEST(Place, StaysWhereTheCallerBoundIt) {
+TEST(TensorStorage, StaysWhereTheCallerBoundIt) {
   const abi::TensorShape known = {"t", ONNXIFI_DATATYPE_FLOAT32, true, {2, 3}};
   for (const Location location : {Location::kCallerMemory, Location::kCallerResult}) {
-    Place place;
+    TensorStorage place;
     place.location = location;
     place.TakeInference(nullptr, /*varies=*/false);
     EXPECT_EQ(place.location, location);
@@ -188,8 +188,8 @@ TEST(Place, StaysWhereTheCallerBoundIt) {
   }
 }
 
-TEST(Place, HoldsADeviceToWhatWasBound) {
-  Place place;
+TEST(TensorStorage, HoldsADeviceToWhatWasBound) {
+  TensorStorage place;
   place.descriptor = Floats({4, 2});
   place.capacity_bytes = 32;
   const auto answer = [&](onnxEnum type, std::vector<int64_t> extents) {

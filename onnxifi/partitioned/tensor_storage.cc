@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Place: memory grows and is never given back before the binding is.
+// TensorStorage: memory grows and is never given back before the binding is.
 
-#include "onnxifi/partitioned/place.h"
+#include "onnxifi/partitioned/tensor_storage.h"
 
 #include <algorithm>
 #include <new>
@@ -42,7 +42,7 @@ base::Result<size_t> SizeBytes(const abi::TensorDescriptor& descriptor) {
   return static_cast<size_t>(size);
 }
 
-void Place::TakeInference(const abi::TensorShape* told, bool varies) {
+void TensorStorage::TakeInference(const abi::TensorShape* told, bool varies) {
   const bool is_known = told != nullptr && IsKnown(*told);
   extent_source = !is_known ? ExtentSource::kRun
                   : varies  ? ExtentSource::kInference
@@ -52,7 +52,7 @@ void Place::TakeInference(const abi::TensorShape* told, bool varies) {
   }
 }
 
-abi::TensorDescriptor Place::DescriptorFor(const SharedSource* device) const {
+abi::TensorDescriptor TensorStorage::DescriptorFor(const SharedSource* device) const {
   abi::TensorDescriptor told = descriptor;
   if (location != Location::kWorkspace || sharer == nullptr || sharer != device) return told;
   told.memory_type = memory.memory_type;
@@ -60,7 +60,7 @@ abi::TensorDescriptor Place::DescriptorFor(const SharedSource* device) const {
   return told;
 }
 
-Status Place::Reserve(std::span<const SharedSource* const> sources) {
+Status TensorStorage::Reserve(std::span<const SharedSource* const> sources) {
   ONNXIFI_ASSIGN_OR_RETURN(const size_t size_bytes, SizeBytes(descriptor));
   if (location == Location::kCallerMemory) {
     if (size_bytes <= capacity_bytes) return base::Ok();
@@ -103,7 +103,7 @@ Status Place::Reserve(std::span<const SharedSource* const> sources) {
   return base::Ok();
 }
 
-Status Place::CheckAfterRun(const abi::TensorShape& told) const {
+Status TensorStorage::CheckAfterRun(const abi::TensorShape& told) const {
   const bool agrees = IsKnown(told) && told.data_type == descriptor.data_type;
   if (agrees && std::ranges::equal(told.extents, descriptor.shape)) return base::Ok();
   if (agrees && location == Location::kCallerMemory) {
