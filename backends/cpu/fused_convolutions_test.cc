@@ -150,7 +150,7 @@ Answer RunOn(device::Device& device, Network& network) {
   const std::vector<Tensor> inputs = {network.Input()};
   // The second time in memory that the first has left.
   for (int run = 0; run < 2; ++run) {
-    execution::TensorPlaces places(**program);
+    execution::TensorOutputs places(**program);
     const base::Status status = executor.Run(execution::AsInputs(inputs), places);
     if (!status.ok()) ADD_FAILURE() << status.Text();
     const auto values = places.tensors[0].values<float>();

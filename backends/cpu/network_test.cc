@@ -63,7 +63,7 @@ std::vector<float> RunOn(device::Device& device, const Graph& graph, const Tenso
   EXPECT_TRUE(plan.ok()) << plan.status().Text();
   if (!plan.ok()) return result;
   execution::Executor executor(**plan);
-  execution::TensorPlaces places(**program);
+  execution::TensorOutputs places(**program);
   const std::vector<Tensor> inputs = {input};
   const base::Status status = executor.Run(execution::AsInputs(inputs), places);
   EXPECT_TRUE(status.ok()) << status.Text();

@@ -95,9 +95,9 @@ Graph MakeNetwork(Weights& weights) {
   return builder.Take({builder.AddNode("MatMul", 13, {value, add_weights({96, 10})})});
 }
 
-class Places : public execution::OutputPlaces {
+class Places : public execution::OutputAllocator {
  public:
-  base::Result<std::byte*> Place(int, const Extents& extents) override {
+  base::Result<std::byte*> Allocate(int, const Extents& extents) override {
     values.resize(static_cast<size_t>(tensor::ElementCount(extents)));
     return reinterpret_cast<std::byte*>(values.data());
   }

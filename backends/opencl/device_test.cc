@@ -133,7 +133,7 @@ Result<std::vector<float>> RunOnce(execution::HostBoundary& boundary,
   for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k % 7);
   const std::vector<Tensor> inputs = {
       Tensor::FromValues<float>(ElementType::kFloat32, {rows, 5}, values)};
-  execution::TensorPlaces places(program);
+  execution::TensorOutputs places(program);
   ONNXIFI_RETURN_IF_ERROR(boundary.Run(execution::AsInputs(inputs), places, profile));
   const std::span<const float> results = places.tensors[0].values<float>();
   return std::vector<float>(results.begin(), results.end());
@@ -434,7 +434,7 @@ TEST_F(DeviceTest, NothingShowsBehindPackedElements) {
     Tensor input = *Tensor::Allocate(ElementType::kUint4, {count});
     std::memset(input.mutable_data(), 0xBB, static_cast<size_t>(input.size_bytes()));
     const std::vector<Tensor> inputs = {std::move(input)};
-    execution::TensorPlaces places(maker.program);
+    execution::TensorOutputs places(maker.program);
     ASSERT_TRUE((*boundary)->Run(execution::AsInputs(inputs), places).ok());
     const auto* bytes = reinterpret_cast<const uint8_t*>(places.tensors[0].data());
     EXPECT_EQ(bytes[0], 0xBB);

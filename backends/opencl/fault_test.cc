@@ -75,7 +75,7 @@ class Story {
     const std::vector<float> values(static_cast<size_t>(rows * 5), 1);
     const std::vector<Tensor> inputs = {
         Tensor::FromValues<float>(ElementType::kFloat32, {rows, 5}, values)};
-    execution::TensorPlaces places(maker_.program);
+    execution::TensorOutputs places(maker_.program);
     return boundary_->Run(execution::AsInputs(inputs), places);
   }
 

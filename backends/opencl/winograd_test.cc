@@ -45,7 +45,7 @@ class WinogradTest : public StepTest {
     ONNXIFI_ASSIGN_OR_RETURN(const auto plan, plan::Plan::Create(program, *device_, counters));
     execution::Executor executor(*plan);
     ONNXIFI_ASSIGN_OR_RETURN(const auto boundary, execution::HostBoundary::Create(executor));
-    execution::TensorPlaces places(program);
+    execution::TensorOutputs places(program);
     ONNXIFI_RETURN_IF_ERROR(
         boundary->Run(execution::AsInputs(inputs), places, /*profile=*/nullptr));
     const std::span<const float> values = places.tensors[0].values<float>();

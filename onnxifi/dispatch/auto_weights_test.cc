@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "onnxifi/testing/planned_stage.h"
+#include "onnxifi/testing/planned_sandbox.h"
 
 namespace onnxifi::dispatch {
 namespace {

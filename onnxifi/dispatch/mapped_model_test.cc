@@ -15,7 +15,7 @@
 
 #undef MAP_TYPE  // a constant of ONNX's parser has this name
 
-#include "onnxifi/testing/planned_stage.h"
+#include "onnxifi/testing/planned_sandbox.h"
 
 namespace onnxifi::dispatch {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnxifi/testing/planned_stage.h"
+#include "onnxifi/testing/planned_sandbox.h"
 
 namespace onnxifi::dispatch {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "onnxifi/testing/planned_stage.h"
+#include "onnxifi/testing/planned_sandbox.h"
 
 namespace onnxifi::measurement {
 namespace {

@@ -256,7 +256,7 @@ void Improve(const Problem& problem, Placement& placement) {
 
 }  // namespace
 
-Placement Place(const Problem& problem) {
+Placement AssignDevices(const Problem& problem) {
   Placement placement = PlaceAlone(problem);
   Improve(problem, placement);
   // With two devices the cut has found the best there is, wherever it started.

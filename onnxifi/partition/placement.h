@@ -29,7 +29,7 @@ int64_t TotalNs(const Problem& problem, const Placement& placement);
 // none that differs from this one in nodes of two devices only, nor one on a single device. Among
 // equal ones earlier devices are preferred. The same whatever the order of values and of their
 // consumers.
-Placement Place(const Problem& problem);
+Placement AssignDevices(const Problem& problem);
 
 }  // namespace onnxifi::partition
 

@@ -65,16 +65,16 @@ TEST(Placement, LeavesASmallNodeWhereItsNeighboursAre) {
   // The middle is faster elsewhere, by less than going there and back costs, then by more.
   problem.node_ns = {10, kRefused, 13, 4, 10, kRefused};
   problem.values = {{.producer = 0, .consumers = {1}}, {.producer = 1, .consumers = {2}}};
-  EXPECT_THAT(Place(problem), ElementsAre(0, 0, 0));
+  EXPECT_THAT(AssignDevices(problem), ElementsAre(0, 0, 0));
   problem.node_ns[2] = 15;
-  EXPECT_THAT(Place(problem), ElementsAre(0, 1, 0));
+  EXPECT_THAT(AssignDevices(problem), ElementsAre(0, 1, 0));
 }
 
 TEST(Placement, IsTheCheapestOfAllWithTwoDevices) {
   for (uint32_t seed = 0; seed < 3000; ++seed) {
     const Problem problem = testing::RandomProblem(
         seed, {.node_count = 1 + static_cast<int>(seed % 10), .claim_percent = 90});
-    const Placement placement = Place(problem);
+    const Placement placement = AssignDevices(problem);
     for (NodeIndex node = 0; node < problem.node_count; ++node) {
       ASSERT_TRUE(problem.Claims(placement[node], node)) << "seed " << seed;
     }
@@ -90,7 +90,7 @@ TEST(Placement, IsTheCheapestOfAllThatDifferInTwoDevicesWithMore) {
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     const Problem problem = testing::RandomProblem(
         seed, {.node_count = 2 + static_cast<int>(seed % 6), .device_count = 3});
-    const Placement placement = Place(problem);
+    const Placement placement = AssignDevices(problem);
     const int64_t total = TotalNs(problem, placement);
     for (DeviceIndex absent = 0; absent < 3; ++absent) {
       // Nodes of the absent device stay; all others go anywhere else.
@@ -121,11 +121,11 @@ TEST(Placement, DoesNotDependOnTheOrderOfValuesOrNodes) {
   for (uint32_t seed = 0; seed < 500; ++seed) {
     const Problem problem = testing::RandomProblem(
         seed, {.node_count = 3 + static_cast<int>(seed % 40), .device_count = 2 + (seed % 3 == 0)});
-    const Placement placement = Place(problem);
+    const Placement placement = AssignDevices(problem);
     std::mt19937 random(seed);
-    ASSERT_EQ(Place(testing::ShuffleValues(problem, random)), placement) << "seed " << seed;
+    ASSERT_EQ(AssignDevices(testing::ShuffleValues(problem, random)), placement) << "seed " << seed;
     std::vector<NodeIndex> node_of;
-    const Placement shuffled = Place(testing::ShuffleNodes(problem, random, node_of));
+    const Placement shuffled = AssignDevices(testing::ShuffleNodes(problem, random, node_of));
     for (size_t node = 0; node < node_of.size(); ++node) {
       ASSERT_EQ(shuffled[node], placement[node_of[node]]) << "seed " << seed;
     }

@@ -139,7 +139,7 @@ PlanOrGaps MakePlan(const Problem& problem) {
     if (!is_claimed) result.gaps.push_back(units.nodes[unit]);
   }
   if (!result.gaps.empty()) return result;
-  const Placement placement = Place(contracted);
+  const Placement placement = AssignDevices(contracted);
   result.plan = DescribePlan(problem, OfNodes(units, placement),
                              IslandsOfNodes(units, MakeIslands(contracted, placement)));
   // Islands that wait for one another can be slower than the sum of their parts says, and what one

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "onnxifi/testing/planned_stage.h"
+#include "onnxifi/testing/planned_sandbox.h"
 
 namespace onnxifi::partitioned {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "backends/mock/testing/shared_number.h"
-#include "onnxifi/testing/planned_stage.h"
+#include "onnxifi/testing/planned_sandbox.h"
 
 namespace onnxifi::partitioned {
 namespace {

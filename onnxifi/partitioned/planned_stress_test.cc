@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnxifi/testing/planned_stage.h"
+#include "onnxifi/testing/planned_sandbox.h"
 
 namespace onnxifi::partitioned {
 namespace {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnxifi/testing/planned_stage.h"
+#include "onnxifi/testing/planned_sandbox.h"
 #include "onnxifi/testing/random_model.h"
 
 namespace onnxifi::partitioned {

@@ -41,9 +41,9 @@ class HashIndex {
     if (entries_.size() <= kMaxListed) return;
     if (entries_.size() * 2 > slots_.size()) {
       slots_.assign(std::bit_ceil(entries_.size() * 4), kNone);
-      for (size_t k = 0; k + 1 < entries_.size(); ++k) Place(k);
+      for (size_t k = 0; k + 1 < entries_.size(); ++k) Insert(k);
     }
-    Place(entries_.size() - 1);
+    Insert(entries_.size() - 1);
   }
 
  private:
@@ -54,7 +54,7 @@ class HashIndex {
   static constexpr size_t kMaxListed = 16;
 
   size_t Mask() const { return slots_.size() - 1; }
-  void Place(size_t entry) {
+  void Insert(size_t entry) {
     size_t slot = entries_[entry].tag & Mask();
     while (slots_[slot] != kNone) slot = (slot + 1) & Mask();
     slots_[slot] = static_cast<int32_t>(entry);

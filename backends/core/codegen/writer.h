@@ -18,8 +18,8 @@
 namespace onnxifi::codegen {
 
 // Joins strings and numbers.
-template <typename... Parts>
-std::string Text(const Parts&... parts) {
+template <typename... Pieces>
+std::string Text(const Pieces&... pieces) {
   std::string text;
   const auto add = [&text](const auto& part) {
     if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(part)>>) {
@@ -28,7 +28,7 @@ std::string Text(const Parts&... parts) {
       text += part;
     }
   };
-  (add(parts), ...);
+  (add(pieces), ...);
   return text;
 }
 
@@ -45,16 +45,16 @@ class Writer {
   explicit Writer(const LoopForm& form) : form_(form) {}
 
   // One statement or line, at the depth of the blocks around it.
-  template <typename... Parts>
-  void Line(const Parts&... parts) {
+  template <typename... Pieces>
+  void Line(const Pieces&... pieces) {
     body_.append(2 * depth_, ' ');
-    body_ += Text(parts...);
+    body_ += Text(pieces...);
     body_ += '\n';
   }
   // "for (...) {" or "if (...) {" and its end.
-  template <typename... Parts>
-  void Open(const Parts&... parts) {
-    Line(parts..., " {");
+  template <typename... Pieces>
+  void Open(const Pieces&... pieces) {
+    Line(pieces..., " {");
     ++depth_;
   }
   void Close() {

@@ -40,12 +40,12 @@ class FinishAtEnd {
 };
 
 // Keeps every output of a body run in memory of its own.
-class OwnedPlaces : public OutputPlaces {
+class OwnedOutputs : public OutputAllocator {
  public:
-  explicit OwnedPlaces(const plan::Plan& plan)
+  explicit OwnedOutputs(const plan::Plan& plan)
       : plan_(plan), tensors_(plan.program().outputs.size()) {}
 
-  Result<std::byte*> Place(int output, const Extents& extents) override {
+  Result<std::byte*> Allocate(int output, const Extents& extents) override {
     const program::Program& program = plan_.program();
     ElementType type = program.buffers[program.outputs[output].buffer].type;
     OwnedTensor& tensor = tensors_[output];
@@ -261,7 +261,7 @@ Result<std::vector<OwnedTensor>> RunIf(const Control& control,
   size_t chosen = condition != 0 ? 0 : 1;
   std::vector<InputTensor> inputs;
   AddCaptures(control, chosen, reads, inputs);
-  OwnedPlaces places(bodies[chosen]->plan());
+  OwnedOutputs places(bodies[chosen]->plan());
   ONNXIFI_RETURN_IF_ERROR(bodies[chosen]->Run(inputs, places, /*profile=*/nullptr, strings, queue));
   return places.TakeAll();
 }
@@ -329,7 +329,7 @@ Result<std::vector<OwnedTensor>> RunLoop(const Control& control, PlanRunner& bod
     std::vector<InputTensor> inputs = {iteration_tensor, condition_tensor};
     inputs.insert(inputs.end(), current.begin(), current.end());
     AddCaptures(control, 0, reads, inputs);
-    OwnedPlaces places(body.plan());
+    OwnedOutputs places(body.plan());
     ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places, /*profile=*/nullptr, strings, queue));
     std::vector<OwnedTensor> outputs = places.TakeAll();
     ONNXIFI_ASSIGN_OR_RETURN(condition, ReadNumber<uint8_t>(queue, counters, outputs[0].data()));
@@ -394,7 +394,7 @@ Result<std::vector<OwnedTensor>> RunScan(const Control& control, PlanRunner& bod
       inputs.push_back(slices[k].AsInput());
     }
     AddCaptures(control, 0, reads, inputs);
-    OwnedPlaces places(body.plan());
+    OwnedOutputs places(body.plan());
     ONNXIFI_RETURN_IF_ERROR(body.Run(inputs, places, /*profile=*/nullptr, strings, queue));
     std::vector<OwnedTensor> outputs = places.TakeAll();
     for (size_t k = 0; k < carried_count; ++k) {

@@ -59,8 +59,8 @@ Executor::Executor(const plan::Plan& plan) : plan_(plan) {
 
 Executor::~Executor() = default;
 
-Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places, RunProfile* profile,
-                     tensor::StringTable* strings, device::Queue* queue) {
+Status Executor::Run(std::span<const InputTensor> inputs, OutputAllocator& allocator,
+                     RunProfile* profile, tensor::StringTable* strings, device::Queue* queue) {
   std::vector<tensor::Extents> extents;
   extents.reserve(inputs.size());
   for (const InputTensor& input : inputs) extents.push_back(input.extents);
@@ -82,7 +82,8 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places, 
   if (strings == nullptr && keeps_values_) {
     strings = &own_strings.emplace(plan_.program().strings.get());
   }
-  Status status = RunStages(*context, std::move(symbols), inputs, places, profile, strings, queue);
+  Status status =
+      RunStages(*context, std::move(symbols), inputs, allocator, profile, strings, queue);
   context->owners.clear();
   context->values.clear();
   std::lock_guard lock(mutex_);
@@ -91,7 +92,7 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputPlaces& places, 
 }
 
 Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
-                           std::span<const InputTensor> inputs, OutputPlaces& places,
+                           std::span<const InputTensor> inputs, OutputAllocator& allocator,
                            RunProfile* profile, tensor::StringTable* strings,
                            device::Queue* queue) {
   const Program& program = plan_.program();
@@ -119,7 +120,7 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
     ONNXIFI_RETURN_IF_ERROR(PrepareArena(context, stage, *binding));
     for (const plan::StageBinding::Output& output : binding->outputs) {
       ONNXIFI_ASSIGN_OR_RETURN(context.addresses[program.outputs[output.index].buffer],
-                               places.Place(output.index, output.extents));
+                               allocator.Allocate(output.index, output.extents));
     }
     if (profile != nullptr) profile->bindings.push_back(binding);
     int step = plan_.stages()[stage].first_step;
@@ -157,7 +158,7 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
   for (size_t k = 0; k < program.outputs.size(); ++k) {
     const program::BufferId buffer = program.outputs[k].buffer;
     if (!program.buffers[buffer].value) continue;
-    ONNXIFI_RETURN_IF_ERROR(places.Take(static_cast<int>(k), context.values[buffer]));
+    ONNXIFI_RETURN_IF_ERROR(allocator.Take(static_cast<int>(k), context.values[buffer]));
   }
   return base::Ok();
 }

@@ -31,7 +31,7 @@ class Executor : public PlanRunner {
 
   const plan::Plan& plan() const override { return plan_; }
 
-  base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
+  base::Status Run(std::span<const InputTensor> inputs, OutputAllocator& allocator,
                    RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr,
                    device::Queue* queue = nullptr) override;
 
@@ -39,7 +39,7 @@ class Executor : public PlanRunner {
   struct Context;
 
   base::Status RunStages(Context& context, std::vector<int64_t> symbols,
-                         std::span<const InputTensor> inputs, OutputPlaces& places,
+                         std::span<const InputTensor> inputs, OutputAllocator& allocator,
                          RunProfile* profile, tensor::StringTable* strings, device::Queue* queue);
   base::Status PrepareArena(Context& context, int stage, const plan::StageBinding& binding);
   base::Status ReadCut(const Context& context, const device::BoundStep& step, device::Queue* queue,

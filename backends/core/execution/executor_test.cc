@@ -64,7 +64,7 @@ struct Ready {
     executor = std::make_unique<Executor>(*plan);
   }
   Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs) {
-    TensorPlaces places(plan->program());
+    TensorOutputs places(plan->program());
     ONNXIFI_RETURN_IF_ERROR(executor->Run(AsInputs(inputs), places));
     return std::move(places.tensors);
   }
@@ -181,14 +181,14 @@ TEST(ExecutorTest, FailsWithoutARunAndRunsAgain) {
   ProgramMaker maker;
   MakeRepeat(maker);
   Ready ready(maker.program);
-  class NoPlaces : public OutputPlaces {
+  class NoOutputs : public OutputAllocator {
    public:
-    Result<std::byte*> Place(int output, const Extents& extents) override {
+    Result<std::byte*> Allocate(int output, const Extents& extents) override {
       return Status(Code::kNoDeviceMemory, "No room for output " + std::to_string(output) +
                                                " of shape " + tensor::ToString(extents) + ".");
     }
   };
-  NoPlaces places;
+  NoOutputs places;
   const std::vector<Tensor> inputs = {Integers({2}, {1, 1}), Floats({1}, {7})};
   const Status no_room = ready.executor->Run(AsInputs(inputs), places);
   EXPECT_EQ(no_room.code(), Code::kNoDeviceMemory);

@@ -47,13 +47,13 @@ struct HostBoundary::Lane {
   std::vector<Slot> outputs;
 
   // Device memory in the place of the caller's, which is filled in the end.
-  class Places : public OutputPlaces {
+  class DeviceOutputs : public OutputAllocator {
    public:
-    Places(const plan::Plan& plan, Lane& lane, OutputPlaces& outer)
+    DeviceOutputs(const plan::Plan& plan, Lane& lane, OutputAllocator& outer)
         : plan_(plan), lane_(lane), outer_(outer) {}
 
-    Result<std::byte*> Place(int output, const Extents& extents) override {
-      ONNXIFI_ASSIGN_OR_RETURN(std::byte * host, outer_.Place(output, extents));
+    Result<std::byte*> Allocate(int output, const Extents& extents) override {
+      ONNXIFI_ASSIGN_OR_RETURN(std::byte * host, outer_.Allocate(output, extents));
       if (outer_.IsInside(output)) return host;
       const program::Program& program = plan_.program();
       const int64_t size_bytes =
@@ -95,7 +95,7 @@ struct HostBoundary::Lane {
     };
     const plan::Plan& plan_;
     Lane& lane_;
-    OutputPlaces& outer_;
+    OutputAllocator& outer_;
     std::vector<Placed> placed_;
   };
 };
@@ -131,11 +131,11 @@ Result<std::unique_ptr<HostBoundary::Lane>> HostBoundary::TakeLane() {
   return lane;
 }
 
-Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputPlaces& places,
+Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputAllocator& allocator,
                          RunProfile* profile, tensor::StringTable* strings, End end) {
-  if (!has_queue_) return executor_.Run(inputs, places, profile, strings);
+  if (!has_queue_) return executor_.Run(inputs, allocator, profile, strings);
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, TakeLane());
-  Status status = RunOn(*lane, inputs, places, profile, strings);
+  Status status = RunOn(*lane, inputs, allocator, profile, strings);
   if (end == End::kFinished || !status.ok()) {
     // Whatever went wrong, nothing of this run may be under way when the caller has its memory
     // back.
@@ -147,8 +147,9 @@ Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputPlaces& plac
   return status;
 }
 
-Status HostBoundary::RunOn(Lane& lane, std::span<const InputTensor> inputs, OutputPlaces& places,
-                           RunProfile* profile, tensor::StringTable* strings) {
+Status HostBoundary::RunOn(Lane& lane, std::span<const InputTensor> inputs,
+                           OutputAllocator& allocator, RunProfile* profile,
+                           tensor::StringTable* strings) {
   const plan::Plan& plan = executor_.plan();
   const program::Program& program = plan.program();
   lane.inputs.resize(program.inputs.size());
@@ -165,9 +166,10 @@ Status HostBoundary::RunOn(Lane& lane, std::span<const InputTensor> inputs, Outp
     ONNXIFI_RETURN_IF_ERROR(lane.queue->Upload(inputs[k].data, to, size_bytes));
     ++plan.counters().copies;
   }
-  Lane::Places inside_places(plan, lane, places);
-  ONNXIFI_RETURN_IF_ERROR(executor_.Run(inside, inside_places, profile, strings, lane.queue.get()));
-  return inside_places.Download();
+  Lane::DeviceOutputs device_outputs(plan, lane, allocator);
+  ONNXIFI_RETURN_IF_ERROR(
+      executor_.Run(inside, device_outputs, profile, strings, lane.queue.get()));
+  return device_outputs.Download();
 }
 
 }  // namespace onnxifi::execution

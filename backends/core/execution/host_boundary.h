@@ -30,7 +30,7 @@ class HostBoundary {
 
   // As Executor::Run, with host memory, or memory of the device's where the tensor says so, which
   // is then used in place.
-  base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
+  base::Status Run(std::span<const InputTensor> inputs, OutputAllocator& allocator,
                    RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr,
                    End end = End::kFinished);
 
@@ -41,7 +41,7 @@ class HostBoundary {
 
   HostBoundary(Executor& executor, bool has_queue);
   base::Result<std::unique_ptr<Lane>> TakeLane();
-  base::Status RunOn(Lane& lane, std::span<const InputTensor> inputs, OutputPlaces& places,
+  base::Status RunOn(Lane& lane, std::span<const InputTensor> inputs, OutputAllocator& allocator,
                      RunProfile* profile, tensor::StringTable* strings);
 
   Executor& executor_;

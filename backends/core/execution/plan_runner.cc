@@ -11,7 +11,7 @@ namespace onnxifi::execution {
 using base::Code;
 using base::Status;
 
-Status OutputPlaces::Take(int output, tensor::ValueRef value) {
+Status OutputAllocator::Take(int output, tensor::ValueRef value) {
   return {Code::kInternalError, "Output " + std::to_string(output) + " is " +
                                     tensor::Describe(*value) + ", for which there is no place."};
 }

@@ -33,13 +33,13 @@ struct InputTensor {
 
 // Where outputs go. Asked once per output and run, when its extents are known and before anything
 // is written to it.
-class OutputPlaces {
+class OutputAllocator {
  public:
-  virtual ~OutputPlaces() = default;
+  virtual ~OutputAllocator() = default;
   // Memory for output `output` of the program, at least SizeBytes of its type and extents; may be
   // null when that is 0.
-  virtual base::Result<std::byte*> Place(int output, const tensor::Extents& extents) = 0;
-  // For a HostBoundary: whether Place gives memory of the device for this output.
+  virtual base::Result<std::byte*> Allocate(int output, const tensor::Extents& extents) = 0;
+  // For a HostBoundary: whether Allocate gives memory of the device for this output.
   virtual bool IsInside(int /*output*/) const { return false; }
   // Takes output `output`, which is a non-tensor value, at the end of the run.
   virtual base::Status Take(int output, tensor::ValueRef value);
@@ -57,7 +57,7 @@ class PlanRunner {
   // `strings`, a table over the program's own, has those of the inputs and gets those of the
   // outputs; null where neither has any. Devices with queues need one: what the run put into it may
   // be under way when this returns.
-  virtual base::Status Run(std::span<const InputTensor> inputs, OutputPlaces& places,
+  virtual base::Status Run(std::span<const InputTensor> inputs, OutputAllocator& places,
                            RunProfile* profile, tensor::StringTable* strings,
                            device::Queue* queue) = 0;
 };

@@ -40,7 +40,7 @@ Result<InputTensor> AsInput(const program::Buffer& buffer, const ValueRef& value
 
 KeptOutputs::KeptOutputs(const program::Program& program) : program_(program) {}
 
-Result<std::byte*> KeptOutputs::Place(int output, const tensor::Extents& extents) {
+Result<std::byte*> KeptOutputs::Allocate(int output, const tensor::Extents& extents) {
   const auto k = static_cast<size_t>(output);
   const program::Buffer& buffer = program_.buffers[program_.outputs[k].buffer];
   if (tensors_.empty()) tensors_.resize(program_.outputs.size());

@@ -26,11 +26,11 @@ base::Result<InputTensor> AsInput(const program::Buffer& buffer, const tensor::V
                                   const std::string& what, tensor::StringTable& strings);
 
 // Keeps the outputs of one run of `program`. Tensors lie in host memory.
-class KeptOutputs : public OutputPlaces {
+class KeptOutputs : public OutputAllocator {
  public:
   explicit KeptOutputs(const program::Program& program);
 
-  base::Result<std::byte*> Place(int output, const tensor::Extents& extents) override;
+  base::Result<std::byte*> Allocate(int output, const tensor::Extents& extents) override;
   base::Status Take(int output, tensor::ValueRef value) override;
 
   // After the run; strings by their numbers in `strings`.

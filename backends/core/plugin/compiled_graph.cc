@@ -26,21 +26,21 @@ Extents ExtentsOf(const TensorDescriptor& descriptor) {
 
 // Puts outputs into the caller's buffers and notes the extents they turn out to have; those that
 // the run keeps go to memory of their own.
-class CallerPlaces : public execution::OutputPlaces {
+class CallerOutputs : public execution::OutputAllocator {
  public:
   // `memory[k]` is that of output k where it lies in the device, else null.
-  CallerPlaces(const program::Program& program, std::span<const TensorDescriptor> outputs,
-               std::span<const std::unique_ptr<device::Allocation>> memory)
+  CallerOutputs(const program::Program& program, std::span<const TensorDescriptor> outputs,
+                std::span<const std::unique_ptr<device::Allocation>> memory)
       : program_(program),
         outputs_(outputs),
         memory_(memory),
         actual_(outputs.size()),
         kept_(program) {}
 
-  Result<std::byte*> Place(int output, const Extents& extents) override {
+  Result<std::byte*> Allocate(int output, const Extents& extents) override {
     const TensorDescriptor& descriptor = outputs_[output];
     actual_[output] = extents;
-    if (descriptor.is_kept) return kept_.Place(output, extents);
+    if (descriptor.is_kept) return kept_.Allocate(output, extents);
     Extents bound = ExtentsOf(descriptor);
     if (extents != bound && tensor::ElementCount(extents) > tensor::ElementCount(bound)) {
       return Status(Code::kMismatchingShape,
@@ -312,7 +312,7 @@ Status CompiledGraph::Execute(const abi::Binding& binding, execution::HostBounda
       }
     }
   }
-  CallerPlaces places(*program_, binding.tensors().outputs, prepared.outputs());
+  CallerOutputs places(*program_, binding.tensors().outputs, prepared.outputs());
   ++counters_.runs;
   if (!is_profiled_) {
     ONNXIFI_RETURN_IF_ERROR(boundary_->Run(inputs, places, /*profile=*/nullptr, &strings, end));

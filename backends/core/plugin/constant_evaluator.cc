@@ -23,12 +23,12 @@ using base::Status;
 using tensor::Tensor;
 
 // Gives each output a tensor of its own, as long as all together stay within the limit.
-class TensorPlaces : public execution::OutputPlaces {
+class TensorOutputs : public execution::OutputAllocator {
  public:
-  TensorPlaces(const program::Program& program, int64_t limit_bytes)
+  TensorOutputs(const program::Program& program, int64_t limit_bytes)
       : program_(program), remaining_bytes_(limit_bytes), tensors_(program.outputs.size()) {}
 
-  Result<std::byte*> Place(int output, const tensor::Extents& extents) override {
+  Result<std::byte*> Allocate(int output, const tensor::Extents& extents) override {
     tensor::ElementType type = program_.buffers[program_.outputs[output].buffer].type;
     int64_t size_bytes = tensor::SizeBytes(type, tensor::ElementCount(extents));
     if (size_bytes > remaining_bytes_) {
@@ -177,7 +177,7 @@ graph::Evaluator::Answer ConstantEvaluator::Evaluate(const Request& request) {
     }
   }
   execution::Executor executor(*plan);
-  TensorPlaces places(*program, limit_bytes);
+  TensorOutputs places(*program, limit_bytes);
   ONNXIFI_RETURN_IF_ERROR(executor.Run({}, places));
   return places.Take();
 }

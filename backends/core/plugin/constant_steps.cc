@@ -68,7 +68,7 @@ class Folder {
         kept.push_back(std::move(step));
         continue;
       }
-      ONNXIFI_RETURN_IF_ERROR(Fold(step));
+      ONNXIFI_RETURN_IF_ERROR(FoldStep(step));
     }
     program_.steps = std::move(kept);
     return base::Ok();
@@ -100,7 +100,7 @@ class Folder {
     return written_bytes <= std::max(kFewBytes, read_bytes);
   }
 
-  Status Fold(const Step& step) {
+  Status FoldStep(const Step& step) {
     ONNXIFI_ASSIGN_OR_RETURN(const device::Selection selection, device_.Select({program_, step}));
     ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::Kernel> kernel,
                              device_.Build(*selection.recipe));

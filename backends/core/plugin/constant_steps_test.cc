@@ -36,7 +36,7 @@ Tensor Floats(const tensor::Extents& extents, const std::vector<float>& values) 
 Expr Sum(ExprPool&, const std::vector<Expr>& loads) { return loads[0] + loads[1]; }
 Expr Twice(ExprPool&, const std::vector<Expr>& loads) { return loads[0] + loads[0]; }
 
-void Fold(ProgramMaker& maker) {
+void FoldSteps(ProgramMaker& maker) {
   reference::Device device;
   const base::Status status = FoldConstantSteps(maker.program, device);
   ASSERT_TRUE(status.ok()) << status.Text();
@@ -53,7 +53,7 @@ TEST(ConstantStepsTest, FoldsChainsWhole) {
   const Operand sum = maker.Map({2, 3}, {a, b}, Sum);
   const Operand twice = maker.Map({3, 2}, {Permute(sum, {1, 0})}, Twice);
   maker.Output(maker.Map({3, 2}, {Permute(x, {1, 0}), twice}, Sum));
-  Fold(maker);
+  FoldSteps(maker);
   ASSERT_EQ(maker.program.steps.size(), 1u);
   const Buffer& folded = maker.program.buffers[static_cast<size_t>(twice.view.buffer)];
   ASSERT_EQ(folded.kind, Buffer::Kind::kConstant);
@@ -68,7 +68,7 @@ TEST(ConstantStepsTest, LeavesWhatCallersSeeOrGive) {
   const Operand given = maker.Map({3}, {x, a}, Sum);
   maker.Output(maker.Map({3}, {given}, Twice));
   maker.Output(maker.Map({3}, {a}, Twice));
-  Fold(maker);
+  FoldSteps(maker);
   EXPECT_EQ(maker.program.steps.size(), 3u);
 }
 
@@ -83,7 +83,7 @@ TEST(ConstantStepsTest, LeavesNumbersThatOnlyARunKnows) {
   });
   maker.Output(maker.Map({n, 3}, {x, wide, counted},
                          [](ExprPool&, const std::vector<Expr>& l) { return l[0] + l[1] + l[2]; }));
-  Fold(maker);
+  FoldSteps(maker);
   EXPECT_EQ(maker.program.steps.size(), 3u);
 }
 
@@ -102,7 +102,7 @@ TEST(ConstantStepsTest, LeavesPartsOfABufferAndLargeResults) {
   maker.MapTo(first, {half}, Twice);
   maker.MapTo(second, {half}, Twice);
   maker.Output(maker.Map({4}, {whole}, Twice));
-  Fold(maker);
+  FoldSteps(maker);
   EXPECT_EQ(maker.program.steps.size(), 5u);
 }
 

@@ -82,7 +82,7 @@ class Compiled {
 
   base::Result<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs,
                                         execution::RunProfile* profile = nullptr) {
-    execution::TensorPlaces places(*program);
+    execution::TensorOutputs places(*program);
     ONNXIFI_RETURN_IF_ERROR(executor->Run(execution::AsInputs(inputs), places, profile));
     return std::move(places.tensors);
   }

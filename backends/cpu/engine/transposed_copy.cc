@@ -102,8 +102,8 @@ class TransposedCopy final : public device::BoundKernel {
         write_(write),
         is_streamed_(is_streamed),
         bytes_(write.lane_bytes),
-        strips_(Parts(grid.extent(last_) * bytes_, kStripBytes)),
-        blocks_(Parts(grid.extent(axis), kRowsPerBlock)),
+        strips_(PartCount(grid.extent(last_) * bytes_, kStripBytes)),
+        blocks_(PartCount(grid.extent(axis), kRowsPerBlock)),
         runtime_(runtime) {
     count_ = strips_ * blocks_;
     for (int other = 0; other < last_; ++other) {
@@ -126,7 +126,7 @@ class TransposedCopy final : public device::BoundKernel {
   }
 
  private:
-  static int64_t Parts(int64_t extent, int64_t part) { return (extent + part - 1) / part; }
+  static int64_t PartCount(int64_t extent, int64_t part) { return (extent + part - 1) / part; }
 
   // Strips are numbered along the target's rows, then by blocks of rows, then along other axes.
   void RunStrips(device::Addresses addresses, int64_t begin, int64_t end,

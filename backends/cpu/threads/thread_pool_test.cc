@@ -100,12 +100,12 @@ TEST(ThreadPoolTest, RunsALoopInsideALoopOnItsOwnThread) {
 TEST(ThreadPoolTest, ServesCallersAtTheSameTime) {
   ThreadPool pool(3);
   constexpr int kCallers = 6;
-  constexpr int kLoops = 300;
+  constexpr int kRounds = 300;
   std::vector<int64_t> sums(kCallers, 0);
   std::vector<std::thread> callers;
   for (int caller = 0; caller < kCallers; ++caller) {
     callers.emplace_back([&pool, &sum = sums[static_cast<size_t>(caller)]] {
-      for (int loop = 0; loop < kLoops; ++loop) {
+      for (int loop = 0; loop < kRounds; ++loop) {
         std::atomic<int64_t> partial = 0;
         pool.For(100, 1, [&](int64_t begin, int64_t end) {
           for (int64_t k = begin; k < end; ++k) partial += k;
@@ -115,7 +115,7 @@ TEST(ThreadPoolTest, ServesCallersAtTheSameTime) {
     });
   }
   for (std::thread& caller : callers) caller.join();
-  for (const int64_t sum : sums) EXPECT_EQ(sum, 4950 * kLoops);
+  for (const int64_t sum : sums) EXPECT_EQ(sum, 4950 * kRounds);
 }
 
 // The sleeping workers have to be woken, the spinning ones to notice.

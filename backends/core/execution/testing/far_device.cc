@@ -22,7 +22,7 @@ constexpr auto kRubbish = std::byte{0xa5};
 // INTERNAL_ERROR for an address that is none of the device's.
 Result<std::byte*> Near(const device::AddressMap<std::byte*>& places, const std::byte* far) {
   if (far == nullptr) return static_cast<std::byte*>(nullptr);
-  device::AddressMap<std::byte*>::Place place{};
+  device::AddressMap<std::byte*>::Location place{};
   if (places.Find(far, place)) return place.handle + place.offset_bytes;
   return Status(Code::kInternalError, "An address is none of the far device's.");
 }
@@ -33,7 +33,7 @@ std::vector<std::byte*> AllNear(const device::AddressMap<std::byte*>& places,
                                 device::Addresses far) {
   std::vector<std::byte*> near;
   for (const std::byte* address : far) {
-    device::AddressMap<std::byte*>::Place place{};
+    device::AddressMap<std::byte*>::Location place{};
     const bool is_found = address != nullptr && places.Find(address, place);
     near.push_back(is_found ? place.handle + place.offset_bytes : nullptr);
   }

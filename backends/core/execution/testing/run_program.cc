@@ -22,7 +22,7 @@ using base::Result;
 using base::Status;
 using tensor::Tensor;
 
-Result<std::byte*> TensorPlaces::Place(int output, const tensor::Extents& extents) {
+Result<std::byte*> TensorOutputs::Allocate(int output, const tensor::Extents& extents) {
   const auto k = static_cast<size_t>(output);
   const auto buffer = static_cast<size_t>(program_.outputs[k].buffer);
   ONNXIFI_ASSIGN_OR_RETURN(tensors[k], Tensor::Allocate(program_.buffers[buffer].type, extents));
@@ -62,7 +62,7 @@ class Run {
 Result<std::vector<Tensor>> RunOn(device::Device& device, const program::Program& program,
                                   const std::vector<Tensor>& inputs) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Run> run, Run::Create(program, device));
-  TensorPlaces places(program);
+  TensorOutputs places(program);
   ONNXIFI_RETURN_IF_ERROR(run->boundary().Run(AsInputs(inputs), places));
   return std::move(places.tensors);
 }

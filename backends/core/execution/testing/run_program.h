@@ -18,12 +18,12 @@
 namespace onnxifi::execution {
 
 // Gives every output a tensor of its own.
-class TensorPlaces : public OutputPlaces {
+class TensorOutputs : public OutputAllocator {
  public:
-  explicit TensorPlaces(const program::Program& program)
+  explicit TensorOutputs(const program::Program& program)
       : tensors(program.outputs.size()), program_(program) {}
 
-  base::Result<std::byte*> Place(int output, const tensor::Extents& extents) override;
+  base::Result<std::byte*> Allocate(int output, const tensor::Extents& extents) override;
 
   std::vector<tensor::Tensor> tensors;
 

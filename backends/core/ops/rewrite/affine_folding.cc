@@ -69,7 +69,7 @@ bool FoldScale(const Node& node, size_t side, ValueId operand, ChannelAffine& af
 
 bool FoldArithmetic(const Node& node, size_t side, ChannelAffine& affine) {
   const ValueId operand = node.inputs[1 - side];
-  if (!affine.Takes(operand)) return false;
+  if (!affine.Accepts(operand)) return false;
   if (node.op_type == "Add") {
     affine.Add(operand);
   } else if (node.op_type == "Sub" && side == 0) {
@@ -80,7 +80,7 @@ bool FoldArithmetic(const Node& node, size_t side, ChannelAffine& affine) {
   return true;
 }
 
-void Fold(GraphEdit& edit, NodeId id, Affines& affines) {
+void FoldIntoProducer(GraphEdit& edit, NodeId id, Affines& affines) {
   const Node& node = edit.node(id);
   if (!node.domain.empty() || node.outputs.empty() || node.outputs[0] == kNoValue) return;
   const bool is_normalization = node.op_type == "BatchNormalization" && node.inputs.size() == 5;
@@ -105,7 +105,8 @@ void Fold(GraphEdit& edit, NodeId id, Affines& affines) {
 base::Result<bool> AffineFolding::Run(graph::Graph& graph) {
   GraphEdit edit(graph);
   Affines affines;
-  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) Fold(edit, id, affines);
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
+    FoldIntoProducer(edit, id, affines);
   for (auto& [producer, affine] : affines) affine.Apply();
   return edit.Finish();
 }

@@ -83,10 +83,10 @@ std::optional<ChannelAffine> ChannelAffine::Make(GraphEdit& edit, Node& producer
 
 bool ChannelAffine::TakesBias() const {
   const ValueId bias = producer_->inputs[2];
-  return producer_->op_type == "Gemm" ? Takes(bias) : IsVector(bias);
+  return producer_->op_type == "Gemm" ? Accepts(bias) : IsVector(bias);
 }
 
-bool ChannelAffine::Takes(ValueId value) const {
+bool ChannelAffine::Accepts(ValueId value) const {
   const Tensor* constant = edit_->FindConstant(value);
   return constant != nullptr && constant->type() == type_ &&
          IsPerChannel(constant->extents(), rank_, channels_);

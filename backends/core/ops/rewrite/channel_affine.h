@@ -23,13 +23,13 @@ class ChannelAffine {
 
   // Whether `value` is a constant of the producer's type with one number per channel or one for
   // all, that stretches along every other axis of the producer's result.
-  bool Takes(graph::ValueId value) const;
+  bool Accepts(graph::ValueId value) const;
   // Whether `value` is a constant of the producer's type that has `channels` numbers in one row.
   bool IsVector(graph::ValueId value) const;
   // Whether new weights are worth it: evaluated, they take the place of the old ones or are small.
   bool TakesScale() const;
 
-  // What a node does to the result so far. Each of the values is one that Takes or IsVector says
+  // What a node does to the result so far. Each of the values is one that Accepts or IsVector says
   // yes to, or one that Emit made of such, of `channels` numbers.
   void Add(graph::ValueId value);
   void Subtract(graph::ValueId value);

@@ -3,8 +3,8 @@
 // PlannedStage: a stage whose plugins are mocks, models given as text, and sessions over them, for
 // tests of graphs that run on several devices.
 
-#ifndef ONNXIFI_ONNXIFI_TESTING_PLANNED_STAGE_H_
-#define ONNXIFI_ONNXIFI_TESTING_PLANNED_STAGE_H_
+#ifndef ONNXIFI_ONNXIFI_TESTING_PLANNED_SANDBOX_H_
+#define ONNXIFI_ONNXIFI_TESTING_PLANNED_SANDBOX_H_
 
 #include <gtest/gtest.h>
 #include <onnx/defs/parser.h>
@@ -124,4 +124,4 @@ inline std::pair<onnxStatus, std::string> RunAndExplain(const Session& session) 
 
 }  // namespace onnxifi
 
-#endif  // ONNXIFI_ONNXIFI_TESTING_PLANNED_STAGE_H_
+#endif  // ONNXIFI_ONNXIFI_TESTING_PLANNED_SANDBOX_H_
