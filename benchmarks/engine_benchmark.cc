@@ -331,11 +331,11 @@ void Softmax(benchmark::State& state) {
   row.axes = 1;
   const Expr held = State(pool, kFloat32, 0);
   const Expr other = Other(pool, kFloat32, 0);
-  row.stages.push_back({{{{kFloat32, Constant(pool, kFloat32, -1e30).id(), Maximum(held, x).id(),
+  row.passes.push_back({{{{kFloat32, Constant(pool, kFloat32, -1e30).id(), Maximum(held, x).id(),
                            Maximum(held, other).id()}}},
                         {held.id()}});
   const Expr power = Unary(ExprOp::kExp, x - RowResult(pool, kFloat32, 0, 0));
-  row.stages.push_back(
+  row.passes.push_back(
       {{{{kFloat32, Like(x, 0).id(), (held + power).id(), (held + other).id()}}}, {held.id()}});
   row.roots = {(power / RowResult(pool, kFloat32, 1, 0)).id()};
   step.step.domain = shape;
@@ -372,11 +372,11 @@ void LayerNormalization(benchmark::State& state) {
   program::Row row;
   row.axes = 1;
   auto add_mean = [&](Expr element) {
-    const int stage = static_cast<int>(row.stages.size());
-    row.stages.push_back(
+    const int pass = static_cast<int>(row.passes.size());
+    row.passes.push_back(
         {{{{kFloat32, Like(x, 0).id(), (held + element).id(), (held + other).id()}}},
          {(held / count).id()}});
-    return RowResult(pool, kFloat32, stage, 0);
+    return RowResult(pool, kFloat32, pass, 0);
   };
   const Expr distance = x - add_mean(x);
   const Expr variance = add_mean(distance * distance);

@@ -287,11 +287,11 @@ Case MakeSoftmax(int64_t rows, int64_t columns) {
   const Expr low = Like(x, -3e38);
   program::Row row;
   row.axes = 1;
-  row.stages.push_back(
+  row.passes.push_back(
       {{{{kFloat, low.id(), Maximum(state, x).id(), Maximum(state, Other(pool, kFloat, 0)).id()}}},
        {state.id()}});
   const Expr power = Unary(program::ExprOp::kExp, x - RowResult(pool, kFloat, 0, 0));
-  row.stages.push_back({{{Sum(pool, power)}}, {state.id()}});
+  row.passes.push_back({{{Sum(pool, power)}}, {state.id()}});
   row.roots = {(power / RowResult(pool, kFloat, 1, 0)).id()};
   softmax.Write({rows, columns});
   softmax.step.body = std::move(row);

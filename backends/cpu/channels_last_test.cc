@@ -134,7 +134,7 @@ TEST_F(ChannelsLastTest, NoStepBetweenConvolutionsReordersThem) {
   ASSERT_TRUE(plan.ok()) << plan.status().Text();
   const auto binding = (*plan)->Bind(0, /*symbols=*/{});
   ASSERT_TRUE(binding.ok()) << binding.status().Text();
-  ASSERT_EQ((*plan)->stages().size(), 1u);
+  ASSERT_EQ((*plan)->segments().size(), 1u);
   int between = 0;
   for (size_t k = 0; k < program_->steps.size(); ++k) {
     const Step& step = program_->steps[k];

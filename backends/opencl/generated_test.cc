@@ -59,9 +59,9 @@ RandomStep MakeSoftmax(const Extents& extents, int axes, uint32_t seed) {
   program::Row row;
   row.axes = axes;
   const Expr x = make.Read(make.Buffer(extents));
-  row.stages.push_back({{{Maximum(pool, x)}}, {State(pool, kFloat, 0).id()}});
+  row.passes.push_back({{{Maximum(pool, x)}}, {State(pool, kFloat, 0).id()}});
   const Expr power = Unary(program::ExprOp::kExp, x - RowResult(pool, kFloat, 0, 0));
-  row.stages.push_back({{{Sum(pool, power)}}, {State(pool, kFloat, 0).id()}});
+  row.passes.push_back({{{Sum(pool, power)}}, {State(pool, kFloat, 0).id()}});
   row.roots = {(power / RowResult(pool, kFloat, 1, 0)).id()};
   make.step.domain = Shape(extents.begin(), extents.end());
   make.step.writes = {make.Buffer(extents)};
@@ -70,7 +70,7 @@ RandomStep MakeSoftmax(const Extents& extents, int axes, uint32_t seed) {
   return std::move(make.made);
 }
 
-// Stages of a row have states of their own, and each part begins anew.
+// Passes of a row have states of their own, and each part begins anew.
 TEST_F(GeneratedTest, RowsOfSeveralStagesAreRightAroundTheEndsOfTheirParts) {
   for (const int64_t columns : {1, 15, 63, 64, 65, 79, 80, 81, 1000}) {
     SCOPED_TRACE(columns);

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "onnxifi/testing/stage.h"
+#include "onnxifi/testing/plugin_sandbox.h"
 
 namespace onnxifi::dispatch {
 namespace {
@@ -35,11 +35,11 @@ class Quarantine : public testing::Test {
 
   void ExpectQuarantined(const Library& library, const std::string& sentence,
                          uint32_t device_count) {
-    const DiscoveryRecord record = Stage::RecordOf(library, file_);
+    const DiscoveryRecord record = PluginSandbox::RecordOf(library, file_);
     EXPECT_EQ(record.verdict, static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_QUARANTINED));
     EXPECT_THAT(record.sentence, HasSubstr(sentence));
     EXPECT_EQ(record.device_count, device_count);
-    EXPECT_EQ(Stage::RecordOf(library, "libonnxifi-zeta.so").verdict,
+    EXPECT_EQ(PluginSandbox::RecordOf(library, "libonnxifi-zeta.so").verdict,
               static_cast<uint32_t>(ONNXIFI_SDK_VERDICT_LOADED));
     for (const char* key : {"auto", "zeta:0"}) {
       const auto device = library.FindDevice(key);
@@ -55,12 +55,12 @@ class Quarantine : public testing::Test {
   // The plugin's devices are not listed.
   void ExpectUnlisted(const std::string& fault, const std::string& sentence) {
     const Library library = Open(fault);
-    EXPECT_EQ(Stage::Keys(library), "auto zeta:0 zeta:1");
+    EXPECT_EQ(PluginSandbox::Keys(library), "auto zeta:0 zeta:1");
     ExpectQuarantined(library, sentence, /*device_count=*/0);
   }
 
  private:
-  Stage stage_;
+  PluginSandbox stage_;
   std::string file_;
 };
 
@@ -103,7 +103,7 @@ class LateQuarantine : public Quarantine {
   void ExpectGoneAfter(const std::string& fault, const std::string& sentence, Ask&& ask) {
     const Library library = Open(fault);
     const std::string key = fault + ":0";
-    EXPECT_EQ(Stage::Keys(library), "auto " + key + " zeta:0 zeta:1");
+    EXPECT_EQ(PluginSandbox::Keys(library), "auto " + key + " zeta:0 zeta:1");
     const Device device = *library.FindDevice(key);
     const auto expect_gone = [&](const auto& answer) {
       ASSERT_FALSE(answer.ok());
@@ -116,7 +116,7 @@ class LateQuarantine : public Quarantine {
     expect_gone(device.CheckCompatibility(Bytes("double")));
     expect_gone(device.InitBackend());
     ExpectQuarantined(library, sentence, /*device_count=*/1);
-    EXPECT_EQ(Stage::Keys(library), "auto " + key + " zeta:0 zeta:1");
+    EXPECT_EQ(PluginSandbox::Keys(library), "auto " + key + " zeta:0 zeta:1");
   }
 
   static auto AskName(const Device& device) { return device.TextInfo(ONNXIFI_BACKEND_NAME); }

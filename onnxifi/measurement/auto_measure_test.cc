@@ -48,7 +48,7 @@ TEST(AutoMeasure, GoesByWhatDevicesTakeOnceThatIsKnown) {
   EXPECT_EQ(ChosenDevice(stage.Open()), "second:0");
   std::filesystem::remove_all(stage.folder() / "cache");
   // What this process has read it does not forget; a copy of the library is another process.
-  Stage other;
+  PluginSandbox other;
   std::filesystem::copy(
       stage.folder(), other.folder(),
       std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);

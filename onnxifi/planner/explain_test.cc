@@ -69,10 +69,10 @@ std::vector<DeviceAnswer> Ask(const Library& library, std::span<const std::byte>
 }
 
 TEST(Explain, TellsOfEveryNodeOnEveryDeviceInOneCall) {
-  PlannedStage stage;
-  stage.AddMock("all", "{}").AddMock("some", R"({"operators": ["Abs", "Mul"]})");
-  stage.Add("plain.so", "libonnxifi-plain.so");
-  const auto answers = Ask(stage.Open(), ParseModel(kModel));
+  PlannedStage sandbox;
+  sandbox.AddMock("all", "{}").AddMock("some", R"({"operators": ["Abs", "Mul"]})");
+  sandbox.Add("plain.so", "libonnxifi-plain.so");
+  const auto answers = Ask(sandbox.Open(), ParseModel(kModel));
   ASSERT_EQ(answers.size(), 3U);
   EXPECT_EQ(answers[0].device_key + " " + answers[1].device_key + " " + answers[2].device_key,
             "all:0 plain:0 some:0");
@@ -118,9 +118,9 @@ TEST(Explain, TellsOfEveryNodeOnEveryDeviceInOneCall) {
 }
 
 TEST(Explain, SaysWhatAPlainPluginWasAskedAndAnswered) {
-  PlannedStage stage;
-  stage.Add("plain.so", "libonnxifi-plain.so");
-  const Library library = stage.Open();
+  PlannedStage sandbox;
+  sandbox.Add("plain.so", "libonnxifi-plain.so");
+  const Library library = sandbox.Open();
   const auto model = ParseModel(kModel);
   for (int repeat = 0; repeat < 2; ++repeat) {
     const auto explanation = library.FindDevice("plain:0")->Explain(model);
@@ -145,9 +145,9 @@ TEST(Explain, SaysWhatAPlainPluginWasAskedAndAnswered) {
 }
 
 TEST(Explain, CountsNodesOfPlainPluginsAmongTheReasonsOfAuto) {
-  PlannedStage stage;
-  stage.AddMock("some", R"({"operators": ["Abs"]})").Add("plain.so", "libonnxifi-plain.so");
-  const Device device = *stage.Open().FindDevice("auto");
+  PlannedStage sandbox;
+  sandbox.AddMock("some", R"({"operators": ["Abs"]})").Add("plain.so", "libonnxifi-plain.so");
+  const Device device = *sandbox.Open().FindDevice("auto");
   const Outcome refused = device.CheckCompatibility(ParseModel(
       "graph (float[2, 3] x) => (float[2, 3] y) { a = Abs(x)  b = Neg(a)  y = Exp(b) }"));
   ASSERT_FALSE(refused.ok());
@@ -157,10 +157,10 @@ TEST(Explain, CountsNodesOfPlainPluginsAmongTheReasonsOfAuto) {
 }
 
 TEST(Explain, DoesNotTakeADeviceThatHasGoneAtItsWord) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedStage sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "vanishes_at_run": 1})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, kChain);
   session.Input("x", {2, 3}, {1, -2, 3, -4, 5, -6});
   session.Output("y", {2, 3});
@@ -175,9 +175,9 @@ TEST(Explain, DoesNotTakeADeviceThatHasGoneAtItsWord) {
 }
 
 TEST(Explain, LeavesWhatIsWrongWithAModelToTheDevices) {
-  PlannedStage stage;
-  stage.AddMock("all", "{}").Add("plain.so", "libonnxifi-plain.so");
-  const Library library = stage.Open();
+  PlannedStage sandbox;
+  sandbox.AddMock("all", "{}").Add("plain.so", "libonnxifi-plain.so");
+  const Library library = sandbox.Open();
   const std::string garbage = "\xff no model";
   const auto none = Ask(library, std::as_bytes(std::span(garbage)));
   EXPECT_EQ(none[0].status, ONNXIFI_STATUS_INVALID_PROTOBUF);
@@ -202,7 +202,7 @@ TEST(Explain, LeavesWhatIsWrongWithAModelToTheDevices) {
   EXPECT_EQ(reversed[1].nodes_told, unsigned{ONNXIFI_SDK_NODES_NOT_TOLD});
 }
 
-// y = |Reshape(x)|, whose shape (2, -1, 3) lies in the file "data" of the stage.
+// y = |Reshape(x)|, whose shape (2, -1, 3) lies in the file "data" of the sandbox.
 std::string ModelWithShapeBeside() {
   onnx::ModelProto model;
   const auto text = ParseModel(R"(
@@ -219,17 +219,17 @@ std::string ModelWithShapeBeside() {
   return model.SerializeAsString();
 }
 
-void WriteShape(const Stage& stage) {
+void WriteShape(const PluginSandbox& sandbox) {
   const std::vector<int64_t> extents = {2, -1, 3};
-  std::ofstream(stage.folder() / "data", std::ios::binary)
+  std::ofstream(sandbox.folder() / "data", std::ios::binary)
       .write(reinterpret_cast<const char*>(extents.data()), 24);
 }
 
 TEST(Explain, AutoGivesAnOperatorToTheOneDeviceThatKnowsIt) {
-  PlannedStage stage;
+  PlannedStage sandbox;
   // The plain one takes any operator for a doubling, but for Exp.
-  stage.AddMock("all", "{}").Add("plain.so", "libonnxifi-plain.so");
-  Session session(stage.Open(),
+  sandbox.AddMock("all", "{}").Add("plain.so", "libonnxifi-plain.so");
+  Session session(sandbox.Open(),
                   "graph (float[3] x) => (float[3] y) { a = Exp(x)  y = Nothing(a) }");
   session.Input("x", {3}, {0, 1, -2});
   session.Output("y", {3});
@@ -239,17 +239,17 @@ TEST(Explain, AutoGivesAnOperatorToTheOneDeviceThatKnowsIt) {
 }
 
 TEST(Explain, ReadsSmallTensorsBesideTheModel) {
-  PlannedStage stage;
-  stage.AddMock("all", "{}").AddMock("other", R"({"refused": ["Abs"]})");
-  const Library library = stage.Open();
+  PlannedStage sandbox;
+  sandbox.AddMock("all", "{}").AddMock("other", R"({"refused": ["Abs"]})");
+  const Library library = sandbox.Open();
   const std::string bytes = ModelWithShapeBeside();
   const auto content = std::as_bytes(std::span(bytes));
-  const std::string folder = stage.folder().string();
+  const std::string folder = sandbox.folder().string();
   const auto absent = library.ExplainOnDevices(content, folder);
   ASSERT_FALSE(absent.ok());
   EXPECT_EQ(absent.error().status, ONNXIFI_STATUS_INVALID_MODEL);
   EXPECT_THAT(absent.error().sentence, HasSubstr("'shape'"));
-  WriteShape(stage);
+  WriteShape(sandbox);
   const auto answers = library.ExplainOnDevices(content, folder);
   ASSERT_TRUE(answers.ok()) << answers.error().Text();
   EXPECT_TRUE(answers->at(0).runs_model()) << answers->at(0).sentence;
@@ -259,15 +259,15 @@ TEST(Explain, ReadsSmallTensorsBesideTheModel) {
 }
 
 TEST(Explain, AutoRunsModelsWhoseSmallTensorsLieBesideThem) {
-  PlannedStage stage;
-  stage.AddMock("reshape", R"({"operators": ["Reshape"]})")
+  PlannedStage sandbox;
+  sandbox.AddMock("reshape", R"({"operators": ["Reshape"]})")
       .AddMock("abs", R"({"operators": ["Abs"]})");
-  WriteShape(stage);
-  const Library library = stage.Open();
+  WriteShape(sandbox);
+  const Library library = sandbox.Open();
   const std::string bytes = ModelWithShapeBeside();
   const Backend backend = *library.FindDevice("auto")->InitBackend();
-  const auto graph =
-      backend.InitGraph(std::as_bytes(std::span(bytes)), {.base_folder = stage.folder().string()});
+  const auto graph = backend.InitGraph(std::as_bytes(std::span(bytes)),
+                                       {.base_folder = sandbox.folder().string()});
   ASSERT_TRUE(graph.ok()) << graph.error().Text();
   std::vector<float> x = {1, -2, 3, -4, 5, -6};
   std::vector<float> y(6, -99);
@@ -279,10 +279,10 @@ TEST(Explain, AutoRunsModelsWhoseSmallTensorsLieBesideThem) {
 }
 
 TEST(Explain, AutoRefusesAWrongLengthOfExternalDataAsASingleDeviceDoes) {
-  PlannedStage stage;
-  stage.AddMock("all", "{}");
-  WriteShape(stage);
-  const Library library = stage.Open();
+  PlannedStage sandbox;
+  sandbox.AddMock("all", "{}");
+  WriteShape(sandbox);
+  const Library library = sandbox.Open();
   onnx::ModelProto model;
   ASSERT_TRUE(model.ParseFromString(ModelWithShapeBeside()));
   auto& length = *model.mutable_graph()->mutable_initializer(0)->add_external_data();
@@ -295,7 +295,7 @@ TEST(Explain, AutoRefusesAWrongLengthOfExternalDataAsASingleDeviceDoes) {
     for (const char* const key : {"all:0", "auto"}) {
       const Backend backend = *library.FindDevice(key)->InitBackend();
       const auto graph = backend.InitGraph(std::as_bytes(std::span(text)),
-                                           {.base_folder = stage.folder().string()});
+                                           {.base_folder = sandbox.folder().string()});
       EXPECT_EQ(graph.ok() ? onnxStatus{ONNXIFI_STATUS_SUCCESS} : graph.error().status,
                 onnxStatus{static_cast<onnxStatus>(status)})
           << key << " " << bytes;
@@ -307,8 +307,8 @@ TEST(Explain, AutoRefusesAWrongLengthOfExternalDataAsASingleDeviceDoes) {
 }
 
 TEST(Explain, TellsWhereTheModelWantsANode) {
-  PlannedStage stage;
-  stage.AddMock("one", "{}").AddMock("two", "{}");
+  PlannedStage sandbox;
+  sandbox.AddMock("one", "{}").AddMock("two", "{}");
   onnx::ModelProto model;
   const auto text = ParseModel("graph (float[2] x) => (float[2] y) { a = Abs(x)  y = Neg(a) }");
   ASSERT_TRUE(model.ParseFromArray(text.data(), static_cast<int>(text.size())));
@@ -316,7 +316,7 @@ TEST(Explain, TellsWhereTheModelWantsANode) {
   entry.set_key("onnxifi.device");
   entry.set_value("two:0");
   const std::string bytes = model.SerializeAsString();
-  const auto answers = Ask(stage.Open(), std::as_bytes(std::span(bytes)));
+  const auto answers = Ask(sandbox.Open(), std::as_bytes(std::span(bytes)));
   for (const DeviceAnswer& device : answers) {
     ASSERT_EQ(device.nodes.size(), 2U);
     EXPECT_EQ(device.nodes[0].placement, "");
@@ -327,9 +327,9 @@ TEST(Explain, TellsWhereTheModelWantsANode) {
 }
 
 TEST(Explain, RefusesCallsThatAskNothing) {
-  PlannedStage stage;
-  stage.AddMock("all", "{}");
-  const Library library = stage.Open();
+  PlannedStage sandbox;
+  sandbox.AddMock("all", "{}");
+  const Library library = sandbox.Open();
   const auto function =
       library.FindDevice("all:0")->FindFunction<onnxExplainModelOnDevicesFunction>(
           "onnxExplainModelOnDevices");

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnxifi/testing/stage.h"
+#include "onnxifi/testing/plugin_sandbox.h"
 
 namespace onnxifi::plugins {
 namespace {
@@ -55,7 +55,7 @@ class Forwarding : public testing::TestWithParam<const char*> {
   Library library() { return stage_.Open(); }
 
  private:
-  Stage stage_;
+  PluginSandbox stage_;
 };
 
 TEST_P(Forwarding, RunsAGraphThatIsStartedBeforeItsInputsAreReady) {
@@ -155,10 +155,10 @@ INSTANTIATE_TEST_SUITE_P(Devices, Forwarding, testing::Values("alpha", "plain", 
                          });
 
 TEST(Forwarded, RunHandsOverItsStatusAndSentence) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so");
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so");
   for (const char* key : {"alpha", "auto"}) {
-    Session session(stage.Open(), key, "fail");
+    Session session(sandbox.Open(), key, "fail");
     ASSERT_TRUE(session.SetIO());
     const Outcome outcome = session.graph.RunAndWait();
     ASSERT_FALSE(outcome.ok());
@@ -169,10 +169,10 @@ TEST(Forwarded, RunHandsOverItsStatusAndSentence) {
 }
 
 TEST(Forwarded, ExtensionsOfTheSdkReachThePlugin) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so");
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so");
   for (const char* key : {"alpha:1", "auto"}) {
-    Session session(stage.Open(), key, "half");
+    Session session(sandbox.Open(), key, "half");
     const auto inferred = session.graph.InferOutputShapes({&session.x, 1});
     ASSERT_TRUE(inferred.ok()) << inferred.error().Text();
     EXPECT_THAT(inferred->at(0).extents, ElementsAre(ONNXIFI_SDK_UNKNOWN));
@@ -198,12 +198,12 @@ TEST(Forwarded, ExtensionsOfTheSdkReachThePlugin) {
 }
 
 TEST(Forwarded, ProfilesComeFromThePluginWhole) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
   GraphOptions options;
   options.profile = true;
   for (const char* key : {"alpha:1", "auto"}) {
-    Session session(stage.Open(), key);
+    Session session(sandbox.Open(), key);
     auto profiled = session.backend.InitGraph(Bytes("double"), options);
     ASSERT_TRUE(profiled.ok()) << profiled.error().Text();
     session.graph = *std::move(profiled);
@@ -227,40 +227,40 @@ TEST(Forwarded, ProfilesComeFromThePluginWhole) {
     EXPECT_EQ(steps->back().node_index, ONNXIFI_SDK_UNKNOWN);
   }
   const auto plain =
-      stage.Open().FindDevice("plain")->InitBackend()->InitGraph(Bytes("double"), options);
+      sandbox.Open().FindDevice("plain")->InitBackend()->InitGraph(Bytes("double"), options);
   ASSERT_FALSE(plain.ok());
   EXPECT_EQ(plain.error().status, ONNXIFI_STATUS_UNSUPPORTED_PROPERTY);
 }
 
 TEST(Forwarded, LoadProfilesComeFromThePluginWhole) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
   for (const char* key : {"alpha:1", "auto"}) {
-    const Session session(stage.Open(), key);
+    const Session session(sandbox.Open(), key);
     const auto stages = session.graph.LoadProfile();
     ASSERT_TRUE(stages.ok()) << stages.error().Text();
     ASSERT_EQ(stages->size(), 2u);
-    EXPECT_EQ(stages->front().stage, "parse");
-    EXPECT_EQ(stages->back().stage, "double");
+    EXPECT_EQ(stages->front().sandbox, "parse");
+    EXPECT_EQ(stages->back().sandbox, "double");
     EXPECT_EQ(stages->back().count, 4u);
     EXPECT_EQ(stages->back().duration_ns, 567u);
   }
-  const Session plain(stage.Open(), "plain:0");
+  const Session plain(sandbox.Open(), "plain:0");
   const auto missing = plain.graph.LoadProfile();
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().status, ONNXIFI_STATUS_INTERNAL_ERROR);
 }
 
 TEST(Forwarded, WeightsReachThePluginWithTheirNamesAndShapes) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so");
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so");
   std::vector<float> data(6);
   const std::vector<Tensor> weights = {{"a", ONNXIFI_DATATYPE_FLOAT32, {2, 3}, data.data()},
                                        {"b", ONNXIFI_DATATYPE_FLOAT32, {4}, data.data()}};
   GraphOptions options;
   options.weights = weights;
   for (const char* key : {"alpha", "auto"}) {
-    const auto backend = stage.Open().FindDevice(key)->InitBackend();
+    const auto backend = sandbox.Open().FindDevice(key)->InitBackend();
     const auto graph = backend->InitGraph(Bytes("double weights"), options);
     EXPECT_TRUE(graph.ok()) << graph.error().Text();
     EXPECT_FALSE(backend->InitGraph(Bytes("double weights")).ok());
@@ -268,9 +268,9 @@ TEST(Forwarded, WeightsReachThePluginWithTheirNamesAndShapes) {
 }
 
 TEST(Forwarded, StringsOfPluginsThatDoNotCountTheNulAreWhole) {
-  Stage stage;
-  stage.Add("plain.so", "libonnxifi-plain.so");
-  const auto device = stage.Open().FindDevice("plain");
+  PluginSandbox sandbox;
+  sandbox.Add("plain.so", "libonnxifi-plain.so");
+  const auto device = sandbox.Open().FindDevice("plain");
   EXPECT_EQ(*device->TextInfo(ONNXIFI_BACKEND_NAME), "Plain");
   const auto missing = device->TextInfo(ONNXIFI_BACKEND_VENDOR);
   ASSERT_FALSE(missing.ok());
@@ -279,9 +279,9 @@ TEST(Forwarded, StringsOfPluginsThatDoNotCountTheNulAreWhole) {
 }
 
 TEST(Forwarded, PropertiesThatAPluginDoesNotAnnounceAreRefusedUnread) {
-  Stage stage;
-  stage.Add("plain.so", "libonnxifi-plain.so").Add("alpha.so", "libonnxifi-alpha.so");
-  const Library library = stage.Open();
+  PluginSandbox sandbox;
+  sandbox.Add("plain.so", "libonnxifi-plain.so").Add("alpha.so", "libonnxifi-alpha.so");
+  const Library library = sandbox.Open();
   GraphOptions options;
   options.base_folder = "/";
   const auto plain =
@@ -302,9 +302,9 @@ std::string ChosenDevice(const Library& library, std::string_view model) {
 }
 
 TEST(Auto, IsHeterogeneousAndNamesItsDevices) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so").Add("gpu.so", "libonnxifi-gpu.so");
-  const auto device = stage.Open().FindDevice("auto");
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so").Add("gpu.so", "libonnxifi-gpu.so");
+  const auto device = sandbox.Open().FindDevice("auto");
   EXPECT_EQ(*device->NumberInfo(ONNXIFI_BACKEND_DEVICE_TYPE),
             static_cast<uint64_t>(ONNXIFI_DEVICE_TYPE_HETEROGENEOUS));
   EXPECT_EQ(*device->TextInfo(ONNXIFI_BACKEND_DEVICE),
@@ -314,43 +314,43 @@ TEST(Auto, IsHeterogeneousAndNamesItsDevices) {
 }
 
 TEST(Auto, PrefersPriorityThenTheKindOfDeviceThenTheOrder) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so")
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so")
       .Add("gpu.so", "libonnxifi-gpu.so")
       .Add("plain.so", "libonnxifi-last.so")
       .Write("libonnxifi-last.json", R"({"format_version": 1, "priority": 1})")
       .Add("alpha.so", "libonnxifi-null.so")
       .Write("libonnxifi-null.json", R"({"format_version": 1, "priority": -9})");
-  EXPECT_EQ(*stage.Open().FindDevice("auto")->TextInfo(ONNXIFI_BACKEND_DEVICE),
+  EXPECT_EQ(*sandbox.Open().FindDevice("auto")->TextInfo(ONNXIFI_BACKEND_DEVICE),
             "the first fit of gpu:0 alpha:0 alpha:1 last:0, or several together");
 }
 
 // Its kernels are right everywhere and fast nowhere yet: a GPU that it finds is no reason to prefer
 // it to the CPU.
 TEST(Auto, TakesOpenClByItsManifestAfterTheOthers) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-z.so").Add("gpu.so", "libonnxifi-opencl.so");
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-z.so").Add("gpu.so", "libonnxifi-opencl.so");
   std::filesystem::copy_file("backends/opencl/manifest.json",
-                             stage.folder() / "libonnxifi-opencl.json");
-  const Library library = stage.Open();
-  EXPECT_EQ(Stage::Keys(library), "auto z:0 z:1 opencl:0");
+                             sandbox.folder() / "libonnxifi-opencl.json");
+  const Library library = sandbox.Open();
+  EXPECT_EQ(PluginSandbox::Keys(library), "auto z:0 z:1 opencl:0");
   EXPECT_EQ(*library.FindDevice("auto")->TextInfo(ONNXIFI_BACKEND_DEVICE),
             "the first fit of z:0 z:1 opencl:0, or several together");
 }
 
 TEST(Auto, GivesTheGraphToTheFirstDeviceThatClaimsEveryNode) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
-  const Library library = stage.Open();
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
+  const Library library = sandbox.Open();
   EXPECT_EQ(ChosenDevice(library, "double"), "kit");
   EXPECT_EQ(ChosenDevice(library, "double alpha=9/" + Number(ONNXIFI_STATUS_UNSUPPORTED_SHAPE)),
             "plain");
 }
 
 TEST(Auto, AnswersForTheDeviceThatClaimsMostAndGivesAllReasons) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so").Add("gpu.so", "libonnxifi-gpu.so");
-  const auto device = stage.Open().FindDevice("auto");
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so").Add("gpu.so", "libonnxifi-gpu.so");
+  const auto device = sandbox.Open().FindDevice("auto");
   const Outcome outcome =
       device->CheckCompatibility(Bytes("double gpu=3/" + Number(ONNXIFI_STATUS_UNSUPPORTED_SHAPE) +
                                        " alpha=9/" + Number(ONNXIFI_STATUS_UNSUPPORTED_DATATYPE)));
@@ -362,17 +362,17 @@ TEST(Auto, AnswersForTheDeviceThatClaimsMostAndGivesAllReasons) {
 }
 
 TEST(Auto, PassesOnWhatIsWrongWithTheModelItself) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so");
-  const auto graph = stage.Open().FindDevice("auto")->InitBackend()->InitGraph(Bytes("\x01"));
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so");
+  const auto graph = sandbox.Open().FindDevice("auto")->InitBackend()->InitGraph(Bytes("\x01"));
   ASSERT_FALSE(graph.ok());
   EXPECT_EQ(graph.error().status, ONNXIFI_STATUS_INVALID_PROTOBUF);
 }
 
 TEST(Auto, ChainsRunsAcrossPluginsByEvents) {
-  Stage stage;
-  stage.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
-  const Library library = stage.Open();
+  PluginSandbox sandbox;
+  sandbox.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
+  const Library library = sandbox.Open();
   const auto backend = library.FindDevice("auto")->InitBackend();
   const auto first = backend->InitGraph(Bytes("double"));
   const auto second =

@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "onnxifi/testing/stage.h"
+#include "onnxifi/testing/plugin_sandbox.h"
 
 namespace onnxifi {
 
-class PlannedStage : public Stage {
+class PlannedStage : public PluginSandbox {
  public:
   // A mock device of this name; `file` is the mock's or the plain mock's.
   PlannedStage& AddMock(const std::string& name, const std::string& settings,

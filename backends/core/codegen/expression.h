@@ -42,7 +42,7 @@ struct Scope {
   std::vector<std::string> indices;
   std::vector<std::string> state;
   std::vector<std::string> other;
-  std::vector<std::vector<std::string>> rows;  // by stage and result
+  std::vector<std::vector<std::string>> rows;  // by pass and result
   std::string accumulator;
 };
 

@@ -42,9 +42,9 @@ class Checker {
     return Expressions(reduce.roots);
   }
   Status operator()(const program::Row& row) const {
-    for (const program::Row::Stage& stage : row.stages) {
-      ONNXIFI_RETURN_IF_ERROR(CheckReduction(stage.reduction));
-      ONNXIFI_RETURN_IF_ERROR(Expressions(stage.results));
+    for (const program::Row::Pass& pass : row.passes) {
+      ONNXIFI_RETURN_IF_ERROR(CheckReduction(pass.reduction));
+      ONNXIFI_RETURN_IF_ERROR(Expressions(pass.results));
     }
     return Expressions(row.roots);
   }

@@ -138,9 +138,9 @@ LoopFacts FindLoopFacts(const program::Program& program, const program::Step& st
     facts.can_be_grouped = true;
     facts.is_over_domain = true;
   } else if (const auto* row = step.As<program::Row>()) {
-    for (const program::Row::Stage& stage : row->stages) {
-      add_reduction(stage.reduction);
-      add(stage.results);
+    for (const program::Row::Pass& pass : row->passes) {
+      add_reduction(pass.reduction);
+      add(pass.results);
     }
     add(row->roots);
     facts.reduced_axes = row->axes;

@@ -316,11 +316,11 @@ Launch WriteRow(Writer& writer, const Source& source) {
   const program::Row& row = *source.step.As<program::Row>();
   Elements elements(writer, source);
   Scope scope = elements.Open();
-  for (const program::Row::Stage& stage : row.stages) {
-    scope.state = elements.Reduce(scope, stage.reduction);
+  for (const program::Row::Pass& pass : row.passes) {
+    scope.state = elements.Reduce(scope, pass.reduction);
     std::vector<std::string> results =
-        WriteExpressions(writer, source.program, source.step, scope, stage.results);
-    // A result may be a state, whose name a later stage does not touch.
+        WriteExpressions(writer, source.program, source.step, scope, pass.results);
+    // A result may be a state, whose name a later pass does not touch.
     scope.rows.push_back(std::move(results));
   }
   scope.state.clear();

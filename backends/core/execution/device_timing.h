@@ -28,10 +28,10 @@ class DeviceTiming {
   }
 
   // Puts a step into the queue and its place into the profile.
-  base::Status Enqueue(const device::BoundKernel& kernel, device::Addresses addresses, int stage,
+  base::Status Enqueue(const device::BoundKernel& kernel, device::Addresses addresses, int segment,
                        int step) {
     places_.push_back(profile_->steps.size());
-    profile_->steps.push_back({stage, step, /*start_ns=*/0, /*duration_ns=*/0});
+    profile_->steps.push_back({segment, step, /*start_ns=*/0, /*duration_ns=*/0});
     queue_->OpenInterval();
     base::Status status = kernel.Enqueue(*queue_, addresses);
     queue_->CloseInterval();

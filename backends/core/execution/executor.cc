@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executor: the walk over the stages of a plan.
+// Executor: the walk over the segments of a plan.
 
 #include "backends/core/execution/executor.h"
 
@@ -23,7 +23,7 @@ using program::Program;
 // nothing.
 struct Executor::Context {
   std::vector<std::byte*> addresses;                        // by BufferId
-  std::vector<std::unique_ptr<device::Allocation>> arenas;  // by stage
+  std::vector<std::unique_ptr<device::Allocation>> arenas;  // by segment
   // Of this run, by BufferId; empty where the program has neither.
   std::vector<std::shared_ptr<const void>> owners;  // of dynamic tensors
   std::vector<tensor::ValueRef> values;
@@ -76,14 +76,14 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputAllocator& alloc
   }
   if (!context) {
     context = std::make_unique<Context>();
-    context->arenas.resize(plan_.stages().size());
+    context->arenas.resize(plan_.segments().size());
   }
   std::optional<tensor::StringTable> own_strings;
   if (strings == nullptr && keeps_values_) {
     strings = &own_strings.emplace(plan_.program().strings.get());
   }
   Status status =
-      RunStages(*context, std::move(symbols), inputs, allocator, profile, strings, queue);
+      RunSegments(*context, std::move(symbols), inputs, allocator, profile, strings, queue);
   context->owners.clear();
   context->values.clear();
   std::lock_guard lock(mutex_);
@@ -91,10 +91,10 @@ Status Executor::Run(std::span<const InputTensor> inputs, OutputAllocator& alloc
   return status;
 }
 
-Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
-                           std::span<const InputTensor> inputs, OutputAllocator& allocator,
-                           RunProfile* profile, tensor::StringTable* strings,
-                           device::Queue* queue) {
+Status Executor::RunSegments(Context& context, std::vector<int64_t> symbols,
+                             std::span<const InputTensor> inputs, OutputAllocator& allocator,
+                             RunProfile* profile, tensor::StringTable* strings,
+                             device::Queue* queue) {
   const Program& program = plan_.program();
   std::optional<DeviceTiming> timing;
   if (profile != nullptr) {
@@ -114,26 +114,26 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
     // Steps never write to an input's buffer.
     context.addresses[program.inputs[k].buffer] = const_cast<std::byte*>(inputs[k].data);
   }
-  for (int stage = 0; stage < static_cast<int>(plan_.stages().size()); ++stage) {
-    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const plan::StageBinding> binding,
-                             plan_.Bind(stage, symbols));
-    ONNXIFI_RETURN_IF_ERROR(PrepareArena(context, stage, *binding));
-    for (const plan::StageBinding::Output& output : binding->outputs) {
+  for (int segment = 0; segment < static_cast<int>(plan_.segments().size()); ++segment) {
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const plan::SegmentBinding> binding,
+                             plan_.Bind(segment, symbols));
+    ONNXIFI_RETURN_IF_ERROR(PrepareArena(context, segment, *binding));
+    for (const plan::SegmentBinding::Output& output : binding->outputs) {
       ONNXIFI_ASSIGN_OR_RETURN(context.addresses[program.outputs[output.index].buffer],
                                allocator.Allocate(output.index, output.extents));
     }
     if (profile != nullptr) profile->bindings.push_back(binding);
-    int step = plan_.stages()[stage].first_step;
+    int step = plan_.segments()[segment].first_step;
     for (const std::unique_ptr<device::BoundKernel>& kernel : binding->kernels) {
       if (kernel == nullptr) {  // done with an earlier step
         ++step;
         continue;
       }
       if (timing) {
-        ONNXIFI_RETURN_IF_ERROR(timing->Enqueue(*kernel, context.addresses, stage, step++));
+        ONNXIFI_RETURN_IF_ERROR(timing->Enqueue(*kernel, context.addresses, segment, step++));
         continue;
       }
-      const StepTimer timer(profile, stage, step++);
+      const StepTimer timer(profile, segment, step++);
       if (queue == nullptr) {
         ONNXIFI_RETURN_IF_ERROR(kernel->Run(context.addresses));
       } else {
@@ -141,9 +141,9 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
         if (profile != nullptr) ONNXIFI_RETURN_IF_ERROR(queue->Finish());
       }
     }
-    int boundary = plan_.stages()[stage].end_step;
+    int boundary = plan_.segments()[segment].end_step;
     if (boundary == static_cast<int>(program.steps.size())) continue;
-    const StepTimer timer(profile, stage, boundary);
+    const StepTimer timer(profile, segment, boundary);
     if (program.steps[boundary].As<program::Cut>() != nullptr) {
       ONNXIFI_RETURN_IF_ERROR(ReadCut(context, binding->boundary, queue, symbols));
     } else if (const auto* host = program.steps[boundary].As<program::Host>()) {
@@ -163,15 +163,15 @@ Status Executor::RunStages(Context& context, std::vector<int64_t> symbols,
   return base::Ok();
 }
 
-Status Executor::PrepareArena(Context& context, int stage, const plan::StageBinding& binding) {
-  std::unique_ptr<device::Allocation>& arena = context.arenas[stage];
+Status Executor::PrepareArena(Context& context, int segment, const plan::SegmentBinding& binding) {
+  std::unique_ptr<device::Allocation>& arena = context.arenas[segment];
   if (binding.arena_bytes > 0 && (!arena || arena->size_bytes() < binding.arena_bytes)) {
     arena.reset();
     ONNXIFI_ASSIGN_OR_RETURN(arena, plan_.device().memory().Allocate(binding.arena_bytes));
     ++plan_.counters().allocations;
   }
   std::byte* base = arena ? arena->data() : nullptr;
-  for (const plan::StageBinding::Placement& placement : binding.placements) {
+  for (const plan::SegmentBinding::Placement& placement : binding.placements) {
     context.addresses[placement.buffer] = base ? base + placement.offset_bytes : nullptr;
   }
   return base::Ok();

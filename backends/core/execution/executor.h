@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executor: runs a plan. It takes the stages in turn, binds each to the numbers known by then,
-// launches its kernels, and between them reads the numbers that the next stage needs, runs the
+// Executor: runs a plan. It takes the segments in turn, binds each to the numbers known by then,
+// launches its kernels, and between them reads the numbers that the next segment needs, runs the
 // sub-programs of a control step, or a host function.
 
 #ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_EXECUTOR_H_
@@ -38,10 +38,10 @@ class Executor : public PlanRunner {
  private:
   struct Context;
 
-  base::Status RunStages(Context& context, std::vector<int64_t> symbols,
-                         std::span<const InputTensor> inputs, OutputAllocator& allocator,
-                         RunProfile* profile, tensor::StringTable* strings, device::Queue* queue);
-  base::Status PrepareArena(Context& context, int stage, const plan::StageBinding& binding);
+  base::Status RunSegments(Context& context, std::vector<int64_t> symbols,
+                           std::span<const InputTensor> inputs, OutputAllocator& allocator,
+                           RunProfile* profile, tensor::StringTable* strings, device::Queue* queue);
+  base::Status PrepareArena(Context& context, int segment, const plan::SegmentBinding& binding);
   base::Status ReadCut(const Context& context, const device::BoundStep& step, device::Queue* queue,
                        std::vector<int64_t>& symbols) const;
   // `step` is the number of the control step in the program.

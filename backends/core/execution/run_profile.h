@@ -18,23 +18,23 @@ namespace onnxifi::execution {
 struct RunProfile {
   using Clock = std::chrono::steady_clock;
   struct Step {
-    int stage;
+    int segment;
     int step;  // of the program
     int64_t start_ns;
     int64_t duration_ns;
   };
   Clock::time_point start = Clock::now();
   std::vector<Step> steps;  // in the order of their start
-  // By stage: the numbers with which its steps ran.
-  std::vector<std::shared_ptr<const plan::StageBinding>> bindings;
+  // By segment: the numbers with which its steps ran.
+  std::vector<std::shared_ptr<const plan::SegmentBinding>> bindings;
 };
 
 // Adds the time between its construction and its end to a profile; nothing to a null one.
 class StepTimer {
  public:
-  StepTimer(RunProfile* profile, int stage, int step) : profile_(profile) {
+  StepTimer(RunProfile* profile, int segment, int step) : profile_(profile) {
     if (profile_ == nullptr) return;
-    step_ = {stage, step, Now(), 0};
+    step_ = {segment, step, Now(), 0};
   }
   ~StepTimer() {
     if (profile_ == nullptr) return;

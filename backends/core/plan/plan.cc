@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan: kernels per step, stages between the cuts, and the cache of bindings.
+// Plan: kernels per step, segments between the cuts, and the cache of bindings.
 
 #include "backends/core/plan/plan.h"
 
@@ -53,21 +53,21 @@ bool IsAligned(const tensor::Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.data()) % width == 0;
 }
 
-// The stage in which each symbol's number is known.
+// The segment in which each symbol's number is known.
 std::vector<int> SymbolLevels(const Program& program) {
   std::vector<int> levels(program.dims->symbol_count(), 0);
-  int stage = 0;
+  int segment = 0;
   for (const Step& step : program.steps) {
     if (!IsRunByExecution(step)) continue;
-    ++stage;
+    ++segment;
     if (const Cut* cut = step.As<Cut>()) {
-      for (int k = 0; k < cut->count; ++k) levels[cut->first_symbol + k] = stage;
+      for (int k = 0; k < cut->count; ++k) levels[cut->first_symbol + k] = segment;
     } else {
       const Host* host = step.As<Host>();
       const std::vector<int>& first = host ? host->first_symbol : step.As<Control>()->first_symbol;
       for (size_t k = 0; k < step.writes.size(); ++k) {
         int rank = static_cast<int>(program.buffers[step.writes[k].buffer].shape.size());
-        for (int axis = 0; axis < rank; ++axis) levels[first[k] + axis] = stage;
+        for (int axis = 0; axis < rank; ++axis) levels[first[k] + axis] = segment;
       }
     }
   }
@@ -81,7 +81,7 @@ Result<std::unique_ptr<Plan>> Plan::Create(const Program& program, device::Devic
   std::unique_ptr<Plan> plan(new Plan(program, device, counters));
   ONNXIFI_RETURN_IF_ERROR(plan->BuildKernels());
   ONNXIFI_RETURN_IF_ERROR(plan->HoldConstants());
-  plan->CutIntoStages();
+  plan->CutIntoSegments();
   return plan;
 }
 
@@ -168,7 +168,7 @@ Status Plan::Prepare() {
   }
   if (program_.dims->symbol_count() != 0) return base::Ok();
   // For each constant, who may still have to see it: steps that are not bound or read it when they
-  // run, stages' ends, and callers. Each step is bound once only, since there are no symbols.
+  // run, segments' ends, and callers. Each step is bound once only, since there are no symbols.
   std::vector<std::atomic<int>> users(program_.buffers.size());
   for (int s = 0; s < static_cast<int>(program_.steps.size()); ++s) {
     for (const program::BufferId constant : ConstantsOf(s)) ++users[constant];
@@ -183,8 +183,8 @@ Status Plan::Prepare() {
       held_[constant].reset();
     }
   };
-  for (int stage = 0; stage < static_cast<int>(stages_.size()); ++stage) {
-    Result<std::shared_ptr<const StageBinding>> binding = MakeBinding(stage, {}, give_back);
+  for (int segment = 0; segment < static_cast<int>(segments_.size()); ++segment) {
+    Result<std::shared_ptr<const SegmentBinding>> binding = MakeBinding(segment, {}, give_back);
     if (!binding.ok()) {
       // A requirement that does not hold is told to who binds, as for any other extents.
       if (!is_given_back) {
@@ -199,17 +199,17 @@ Status Plan::Prepare() {
   return base::Ok();
 }
 
-void Plan::CutIntoStages() {
+void Plan::CutIntoSegments() {
   int step_count = static_cast<int>(program_.steps.size());
-  std::vector<int> stage_of_step(program_.steps.size());
-  stages_.emplace_back();
+  std::vector<int> segment_of_step(program_.steps.size());
+  segments_.emplace_back();
   for (int s = 0; s < step_count; ++s) {
-    stage_of_step[s] = static_cast<int>(stages_.size()) - 1;
+    segment_of_step[s] = static_cast<int>(segments_.size()) - 1;
     if (!IsRunByExecution(program_.steps[s])) continue;
-    stages_.back().end_step = s;
-    stages_.emplace_back().first_step = s + 1;
+    segments_.back().end_step = s;
+    segments_.emplace_back().first_step = s + 1;
   }
-  stages_.back().end_step = step_count;
+  segments_.back().end_step = step_count;
 
   std::vector<int> symbol_levels = SymbolLevels(program_);
   node_levels_.assign(program_.dims->node_count(), 0);
@@ -224,12 +224,12 @@ void Plan::CutIntoStages() {
     for (const Dim& operand : node.operands) {
       if (!operand.is_constant()) level = std::max(level, node_levels_[operand.node()->id]);
     }
-    stages_[level].dim_nodes.push_back(id);
+    segments_[level].dim_nodes.push_back(id);
   }
   for (size_t k = 0; k < program_.requirements.size(); ++k) {
     const Dim& condition = program_.requirements[k].condition;
     int level = condition.is_constant() ? 0 : node_levels_[condition.node()->id];
-    stages_[level].requirements.push_back(static_cast<int>(k));
+    segments_[level].requirements.push_back(static_cast<int>(k));
   }
   std::map<program::BufferId, int> arena_of;
   std::vector<BufferLifetime> lifetimes = FindLifetimes(program_);
@@ -237,25 +237,25 @@ void Plan::CutIntoStages() {
     if (kernels_[s].steps > 1) JoinLifetimes(program_, s, s + kernels_[s].steps, lifetimes);
   }
   for (BufferLifetime& lifetime : lifetimes) {
-    int stage = stage_of_step[lifetime.first_write];
-    arena_of[lifetime.buffer] = stage;
-    // Each stage has an arena of its own, so memory is not handed on from one to the next.
-    if (lifetime.shares != program::kNoBuffer && arena_of[lifetime.shares] != stage) {
+    int segment = segment_of_step[lifetime.first_write];
+    arena_of[lifetime.buffer] = segment;
+    // Each segment has an arena of its own, so memory is not handed on from one to the next.
+    if (lifetime.shares != program::kNoBuffer && arena_of[lifetime.shares] != segment) {
       lifetime.shares = program::kNoBuffer;
     }
-    stages_[stage].temporaries.push_back(lifetime);
+    segments_[segment].temporaries.push_back(lifetime);
   }
   for (size_t k = 0; k < program_.outputs.size(); ++k) {
     // A non-tensor value needs no place.
     if (program_.buffers[program_.outputs[k].buffer].value) continue;
-    // An output that no step writes has no elements; it is placed by the last stage.
-    int stage = static_cast<int>(stages_.size()) - 1;
+    // An output that no step writes has no elements; it is placed by the last segment.
+    int segment = static_cast<int>(segments_.size()) - 1;
     for (int s = step_count - 1; s >= 0; --s) {
       for (const program::View& write : program_.steps[s].writes) {
-        if (write.buffer == program_.outputs[k].buffer) stage = stage_of_step[s];
+        if (write.buffer == program_.outputs[k].buffer) segment = segment_of_step[s];
       }
     }
-    stages_[stage].outputs.push_back(static_cast<int>(k));
+    segments_[segment].outputs.push_back(static_cast<int>(k));
   }
 }
 
@@ -300,7 +300,7 @@ Result<std::vector<int64_t>> Plan::SymbolsFor(std::span<const tensor::Extents> i
 
 std::vector<tensor::Extents> Plan::OutputExtents(const std::vector<int64_t>& symbols) const {
   std::vector<int64_t> dims(program_.dims->node_count(), 0);
-  for (int id : stages_[0].dim_nodes) program_.dims->EvaluateNode(id, symbols, dims);
+  for (int id : segments_[0].dim_nodes) program_.dims->EvaluateNode(id, symbols, dims);
   std::vector<tensor::Extents> outputs;
   for (const program::Port& port : program_.outputs) {
     tensor::Extents& extents = outputs.emplace_back();
@@ -312,32 +312,32 @@ std::vector<tensor::Extents> Plan::OutputExtents(const std::vector<int64_t>& sym
   return outputs;
 }
 
-Result<std::shared_ptr<const StageBinding>> Plan::Bind(int stage,
-                                                       const std::vector<int64_t>& symbols) const {
-  if (!prepared_.empty()) return prepared_[stage];
-  Key key(stage, symbols);
+Result<std::shared_ptr<const SegmentBinding>> Plan::Bind(
+    int segment, const std::vector<int64_t>& symbols) const {
+  if (!prepared_.empty()) return prepared_[segment];
+  Key key(segment, symbols);
   bool is_first = false;
   {
     std::lock_guard lock(mutex_);
-    was_bound_.resize(stages_.size());
-    is_first = !was_bound_[stage];
-    was_bound_[stage] = true;
+    was_bound_.resize(segments_.size());
+    is_first = !was_bound_[segment];
+    was_bound_[segment] = true;
     if (auto found = cache_.find(key); found != cache_.end()) {
       recent_.splice(recent_.begin(), recent_, found->second);
       return found->second->binding;
     }
   }
-  // Once per stage: later bindings may read constants again, at the price of fetching them, and ask
-  // for the same packed ones mostly.
+  // Once per segment: later bindings may read constants again, at the price of fetching them, and
+  // ask for the same packed ones mostly.
   OnBound on_bound;
   if (is_first) {
     on_bound = [this](int step, const device::BoundKernel& kernel) { RestConstants(step, kernel); };
   }
-  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const StageBinding> binding,
-                           MakeBinding(stage, symbols, on_bound));
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const SegmentBinding> binding,
+                           MakeBinding(segment, symbols, on_bound));
   std::lock_guard lock(mutex_);
   if (cache_.contains(key)) return binding;
-  if (stage == 0) ++counters_.bindings;
+  if (segment == 0) ++counters_.bindings;
   recent_.push_front({key, binding});
   cache_.emplace(std::move(key), recent_.begin());
   if (recent_.size() > kMaxCachedBindings) {
@@ -347,16 +347,17 @@ Result<std::shared_ptr<const StageBinding>> Plan::Bind(int stage,
   return binding;
 }
 
-Result<std::shared_ptr<const StageBinding>> Plan::MakeBinding(int stage_number,
-                                                              const std::vector<int64_t>& symbols,
-                                                              const OnBound& on_bound) const {
-  const Stage& stage = stages_[stage_number];
-  auto binding = std::make_shared<StageBinding>();
+Result<std::shared_ptr<const SegmentBinding>> Plan::MakeBinding(int segment_number,
+                                                                const std::vector<int64_t>& symbols,
+                                                                const OnBound& on_bound) const {
+  const Segment& segment = segments_[segment_number];
+  auto binding = std::make_shared<SegmentBinding>();
   binding->dims.assign(program_.dims->node_count(), 0);
-  for (int level = 0; level <= stage_number; ++level) {
-    for (int id : stages_[level].dim_nodes) program_.dims->EvaluateNode(id, symbols, binding->dims);
+  for (int level = 0; level <= segment_number; ++level) {
+    for (int id : segments_[level].dim_nodes)
+      program_.dims->EvaluateNode(id, symbols, binding->dims);
   }
-  for (int k : stage.requirements) {
+  for (int k : segment.requirements) {
     const program::Requirement& requirement = program_.requirements[k];
     if (tensor::ValueOf(requirement.condition, binding->dims) != 0) continue;
     Status violation = requirement.violation;
@@ -370,31 +371,32 @@ Result<std::shared_ptr<const StageBinding>> Plan::MakeBinding(int stage_number,
   }
 
   std::vector<int64_t> sizes;
-  for (const BufferLifetime& lifetime : stage.temporaries) {
+  for (const BufferLifetime& lifetime : segment.temporaries) {
     const Buffer& buffer = program_.buffers[lifetime.buffer];
     ONNXIFI_ASSIGN_OR_RETURN(tensor::Extents extents, Numbers(buffer.shape, binding->dims));
     sizes.push_back(tensor::SizeBytes(buffer.type, tensor::ElementCount(extents)));
   }
-  ArenaLayout layout = LayOutArena(stage.temporaries, sizes);
+  ArenaLayout layout = LayOutArena(segment.temporaries, sizes);
   binding->arena_bytes = layout.size_bytes;
-  for (size_t k = 0; k < stage.temporaries.size(); ++k) {
-    binding->placements.push_back({stage.temporaries[k].buffer, layout.offsets[k]});
+  for (size_t k = 0; k < segment.temporaries.size(); ++k) {
+    binding->placements.push_back({segment.temporaries[k].buffer, layout.offsets[k]});
   }
-  for (int output : stage.outputs) {
+  for (int output : segment.outputs) {
     ONNXIFI_ASSIGN_OR_RETURN(tensor::Extents extents,
                              Numbers(program_.outputs[output].shape, binding->dims));
     binding->outputs.push_back({output, std::move(extents)});
   }
-  for (int s = stage.first_step; s < stage.end_step; ++s) {
+  for (int s = segment.first_step; s < segment.end_step; ++s) {
     binding->steps.push_back(device::Bind(program_, program_.steps[s], binding->dims));
   }
-  ONNXIFI_RETURN_IF_ERROR(BindKernels(stage, on_bound, *binding));
-  if (stage.end_step < static_cast<int>(program_.steps.size())) {
-    binding->boundary = device::Bind(program_, program_.steps[stage.end_step], binding->dims);
+  ONNXIFI_RETURN_IF_ERROR(BindKernels(segment, on_bound, *binding));
+  if (segment.end_step < static_cast<int>(program_.steps.size())) {
+    binding->boundary = device::Bind(program_, program_.steps[segment.end_step], binding->dims);
   }
-  binding->is_tiny = stage.first_step == 0 &&
-                     stage.end_step == static_cast<int>(program_.steps.size()) && IsTiny(*binding);
-  return std::shared_ptr<const StageBinding>(std::move(binding));
+  binding->is_tiny = segment.first_step == 0 &&
+                     segment.end_step == static_cast<int>(program_.steps.size()) &&
+                     IsTiny(*binding);
+  return std::shared_ptr<const SegmentBinding>(std::move(binding));
 }
 
 void Plan::RestConstants(int s, const device::BoundKernel& kernel) const {
@@ -405,7 +407,7 @@ void Plan::RestConstants(int s, const device::BoundKernel& kernel) const {
 
 std::vector<program::BufferId> Plan::ConstantsOf(int step) const {
   std::vector<program::BufferId> constants;
-  // What ends a stage has no kernel and stands for itself.
+  // What ends a segment has no kernel and stands for itself.
   for (int s = step; s < step + kernels_[step].steps; ++s) {
     for (const program::View& read : program_.steps[s].reads) {
       if (read.buffer == program::kNoBuffer ||
@@ -439,10 +441,11 @@ int64_t Plan::ConstantBytes(int step) const {
   return bytes;
 }
 
-Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBinding& binding) const {
+Status Plan::BindKernels(const Segment& segment, const OnBound& on_bound,
+                         SegmentBinding& binding) const {
   binding.kernels.resize(binding.steps.size());
   const auto bind = [&](int position) -> Status {
-    const int step = stage.first_step + position;
+    const int step = segment.first_step + position;
     const auto count = static_cast<size_t>(kernels_[step].steps);
     const std::span<const device::BoundStep> steps(binding.steps);
     device::Kernel& kernel = *kernels_[step].kernel;
@@ -454,8 +457,8 @@ Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBindi
     return base::Ok();
   };
   std::vector<int> positions;
-  for (int s = stage.first_step; s < stage.end_step; ++s) {
-    if (kernels_[s].steps > 0) positions.push_back(s - stage.first_step);
+  for (int s = segment.first_step; s < segment.end_step; ++s) {
+    if (kernels_[s].steps > 0) positions.push_back(s - segment.first_step);
   }
   // Fewer are not worth waking a thread.
   constexpr size_t kFewKernels = 8;
@@ -468,7 +471,7 @@ Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBindi
   // large part of them all packs them on all threads itself.
   constexpr int64_t kLargePart = 8;
   std::vector<int64_t> bytes;
-  for (int s = stage.first_step; s < stage.end_step; ++s) {
+  for (int s = segment.first_step; s < segment.end_step; ++s) {
     bytes.push_back(ConstantBytes(s));
   }
   std::ranges::stable_sort(positions,
@@ -486,7 +489,7 @@ Status Plan::BindKernels(const Stage& stage, const OnBound& on_bound, StageBindi
   return base::Ok();
 }
 
-bool Plan::IsTiny(const StageBinding& binding) const {
+bool Plan::IsTiny(const SegmentBinding& binding) const {
   // Some ten microseconds of work on a processor of today, for plain loops some hundred.
   constexpr int64_t kMaxFlops = 1'000'000;
   constexpr int64_t kMaxBytes = int64_t{1} << 20;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plan: a program made ready for one device, once, with extents still symbolic: a kernel per step
-// or group of fused steps, the lifetimes of buffers, and the stages between which execution learns
-// numbers. Binding a plan to numbers is cheap and cached.
+// or group of fused steps, the lifetimes of buffers, and the segments between which execution
+// learns numbers. Binding a plan to numbers is cheap and cached.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
 #define ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
@@ -25,21 +25,21 @@
 namespace onnxifi::plan {
 
 // Steps [first_step, end_step) run on the device without a look at any data. If end_step is a step
-// of the program, it is a Cut, Control or Host, whose numbers the next stage needs.
-struct Stage {
+// of the program, it is a Cut, Control or Host, whose numbers the next segment needs.
+struct Segment {
   int first_step = 0;
   int end_step = 0;
-  std::vector<int> dim_nodes;     // computed at this stage, operands first
-  std::vector<int> requirements;  // of the program, decidable from this stage on
-  // Of the program, first written in this stage; without non-tensor values.
+  std::vector<int> dim_nodes;     // computed at this segment, operands first
+  std::vector<int> requirements;  // of the program, decidable from this segment on
+  // Of the program, first written in this segment; without non-tensor values.
   std::vector<int> outputs;
-  std::vector<BufferLifetime> temporaries;  // first written in this stage, in its arena
+  std::vector<BufferLifetime> temporaries;  // first written in this segment, in its arena
 };
 
-// A stage with numbers: immutable, shared by the runs that use it.
-struct StageBinding {
+// A segment with numbers: immutable, shared by the runs that use it.
+struct SegmentBinding {
   std::vector<int64_t> dims;  // value per node of the program's DimTable, as far as known
-  std::vector<device::BoundStep> steps;  // of the stage
+  std::vector<device::BoundStep> steps;  // of the segment
   // By step: that of fused steps stands at the first of them, nothing at the others.
   std::vector<std::unique_ptr<device::BoundKernel>> kernels;
   int64_t arena_bytes = 0;
@@ -52,10 +52,10 @@ struct StageBinding {
     int index;
     tensor::Extents extents;
   };
-  std::vector<Output> outputs;  // as Stage::outputs
-  device::BoundStep boundary;   // the Cut, Control or Host that ends the stage, if any
-  // The stage is the whole program and has so little to do that another thread would not have begun
-  // before it is done.
+  std::vector<Output> outputs;  // as Segment::outputs
+  device::BoundStep boundary;   // the Cut, Control or Host that ends the segment, if any
+  // The segment is the whole program and has so little to do that another thread would not have
+  // begun before it is done.
   bool is_tiny = false;
 };
 
@@ -66,16 +66,16 @@ class Plan {
   static base::Result<std::unique_ptr<Plan>> Create(const program::Program& program,
                                                     device::Device& device, Counters& counters);
 
-  // For a program all of whose extents are numbers: binds every stage, and gives each constant back
-  // once no kernel is left that has to see it (BoundKernel::ReadsAtRun). Constants that the program
-  // still holds stay in memory. Does nothing for any other program. To be called once, before the
-  // plan is used; resource codes.
+  // For a program all of whose extents are numbers: binds every segment, and gives each constant
+  // back once no kernel is left that has to see it (BoundKernel::ReadsAtRun). Constants that the
+  // program still holds stay in memory. Does nothing for any other program. To be called once,
+  // before the plan is used; resource codes.
   base::Status Prepare();
 
   const program::Program& program() const { return program_; }
   device::Device& device() const { return device_; }
   Counters& counters() const { return counters_; }
-  std::span<const Stage> stages() const { return stages_; }
+  std::span<const Segment> segments() const { return segments_; }
   // Addresses of constant buffers by BufferId; null for the others and for those given back.
   device::Addresses constants() const { return constants_; }
   // Plans of the bodies of the control step `step`.
@@ -90,10 +90,10 @@ class Plan {
     return kernels_[step].selection.rejected;
   }
 
-  // Numbers for stage `stage`, given a value for every symbol known when it starts and 0 for the
-  // rest. Statuses of the program's requirements; resource codes. Any thread.
-  base::Result<std::shared_ptr<const StageBinding>> Bind(int stage,
-                                                         const std::vector<int64_t>& symbols) const;
+  // Numbers for segment `segment`, given a value for every symbol known when it starts and 0 for
+  // the rest. Statuses of the program's requirements; resource codes. Any thread.
+  base::Result<std::shared_ptr<const SegmentBinding>> Bind(
+      int segment, const std::vector<int64_t>& symbols) const;
 
   // The symbols' numbers that inputs of these extents give; 0 for symbols known only at run time.
   // MISMATCHING_SHAPE naming the input, the axis and both numbers.
@@ -110,21 +110,20 @@ class Plan {
   // Selects a recipe for `step`, or for the fused steps that begin there.
   base::Status SelectKernel(const program::BufferUses& uses, int step);
   base::Status HoldConstants();
-  void CutIntoStages();
+  void CutIntoSegments();
   // Told of each kernel when it is bound, on any thread.
   using OnBound = std::function<void(int step, const device::BoundKernel& kernel)>;
-  base::Result<std::shared_ptr<const StageBinding>> MakeBinding(int stage,
-                                                                const std::vector<int64_t>& symbols,
-                                                                const OnBound& on_bound) const;
-  base::Status BindKernels(const Stage& stage, const OnBound& on_bound,
-                           StageBinding& binding) const;
+  base::Result<std::shared_ptr<const SegmentBinding>> MakeBinding(
+      int segment, const std::vector<int64_t>& symbols, const OnBound& on_bound) const;
+  base::Status BindKernels(const Segment& segment, const OnBound& on_bound,
+                           SegmentBinding& binding) const;
   // The constants that the kernel of a step reads, each once.
   std::vector<program::BufferId> ConstantsOf(int step) const;
   // Their bytes.
   int64_t ConstantBytes(int step) const;
   // Whether runs of the kernel of a step look at a constant.
   bool ReadsAtRun(int step, const device::BoundKernel& kernel, program::BufferId constant) const;
-  bool IsTiny(const StageBinding& binding) const;
+  bool IsTiny(const SegmentBinding& binding) const;
   // Lets the constants of a step rest that its kernel does not read when it runs.
   void RestConstants(int step, const device::BoundKernel& kernel) const;
 
@@ -137,22 +136,22 @@ class Plan {
   const program::Program& program_;
   device::Device& device_;
   Counters& counters_;
-  std::vector<Stage> stages_;
-  std::vector<int> node_levels_;     // by node of the DimTable: the stage that knows its number
+  std::vector<Segment> segments_;
+  std::vector<int> node_levels_;     // by node of the DimTable: the segment that knows its number
   std::vector<StepKernel> kernels_;  // by step
   std::map<int, std::vector<std::unique_ptr<Plan>>> bodies_;
   std::vector<std::unique_ptr<device::Allocation>> held_;  // by BufferId
   std::vector<std::byte*> constants_;
-  // By stage; empty unless the plan is prepared.
-  std::vector<std::shared_ptr<const StageBinding>> prepared_;
+  // By segment; empty unless the plan is prepared.
+  std::vector<std::shared_ptr<const SegmentBinding>> prepared_;
 
   using Key = std::pair<int, std::vector<int64_t>>;
   struct Cached {
     Key key;
-    std::shared_ptr<const StageBinding> binding;
+    std::shared_ptr<const SegmentBinding> binding;
   };
   mutable std::mutex mutex_;
-  mutable std::vector<bool> was_bound_;  // by stage
+  mutable std::vector<bool> was_bound_;  // by segment
   // Newest first; a run keeps the binding it uses when it falls out.
   mutable std::list<Cached> recent_;
   mutable std::map<Key, std::list<Cached>::iterator> cache_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan: kernels built once, stages between what data tell, symbols from extents, and bindings that
-// are computed once and kept. On a device that computes nothing and notes what it is asked.
+// Plan: kernels built once, segments between what data tell, symbols from extents, and bindings
+// that are computed once and kept. On a device that computes nothing and notes what it is asked.
 
 #include "backends/core/plan/plan.h"
 
@@ -200,14 +200,14 @@ TEST(PlanTest, PutsABoundaryWhereDataTellANumber) {
   NotingDevice device;
   Counters counters;
   const auto plan = *Plan::Create(made.maker.program, device, counters);
-  const std::span<const Stage> stages = plan->stages();
-  ASSERT_EQ(stages.size(), 2u);
-  EXPECT_EQ(stages[0].first_step, 0);
-  EXPECT_EQ(stages[0].end_step, 3);
-  EXPECT_EQ(stages[1].first_step, 4);
-  EXPECT_EQ(stages[1].end_step, 5);
-  EXPECT_THAT(stages[0].outputs, testing::ElementsAre(0));
-  EXPECT_THAT(stages[1].outputs, testing::ElementsAre(1));
+  const std::span<const Segment> segments = plan->segments();
+  ASSERT_EQ(segments.size(), 2u);
+  EXPECT_EQ(segments[0].first_step, 0);
+  EXPECT_EQ(segments[0].end_step, 3);
+  EXPECT_EQ(segments[1].first_step, 4);
+  EXPECT_EQ(segments[1].end_step, 5);
+  EXPECT_THAT(segments[0].outputs, testing::ElementsAre(0));
+  EXPECT_THAT(segments[1].outputs, testing::ElementsAre(1));
   // 2N is known from the start, S + 2 behind the cut.
   EXPECT_EQ(plan->OutputExtents({5, 0}), (std::vector<Extents>{{10}, {-1}}));
 
@@ -227,8 +227,8 @@ TEST(PlanTest, BindsViewsAndMemoryToNumbers) {
   NotingDevice device;
   Counters counters;
   const auto plan = *Plan::Create(maker.program, device, counters);
-  ASSERT_EQ(plan->stages().size(), 1u);
-  EXPECT_EQ(plan->stages()[0].temporaries.size(), 2u);
+  ASSERT_EQ(plan->segments().size(), 1u);
+  EXPECT_EQ(plan->segments()[0].temporaries.size(), 2u);
   const auto binding = *plan->Bind(0, {7});
   EXPECT_EQ(device.bound_domains, (std::vector<Extents>{{7, 3}, {3, 7}, {3, 7}}));
   EXPECT_EQ(binding->steps[1].reads[0].strides, (Extents{1, 3})) << "a, transposed";
@@ -241,13 +241,13 @@ TEST(PlanTest, BindsViewsAndMemoryToNumbers) {
   EXPECT_EQ(binding->arena_bytes, 256);
 }
 
-TEST(PlanTest, GivesEachStageMemoryOfItsOwn) {
+TEST(PlanTest, GivesEachSegmentMemoryOfItsOwn) {
   CutProgram made;
   NotingDevice device;
   Counters counters;
   const auto plan = *Plan::Create(made.maker.program, device, counters);
-  // `a` dies in the last step, which could take over its memory if it were not another stage's and
-  // an output.
+  // `a` dies in the last step, which could take over its memory if it were not another segment's
+  // and an output.
   const auto first = *plan->Bind(0, {100, 0});
   EXPECT_EQ(first->placements.size(), 2u);
   EXPECT_GE(first->arena_bytes, 400 + 8);
@@ -317,7 +317,7 @@ TEST(PlanTest, ChecksRequirementsWhereTheirNumbersAreKnown) {
   EXPECT_EQ(violated.status().code(), Code::kMismatchingShape);
   EXPECT_THAT(violated.status().Text(), HasSubstr("S is too large."));
   EXPECT_THAT(violated.status().Text(), HasSubstr("S = 9"));
-  EXPECT_EQ(counters.bindings, 1u) << "of the first stage";
+  EXPECT_EQ(counters.bindings, 1u) << "of the first segment";
 }
 
 TEST(PlanTest, RefusesNegativeExtents) {
@@ -378,9 +378,9 @@ TEST(PlanTest, PlansTheBodiesOfControlSteps) {
   Counters counters;
   const auto plan = *Plan::Create(maker.program, device, counters);
   ASSERT_EQ(plan->bodies(0).size(), 2u);
-  EXPECT_EQ(plan->bodies(0)[1]->stages()[0].end_step, 2);
+  EXPECT_EQ(plan->bodies(0)[1]->segments()[0].end_step, 2);
   EXPECT_EQ(counters.kernel_builds, 4u);
-  EXPECT_EQ(plan->stages().size(), 2u);
+  EXPECT_EQ(plan->segments().size(), 2u);
   EXPECT_EQ(plan->OutputExtents({0}), (std::vector<Extents>{{-1}}));
 }
 

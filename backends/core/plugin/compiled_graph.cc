@@ -254,7 +254,7 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensor
       ImportMemory(tensors.outputs, sharing_, device::Sharing::Access::kWrite, "output"));
   // What these extents need is prepared now, so that a run finds it.
   ONNXIFI_RETURN_IF_ERROR(Prepare());
-  Result<std::shared_ptr<const plan::StageBinding>> prepared = plan_->Bind(0, symbols);
+  Result<std::shared_ptr<const plan::SegmentBinding>> prepared = plan_->Bind(0, symbols);
   if (!prepared.ok()) return std::move(prepared).status();
   // Going to another device and back takes longer than another thread takes to begin.
   const bool is_callers = ((*prepared)->is_tiny || caller_runs_) && !boundary_->has_queue();
@@ -362,7 +362,7 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
 
 Result<std::vector<abi::LoadRecord>> CompiledGraph::LoadProfile() {
   std::vector<abi::LoadRecord> records;
-  for (const LoadTimes::Stage& stage : load_times_.stages()) {
+  for (const LoadTimes::LoadStage& stage : load_times_.stages()) {
     records.push_back({stage.name, stage.count, static_cast<uint64_t>(stage.duration.count())});
   }
   return records;
@@ -382,14 +382,14 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
   std::vector<abi::StepRecord> records;
   for (const execution::RunProfile::Step& timing : profile->steps) {
     const program::Step& step = program_->steps[timing.step];
-    const plan::Stage& stage = plan_->stages()[timing.stage];
-    const plan::StageBinding& binding = *profile->bindings[timing.stage];
-    const bool is_boundary = timing.step == stage.end_step;
-    const size_t position = timing.step - stage.first_step;
+    const plan::Segment& segment = plan_->segments()[timing.segment];
+    const plan::SegmentBinding& binding = *profile->bindings[timing.segment];
+    const bool is_boundary = timing.step == segment.end_step;
+    const size_t position = timing.step - segment.first_step;
     abi::StepRecord& record = records.emplace_back();
     if (step.node >= 0) record.node_index = step.node;
     record.family = program::FamilyName(step);
-    // What ends a stage is done by no device.
+    // What ends a segment is done by no device.
     record.implementation = is_boundary ? "execution" : plan_->implementation(timing.step);
     if (!is_boundary) record.detail = binding.kernels[position]->Detail();
     if (const auto* host = step.As<program::Host>()) {

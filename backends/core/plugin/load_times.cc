@@ -9,7 +9,7 @@
 namespace onnxifi::plugin {
 
 void LoadTimes::Add(std::string_view stage, std::chrono::nanoseconds duration) {
-  auto found = std::ranges::find(stages_, stage, &Stage::name);
+  auto found = std::ranges::find(stages_, stage, &LoadStage::name);
   if (found == stages_.end()) found = stages_.insert(found, {std::string(stage), 0, {}});
   ++found->count;
   found->duration += duration;

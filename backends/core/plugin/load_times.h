@@ -18,7 +18,7 @@ namespace onnxifi::plugin {
 // Threads: one at a time.
 class LoadTimes {
  public:
-  struct Stage {
+  struct LoadStage {
     std::string name;
     // How often it ran; a pass that ran twice is one stage.
     uint64_t count = 0;
@@ -35,7 +35,7 @@ class LoadTimes {
   void Add(std::string_view stage, std::chrono::nanoseconds duration);
 
   // In the order in which they first ended. They do not overlap.
-  const std::vector<Stage>& stages() const { return stages_; }
+  const std::vector<LoadStage>& stages() const { return stages_; }
 
  private:
   class Timer {
@@ -52,7 +52,7 @@ class LoadTimes {
     const std::chrono::steady_clock::time_point start_;
   };
 
-  std::vector<Stage> stages_;
+  std::vector<LoadStage> stages_;
 };
 
 }  // namespace onnxifi::plugin

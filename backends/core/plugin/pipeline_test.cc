@@ -178,7 +178,7 @@ TEST(Pipeline, BindsOneProgramToManyExtents) {
   ValueId flat = builder.AddNode("Reshape", 21, {x, count});
   ValueId y = builder.AddNode("Add", 14, {flat, builder.Floats({1}, {})});
   Compiled compiled(builder.Take({y}));
-  EXPECT_EQ(compiled.plan->stages().size(), 1u) << "no number has to be read at run time";
+  EXPECT_EQ(compiled.plan->segments().size(), 1u) << "no number has to be read at run time";
   EXPECT_EQ(compiled.program->steps.size(), 1u) << "the shape computation is gone";
   for (int64_t n : {3, 0, 1, 3}) {
     std::vector<float> values(static_cast<size_t>(2 * n));
@@ -195,14 +195,14 @@ TEST(Pipeline, BindsOneProgramToManyExtents) {
   EXPECT_EQ(compiled.counters.bindings, 3u);
 }
 
-TEST(Pipeline, ProfilesEveryStepAndWhatEndsAStage) {
+TEST(Pipeline, ProfilesEveryStepAndWhatEndsASegment) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"2", "3"});
   ValueId shape = builder.Input("shape", ElementType::kInt64, {"2"});
   ValueId doubled = builder.AddNode("Mul", 14, {x, builder.Floats({2}, {})});
   ValueId y = builder.AddNode("Reshape", 21, {doubled, shape});
   Compiled compiled(builder.Take({builder.AddNode("Neg", 13, {y})}));
-  ASSERT_EQ(compiled.plan->stages().size(), 2u);
+  ASSERT_EQ(compiled.plan->segments().size(), 2u);
   execution::RunProfile profile;
   auto outputs =
       compiled.Run({Floats({2, 3}, {1, 2, 3, 4, 5, 6}), Integers({2}, {3, 2})}, &profile);
@@ -214,9 +214,9 @@ TEST(Pipeline, ProfilesEveryStepAndWhatEndsAStage) {
   for (size_t k = 0; k < profile.steps.size(); ++k) {
     const execution::RunProfile::Step& timed = profile.steps[k];
     EXPECT_EQ(timed.step, static_cast<int>(k));
-    const plan::Stage& stage = compiled.plan->stages()[timed.stage];
-    EXPECT_GE(timed.step, stage.first_step);
-    EXPECT_LE(timed.step, stage.end_step);
+    const plan::Segment& segment = compiled.plan->segments()[timed.segment];
+    EXPECT_GE(timed.step, segment.first_step);
+    EXPECT_LE(timed.step, segment.end_step);
     EXPECT_GE(timed.start_ns, end_ns);
     EXPECT_GE(timed.duration_ns, 0);
     end_ns = timed.start_ns + timed.duration_ns;

@@ -17,9 +17,9 @@ class Collector {
     Add(reduce.roots);
   }
   void operator()(Row& row) {
-    for (Row::Stage& stage : row.stages) {
-      Add(stage.reduction);
-      Add(stage.results);
+    for (Row::Pass& pass : row.passes) {
+      Add(pass.reduction);
+      Add(pass.results);
     }
     Add(row.roots);
   }

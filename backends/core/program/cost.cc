@@ -84,9 +84,9 @@ class Counter {
 
   void operator()(const Row& row) {
     const Extents outer(domain_.begin(), domain_.end() - row.axes);
-    for (const Row::Stage& stage : row.stages) {
-      Compute(Updates(stage.reduction), domain_);
-      Compute(stage.results, outer);
+    for (const Row::Pass& pass : row.passes) {
+      Compute(Updates(pass.reduction), domain_);
+      Compute(pass.results, outer);
     }
     Compute(row.roots, domain_);
     ReadAllOver(domain_);

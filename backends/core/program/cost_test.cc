@@ -117,11 +117,11 @@ TEST_F(CostTest, RowReducesOncePerPassAndWritesEverything) {
   Expr state = State(pool, kFloat, 0);
   Row row;
   row.axes = 1;
-  Row::Stage stage;
-  stage.reduction.states = {{kFloat, Constant(pool, kFloat, 0).id(), (state + LoadOf(0)).id(),
-                             (state + Other(pool, kFloat, 0)).id()}};
-  stage.results = {(Constant(pool, kFloat, 1) / state).id()};
-  row.stages = {stage};
+  Row::Pass pass;
+  pass.reduction.states = {{kFloat, Constant(pool, kFloat, 0).id(), (state + LoadOf(0)).id(),
+                            (state + Other(pool, kFloat, 0)).id()}};
+  pass.results = {(Constant(pool, kFloat, 1) / state).id()};
+  row.passes = {pass};
   row.roots = {(LoadOf(0) * RowResult(pool, kFloat, 0, 0)).id()};
   step_.body = std::move(row);
   EXPECT_EQ(Cost(), (StepCost{33 + 3 + 33, 33 * 4, 33 * 4}));

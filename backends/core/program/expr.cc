@@ -350,8 +350,8 @@ Expr Other(ExprPool& pool, ElementType type, int k) {
   return {&pool, pool.Add({ExprOp::kOther, type, static_cast<uint64_t>(k), {}, {}})};
 }
 
-Expr RowResult(ExprPool& pool, ElementType type, int stage, int k) {
-  return {&pool, pool.Add({ExprOp::kRow, type, static_cast<uint64_t>(stage) * 256 + k, {}, {}})};
+Expr RowResult(ExprPool& pool, ElementType type, int pass, int k) {
+  return {&pool, pool.Add({ExprOp::kRow, type, static_cast<uint64_t>(pass) * 256 + k, {}, {}})};
 }
 
 Expr Accumulator(ExprPool& pool, ElementType type) {

@@ -124,7 +124,7 @@ Expr Load(ExprPool& pool, tensor::ElementType type, int read);
 Expr LoadAt(ExprPool& pool, tensor::ElementType type, int read, std::span<const Expr> coordinates);
 Expr State(ExprPool& pool, tensor::ElementType type, int k);
 Expr Other(ExprPool& pool, tensor::ElementType type, int k);
-Expr RowResult(ExprPool& pool, tensor::ElementType type, int stage, int k);
+Expr RowResult(ExprPool& pool, tensor::ElementType type, int pass, int k);
 Expr Accumulator(ExprPool& pool, tensor::ElementType type);
 Expr Random(Expr counter, uint64_t seed);
 

@@ -74,13 +74,13 @@ Status ExprVerifier::CheckNode(const ExprNode& node, const AllowedLeaves& place)
       return typed((*place.state)[node.payload].type);
     }
     case ExprOp::kRow: {
-      const size_t stage = node.payload / 256;
+      const size_t pass = node.payload / 256;
       const size_t result = node.payload % 256;
-      if (stage >= place.row_stages || result >= (*place.stages)[stage].results.size()) {
-        return Fault("Result " + std::to_string(result) + " of stage " + std::to_string(stage) +
-                     " is read where " + std::to_string(place.row_stages) + " stages are done.");
+      if (pass >= place.row_passes || result >= (*place.passes)[pass].results.size()) {
+        return Fault("Result " + std::to_string(result) + " of pass " + std::to_string(pass) +
+                     " is read where " + std::to_string(place.row_passes) + " passes are done.");
       }
-      return typed(pool[(*place.stages)[stage].results[result]].type);
+      return typed(pool[(*place.passes)[pass].results[result]].type);
     }
     case ExprOp::kAccumulator:
       if (place.accumulator == ElementType::kUndefined) {

@@ -27,8 +27,8 @@ struct AllowedLeaves {
   bool may_load = true;
   const std::vector<Reduction::State>* state = nullptr;  // kState
   bool has_other = false;                                // kOther, with the types of `state`
-  size_t row_stages = 0;                                 // kRow of stages before this one
-  const std::vector<Row::Stage>* stages = nullptr;
+  size_t row_passes = 0;                                 // kRow of passes before this one
+  const std::vector<Row::Pass>* passes = nullptr;
   ElementType accumulator = ElementType::kUndefined;  // kAccumulator, unless undefined
 };
 

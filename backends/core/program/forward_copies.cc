@@ -135,11 +135,11 @@ class Forwarder {
  public:
   Forwarder(Program& program, const Accepts& accepts)
       : program_(program), accepts_(accepts), uses_(program) {
-    int stage = 0;
+    int segment = 0;
     for (const Step& step : program.steps) {
       extents_.emplace_back(program, step);
-      stage_of_step_.push_back(stage);
-      if (IsRunByExecution(step)) ++stage;
+      segment_of_step_.push_back(segment);
+      if (IsRunByExecution(step)) ++segment;
     }
   }
 
@@ -209,8 +209,8 @@ class Forwarder {
     int last_use = 0;
     for (const Use& use : UsesOf(source)) {
       if (use.is_write && use.step > number) return false;
-      // The target is allocated by the stage that writes it first, which knows its extents.
-      if (use.is_write && stage_of_step_[use.step] != stage_of_step_[number]) return false;
+      // The target is allocated by the segment that writes it first, which knows its extents.
+      if (use.is_write && segment_of_step_[use.step] != segment_of_step_[number]) return false;
       if (use.step != number) last_use = std::max(last_use, use.step);
     }
     const std::optional<std::vector<MemoryAxis>> axes = AxesOfTarget(placement);
@@ -252,7 +252,7 @@ class Forwarder {
   const Accepts& accepts_;
   BufferUses uses_;
   std::vector<ViewExtents> extents_;  // by step
-  std::vector<int> stage_of_step_;
+  std::vector<int> segment_of_step_;
 };
 
 }  // namespace

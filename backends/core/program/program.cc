@@ -51,9 +51,9 @@ class BodyText {
   }
   void operator()(const Row& row) {
     text_ += "    axes " + std::to_string(row.axes) + "\n";
-    for (const Row::Stage& stage : row.stages) {
-      ReductionText(stage.reduction);
-      for (ExprId result : stage.results) Line("result", result);
+    for (const Row::Pass& pass : row.passes) {
+      ReductionText(pass.reduction);
+      for (ExprId result : pass.results) Line("result", result);
     }
     Roots(row.roots);
   }

@@ -47,17 +47,17 @@ struct Reduce {
   ExprIds roots;
 };
 
-// Row: the last `axes` axes of the domain are one row. Each stage reduces the row and ends in
-// `results`, readable as kRow by later stages and by the roots. Writes are over the whole domain;
+// Row: the last `axes` axes of the domain are one row. Each pass reduces the row and ends in
+// `results`, readable as kRow by later passes and by the roots. Writes are over the whole domain;
 // one with stride 0 along every row axis has a root that depends only on kRow and is written once
 // per row.
 struct Row {
-  struct Stage {
+  struct Pass {
     Reduction reduction;
-    ExprIds results;  // read kState, kRow of earlier stages
+    ExprIds results;  // read kState, kRow of earlier passes
   };
   int axes = 0;
-  std::vector<Stage> stages;
+  std::vector<Pass> passes;
   ExprIds roots;
 };
 
@@ -220,7 +220,7 @@ struct Step {
   }
 };
 
-// Whether execution runs the step itself, between two stages of those that a device runs.
+// Whether execution runs the step itself, between two segments that a device runs.
 inline bool IsRunByExecution(const Step& step) {
   return step.As<Cut>() != nullptr || step.As<Control>() != nullptr || step.As<Host>() != nullptr;
 }

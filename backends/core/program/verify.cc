@@ -150,18 +150,18 @@ class StepVerifier {
   Status CheckRow(const Row& row) const {
     ONNXIFI_RETURN_IF_ERROR(CheckAxes(row.axes));
     AllowedLeaves place = OverDomain();
-    place.stages = &row.stages;
-    for (const Row::Stage& stage : row.stages) {
-      ONNXIFI_RETURN_IF_ERROR(CheckReduction(stage.reduction, place, /*has_merge=*/true));
+    place.passes = &row.passes;
+    for (const Row::Pass& pass : row.passes) {
+      ONNXIFI_RETURN_IF_ERROR(CheckReduction(pass.reduction, place, /*has_merge=*/true));
       AllowedLeaves result = place;
       result.may_load = false;
-      result.state = &stage.reduction.states;
-      if (stage.results.size() > 256) {
-        return Fault("A stage has " + std::to_string(stage.results.size()) +
+      result.state = &pass.reduction.states;
+      if (pass.results.size() > 256) {
+        return Fault("A pass has " + std::to_string(pass.results.size()) +
                      " results; 256 can be named.");
       }
-      for (ExprId id : stage.results) ONNXIFI_RETURN_IF_ERROR(exprs_.Check(id, result));
-      ++place.row_stages;
+      for (ExprId id : pass.results) ONNXIFI_RETURN_IF_ERROR(exprs_.Check(id, result));
+      ++place.row_passes;
     }
     return CheckRoots(row.roots, place, rank());
   }

@@ -76,7 +76,7 @@ class Frame {
         std::span<const device::BoundView> reads, device::Addresses addresses);
 
   // Makes the leaves of kind `op` (kState, kOther, kRow, kAccumulator) read from columns[payload];
-  // kRow: from columns[stage][result].
+  // kRow: from columns[pass][result].
   void Attach(program::ExprOp op, std::span<std::byte* const> columns);
   void AttachRows(std::span<const std::vector<std::byte*>> columns);
 

@@ -58,7 +58,7 @@ class ReductionFrame {
   ReductionFrame(const BoundReduction& bound, std::span<const device::BoundView> reads,
                  device::Addresses addresses);
 
-  // For expressions that read results of earlier stages.
+  // For expressions that read results of earlier passes.
   void AttachRows(std::span<const std::vector<std::byte*>> rows);
   // Lanes are different reductions: begins one per lane of `sweep`.
   void Begin(const Sweep& sweep);

@@ -149,11 +149,11 @@ TEST(RowTest, SoftmaxAndItsSum) {
     program::Row row;
     row.axes = 1;
     const Expr lowest = Constant(pool, kFloat, -std::numeric_limits<float>::infinity());
-    row.stages.push_back({{{{kFloat, lowest.id(), Maximum(state, element).id(),
+    row.passes.push_back({{{{kFloat, lowest.id(), Maximum(state, element).id(),
                              Maximum(state, Other(pool, kFloat, 0)).id()}}},
                           {state.id()}});
     const Expr power = Unary(ExprOp::kExp, element - RowResult(pool, kFloat, 0, 0));
-    row.stages.push_back({SumReduction(pool, power), {state.id()}});
+    row.passes.push_back({SumReduction(pool, power), {state.id()}});
     const Expr sum = RowResult(pool, kFloat, 1, 0);
     row.roots = {(power / sum).id(), sum.id()};
     one.step.body = std::move(row);
@@ -180,7 +180,7 @@ TEST(RowTest, EmptyRowsStillHaveResults) {
   one.step.writes[0].strides = {1, 0};
   program::Row row;
   row.axes = 1;
-  row.stages.push_back(
+  row.passes.push_back(
       {SumReduction(one.pool(), Load(one.pool(), kFloat, 0)), {State(one.pool(), kFloat, 0).id()}});
   row.roots = {RowResult(one.pool(), kFloat, 0, 0).id()};
   one.step.body = std::move(row);

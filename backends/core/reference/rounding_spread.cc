@@ -134,9 +134,9 @@ void AddNoise(RandomStep& random, uint64_t seed) {
     noise.AddTo(reduce->reduction, rank);
     noise.AddTo(reduce->roots, rank - reduce->axes);
   } else if (auto* row = std::get_if<program::Row>(&step.body)) {
-    for (program::Row::Stage& stage : row->stages) {
-      noise.AddTo(stage.reduction, rank);
-      noise.AddTo(stage.results, rank - row->axes);
+    for (program::Row::Pass& pass : row->passes) {
+      noise.AddTo(pass.reduction, rank);
+      noise.AddTo(pass.results, rank - row->axes);
     }
     noise.AddTo(row->roots, rank);
   } else if (auto* scan = std::get_if<program::Scan>(&step.body)) {

@@ -13,35 +13,35 @@ namespace onnxifi::reference {
 namespace {
 
 struct RowExpressions {
-  struct Stage {
+  struct Pass {
     CompiledReduction reduction;
     Expression results;
     std::vector<tensor::ElementType> types;  // of the results
   };
-  std::vector<Stage> stages;
+  std::vector<Pass> passes;
   Expression roots;
   Expression row_roots;  // those that no element of the row enters; no column for the others
   std::vector<bool> is_per_row;
   int axes;
 };
 
-struct BoundStage {
+struct BoundPass {
   BoundReduction reduction;
-  const RowExpressions::Stage* stage;
+  const RowExpressions::Pass* pass;
   std::vector<int64_t> result_dims;
 };
 
-// What one thread needs for one stage.
-struct StageFrame {
+// What one thread needs for one pass.
+struct PassFrame {
   ReductionFrame reduction;
   Frame results;
   Columns columns;  // the results, readable as kRow
 
-  StageFrame(const BoundStage& bound, std::span<const device::BoundView> reads,
-             device::Addresses addresses)
+  PassFrame(const BoundPass& bound, std::span<const device::BoundView> reads,
+            device::Addresses addresses)
       : reduction(bound.reduction, reads, addresses),
-        results(bound.stage->results, bound.result_dims, reads, addresses),
-        columns(bound.stage->types) {
+        results(bound.pass->results, bound.result_dims, reads, addresses),
+        columns(bound.pass->types) {
     results.Attach(program::ExprOp::kState, reduction.state());
   }
 };
@@ -63,9 +63,9 @@ class BoundRow final : public device::BoundKernel {
         row_length_(tensor::ElementCount(std::span(domain_).subspan(outer_rank_))),
         grain_(Grain(step, row_count_, row_length_)),
         parallel_(parallel) {
-    for (const RowExpressions::Stage& stage : expressions.stages) {
-      stages_.push_back(
-          {BoundReduction(stage.reduction, step.dims), &stage, stage.results.BindDims(step.dims)});
+    for (const RowExpressions::Pass& pass : expressions.passes) {
+      passes_.push_back(
+          {BoundReduction(pass.reduction, step.dims), &pass, pass.results.BindDims(step.dims)});
     }
     for (size_t k = 0; k < writes_.size(); ++k) {
       const std::vector<int64_t>& strides = writes_[k].strides;
@@ -78,16 +78,16 @@ class BoundRow final : public device::BoundKernel {
   base::Status Run(device::Addresses addresses) const override {
     const bool in_parts = RowUsesPartialSums(row_count_, row_length_);
     return ForRange(parallel_, row_count_, grain_, [&](int64_t begin, int64_t end) {
-      std::vector<std::unique_ptr<StageFrame>> stages;
+      std::vector<std::unique_ptr<PassFrame>> passes;
       std::vector<std::vector<std::byte*>> rows;
-      for (const BoundStage& stage : stages_) {
-        stages.push_back(std::make_unique<StageFrame>(stage, reads_, addresses));
-        const std::span<std::byte* const> columns = stages.back()->columns.all();
+      for (const BoundPass& pass : passes_) {
+        passes.push_back(std::make_unique<PassFrame>(pass, reads_, addresses));
+        const std::span<std::byte* const> columns = passes.back()->columns.all();
         rows.emplace_back(columns.begin(), columns.end());
       }
-      for (const std::unique_ptr<StageFrame>& stage : stages) {
-        stage->reduction.AttachRows(rows);
-        stage->results.AttachRows(rows);
+      for (const std::unique_ptr<PassFrame>& pass : passes) {
+        pass->reduction.AttachRows(rows);
+        pass->results.AttachRows(rows);
       }
       Frame roots(roots_, root_dims_, reads_, addresses);
       roots.AttachRows(rows);
@@ -96,11 +96,11 @@ class BoundRow final : public device::BoundKernel {
       const int64_t stride = in_parts ? 1 : kBlock;
       for (int64_t position = begin; position < end; position += stride) {
         if (in_parts) {
-          RunParts(stages, roots, position, addresses);
+          RunParts(passes, roots, position, addresses);
           StorePerRow(row_roots, position, 1, addresses);
         } else {
           const int64_t lanes = std::min(stride, end - position);
-          RunLanes(stages, roots, position, lanes, addresses);
+          RunLanes(passes, roots, position, lanes, addresses);
           StorePerRow(row_roots, position, lanes, addresses);
         }
       }
@@ -108,26 +108,26 @@ class BoundRow final : public device::BoundKernel {
   }
 
  private:
-  using Stages = std::vector<std::unique_ptr<StageFrame>>;
+  using Passes = std::vector<std::unique_ptr<PassFrame>>;
 
   // Lanes are elements of one row.
-  void RunParts(const Stages& stages, Frame& roots, int64_t row,
+  void RunParts(const Passes& passes, Frame& roots, int64_t row,
                 device::Addresses addresses) const {
     Sweep sweep(domain_);
     const int64_t parts = std::min(kBlock, row_length_);
-    for (size_t s = 0; s < stages.size(); ++s) {
-      StageFrame& stage = *stages[s];
+    for (size_t s = 0; s < passes.size(); ++s) {
+      PassFrame& pass = *passes[s];
       sweep.Move(row * row_length_, 1);
-      stage.reduction.BeginParts(sweep, std::max<int64_t>(1, parts));
+      pass.reduction.BeginParts(sweep, std::max<int64_t>(1, parts));
       for (int64_t element = 0; element < row_length_; element += kBlock) {
         sweep.Move(row * row_length_ + element, std::min(kBlock, row_length_ - element));
-        stage.reduction.Update(sweep);
+        pass.reduction.Update(sweep);
       }
-      stage.reduction.MergeParts(parts);
+      pass.reduction.MergeParts(parts);
       sweep.Move(row * row_length_, 1);
-      stage.results.Run(sweep);
-      for (int k = 0; k < stages_[s].stage->results.root_count(); ++k) {
-        stage.columns.Repeat(k, stage.results.root(k), kBlock);
+      pass.results.Run(sweep);
+      for (int k = 0; k < passes_[s].pass->results.root_count(); ++k) {
+        pass.columns.Repeat(k, pass.results.root(k), kBlock);
       }
     }
     for (int64_t element = 0; element < row_length_; element += kBlock) {
@@ -137,21 +137,21 @@ class BoundRow final : public device::BoundKernel {
   }
 
   // Lanes are rows.
-  void RunLanes(const Stages& stages, Frame& roots, int64_t row, int64_t lanes,
+  void RunLanes(const Passes& passes, Frame& roots, int64_t row, int64_t lanes,
                 device::Addresses addresses) const {
     Sweep sweep(domain_, 0, outer_rank_);
-    for (size_t s = 0; s < stages.size(); ++s) {
-      StageFrame& stage = *stages[s];
+    for (size_t s = 0; s < passes.size(); ++s) {
+      PassFrame& pass = *passes[s];
       sweep.Move(row, lanes);
       sweep.Fix(outer_rank_, sweep.rank(), 0);
-      stage.reduction.Begin(sweep);
+      pass.reduction.Begin(sweep);
       for (int64_t element = 0; element < row_length_; ++element) {
         sweep.Fix(outer_rank_, sweep.rank(), element);
-        stage.reduction.Update(sweep);
+        pass.reduction.Update(sweep);
       }
-      stage.results.Run(sweep);
-      for (int k = 0; k < stages_[s].stage->results.root_count(); ++k) {
-        stage.columns.Set(k, stage.results.root(k), lanes);
+      pass.results.Run(sweep);
+      for (int k = 0; k < passes_[s].pass->results.root_count(); ++k) {
+        pass.columns.Set(k, pass.results.root(k), lanes);
       }
     }
     for (int64_t element = 0; element < row_length_; ++element) {
@@ -180,7 +180,7 @@ class BoundRow final : public device::BoundKernel {
   }
 
   std::shared_ptr<const CompiledStep> owner_;  // of the expressions
-  std::vector<BoundStage> stages_;
+  std::vector<BoundPass> passes_;
   const Expression& roots_;
   std::vector<int64_t> root_dims_;
   const Expression& row_roots_;
@@ -233,13 +233,13 @@ CompileResult CompileRow(const program::Program& program, const program::Step& s
                            Expression::Compile(pool, std::move(row_roots)));
   RowExpressions expressions{
       {}, std::move(roots), std::move(compiled_row_roots), std::move(is_per_row), row.axes};
-  for (const program::Row::Stage& stage : row.stages) {
+  for (const program::Row::Pass& pass : row.passes) {
     ONNXIFI_ASSIGN_OR_RETURN(CompiledReduction reduction,
-                             CompiledReduction::Compile(pool, stage.reduction));
-    ONNXIFI_ASSIGN_OR_RETURN(Expression results, Expression::Compile(pool, stage.results));
+                             CompiledReduction::Compile(pool, pass.reduction));
+    ONNXIFI_ASSIGN_OR_RETURN(Expression results, Expression::Compile(pool, pass.results));
     std::vector<tensor::ElementType> types;
-    for (program::ExprId result : stage.results) types.push_back(pool[result].type);
-    expressions.stages.push_back({std::move(reduction), std::move(results), std::move(types)});
+    for (program::ExprId result : pass.results) types.push_back(pool[result].type);
+    expressions.passes.push_back({std::move(reduction), std::move(results), std::move(types)});
   }
   return std::shared_ptr<const CompiledStep>(std::make_shared<RowStep>(std::move(expressions)));
 }

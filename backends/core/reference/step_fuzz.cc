@@ -88,10 +88,10 @@ class StepText {
            ",\"roots\":" + Roots(reduce.roots);
   }
   std::string BodyText(const program::Row& row) {
-    const std::string stages = List(row.stages, [this](const program::Row::Stage& stage) {
-      return "[" + States(stage.reduction) + "," + Roots(stage.results) + "]";
+    const std::string passes = List(row.passes, [this](const program::Row::Pass& pass) {
+      return "[" + States(pass.reduction) + "," + Roots(pass.results) + "]";
     });
-    return "\"axes\":" + std::to_string(row.axes) + ",\"stages\":" + stages +
+    return "\"axes\":" + std::to_string(row.axes) + ",\"passes\":" + passes +
            ",\"roots\":" + Roots(row.roots);
   }
   std::string BodyText(const program::Scan& scan) {

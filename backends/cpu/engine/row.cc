@@ -23,17 +23,17 @@
 namespace onnxifi::engine {
 namespace {
 
-// Elements of a row that is worth turning around, on its way in once per stage and on its way out,
+// Elements of a row that is worth turning around, on its way in once per pass and on its way out,
 // where it cannot be reduced by row.
 constexpr int64_t kShortRow = 256;
 
-// What is computed of each element, with or without what earlier stages held of it.
+// What is computed of each element, with or without what earlier passes held of it.
 struct ElementCode {
-  std::vector<ReductionCode> reductions;  // one per stage
+  std::vector<ReductionCode> reductions;  // one per pass
   Code roots;
-  // Where kAccumulator k is: element `index` of the stage's reduction, or its column `index`.
+  // Where kAccumulator k is: element `index` of the pass's reduction, or its column `index`.
   struct Provided {
-    int stage;
+    int pass;
     int index;
     bool is_column;
   };
@@ -41,13 +41,13 @@ struct ElementCode {
 };
 
 struct RowCode {
-  struct Stage {
+  struct Pass {
     Code results;
-    Code hoisted;  // what elements would compute of this stage's results alone
+    Code hoisted;  // what elements would compute of this pass's results alone
     // Of the columns: the results, then what is hoisted.
     std::vector<tensor::ElementType> types;
   };
-  std::vector<Stage> stages;
+  std::vector<Pass> passes;
   ElementCode fresh;
   ElementCode holding;
   Code row_roots;  // those that no element of the row enters
@@ -55,7 +55,7 @@ struct RowCode {
   int axes;
 };
 
-struct BoundStage {
+struct BoundPass {
   BoundReduction reduction;
   BoundCode results;
   BoundCode hoisted;
@@ -64,11 +64,9 @@ struct BoundStage {
   std::vector<int64_t> columns;
   std::vector<int64_t> element_columns;
 
-  BoundStage(const ReductionCode& reduction_code, const RowCode::Stage& stage,
-             const device::BoundStep& step)
-      : reduction(reduction_code, step),
-        results(stage.results, step),
-        hoisted(stage.hoisted, step) {}
+  BoundPass(const ReductionCode& reduction_code, const RowCode::Pass& pass,
+            const device::BoundStep& step)
+      : reduction(reduction_code, step), results(pass.results, step), hoisted(pass.hoisted, step) {}
 };
 
 class BoundRow final : public device::BoundKernel {
@@ -93,9 +91,9 @@ class BoundRow final : public device::BoundKernel {
     }
     writer_ = Writer(step.writes, rank, is_written_per_element);
     row_writer_ = Writer(step.writes, rank, is_written_per_row);
-    stages_.reserve(code_->stages.size());
-    for (size_t s = 0; s < code_->stages.size(); ++s) {
-      stages_.emplace_back(elements_.reductions[s], code_->stages[s], step);
+    passes_.reserve(code_->passes.size());
+    for (size_t s = 0; s < code_->passes.size(); ++s) {
+      passes_.emplace_back(elements_.reductions[s], code_->passes[s], step);
     }
     LayOut(step);
   }
@@ -106,11 +104,11 @@ class BoundRow final : public device::BoundKernel {
     if (grid_.has_no_results()) return base::Ok();
     int64_t cost_of_element = elements_.roots.cost() + 100;
     int64_t cost_of_row = code_->row_roots.cost() + 100;
-    for (size_t s = 0; s < stages_.size(); ++s) {
+    for (size_t s = 0; s < passes_.size(); ++s) {
       const ReductionCode& reduction = elements_.reductions[s];
       cost_of_element += reduction.elements.cost() + reduction.update.cost();
-      cost_of_row += grid_.parts() * reduction.merge.cost() + code_->stages[s].results.cost() +
-                     code_->stages[s].hoisted.cost() + 100;
+      cost_of_row += grid_.parts() * reduction.merge.cost() + code_->passes[s].results.cost() +
+                     code_->passes[s].hoisted.cost() + 100;
     }
     return runtime_.For(grid_.result_tile_count(),
                         grid_.result_lanes() * (grid_.elements() * cost_of_element + cost_of_row),
@@ -120,8 +118,8 @@ class BoundRow final : public device::BoundKernel {
   }
 
  private:
-  // What one thread needs for one stage.
-  struct StageFrame {
+  // What one thread needs for one pass.
+  struct PassFrame {
     ReductionFrame reduction;
     Frame results;
     Frame hoisted;
@@ -130,10 +128,10 @@ class BoundRow final : public device::BoundKernel {
   void LayOut(const device::BoundStep& step) {
     std::vector<LinearForm*> forms;
     const LinearForm* primary = nullptr;
-    for (BoundStage& stage : stages_) {
-      stage.reduction.AppendForms(forms);
-      stage.results.AppendForms(forms);
-      if (primary == nullptr) primary = FindPrimary(stage.reduction.accesses());
+    for (BoundPass& pass : passes_) {
+      pass.reduction.AppendForms(forms);
+      pass.results.AppendForms(forms);
+      if (primary == nullptr) primary = FindPrimary(pass.reduction.accesses());
     }
     roots_.AppendForms(forms);
     row_roots_.AppendForms(forms);
@@ -141,8 +139,8 @@ class BoundRow final : public device::BoundKernel {
     row_writer_.AppendForms(forms);
     if (primary == nullptr) primary = FindPrimary(roots_.accesses());
     const bool allows_rows =
-        is_holding_ && std::all_of(stages_.begin(), stages_.end(), [](const BoundStage& stage) {
-          return stage.reduction.CanReduceRows();
+        is_holding_ && std::all_of(passes_.begin(), passes_.end(), [](const BoundPass& pass) {
+          return pass.reduction.CanReduceRows();
         });
     grid_ = ReductionGrid(step.domain, code_->axes, primary, forms,
                           {.tile_lanes = runtime_.settings().tile_lanes,
@@ -152,14 +150,14 @@ class BoundRow final : public device::BoundKernel {
                            .holds_reduction = is_holding_});
     if (grid_.has_no_results()) return;
     int64_t scratch_bytes = writer_.scratch_bytes() + row_writer_.scratch_bytes();
-    for (size_t s = 0; s < stages_.size(); ++s) {
-      BoundStage& stage = stages_[s];
-      stage.reduction.LayOut(grid_);
-      stage.results.LayOut(grid_.results_grid(), grid_.result_lanes());
-      stage.hoisted.LayOut(grid_.results_grid(), grid_.result_lanes());
-      scratch_bytes += stage.reduction.scratch_bytes() + stage.results.scratch_bytes() +
-                       stage.hoisted.scratch_bytes();
-      for (tensor::ElementType type : code_->stages[s].types) {
+    for (size_t s = 0; s < passes_.size(); ++s) {
+      BoundPass& pass = passes_[s];
+      pass.reduction.LayOut(grid_);
+      pass.results.LayOut(grid_.results_grid(), grid_.result_lanes());
+      pass.hoisted.LayOut(grid_.results_grid(), grid_.result_lanes());
+      scratch_bytes += pass.reduction.scratch_bytes() + pass.results.scratch_bytes() +
+                       pass.hoisted.scratch_bytes();
+      for (tensor::ElementType type : code_->passes[s].types) {
         auto take = [&](int64_t lanes) {
           constexpr int64_t kLine = 64;
           const int64_t column = columns_bytes_;
@@ -167,16 +165,16 @@ class BoundRow final : public device::BoundKernel {
           columns_bytes_ += (bytes + kLine - 1) / kLine * kLine + 2 * kLine;
           return column;
         };
-        stage.element_columns.push_back(take(grid_.tile_lanes()));
-        stage.columns.push_back(grid_.is_by_row() ? take(grid_.result_lanes())
-                                                  : stage.element_columns.back());
+        pass.element_columns.push_back(take(grid_.tile_lanes()));
+        pass.columns.push_back(grid_.is_by_row() ? take(grid_.result_lanes())
+                                                 : pass.element_columns.back());
       }
     }
     roots_.LayOut(grid_.elements_grid(), grid_.tile_lanes());
     row_roots_.LayOut(grid_.results_grid(), grid_.result_lanes());
     writer_.LayOut(grid_.elements_grid(), runtime_.settings().streamed_bytes);
     row_writer_.LayOut(grid_.results_grid(), Writer::kNeverStreamed);
-    frames_bytes_ = static_cast<int64_t>(stages_.size() * sizeof(StageFrame));
+    frames_bytes_ = static_cast<int64_t>(passes_.size() * sizeof(PassFrame));
     frames_bytes_ = (frames_bytes_ + 63) / 64 * 64;
     runtime_.scratch().Reserve(scratch_bytes + columns_bytes_ + frames_bytes_ +
                                roots_.scratch_bytes() + row_roots_.scratch_bytes());
@@ -190,22 +188,22 @@ class BoundRow final : public device::BoundKernel {
     };
     std::byte* columns = take(columns_bytes_);
     auto row = [&](uint64_t payload) {
-      return columns + stages_[payload / 256].columns[payload % 256];
+      return columns + passes_[payload / 256].columns[payload % 256];
     };
     auto row_of_elements = [&](uint64_t payload) {
-      return columns + stages_[payload / 256].element_columns[payload % 256];
+      return columns + passes_[payload / 256].element_columns[payload % 256];
     };
     // Frames own nothing, so they need no end.
-    auto* stages = reinterpret_cast<StageFrame*>(take(frames_bytes_));
-    for (size_t s = 0; s < stages_.size(); ++s) {
-      const BoundStage& stage = stages_[s];
-      std::byte* reduction_scratch = take(stage.reduction.scratch_bytes());
-      std::byte* results_scratch = take(stage.results.scratch_bytes());
-      std::byte* hoisted_scratch = take(stage.hoisted.scratch_bytes());
-      StageFrame* frame = new (&stages[s])
-          StageFrame{ReductionFrame(stage.reduction, grid_, addresses, reduction_scratch),
-                     Frame(stage.results, addresses, results_scratch, grid_.result_lanes()),
-                     Frame(stage.hoisted, addresses, hoisted_scratch, grid_.result_lanes())};
+    auto* passes = reinterpret_cast<PassFrame*>(take(frames_bytes_));
+    for (size_t s = 0; s < passes_.size(); ++s) {
+      const BoundPass& pass = passes_[s];
+      std::byte* reduction_scratch = take(pass.reduction.scratch_bytes());
+      std::byte* results_scratch = take(pass.results.scratch_bytes());
+      std::byte* hoisted_scratch = take(pass.hoisted.scratch_bytes());
+      PassFrame* frame = new (&passes[s])
+          PassFrame{ReductionFrame(pass.reduction, grid_, addresses, reduction_scratch),
+                    Frame(pass.results, addresses, results_scratch, grid_.result_lanes()),
+                    Frame(pass.hoisted, addresses, hoisted_scratch, grid_.result_lanes())};
       frame->reduction.AttachRows(row, row_of_elements);
       frame->results.Attach(program::ExprOp::kRow, row);
       frame->hoisted.Attach(program::ExprOp::kRow, row);
@@ -217,8 +215,8 @@ class BoundRow final : public device::BoundKernel {
     roots.Attach(program::ExprOp::kRow, row_of_elements);
     auto provided = [&](uint64_t k) {
       const ElementCode::Provided& at = elements_.provided[k];
-      return at.is_column ? columns + stages_[at.stage].element_columns[at.index]
-                          : const_cast<std::byte*>(stages[at.stage].reduction.element(at.index));
+      return at.is_column ? columns + passes_[at.pass].element_columns[at.index]
+                          : const_cast<std::byte*>(passes[at.pass].reduction.element(at.index));
     };
     Frame row_roots(row_roots_, addresses, take(row_roots_.scratch_bytes()), grid_.result_lanes());
     row_roots.Attach(program::ExprOp::kRow, row);
@@ -229,14 +227,14 @@ class BoundRow final : public device::BoundKernel {
     for (int64_t tile = begin; tile < end; ++tile) {
       grid_.MoveToResult(tile, result);
       const int64_t lanes = grid_.LanesOf(result);
-      for (size_t s = 0; s < stages_.size(); ++s) {
+      for (size_t s = 0; s < passes_.size(); ++s) {
         // A load's register is where the load found it, so it moves with the tile.
-        stages[s].reduction.AttachProvided(provided);
-        stages[s].reduction.Run(result);
-        stages[s].results.Run(result);
-        TakeColumns(s, /*first=*/0, stages[s].results, lanes, columns);
-        stages[s].hoisted.Run(result);
-        TakeColumns(s, stages_[s].results.code().roots().size(), stages[s].hoisted, lanes, columns);
+        passes[s].reduction.AttachProvided(provided);
+        passes[s].reduction.Run(result);
+        passes[s].results.Run(result);
+        TakeColumns(s, /*first=*/0, passes[s].results, lanes, columns);
+        passes[s].hoisted.Run(result);
+        TakeColumns(s, passes_[s].results.code().roots().size(), passes[s].hoisted, lanes, columns);
       }
       if (!row_writer_.empty()) {
         row_writer_.Run(row_roots, result, addresses, row_writer_scratch);
@@ -253,13 +251,13 @@ class BoundRow final : public device::BoundKernel {
     row_writer_.Finish();
   }
 
-  // Copies the roots of `frame` to the columns of a stage from `first` on, for results and for
+  // Copies the roots of `frame` to the columns of a pass from `first` on, for results and for
   // elements.
-  void TakeColumns(size_t stage, size_t first, const Frame& frame, int64_t lanes,
+  void TakeColumns(size_t pass, size_t first, const Frame& frame, int64_t lanes,
                    std::byte* columns) const {
-    const BoundStage& bound = stages_[stage];
+    const BoundPass& bound = passes_[pass];
     for (size_t k = first; k < first + frame.root_count(); ++k) {
-      const int64_t lane_bytes = reference::LaneBytes(code_->stages[stage].types[k]);
+      const int64_t lane_bytes = reference::LaneBytes(code_->passes[pass].types[k]);
       std::byte* column = columns + bound.columns[k];
       std::memcpy(column, frame.root(static_cast<int>(k - first)),
                   static_cast<size_t>(lanes * lane_bytes));
@@ -275,7 +273,7 @@ class BoundRow final : public device::BoundKernel {
   const std::shared_ptr<const RowCode> code_;  // shared with the kernel
   const bool is_holding_;
   const ElementCode& elements_;
-  std::vector<BoundStage> stages_;
+  std::vector<BoundPass> passes_;
   BoundCode roots_;
   BoundCode row_roots_;
   Writer writer_;
@@ -317,11 +315,11 @@ bool IsPerRow(const program::ExprPool& pool, program::ExprId root, uint64_t oute
   });
 }
 
-// What is made of results of stages alone, below `root`: the largest such expressions, and the last
-// stage whose results they read.
+// What is made of results of passes alone, below `root`: the largest such expressions, and the last
+// pass whose results they read.
 struct Hoisted {
   program::ExprId node;
-  int stage;
+  int pass;
 };
 void FindHoisted(const program::ExprPool& pool, std::span<const program::ExprId> roots,
                  std::vector<Hoisted>& hoisted) {
@@ -329,25 +327,25 @@ void FindHoisted(const program::ExprPool& pool, std::span<const program::ExprId>
   constexpr int kElement = INT_MAX;  // something else enters
   std::unordered_map<program::ExprId, int> stage_of;
   auto take = [&](program::ExprId id) {
-    const int stage = stage_of.at(id);
-    if (stage == kUniform || stage == kElement || pool[id].op == program::ExprOp::kRow) return;
+    const int pass = stage_of.at(id);
+    if (pass == kUniform || pass == kElement || pool[id].op == program::ExprOp::kRow) return;
     const bool is_known = std::any_of(hoisted.begin(), hoisted.end(),
                                       [&](const Hoisted& known) { return known.node == id; });
-    if (!is_known) hoisted.push_back({id, stage});
+    if (!is_known) hoisted.push_back({id, pass});
   };
   for (program::ExprId id : program::Reachable(pool, roots)) {
     const program::ExprNode& node = pool[id];
-    int stage = kUniform;
+    int pass = kUniform;
     if (node.op == program::ExprOp::kRow) {
-      stage = static_cast<int>(node.payload / 256);
+      pass = static_cast<int>(node.payload / 256);
     } else if (node.op == program::ExprOp::kLoad ||
                (node.op != program::ExprOp::kConstant && node.op != program::ExprOp::kDim &&
                 node.operands.empty())) {
-      stage = kElement;
+      pass = kElement;
     }
-    for (program::ExprId operand : node.operands) stage = std::max(stage, stage_of.at(operand));
-    stage_of[id] = stage;
-    if (stage != kElement) continue;
+    for (program::ExprId operand : node.operands) pass = std::max(pass, stage_of.at(operand));
+    stage_of[id] = pass;
+    if (pass != kElement) continue;
     for (program::ExprId operand : node.operands) take(operand);
   }
   for (program::ExprId root : roots) take(root);
@@ -368,35 +366,35 @@ std::unique_ptr<device::Kernel> BuildRow(const device::Facts& facts, Runtime& ru
     row_roots.push_back(is_per_row ? root : program::kNoExpr);
   }
   code.row_roots = Code::Compile(pool, row_roots, loops);
-  // What is hoisted comes from outside to every element; what a stage held, to those after it.
+  // What is hoisted comes from outside to every element; what a pass held, to those after it.
   std::vector<Hoisted> hoisted;
-  for (const program::Row::Stage& stage : row.stages) {
+  for (const program::Row::Pass& pass : row.passes) {
     std::vector<program::ExprId> updates;
-    for (const program::Reduction::State& state : stage.reduction.states)
+    for (const program::Reduction::State& state : pass.reduction.states)
       updates.push_back(state.update);
     FindHoisted(pool, updates, hoisted);
   }
   FindHoisted(pool, row.roots, hoisted);
   std::vector<program::ExprId> provided;
-  for (size_t s = 0; s < row.stages.size(); ++s) {
-    const program::Row::Stage& stage = row.stages[s];
-    std::vector<program::ExprId> columns(stage.results.begin(), stage.results.end());
+  for (size_t s = 0; s < row.passes.size(); ++s) {
+    const program::Row::Pass& pass = row.passes[s];
+    std::vector<program::ExprId> columns(pass.results.begin(), pass.results.end());
     for (const Hoisted& found : hoisted) {
-      if (found.stage != static_cast<int>(s)) continue;
-      code.fresh.provided.push_back({found.stage, static_cast<int>(columns.size()), true});
+      if (found.pass != static_cast<int>(s)) continue;
+      code.fresh.provided.push_back({found.pass, static_cast<int>(columns.size()), true});
       provided.push_back(found.node);
       columns.push_back(found.node);
     }
-    const auto results = std::span(columns).first(stage.results.size());
-    code.stages.push_back({Code::Compile(pool, results, loops),
+    const auto results = std::span(columns).first(pass.results.size());
+    code.passes.push_back({Code::Compile(pool, results, loops),
                            Code::Compile(pool, std::span(columns).subspan(results.size()), loops),
                            {}});
-    for (program::ExprId column : columns) code.stages.back().types.push_back(pool[column].type);
+    for (program::ExprId column : columns) code.passes.back().types.push_back(pool[column].type);
   }
   code.holding.provided = code.fresh.provided;
   std::vector<program::ExprId> held = provided;
-  for (size_t s = 0; s < row.stages.size(); ++s) {
-    const program::Reduction& reduction = row.stages[s].reduction;
+  for (size_t s = 0; s < row.passes.size(); ++s) {
+    const program::Reduction& reduction = row.passes[s].reduction;
     code.fresh.reductions.push_back(ReductionCode::Compile(pool, reduction, loops, provided));
     code.holding.reductions.push_back(ReductionCode::Compile(pool, reduction, loops, held));
     const std::vector<program::ExprId>& nodes = code.holding.reductions.back().element_nodes;

@@ -291,9 +291,9 @@ void NormalizeRows(Made& made, const Operand& x, const Operand& residual, const 
   program::Row row;
   row.axes = 1;
   auto add_stage = [&](Expr init, Expr update, Expr merge, Expr value) {
-    const int stage = static_cast<int>(row.stages.size());
-    row.stages.push_back({{{{kFloat32, init.id(), update.id(), merge.id()}}}, {value.id()}});
-    return RowResult(pool, kFloat32, stage, 0);
+    const int pass = static_cast<int>(row.passes.size());
+    row.passes.push_back({{{{kFloat32, init.id(), update.id(), merge.id()}}}, {value.id()}});
+    return RowResult(pool, kFloat32, pass, 0);
   };
   const Expr zero = Like(element, 0);
   const Expr mean = add_stage(zero, held + element, held + other, held / count);
@@ -416,11 +416,11 @@ TEST(StepTest, SoftmaxIsCloseToFloat64) {
     const Expr other = Other(pool, kFloat32, 0);
     program::Row row;
     row.axes = 1;
-    row.stages.push_back({{{{kFloat32, Constant(pool, kFloat32, -1e30).id(), Maximum(held, x).id(),
+    row.passes.push_back({{{{kFloat32, Constant(pool, kFloat32, -1e30).id(), Maximum(held, x).id(),
                              Maximum(held, other).id()}}},
                           {held.id()}});
     const Expr power = Unary(ExprOp::kExp, x - RowResult(pool, kFloat32, 0, 0));
-    row.stages.push_back(
+    row.passes.push_back(
         {{{{kFloat32, Like(x, 0).id(), (held + power).id(), (held + other).id()}}}, {held.id()}});
     row.roots = {(power / RowResult(pool, kFloat32, 1, 0)).id()};
     made.Write(made.Buffer(kFloat32, {rows, length}, /*is_input=*/false));

@@ -473,7 +473,7 @@ struct LoadSums {
   bool is_sound = true;
 };
 
-void ONNXIFI_ABI AddStage(void* context, const onnxLoadRecord* record) {
+void ONNXIFI_ABI AddPass(void* context, const onnxLoadRecord* record) {
   LoadSums& sums = *static_cast<LoadSums*>(context);
   sums.is_sound = sums.is_sound && record->struct_size >= sizeof(size_t) &&
                   record->stage != nullptr && record->stage[0] != '\0' && record->count > 0;
@@ -491,11 +491,11 @@ void LoadProfileTellsTheStagesOfInitialisation(Check& check) {
   if (graph == nullptr) return;
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
   LoadSums sums;
-  check.ExpectStatus(ONNXIFI_STATUS_INVALID_GRAPH, read(nullptr, AddStage, &sums),
+  check.ExpectStatus(ONNXIFI_STATUS_INVALID_GRAPH, read(nullptr, AddPass, &sums),
                      "onnxGetGraphLoadProfile of no graph");
   check.ExpectStatus(ONNXIFI_STATUS_INVALID_POINTER, read(graph, nullptr, &sums),
                      "onnxGetGraphLoadProfile without a callback");
-  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, read(graph, AddStage, &sums),
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, read(graph, AddPass, &sums),
                      "onnxGetGraphLoadProfile");
   check.Expect(sums.stages > 0 && sums.is_sound,
                "The load profile is empty, or a stage lacks a name or never ran.");

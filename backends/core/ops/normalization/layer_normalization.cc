@@ -93,7 +93,7 @@ Status LowerRmsNormalization(Lowering& lowering) {
   Expr element = row.Read(x, type);
   program::Reduction squares;
   Expr mean_square = AddSum(squares, element * element) / Cast(row.Count(), type);
-  Expr inverse = InverseRoot(lowering, row.AddStage(std::move(squares), mean_square));
+  Expr inverse = InverseRoot(lowering, row.AddPass(std::move(squares), mean_square));
   lowering.Set(0, row.Write(element * inverse * row.Read(scale, type), scale.type()));
   row.Finish();
   return base::Ok();

@@ -100,10 +100,10 @@ Status LowerSoftmaxCrossEntropyLoss(Lowering& lowering) {
   Expr element = row.Read(scores, type);
   program::Reduction max_reduction;
   Expr max = AddMaximum(max_reduction, element);
-  Expr lowered = element - row.AddStage(std::move(max_reduction), max);
+  Expr lowered = element - row.AddPass(std::move(max_reduction), max);
   program::Reduction sum_reduction;
   Expr sum = AddSum(sum_reduction, Unary(ExprOp::kExp, lowered));
-  Expr value = lowered - Unary(ExprOp::kLog, row.AddStage(std::move(sum_reduction), sum));
+  Expr value = lowered - Unary(ExprOp::kLog, row.AddPass(std::move(sum_reduction), sum));
   const Operand log_probability = row.Write(value, type);
   row.Finish();
   ONNXIFI_RETURN_IF_ERROR(WriteLoss(lowering, log_probability));

@@ -43,7 +43,7 @@ Status LowerLpNormalization(Lowering& lowering) {
   Expr element = row.Read(x, tensor::ArithmeticType(x.type()));
   program::Reduction reduction;
   Expr sum = AddSum(reduction, p == 1 ? Unary(ExprOp::kAbs, element) : element * element);
-  Expr norm = row.AddStage(std::move(reduction), p == 1 ? sum : Unary(ExprOp::kSqrt, sum));
+  Expr norm = row.AddPass(std::move(reduction), p == 1 ? sum : Unary(ExprOp::kSqrt, sum));
   Expr zero = Like(element, 0);
   lowering.Set(0, row.Write(Select(norm == zero, zero, element / norm), x.type()));
   row.Finish();

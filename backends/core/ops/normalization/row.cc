@@ -56,21 +56,21 @@ Expr RowBuilder::Read(const Operand& operand, ElementType type) {
   return Cast(step_.ReadView(program::Permute(whole, order_).view), type);
 }
 
-Expr RowBuilder::AddStage(program::Reduction reduction, Expr result) {
-  const int stage = static_cast<int>(row_.stages.size());
-  row_.stages.push_back({std::move(reduction), {result.id()}});
-  return RowResult(step_.exprs(), result.type(), stage, 0);
+Expr RowBuilder::AddPass(program::Reduction reduction, Expr result) {
+  const int pass = static_cast<int>(row_.passes.size());
+  row_.passes.push_back({std::move(reduction), {result.id()}});
+  return RowResult(step_.exprs(), result.type(), pass, 0);
 }
 
 RowBuilder::Moments RowBuilder::AddMoments(Expr element) {
   Expr count = Cast(Count(), element.type());
   program::Reduction sum;
   Expr total = AddSum(sum, element);
-  Expr mean = AddStage(std::move(sum), total / count);
+  Expr mean = AddPass(std::move(sum), total / count);
   Expr distance = element - mean;
   program::Reduction squares;
   Expr squared = AddSum(squares, distance * distance);
-  return {mean, AddStage(std::move(squares), squared / count)};
+  return {mean, AddPass(std::move(squares), squared / count)};
 }
 
 Operand RowBuilder::Write(Expr value, ElementType type) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowBuilder: puts a Row step together: which axes make a row, the stages that reduction it, the
+// RowBuilder: puts a Row step together: which axes make a row, the passes that reduction it, the
 // outputs. All operators that normalise use it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_NORMALIZATION_ROW_H_
@@ -29,16 +29,16 @@ class RowBuilder {
   // The element of an operand that broadcasts to the tensor's shape, cast to `type`.
   Expr Read(const Operand& operand, ElementType type);
 
-  // Adds a stage and gives its result, for later stages and for the outputs.
-  Expr AddStage(program::Reduction reduction, Expr result);
-  // Mean, and mean squared distance from it (population variance), in two stages.
+  // Adds a pass and gives its result, for later passes and for the outputs.
+  Expr AddPass(program::Reduction reduction, Expr result);
+  // Mean, and mean squared distance from it (population variance), in two passes.
   struct Moments {
     Expr mean, variance;
   };
   Moments AddMoments(Expr element);
 
   // An output of the tensor's shape, and one that has one element per row: extent 1 (or, without
-  // keepdims, nothing) for each axis of the row; `value` is made of stage results alone.
+  // keepdims, nothing) for each axis of the row; `value` is made of pass results alone.
   Operand Write(Expr value, ElementType type);
   Operand WritePerRow(Expr value, ElementType type, bool keepdims);
   // Emits the step.

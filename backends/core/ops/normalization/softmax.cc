@@ -20,7 +20,7 @@ Result<std::vector<int>> RowAxes(const Lowering& lowering, int rank) {
   return axes;
 }
 
-// result(row, x, type): the output from the element x, with the stages it needs. `type` is the
+// result(row, x, type): the output from the element x, with the passes it needs. `type` is the
 // tensor's own: ONNX defines these operators by elementary ones on it, so what each of those gives
 // is rounded to it.
 template <Expr (*result)(RowBuilder&, Expr, ElementType)>
@@ -43,13 +43,13 @@ Expr Rounded(Expr x, ElementType type) { return Cast(Cast(x, type), x.type()); }
 Expr Lowered(RowBuilder& row, Expr x, ElementType type) {
   program::Reduction reduction;
   Expr max = AddMaximum(reduction, x);
-  return Rounded(x - row.AddStage(std::move(reduction), max), type);
+  return Rounded(x - row.AddPass(std::move(reduction), max), type);
 }
 
 Expr SumOfExponentials(RowBuilder& row, Expr exponential, ElementType type) {
   program::Reduction reduction;
   Expr sum = AddSum(reduction, exponential);
-  return row.AddStage(std::move(reduction), Rounded(sum, type));
+  return row.AddPass(std::move(reduction), Rounded(sum, type));
 }
 
 Expr Softmax(RowBuilder& row, Expr x, ElementType type) {
@@ -67,7 +67,7 @@ Expr Hardmax(RowBuilder& row, Expr x, ElementType /*type*/) {
   Expr position = row.Position();
   program::Reduction reduction;
   Expr first_largest = AddArgExtreme(reduction, x, position, {.is_largest = true});
-  Expr is_chosen = position == row.AddStage(std::move(reduction), first_largest);
+  Expr is_chosen = position == row.AddPass(std::move(reduction), first_largest);
   return Select(is_chosen, Like(x, 1), Like(x, 0));
 }
 

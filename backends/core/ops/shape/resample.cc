@@ -163,11 +163,11 @@ Taps MakeTaps(Lowering& lowering, const ResizedAxis& axis, const Resampling& how
   program::Row body;
   body.axes = 1;
   const Expr sum = State(row.exprs(), kReal, 0);
-  program::Row::Stage stage;
-  stage.reduction.states = {{kReal, Like(weight, 0).id(), (sum + weight).id(),
-                             (sum + Other(row.exprs(), kReal, 0)).id()}};
-  stage.results = {sum.id()};
-  body.stages.push_back(std::move(stage));
+  program::Row::Pass pass;
+  pass.reduction.states = {{kReal, Like(weight, 0).id(), (sum + weight).id(),
+                            (sum + Other(row.exprs(), kReal, 0)).id()}};
+  pass.results = {sum.id()};
+  body.passes.push_back(std::move(pass));
   const Expr total = RowResult(row.exprs(), kReal, 0, 0);
   const Expr share = weight / Select(total == Like(total, 0), Like(total, 1), total);
   body.roots = {ClampToInput(row, axis, position).id(), Cast(share, accumulator).id(),

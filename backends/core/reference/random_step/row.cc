@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MakeRow: up to three stages over a row, each free to use the results of those before it.
+// MakeRow: up to three passes over a row, each free to use the results of those before it.
 
 #include <utility>
 
@@ -24,8 +24,8 @@ void MakeRow(StepMaker& make) {
   std::vector<Expr> results;
   program::Row row;
   row.axes = axes;
-  const int stages = static_cast<int>(make.Roll(1, 3));
-  for (int stage = 0; stage < stages; ++stage) {
+  const int passes = static_cast<int>(make.Roll(1, 3));
+  for (int pass = 0; pass < passes; ++pass) {
     const StepMaker::AllowedLeaves place{domain, true, &results};
     MadeReduction made = MakeReduction(
         make,
@@ -33,12 +33,12 @@ void MakeRow(StepMaker& make) {
           return make.MakeExpr(place, type, static_cast<int>(make.Roll(0, 2)));
         },
         reduced, outer_rank);
-    program::Row::Stage made_stage{std::move(made.reduction), {}};
+    program::Row::Pass made_pass{std::move(made.reduction), {}};
     for (size_t k = 0; k < made.finals.size(); ++k) {
-      made_stage.results.push_back(made.finals[k].id());
-      results.push_back(RowResult(make.pool(), made.finals[k].type(), stage, static_cast<int>(k)));
+      made_pass.results.push_back(made.finals[k].id());
+      results.push_back(RowResult(make.pool(), made.finals[k].type(), pass, static_cast<int>(k)));
     }
-    row.stages.push_back(std::move(made_stage));
+    row.passes.push_back(std::move(made_pass));
   }
   const StepMaker::AllowedLeaves place{domain, true, &results};
   const ElementType computed = make.Pick({kFloat32, kFloat64, ElementType::kInt32});

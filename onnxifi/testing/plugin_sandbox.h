@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stage: a folder of its own with a copy of libonnxifi and fake plugins beside it. A copy is a
-// library of its own to the system, so every test sees a first discovery.
+// PluginSandbox: a folder of its own with a copy of libonnxifi and fake plugins beside it. A copy
+// is a library of its own to the system, so every test sees a first discovery.
 
-#ifndef ONNXIFI_ONNXIFI_TESTING_STAGE_H_
-#define ONNXIFI_ONNXIFI_TESTING_STAGE_H_
+#ifndef ONNXIFI_ONNXIFI_TESTING_PLUGIN_SANDBOX_H_
+#define ONNXIFI_ONNXIFI_TESTING_PLUGIN_SANDBOX_H_
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@
 
 namespace onnxifi {
 
-class Stage {
+class PluginSandbox {
  public:
-  Stage() {
+  PluginSandbox() {
     std::string pattern = (std::filesystem::temp_directory_path() / "onnxifi-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     std::filesystem::copy_file(ONNXIFI_TEST_LIBRARY, folder_ / "libonnxifi.so");
@@ -31,22 +31,22 @@ class Stage {
     setenv("ONNXIFI_CACHE_DIR", (folder_ / "cache").c_str(), /*overwrite=*/1);
     unsetenv("ONNXIFI_MEASURE");
   }
-  ~Stage() {
+  ~PluginSandbox() {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
+  PluginSandbox(const PluginSandbox&) = delete;
+  PluginSandbox& operator=(const PluginSandbox&) = delete;
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  // Copies the fake `from` (a file of the fakes' folder) to `to`, which is relative to the stage.
-  Stage& Add(const std::string& from, const std::filesystem::path& to) {
+  // Copies the fake `from` (a file of the fakes' folder) to `to`, which is relative to the sandbox.
+  PluginSandbox& Add(const std::string& from, const std::filesystem::path& to) {
     std::filesystem::create_directories((folder_ / to).parent_path());
     std::filesystem::copy_file(std::filesystem::path(ONNXIFI_TEST_FAKES) / from, folder_ / to);
     return *this;
   }
-  Stage& Write(const std::filesystem::path& to, const std::string& text) {
+  PluginSandbox& Write(const std::filesystem::path& to, const std::string& text) {
     std::filesystem::create_directories((folder_ / to).parent_path());
     std::ofstream(folder_ / to) << text;
     return *this;
@@ -84,4 +84,4 @@ class Stage {
 
 }  // namespace onnxifi
 
-#endif  // ONNXIFI_ONNXIFI_TESTING_STAGE_H_
+#endif  // ONNXIFI_ONNXIFI_TESTING_PLUGIN_SANDBOX_H_
