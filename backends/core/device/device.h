@@ -41,7 +41,7 @@ class Recipe {
   virtual std::string_view implementation() const = 0;
   // Whether operand `read`, where it is a constant, may lie at any address, and not only at one of
   // its elements' type; such a constant may be part of a model's bytes. Else it is copied. Reads of
-  // a chain are numbered as for BoundKernel::ReadsAtRun.
+  // fused steps are numbered as for BoundKernel::ReadsAtRun.
   virtual bool TakesAnyAddress(int /*read*/) const { return false; }
 };
 
@@ -55,13 +55,13 @@ struct Selection {
   bool is_emulated = false;
 };
 
-// Steps next to each other in a program, each but the first of which reads with its read 0, and
-// with no other, what the one before it wrote, which nothing else looks at.
+// Consecutive steps of a program. Each but the first is the sole consumer of the step before it,
+// and reads its result with read 0 alone.
 using FusableSteps = std::span<const Facts>;
 
-// How the first `steps` of a chain are done by one kernel, to which what they hand on need not go
-// through memory; its buffers have no place then. With 0 there is no recipe: one after the other is
-// as well, for the reasons in `rejected` where these are worth telling.
+// The recipe of one kernel for the first `steps` of some fusable steps. The results between them
+// have no place in the arena. With 0 there is no recipe and the steps are selected one by one;
+// `rejected` may hold the reasons.
 struct FusedSelection {
   int steps = 0;
   Selection selection;
@@ -151,8 +151,8 @@ class BoundKernel {
   // Puts the work into a queue of the device that built the kernel and returns without waiting.
   virtual base::Status Enqueue(Queue& queue, Addresses addresses) const;
   // Whether runs look at the address of the step's read number `read`. False promises that Bind
-  // took all that it needs of a constant, which may then be gone. The reads of a chain are numbered
-  // step after step. Any thread.
+  // took all that it needs of a constant, which may then be gone. The reads of fused steps are
+  // numbered step after step. Any thread.
   virtual bool ReadsAtRun(int /*read*/) const { return true; }
   // For reports: what was chosen for these extents beyond the recipe's name, such as a library's
   // kernels; empty if there is nothing more to say.
@@ -168,7 +168,7 @@ class Kernel {
   // only for lack of resources. Any thread.
   virtual base::Result<std::unique_ptr<BoundKernel>> Bind(const BoundStep& step,
                                                           Addresses constants) = 0;
-  // The same for the recipe of a chain.
+  // The same for the recipe of fused steps.
   virtual base::Result<std::unique_ptr<BoundKernel>> BindFused(std::span<const BoundStep> steps,
                                                                Addresses constants);
 };
@@ -180,8 +180,8 @@ class Selector {
   // Pure: no allocation on the device, no driver call, no weights. The status of a refusal is an
   // UNSUPPORTED_* code with a sentence. Any thread.
   virtual base::Result<Selection> Select(const Facts& facts) const = 0;
-  // Whether and how a chain is begun by one kernel. Asked before Select is, of every chain of two
-  // steps or more. Pure, like Select. Any thread.
+  // Whether and how one kernel computes the first of some fusable steps. Called before Select, for
+  // every two or more of them. Pure, like Select. Any thread.
   virtual FusedSelection SelectFused(FusableSteps /*fusable*/) const { return {}; }
   // Whether the step runs faster when the channels of the tensors [N, C, spatial] that it reads and
   // writes are innermost in memory. Pure, like Select. Any thread.

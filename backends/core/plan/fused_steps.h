@@ -14,15 +14,16 @@
 
 namespace onnxifi::plan {
 
-// No device is shown more steps of a chain, so that plans take time in proportion to the program.
+// No device is shown more steps at once, so that the time to plan is proportional to the program.
 inline constexpr int kMaxFusedSteps = 8;
 
-// How many steps from `first` on are a chain, at most kMaxFusedSteps; 1 where it hands nothing on.
+// How many steps from `first` on can be fused, at most kMaxFusedSteps: each is the sole consumer of
+// the one before. 1 where `first` has no sole consumer behind it.
 int CountFusableSteps(const program::Program& program, const program::BufferUses& uses, int first);
 
 // The lifetimes of a program whose steps [first, end) are done at the same time: what they read
-// lives until the last of them is done, what they write from the first on. What one hands to the
-// next has no life.
+// lives until the last of them is done, what they write from the first on. What only the
+// next of them reads has no lifetime.
 void JoinLifetimes(const program::Program& program, int first, int end,
                    std::vector<BufferLifetime>& lifetimes);
 

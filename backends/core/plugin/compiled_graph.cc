@@ -406,7 +406,7 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
     }
     record.start_ns = static_cast<uint64_t>(timing.start_ns);
     record.duration_ns = static_cast<uint64_t>(timing.duration_ns);
-    // What the steps of a chain hand on is neither written nor read.
+    // What fused steps pass to each other is neither written nor read.
     int64_t handed_on = 0;
     for (int k = 0; k < count; ++k) {
       const program::StepCost cost =

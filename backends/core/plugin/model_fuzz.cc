@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // model_fuzz --count N --seed S: takes N damaged models as far as they go, as support question
-// (import, answer of each node) and as initialisation (import, answer, compilation, plan),
-// and checks that each is refused with a sentence or gives a sound graph, within a second. Built
-// with a sanitizer it finds what lies deeper.
+// (import, support check of each node) and as initialisation (import, support check, compilation,
+// plan), and checks that each is refused with a sentence or gives a sound graph, within a second.
+// Built with a sanitizer it finds what lies deeper.
 
 #include <chrono>
 #include <cstdio>

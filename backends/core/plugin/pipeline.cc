@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline: the list of passes, and the answer that claims and initialisation share.
+// The pipeline: the list of passes, and the support check that claims and initialisation share.
 
 #include "backends/core/plugin/pipeline.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OrderFusableSteps: steps that a device joins come to follow each other, others stay where they
+// OrderFusableSteps: steps that a device fuses come to follow each other, others stay where they
 // are, and what is computed stays the same.
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ TEST_F(OrderFusableStepsTest, BringsAStepAndThoseBeforeItToItsReader) {
   const Operand other = Add({x});       // 2
   const Operand c = Add({b, other});    // 3
   const Operand two = Add({other, x});  // 4: of what others read too
-  maker_.Output(Add({two, c}));         // 5: hands over with its read 0
+  maker_.Output(Add({two, c}));         // 5: is the sole consumer, by read 0
   const auto before = execution::RunOnNumbers(maker_.program);
   EXPECT_THAT(Gather(All), ElementsAre(2, 0, 1, 3, 4, 5));
   EXPECT_EQ(execution::RunOnNumbers(maker_.program), before);
@@ -70,7 +70,7 @@ TEST_F(OrderFusableStepsTest, LeavesStepsThatAreNotJoined) {
                 return true;
               }),
               ElementsAre(1, 0, 2));
-  EXPECT_THAT(asked, ElementsAre(ElementsAre(0, 2))) << "1 hands over with read 1";
+  EXPECT_THAT(asked, ElementsAre(ElementsAre(0, 2))) << "2 consumes 1 by read 1";
 }
 
 // Step 0 would read what step 1 writes over.

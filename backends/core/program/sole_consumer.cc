@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FindSoleConsumer, and OrderFusableSteps, which brings such steps together.
+// FindSoleConsumer, and OrderFusableSteps, which places a step right before its sole consumer.
 
 #include "backends/core/program/sole_consumer.h"
 

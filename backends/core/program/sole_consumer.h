@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hand-over: a step that gives what it writes to one other step and to nobody else, so that a
-// device may do both at once.
+// Sole consumer: the one step that reads what another writes, so that one kernel may compute both.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_SOLE_CONSUMER_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_SOLE_CONSUMER_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row: several reduces over the same row, each reading the results of those before, then every
+// Row: several reductions over the same row, each reading the results of those before, then every
 // element of the row once more.
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chain: float32 operations of which each takes the result of the one before, as one loop: what
-// lies between them stays in vector registers, and while some lanes are computed others come from
-// memory.
+// Fused operations: float32 operations of which each takes the result of the one before, as one
+// loop: what lies between them stays in vector registers, and while some lanes are computed others
+// come from memory.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_FUSED_OPERATIONS_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_FUSED_OPERATIONS_H_

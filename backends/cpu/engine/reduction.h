@@ -32,7 +32,7 @@ struct ReductionCode {
                                LoopSet loops, std::span<const program::ExprId> provided = {});
 };
 
-// How the axes of a step that reductions are walked: those of A one coordinate at a time, then the
+// How the axes of a step that reduces are walked: those of A one coordinate at a time, then the
 // reduced axes in row-major order, then, innermost, lanes of different results. One result is
 // reduced in `parts` parts side by side (element n into part n modulo parts, joined at the end in
 // halves), so a tile is [elements, lanes] and the state [parts, lanes]. Parts and their order are

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Line reductions against a plain loop that joins parts as the reference says, bit for bit, over
+// Row reductions against a plain loop that joins parts as the reference says, bit for bit, over
 // rows of every length around a vector's and a block's; and against float64. What only some numbers
 // show: NaN, infinities, zeros of both signs.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions: the running states that reductions, rows and scans are made of. Each function appends
-// states to a Reduction and returns the expression of their final value, for the roots (or results)
-// of the step.
+// Reduction states: the running states that reductions, rows and scans are made of. Each function
+// appends states to a Reduction and returns the expression of their final value, for the roots (or
+// results) of the step.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_REDUCE_REDUCTION_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_REDUCE_REDUCTION_H_

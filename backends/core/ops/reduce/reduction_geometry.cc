@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduction: kept axes are moved to the front, reduced ones to the back. Axes that are known only
-// while the program runs are each present twice, once as kept and once as reduced, with the extent
-// 1 on the side that they turn out not to be on.
+// ReductionGeometry: kept axes are moved to the front, reduced ones to the back. Axes that are
+// known only while the program runs are each present twice, once as kept and once as reduced, with
+// the extent 1 on the side that they turn out not to be on.
 
 #include "backends/core/ops/reduce/reduction_geometry.h"
 
