@@ -84,7 +84,7 @@ const Expectation* FindMatch(const std::vector<Expectation>& list, const CaseRes
   return found == list.end() ? nullptr : &*found;
 }
 
-void Judge(const Expectations& expectations, CaseResult& result) {
+void CheckAgainst(const Expectations& expectations, CaseResult& result) {
   const Expectation* const unsupported = FindMatch(expectations.unsupported, result);
   const Expectation* const failing = FindMatch(expectations.failing, result);
   if (result.verdict == Verdict::kPass && unsupported != nullptr) {
@@ -209,7 +209,7 @@ base::Status WriteExpectations(const std::filesystem::path& path, std::string_vi
 
 void ApplyExpectations(const Expectations& expectations, bool is_partial,
                        std::vector<CaseResult>& results) {
-  for (CaseResult& result : results) Judge(expectations, result);
+  for (CaseResult& result : results) CheckAgainst(expectations, result);
   if (is_partial) return;
   AppendStale(expectations.unsupported, results);
   AppendStale(expectations.failing, results);

@@ -61,7 +61,7 @@ class Child {
   void GiveUp(std::chrono::milliseconds time_limit);
 
   // What is wrong with the plugin, once it runs no more.
-  std::optional<Finding> Judge() const;
+  std::optional<Finding> FindFault() const;
 
  private:
   [[noreturn]] static void Run(int reports, int printed, const std::string& backends,
@@ -188,7 +188,7 @@ std::string Child::LastPrinted() const {
   return tail.substr(tail.rfind('\n') + 1);
 }
 
-std::optional<Finding> Child::Judge() const {
+std::optional<Finding> Child::FindFault() const {
   if (cause_.empty()) return std::nullopt;
   std::string sentence =
       "A process that only tries the plugin " + cause_ + " while " + stage_ + ".";
@@ -232,7 +232,7 @@ std::vector<Finding> TryAll(const std::vector<Candidate>& candidates, const Tria
   }
   std::vector<Finding> findings;
   for (const auto& child : children) {
-    if (auto finding = child->Judge()) findings.push_back(*std::move(finding));
+    if (auto finding = child->FindFault()) findings.push_back(*std::move(finding));
   }
   return findings;
 }

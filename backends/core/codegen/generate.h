@@ -10,7 +10,7 @@
 #include "backends/core/base/status.h"
 #include "backends/core/codegen/dialect.h"
 #include "backends/core/codegen/expression.h"
-#include "backends/core/codegen/kernel_parts.h"
+#include "backends/core/codegen/kernel_sequence.h"
 #include "backends/core/codegen/kernel_text.h"
 #include "backends/core/codegen/loop_nest.h"
 #include "backends/core/program/program.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IndexParts: how long runs and blocks are.
+// MakeIndexKernels: how long runs and blocks are.
 
 #include "backends/core/codegen/index_kernels.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IndexParts: the Index steps that are several kernels in a row: which, how often, with which
+// MakeIndexKernels: the Index steps that are several kernels in a row: which, how often, with which
 // numbers. For generate.cc, which asks for them, and index.cc, which writes the kernels, alone.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_INDEX_KERNELS_H_
@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "backends/core/codegen/kernel_parts.h"
+#include "backends/core/codegen/kernel_sequence.h"
 #include "backends/core/program/step.h"
 
 namespace onnxifi::codegen {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts: the kernels that do one step, in order, each with the loops that it runs over.
+// KernelSequence: the kernels that do one step, in order, each with the loops that it runs over.
 
-#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_PARTS_H_
-#define ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_PARTS_H_
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_SEQUENCE_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_SEQUENCE_H_
 
 #include <array>
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace onnxifi::codegen {
 
 // The kernels that do a step, one after the other, one for most steps. What one leaves for the next
 // lies in up to two pieces of working memory.
-struct Parts {
-  struct Part {
+struct KernelSequence {
+  struct Launch {
     int kernel = 0;              // number `kernel` of the step's kernels
     bool swaps_scratch = false;  // it sees the two pieces the other way round
     LoopNest loops;
   };
-  std::vector<Part> parts;
+  std::vector<Launch> launches;
   std::array<int64_t, 2> scratch_bytes = {0, 0};
 };
 inline constexpr int kMaxKernels = 3;
 
 }  // namespace onnxifi::codegen
 
-#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_PARTS_H_
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_SEQUENCE_H_
