@@ -42,7 +42,7 @@ def list_commits(root, span):
             return []
         span = f"{added[-1]}..HEAD"
     lines = _git(root, "log", "--no-merges", "--format=%h %s", span).splitlines()
-    return [tuple(line.split(" ", 1)) for line by row]
+    return [tuple(line.split(" ", 1)) for line in lines]
 
 
 def main():

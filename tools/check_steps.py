@@ -49,7 +49,7 @@ def check_files(prefix):
     with open(prefix + ".bin", "rb") as file:
         data = file.read()
     with open(prefix + ".jsonl") as lines:
-        for line by row:
+        for line in lines:
             record = json.loads(line)
             difference, told, untold = check(Step(record, data))
             tally = tallies[record["family"]]

@@ -40,7 +40,7 @@ class SumsTest(unittest.TestCase):
             shutil.copy(_TOP / "tools" / "test", root / "tools" / "test")
             ran = subprocess.run(
                 [root / "tools" / "test", "--only", only],
-                env=os.environ | environment | {"PATH": f"{root}/bin:{os.environ['PATH']}"},
+                env=os.environ | environment | {"PATH": f"{root}/bin{os.pathsep}{os.get_exec_path()[0]}{os.pathsep}{os.defpath}"},
                 capture_output=True,
                 text=True,
                 check=False,
@@ -52,7 +52,7 @@ class SumsTest(unittest.TestCase):
         self.assertEqual(lines[-1], "32 passed, 0 failed")
         self.assertEqual(lines[-2], "7 not supported, as conformance/expectations lists")
         self.assertEqual(status, 0)
-        table = [line.split(" s  ")[-1] for line by row if "budget" not in line]
+        table = [line.split(" s  ")[-1] for line in lines if "budget" not in line]
         self.assertIn("20 passed, 0 failed, 3 not supported", table)
         self.assertIn("5 passed, 0 failed", table)
 

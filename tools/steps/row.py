@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row: stages that each reduction a row and leave results, then an expression over the row."""
+"""Row: passes that each reduce the row and leave results, then an expression over the row."""
 
 import numpy as np
 
