@@ -13,12 +13,12 @@ def run_row(step):
     inner = step.domain[len(step.domain) - axes :]
     at = step.coordinates(outer)
     rows = {}
-    for stage, (states, results) in enumerate(step.body["stages"]):
+    for number, (states, results) in enumerate(step.body["passes"]):
         reduced = reduction(step, states, outer, inner, rows)
         outside = {**rows, **{("state", k): value for k, value in enumerate(reduced)}}
         zeros = [np.zeros(outer, np.int64) for _ in inner]
         for k, value in enumerate(step.evaluate(results, at + zeros, outer, outside)):
-            rows[("row", stage * 256 + k)] = value
+            rows[("row", number * 256 + k)] = value
     out = []
     for k, root in enumerate(step.body["roots"]):
         strides = step.record["writes"][k]["strides"]
