@@ -87,7 +87,7 @@ class ControlStep {
   };
   std::unique_ptr<Kit> kit_ = std::make_unique<Kit>();
   std::vector<std::unique_ptr<plan::Plan>> plans_;
-  std::vector<std::unique_ptr<Executor>> executors_;
+  std::vector<std::unique_ptr<PlanRunner>> executors_;
 };
 
 // The inputs that every body of a Loop has.

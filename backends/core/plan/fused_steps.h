@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains: steps that a device may do as one (device::FusableSteps), and what that means for the
-// lifetimes of buffers.
+// Fused steps: consecutive steps that one kernel may compute (device::FusableSteps), and what that
+// means for the lifetimes of buffers.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLAN_FUSED_STEPS_H_
 #define ONNXIFI_BACKENDS_CORE_PLAN_FUSED_STEPS_H_
