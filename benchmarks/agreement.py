@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far results lie apart, and the sums over many models: the arithmetic of compare.py."""
+"""How far results lie apart: the arithmetic of compare.py."""
 
 import math
 
@@ -38,7 +38,3 @@ def measure_outputs(actual, expected):
     if set(actual) != set(expected):
         return math.inf
     return max(measure_difference(actual[name], expected[name]) for name in expected)
-
-
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan

@@ -15,17 +15,26 @@ the engine.
 Results are compared with float64 values where the model comes with them, else with ONNX Runtime's:
 |a-b| <= 1e-4 * (|b| + rms(b)). The light_* models are not checked: model_set.py says why.
 
+With --against-library the peer is another build of this library, "before", with the plugins that lie
+beside it: two builds in turns. Neither ONNX Runtime nor OpenVINO is needed then.
+
+--csv adds the figures to docs/measurements/<date>-<processor>.csv, from which
+benchmarks/performance_page.py makes the table and the picture of docs/performance.md.
+
 Exit status: 0 compared; 1 our results differ or a model does not run on our engine; 2 the command
-line is wrong or something needed is missing; 3 a ratio exceeds --require-ratio.
+line is wrong or something needed is missing; 3 a ratio exceeds --require-ratio, or a geometric mean
+--require-mean.
 """
 
 import argparse
+import datetime
 import importlib.metadata
 import importlib.util
 import json
 import os
 import pathlib
 import platform
+import shlex
 import statistics
 import subprocess
 import sys
@@ -35,6 +44,10 @@ import time
 _HERE = pathlib.Path(__file__).resolve().parent
 _TREE = _HERE.parent
 _PEERS = ("onnxruntime", "openvino")
+# The peer of --against-library.
+_BEFORE = "before"
+# Of --csv without a file.
+_DEFAULT_FILE = pathlib.Path()
 # Pool threads of the engine before spin for a moment; they are asleep after this.
 _PAUSE_S = 0.03
 _MOST_RUNS_PER_TURN = 2000
@@ -44,17 +57,20 @@ _ENTERED = "ONNXIFI_COMPARE_PYTHON"
 
 def enter_private_python():
     """Continues in the environment of `tools/setup --compare` where this one lacks an engine."""
+    # The command line is parsed once the modules are there that it takes.
+    has_peers = not any(word.startswith("--against-library") for word in sys.argv[1:])
     missing = [
         name
-        for name in ("numpy", "onnx", *_PEERS, "matplotlib")
+        for name in ("numpy", "onnx", *(_PEERS if has_peers else ()))
         if importlib.util.find_spec(name) is None
     ]
     if not missing:
         return
-    finder = [str(_TREE / "tools" / "setup"), "--compare", "--print-python"]
+    finder = [str(_TREE / "tools" / "setup"), *(["--compare"] if has_peers else []), "--print-python"]
     private = subprocess.run(finder, capture_output=True, text=True, check=True).stdout.strip()
     if not pathlib.Path(private).exists() or os.environ.get(_ENTERED) == private:
-        sentence = f"Python has no {', '.join(missing)}; run 'tools/setup --compare' first."
+        option = " --compare" if has_peers else ""
+        sentence = f"Python has no {', '.join(missing)}; run 'tools/setup{option}' first."
         print(f"compare.py: {sentence}", file=sys.stderr)
         sys.exit(2)
     os.environ[_ENTERED] = private
@@ -65,7 +81,9 @@ if __name__ == "__main__":
     enter_private_python()
 
 import agreement  # noqa: E402 (they need what the private environment has)
+import chart  # noqa: E402
 import engines  # noqa: E402
+import measurements  # noqa: E402
 import model_set  # noqa: E402
 
 
@@ -86,11 +104,12 @@ def parse_arguments():
     default = _TREE / "build" / "release" / "lib" / "libonnxifi.so"
     shown = default.relative_to(_TREE)
     add("--library", type=pathlib.Path, default=default, help=f"ours (default: {shown})")
+    add("--against-library", type=pathlib.Path, metavar="LIBRARY", help="the peer: another build of ours")
     add("--device", default="cpu", help="its device (default: cpu)")
     add("--models", metavar="NAME,...", help="only these (default: all)")
     add("--list", action="store_true", help="print the names of the models and end")
-    every = ",".join(engines.NAMES)
-    add("--engines", metavar="NAME,...", default=every, help="only these (default: %(default)s)")
+    every = ",".join((measurements.OURS, *_PEERS))
+    add("--engines", metavar="NAME,...", help=f"only these (default: {every}, or two builds of ours)")
     add("--threads", metavar="N,...", default="1,2", help="default: 1,2")
     add("--batch", type=int, default=1, help="images or sequences (default: 1)")
     add("--rounds", type=int, default=7, help="turns of each engine (default: 7)")
@@ -98,9 +117,13 @@ def parse_arguments():
     loads = "loads of each model in fresh processes, at the most threads (default: 7)"
     add("--loads", type=int, default=7, help=loads)
     add("--json", type=pathlib.Path, help="write all figures to this file")
-    add("--chart", type=pathlib.Path, help="draw a bar chart of the most threads, .svg or .png")
+    file = "add the figures to this file (default: docs/measurements/<date>-<processor>.csv)"
+    add("--csv", type=pathlib.Path, nargs="?", const=_DEFAULT_FILE, help=file)
+    add("--chart", type=pathlib.Path, help="draw a bar chart of the most threads, .svg")
     limit = "end with status 3 where a ratio is above R"
     add("--require-ratio", type=float, metavar="R", help=limit)
+    limit = "end with status 3 where the geometric mean of runs or of loads is above R"
+    add("--require-mean", type=float, metavar="R", help=limit)
     arguments = parser.parse_args()
     for name in ("batch", "rounds", "loads"):
         if getattr(arguments, name) < 1:
@@ -111,12 +134,18 @@ def parse_arguments():
         parser.error(f"--threads is '{arguments.threads}'; it is a list of numbers.")
     if min(arguments.threads) < 1:
         parser.error("--threads has a number below 1.")
+    if arguments.engines is None:
+        arguments.engines = f"{measurements.OURS},{_BEFORE}" if arguments.against_library else every
     arguments.engines = arguments.engines.split(",")
     for name in arguments.engines:
         if name not in engines.NAMES:
             parser.error(f"Engine '{name}' is unknown; there are {', '.join(engines.NAMES)}.")
-    if arguments.chart and arguments.chart.suffix not in (".svg", ".png"):
-        parser.error(f"--chart is '{arguments.chart}'; it ends in .svg or .png.")
+    if (_BEFORE in arguments.engines) != (arguments.against_library is not None):
+        parser.error(f"Engine '{_BEFORE}' is the library of --against-library; one needs the other.")
+    if arguments.chart and arguments.chart.suffix != ".svg":
+        parser.error(f"--chart is '{arguments.chart}'; it ends in .svg.")
+    if arguments.csv is not None and arguments.against_library:
+        parser.error("--csv is for comparisons with other engines, not with another build of ours.")
     return arguments
 
 
@@ -171,8 +200,9 @@ def take_turns(running, rounds, turn_ms):
         engine.time(0, 1)  # The first runs after loading are not like the others.
         once = statistics.median(engine.time(1, 2))
         counts[name] = min(_MOST_RUNS_PER_TURN, max(1, round(turn_ms / once)))
-    for _ in range(rounds):
-        for name, engine in running.items():
+    for number in range(rounds):
+        # Of two engines each comes first in every other round.
+        for name, engine in list(running.items())[:: 1 if number % 2 == 0 else -1]:
             time.sleep(_PAUSE_S)
             # What the engine before left in the caches is not this one's.
             times[name] += engine.time(min(2, counts[name]), counts[name])
@@ -184,7 +214,7 @@ def compare_outputs(loaded, expected):
     outputs = {name: results[-1]["outputs"] for name, results in loaded.items()}
     reference = expected
     if reference is None:
-        of = next((peer for peer in _PEERS if peer in outputs), None)
+        of = next((peer for peer in (*_PEERS, _BEFORE) if peer in outputs), None)
         if of is None:
             return "nothing", {}
         return of, {
@@ -197,7 +227,11 @@ def compare_outputs(loaded, expected):
 
 def run_model(model, threads, arguments, loads):
     """One entry of the report: one model at one number of threads."""
-    options = {"library": str(arguments.library), "device": arguments.device}
+    options = {
+        "library": str(arguments.library),
+        "against_library": str(arguments.against_library),
+        "device": arguments.device,
+    }
     running, loaded = load_all(arguments.engines, threads, options, model, loads)
     entry = {"model": model.name, "kind": model.kind, "threads": threads, "engines": {}}
     faults = {name: result for name, result in loaded.items() if isinstance(result, str)}
@@ -222,6 +256,7 @@ def run_model(model, threads, arguments, loads):
             "median_ms": statistics.median(times[name]),
             "best_ms": min(times[name]),
             "runs": len(times[name]),
+            "loads": len(loaded[name]),
             **middle,
             "difference": differences.get(name),
         }
@@ -231,8 +266,10 @@ def run_model(model, threads, arguments, loads):
 
 def _compare_with_peers(figures):
     """Our figures over those of the better peer, each of its own; None where one is missing."""
-    peers = [figures[name] for name in _PEERS if "median_ms" in figures.get(name, {})]
-    ours = figures.get("onnxifi", {})
+    peers = [
+        figures[name] for name in (*_PEERS, _BEFORE) if "median_ms" in figures.get(name, {})
+    ]
+    ours = figures.get(measurements.OURS, {})
     result = {"best_peer_ms": min((peer["median_ms"] for peer in peers), default=None)}
     for key, source in (
         ("ratio", "median_ms"),
@@ -322,11 +359,11 @@ def summarise(results):
                     "kind": kind,
                     "threads": threads,
                     "models": len(chosen),
-                    "ratio": agreement.geometric_mean([r["ratio"] for r in chosen]),
+                    "ratio": measurements.geometric_mean([r["ratio"] for r in chosen]),
                     "worst": max(r["ratio"] for r in chosen),
-                    "load_ratio": agreement.geometric_mean([r["load_ratio"] for r in chosen]),
+                    "load_ratio": measurements.geometric_mean([r["load_ratio"] for r in chosen]),
                     # A process that does not grow at all counts as 1 KiB.
-                    "memory_ratio": agreement.geometric_mean(
+                    "memory_ratio": measurements.geometric_mean(
                         [max(r["memory_ratio"], 1e-3) for r in chosen]
                     ),
                 }
@@ -338,10 +375,21 @@ def is_wrong(result, figures):
     return result["is_checked"] and (figures["difference"] or 0) > 1
 
 
-def find_exit_status(report, require_ratio):
+def _exceeds_mean(report, limit):
+    """Whether a mean of runs is above the limit, or that of loads where these are compared."""
+    means = [summary for summary in report["summaries"] if summary["kind"] == "all"]
+    # Few loads at fewer threads than the most say nothing.
+    most = max((summary["threads"] for summary in means), default=0)
+    return any(
+        summary["ratio"] > limit or (summary["threads"] == most and summary["load_ratio"] > limit)
+        for summary in means
+    )
+
+
+def find_exit_status(report, require_ratio=None, require_mean=None):
     """1 before 3: a wrong answer is worse than a slow one."""
     for result in report["results"]:
-        ours = result["engines"].get("onnxifi")
+        ours = result["engines"].get(measurements.OURS)
         if ours is not None and ("fault" in ours or is_wrong(result, ours)):
             return 1
     if require_ratio is not None and any(
@@ -349,7 +397,21 @@ def find_exit_status(report, require_ratio):
         for result in report["results"]
     ):
         return 3
+    if require_mean is not None and _exceeds_mean(report, require_mean):
+        return 3
     return 0
+
+
+def read_versions(names):
+    """What each engine calls its version; of ours, the commit of this tree."""
+    versions = {name: importlib.metadata.version(name) for name in names if name in _PEERS}
+    described = subprocess.run(
+        ["git", "-C", str(_TREE), "describe", "--always", "--dirty", "--abbrev=12"],
+        capture_output=True,
+        text=True,
+    )
+    versions[measurements.OURS] = described.stdout.strip() if described.returncode == 0 else ""
+    return versions
 
 
 def main():
@@ -363,14 +425,16 @@ def main():
     for name in wanted:
         if name not in known:
             refuse(f"Model '{name}' is unknown; there are {', '.join(known)}.")
-    if "onnxifi" in arguments.engines and not arguments.library.exists():
+    if measurements.OURS in arguments.engines and not arguments.library.exists():
         refuse(f"{arguments.library} does not exist; build the release preset or give --library.")
+    if arguments.against_library and not arguments.against_library.exists():
+        refuse(f"{arguments.against_library} of --against-library does not exist.")
     if os.getloadavg()[0] > 0.7:
         say(f"The machine is busy (load {os.getloadavg()[0]:.1f}): times will be too long.")
 
     report = {
         "machine": read_machine(),
-        "versions": {peer: importlib.metadata.version(peer) for peer in _PEERS},
+        "versions": read_versions(arguments.engines),
         "engines": arguments.engines,
         "settings": {
             "device": arguments.device,
@@ -403,11 +467,18 @@ def main():
     print(make_tables(report))
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=1) + "\n")
+    date = datetime.date.today().isoformat()
+    command = shlex.join(["benchmarks/compare.py", *sys.argv[1:]])
+    rows = measurements.make_rows(report, date, command)
+    if arguments.csv is not None and rows:
+        file = arguments.csv
+        if file == _DEFAULT_FILE:
+            file = measurements.FOLDER / measurements.name_file(date, rows[0]["processor"])
+        measurements.add_to(file, rows)
+        say(f"compare: {len(rows)} rows are in {file}.")
     if arguments.chart and report["results"]:
-        import chart
-
-        chart.write(arguments.chart, report)
-    return find_exit_status(report, arguments.require_ratio)
+        arguments.chart.write_text(chart.make(rows))
+    return find_exit_status(report, arguments.require_ratio, arguments.require_mean)
 
 
 if __name__ == "__main__":

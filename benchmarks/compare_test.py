@@ -149,5 +149,54 @@ class Summaries(unittest.TestCase):
             self.assertEqual(compare.find_exit_status({"results": results}, limit), status)
 
 
+    def test_exit_status_puts_means_of_runs_and_of_loads_to_the_limit(self):
+        fast = {**_result(1.0), "load_ratio": 1.0}
+        slow_to_load = {**_result(1.0), "load_ratio": 1.1}
+        # Means: runs 1.02; loads 1.05 with 2 threads.
+        for results, limit, status in (
+            ([fast, _result(1.04)], 1.03, 0),
+            ([fast, _result(1.10)], 1.03, 3),
+            ([fast, slow_to_load], 1.03, 3),
+            ([fast, slow_to_load], 1.06, 0),
+            # Loads with fewer threads than the most are too few to check by.
+            ([fast, {**slow_to_load, "threads": 1}], 1.03, 0),
+            ([fast, {**_result(1.04), "threads": 1}], 1.03, 3),
+        ):
+            report = {"results": results, "summaries": compare.summarise(results)}
+            self.assertEqual(compare.find_exit_status(report, require_mean=limit), status)
+
+    def test_another_build_of_ours_is_a_peer(self):
+        figures = {
+            "onnxifi": {"median_ms": 3.0, "first_result_ms": 10.0, "peak_mib": 8.0},
+            "before": {"median_ms": 2.0, "first_result_ms": 20.0, "peak_mib": 8.0},
+        }
+        ratios = compare._compare_with_peers(figures)
+        self.assertEqual(
+            (ratios["ratio"], ratios["load_ratio"], ratios["memory_ratio"]), (1.5, 0.5, 1)
+        )
+
+
+class _Timed:
+    """An engine that writes down when it is timed."""
+
+    def __init__(self, name, order):
+        self.name = name
+        self.order = order
+
+    def time(self, warm_up, count):
+        self.order.append(self.name)
+        return [1000.0] * count
+
+
+class TakeTurns(unittest.TestCase):
+    def test_each_engine_is_first_in_every_other_round(self):
+        order = []
+        running = {name: _Timed(name, order) for name in ("onnxifi", "before")}
+        times = compare.take_turns(running, rounds=4, turn_ms=1)
+        ours, other = "onnxifi", "before"
+        self.assertEqual(order[-8:], [ours, other, other, ours] * 2)
+        self.assertEqual({name: len(runs) for name, runs in times.items()}, {ours: 4, other: 4})
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -35,10 +35,14 @@ class _Onnxifi:
         # The device's plugin alone, as the peers have no other: to list OpenCL's devices loads their
         # drivers, some with compilers of 60 MB.
         plugin = options["device"].split(":")[0]
-        path = pathlib.Path(options["library"]).parent / f"libonnxifi-{plugin}.so"
+        path = pathlib.Path(self._find_library(options)).parent / f"libonnxifi-{plugin}.so"
         if path.exists():
             os.environ["ONNXIFI_BACKENDS"] = str(path)
-        self._library = onnxifi_library.Library(options["library"], options["device"])
+        self._library = onnxifi_library.Library(self._find_library(options), options["device"])
+
+    @staticmethod
+    def _find_library(options):
+        return options["library"]
 
     def load(self, path):
         self._graph = self._library.open_graph(path)
@@ -49,6 +53,14 @@ class _Onnxifi:
 
     def read_outputs(self):
         return self._outputs
+
+
+class _Before(_Onnxifi):
+    """Another build of ours, with its own plugins."""
+
+    @staticmethod
+    def _find_library(options):
+        return options["against_library"]
 
 
 class _OnnxRuntime:
@@ -128,7 +140,12 @@ class _OpenVino:
         }
 
 
-_ENGINES = {"onnxifi": _Onnxifi, "onnxruntime": _OnnxRuntime, "openvino": _OpenVino}
+_ENGINES = {
+    "onnxifi": _Onnxifi,
+    "onnxruntime": _OnnxRuntime,
+    "openvino": _OpenVino,
+    "before": _Before,
+}
 
 NAMES = tuple(_ENGINES)
 
