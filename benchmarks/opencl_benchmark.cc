@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/base/cache_folder.h"
 #include "backends/core/base/result.h"
 #include "backends/core/program/program.h"
 #include "backends/opencl/device.h"
@@ -585,7 +586,7 @@ Status Tune(std::string_view wanted) {
     lines += best_line;
   }
   if (!wanted.empty()) return base::Ok();
-  const std::filesystem::path folder = codegen::BinaryCache::DefaultFolder();
+  const std::filesystem::path folder = base::CacheFolder();
   fmt::print("\n{}", lines);
   std::error_code error;
   std::filesystem::create_directories(folder, error);

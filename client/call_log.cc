@@ -6,7 +6,7 @@
 
 namespace onnxifi::client {
 
-void CallLog::Record(FunctionIndex function, onnxStatus status) {
+void CallLog::Record(Function function, onnxStatus status) {
   const auto row = static_cast<size_t>(function);
   const std::optional<size_t> column = FindStatus(status);
   if (column) {
@@ -19,8 +19,8 @@ void CallLog::Record(FunctionIndex function, onnxStatus status) {
 std::vector<StatusCell> CallLog::cells() const {
   std::vector<StatusCell> cells;
   for (size_t row = 0; row < seen_.size(); ++row) {
-    const auto function = static_cast<FunctionIndex>(row);
-    for (size_t column = 0; column < kStatuses.size(); ++column) {
+    const auto function = static_cast<Function>(row);
+    for (size_t column = 0; column < kStatusCount; ++column) {
       if (seen_[row][column].load(std::memory_order_relaxed)) {
         cells.push_back({function, kStatuses[column].status});
       }

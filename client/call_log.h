@@ -16,7 +16,7 @@
 namespace onnxifi::client {
 
 struct StatusCell {
-  FunctionIndex function;
+  Function function;
   // As answered; may be a code that the interface does not have.
   onnxStatus status;
 
@@ -26,14 +26,14 @@ struct StatusCell {
 // Threads: Record may be called from any thread.
 class CallLog {
  public:
-  void Record(FunctionIndex function, onnxStatus status);
+  void Record(Function function, onnxStatus status);
   // The cells seen, without repetition; of the codes that the interface does not have, the last one
   // per function.
   std::vector<StatusCell> cells() const;
 
  private:
-  std::array<std::array<std::atomic<bool>, kStatuses.size()>, kFunctionNames.size()> seen_ = {};
-  std::array<std::atomic<onnxStatus>, kFunctionNames.size()> unknown_ = {};
+  std::array<std::array<std::atomic<bool>, kStatusCount>, kFunctionCount> seen_ = {};
+  std::array<std::atomic<onnxStatus>, kFunctionCount> unknown_ = {};
 };
 
 // A function of a library whose answers are recorded.
@@ -45,7 +45,7 @@ class LoggedFunction<onnxStatus(Parameters...)> {
  public:
   using Pointer = onnxStatus(ONNXIFI_ABI*)(Parameters...);
 
-  void Bind(void* address, FunctionIndex function, CallLog* log) {
+  void Bind(void* address, Function function, CallLog* log) {
     pointer_ = reinterpret_cast<Pointer>(address);
     function_ = function;
     log_ = log;
@@ -59,7 +59,7 @@ class LoggedFunction<onnxStatus(Parameters...)> {
 
  private:
   Pointer pointer_ = nullptr;
-  FunctionIndex function_ = FunctionIndex::kGetBackendIDs;
+  Function function_ = Function::kGetBackendIDs;
   CallLog* log_ = nullptr;
 };
 

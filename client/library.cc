@@ -50,33 +50,33 @@ Library::~Library() { dlclose(handle_); }
 void* Library::FindSymbol(const char* name) const { return dlsym(handle_, name); }
 
 base::Status Library::BindAll() {
-  std::array<void*, kFunctionNames.size()> addresses;
+  std::array<void*, kFunctionCount> addresses;
   for (size_t index = 0; index < addresses.size(); ++index) {
-    addresses[index] = FindSymbol(kFunctionNames[index].data());
+    const std::string_view name = base::kFunctionNames[index];
+    addresses[index] = FindSymbol(name.data());
     if (addresses[index] == nullptr) {
-      return base::Status(
-          base::Code::kInvalidName,
-          fmt::format("Library '{}' has no function '{}'.", path_.string(), kFunctionNames[index]));
+      return base::Status(base::Code::kInvalidName,
+                          fmt::format("Library '{}' has no function '{}'.", path_.string(), name));
     }
   }
-  const auto bind = [&](auto& function, FunctionIndex index) {
+  const auto bind = [&](auto& function, Function index) {
     function.Bind(addresses[static_cast<size_t>(index)], index, &log_);
   };
-  bind(onnxGetBackendIDs, FunctionIndex::kGetBackendIDs);
-  bind(onnxReleaseBackendID, FunctionIndex::kReleaseBackendID);
-  bind(onnxGetBackendInfo, FunctionIndex::kGetBackendInfo);
-  bind(onnxGetBackendCompatibility, FunctionIndex::kGetBackendCompatibility);
-  bind(onnxInitBackend, FunctionIndex::kInitBackend);
-  bind(onnxReleaseBackend, FunctionIndex::kReleaseBackend);
-  bind(onnxInitEvent, FunctionIndex::kInitEvent);
-  bind(onnxSignalEvent, FunctionIndex::kSignalEvent);
-  bind(onnxGetEventState, FunctionIndex::kGetEventState);
-  bind(onnxWaitEvent, FunctionIndex::kWaitEvent);
-  bind(onnxReleaseEvent, FunctionIndex::kReleaseEvent);
-  bind(onnxInitGraph, FunctionIndex::kInitGraph);
-  bind(onnxSetGraphIO, FunctionIndex::kSetGraphIO);
-  bind(onnxRunGraph, FunctionIndex::kRunGraph);
-  bind(onnxReleaseGraph, FunctionIndex::kReleaseGraph);
+  bind(onnxGetBackendIDs, Function::kGetBackendIDs);
+  bind(onnxReleaseBackendID, Function::kReleaseBackendID);
+  bind(onnxGetBackendInfo, Function::kGetBackendInfo);
+  bind(onnxGetBackendCompatibility, Function::kGetBackendCompatibility);
+  bind(onnxInitBackend, Function::kInitBackend);
+  bind(onnxReleaseBackend, Function::kReleaseBackend);
+  bind(onnxInitEvent, Function::kInitEvent);
+  bind(onnxSignalEvent, Function::kSignalEvent);
+  bind(onnxGetEventState, Function::kGetEventState);
+  bind(onnxWaitEvent, Function::kWaitEvent);
+  bind(onnxReleaseEvent, Function::kReleaseEvent);
+  bind(onnxInitGraph, Function::kInitGraph);
+  bind(onnxSetGraphIO, Function::kSetGraphIO);
+  bind(onnxRunGraph, Function::kRunGraph);
+  bind(onnxReleaseGraph, Function::kReleaseGraph);
   onnxGetExtensionFunctionAddress = reinterpret_cast<onnxGetExtensionFunctionAddressFunction>(
       FindSymbol("onnxGetExtensionFunctionAddress"));
   FindExtension(*this, nullptr, "onnxGetLastErrorMessage", get_last_error_message_);

@@ -9,7 +9,7 @@
 namespace onnxifi::client {
 
 std::optional<size_t> FindStatus(onnxStatus status) {
-  for (size_t index = 0; index < kStatuses.size(); ++index) {
+  for (size_t index = 0; index < kStatusCount; ++index) {
     if (kStatuses[index].status == status) return index;
   }
   return std::nullopt;

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/core/base/cache_folder.h"
 #include "backends/core/codegen/binary_cache.h"
 #include "backends/core/codegen/kernel_launch.h"
 #include "backends/core/codegen/selector.h"
@@ -27,8 +28,7 @@ class Device final : public device::Device {
   // As Runtime::Open.
   static base::Result<std::unique_ptr<Device>> Open(
       const Api& api, const DeviceInfo& info,
-      const std::filesystem::path& cache_folder = codegen::BinaryCache::DefaultFolder(),
-      const Shared& shared = {});
+      const std::filesystem::path& cache_folder = base::CacheFolder(), const Shared& shared = {});
 
   device::Memory& memory() override { return memory_; }
   base::Result<std::unique_ptr<device::Queue>> NewQueue() override;

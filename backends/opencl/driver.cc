@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "backends/core/base/cache_folder.h"
 #include "backends/core/codegen/binary_cache.h"
 #include "backends/opencl/kernels.h"
 #include "backends/opencl/signal_keeper.h"
@@ -78,7 +79,7 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
                  .vector_bits = 32 * static_cast<int>(
                                          std::bit_floor(std::clamp<cl_uint>(vector_length, 1, 16))),
                  .most_group_items = static_cast<int64_t>(most_group_items)};
-  const std::filesystem::path folder = codegen::BinaryCache::DefaultFolder();
+  const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, kTuningTable,
                                     folder.empty() ? folder : folder / kTuningFile);
   info.capabilities.run_length = info.tuning.run_length;

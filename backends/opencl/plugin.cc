@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/core/base/cache_folder.h"
 #include "backends/core/codegen/selector.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/opencl/device.h"
@@ -97,9 +98,9 @@ class Hardware : public plugin::Hardware {
   base::Result<std::unique_ptr<device::Device>> Open(
       int index, const abi::BackendProperties& properties) override {
     ONNXIFI_ASSIGN_OR_RETURN(const Shared shared, SharedOf(properties));
-    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
-                             Device::Open(api_, devices_[static_cast<size_t>(index)],
-                                          codegen::BinaryCache::DefaultFolder(), shared));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        std::unique_ptr<Device> device,
+        Device::Open(api_, devices_[static_cast<size_t>(index)], base::CacheFolder(), shared));
     return std::unique_ptr<device::Device>(std::move(device));
   }
 

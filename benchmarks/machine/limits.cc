@@ -17,6 +17,8 @@
 #include <system_error>
 #include <thread>
 
+#include "backends/core/base/cache_folder.h"
+
 namespace onnxifi::machine {
 namespace {
 
@@ -142,21 +144,8 @@ int ThreadsInUse() {
 }
 
 fs::path CachePath() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* const value = std::getenv(name);
-    return value != nullptr ? value : "";
-  };
-  fs::path root = variable("ONNXIFI_CACHE_HOME");
-  if (root.empty()) {
-    if (const std::string shared = variable("XDG_CACHE_HOME"); !shared.empty()) {
-      root = fs::path(shared) / "onnxifi-build";
-    } else if (const std::string home = variable("HOME"); !home.empty()) {
-      root = fs::path(home) / ".cache" / "onnxifi-build";
-    } else {
-      return {};
-    }
-  }
-  return root / "machine" / (MachineKey() + ".json");
+  const fs::path root = base::ToolCacheFolder();
+  return root.empty() ? root : root / "machine" / (MachineKey() + ".json");
 }
 
 base::Result<Limits> ReadCached() {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// index.json and case.json, and where they lie. The only file of the suite that reads environment
-// variables.
+// index.json and case.json, and where they lie.
 
 #include "conformance/cases/case_list.h"
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "backends/core/base/cache_folder.h"
 #include "client/onnx_file/tensor_file.h"
 
 namespace onnxifi::cases {
@@ -52,18 +51,6 @@ std::vector<std::string> Strings(const json& object, const char* name) {
     if (element.is_string()) strings.push_back(element.get<std::string>());
   }
   return strings;
-}
-
-std::optional<fs::path> Variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return fs::path(value);
-}
-
-fs::path FindCacheRoot() {
-  if (const auto own = Variable("ONNXIFI_CACHE_HOME")) return *own;
-  if (const auto shared = Variable("XDG_CACHE_HOME")) return *shared / "onnxifi-build";
-  return Variable("HOME").value_or(fs::path("/")) / ".cache" / "onnxifi-build";
 }
 
 }  // namespace
@@ -114,7 +101,7 @@ base::Result<CaseDescription> ReadDescription(const fs::path& case_folder) {
 }
 
 base::Result<fs::path> FindGeneratedFolder(std::string_view kind) {
-  const fs::path parent = FindCacheRoot() / kind;
+  const fs::path parent = base::ToolCacheFolder() / kind;
   std::error_code error;
   fs::path newest;
   fs::file_time_type newest_time;

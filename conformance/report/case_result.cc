@@ -76,9 +76,8 @@ base::Result<CaseResult> FromJsonLine(const std::string& text) {
   result.note = line.value("note", "");
   for (const json& cell : line.value("cells", json::array())) {
     const auto function = cell.at(0).get<size_t>();
-    if (function >= client::kFunctionNames.size()) return malformed;
-    result.cells.push_back(
-        {static_cast<client::FunctionIndex>(function), cell.at(1).get<onnxStatus>()});
+    if (function >= client::kFunctionCount) return malformed;
+    result.cells.push_back({static_cast<client::Function>(function), cell.at(1).get<onnxStatus>()});
   }
   return result;
 }

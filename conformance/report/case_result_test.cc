@@ -24,7 +24,7 @@ TEST(CaseResultTest, SurvivesTheLine) {
   result.operators = {"Add", "Relu"};
   result.element_types = {"float", "int64"};
   result.step_families = {{"Map", "Host"}};
-  result.cells = {{client::FunctionIndex::kRunGraph, ONNXIFI_STATUS_INVALID_EVENT}};
+  result.cells = {{client::Function::kRunGraph, ONNXIFI_STATUS_INVALID_EVENT}};
   const std::string line = ToJsonLine(result);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const base::Result<CaseResult> read = FromJsonLine(line);

@@ -15,6 +15,7 @@
 #include <onnx/onnxifi_loader.h>
 #include <onnxifi/auto_device.h>
 #include <onnxifi/sdk.h>
+#include <onnxifi/statuses.h>
 
 #ifndef _WIN32
 #include <dlfcn.h>
@@ -38,80 +39,26 @@ namespace onnxifi {
 // "INVALID_SHAPE" for ONNXIFI_STATUS_INVALID_SHAPE; "status <number>" for an unknown code.
 inline std::string StatusName(onnxStatus status) {
   switch (status) {
-    case ONNXIFI_STATUS_SUCCESS:
-      return "SUCCESS";
-    case ONNXIFI_STATUS_FALLBACK:
-      return "FALLBACK";
-    case ONNXIFI_STATUS_INVALID_ID:
-      return "INVALID_ID";
-    case ONNXIFI_STATUS_INVALID_SIZE:
-      return "INVALID_SIZE";
-    case ONNXIFI_STATUS_INVALID_POINTER:
-      return "INVALID_POINTER";
-    case ONNXIFI_STATUS_INVALID_PROTOBUF:
-      return "INVALID_PROTOBUF";
-    case ONNXIFI_STATUS_INVALID_MODEL:
-      return "INVALID_MODEL";
-    case ONNXIFI_STATUS_INVALID_BACKEND:
-      return "INVALID_BACKEND";
-    case ONNXIFI_STATUS_INVALID_GRAPH:
-      return "INVALID_GRAPH";
-    case ONNXIFI_STATUS_INVALID_EVENT:
-      return "INVALID_EVENT";
-    case ONNXIFI_STATUS_INVALID_STATE:
-      return "INVALID_STATE";
-    case ONNXIFI_STATUS_INVALID_NAME:
-      return "INVALID_NAME";
-    case ONNXIFI_STATUS_INVALID_SHAPE:
-      return "INVALID_SHAPE";
-    case ONNXIFI_STATUS_INVALID_DATATYPE:
-      return "INVALID_DATATYPE";
-    case ONNXIFI_STATUS_INVALID_MEMORY_TYPE:
-      return "INVALID_MEMORY_TYPE";
-    case ONNXIFI_STATUS_INVALID_MEMORY_LOCATION:
-      return "INVALID_MEMORY_LOCATION";
-    case ONNXIFI_STATUS_INVALID_FENCE_TYPE:
-      return "INVALID_FENCE_TYPE";
-    case ONNXIFI_STATUS_INVALID_PROPERTY:
-      return "INVALID_PROPERTY";
-    case ONNXIFI_STATUS_UNSUPPORTED_TAG:
-      return "UNSUPPORTED_TAG";
-    case ONNXIFI_STATUS_UNSUPPORTED_VERSION:
-      return "UNSUPPORTED_VERSION";
-    case ONNXIFI_STATUS_UNSUPPORTED_OPERATOR:
-      return "UNSUPPORTED_OPERATOR";
-    case ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE:
-      return "UNSUPPORTED_ATTRIBUTE";
-    case ONNXIFI_STATUS_UNSUPPORTED_SHAPE:
-      return "UNSUPPORTED_SHAPE";
-    case ONNXIFI_STATUS_UNSUPPORTED_DATATYPE:
-      return "UNSUPPORTED_DATATYPE";
-    case ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE:
-      return "UNSUPPORTED_MEMORY_TYPE";
-    case ONNXIFI_STATUS_UNSUPPORTED_FENCE_TYPE:
-      return "UNSUPPORTED_FENCE_TYPE";
-    case ONNXIFI_STATUS_UNSUPPORTED_PROPERTY:
-      return "UNSUPPORTED_PROPERTY";
-    case ONNXIFI_STATUS_UNIDENTIFIED_NAME:
-      return "UNIDENTIFIED_NAME";
-    case ONNXIFI_STATUS_MISMATCHING_SHAPE:
-      return "MISMATCHING_SHAPE";
-    case ONNXIFI_STATUS_MISMATCHING_DATATYPE:
-      return "MISMATCHING_DATATYPE";
-    case ONNXIFI_STATUS_NO_SYSTEM_MEMORY:
-      return "NO_SYSTEM_MEMORY";
-    case ONNXIFI_STATUS_NO_DEVICE_MEMORY:
-      return "NO_DEVICE_MEMORY";
-    case ONNXIFI_STATUS_NO_SYSTEM_RESOURCES:
-      return "NO_SYSTEM_RESOURCES";
-    case ONNXIFI_STATUS_NO_DEVICE_RESOURCES:
-      return "NO_DEVICE_RESOURCES";
-    case ONNXIFI_STATUS_BACKEND_UNAVAILABLE:
-      return "BACKEND_UNAVAILABLE";
-    case ONNXIFI_STATUS_INTERNAL_ERROR:
-      return "INTERNAL_ERROR";
+#define ONNXIFI_SDK_CASE(name, code_name, meaning) \
+  case ONNXIFI_STATUS_##name:                      \
+    return #name;
+    ONNXIFI_SDK_STATUSES(ONNXIFI_SDK_CASE)
+#undef ONNXIFI_SDK_CASE
     default:
       return "status " + std::to_string(status);
+  }
+}
+
+// What any library says by the status, as a sentence; empty for an unknown code.
+inline std::string_view StatusMeaning(onnxStatus status) {
+  switch (status) {
+#define ONNXIFI_SDK_CASE(name, code_name, meaning) \
+  case ONNXIFI_STATUS_##name:                      \
+    return meaning;
+    ONNXIFI_SDK_STATUSES(ONNXIFI_SDK_CASE)
+#undef ONNXIFI_SDK_CASE
+    default:
+      return {};
   }
 }
 
@@ -120,8 +67,10 @@ struct Error {
   // Empty if the library gives none.
   std::string sentence;
 
+  // The name of the status and the sentence, or what the status means where there is none.
   std::string Text() const {
-    return StatusName(status) + (sentence.empty() ? std::string() : ": " + sentence);
+    const std::string_view told = sentence.empty() ? StatusMeaning(status) : sentence;
+    return StatusName(status) + (told.empty() ? "" : ": ") + std::string(told);
   }
 };
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -15,14 +14,6 @@
 namespace onnxifi::cost {
 
 namespace fs = std::filesystem;
-
-fs::path CostStore::DefaultFolder() {
-  // Read once, when the devices are listed.
-  if (const char* folder = std::getenv("ONNXIFI_CACHE_DIR")) return folder;
-  if (const char* folder = std::getenv("XDG_CACHE_HOME")) return fs::path(folder) / "onnxifi";
-  if (const char* home = std::getenv("HOME")) return fs::path(home) / ".cache" / "onnxifi";
-  return {};
-}
 
 fs::path CostStore::FileOf(std::string_view identity) const {
   return folder_ / ("costs-" + split::Digester().Add(identity).Get().Text() + ".txt");

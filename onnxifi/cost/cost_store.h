@@ -26,9 +26,6 @@ class CostStore {
   // Adds to what is there. Readers see the file as it was or as it is, never half of it.
   void Add(std::string_view identity, const DeviceTable& newer) const;
 
-  // $ONNXIFI_CACHE_DIR, else onnxifi in $XDG_CACHE_HOME or ~/.cache; empty if none of them is set.
-  static std::filesystem::path DefaultFolder();
-
  private:
   std::filesystem::path FileOf(std::string_view identity) const;
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/base/cache_folder.h"
 #include "onnxifi/cost/cost_store.h"
 #include "onnxifi/cost/device_table.h"
 #include "onnxifi/plugins/forwarded_backend_id.h"
@@ -30,7 +31,7 @@ class AutoCosts {
  public:
   // `devices` outlive it.
   explicit AutoCosts(std::vector<const plugins::ForwardedBackendId*> devices)
-      : devices_(std::move(devices)), store_(cost::CostStore::DefaultFolder()) {}
+      : devices_(std::move(devices)), store_(base::CacheFolder()) {}
 
   // By device. The cache folder is read once.
   std::vector<KnownCosts> Known();

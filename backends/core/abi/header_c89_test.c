@@ -9,6 +9,7 @@
 #include <onnx/onnxifi_ext.h>
 #include <onnx/onnxifi_loader.h>
 #include <onnxifi/sdk.h>
+#include <onnxifi/statuses.h>
 #include <stddef.h>
 
 #define ONNXIFI_ASSERT(name, condition) typedef char name[(condition) ? 1 : -1]
@@ -51,3 +52,6 @@ ONNXIFI_ASSERT(sdk_sizes_come_first, offsetof(onnxNodeVerdict, struct_size) == 0
 /* Callers initialise fences with braces; the union asks for one level more. */
 onnxMemoryFenceV1 onnxifi_header_test_fence = {
     ONNXIFI_TAG_MEMORY_FENCE_V1, ONNXIFI_SYNCHRONIZATION_EVENT, {NULL}};
+
+#define ONNXIFI_COUNT(name, code_name, meaning) +1
+ONNXIFI_ASSERT(statuses_are_a_list, (ONNXIFI_SDK_STATUSES(ONNXIFI_COUNT)) == 36);

@@ -10,78 +10,11 @@ namespace onnxifi::base {
 
 std::string_view CodeName(Code code) {
   switch (code) {
-    case Code::kOk:
-      return "SUCCESS";
-    case Code::kFallback:
-      return "FALLBACK";
-    case Code::kInvalidId:
-      return "INVALID_ID";
-    case Code::kInvalidSize:
-      return "INVALID_SIZE";
-    case Code::kInvalidPointer:
-      return "INVALID_POINTER";
-    case Code::kInvalidProtobuf:
-      return "INVALID_PROTOBUF";
-    case Code::kInvalidModel:
-      return "INVALID_MODEL";
-    case Code::kInvalidBackend:
-      return "INVALID_BACKEND";
-    case Code::kInvalidGraph:
-      return "INVALID_GRAPH";
-    case Code::kInvalidEvent:
-      return "INVALID_EVENT";
-    case Code::kInvalidState:
-      return "INVALID_STATE";
-    case Code::kInvalidName:
-      return "INVALID_NAME";
-    case Code::kInvalidShape:
-      return "INVALID_SHAPE";
-    case Code::kInvalidDatatype:
-      return "INVALID_DATATYPE";
-    case Code::kInvalidMemoryType:
-      return "INVALID_MEMORY_TYPE";
-    case Code::kInvalidMemoryLocation:
-      return "INVALID_MEMORY_LOCATION";
-    case Code::kInvalidFenceType:
-      return "INVALID_FENCE_TYPE";
-    case Code::kInvalidProperty:
-      return "INVALID_PROPERTY";
-    case Code::kUnsupportedTag:
-      return "UNSUPPORTED_TAG";
-    case Code::kUnsupportedVersion:
-      return "UNSUPPORTED_VERSION";
-    case Code::kUnsupportedOperator:
-      return "UNSUPPORTED_OPERATOR";
-    case Code::kUnsupportedAttribute:
-      return "UNSUPPORTED_ATTRIBUTE";
-    case Code::kUnsupportedShape:
-      return "UNSUPPORTED_SHAPE";
-    case Code::kUnsupportedDatatype:
-      return "UNSUPPORTED_DATATYPE";
-    case Code::kUnsupportedMemoryType:
-      return "UNSUPPORTED_MEMORY_TYPE";
-    case Code::kUnsupportedFenceType:
-      return "UNSUPPORTED_FENCE_TYPE";
-    case Code::kUnsupportedProperty:
-      return "UNSUPPORTED_PROPERTY";
-    case Code::kUnidentifiedName:
-      return "UNIDENTIFIED_NAME";
-    case Code::kMismatchingShape:
-      return "MISMATCHING_SHAPE";
-    case Code::kMismatchingDatatype:
-      return "MISMATCHING_DATATYPE";
-    case Code::kNoSystemMemory:
-      return "NO_SYSTEM_MEMORY";
-    case Code::kNoDeviceMemory:
-      return "NO_DEVICE_MEMORY";
-    case Code::kNoSystemResources:
-      return "NO_SYSTEM_RESOURCES";
-    case Code::kNoDeviceResources:
-      return "NO_DEVICE_RESOURCES";
-    case Code::kBackendUnavailable:
-      return "BACKEND_UNAVAILABLE";
-    case Code::kInternalError:
-      return "INTERNAL_ERROR";
+#define ONNXIFI_MEMBER(name, code_name, meaning) \
+  case Code::k##code_name:                       \
+    return #name;
+    ONNXIFI_SDK_STATUSES(ONNXIFI_MEMBER)
+#undef ONNXIFI_MEMBER
   }
   return "unknown status";
 }

@@ -7,6 +7,8 @@
 #ifndef ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_
 #define ONNXIFI_BACKENDS_CORE_BASE_STATUS_H_
 
+#include <onnxifi/statuses.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,46 +16,17 @@
 
 namespace onnxifi::base {
 
-// Numerically equal to ONNXIFI_STATUS_* (core/abi asserts it), so that a code crosses the interface
-// unchanged.
+// ONNXIFI_STATUS_* under names of C++ (kInvalidShape for ONNXIFI_STATUS_INVALID_SHAPE), with the
+// same numbers, so that a code crosses the interface unchanged.
 enum class Code : int32_t {
-  kOk = 0x0000,
-  kFallback = 0x0001,
-  kInvalidId = 0x0101,
-  kInvalidSize = 0x0102,
-  kInvalidPointer = 0x0103,
-  kInvalidProtobuf = 0x0104,
-  kInvalidModel = 0x0105,
-  kInvalidBackend = 0x0106,
-  kInvalidGraph = 0x0107,
-  kInvalidEvent = 0x0108,
-  kInvalidState = 0x0109,
-  kInvalidName = 0x010A,
-  kInvalidShape = 0x010B,
-  kInvalidDatatype = 0x010C,
-  kInvalidMemoryType = 0x010D,
-  kInvalidMemoryLocation = 0x010E,
-  kInvalidFenceType = 0x010F,
-  kInvalidProperty = 0x0110,
-  kUnsupportedTag = 0x0201,
-  kUnsupportedVersion = 0x0202,
-  kUnsupportedOperator = 0x0203,
-  kUnsupportedAttribute = 0x0204,
-  kUnsupportedShape = 0x0205,
-  kUnsupportedDatatype = 0x0206,
-  kUnsupportedMemoryType = 0x0207,
-  kUnsupportedFenceType = 0x0208,
-  kUnsupportedProperty = 0x0209,
-  kUnidentifiedName = 0x0301,
-  kMismatchingShape = 0x0302,
-  kMismatchingDatatype = 0x0303,
-  kNoSystemMemory = 0x0401,
-  kNoDeviceMemory = 0x0402,
-  kNoSystemResources = 0x0403,
-  kNoDeviceResources = 0x0404,
-  kBackendUnavailable = 0x0405,
-  kInternalError = 0x0406,
+#define ONNXIFI_MEMBER(name, code_name, meaning) k##code_name = ONNXIFI_STATUS_##name,
+  ONNXIFI_SDK_STATUSES(ONNXIFI_MEMBER)
+#undef ONNXIFI_MEMBER
 };
+
+#define ONNXIFI_MEMBER(name, code_name, meaning) +1
+inline constexpr int kCodeCount = ONNXIFI_SDK_STATUSES(ONNXIFI_MEMBER);
+#undef ONNXIFI_MEMBER
 
 // The standard's name of a code without its prefix, e.g. "INVALID_SHAPE".
 std::string_view CodeName(Code code);

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -43,14 +42,6 @@ std::string_view AsText(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
-
-fs::path BinaryCache::DefaultFolder() {
-  // Read once per opened device, before its threads start.
-  if (const char* folder = std::getenv("ONNXIFI_CACHE_DIR")) return folder;
-  if (const char* folder = std::getenv("XDG_CACHE_HOME")) return fs::path(folder) / "onnxifi";
-  if (const char* home = std::getenv("HOME")) return fs::path(home) / ".cache" / "onnxifi";
-  return {};
-}
 
 fs::path BinaryCache::FileOf(std::string_view key) const {
   static constexpr char kDigits[] = "0123456789abcdef";

@@ -31,9 +31,6 @@ class BinaryCache {
   // Makes the entry absent: what it holds is not what its key promises.
   void Remove(std::string_view key) const;
 
-  // $ONNXIFI_CACHE_DIR, else onnxifi in $XDG_CACHE_HOME or ~/.cache; empty if none of them is set.
-  static std::filesystem::path DefaultFolder();
-
  private:
   std::filesystem::path FileOf(std::string_view key) const;
   void Trim() const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Table 4.2 of the interface's description, one string per status in the order of the functions; x:
-// listed, +: added by decision R18, '.': must not be answered.
+// The cells of the table that the suite has reached, and why it cannot reach others.
 
 #include "conformance/suites/interface/status_table.h"
 
@@ -14,62 +13,18 @@
 namespace onnxifi::suites {
 namespace {
 
-using client::FunctionIndex;
-using client::kFunctionNames;
+using client::Function;
+using client::FunctionName;
+using client::kFunctionCount;
 using client::kStatuses;
 using client::StatusCell;
-
-// Columns: IDs RelID Info Compat InitB RelB InitE Sig State Wait RelE InitG SetIO Run RelG.
-constexpr std::array<std::string_view, kStatuses.size()> kTable = {
-    "xxxxxxxxxxxxxxx",  // SUCCESS
-    "x.xx.......x...",  // FALLBACK
-    ".xxxx..........",  // INVALID_ID
-    "...x.......x+..",  // INVALID_SIZE
-    "x.xxx.x.x..xxx.",  // INVALID_POINTER
-    "...x.......x...",  // INVALID_PROTOBUF
-    "...x.......x...",  // INVALID_MODEL
-    ".....xx....x...",  // INVALID_BACKEND
-    "............xxx",  // INVALID_GRAPH
-    ".......xxxx..x.",  // INVALID_EVENT
-    ".......x.......",  // INVALID_STATE
-    "...........+x..",  // INVALID_NAME
-    "...........xx..",  // INVALID_SHAPE
-    "...........xx..",  // INVALID_DATATYPE
-    "...........xx..",  // INVALID_MEMORY_TYPE
-    "...........xx..",  // INVALID_MEMORY_LOCATION
-    ".............x.",  // INVALID_FENCE_TYPE
-    "....x......x...",  // INVALID_PROPERTY
-    "...........+xx.",  // UNSUPPORTED_TAG
-    "...x.......x...",  // UNSUPPORTED_VERSION
-    "...x.......x...",  // UNSUPPORTED_OPERATOR
-    "..xx.......x...",  // UNSUPPORTED_ATTRIBUTE
-    "...x.......xx..",  // UNSUPPORTED_SHAPE
-    "...x.......x+..",  // UNSUPPORTED_DATATYPE
-    "...........xx..",  // UNSUPPORTED_MEMORY_TYPE
-    ".............x.",  // UNSUPPORTED_FENCE_TYPE
-    "....x......x...",  // UNSUPPORTED_PROPERTY
-    "............xx.",  // UNIDENTIFIED_NAME
-    "...x.......xx..",  // MISMATCHING_SHAPE
-    "...x.......xx..",  // MISMATCHING_DATATYPE
-    "x..xx.x....xxx.",  // NO_SYSTEM_MEMORY
-    "....x.x....xxx.",  // NO_DEVICE_MEMORY
-    "....x.x....xxx.",  // NO_SYSTEM_RESOURCES
-    "....x.x....xxx.",  // NO_DEVICE_RESOURCES
-    "..xxx.xxxx.xxx.",  // BACKEND_UNAVAILABLE
-    "xx.xxxxxxxxxxxx",  // INTERNAL_ERROR
-};
-
-char MarkOf(const StatusCell& cell) {
-  const std::optional<size_t> row = client::FindStatus(cell.status);
-  return row ? kTable[*row][static_cast<size_t>(cell.function)] : '.';
-}
 
 report::CaseResult MakeFailure(const StatusCell& cell, std::string_view what) {
   report::CaseResult result;
   result.group = "status table";
-  result.name = fmt::format("{} {}", NameOf(cell.function), client::StatusName(cell.status));
+  result.name = fmt::format("{} {}", FunctionName(cell.function), client::StatusName(cell.status));
   result.sentence =
-      fmt::format("{} {} {}.", NameOf(cell.function), what, client::StatusName(cell.status));
+      fmt::format("{} {} {}.", FunctionName(cell.function), what, client::StatusName(cell.status));
   return result;
 }
 
@@ -87,9 +42,9 @@ void AppendTable(const std::vector<StatusCell>& seen, std::string& text) {
   for (const client::NamedStatus& status : kStatuses) {
     fmt::format_to(out, "{:<24}", status.name);
     for (size_t column = 0; column < kColumns.size(); ++column) {
-      const StatusCell cell{static_cast<FunctionIndex>(column), status.status};
+      const StatusCell cell{static_cast<Function>(column), status.status};
       const bool is_reached = std::ranges::find(seen, cell) != seen.end();
-      const bool is_listed = MarkOf(cell) != '.';
+      const bool is_listed = IsDocumented(cell);
       fmt::format_to(out, "{:>7}", is_reached ? (is_listed ? "x" : "!") : is_listed ? "o" : "");
     }
     text += "\n";
@@ -98,7 +53,9 @@ void AppendTable(const std::vector<StatusCell>& seen, std::string& text) {
 
 }  // namespace
 
-bool IsDocumented(const StatusCell& cell) { return MarkOf(cell) != '.'; }
+bool IsDocumented(const StatusCell& cell) {
+  return base::MayAnswer(cell.function, static_cast<base::Code>(cell.status));
+}
 
 std::string_view ReasonForUnreached(const StatusCell& cell) {
   switch (cell.status) {
@@ -115,16 +72,16 @@ std::string_view ReasonForUnreached(const StatusCell& cell) {
     case ONNXIFI_STATUS_INTERNAL_ERROR:
       return "only a fault of the library itself leads to it";
     case ONNXIFI_STATUS_FALLBACK:
-      return cell.function == FunctionIndex::kGetBackendCompatibility ||
-                     cell.function == FunctionIndex::kInitGraph
+      return cell.function == Function::kGetBackendCompatibility ||
+                     cell.function == Function::kInitGraph
                  ? "the device runs the suite's models without emulation (R5)"
                  : "";
     case ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE:
-      return cell.function != FunctionIndex::kGetBackendInfo
+      return cell.function != Function::kGetBackendInfo
                  ? "the device takes every attribute value that the suite tries"
                  : "";
     case ONNXIFI_STATUS_UNSUPPORTED_SHAPE:
-      return cell.function == FunctionIndex::kSetGraphIO
+      return cell.function == Function::kSetGraphIO
                  ? "the device takes every number for a symbol that a descriptor can hold memory "
                    "for"
                  : "";
@@ -133,17 +90,17 @@ std::string_view ReasonForUnreached(const StatusCell& cell) {
     case ONNXIFI_STATUS_UNSUPPORTED_TAG:
       return "";
     case ONNXIFI_STATUS_UNSUPPORTED_DATATYPE:
-      return cell.function == FunctionIndex::kSetGraphIO
+      return cell.function == Function::kSetGraphIO
                  ? "the device takes every element type of the interface in a descriptor"
                  : "";
     case ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE:
-      return cell.function == FunctionIndex::kSetGraphIO
+      return cell.function == Function::kSetGraphIO
                  ? "the device takes every memory type of the interface"
                  : "";
     case ONNXIFI_STATUS_UNSUPPORTED_FENCE_TYPE:
       return "the device takes every fence type of the interface";
     case ONNXIFI_STATUS_INVALID_PROPERTY:
-      return cell.function == FunctionIndex::kInitGraph
+      return cell.function == Function::kInitGraph
                  ? "the library has no graph property whose value could be wrong"
                  : "";
     default:
@@ -168,9 +125,9 @@ std::string CheckStatusTable(bool is_partial, std::vector<report::CaseResult>& r
   int reached_count = 0;
   int listed_count = 0;
   text += "\nCells not reached:\n";
-  for (size_t column = 0; column < kFunctionNames.size(); ++column) {
+  for (size_t column = 0; column < kFunctionCount; ++column) {
     for (const client::NamedStatus& status : kStatuses) {
-      const StatusCell cell{static_cast<FunctionIndex>(column), status.status};
+      const StatusCell cell{static_cast<Function>(column), status.status};
       if (!IsDocumented(cell)) continue;
       ++listed_count;
       if (std::ranges::find(seen, cell) != seen.end()) {
@@ -178,7 +135,7 @@ std::string CheckStatusTable(bool is_partial, std::vector<report::CaseResult>& r
         continue;
       }
       const std::string_view reason = ReasonForUnreached(cell);
-      fmt::format_to(out, "  {} {}: {}\n", NameOf(cell.function), status.name,
+      fmt::format_to(out, "  {} {}: {}\n", FunctionName(cell.function), status.name,
                      reason.empty() ? "must be reachable" : reason);
       if (reason.empty()) results.push_back(MakeFailure(cell, "never answers"));
     }
