@@ -7,6 +7,7 @@ the tree's top folder and prints one line per offence:
 
 - an include that its folder's rule does not allow, or that is not written from the top of the tree;
 - a folder without a rule, and a rule that names a folder that does not exist;
+- a folder of onnxifi/ with more lines of product code than a reader keeps in mind;
 - files, modules or folders that include each other in a circle. A module is x.h, x.cc and x-inl.h of one
   folder: its header may be free of a circle that its source closes.
 
@@ -100,6 +101,10 @@ _RULES = {
     "benchmarks": [_CORE + "plugin", "backends/cpu", "backends/opencl", "benchmarks/machine"],
     "benchmarks/machine": [_CORE + "base"],
 }
+
+# Folders below these have at most so many lines of headers and sources, without tests and what only they use.
+_SIZED = {"onnxifi": 2500}
+_TEST_FOLDERS = ("testing", "fakes")
 
 _SUFFIXES = (".h", ".hpp", ".c", ".cc", ".inc")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -207,6 +212,22 @@ def find_missing_folders(root, rules):
     ]
 
 
+def find_large_folders(root, limits):
+    """Returns one sentence per folder that lies below one of `limits` and has more product lines."""
+    lines = collections.Counter()
+    for source in list_sources(root):
+        is_test = source.stem.endswith("_test") or any(part in _TEST_FOLDERS for part in source.parts)
+        if source.parts[0] in limits and not is_test:
+            text = (root / source).read_text(errors="replace")
+            lines[source.parent.as_posix()] += len(text.splitlines())
+    return [
+        f"The folder '{folder}' has {count} lines of product code; the limit is"
+        f" {limits[folder.partition('/')[0]]}."
+        for folder, count in sorted(lines.items())
+        if count > limits[folder.partition("/")[0]]
+    ]
+
+
 def find_offences(root, rules):
     """Returns one sentence per offence in the tree at `root`."""
     allowed = close_over(rules)
@@ -254,6 +275,7 @@ def main():
     parser.add_argument("root", nargs="?", type=pathlib.Path, default=top, help="top of the tree")
     root = parser.parse_args().root
     offences = find_missing_folders(root, _RULES) + find_offences(root, _RULES)
+    offences += find_large_folders(root, _SIZED)
     for offence in offences:
         print(offence)
     if offences:

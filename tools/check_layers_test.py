@@ -146,5 +146,29 @@ class FindMissingFoldersTest(unittest.TestCase):
             self.assertIn("'away', which does not exist", offence)
 
 
+class FindLargeFoldersTest(unittest.TestCase):
+    def test_counts_product_lines_of_each_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, count in {
+                "base/a/x.h": 2,
+                "base/a/x.cc": 3,
+                "base/a/x_test.cc": 9,
+                "base/a/testing/t.h": 9,
+                "base/b/y.cc": 5,
+                "other/z.cc": 9,
+            }.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text("// line\n" * count)
+            self.assertEqual(check_layers.find_large_folders(root, {"base": 5}), [])
+            self.assertEqual(
+                check_layers.find_large_folders(root, {"base": 4}),
+                [
+                    "The folder 'base/a' has 5 lines of product code; the limit is 4.",
+                    "The folder 'base/b' has 5 lines of product code; the limit is 4.",
+                ],
+            )
+
+
 if __name__ == "__main__":
     unittest.main()
