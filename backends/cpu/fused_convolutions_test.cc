@@ -21,6 +21,7 @@
 #include "backends/cpu/device.h"
 #include "backends/cpu/processor/processor.h"
 #include "backends/cpu/processor/testing/each_target.h"
+#include "backends/cpu/processor/testing/stated_caches.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -184,11 +185,18 @@ void ExpectRight(const Case& test, const std::string& chain, const std::vector<i
   }
 }
 
+// A quarter of the L2 cache is the limit: images between the convolutions are fused where they are
+// larger, and a few of their rows have to fit.
+class FusedConvolutionsTest : public testing::Test {
+ protected:
+  const processor::StatedCaches caches_{processor::kLargeCaches};
+};
+
 constexpr const char* kAll = "pointwise, depthwise and pointwise";
 constexpr const char* kBefore = "pointwise and depthwise";
 constexpr const char* kBehind = "depthwise and pointwise";
 
-TEST(FusedConvolutionsTest, TakesConvolutionsBeforeAndBehind) {
+TEST_F(FusedConvolutionsTest, TakesConvolutionsBeforeAndBehind) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     ExpectRight({}, kAll, {1, 2, 5});
@@ -197,7 +205,7 @@ TEST(FusedConvolutionsTest, TakesConvolutionsBeforeAndBehind) {
   });
 }
 
-TEST(FusedConvolutionsTest, TakesStridesDilationsAndPadding) {
+TEST_F(FusedConvolutionsTest, TakesStridesDilationsAndPadding) {
   ExpectRight({.stride = 2}, kAll, {1, 2});
   ExpectRight({.stride = 2, .pad_begin = 0, .pad_end = 1}, kAll, {2});
   ExpectRight({.kernel = 5, .pad_begin = 2, .pad_end = 2}, kAll, {1, 2});
@@ -208,7 +216,7 @@ TEST(FusedConvolutionsTest, TakesStridesDilationsAndPadding) {
   ExpectRight({.pad_begin = 5, .pad_end = 6}, kAll, {1, 2});
 }
 
-TEST(FusedConvolutionsTest, TakesImagesOneAfterTheOther) {
+TEST_F(FusedConvolutionsTest, TakesImagesOneAfterTheOther) {
   Case test{.height = 11, .width = 13, .between = 33, .results = 7};
   test.batch = processor::L2Floats() / 4 / (11 * 13 * 33) + 2;
   ExpectRight(test, kAll, {1, 2, 4});
@@ -216,24 +224,31 @@ TEST(FusedConvolutionsTest, TakesImagesOneAfterTheOther) {
   ExpectRight(test, kAll, {1, 3});
 }
 
-TEST(FusedConvolutionsTest, AddsASummandAndBoundsNothingElse) {
+TEST_F(FusedConvolutionsTest, AddsASummandAndBoundsNothingElse) {
   ExpectRight({.results = 6, .has_sum = true, .has_bounds = false}, kAll, {1, 2});
 }
 
-TEST(FusedConvolutionsTest, WritesIntoAPartOfAWiderTensor) {
+TEST_F(FusedConvolutionsTest, WritesIntoAPartOfAWiderTensor) {
   ExpectRight({.is_sliced = true}, kAll, {1, 2});
   ExpectRight({.has_behind = false, .is_sliced = true}, kBefore, {1, 2});
 }
 
-TEST(FusedConvolutionsTest, TakesGroups) {
+TEST_F(FusedConvolutionsTest, TakesGroups) {
   ExpectRight({.results = 48, .groups_behind = 4}, kAll, {1, 2});
 }
 
-TEST(FusedConvolutionsTest, TakesAsManyImagesAsComeLate) {
+TEST_F(FusedConvolutionsTest, TakesAsManyImagesAsComeLate) {
   ExpectRight({.batch = 3, .is_symbolic = true}, kAll, {1, 2});
 }
 
-TEST(FusedConvolutionsTest, LeavesAloneWhatStaysNear) {
+TEST_F(FusedConvolutionsTest, LeavesAloneWhatSeesTooManyRowsForTheCache) {
+  const Case test{.stride = 2, .dilation = 3, .pad_begin = 3, .pad_end = 1};
+  ExpectRight(test, kAll, {2});
+  const processor::StatedCaches medium(processor::kMediumCaches);
+  ExpectRight(test, "", {2});
+}
+
+TEST_F(FusedConvolutionsTest, LeavesAloneWhatStaysNear) {
   ExpectRight({.height = 8, .width = 8, .between = 16}, "", {2});
 }
 

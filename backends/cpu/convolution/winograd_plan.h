@@ -9,16 +9,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "backends/cpu/convolution/winograd_tile.h"
+
 namespace onnxifi::convolution {
-
-// Extents of the tiles of the output, side by side.
-enum class Tile : int64_t { k2x2 = 2, k4x4 = 4 };
-
-// Products per tile and pair of channels: 16 or 36.
-constexpr int64_t Frequencies(Tile tile) {
-  const int64_t side = static_cast<int64_t>(tile) + 2;
-  return side * side;
-}
 
 // A convolution of 3 x 3 with strides and dilations of 1.
 struct WinogradShape {

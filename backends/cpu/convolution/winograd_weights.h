@@ -9,7 +9,7 @@
 
 #include "backends/core/device/parallel.h"
 #include "backends/cpu/convolution/weights.h"
-#include "backends/cpu/convolution/winograd_plan.h"
+#include "backends/cpu/convolution/winograd_tile.h"
 
 namespace onnxifi::convolution {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FewRows: which steps are so.
+// FewRowsProduct: which steps are so.
 
 #include "backends/cpu/matmul/few_rows.h"
 
@@ -35,7 +35,7 @@ bool IsAtLine(const std::byte* data) { return reinterpret_cast<uintptr_t>(data) 
 
 class FewRowsMethod final : public Method {
  public:
-  explicit FewRowsMethod(const FewRows& product) : product_(product) {}
+  explicit FewRowsMethod(const FewRowsProduct& product) : product_(product) {}
 
   std::string_view name() const override { return "matrix times vector"; }
   BindResult Bind(const device::BoundStep& step, device::Addresses constants,
@@ -68,17 +68,17 @@ class FewRowsMethod final : public Method {
   }
 
  private:
-  const FewRows product_;
+  const FewRowsProduct product_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Method> MakeMethod(const FewRows& product) {
+std::shared_ptr<const Method> MakeMethod(const FewRowsProduct& product) {
   return std::make_shared<FewRowsMethod>(product);
 }
 
-Result<FewRows> DescribeFewRows(const device::Facts& facts, const ConstantMatrix& matrix) {
-  FewRows product{};
+Result<FewRowsProduct> DescribeFewRows(const device::Facts& facts, const ConstantMatrix& matrix) {
+  FewRowsProduct product{};
   static_cast<ConstantMatrix&>(product) = matrix;
   ONNXIFI_ASSIGN_OR_RETURN(
       const OneAxis rows,

@@ -25,7 +25,7 @@ constexpr int64_t kWorthAThread = 32768;
 // What both kernels know.
 class BoundFewRows : public device::BoundKernel {
  public:
-  BoundFewRows(const FewRows& product, int64_t rows, const device::BoundStep& step,
+  BoundFewRows(const FewRowsProduct& product, int64_t rows, const device::BoundStep& step,
                runtime::PackedWeights own, threads::ThreadPool& pool)
       : product_(product),
         rows_(rows),
@@ -59,7 +59,7 @@ class BoundFewRows : public device::BoundKernel {
   int64_t XStride() const { return x_.strides[product_.row_axis]; }
   int64_t YStride() const { return y_.strides[product_.row_axis]; }
 
-  const FewRows product_;
+  const FewRowsProduct product_;
   const int64_t rows_;
   threads::ThreadPool& pool_;
   const device::BoundView x_, y_;
@@ -99,7 +99,7 @@ class OverColumns final : public BoundFewRows {
 // Rows of the matrix, times an element each, are added up.
 class OverRows final : public BoundFewRows {
  public:
-  OverRows(const FewRows& product, int64_t rows, const device::BoundStep& step,
+  OverRows(const FewRowsProduct& product, int64_t rows, const device::BoundStep& step,
            runtime::PackedWeights own, runtime::Runtime& runtime)
       : BoundFewRows(product, rows, step, std::move(own), runtime.pool()),
         work_memory_(runtime.work_memory()),
@@ -158,7 +158,7 @@ class OverRows final : public BoundFewRows {
 
 }  // namespace
 
-std::unique_ptr<device::BoundKernel> BindFewRows(const FewRows& product, int64_t rows,
+std::unique_ptr<device::BoundKernel> BindFewRows(const FewRowsProduct& product, int64_t rows,
                                                  const device::BoundStep& step,
                                                  runtime::PackedWeights own,
                                                  runtime::Runtime& runtime) {

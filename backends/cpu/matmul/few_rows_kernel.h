@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "backends/core/device/device.h"
-#include "backends/cpu/matmul/few_rows.h"
+#include "backends/cpu/matmul/few_rows_product.h"
 #include "backends/cpu/runtime/packed_weights.h"
 #include "backends/cpu/runtime/runtime.h"
 
@@ -17,7 +17,7 @@ namespace onnxifi::matmul {
 
 // `rows` is 1 to gemm::kMaxVectors. The matrix is read in `own`, a copy of its buffer, or of one
 // column where it is uniform, unless that is null. `runtime` outlives what is returned.
-std::unique_ptr<device::BoundKernel> BindFewRows(const FewRows& product, int64_t rows,
+std::unique_ptr<device::BoundKernel> BindFewRows(const FewRowsProduct& product, int64_t rows,
                                                  const device::BoundStep& step,
                                                  runtime::PackedWeights own,
                                                  runtime::Runtime& runtime);

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include <atomic>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/processor/processor.cc"
 #include <hwy/foreach_target.h>
@@ -38,31 +40,46 @@ HWY_EXPORT(Rate);
 HWY_EXPORT(Name);
 
 // Where the system does not tell, what most processors have at least.
-int64_t CacheFloats(int64_t told_bytes, int64_t otherwise_bytes) {
-  return (told_bytes > 0 ? told_bytes : otherwise_bytes) / static_cast<int64_t>(sizeof(float));
+int64_t CacheBytes(int64_t told_bytes, int64_t otherwise_bytes) {
+  return told_bytes > 0 ? told_bytes : otherwise_bytes;
+}
+
+Caches AskForCaches() {
+  int64_t l1_bytes = 0, l2_bytes = 0;
+#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE)
+  l1_bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+  l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+  return {CacheBytes(l1_bytes, int64_t{32} << 10), CacheBytes(l2_bytes, int64_t{1} << 20)};
+}
+
+// In bytes; 0: those of this machine. Two numbers, so that a reader needs no lock.
+std::atomic<int64_t> stated_l1 = 0;
+std::atomic<int64_t> stated_l2 = 0;
+
+int64_t BytesOf(const std::atomic<int64_t>& stated, int64_t Caches::*own) {
+  const int64_t bytes = stated.load(std::memory_order_relaxed);
+  return bytes > 0 ? bytes : OwnCaches().*own;
 }
 
 }  // namespace
 
-int64_t L1Floats() {
-  constexpr int64_t kBytes = int64_t{32} << 10;
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-  static const int64_t floats = CacheFloats(sysconf(_SC_LEVEL1_DCACHE_SIZE), kBytes);
-#else
-  static const int64_t floats = CacheFloats(0, kBytes);
-#endif
-  return floats;
+Caches OwnCaches() {
+  static const Caches caches = AskForCaches();
+  return caches;
 }
 
-int64_t L2Floats() {
-  constexpr int64_t kBytes = int64_t{1} << 20;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-  static const int64_t floats = CacheFloats(sysconf(_SC_LEVEL2_CACHE_SIZE), kBytes);
-#else
-  static const int64_t floats = CacheFloats(0, kBytes);
-#endif
-  return floats;
+Caches UsedCaches() {
+  return {BytesOf(stated_l1, &Caches::l1_bytes), BytesOf(stated_l2, &Caches::l2_bytes)};
 }
+
+void StateCaches(Caches caches) {
+  stated_l1 = caches.l1_bytes;
+  stated_l2 = caches.l2_bytes;
+}
+
+int64_t L1Floats() { return UsedCaches().l1_bytes / static_cast<int64_t>(sizeof(float)); }
+int64_t L2Floats() { return UsedCaches().l2_bytes / static_cast<int64_t>(sizeof(float)); }
 
 double MultiplyAddsPerCycle() { return HWY_DYNAMIC_DISPATCH(Rate)(); }
 

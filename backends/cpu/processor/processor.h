@@ -11,8 +11,22 @@
 
 namespace onnxifi::processor {
 
-// Of one core: what its caches for data hold, and what it computes in float32 with the vectors that
-// kernels may use. Threads: any.
+// The caches for data of one core.
+struct Caches {
+  int64_t l1_bytes;
+  int64_t l2_bytes;
+};
+
+// Those of this machine; where the system does not tell, 32 KiB and 1 MiB, which most processors
+// have at least. Threads: any.
+Caches OwnCaches();
+// The caches that kernels go by: those of this machine, unless a test states others
+// (testing/stated_caches.h), which it does not do while a kernel is selected, bound or run.
+Caches UsedCaches();
+void StateCaches(Caches caches);
+
+// Of one core: what the caches that kernels go by hold, and what it computes in float32 with the
+// vectors that kernels may use. Threads: any.
 int64_t L1Floats();
 int64_t L2Floats();
 double MultiplyAddsPerCycle();

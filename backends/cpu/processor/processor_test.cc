@@ -10,6 +10,8 @@
 
 #include <utility>
 
+#include "backends/cpu/processor/testing/stated_caches.h"
+
 namespace onnxifi::processor {
 namespace {
 
@@ -18,6 +20,16 @@ TEST(ProcessorTest, HasCachesOfPlausibleSizes) {
   EXPECT_LE(L1Floats(), int64_t{1} << 17);
   EXPECT_GT(L2Floats(), L1Floats());
   EXPECT_LE(L2Floats(), int64_t{1} << 26);
+}
+
+TEST(ProcessorTest, GoesByTheCachesThatATestStates) {
+  const int64_t own = L2Floats();
+  {
+    const StatedCaches stated(kSmallCaches);
+    EXPECT_EQ(L1Floats(), 32 * 256);
+    EXPECT_EQ(L2Floats(), 256 * 256);
+  }
+  EXPECT_EQ(L2Floats(), own);
 }
 
 #if HWY_ARCH_X86
