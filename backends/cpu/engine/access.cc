@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "backends/core/reference/column.h"
+#include "backends/cpu/engine/any_address.h"
 #include "backends/cpu/engine/gather.h"
 #include "backends/cpu/engine/stream.h"
 #include "backends/cpu/transpose/transpose.h"
@@ -54,10 +55,15 @@ void Copy(const T* __restrict source, int64_t count, T* __restrict target) {
 }
 
 template <typename T>
-void LoadRun(const T* source, int64_t step, int64_t count, T* lanes) {
-  if (step == 1) return Copy(source, count, lanes);
-  if (step == 0) return Fill(lanes, count, *source);
-  for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = source[lane * step];
+void LoadRun(const AnyAddress<T>* __restrict source, int64_t step, int64_t count,
+             T* __restrict lanes) {
+  constexpr int64_t kWorthACall = 128 / static_cast<int64_t>(sizeof(T));
+  if (step == 0) return Fill(lanes, count, source->value);
+  if (step == 1 && count >= kWorthACall) {
+    std::memcpy(lanes, source, static_cast<size_t>(count) * sizeof(T));
+    return;
+  }
+  for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = source[lane * step].value;
 }
 
 template <typename T>
@@ -141,8 +147,8 @@ struct Walk {
 };
 
 template <typename T>
-const T* ElementAt(const std::byte* base, int64_t element) {
-  return reinterpret_cast<const T*>(base + WrapMulAdd(0, element, sizeof(T)));
+const AnyAddress<T>* ElementAt(const std::byte* base, int64_t element) {
+  return reinterpret_cast<const AnyAddress<T>*>(base + WrapMulAdd(0, element, sizeof(T)));
 }
 
 template <typename T>
@@ -352,7 +358,7 @@ void LoadBox(const Access& access, const std::byte* base, const Box& box, std::b
     std::memcpy(&fill, access.fill, sizeof(fill));
     if (inside == Inside::kNone) return Fill(typed, box.lanes, fill);
     const std::byte* first = base + WrapMulAdd(0, ValueAtBegin(access.form, box), sizeof(T));
-    if (inside == Inside::kAll && !access.positions.empty()) {
+    if (inside == Inside::kAll && !access.positions.empty() && IsAligned(first, sizeof(T))) {
       return Gather(first, access.positions.data(), box.lanes, lanes, access.lane_bytes);
     }
     if (inside == Inside::kAll) return LoadUnguarded(access.form, first, box, typed);
@@ -388,7 +394,8 @@ void LoadAt(const device::BoundView& view, const std::byte* base,
       const int64_t block = std::min(kBlock, count - begin);
       evaluate(view.offset, view.strides, begin, block, elements);
       if (view.guards.empty()) {
-        for (int64_t k = 0; k < block; ++k) typed[begin + k] = *ElementAt<T>(base, elements[k]);
+        for (int64_t k = 0; k < block; ++k)
+          typed[begin + k] = ElementAt<T>(base, elements[k])->value;
         continue;
       }
       Fill(is_inside, block, uint8_t{1});
@@ -399,7 +406,7 @@ void LoadAt(const device::BoundView& view, const std::byte* base,
         }
       }
       for (int64_t k = 0; k < block; ++k) {
-        typed[begin + k] = is_inside[k] != 0 ? *ElementAt<T>(base, elements[k]) : fill;
+        typed[begin + k] = is_inside[k] != 0 ? ElementAt<T>(base, elements[k])->value : fill;
       }
     }
   });

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "backends/core/reference/column.h"
+#include "backends/cpu/engine/any_address.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -178,7 +179,10 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
           break;
         }
         std::byte* base = access.buffer == program::kNoBuffer ? nullptr : addresses_[access.buffer];
-        if (access.is_dense && (access.guards.empty() || FindInside(access, box) == Inside::kAll)) {
+        const bool is_in_place =
+            access.is_dense && (access.guards.empty() || FindInside(access, box) == Inside::kAll) &&
+            IsAligned(AddressOf(access, box, base), access.lane_bytes);
+        if (is_in_place) {
           result = AddressOf(access, box, base);
         } else {
           LoadBox(access, base, box, result);

@@ -7,6 +7,8 @@
 
 #include "backends/cpu/transpose/transpose.h"
 
+#include <cstring>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/transpose/transpose.cc"
 #include <hwy/foreach_target.h>
@@ -24,7 +26,8 @@ void TransposePlain(const T* HWY_RESTRICT source, int64_t source_stride, T* HWY_
                     int64_t target_stride, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
-      target[r * target_stride + c] = source[c * source_stride + r];
+      // The source may be a model's own bytes, at any address.
+      std::memcpy(&target[r * target_stride + c], source + c * source_stride + r, sizeof(T));
     }
   }
 }
