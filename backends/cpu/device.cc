@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device: the implementations of each family, fastest first. The first that takes a step has it;
-// the reasons of those before are kept for reports.
+// Device: the list of implementations, fastest first. The first that takes a step has it; the
+// reasons of those before are kept for reports.
 
 #include "backends/cpu/device.h"
 
+#include <algorithm>
 #include <memory>
-#include <span>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -19,63 +21,53 @@
 #include "backends/cpu/matmul/small_products.h"
 #include "backends/cpu/onednn/recipe.h"
 #include "backends/cpu/pooling/pooling.h"
+#include "backends/cpu/runtime/recipe.h"
 
 namespace onnxifi::cpu {
 namespace {
 
 using onednn::EdgePlacement;
+using program::Contract;
+using runtime::RecipeResult;
 
-struct Implementation {
-  std::string_view name;
-  runtime::RecipeResult (*select)(const device::Facts&, EdgePlacement, std::string_view);
-  EdgePlacement edge_placement;
+// A step on its way through the implementations.
+struct Question {
+  const device::Facts& facts;
+  device::Selection& selection;
+  // Made by the first convolution that asks.
+  std::optional<base::Result<convolution::ConvolutionQuery>> convolution = std::nullopt;
 };
 
-struct OwnConvolution {
-  std::string_view name;
-  runtime::RecipeResult (*select)(const convolution::ConvolutionQuery&);
-};
+bool IsConvolution(const program::Step& step) {
+  const auto* contract = step.As<Contract>();
+  return contract != nullptr && contract->form == Contract::Form::kConv;
+}
+bool IsMatMul(const program::Step& step) {
+  const auto* contract = step.As<Contract>();
+  return contract != nullptr && contract->form == Contract::Form::kMatMul;
+}
+bool IsContract(const program::Step& step) { return step.As<Contract>() != nullptr; }
+bool IsWindow(const program::Step& step) { return step.As<program::Window>() != nullptr; }
 
-constexpr OwnConvolution kConvolution[] = {
-    {"winograd", convolution::SelectWinograd},   {"pointwise", convolution::SelectPointwise},
-    {"depthwise", convolution::SelectDepthwise}, {"direct", convolution::SelectDirect},
-    {"planar", convolution::SelectPlanar},
-};
-
-constexpr Implementation kContract[] = {
-    {"onednn matmul", onednn::SelectMatMul, EdgePlacement::kInPrimitive},
-    {"onednn convolution", onednn::SelectConvolution, EdgePlacement::kInPrimitive},
-    {"onednn deconvolution", onednn::SelectDeconvolution, EdgePlacement::kInPrimitive},
-    {"onednn matmul between loops", onednn::SelectMatMul, EdgePlacement::kInLoops},
-    {"onednn convolution between loops", onednn::SelectConvolution, EdgePlacement::kInLoops},
-    {"onednn deconvolution between loops", onednn::SelectDeconvolution, EdgePlacement::kInLoops},
-};
-
-constexpr Implementation kWindow[] = {
-    {"onednn pooling", onednn::SelectPooling, EdgePlacement::kInPrimitive},
-    {"onednn normalisation", onednn::SelectLrn, EdgePlacement::kInPrimitive},
-    {"onednn pooling between loops", onednn::SelectPooling, EdgePlacement::kInLoops},
-    {"onednn normalisation between loops", onednn::SelectLrn, EdgePlacement::kInLoops},
-};
-
-std::span<const Implementation> ImplementationsOf(const program::Step& step) {
-  if (step.As<program::Contract>() != nullptr) return kContract;
-  if (step.As<program::Window>() != nullptr) return kWindow;
-  return {};
+template <RecipeResult (*select)(const convolution::ConvolutionQuery&)>
+RecipeResult OwnConvolution(Question& question, std::string_view /*name*/) {
+  if (!question.convolution) question.convolution = convolution::QueryConvolution(question.facts);
+  const base::Result<convolution::ConvolutionQuery>& query = *question.convolution;
+  return query.ok() ? select(*query) : query.status();
 }
 
 // A matrix of constants: few rows where it lies, more of them with a packed copy. The number of
 // rows may be known only once the step is bound.
-runtime::RecipeResult SelectConstantMatrix(const device::Facts& facts,
-                                           device::Selection& selection) {
+RecipeResult SelectConstantMatrix(Question& question, std::string_view /*name*/) {
+  const device::Facts& facts = question.facts;
   ONNXIFI_ASSIGN_OR_RETURN(const matmul::ConstantMatrix matrix,
                            matmul::DescribeConstantMatrix(facts));
   matmul::Recipe::Methods methods;
-  base::Result<matmul::FewRows> few_rows = matmul::DescribeFewRows(facts, matrix);
+  base::Result<matmul::FewRowsProduct> few_rows = matmul::DescribeFewRows(facts, matrix);
   if (few_rows.ok()) {
     methods.push_back(matmul::MakeMethod(*few_rows));
   } else {
-    selection.rejected.push_back(
+    question.selection.rejected.push_back(
         base::Status(few_rows.status()).Context("for matrix times vector"));
   }
   if (!few_rows.ok() || !few_rows->rows) methods.push_back(matmul::MakePackedMatrix(matrix));
@@ -83,46 +75,73 @@ runtime::RecipeResult SelectConstantMatrix(const device::Facts& facts,
       std::make_unique<matmul::Recipe>(std::move(methods)));
 }
 
+RecipeResult SelectPooling(Question& question, std::string_view /*name*/) {
+  return pooling::SelectPooling(question.facts);
+}
+
+template <RecipeResult (*select)(const device::Facts&, EdgePlacement, std::string_view),
+          EdgePlacement edge_placement>
+RecipeResult OneDnn(Question& question, std::string_view name) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<const device::Recipe> recipe,
+                           select(question.facts, edge_placement, name));
+  // Whether products are small is known once the step is bound.
+  auto small = matmul::DescribeSmallProducts(question.facts);
+  if (!small.ok()) return recipe;
+  return std::unique_ptr<const device::Recipe>(std::make_unique<matmul::Recipe>(
+      matmul::Recipe::Methods{*std::move(small)}, std::move(recipe)));
+}
+
+RecipeResult SelectEngine(Question& question, std::string_view /*name*/) {
+  return engine::Select(question.facts);
+}
+
+struct Implementation {
+  std::string_view name;
+  bool (*is_for)(const program::Step& step);
+  RecipeResult (*select)(Question& question, std::string_view name);
+};
+
+constexpr EdgePlacement kInPrimitive = EdgePlacement::kInPrimitive;
+constexpr EdgePlacement kInLoops = EdgePlacement::kInLoops;
+
+// All of them, in the order in which they are asked: the first that takes the step has it. What
+// none takes is left to the reference.
+constexpr Implementation kImplementations[] = {
+    {"winograd", IsConvolution, OwnConvolution<convolution::SelectWinograd>},
+    {"pointwise", IsConvolution, OwnConvolution<convolution::SelectPointwise>},
+    {"depthwise", IsConvolution, OwnConvolution<convolution::SelectDepthwise>},
+    {"direct", IsConvolution, OwnConvolution<convolution::SelectDirect>},
+    {"planar", IsConvolution, OwnConvolution<convolution::SelectPlanar>},
+    {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
+    {"pooling", IsWindow, SelectPooling},
+    {"onednn matmul", IsContract, OneDnn<onednn::SelectMatMul, kInPrimitive>},
+    {"onednn convolution", IsContract, OneDnn<onednn::SelectConvolution, kInPrimitive>},
+    {"onednn deconvolution", IsContract, OneDnn<onednn::SelectDeconvolution, kInPrimitive>},
+    {"onednn matmul between loops", IsContract, OneDnn<onednn::SelectMatMul, kInLoops>},
+    {"onednn convolution between loops", IsContract, OneDnn<onednn::SelectConvolution, kInLoops>},
+    {"onednn deconvolution between loops", IsContract,
+     OneDnn<onednn::SelectDeconvolution, kInLoops>},
+    {"onednn pooling", IsWindow, OneDnn<onednn::SelectPooling, kInPrimitive>},
+    {"onednn normalisation", IsWindow, OneDnn<onednn::SelectLrn, kInPrimitive>},
+    {"onednn pooling between loops", IsWindow, OneDnn<onednn::SelectPooling, kInLoops>},
+    {"onednn normalisation between loops", IsWindow, OneDnn<onednn::SelectLrn, kInLoops>},
+    {"the tile engine", engine::HasFamily, SelectEngine},
+};
+
 }  // namespace
 
 base::Result<device::Selection> Selector::Select(const device::Facts& facts) const {
   device::Selection selection;
-  // Whether `recipe` is one; if not, its reason is kept.
-  const auto takes = [&selection](runtime::RecipeResult recipe, std::string_view name) {
+  Question question{facts, selection};
+  for (const Implementation& implementation : kImplementations) {
+    if (!implementation.is_for(facts.step)) continue;
+    RecipeResult recipe = implementation.select(question, implementation.name);
     if (recipe.ok()) {
       selection.recipe = *std::move(recipe);
-      return true;
+      return selection;
     }
-    selection.rejected.push_back(std::move(recipe).status().Context("for " + std::string(name)));
-    return false;
-  };
-  const program::Contract* contract = facts.step.As<program::Contract>();
-  if (contract != nullptr && contract->form == program::Contract::Form::kConv) {
-    const base::Result<convolution::ConvolutionQuery> described =
-        convolution::QueryConvolution(facts);
-    for (const OwnConvolution& own : kConvolution) {
-      if (takes(described.ok() ? own.select(*described) : described.status(), own.name)) {
-        return selection;
-      }
-    }
-  }
-  if (contract != nullptr && contract->form == program::Contract::Form::kMatMul) {
-    if (takes(SelectConstantMatrix(facts, selection), "rows times packed matrix")) return selection;
-  }
-  if (facts.step.As<program::Window>() != nullptr) {
-    if (takes(pooling::SelectPooling(facts), "pooling")) return selection;
-  }
-  for (const Implementation& onednn : ImplementationsOf(facts.step)) {
-    if (!takes(onednn.select(facts, onednn.edge_placement, onednn.name), onednn.name)) continue;
-    // Small products: known once the step is bound.
-    if (auto small = matmul::DescribeSmallProducts(facts); small.ok()) {
-      selection.recipe = std::make_unique<matmul::Recipe>(
-          matmul::Recipe::Methods{*std::move(small)}, std::move(selection.recipe));
-    }
-    return selection;
-  }
-  if (engine::HasFamily(facts.step)) {
-    if (takes(engine::Select(facts), "the tile engine")) return selection;
+    selection.rejected.push_back(
+        std::move(recipe).status().Context("for " + std::string(implementation.name)));
   }
   ONNXIFI_ASSIGN_OR_RETURN(device::Selection last, reference_.Select(facts));
   selection.recipe = std::move(last.recipe);
@@ -152,23 +171,8 @@ base::Result<std::unique_ptr<Device>> Device::Create(std::shared_ptr<threads::Th
 }
 
 base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
-  if (const auto* onednn_recipe = dynamic_cast<const onednn::Recipe*>(&recipe)) {
-    return onednn_recipe->Build(*onednn_);
-  }
-  if (const auto* own_recipe = dynamic_cast<const convolution::Recipe*>(&recipe)) {
-    return own_recipe->BuildKernel(runtime_);
-  }
-  if (const auto* product = dynamic_cast<const matmul::Recipe*>(&recipe)) {
-    std::unique_ptr<device::Kernel> otherwise;
-    if (product->otherwise() != nullptr) {
-      ONNXIFI_ASSIGN_OR_RETURN(otherwise, Build(*product->otherwise()));
-    }
-    return product->BuildKernel(runtime_, std::move(otherwise));
-  }
-  if (const auto* engine_recipe = dynamic_cast<const engine::Recipe*>(&recipe)) {
-    return engine_recipe->BuildKernel(engine_);
-  }
-  return reference_.Build(recipe);
+  const auto* own = dynamic_cast<const runtime::Recipe*>(&recipe);
+  return own != nullptr ? own->Build({runtime_, engine_, *onednn_}) : reference_.Build(recipe);
 }
 
 }  // namespace onnxifi::cpu

@@ -240,8 +240,8 @@ TEST(Forwarded, LoadProfilesComeFromThePluginWhole) {
     const auto stages = session.graph.LoadProfile();
     ASSERT_TRUE(stages.ok()) << stages.error().Text();
     ASSERT_EQ(stages->size(), 2u);
-    EXPECT_EQ(stages->front().sandbox, "parse");
-    EXPECT_EQ(stages->back().sandbox, "double");
+    EXPECT_EQ(stages->front().stage, "parse");
+    EXPECT_EQ(stages->back().stage, "double");
     EXPECT_EQ(stages->back().count, 4u);
     EXPECT_EQ(stages->back().duration_ns, 567u);
   }

@@ -11,17 +11,21 @@
 
 #include "backends/core/device/device.h"
 #include "backends/cpu/convolution/facts.h"
-#include "backends/cpu/runtime/recipe_result.h"
+#include "backends/cpu/runtime/recipe.h"
 #include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::convolution {
 
-class Recipe : public device::Recipe {
+class Recipe : public runtime::Recipe {
  public:
   // `implementation` outlives it.
   explicit Recipe(std::string_view implementation) : implementation_(implementation) {}
 
   std::string_view implementation() const override { return implementation_; }
+  base::Result<std::unique_ptr<device::Kernel>> Build(
+      const runtime::Runtimes& runtimes) const override {
+    return BuildKernel(runtimes.own);
+  }
   virtual std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const = 0;
 
  private:

@@ -17,7 +17,7 @@ namespace onnxifi::engine {
 namespace {
 
 runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::Facts& facts,
-                                 Recipe::Build build) {
+                                 Recipe::Builder build) {
   ONNXIFI_RETURN_IF_ERROR(CheckStep(facts));
   return std::unique_ptr<const device::Recipe>(
       std::make_unique<Recipe>(implementation, facts, build));

@@ -12,28 +12,31 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/cpu/engine/runtime.h"
-#include "backends/cpu/runtime/recipe_result.h"
+#include "backends/cpu/runtime/recipe.h"
 
 namespace onnxifi::engine {
 
 using KernelResult = base::Result<std::unique_ptr<device::Kernel>>;
 
-class Recipe final : public device::Recipe {
+class Recipe final : public runtime::Recipe {
  public:
-  using Build = std::unique_ptr<device::Kernel> (*)(const device::Facts& facts, Runtime& runtime);
+  using Builder = std::unique_ptr<device::Kernel> (*)(const device::Facts& facts, Runtime& runtime);
 
-  Recipe(std::string_view implementation, const device::Facts& facts, Build build)
+  Recipe(std::string_view implementation, const device::Facts& facts, Builder build)
       : implementation_(implementation), facts_(facts), build_(build) {}
 
   std::string_view implementation() const override { return implementation_; }
   bool TakesAnyAddress(int /*read*/) const override { return true; }
+  KernelResult Build(const runtime::Runtimes& runtimes) const override {
+    return BuildKernel(runtimes.engine);
+  }
   // NO_SYSTEM_MEMORY. `runtime` outlives the kernel.
   KernelResult BuildKernel(Runtime& runtime) const;
 
  private:
   const std::string_view implementation_;
   const device::Facts facts_;
-  const Build build_;
+  const Builder build_;
 };
 
 // Each refuses with an UNSUPPORTED_* status what its family cannot do on tiles.

@@ -58,6 +58,16 @@ Recipe::Recipe(Methods methods, std::unique_ptr<const device::Recipe> otherwise)
       otherwise_(std::move(otherwise)),
       implementation_(NamesOf(methods_, otherwise_.get())) {}
 
+Result<std::unique_ptr<device::Kernel>> Recipe::Build(const runtime::Runtimes& runtimes) const {
+  std::unique_ptr<device::Kernel> otherwise;
+  if (otherwise_ != nullptr) {
+    // Of another folder of this plugin.
+    const auto& recipe = dynamic_cast<const runtime::Recipe&>(*otherwise_);
+    ONNXIFI_ASSIGN_OR_RETURN(otherwise, recipe.Build(runtimes));
+  }
+  return BuildKernel(runtimes.own, std::move(otherwise));
+}
+
 std::unique_ptr<device::Kernel> Recipe::BuildKernel(
     runtime::Runtime& runtime, std::unique_ptr<device::Kernel> otherwise) const {
   return std::make_unique<Kernel>(methods_, runtime, std::move(otherwise));

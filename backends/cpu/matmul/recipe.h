@@ -16,6 +16,7 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/cpu/runtime/packed_weights.h"
+#include "backends/cpu/runtime/recipe.h"
 #include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::matmul {
@@ -36,7 +37,7 @@ class Method {
                           runtime::Runtime& runtime, runtime::WeightStore& store) const = 0;
 };
 
-class Recipe final : public device::Recipe {
+class Recipe final : public runtime::Recipe {
  public:
   using Methods = std::vector<std::shared_ptr<const Method>>;
 
@@ -49,6 +50,8 @@ class Recipe final : public device::Recipe {
     return read == 1 && (otherwise_ == nullptr || otherwise_->TakesAnyAddress(read));
   }
   const device::Recipe* otherwise() const { return otherwise_.get(); }
+  base::Result<std::unique_ptr<device::Kernel>> Build(
+      const runtime::Runtimes& runtimes) const override;
   // `otherwise` is the kernel of the other recipe, if there is one. `runtime` outlives the kernel.
   std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime,
                                               std::unique_ptr<device::Kernel> otherwise) const;

@@ -213,7 +213,7 @@ class Kernel final : public device::Kernel {
   std::map<std::pair<size_t, Extents>, PackedConstant> evaluated_;
 };
 
-Result<std::unique_ptr<device::Kernel>> Recipe::Build(Runtime& runtime) const {
+Result<std::unique_ptr<device::Kernel>> Recipe::BuildKernel(Runtime& runtime) const {
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const reference::CompiledStep> loops,
                            reference::CompileStep(facts_.program, facts_.step));
   std::vector<Prologue> prologues;

@@ -18,7 +18,7 @@
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/onednn/runtime.h"
 #include "backends/cpu/onednn/sequence.h"
-#include "backends/cpu/runtime/recipe_result.h"
+#include "backends/cpu/runtime/recipe.h"
 
 namespace onnxifi::onednn {
 
@@ -41,7 +41,7 @@ struct Task {
 // dnnl::error.
 using LayOut = base::Status (*)(const Task& task, SequenceBuilder& builder);
 
-class Recipe final : public device::Recipe {
+class Recipe final : public runtime::Recipe {
  public:
   Recipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
          EdgePlacement edge_placement, std::vector<epilogue::Operation> post_ops)
@@ -56,8 +56,12 @@ class Recipe final : public device::Recipe {
   bool TakesAnyAddress(int read) const override {
     return edge_placement_ == EdgePlacement::kInPrimitive && read <= 1;
   }
+  base::Result<std::unique_ptr<device::Kernel>> Build(
+      const runtime::Runtimes& runtimes) const override {
+    return BuildKernel(runtimes.onednn);
+  }
   // `runtime` outlives the kernel.
-  base::Result<std::unique_ptr<device::Kernel>> Build(Runtime& runtime) const;
+  base::Result<std::unique_ptr<device::Kernel>> BuildKernel(Runtime& runtime) const;
 
  private:
   friend class Kernel;

@@ -58,7 +58,7 @@ class OneStep {
     runtime::RecipeResult recipe = select({program, step}, EdgePlacement::kInPrimitive, "tested");
     EXPECT_TRUE(recipe.ok()) << recipe.status().Text();
     if (!recipe.ok()) return {};
-    const auto kernel = *dynamic_cast<const Recipe&>(**recipe).Build(*runtime);
+    const auto kernel = *dynamic_cast<const Recipe&>(**recipe).BuildKernel(*runtime);
     const device::Selection expected_selection = *expected_device.Select({program, step});
     const auto expected_kernel = *expected_device.Build(*expected_selection.recipe);
     Outcome outcome;
