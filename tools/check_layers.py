@@ -53,8 +53,8 @@ _CPU_LAYERS = {
     "engine": ["runtime", "processor", "transpose", "vector_math"],
     "gemm": ["epilogue", "processor", "threads", "transpose", "vector_math"],
     "onednn": ["epilogue", "runtime"],
-    "matmul": ["gemm", "onednn", "processor", "runtime"],
-    "convolution": ["gemm", "onednn", "processor", "runtime"],
+    "matmul": ["gemm", "processor", "runtime"],
+    "convolution": ["gemm", "processor", "runtime"],
     "pooling": ["engine", "processor"],
 }
 # Kernels take steps and views; the reference has the arithmetic that they have to match.

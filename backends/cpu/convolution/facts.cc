@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "backends/cpu/onednn/operand.h"
+#include "backends/cpu/runtime/plain_operand.h"
 
 namespace onnxifi::convolution {
 namespace {
@@ -69,7 +69,7 @@ base::Result<Convolution> DescribeAroundInput(const device::Facts& facts) {
     return Status(Code::kUnsupportedAttribute, "The weights are computed at run time.");
   }
   for (int operand = 0; operand < 2; ++operand) {
-    ONNXIFI_RETURN_IF_ERROR(onednn::CheckPlain(facts.program, step, operand));
+    ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, operand));
   }
   Convolution convolution{};
   const Dim& batch = step.domain[0];

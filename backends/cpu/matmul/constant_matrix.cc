@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "backends/cpu/matmul/one_axis.h"
-#include "backends/cpu/onednn/operand.h"
+#include "backends/cpu/runtime/plain_operand.h"
 
 namespace onnxifi::matmul {
 namespace {
@@ -45,7 +45,7 @@ Result<ConstantMatrix> DescribeConstantMatrix(const device::Facts& facts) {
     return Status(Code::kUnsupportedAttribute, "The matrix is computed at run time.");
   }
   for (int operand = 0; operand < 2; ++operand) {
-    ONNXIFI_RETURN_IF_ERROR(onednn::CheckPlain(facts.program, step, operand));
+    ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, operand));
   }
   ConstantMatrix matrix{};
   matrix.batch_axes = static_cast<size_t>(contract->batch_axes);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "backends/cpu/gemm/gemm.h"
-#include "backends/cpu/onednn/operand.h"
+#include "backends/cpu/runtime/plain_operand.h"
 
 namespace onnxifi::matmul {
 namespace {
@@ -208,7 +208,7 @@ Result<std::shared_ptr<const Method>> DescribeSmallProducts(const device::Facts&
                   "The product is no batch of products of one axis each way.");
   }
   for (int operand = 0; operand < 2; ++operand) {
-    ONNXIFI_RETURN_IF_ERROR(onednn::CheckPlain(facts.program, step, operand));
+    ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, operand));
   }
   const auto batch_axes = static_cast<size_t>(contract->batch_axes);
   if (step.reads[0].strides[batch_axes + 1] != Dim(1) ||

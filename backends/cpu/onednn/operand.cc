@@ -23,8 +23,6 @@ using program::ExprNode;
 using program::ExprOp;
 using tensor::ElementType;
 
-constexpr std::string_view kRoles[] = {"Operand A", "Operand B"};
-
 ExprId PrologueOf(const Contract& contract, int operand) {
   return operand == 0 ? contract.a_prologue : contract.b_prologue;
 }
@@ -34,28 +32,6 @@ bool IsConstant(const program::Program& program, const program::View& view) {
 }
 
 }  // namespace
-
-Status CheckPlain(const program::Program& program, const program::Step& step, int operand) {
-  const Contract* contract = step.As<Contract>();
-  const std::string role(contract != nullptr ? kRoles[operand] : "The input");
-  const program::View& view = step.reads[static_cast<size_t>(operand)];
-  if (view.type != ElementType::kFloat32) {
-    return Status(Code::kUnsupportedDatatype, role + " is " + std::string(tensor::Name(view.type)) +
-                                                  "; the primitives are used for float32.");
-  }
-  if (!view.guards.empty()) {
-    return Status(Code::kUnsupportedShape,
-                  role + " is padded by its view; a primitive reads whole tensors.");
-  }
-  if (contract == nullptr) return base::Ok();
-  const ExprNode& node = program.exprs[PrologueOf(*contract, operand)];
-  const bool is_load = node.op == ExprOp::kLoad && node.operands.empty() &&
-                       node.payload == static_cast<uint64_t>(operand);
-  if (is_load) return base::Ok();
-  return Status(Code::kUnsupportedAttribute, role + " is computed while it is read (" +
-                                                 std::string(program::Name(node.op)) +
-                                                 "); a primitive reads it from memory.");
-}
 
 bool HasDescriptor(const device::BoundStep& step, int operand) {
   const Extents& strides = step.reads[static_cast<size_t>(operand)].strides;

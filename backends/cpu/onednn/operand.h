@@ -19,9 +19,6 @@
 
 namespace onnxifi::onednn {
 
-// Ok for an operand that a primitive can read as it lies; else UNSUPPORTED_* with the reason.
-base::Status CheckPlain(const program::Program& program, const program::Step& step, int operand);
-
 // Whether a plain operand has strides that oneDNN can say: not reversed, and expanded along the
 // batch axes of a matrix product at most.
 bool HasDescriptor(const device::BoundStep& step, int operand);

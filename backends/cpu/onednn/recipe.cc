@@ -17,6 +17,7 @@
 #include "backends/core/reference/compiled_step.h"
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/onednn/call.h"
+#include "backends/cpu/runtime/plain_operand.h"
 
 namespace onnxifi::onednn {
 
@@ -95,7 +96,7 @@ class Kernel final : public device::Kernel {
         prologues_(std::move(prologues)),
         roots_(std::move(roots)) {
     for (int k = 0; k < program::OperandCount(recipe.facts_.step); ++k) {
-      is_plain_.push_back(CheckPlain(recipe.facts_.program, recipe.facts_.step, k).ok());
+      is_plain_.push_back(runtime::CheckPlain(recipe.facts_.program, recipe.facts_.step, k).ok());
     }
   }
 
@@ -244,7 +245,7 @@ runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::
   std::vector<epilogue::Operation> post_ops;
   if (edge_placement == EdgePlacement::kInPrimitive) {
     for (int k = 0; k < program::OperandCount(step); ++k) {
-      ONNXIFI_RETURN_IF_ERROR(CheckPlain(facts.program, step, k));
+      ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, k));
     }
     if (step.writes.size() != 1) {
       return Status(
