@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <onnx/defs/parser.h>
 
+#include "onnxifi/split/whole_model.h"
+
 namespace onnxifi::split {
 namespace {
 
