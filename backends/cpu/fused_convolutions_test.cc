@@ -241,11 +241,11 @@ TEST_F(FusedConvolutionsTest, TakesAsManyImagesAsComeLate) {
   ExpectRight({.batch = 3, .is_symbolic = true}, kAll, {1, 2});
 }
 
-TEST_F(FusedConvolutionsTest, LeavesAloneWhatSeesTooManyRowsForTheCache) {
+TEST_F(FusedConvolutionsTest, FusesLessWhereTheRowsExceedTheCache) {
   const Case test{.stride = 2, .dilation = 3, .pad_begin = 3, .pad_end = 1};
   ExpectRight(test, kAll, {2});
   const processor::StatedCaches medium(processor::kMediumCaches);
-  ExpectRight(test, "", {2});
+  ExpectRight(test, kBehind, {2});
 }
 
 TEST_F(FusedConvolutionsTest, LeavesAloneWhatStaysNear) {

@@ -195,11 +195,17 @@ TEST(Explain, LeavesWhatIsWrongWithAModelToTheDevices) {
   EXPECT_EQ(Told(unknown[0]),
             (std::map<uint32_t, std::string>{{0, "yes"}, {1, "1"}, {2, "yes"}, {3, "yes"}}));
   EXPECT_EQ(Told(unknown[1]).at(1), "yes");
-  // Nodes in no order cannot be cut: the whole model's answer, with the nodes that a plugin tells.
+  // Nodes in another order keep their numbers.
   const auto reversed = Ask(library, ParseModel(R"(
-      graph (float[2] x) => (float[2] y) { y = Neg(a)  a = Abs(x) })"));
-  EXPECT_EQ(reversed[0].status, ONNXIFI_STATUS_INVALID_MODEL);
-  EXPECT_EQ(reversed[1].nodes_told, unsigned{ONNXIFI_SDK_NODES_NOT_TOLD});
+      graph (float[2] x) => (float[2] y) <float[2] a> { y = Nothing(a)  a = Abs(x) })"));
+  EXPECT_EQ(reversed[0].status, ONNXIFI_STATUS_UNSUPPORTED_OPERATOR);
+  EXPECT_EQ(Told(reversed[0]), (std::map<uint32_t, std::string>{{0, "1"}, {1, "yes"}}));
+  // A cycle cannot be cut: the whole model's answer, with the nodes that a plugin tells.
+  const auto cyclic = Ask(library, ParseModel(R"(
+      graph (float[2] x) => (float[2] y) { y = Neg(a)  a = Abs(b)  b = Neg(a) })"));
+  EXPECT_EQ(cyclic[0].status, ONNXIFI_STATUS_INVALID_MODEL);
+  EXPECT_THAT(cyclic[0].sentence, HasSubstr("The graph has a cycle of 2 nodes"));
+  EXPECT_EQ(cyclic[1].nodes_told, unsigned{ONNXIFI_SDK_NODES_NOT_TOLD});
 }
 
 // y = |Reshape(x)|, whose shape (2, -1, 3) lies in the file "data" of the sandbox.

@@ -345,7 +345,10 @@ TEST(WholeModel, RefusesWhatCannotBeCut) {
   };
   EXPECT_THAT(refusal(Parse("graph (float[2] x) => (float[2] x) { y = Abs(x) }")),
               HasSubstr("'x' is made by no node"));
-  EXPECT_THAT(refusal(Parse("graph (float[2] x) => (float[2] y) { y = Abs(t)  t = Neg(x) }")),
+  EXPECT_EQ(refusal(Parse("graph (float[2] x) => (float[2] y) { y = Abs(t)  t = Neg(x) }")), "");
+  EXPECT_THAT(refusal(Parse("graph (float[2] x) => (float[2] y) { y = Abs(t)  t = Neg(y) }")),
+              HasSubstr("cycle of 2 nodes"));
+  EXPECT_THAT(refusal(Parse("graph (float[2] x) => (float[2] y) { y = Abs(t) }")),
               HasSubstr("reads 't'"));
   EXPECT_THAT(refusal("\x3a\x05"), HasSubstr("byte"));
 }

@@ -487,6 +487,8 @@ TEST(ImportTest, NamesMustBeDefinedOnceAndBeforeTheyAreRead) {
   ExpectRefused(model, Code::kInvalidModel, "'y' is defined twice");
   model = MakeRelu();
   AddFloat(*model.mutable_graph()->mutable_input(), "x", {2});
+  EXPECT_EQ(MustImport(model).inputs.size(), 1u);
+  AddFloat(*model.mutable_graph()->mutable_input(), "x", {3});
   ExpectRefused(model, Code::kInvalidModel, "Graph input 'x' is declared twice, with two types");
   model = MakeRelu();
   AddFloatInitializer(*model.mutable_graph(), "w", {1});
