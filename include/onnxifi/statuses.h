@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The statuses of ONNXIFI 1.0 as a list, from which programs make tables: names, texts, enumerations.
- * The numbers are those of <onnx/onnxifi.h>. Plain C89.
+ * The statuses of ONNXIFI 1.0 as a list, from which programs make tables: names, texts,
+ * enumerations. The numbers are those of <onnx/onnxifi.h>. Plain C89.
  */
 
 #ifndef ONNXIFI_STATUSES_H_
@@ -9,9 +9,9 @@
 
 #include <onnx/onnxifi.h>
 
-/* X(NAME, Name, meaning): NAME follows ONNXIFI_STATUS_, Name is the same in one word of a C++ enumeration,
- * and meaning is what any library says by the status, for those that tell no sentence of their own. Ordered by
- * number. */
+/* X(NAME, Name, meaning): NAME follows ONNXIFI_STATUS_, Name is the same in one word of a C++
+ * enumeration, and meaning is what any library says by the status, for those that tell no sentence
+ * of their own. Ordered by number. */
 /* clang-format off */
 #define ONNXIFI_SDK_STATUSES(X) \
   X(SUCCESS, Ok, "The call did what it was asked to do.") \
