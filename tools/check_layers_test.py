@@ -11,13 +11,13 @@ _RULES = {"base": [], "middle": ["base"], "top": ["middle"]}
 
 
 class FindOffencesTest(unittest.TestCase):
-    def find(self, files):
+    def find(self, files, rules=_RULES):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for name, text in files.items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(text)
-            return check_layers.find_offences(root, _RULES)
+            return check_layers.find_offences(root, rules)
 
     def test_allows_a_lower_layer_however_far_below(self):
         files = {"base/a.h": "", "middle/b.h": '#include "base/a.h"\n', "top/c.h": '#include "base/a.h"\n'}
@@ -70,6 +70,19 @@ class FindOffencesTest(unittest.TestCase):
             "base/testing/t.h": '#include "base/a.h"\n',
         }
         self.assertEqual(self.find(files), [])
+
+    def test_lets_tests_of_a_kernel_include_their_plugin(self):
+        files = {
+            "backends/x/device.h": '#include "backends/x/kernel/k.h"\n',
+            "backends/x/kernel/k.h": "",
+            "backends/x/kernel/k_test.cc": '#include "backends/x/device.h"\n#include "base/a.h"\n',
+            "base/a.h": "",
+        }
+        rules = {"backends/x": ["backends/x/kernel", "base"], "backends/x/kernel": [], "base": []}
+        self.assertEqual(self.find(files, rules), [])
+        files["backends/x/kernel/k.cc"] = '#include "base/a.h"\n'
+        (offence,) = self.find(files, rules)
+        self.assertIn("'backends/x/kernel' may not include 'base'", offence)
 
     def test_reports_modules_whose_sources_close_a_circle(self):
         files = {

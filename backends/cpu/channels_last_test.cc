@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "backends/core/execution/executor.h"
-#include "backends/core/graph/graph_builder.h"
+#include "backends/core/graph/testing/graph_builder.h"
 #include "backends/core/plugin/pipeline.h"
 #include "backends/cpu/device.h"
 

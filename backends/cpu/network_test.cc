@@ -13,7 +13,7 @@
 
 #include "backends/core/execution/executor.h"
 #include "backends/core/execution/testing/run_program.h"
-#include "backends/core/graph/graph_builder.h"
+#include "backends/core/graph/testing/graph_builder.h"
 #include "backends/core/plugin/pipeline.h"
 #include "backends/core/reference/device.h"
 #include "backends/cpu/device.h"

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "backends/core/reference/step_comparison.h"
+#include "backends/core/reference/testing/step_comparison.h"
 #include "backends/cpu/device.h"
 
 namespace onnxifi::cpu {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/opencl/step_fixture.h"
+#include "backends/opencl/testing/step_fixture.h"
 
 namespace onnxifi::opencl {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "backends/opencl/step_fixture.h"
+#include "backends/opencl/testing/step_fixture.h"
 
 namespace onnxifi::opencl {
 namespace {

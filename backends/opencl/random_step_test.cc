@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "backends/core/reference/step_comparison.h"
+#include "backends/core/reference/testing/step_comparison.h"
 #include "backends/opencl/device.h"
 
 namespace onnxifi::opencl {

@@ -20,7 +20,7 @@
 #include <string>
 
 #include "backends/core/reference/random_step.h"
-#include "backends/core/reference/step_comparison.h"
+#include "backends/core/reference/testing/step_comparison.h"
 #include "backends/opencl/device.h"
 
 namespace onnxifi::opencl {

@@ -19,7 +19,7 @@
 #include "backends/core/plan/plan.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/testing/convolution.h"
-#include "backends/opencl/step_fixture.h"
+#include "backends/opencl/testing/step_fixture.h"
 
 namespace onnxifi::opencl {
 namespace {

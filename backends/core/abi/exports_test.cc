@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "backends/core/abi/exports_fixture.h"
+#include "backends/core/abi/testing/exports_fixture.h"
 
 namespace onnxifi::abi {
 namespace {

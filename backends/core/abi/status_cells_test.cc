@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/abi/exports_fixture.h"
 #include "backends/core/abi/function.h"
+#include "backends/core/abi/testing/exports_fixture.h"
 #include "backends/core/base/status.h"
 
 namespace onnxifi::abi {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/core/graph/dump.h"
-#include "backends/core/graph/graph_builder.h"
+#include "backends/core/graph/testing/graph_builder.h"
 #include "backends/core/graph/verify.h"
 
 namespace onnxifi::graph {

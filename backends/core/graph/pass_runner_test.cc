@@ -13,7 +13,7 @@
 #include "backends/core/graph/constant_captures.h"
 #include "backends/core/graph/constant_folding.h"
 #include "backends/core/graph/dead_nodes.h"
-#include "backends/core/graph/graph_builder.h"
+#include "backends/core/graph/testing/graph_builder.h"
 #include "backends/core/graph/verify.h"
 
 namespace onnxifi::graph {

@@ -14,7 +14,7 @@
 #include <fstream>
 
 #include "backends/core/model/import.h"
-#include "backends/core/model/seed_models.h"
+#include "backends/core/model/testing/seed_models.h"
 
 namespace onnxifi::model {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "backends/core/graph/dump.h"
 #include "backends/core/graph/verify.h"
-#include "backends/core/model/model_mutator.h"
-#include "backends/core/model/seed_models.h"
+#include "backends/core/model/testing/model_mutator.h"
+#include "backends/core/model/testing/seed_models.h"
 #include "backends/core/model/versions.h"
 
 namespace onnxifi::model {

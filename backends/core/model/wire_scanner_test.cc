@@ -11,7 +11,7 @@
 #include <array>
 #include <cstring>
 
-#include "backends/core/model/seed_models.h"
+#include "backends/core/model/testing/seed_models.h"
 
 namespace onnxifi::model {
 namespace {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "backends/core/graph/graph_builder.h"
+#include "backends/core/graph/testing/graph_builder.h"
 #include "backends/core/reference/device.h"
 
 namespace onnxifi::plugin {

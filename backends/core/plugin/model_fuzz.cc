@@ -17,8 +17,8 @@
 
 #include "backends/core/graph/verify.h"
 #include "backends/core/model/import.h"
-#include "backends/core/model/model_mutator.h"
-#include "backends/core/model/seed_models.h"
+#include "backends/core/model/testing/model_mutator.h"
+#include "backends/core/model/testing/seed_models.h"
 #include "backends/core/plan/plan.h"
 #include "backends/core/plugin/pipeline.h"
 #include "backends/core/reference/device.h"

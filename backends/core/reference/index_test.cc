@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "backends/core/reference/one_step.h"
+#include "backends/core/reference/testing/one_step.h"
 
 namespace onnxifi::reference {
 namespace {

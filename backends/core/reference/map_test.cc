@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "backends/core/reference/one_step.h"
+#include "backends/core/reference/testing/one_step.h"
 
 namespace onnxifi::reference {
 namespace {

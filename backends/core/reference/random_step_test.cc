@@ -16,7 +16,7 @@
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/rounding_spread.h"
-#include "backends/core/reference/step_comparison.h"
+#include "backends/core/reference/testing/step_comparison.h"
 
 namespace onnxifi::reference {
 namespace {

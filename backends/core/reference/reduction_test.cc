@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "backends/core/reference/one_step.h"
+#include "backends/core/reference/testing/one_step.h"
 
 namespace onnxifi::reference {
 namespace {

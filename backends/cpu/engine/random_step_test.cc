@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "backends/core/reference/device.h"
-#include "backends/cpu/engine/engine_device.h"
+#include "backends/cpu/engine/testing/engine_device.h"
 
 namespace onnxifi::engine {
 namespace {

@@ -19,7 +19,7 @@
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step.h"
-#include "backends/cpu/engine/engine_device.h"
+#include "backends/cpu/engine/testing/engine_device.h"
 
 namespace onnxifi::engine {
 namespace {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/engine/engine_device.h"
+#include "backends/cpu/engine/testing/engine_device.h"
 
 namespace onnxifi::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "backends/cpu/gemm/shifted_floats.h"
+#include "backends/cpu/gemm/testing/shifted_floats.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::gemm {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "backends/cpu/gemm/matrix_vector.h"
-#include "backends/cpu/gemm/shifted_floats.h"
+#include "backends/cpu/gemm/testing/shifted_floats.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::gemm {

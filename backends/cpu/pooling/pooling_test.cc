@@ -22,7 +22,7 @@
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/host_memory.h"
 #include "backends/core/reference/random_step.h"
-#include "backends/cpu/engine/engine_device.h"
+#include "backends/cpu/engine/testing/engine_device.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::pooling {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "backends/core/graph/graph_builder.h"
+#include "backends/core/graph/testing/graph_builder.h"
 #include "backends/core/ops/rewrite/affine_folding.h"
 #include "backends/core/ops/rewrite/no_op_elimination.h"
 #include "backends/core/ops/testing/run_operator.h"

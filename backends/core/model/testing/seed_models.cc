@@ -2,7 +2,7 @@
 //
 // SeedModels: one function per model.
 
-#include "backends/core/model/seed_models.h"
+#include "backends/core/model/testing/seed_models.h"
 
 namespace onnxifi::model::testing {
 

@@ -3,7 +3,7 @@
 // ModelMutator: each change is drawn from a short list. Fields are told apart by trying: bytes that
 // split into fields to the last one are taken for a message.
 
-#include "backends/core/model/model_mutator.h"
+#include "backends/core/model/testing/model_mutator.h"
 
 #include <algorithm>
 #include <array>

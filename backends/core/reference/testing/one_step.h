@@ -3,8 +3,8 @@
 // OneStep: for tests: a program of one step over typed arrays, run on the reference; and numbers to
 // fill the arrays with.
 
-#ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_ONE_STEP_H_
-#define ONNXIFI_BACKENDS_CORE_REFERENCE_ONE_STEP_H_
+#ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_TESTING_ONE_STEP_H_
+#define ONNXIFI_BACKENDS_CORE_REFERENCE_TESTING_ONE_STEP_H_
 
 #include <gtest/gtest.h>
 
@@ -91,4 +91,4 @@ class OneStep {
 
 }  // namespace onnxifi::reference
 
-#endif  // ONNXIFI_BACKENDS_CORE_REFERENCE_ONE_STEP_H_
+#endif  // ONNXIFI_BACKENDS_CORE_REFERENCE_TESTING_ONE_STEP_H_

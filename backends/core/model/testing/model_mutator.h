@@ -3,8 +3,8 @@
 // ModelMutator: damaged models for the tests of everything that takes model bytes: the mutation
 // test here, model_fuzz, and the long test through the C interface.
 
-#ifndef ONNXIFI_BACKENDS_CORE_MODEL_MODEL_MUTATOR_H_
-#define ONNXIFI_BACKENDS_CORE_MODEL_MODEL_MUTATOR_H_
+#ifndef ONNXIFI_BACKENDS_CORE_MODEL_TESTING_MODEL_MUTATOR_H_
+#define ONNXIFI_BACKENDS_CORE_MODEL_TESTING_MODEL_MUTATOR_H_
 
 #include <cstdint>
 #include <random>
@@ -36,4 +36,4 @@ class ModelMutator {
 
 }  // namespace onnxifi::model::testing
 
-#endif  // ONNXIFI_BACKENDS_CORE_MODEL_MODEL_MUTATOR_H_
+#endif  // ONNXIFI_BACKENDS_CORE_MODEL_TESTING_MODEL_MUTATOR_H_

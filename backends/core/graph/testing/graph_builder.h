@@ -2,8 +2,8 @@
 //
 // GraphBuilder: small graphs by hand, for the tests of whatever takes a graph.
 
-#ifndef ONNXIFI_BACKENDS_CORE_GRAPH_GRAPH_BUILDER_H_
-#define ONNXIFI_BACKENDS_CORE_GRAPH_GRAPH_BUILDER_H_
+#ifndef ONNXIFI_BACKENDS_CORE_GRAPH_TESTING_GRAPH_BUILDER_H_
+#define ONNXIFI_BACKENDS_CORE_GRAPH_TESTING_GRAPH_BUILDER_H_
 
 #include <map>
 #include <memory>
@@ -93,4 +93,4 @@ class GraphBuilder {
 
 }  // namespace onnxifi::graph::testing
 
-#endif  // ONNXIFI_BACKENDS_CORE_GRAPH_GRAPH_BUILDER_H_
+#endif  // ONNXIFI_BACKENDS_CORE_GRAPH_TESTING_GRAPH_BUILDER_H_

@@ -3,8 +3,8 @@
 // ExportsFixture: the objects that the tests of the exported functions start from, all of the fake
 // provider, and the shortest way to write a descriptor or a fence.
 
-#ifndef ONNXIFI_BACKENDS_CORE_ABI_EXPORTS_FIXTURE_H_
-#define ONNXIFI_BACKENDS_CORE_ABI_EXPORTS_FIXTURE_H_
+#ifndef ONNXIFI_BACKENDS_CORE_ABI_TESTING_EXPORTS_FIXTURE_H_
+#define ONNXIFI_BACKENDS_CORE_ABI_TESTING_EXPORTS_FIXTURE_H_
 
 #include <gtest/gtest.h>
 #include <onnx/onnxifi.h>
@@ -120,4 +120,4 @@ struct Objects {
 
 }  // namespace onnxifi::abi
 
-#endif  // ONNXIFI_BACKENDS_CORE_ABI_EXPORTS_FIXTURE_H_
+#endif  // ONNXIFI_BACKENDS_CORE_ABI_TESTING_EXPORTS_FIXTURE_H_

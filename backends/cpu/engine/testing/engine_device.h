@@ -3,8 +3,8 @@
 // EngineDevice: for tests: the tile engine alone as a device, which refuses what the engine
 // refuses.
 
-#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_ENGINE_DEVICE_H_
-#define ONNXIFI_BACKENDS_CPU_ENGINE_ENGINE_DEVICE_H_
+#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_TESTING_ENGINE_DEVICE_H_
+#define ONNXIFI_BACKENDS_CPU_ENGINE_TESTING_ENGINE_DEVICE_H_
 
 #include <memory>
 #include <utility>
@@ -50,4 +50,4 @@ class Shredder final : public device::Parallel {
 
 }  // namespace onnxifi::engine
 
-#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_ENGINE_DEVICE_H_
+#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_TESTING_ENGINE_DEVICE_H_

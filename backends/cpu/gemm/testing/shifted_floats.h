@@ -2,8 +2,8 @@
 //
 // ShiftedFloats: for tests: random floats at an address that need not be one of floats.
 
-#ifndef ONNXIFI_BACKENDS_CPU_GEMM_SHIFTED_FLOATS_H_
-#define ONNXIFI_BACKENDS_CPU_GEMM_SHIFTED_FLOATS_H_
+#ifndef ONNXIFI_BACKENDS_CPU_GEMM_TESTING_SHIFTED_FLOATS_H_
+#define ONNXIFI_BACKENDS_CPU_GEMM_TESTING_SHIFTED_FLOATS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -41,4 +41,4 @@ class ShiftedFloats {
 
 }  // namespace onnxifi::gemm
 
-#endif  // ONNXIFI_BACKENDS_CPU_GEMM_SHIFTED_FLOATS_H_
+#endif  // ONNXIFI_BACKENDS_CPU_GEMM_TESTING_SHIFTED_FLOATS_H_

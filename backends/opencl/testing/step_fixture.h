@@ -3,8 +3,8 @@
 // StepFixture: for tests: a step with seeded data, done by the first OpenCL device of the machine
 // and by the reference. Skipped, with the reason, where there is no device.
 
-#ifndef ONNXIFI_BACKENDS_OPENCL_STEP_FIXTURE_H_
-#define ONNXIFI_BACKENDS_OPENCL_STEP_FIXTURE_H_
+#ifndef ONNXIFI_BACKENDS_OPENCL_TESTING_STEP_FIXTURE_H_
+#define ONNXIFI_BACKENDS_OPENCL_TESTING_STEP_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -133,4 +133,4 @@ class StepTest : public testing::Test {
 
 }  // namespace onnxifi::opencl
 
-#endif  // ONNXIFI_BACKENDS_OPENCL_STEP_FIXTURE_H_
+#endif  // ONNXIFI_BACKENDS_OPENCL_TESTING_STEP_FIXTURE_H_

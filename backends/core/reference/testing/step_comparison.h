@@ -3,8 +3,8 @@
 // StepComparison: a device against the reference, on many random steps. Part of the kit, as
 // RandomStep is, for the tests of every backend.
 
-#ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_STEP_COMPARISON_H_
-#define ONNXIFI_BACKENDS_CORE_REFERENCE_STEP_COMPARISON_H_
+#ifndef ONNXIFI_BACKENDS_CORE_REFERENCE_TESTING_STEP_COMPARISON_H_
+#define ONNXIFI_BACKENDS_CORE_REFERENCE_TESTING_STEP_COMPARISON_H_
 
 #include <cstdint>
 #include <string>
@@ -30,4 +30,4 @@ Comparison CompareVariations(device::Device& device, Family family, uint64_t see
 
 }  // namespace onnxifi::reference
 
-#endif  // ONNXIFI_BACKENDS_CORE_REFERENCE_STEP_COMPARISON_H_
+#endif  // ONNXIFI_BACKENDS_CORE_REFERENCE_TESTING_STEP_COMPARISON_H_

@@ -2,7 +2,7 @@
 //
 // StepComparison: a difference counts only where it exceeds what roundings within the step explain.
 
-#include "backends/core/reference/step_comparison.h"
+#include "backends/core/reference/testing/step_comparison.h"
 
 #include <optional>
 #include <vector>

@@ -3,8 +3,8 @@
 // SeedModels: small models that together use every part of the format that the importer reads.
 // Seeds of the mutation test and of model_fuzz, and material of the unit tests.
 
-#ifndef ONNXIFI_BACKENDS_CORE_MODEL_SEED_MODELS_H_
-#define ONNXIFI_BACKENDS_CORE_MODEL_SEED_MODELS_H_
+#ifndef ONNXIFI_BACKENDS_CORE_MODEL_TESTING_SEED_MODELS_H_
+#define ONNXIFI_BACKENDS_CORE_MODEL_TESTING_SEED_MODELS_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -38,4 +38,4 @@ std::vector<std::pair<std::string, std::string>> MakeSeedModels();
 
 }  // namespace onnxifi::model::testing
 
-#endif  // ONNXIFI_BACKENDS_CORE_MODEL_SEED_MODELS_H_
+#endif  // ONNXIFI_BACKENDS_CORE_MODEL_TESTING_SEED_MODELS_H_
