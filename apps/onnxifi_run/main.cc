@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <span>
@@ -101,7 +102,9 @@ base::Result<bool> RunAndPrint(const Options& options) {
                            onnx_file::MappedFile::Open(options.model));
   const std::span<const std::byte> model = file.content();
   before.read_ms = stopwatch.Lap();
-  ONNXIFI_ASSIGN_OR_RETURN(const Library library, OpenLibrary(options));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::filesystem::path path, FindSafeLibrary(options));
+  before.probe_ms = stopwatch.Lap();
+  ONNXIFI_ASSIGN_OR_RETURN(const Library library, OpenLibrary(path));
   ONNXIFI_ASSIGN_OR_RETURN(const Device device, FindDevice(library, options.device));
   before.discover_ms = stopwatch.Lap();
   std::vector<Device> beside;

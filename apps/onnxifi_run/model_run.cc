@@ -96,6 +96,7 @@ std::vector<Placement::Group> PinsOf(const Options& options,
 
 // A session's parts, with those that all sessions of the program share.
 FirstResult WithCommonParts(FirstResult times, const FirstResult& common) {
+  times.probe_ms = common.probe_ms;
   times.discover_ms = common.discover_ms;
   times.read_ms = common.read_ms;
   return times;
@@ -136,7 +137,7 @@ bool RunReport::is_as_expected() const {
   return std::ranges::all_of(differences, &std::string::empty);
 }
 
-base::Result<Library> OpenLibrary(const Options& options) {
+base::Result<std::filesystem::path> FindSafeLibrary(const Options& options) {
   std::filesystem::path path = options.library;
   if (path.empty()) {
     ONNXIFI_ASSIGN_OR_RETURN(path, client::FindDefaultLibrary());
@@ -150,6 +151,10 @@ base::Result<Library> OpenLibrary(const Options& options) {
     }
     probe::Disable(findings);
   }
+  return path;
+}
+
+base::Result<Library> OpenLibrary(const std::filesystem::path& path) {
   auto library = Library::Open(path.string());
   if (!library) return ToStatus(library.error(), "opening the library");
   return *std::move(library);

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_APPS_ONNXIFI_RUN_MODEL_RUN_H_
 #define ONNXIFI_APPS_ONNXIFI_RUN_MODEL_RUN_H_
 
+#include <filesystem>
 #include <map>
 #include <onnxifi/onnxifi.hpp>
 #include <optional>
@@ -62,8 +63,10 @@ struct RunReport {
   bool is_as_expected() const;
 };
 
-// The library that the options name.
-base::Result<Library> OpenLibrary(const Options& options);
+// The library that the options name, after its plugins have been asked in a child process. Those
+// that end or hang that process are named on standard error and disabled for this process.
+base::Result<std::filesystem::path> FindSafeLibrary(const Options& options);
+base::Result<Library> OpenLibrary(const std::filesystem::path& path);
 // "auto", a plugin's name, or "plugin:index"; the first where it is empty.
 base::Result<Device> FindDevice(const Library& library, const std::string& name);
 

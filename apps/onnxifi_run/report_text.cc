@@ -70,6 +70,8 @@ struct Part {
 };
 
 constexpr std::array kParts = {
+    Part{"probe_ms", "plugins tried in a child process (see --probe-limit)",
+         &FirstResult::probe_ms},
     Part{"discover_ms", "library opened, device found", &FirstResult::discover_ms},
     Part{"read_ms", "model and inputs read", &FirstResult::read_ms},
     Part{"init_backend_ms", "device initialised", &FirstResult::init_backend_ms},
