@@ -156,6 +156,28 @@ TEST_F(GraphDecisionTest, WeighsNoPlanThatIsGiven) {
   EXPECT_EQ(taught_count_, 0);
 }
 
+TEST_F(GraphDecisionTest, LetsADeviceEmulateWhatNoneHasKernelsFor) {
+  MockDevices devices;
+  devices.Add("abs", R"({"operators": ["Abs"]})")
+      .Add("emulator", R"({"operators": ["Abs", "Neg"], "emulated": ["Neg"]})");
+  const GraphDecision cut = DecideByOrder(devices.all(), Question());
+  EXPECT_NE(cut.planner, nullptr);
+  EXPECT_EQ(cut.Verdict().code(), base::Code::kFallback);
+  // No plan carries the caller's weights.
+  GraphQuestion question = Question();
+  question.weights.reset();
+  const GraphDecision whole = DecideByOrder(devices.all(), question);
+  ASSERT_EQ(whole.outcome, Outcome::kEmulated);
+  ASSERT_EQ(whole.devices.size(), 1U);
+  EXPECT_EQ(whole.devices.front()->key(), "emulator:0");
+  EXPECT_EQ(whole.Verdict().code(), base::Code::kFallback);
+  // What has kernels is not emulated.
+  devices.Add("neg", R"({"operators": ["Neg"]})");
+  const GraphDecision together = DecideByOrder(devices.all(), Question());
+  EXPECT_EQ(together.outcome, Outcome::kIslands);
+  EXPECT_TRUE(together.Verdict().ok()) << together.Verdict().Text();
+}
+
 TEST_F(GraphDecisionTest, LeavesNothingOfAGraphOfValuesToSeveral) {
   const base::Status refusal(base::Code::kUnsupportedOperator, "The device breaks its claim.");
   EXPECT_EQ(DecideTogether(devices_.all(), Question(), refusal, RefusalOf::kWithWeights).outcome,

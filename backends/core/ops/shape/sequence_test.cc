@@ -590,14 +590,16 @@ TEST(MapOfARunTest, IsRefusedWithKeysOrValuesOfAnotherType) {
 
 // One branch gives a tensor, the other an optional without it.
 TEST(OptionalOfARunTest, LeavesABranchAsAnOptional) {
-  for (const bool takes_first : {false, true}) {
+  for (const auto& [version, takes_first] :
+       {std::pair(15, false), std::pair(15, true), std::pair(28, false), std::pair(28, true)}) {
     SequenceGraph made;
     const ValueId condition = made.Input({}, {takes_first ? 1.0 : 0.0}, ElementType::kBool);
-    const auto branch = [&](bool is_empty) {
+    const auto branch = [&, version = version](bool is_empty) {
       SequenceGraph inside;
       const ValueId out =
-          is_empty ? inside.Node("Optional", {}, {{"type", TensorType(ElementType::kInt64, 0)}}, 15)
-                   : inside.Node("Identity", {inside.Integer(12)}, {}, 16);
+          is_empty
+              ? inside.Node("Optional", {}, {{"type", TensorType(ElementType::kInt64, 0)}}, version)
+              : inside.Node("Identity", {inside.Integer(12)}, {}, 16);
       auto body = std::make_shared<Graph>(inside.graph());
       body->outputs = {out};
       return std::shared_ptr<const Graph>(std::move(body));
