@@ -412,7 +412,7 @@ class Table {
   // What it says of the model, by the number of the reason where that has been told.
   void AppendWhole(const DeviceAnswer& answer, size_t most_lines) {
     if (answer.runs_model()) {
-      text_ += answer.status == ONNXIFI_STATUS_FALLBACK ? "runs the model, by fallback.\n"
+      text_ += answer.status == ONNXIFI_STATUS_FALLBACK ? "runs the model, emulating nodes.\n"
                                                         : "runs the model.\n";
       return;
     }

@@ -198,6 +198,7 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   report.first_result.read_ms += stopwatch.Lap();
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DenseTensor> expected, ReadExpected(options, outline));
   ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Placement> placement, PlacementOf(options, model));
+  report.has_placement = placement.has_value();
   for (const auto& [key, nodes] : PinsOf(options, placement)) {
     for (const uint32_t node : nodes) report.pinned[node] = key;
   }
@@ -217,12 +218,9 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   ONNXIFI_RETURN_IF_ERROR(TakeTurns(options, session, others, report));
   report.outputs = session.TakeOutputs();
   if (const auto counters = session.graph().Counters()) report.counters = *counters;
-  if (!options.plan.empty() || options.explain) {
-    auto plan = session.graph().Plan();
-    const bool is_needed = !options.plan.empty();
-    if (!plan && is_needed) return ToStatus(plan.error(), "asking for the plan");
-    if (plan) report.plan = *std::move(plan);
-  }
+  auto plan = session.graph().Plan();
+  if (!plan && !options.plan.empty()) return ToStatus(plan.error(), "asking for the plan");
+  if (plan) report.plan = *std::move(plan);
   comparison::Tolerance tolerance;
   tolerance.rms_factor = 1e-4;
   for (size_t index = 0; index < expected.size(); ++index) {

@@ -44,10 +44,12 @@ struct RunReport {
   // With --beside.
   std::vector<BesideReport> beside;
   std::optional<onnxGraphCounters> counters;
-  // With --plan or --explain, after the last run; with the latter only where the library tells it.
+  // After the last run, where the library tells it.
   std::optional<GraphPlan> plan;
   // With --explain.
   std::optional<client::ModelAnswers> answers;
+  // The caller says where nodes run: --placement, --pin or a plan.
+  bool has_placement = false;
   // With --pin, by node.
   std::map<uint32_t, std::string> pinned;
   // With --profile: the steps of every run that counts.

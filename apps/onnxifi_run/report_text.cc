@@ -5,6 +5,7 @@
 #include "apps/onnxifi_run/report_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "apps/onnxifi_run/run_times.h"
 #include "client/comparison/float_format.h"
@@ -133,6 +135,11 @@ std::string MakeText(const RunReport& report) {
   std::string text;
   auto out = std::back_inserter(text);
   fmt::format_to(out, "Device {} ({})\n", report.device_key, report.device_name);
+  if (report.device_key == "auto" && report.plan && !report.plan->islands.empty()) {
+    std::set<std::string> keys;
+    for (const PlanIsland& island : report.plan->islands) keys.insert(island.device_key);
+    fmt::format_to(out, "Runs on {}\n", fmt::join(keys, ", "));
+  }
   for (const DenseTensor& input : report.inputs) {
     fmt::format_to(out, "Input '{}' {} {}\n", input.name, NameOf(input.type),
                    onnx_file::ToString(input.extents));
@@ -160,6 +167,29 @@ std::string MakeText(const RunReport& report) {
   return text;
 }
 
+// Why auto gave the whole model to one device.
+std::string WhyWhole(const client::ModelAnswers& answers, const GraphPlan& plan,
+                     const RunReport& report) {
+  const PlanIsland& island = plan.islands.front();
+  const std::string gave = fmt::format("auto gave the model to {}: ", island.device_key);
+  if (HasPlacedNodes(answers, report)) {
+    return gave + "all of its nodes are placed there, or cannot be parted from those that are.\n";
+  }
+  if (report.has_placement) return gave + "as the caller's placement says.\n";
+  if (island.estimated_duration_ns != 0) {
+    return gave + fmt::format("it is expected to take {:.3f} ms, less than any other plan.\n",
+                              static_cast<double>(island.estimated_duration_ns) / 1e6);
+  }
+  for (const DeviceAnswer& device : answers.devices) {
+    if (device.device_key == island.device_key && device.status == ONNXIFI_STATUS_FALLBACK) {
+      return gave + "it emulates some of the nodes, and no device has kernels for all of them.\n";
+    }
+  }
+  return gave +
+         "the first of its order that runs every node without emulation. How long devices take was "
+         "not measured (ONNXIFI_MEASURE=1 does).\n";
+}
+
 std::string MakeExplanationText(const client::ModelAnswers& answers, const RunReport* report) {
   client::NodeTableOptions options;
   const GraphPlan* const plan = report != nullptr && report->plan ? &*report->plan : nullptr;
@@ -169,13 +199,7 @@ std::string MakeExplanationText(const client::ModelAnswers& answers, const RunRe
   const bool is_chosen = report != nullptr && report->device_key == "auto" &&
                          answers.devices.size() > 1 && plan != nullptr && !plan->islands.empty();
   if (!is_chosen) return text;
-  if (plan->islands.size() == 1) {
-    return text + fmt::format(
-                      "auto gave the model to {}: the first in its order that runs all of "
-                      "it without emulation or, where devices were measured, the one that is "
-                      "expected to take the least time.\n",
-                      plan->islands.front().device_key);
-  }
+  if (plan->islands.size() == 1) return text + WhyWhole(answers, *plan, *report);
   if (HasPlacedNodes(answers, *report)) {
     return text + fmt::format(
                       "auto cut the model into {} islands. Nodes that the model or the caller "

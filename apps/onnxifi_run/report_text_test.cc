@@ -141,7 +141,19 @@ TEST(ReportTextTest, AnExplanationSaysWhereNodesAreAndWhy) {
   report.plan->islands = {{"all:0", {}, {}}};
   const std::string whole = MakeExplanationText(answers, &report);
   EXPECT_THAT(whole, HasSubstr("all:0: runs 2 of 2 nodes, has 2 (0 to 1); runs"));
-  EXPECT_THAT(whole, HasSubstr("auto gave the model to all:0"));
+  EXPECT_THAT(whole, HasSubstr("auto gave the model to all:0: the first of its order"));
+  report.plan->islands[0].estimated_duration_ns = 1'500'000;
+  EXPECT_THAT(MakeExplanationText(answers, &report),
+              HasSubstr("auto gave the model to all:0: it is expected to take 1.500 ms"));
+  report.pinned = {{0, "all:0"}};
+  EXPECT_THAT(MakeExplanationText(answers, &report), HasSubstr("its nodes are placed there"));
+  report.pinned.clear();
+  report.has_placement = true;
+  EXPECT_THAT(MakeExplanationText(answers, &report), HasSubstr("as the caller's placement says"));
+  report.has_placement = false;
+  report.plan->islands[0].estimated_duration_ns = 0;
+  answers.devices[0].status = ONNXIFI_STATUS_FALLBACK;
+  EXPECT_THAT(MakeExplanationText(answers, &report), HasSubstr("it emulates some of the nodes"));
   report.device_key = "all:0";
   EXPECT_THAT(MakeExplanationText(answers, &report), Not(HasSubstr("auto")));
 }

@@ -268,15 +268,15 @@ TEST(Placement, RefusesAPinThatCannotBeKept) {
       AllOf(HasSubstr("neg:0, node 0 (Abs): Operator 'Abs' is not among"),
             HasSubstr("all:0, node 0 (Abs): The caller places the node on device 'neg:0'.")));
   for (const auto& [placement, sentence] : std::vector<std::pair<Placement, std::string>>{
-           {Pin({{"gone:0", {0}}}), "There is no device 'gone:0' here; there are: all:0 neg:0"},
+           {Pin({{"gone:0", {0}}}), "The auto device has no device 'gone:0'; it has: all:0 neg:0"},
            {Pin({{"all:0", {9}}}), "Node 9 is placed on device 'all:0', and is none"},
            // Nobody reads it.
            {Pin({{"all:0", {2}}}), "Node 2 is placed on device 'all:0', and is none"},
            {Pin({{"all:0", {1}}, {"neg:0", {1}}}), "it is placed on device 'all:0' already"},
            {Pin({{"all:0", {}}}), "A part of the graph for device 'all:0' has no nodes."},
-           {Prefer({"gone:1"}), "There is no device 'gone:1' here"},
-           {Strict({"gone:2"}), "There is no device 'gone:2' here"},
-           {Strict({"all:0", "gone:2"}), "There is no device 'gone:2' here"},
+           {Prefer({"gone:1"}), "The auto device has no device 'gone:1'"},
+           {Strict({"gone:2"}), "The auto device has no device 'gone:2'"},
+           {Strict({"all:0", "gone:2"}), "The auto device has no device 'gone:2'"},
            {Prefer({}), "A placement on devices lists none."},
            {Want(ONNXIFI_SDK_PLACEMENT_AUTO, {"all:0"}), "lists devices, and is not of a kind"},
            {Want(4, {}, {{"all:0", {0}}}), "There is no placement of kind 4."}}) {
@@ -431,10 +431,12 @@ TEST(GivenPlans, AreRefusedWithTheNodeAndTheDeviceThatDoNotFit) {
   };
   const Case cases[] = {
       {{}, ONNXIFI_STATUS_INVALID_PROPERTY, {"The plan has no islands."}},
-      {{{"gone:3", {}}}, ONNXIFI_STATUS_INVALID_PROPERTY, {"There is no device 'gone:3' here"}},
+      {{{"gone:3", {}}},
+       ONNXIFI_STATUS_INVALID_PROPERTY,
+       {"The auto device has no device 'gone:3'"}},
       {{{"all:0", {0, 1}}, {"gone:3", {3, 4}}},
        ONNXIFI_STATUS_INVALID_PROPERTY,
-       {"There is no device 'gone:3' here; there are: all:0 neg:0 some:0.",
+       {"The auto device has no device 'gone:3'; it has: all:0 neg:0 some:0.",
         "in island 1 of the plan, with node 3 (Abs)"}},
       {{{"all:0", {0, 1}}, {"neg:0", {4}}},
        ONNXIFI_STATUS_INVALID_PROPERTY,

@@ -142,7 +142,7 @@ base::Result<partition::DeviceIndex> AutoPlanner::FindDevice(const std::string& 
     keys += " " + devices_[device]->key();
   }
   return Status(Code::kInvalidProperty,
-                "There is no device '" + key + "' here; there are:" + keys + ".");
+                "The auto device has no device '" + key + "'; it has:" + keys + ".");
 }
 
 base::Result<std::vector<std::string>> AutoPlanner::FindPlaces(

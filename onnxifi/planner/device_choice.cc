@@ -156,7 +156,7 @@ base::Result<std::vector<const ForwardedBackendId*>> OrderDevices(
     if (std::ranges::any_of(order, has_key)) continue;
     const auto found = std::ranges::find_if(left, has_key);
     if (found == left.end()) {
-      Status refusal(Code::kInvalidProperty, "There is no device '" + key + "' here.");
+      Status refusal(Code::kInvalidProperty, "The auto device has no device '" + key + "'.");
       for (const ForwardedBackendId* device : devices) {
         refusal.Context("There is " + device->key() + ".");
       }

@@ -128,7 +128,7 @@ TEST_F(GraphDecisionTest, RefusesADeviceThatIsNotThere) {
   const GraphDecision decision = DecideOn(Question(Kind::kPrefer, {"gpu:0"}));
   ASSERT_EQ(decision.outcome, Outcome::kRefused);
   EXPECT_EQ(decision.refusal.code(), base::Code::kInvalidProperty);
-  EXPECT_THAT(decision.refusal.Text(), HasSubstr("There is no device 'gpu:0'"));
+  EXPECT_THAT(decision.refusal.Text(), HasSubstr("The auto device has no device 'gpu:0'"));
 }
 
 TEST_F(GraphDecisionTest, RefusesNodesThatCannotBePlaced) {
