@@ -3,10 +3,10 @@
 // The OpenCL plugin's kernels against the limits of the same device, timed in turns: contractions
 // against a kernel of nothing but multiply-adds, everything else against a kernel that copies;
 // products beside CLBlast too, where it is installed. Prints, per case, the best time, the rate and
-// its share of the limit. An argument keeps the cases
-// whose name contains it. With --tune, tries tiles instead and writes those that were fastest to
-// the cache folder, where the plugin looks for them (backends/opencl/tuning.csv says how to read
-// them); an argument behind it keeps the tiles whose line contains it, and nothing is written.
+// its share of the limit. An argument keeps the cases whose name contains it. With --tune, tries
+// tiles instead and writes those that were fastest to the cache folder, where the plugin looks for
+// them (backends/opencl/tuning.csv says how to read them); an argument behind it keeps the tiles
+// whose line contains it, and nothing is written.
 
 #include <fmt/format.h>
 

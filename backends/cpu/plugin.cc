@@ -81,8 +81,8 @@ class Hardware : public plugin::Hardware {
  private:
   const Selector selector_;
   std::mutex mutex_;
-  std::weak_ptr<threads::ThreadPool>
-      pool_;  // ends with the last device, so that nothing runs when the library is unloaded
+  // Ends with the last device, so that nothing runs when the library is unloaded.
+  std::weak_ptr<threads::ThreadPool> pool_;
 };
 
 }  // namespace

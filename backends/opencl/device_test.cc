@@ -111,7 +111,7 @@ class DeviceTest : public testing::Test {
   fs::path folder_;
 };
 
-// A chain of two steps that cannot become one: out = (x + 1) summed over rows, times 2. N rows.
+// Two steps that cannot become one: out = (x + 1) summed over rows, times 2. N rows.
 ProgramMaker MakeProgram() {
   ProgramMaker maker;
   const program::Dim n = maker.program.dims->NewSymbol("N", false);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The element types of ONNX tensors as a caller of the interface sees them: numbers of
-// TensorProto.DataType, which the descriptors repeat, with their widths. A table of the suite's
-// own, so that it checks by the standard alone.
+// TensorProto.DataType, which the descriptors repeat, with their widths. A table of the callers'
+// own, so that the suite checks by the standard alone.
 
 #ifndef ONNXIFI_CLIENT_ONNX_FILE_ELEMENT_TYPE_H_
 #define ONNXIFI_CLIENT_ONNX_FILE_ELEMENT_TYPE_H_

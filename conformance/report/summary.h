@@ -36,9 +36,9 @@ struct ReasonCount {
 std::vector<ReasonCount> CountReasons(std::span<const CaseResult> results);
 
 // Failures with their sentences, what to do about unlisted refusals, the histogram of reasons, the
-// worst ratio of each model
-// (`with_ratios`), passes per element type and step family where cases have them, a line for the
-// expanded twins if there are any, and as the last line the counts of all other cases.
+// worst ratio of each model (`with_ratios`), passes per element type and step family where cases
+// have them, a line for the expanded twins if there are any, and as the last line the counts of all
+// other cases.
 std::string MakeSummary(std::span<const CaseResult> results, bool with_ratios);
 
 }  // namespace onnxifi::report

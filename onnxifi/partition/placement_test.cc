@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Calls `visit` with every placement of the nodes for which `is_free`; the others stay.
+// Calls `visit` with every placement of nodes on devices that `may_take` them; the others stay.
 void ForEachPlacement(const Problem& problem, Placement placement,
                       const std::function<bool(NodeIndex, DeviceIndex)>& may_take,
                       const std::function<void(const Placement&)>& visit, NodeIndex node = 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FallbackRequest: what onnxInitGraph was asked for, of one island, kept beyond the call: a graph
-// that stands in for another is made from it in the middle of a run.
+// FallbackRequest: what onnxInitGraph was asked for, of one island, kept beyond the call: the
+// island's fallback graph is made from it in the middle of a run.
 
 #ifndef ONNXIFI_ONNXIFI_PARTITIONED_FALLBACK_REQUEST_H_
 #define ONNXIFI_ONNXIFI_PARTITIONED_FALLBACK_REQUEST_H_

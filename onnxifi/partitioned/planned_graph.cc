@@ -123,10 +123,10 @@ std::vector<abi::Graph*> GraphsOf(const PlannedStep& step) {
   return graphs;
 }
 
-// The devices of a graph that stands in, e.g. "cpu:0" or "cpu:0 npu:0".
+// The devices of a fallback graph, e.g. "cpu:0" or "cpu:0 npu:0".
 std::string KeysOf(abi::Graph& graph) {
   std::string keys;
-  // Fallback graphs are made here.
+  // PlannedGraph::Create makes every fallback graph.
   std::set<std::string> seen;
   for (const GraphPlan::Island& island : static_cast<PlannedGraph&>(graph).Plan().islands) {
     if (!seen.insert(island.device_key).second) continue;
@@ -324,7 +324,7 @@ base::Result<std::unique_ptr<abi::Graph>> PlannedGraph::Create(AutoPlanner& plan
   const bool is_emulated = std::ranges::any_of(
       *steps, [](const PlannedStep& step) { return step.graph->is_emulated(); });
   const split::WholeModel& whole = planner.whole();
-  // What stands in for an island is run by the thread that has the island.
+  // A fallback graph is run by the thread that has its island.
   const PlannedSteps::Runner runner =
       request.properties.caller_runs || on_failure == OnFailure::kGiveUp
           ? PlannedSteps::Runner::kCaller

@@ -74,8 +74,7 @@ struct CostSource {
 // `devices`: at least one; they outlive the decision.
 GraphDecision Decide(DeviceList devices, const GraphQuestion& question, const CostSource& costs);
 
-// The same without costs for a caller who wants no placement: any outcome but
-// kWhole.
+// The same without costs for a caller who wants no placement: any outcome but kWhole.
 GraphDecision DecideByOrder(DeviceList devices, const GraphQuestion& question);
 
 // For a model that no device runs whole, for the reason `refusal`: kPlan, kIslands, kEmulated or

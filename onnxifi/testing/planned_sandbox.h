@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PlannedStage: a stage whose plugins are mocks, models given as text, and sessions over them, for
-// tests of graphs that run on several devices.
+// PlannedStage: a plugin sandbox whose plugins are mocks, models given as text, and sessions over
+// them, for tests of graphs that run on several devices.
 
 #ifndef ONNXIFI_ONNXIFI_TESTING_PLANNED_SANDBOX_H_
 #define ONNXIFI_ONNXIFI_TESTING_PLANNED_SANDBOX_H_

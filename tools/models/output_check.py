@@ -15,7 +15,7 @@ _SMALLEST_CHANGE = 0.05
 # The largest class probability.
 _LARGEST_PROBABILITY = 0.9
 
-# The tolerance that the runner applies: |a - b| <= kTolerance * (|b| + rms(b)).
+# The tolerance that the runner applies: |a - b| <= _TOLERANCE * (|b| + rms(b)).
 _TOLERANCE = 1e-4
 
 # The share of that tolerance which plain float32 arithmetic may use up. Winograd's transforms lose

@@ -2,8 +2,8 @@
 //
 // Provider: what a library must implement to export ONNXIFI. core/abi does everything that the
 // interface asks of every library (argument checks in the documented order, handles, status tables,
-// exceptions, last error) and calls this. The plugins' conductor and libonnxifi's dispatcher are
-// the two implementations.
+// exceptions, last error) and calls this. core/plugin implements it for plugins, and the dispatcher
+// for libonnxifi.
 //
 // Who calls what:  onnxGetBackendIDs -> Provider::EnumerateBackendIds
 //                  onnxGetBackendInfo/Compatibility, onnxInitBackend -> BackendId

@@ -26,7 +26,7 @@ enum TopKNumber : int { kRunLength, kMergedLength };
 // For NonZero and its count.
 enum NonZeroNumber : int { kBlocks, kBlockLength, kElements };
 
-// The parts of an Index step with these loops.
+// The kernels of an Index step with these loops.
 KernelSequence MakeIndexKernels(const program::Index& index, LoopNest loops);
 
 }  // namespace onnxifi::codegen

@@ -125,7 +125,7 @@ class ReductionWriter {
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // Merges the element at the scope's coordinates into the state.
+  // Reduces the element at the scope's coordinates into the state.
   void Update(Scope scope) {
     scope.state = names_;
     std::vector<ExprId> update;

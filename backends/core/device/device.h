@@ -47,8 +47,8 @@ class Recipe {
 
 struct Selection {
   std::unique_ptr<const Recipe> recipe;
-  std::vector<base::Status>
-      rejected;  // faster implementations that were passed over, with the reason
+  // Faster implementations that were passed over, with the reason.
+  std::vector<base::Status> rejected;
   // The device has no kernel of its own for the step: the reference computes it. A node with such a
   // step is claimed with FALLBACK. A device that takes the reference's loops for its own kernels,
   // as the CPU does on all of its threads, leaves this false.
@@ -180,8 +180,8 @@ class Selector {
   // Pure: no allocation on the device, no driver call, no weights. The status of a refusal is an
   // UNSUPPORTED_* code with a sentence. Any thread.
   virtual base::Result<Selection> Select(const Facts& facts) const = 0;
-  // Whether and how one kernel computes the first of some fusable steps. Called before Select, for
-  // every two or more of them. Pure, like Select. Any thread.
+  // Whether and how one kernel computes the first of some fusable steps. Called before Select, with
+  // two or more of them. Pure, like Select. Any thread.
   virtual FusedSelection SelectFused(FusableSteps /*fusable*/) const { return {}; }
   // Whether the step runs faster when the channels of the tensors [N, C, spatial] that it reads and
   // writes are innermost in memory. Pure, like Select. Any thread.

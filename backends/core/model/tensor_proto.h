@@ -55,8 +55,7 @@ class TensorReader {
   bool HasData(const onnx::TensorProto& proto) const;
 
   // A copy of the data, or a view on a mapped file, or, at any address, on a model that lasts.
-  // INVALID_MODEL when there are more or fewer data
-  // than the extents ask for; NO_SYSTEM_MEMORY.
+  // INVALID_MODEL when there are more or fewer data than the extents ask for; NO_SYSTEM_MEMORY.
   base::Result<tensor::Tensor> Read(const onnx::TensorProto& proto) const;
 
   // Type and extents of the dense form.

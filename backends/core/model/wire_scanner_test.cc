@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WireScanner: what it keeps, what it lifts, and what it refuses. Protobuf itself decides
-// what is well formed.
+// WireScanner: what it keeps, what it lifts, and what it refuses. Protobuf itself decides what
+// is well formed.
 
 #include "backends/core/model/wire_scanner.h"
 

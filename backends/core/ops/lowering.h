@@ -75,8 +75,8 @@ class BodyLowering {
   };
   struct Body {
     std::unique_ptr<program::Program> program;
-    std::vector<Operand>
-        captures;  // dense; bound to the program's inputs that follow the formal ones
+    // Dense; bound to the program's inputs that follow the formal ones.
+    std::vector<Operand> captures;
     // Per output, its extents in terms of the outer program where that can be said.
     std::vector<std::vector<std::optional<Dim>>> output_extents;
     // Per output that carries input k to the next iteration: the extents equal those that the body

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains: found step by step.
+// Fused steps: found step by step.
 
 #include "backends/core/plan/fused_steps.h"
 
@@ -29,7 +29,7 @@ void JoinLifetimes(const program::Program& program, int first, int end,
   });
   const auto is_inside = [&](int step) { return step >= first && step < end; };
   for (BufferLifetime& lifetime : lifetimes) {
-    // In place of what an earlier step of the chain still reads, or of what has no life.
+    // In place of what an earlier one of the fused steps still reads, or of what has no lifetime.
     if (is_inside(lifetime.first_write) || handed_on.contains(lifetime.shares)) {
       lifetime.shares = program::kNoBuffer;
     }

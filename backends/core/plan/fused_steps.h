@@ -22,8 +22,8 @@ inline constexpr int kMaxFusedSteps = 8;
 int CountFusableSteps(const program::Program& program, const program::BufferUses& uses, int first);
 
 // The lifetimes of a program whose steps [first, end) are done at the same time: what they read
-// lives until the last of them is done, what they write from the first on. What only the
-// next of them reads has no lifetime.
+// lives until the last of them is done, what they write from the first on. What only the next of
+// them reads has no lifetime.
 void JoinLifetimes(const program::Program& program, int first, int end,
                    std::vector<BufferLifetime>& lifetimes);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains: which steps are one, that what they share memory with is not overwritten, and that a plan
-// binds them together.
+// Fused steps: which steps can be fused, that what they share memory with is not overwritten, and
+// that a plan binds them together.
 
 #include "backends/core/plan/fused_steps.h"
 
@@ -116,7 +116,7 @@ TEST(ChainTest, NothingSharesTheMemoryOfWhatIsHandedOn) {
   EXPECT_EQ(Find(lifetimes, behind)->shares, program::kNoBuffer);
 }
 
-// Does three steps of a chain at once, and any step alone.
+// Does three fusable steps at once, and any step alone.
 class JoiningDevice final : public device::Device {
  public:
   struct JoinedRecipe final : device::Recipe {
@@ -128,7 +128,7 @@ class JoiningDevice final : public device::Device {
   class Bound final : public device::BoundKernel {
    public:
     explicit Bound(int steps) : steps_(steps) {}
-    // Of a chain, what its second step reads second.
+    // Of fused steps, what the second of them reads second.
     bool ReadsAtRun(int read) const override { return steps_ == 1 || read == 2; }
     Status Run(device::Addresses /*addresses*/) const override { return base::Ok(); }
 
@@ -200,9 +200,9 @@ TEST(ChainTest, APlanHasOneKernelForIt) {
   };
   const Operand kept = constant(), packed = constant();
   const Operand a = maker.Sum({x});          // 0
-  const Operand b = maker.Sum({a, kept});    // 1: reads 1 and 2 of the chain
+  const Operand b = maker.Sum({a, kept});    // 1: reads 1 and 2 of the fused steps
   const Operand c = maker.Sum({b, packed});  // 2: reads 3 and 4
-  const Operand d = maker.Sum({c});          // 3: what is left of the chain
+  const Operand d = maker.Sum({c});          // 3: what is left
   const Operand e = maker.Sum({d});          // 4
   maker.Output(e);
   JoiningDevice device;

@@ -50,7 +50,7 @@ TEST_F(OrderFusableStepsTest, BringsAStepAndThoseBeforeItToItsReader) {
   const Operand other = Add({x});       // 2
   const Operand c = Add({b, other});    // 3
   const Operand two = Add({other, x});  // 4: of what others read too
-  maker_.Output(Add({two, c}));         // 5: is the sole consumer, by read 0
+  maker_.Output(Add({two, c}));         // 5: the sole consumer of 4, by read 0
   const auto before = execution::RunOnNumbers(maker_.program);
   EXPECT_THAT(Gather(All), ElementsAre(2, 0, 1, 3, 4, 5));
   EXPECT_EQ(execution::RunOnNumbers(maker_.program), before);

@@ -49,7 +49,7 @@ void ForwardCopies(Program& program, const Accepts& accepts);
 // Whether the device does both steps at once, if they follow each other.
 using Joins = std::function<bool(const Program& program, const Step& first, const Step& second)>;
 
-// Puts a step directly before the one that it hands over to, where the device joins them.
+// Puts a step directly before its sole consumer, where the device does both at once.
 void OrderFusableSteps(Program& program, const Joins& joins);
 
 // Whether the device does a convolution faster by Winograd's algorithm, as ExpandWinograd does it.

@@ -69,8 +69,8 @@ struct Program {
   // lowered.
   std::shared_ptr<tensor::StringTable> strings = std::make_shared<tensor::StringTable>();
   std::vector<Step> steps;
-  std::vector<Port>
-      inputs;  // extents are numbers or plain symbols that this input (or an earlier one) binds
+  // Extents are numbers or plain symbols that this input (or an earlier one) binds.
+  std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<Requirement> requirements;
   // Whether sums of products may be computed by algorithms that round differently.

@@ -61,8 +61,8 @@ struct Row {
   ExprIds roots;
 };
 
-// Scan: state runs along the last axis of the domain. Writes are over the whole domain; roots read
-// kState after the element was reduced in, or before it if `exclusive`.
+// Scan: the state runs along the last axis of the domain. Writes are over the whole domain; roots
+// read kState after the element has updated it, or before that if `exclusive`.
 struct Scan {
   Reduction reduction;  // merge unused
   bool exclusive = false;
@@ -71,12 +71,12 @@ struct Scan {
 
 // Contract: sums of products. reads[0] is A, reads[1] is B; further reads belong to prologues and
 // epilogue.
-//   kMatMul   A[batch, m, k], B[batch, k, n] -> out[batch, m, n]; each of batch, m, n, k is any
-//   number of axes (may be
-//             none). Domain: batch, m, n axes; `inner` holds the k extents.
-//   kConv     A[N, C, spatial], B[M, C / group, kernel] -> out[N, M, spatial]. Domain: out;
-//   `inner`: [C / group, kernel]. kConvTranspose  A[N, C, spatial], B[C, M / group, kernel] ->
-//   out[N, M, spatial]. Domain: out; `inner` as for kConv with C / group.
+//   kMatMul: A[batch, m, k], B[batch, k, n] -> out[batch, m, n]; each of batch, m, n, k is any
+//   number of axes, or none. Domain: batch, m, n axes; `inner` holds the k extents.
+//   kConv: A[N, C, spatial], B[M, C / group, kernel] -> out[N, M, spatial]. Domain: out; `inner`:
+//   [C / group, kernel].
+//   kConvTranspose: A[N, C, spatial], B[C, M / group, kernel] -> out[N, M, spatial]. Domain: out;
+//   `inner` as for kConv with C / group.
 // The views of A and B are over their own axes, as are those read by their prologue; epilogue reads
 // are over the domain.
 struct Contract {
@@ -125,13 +125,11 @@ struct Window {
 struct Index {
   enum class Kind : uint8_t {
     // reads[0]: updates over the domain; reads[1..]: int64 coordinates over the domain, one per
-    // axis of writes[0];
-    // writes[0]: combined in place into what an earlier step wrote there. Coordinates out of range
-    // are skipped.
+    // axis of writes[0]; writes[0]: combined in place into what an earlier step wrote there.
+    // Coordinates out of range are skipped.
     kScatter,
     // reads[0] over the domain, selecting along its last axis. writes[0]: values, writes[1]: int64
-    // positions; both over
-    // the leading axes and `k`. Ties keep the lower position first.
+    // positions; both over the leading axes and `k`. Ties keep the lower position first.
     kTopK,
     // reads[0]: bool (any type: != 0) over the domain. writes[0]: one int64, how many are true.
     kCountNonZero,
@@ -176,10 +174,10 @@ struct Control {
   // carried, captures; kScan: carried, scanned, captures. A missing read has buffer kNoBuffer.
   int carried = 0;
   std::vector<ScanInput> scanned;  // kScan
-  std::vector<ScanInput>
-      stacked;  // kLoop (axis 0), kScan: outputs that stack one slice per iteration
-  std::vector<std::vector<int>>
-      captures;  // per body: positions in reads of its captured inputs, in order
+  // kLoop (axis 0), kScan: outputs that stack one slice per iteration.
+  std::vector<ScanInput> stacked;
+  // Per body: positions in reads of its captured inputs, in order.
+  std::vector<std::vector<int>> captures;
   // Extents of the reads, as values of the outer program.
   std::vector<Shape> read_shapes;
   // Outputs are buffers of kind kDynamic: output k's extents are symbols first_symbol[k].. (rank

@@ -29,7 +29,7 @@ void RunCopy(const Operands& operands) {
               static_cast<size_t>(operands.lanes * LaneBytes(operands.type)));
 }
 
-// Writes `value` of a node's payload into every lane of a column.
+// Writes the value that a node's `payload` holds into every lane of a column.
 void FillConstant(ElementType type, uint64_t payload, std::byte* column) {
   std::byte lane[16] = {};
   const tensor::Scalar scalar{.u = payload};

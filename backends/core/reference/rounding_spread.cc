@@ -2,9 +2,9 @@
 //
 // RoundingSpread: each float result r becomes r * (1 + u), u at random within a few units in the
 // last place: one for what IEEE 754 rounds, and what OpenCL allows its functions for the others,
-// which is the most among the languages that devices are programmed in. Reductions may be reduced
-// in any order: where the reference merges parts, which hardly round, another device adds one
-// element after the other, and equal elements are rounded the same way each time.
+// which is the most among the languages that devices are programmed in. Reductions may take
+// their elements in any order: where the reference merges parts, which hardly round, another device
+// adds one element after the other, and equal elements are rounded the same way each time.
 
 #include "backends/core/reference/rounding_spread.h"
 

@@ -41,7 +41,7 @@ struct Case {
   int64_t channels = 6, between = 160, results = 20;
   int64_t kernel = 3, stride = 1, dilation = 1, pad_begin = 1, pad_end = 1;
   int64_t groups_behind = 1;
-  bool has_sum = false;      // with what the chain reads
+  bool has_sum = false;      // with what the fused steps read
   bool is_sliced = false;    // the result is a part of a concatenation
   bool is_symbolic = false;  // the number of images
   bool has_bounds = true;
@@ -61,9 +61,9 @@ class Network {
     }
     const ValueId x = builder_.AddInput("x", type);
     const int64_t first_channels = test.has_before ? test.channels : test.between;
-    // So that what the chain reads lies with its channels innermost.
+    // So that what the fused steps read lies with its channels innermost.
     const ValueId first = Convolve(x, 3, first_channels, 5, 1, {2, 2, 2, 2}, 1, 1);
-    // Before the chain, whose steps follow each other.
+    // Before the fused steps, which follow each other.
     const ValueId other = Convolve(first, first_channels, 9, 3, 1, Ints(4, 1));
     ValueId at = first;
     if (test.has_before) at = Bound(Convolve(at, test.channels, test.between, 1, 1, Ints(4, 0)));
@@ -212,7 +212,7 @@ TEST_F(FusedConvolutionsTest, TakesStridesDilationsAndPadding) {
   ExpectRight({.kernel = 5, .stride = 3, .pad_begin = 1, .pad_end = 3}, kAll, {1, 2});
   ExpectRight({.dilation = 2, .pad_begin = 2, .pad_end = 2}, kAll, {1, 2});
   ExpectRight({.stride = 2, .dilation = 3, .pad_begin = 3, .pad_end = 1}, kAll, {1, 2});
-  // Lines of which a window sees padding alone.
+  // Image rows of the result whose windows see padding alone.
   ExpectRight({.pad_begin = 5, .pad_end = 6}, kAll, {1, 2});
 }
 

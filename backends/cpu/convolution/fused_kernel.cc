@@ -272,7 +272,7 @@ class FusedKernel final : public device::Kernel {
                                               constants, runtime_, stores_[k]));
       stages.push_back(
           {convolution, is_depthwise, std::move(weights), BoundImages(steps[k], convolution)});
-      // The weights are packed, and rings stand for what is handed on.
+      // The weights are packed, and the images between lie in rings.
       for (size_t read = 0; read < steps[k].reads.size(); ++read) {
         reads_at_run.push_back(read != 1 && (read != 0 || k == 0));
       }

@@ -37,7 +37,7 @@ WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads) {
   plan.tiles_down = TilesAlong(shape.out_height, tile);
   plan.tiles_across = TilesAlong(shape.out_width, tile);
   plan.tiles = shape.batch * plan.tiles_down * plan.tiles_across;
-  // Whole vectors and whole rows.
+  // Whole vectors and whole cache lines.
   plan.in_stride = RoundUp(shape.in_channels, kLineFloats);
   plan.out_stride = RoundUp(shape.out_channels, gemm::PanelColumns());
   const int64_t floats_per_tile = Frequencies(tile) * (plan.in_stride + plan.out_stride);
@@ -59,7 +59,7 @@ WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads) {
     plan.chunk = std::max<int64_t>(1, (plan.tiles + chunks - 1) / chunks);
     if (plan.chunk > 2 * rows) plan.chunk = RoundUp(plan.chunk, rows);
   }
-  // A row more, so that the frequencies of a tile do not share a set of the cache.
+  // A cache line more, so that the frequencies of a tile do not share a set of the cache.
   plan.in_frequency_stride = plan.chunk * plan.in_stride + kLineFloats;
   plan.out_frequency_stride = plan.chunk * plan.out_stride + kLineFloats;
   plan.work_floats = Frequencies(tile) * (plan.in_frequency_stride + plan.out_frequency_stride);

@@ -3,8 +3,7 @@
 // Winograd transforms: tiles of the input to frequencies, and products of frequencies to tiles of
 // the result. After Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2015),
 // with the points 0, +-sqrt(1/2), +-sqrt(2), infinity, whose rounding errors are smaller than those
-// of 0, +-1,
-// +-2.
+// of 0, +-1, +-2.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_WINOGRAD_TRANSFORM_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_WINOGRAD_TRANSFORM_H_

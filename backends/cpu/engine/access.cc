@@ -122,8 +122,9 @@ struct Walk {
     return -1;
   }
 
-  // Calls visit(value of the form, lane) at the first lane of every run along the positions `left
-  // out` (two of them, or one twice), with the form's value counted from 0. `coordinates` follows.
+  // Calls visit(value of the form, lane) at the first lane of every run along the positions
+  // `left_out` and `also_left_out`, which may be one, with the form's value counted from 0.
+  // `coordinates` follows.
   template <typename Visit>
   void ForEach(int left_out, int also_left_out, int64_t* coordinates, Visit&& visit) const {
     std::fill_n(coordinates, rank, 0);

@@ -217,8 +217,8 @@ void Code::FuseOperations(LoopSet loops) {
     bool is_joined = false;  // to a later one
   };
   std::vector<Fused> fused_at(varying_.size());
-  std::vector<int> made_by(
-      values_.size(), -1);  // position in varying_, of what can be one of fused operationseration
+  // By value, the position in varying_ of what makes it; -1 for what cannot be a fused operation.
+  std::vector<int> made_by(values_.size(), -1);
   for (size_t at = 0; at < varying_.size(); ++at) {
     const Instruction& instruction = varying_[at];
     if (!find_op(instruction, true)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chain: op by operation over a block of vectors, so that finding out which operation comes next
-// costs little beside it.
+// FusedOperations: operation by operation over a block of vectors, so that finding out which one
+// comes next costs little beside it.
 
 #include "backends/cpu/engine/fused_operations.h"
 
@@ -232,7 +232,7 @@ constexpr int kFewVectors = 2;
 // The lanes from `i` on, fewer than a small block has.
 void RunRest(const FusedOperands& fused, int64_t i) {
   constexpr size_t kLanes = kFewVectors * HWY_MAX_BYTES / sizeof(float);
-  // Filled as far as it is needed: this is all there is to some fused operations.
+  // Filled as far as it is needed: some calls have no other lanes.
   HWY_ALIGN float lanes[kMaxFusedOperations + 1][kLanes];
   const auto rest = static_cast<size_t>(fused.lanes - i) * sizeof(float);
   const int64_t offset = i * static_cast<int64_t>(sizeof(float));

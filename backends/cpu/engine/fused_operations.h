@@ -48,9 +48,9 @@ enum class FusedOp : uint8_t {
 
 constexpr bool HasOperand(FusedOp op) { return op <= FusedOp::kMaxWith; }
 
-// The operation for an operation on float32 whose first input (or second) is the value so far, if
-// it is one; of several inputs `value_is_first` says which. With LoopSet::kReference no
-// approximation is.
+// The FusedOp of an operation on float32, if it has one. The value so far is its first input or its
+// second; of several inputs `value_is_first` says which. With LoopSet::kReference no approximation
+// has one.
 std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, LoopSet loops);
 
 struct FusedOperation {
@@ -61,15 +61,15 @@ struct FusedOperation {
 struct FusedOperands {
   std::byte* result;
   const std::byte* first;  // the value to begin with
-  const std::byte*
-      operands[kMaxFusedOperations];  // per operation that has one; one lane where it is uniform
+  // Per operation that has one; one lane where it is uniform.
+  const std::byte* operands[kMaxFusedOperations];
   const FusedOperation* operations;
   int count;
   int64_t lanes;
 };
 
-// Every operation rounds as its operation alone does. The result may be any input, or overlap none;
-// reads and writes no lane beyond them.
+// Every operation rounds as it does alone. The result may be any input, or overlap none; reads and
+// writes no lane beyond them.
 void RunFused(const FusedOperands& fused);
 
 }  // namespace onnxifi::engine

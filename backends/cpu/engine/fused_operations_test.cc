@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains against the loops of their operations one after the other: the same bits, for any number
-// of lanes, every operation on both sides, operands that are one number, and results written over
-// an input.
+// Fused operations against the loops of the same operations one after the other: the same bits, for
+// any number of lanes, every operation on both sides, operands that are one number, and results
+// written over an input.
 
 #include "backends/cpu/engine/fused_operations.h"
 
@@ -137,7 +137,7 @@ TEST(FusedOperationsTest, GivesTheBitsOfItsOperations) {
   });
 }
 
-// The quotient `by` / `divisor` of the loop and of the fused, for every `by`.
+// The quotient `by` / `divisor` of the loop and of the fused operation, for every `by`.
 void CompareQuotients(const std::vector<float>& by, float divisor) {
   const std::vector<float> divisors(by.size(), divisor);
   std::vector<float> expected(by.size());

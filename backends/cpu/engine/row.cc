@@ -60,7 +60,7 @@ struct BoundPass {
   BoundCode results;
   BoundCode hoisted;
   // Of the results and of what is hoisted, in a scratch of its own: a lane for each result of a
-  // tile, and one for each element. The same, but for lines.
+  // tile, and one for each element. Both are the same where reductions are not by row.
   std::vector<int64_t> columns;
   std::vector<int64_t> element_columns;
 

@@ -155,7 +155,7 @@ RowReduction FindReduction(program::ExprOp op) {
   }
 }
 
-// Lines of words of 4 bytes, which are most.
+// Rows of words of 4 bytes, which are most.
 void SpreadWords(const uint32_t* values, int64_t rows, int64_t count, uint32_t* target) {
   const hn::ScalableTag<uint32_t> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));

@@ -49,8 +49,8 @@ struct Operation {
 // What turns the accumulator into `root`, first operation first. UNSUPPORTED_ATTRIBUTE naming the
 // operation that is none of the list, UNSUPPORTED_DATATYPE where one is not on float32. Not in the
 // list are those that kernels do only roughly: exponentials near 1 lose digits that the reference
-// keeps, so Elu and its like stay with the Map. A NaN that meets
-// a bound may come out as the bound.
+// keeps, so Elu and its like stay with the Map. A NaN that meets a bound may come
+// out as the bound.
 base::Result<std::vector<Operation>> OperationsOf(const program::Program& program,
                                                   const program::Step& step, program::ExprId root);
 

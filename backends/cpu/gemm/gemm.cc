@@ -129,7 +129,7 @@ HWY_INLINE void StoreSums(const Block& block, const Epilogue& epilogue, Vec (&su
   }
 }
 
-// `is_b_near`: it comes to the caches at once, and nothing of it is asked for ahead.
+// `is_b_near`: it comes to the caches at once, and nothing of it is prefetched.
 template <int rows, int vectors, bool is_b_near>
 HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   const Tag d;

@@ -144,7 +144,7 @@ TEST(GemmTest, SumsEveryNumberOfRowsAndColumns) {
   });
 }
 
-// B and C that are asked for ahead: more than what counts as near, and C because it is said so.
+// B and C that are prefetched: more than what counts as near, and C because it is said so.
 TEST(GemmTest, SumsWhatIsAskedForAhead) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);

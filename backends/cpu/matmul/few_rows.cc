@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FewRowsProduct: which steps are so.
+// FewRows: which steps are such products.
 
 #include "backends/cpu/matmul/few_rows.h"
 

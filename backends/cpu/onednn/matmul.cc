@@ -41,8 +41,7 @@ struct Loops {
   Axis m, n, k;
 };
 
-// Adds the axis of `rank` operands' strides in front of those in `axes`, merged with the outermost
-// where possible.
+// Adds an axis in front of those in `axes`, merged with the outermost where possible.
 void AddOuter(std::vector<Axis>& axes, Axis axis) {
   if (axis.extent == 1) return;
   if (!axes.empty() && CanMerge(axis, axes.front())) {

@@ -83,8 +83,8 @@ class ThreadPool final : public device::Parallel,
   const int thread_count_;
   std::mutex busy_;          // held for the time of a loop on the workers
   bool is_started_ = false;  // under busy_
-  std::vector<std::unique_ptr<Worker>>
-      workers_;  // part k + 1 belongs to workers_[k]; fixed once started
+  // Part k + 1 belongs to workers_[k]; fixed once started.
+  std::vector<std::unique_ptr<Worker>> workers_;
   Job job_;
   std::atomic<uint32_t> unfinished_ = 0;
   std::atomic<bool> is_stopping_ = false;

@@ -2,7 +2,7 @@
 //
 // Vector functions of float32, derived here from their series and from polynomials fitted to least
 // relative error. Bounds on the error, against the exact value, in units in the last place of the
-// result (engine/function_loops_test.cc and gemm/activation_test.cc measures them over all
+// result (engine/function_loops_test.cc and gemm/activation_test.cc measure them over all
 // exponents):
 //
 //   Exp, Log   1      Expm1, Log1p   2      Tanh, Erf   2.5

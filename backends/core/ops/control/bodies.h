@@ -35,8 +35,7 @@ class ControlBuilder {
   std::vector<View> writes_;
 };
 
-// The body's output types must be those of the node's declared rank and of `expected`:
-// MISMATCHING_DATATYPE otherwise.
+// INVALID_MODEL unless the body has so many inputs and outputs.
 Status CheckBodyArity(const Lowering& lowering, const graph::Graph& body, size_t inputs,
                       size_t outputs);
 

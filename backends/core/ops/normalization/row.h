@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowBuilder: puts a Row step together: which axes make a row, the passes that reduction it, the
+// RowBuilder: puts a Row step together: which axes make a row, the passes that reduce it, the
 // outputs. All operators that normalise use it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_NORMALIZATION_ROW_H_

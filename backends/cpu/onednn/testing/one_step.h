@@ -45,8 +45,8 @@ class OneStep {
   // What a binding became, and whether it did the step.
   struct Outcome {
     std::string detail;  // primitives in order, or why there are none
-    int64_t different =
-        0;  // elements of the result's buffer, gaps too, that the reference has else
+    // Elements of the result's buffer, gaps too, that differ from the reference's.
+    int64_t different = 0;
   };
 
   // Runs the step as primitives alone, as `select` has it.
