@@ -51,15 +51,15 @@ Answers Ask(const Library& library, const char* device_key, const std::string& t
   return {explanation->status, graph->is_emulated(), PlanOf(*graph)};
 }
 
-void PutInFront(PlannedStage& stage, const std::string& name) {
-  stage.Write("libonnxifi-" + name + ".json", R"({"format_version": 1, "priority": -9})");
+void PutInFront(PlannedSandbox& sandbox, const std::string& name) {
+  sandbox.Write("libonnxifi-" + name + ".json", R"({"format_version": 1, "priority": -9})");
 }
 
 TEST(AutoRanking, PrefersKernelsToEmulationWhateverThePriority) {
-  PlannedStage stage;
-  stage.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", "{}");
-  PutInFront(stage, "clone");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", "{}");
+  PutInFront(sandbox, "clone");
+  const Library library = sandbox.Open();
   const Answers chosen = Ask(library, "auto", kFourNodes);
   EXPECT_EQ(chosen.plan, "real:0:");
   EXPECT_EQ(chosen.claim, ONNXIFI_STATUS_SUCCESS);
@@ -67,29 +67,29 @@ TEST(AutoRanking, PrefersKernelsToEmulationWhateverThePriority) {
 }
 
 TEST(AutoRanking, EmulatesOnlyWhatNoDeviceHasKernelsFor) {
-  PlannedStage stage;
-  stage.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", R"({"refused": ["Neg"]})");
-  PutInFront(stage, "clone");
-  const Answers chosen = Ask(stage.Open(), "auto", kFourNodes);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", R"({"refused": ["Neg"]})");
+  PutInFront(sandbox, "clone");
+  const Answers chosen = Ask(sandbox.Open(), "auto", kFourNodes);
   EXPECT_EQ(chosen.plan, "real:0:01 clone:0:2 real:0:3");
   EXPECT_EQ(chosen.claim, ONNXIFI_STATUS_FALLBACK);
   EXPECT_TRUE(chosen.is_emulated);
 }
 
 TEST(AutoRanking, CountsPartlyEmulatedDevicesByNode) {
-  PlannedStage stage;
-  stage.AddMock("clone", R"({"emulated": ["Exp"]})").AddMock("real", R"({"operators": ["Exp"]})");
-  PutInFront(stage, "clone");
-  const Answers chosen = Ask(stage.Open(), "auto", kFourNodes);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("clone", R"({"emulated": ["Exp"]})").AddMock("real", R"({"operators": ["Exp"]})");
+  PutInFront(sandbox, "clone");
+  const Answers chosen = Ask(sandbox.Open(), "auto", kFourNodes);
   EXPECT_EQ(chosen.plan, "clone:0:0 real:0:1 clone:0:23");
   EXPECT_EQ(chosen.claim, ONNXIFI_STATUS_SUCCESS);
   EXPECT_FALSE(chosen.is_emulated);
 }
 
 TEST(AutoRanking, EmulatesTheModelWhereThereIsNothingElse) {
-  PlannedStage stage;
-  stage.AddMock("clone", R"({"emulated": ["*"]})");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("clone", R"({"emulated": ["*"]})");
+  const Library library = sandbox.Open();
   for (const char* const key : {"auto", "clone:0"}) {
     const Answers answers = Ask(library, key, kFourNodes);
     EXPECT_EQ(answers.claim, ONNXIFI_STATUS_FALLBACK) << key;
@@ -107,9 +107,9 @@ TEST(AutoRanking, EmulatesTheModelWhereThereIsNothingElse) {
 
 // No plan can carry it; what is wrong with it is the device's to tell.
 TEST(AutoRanking, LeavesAWrongWeightToTheDeviceThatEmulates) {
-  PlannedStage stage;
-  stage.AddMock("clone", R"({"emulated": ["*"]})");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("clone", R"({"emulated": ["*"]})");
+  const Library library = sandbox.Open();
   std::vector<float> data = {1, 2, 3};
   const Tensor weights[] = {{"w", ONNXIFI_DATATYPE_UNDEFINED, {3}, data.data()}};
   GraphOptions options;
@@ -123,9 +123,9 @@ TEST(AutoRanking, LeavesAWrongWeightToTheDeviceThatEmulates) {
 }
 
 TEST(AutoRanking, GivesAnEmulatedNodeToWhomTheCallerNames) {
-  PlannedStage stage;
-  stage.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", "{}");
-  const Backend backend = *stage.Open().FindDevice("auto")->InitBackend();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("clone", R"({"emulated": ["*"]})").AddMock("real", "{}");
+  const Backend backend = *sandbox.Open().FindDevice("auto")->InitBackend();
   GraphOptions options;
   options.placement.emplace();
   options.placement->groups = {{"clone:0", {1}}};
@@ -142,12 +142,12 @@ TEST(AutoRanking, GivesAnEmulatedNodeToWhomTheCallerNames) {
 
 // The template as a vendor copies it: under another name, in front of everything.
 TEST(AutoRanking, DoesNotGiveAModelToACloneOfTheNullPlugin) {
-  PlannedStage stage;
-  std::filesystem::copy_file(ONNXIFI_TEST_NULL, stage.folder() / "libonnxifi-clone.so");
-  std::filesystem::copy_file(ONNXIFI_TEST_NULL, stage.folder() / "libonnxifi-null.so");
-  stage.AddMock("real", R"({"refused": ["Exp"]})");
-  PutInFront(stage, "clone");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  std::filesystem::copy_file(ONNXIFI_TEST_NULL, sandbox.folder() / "libonnxifi-clone.so");
+  std::filesystem::copy_file(ONNXIFI_TEST_NULL, sandbox.folder() / "libonnxifi-null.so");
+  sandbox.AddMock("real", R"({"refused": ["Exp"]})");
+  PutInFront(sandbox, "clone");
+  const Library library = sandbox.Open();
   EXPECT_EQ(Ask(library, "auto", kThreeNodes).plan, "real:0:");
   EXPECT_EQ(Ask(library, "auto", kFourNodes).plan, "real:0:0 clone:0:1 real:0:23");
   // At the claim and afterwards alike.
@@ -167,17 +167,17 @@ TEST(AutoRanking, PutsTheProcessorBehindAnInterfaceAfterItsOwnPlugin) {
   const auto order_of = [](const Library& library) {
     return *library.FindDevice("auto")->TextInfo(ONNXIFI_BACKEND_DEVICE);
   };
-  PlannedStage stage;
-  stage.AddMock("behind", R"({"type": "cpu", "behind": "opencl"})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("behind", R"({"type": "cpu", "behind": "opencl"})")
       .AddMock("gpu", R"({"type": "gpu", "behind": "opencl"})")
       .AddMock("own", R"({"type": "cpu"})")
       .AddMock("second", R"({"type": "cpu"})");
-  PutInFront(stage, "behind");
-  const Library library = stage.Open();
+  PutInFront(sandbox, "behind");
+  const Library library = sandbox.Open();
   EXPECT_EQ(order_of(library),
             "the first fit of gpu:0 own:0 second:0 behind:0, or several together");
   // Without a plugin of its own it stays where its priority puts it.
-  PlannedStage alone;
+  PlannedSandbox alone;
   alone.AddMock("behind", R"({"type": "cpu", "behind": "opencl"})")
       .AddMock("gpu", R"({"type": "gpu", "behind": "opencl"})");
   PutInFront(alone, "behind");

@@ -57,9 +57,9 @@ std::vector<float> Compute(const Library& library, const char* device_key,
 }
 
 TEST(AutoWeights, HaveTheTypeOfTheirDescriptor) {
-  PlannedStage stage;
-  stage.AddMock("one", "{}");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("one", "{}");
+  const Library library = sandbox.Open();
   const auto model =
       ParseOldModel(std::string("graph (float[6] x, float[2] shape, float[3] w)") + kBody);
   for (const char* const key : {"one:0", "auto"}) {
@@ -68,18 +68,18 @@ TEST(AutoWeights, HaveTheTypeOfTheirDescriptor) {
 }
 
 TEST(AutoWeights, HaveTheTypeOfTheirDescriptorWhereTheModelIsCut) {
-  PlannedStage stage;
-  stage.AddMock("add", R"({"operators": ["Add"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("add", R"({"operators": ["Add"]})")
       .AddMock("reshape", R"({"operators": ["Reshape"]})");
   const auto model =
       ParseOldModel(std::string("graph (float[6] x, float[2] shape, float[3] w)") + kBody);
-  EXPECT_THAT(Compute(stage.Open(), "auto", model), ElementsAre(11, 22, 33, 14, 25, 36));
+  EXPECT_THAT(Compute(sandbox.Open(), "auto", model), ElementsAre(11, 22, 33, 14, 25, 36));
 }
 
 TEST(AutoWeights, NeedNoDeclaration) {
-  PlannedStage stage;
-  stage.AddMock("one", "{}");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("one", "{}");
+  const Library library = sandbox.Open();
   const auto model = ParseOldModel(std::string("graph (float[6] x)") + kBody);
   for (const char* const key : {"one:0", "auto"}) {
     EXPECT_THAT(Compute(library, key, model), ElementsAre(11, 22, 33, 14, 25, 36)) << key;
@@ -87,18 +87,18 @@ TEST(AutoWeights, NeedNoDeclaration) {
 }
 
 TEST(AutoWeights, NeedNoDeclarationWhereTheModelIsCut) {
-  PlannedStage stage;
-  stage.AddMock("add", R"({"operators": ["Add"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("add", R"({"operators": ["Add"]})")
       .AddMock("reshape", R"({"operators": ["Reshape"]})");
   const auto model = ParseOldModel(std::string("graph (float[6] x)") + kBody);
-  EXPECT_THAT(Compute(stage.Open(), "auto", model), ElementsAre(11, 22, 33, 14, 25, 36));
+  EXPECT_THAT(Compute(sandbox.Open(), "auto", model), ElementsAre(11, 22, 33, 14, 25, 36));
 }
 
 // What is wrong with a weight is told as the device tells it.
 TEST(AutoWeights, AreRefusedAsOnASingleDevice) {
-  PlannedStage stage;
-  stage.AddMock("one", "{}");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("one", "{}");
+  const Library library = sandbox.Open();
   const auto model =
       ParseOldModel(std::string("graph (float[6] x, int64[2] shape, float[3] w)") + kBody);
   const std::vector<float> w = {10, 20, 30};

@@ -51,13 +51,13 @@ struct Case {
 class MappedModel : public testing::TestWithParam<Case> {};
 
 TEST_P(MappedModel, RunsAsAnyOtherAndKeepsItsBytes) {
-  PlannedStage stage;
-  stage.AddMock("first", GetParam().first)
+  PlannedSandbox sandbox;
+  sandbox.AddMock("first", GetParam().first)
       .AddMock("second", GetParam().second,
                GetParam().is_plain ? ONNXIFI_TEST_PLAIN_MOCK : ONNXIFI_TEST_MOCK);
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   const std::string text = MakeModel();
-  const std::filesystem::path path = stage.folder() / "model.onnx";
+  const std::filesystem::path path = sandbox.folder() / "model.onnx";
   std::ofstream(path, std::ios::binary) << text;
   std::FILE* file = std::fopen(path.c_str(), "rb");
   ASSERT_NE(file, nullptr);
@@ -91,7 +91,7 @@ TEST_P(MappedModel, RunsAsAnyOtherAndKeepsItsBytes) {
     munmap(mapped, text.size());
   }
   // It says nothing else: nothing was measured either.
-  EXPECT_FALSE(std::filesystem::exists(stage.folder() / "cache"));
+  EXPECT_FALSE(std::filesystem::exists(sandbox.folder() / "cache"));
 }
 
 INSTANTIATE_TEST_SUITE_P(

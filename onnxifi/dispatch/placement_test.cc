@@ -58,8 +58,8 @@ std::string TextOf(const GraphPlan& plan) {
 // Of 2, -4 and 6 this makes 4, 8 and 12, wherever it runs; see kChain.
 class Placed {
  public:
-  explicit Placed(PlannedStage& stage)
-      : library_(stage.Open()),
+  explicit Placed(PlannedSandbox& sandbox)
+      : library_(sandbox.Open()),
         device_(*library_.FindDevice("auto")),
         backend_(*device_.InitBackend()) {}
 
@@ -102,15 +102,15 @@ class Placed {
 };
 
 // Nodes 0 to 4 of kChain: Abs Neg Sqrt Abs Sub; Sqrt has no reader.
-PlannedStage& AddThree(PlannedStage& stage) {
-  return stage.AddMock("all", "{}")
+PlannedSandbox& AddThree(PlannedSandbox& sandbox) {
+  return sandbox.AddMock("all", "{}")
       .AddMock("neg", R"({"operators": ["Neg", "Sub"]})")
       .AddMock("some", R"({"operators": ["Abs", "Neg"]})");
 }
 
 TEST(Placement, PrefersDevicesInTheirOrder) {
-  PlannedStage stage;
-  const Placed placed(AddThree(stage));
+  PlannedSandbox sandbox;
+  const Placed placed(AddThree(sandbox));
   EXPECT_EQ(placed.Run(Want(ONNXIFI_SDK_PLACEMENT_AUTO, {})), "all:0:");
   EXPECT_EQ(placed.Run(Prefer({"neg:0"})), "all:0:03 neg:0:14");
   EXPECT_EQ(placed.Run(Prefer({"neg:0", "some:0"})), "some:0:03 neg:0:14");
@@ -120,16 +120,16 @@ TEST(Placement, PrefersDevicesInTheirOrder) {
 }
 
 TEST(Placement, LeavesToOthersWhatAPreferredDeviceDoesNotKeep) {
-  PlannedStage stage;
-  stage.AddMock("all", "{}").AddMock("liar", R"({"operators": ["Abs", "Neg"], "lies": ["Neg"]})");
-  const Placed placed(stage);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("all", "{}").AddMock("liar", R"({"operators": ["Abs", "Neg"], "lies": ["Neg"]})");
+  const Placed placed(sandbox);
   EXPECT_EQ(placed.Run(Prefer({"liar:0"})), "liar:0:03 all:0:14");
 }
 
 TEST(Placement, KeepsTogetherWhatCannotBeCutWhateverIsPreferred) {
-  PlannedStage stage;
-  stage.AddMock("all", "{}").AddMock("maker", R"({"operators": ["SequenceConstruct", "Abs"]})");
-  const Placed placed(stage);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("all", "{}").AddMock("maker", R"({"operators": ["SequenceConstruct", "Abs"]})");
+  const Placed placed(sandbox);
   const auto graph = placed.Init(Prefer({"maker:0"}), R"(
     graph (float[3] x) => (float[3] y) {
       a = Abs(x)  s = SequenceConstruct(a, x)  i = Constant<value_int = 1>()
@@ -139,8 +139,8 @@ TEST(Placement, KeepsTogetherWhatCannotBeCutWhateverIsPreferred) {
 }
 
 TEST(Placement, IsStrictWhereItIsWantedSo) {
-  PlannedStage stage;
-  const Placed placed(AddThree(stage));
+  PlannedSandbox sandbox;
+  const Placed placed(AddThree(sandbox));
   EXPECT_EQ(placed.Run(Strict({"all:0"})), "all:0:");
   EXPECT_EQ(placed.Run(Strict({"some:0", "neg:0"})), "some:0:03 neg:0:14");
   // Every node that it refuses, each with its reason.
@@ -163,8 +163,8 @@ TEST(Placement, IsStrictWhereItIsWantedSo) {
 }
 
 TEST(Placement, PinsNodesToDevices) {
-  PlannedStage stage;
-  const Placed placed(AddThree(stage));
+  PlannedSandbox sandbox;
+  const Placed placed(AddThree(sandbox));
   EXPECT_EQ(placed.Run(Pin({{"neg:0", {1}}})), "all:0:03 neg:0:1 all:0:4");
   // Whatever else is wanted.
   Placement placement = Prefer({"some:0"});
@@ -183,9 +183,9 @@ constexpr const char* kRow = R"(
   })";
 
 TEST(Placement, APinMovesItsNodeAlone) {
-  PlannedStage stage;
-  stage.AddMock("first", "{}").AddMock("second", "{}").AddMock("third", "{}");
-  const Placed placed(stage);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("first", "{}").AddMock("second", "{}").AddMock("third", "{}");
+  const Placed placed(sandbox);
   const auto plan_of = [&](Placement placement) {
     const auto graph = placed.Init(std::move(placement), kRow);
     return graph.ok() ? TextOf(*graph->Plan()) : graph.error().Text();
@@ -203,9 +203,9 @@ TEST(Placement, APinMovesItsNodeAlone) {
 }
 
 TEST(Placement, TheModelMovesANodeAlone) {
-  PlannedStage stage;
-  stage.AddMock("first", "{}").AddMock("second", "{}");
-  const Placed placed(stage);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("first", "{}").AddMock("second", "{}");
+  const Placed placed(sandbox);
   const std::vector<std::byte> bytes = ParseModel(kRow);
   onnx::ModelProto model;
   ASSERT_TRUE(model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
@@ -221,9 +221,9 @@ TEST(Placement, TheModelMovesANodeAlone) {
 
 // Nodes that nobody places are where they would be in a model that has to be cut anyway.
 TEST(Placement, APinLeavesTheRestOfACutModelWhereItIs) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs"]})").AddMock("neg", R"({"refused": ["Abs"]})");
-  const Placed placed(stage.AddMock("spare", "{}"));
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs"]})").AddMock("neg", R"({"refused": ["Abs"]})");
+  const Placed placed(sandbox.AddMock("spare", "{}"));
   const auto graph = placed.Init(Strict({"abs:0", "neg:0"}), kRow);
   ASSERT_TRUE(graph.ok()) << graph.error().Text();
   EXPECT_EQ(TextOf(*graph->Plan()),
@@ -237,9 +237,11 @@ TEST(Placement, APinLeavesTheRestOfACutModelWhereItIs) {
 }
 
 TEST(Placement, MovesWhatCannotBeCutFromAPinnedNodeWithIt) {
-  PlannedStage stage;
-  stage.AddMock("first", "{}").AddMock("second", "{}").AddMock("none", R"({"operators": ["Abs"]})");
-  const Placed placed(stage);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("first", "{}")
+      .AddMock("second", "{}")
+      .AddMock("none", R"({"operators": ["Abs"]})");
+  const Placed placed(sandbox);
   constexpr const char* kWithSequence = R"(
     graph (float[3] x) => (float[3] y) {
       a = Abs(x)  s = SequenceConstruct(a, x)  i = Constant<value_int = 1>()
@@ -259,8 +261,8 @@ TEST(Placement, MovesWhatCannotBeCutFromAPinnedNodeWithIt) {
 }
 
 TEST(Placement, RefusesAPinThatCannotBeKept) {
-  PlannedStage stage;
-  const Placed placed(AddThree(stage));
+  PlannedSandbox sandbox;
+  const Placed placed(AddThree(sandbox));
   const Error refused = placed.Refusal(Pin({{"neg:0", {0}}}));
   EXPECT_EQ(refused.status, ONNXIFI_STATUS_UNSUPPORTED_OPERATOR);
   EXPECT_THAT(
@@ -287,17 +289,17 @@ TEST(Placement, RefusesAPinThatCannotBeKept) {
 }
 
 TEST(Placement, IsReadAsFarAsItGoes) {
-  PlannedStage stage;
-  const Placed placed(AddThree(stage));
+  PlannedSandbox sandbox;
+  const Placed placed(AddThree(sandbox));
   const auto model = ParseModel(kChain);
   const auto init_graph = [&](const onnxPlacement* placement) {
     const uint64_t list[] = {ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT,
                              reinterpret_cast<uintptr_t>(placement), 0};
     onnxGraph graph = nullptr;
     const auto init = reinterpret_cast<onnxInitGraphFunction>(
-        dlsym(dlopen((stage.folder() / "libonnxifi.so").c_str(), RTLD_NOW), "onnxInitGraph"));
+        dlsym(dlopen((sandbox.folder() / "libonnxifi.so").c_str(), RTLD_NOW), "onnxInitGraph"));
     const auto release = reinterpret_cast<onnxReleaseGraphFunction>(
-        dlsym(dlopen((stage.folder() / "libonnxifi.so").c_str(), RTLD_NOW), "onnxReleaseGraph"));
+        dlsym(dlopen((sandbox.folder() / "libonnxifi.so").c_str(), RTLD_NOW), "onnxReleaseGraph"));
     const onnxStatus status =
         init(placed.backend().handle(), list, model.size(), model.data(), 0, nullptr, &graph);
     if (graph != nullptr) {
@@ -355,8 +357,8 @@ std::vector<std::byte> WithPlaces(const std::vector<std::pair<int, std::string>>
 }
 
 TEST(Placement, LeavesTheModelItsOwn) {
-  PlannedStage stage;
-  const Placed placed(AddThree(stage));
+  PlannedSandbox sandbox;
+  const Placed placed(AddThree(sandbox));
   const auto model = WithPlaces({{1, "neg:0"}, {3, "some:0"}});
   auto graph = placed.InitModel(model, Strict({"all:0"}));
   ASSERT_TRUE(graph.ok()) << graph.error().Text();
@@ -377,8 +379,8 @@ TEST(Placement, LeavesTheModelItsOwn) {
 }
 
 TEST(GivenPlans, AreCarriedOutAsTheyAre) {
-  PlannedStage stage;
-  const Placed placed(AddThree(stage));
+  PlannedSandbox sandbox;
+  const Placed placed(AddThree(sandbox));
   // What no planner would make.
   for (const auto& [islands, text] :
        std::vector<std::pair<std::vector<Placement::Group>, std::string>>{
@@ -394,8 +396,8 @@ TEST(GivenPlans, AreCarriedOutAsTheyAre) {
 }
 
 TEST(GivenPlans, MayBeAnyThatWasTold) {
-  PlannedStage stage;
-  const Placed placed(AddThree(stage));
+  PlannedSandbox sandbox;
+  const Placed placed(AddThree(sandbox));
   for (const Placement& placement : {Prefer({"neg:0"}), Prefer({"some:0", "neg:0"}),
                                      Pin({{"neg:0", {1}}, {"some:0", {3}}}), Strict({"all:0"})}) {
     const auto first = placed.Init(placement);
@@ -422,8 +424,8 @@ TEST(GivenPlans, MayBeAnyThatWasTold) {
 }
 
 TEST(GivenPlans, AreRefusedWithTheNodeAndTheDeviceThatDoNotFit) {
-  PlannedStage stage;
-  const Placed placed(AddThree(stage));
+  PlannedSandbox sandbox;
+  const Placed placed(AddThree(sandbox));
   struct Case {
     std::vector<Placement::Group> islands;
     onnxStatus status;
@@ -473,9 +475,9 @@ TEST(GivenPlans, AreRefusedWithTheNodeAndTheDeviceThatDoNotFit) {
 }
 
 TEST(GivenPlans, MayNotTearSequences) {
-  PlannedStage stage;
-  stage.AddMock("one", "{}").AddMock("two", "{}");
-  const Placed placed(stage);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("one", "{}").AddMock("two", "{}");
+  const Placed placed(sandbox);
   const Error error = placed.Refusal(PlanOf({{"one:0", {0, 1}}, {"two:0", {3, 4}}}), R"(
     graph (float[3] x) => (float[3] y) {
       a = Abs(x)  s = SequenceConstruct(a, x)  i = Constant<value_int = 1>()
@@ -488,9 +490,9 @@ TEST(GivenPlans, MayNotTearSequences) {
 }
 
 TEST(GivenPlans, AreNotChangedWhereADeviceDoesNotKeepItsClaim) {
-  PlannedStage stage;
-  stage.AddMock("all", "{}").AddMock("liar", R"({"operators": ["Abs", "Neg"], "lies": ["Neg"]})");
-  const Placed placed(stage);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("all", "{}").AddMock("liar", R"({"operators": ["Abs", "Neg"], "lies": ["Neg"]})");
+  const Placed placed(sandbox);
   const Error error = placed.Refusal(PlanOf({{"liar:0", {0, 1, 3}}, {"all:0", {4}}}));
   EXPECT_EQ(error.status, ONNXIFI_STATUS_UNSUPPORTED_OPERATOR);
   EXPECT_THAT(error.Text(),
@@ -502,9 +504,9 @@ TEST(GivenPlans, AreNotChangedWhereADeviceDoesNotKeepItsClaim) {
 }
 
 TEST(GivenPlans, HaveOthersTakeOverWhenADeviceVanishes) {
-  PlannedStage stage;
-  stage.AddMock("all", "{}").AddMock("brief", R"({"vanishes_at_run": 2})");
-  const Placed placed(stage);
+  PlannedSandbox sandbox;
+  sandbox.AddMock("all", "{}").AddMock("brief", R"({"vanishes_at_run": 2})");
+  const Placed placed(sandbox);
   const auto graph = placed.Init(PlanOf({{"brief:0", {0, 1, 3}}, {"all:0", {4}}}));
   ASSERT_TRUE(graph.ok()) << graph.error().Text();
   std::vector<float> source = {2, -4, 6};

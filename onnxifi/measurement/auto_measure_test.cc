@@ -37,20 +37,20 @@ std::string ChosenDevice(const Library& library) {
 }
 
 TEST(AutoMeasure, GoesByWhatDevicesTakeOnceThatIsKnown) {
-  PlannedStage stage;
-  stage.AddMock("afirst", R"({"step_ms": {"*": 60}})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("afirst", R"({"step_ms": {"*": 60}})")
       .AddMock("second", R"({"step_ms": {"*": 1}})");
-  EXPECT_EQ(ChosenDevice(stage.Open()), "afirst:0");
+  EXPECT_EQ(ChosenDevice(sandbox.Open()), "afirst:0");
   setenv("ONNXIFI_MEASURE", "1", /*overwrite=*/1);
-  EXPECT_EQ(ChosenDevice(stage.Open()), "second:0");
+  EXPECT_EQ(ChosenDevice(sandbox.Open()), "second:0");
   unsetenv("ONNXIFI_MEASURE");
   // Kept, for a process that measures nothing.
-  EXPECT_EQ(ChosenDevice(stage.Open()), "second:0");
-  std::filesystem::remove_all(stage.folder() / "cache");
+  EXPECT_EQ(ChosenDevice(sandbox.Open()), "second:0");
+  std::filesystem::remove_all(sandbox.folder() / "cache");
   // What this process has read it does not forget; a copy of the library is another process.
   PluginSandbox other;
   std::filesystem::copy(
-      stage.folder(), other.folder(),
+      sandbox.folder(), other.folder(),
       std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   EXPECT_EQ(ChosenDevice(other.Open()), "afirst:0");
 }

@@ -115,7 +115,7 @@ class Boundary : public testing::Test {
   }
 
  protected:
-  PlannedStage stage_;
+  PlannedSandbox stage_;
 };
 
 TEST_F(Boundary, BetweenIslandsOnTheCpuCostsLittle) {

@@ -35,9 +35,9 @@ std::string DevicesOf(const Session& session) {
 
 TEST(FailingDevice, LeavesAGraphThatItHasWholeToOthersWhereThatIsWanted) {
   for (const bool fallback : {false, true}) {
-    PlannedStage stage;
-    stage.AddMock("brief", R"({"vanishes_at_run": 2})").AddMock("other", "{}");
-    const Library library = stage.Open();
+    PlannedSandbox sandbox;
+    sandbox.AddMock("brief", R"({"vanishes_at_run": 2})").AddMock("other", "{}");
+    const Library library = sandbox.Open();
     const Device device = *library.FindDevice("auto");
     const Backend backend = *device.InitBackend();
     GraphOptions options;
@@ -62,9 +62,10 @@ TEST(FailingDevice, LeavesAGraphThatItHasWholeToOthersWhereThatIsWanted) {
 }
 
 TEST(FailingDevice, HasTheGraphAloneWhereOthersDoNotTakeAllOfIt) {
-  PlannedStage stage;
-  stage.AddMock("brief", R"({"vanishes_at_run": 2})").AddMock("some", R"({"operators": ["Abs"]})");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("brief", R"({"vanishes_at_run": 2})")
+      .AddMock("some", R"({"operators": ["Abs"]})");
+  const Library library = sandbox.Open();
   const Device device = *library.FindDevice("auto");
   const Backend backend = *device.InitBackend();
   GraphOptions options;
@@ -84,12 +85,12 @@ TEST(FailingDevice, HasTheGraphAloneWhereOthersDoNotTakeAllOfIt) {
 }
 
 TEST(FailingDevice, IsReplacedWhenItVanishesInARun) {
-  PlannedStage stage;
+  PlannedSandbox sandbox;
   // Two runs of the graph are four of this one: nothing that was made is made again.
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"], "fails_at_run": 7})")
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"], "fails_at_run": 7})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "vanishes_at_run": 2})")
       .AddMock("spare", R"({"operators": ["Neg", "Sqrt"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, kChain);
   session.Input("x", {2, 3}, {1, -2, 3, -4, 5, -6});
   session.Output("y", {2, 3});
@@ -122,12 +123,12 @@ TEST(FailingDevice, IsReplacedWhenItVanishesInARun) {
 }
 
 TEST(FailingDevice, IsReplacedBySeveralWhereNoneTakesAll) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Ceil", "Floor"], "vanishes_at_run": 1})")
       .AddMock("other", R"({"operators": ["Ceil"]})")
       .AddMock("spare", R"({"operators": ["Neg", "Floor"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, R"(
     graph (float[N] x) => (float[N] y, float[N] z) <float[1] w = {10}> {
       a = Abs(x)
@@ -150,12 +151,12 @@ TEST(FailingDevice, IsReplacedBySeveralWhereNoneTakesAll) {
 }
 
 TEST(FailingDevice, IsReplacedOnce) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "vanishes_at_run": 1})")
       .AddMock("spare", R"({"operators": ["Neg", "Sqrt"], "vanishes_at_run": 2})")
       .AddMock("third", R"({"operators": ["Neg", "Sqrt"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, kChain);
   session.Input("x", {1, 3}, {1, -2, 3});
   session.Output("y", {1, 3});
@@ -172,10 +173,10 @@ TEST(FailingDevice, IsReplacedOnce) {
 }
 
 TEST(FailingDevice, EndsRunsWhereNobodyTakesItsNodes) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "vanishes_at_run": 1})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, kChain);
   session.Input("x", {1, 3}, {1, -2, 3});
   session.Output("y", {1, 3});
@@ -196,12 +197,12 @@ TEST(FailingDevice, EndsRunsWhereNobodyTakesItsNodes) {
 class Misstating : public testing::TestWithParam<const char*> {};
 
 TEST_P(Misstating, IsReplaced) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", std::string(R"({"operators": ["Neg", "Sqrt"], "misstates": [")") +
                           GetParam() + R"("]})")
       .AddMock("spare", R"({"operators": ["Neg", "Sqrt"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   // Extents as numbers: those of which only a symbol tells are not known to be others.
   Session session(library, R"(
     graph (float[2, 3] x) => (float[2, 3] y) { a = Abs(x)  b = Neg(a)  y = Sub(a, b) })");
@@ -219,13 +220,13 @@ INSTANTIATE_TEST_SUITE_P(FailingDevice, Misstating,
 class MisstatingOfLateShapes : public testing::TestWithParam<const char*> {};
 
 TEST_P(MisstatingOfLateShapes, IsReplaced) {
-  PlannedStage stage;
-  stage
+  PlannedSandbox sandbox;
+  sandbox
       .AddMock("find", std::string(R"({"operators": ["NonZero", "Cast"], "misstates": [")") +
                            GetParam() + R"("]})")
       .AddMock("neg", R"({"operators": ["Neg", "Abs"]})")
       .AddMock("spare", R"({"operators": ["NonZero", "Cast"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, R"(
     graph (float[6] x) => (float[1, M] y) {
       a = Abs(x)
@@ -249,11 +250,11 @@ INSTANTIATE_TEST_SUITE_P(FailingDevice, MisstatingOfLateShapes,
                          testing::Values("shapes", "types", "run shapes", "run types", "kept"));
 
 TEST(FailingDevice, IsAskedAgainWhenLessMemoryIsNeeded) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs"]})")
       .AddMock("little", R"({"operators": ["MatMul"], "memory_bytes": 1024})")
       .AddMock("spare", R"({"operators": ["MatMul"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   const std::string model = R"(
     graph (float[N, 4] x) => (float[N, 4] y)
       <float[4, 4] w = {0, 1, 0, 0,  0, 0, 1, 0,  0, 0, 0, 1,  1, 0, 0, 0}> {
@@ -287,11 +288,11 @@ TEST(FailingDevice, IsAskedAgainWhenLessMemoryIsNeeded) {
 }
 
 TEST(FailingDevice, IsOfNoMatterToGraphsOnOthers) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "fails_at_run": 2})")
       .AddMock("round", R"({"operators": ["Ceil"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session failing(library, kChain);
   failing.Input("x", {1, 3}, {1, -2, 3});
   failing.Output("y", {1, 3});
@@ -317,15 +318,15 @@ TEST(FailingDevice, IsOfNoMatterToGraphsOnOthers) {
 }
 
 TEST(SlowDevice, HoldsUpNoGraphOnOthers) {
-  PlannedStage stage;
-  const auto gate = *mock::SharedNumber::Open(stage.folder() / "gate");
+  PlannedSandbox sandbox;
+  const auto gate = *mock::SharedNumber::Open(sandbox.folder() / "gate");
   constexpr int64_t kNotByThemselves = 1000;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "gate_opens_at": )" +
                           std::to_string(kNotByThemselves) + R"(, "gate": ")" +
-                          (stage.folder() / "gate").string() + "\"}")
+                          (sandbox.folder() / "gate").string() + "\"}")
       .AddMock("round", R"({"operators": ["Ceil"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session slow(library, kChain);
   // More runs on the slow device than there are devices, each of a graph of its own.
   constexpr int kSlowGraphs = 4;

@@ -22,10 +22,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(PlannedGraph, RunsOnDevicesThatEachClaimAPart) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, kChain);
   EXPECT_TRUE(session.device.CheckCompatibility(session.model).ok());
   const auto explanation = session.device.Explain(session.model);
@@ -43,10 +43,10 @@ TEST(PlannedGraph, RunsOnDevicesThatEachClaimAPart) {
 }
 
 TEST(PlannedGraph, TakesAnyNumberForASymbol) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   for (const uint64_t rows : {1, 4, 0}) {
     Session session(library, kChain);
     session.Input("x", {rows, 3}, std::vector<float>(rows * 3, -2));
@@ -62,10 +62,10 @@ TEST(PlannedGraph, TakesAnyNumberForASymbol) {
 }
 
 TEST(PlannedGraph, RefusesWhatNobodyRunsWithTheReasonsOfAll) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   const Device device = *library.FindDevice("auto");
   const Outcome claim = device.CheckCompatibility(ParseModel(kChain));
   // Nobody reads what Sqrt makes, and yet the model says that it is computed.
@@ -87,10 +87,10 @@ TEST(PlannedGraph, RefusesWhatNobodyRunsWithTheReasonsOfAll) {
 }
 
 TEST(PlannedGraph, GivesToOthersWhatADeviceRefusesAfterAll) {
-  PlannedStage stage;
-  stage.AddMock("a_liar", R"({"refused": ["Sub"], "lies": ["Neg"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("a_liar", R"({"refused": ["Sub"], "lies": ["Neg"]})")
       .AddMock("honest", R"({"operators": ["Neg", "Sub"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, kChain);
   session.Input("x", {1, 3}, {1, -2, 3});
   session.Output("y", {1, 3});
@@ -99,10 +99,10 @@ TEST(PlannedGraph, GivesToOthersWhatADeviceRefusesAfterAll) {
 }
 
 TEST(PlannedGraph, SaysWhyWhenOnlyLiarsAreLeft) {
-  PlannedStage stage;
-  stage.AddMock("liar", R"({"refused": ["Abs"], "lies": ["Neg"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("liar", R"({"refused": ["Abs"], "lies": ["Neg"]})")
       .AddMock("other", R"({"operators": ["Abs"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   const Device device = *library.FindDevice("auto");
   const Backend backend = *device.InitBackend();
   const auto graph = backend.InitGraph(
@@ -113,10 +113,10 @@ TEST(PlannedGraph, SaysWhyWhenOnlyLiarsAreLeft) {
 }
 
 TEST(PlannedGraph, EndsARunWithTheErrorOfAnIsland) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "fails_at_run": 2})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, kChain);
   session.Input("x", {1, 3}, {1, -2, 3});
   session.Output("y", {1, 3});
@@ -128,14 +128,14 @@ TEST(PlannedGraph, EndsARunWithTheErrorOfAnIsland) {
 }
 
 TEST(PlannedGraph, RunsIndependentIslandsAtTheSameTime) {
-  PlannedStage stage;
+  PlannedSandbox sandbox;
   // Neither goes on before the other has begun.
   const std::string meeting =
-      R"("gate_opens_at": 2, "gate": ")" + (stage.folder() / "gate").string() + "\"}";
-  stage.AddMock("abs", R"({"operators": ["Abs", "Add"]})")
+      R"("gate_opens_at": 2, "gate": ")" + (sandbox.folder() / "gate").string() + "\"}";
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Add"]})")
       .AddMock("neg", R"({"operators": ["Neg"], )" + meeting)
       .AddMock("ceil", R"({"operators": ["Ceil"], )" + meeting);
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, R"(
     graph (float[2] x) => (float[2] y) {
       a = Abs(x)  b = Neg(x)  c = Ceil(x)  d = Add(b, c)  y = Add(d, a)
@@ -147,11 +147,11 @@ TEST(PlannedGraph, RunsIndependentIslandsAtTheSameTime) {
   EXPECT_THAT(session.Of("y"), ElementsAre(2, 3));
 }
 
-TEST(PlannedGraph, HandsOnWhatHasAShapeThatOnlyDataTell) {
-  PlannedStage stage;
-  stage.AddMock("find", R"({"operators": ["NonZero", "Cast"]})")
+TEST(PlannedGraph, CarriesValuesWhoseShapeOnlyDataTell) {
+  PlannedSandbox sandbox;
+  sandbox.AddMock("find", R"({"operators": ["NonZero", "Cast"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Abs"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, R"(
     graph (float[6] x) => (float[1, M] y) {
       a = Abs(x)
@@ -184,10 +184,10 @@ TEST(PlannedGraph, HandsOnWhatHasAShapeThatOnlyDataTell) {
 }
 
 TEST(PlannedGraph, GivesSubgraphsWhatTheyCapture) {
-  PlannedStage stage;
-  stage.AddMock("branch", R"({"operators": ["If", "Greater", "Squeeze"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("branch", R"({"operators": ["If", "Greater", "Squeeze"]})")
       .AddMock("abs", R"({"operators": ["Abs", "Neg"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, R"(
     graph (float[2] x, float[1] k) => (float[2] y, float[2] z) <float[2] w = {10, 20}> {
       t = Abs(x)
@@ -214,10 +214,10 @@ TEST(PlannedGraph, GivesSubgraphsWhatTheyCapture) {
 }
 
 TEST(PlannedGraph, TakesPartOfAPlainPlugin) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("plain", R"({"operators": ["Neg", "Sqrt"]})", ONNXIFI_TEST_PLAIN_MOCK);
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, R"(
     graph (float[2] x) => (float[2] y) { a = Abs(x)  b = Neg(a)  y = Sub(a, b) })");
   session.Input("x", {2}, {1, -2});
@@ -231,10 +231,10 @@ TEST(PlannedGraph, TakesPartOfAPlainPlugin) {
 }
 
 TEST(PlannedGraph, WaitsForItsInputsAndKeepsTheOrderOfRuns) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "step_ms": {"Neg": 20}})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   Session session(library, kChain);
   session.Input("x", {1, 3}, {0, 0, 0});
   session.Output("y", {1, 3});
@@ -279,9 +279,9 @@ std::vector<std::byte> NameDevices(const std::vector<std::string>& keys) {
 }
 
 TEST(PlannedGraph, RunsNodesWhereTheModelPlacesThem) {
-  PlannedStage stage;
-  stage.AddMock("a", "{}").AddMock("b", "{}");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("a", "{}").AddMock("b", "{}");
+  const Library library = sandbox.Open();
   const Device device = *library.FindDevice("auto");
   const Backend backend = *device.InitBackend();
   const auto devices_of = [&](const std::vector<std::string>& keys) {
@@ -312,9 +312,9 @@ TEST(PlannedGraph, RunsNodesWhereTheModelPlacesThem) {
 }
 
 TEST(PlannedGraph, RefusesAPlaceThatThereIsNotOrThatRefuses) {
-  PlannedStage stage;
-  stage.AddMock("a", "{}").AddMock("b", R"({"refused": ["Neg"]})");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("a", "{}").AddMock("b", R"({"refused": ["Neg"]})");
+  const Library library = sandbox.Open();
   const Device device = *library.FindDevice("auto");
   const Outcome nowhere = device.CheckCompatibility(NameDevices({"c:0"}));
   ASSERT_FALSE(nowhere.ok());
@@ -335,10 +335,10 @@ TEST(PlannedGraph, RefusesAPlaceThatThereIsNotOrThatRefuses) {
 }
 
 TEST(PlannedGraph, TellsWhatItsIslandsDid) {
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   const auto model = ParseModel(kChain);
   const Device device = *library.FindDevice("auto");
   const Backend backend = *device.InitBackend();

@@ -226,11 +226,11 @@ void RunThreads(const Rig& rig, double seconds, uint32_t seed, Tally& tally) {
 TEST(PlannedStress, RunsOf64ThreadsOnThreeDevicesAreRightAndMemoryIsFlat) {
   const char* text = std::getenv("ONNXIFI_TEST_SECONDS");
   const double seconds = text == nullptr ? 3 : std::strtod(text, nullptr);
-  PlannedStage stage;
-  stage.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg"]})")
       .AddMock("round", R"({"operators": ["Ceil"]})");
-  const Library library = stage.Open();
+  const Library library = sandbox.Open();
   const Rig rig(library);
   Tally tally;
   // The first third settles what allocators and threads keep.

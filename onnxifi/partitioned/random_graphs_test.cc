@@ -148,15 +148,15 @@ class Rig {
   }
 
  private:
-  static PlannedStage& AddAll(PlannedStage& stage, const std::vector<std::string>& settings) {
+  static PlannedSandbox& AddAll(PlannedSandbox& sandbox, const std::vector<std::string>& settings) {
     for (size_t device = 0; device < settings.size(); ++device) {
-      stage.AddMock("part" + std::to_string(device), settings[device]);
+      sandbox.AddMock("part" + std::to_string(device), settings[device]);
     }
-    return stage;
+    return sandbox;
   }
 
-  PlannedStage parts_stage_;
-  PlannedStage whole_stage_;
+  PlannedSandbox parts_stage_;
+  PlannedSandbox whole_stage_;
   const Library parts_;
   const Library whole_;
 };

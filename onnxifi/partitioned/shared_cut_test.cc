@@ -75,7 +75,7 @@ class SharedCut : public testing::Test {
     copies = graph.Counters()->copies - before;
   }
 
-  PlannedStage stage_;
+  PlannedSandbox stage_;
   std::unique_ptr<Library> library_;
   std::optional<Backend> backend_;
 };

@@ -69,7 +69,7 @@ std::vector<DeviceAnswer> Ask(const Library& library, std::span<const std::byte>
 }
 
 TEST(Explain, TellsOfEveryNodeOnEveryDeviceInOneCall) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.AddMock("all", "{}").AddMock("some", R"({"operators": ["Abs", "Mul"]})");
   sandbox.Add("plain.so", "libonnxifi-plain.so");
   const auto answers = Ask(sandbox.Open(), ParseModel(kModel));
@@ -118,7 +118,7 @@ TEST(Explain, TellsOfEveryNodeOnEveryDeviceInOneCall) {
 }
 
 TEST(Explain, SaysWhatAPlainPluginWasAskedAndAnswered) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.Add("plain.so", "libonnxifi-plain.so");
   const Library library = sandbox.Open();
   const auto model = ParseModel(kModel);
@@ -145,7 +145,7 @@ TEST(Explain, SaysWhatAPlainPluginWasAskedAndAnswered) {
 }
 
 TEST(Explain, CountsNodesOfPlainPluginsAmongTheReasonsOfAuto) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.AddMock("some", R"({"operators": ["Abs"]})").Add("plain.so", "libonnxifi-plain.so");
   const Device device = *sandbox.Open().FindDevice("auto");
   const Outcome refused = device.CheckCompatibility(ParseModel(
@@ -157,7 +157,7 @@ TEST(Explain, CountsNodesOfPlainPluginsAmongTheReasonsOfAuto) {
 }
 
 TEST(Explain, DoesNotTakeADeviceThatHasGoneAtItsWord) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
       .AddMock("neg", R"({"operators": ["Neg", "Sqrt"], "vanishes_at_run": 1})");
   const Library library = sandbox.Open();
@@ -175,7 +175,7 @@ TEST(Explain, DoesNotTakeADeviceThatHasGoneAtItsWord) {
 }
 
 TEST(Explain, LeavesWhatIsWrongWithAModelToTheDevices) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.AddMock("all", "{}").Add("plain.so", "libonnxifi-plain.so");
   const Library library = sandbox.Open();
   const std::string garbage = "\xff no model";
@@ -232,7 +232,7 @@ void WriteShape(const PluginSandbox& sandbox) {
 }
 
 TEST(Explain, AutoGivesAnOperatorToTheOneDeviceThatKnowsIt) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   // The plain one takes any operator for a doubling, but for Exp.
   sandbox.AddMock("all", "{}").Add("plain.so", "libonnxifi-plain.so");
   Session session(sandbox.Open(),
@@ -245,7 +245,7 @@ TEST(Explain, AutoGivesAnOperatorToTheOneDeviceThatKnowsIt) {
 }
 
 TEST(Explain, ReadsSmallTensorsBesideTheModel) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.AddMock("all", "{}").AddMock("other", R"({"refused": ["Abs"]})");
   const Library library = sandbox.Open();
   const std::string bytes = ModelWithShapeBeside();
@@ -265,7 +265,7 @@ TEST(Explain, ReadsSmallTensorsBesideTheModel) {
 }
 
 TEST(Explain, AutoRunsModelsWhoseSmallTensorsLieBesideThem) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.AddMock("reshape", R"({"operators": ["Reshape"]})")
       .AddMock("abs", R"({"operators": ["Abs"]})");
   WriteShape(sandbox);
@@ -285,7 +285,7 @@ TEST(Explain, AutoRunsModelsWhoseSmallTensorsLieBesideThem) {
 }
 
 TEST(Explain, AutoRefusesAWrongLengthOfExternalDataAsASingleDeviceDoes) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.AddMock("all", "{}");
   WriteShape(sandbox);
   const Library library = sandbox.Open();
@@ -313,7 +313,7 @@ TEST(Explain, AutoRefusesAWrongLengthOfExternalDataAsASingleDeviceDoes) {
 }
 
 TEST(Explain, TellsWhereTheModelWantsANode) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.AddMock("one", "{}").AddMock("two", "{}");
   onnx::ModelProto model;
   const auto text = ParseModel("graph (float[2] x) => (float[2] y) { a = Abs(x)  y = Neg(a) }");
@@ -333,7 +333,7 @@ TEST(Explain, TellsWhereTheModelWantsANode) {
 }
 
 TEST(Explain, RefusesCallsThatAskNothing) {
-  PlannedStage sandbox;
+  PlannedSandbox sandbox;
   sandbox.AddMock("all", "{}");
   const Library library = sandbox.Open();
   const auto function =

@@ -42,26 +42,26 @@ std::vector<float> RunUnbound(const Library& library, const std::string& key,
 }
 
 TEST(PlainDevice, TellsTheShapesThatTheModelDeclares) {
-  PlannedStage stage;
-  stage.Add("plain.so", "libonnxifi-plain.so");
-  EXPECT_THAT(RunUnbound(stage.Open(), "plain:0",
+  PlannedSandbox sandbox;
+  sandbox.Add("plain.so", "libonnxifi-plain.so");
+  EXPECT_THAT(RunUnbound(sandbox.Open(), "plain:0",
                          "graph (float[3] x) => (float[3] y) { y = Add(x, x) }", {1, 2, 3}),
               ElementsAre(2, 4, 6));
 }
 
 TEST(PlainDevice, TellsTheShapesThatFollowFromTheInputs) {
-  PlannedStage stage;
-  stage.Add("plain.so", "libonnxifi-plain.so");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.Add("plain.so", "libonnxifi-plain.so");
+  const Library library = sandbox.Open();
   constexpr const char* kModel = "graph (float[N] x) => (float[M] y) { y = Add(x, x) }";
   EXPECT_THAT(RunUnbound(library, "plain:0", kModel, {1, 2}), ElementsAre(2, 4));
   EXPECT_THAT(RunUnbound(library, "plain:0", kModel, {1, 2, 3, 4}), ElementsAre(2, 4, 6, 8));
 }
 
 TEST(PlainDevice, LeavesOpenWhatOnlyARunTells) {
-  PlannedStage stage;
-  stage.Add("plain.so", "libonnxifi-plain.so");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.Add("plain.so", "libonnxifi-plain.so");
+  const Library library = sandbox.Open();
   const Backend backend = *library.FindDevice("plain:0")->InitBackend();
   const auto graph =
       backend.InitGraph(ParseModel("graph (float[2] x) => (int64[1, K] y) { y = NonZero(x) }"));
@@ -74,9 +74,9 @@ TEST(PlainDevice, LeavesOpenWhatOnlyARunTells) {
 }
 
 TEST(PlainDevice, SaysWhyTheShapesOfSomethingElseThanAModelAreUnknown) {
-  PlannedStage stage;
-  stage.Add("plain.so", "libonnxifi-plain.so");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.Add("plain.so", "libonnxifi-plain.so");
+  const Library library = sandbox.Open();
   const Backend backend = *library.FindDevice("plain:0")->InitBackend();
   const std::vector<std::byte> no_model(4, std::byte{0xFF});
   const auto graph = backend.InitGraph(no_model);
@@ -89,9 +89,9 @@ TEST(PlainDevice, SaysWhyTheShapesOfSomethingElseThanAModelAreUnknown) {
 
 // Exp is the mock's, all else the plain plugin's.
 TEST(PlainDevice, TakesNodesOfUnknownExtentsAsOneAmongSeveral) {
-  PlannedStage stage;
-  stage.AddMock("exp", R"({"operators": ["Exp"]})").Add("plain.so", "libonnxifi-plain.so");
-  const Library library = stage.Open();
+  PlannedSandbox sandbox;
+  sandbox.AddMock("exp", R"({"operators": ["Exp"]})").Add("plain.so", "libonnxifi-plain.so");
+  const Library library = sandbox.Open();
   constexpr const char* kModel =
       "graph (float[N] x) => (float[M] y) { a = Add(x, x)  b = Exp(a)  y = Add(b, b) }";
   EXPECT_THAT(RunUnbound(library, "auto", kModel, {0, 1}),

@@ -246,7 +246,7 @@ TEST(WholeModel, CopiesConstantNodes) {
   EXPECT_THAT(subject.island.model_nodes, ElementsAre(0, 2));
 }
 
-TEST(WholeModel, HandsOnTheCallersWeights) {
+TEST(WholeModel, CarriesTheCallersWeights) {
   const std::vector<float> data = {1, 2};
   Subject subject(
       Parse(R"(

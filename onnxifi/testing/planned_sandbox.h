@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PlannedStage: a plugin sandbox whose plugins are mocks, models given as text, and sessions over
+// PlannedSandbox: a plugin sandbox whose plugins are mocks, models given as text, and sessions over
 // them, for tests of graphs that run on several devices.
 
 #ifndef ONNXIFI_ONNXIFI_TESTING_PLANNED_SANDBOX_H_
@@ -22,11 +22,11 @@
 
 namespace onnxifi {
 
-class PlannedStage : public PluginSandbox {
+class PlannedSandbox : public PluginSandbox {
  public:
   // A mock device of this name; `file` is the mock's or the plain mock's.
-  PlannedStage& AddMock(const std::string& name, const std::string& settings,
-                        const char* file = ONNXIFI_TEST_MOCK) {
+  PlannedSandbox& AddMock(const std::string& name, const std::string& settings,
+                          const char* file = ONNXIFI_TEST_MOCK) {
     const std::filesystem::path target = folder() / ("libonnxifi-" + name + ".so");
     std::filesystem::copy_file(file, target);
     Write(target.filename().string() + ".json", settings);

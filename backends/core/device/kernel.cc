@@ -8,8 +8,8 @@ namespace onnxifi::device {
 
 base::Result<std::unique_ptr<BoundKernel>> Kernel::BindFused(std::span<const BoundStep> steps,
                                                              Addresses /*constants*/) {
-  return base::Status(base::Code::kInternalError,
-                      "A kernel for one step is bound to " + std::to_string(steps.size()) + ".");
+  return base::Status(base::Code::kInternalError, "A kernel for one step is bound to " +
+                                                      std::to_string(steps.size()) + " steps.");
 }
 
 base::Status BoundKernel::Run(Addresses /*addresses*/) const {

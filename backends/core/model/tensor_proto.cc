@@ -150,10 +150,10 @@ void NormalizeBools(std::span<std::byte> bytes) {
 
 template <typename Dims>
 Status ReadExtents(const Dims& dims, const std::string& owner, TensorReader::Header& header) {
-  if (dims.size() > kHighestRank) {
+  if (dims.size() > kMaxRank) {
     return {Code::kUnsupportedShape, owner + " has rank " + std::to_string(dims.size()) +
                                          ", beyond the highest supported (" +
-                                         std::to_string(kHighestRank) + ")."};
+                                         std::to_string(kMaxRank) + ")."};
   }
   header.extents.assign(dims.begin(), dims.end());
   for (const int64_t extent : header.extents) {

@@ -41,7 +41,7 @@ class TensorReader {
                ModelBytes bytes)
       : tensors_(tensors), external_data_(external_data), bytes_(bytes) {}
 
-  // Type and extents, checked: a known element type, no negative extent, no more than kHighestRank
+  // Type and extents, checked: a known element type, no negative extent, no more than kMaxRank
   // axes, an element count that 63 bits hold. INVALID_MODEL, UNSUPPORTED_DATATYPE,
   // UNSUPPORTED_SHAPE.
   struct Header {

@@ -23,10 +23,10 @@ Result<Type> TensorTypeFromProto(const onnx::TypeProto_Tensor& proto) {
                              ElementTypeFromProto(proto.elem_type(), "The declared tensor type"));
   }
   if (!proto.has_shape()) return type;
-  if (proto.shape().dim_size() > kHighestRank) {
+  if (proto.shape().dim_size() > kMaxRank) {
     return Status(Code::kUnsupportedShape,
                   "The declared rank (" + std::to_string(proto.shape().dim_size()) +
-                      ") exceeds the highest supported (" + std::to_string(kHighestRank) + ").");
+                      ") exceeds the highest supported (" + std::to_string(kMaxRank) + ").");
   }
   std::vector<graph::Extent>& extents = type.extents.emplace();
   extents.reserve(static_cast<size_t>(proto.shape().dim_size()));

@@ -15,12 +15,12 @@
 namespace onnxifi::model {
 
 // Axes of a declared or constant tensor.
-inline constexpr int kHighestRank = 64;
+inline constexpr int kMaxRank = 64;
 
 // What is declared; a type left out is kUnknown, an extent of -1 (as some exporters write) is
 // unknown. INVALID_MODEL: an element type number that ONNX does not have, an extent below -1.
 // UNSUPPORTED_DATATYPE: sparse and opaque types, six-bit floats. UNSUPPORTED_SHAPE: more than
-// kHighestRank axes.
+// kMaxRank axes.
 base::Result<graph::Type> TypeFromProto(const onnx::TypeProto& proto);
 
 // The element type of this ONNX number; INVALID_MODEL and UNSUPPORTED_DATATYPE as above. `owner` is

@@ -251,10 +251,10 @@ class Scanner {
 
  private:
   bool ScanMessage(Message message, size_t begin, size_t end, int depth, bool is_kept) {
-    if (depth > kDeepestNesting) {
+    if (depth > kMaxNesting) {
       return Malformed(begin, "messages nest " + std::to_string(depth) +
                                   " deep, beyond the deepest supported (" +
-                                  std::to_string(kDeepestNesting) + ")");
+                                  std::to_string(kMaxNesting) + ")");
     }
     if (++message_count_ > kMaxMessages) {
       return Malformed(begin, "the number of messages exceeds the largest supported (" +

@@ -19,7 +19,7 @@
 namespace onnxifi::model {
 
 // Messages inside messages, as deep as protobuf itself would follow them.
-inline constexpr int kDeepestNesting = 96;
+inline constexpr int kMaxNesting = 96;
 // Messages of a model, each of which costs a few hundred bytes once parsed.
 inline constexpr int64_t kMaxMessages = int64_t{1} << 22;
 
@@ -46,7 +46,7 @@ struct ScannedModel {
 };
 
 // INVALID_PROTOBUF with the byte offset if `bytes` is not the wire form of a ModelProto, nests
-// deeper than kDeepestNesting or holds more than kMaxMessages messages. Memory: at most a constant
+// deeper than kMaxNesting or holds more than kMaxMessages messages. Memory: at most a constant
 // times the size of `bytes`.
 base::Result<ScannedModel> ScanModel(std::span<const std::byte> bytes);
 

@@ -25,7 +25,7 @@ class GraphValues {
   // not to be found.
   GraphValues(const graph::Graph& graph, program::Program& program, GraphValues* outer);
 
-  // Makes a value an input of the program, as it is declared: a graph input, or a stand-in for what
+  // Makes a value an input of the program, as it is declared: a graph input, or what replaces what
   // a node that cannot be lowered makes. Nothing where too little is declared.
   void Assume(graph::ValueId id);
   // A formal input of a body, as it is given.

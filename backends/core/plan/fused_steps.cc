@@ -22,15 +22,15 @@ int CountFusableSteps(const program::Program& program, const program::BufferUses
 
 void JoinLifetimes(const program::Program& program, int first, int end,
                    std::vector<BufferLifetime>& lifetimes) {
-  std::set<program::BufferId> handed_on;
-  for (int s = first; s + 1 < end; ++s) handed_on.insert(program.steps[s].writes[0].buffer);
+  std::set<program::BufferId> intermediates;
+  for (int s = first; s + 1 < end; ++s) intermediates.insert(program.steps[s].writes[0].buffer);
   std::erase_if(lifetimes, [&](const BufferLifetime& lifetime) {
-    return handed_on.contains(lifetime.buffer);
+    return intermediates.contains(lifetime.buffer);
   });
   const auto is_inside = [&](int step) { return step >= first && step < end; };
   for (BufferLifetime& lifetime : lifetimes) {
     // In place of what an earlier one of the fused steps still reads, or of what has no lifetime.
-    if (is_inside(lifetime.first_write) || handed_on.contains(lifetime.shares)) {
+    if (is_inside(lifetime.first_write) || intermediates.contains(lifetime.shares)) {
       lifetime.shares = program::kNoBuffer;
     }
     if (is_inside(lifetime.first_write)) lifetime.first_write = first;

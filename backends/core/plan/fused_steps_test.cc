@@ -41,7 +41,7 @@ class MapMaker : public ProgramMaker {
   }
 };
 
-TEST(ChainTest, GoesOnWhileWhatIsWrittenIsReadByTheNextStepAlone) {
+TEST(FusedStepsTest, GoesOnWhileWhatIsWrittenIsReadByTheNextStepAlone) {
   MapMaker maker;
   const Operand x = maker.Input({4, 4});
   const Operand a = maker.Sum({x});     // 0
@@ -61,7 +61,7 @@ TEST(ChainTest, GoesOnWhileWhatIsWrittenIsReadByTheNextStepAlone) {
   EXPECT_THAT(lengths, testing::ElementsAre(3, 2, 1, 2, 1, 1, 1, 1, 1, 1));
 }
 
-TEST(ChainTest, IsShownInPartsWhereItIsLong) {
+TEST(FusedStepsTest, IsShownInPartsWhereItIsLong) {
   MapMaker maker;
   Operand x = maker.Input({4, 4});
   for (int step = 0; step < 2 * kMaxFusedSteps; ++step) x = maker.Sum({x});
@@ -77,7 +77,7 @@ const BufferLifetime* Find(const std::vector<BufferLifetime>& lifetimes, const O
   return nullptr;
 }
 
-TEST(ChainTest, KeepsWhatItsFirstStepReadsUntilItsLastIsDone) {
+TEST(FusedStepsTest, KeepsWhatItsFirstStepReadsUntilItsLastIsDone) {
   MapMaker maker;
   const Operand x = maker.Input({4, 4});
   const Operand before = maker.Sum({x});     // 0
@@ -102,7 +102,7 @@ TEST(ChainTest, KeepsWhatItsFirstStepReadsUntilItsLastIsDone) {
   EXPECT_NE(offset(before), offset(last));
 }
 
-TEST(ChainTest, NothingSharesTheMemoryOfWhatIsHandedOn) {
+TEST(FusedStepsTest, NothingSharesTheMemoryOfIntermediates) {
   MapMaker maker;
   const Operand x = maker.Input({4, 4});
   const Operand a = maker.Sum({x});       // 0
@@ -191,7 +191,7 @@ class JoiningDevice final : public device::Device {
   HostMemory memory_;
 };
 
-TEST(ChainTest, APlanHasOneKernelForIt) {
+TEST(FusedStepsTest, APlanHasOneKernelForIt) {
   MapMaker maker;
   const Operand x = maker.Input({4, 4});
   const auto constant = [&] {

@@ -407,15 +407,16 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
     record.start_ns = static_cast<uint64_t>(timing.start_ns);
     record.duration_ns = static_cast<uint64_t>(timing.duration_ns);
     // What fused steps pass to each other is neither written nor read.
-    int64_t handed_on = 0;
+    int64_t intermediate_bytes = 0;
     for (int k = 0; k < count; ++k) {
       const program::StepCost cost =
           program::CostOf(*program_, program_->steps[timing.step + k], binding.dims);
       record.flops += static_cast<uint64_t>(cost.flops);
-      record.read_bytes += static_cast<uint64_t>(std::max<int64_t>(0, cost.read_bytes - handed_on));
-      handed_on = cost.written_bytes;
+      record.read_bytes +=
+          static_cast<uint64_t>(std::max<int64_t>(0, cost.read_bytes - intermediate_bytes));
+      intermediate_bytes = cost.written_bytes;
     }
-    record.written_bytes = static_cast<uint64_t>(handed_on);
+    record.written_bytes = static_cast<uint64_t>(intermediate_bytes);
   }
   return records;
 }

@@ -145,7 +145,7 @@ TEST(GemmTest, SumsEveryNumberOfRowsAndColumns) {
 }
 
 // B and C that are prefetched: more than what counts as near, and C because it is said so.
-TEST(GemmTest, SumsWhatIsAskedForAhead) {
+TEST(GemmTest, PrefetchesTheNextPanel) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     // One, two and three vectors of columns, the last ones incomplete.
