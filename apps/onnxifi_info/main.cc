@@ -43,12 +43,17 @@ int Fail(std::string_view sentence) {
   return 2;
 }
 
+auto AskAboutModel(const onnxifi::Library& library, const Options& options,
+                   const onnxifi::onnx_file::MappedFile& file) {
+  return onnxifi::client::AskDevices(
+      library, file.content(), std::filesystem::absolute(options.model).parent_path().string());
+}
+
 // Which device runs which nodes of the model.
 int ExplainModel(const onnxifi::Library& library, const Options& options) {
   const auto file = onnxifi::onnx_file::MappedFile::Open(options.model);
   if (!file.ok()) return Fail(file.status().Text());
-  const auto answers = onnxifi::client::AskDevices(
-      library, file->content(), std::filesystem::absolute(options.model).parent_path().string());
+  const auto answers = AskAboutModel(library, options, *file);
   if (!answers) return Fail(answers.error().Text());
   if (answers->devices.empty()) return Fail("There is no device to ask; onnxifi_info says why.");
   if (options.is_json) {
@@ -72,7 +77,13 @@ void Rehearse(const Options& options, const onnxifi::probe::EnterStage& enter) {
   enter("it is opened and lists its devices");
   const auto library = onnxifi::Library::Open(options.library);
   if (!library) return;
-  static_cast<void>(onnxifi::info::CollectReport(*library, options.library, enter).ok());
+  if (options.model.empty()) {
+    static_cast<void>(onnxifi::info::CollectReport(*library, options.library, enter).ok());
+    return;
+  }
+  enter("it is asked about the model");
+  const auto file = onnxifi::onnx_file::MappedFile::Open(options.model);
+  if (file.ok()) static_cast<void>(AskAboutModel(*library, options, *file).ok());
 }
 
 int Run(Options options) {
@@ -95,7 +106,13 @@ int Run(Options options) {
   }
   const auto library = onnxifi::Library::Open(options.library);
   if (!library) return Fail(library.error().Text());
-  if (!options.model.empty()) return ExplainModel(*library, options);
+  if (!options.model.empty()) {
+    for (const Finding& finding : findings) {
+      fmt::print(stderr, "onnxifi_info: Plugin '{}' is not used. {}\n", finding.path.string(),
+                 onnxifi::client::Printable(finding.sentence));
+    }
+    return ExplainModel(*library, options);
+  }
   auto report = onnxifi::info::CollectReport(*library, options.library);
   if (!report) return Fail(report.error().Text());
   for (const Finding& finding : findings) {

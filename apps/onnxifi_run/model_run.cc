@@ -131,6 +131,31 @@ base::Status TakeTurns(const Options& options, GraphSession& session,
   return base::Ok();
 }
 
+// What this program does before it compiles the model, for the processes that try a plugin: opens
+// the library and initialises the devices that it is going to use, or that auto may.
+void Rehearse(const Options& options, const std::filesystem::path& path,
+              const probe::EnterStage& enter) {
+  enter("it is opened and lists its devices");
+  const auto library = Library::Open(path.string());
+  if (!library) return;
+  std::vector<std::string> names = options.beside;
+  names.push_back(options.device);
+  const bool takes_all = std::ranges::any_of(
+      names, [](const std::string& name) { return name.empty() || name == "auto"; });
+  std::vector<Device> devices;
+  if (takes_all) {
+    if (auto all = library->Devices()) devices = *std::move(all);
+  } else {
+    for (const std::string& name : names) {
+      if (auto found = library->FindDevice(name)) devices.push_back(*std::move(found));
+    }
+  }
+  for (const Device& device : devices) {
+    enter("device " + KeyOf(device) + " is initialised");
+    static_cast<void>(device.InitBackend().ok());
+  }
+}
+
 }  // namespace
 
 bool RunReport::is_as_expected() const {
@@ -144,7 +169,8 @@ base::Result<std::filesystem::path> FindSafeLibrary(const Options& options) {
   }
   const std::chrono::milliseconds limit(static_cast<int64_t>(options.probe_limit_s * 1000));
   if (limit.count() > 0) {
-    const auto findings = probe::ProbePlugins(path, probe::ListDevices(path), limit);
+    const auto trial = [&](const probe::EnterStage& enter) { Rehearse(options, path, enter); };
+    const auto findings = probe::ProbePlugins(path, trial, limit);
     for (const probe::Finding& finding : findings) {
       fmt::print(stderr, "onnxifi_run: Plugin '{}' is not used. {}\n", finding.path.string(),
                  client::Printable(finding.sentence));

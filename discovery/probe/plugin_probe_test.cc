@@ -50,10 +50,12 @@ class PluginProbe : public testing::Test {
     std::filesystem::copy_file(std::filesystem::path(ONNXIFI_TEST_FAKES) / fake, PathOf(plugin));
   }
 
-  // Exit status and standard output of a program with the library of the folder.
-  std::pair<int, std::string> Run(const std::string& program, const std::string& arguments) const {
-    const std::string command =
-        program + " --library " + library().string() + " " + arguments + " 2>/dev/null";
+  // Exit status and standard output of a program with the library of the folder; what it says
+  // beside that is dropped if `is_quiet`.
+  std::pair<int, std::string> Run(const std::string& program, const std::string& arguments,
+                                  bool is_quiet = true) const {
+    const std::string command = program + " --library " + library().string() + " " + arguments +
+                                (is_quiet ? " 2>/dev/null" : "");
     std::FILE* const pipe = popen(command.c_str(), "r");
     std::string output;
     std::array<char, 4096> chunk;
@@ -163,6 +165,7 @@ TEST_F(PluginProbe, LetsInfoRefuseALibraryThatEndsTheProcess) {
 // y = x + x, which the plain plugin runs, with extents that the model fixes or not.
 TEST_F(PluginProbe, LetsRunGoOnWithAPlainDevice) {
   Add("faulty.so", "aborts-listing");
+  Add("faulty.so", "aborts-initialisation");
   for (const char* extent : {"3", "N"}) {
     onnx::ModelProto model;
     const std::string text = std::string("<ir_version: 10, opset_import: [\"\" : 21]>\n") +
@@ -177,6 +180,10 @@ TEST_F(PluginProbe, LetsRunGoOnWithAPlainDevice) {
       EXPECT_EQ(status, 0) << output;
       EXPECT_THAT(output, HasSubstr("y")) << device;
     }
+    const auto [status, told] =
+        Run(ONNXIFI_TEST_INFO, "--ops " + file.string() + " 2>&1 1>/dev/null", /*is_quiet=*/false);
+    EXPECT_EQ(status, 0);
+    EXPECT_THAT(told, HasSubstr("libonnxifi-aborts-listing.so' is not used. A process that"));
   }
 }
 

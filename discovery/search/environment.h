@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Environment: the variables that libonnxifi obeys. The only place where it reads any.
+// Environment: the variables that libonnxifi obeys. Those of its
+// cost tables are read where they are used.
 
 #ifndef ONNXIFI_DISCOVERY_SEARCH_ENVIRONMENT_H_
 #define ONNXIFI_DISCOVERY_SEARCH_ENVIRONMENT_H_

@@ -176,7 +176,7 @@ Status AutoBackendId::CheckValueCompatibility(std::span<const std::byte> model) 
   GraphQuestion question;
   question.model = model;
   question.takes_values = true;
-  return DecideByOrder(devices_, question).refusal;
+  return DecideByOrder(devices_, question).Verdict();
 }
 
 base::Result<abi::Explanation> AutoBackendId::Explain(std::span<const std::byte> model) const {

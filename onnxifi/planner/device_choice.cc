@@ -120,26 +120,26 @@ DeviceChoice ChooseDevice(DeviceList devices, std::span<const std::byte> model) 
   return choice;
 }
 
-base::Result<const ForwardedBackendId*> ChooseDeviceForValues(DeviceList devices,
-                                                              std::span<const std::byte> model) {
-  Status refusal;
-  const ForwardedBackendId* emulating = nullptr;
+DeviceChoice ChooseDeviceForValues(DeviceList devices, std::span<const std::byte> model) {
+  DeviceChoice choice;
   for (const ForwardedBackendId* device : devices) {
     Status answer = device->CheckValueCompatibility(model);
-    if (answer.ok()) return device;
+    if (answer.ok()) {
+      choice.device = device;
+      return choice;
+    }
     if (answer.code() == Code::kFallback) {
-      if (emulating == nullptr) emulating = device;
+      if (choice.emulating == nullptr) choice.emulating = device;
       continue;
     }
     const std::string reason = device->key() + ": " + answer.Text();
-    if (refusal.ok()) {
-      refusal = Status(answer.code(),
-                       "No device runs the whole model. " + std::string(answer.sentence()));
+    if (choice.refusal.ok()) {
+      choice.refusal = Status(answer.code(),
+                              "No device runs the whole model. " + std::string(answer.sentence()));
     }
-    refusal.Context(reason);
+    choice.refusal.Context(reason);
   }
-  if (emulating != nullptr) return emulating;
-  return refusal;
+  return choice;
 }
 
 base::Result<std::vector<const ForwardedBackendId*>> OrderDevices(

@@ -38,10 +38,10 @@ struct DeviceChoice {
 // `devices`: at least one.
 DeviceChoice ChooseDevice(DeviceList devices, std::span<const std::byte> model);
 
-// The first device that claims it for values; one that emulates none of it before one that does.
-// Otherwise the status of the first device, with the reasons of all.
-base::Result<const plugins::ForwardedBackendId*> ChooseDeviceForValues(
-    DeviceList devices, std::span<const std::byte> model);
+// The first device that claims it for values, or else the first that emulates some of it. Where
+// there is neither, `refusal` is the status of the first device with the reasons of all; `closest`
+// is not told.
+DeviceChoice ChooseDeviceForValues(DeviceList devices, std::span<const std::byte> model);
 
 // The devices that may have the whole graph, first those that are wanted. INVALID_PROPERTY where
 // one that is wanted is not there.

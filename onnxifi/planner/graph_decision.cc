@@ -40,6 +40,12 @@ GraphDecision StayWhole(std::vector<const ForwardedBackendId*> order, Status ref
   return decision;
 }
 
+GraphDecision Emulate(const ForwardedBackendId& device) {
+  GraphDecision decision = StayWhole({&device});
+  decision.outcome = Outcome::kEmulated;
+  return decision;
+}
+
 // Whether the model or the caller says of single nodes where they run.
 bool PlacesNodes(const GraphQuestion& question) {
   const PlacementRequest& placement = question.placement;
@@ -113,14 +119,18 @@ GraphDecision DecideByOrder(DeviceList devices, const GraphQuestion& question) {
   GraphDecision decision;
   decision.outcome = Outcome::kClaimant;
   if (question.takes_values) {
-    auto device = ChooseDeviceForValues(devices, question.model);
-    // What devices answer goes by the types that the model declares for weights; they go by the
-    // caller's.
-    if (!device.ok() && question.weights && !question.weights->empty()) {
-      return StayWhole({devices.begin(), devices.end()});
+    DeviceChoice choice = ChooseDeviceForValues(devices, question.model);
+    if (choice.device == nullptr && choice.emulating != nullptr) {
+      return Emulate(*choice.emulating);
     }
-    if (!device.ok()) return Refuse(std::move(device).status());
-    decision.devices = {*device};
+    if (choice.device == nullptr) {
+      // What devices answer goes by the types that the model declares for weights; they go by the
+      // caller's.
+      const bool has_weights = question.weights && !question.weights->empty();
+      return has_weights ? StayWhole({devices.begin(), devices.end()})
+                         : Refuse(std::move(choice.refusal));
+    }
+    decision.devices = {choice.device};
     return decision;
   }
   DeviceChoice choice = ChooseDevice(devices, question.model);
@@ -148,10 +158,7 @@ GraphDecision DecideTogether(DeviceList devices, const GraphQuestion& question, 
   }
   const ForwardedBackendId* const emulating =
       refused == RefusalOf::kModelAlone ? ChooseDevice(devices, question.model).emulating : nullptr;
-  if (emulating == nullptr) return Refuse(std::move(refusal));
-  GraphDecision decision = StayWhole({emulating});
-  decision.outcome = Outcome::kEmulated;
-  return decision;
+  return emulating == nullptr ? Refuse(std::move(refusal)) : Emulate(*emulating);
 }
 
 }  // namespace onnxifi::planner

@@ -171,6 +171,10 @@ TEST_F(GraphDecisionTest, LetsADeviceEmulateWhatNoneHasKernelsFor) {
   ASSERT_EQ(whole.devices.size(), 1U);
   EXPECT_EQ(whole.devices.front()->key(), "emulator:0");
   EXPECT_EQ(whole.Verdict().code(), base::Code::kFallback);
+  question.takes_values = true;
+  const GraphDecision values = DecideByOrder(devices.all(), question);
+  EXPECT_EQ(values.outcome, Outcome::kEmulated);
+  EXPECT_EQ(values.Verdict().code(), base::Code::kFallback);
   // What has kernels is not emulated.
   devices.Add("neg", R"({"operators": ["Neg"]})");
   const GraphDecision together = DecideByOrder(devices.all(), Question());

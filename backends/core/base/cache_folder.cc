@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CacheFolder: a variable of our own, else a folder in the one where programs of a user cache.
+// CacheFolder: a variable of our own, else a folder in the one where programs of a user cache. In
+// secure execution variables are a stranger's, who must not name the code that is loaded.
 
 #include "backends/core/base/cache_folder.h"
 
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 
 // Empty for a variable that is not set, or set to nothing.
 fs::path Variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = secure_getenv(name);
   return value == nullptr ? "" : value;
 }
 
@@ -26,7 +27,7 @@ fs::path UserFolder(const char* name) {
 }  // namespace
 
 fs::path CacheFolder() {
-  if (const char* own = std::getenv("ONNXIFI_CACHE_DIR")) return own;
+  if (const char* own = secure_getenv("ONNXIFI_CACHE_DIR")) return own;
   return UserFolder("onnxifi");
 }
 

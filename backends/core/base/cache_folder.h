@@ -11,7 +11,7 @@ namespace onnxifi::base {
 
 // Of libraries at run time (compiled kernels, measured costs): $ONNXIFI_CACHE_DIR, else onnxifi in
 // $XDG_CACHE_HOME or ~/.cache. Empty if none of them is set, or $ONNXIFI_CACHE_DIR is set to
-// nothing: nothing is kept then.
+// nothing, or in secure execution: nothing is kept then.
 // Threads: reads the environment, which no other thread may change meanwhile.
 std::filesystem::path CacheFolder();
 
