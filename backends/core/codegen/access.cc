@@ -89,12 +89,16 @@ void WriteStore(Writer& writer, const program::Step& step, int write,
   const program::View& view = step.writes[static_cast<size_t>(write)];
   const std::string buffer = writer.UseBuffer(/*is_write=*/true, write, view.type);
   const size_t axes = view.strides.empty() ? 0 : coordinates.size();
+  // Coordinates that come from data have 64 bits.
   const std::string index =
-      writer.Declare("idx", WriteSum(writer.Use({Number::Kind::kWriteOffset, write, 0, 0, {}}),
-                                     axes, coordinates, /*is_wide=*/false, [&](int axis) {
-                                       return writer.UseStride(/*is_write=*/true, write, axis,
-                                                               view.strides.size());
-                                     }));
+      writer.Declare("idx", Text("AS(idx, ",
+                                 WriteSum(writer.Use({Number::Kind::kWriteOffset, write, 0, 0, {}}),
+                                          axes, coordinates, /*is_wide=*/false,
+                                          [&](int axis) {
+                                            return writer.UseStride(/*is_write=*/true, write, axis,
+                                                                    view.strides.size());
+                                          }),
+                                 ")"));
   if (!tensor::IsPacked(view.type)) {
     writer.Line("STORE(", buffer, ", ", index, ", ", value, ");");
     return;

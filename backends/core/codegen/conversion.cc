@@ -82,20 +82,20 @@ std::string Literal(Writer& writer, ElementType type, Scalar value) {
   }
   if (type == ElementType::kFloat64) {
     writer.UseFloat64();
-    return Text("FROM_BITS_f64(U64(", Hex(std::bit_cast<uint64_t>(value.f)), "))");
+    return Text("FROM_BITS_f64(", Bits64(std::bit_cast<uint64_t>(value.f)), ")");
   }
   // A complex constant is its real part.
   if (type == ElementType::kComplex64) {
-    return Text("U64(", Hex(std::bit_cast<uint32_t>(static_cast<float>(value.f))), ")");
+    return Bits64(std::bit_cast<uint32_t>(static_cast<float>(value.f)));
   }
   if (type == ElementType::kComplex128) {
-    return Text("MAKE_u128(U64(", Hex(std::bit_cast<uint64_t>(value.f)), "), U64(0x0))");
+    return Text("MAKE_u128(", Bits64(std::bit_cast<uint64_t>(value.f)), ", ", Bits64(0), ")");
   }
   std::byte stored[8] = {};
   tensor::StoreScalar(type, stored, 0, value);
   uint64_t bits = 0;
   for (size_t k = 8; k-- > 0;) bits = bits << 8 | std::to_integer<uint64_t>(stored[k]);
-  return Text("AS(", LaneType(type), ", U64(", Hex(bits), "))");
+  return Text("AS(", LaneType(type), ", ", Bits64(bits), ")");
 }
 
 std::string WriteCast(Writer& writer, ElementType from, ElementType to, const std::string& value,
@@ -144,6 +144,10 @@ std::string WriteCast(Writer& writer, ElementType from, ElementType to, const st
     return Text("AS(u8, ", integer, " & ", (1 << tensor::BitWidth(to)) - 1, ")");
   }
   return Text("AS(", lane, ", ", integer, ")");
+}
+
+std::string Bits64(uint64_t value) {
+  return Text("U64(", Hex(value >> 32), "u, ", Hex(value & 0xffffffff), "u)");
 }
 
 std::string Hex(uint64_t value) {

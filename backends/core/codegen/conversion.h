@@ -25,6 +25,8 @@ std::string WriteCast(Writer& writer, tensor::ElementType from, tensor::ElementT
                       tensor::Rounding rounding = tensor::Rounding::kNearestEven);
 // A constant of a type.
 std::string Literal(Writer& writer, tensor::ElementType type, tensor::Scalar value);
+// A 64-bit literal from its halves, which no language needs a suffix for: "U64(0x1u, 0x2u)".
+std::string Bits64(uint64_t value);
 // "0x1f".
 std::string Hex(uint64_t value);
 

@@ -184,7 +184,7 @@ class ExpressionWriter {
         return Bitcast(node.type, from, Name(node, 0));
       case ExprOp::kRandom:
         writer_.UseFloat64();
-        return Text(writer_.UseHelper("random"), "(U64(", Hex(node.payload), "), ", Name(node, 0),
+        return Text(writer_.UseHelper("random"), "(", Bits64(node.payload), ", ", Name(node, 0),
                     ")");
       default:
         break;

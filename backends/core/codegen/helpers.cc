@@ -17,27 +17,30 @@ struct Template {
 // Of integers.
 const Template kSigned[] = {
     {"div", R"(FN $T div_$T($T a, $T b) {
-  if (b == 0) return 0;
+  if (b == 0) return AS($T, 0);
   if (b == -1) return AS($T, AS($U, 0) - AS($U, a));
   return AS($T, a / b);
 }
 )"},
-    {"fmod", R"(FN $T fmod_$T($T a, $T b) {
-  if (b == 0 || b == -1) return 0;
-  return AS($T, a % b);
+    // Languages differ in the remainders of negative numbers.
+    {"fmod",
+     R"(FN $T fmod_$T($T a, $T b) {
+  if (b == 0 || b == -1) return AS($T, 0);
+  return AS($T, AS($U, a) - AS($U, a / b) * AS($U, b));
 }
 )"},
-    {"mod", R"(FN $T mod_$T($T a, $T b) {
-  if (b == 0 || b == -1) return 0;
-  $T rest = AS($T, a % b);
+    {"mod",
+     R"(FN $T mod_$T($T a, $T b) {
+  $T rest = fmod_$T(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? AS($T, rest + b) : rest;
 }
-)"},
+)",
+     {{"fmod", "$T"}}},
     {"pow", R"(FN $T pow_$T($T base, $T exponent) {
   if (exponent < 0) {
-    if (base == 1) return 1;
-    if (base == -1) return (exponent & 1) == 0 ? 1 : -1;
-    return 0;
+    if (base == 1) return AS($T, 1);
+    if (base == -1) return AS($T, (exponent & 1) == 0 ? 1 : -1);
+    return AS($T, 0);
   }
   $U result = 1;
   $U power = AS($U, base);
@@ -93,7 +96,7 @@ const Template kFloats[] = {
     {"sign", R"(FN $T sign_$T($T x) { return 0 < x ? AS($T, 1) : x < 0 ? AS($T, -1) : x; }
 )"},
     {"to_i64", R"(FN i64 to_i64_$T($T x) {
-  return x >= -$L && x < $L ? AS(i64, x) : AS(i64, U64(0x8000000000000000));
+  return x >= -$L && x < $L ? AS(i64, x) : AS(i64, U64(0x80000000u, 0x0u));
 }
 )"},
     {"to_u64",
@@ -208,14 +211,14 @@ const Template kOthers[] = {
 )"},
     // The numbers of program/random_bits.h.
     {"random", R"(FN u64 mix_bits(u64 bits) {
-  bits = (bits ^ (bits >> 30)) * U64(0xbf58476d1ce4e5b9);
-  bits = (bits ^ (bits >> 27)) * U64(0x94d049bb133111eb);
+  bits = (bits ^ (bits >> 30)) * U64(0xbf58476du, 0x1ce4e5b9u);
+  bits = (bits ^ (bits >> 27)) * U64(0x94d049bbu, 0x133111ebu);
   return bits ^ (bits >> 31);
 }
 FN f64 random(u64 seed, i64 counter) {
-  u64 start = mix_bits(seed + U64(0x9e3779b97f4a7c15));
-  u64 bits = mix_bits(start + (AS(u64, counter) + 1) * U64(0x9e3779b97f4a7c15));
-  return AS(f64, bits >> 11) * FROM_BITS_f64(U64(0x3ca0000000000000));
+  u64 start = mix_bits(seed + U64(0x9e3779b9u, 0x7f4a7c15u));
+  u64 bits = mix_bits(start + (AS(u64, counter) + 1) * U64(0x9e3779b9u, 0x7f4a7c15u));
+  return AS(f64, bits >> 11) * FROM_BITS_f64(U64(0x3ca00000u, 0x0u));
 }
 )"},
 };
@@ -256,9 +259,9 @@ Helper FindHelper(std::string_view name, std::string_view type) {
   Replace(helper.text, "$V", std::string("u") + std::string(bits));
   Replace(helper.text, "$B", bits);
   Replace(helper.text, "$L",
-          is_wide ? "FROM_BITS_f64(U64(0x43e0000000000000))" : "FROM_BITS_f32(0x5f000000u)");
+          is_wide ? "FROM_BITS_f64(U64(0x43e00000u, 0x0u))" : "FROM_BITS_f32(0x5f000000u)");
   Replace(helper.text, "$H",
-          is_wide ? "FROM_BITS_f64(U64(0x43f0000000000000))" : "FROM_BITS_f32(0x5f800000u)");
+          is_wide ? "FROM_BITS_f64(U64(0x43f00000u, 0x0u))" : "FROM_BITS_f32(0x5f800000u)");
   for (auto& [needed, its_type] : helper.needs) {
     if (its_type == "$T") its_type = type;
   }

@@ -83,7 +83,7 @@ class IndexWriter {
                writer_.UseStride(/*is_write=*/true, 0, static_cast<int>(axis), view.strides.size()),
                " * ", at[axis]);
     }
-    element = writer_.Declare("idx", element);
+    element = writer_.Declare("idx", Text("AS(idx, ", element, ")"));
     const std::string_view lane = LaneType(view.type);
     if (tensor::IsPacked(view.type)) {
       const int bits = tensor::BitWidth(view.type);
@@ -210,7 +210,7 @@ class IndexWriter {
     const std::string own = writer_.Declare("idx", Text(place, " / ", run, " * ", run));
     writer_.Open("if (", place, " - ", own, " < ", most, ")");
     const std::string element =
-        writer_.Declare("idx", Text("LOAD(", sorted, ", ", row, " + ", place, ")"));
+        writer_.Declare("idx", Text("AS(idx, LOAD(", sorted, ", ", row, " + ", place, "))"));
     at.back() = element;
     const std::string value = WideRead(0, at);
     const std::string begin = writer_.Declare("idx", Text(place, " / ", together, " * ", together));
@@ -229,13 +229,13 @@ class IndexWriter {
     writer_.Line("if (", other, " == ", own, ") ", high, " = 0;");
     writer_.Open("while (", low, " < ", high, ")");
     const std::string middle = writer_.Declare("idx", Text("(", low, " + ", high, ") / 2"));
-    const std::string rival_at =
-        writer_.Declare("idx", Text("LOAD(", sorted, ", ", row, " + ", other, " + ", middle, ")"));
+    const std::string rival_at = writer_.Declare(
+        "idx", Text("AS(idx, LOAD(", sorted, ", ", row, " + ", other, " + ", middle, "))"));
     std::vector<std::string> other_at = at;
     other_at.back() = rival_at;
     const std::string rival = WideRead(0, other_at);
     const std::string is_before =
-        writer_.Declare("int", ComesBefore(rival, rival_at, value, element));
+        writer_.Declare("bool", ComesBefore(rival, rival_at, value, element));
     writer_.Line(low, " = ", is_before, " ? ", middle, " + 1 : ", low, ";");
     writer_.Line(high, " = ", is_before, " ? ", high, " : ", middle, ";");
     writer_.Close();
@@ -267,9 +267,10 @@ class IndexWriter {
     const std::string value = Read(0, at);
     // Every bit but those of the signs: a zero may be negative.
     if (type == ElementType::kComplex64)
-      return Text("(", value, " & U64(0x7fffffff7fffffff)) != 0");
+      return Text("(", value, " & ", Bits64(0x7fffffff7fffffff), ") != 0");
     if (type == ElementType::kComplex128) {
-      return Text("((", value, ".x | ", value, ".y) & U64(0x7fffffffffffffff)) != 0");
+      return Text("((LOW_u128(", value, ") | HIGH_u128(", value, ")) & ",
+                  Bits64(0x7fffffffffffffff), ") != 0");
     }
     return Text(WriteCast(writer_, type, ElementType::kBool, value), " != 0");
   }
@@ -380,10 +381,10 @@ class IndexWriter {
     at.back() = box;
     const std::vector<std::string> edges = Edges(at);
     const std::string is_kept = writer_.NewName("s");
-    writer_.Line("int ", is_kept, " = ", Read(0, at), " != 0 && ", kept, " < ", limit, ";");
+    writer_.Line("bool ", is_kept, " = ", Read(0, at), " != 0 && ", kept, " < ", limit, ";");
     const std::string before = writer_.NewName("j");
-    writer_.Open("for (idx ", before, " = 0; ", is_kept, " != 0 && ", before, " < ", box, "; ++",
-                 before, ")");
+    writer_.Open("for (idx ", before, " = 0; ", is_kept, " && ", before, " < ", box, "; ++", before,
+                 ")");
     std::vector<std::string> before_at = at;
     before_at.back() = before;
     writer_.Open("if (", ReadBack(before_at), " != 0)");
@@ -405,11 +406,11 @@ class IndexWriter {
     const std::string area_b = area(others);
     const std::string joined = writer_.Declare("f32", Text(area_a, " + ", area_b, " - ", shared));
     writer_.Line("if (", height, " > 0 && ", width, " > 0 && ", joined, " > 0 && ", shared, " / ",
-                 joined, " > ", threshold, ") ", is_kept, " = 0;");
+                 joined, " > ", threshold, ") ", is_kept, " = false;");
     writer_.Close();
     writer_.Close();
-    WriteStore(writer_, source_.step, 0, at, Text("AS(u8, ", is_kept, ")"));
-    writer_.Line(kept, " += ", is_kept, ";");
+    WriteStore(writer_, source_.step, 0, at, Text("AS(u8, ", is_kept, " ? 1 : 0)"));
+    writer_.Line("if (", is_kept, ") ++", kept, ";");
     writer_.Close();
     writer_.Close();
     writer_.Close();

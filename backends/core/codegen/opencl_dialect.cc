@@ -12,10 +12,9 @@ constexpr std::string_view kPrelude = R"text(#pragma OPENCL FP_CONTRACT OFF
 typedef char i8; typedef uchar u8; typedef short i16; typedef ushort u16;
 typedef int i32; typedef uint u32; typedef long i64; typedef ulong u64;
 typedef float f32; typedef ulong2 u128;
-#define GLOBAL __global
 #define FN static inline
 #define AS(type, value) ((type)(value))
-#define U64(digits) digits##ul
+#define U64(high, low) ((u64)(high) << 32 | (low))
 #define BITS_f32(value) as_uint(value)
 #define FROM_BITS_f32(bits) as_float(bits)
 #define LOAD(buffer, index) buffer[index]
@@ -23,6 +22,8 @@ typedef float f32; typedef ulong2 u128;
 #define STORE_BITS(buffer, word, keep, bits) \
   atomic_and(buffer + (word), keep); atomic_or(buffer + (word), bits)
 #define MAKE_u128(low, high) (ulong2)(low, high)
+#define LOW_u128(value) (value).x
+#define HIGH_u128(value) (value).y
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #ifdef __clang__
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -30,7 +31,8 @@ typedef float f32; typedef ulong2 u128;
 #define INDEPENDENT
 #endif
 #define GROUP get_group_id(0)
-#define LANE get_local_id(0)
+#define NUMBER(place) numbers[place]
+#define LANE AS(int, get_local_id(0))
 #define ITEM get_global_id(0)
 #define M_abs fabs
 #define M_floor floor

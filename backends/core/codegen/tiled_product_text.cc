@@ -91,7 +91,7 @@ class TiledProduct::PartWriter {
     }
     writer_.Line(value, " = AS(", sum_type_, ", ", Element(is_a, at), ");");
     writer_.Close();
-    writer_.Line(out, "[", to, " + ", lane, "] = ", value, ";");
+    writer_.Line("STORE(", out, ", ", to, " + ", lane, ", ", value, ");");
     writer_.Close();
     writer_.Close();
     writer_.Close();
@@ -117,7 +117,7 @@ class TiledProduct::PartWriter {
     }
     to += Text(" + ", phases, " * ", writer_.UseGiven(kPhasePitch));
     std::vector<std::string> positions = {at[0], at[1]};
-    std::string is_inside = "1";
+    std::string is_inside = "true";
     for (int axis = 0; axis + 1 < axes; ++axis) {
       const std::string& row = at[2 + static_cast<size_t>(axes) + static_cast<size_t>(axis)];
       to += Text(" + ", row, " * ", Given(Group::kPitch, axis));
@@ -151,7 +151,7 @@ class TiledProduct::PartWriter {
       const std::string lane = writer_.NewName("l");
       writer_.Line("INDEPENDENT");
       writer_.Open("for (idx ", lane, " = ", begin, "; ", lane, " < ", end, "; ++", lane, ")");
-      writer_.Line(out, "[", to, " + ", lane, "] = 0;");
+      writer_.Line("STORE(", out, ", ", to, " + ", lane, ", AS(", sum_type_, ", 0));");
       writer_.Close();
     };
     fill("0", zeros);
@@ -159,8 +159,8 @@ class TiledProduct::PartWriter {
     writer_.Line("INDEPENDENT");
     writer_.Open("for (idx ", lane, " = ", zeros, "; ", lane, " < ", high, "; ++", lane, ")");
     positions.push_back(writer_.Declare("idx", Position(last, lane, phase(last))));
-    writer_.Line(out, "[", to, " + ", lane, "] = AS(", sum_type_, ", ",
-                 Element(/*is_a=*/true, positions), ");");
+    const std::string element = Element(/*is_a=*/true, positions);
+    writer_.Line("STORE(", out, ", ", to, " + ", lane, ", AS(", sum_type_, ", ", element, "));");
     writer_.Close();
     fill(high, length);
     writer_.Close();
@@ -219,15 +219,13 @@ class TiledProduct::PartWriter {
       row_matrix += Text(" + ", batch[axis], " * ", Given(Group::kRowBatch, number));
       column_at += Text(" + ", batch[axis], " * ", Given(Group::kColumnBatch, number));
     }
-    const std::string panel = writer_.NewName("p");
-    writer_.Line("GLOBAL const ", sum_type_, "* ", panel, " = ", row_panels, " + ((", row_matrix,
-                 ") * ", row_tiles, " + ", row_tile, ") * ", depth, " * ", tile.rows, ";");
-    const std::string row_at = writer_.NewName("p");
-    writer_.Line("GLOBAL const ", sum_type_, "* ", row_at, " = ", panel, ";");
+    const std::string panel_at =
+        writer_.Declare("idx", Text("((", row_matrix, ") * ", row_tiles, " + ", row_tile, ") * ",
+                                    depth, " * ", tile.rows));
     column_at = writer_.Declare("idx", column_at);
     const std::string block = writer_.NewName("s");
     writer_.Line("TILE_DECLARE(", block, ");");
-    WriteProducts(block, row_at, Text(column_panels, " + ", column_at), channels, step);
+    WriteProducts(block, {row_panels, panel_at}, {column_panels, column_at}, channels, step);
     const std::string sums = writer_.NewName("s");
     writer_.Line(sum_type_, " ", sums, "[", tile.rows * tile.columns(), "];");
     writer_.Line("TILE_STORE(", block, ", ", sums, ");");
@@ -295,8 +293,8 @@ class TiledProduct::PartWriter {
                                .end_lane = Text("AS(int, ", stop, " - ", from, ")"),
                                .from = from,
                                .row = row,
-                               .panel = panel,
-                               .columns = Text(column_panels, " + ", column_at),
+                               .panel = {row_panels, panel_at},
+                               .columns = {column_panels, column_at},
                                .sums = sums});
     }
     const std::string lane = writer_.NewName("l");
@@ -396,13 +394,18 @@ class TiledProduct::PartWriter {
     return Text(at, " >= 0 && ", at, " < ", extent);
   }
 
+  // An element of a buffer.
+  struct Place {
+    std::string buffer;
+    std::string at;
+  };
   // Names of one row of a block that was summed.
   struct SummedRow {
     std::string first_lane, end_lane;
     std::string from;  // the column of lane 0
     std::string row;
-    std::string panel;    // the rows' elements, of which lane `row` is this row's
-    std::string columns;  // the columns' elements at the first tap
+    Place panel;    // the rows' elements, of which lane `row` is this row's
+    Place columns;  // the columns' elements at the first tap
     std::string sums;
   };
   // A block multiplies padding as zeros, which makes NaN of a weight that is infinite or NaN, but
@@ -421,7 +424,7 @@ class TiledProduct::PartWriter {
     const std::string count = writer_.NewName("s");
     writer_.Line("int ", count, " = 0;");
     std::string lane = open_lanes();
-    writer_.Line(count, " += ", sum(lane), " != ", sum(lane), ";");
+    writer_.Line(count, " += ", sum(lane), " != ", sum(lane), " ? 1 : 0;");
     writer_.Close();
     writer_.Open("if (", count, " != 0)");
     lane = open_lanes();
@@ -429,7 +432,7 @@ class TiledProduct::PartWriter {
     const std::string anew = writer_.NewName("s");
     writer_.Line(sum_type_, " ", anew, " = 0;");
     const std::string weights = writer_.NewName("p");
-    writer_.Line("GLOBAL const ", sum_type_, "* ", weights, " = ", of.panel, " + ", of.row, ";");
+    writer_.Line("idx ", weights, " = ", of.panel.at, " + ", of.row, ";");
     std::string rest = writer_.Declare("idx", Text(of.from, " + ", lane));
     std::vector<std::string> out;
     const int axes = product_.column_axes();
@@ -439,7 +442,7 @@ class TiledProduct::PartWriter {
       rest = writer_.Declare("idx", Text(rest, " - ", out.back(), " * ", pitch));
     }
     const Tap tap = OpenTaps();
-    std::string is_inside = "1";
+    std::string is_inside = "true";
     for (int axis = 0; axis < axes; ++axis) {
       const auto k = static_cast<size_t>(axis);
       const std::string position = writer_.Declare("idx", Position(axis, out[k], tap.reaches[k]));
@@ -449,10 +452,11 @@ class TiledProduct::PartWriter {
     const std::string channels = writer_.UseGiven(kChannels);
     writer_.Open("for (idx ", channel, " = 0; (", is_inside, ") && ", channel, " < ", channels,
                  "; ++", channel, ")");
-    writer_.Line(
-        anew, " += ", product_.is_transposed() ? tap.RowsIn(weights, channels, tile.rows) : weights,
-        "[", channel, " * ", tile.rows, "] * (", of.columns, " + ", tap.offset, ")[", channel,
-        " * ", writer_.UseGiven(kStep), " + ", lane, "];");
+    writer_.Line(anew, " += LOAD(", of.panel.buffer, ", ",
+                 product_.is_transposed() ? tap.RowsIn(weights, channels, tile.rows) : weights,
+                 " + ", channel, " * ", tile.rows, ") * LOAD(", of.columns.buffer, ", ",
+                 of.columns.at, " + ", tap.offset, " + ", channel, " * ", writer_.UseGiven(kStep),
+                 " + ", lane, ");");
     writer_.Close();
     if (!product_.is_transposed()) writer_.Line(weights, " += ", channels, " * ", tile.rows, ";");
     for (int axis = 0; axis < axes; ++axis) writer_.Close();
@@ -521,19 +525,19 @@ class TiledProduct::PartWriter {
     return opened;
   }
 
-  void WriteProducts(const std::string& block, const std::string& row_at,
-                     const std::string& columns, const std::string& channels,
-                     const std::string& step) {
-    if (!product_.is_window()) {
-      writer_.Line("TILE_ADD(", block, ", ", row_at, ", ", columns, ", ", channels, ", ", step,
-                   ");");
-      return;
-    }
+  void WriteProducts(const std::string& block, const Place& panel, const Place& columns,
+                     const std::string& channels, const std::string& step) {
+    const auto add = [&](const std::string& row_at, const std::string& column_at) {
+      writer_.Line("TILE_ADD(", block, ", ", panel.buffer, ", ", row_at, ", ", columns.buffer, ", ",
+                   column_at, ", ", channels, ", ", step, ");");
+    };
+    if (!product_.is_window()) return add(panel.at, columns.at);
+    std::string row_at = writer_.NewName("p");
+    writer_.Line("idx ", row_at, " = ", panel.at, ";");
     const Tap tap = OpenTaps();
     const int rows = product_.tile_.rows;
-    writer_.Line("TILE_ADD(", block, ", ",
-                 product_.is_transposed() ? tap.RowsIn(row_at, channels, rows) : row_at, ", ",
-                 columns, " + ", tap.offset, ", ", channels, ", ", step, ");");
+    add(product_.is_transposed() ? tap.RowsIn(row_at, channels, rows) : row_at,
+        Text(columns.at, " + ", tap.offset));
     if (!product_.is_transposed()) writer_.Line(row_at, " += ", channels, " * ", rows, ";");
     for (int axis = 0; axis < product_.column_axes(); ++axis) writer_.Close();
   }

@@ -189,7 +189,7 @@ class WindowWriter {
       std::string is_new = Text(value, " > ", before, " || (", value, " != ", value, " && ", before,
                                 " == ", before, ")");
       if (has_indices()) {
-        is_new = writer_.Declare("int", Text(index, At(), " < 0 || ", is_new));
+        is_new = writer_.Declare("bool", Text(index, At(), " < 0 || ", is_new));
         writer_.Line(index, At(), " = ", is_new, " ? ", FlatIndex(positions), " : ", index, At(),
                      ";");
       }
@@ -256,7 +256,7 @@ class WindowWriter {
       is_element += Text(axis == 0 ? "" : " && ", IsElement(axis, positions.back()));
       is_padding += Text(axis == 0 ? "" : " && ", IsPadding(axis, positions.back()));
     }
-    if (axes == 0) is_element = is_padding = "1";
+    if (axes == 0) is_element = is_padding = "true";
     if (window_.count_include_pad) writer_.Line("if (", is_padding, ") ++", taken, ";");
     writer_.Open("if (", is_element, ")");
     if (!window_.count_include_pad) writer_.Line("++", taken, ";");

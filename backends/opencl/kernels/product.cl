@@ -5,8 +5,9 @@
 // and, for the floats, TILE_IS_FLOAT.
 //
 //   TILE_DECLARE(block)   a block of TILE_ROWS x (TILE_VECTORS * TILE_LANES) zeros
-//   TILE_ADD(block, rows, columns, depth, step)   adds, for k below depth, the products of
-//       rows[k * TILE_ROWS + row] and columns[k * step + column]; `rows` and `columns` are pointers
+//   TILE_ADD(block, rows, row_at, columns, column_at, depth, step)   adds, for k below depth, the
+//       products of the elements row_at + k * TILE_ROWS + row of the buffer `rows` and
+//       column_at + k * step + column of the buffer `columns`
 //   TILE_STORE(block, sums)   block as an array, row by row
 
 #define TILE_JOIN2(a, b) a##b
@@ -36,7 +37,8 @@ typedef TILE_JOIN(TILE_NATIVE, TILE_LANES) tile_vector;
 #define TILE_DECLARE(block) \
   tile_vector block[TILE_ROWS][TILE_VECTORS]; \
   tile_clear(block)
-#define TILE_ADD(block, rows, columns, depth, step) tile_add(block, rows, columns, depth, step)
+#define TILE_ADD(block, rows, row_at, columns, column_at, depth, step) \
+  tile_add(block, (rows) + (row_at), (columns) + (column_at), depth, step)
 #define TILE_STORE(block, sums) tile_store(block, sums)
 
 __attribute__((always_inline)) FN void tile_clear(tile_vector block[TILE_ROWS][TILE_VECTORS]) {
@@ -48,8 +50,8 @@ __attribute__((always_inline)) FN void tile_clear(tile_vector block[TILE_ROWS][T
 }
 
 __attribute__((always_inline)) FN void tile_add(tile_vector block[TILE_ROWS][TILE_VECTORS],
-                                                GLOBAL const TILE_TYPE* restrict rows,
-                                                GLOBAL const TILE_TYPE* restrict columns,
+                                                __global const TILE_TYPE* restrict rows,
+                                                __global const TILE_TYPE* restrict columns,
                                                 idx depth, idx step) {
   for (idx k = 0; k < depth; ++k) {
     tile_vector own[TILE_VECTORS];
