@@ -3,9 +3,11 @@
 // Dialect: what differs between the languages that kernels are written in. The generators write one
 // neutral C-like text: types named f32, i64, u8 ..., casts AS(type, value), bit patterns
 // BITS_f32(value) and FROM_BITS_f32(bits), elements LOAD(buffer, index) and
-// STORE(buffer, index, value), mathematical functions by their C names behind M_, BARRIER for the
-// items of a group, and INDEPENDENT before a loop whose rounds may be done side by side. A dialect
-// defines these names and the frame of a kernel around them.
+// STORE(buffer, index, value), 64-bit literals U64(high, low), numbers of the binding
+// NUMBER(place), mathematical functions by their C names behind M_, BARRIER for the items of a
+// group, INDEPENDENT before a loop whose rounds may be done side by side, and UNROLL before one of
+// few rounds. Numbers are converted by AS wherever that loses bits, and conditions are bool. A
+// dialect defines these names and the frame of a kernel around them.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_
@@ -47,6 +49,16 @@ class Dialect {
 // OpenCL C 1.2 and newer. Items are counted by global ID 0 in groups of `group_size`.
 class OpenClDialect final : public Dialect {
  public:
+  std::string Assemble(const KernelParts& parts) const override;
+};
+
+// GLSL 4.60 with 64-bit addresses of buffers, for SPIR-V of Vulkan 1.2; the entry point is "main".
+// Push constants are 64-bit words: the address of the numbers, the count of items, then the address
+// of the first element of each parameter or, where these are more than kMaxPushedOperands, the
+// address of an array of them. Groups may stand in rows along axis 1.
+class GlslDialect final : public Dialect {
+ public:
+  static constexpr size_t kMaxPushedOperands = 14;
   std::string Assemble(const KernelParts& parts) const override;
 };
 

@@ -31,6 +31,7 @@ typedef float f32; typedef ulong2 u128;
 #define INDEPENDENT
 #endif
 #define GROUP get_group_id(0)
+#define UNROLL _Pragma("unroll")
 #define NUMBER(place) numbers[place]
 #define LANE AS(int, get_local_id(0))
 #define ITEM get_global_id(0)

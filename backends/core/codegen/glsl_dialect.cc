@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GlslDialect: the neutral names as GLSL has them, for Vulkan. Buffers are 64-bit addresses in push
+// constants; no descriptor exists.
+
+#include <algorithm>
+#include <set>
+
+#include "backends/core/codegen/dialect.h"
+
+namespace onnxifi::codegen {
+namespace {
+
+constexpr std::string_view kPrelude = R"text(#version 460
+#extension GL_EXT_shader_explicit_arithmetic_types : require
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_scalar_block_layout : require
+#extension GL_EXT_control_flow_attributes : require
+#define i8 int8_t
+#define u8 uint8_t
+#define i16 int16_t
+#define u16 uint16_t
+#define i32 int
+#define u32 uint
+#define i64 int64_t
+#define u64 uint64_t
+#define u128 u64vec2
+#define f32 float
+#define f64 double
+#define FN
+#define AS(type, value) (type(value))
+#define U64(high, low) packUint2x32(uvec2(low, high))
+#define BITS_f32(value) floatBitsToUint(value)
+#define FROM_BITS_f32(bits) uintBitsToFloat(bits)
+#define BITS_f64(value) packUint2x32(unpackDouble2x32(value))
+#define FROM_BITS_f64(bits) packDouble2x32(unpackUint2x32(bits))
+#define LOAD(buffer_name, index) buffer_name(index)
+#define STORE(buffer_name, index, value) buffer_name(index) = (value)
+#define STORE_BITS(buffer_name, word, keep, bits) \
+  atomicAnd(buffer_name(word), keep); atomicOr(buffer_name(word), bits)
+#define MAKE_u128(low, high) u64vec2(low, high)
+#define LOW_u128(value) (value).x
+#define HIGH_u128(value) (value).y
+#define NUMBER(place) Elements_i64(push.numbers).e[place]
+#define BARRIER memoryBarrierShared(); barrier()
+#define INDEPENDENT
+#define UNROLL [[unroll]]
+#define LANE int(gl_LocalInvocationIndex)
+#define M_abs abs
+#define M_floor floor
+#define M_ceil ceil
+#define M_rint roundEven
+#define M_trunc trunc
+#define M_sqrt sqrt
+#define M_fma(a, b, sum) fma(a, b, sum)
+)text";
+
+int SizeOf(std::string_view type) {
+  if (type == "u128") return 16;
+  if (type.ends_with("64")) return 8;
+  if (type.ends_with("32")) return 4;
+  return type.ends_with("16") ? 2 : 1;
+}
+
+std::string Block(std::string_view type) { return "Elements_" + std::string(type); }
+
+}  // namespace
+
+std::string GlslDialect::Assemble(const KernelParts& parts) const {
+  std::string text(kPrelude);
+  text += parts.is_narrow ? "#define idx int\n" : "#define idx int64_t\n";
+  const std::string group_size = std::to_string(parts.group_size);
+  text += "layout(local_size_x = " + group_size + ") in;\n";
+  std::set<std::string> types = {"i64"};
+  for (const Parameter& parameter : parts.parameters) types.insert(parameter.type);
+  for (const std::string& type : types) {
+    text += "layout(buffer_reference, scalar, buffer_reference_align = " +
+            std::to_string(SizeOf(type)) + ") buffer " + Block(type) + " { " + type + " e[]; };\n";
+  }
+  const size_t count = parts.parameters.size();
+  const bool is_pushed = count <= kMaxPushedOperands;
+  text += "layout(push_constant, scalar) uniform Push { u64 numbers; u64 count; u64 at[" +
+          std::to_string(is_pushed ? std::max<size_t>(count, 1) : 1) + "]; } push;\n";
+  for (size_t k = 0; k < count; ++k) {
+    const Parameter& parameter = parts.parameters[k];
+    const std::string number = std::to_string(k);
+    const std::string address = is_pushed ? "push.at[" + number + "]"
+                                          : "AS(u64, Elements_i64(push.at[0]).e[" + number + "])";
+    // An array takes indices of 32 bits only.
+    text += "#define " + parameter.name + "(index) " + Block(parameter.type) + "(" + address;
+    text += parts.is_narrow
+                ? ").e[index]\n"
+                : " + AS(u64, index) * " + std::to_string(SizeOf(parameter.type)) + "ul).e[0]\n";
+  }
+  for (const std::string& array : parts.shared) text += "shared " + array + ";\n";
+  text += parts.library;
+  text += parts.helpers;
+  // More groups than one axis takes stand in rows.
+  const std::string wide = parts.is_narrow ? "u32" : "u64";
+  text += "void main() {\n  const " + wide + " GROUP = AS(" + wide + ", gl_WorkGroupID.y) * " +
+          "gl_NumWorkGroups.x + gl_WorkGroupID.x;\n  const " + wide + " ITEM = GROUP * " +
+          group_size + "u + gl_LocalInvocationIndex;\n  const u64 count = push.count;\n";
+  text += parts.body;
+  text += "}\n";
+  return text;
+}
+
+}  // namespace onnxifi::codegen
