@@ -38,11 +38,16 @@ class DriverNumbers {
 // Where the buffers of a kernel begin in one run, by argument.
 class KernelOperands {
  public:
-  // `buffers[k]`: the buffer of argument k, for those that are not working memory;
-  // `scratch[n]`: where working memory n begins.
+  // `buffers[k]`: the buffer of argument k, for those that are not working memory, `bytes[k]`: how
+  // large it is; `scratch[n]`: where working memory n begins.
   KernelOperands(std::span<const Argument> arguments, std::span<const program::BufferId> buffers,
-                 device::Addresses addresses, device::Addresses scratch)
-      : arguments_(arguments), buffers_(buffers), addresses_(addresses), scratch_(scratch) {}
+                 std::span<const int64_t> bytes, device::Addresses addresses,
+                 device::Addresses scratch)
+      : arguments_(arguments),
+        buffers_(buffers),
+        bytes_(bytes),
+        addresses_(addresses),
+        scratch_(scratch) {}
 
   size_t count() const { return arguments_.size(); }
   std::byte* address(size_t argument) const {
@@ -52,10 +57,14 @@ class KernelOperands {
   }
   // The kernel counts the offset in the memory of a handle in units of this.
   int unit_bytes(size_t argument) const { return arguments_[argument].unit_bytes; }
+  // -1: not known.
+  int64_t size_bytes(size_t argument) const { return bytes_[argument]; }
+  bool is_written(size_t argument) const { return arguments_[argument].is_write; }
 
  private:
   const std::span<const Argument> arguments_;
   const std::span<const program::BufferId> buffers_;
+  const std::span<const int64_t> bytes_;
   const device::Addresses addresses_;
   const device::Addresses scratch_;
 };

@@ -35,10 +35,13 @@ Result<KernelLaunch> KernelLaunch::Create(Services& services,
   for (const Argument& argument : text.arguments) {
     if (argument.is_scratch) {
       launch.buffers_.push_back(program::kNoBuffer);
+      launch.bytes_.push_back(-1);
       continue;
     }
     const std::vector<device::BoundView>& views = argument.is_write ? loops.writes : loops.reads;
-    launch.buffers_.push_back(views[static_cast<size_t>(argument.operand)].buffer);
+    const device::BoundView& view = views[static_cast<size_t>(argument.operand)];
+    launch.buffers_.push_back(view.buffer);
+    launch.bytes_.push_back(view.buffer_bytes);
   }
   const std::vector<int64_t> numbers = ValuesOf(text.numbers, loops);
   if (!numbers.empty()) {
@@ -56,7 +59,7 @@ Status KernelLaunch::Enqueue(device::Queue* queue, device::Addresses addresses,
       text.launch.has_group_per_item ? item_count_ : (item_count_ + group_size - 1) / group_size;
   return services_->driver.Start(
       queue, *variant_->compiled,
-      {.operands = KernelOperands(text.arguments, buffers_, addresses, scratch),
+      {.operands = KernelOperands(text.arguments, buffers_, bytes_, addresses, scratch),
        .numbers = numbers_.get(),
        .item_count = item_count_,
        .group_count = group_count,

@@ -76,6 +76,7 @@ class KernelLaunch {
   Services* services_;
   std::shared_ptr<const KernelVariant> variant_;  // shared with the kernel it was bound from
   std::vector<program::BufferId> buffers_;        // by argument
+  std::vector<int64_t> bytes_;                    // of each; -1: not known
   std::unique_ptr<DriverNumbers> numbers_;
   int64_t item_count_ = 0;
 };

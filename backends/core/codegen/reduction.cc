@@ -164,7 +164,8 @@ class Elements {
     const int outer = source_.form.outer_rank;
     Scope scope;
     if (is_grouped_) {
-      writer_.Open("");
+      // All items of a group go the same way, so that they meet at every barrier.
+      writer_.Open("if (GROUP < count)");
       std::vector<std::string> extents;
       for (int axis = 0; axis < outer; ++axis) extents.push_back(Extent(writer_, axis));
       scope.coordinates =

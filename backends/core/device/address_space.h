@@ -49,12 +49,17 @@ class AddressMap {
   };
 
   void Insert(const AddressRange& range, Handle handle) {
-    const std::unique_lock lock(mutex_);
-    entries_[range.begin()] = {range.size_bytes(), handle};
+    Insert(range.begin(), range.size_bytes(), handle);
   }
-  void Erase(const AddressRange& range) {
+  void Erase(const AddressRange& range) { Erase(range.begin()); }
+  // The same for addresses that the driver gives.
+  void Insert(const std::byte* begin, int64_t size_bytes, Handle handle) {
     const std::unique_lock lock(mutex_);
-    entries_.erase(range.begin());
+    entries_[begin] = {size_bytes, handle};
+  }
+  void Erase(const std::byte* begin) {
+    const std::unique_lock lock(mutex_);
+    entries_.erase(begin);
   }
   // False for an address that lies in no range.
   bool Find(const std::byte* address, Location& place) const {

@@ -14,10 +14,20 @@ std::vector<int64_t> Numbers(const program::Dims& dims, std::span<const int64_t>
   return numbers;
 }
 
-BoundView Bind(const program::View& view, std::span<const int64_t> dims) {
-  BoundView bound{
-      view.buffer, view.type, tensor::ValueOf(view.offset, dims), Numbers(view.strides, dims),
-      {},          view.fill};
+int64_t BufferBytes(const program::Buffer& buffer, std::span<const int64_t> dims) {
+  if (buffer.kind == program::Buffer::Kind::kDynamic || buffer.value) return -1;
+  return tensor::SizeBytes(buffer.type, tensor::ElementCount(Numbers(buffer.shape, dims)));
+}
+
+BoundView Bind(const program::Program& program, const program::View& view,
+               std::span<const int64_t> dims) {
+  BoundView bound{view.buffer,
+                  view.type,
+                  tensor::ValueOf(view.offset, dims),
+                  Numbers(view.strides, dims),
+                  {},
+                  view.fill,
+                  BufferBytes(program.buffers[view.buffer], dims)};
   for (const program::Guard& guard : view.guards) {
     bound.guards.push_back({Numbers(guard.coefficients, dims), tensor::ValueOf(guard.offset, dims),
                             tensor::ValueOf(guard.extent, dims)});
@@ -31,8 +41,8 @@ BoundStep Bind(const program::Program& program, const program::Step& step,
                std::span<const int64_t> dims) {
   BoundStep bound{&program, &step, Numbers(step.domain, dims), {}, {}, dims};
   bound.reads.reserve(step.reads.size());
-  for (const program::View& view : step.reads) bound.reads.push_back(Bind(view, dims));
-  for (const program::View& view : step.writes) bound.writes.push_back(Bind(view, dims));
+  for (const program::View& view : step.reads) bound.reads.push_back(Bind(program, view, dims));
+  for (const program::View& view : step.writes) bound.writes.push_back(Bind(program, view, dims));
   return bound;
 }
 

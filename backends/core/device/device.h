@@ -80,6 +80,8 @@ struct BoundView {
   std::vector<int64_t> strides;
   std::vector<BoundGuard> guards;
   tensor::Scalar fill;
+  // Of all of the buffer; -1 where that is known only when it is written.
+  int64_t buffer_bytes = -1;
 };
 
 // A step with numbers: what a kernel is prepared for. `dims` gives the number of any other Dim of
