@@ -10,6 +10,8 @@
 #   onnxifi::highway  Google Highway, static, hidden
 #   onnxifi::dnnl   oneDNN 3 with the THREADPOOL runtime
 #   onnxifi::opencl_headers   the Khronos headers of OpenCL
+#   onnxifi::vulkan_headers   the Khronos headers of Vulkan
+#   onnxifi::glslang   glslang and what of SPIRV-Tools it needs, static, hidden
 
 find_package(Threads REQUIRED)
 
@@ -85,6 +87,33 @@ mark_as_advanced(ONNXIFI_OPENCL_INCLUDE)
 if(ONNXIFI_OPENCL_INCLUDE)
   add_library(onnxifi::opencl_headers INTERFACE IMPORTED)
   target_include_directories(onnxifi::opencl_headers SYSTEM INTERFACE ${ONNXIFI_OPENCL_INCLUDE})
+endif()
+
+find_path(ONNXIFI_VULKAN_INCLUDE vulkan/vulkan_core.h)
+mark_as_advanced(ONNXIFI_VULKAN_INCLUDE)
+if(ONNXIFI_VULKAN_INCLUDE)
+  add_library(onnxifi::vulkan_headers INTERFACE IMPORTED)
+  target_include_directories(onnxifi::vulkan_headers SYSTEM INTERFACE ${ONNXIFI_VULKAN_INCLUDE})
+endif()
+
+# In the order of linking. Archives that a version does not have are parts of its others.
+find_path(ONNXIFI_GLSLANG_INCLUDE glslang/Include/glslang_c_interface.h)
+mark_as_advanced(ONNXIFI_GLSLANG_INCLUDE)
+set(glslang_archives)
+foreach(part IN ITEMS glslang MachineIndependent GenericCodeGen OGLCompiler OSDependent HLSL SPIRV
+    SPIRV-Tools-opt SPIRV-Tools glslang-default-resource-limits)
+  string(MAKE_C_IDENTIFIER ONNXIFI_GLSLANG_${part}_ARCHIVE variable)
+  find_library(${variable} NAMES lib${part}.a)
+  mark_as_advanced(${variable})
+  if(${variable})
+    list(APPEND glslang_archives ${${variable}})
+  endif()
+endforeach()
+if(ONNXIFI_GLSLANG_INCLUDE AND ONNXIFI_GLSLANG_glslang_ARCHIVE AND ONNXIFI_GLSLANG_SPIRV_ARCHIVE)
+  add_library(onnxifi::glslang INTERFACE IMPORTED)
+  target_include_directories(onnxifi::glslang SYSTEM INTERFACE ${ONNXIFI_GLSLANG_INCLUDE})
+  target_link_libraries(onnxifi::glslang INTERFACE
+    -Wl,--start-group ${glslang_archives} -Wl,--end-group Threads::Threads)
 endif()
 
 find_package(fmt CONFIG QUIET)

@@ -74,6 +74,7 @@ _RULES = {
     "backends/cpu": [_CORE + "plugin", *(_CPU + name for name in _CPU_LAYERS)],
     "backends/mock": [_CORE + "plugin"],
     "backends/opencl": [_CORE + "plugin"],
+    "backends/vulkan": [_CORE + "plugin"],
     "discovery/search": [_CORE + "base"],
     "discovery/manifest": [_CORE + "base"],
     "discovery/library": [_CORE + "base"],

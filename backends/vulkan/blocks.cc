@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocks: the first free place that is large enough, in the oldest block that has one.
+
+#include "backends/vulkan/blocks.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "backends/core/reference/host_memory.h"
+
+namespace onnxifi::vulkan {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr int64_t RoundUp(int64_t size_bytes) {
+  return (size_bytes + Blocks::kAlignment - 1) / Blocks::kAlignment * Blocks::kAlignment;
+}
+
+}  // namespace
+
+bool Blocks::Take(Block& block, int64_t size_bytes, Piece& piece) {
+  for (auto place = block.free.begin(); place != block.free.end(); ++place) {
+    const auto [offset, free_bytes] = *place;
+    if (free_bytes < size_bytes) continue;
+    block.free.erase(place);
+    if (free_bytes > size_bytes) block.free.emplace(offset + size_bytes, free_bytes - size_bytes);
+    piece = {&block, offset, size_bytes};
+    return true;
+  }
+  return false;
+}
+
+Result<Blocks::Piece> Blocks::Allocate(int64_t size_bytes) {
+  const int64_t wanted = RoundUp(size_bytes);
+  const std::lock_guard lock(mutex_);
+  Piece piece;
+  if (wanted <= kLargestPieceBytes) {
+    for (const std::unique_ptr<Block>& block : blocks_) {
+      if (Take(*block, wanted, piece)) return piece;
+    }
+  }
+  const int64_t available = AvailableBytes();
+  if (wanted > available) {
+    return Status(Code::kNoDeviceMemory, "An allocation of " + std::to_string(size_bytes) +
+                                             " bytes exceeds the " + std::to_string(available) +
+                                             " bytes that " + runtime_.info().name +
+                                             " has for one.");
+  }
+  const int64_t block_bytes =
+      wanted > kLargestPieceBytes ? wanted : std::max(wanted, std::min(kBlockBytes, available));
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Block> block, NewBlock(block_bytes));
+  own_bytes_ += static_cast<uint64_t>(block->size_bytes);
+  Take(*block, wanted, piece);
+  blocks_.push_back(std::move(block));
+  return piece;
+}
+
+int64_t Blocks::AvailableBytes() const {
+  uint64_t available = std::min(runtime_.info().largest_allocation_bytes,
+                                runtime_.AvailableBytes(type_, own_bytes_));
+  // Drivers for processors hand out memory that the system does not have.
+  if (runtime_.info().is_processor()) {
+    available = std::min(available, static_cast<uint64_t>(reference::AvailableBytes()));
+  }
+  // What an address may need to be aligned.
+  available -= std::min<uint64_t>(available, kAlignment);
+  return static_cast<int64_t>(std::min<uint64_t>(available, INT64_MAX / 2));
+}
+
+Result<std::unique_ptr<Block>> Blocks::NewBlock(int64_t size_bytes) {
+  const DeviceApi& api = runtime_.api();
+  VkDevice device = runtime_.device();
+  const std::string doing = "allocate " + std::to_string(size_bytes) + " bytes";
+  auto block = std::make_unique<Block>();
+  VkBufferCreateInfo buffer_info{};
+  buffer_info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  buffer_info.size = static_cast<VkDeviceSize>(size_bytes + kAlignment);
+  buffer_info.usage = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
+                      VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                      VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(
+      runtime_.Check(api.CreateBuffer(device, &buffer_info, nullptr, &buffer), doing));
+  Handle<VkBuffer> owned(device, buffer, api.DestroyBuffer);
+  VkMemoryRequirements requirements{};
+  api.GetBufferMemoryRequirements(device, buffer, &requirements);
+  if ((requirements.memoryTypeBits & (1U << type_.index)) == 0) {
+    return Status(Code::kInternalError, "Buffers of " + runtime_.info().name +
+                                            " do not lie in memory of type " +
+                                            std::to_string(type_.index) + ".");
+  }
+  VkMemoryAllocateFlagsInfo flags{};
+  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo memory_info{};
+  memory_info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  memory_info.pNext = &flags;
+  memory_info.allocationSize = requirements.size;
+  memory_info.memoryTypeIndex = type_.index;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(
+      runtime_.Check(api.AllocateMemory(device, &memory_info, nullptr, &memory), doing));
+  block->memory = {device, memory, api.FreeMemory};
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Check(api.BindBufferMemory(device, buffer, memory, 0), doing));
+  block->buffer = std::move(owned);
+  if (type_.is_mapped) {
+    void* mapped = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(
+        runtime_.Check(api.MapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, &mapped),
+                       "map " + std::to_string(size_bytes) + " bytes"));
+    block->mapped = static_cast<std::byte*>(mapped);
+  }
+  VkBufferDeviceAddressInfo address_info{};
+  address_info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+  address_info.buffer = buffer;
+  block->address = api.GetBufferDeviceAddress(device, &address_info);
+  block->size_bytes = size_bytes + kAlignment;
+  const auto first = static_cast<int64_t>(-block->address % static_cast<uint64_t>(kAlignment));
+  block->free.emplace(first, size_bytes);
+  return block;
+}
+
+void Blocks::Free(const Piece& piece) {
+  std::unique_ptr<Block> gone;  // given up after the lock
+  const std::lock_guard lock(mutex_);
+  std::map<int64_t, int64_t>& free = piece.block->free;
+  auto place = free.emplace(piece.offset_bytes, piece.size_bytes).first;
+  const auto next = std::next(place);
+  if (next != free.end() && place->first + place->second == next->first) {
+    place->second += next->second;
+    free.erase(next);
+  }
+  if (place != free.begin()) {
+    const auto before = std::prev(place);
+    if (before->first + before->second == place->first) {
+      before->second += place->second;
+      free.erase(place);
+      place = before;
+    }
+  }
+  const auto is_empty = [](const Block& block) {
+    return block.free.size() == 1 && block.free.begin()->second + kAlignment == block.size_bytes;
+  };
+  if (!is_empty(*piece.block)) return;
+  // One empty block of the usual size stays for who comes next.
+  const bool is_spare =
+      piece.block->size_bytes <= kBlockBytes + kAlignment &&
+      std::ranges::count_if(blocks_, [&](const auto& block) { return is_empty(*block); }) == 1;
+  if (is_spare) return;
+  const auto found = std::ranges::find(blocks_, piece.block, &std::unique_ptr<Block>::get);
+  own_bytes_ -= static_cast<uint64_t>(piece.block->size_bytes);
+  gone = std::move(*found);
+  blocks_.erase(found);
+}
+
+int64_t Blocks::block_count() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(blocks_.size());
+}
+
+}  // namespace onnxifi::vulkan

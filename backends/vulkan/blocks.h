@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocks: memory of one type, asked of the driver in blocks of 64 MiB and given out in pieces:
+// drivers make memory slowly and count how often. Each block has one buffer over all of it.
+
+#ifndef ONNXIFI_BACKENDS_VULKAN_BLOCKS_H_
+#define ONNXIFI_BACKENDS_VULKAN_BLOCKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/vulkan/runtime.h"
+
+namespace onnxifi::vulkan {
+
+// An allocation of the driver's.
+struct Block {
+  Handle<VkDeviceMemory> memory;
+  Handle<VkBuffer> buffer;  // goes before its memory
+  uint64_t address = 0;     // of the buffer, for kernels
+  std::byte* mapped = nullptr;
+  int64_t size_bytes = 0;
+  std::map<int64_t, int64_t> free;  // size by offset; neighbours are joined
+};
+
+// Any thread.
+class Blocks {
+ public:
+  static constexpr int64_t kBlockBytes = int64_t{64} << 20;
+  // Larger pieces are blocks of their own.
+  static constexpr int64_t kLargestPieceBytes = kBlockBytes / 2;
+  // Of every piece's address and size.
+  static constexpr int64_t kAlignment = 256;
+
+  // `runtime` outlives it.
+  Blocks(Runtime& runtime, const MemoryType& type) : runtime_(runtime), type_(type) {}
+
+  struct Piece {
+    Block* block = nullptr;
+    int64_t offset_bytes = 0;
+    int64_t size_bytes = 0;
+  };
+  // At least `size_bytes` > 0. NO_DEVICE_MEMORY with size and limit, NO_SYSTEM_MEMORY.
+  base::Result<Piece> Allocate(int64_t size_bytes);
+  void Free(const Piece& piece);
+
+  // Allocations of the driver's that exist, for tests.
+  int64_t block_count() const;
+
+ private:
+  base::Result<std::unique_ptr<Block>> NewBlock(int64_t size_bytes);
+  // The bytes that a block may have now.
+  int64_t AvailableBytes() const;
+  static bool Take(Block& block, int64_t size_bytes, Piece& piece);
+
+  Runtime& runtime_;
+  const MemoryType type_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  uint64_t own_bytes_ = 0;
+};
+
+}  // namespace onnxifi::vulkan
+
+#endif  // ONNXIFI_BACKENDS_VULKAN_BLOCKS_H_

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Driver: the instance, and the questions to its devices.
+
+#include "backends/vulkan/driver.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "backends/core/base/cache_folder.h"
+
+namespace onnxifi::vulkan {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+std::string VersionText(uint32_t version) {
+  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." +
+         std::to_string(VK_API_VERSION_MINOR(version));
+}
+
+// A feature that every kernel may use.
+struct Feature {
+  VkBool32 is_present;
+  const char* name;
+};
+
+struct Features {
+  Features() {
+    all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    all.pNext = &of_1_1;
+    of_1_1.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    of_1_1.pNext = &of_1_2;
+    of_1_2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  }
+  Features(const Features&) = delete;
+  Features& operator=(const Features&) = delete;
+
+  VkPhysicalDeviceFeatures2 all{};
+  VkPhysicalDeviceVulkan11Features of_1_1{};
+  VkPhysicalDeviceVulkan12Features of_1_2{};
+
+  std::vector<Feature> Needed() const {
+    return {{of_1_2.bufferDeviceAddress, "bufferDeviceAddress"},
+            {of_1_2.scalarBlockLayout, "scalarBlockLayout"},
+            {of_1_2.timelineSemaphore, "timelineSemaphore"},
+            {all.features.shaderInt64, "shaderInt64"},
+            {all.features.shaderInt16, "shaderInt16"},
+            {of_1_2.shaderInt8, "shaderInt8"},
+            {of_1_1.storageBuffer16BitAccess, "storageBuffer16BitAccess"},
+            {of_1_2.storageBuffer8BitAccess, "storageBuffer8BitAccess"}};
+  }
+};
+
+struct Properties {
+  Properties() {
+    all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    all.pNext = &of_1_1;
+    of_1_1.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+    of_1_1.pNext = &of_1_2;
+    of_1_2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
+  }
+  Properties(const Properties&) = delete;
+  Properties& operator=(const Properties&) = delete;
+
+  VkPhysicalDeviceProperties2 all{};
+  VkPhysicalDeviceVulkan11Properties of_1_1{};
+  VkPhysicalDeviceVulkan12Properties of_1_2{};
+};
+
+bool HasExtension(const InstanceApi& api, VkPhysicalDevice id, const char* name) {
+  uint32_t count = 0;
+  if (api.EnumerateDeviceExtensionProperties(id, nullptr, &count, nullptr) != VK_SUCCESS) {
+    return false;
+  }
+  std::vector<VkExtensionProperties> extensions(count);
+  if (api.EnumerateDeviceExtensionProperties(id, nullptr, &count, extensions.data()) < 0) {
+    return false;
+  }
+  return std::ranges::any_of(extensions, [&](const VkExtensionProperties& extension) {
+    return std::strcmp(static_cast<const char*>(extension.extensionName), name) == 0;
+  });
+}
+
+// A queue family that computes; one that does not draw is preferred: it has the device to itself.
+bool FindQueueFamily(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& info) {
+  uint32_t count = 0;
+  api.GetPhysicalDeviceQueueFamilyProperties(id, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  api.GetPhysicalDeviceQueueFamilyProperties(id, &count, families.data());
+  bool is_found = false;
+  for (uint32_t family = 0; family < count; ++family) {
+    const VkQueueFlags flags = families[family].queueFlags;
+    if ((flags & VK_QUEUE_COMPUTE_BIT) == 0 || families[family].queueCount == 0) continue;
+    const bool draws = (flags & VK_QUEUE_GRAPHICS_BIT) != 0;
+    if (is_found && draws) continue;
+    info.queue_family = family;
+    info.timestamp_bits = families[family].timestampValidBits;
+    is_found = true;
+    if (!draws) break;
+  }
+  return is_found;
+}
+
+void DescribeFloats(const VkPhysicalDeviceVulkan12Properties& of, FloatControls& controls) {
+  using Width = FloatControls::Width;
+  controls.by_width = {
+      Width{16, of.shaderSignedZeroInfNanPreserveFloat16 != 0, of.shaderRoundingModeRTEFloat16 != 0,
+            of.shaderDenormPreserveFloat16 != 0},
+      Width{32, of.shaderSignedZeroInfNanPreserveFloat32 != 0, of.shaderRoundingModeRTEFloat32 != 0,
+            of.shaderDenormPreserveFloat32 != 0},
+      Width{64, of.shaderSignedZeroInfNanPreserveFloat64 != 0, of.shaderRoundingModeRTEFloat64 != 0,
+            of.shaderDenormPreserveFloat64 != 0}};
+  LimitByIndependence(of.roundingModeIndependence, &Width::rounds_to_nearest, controls);
+  LimitByIndependence(of.denormBehaviorIndependence, &Width::keeps_subnormals, controls);
+}
+
+// What the device lacks, or empty.
+std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& info) {
+  VkPhysicalDeviceProperties first{};
+  api.GetPhysicalDeviceProperties(id, &first);
+  info.id = id;
+  info.name = static_cast<const char*>(first.deviceName);
+  info.type = first.deviceType;
+  info.api_version = first.apiVersion;
+  info.driver_version = first.driverVersion;
+  if (first.apiVersion < kApiVersion) {
+    return "has Vulkan " + VersionText(first.apiVersion) + " in place of " +
+           VersionText(kApiVersion);
+  }
+  Features features;
+  api.GetPhysicalDeviceFeatures2(id, &features.all);
+  for (const Feature& feature : features.Needed()) {
+    if (feature.is_present == VK_FALSE) return std::string("lacks ") + feature.name;
+  }
+  if (!FindQueueFamily(api, id, info)) return "lacks a queue that computes";
+  Properties properties;
+  api.GetPhysicalDeviceProperties2(id, &properties.all);
+  const VkPhysicalDeviceLimits& limits = properties.all.properties.limits;
+  info.driver_name = static_cast<const char*>(properties.of_1_2.driverName);
+  info.driver_info = static_cast<const char*>(properties.of_1_2.driverInfo);
+  std::ranges::copy(properties.of_1_1.deviceUUID, info.uuid.begin());
+  info.timestamp_period_ns = limits.timestampPeriod;
+  info.most_groups_x = limits.maxComputeWorkGroupCount[0];
+  info.most_groups_y = limits.maxComputeWorkGroupCount[1];
+  info.largest_allocation_bytes = properties.of_1_1.maxMemoryAllocationSize;
+  info.has_memory_budget = HasExtension(api, id, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  DescribeFloats(properties.of_1_2, info.float_controls);
+  VkPhysicalDeviceMemoryProperties2 memory{};
+  memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  api.GetPhysicalDeviceMemoryProperties2(id, &memory);
+  if (!ChooseMemoryTypes(memory.memoryProperties, info.memory_types)) {
+    return "lacks memory that the host can write";
+  }
+  info.memory_bytes = info.memory_types.device.heap_bytes;
+  info.capabilities.has_float64 = features.all.features.shaderFloat64 != VK_FALSE;
+  // Items are the lanes, on a processor too: its driver makes vectors of neighbouring items.
+  info.limits = {.is_processor = false,
+                 .vector_bits = 32,
+                 .most_group_items = std::min(limits.maxComputeWorkGroupInvocations,
+                                              limits.maxComputeWorkGroupSize[0])};
+  const std::filesystem::path folder = base::CacheFolder();
+  info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},
+                                    folder.empty() ? folder : folder / kTuningFile);
+  info.capabilities.run_length = info.tuning.run_length;
+  info.capabilities.run_group_size = info.tuning.run_group_size;
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Instance>> Instance::Create(const Api& api) {
+  uint32_t version = 0;
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(api.EnumerateInstanceVersion(&version), "tell the loader's version"));
+  if (version < kApiVersion) {
+    return Status(Code::kBackendUnavailable, "The Vulkan loader has version " +
+                                                 VersionText(version) + "; the backend needs " +
+                                                 VersionText(kApiVersion) + ".");
+  }
+  VkApplicationInfo application{};
+  application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+  application.pApplicationName = "ONNXIFI SDK";
+  application.apiVersion = kApiVersion;
+  VkInstanceCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+  create.pApplicationInfo = &application;
+  std::unique_ptr<Instance> instance(new Instance());
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(api.CreateInstance(&create, nullptr, &instance->instance_), "create an instance"));
+  ONNXIFI_ASSIGN_OR_RETURN(instance->functions_, LoadInstanceApi(api, instance->instance_));
+  return instance;
+}
+
+Instance::~Instance() {
+  if (functions_.DestroyInstance != nullptr) functions_.DestroyInstance(instance_, nullptr);
+}
+
+Result<FoundDevices> FindDevices(const Instance& instance) {
+  const InstanceApi& api = instance.api();
+  uint32_t count = 0;
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(api.EnumeratePhysicalDevices(instance.get(), &count, nullptr), "list its devices"));
+  std::vector<VkPhysicalDevice> ids(count);
+  if (count > 0) {
+    ONNXIFI_RETURN_IF_ERROR(ToStatus(
+        api.EnumeratePhysicalDevices(instance.get(), &count, ids.data()), "list its devices"));
+  }
+  FoundDevices found;
+  for (const VkPhysicalDevice id : ids) {
+    DeviceInfo info;
+    const std::string lack = Describe(api, id, info);
+    if (lack.empty()) {
+      found.fit.push_back(std::move(info));
+    } else {
+      found.left_out.push_back(info.name + " " + lack);
+    }
+  }
+  return found;
+}
+
+}  // namespace onnxifi::vulkan

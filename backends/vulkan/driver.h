@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Driver: the instance, the devices that are fit for kernels of this kit, what they say of
+// themselves, and what the others lack.
+
+#ifndef ONNXIFI_BACKENDS_VULKAN_DRIVER_H_
+#define ONNXIFI_BACKENDS_VULKAN_DRIVER_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/core/codegen/expression.h"
+#include "backends/core/codegen/tuning.h"
+#include "backends/vulkan/api.h"
+#include "backends/vulkan/float_mode.h"
+#include "backends/vulkan/memory_types.h"
+
+namespace onnxifi::vulkan {
+
+// Version 1.2 of the interface, as this backend uses it.
+inline constexpr uint32_t kApiVersion = VK_API_VERSION_1_2;
+
+// Outlives all devices that were found in it.
+class Instance {
+ public:
+  // BACKEND_UNAVAILABLE if the loader is too old or has no driver; resource codes.
+  static base::Result<std::unique_ptr<Instance>> Create(const Api& api);
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  const InstanceApi& api() const { return functions_; }
+  VkInstance get() const { return instance_; }
+
+ private:
+  Instance() = default;
+
+  VkInstance instance_ = VK_NULL_HANDLE;
+  InstanceApi functions_;
+};
+
+struct DeviceInfo {
+  VkPhysicalDevice id = VK_NULL_HANDLE;
+  std::string name;
+  std::string driver_name;
+  std::string driver_info;
+  uint32_t driver_version = 0;
+  uint32_t api_version = 0;
+  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  std::array<uint8_t, VK_UUID_SIZE> uuid{};
+  uint32_t queue_family = 0;
+  // 0 in timestamp_bits: the queue tells no times.
+  uint32_t timestamp_bits = 0;
+  double timestamp_period_ns = 1;
+  uint32_t most_groups_x = 0;
+  uint32_t most_groups_y = 0;
+  uint64_t memory_bytes = 0;  // of the heap that buffers lie in
+  uint64_t largest_allocation_bytes = 0;
+  bool has_memory_budget = false;
+  MemoryTypes memory_types;
+  FloatControls float_controls;
+  codegen::Capabilities capabilities;
+  codegen::DeviceLimits limits;
+  codegen::Tuning tuning;
+
+  bool is_processor() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+};
+
+// In a cache folder: what was measured on this machine (codegen/tuning.h).
+inline constexpr const char kTuningFile[] = "vulkan-tuning.csv";
+
+struct FoundDevices {
+  std::vector<DeviceInfo> fit;
+  // A clause per device that is not, such as "llvmpipe lacks shaderInt64".
+  std::vector<std::string> left_out;
+};
+// Resource codes, BACKEND_UNAVAILABLE.
+base::Result<FoundDevices> FindDevices(const Instance& instance);
+
+}  // namespace onnxifi::vulkan
+
+#endif  // ONNXIFI_BACKENDS_VULKAN_DRIVER_H_

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Heap: a piece is asked of the blocks by the pool alone, and enters the map of addresses then.
+
+#include "backends/vulkan/heap.h"
+
+#include <utility>
+#include <vector>
+
+namespace onnxifi::vulkan {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr int64_t kMaxIdleTensorBytes = int64_t{1} << 30;
+constexpr int64_t kMaxIdleOtherBytes = int64_t{64} << 20;
+
+std::byte* ToPointer(uint64_t address) {
+  return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address));
+}
+
+}  // namespace
+
+// A piece under its addresses.
+class Heap::Mapped final : public device::Allocation {
+ public:
+  Mapped(Heap& heap, Blocks& blocks, const Blocks::Piece& piece)
+      : heap_(heap), blocks_(blocks), piece_(piece) {
+    const Block& block = *piece.block;
+    heap_.places_.Insert(
+        data(), size_bytes(),
+        {block.buffer.get(), piece.offset_bytes,
+         block.mapped == nullptr ? nullptr : block.mapped + piece.offset_bytes, piece.size_bytes});
+  }
+  ~Mapped() override {
+    heap_.places_.Erase(data());
+    blocks_.Free(piece_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+
+  std::byte* data() override {
+    return ToPointer(piece_.block->address + static_cast<uint64_t>(piece_.offset_bytes));
+  }
+  int64_t size_bytes() const override { return piece_.size_bytes; }
+
+ private:
+  Heap& heap_;
+  Blocks& blocks_;
+  const Blocks::Piece piece_;
+};
+
+// What callers have: its piece goes back to the pool when it may.
+class Heap::Owned final : public device::Allocation {
+ public:
+  Owned(Heap& heap, std::unique_ptr<device::Allocation> piece)
+      : heap_(heap), piece_(std::move(piece)) {}
+  ~Owned() override { heap_.Release(std::move(piece_)); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+
+  std::byte* data() override { return piece_->data(); }
+  int64_t size_bytes() const override { return piece_->size_bytes(); }
+
+ private:
+  Heap& heap_;
+  std::unique_ptr<device::Allocation> piece_;
+};
+
+Heap::Heap(Runtime& runtime)
+    : runtime_(runtime),
+      tensor_blocks_(runtime, runtime.info().memory_types.device),
+      number_blocks_(runtime, runtime.info().memory_types.numbers),
+      staging_blocks_(runtime, runtime.info().memory_types.staging),
+      tensors_([this](int64_t size) { return NewPiece(Purpose::kTensor, size); },
+               kMaxIdleTensorBytes),
+      numbers_([this](int64_t size) { return NewPiece(Purpose::kNumbers, size); },
+               kMaxIdleOtherBytes),
+      staging_([this](int64_t size) { return NewPiece(Purpose::kStaging, size); },
+               kMaxIdleOtherBytes) {}
+
+Heap::~Heap() { waiting_.clear(); }
+
+Blocks& Heap::BlocksOf(Purpose purpose) {
+  const MemoryTypes& types = runtime_.info().memory_types;
+  if (purpose == Purpose::kTensor) return tensor_blocks_;
+  const uint32_t index = purpose == Purpose::kNumbers ? types.numbers.index : types.staging.index;
+  if (index == types.device.index) return tensor_blocks_;
+  return index == types.numbers.index ? number_blocks_ : staging_blocks_;
+}
+
+device::MemoryPool& Heap::PoolOf(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::kNumbers:
+      return numbers_;
+    case Purpose::kStaging:
+      return staging_;
+    default:
+      return tensors_;
+  }
+}
+
+Result<std::unique_ptr<device::Allocation>> Heap::NewPiece(Purpose purpose, int64_t size_bytes) {
+  Blocks& blocks = BlocksOf(purpose);
+  ONNXIFI_ASSIGN_OR_RETURN(const Blocks::Piece piece, blocks.Allocate(size_bytes));
+  return std::unique_ptr<device::Allocation>(std::make_unique<Mapped>(*this, blocks, piece));
+}
+
+Result<std::unique_ptr<device::Allocation>> Heap::Allocate(Purpose purpose, int64_t size_bytes) {
+  Sweep();
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> piece,
+                           PoolOf(purpose).Allocate(size_bytes));
+  return std::unique_ptr<device::Allocation>(std::make_unique<Owned>(*this, std::move(piece)));
+}
+
+void Heap::Release(std::unique_ptr<device::Allocation> piece) {
+  const uint64_t moment = runtime_.retirement().Now();
+  if (runtime_.retirement().IsOver(moment)) return;
+  const std::lock_guard lock(mutex_);
+  waiting_bytes_ += piece->size_bytes();
+  waiting_.push_back({moment, std::move(piece)});
+}
+
+void Heap::Sweep() {
+  std::vector<std::unique_ptr<device::Allocation>> done;  // go after the lock
+  const std::lock_guard lock(mutex_);
+  while (!waiting_.empty() && runtime_.retirement().IsOver(waiting_.front().moment)) {
+    waiting_bytes_ -= waiting_.front().piece->size_bytes();
+    done.push_back(std::move(waiting_.front().piece));
+    waiting_.pop_front();
+  }
+}
+
+int64_t Heap::waiting_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_bytes_;
+}
+
+Result<Heap::Place> Heap::Find(const std::byte* address) const {
+  device::AddressMap<Entry>::Location place{};
+  if (!places_.Find(address, place)) {
+    return Status(Code::kInternalError, "An address is none of the device's.");
+  }
+  const Entry& entry = place.handle;
+  return Place{entry.buffer, entry.offset_bytes + place.offset_bytes,
+               entry.mapped == nullptr ? nullptr : entry.mapped + place.offset_bytes,
+               entry.size_bytes - place.offset_bytes};
+}
+
+int64_t Heap::piece_count() const {
+  return tensors_.made_count() + numbers_.made_count() + staging_.made_count();
+}
+
+int64_t Heap::block_count() const {
+  return tensor_blocks_.block_count() + number_blocks_.block_count() +
+         staging_blocks_.block_count();
+}
+
+}  // namespace onnxifi::vulkan

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelDriver: one pipeline per kernel.
+
+#include "backends/vulkan/kernel_driver.h"
+
+#include <cstring>
+#include <utility>
+
+#include "backends/core/codegen/plain_product.h"
+#include "backends/vulkan/compiler.h"
+#include "backends/vulkan/float_mode.h"
+#include "backends/vulkan/queue.h"
+
+namespace onnxifi::vulkan {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using codegen::DriverKernel;
+using codegen::DriverNumbers;
+
+struct CompiledKernel final : DriverKernel {
+  Handle<VkPipeline> pipeline;
+  std::vector<uint32_t> words;
+};
+
+struct Numbers final : DriverNumbers {
+  explicit Numbers(std::unique_ptr<device::Allocation> of_memory) : memory(std::move(of_memory)) {}
+  const std::unique_ptr<device::Allocation> memory;
+};
+
+uint64_t ToAddress(const std::byte* pointer) {
+  return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
+}
+
+}  // namespace
+
+KernelDriver::KernelDriver(Runtime& runtime, Heap& heap, Loading& loading)
+    : runtime_(runtime), heap_(heap), loading_(loading) {
+  const DeviceInfo& info = runtime.info();
+  binary_key_ = CompilerName() + '\n' + info.name + '\n' +
+                std::string(info.uuid.begin(), info.uuid.end()) + '\n' + info.driver_name + '\n' +
+                info.driver_info + '\n' + std::to_string(info.driver_version) + '\n';
+}
+
+std::string_view KernelDriver::product_library() const { return codegen::PlainProduct(); }
+
+Result<std::unique_ptr<DriverKernel>> KernelDriver::Compile(const std::string& source) {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<uint32_t> words, CompileGlsl(source));
+  return KernelOf(WithFloatMode(words, runtime_.info().float_controls));
+}
+
+Result<std::unique_ptr<DriverKernel>> KernelDriver::Load(std::span<const std::byte> binary) {
+  if (binary.empty() || binary.size() % sizeof(uint32_t) != 0) {
+    return Status(Code::kInternalError, "The binary of a kernel has " +
+                                            std::to_string(binary.size()) +
+                                            " bytes, which is no number of words.");
+  }
+  std::vector<uint32_t> words(binary.size() / sizeof(uint32_t));
+  std::memcpy(words.data(), binary.data(), binary.size());
+  return KernelOf(std::move(words));
+}
+
+Result<std::unique_ptr<DriverKernel>> KernelDriver::KernelOf(std::vector<uint32_t> words) const {
+  const DeviceApi& api = runtime_.api();
+  VkDevice device = runtime_.device();
+  constexpr std::string_view kDoing = "create a kernel";
+  VkShaderModuleCreateInfo module_info{};
+  module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  module_info.codeSize = words.size() * sizeof(uint32_t);
+  module_info.pCode = words.data();
+  VkShaderModule created = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(
+      runtime_.Check(api.CreateShaderModule(device, &module_info, nullptr, &created), kDoing));
+  const Handle<VkShaderModule> module(device, created, api.DestroyShaderModule);
+  VkComputePipelineCreateInfo pipeline_info{};
+  pipeline_info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  pipeline_info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  pipeline_info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  pipeline_info.stage.module = module.get();
+  pipeline_info.stage.pName = "main";
+  pipeline_info.layout = runtime_.layout();
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Check(
+      api.CreateComputePipelines(device, VK_NULL_HANDLE, 1, &pipeline_info, nullptr, &pipeline),
+      kDoing));
+  auto compiled = std::make_unique<CompiledKernel>();
+  compiled->pipeline = {device, pipeline, api.DestroyPipeline};
+  compiled->words = std::move(words);
+  return std::unique_ptr<DriverKernel>(std::move(compiled));
+}
+
+std::vector<std::byte> KernelDriver::BinaryOf(const DriverKernel& kernel) {
+  const std::span<const std::byte> bytes =
+      std::as_bytes(std::span(static_cast<const CompiledKernel&>(kernel).words));
+  return {bytes.begin(), bytes.end()};
+}
+
+Result<std::unique_ptr<device::Allocation>> KernelDriver::HoldWords(
+    std::span<const uint64_t> words) {
+  ONNXIFI_ASSIGN_OR_RETURN(
+      std::unique_ptr<device::Allocation> memory,
+      heap_.Allocate(Purpose::kNumbers, static_cast<int64_t>(words.size_bytes())));
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place place, heap_.Find(memory->data()));
+  std::memcpy(place.mapped, words.data(), words.size_bytes());
+  return memory;
+}
+
+Result<std::unique_ptr<DriverNumbers>> KernelDriver::Hold(std::span<const int64_t> numbers) {
+  const std::vector<uint64_t> words(numbers.begin(), numbers.end());
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> memory, HoldWords(words));
+  return std::unique_ptr<DriverNumbers>(std::make_unique<Numbers>(std::move(memory)));
+}
+
+Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
+                           const codegen::KernelStart& start) {
+  const size_t count = start.operands.count();
+  std::vector<uint64_t> addresses;
+  std::vector<Use> uses;
+  addresses.reserve(count);
+  uses.reserve(count);
+  for (size_t k = 0; k < count; ++k) {
+    const std::byte* const address = start.operands.address(k);
+    addresses.push_back(ToAddress(address));
+    if (address == nullptr) continue;
+    int64_t size_bytes = start.operands.size_bytes(k);
+    if (size_bytes < 0) {
+      ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place place, heap_.Find(address));
+      size_bytes = place.rest_bytes;
+    }
+    uses.push_back(Use::Of(address, size_bytes, start.operands.is_written(k)));
+  }
+  auto* const stream = static_cast<Queue*>(queue);
+  if (count > codegen::GlslDialect::kMaxPushedOperands) {
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> block, HoldWords(addresses));
+    addresses = {ToAddress(block->data())};
+    if (stream == nullptr) {
+      loading_.Keep(std::move(block));
+    } else {
+      stream->Keep(std::move(block));
+    }
+  }
+  const auto* const numbers = static_cast<const Numbers*>(start.numbers);
+  std::vector<uint64_t> constants = {numbers == nullptr ? 0 : ToAddress(numbers->memory->data()),
+                                     static_cast<uint64_t>(start.item_count)};
+  constants.insert(constants.end(), addresses.begin(), addresses.end());
+  const Dispatch dispatch{static_cast<const CompiledKernel&>(kernel).pipeline.get(), constants,
+                          static_cast<uint64_t>(start.group_count), uses};
+  return stream == nullptr ? loading_.Start(dispatch) : stream->Start(dispatch);
+}
+
+}  // namespace onnxifi::vulkan

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loading: what is put into the device's order outside of any run, such as weights that are brought
+// over and laid out. It is gathered in one stream, which is done before the next run is submitted.
+
+#ifndef ONNXIFI_BACKENDS_VULKAN_LOADING_H_
+#define ONNXIFI_BACKENDS_VULKAN_LOADING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "backends/vulkan/stream.h"
+
+namespace onnxifi::vulkan {
+
+// Any thread.
+class Loading {
+ public:
+  // Both outlive it.
+  Loading(Runtime& runtime, Heap& heap) : stream_(runtime, heap) {}
+
+  base::Status Start(const Dispatch& dispatch) {
+    const std::lock_guard lock(mutex_);
+    return stream_.Start(dispatch);
+  }
+  // `to` is new memory, which nothing that was recorded names.
+  base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) {
+    const std::lock_guard lock(mutex_);
+    return stream_.Upload(from_host, to, size_bytes);
+  }
+  void Keep(std::unique_ptr<device::Allocation> memory) {
+    const std::lock_guard lock(mutex_);
+    stream_.Keep(std::move(memory));
+  }
+  // Returns when all of it is done.
+  base::Status Finish() {
+    const std::lock_guard lock(mutex_);
+    return stream_.Finish();
+  }
+
+ private:
+  std::mutex mutex_;
+  Stream stream_;
+};
+
+}  // namespace onnxifi::vulkan
+
+#endif  // ONNXIFI_BACKENDS_VULKAN_LOADING_H_

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runtime: a logical device with the features that kernels use.
+
+#include "backends/vulkan/runtime.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace onnxifi::vulkan {
+
+using base::Code;
+using base::Status;
+
+base::Result<std::unique_ptr<Runtime>> Runtime::Open(const Instance& instance,
+                                                     const DeviceInfo& info) {
+  std::unique_ptr<Runtime> runtime(new Runtime(instance, info));
+  ONNXIFI_RETURN_IF_ERROR(runtime->OpenDevice());
+  const DeviceApi& api = runtime->functions_;
+  VkDevice device = runtime->device_;
+  api.GetDeviceQueue(device, info.queue_family, 0, &runtime->queue_);
+
+  VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
+  VkPipelineLayoutCreateInfo layout_info{};
+  layout_info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  layout_info.pushConstantRangeCount = 1;
+  layout_info.pPushConstantRanges = &range;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(
+      runtime->Check(api.CreatePipelineLayout(device, &layout_info, nullptr, &layout),
+                     "create a pipeline layout"));
+  runtime->layout_ = {device, layout, api.DestroyPipelineLayout};
+
+  VkSemaphoreTypeCreateInfo type_info{};
+  type_info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  type_info.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo semaphore_info{};
+  semaphore_info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+  semaphore_info.pNext = &type_info;
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(runtime->Check(
+      api.CreateSemaphore(device, &semaphore_info, nullptr, &semaphore), "create a semaphore"));
+  runtime->timeline_ = {device, semaphore, api.DestroySemaphore};
+  return runtime;
+}
+
+Status Runtime::OpenDevice() {
+  VkPhysicalDeviceVulkan12Features of_1_2{};
+  of_1_2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  of_1_2.bufferDeviceAddress = VK_TRUE;
+  of_1_2.scalarBlockLayout = VK_TRUE;
+  of_1_2.timelineSemaphore = VK_TRUE;
+  of_1_2.shaderInt8 = VK_TRUE;
+  of_1_2.storageBuffer8BitAccess = VK_TRUE;
+  VkPhysicalDeviceVulkan11Features of_1_1{};
+  of_1_1.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+  of_1_1.pNext = &of_1_2;
+  of_1_1.storageBuffer16BitAccess = VK_TRUE;
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.pNext = &of_1_1;
+  features.features.shaderInt64 = VK_TRUE;
+  features.features.shaderInt16 = VK_TRUE;
+  features.features.shaderFloat64 = info_.capabilities.has_float64 ? VK_TRUE : VK_FALSE;
+
+  constexpr float kPriority = 1;
+  VkDeviceQueueCreateInfo queue{};
+  queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queue.queueFamilyIndex = info_.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &kPriority;
+  std::vector<const char*> extensions;
+  if (info_.has_memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  VkDeviceCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  create.pNext = &features;
+  create.queueCreateInfoCount = 1;
+  create.pQueueCreateInfos = &queue;
+  create.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  create.ppEnabledExtensionNames = extensions.data();
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(
+      instance_.api().CreateDevice(info_.id, &create, nullptr, &device_), "open " + info_.name));
+  ONNXIFI_ASSIGN_OR_RETURN(functions_, LoadDeviceApi(instance_.api(), device_));
+  return base::Ok();
+}
+
+Runtime::~Runtime() {
+  if (functions_.DestroyDevice == nullptr) return;
+  functions_.DeviceWaitIdle(device_);
+  timeline_ = {};
+  layout_ = {};
+  functions_.DestroyDevice(device_, nullptr);
+}
+
+Status Runtime::Check(VkResult result, std::string_view doing) const {
+  if (result == VK_ERROR_DEVICE_LOST) is_lost_ = true;
+  return ToStatus(result, doing);
+}
+
+base::Result<uint64_t> Runtime::Submit(VkCommandBuffer commands) {
+  constexpr std::string_view kDoing = "submit a run";
+  const std::lock_guard lock(queue_mutex_);
+  if (is_lost_) return ToStatus(VK_ERROR_DEVICE_LOST, kDoing);
+  const uint64_t submission = submissions_ + 1;
+  VkSemaphore semaphore = timeline_.get();
+  VkTimelineSemaphoreSubmitInfo values{};
+  values.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+  values.signalSemaphoreValueCount = 1;
+  values.pSignalSemaphoreValues = &submission;
+  VkSubmitInfo submit{};
+  submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  submit.pNext = &values;
+  submit.commandBufferCount = 1;
+  submit.pCommandBuffers = &commands;
+  submit.signalSemaphoreCount = 1;
+  submit.pSignalSemaphores = &semaphore;
+  ONNXIFI_RETURN_IF_ERROR(
+      Check(functions_.QueueSubmit(queue_, 1, &submit, VK_NULL_HANDLE), kDoing));
+  submissions_ = submission;
+  return submission;
+}
+
+Status Runtime::Wait(uint64_t submission) const {
+  constexpr std::string_view kDoing = "finish a run";
+  if (is_lost_) return ToStatus(VK_ERROR_DEVICE_LOST, kDoing);
+  VkSemaphore semaphore = timeline_.get();
+  VkSemaphoreWaitInfo wait{};
+  wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+  wait.semaphoreCount = 1;
+  wait.pSemaphores = &semaphore;
+  wait.pValues = &submission;
+  return Check(functions_.WaitSemaphores(device_, &wait, UINT64_MAX), kDoing);
+}
+
+uint64_t Runtime::AvailableBytes(const MemoryType& type, uint64_t own_bytes) const {
+  if (!info_.has_memory_budget) return type.heap_bytes - std::min(type.heap_bytes, own_bytes);
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  properties.pNext = &budget;
+  instance_.api().GetPhysicalDeviceMemoryProperties2(info_.id, &properties);
+  return budget.heapBudget[type.heap] -
+         std::min(budget.heapBudget[type.heap], budget.heapUsage[type.heap]);
+}
+
+}  // namespace onnxifi::vulkan

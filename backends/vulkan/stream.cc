@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stream: one command buffer, recorded anew after each Finish. Memory that the host can write is
+// written where it lies, as long as nothing is recorded that comes before.
+
+#include "backends/vulkan/stream.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace onnxifi::vulkan {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr VkPipelineStageFlags kWork =
+    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+constexpr VkAccessFlags kWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+constexpr VkAccessFlags kAll = kWrites | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
+
+}  // namespace
+
+Stream::~Stream() { static_cast<void>(Finish()); }
+
+Status Stream::Begin() {
+  if (is_recording_) return base::Ok();
+  const DeviceApi& api = runtime_.api();
+  VkDevice device = runtime_.device();
+  constexpr std::string_view kDoing = "begin a run";
+  if (pool_.get() == VK_NULL_HANDLE) {
+    VkCommandPoolCreateInfo pool_info{};
+    pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    pool_info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
+    pool_info.queueFamilyIndex = runtime_.info().queue_family;
+    VkCommandPool pool = VK_NULL_HANDLE;
+    ONNXIFI_RETURN_IF_ERROR(
+        runtime_.Check(api.CreateCommandPool(device, &pool_info, nullptr, &pool), kDoing));
+    Handle<VkCommandPool> owned(device, pool, api.DestroyCommandPool);
+    VkCommandBufferAllocateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    info.commandPool = pool;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    ONNXIFI_RETURN_IF_ERROR(
+        runtime_.Check(api.AllocateCommandBuffers(device, &info, &commands_), kDoing));
+    pool_ = std::move(owned);
+  } else {
+    ONNXIFI_RETURN_IF_ERROR(runtime_.Check(api.ResetCommandPool(device, pool_.get(), 0), kDoing));
+  }
+  VkCommandBufferBeginInfo begin{};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Check(api.BeginCommandBuffer(commands_, &begin), kDoing));
+  is_recording_ = true;
+  recording_ = runtime_.retirement().Begin();
+  hazards_.Clear();
+  // After whatever was submitted before, by this stream or another.
+  Barrier(kWork, kWork, kWrites, kAll);
+  return base::Ok();
+}
+
+void Stream::Barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags from_access,
+                     VkAccessFlags to_access) {
+  VkMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask = from_access;
+  barrier.dstAccessMask = to_access;
+  runtime_.api().CmdPipelineBarrier(commands_, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+Status Stream::Prepare(std::span<const Use> uses) {
+  // What the host is going to read where it lies is not overwritten before.
+  const bool is_awaited = std::ranges::any_of(awaited_, [&](const Use& awaited) {
+    return std::ranges::any_of(uses, [&](const Use& use) { return use.Conflicts(awaited); });
+  });
+  if (is_awaited) ONNXIFI_RETURN_IF_ERROR(Finish());
+  ONNXIFI_RETURN_IF_ERROR(Begin());
+  if (hazards_.Add(uses)) {
+    ++barrier_count_;
+    Barrier(kWork, kWork, kWrites, kAll);
+  }
+  return base::Ok();
+}
+
+Status Stream::Start(const Dispatch& dispatch, Timestamps* timestamps) {
+  const DeviceInfo& info = runtime_.info();
+  // As few rows of groups as can be, as even as can be.
+  const uint64_t rows = (dispatch.group_count + info.most_groups_x - 1) / info.most_groups_x;
+  if (rows > info.most_groups_y) {
+    return Status(Code::kNoDeviceResources,
+                  "A kernel of " + std::to_string(dispatch.group_count) + " groups exceeds the " +
+                      std::to_string(uint64_t{info.most_groups_x} * info.most_groups_y) + " that " +
+                      info.name + " starts at a time.");
+  }
+  if (rows == 0) return base::Ok();
+  const uint64_t columns = (dispatch.group_count + rows - 1) / rows;
+  ONNXIFI_RETURN_IF_ERROR(Prepare(dispatch.uses));
+  const DeviceApi& api = runtime_.api();
+  api.CmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);
+  api.CmdPushConstants(commands_, runtime_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                       static_cast<uint32_t>(dispatch.constants.size_bytes()),
+                       dispatch.constants.data());
+  if (timestamps != nullptr) ONNXIFI_RETURN_IF_ERROR(timestamps->Mark(commands_).status());
+  api.CmdDispatch(commands_, static_cast<uint32_t>(columns), static_cast<uint32_t>(rows), 1);
+  if (timestamps != nullptr) ONNXIFI_RETURN_IF_ERROR(timestamps->Mark(commands_).status());
+  return base::Ok();
+}
+
+Result<Heap::Place> Stream::Stage(int64_t size_bytes) {
+  if (staged_bytes_ + size_bytes > kMaxStagedBytes) ONNXIFI_RETURN_IF_ERROR(Finish());
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> piece,
+                           heap_.Allocate(Purpose::kStaging, size_bytes));
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place place, heap_.Find(piece->data()));
+  staged_bytes_ += size_bytes;
+  Keep(std::move(piece));
+  return place;
+}
+
+void Stream::RecordCopy(const Heap::Place& from, const Heap::Place& to, int64_t size_bytes) {
+  const VkBufferCopy region{static_cast<VkDeviceSize>(from.offset_bytes),
+                            static_cast<VkDeviceSize>(to.offset_bytes),
+                            static_cast<VkDeviceSize>(size_bytes)};
+  runtime_.api().CmdCopyBuffer(commands_, from.buffer, to.buffer, 1, &region);
+}
+
+Status Stream::Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) {
+  if (size_bytes == 0) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(Heap::Place place, heap_.Find(to));
+  if (place.mapped != nullptr && !is_recording_) {
+    std::memcpy(place.mapped, from_host, static_cast<size_t>(size_bytes));
+    return base::Ok();
+  }
+  for (int64_t done = 0; done < size_bytes; done += kStagingPieceBytes) {
+    const int64_t part_bytes = std::min(kStagingPieceBytes, size_bytes - done);
+    ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place staged, Stage(part_bytes));
+    std::memcpy(staged.mapped, from_host + done, static_cast<size_t>(part_bytes));
+    const std::array<Use, 1> uses = {Use::Of(to + done, part_bytes, /*is_written=*/true)};
+    ONNXIFI_RETURN_IF_ERROR(Prepare(uses));
+    RecordCopy(staged, place, part_bytes);
+    place.offset_bytes += part_bytes;
+  }
+  return base::Ok();
+}
+
+Status Stream::Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) {
+  if (size_bytes == 0) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(Heap::Place place, heap_.Find(from));
+  if (place.mapped != nullptr && runtime_.info().memory_types.device.is_cached) {
+    // The end of the recording is the order of things.
+    ONNXIFI_RETURN_IF_ERROR(Begin());
+    arrivals_.push_back({place.mapped, to_host, size_bytes});
+    awaited_.push_back(Use::Of(from, size_bytes, /*is_written=*/false));
+    return base::Ok();
+  }
+  for (int64_t done = 0; done < size_bytes; done += kStagingPieceBytes) {
+    const int64_t part_bytes = std::min(kStagingPieceBytes, size_bytes - done);
+    ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place staged, Stage(part_bytes));
+    const std::array<Use, 1> uses = {Use::Of(from + done, part_bytes, /*is_written=*/false)};
+    ONNXIFI_RETURN_IF_ERROR(Prepare(uses));
+    RecordCopy(place, staged, part_bytes);
+    arrivals_.push_back({staged.mapped, to_host + done, part_bytes});
+    place.offset_bytes += part_bytes;
+  }
+  return base::Ok();
+}
+
+Status Stream::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
+  if (size_bytes == 0) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place source, heap_.Find(from));
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place target, heap_.Find(to));
+  const std::array<Use, 2> uses = {Use::Of(from, size_bytes, /*is_written=*/false),
+                                   Use::Of(to, size_bytes, /*is_written=*/true)};
+  ONNXIFI_RETURN_IF_ERROR(Prepare(uses));
+  RecordCopy(source, target, size_bytes);
+  return base::Ok();
+}
+
+Status Stream::SubmitAndWait() {
+  Barrier(kWork, VK_PIPELINE_STAGE_HOST_BIT, kWrites, VK_ACCESS_HOST_READ_BIT);
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Check(runtime_.api().EndCommandBuffer(commands_), "end a run"));
+  if (before_submission_) ONNXIFI_RETURN_IF_ERROR(before_submission_());
+  ONNXIFI_ASSIGN_OR_RETURN(const uint64_t submission, runtime_.Submit(commands_));
+  ++submission_count_;
+  return runtime_.Wait(submission);
+}
+
+Status Stream::Finish() {
+  if (!is_recording_) return base::Ok();
+  Status status = SubmitAndWait();
+  is_recording_ = false;
+  if (status.ok()) {
+    for (const Arrival& arrival : arrivals_) {
+      std::memcpy(arrival.to_host, arrival.from, static_cast<size_t>(arrival.size_bytes));
+    }
+  }
+  arrivals_.clear();
+  awaited_.clear();
+  staged_bytes_ = 0;
+  runtime_.retirement().End(recording_);
+  kept_.clear();
+  return status;
+}
+
+}  // namespace onnxifi::vulkan
