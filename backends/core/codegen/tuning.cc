@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -120,6 +121,11 @@ Status AddRules(std::string_view table, std::string_view name, Tuning& tuning) {
 
 Tuning FindTuning(const DeviceLimits& limits, std::string_view name, std::string_view table,
                   const std::filesystem::path& file) {
+  if (const char* const kind = std::getenv("ONNXIFI_TUNING"); kind != nullptr && *kind != '\0') {
+    DeviceLimits forced = limits;
+    forced.is_processor = std::string_view(kind) == "processor";
+    return DeriveTuning(forced);
+  }
   Tuning tuning = DeriveTuning(limits);
   // A backend's own table is tested to be right.
   static_cast<void>(AddRules(table, name, tuning));

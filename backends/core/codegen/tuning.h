@@ -55,6 +55,9 @@ Tuning DeriveTuning(const DeviceLimits& limits);
 // devices, comments and empty lines are skipped; INVALID_PROPERTY with the line that says nothing.
 base::Status AddRules(std::string_view table, std::string_view name, Tuning& tuning);
 
+// ONNXIFI_TUNING, "gpu" or "processor", makes every device one of that kind, and no table counts:
+// so the kernels of a GPU are tested where there is none.
+//
 // The derived rules, before them those of `table` for the device `name`, and before those the ones
 // of `file`, which may be absent; one that says nothing is as good as absent.
 Tuning FindTuning(const DeviceLimits& limits, std::string_view name, std::string_view table,

@@ -83,5 +83,18 @@ TEST(TuningTest, WhatWasMeasuredOnTheMachineComesFirst) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(TuningTest, AProcessorMayBeTunedAsAGpu) {
+  const DeviceLimits processor{.is_processor = true, .vector_bits = 512, .most_group_items = 256};
+  ASSERT_EQ(setenv("ONNXIFI_TUNING", "gpu", 1), 0);
+  const Tuning gpu = FindTuning(processor, "cpu", "cpu, run, 128, 32", {});
+  ASSERT_EQ(setenv("ONNXIFI_TUNING", "processor", 1), 0);
+  const Tuning same = FindTuning({.vector_bits = 512}, "gpu", "gpu, run, 7, 32", {});
+  unsetenv("ONNXIFI_TUNING");
+  EXPECT_EQ(gpu.run_length, 1);
+  EXPECT_EQ(gpu.TileFor(5, 32), (TileShape{4, 4, 1, 64}));
+  EXPECT_EQ(same.run_length, 64);
+  EXPECT_EQ(same.TileFor(5, 32), (TileShape{8, 2, 16, 1}));
+}
+
 }  // namespace
 }  // namespace onnxifi::codegen
