@@ -31,7 +31,18 @@ constexpr std::string_view kPrelude = R"text(#version 460
 #define f32 float
 #define f64 double
 #define FN
-#define AS(type, value) (type(value))
+#define AS(type, value) AS_TYPE(type, value)
+#define AS_TYPE(type, value) AS_##type(value)
+#define AS_int8_t(value) int8_t(value)
+#define AS_uint8_t(value) uint8_t(value)
+#define AS_int16_t(value) int16_t(value)
+#define AS_uint16_t(value) uint16_t(value)
+#define AS_int(value) int(value)
+#define AS_uint(value) uint(value)
+#define AS_int64_t(value) widen(value)
+#define AS_uint64_t(value) uint64_t(value)
+#define AS_float(value) float(value)
+#define AS_double(value) double(value)
 #define U64(high, low) packUint2x32(uvec2(low, high))
 #define BITS_f32(value) floatBitsToUint(value)
 #define FROM_BITS_f32(bits) uintBitsToFloat(bits)
@@ -56,6 +67,18 @@ constexpr std::string_view kPrelude = R"text(#version 460
 #define M_trunc trunc
 #define M_sqrt sqrt
 #define M_fma(a, b, sum) fma(a, b, sum)
+// Not by int64_t(x): Mesa 22's optimizer is wrong about int64_t(x) < 0 and its like.
+i64 widen(int x) { return packInt2x32(ivec2(x, x >> 31)); }
+i64 widen(uint x) { return packInt2x32(ivec2(x, 0)); }
+i64 widen(bool x) { return widen(int(x)); }
+i64 widen(i8 x) { return widen(int(x)); }
+i64 widen(u8 x) { return widen(uint(x)); }
+i64 widen(i16 x) { return widen(int(x)); }
+i64 widen(u16 x) { return widen(uint(x)); }
+i64 widen(i64 x) { return x; }
+i64 widen(u64 x) { return int64_t(x); }
+i64 widen(float x) { return int64_t(x); }
+i64 widen(double x) { return int64_t(x); }
 )text";
 
 int SizeOf(std::string_view type) {
