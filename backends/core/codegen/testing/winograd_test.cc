@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/codegen/testing/step_fixture.h"
 #include "backends/core/execution/executor.h"
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/execution/testing/run_on_numbers.h"
 #include "backends/core/plan/plan.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/testing/convolution.h"
-#include "backends/opencl/testing/step_fixture.h"
 
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 namespace {
 
 using program::ProgramMaker;
@@ -179,4 +179,4 @@ TEST_F(WinogradTest, IsWithinTheStatedFactorOfTheDirectKernel) {
 }
 
 }  // namespace
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen

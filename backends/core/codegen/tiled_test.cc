@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/opencl/testing/step_fixture.h"
+#include "backends/core/codegen/testing/step_fixture.h"
 
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 namespace {
 
 using program::Contract;
@@ -342,12 +342,12 @@ TEST_F(TiledTest, NoExtentIsCompiledIn) {
     dims.Evaluate(make.made.symbols, 0, 1, make.made.dims);
     ExpectRight(make.made, "tiled product");
     // The few rows that are read in place have no kernel for the columns; all others are as one.
-    if (rows == 17) kernels = device_->kernel_count();
+    if (rows == 17) kernels = tested_->kernel_count();
     if (rows > 17) {
-      ASSERT_EQ(device_->kernel_count(), kernels) << rows;
+      ASSERT_EQ(tested_->kernel_count(), kernels) << rows;
     }
   }
 }
 
 }  // namespace
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen

@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "backends/opencl/testing/step_fixture.h"
+#include "backends/core/codegen/testing/step_fixture.h"
 
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 namespace {
 
 using program::Index;
@@ -127,4 +127,4 @@ TEST_F(IndexTest, NonZeroElementsAreFoundInOrderAroundTheEndsOfBlocks) {
 }
 
 }  // namespace
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/opencl/testing/step_fixture.h"
+#include "backends/core/codegen/testing/step_fixture.h"
 
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 namespace {
 
 using program::Dim;
@@ -224,4 +224,4 @@ TEST_F(GeneratedTest, WindowsAreRightWithEveryAttribute) {
 }
 
 }  // namespace
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepFixture: for tests: a step with seeded data, done by the first OpenCL device of the machine
-// and by the reference. Skipped, with the reason, where there is no device.
+// StepFixture: for tests: a step with seeded data, done by the tested device and by the reference.
+// Skipped, with the reason, where there is no device.
 
-#ifndef ONNXIFI_BACKENDS_OPENCL_TESTING_STEP_FIXTURE_H_
-#define ONNXIFI_BACKENDS_OPENCL_TESTING_STEP_FIXTURE_H_
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TESTING_STEP_FIXTURE_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_TESTING_STEP_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/codegen/testing/tested_device.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step.h"
-#include "backends/opencl/device.h"
 
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 
 inline constexpr tensor::ElementType kFloat = tensor::ElementType::kFloat32;
 
@@ -84,15 +84,11 @@ class StepMaker {
 class StepTest : public testing::Test {
  protected:
   void SetUp() override {
-    base::Result<Api> api = LoadApi(kLoaderLibrary);
-    if (!api.ok()) GTEST_SKIP() << api.status().Text();
-    base::Result<std::vector<DeviceInfo>> devices = FindDevices(*api);
-    if (!devices.ok()) GTEST_SKIP() << devices.status().Text();
-    if (devices->empty()) GTEST_SKIP() << "No platform has a device.";
-    has_float64_ = devices->front().capabilities.has_float64;
-    auto device = Device::Open(*api, devices->front(), /*cache_folder=*/{});
-    ASSERT_TRUE(device.ok()) << device.status().Text();
-    device_ = *std::move(device);
+    auto tested = OpenTestedDevice(/*cache_folder=*/{});
+    if (!tested.ok()) GTEST_SKIP() << tested.status().Text();
+    tested_ = *std::move(tested);
+    device_ = &tested_->device();
+    has_float64_ = tested_->has_float64();
   }
 
   void ExpectRight(const reference::RandomStep& step, std::string_view implementation) {
@@ -127,10 +123,11 @@ class StepTest : public testing::Test {
     return (*bound)->Detail();
   }
 
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<TestedDevice> tested_;
+  device::Device* device_ = nullptr;  // of tested_
   bool has_float64_ = false;
 };
 
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen
 
-#endif  // ONNXIFI_BACKENDS_OPENCL_TESTING_STEP_FIXTURE_H_
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_TESTING_STEP_FIXTURE_H_

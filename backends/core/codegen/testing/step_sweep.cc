@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// step_sweep: random steps of every family on the first OpenCL device, compared with the reference,
-// each structure on many extents and data: counts how many kernels that takes. Kernels do not have
-// extents in them, so it is few. Without a device it says so and compares nothing.
+// The step sweep of a backend: random steps of every family on its tested device, compared with the
+// reference, each structure on many extents and data: counts how many kernels that takes. Kernels
+// do not have extents in them, so it is few. Without a device it says so and compares nothing.
 //
-//   step_sweep --runs N --sources N [--seed N] [--first N] [--last N]
+//   <backend>_step_sweep --runs N --sources N [--seed N] [--first N] [--last N]
 //
 // --first and --last: of the structures that this makes, only those from one number to another, to
 // go on where a sweep was ended. The last line is "N passed, N failed"; more kernels than --sources
@@ -19,11 +19,12 @@
 #include <iterator>
 #include <string>
 
+#include "backends/core/base/cache_folder.h"
+#include "backends/core/codegen/testing/tested_device.h"
 #include "backends/core/reference/random_step.h"
 #include "backends/core/reference/testing/step_comparison.h"
-#include "backends/opencl/device.h"
 
-namespace onnxifi::opencl {
+namespace onnxifi::codegen {
 namespace {
 
 using reference::Comparison;
@@ -42,12 +43,12 @@ struct Options {
 // variations two to forty, and of one structure in thirty more than a hundred.
 constexpr int64_t kSourcesPerStructure = 25;
 
-int Sweep(Device& device, const Options& options) {
+int Sweep(TestedDevice& tested, const Options& options) {
   const int64_t structures = std::max<int64_t>(1, options.sources / kSourcesPerStructure);
   const int64_t variations = (options.runs + structures - 1) / structures;
   std::printf("%lld structures from seed %llu, %lld variations each, on %s\n",
               static_cast<long long>(structures), static_cast<unsigned long long>(options.seed),
-              static_cast<long long>(variations), device.name().c_str());
+              static_cast<long long>(variations), tested.name().c_str());
   int64_t passed = 0;
   int64_t failed = 0;
   const auto start = std::chrono::steady_clock::now();
@@ -57,8 +58,8 @@ int Sweep(Device& device, const Options& options) {
     const Family family =
         reference::kFamilies[static_cast<size_t>(k) % std::size(reference::kFamilies)];
     const uint64_t seed = options.seed + static_cast<uint64_t>(k);
-    const Comparison comparison =
-        reference::CompareVariations(device, family, seed, /*first_variation=*/1, variations);
+    const Comparison comparison = reference::CompareVariations(tested.device(), family, seed,
+                                                               /*first_variation=*/1, variations);
     passed += comparison.compared - comparison.different;
     failed += comparison.different + comparison.refused;
     if (comparison.different > 0) {
@@ -79,13 +80,13 @@ int Sweep(Device& device, const Options& options) {
     const int64_t runs = passed + failed;
     std::printf("%lld of %lld structures, %lld runs, %lld sources, %lld failed, %.0f s\n",
                 static_cast<long long>(done), static_cast<long long>(structures),
-                static_cast<long long>(runs), static_cast<long long>(device.kernel_count()),
+                static_cast<long long>(runs), static_cast<long long>(tested.kernel_count()),
                 static_cast<long long>(failed), std::chrono::duration<double>(now - start).count());
     std::fflush(stdout);
   }
-  if (device.kernel_count() > options.sources) {
+  if (tested.kernel_count() > options.sources) {
     std::printf("%lld sources are more than the %lld allowed.\n",
-                static_cast<long long>(device.kernel_count()),
+                static_cast<long long>(tested.kernel_count()),
                 static_cast<long long>(options.sources));
     ++failed;
   }
@@ -105,30 +106,20 @@ int Main(int argc, char** argv) {
     if (std::strcmp(argv[k], "--seed") == 0) options.seed = static_cast<uint64_t>(number);
   }
   if (options.runs < 1 || options.sources < 1 || options.first < 0) {
-    std::fprintf(stderr,
-                 "usage: step_sweep --runs N --sources N [--seed N] [--first N] [--last N]\n");
+    std::fprintf(
+        stderr,
+        "usage: <backend>_step_sweep --runs N --sources N [--seed N] [--first N] [--last N]\n");
     return 2;
   }
-  const base::Result<Api> api = LoadApi(kLoaderLibrary);
-  if (!api.ok()) {
-    std::printf("%s\n", api.status().Text().c_str());
+  const auto tested = OpenTestedDevice(base::CacheFolder());
+  if (!tested.ok()) {
+    std::printf("%s\n", tested.status().Text().c_str());
     return 1;
   }
-  const base::Result<std::vector<DeviceInfo>> devices = FindDevices(*api);
-  if (!devices.ok() || devices->empty()) {
-    std::printf("%s\n",
-                devices.ok() ? "No platform has a device." : devices.status().Text().c_str());
-    return 1;
-  }
-  const base::Result<std::unique_ptr<Device>> device = Device::Open(*api, devices->front());
-  if (!device.ok()) {
-    std::printf("%s\n", device.status().Text().c_str());
-    return 1;
-  }
-  return Sweep(**device, options);
+  return Sweep(**tested, options);
 }
 
 }  // namespace
-}  // namespace onnxifi::opencl
+}  // namespace onnxifi::codegen
 
-int main(int argc, char** argv) { return onnxifi::opencl::Main(argc, argv); }
+int main(int argc, char** argv) { return onnxifi::codegen::Main(argc, argv); }

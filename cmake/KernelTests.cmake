@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# onnxifi_add_kernel_tests(<backend>)
+#
+# Of a backend that compiles kernels: <backend>_kernels_test, the tests of generated kernels, and
+# <backend>_step_sweep, which says of itself what it does. Both run on the device that the backend's
+# testing/tested_device.cc opens.
+function(onnxifi_add_kernel_tests backend)
+  set(codegen ${PROJECT_SOURCE_DIR}/backends/core/codegen)
+  onnxifi_add_test(${backend}_kernels_test
+    SOURCES
+      ${codegen}/generated_test.cc
+      ${codegen}/index_test.cc
+      ${codegen}/random_step_test.cc
+      ${codegen}/testing/step_fixture.h ${codegen}/testing/tested_device.h
+      ${codegen}/tiled_test.cc
+      ${codegen}/testing/winograd_test.cc
+      testing/tested_device.cc
+    DEPS onnxifi::core_execution_testing onnxifi::${backend})
+  if(ONNXIFI_BUILD_TESTS)
+    onnxifi_add_executable(${backend}_step_sweep
+      SOURCES
+        ${codegen}/testing/step_sweep.cc
+        testing/tested_device.cc
+      DEPS onnxifi::core_reference onnxifi::${backend})
+  endif()
+endfunction()
