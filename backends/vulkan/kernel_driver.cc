@@ -22,7 +22,7 @@ using codegen::DriverKernel;
 using codegen::DriverNumbers;
 
 struct CompiledKernel final : DriverKernel {
-  Handle<VkPipeline> pipeline;
+  std::shared_ptr<const Handle<VkPipeline>> pipeline;  // shared with commands under way
   std::vector<uint32_t> words;
 };
 
@@ -87,7 +87,8 @@ Result<std::unique_ptr<DriverKernel>> KernelDriver::KernelOf(std::vector<uint32_
       api.CreateComputePipelines(device, VK_NULL_HANDLE, 1, &pipeline_info, nullptr, &pipeline),
       kDoing));
   auto compiled = std::make_unique<CompiledKernel>();
-  compiled->pipeline = {device, pipeline, api.DestroyPipeline};
+  compiled->pipeline =
+      std::make_shared<const Handle<VkPipeline>>(device, pipeline, api.DestroyPipeline);
   compiled->words = std::move(words);
   return std::unique_ptr<DriverKernel>(std::move(compiled));
 }
@@ -146,9 +147,10 @@ Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
   std::vector<uint64_t> constants = {numbers == nullptr ? 0 : ToAddress(numbers->memory->data()),
                                      static_cast<uint64_t>(start.item_count)};
   constants.insert(constants.end(), addresses.begin(), addresses.end());
-  const Dispatch dispatch{static_cast<const CompiledKernel&>(kernel).pipeline.get(), constants,
-                          static_cast<uint64_t>(start.group_count), uses};
-  return stream == nullptr ? loading_.Start(dispatch) : stream->Start(dispatch);
+  const auto& pipeline = static_cast<const CompiledKernel&>(kernel).pipeline;
+  const Dispatch dispatch{pipeline->get(), constants, static_cast<uint64_t>(start.group_count),
+                          uses};
+  return stream == nullptr ? loading_.Start(dispatch, pipeline) : stream->Start(dispatch);
 }
 
 }  // namespace onnxifi::vulkan

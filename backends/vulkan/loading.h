@@ -8,8 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
-#include <span>
+#include <utility>
 
 #include "backends/vulkan/stream.h"
 
@@ -21,8 +22,10 @@ class Loading {
   // Both outlive it.
   Loading(Runtime& runtime, Heap& heap) : stream_(runtime, heap) {}
 
-  base::Status Start(const Dispatch& dispatch) {
+  // `pipeline` owns the dispatch's: a kernel that lays weights out goes once it is started.
+  base::Status Start(const Dispatch& dispatch, std::shared_ptr<const void> pipeline) {
     const std::lock_guard lock(mutex_);
+    stream_.Keep(std::move(pipeline));
     return stream_.Start(dispatch);
   }
   // `to` is new memory, which nothing that was recorded names.
@@ -30,9 +33,9 @@ class Loading {
     const std::lock_guard lock(mutex_);
     return stream_.Upload(from_host, to, size_bytes);
   }
-  void Keep(std::unique_ptr<device::Allocation> memory) {
+  void Keep(std::shared_ptr<const void> object) {
     const std::lock_guard lock(mutex_);
-    stream_.Keep(std::move(memory));
+    stream_.Keep(std::move(object));
   }
   // Returns when all of it is done.
   base::Status Finish() {

@@ -41,7 +41,7 @@ class Queue final : public device::TimedQueue {
   base::Result<std::vector<Interval>> TakeIntervals() override;
 
   base::Status Start(const Dispatch& dispatch);
-  void Keep(std::unique_ptr<device::Allocation> memory) { stream_.Keep(std::move(memory)); }
+  void Keep(std::shared_ptr<const void> object) { stream_.Keep(std::move(object)); }
 
   const Stream& stream() const { return stream_; }
 

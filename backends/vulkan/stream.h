@@ -45,8 +45,8 @@ class Stream {
   // `to_host` is filled by Finish.
   base::Status Download(const std::byte* from, std::byte* to_host, int64_t size_bytes);
   base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes);
-  // Memory that commands use and nobody else holds.
-  void Keep(std::unique_ptr<device::Allocation> memory) { kept_.push_back(std::move(memory)); }
+  // What commands use and nobody else may hold until they are done: memory, a pipeline.
+  void Keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
 
   // Submits what was recorded and returns when it is done.
   base::Status Finish();
@@ -85,7 +85,7 @@ class Stream {
   bool is_recording_ = false;
   uint64_t recording_ = 0;
   Hazards hazards_;
-  std::vector<std::unique_ptr<device::Allocation>> kept_;
+  std::vector<std::shared_ptr<const void>> kept_;
   int64_t staged_bytes_ = 0;
   std::vector<Arrival> arrivals_;
   std::vector<Use> awaited_;  // what the host reads where it lies, at Finish
