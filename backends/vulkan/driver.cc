@@ -173,7 +173,7 @@ std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& in
 
 }  // namespace
 
-Result<std::unique_ptr<Instance>> Instance::Create(const Api& api) {
+Result<std::unique_ptr<Instance>> Instance::Create(const Api& api, bool is_validated) {
   uint32_t version = 0;
   ONNXIFI_RETURN_IF_ERROR(
       ToStatus(api.EnumerateInstanceVersion(&version), "tell the loader's version"));
@@ -190,13 +190,20 @@ Result<std::unique_ptr<Instance>> Instance::Create(const Api& api) {
   create.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   create.pApplicationInfo = &application;
   std::unique_ptr<Instance> instance(new Instance());
-  ONNXIFI_RETURN_IF_ERROR(
-      ToStatus(api.CreateInstance(&create, nullptr, &instance->instance_), "create an instance"));
+  if (is_validated) {
+    instance->validation_ = std::make_unique<Validation>();
+    ONNXIFI_RETURN_IF_ERROR(
+        instance->validation_->CreateInstance(api, create, instance->instance_));
+  } else {
+    ONNXIFI_RETURN_IF_ERROR(
+        ToStatus(api.CreateInstance(&create, nullptr, &instance->instance_), "create an instance"));
+  }
   ONNXIFI_ASSIGN_OR_RETURN(instance->functions_, LoadInstanceApi(api, instance->instance_));
   return instance;
 }
 
 Instance::~Instance() {
+  if (validation_ != nullptr) validation_->Stop();
   if (functions_.DestroyInstance != nullptr) functions_.DestroyInstance(instance_, nullptr);
 }
 

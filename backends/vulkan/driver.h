@@ -17,6 +17,7 @@
 #include "backends/vulkan/api.h"
 #include "backends/vulkan/float_mode.h"
 #include "backends/vulkan/memory_types.h"
+#include "backends/vulkan/validation.h"
 
 namespace onnxifi::vulkan {
 
@@ -26,18 +27,23 @@ inline constexpr uint32_t kApiVersion = VK_API_VERSION_1_2;
 // Outlives all devices that were found in it.
 class Instance {
  public:
-  // BACKEND_UNAVAILABLE if the loader is too old or has no driver; resource codes.
-  static base::Result<std::unique_ptr<Instance>> Create(const Api& api);
+  // BACKEND_UNAVAILABLE if the loader is too old or has no driver, or if there is no validation
+  // layer and it is asked for; resource codes.
+  static base::Result<std::unique_ptr<Instance>> Create(
+      const Api& api, bool is_validated = IsValidationAskedFor());
   ~Instance();
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
   const InstanceApi& api() const { return functions_; }
   VkInstance get() const { return instance_; }
+  // Or null.
+  const Validation* validation() const { return validation_.get(); }
 
  private:
   Instance() = default;
 
+  std::unique_ptr<Validation> validation_;
   VkInstance instance_ = VK_NULL_HANDLE;
   InstanceApi functions_;
 };

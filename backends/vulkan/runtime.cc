@@ -100,6 +100,9 @@ Status Runtime::Check(VkResult result, std::string_view doing) const {
 base::Result<uint64_t> Runtime::Submit(VkCommandBuffer commands) {
   constexpr std::string_view kDoing = "submit a run";
   const std::lock_guard lock(queue_mutex_);
+  if (instance_.validation() != nullptr) {
+    ONNXIFI_RETURN_IF_ERROR(instance_.validation()->Check());
+  }
   if (is_lost_) return ToStatus(VK_ERROR_DEVICE_LOST, kDoing);
   const uint64_t submission = submissions_ + 1;
   VkSemaphore semaphore = timeline_.get();
@@ -129,7 +132,8 @@ Status Runtime::Wait(uint64_t submission) const {
   wait.semaphoreCount = 1;
   wait.pSemaphores = &semaphore;
   wait.pValues = &submission;
-  return Check(functions_.WaitSemaphores(device_, &wait, UINT64_MAX), kDoing);
+  ONNXIFI_RETURN_IF_ERROR(Check(functions_.WaitSemaphores(device_, &wait, UINT64_MAX), kDoing));
+  return instance_.validation() == nullptr ? base::Ok() : instance_.validation()->Check();
 }
 
 uint64_t Runtime::AvailableBytes(const MemoryType& type, uint64_t own_bytes) const {
