@@ -4,7 +4,8 @@
 
 A command stands in a fenced block called `console`, after `$ `; the lines up to the next command or the end
 of the block are its output, standard error included. Commands run by bash in the root of the tree, with the
-programs of a build on the PATH, PoCL as the only OpenCL driver, an empty cache and no ONNXIFI_ variable.
+programs of a build on the PATH, PoCL and lavapipe as the only drivers of OpenCL and Vulkan, an empty cache and no
+ONNXIFI_ variable.
 Names of devices, fractions, and numbers with a unit (ms, us, s, %, GiB ...) may differ, and so may spaces;
 everything else has to be equal. With --write, blocks that differ are written anew.
 Exit status: 0 all equal (or written), 1 some differ, 2 the programs cannot be run.
@@ -23,7 +24,11 @@ import tempfile
 DOCUMENTS = ("README.md", "docs/user_guide.md")
 
 DEVICE_NAME = "<device name>"
-_POCL = "/etc/OpenCL/vendors/pocl.icd"
+# Drivers for processors, and the variables that name them to their loaders.
+_DRIVERS = {
+    "OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd",
+    "VK_ICD_FILENAMES": "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json",
+}
 _FENCE = "```"
 _UNITS = r"(?:ms|us|s|%|GiB|MiB|KiB|GB/s|GFLOP/s)"
 _QUANTITY = re.compile(rf"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?= {_UNITS}(?!\w))")
@@ -81,8 +86,9 @@ class Runner:
             "ONNXIFI_CACHE_DIR": f"{folder}/cache",
             "ONNXIFI_CACHE_HOME": f"{folder}/cache",
         }
-        if pathlib.Path(_POCL).exists():
-            self._environment["OCL_ICD_VENDORS"] = _POCL
+        for variable, driver in _DRIVERS.items():
+            if pathlib.Path(driver).exists():
+                self._environment[variable] = driver
         report = json.loads(self._run("onnxifi_info --json"))
         # The other two are no hardware.
         devices = [device for device in report["devices"] if device["plugin"] not in ("auto", "null")]

@@ -39,7 +39,7 @@ Result<Blocks::Piece> Blocks::Allocate(int64_t size_bytes) {
   const int64_t wanted = RoundUp(size_bytes);
   const std::lock_guard lock(mutex_);
   Piece piece;
-  if (wanted <= kLargestPieceBytes) {
+  if (wanted <= kMaxPieceBytes) {
     for (const std::unique_ptr<Block>& block : blocks_) {
       if (Take(*block, wanted, piece)) return piece;
     }
@@ -52,7 +52,7 @@ Result<Blocks::Piece> Blocks::Allocate(int64_t size_bytes) {
                                              " has for one.");
   }
   const int64_t block_bytes =
-      wanted > kLargestPieceBytes ? wanted : std::max(wanted, std::min(kBlockBytes, available));
+      wanted > kMaxPieceBytes ? wanted : std::max(wanted, std::min(kBlockBytes, available));
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Block> block, NewBlock(block_bytes));
   own_bytes_ += static_cast<uint64_t>(block->size_bytes);
   Take(*block, wanted, piece);

@@ -32,7 +32,7 @@ class Blocks {
  public:
   static constexpr int64_t kBlockBytes = int64_t{64} << 20;
   // Larger pieces are blocks of their own.
-  static constexpr int64_t kLargestPieceBytes = kBlockBytes / 2;
+  static constexpr int64_t kMaxPieceBytes = kBlockBytes / 2;
   // Of every piece's address and size.
   static constexpr int64_t kAlignment = 256;
 

@@ -29,8 +29,8 @@ class Instance {
  public:
   // BACKEND_UNAVAILABLE if the loader is too old or has no driver, or if there is no validation
   // layer and it is asked for; resource codes.
-  static base::Result<std::unique_ptr<Instance>> Create(
-      const Api& api, bool is_validated = IsValidationAskedFor());
+  static base::Result<std::unique_ptr<Instance>> Create(const Api& api,
+                                                        bool is_validated = IsValidationAskedFor());
   ~Instance();
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;

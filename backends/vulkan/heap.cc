@@ -138,15 +138,15 @@ int64_t Heap::waiting_bytes() const {
   return waiting_bytes_;
 }
 
-Result<Heap::Place> Heap::Find(const std::byte* address) const {
+Result<Heap::Location> Heap::Find(const std::byte* address) const {
   device::AddressMap<Entry>::Location place{};
   if (!places_.Find(address, place)) {
     return Status(Code::kInternalError, "An address is none of the device's.");
   }
   const Entry& entry = place.handle;
-  return Place{entry.buffer, entry.offset_bytes + place.offset_bytes,
-               entry.mapped == nullptr ? nullptr : entry.mapped + place.offset_bytes,
-               entry.size_bytes - place.offset_bytes};
+  return Location{entry.buffer, entry.offset_bytes + place.offset_bytes,
+                  entry.mapped == nullptr ? nullptr : entry.mapped + place.offset_bytes,
+                  entry.size_bytes - place.offset_bytes};
 }
 
 int64_t Heap::piece_count() const {

@@ -37,14 +37,14 @@ class Heap {
   base::Result<std::unique_ptr<device::Allocation>> Allocate(Purpose purpose, int64_t size_bytes);
 
   // Where an address lies.
-  struct Place {
+  struct Location {
     VkBuffer buffer = VK_NULL_HANDLE;
     int64_t offset_bytes = 0;
     std::byte* mapped = nullptr;  // null where the host cannot write
     int64_t rest_bytes = 0;       // up to the end of the piece
   };
   // INTERNAL_ERROR for an address that this heap never gave.
-  base::Result<Place> Find(const std::byte* address) const;
+  base::Result<Location> Find(const std::byte* address) const;
 
   // Bytes that wait for recordings to be done.
   int64_t waiting_bytes() const;

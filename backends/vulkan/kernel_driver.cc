@@ -104,7 +104,7 @@ Result<std::unique_ptr<device::Allocation>> KernelDriver::HoldWords(
   ONNXIFI_ASSIGN_OR_RETURN(
       std::unique_ptr<device::Allocation> memory,
       heap_.Allocate(Purpose::kNumbers, static_cast<int64_t>(words.size_bytes())));
-  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place place, heap_.Find(memory->data()));
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location place, heap_.Find(memory->data()));
   std::memcpy(place.mapped, words.data(), words.size_bytes());
   return memory;
 }
@@ -128,7 +128,7 @@ Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
     if (address == nullptr) continue;
     int64_t size_bytes = start.operands.size_bytes(k);
     if (size_bytes < 0) {
-      ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place place, heap_.Find(address));
+      ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location place, heap_.Find(address));
       size_bytes = place.rest_bytes;
     }
     uses.push_back(Use::Of(address, size_bytes, start.operands.is_written(k)));

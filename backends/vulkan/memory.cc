@@ -26,7 +26,7 @@ Result<std::unique_ptr<device::Allocation>> Memory::Hold(const tensor::Tensor& c
   const int64_t size_bytes = constant.size_bytes();
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> held, Allocate(size_bytes));
   if (size_bytes == 0) return held;
-  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place place, heap_.Find(held->data()));
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location place, heap_.Find(held->data()));
   if (place.mapped != nullptr) {
     std::memcpy(place.mapped, constant.data(), static_cast<size_t>(size_bytes));
     return held;

@@ -111,17 +111,17 @@ Status Stream::Start(const Dispatch& dispatch, Timestamps* timestamps) {
   return base::Ok();
 }
 
-Result<Heap::Place> Stream::Stage(int64_t size_bytes) {
+Result<Heap::Location> Stream::Stage(int64_t size_bytes) {
   if (staged_bytes_ + size_bytes > kMaxStagedBytes) ONNXIFI_RETURN_IF_ERROR(Finish());
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> piece,
                            heap_.Allocate(Purpose::kStaging, size_bytes));
-  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place place, heap_.Find(piece->data()));
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location place, heap_.Find(piece->data()));
   staged_bytes_ += size_bytes;
   Keep(std::move(piece));
   return place;
 }
 
-void Stream::RecordCopy(const Heap::Place& from, const Heap::Place& to, int64_t size_bytes) {
+void Stream::RecordCopy(const Heap::Location& from, const Heap::Location& to, int64_t size_bytes) {
   const VkBufferCopy region{static_cast<VkDeviceSize>(from.offset_bytes),
                             static_cast<VkDeviceSize>(to.offset_bytes),
                             static_cast<VkDeviceSize>(size_bytes)};
@@ -130,14 +130,14 @@ void Stream::RecordCopy(const Heap::Place& from, const Heap::Place& to, int64_t 
 
 Status Stream::Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) {
   if (size_bytes == 0) return base::Ok();
-  ONNXIFI_ASSIGN_OR_RETURN(Heap::Place place, heap_.Find(to));
+  ONNXIFI_ASSIGN_OR_RETURN(Heap::Location place, heap_.Find(to));
   if (place.mapped != nullptr && !is_recording_) {
     std::memcpy(place.mapped, from_host, static_cast<size_t>(size_bytes));
     return base::Ok();
   }
   for (int64_t done = 0; done < size_bytes; done += kStagingPieceBytes) {
     const int64_t part_bytes = std::min(kStagingPieceBytes, size_bytes - done);
-    ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place staged, Stage(part_bytes));
+    ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location staged, Stage(part_bytes));
     std::memcpy(staged.mapped, from_host + done, static_cast<size_t>(part_bytes));
     const std::array<Use, 1> uses = {Use::Of(to + done, part_bytes, /*is_written=*/true)};
     ONNXIFI_RETURN_IF_ERROR(Prepare(uses));
@@ -149,7 +149,7 @@ Status Stream::Upload(const std::byte* from_host, std::byte* to, int64_t size_by
 
 Status Stream::Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) {
   if (size_bytes == 0) return base::Ok();
-  ONNXIFI_ASSIGN_OR_RETURN(Heap::Place place, heap_.Find(from));
+  ONNXIFI_ASSIGN_OR_RETURN(Heap::Location place, heap_.Find(from));
   if (place.mapped != nullptr && runtime_.info().memory_types.device.is_cached) {
     // The end of the recording is the order of things.
     ONNXIFI_RETURN_IF_ERROR(Begin());
@@ -159,7 +159,7 @@ Status Stream::Download(const std::byte* from, std::byte* to_host, int64_t size_
   }
   for (int64_t done = 0; done < size_bytes; done += kStagingPieceBytes) {
     const int64_t part_bytes = std::min(kStagingPieceBytes, size_bytes - done);
-    ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place staged, Stage(part_bytes));
+    ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location staged, Stage(part_bytes));
     const std::array<Use, 1> uses = {Use::Of(from + done, part_bytes, /*is_written=*/false)};
     ONNXIFI_RETURN_IF_ERROR(Prepare(uses));
     RecordCopy(place, staged, part_bytes);
@@ -171,8 +171,8 @@ Status Stream::Download(const std::byte* from, std::byte* to_host, int64_t size_
 
 Status Stream::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
   if (size_bytes == 0) return base::Ok();
-  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place source, heap_.Find(from));
-  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Place target, heap_.Find(to));
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location source, heap_.Find(from));
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location target, heap_.Find(to));
   const std::array<Use, 2> uses = {Use::Of(from, size_bytes, /*is_written=*/false),
                                    Use::Of(to, size_bytes, /*is_written=*/true)};
   ONNXIFI_RETURN_IF_ERROR(Prepare(uses));

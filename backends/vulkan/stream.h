@@ -74,8 +74,8 @@ class Stream {
   void Barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags from_access,
                VkAccessFlags to_access);
   // A mapped piece, which stays until Finish; Finish comes first where too much is staged.
-  base::Result<Heap::Place> Stage(int64_t size_bytes);
-  void RecordCopy(const Heap::Place& from, const Heap::Place& to, int64_t size_bytes);
+  base::Result<Heap::Location> Stage(int64_t size_bytes);
+  void RecordCopy(const Heap::Location& from, const Heap::Location& to, int64_t size_bytes);
 
   Runtime& runtime_;
   Heap& heap_;

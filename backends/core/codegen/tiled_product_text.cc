@@ -395,7 +395,7 @@ class TiledProduct::PartWriter {
   }
 
   // An element of a buffer.
-  struct Place {
+  struct BufferElement {
     std::string buffer;
     std::string at;
   };
@@ -404,8 +404,8 @@ class TiledProduct::PartWriter {
     std::string first_lane, end_lane;
     std::string from;  // the column of lane 0
     std::string row;
-    Place panel;    // the rows' elements, of which lane `row` is this row's
-    Place columns;  // the columns' elements at the first tap
+    BufferElement panel;    // the rows' elements, of which lane `row` is this row's
+    BufferElement columns;  // the columns' elements at the first tap
     std::string sums;
   };
   // A block multiplies padding as zeros, which makes NaN of a weight that is infinite or NaN, but
@@ -525,8 +525,9 @@ class TiledProduct::PartWriter {
     return opened;
   }
 
-  void WriteProducts(const std::string& block, const Place& panel, const Place& columns,
-                     const std::string& channels, const std::string& step) {
+  void WriteProducts(const std::string& block, const BufferElement& panel,
+                     const BufferElement& columns, const std::string& channels,
+                     const std::string& step) {
     const auto add = [&](const std::string& row_at, const std::string& column_at) {
       writer_.Line("TILE_ADD(", block, ", ", panel.buffer, ", ", row_at, ", ", columns.buffer, ", ",
                    column_at, ", ", channels, ", ", step, ");");
