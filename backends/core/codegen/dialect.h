@@ -37,6 +37,7 @@ struct KernelParts {
   // Arrays that a group shares: "f32 name[64]".
   std::vector<std::string> shared;
   int group_size = 0;
+  int number_count = 0;
   std::string body;
 };
 
@@ -59,6 +60,13 @@ class OpenClDialect final : public Dialect {
 class GlslDialect final : public Dialect {
  public:
   static constexpr size_t kMaxPushedOperands = 14;
+  std::string Assemble(const KernelParts& parts) const override;
+};
+
+// CUDA C++ for NVRTC. Parameters are pointers to the first element of each buffer, then the numbers
+// as one structure by value, then the count of items. Groups are counted along axis x.
+class CudaDialect final : public Dialect {
+ public:
   std::string Assemble(const KernelParts& parts) const override;
 };
 

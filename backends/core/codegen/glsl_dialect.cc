@@ -121,7 +121,7 @@ std::string GlslDialect::Assemble(const KernelParts& parts) const {
   for (const std::string& array : parts.shared) text += "shared " + array + ";\n";
   const std::string definitions = parts.library + parts.helpers;
   const std::string calls = definitions + parts.body;
-  text += DefineFloatFunctions(calls, calls.find("f64") != std::string::npos);
+  text += DefineFloatFunctions(calls, parts.uses_float64);
   text += definitions;
   // More groups than one axis takes stand in rows.
   const std::string wide = parts.is_narrow ? "u32" : "u64";

@@ -135,6 +135,7 @@ KernelText Writer::Finish(const Dialect& dialect, Launch launch, bool is_narrow,
   parts.parameters = std::move(parameters_);
   parts.shared = std::move(shared_);
   parts.group_size = launch.group_size;
+  parts.number_count = static_cast<int>(numbers_.size());
   for (size_t k = 0; k < numbers_.size(); ++k) {
     parts.body += Text("  const i64 w", k, " = NUMBER(", k, ");\n");
     parts.body += Text("  const idx n", k, " = AS(idx, w", k, ");\n");

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CudaDialect: the neutral names as CUDA C++ has them, for NVRTC. Products are not fused into sums
+// by the compiler's option --fmad=false, and quotients and roots are IEEE's by its defaults.
+
+#include <algorithm>
+
+#include "backends/core/codegen/dialect.h"
+
+namespace onnxifi::codegen {
+namespace {
+
+// Functions without a suffix are overloaded for float and double.
+constexpr std::string_view kPrelude = R"text(typedef signed char i8; typedef unsigned char u8;
+typedef short i16; typedef unsigned short u16;
+typedef int i32; typedef unsigned int u32;
+typedef long long i64; typedef unsigned long long u64;
+typedef float f32; typedef double f64; typedef ulonglong2 u128;
+#define FN static __device__ inline
+#define AS(type, value) ((type)(value))
+#define U64(high, low) ((u64)(high) << 32 | (low))
+#define BITS_f32(value) __float_as_uint(value)
+#define FROM_BITS_f32(bits) __uint_as_float(bits)
+#define BITS_f64(value) ((u64)__double_as_longlong(value))
+#define FROM_BITS_f64(bits) __longlong_as_double((i64)(bits))
+#define LOAD(buffer, index) buffer[index]
+#define STORE(buffer, index, value) buffer[index] = (value)
+#define STORE_BITS(buffer, word, keep, bits) \
+  atomicAnd(buffer + (word), keep); atomicOr(buffer + (word), bits)
+#define MAKE_u128(low, high) make_ulonglong2(low, high)
+#define LOW_u128(value) (value).x
+#define HIGH_u128(value) (value).y
+#define NUMBER(place) numbers.at[place]
+#define BARRIER __syncthreads()
+#define INDEPENDENT
+#define UNROLL _Pragma("unroll")
+#define LANE AS(int, threadIdx.x)
+#define M_abs fabs
+#define M_floor floor
+#define M_ceil ceil
+#define M_rint rint
+#define M_trunc trunc
+#define M_sqrt sqrt
+#define M_exp exp
+#define M_expm1 expm1
+#define M_log log
+#define M_log1p log1p
+#define M_sin sin
+#define M_cos cos
+#define M_tan tan
+#define M_asin asin
+#define M_acos acos
+#define M_atan atan
+#define M_sinh sinh
+#define M_cosh cosh
+#define M_tanh tanh
+#define M_asinh asinh
+#define M_acosh acosh
+#define M_atanh atanh
+#define M_erf erf
+#define M_fmod fmod
+#define M_copysign copysign
+#define M_pow pow
+#define M_fma fma
+)text";
+
+}  // namespace
+
+std::string CudaDialect::Assemble(const KernelParts& parts) const {
+  std::string text(kPrelude);
+  text += parts.is_narrow ? "typedef int idx;\n" : "typedef i64 idx;\n";
+  text += "struct Numbers { i64 at[" + std::to_string(std::max(1, parts.number_count)) + "]; };\n";
+  text += parts.library;
+  text += parts.helpers;
+  const std::string group_size = std::to_string(parts.group_size);
+  text += "extern \"C\" __global__ void __launch_bounds__(" + group_size + ") run(";
+  for (const Parameter& parameter : parts.parameters) {
+    text += std::string(parameter.is_written ? "" : "const ") + parameter.type + "*" +
+            (parameter.is_alone ? " __restrict__ " : " ") + parameter.name + ", ";
+  }
+  text += "const Numbers numbers, const u64 count) {\n";
+  for (const std::string& array : parts.shared) text += "  __shared__ " + array + ";\n";
+  const std::string wide = parts.is_narrow ? "u32" : "u64";
+  text += "  const " + wide + " GROUP = blockIdx.x;\n  const " + wide + " ITEM = GROUP * " +
+          group_size + " + threadIdx.x;\n";
+  text += parts.body;
+  text += "}\n";
+  return text;
+}
+
+}  // namespace onnxifi::codegen
