@@ -5,6 +5,7 @@
 #include "backends/core/codegen/selector.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "backends/core/codegen/generated.h"
@@ -34,10 +35,11 @@ bool Selector::PrefersWinograd(const device::Facts& facts) const {
   constexpr double kWorthwhile = 0.8;
   const auto in = static_cast<double>(facts.step.As<program::Contract>()->inner[0].constant());
   const auto out = static_cast<double>(domain[1].constant());
-  const double pixels = static_cast<double>(domain[0].constant()) *
-                        static_cast<double>(domain[2].constant()) *
-                        static_cast<double>(domain[3].constant());
-  const double tiles = pixels / 16;
+  const auto images = static_cast<double>(domain[0].constant());
+  const auto height = static_cast<double>(domain[2].constant());
+  const auto width = static_cast<double>(domain[3].constant());
+  const double pixels = images * height * width;
+  const double tiles = images * std::ceil(height / 4) * std::ceil(width / 4);
   const double direct = std::max(pixels, kPerElementOfKernels) * 9 * in * out;
   const double transformed = std::max(tiles, kPerElementOfKernels) * 36 * in * out +
                              tiles * 36 * (in + out) * kPerTransformed;

@@ -55,10 +55,28 @@ constexpr Matrix<kTile, kSide> kOutputTransform = {
 // The extents of a convolution that can be expanded.
 struct Extents {
   int64_t images, in_channels, out_channels, in_height, in_width, pad_above, pad_left;
-  int64_t tiles_down, tiles_across;
+  int64_t out_height, out_width;
 
-  int64_t tiles() const { return images * tiles_down * tiles_across; }
+  // The last tiles may reach beyond the result.
+  int64_t tiles_down() const { return (out_height + kTile - 1) / kTile; }
+  int64_t tiles_across() const { return (out_width + kTile - 1) / kTile; }
+  int64_t tiles() const { return images * tiles_down() * tiles_across(); }
 };
+
+// Tiles along one axis of which the same outputs lie in the result.
+struct TileRange {
+  int64_t first, count;
+  int64_t outputs;  // per tile
+};
+
+// The whole tiles, then the last one if it is cut.
+std::vector<TileRange> RangesOf(int64_t outputs) {
+  std::vector<TileRange> ranges;
+  const int64_t whole = outputs / kTile;
+  if (whole > 0) ranges.push_back({0, whole, kTile});
+  if (outputs % kTile != 0) ranges.push_back({whole, 1, outputs % kTile});
+  return ranges;
+}
 
 bool AreConstant(std::span<const Dim> dims) {
   for (const Dim& dim : dims) {
@@ -87,9 +105,8 @@ std::optional<Extents> ExtentsOf(const Program& program, const Step& step) {
   const Shape& inner = contract->inner;
   const int64_t height = step.domain[2].constant();
   const int64_t width = step.domain[3].constant();
-  if (inner[1].constant() != kTaps || inner[2].constant() != kTaps || height % kTile != 0 ||
-      width % kTile != 0 || step.domain[0].constant() < 1 || height < 1 || width < 1 ||
-      inner[0].constant() < 1) {
+  if (inner[1].constant() != kTaps || inner[2].constant() != kTaps ||
+      step.domain[0].constant() < 1 || height < 1 || width < 1 || inner[0].constant() < 1) {
     return std::nullopt;
   }
   const View& weights = step.reads[1];
@@ -111,8 +128,8 @@ std::optional<Extents> ExtentsOf(const Program& program, const Step& step) {
                  contract->a_spatial[1].constant(),
                  contract->pads_begin[0].constant(),
                  contract->pads_begin[1].constant(),
-                 height / kTile,
-                 width / kTile};
+                 height,
+                 width};
 }
 
 // G g G^T of every kernel: [frequency, out channel, in channel] of [out channel, in channel, 3, 3].
@@ -199,8 +216,8 @@ class Expansion {
   Expansion(Program& program, const Step& step, const Extents& of)
       : program_(program), pool_(program.exprs), step_(step), of_(of) {}
 
-  // The three steps in place of the one.
-  base::Result<std::array<Step, 3>> Make() {
+  // The steps in place of the one.
+  base::Result<std::vector<Step>> Make() {
     const Step& step = step_;
     const Buffer& kernels = program_.buffers[static_cast<size_t>(step.reads[1].buffer)];
     ONNXIFI_ASSIGN_OR_RETURN(
@@ -215,12 +232,18 @@ class Expansion {
     const Shape product_shape = {kFrequencies, of_.out_channels, of_.tiles()};
     const BufferId input = Temporary(input_shape);
     const BufferId product = Temporary(product_shape);
-    std::array<Step, 3> steps = {
-        TransformInput(input),
-        Multiply(DenseView(kernel_buffer, ElementType::kFloat32, kernel_shape),
-                 DenseView(input, ElementType::kFloat32, input_shape),
-                 DenseView(product, ElementType::kFloat32, product_shape), product_shape),
-        TransformOutput(product)};
+    std::vector<Step> steps;
+    steps.push_back(TransformInput(input));
+    steps.push_back(Multiply(DenseView(kernel_buffer, ElementType::kFloat32, kernel_shape),
+                             DenseView(input, ElementType::kFloat32, input_shape),
+                             DenseView(product, ElementType::kFloat32, product_shape),
+                             product_shape));
+    // What is written has no guards: the tiles at an edge that they cross are steps of their own.
+    for (const TileRange& down : RangesOf(of_.out_height)) {
+      for (const TileRange& across : RangesOf(of_.out_width)) {
+        steps.push_back(TransformOutput(product, down, across));
+      }
+    }
     for (Step& made : steps) made.node = step.node;
     return steps;
   }
@@ -230,23 +253,20 @@ class Expansion {
     return program_.AddBuffer({Buffer::Kind::kTemporary, ElementType::kFloat32, shape, -1});
   }
   Expr Integer(int64_t value) { return IntConstant(pool_, ElementType::kInt64, value); }
-  // Over [channel, image, tile row, tile column].
-  Shape DomainOf(int64_t channels) const {
-    return {channels, of_.images, of_.tiles_down, of_.tiles_across};
-  }
-  // Frequency `frequency` of what is [frequency, channel, tile], over that domain.
+  // Frequency `frequency` of what is [frequency, channel, tile], over [channel, image, tile row,
+  // tile column].
   View FrequencyView(BufferId buffer, int64_t channels, int64_t frequency) const {
     View view;
     view.buffer = buffer;
     view.type = ElementType::kFloat32;
     view.offset = frequency * channels * of_.tiles();
-    view.strides = {of_.tiles(), of_.tiles_down * of_.tiles_across, of_.tiles_across, 1};
+    view.strides = {of_.tiles(), of_.tiles_down() * of_.tiles_across(), of_.tiles_across(), 1};
     return view;
   }
 
   Step TransformInput(BufferId transformed) {
     Step step;
-    step.domain = DomainOf(of_.in_channels);
+    step.domain = {of_.in_channels, of_.images, of_.tiles_down(), of_.tiles_across()};
     View image = step_.reads[0];
     image.guards = {{{0, 0, 1, 0}, 0, of_.in_height}, {{0, 0, 0, 1}, 0, of_.in_width}};
     image.fill = {.f = 0};
@@ -287,13 +307,14 @@ class Expansion {
     return step;
   }
 
-  // With what the convolution does to its sums. Its reads keep their numbers; those of image and
-  // kernels are the frequencies now.
-  Step TransformOutput(BufferId product) {
+  // Of these tiles, with what the convolution does to its sums. Its reads keep their numbers; those
+  // of image and kernels are the frequencies now.
+  Step TransformOutput(BufferId product, const TileRange& down, const TileRange& across) {
     Step step;
-    step.domain = DomainOf(of_.out_channels);
+    step.domain = {of_.out_channels, of_.images, down.count, across.count};
     step.reads = step_.reads;
     View frequencies = FrequencyView(product, of_.out_channels, 0);
+    frequencies.offset = frequencies.offset + (down.first * of_.tiles_across() + across.first);
     frequencies.strides.insert(frequencies.strides.begin(), of_.out_channels * of_.tiles());
     step.reads[0] = step.reads[1] = frequencies;
     std::vector<Expr> loads;
@@ -306,16 +327,20 @@ class Expansion {
     const std::vector<Expr> sums = TransformSquare(pool_, kOutputTransform, loads);
     const View& written = step_.writes[0];
     Map map;
-    for (int64_t row = 0; row < kTile; ++row) {
-      for (int64_t column = 0; column < kTile; ++column) {
+    for (int64_t row = 0; row < down.outputs; ++row) {
+      for (int64_t column = 0; column < across.outputs; ++column) {
+        const int64_t first_row = down.first * kTile + row;
+        const int64_t first_column = across.first * kTile + column;
         View view = written;
-        view.offset = view.offset + written.strides[2] * row + written.strides[3] * column;
+        view.offset =
+            view.offset + written.strides[2] * first_row + written.strides[3] * first_column;
         view.strides = {written.strides[1], written.strides[0], written.strides[2] * kTile,
                         written.strides[3] * kTile};
         step.writes.push_back(std::move(view));
-        const std::array<Expr, 4> at = {Coordinate(pool_, 1), Coordinate(pool_, 0),
-                                        Coordinate(pool_, 2) * Integer(kTile) + Integer(row),
-                                        Coordinate(pool_, 3) * Integer(kTile) + Integer(column)};
+        const std::array<Expr, 4> at = {
+            Coordinate(pool_, 1), Coordinate(pool_, 0),
+            Coordinate(pool_, 2) * Integer(kTile) + Integer(first_row),
+            Coordinate(pool_, 3) * Integer(kTile) + Integer(first_column)};
         map.roots.push_back(RootAt(at, sums[static_cast<size_t>(row * kTile + column)]).id());
       }
     }
@@ -355,7 +380,7 @@ base::Status ExpandWinograd(Program& program, const PrefersWinograd& prefers) {
       program.steps.push_back(std::move(step));
       continue;
     }
-    ONNXIFI_ASSIGN_OR_RETURN(auto made, Expansion(program, step, *of).Make());
+    ONNXIFI_ASSIGN_OR_RETURN(std::vector<Step> made, Expansion(program, step, *of).Make());
     for (Step& part : made) program.steps.push_back(std::move(part));
   }
   return base::Ok();

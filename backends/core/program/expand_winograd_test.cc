@@ -51,9 +51,18 @@ TEST(ExpandWinograd, TakesAnyPaddingAndExtent) {
   EXPECT_EQ(StepsAfter({.images = 3, .in_channels = 7, .height = 4, .width = 20}), 4U);
 }
 
+TEST(ExpandWinograd, TakesTilesThatTheEdgesCut) {
+  // The last row of tiles, the last column of tiles, and both with their corner.
+  EXPECT_EQ(StepsAfter({.height = 7}), 5U);
+  EXPECT_EQ(StepsAfter({.width = 10}), 5U);
+  EXPECT_EQ(StepsAfter({.height = 14, .width = 7}), 7U);
+  EXPECT_EQ(StepsAfter({.images = 2, .height = 9, .width = 11, .pad_above = 0, .pad_left = 2}), 7U);
+  // No tile is whole.
+  EXPECT_EQ(StepsAfter({.in_channels = 2, .height = 3, .width = 2}), 4U);
+  EXPECT_EQ(StepsAfter({.height = 1, .width = 5}), 5U);
+}
+
 TEST(ExpandWinograd, LeavesWhatItHasNoTilesFor) {
-  EXPECT_EQ(StepsAfter({.height = 7}), 2U);
-  EXPECT_EQ(StepsAfter({.width = 10}), 2U);
   EXPECT_EQ(StepsAfter({.kernel = 5}), 2U);
   EXPECT_EQ(StepsAfter({.stride = 2}), 2U);
   EXPECT_EQ(StepsAfter({.has_constant_kernels = false}), 2U);

@@ -55,11 +55,12 @@ void OrderFusableSteps(Program& program, const Joins& joins);
 // Whether the device does a convolution faster by Winograd's algorithm, as ExpandWinograd does it.
 using PrefersWinograd = std::function<bool(const Program& program, const Step& step)>;
 
-// Puts three steps in the place of a convolution of float32 with constant kernels of 3 x 3, stride
-// 1 and known extents, of which the spatial ones are multiples of 4, where the device prefers it: a
-// Map that transforms tiles of the image, products with the transformed kernels, a Map that
-// transforms these back and does what the convolution did to its sums. Rounds differently. Resource
-// codes where there is no memory for the kernels.
+// Puts steps in the place of a convolution of float32 with constant kernels of 3 x 3, stride 1 and
+// known extents, where the device prefers it: a Map that transforms tiles of the image, products
+// with the transformed kernels, and up to four Maps that transform these back and do what the
+// convolution did to its sums: one for the whole tiles of 4 x 4 results, the others for those that
+// the lower and the right edge cut. Rounds differently. Resource codes where there is no memory for
+// the kernels.
 base::Status ExpandWinograd(Program& program, const PrefersWinograd& prefers);
 
 }  // namespace onnxifi::program
