@@ -77,7 +77,7 @@ namespace onnxifi::vulkan {
 // Plain pointers, so that a test can put a function that fails in a real one's place.
 #define ONNXIFI_VULKAN_MEMBER(name) PFN_vk##name name = nullptr;
 struct Api {
-  PFN_vkGetInstanceProcAddr GetInstanceProcAddr = nullptr;
+  ONNXIFI_VULKAN_MEMBER(GetInstanceProcAddr)
   ONNXIFI_VULKAN_GLOBAL_FUNCTIONS(ONNXIFI_VULKAN_MEMBER)
 };
 struct InstanceApi {

@@ -9,7 +9,6 @@
 
 namespace onnxifi::vulkan {
 
-using base::Code;
 using base::Status;
 
 base::Result<std::unique_ptr<Runtime>> Runtime::Open(const Instance& instance,

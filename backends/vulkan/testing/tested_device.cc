@@ -19,7 +19,7 @@ class VulkanDevice final : public TestedDevice {
 
   device::Device& device() override { return *device_; }
   std::string name() const override { return device_->name(); }
-  bool has_float64() const override { return has_float64_; }
+  bool HasFloat64() const override { return has_float64_; }
   int64_t kernel_count() const override { return device_->kernel_count(); }
 
  private:

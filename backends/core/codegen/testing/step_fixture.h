@@ -88,7 +88,7 @@ class StepTest : public testing::Test {
     if (!tested.ok()) GTEST_SKIP() << tested.status().Text();
     tested_ = *std::move(tested);
     device_ = &tested_->device();
-    has_float64_ = tested_->has_float64();
+    has_float64_ = tested_->HasFloat64();
   }
 
   void ExpectRight(const reference::RandomStep& step, std::string_view implementation) {

@@ -22,7 +22,7 @@ class TestedDevice {
 
   virtual device::Device& device() = 0;
   virtual std::string name() const = 0;
-  virtual bool has_float64() const = 0;
+  virtual bool HasFloat64() const = 0;
   // Distinct kernels that were built, from source or from the cache.
   virtual int64_t kernel_count() const = 0;
 };
