@@ -376,10 +376,10 @@ TEST_F(FaultTest, WhatThePoolKeepsIsGivenBackBeforeMemoryRunsOut) {
   // Fails once: the pool lets go of what is idle and asks again.
   FakeDriver::Recover();
   FakeDriver::Fail("CreateBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE);
-  EXPECT_EQ(story.device().memory().Allocate(1'000'000).status().code(), Code::kNoDeviceMemory);
+  EXPECT_EQ(story.device().memory().Allocate(1 << 20).status().code(), Code::kNoDeviceMemory);
   EXPECT_EQ(FakeDriver::CallCount("CreateBuffer"), 2);
   FakeDriver::Recover();
-  EXPECT_TRUE(story.device().memory().Allocate(1'000'000).ok());
+  EXPECT_TRUE(story.device().memory().Allocate(1 << 20).ok());
 }
 
 TEST_F(FaultTest, RunsOfSeveralThreadsDoNotMeet) {

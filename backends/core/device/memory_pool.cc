@@ -15,6 +15,10 @@ namespace {
 // A multiple of any element and of what packed elements are written by.
 constexpr int64_t kMinBytes = 256;
 
+int64_t RoundUp(int64_t size_bytes) {
+  return (std::max(size_bytes, kMinBytes) + kMinBytes - 1) / kMinBytes * kMinBytes;
+}
+
 int64_t RoundToClass(int64_t size_bytes) {
   const int64_t size = std::max(size_bytes, kMinBytes);
   const int64_t step =
@@ -69,9 +73,12 @@ base::Result<std::unique_ptr<Allocation>> MemoryPool::Allocate(int64_t size_byte
         idle.swap(idle_);
         idle_bytes_ = 0;
       }
-      if (idle.empty()) return std::move(made).status();
-      idle.clear();
-      made = New(wanted);
+      if (!idle.empty()) {
+        idle.clear();
+        made = New(wanted);
+      }
+      // Or what the class has beyond what was asked for.
+      if (!made.ok() && RoundUp(size_bytes) < wanted) made = New(RoundUp(size_bytes));
       if (!made.ok()) return std::move(made).status();
     }
     piece = *std::move(made);

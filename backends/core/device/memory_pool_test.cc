@@ -125,6 +125,15 @@ TEST(MemoryPoolTest, WhatIsIdleIsGivenUpBeforeMemoryRunsOut) {
   EXPECT_EQ(source.asked(), asked + 1);
 }
 
+TEST(MemoryPoolTest, WhereAClassIsTooLargeWhatWasAskedForMayFit) {
+  Source source(/*most_bytes=*/100'000);
+  MemoryPool pool(source.AsMake());
+  // Its class has 106,496.
+  const auto piece = pool.Allocate(99'000);
+  ASSERT_TRUE(piece.ok()) << piece.status().Text();
+  EXPECT_EQ((*piece)->size_bytes(), 99'072);
+}
+
 TEST(MemoryPoolTest, ThreadsShareIt) {
   Source source;
   {
