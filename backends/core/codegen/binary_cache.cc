@@ -61,7 +61,8 @@ std::optional<std::vector<std::byte>> BinaryCache::Find(std::string_view key) co
   const uintmax_t size = fs::file_size(path, error);
   const bool is_whole = !error && std::memcmp(header.magic, kMagic, sizeof(kMagic)) == 0 &&
                         header.key_bytes == key.size() && size >= sizeof(header) + key.size() &&
-                        header.binary_bytes == size - sizeof(header) - key.size();
+                        header.binary_bytes == size - sizeof(header) - key.size() &&
+                        header.binary_bytes <= static_cast<uint64_t>(most_bytes_);
   if (!is_whole) return std::nullopt;
   std::string stored_key(key.size(), '\0');
   std::vector<std::byte> binary(header.binary_bytes);

@@ -81,6 +81,12 @@ TEST_F(BinaryCacheTest, EveryDamagedByteAndEveryCutIsNoticed) {
   EXPECT_EQ(cache.Find("a key"), Bytes(40, 1));
 }
 
+TEST_F(BinaryCacheTest, WhatIsLargerThanTheWholeCacheIsNotRead) {
+  BinaryCache(folder_, 10000).Store("a key", Bytes(4000, 1));
+  EXPECT_TRUE(BinaryCache(folder_, 5000).Find("a key"));
+  EXPECT_FALSE(BinaryCache(folder_, 3000).Find("a key"));
+}
+
 TEST_F(BinaryCacheTest, TheLeastRecentlyUsedGoFirst) {
   const BinaryCache cache(folder_, 3500);
   const auto age = [&](int hours) {
