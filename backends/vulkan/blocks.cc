@@ -53,16 +53,21 @@ Result<Blocks::Piece> Blocks::Allocate(int64_t size_bytes) {
   }
   const int64_t block_bytes =
       wanted > kMaxPieceBytes ? wanted : std::max(wanted, std::min(kBlockBytes, available));
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Block> block, NewBlock(block_bytes));
-  own_bytes_ += static_cast<uint64_t>(block->size_bytes);
+  Result<std::unique_ptr<Block>> made = NewBlock(block_bytes);
+  if (!made.ok() && made.status().code() == Code::kNoDeviceMemory && block_bytes > wanted) {
+    // Others may have what the driver does not tell of.
+    made = NewBlock(wanted);
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Block> block, std::move(made));
+  runtime_.CountBytes(type_, block->size_bytes);
   Take(*block, wanted, piece);
   blocks_.push_back(std::move(block));
   return piece;
 }
 
 int64_t Blocks::AvailableBytes() const {
-  uint64_t available = std::min(runtime_.info().largest_allocation_bytes,
-                                runtime_.AvailableBytes(type_, own_bytes_));
+  uint64_t available =
+      std::min(runtime_.info().largest_allocation_bytes, runtime_.AvailableBytes(type_));
   // Drivers for processors hand out memory that the system does not have.
   if (runtime_.info().is_processor()) {
     available = std::min(available, static_cast<uint64_t>(reference::AvailableBytes()));
@@ -153,7 +158,7 @@ void Blocks::Free(const Piece& piece) {
       std::ranges::count_if(blocks_, [&](const auto& block) { return is_empty(*block); }) == 1;
   if (is_spare) return;
   const auto found = std::ranges::find(blocks_, piece.block, &std::unique_ptr<Block>::get);
-  own_bytes_ -= static_cast<uint64_t>(piece.block->size_bytes);
+  runtime_.CountBytes(type_, -piece.block->size_bytes);
   gone = std::move(*found);
   blocks_.erase(found);
 }

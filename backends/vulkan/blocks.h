@@ -61,7 +61,6 @@ class Blocks {
   const MemoryType type_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Block>> blocks_;
-  uint64_t own_bytes_ = 0;
 };
 
 }  // namespace onnxifi::vulkan

@@ -189,7 +189,7 @@ Result<std::unique_ptr<Instance>> Instance::Create(const Api& api, bool is_valid
   VkInstanceCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   create.pApplicationInfo = &application;
-  std::unique_ptr<Instance> instance(new Instance());
+  std::unique_ptr<Instance> instance(new Instance(api.GetInstanceProcAddr));
   if (is_validated) {
     instance->validation_ = std::make_unique<Validation>();
     ONNXIFI_RETURN_IF_ERROR(
@@ -204,7 +204,11 @@ Result<std::unique_ptr<Instance>> Instance::Create(const Api& api, bool is_valid
 
 Instance::~Instance() {
   if (validation_ != nullptr) validation_->Stop();
-  if (functions_.DestroyInstance != nullptr) functions_.DestroyInstance(instance_, nullptr);
+  if (instance_ == VK_NULL_HANDLE) return;
+  // Where other functions are missing, it is looked up by itself.
+  const auto destroy =
+      reinterpret_cast<PFN_vkDestroyInstance>(look_up_(instance_, "vkDestroyInstance"));
+  if (destroy != nullptr) destroy(instance_, nullptr);
 }
 
 Result<FoundDevices> FindDevices(const Instance& instance) {
@@ -214,8 +218,10 @@ Result<FoundDevices> FindDevices(const Instance& instance) {
       ToStatus(api.EnumeratePhysicalDevices(instance.get(), &count, nullptr), "list its devices"));
   std::vector<VkPhysicalDevice> ids(count);
   if (count > 0) {
-    ONNXIFI_RETURN_IF_ERROR(ToStatus(
-        api.EnumeratePhysicalDevices(instance.get(), &count, ids.data()), "list its devices"));
+    const VkResult result = api.EnumeratePhysicalDevices(instance.get(), &count, ids.data());
+    // One that came since is for the next who ask.
+    if (result != VK_INCOMPLETE) ONNXIFI_RETURN_IF_ERROR(ToStatus(result, "list its devices"));
+    ids.resize(count);
   }
   FoundDevices found;
   for (const VkPhysicalDevice id : ids) {

@@ -41,8 +41,9 @@ class Instance {
   const Validation* validation() const { return validation_.get(); }
 
  private:
-  Instance() = default;
+  explicit Instance(PFN_vkGetInstanceProcAddr look_up) : look_up_(look_up) {}
 
+  const PFN_vkGetInstanceProcAddr look_up_;
   std::unique_ptr<Validation> validation_;
   VkInstance instance_ = VK_NULL_HANDLE;
   InstanceApi functions_;

@@ -36,8 +36,8 @@ enum : uint32_t {
   kOpFDiv = 136,
   kOpFRem = 140,
   kOpFMod = 141,
-  kOpVectorTimesScalar = 142,
-  kOpDot = 148,
+  kOpVectorTimesScalar = 142,  // the first of the products of vectors and matrices
+  kOpDot = 148,                // the last of them
 };
 
 constexpr uint32_t kNoContraction = 42;  // decoration
@@ -58,11 +58,9 @@ bool IsFloatOperation(uint32_t opcode) {
     case kOpFDiv:
     case kOpFRem:
     case kOpFMod:
-    case kOpVectorTimesScalar:
-    case kOpDot:
       return true;
     default:
-      return false;
+      return opcode >= kOpVectorTimesScalar && opcode <= kOpDot;
   }
 }
 

@@ -37,10 +37,12 @@ class Loading {
     const std::lock_guard lock(mutex_);
     stream_.Keep(std::move(object));
   }
-  // Returns when all of it is done.
+  // Returns when all of it is done. Fails for good once any of it was lost: nothing tells whose
+  // weights that were.
   base::Status Finish() {
     const std::lock_guard lock(mutex_);
-    return stream_.Finish();
+    ONNXIFI_RETURN_IF_ERROR(stream_.Finish());
+    return stream_.lost();
   }
 
  private:

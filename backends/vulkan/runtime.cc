@@ -5,6 +5,7 @@
 #include "backends/vulkan/runtime.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace onnxifi::vulkan {
@@ -84,7 +85,14 @@ Status Runtime::OpenDevice() {
 }
 
 Runtime::~Runtime() {
-  if (functions_.DestroyDevice == nullptr) return;
+  if (device_ == VK_NULL_HANDLE) return;
+  if (functions_.DestroyDevice == nullptr) {
+    // Other functions are missing.
+    const auto destroy = reinterpret_cast<PFN_vkDestroyDevice>(
+        instance_.api().GetDeviceProcAddr(device_, "vkDestroyDevice"));
+    if (destroy != nullptr) destroy(device_, nullptr);
+    return;
+  }
   functions_.DeviceWaitIdle(device_);
   timeline_ = {};
   layout_ = {};
@@ -122,7 +130,7 @@ base::Result<uint64_t> Runtime::Submit(VkCommandBuffer commands) {
   return submission;
 }
 
-Status Runtime::Wait(uint64_t submission) const {
+Status Runtime::Wait(uint64_t submission) {
   constexpr std::string_view kDoing = "finish a run";
   if (is_lost_) return ToStatus(VK_ERROR_DEVICE_LOST, kDoing);
   VkSemaphore semaphore = timeline_.get();
@@ -131,12 +139,21 @@ Status Runtime::Wait(uint64_t submission) const {
   wait.semaphoreCount = 1;
   wait.pSemaphores = &semaphore;
   wait.pValues = &submission;
-  ONNXIFI_RETURN_IF_ERROR(Check(functions_.WaitSemaphores(device_, &wait, UINT64_MAX), kDoing));
+  Status status = Check(functions_.WaitSemaphores(device_, &wait, UINT64_MAX), kDoing);
+  if (!status.ok() && !is_lost_) {
+    // The device may still use what the caller is going to give up: there is one more way to wait.
+    const std::lock_guard lock(queue_mutex_);
+    if (functions_.DeviceWaitIdle(device_) == VK_SUCCESS) return base::Ok();
+    is_lost_ = true;
+  }
+  ONNXIFI_RETURN_IF_ERROR(std::move(status));
   return instance_.validation() == nullptr ? base::Ok() : instance_.validation()->Check();
 }
 
-uint64_t Runtime::AvailableBytes(const MemoryType& type, uint64_t own_bytes) const {
-  if (!info_.has_memory_budget) return type.heap_bytes - std::min(type.heap_bytes, own_bytes);
+uint64_t Runtime::AvailableBytes(const MemoryType& type) const {
+  if (!info_.has_memory_budget) {
+    return type.heap_bytes - std::min<uint64_t>(type.heap_bytes, own_bytes_[type.heap]);
+  }
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
   budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
   VkPhysicalDeviceMemoryProperties2 properties{};

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_VULKAN_RUNTIME_H_
 #define ONNXIFI_BACKENDS_VULKAN_RUNTIME_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -41,11 +42,16 @@ class Runtime {
   // Puts recorded commands behind all that was submitted before. The number to wait for.
   // BACKEND_UNAVAILABLE once the device is lost; resource codes. Any thread.
   base::Result<uint64_t> Submit(VkCommandBuffer commands);
-  base::Status Wait(uint64_t submission) const;
+  // Once it returns the device is done with it, or lost.
+  base::Status Wait(uint64_t submission);
 
   // Bytes of a heap that this process may still get: the driver's budget where it tells one, else
-  // the heap's size less `own_bytes`.
-  uint64_t AvailableBytes(const MemoryType& type, uint64_t own_bytes) const;
+  // the heap's size less what this device has of it.
+  uint64_t AvailableBytes(const MemoryType& type) const;
+  // What allocations of the type have come to, or less by.
+  void CountBytes(const MemoryType& type, int64_t more_bytes) {
+    own_bytes_[type.heap] += static_cast<uint64_t>(more_bytes);
+  }
 
  private:
   Runtime(const Instance& instance, const DeviceInfo& info) : instance_(instance), info_(info) {}
@@ -61,6 +67,7 @@ class Runtime {
   mutable std::atomic<bool> is_lost_ = false;
   std::mutex queue_mutex_;
   uint64_t submissions_ = 0;  // guarded by queue_mutex_
+  std::array<std::atomic<uint64_t>, VK_MAX_MEMORY_HEAPS> own_bytes_{};
   Retirement retirement_;
 };
 

@@ -203,6 +203,7 @@ Status Stream::Finish() {
   staged_bytes_ = 0;
   runtime_.retirement().End(recording_);
   kept_.clear();
+  if (!status.ok()) lost_ = status;
   return status;
 }
 

@@ -51,6 +51,8 @@ class Stream {
   // Submits what was recorded and returns when it is done.
   base::Status Finish();
   bool is_empty() const { return !is_recording_; }
+  // Not ok once commands were recorded that Finish could not have carried out.
+  const base::Status& lost() const { return lost_; }
 
   // Barriers and submissions so far, for tests.
   int64_t barrier_count() const { return barrier_count_; }
@@ -89,6 +91,7 @@ class Stream {
   int64_t staged_bytes_ = 0;
   std::vector<Arrival> arrivals_;
   std::vector<Use> awaited_;  // what the host reads where it lies, at Finish
+  base::Status lost_;
   int64_t barrier_count_ = 0;
   int64_t submission_count_ = 0;
 };
