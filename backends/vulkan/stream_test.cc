@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a queue's commands come to: barriers, rows of groups, transfers by way of staging memory; on
+// the fake driver.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/vulkan/queue.h"
+#include "backends/vulkan/testing/fake_driver.h"
+#include "backends/vulkan/testing/story.h"
+
+namespace onnxifi::vulkan {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+class StreamTest : public FakeDriverTest {
+ protected:
+  void Open(const FakeDevice& device) {
+    FakeDriver::SetDevices({device});
+    auto instance = Instance::Create(FakeDriver::GetApi(), false);
+    ASSERT_TRUE(instance.ok()) << instance.status().Text();
+    instance_ = *std::move(instance);
+    const Result<FoundDevices> found = FindDevices(*instance_);
+    ASSERT_TRUE(found.ok()) << found.status().Text();
+    auto opened = Device::Open(*instance_, found->fit.front(), folder_);
+    ASSERT_TRUE(opened.ok()) << opened.status().Text();
+    device_ = *std::move(opened);
+    auto queue = device_->NewQueue();
+    ASSERT_TRUE(queue.ok()) << queue.status().Text();
+    queue_ = *std::move(queue);
+  }
+  void TearDown() override {
+    Close();
+    FakeDriverTest::TearDown();
+  }
+  void Close() {
+    kept_.clear();
+    queue_.reset();
+    device_.reset();
+    instance_.reset();
+  }
+  std::byte* Allocate(int64_t size_bytes) {
+    auto made = device_->memory().Allocate(size_bytes);
+    EXPECT_TRUE(made.ok()) << made.status().Text();
+    kept_.push_back(*std::move(made));
+    return kept_.back()->data();
+  }
+  // Of the copies from one buffer to another, by index.
+  int BarriersOf(const std::vector<std::pair<size_t, size_t>>& copies) {
+    std::vector<std::byte*> buffers;
+    for (int k = 0; k < 40; ++k) buffers.push_back(Allocate(256));
+    FakeDriver::Recover();
+    for (const auto& [from, to] : copies) {
+      EXPECT_TRUE(queue_->Copy(buffers[from], buffers[to], 256).ok());
+    }
+    EXPECT_TRUE(queue_->Finish().ok());
+    EXPECT_EQ(FakeDriver::CopyCount(), static_cast<int>(copies.size()));
+    return FakeDriver::BarrierCount();
+  }
+
+  std::unique_ptr<Instance> instance_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<device::Queue> queue_;
+  std::vector<std::unique_ptr<device::Allocation>> kept_;
+};
+
+TEST_F(StreamTest, BarriersStandOnlyWhereOneIsNeeded) {
+  Open(FakeDevice{});
+  // Those at a run's begin and end.
+  const int least = BarriersOf({{0, 1}});
+  EXPECT_LE(least, 2);
+  std::vector<std::pair<size_t, size_t>> independent;
+  std::vector<std::pair<size_t, size_t>> chain;
+  for (size_t k = 0; k < 30; ++k) {
+    independent.emplace_back(0, k + 1);
+    chain.emplace_back(k, k + 1);
+  }
+  EXPECT_EQ(BarriersOf(independent), least);
+  EXPECT_EQ(BarriersOf(chain), least + 29);
+  // Overwritten what was read, and what was written.
+  EXPECT_EQ(BarriersOf({{0, 1}, {2, 0}}), least + 1);
+  EXPECT_EQ(BarriersOf({{0, 1}, {2, 1}}), least + 1);
+}
+
+TEST_F(StreamTest, WhatGoesInComesOutAgain) {
+  for (const bool is_mapped : {true, false}) {
+    Open(is_mapped ? FakeDevice{} : DeviceWithMemoryOfItsOwn());
+    // More than a piece of staging memory, and more than all of it.
+    for (const int64_t size : {1, 1000, (8 << 20) + 5, 70 << 20}) {
+      std::vector<std::byte> in(static_cast<size_t>(size));
+      for (size_t k = 0; k < in.size(); ++k) in[k] = std::byte((k * 7 + k / 251) & 255);
+      std::vector<std::byte> out(in.size());
+      std::byte* const first = Allocate(size);
+      std::byte* const second = Allocate(size);
+      ASSERT_TRUE(queue_->Upload(in.data(), first, size).ok());
+      ASSERT_TRUE(queue_->Copy(first, second, size).ok());
+      ASSERT_TRUE(queue_->Download(second, out.data(), size).ok());
+      ASSERT_TRUE(queue_->Finish().ok());
+      EXPECT_TRUE(in == out) << size;
+      kept_.clear();
+    }
+    Close();
+  }
+}
+
+// Memory that the host reads where it lies is not overwritten by what comes behind the read.
+TEST_F(StreamTest, WhatIsReadIsWhatWasThereThen) {
+  FakeDevice cached;
+  cached.memory_types[0].propertyFlags |= VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  for (const FakeDevice& device : {cached, FakeDevice{}, DeviceWithMemoryOfItsOwn()}) {
+    Open(device);
+    std::byte* const place = Allocate(4);
+    std::byte* const other = Allocate(4);
+    const std::vector<std::vector<std::byte>> values(3, std::vector<std::byte>(4));
+    std::vector<std::byte> ones(4, std::byte{1});
+    std::vector<std::byte> twos(4, std::byte{2});
+    std::vector<std::byte> first(4);
+    std::vector<std::byte> second(4);
+    ASSERT_TRUE(queue_->Upload(ones.data(), place, 4).ok());
+    ASSERT_TRUE(queue_->Upload(twos.data(), other, 4).ok());
+    ASSERT_TRUE(queue_->Download(place, first.data(), 4).ok());
+    ASSERT_TRUE(queue_->Copy(other, place, 4).ok());
+    ASSERT_TRUE(queue_->Download(place, second.data(), 4).ok());
+    ASSERT_TRUE(queue_->Upload(ones.data(), place, 4).ok());
+    ASSERT_TRUE(queue_->Finish().ok());
+    EXPECT_EQ(first, ones);
+    EXPECT_EQ(second, twos);
+    Close();
+  }
+}
+
+// The groups of what a story's last run started.
+std::vector<FakeStart> StartsOf(const FakeDevice& device, int64_t rows, Status& status) {
+  FakeDriver::SetDevices({device});
+  Story story({});
+  status = story.Open();
+  if (!status.ok()) return {};
+  FakeDriver::Recover();
+  status = story.Run(rows);
+  return FakeDriver::Starts();
+}
+
+TEST_F(StreamTest, MoreGroupsThanTheDeviceHasInALineAreRows) {
+  Status status;
+  const std::vector<FakeStart> plain = StartsOf(FakeDevice{}, 5000, status);
+  ASSERT_TRUE(status.ok()) << status.Text();
+  FakeDevice narrow;
+  narrow.most_groups = {7, 65'535, 1};
+  const std::vector<FakeStart> rows = StartsOf(narrow, 5000, status);
+  ASSERT_TRUE(status.ok()) << status.Text();
+  ASSERT_EQ(plain.size(), rows.size());
+  uint32_t most = 0;
+  for (size_t k = 0; k < plain.size(); ++k) {
+    const uint32_t groups = plain[k].groups[0];
+    EXPECT_EQ(plain[k].groups[1], 1U);
+    EXPECT_LE(rows[k].groups[0], 7U);
+    EXPECT_GE(rows[k].groups[0] * rows[k].groups[1], groups);
+    // Fewer groups than a row are left over.
+    EXPECT_LT(rows[k].groups[0] * rows[k].groups[1] - groups, rows[k].groups[1]);
+    most = std::max(most, groups);
+  }
+  EXPECT_GT(most, 7U);
+}
+
+TEST_F(StreamTest, MoreGroupsThanAllRowsAreRefused) {
+  FakeDevice tiny;
+  tiny.most_groups = {2, 3, 1};
+  Status status;
+  StartsOf(tiny, 5000, status);
+  EXPECT_EQ(status.code(), Code::kNoDeviceResources);
+  EXPECT_THAT(std::string(status.sentence()),
+              testing::MatchesRegex("A kernel of [0-9]+ groups exceeds the 6 that Fake device"
+                                    " starts at a time\\."));
+}
+
+}  // namespace
+}  // namespace onnxifi::vulkan
