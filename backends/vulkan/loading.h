@@ -20,7 +20,8 @@ namespace onnxifi::vulkan {
 class Loading {
  public:
   // Both outlive it.
-  Loading(Runtime& runtime, Heap& heap) : stream_(runtime, heap) {}
+  Loading(Runtime& runtime, Heap& heap)
+      : stream_(runtime, heap, /*before_submission=*/{}, Stream::Unsubmitted::kKept) {}
 
   // `pipeline` owns the dispatch's: a kernel that lays weights out goes once it is started.
   base::Status Start(const Dispatch& dispatch, std::shared_ptr<const void> pipeline) {

@@ -22,7 +22,9 @@ class Queue final : public device::TimedQueue {
   Queue(Runtime& runtime, Heap& heap, Loading& loading)
       : runtime_(runtime),
         timestamps_(runtime),
-        stream_(runtime, heap, [&loading] { return loading.Finish(); }) {}
+        stream_(
+            runtime, heap, [&loading] { return loading.Finish(); }, Stream::Unsubmitted::kDropped) {
+  }
 
   base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) override {
     return stream_.Upload(from_host, to, size_bytes);

@@ -25,9 +25,13 @@ constexpr VkAccessFlags kAll = kWrites | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_T
 
 }  // namespace
 
-Stream::~Stream() { static_cast<void>(Finish()); }
+Stream::~Stream() {
+  static_cast<void>(Finish());
+  if (is_recording_) Forget();
+}
 
 Status Stream::Begin() {
+  if (is_ended_) ONNXIFI_RETURN_IF_ERROR(Finish());
   if (is_recording_) return base::Ok();
   const DeviceApi& api = runtime_.api();
   VkDevice device = runtime_.device();
@@ -181,10 +185,15 @@ Status Stream::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
 }
 
 Status Stream::SubmitAndWait() {
-  Barrier(kWork, VK_PIPELINE_STAGE_HOST_BIT, kWrites, VK_ACCESS_HOST_READ_BIT);
-  ONNXIFI_RETURN_IF_ERROR(runtime_.Check(runtime_.api().EndCommandBuffer(commands_), "end a run"));
+  if (!is_ended_) {
+    Barrier(kWork, VK_PIPELINE_STAGE_HOST_BIT, kWrites, VK_ACCESS_HOST_READ_BIT);
+    ONNXIFI_RETURN_IF_ERROR(
+        runtime_.Check(runtime_.api().EndCommandBuffer(commands_), "end a run"));
+    is_ended_ = true;
+  }
   if (before_submission_) ONNXIFI_RETURN_IF_ERROR(before_submission_());
   ONNXIFI_ASSIGN_OR_RETURN(const uint64_t submission, runtime_.Submit(commands_));
+  is_ended_ = false;
   ++submission_count_;
   return runtime_.Wait(submission);
 }
@@ -192,19 +201,28 @@ Status Stream::SubmitAndWait() {
 Status Stream::Finish() {
   if (!is_recording_) return base::Ok();
   Status status = SubmitAndWait();
-  is_recording_ = false;
+  // A submission that fails for want of memory changes nothing.
+  const bool is_kept = is_ended_ && unsubmitted_ == Unsubmitted::kKept;
+  if (!status.ok() && is_kept && status.code() != Code::kBackendUnavailable) return status;
   if (status.ok()) {
     for (const Arrival& arrival : arrivals_) {
       std::memcpy(arrival.to_host, arrival.from, static_cast<size_t>(arrival.size_bytes));
     }
+  } else {
+    lost_ = status;
   }
+  Forget();
+  return status;
+}
+
+void Stream::Forget() {
+  is_recording_ = false;
+  is_ended_ = false;
   arrivals_.clear();
   awaited_.clear();
   staged_bytes_ = 0;
   runtime_.retirement().End(recording_);
   kept_.clear();
-  if (!status.ok()) lost_ = status;
-  return status;
 }
 
 }  // namespace onnxifi::vulkan

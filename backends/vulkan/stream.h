@@ -31,9 +31,17 @@ struct Dispatch {
 // One thread at a time.
 class Stream {
  public:
+  // What becomes of commands that cannot be submitted: gone with the status, or kept for the next
+  // Finish.
+  enum class Unsubmitted : uint8_t { kDropped, kKept };
+
   // Both outlive it. `before_submission`: what is to be submitted first; may be empty.
-  Stream(Runtime& runtime, Heap& heap, std::function<base::Status()> before_submission = {})
-      : runtime_(runtime), heap_(heap), before_submission_(std::move(before_submission)) {}
+  Stream(Runtime& runtime, Heap& heap, std::function<base::Status()> before_submission,
+         Unsubmitted unsubmitted)
+      : runtime_(runtime),
+        heap_(heap),
+        before_submission_(std::move(before_submission)),
+        unsubmitted_(unsubmitted) {}
   // Waits for what is under way.
   ~Stream();
   Stream(const Stream&) = delete;
@@ -71,6 +79,8 @@ class Stream {
 
   base::Status Begin();
   base::Status SubmitAndWait();
+  // Of a recording that is done with.
+  void Forget();
   // Before a command with these uses: begins a recording, and puts in a barrier where one is due.
   base::Status Prepare(std::span<const Use> uses);
   void Barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags from_access,
@@ -82,9 +92,11 @@ class Stream {
   Runtime& runtime_;
   Heap& heap_;
   const std::function<base::Status()> before_submission_;
+  const Unsubmitted unsubmitted_;
   Handle<VkCommandPool> pool_;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   bool is_recording_ = false;
+  bool is_ended_ = false;  // but not submitted
   uint64_t recording_ = 0;
   Hazards hazards_;
   std::vector<std::shared_ptr<const void>> kept_;

@@ -24,7 +24,8 @@
 
 namespace onnxifi::vulkan {
 
-// out = (x + c) summed over rows of 5, for N rows: two kernels and a constant.
+// (x + c) summed over rows of 5, for N rows, and the product of x and weights, which are laid out
+// on the device when they are first used.
 inline program::ProgramMaker MakeStoryProgram() {
   program::ProgramMaker maker;
   const program::Dim n = maker.program.dims->NewSymbol("N", false);
@@ -37,6 +38,9 @@ inline program::ProgramMaker MakeStoryProgram() {
         return loads[0] + loads[1];
       });
   maker.Output(maker.SumRows(more));
+  const std::vector<float> weights(size_t{5} * 40, 0.5F);
+  maker.Output(maker.MatMul(x, maker.Constant(tensor::Tensor::FromValues<float>(
+                                   tensor::ElementType::kFloat32, {5, 40}, weights))));
   return maker;
 }
 
