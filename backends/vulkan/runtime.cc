@@ -5,12 +5,22 @@
 #include "backends/vulkan/runtime.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace onnxifi::vulkan {
 
 using base::Status;
+
+namespace {
+
+// Between attempts to wait, where memory for it is short; each is twice the one before.
+constexpr std::chrono::milliseconds kFirstPause{1};
+constexpr std::chrono::milliseconds kLastPause{500};
+
+}  // namespace
 
 base::Result<std::unique_ptr<Runtime>> Runtime::Open(const Instance& instance,
                                                      const DeviceInfo& info) {
@@ -141,9 +151,14 @@ Status Runtime::Wait(uint64_t submission) {
   wait.pValues = &submission;
   Status status = Check(functions_.WaitSemaphores(device_, &wait, UINT64_MAX), kDoing);
   if (!status.ok() && !is_lost_) {
-    // The device may still use what the caller is going to give up: there is one more way to wait.
+    // The device may still use what the caller is going to give up: there is another way to wait.
     const std::lock_guard lock(queue_mutex_);
-    if (functions_.DeviceWaitIdle(device_) == VK_SUCCESS) return base::Ok();
+    for (auto pause = kFirstPause; pause < kLastPause && !is_lost_; pause *= 2) {
+      const VkResult result = functions_.DeviceWaitIdle(device_);
+      if (result == VK_SUCCESS) return base::Ok();
+      if (result == VK_ERROR_DEVICE_LOST) break;
+      std::this_thread::sleep_for(pause);
+    }
     is_lost_ = true;
   }
   ONNXIFI_RETURN_IF_ERROR(std::move(status));

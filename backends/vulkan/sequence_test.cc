@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random sequences of calls of the exported interface, right and wrong ones, on the plugin over the
+// fake driver, which fails now and then: every answer is a documented status with a sentence,
+// nothing crashes, and once all is released nothing of the driver's is left. The variables
+// ONNXIFI_TEST_SEQUENCES and ONNXIFI_TEST_SEED say how many and which.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+#include <onnx/onnxifi.h>
+#include <onnx/onnxifi_ext.h>
+#include <onnxifi/sdk.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/vulkan/testing/fake_driver.h"
+
+namespace onnxifi::vulkan {
+namespace {
+
+namespace fs = std::filesystem;
+
+uint64_t Number(const char* variable, uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+onnx::ValueInfoProto* Declare(onnx::ValueInfoProto* value, const char* name) {
+  value->set_name(name);
+  auto& type = *value->mutable_type()->mutable_tensor_type();
+  type.set_elem_type(onnx::TensorProto::FLOAT);
+  type.mutable_shape()->add_dim()->set_dim_param("n");
+  type.mutable_shape()->add_dim()->set_dim_value(4);
+  return value;
+}
+
+// y = op(x, w) for x [n, 4].
+std::string Model(const char* op, const std::vector<int64_t>& weight_shape) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.set_name("random");
+  onnx::NodeProto& node = *graph.add_node();
+  node.set_op_type(op);
+  node.add_input("x");
+  if (!weight_shape.empty()) {
+    node.add_input("w");
+    onnx::TensorProto& weight = *graph.add_initializer();
+    weight.set_name("w");
+    weight.set_data_type(onnx::TensorProto::FLOAT);
+    int64_t count = 1;
+    for (const int64_t extent : weight_shape) {
+      weight.add_dims(extent);
+      count *= extent;
+    }
+    for (int64_t k = 0; k < count; ++k) weight.add_float_data(static_cast<float>(k));
+  }
+  node.add_output("y");
+  Declare(graph.add_input(), "x");
+  Declare(graph.add_output(), "y");
+  return model.SerializeAsString();
+}
+
+const std::vector<std::string>& Models() {
+  static const std::vector<std::string> models = {
+      Model("Relu", {}),      Model("Add", {4}),           Model("MatMul", {4, 4}),
+      Model("Softmax", {}),   Model("NoSuchOperator", {}), Model("Add", {3, 1, 1, 5}),
+      std::string("no model")};
+  return models;
+}
+
+constexpr std::array kStatuses = {ONNXIFI_STATUS_SUCCESS,
+                                  ONNXIFI_STATUS_FALLBACK,
+                                  ONNXIFI_STATUS_INVALID_ID,
+                                  ONNXIFI_STATUS_INVALID_SIZE,
+                                  ONNXIFI_STATUS_INVALID_POINTER,
+                                  ONNXIFI_STATUS_INVALID_PROTOBUF,
+                                  ONNXIFI_STATUS_INVALID_MODEL,
+                                  ONNXIFI_STATUS_INVALID_BACKEND,
+                                  ONNXIFI_STATUS_INVALID_GRAPH,
+                                  ONNXIFI_STATUS_INVALID_EVENT,
+                                  ONNXIFI_STATUS_INVALID_STATE,
+                                  ONNXIFI_STATUS_INVALID_NAME,
+                                  ONNXIFI_STATUS_INVALID_SHAPE,
+                                  ONNXIFI_STATUS_INVALID_DATATYPE,
+                                  ONNXIFI_STATUS_INVALID_MEMORY_TYPE,
+                                  ONNXIFI_STATUS_INVALID_MEMORY_LOCATION,
+                                  ONNXIFI_STATUS_INVALID_FENCE_TYPE,
+                                  ONNXIFI_STATUS_INVALID_PROPERTY,
+                                  ONNXIFI_STATUS_UNSUPPORTED_TAG,
+                                  ONNXIFI_STATUS_UNSUPPORTED_VERSION,
+                                  ONNXIFI_STATUS_UNSUPPORTED_OPERATOR,
+                                  ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE,
+                                  ONNXIFI_STATUS_UNSUPPORTED_SHAPE,
+                                  ONNXIFI_STATUS_UNSUPPORTED_DATATYPE,
+                                  ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE,
+                                  ONNXIFI_STATUS_UNSUPPORTED_FENCE_TYPE,
+                                  ONNXIFI_STATUS_UNSUPPORTED_PROPERTY,
+                                  ONNXIFI_STATUS_UNIDENTIFIED_NAME,
+                                  ONNXIFI_STATUS_MISMATCHING_SHAPE,
+                                  ONNXIFI_STATUS_MISMATCHING_DATATYPE,
+                                  ONNXIFI_STATUS_NO_SYSTEM_MEMORY,
+                                  ONNXIFI_STATUS_NO_DEVICE_MEMORY,
+                                  ONNXIFI_STATUS_NO_SYSTEM_RESOURCES,
+                                  ONNXIFI_STATUS_NO_DEVICE_RESOURCES,
+                                  ONNXIFI_STATUS_BACKEND_UNAVAILABLE,
+                                  ONNXIFI_STATUS_INTERNAL_ERROR};
+
+// Objects of one kind: those that live and those that are gone.
+template <typename Handle>
+struct Handles {
+  std::vector<Handle> live;
+  std::vector<Handle> gone;
+};
+
+// One sequence of calls, and what it made.
+class Sequence {
+ public:
+  Sequence(uint64_t seed, bool has_faults) : random_(seed), has_faults_(has_faults) {}
+
+  void Play() {
+    ListIds();
+    const uint64_t calls = 5 + random_() % 40;
+    for (uint64_t k = 0; k < calls && !testing::Test::HasFailure(); ++k) {
+      if (has_faults_ && Is(20)) Fail();
+      Call();
+    }
+    // Events first: no run waits for one any more.
+    End(events_, &onnxReleaseEvent);
+    End(graphs_, &onnxReleaseGraph);
+    End(backends_, &onnxReleaseBackend);
+    End(ids_, &onnxReleaseBackendID);
+  }
+
+  // The calls that succeeded, by function.
+  const std::map<std::string, int>& good() const { return good_; }
+
+ private:
+  struct Tensor {
+    std::array<float, 64> values{};
+    std::array<uint64_t, 3> shape{};
+  };
+
+  bool Is(uint64_t one_of) { return random_() % one_of == 0; }
+
+  // Most often a live one, sometimes none or one that is gone, or what was never one.
+  template <typename Handle>
+  Handle Pick(const Handles<Handle>& of) {
+    const uint64_t dice = random_() % 40;
+    if (dice == 0) return nullptr;
+    if (dice == 1) return reinterpret_cast<Handle>(static_cast<uintptr_t>(random_()));
+    if (dice == 2 && !of.gone.empty()) return of.gone[random_() % of.gone.size()];
+    return of.live.empty() ? nullptr : of.live[random_() % of.live.size()];
+  }
+
+  static std::string LastError() {
+    onnxExtensionFunctionPointer address = nullptr;
+    EXPECT_EQ(onnxGetExtensionFunctionAddress(nullptr, "onnxGetLastErrorMessage", &address),
+              ONNXIFI_STATUS_SUCCESS);
+    const auto get =
+        reinterpret_cast<onnxGetLastErrorMessageFunction>(reinterpret_cast<void (*)()>(address));
+    std::array<char, 4096> text{};
+    size_t size = text.size();
+    static_cast<void>(get(text.data(), &size));
+    return text.data();
+  }
+
+  onnxStatus Check(onnxStatus status, const char* function) {
+    EXPECT_TRUE(std::ranges::count(kStatuses, static_cast<int>(status)) == 1)
+        << function << ": " << status;
+    if (status == ONNXIFI_STATUS_SUCCESS) ++good_[function];
+    if (status == ONNXIFI_STATUS_SUCCESS || status == ONNXIFI_STATUS_FALLBACK) return status;
+    const std::string sentence = LastError();
+    EXPECT_FALSE(sentence.empty()) << function << ": " << status;
+    if (!has_faults_) {
+      // Of a run whose input event is gone.
+      EXPECT_TRUE(status != ONNXIFI_STATUS_INTERNAL_ERROR ||
+                  sentence == "The event is released before anybody signals it.")
+          << function << ": " << sentence;
+      EXPECT_NE(status, ONNXIFI_STATUS_BACKEND_UNAVAILABLE) << function << ": " << sentence;
+    }
+    return status;
+  }
+
+  void Fail() {
+    static const std::vector<std::string> functions = FakeDriver::Functions();
+    constexpr std::array kResults = {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY,
+                                     VK_ERROR_DEVICE_LOST, VK_ERROR_UNKNOWN};
+    if (Is(10)) FakeDriver::LoseOpenDevices();
+    FakeDriver::Fail(functions[random_() % functions.size()], kResults[random_() % kResults.size()],
+                     static_cast<int>(random_() % 3), 1 + static_cast<int>(random_() % 3));
+  }
+
+  void ListIds() {
+    size_t count = 0;
+    Check(onnxGetBackendIDs(nullptr, &count), "onnxGetBackendIDs");
+    std::vector<onnxBackendID> ids(count);
+    const onnxStatus status = onnxGetBackendIDs(ids.data(), &count);
+    Check(status, "onnxGetBackendIDs");
+    if (status == ONNXIFI_STATUS_SUCCESS) ids_.live.insert(ids_.live.end(), ids.begin(), ids.end());
+  }
+
+  template <typename Handle>
+  void Release(Handles<Handle>& of, onnxStatus(ONNXIFI_ABI* release)(Handle)) {
+    const Handle handle = Pick(of);
+    if (Check(release(handle), "onnxRelease...") != ONNXIFI_STATUS_SUCCESS) return;
+    std::erase(of.live, handle);
+    of.gone.push_back(handle);
+  }
+
+  template <typename Handle>
+  void End(Handles<Handle>& of, onnxStatus(ONNXIFI_ABI* release)(Handle)) {
+    for (const Handle handle : of.live) Check(release(handle), "onnxRelease...");
+  }
+
+  std::string PickModel() {
+    std::string model = Models()[random_() % (Is(4) ? Models().size() : 4)];
+    if (Is(10)) model[random_() % model.size()] ^= static_cast<char>(1 << random_() % 8);
+    if (Is(20)) model.resize(random_() % model.size());
+    return model;
+  }
+
+  onnxTensorDescriptorV1 Describe(const char* name, uint64_t rows) {
+    Tensor& tensor = tensors_.emplace_back();
+    tensor.shape = {rows, 4, 1};
+    onnxTensorDescriptorV1 descriptor{};
+    descriptor.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1;
+    descriptor.name = name;
+    descriptor.dataType = ONNXIFI_DATATYPE_FLOAT32;
+    descriptor.memoryType = ONNXIFI_MEMORY_TYPE_CPU;
+    descriptor.dimensions = 2;
+    descriptor.shape = tensor.shape.data();
+    descriptor.buffer = reinterpret_cast<uintptr_t>(tensor.values.data());
+    switch (random_() % 60) {
+      case 0:
+        descriptor.tag = static_cast<int32_t>(random_());
+        break;
+      case 1:
+        descriptor.name = nullptr;
+        break;
+      case 2:
+        descriptor.name = "z";
+        break;
+      case 3:
+        descriptor.dataType = random_() % 30;
+        break;
+      case 4:
+        descriptor.memoryType = random_() % 64;
+        break;
+      case 5:
+        descriptor.dimensions = static_cast<uint32_t>(random_() % 4);
+        break;
+      case 6:
+        descriptor.shape = nullptr;
+        break;
+      case 7:
+        descriptor.buffer = 0;
+        break;
+      case 8:
+        tensor.shape[random_() % 2] = random_() % 2 == 0 ? 0 : random_();
+        break;
+      default:
+        break;
+    }
+    return descriptor;
+  }
+
+  void MakeBackend() {
+    std::vector<uint64_t> properties = {ONNXIFI_BACKEND_PROPERTY_NONE};
+    if (Is(10)) properties.insert(properties.begin(), {random_() % 10, random_() % 10});
+    onnxBackend backend = nullptr;
+    const onnxStatus status = onnxInitBackend(Pick(ids_), Is(2) ? nullptr : properties.data(),
+                                              Is(50) ? nullptr : &backend);
+    if (Check(status, "onnxInitBackend") == ONNXIFI_STATUS_SUCCESS)
+      backends_.live.push_back(backend);
+  }
+
+  void MakeGraph() {
+    const std::string model = PickModel();
+    std::vector<uint64_t> properties = {ONNXIFI_GRAPH_PROPERTY_NONE};
+    if (Is(4)) properties.insert(properties.begin(), {ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE, 1});
+    if (Is(20)) properties.insert(properties.begin(), {random_() % 100, random_() % 3});
+    onnxGraph graph = nullptr;
+    const onnxStatus status =
+        onnxInitGraph(Pick(backends_), properties.data(), Is(50) ? 0 : model.size(),
+                      Is(50) ? nullptr : model.data(), 0, nullptr, Is(50) ? nullptr : &graph);
+    Check(status, "onnxInitGraph");
+    if (graph != nullptr) graphs_.live.push_back(graph);
+  }
+
+  void MakeEvent() {
+    onnxEvent event = nullptr;
+    const onnxStatus status = onnxInitEvent(Pick(backends_), Is(50) ? nullptr : &event);
+    if (Check(status, "onnxInitEvent") != ONNXIFI_STATUS_SUCCESS) return;
+    events_.live.push_back(event);
+    unsignalled_.push_back(event);
+  }
+
+  void Signal(onnxEvent event) {
+    if (Check(onnxSignalEvent(event), "onnxSignalEvent") == ONNXIFI_STATUS_SUCCESS) {
+      std::erase(unsignalled_, event);
+    }
+  }
+
+  onnxMemoryFenceV1 Fence(onnxEvent event) {
+    onnxMemoryFenceV1 fence{};
+    fence.tag = Is(50) ? static_cast<int32_t>(random_()) : ONNXIFI_TAG_MEMORY_FENCE_V1;
+    fence.type = Is(50) ? random_() % 5 : ONNXIFI_SYNCHRONIZATION_EVENT;
+    fence.event = event;
+    return fence;
+  }
+
+  void Run(bool is_bound) {
+    onnxMemoryFenceV1 in = Fence(Pick(events_));
+    onnxMemoryFenceV1 out = Fence(nullptr);
+    onnxStatus status = ONNXIFI_STATUS_SUCCESS;
+    if (is_bound) {
+      status = onnxRunGraph(Pick(graphs_), Is(50) ? nullptr : &in, Is(50) ? nullptr : &out);
+    } else {
+      const uint64_t rows = 1 + random_() % 9;
+      const onnxTensorDescriptorV1 x = Describe("x", rows);
+      const onnxTensorDescriptorV1 y = Describe("y", rows);
+      status = onnxSetIOAndRunGraph(Pick(graphs_), Is(30) ? 0 : 1, Is(30) ? nullptr : &x,
+                                    Is(30) ? 0 : 1, Is(30) ? nullptr : &y, &out);
+    }
+    if (Check(status, "onnxRunGraph") == ONNXIFI_STATUS_SUCCESS && out.event != nullptr) {
+      events_.live.push_back(out.event);
+    }
+  }
+
+  void Bind() {
+    const uint64_t rows = 1 + random_() % 9;
+    const onnxTensorDescriptorV1 x = Describe("x", rows);
+    const onnxTensorDescriptorV1 y = Describe("y", Is(20) ? rows + 1 : rows);
+    Check(onnxSetGraphIO(Pick(graphs_), Is(30) ? 0 : 1, Is(30) ? nullptr : &x, Is(30) ? 0 : 1,
+                         Is(30) ? nullptr : &y),
+          "onnxSetGraphIO");
+  }
+
+  void Wait() {
+    // What nobody signals is not waited for.
+    for (const onnxEvent event : std::vector<onnxEvent>(unsignalled_)) Signal(event);
+    Check(onnxWaitEvent(Pick(events_)), "onnxWaitEvent");
+  }
+
+  void ReleaseGraph() {
+    // It waits for its runs, and they for these.
+    for (const onnxEvent event : std::vector<onnxEvent>(unsignalled_)) Signal(event);
+    Release(graphs_, &onnxReleaseGraph);
+  }
+
+  void Ask() {
+    std::array<char, 256> room{};
+    size_t size = random_() % room.size();
+    Check(onnxGetBackendInfo(Pick(ids_), static_cast<onnxBackendInfo>(random_() % 40),
+                             Is(4) ? nullptr : room.data(), Is(20) ? nullptr : &size),
+          "onnxGetBackendInfo");
+    const std::string model = PickModel();
+    Check(onnxGetBackendCompatibility(Pick(ids_), model.size(), Is(20) ? nullptr : model.data()),
+          "onnxGetBackendCompatibility");
+  }
+
+  void Call() {
+    switch (random_() % 16) {
+      case 0:
+        return Ask();
+      case 1:
+        return MakeEvent();
+      case 2: {
+        onnxEventState state = 0;
+        Check(onnxGetEventState(Pick(events_), Is(20) ? nullptr : &state), "onnxGetEventState");
+        return;
+      }
+      case 3:
+        return Signal(Pick(events_));
+      case 4:
+        return Wait();
+      case 5: {
+        const onnxEvent event = Pick(events_);
+        if (Check(onnxReleaseEvent(event), "onnxReleaseEvent") != ONNXIFI_STATUS_SUCCESS) return;
+        std::erase(events_.live, event);
+        std::erase(unsignalled_, event);
+        events_.gone.push_back(event);
+        return;
+      }
+      case 6:
+      case 7:
+        return Bind();
+      case 8:
+      case 9:
+        return Run(/*is_bound=*/true);
+      case 10:
+      case 11:
+        return Run(/*is_bound=*/false);
+      case 12:
+        return Is(4) ? Release(ids_, &onnxReleaseBackendID) : MakeGraph();
+      case 13:
+        return Is(3) ? Release(backends_, &onnxReleaseBackend) : MakeGraph();
+      case 14:
+        return Is(2) ? ReleaseGraph() : MakeBackend();
+      default:
+        return backends_.live.empty() ? MakeBackend() : MakeGraph();
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::map<std::string, int> good_;
+  const bool has_faults_;
+  Handles<onnxBackendID> ids_;
+  Handles<onnxBackend> backends_;
+  Handles<onnxGraph> graphs_;
+  Handles<onnxEvent> events_;
+  std::vector<onnxEvent> unsignalled_;  // of the caller's
+  std::deque<Tensor> tensors_;
+};
+
+class SequenceTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    std::string name = (fs::temp_directory_path() / "vulkan_sequence.XXXXXX").string();
+    ASSERT_EQ(setenv("ONNXIFI_CACHE_DIR", mkdtemp(name.data()), 1), 0);
+    folder_ = name;
+    FakeDriver::Reset();
+    size_t count = 0;
+    ASSERT_EQ(onnxGetBackendIDs(nullptr, &count), ONNXIFI_STATUS_FALLBACK);
+    ASSERT_EQ(count, 1U);
+    // The instance.
+    ASSERT_EQ(FakeDriver::LiveObjects(), 1);
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder_); }
+
+  static void ExpectNothingLeft() {
+    // A thread of the backend's may be about to end.
+    for (int k = 0; k < 5000 && FakeDriver::LiveObjects() > 1; ++k) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(FakeDriver::LiveObjects(), 1);
+    EXPECT_THAT(FakeDriver::Misuses(), testing::IsEmpty());
+    FakeDriver::Recover();
+  }
+
+  static fs::path folder_;
+};
+fs::path SequenceTest::folder_;
+
+void PlayAll(uint64_t count, bool has_faults, const std::function<void()>& expect_nothing_left) {
+  const uint64_t first = Number("ONNXIFI_TEST_SEED", 0);
+  std::map<std::string, uint64_t> good;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    Sequence sequence(seed, has_faults);
+    sequence.Play();
+    expect_nothing_left();
+    ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
+    for (const auto& [function, calls] : sequence.good()) good[function] += calls;
+  }
+  // Sequences of calls that are all refused would say nothing.
+  for (const char* const function : {"onnxInitGraph", "onnxRunGraph", "onnxWaitEvent"}) {
+    EXPECT_GT(good[function], count / 5) << function;
+  }
+}
+
+TEST_F(SequenceTest, WithoutFaults) {
+  PlayAll(Number("ONNXIFI_TEST_SEQUENCES", 1000), false, &ExpectNothingLeft);
+}
+
+TEST_F(SequenceTest, WithFaults) {
+  PlayAll(Number("ONNXIFI_TEST_SEQUENCES", 1000), true, &ExpectNothingLeft);
+}
+
+TEST_F(SequenceTest, OfSeveralThreads) {
+  const uint64_t rounds = Number("ONNXIFI_TEST_SEQUENCES", 200) / 4;
+  const uint64_t first = Number("ONNXIFI_TEST_SEED", 0);
+  for (uint64_t round = 0; round < rounds && !HasFailure(); ++round) {
+    std::vector<std::thread> threads;
+    for (uint64_t k = 0; k < 4; ++k) {
+      threads.emplace_back([&, k] { Sequence(first + round * 4 + k, true).Play(); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ExpectNothingLeft();
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::vulkan
