@@ -21,10 +21,8 @@ namespace onnxifi::vulkan {
 namespace {
 
 using base::Code;
-using base::Result;
 using base::Status;
 using testing::EndsWith;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
 

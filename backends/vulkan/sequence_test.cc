@@ -433,7 +433,6 @@ class SequenceTest : public testing::Test {
   static void SetUpTestSuite() {
     std::string name = (fs::temp_directory_path() / "vulkan_sequence.XXXXXX").string();
     ASSERT_EQ(setenv("ONNXIFI_CACHE_DIR", mkdtemp(name.data()), 1), 0);
-    folder_ = name;
     FakeDriver::Reset();
     size_t count = 0;
     ASSERT_EQ(onnxGetBackendIDs(nullptr, &count), ONNXIFI_STATUS_FALLBACK);
@@ -441,7 +440,7 @@ class SequenceTest : public testing::Test {
     // The instance.
     ASSERT_EQ(FakeDriver::LiveObjects(), 1);
   }
-  static void TearDownTestSuite() { fs::remove_all(folder_); }
+  static void TearDownTestSuite() { fs::remove_all(std::getenv("ONNXIFI_CACHE_DIR")); }
 
   static void ExpectNothingLeft() {
     // A thread of the backend's may be about to end.
@@ -452,10 +451,7 @@ class SequenceTest : public testing::Test {
     EXPECT_THAT(FakeDriver::Misuses(), testing::IsEmpty());
     FakeDriver::Recover();
   }
-
-  static fs::path folder_;
 };
-fs::path SequenceTest::folder_;
 
 void PlayAll(uint64_t count, bool has_faults, const std::function<void()>& expect_nothing_left) {
   const uint64_t first = Number("ONNXIFI_TEST_SEED", 0);

@@ -4,10 +4,9 @@
 
 #include "backends/vulkan/testing/fake_driver.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the loader's one exported function.
 extern "C" VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance instance,
-                                                                          const char* name);
-
-PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char* name) {
+                                                                          const char* name) {
   static const auto look_up = onnxifi::vulkan::FakeDriver::GetApi().GetInstanceProcAddr;
   return look_up(instance, name);
 }
