@@ -254,6 +254,36 @@ TEST_F(FaultTest, AModelWhoseWeightsWereNotBroughtOverDoesNotRun) {
   EXPECT_TRUE(status.ok()) << status.Text();
 }
 
+TEST_F(FaultTest, AModelIsLoadedWhileTheWeightsOfAnotherWait) {
+  for (const bool is_mapped : {true, false}) {
+    FakeDriver::SetDevices({is_mapped ? FakeDevice{} : DeviceWithMemoryOfItsOwn()});
+    Story story(folder_);
+    ASSERT_TRUE(story.Open().ok());
+    FakeDriver::Fail("QueueSubmit", VK_ERROR_OUT_OF_DEVICE_MEMORY, 0, 1);
+    EXPECT_EQ(story.Run(3).code(), Code::kNoDeviceMemory);
+    Status status = story.Load();
+    EXPECT_TRUE(status.ok()) << status.Text();
+    status = story.Run(3);
+    EXPECT_TRUE(status.ok()) << status.Text();
+  }
+}
+
+// What is recorded is submitted at the latest when the device goes; what it uses goes later.
+TEST_F(FaultTest, WeightsThatWaitAreBroughtOverWhenTheDeviceGoes) {
+  for (const bool is_mapped : {true, false}) {
+    FakeDriver::SetDevices({is_mapped ? FakeDevice{} : DeviceWithMemoryOfItsOwn()});
+    for (int call = 0; call < 4; ++call) {
+      FakeDriver::Recover();
+      Story story(folder_);
+      ASSERT_TRUE(story.Open().ok());
+      FakeDriver::Fail("QueueSubmit", VK_ERROR_OUT_OF_DEVICE_MEMORY, 0, 1);
+      EXPECT_EQ(story.Run(3).code(), Code::kNoDeviceMemory);
+      FakeDriver::Fail("BeginCommandBuffer", VK_ERROR_OUT_OF_DEVICE_MEMORY, call, 1);
+      if (story.Load().ok()) static_cast<void>(story.Run(3));
+    }
+  }
+}
+
 TEST_F(FaultTest, RunsOfSeveralThreadsDoNotMeet) {
   for (const bool is_mapped : {true, false}) {
     FakeDriver::SetDevices({is_mapped ? FakeDevice{} : DeviceWithMemoryOfItsOwn()});

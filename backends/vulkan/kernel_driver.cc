@@ -133,15 +133,11 @@ Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
     }
     uses.push_back(Use::Of(address, size_bytes, start.operands.is_written(k)));
   }
-  auto* const stream = static_cast<Queue*>(queue);
+  std::vector<std::shared_ptr<const void>> owners;
   if (count > codegen::GlslDialect::kMaxPushedOperands) {
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> block, HoldWords(addresses));
     addresses = {ToAddress(block->data())};
-    if (stream == nullptr) {
-      loading_.Keep(std::move(block));
-    } else {
-      stream->Keep(std::move(block));
-    }
+    owners.push_back(std::move(block));
   }
   const auto* const numbers = static_cast<const Numbers*>(start.numbers);
   std::vector<uint64_t> constants = {numbers == nullptr ? 0 : ToAddress(numbers->memory->data()),
@@ -150,7 +146,13 @@ Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
   const auto& pipeline = static_cast<const CompiledKernel&>(kernel).pipeline;
   const Dispatch dispatch{pipeline->get(), constants, static_cast<uint64_t>(start.group_count),
                           uses};
-  return stream == nullptr ? loading_.Start(dispatch, pipeline) : stream->Start(dispatch);
+  if (queue == nullptr) {
+    owners.push_back(pipeline);
+    return loading_.Start(dispatch, std::move(owners));
+  }
+  auto& stream = static_cast<Queue&>(*queue);
+  for (std::shared_ptr<const void>& owner : owners) stream.Keep(std::move(owner));
+  return stream.Start(dispatch);
 }
 
 }  // namespace onnxifi::vulkan

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "backends/vulkan/stream.h"
 
@@ -23,20 +24,16 @@ class Loading {
   Loading(Runtime& runtime, Heap& heap)
       : stream_(runtime, heap, /*before_submission=*/{}, Stream::Unsubmitted::kKept) {}
 
-  // `pipeline` owns the dispatch's: a kernel that lays weights out goes once it is started.
-  base::Status Start(const Dispatch& dispatch, std::shared_ptr<const void> pipeline) {
+  // `owners` have what the dispatch uses: a kernel that lays weights out goes once it is started.
+  base::Status Start(const Dispatch& dispatch, std::vector<std::shared_ptr<const void>> owners) {
     const std::lock_guard lock(mutex_);
-    stream_.Keep(std::move(pipeline));
+    for (std::shared_ptr<const void>& owner : owners) stream_.Keep(std::move(owner));
     return stream_.Start(dispatch);
   }
   // `to` is new memory, which nothing that was recorded names.
   base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) {
     const std::lock_guard lock(mutex_);
     return stream_.Upload(from_host, to, size_bytes);
-  }
-  void Keep(std::shared_ptr<const void> object) {
-    const std::lock_guard lock(mutex_);
-    stream_.Keep(std::move(object));
   }
   // Returns when all of it is done. Fails for good once any of it was lost: nothing tells whose
   // weights that were.

@@ -88,6 +88,7 @@ Status Stream::Prepare(std::span<const Use> uses) {
     ++barrier_count_;
     Barrier(kWork, kWork, kWrites, kAll);
   }
+  kept_in_use_ = kept_.size();
   return base::Ok();
 }
 
@@ -222,7 +223,8 @@ void Stream::Forget() {
   awaited_.clear();
   staged_bytes_ = 0;
   runtime_.retirement().End(recording_);
-  kept_.clear();
+  kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(kept_in_use_));
+  kept_in_use_ = 0;
 }
 
 }  // namespace onnxifi::vulkan

@@ -100,6 +100,7 @@ class Stream {
   uint64_t recording_ = 0;
   Hazards hazards_;
   std::vector<std::shared_ptr<const void>> kept_;
+  size_t kept_in_use_ = 0;  // the first of them; the others are the next command's
   int64_t staged_bytes_ = 0;
   std::vector<Arrival> arrivals_;
   std::vector<Use> awaited_;  // what the host reads where it lies, at Finish

@@ -139,6 +139,34 @@ TEST_F(StreamTest, WhatIsReadIsWhatWasThereThen) {
   }
 }
 
+// A command that has to wait for those before it keeps what is its own meanwhile.
+TEST_F(StreamTest, StagedMemoryIsNobodyElsesBeforeItIsCopied) {
+  FakeDevice cached;
+  cached.memory_types[0].propertyFlags |= VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  Open(cached);
+  auto other_queue = device_->NewQueue();
+  ASSERT_TRUE(other_queue.ok());
+  std::byte* const place = Allocate(4);
+  std::byte* const other = Allocate(4);
+  const std::vector<std::byte> ones(4, std::byte{1});
+  const std::vector<std::byte> twos(4, std::byte{2});
+  const std::vector<std::byte> threes(4, std::byte{3});
+  std::vector<std::byte> first(4);
+  std::vector<std::byte> second(4);
+  ASSERT_TRUE(queue_->Upload(ones.data(), place, 4).ok());
+  ASSERT_TRUE(queue_->Download(place, first.data(), 4).ok());
+  ASSERT_TRUE(queue_->Upload(twos.data(), place, 4).ok());
+  // Another run stages as much, once before and once behind a command of its own.
+  ASSERT_TRUE((*other_queue)->Download(other, second.data(), 4).ok());
+  ASSERT_TRUE((*other_queue)->Upload(threes.data(), other, 4).ok());
+  ASSERT_TRUE((*other_queue)->Finish().ok());
+  ASSERT_TRUE(queue_->Download(place, second.data(), 4).ok());
+  ASSERT_TRUE(queue_->Finish().ok());
+  EXPECT_EQ(first, ones);
+  EXPECT_EQ(second, twos);
+  other_queue->reset();
+}
+
 // The groups of what a story's last run started.
 std::vector<FakeStart> StartsOf(const FakeDevice& device, int64_t rows, Status& status) {
   FakeDriver::SetDevices({device});

@@ -244,10 +244,13 @@ VKAPI_ATTR void VKAPI_CALL GetDeviceQueue(VkDevice device, uint32_t, uint32_t, V
 
 void CarryOut(CommandBuffer& buffer) {
   for (const Command& command : buffer.commands) {
-    const bool is_whole = std::ranges::all_of(
-        command.objects, [](Id object) { return TheState().objects.contains(object); });
-    if (!is_whole) {
-      Note("A command is carried out after an object that it uses was destroyed.");
+    const auto gone = std::ranges::find_if(
+        command.objects, [](Id object) { return !TheState().objects.contains(object); });
+    if (gone != command.objects.end()) {
+      const auto what = TheState().destroyed.find(*gone);
+      Note(std::string("A command is carried out after the ") +
+           (what == TheState().destroyed.end() ? "object" : what->second) +
+           " that it uses was destroyed.");
       continue;
     }
     command.carry_out();

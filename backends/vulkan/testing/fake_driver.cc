@@ -386,6 +386,8 @@ void FakeDriver::Reset() {
   Recover();
   SetLoaderVersion(VK_API_VERSION_1_3);
   SetDevices({FakeDevice{}});
+  const std::lock_guard lock(TheState().mutex);
+  TheState().misuses.clear();
 }
 
 void FakeDriver::SetDevices(std::vector<FakeDevice> devices) {
@@ -431,7 +433,7 @@ void FakeDriver::Recover() {
   state.faults.clear();
   state.calls.clear();
   state.hidden.clear();
-  state.misuses.clear();
+  state.destroyed.clear();
   state.starts.clear();
   state.barriers = 0;
   state.copies = 0;

@@ -42,7 +42,7 @@ class FakeDriver {
   static void Hide(const std::string& function);
   // All that are open; those that are opened later work.
   static void LoseOpenDevices(size_t device = 0);
-  // Ends faults; forgets calls and all that the functions below tell.
+  // Ends faults; forgets calls and all that the functions below tell, but for misuses.
   static void Recover();
 
   // Of the function since the last Recover.
@@ -52,7 +52,7 @@ class FakeDriver {
   static int64_t LiveAllocations();
   // The most allocations that there were at a time, since the last Recover.
   static int64_t MostAllocations();
-  // What was done against the rules, a sentence each.
+  // What was done against the rules since the last Reset, a sentence each.
   static std::vector<std::string> Misuses();
 
   // Of kernels that were carried out, and the barriers and copies between them.

@@ -134,6 +134,7 @@ struct State {
   std::map<std::string, int> calls;
   std::vector<std::string> hidden;
 
+  std::map<Id, const char*> destroyed;
   std::vector<std::string> misuses;
   std::vector<FakeStart> starts;
   int barriers = 0;
@@ -210,6 +211,7 @@ void Destroy(Id owner, Id id, const char* function) {
     Note(std::string("vk") + function + " takes away a " + T::kName + " that is in use.");
   }
   TheState().objects.erase(id);
+  TheState().destroyed.emplace(id, T::kName);
 }
 
 // What the call of a function answers, VK_SUCCESS if it may go on. `device`: 0 if it has none.
