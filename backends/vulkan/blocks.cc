@@ -44,6 +44,18 @@ Result<Blocks::Piece> Blocks::Allocate(int64_t size_bytes) {
       if (Take(*block, wanted, piece)) return piece;
     }
   }
+  Result<std::unique_ptr<Block>> made = NewBlockFor(wanted, size_bytes);
+  if (!made.ok() && made.status().code() == Code::kNoDeviceMemory && GiveUpEmptyBlocks()) {
+    made = NewBlockFor(wanted, size_bytes);
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Block> block, std::move(made));
+  runtime_.CountBytes(type_, block->size_bytes);
+  Take(*block, wanted, piece);
+  blocks_.push_back(std::move(block));
+  return piece;
+}
+
+Result<std::unique_ptr<Block>> Blocks::NewBlockFor(int64_t wanted, int64_t size_bytes) {
   const int64_t available = AvailableBytes();
   if (wanted > available) {
     return Status(Code::kNoDeviceMemory, "An allocation of " + std::to_string(size_bytes) +
@@ -58,11 +70,19 @@ Result<Blocks::Piece> Blocks::Allocate(int64_t size_bytes) {
     // Others may have what the driver does not tell of.
     made = NewBlock(wanted);
   }
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Block> block, std::move(made));
-  runtime_.CountBytes(type_, block->size_bytes);
-  Take(*block, wanted, piece);
-  blocks_.push_back(std::move(block));
-  return piece;
+  return made;
+}
+
+bool Blocks::IsEmpty(const Block& block) {
+  return block.free.size() == 1 && block.free.begin()->second + kAlignment == block.size_bytes;
+}
+
+bool Blocks::GiveUpEmptyBlocks() {
+  return std::erase_if(blocks_, [&](const std::unique_ptr<Block>& block) {
+           if (!IsEmpty(*block)) return false;
+           runtime_.CountBytes(type_, -block->size_bytes);
+           return true;
+         }) > 0;
 }
 
 int64_t Blocks::AvailableBytes() const {
@@ -148,14 +168,11 @@ void Blocks::Free(const Piece& piece) {
       place = before;
     }
   }
-  const auto is_empty = [](const Block& block) {
-    return block.free.size() == 1 && block.free.begin()->second + kAlignment == block.size_bytes;
-  };
-  if (!is_empty(*piece.block)) return;
+  if (!IsEmpty(*piece.block)) return;
   // One empty block of the usual size stays for who comes next.
   const bool is_spare =
       piece.block->size_bytes <= kBlockBytes + kAlignment &&
-      std::ranges::count_if(blocks_, [&](const auto& block) { return is_empty(*block); }) == 1;
+      std::ranges::count_if(blocks_, [&](const auto& block) { return IsEmpty(*block); }) == 1;
   if (is_spare) return;
   const auto found = std::ranges::find(blocks_, piece.block, &std::unique_ptr<Block>::get);
   runtime_.CountBytes(type_, -piece.block->size_bytes);

@@ -52,9 +52,14 @@ class Blocks {
   int64_t block_count() const;
 
  private:
+  // One that has room for `wanted` bytes, which serve `size_bytes`.
+  base::Result<std::unique_ptr<Block>> NewBlockFor(int64_t wanted, int64_t size_bytes);
   base::Result<std::unique_ptr<Block>> NewBlock(int64_t size_bytes);
+  // Gives up what is spare. False: there is nothing.
+  bool GiveUpEmptyBlocks();
   // The bytes that a block may have now.
   int64_t AvailableBytes() const;
+  static bool IsEmpty(const Block& block);
   static bool Take(Block& block, int64_t size_bytes, Piece& piece);
 
   Runtime& runtime_;

@@ -103,9 +103,18 @@ device::MemoryPool& Heap::PoolOf(Purpose purpose) {
 }
 
 Result<std::unique_ptr<device::Allocation>> Heap::NewPiece(Purpose purpose, int64_t size_bytes) {
-  Blocks& blocks = BlocksOf(purpose);
-  ONNXIFI_ASSIGN_OR_RETURN(const Blocks::Piece piece, blocks.Allocate(size_bytes));
-  return std::unique_ptr<device::Allocation>(std::make_unique<Mapped>(*this, blocks, piece));
+  Blocks* blocks = &BlocksOf(purpose);
+  Result<Blocks::Piece> piece = blocks->Allocate(size_bytes);
+  Blocks* const staging = &BlocksOf(Purpose::kStaging);
+  if (!piece.ok() && purpose == Purpose::kNumbers && blocks != staging) {
+    // The window through which the host writes the device's memory may be small, and full: kernels
+    // read the host's memory too.
+    blocks = staging;
+    Result<Blocks::Piece> other = blocks->Allocate(size_bytes);
+    if (other.ok()) piece = std::move(other);
+  }
+  if (!piece.ok()) return std::move(piece).status();
+  return std::unique_ptr<device::Allocation>(std::make_unique<Mapped>(*this, *blocks, *piece));
 }
 
 Result<std::unique_ptr<device::Allocation>> Heap::Allocate(Purpose purpose, int64_t size_bytes) {

@@ -152,6 +152,15 @@ TEST_F(HeapTest, ExhaustedMemoryIsToldWithSizeAndLimit) {
   EXPECT_TRUE(heap_->Allocate(Purpose::kTensor, 10 * kMiB).ok());
 }
 
+TEST_F(HeapTest, WhatIsSpareIsGivenUpBeforeMemoryRunsOut) {
+  Open(FakeDevice{});
+  { const Allocated gone = heap_->Allocate(Purpose::kTensor, 10 * kMiB); }
+  EXPECT_EQ(FakeDriver::LiveAllocations(), 1);
+  const Allocated made = heap_->Allocate(Purpose::kTensor, 240 * kMiB);
+  EXPECT_TRUE(made.ok()) << made.status().Text();
+  EXPECT_EQ(FakeDriver::LiveAllocations(), 1);
+}
+
 TEST_F(HeapTest, TheLargestAllocationIsALimit) {
   FakeDevice device = Large();
   device.largest_allocation_bytes = 100 * kMiB;
@@ -210,6 +219,19 @@ TEST_F(HeapTest, EachPurposeHasItsType) {
   EXPECT_EQ(heap_->Find((*tensor)->data())->mapped, nullptr);
   EXPECT_NE(heap_->Find((*numbers)->data())->mapped, nullptr);
   EXPECT_NE(heap_->Find((*staging)->data())->mapped, nullptr);
+}
+
+TEST_F(HeapTest, NumbersLieInTheHostsMemoryWhereTheWindowIsFull) {
+  Open(DeviceWithMemoryOfItsOwn());
+  std::vector<std::unique_ptr<device::Allocation>> numbers;
+  while (FakeDriver::AllocatedTypes().empty() || FakeDriver::AllocatedTypes().back() == 3) {
+    Allocated made = heap_->Allocate(Purpose::kNumbers, kMiB);
+    ASSERT_TRUE(made.ok()) << made.status().Text();
+    EXPECT_NE(heap_->Find((*made)->data())->mapped, nullptr);
+    numbers.push_back(*std::move(made));
+  }
+  EXPECT_EQ(FakeDriver::AllocatedTypes().back(), 2U);
+  EXPECT_GE(numbers.size(), 30U);
 }
 
 TEST_F(HeapTest, PurposesOfOneTypeShareBlocks) {

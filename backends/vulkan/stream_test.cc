@@ -7,11 +7,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "backends/vulkan/compiler.h"
 #include "backends/vulkan/queue.h"
 #include "backends/vulkan/testing/fake_driver.h"
 #include "backends/vulkan/testing/story.h"
@@ -165,6 +167,60 @@ TEST_F(StreamTest, StagedMemoryIsNobodyElsesBeforeItIsCopied) {
   EXPECT_EQ(first, ones);
   EXPECT_EQ(second, twos);
   other_queue->reset();
+}
+
+// As many kernels as fill several pools of queries, in intervals of one to five.
+TEST_F(StreamTest, KernelsAreTimedHoweverMany) {
+  Open(FakeDevice{});
+  const Result<FoundDevices> found = FindDevices(*instance_);
+  ASSERT_TRUE(found.ok());
+  auto runtime = Runtime::Open(*instance_, found->fit.front());
+  ASSERT_TRUE(runtime.ok()) << runtime.status().Text();
+  const DeviceApi& api = (*runtime)->api();
+  VkDevice device = (*runtime)->device();
+  const auto words = CompileGlsl("#version 460\nlayout(local_size_x = 1) in;\nvoid main() {}\n");
+  ASSERT_TRUE(words.ok());
+  VkShaderModuleCreateInfo module_info{};
+  module_info.codeSize = words->size() * sizeof(uint32_t);
+  module_info.pCode = words->data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  ASSERT_EQ(api.CreateShaderModule(device, &module_info, nullptr, &module), VK_SUCCESS);
+  VkComputePipelineCreateInfo pipeline_info{};
+  pipeline_info.stage.module = module;
+  pipeline_info.layout = (*runtime)->layout();
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  ASSERT_EQ(
+      api.CreateComputePipelines(device, VK_NULL_HANDLE, 1, &pipeline_info, nullptr, &pipeline),
+      VK_SUCCESS);
+  {
+    Heap heap(**runtime);
+    Loading loading(**runtime, heap);
+    Queue queue(**runtime, heap, loading);
+    const std::vector<uint64_t> constants = {1, 2};
+    const Dispatch dispatch{pipeline, constants, 1, {}};
+    for (int turn = 0; turn < 2; ++turn) {
+      const Result<bool> is_timed = queue.StartTiming();
+      ASSERT_TRUE(is_timed.ok() && *is_timed);
+      for (int k = 0; k < 500; ++k) {
+        queue.OpenInterval();
+        for (int kernel = 0; kernel <= k % 5; ++kernel) ASSERT_TRUE(queue.Start(dispatch).ok());
+        queue.CloseInterval();
+        ASSERT_TRUE(queue.Start(dispatch).ok());
+      }
+      const auto intervals = queue.TakeIntervals();
+      ASSERT_TRUE(intervals.ok()) << intervals.status().Text();
+      ASSERT_EQ(intervals->size(), 500U);
+      for (int k = 0; k < 500; ++k) {
+        // Every mark of the fake driver is 100 ticks of 10 ns behind the one before.
+        const auto& interval = (*intervals)[static_cast<size_t>(k)];
+        EXPECT_EQ(interval.duration, std::chrono::microseconds(k % 5 + 1)) << k;
+        if (k == 0) continue;
+        EXPECT_GT(interval.start, (*intervals)[static_cast<size_t>(k - 1)].start);
+      }
+    }
+  }
+  api.DestroyPipeline(device, pipeline, nullptr);
+  api.DestroyShaderModule(device, module, nullptr);
 }
 
 // The groups of what a story's last run started.
