@@ -475,6 +475,17 @@ typedef struct onnxGraphCounters {
    * follows, the condition of a branch or loop, or a host function. 0 if the device is the host.
    */
   uint64_t waits;
+  /*
+   * Number of times runs handed work to the driver of their device. 0 if the device is the host.
+   * All bits are set if a library does not report it.
+   */
+  uint64_t submissions;
+  /*
+   * Number of times work of a run was recorded for later runs, which then hand it over as a whole.
+   * It stands still while the same few shapes and buffers come again. 0 if the device records
+   * nothing.
+   */
+  uint64_t recordings;
 } onnxGraphCounters;
 
 /*

@@ -379,6 +379,7 @@ base::Result<abi::GraphCounters> PlannedGraph::Counters() {
       &abi::GraphCounters::scan_steps,    &abi::GraphCounters::contract_steps,
       &abi::GraphCounters::window_steps,  &abi::GraphCounters::index_steps,
       &abi::GraphCounters::host_steps,    &abi::GraphCounters::control_steps,
+      &abi::GraphCounters::submissions,   &abi::GraphCounters::recordings,
   };
   abi::GraphCounters sum;
   for (const auto counter : kSums) sum.*counter = 0;

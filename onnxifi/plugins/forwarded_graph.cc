@@ -300,6 +300,8 @@ base::Result<abi::GraphCounters> ForwardedGraph::Counters() {
       .host_steps = counters.host_steps,
       .control_steps = counters.control_steps,
       .waits = counters.waits,
+      .submissions = counters.submissions,
+      .recordings = counters.recordings,
   };
 }
 

@@ -678,6 +678,8 @@ TEST(GraphCounters, FillOnlyWhatTheCallerHasRoomFor) {
   EXPECT_EQ(get(objects.graph, &counters), ONNXIFI_STATUS_SUCCESS);
   EXPECT_EQ(counters.bindings, 1u);
   EXPECT_EQ(counters.control_steps, ~uint64_t{0}) << "this provider does not tell";
+  EXPECT_EQ(counters.submissions, 11u);
+  EXPECT_EQ(counters.recordings, 12u);
   EXPECT_EQ(counters.struct_size, sizeof(counters));
   counters.struct_size = 1;
   EXPECT_EQ(get(objects.graph, &counters), ONNXIFI_STATUS_INVALID_SIZE);

@@ -212,6 +212,8 @@ onnxStatus ONNXIFI_ABI GetGraphCounters(onnxGraph handle, onnxGraphCounters* out
     record.host_steps = counters.host_steps;
     record.control_steps = counters.control_steps;
     record.waits = counters.waits;
+    record.submissions = counters.submissions;
+    record.recordings = counters.recordings;
     std::memcpy(out_counters, &record, std::min(capacity, sizeof(record)));
     return base::Ok();
   });

@@ -192,6 +192,8 @@ class FakeGraph final : public Graph {
     counters.lowerings = 1;
     counters.bindings = bindings_;
     counters.runs = runs_;
+    counters.submissions = 11;
+    counters.recordings = 12;
     return counters;
   }
 

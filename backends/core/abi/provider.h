@@ -130,6 +130,8 @@ struct GraphCounters {
   uint64_t host_steps = kUnknown;
   uint64_t control_steps = kUnknown;
   uint64_t waits = 0;
+  uint64_t submissions = 0;  // kUnknown where the queue does not tell
+  uint64_t recordings = 0;
 };
 
 // What one step of a run did; the C++ side of onnxStepRecord, field by field.

@@ -28,7 +28,7 @@ class BoundGenerated final : public device::BoundKernel {
 
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
     if (starts_.size() == 1) return starts_[0].launch.Enqueue(&queue, addresses);
-    const Scratch::Use use(services_.scratch);
+    const Scratch::Use use(services_.scratch, queue);
     std::byte* const first = use.at(0);
     std::byte* const second = use.at(second_offset_bytes_);
     for (const Start& start : starts_) {

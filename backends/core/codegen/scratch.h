@@ -34,16 +34,20 @@ class Scratch {
     if (size_bytes == 0 || (held_ != nullptr && held_->size_bytes() >= size_bytes)) {
       return base::Ok();
     }
-    // What kernels in the queue still use is given to nobody who comes before them.
+    // What kernels in the queue still use is given to nobody who comes before them; recordings keep
+    // what they use.
     held_.reset();
     ONNXIFI_ASSIGN_OR_RETURN(held_, memory_.Allocate(size_bytes));
     return base::Ok();
   }
 
-  // The memory, while the lock is held.
+  // The memory, for what is put into a queue while the lock is held.
   class Use {
    public:
-    explicit Use(Scratch& scratch) : lock_(scratch.mutex_), held_(scratch.held_.get()) {}
+    Use(Scratch& scratch, device::Queue& queue)
+        : lock_(scratch.mutex_), held_(scratch.held_.get()) {
+      if (held_ != nullptr) queue.Keep(scratch.held_);
+    }
     // Null if nothing was reserved.
     std::byte* at(int64_t offset_bytes) const {
       return held_ == nullptr ? nullptr : held_->data() + offset_bytes;
@@ -58,7 +62,7 @@ class Scratch {
   friend class Use;
   device::Memory& memory_;
   std::mutex mutex_;
-  std::unique_ptr<device::Allocation> held_;
+  std::shared_ptr<device::Allocation> held_;  // shared with the queues that it is put into
 };
 
 }  // namespace onnxifi::codegen

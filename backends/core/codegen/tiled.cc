@@ -39,7 +39,7 @@ class BoundTiled final : public device::BoundKernel {
 
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
     if (sums_.is_empty()) return base::Ok();
-    const Scratch::Use use(services_.scratch);
+    const Scratch::Use use(services_.scratch, queue);
     std::array<std::byte*, 2> places = {};
     for (const Part part : kOperands) places[NumberOf(part)] = PlaceOf(part, use, addresses);
     for (const KernelLaunch& launch : before_) {

@@ -141,6 +141,12 @@ class Queue {
   virtual base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes) = 0;
   // Returns when all of it is done, with the first error of what was put in.
   virtual base::Status Finish() = 0;
+  // Keeps an object until all that is in the queue is done, or, while the queue records
+  // (recording_queue.h), as long as the recording. The default is for queues that record nothing,
+  // of drivers that keep what commands name.
+  virtual void Keep(std::shared_ptr<const void> /*object*/) {}
+  // How often work was handed to the driver so far; -1 if the queue does not tell.
+  virtual int64_t submission_count() const { return -1; }
 };
 
 // A step ready to run on given extents. Immutable; several runs may launch it at the same time.

@@ -5,6 +5,7 @@
 #include "backends/core/execution/executor.h"
 
 #include <optional>
+#include <set>
 
 #include "backends/core/device/transfer.h"
 #include "backends/core/execution/control.h"
@@ -54,6 +55,34 @@ Executor::Executor(const plan::Plan& plan) : plan_(plan) {
     for (const std::unique_ptr<plan::Plan>& body : plan.bodies(s)) {
       bodies_[s].push_back(std::make_unique<Executor>(*body));
     }
+  }
+  FindStages();
+}
+
+void Executor::FindStages() {
+  const Program& program = plan_.program();
+  std::set<program::BufferId> strays;
+  for (const program::Step& step : program.steps) {
+    if (step.As<program::Control>() == nullptr && step.As<program::Host>() == nullptr) continue;
+    for (const program::View& write : step.writes) strays.insert(write.buffer);
+  }
+  for (const plan::Segment& segment : plan_.segments()) {
+    std::set<program::BufferId> touched;
+    bool has_strays = false;
+    for (int s = segment.first_step; s < segment.end_step; ++s) {
+      const program::Step& step = program.steps[s];
+      for (const std::vector<program::View>* views : {&step.reads, &step.writes}) {
+        for (const program::View& view : *views) {
+          if (view.buffer == program::kNoBuffer) continue;
+          has_strays = has_strays || strays.contains(view.buffer);
+          if (program.buffers[view.buffer].kind != Buffer::Kind::kConstant) {
+            touched.insert(view.buffer);
+          }
+        }
+      }
+    }
+    if (has_strays) touched.clear();
+    stages_.emplace_back(touched.begin(), touched.end());
   }
 }
 
@@ -124,7 +153,12 @@ Status Executor::RunSegments(Context& context, std::vector<int64_t> symbols,
     }
     if (profile != nullptr) profile->bindings.push_back(binding);
     int step = plan_.segments()[segment].first_step;
+    const bool is_replayed =
+        recordings_ != nullptr && queue != nullptr && profile == nullptr &&
+        !stages_[segment].empty() &&
+        recordings_->Enqueue(*queue, {binding, context.addresses, stages_[segment]});
     for (const std::unique_ptr<device::BoundKernel>& kernel : binding->kernels) {
+      if (is_replayed) break;
       if (kernel == nullptr) {  // done with an earlier step
         ++step;
         continue;
@@ -166,6 +200,9 @@ Status Executor::RunSegments(Context& context, std::vector<int64_t> symbols,
 Status Executor::PrepareArena(Context& context, int segment, const plan::SegmentBinding& binding) {
   std::unique_ptr<device::Allocation>& arena = context.arenas[segment];
   if (binding.arena_bytes > 0 && (!arena || arena->size_bytes() < binding.arena_bytes)) {
+    if (arena != nullptr && recordings_ != nullptr) {
+      recordings_->Forget(arena->data(), arena->size_bytes());
+    }
     arena.reset();
     ONNXIFI_ASSIGN_OR_RETURN(arena, plan_.device().memory().Allocate(binding.arena_bytes));
     ++plan_.counters().allocations;

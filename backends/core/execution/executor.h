@@ -16,6 +16,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/execution/plan_runner.h"
+#include "backends/core/execution/recordings.h"
 #include "backends/core/execution/run_profile.h"
 #include "backends/core/plan/plan.h"
 #include "backends/core/tensor/string_table.h"
@@ -31,6 +32,10 @@ class Executor : public PlanRunner {
 
   const plan::Plan& plan() const override { return plan_; }
 
+  // From now on runs in a queue are recorded and replayed, but for those that are profiled. Inputs
+  // and outputs then lie where nothing goes before `recordings` has forgotten it. Null: no more.
+  void RecordInto(Recordings* recordings) { recordings_ = recordings; }
+
   base::Status Run(std::span<const InputTensor> inputs, OutputAllocator& allocator,
                    RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr,
                    device::Queue* queue = nullptr) override;
@@ -41,6 +46,7 @@ class Executor : public PlanRunner {
   base::Status RunSegments(Context& context, std::vector<int64_t> symbols,
                            std::span<const InputTensor> inputs, OutputAllocator& allocator,
                            RunProfile* profile, tensor::StringTable* strings, device::Queue* queue);
+  void FindStages();
   base::Status PrepareArena(Context& context, int segment, const plan::SegmentBinding& binding);
   base::Status ReadCut(const Context& context, const device::BoundStep& step, device::Queue* queue,
                        std::vector<int64_t>& symbols) const;
@@ -55,6 +61,10 @@ class Executor : public PlanRunner {
                                                              device::Queue& queue);
 
   const plan::Plan& plan_;
+  Recordings* recordings_ = nullptr;
+  // By segment: the buffers that its kernels touch, less the constants. Empty if some of them lie
+  // elsewhere in each run, as what a control or host step gives.
+  std::vector<std::vector<program::BufferId>> stages_;
   // Whether it has control or host steps, or inputs that are non-tensor values.
   bool keeps_values_ = false;
   // Executors of the bodies of each control step.

@@ -19,9 +19,10 @@ using tensor::Extents;
 class Slot {
  public:
   // Null for no bytes.
-  Result<std::byte*> Get(const plan::Plan& plan, int64_t size_bytes) {
+  Result<std::byte*> Get(const plan::Plan& plan, Recordings& recordings, int64_t size_bytes) {
     if (size_bytes == 0) return static_cast<std::byte*>(nullptr);
     if (memory_ == nullptr || memory_->size_bytes() < size_bytes) {
+      if (memory_ != nullptr) recordings.Forget(memory_->data(), memory_->size_bytes());
       memory_.reset();
       ONNXIFI_ASSIGN_OR_RETURN(memory_, plan.device().memory().Allocate(size_bytes));
       ++plan.counters().allocations;
@@ -45,12 +46,14 @@ struct HostBoundary::Lane {
   std::unique_ptr<device::Queue> queue;
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;
+  int64_t counted_submissions = 0;
 
   // Device memory in the place of the caller's, which is filled in the end.
   class DeviceOutputs : public OutputAllocator {
    public:
-    DeviceOutputs(const plan::Plan& plan, Lane& lane, OutputAllocator& outer)
-        : plan_(plan), lane_(lane), outer_(outer) {}
+    DeviceOutputs(const plan::Plan& plan, Recordings& recordings, Lane& lane,
+                  OutputAllocator& outer)
+        : plan_(plan), recordings_(recordings), lane_(lane), outer_(outer) {}
 
     Result<std::byte*> Allocate(int output, const Extents& extents) override {
       ONNXIFI_ASSIGN_OR_RETURN(std::byte * host, outer_.Allocate(output, extents));
@@ -58,8 +61,8 @@ struct HostBoundary::Lane {
       const program::Program& program = plan_.program();
       const int64_t size_bytes =
           BufferBytes(program, program.outputs[static_cast<size_t>(output)].buffer, extents);
-      ONNXIFI_ASSIGN_OR_RETURN(std::byte * inside,
-                               lane_.outputs[static_cast<size_t>(output)].Get(plan_, size_bytes));
+      ONNXIFI_ASSIGN_OR_RETURN(std::byte * inside, lane_.outputs[static_cast<size_t>(output)].Get(
+                                                       plan_, recordings_, size_bytes));
       if (size_bytes == 0) return inside;
       placed_.push_back({inside, host, size_bytes});
       // Steps write packed elements and nothing beside them: what is behind the last one would be
@@ -94,21 +97,30 @@ struct HostBoundary::Lane {
       int64_t size_bytes;
     };
     const plan::Plan& plan_;
+    Recordings& recordings_;
     Lane& lane_;
     OutputAllocator& outer_;
     std::vector<Placed> placed_;
   };
 };
 
-HostBoundary::HostBoundary(Executor& executor, bool has_queue)
-    : executor_(executor), has_queue_(has_queue) {}
+HostBoundary::HostBoundary(Executor& executor, const device::Queue* queue)
+    : executor_(executor),
+      has_queue_(queue != nullptr),
+      counts_submissions_(queue != nullptr && queue->submission_count() >= 0),
+      recordings_(std::make_shared<Recordings>(executor.plan().counters())) {
+  if (has_queue_) executor_.RecordInto(recordings_.get());
+}
 
-HostBoundary::~HostBoundary() = default;
+HostBoundary::~HostBoundary() {
+  executor_.RecordInto(nullptr);
+  recordings_->Clear();
+}
 
 Result<std::unique_ptr<HostBoundary>> HostBoundary::Create(Executor& executor) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Queue> queue,
                            executor.plan().device().NewQueue());
-  std::unique_ptr<HostBoundary> boundary(new HostBoundary(executor, queue != nullptr));
+  std::unique_ptr<HostBoundary> boundary(new HostBoundary(executor, queue.get()));
   if (queue != nullptr) {
     auto lane = std::make_unique<Lane>();
     lane->queue = std::move(queue);
@@ -142,6 +154,12 @@ Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputAllocator& a
     Status finished = lane->queue->Finish();
     if (status.ok()) status = std::move(finished);
   }
+  if (counts_submissions_) {
+    const int64_t submissions = lane->queue->submission_count();
+    executor_.plan().counters().submissions +=
+        static_cast<uint64_t>(submissions - lane->counted_submissions);
+    lane->counted_submissions = submissions;
+  }
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(lane));
   return status;
@@ -159,14 +177,14 @@ Status HostBoundary::RunOn(Lane& lane, std::span<const InputTensor> inputs,
     // Non-tensor values stay with the host.
     if (inputs[k].value != nullptr || inputs[k].is_inside) continue;
     const int64_t size_bytes = BufferBytes(program, program.inputs[k].buffer, inputs[k].extents);
-    ONNXIFI_ASSIGN_OR_RETURN(std::byte * to, lane.inputs[k].Get(plan, size_bytes));
+    ONNXIFI_ASSIGN_OR_RETURN(std::byte * to, lane.inputs[k].Get(plan, *recordings_, size_bytes));
     inside[k].data = to;
     inside[k].owner = nullptr;
     if (size_bytes == 0) continue;
     ONNXIFI_RETURN_IF_ERROR(lane.queue->Upload(inputs[k].data, to, size_bytes));
     ++plan.counters().copies;
   }
-  Lane::DeviceOutputs device_outputs(plan, lane, allocator);
+  Lane::DeviceOutputs device_outputs(plan, *recordings_, lane, allocator);
   ONNXIFI_RETURN_IF_ERROR(
       executor_.Run(inside, device_outputs, profile, strings, lane.queue.get()));
   return device_outputs.Download();

@@ -2,7 +2,7 @@
 //
 // HostBoundary: runs whose inputs and outputs lie in the host's memory. For a device that computes
 // there it is the executor alone; for one with memory of its own it copies each input in once and
-// each output out once, and waits for the queue once, at the end.
+// each output out once, waits for the queue once, at the end, and keeps what was recorded.
 
 #ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_HOST_BOUNDARY_H_
 #define ONNXIFI_BACKENDS_CORE_EXECUTION_HOST_BOUNDARY_H_
@@ -15,6 +15,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/execution/executor.h"
+#include "backends/core/execution/recordings.h"
 
 namespace onnxifi::execution {
 
@@ -35,17 +36,24 @@ class HostBoundary {
                    End end = End::kFinished);
 
   bool has_queue() const { return has_queue_; }
+  // Whether its queue tells how often it hands work over; counters have it then.
+  bool counts_submissions() const { return counts_submissions_; }
+  // To be told before memory of the device's goes that inputs or outputs lay in. Shared with who
+  // has such memory: it may go after the graph, when nothing is recorded any more.
+  const std::shared_ptr<Recordings>& recordings() const { return recordings_; }
 
  private:
   struct Lane;
 
-  HostBoundary(Executor& executor, bool has_queue);
+  HostBoundary(Executor& executor, const device::Queue* queue);
   base::Result<std::unique_ptr<Lane>> TakeLane();
   base::Status RunOn(Lane& lane, std::span<const InputTensor> inputs, OutputAllocator& allocator,
                      RunProfile* profile, tensor::StringTable* strings);
 
   Executor& executor_;
   const bool has_queue_;
+  const bool counts_submissions_;
+  const std::shared_ptr<Recordings> recordings_;
   std::mutex mutex_;
   // What runs that are over leave for the next ones, so that the steady state allocates nothing.
   std::vector<std::unique_ptr<Lane>> idle_;

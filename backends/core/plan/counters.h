@@ -18,7 +18,9 @@ struct Counters {
   std::atomic<uint64_t> copies = 0;         // tensors copied by execution, not by a step
   std::atomic<uint64_t> kernel_builds = 0;  // recipes built
   std::atomic<uint64_t> runs = 0;
-  std::atomic<uint64_t> waits = 0;  // of a run for its device, before its end
+  std::atomic<uint64_t> waits = 0;        // of a run for its device, before its end
+  std::atomic<uint64_t> submissions = 0;  // to the driver, where queues count them
+  std::atomic<uint64_t> recordings = 0;   // of what segments put into queues
 };
 
 }  // namespace onnxifi::plan

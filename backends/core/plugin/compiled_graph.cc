@@ -118,11 +118,21 @@ Result<DeviceMemory> ImportMemory(std::span<const TensorDescriptor> tensors,
 class PreparedBinding : public abi::Binding {
  public:
   PreparedBinding(abi::GraphTensors tensors, bool is_callers, DeviceMemory inputs,
-                  DeviceMemory outputs)
+                  DeviceMemory outputs, std::shared_ptr<execution::Recordings> recordings)
       : abi::Binding(std::move(tensors)),
         is_callers_(is_callers),
+        recordings_(std::move(recordings)),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)) {}
+  ~PreparedBinding() override {
+    for (const DeviceMemory* tensors : {&inputs_, &outputs_}) {
+      for (const std::unique_ptr<device::Allocation>& memory : *tensors) {
+        if (memory != nullptr) recordings_->Forget(memory->data(), memory->size_bytes());
+      }
+    }
+  }
+  PreparedBinding(const PreparedBinding&) = delete;
+  PreparedBinding& operator=(const PreparedBinding&) = delete;
 
   bool is_callers() const { return is_callers_; }
   const DeviceMemory& inputs() const { return inputs_; }
@@ -130,6 +140,7 @@ class PreparedBinding : public abi::Binding {
 
  private:
   const bool is_callers_;
+  const std::shared_ptr<execution::Recordings> recordings_;
   const DeviceMemory inputs_;
   const DeviceMemory outputs_;
 };
@@ -258,8 +269,9 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensor
   if (!prepared.ok()) return std::move(prepared).status();
   // Going to another device and back takes longer than another thread takes to begin.
   const bool is_callers = ((*prepared)->is_tiny || caller_runs_) && !boundary_->has_queue();
-  return std::shared_ptr<const abi::Binding>(std::make_shared<PreparedBinding>(
-      std::move(tensors), is_callers, std::move(input_memory), std::move(output_memory)));
+  return std::shared_ptr<const abi::Binding>(
+      std::make_shared<PreparedBinding>(std::move(tensors), is_callers, std::move(input_memory),
+                                        std::move(output_memory), boundary_->recordings()));
 }
 
 Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi::Binding> binding,
@@ -352,6 +364,12 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
   counters.kernel_builds = counters_.kernel_builds;
   counters.runs = counters_.runs;
   counters.waits = counters_.waits;
+  if (boundary_->has_queue() && !boundary_->counts_submissions()) {
+    counters.submissions = abi::GraphCounters::kUnknown;
+  } else {
+    counters.submissions = counters_.submissions;
+  }
+  counters.recordings = counters_.recordings;
   counters.map_steps = counters.reduce_steps = counters.row_steps = counters.scan_steps = 0;
   counters.contract_steps = counters.window_steps = counters.index_steps = 0;
   counters.control_steps = 0;

@@ -380,6 +380,23 @@ void CountersCount(Check& check) {
                    " runs, " + std::to_string(read_back.counters.lowerings) + " lowerings, " +
                    std::to_string(read_back.counters.bindings) + " bindings.");
   check.Expect(read_back.tail == 0x5A5A5A5A, "onnxGetGraphCounters writes behind the structure.");
+  // Of a shape that has run three times.
+  const uint64_t recordings = read_back.counters.recordings;
+  const uint64_t submissions = read_back.counters.submissions;
+  AddTensors again(1, {4, 3});
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, again.Bind(check.library(), graph), "onnxSetGraphIO");
+  for (int run = 0; run < 4; ++run) scene.RunAndWait(graph);
+  check.Expect(again.IsSum(), "The sum is wrong where a run is done again.");
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, read(graph, &read_back.counters),
+                     "onnxGetGraphCounters");
+  check.Expect(
+      read_back.counters.recordings == recordings,
+      "A shape that comes again and again is recorded anew: " + std::to_string(recordings) +
+          ", then " + std::to_string(read_back.counters.recordings) + " recordings.");
+  check.Expect(read_back.counters.submissions == submissions ||
+                   read_back.counters.submissions - submissions == 4,
+               "Four runs of one kernel are counted as " +
+                   std::to_string(read_back.counters.submissions - submissions) + " submissions.");
   read_back.counters = {};
   read_back.counters.struct_size = sizeof(size_t) + sizeof(uint64_t);
   check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, read(graph, &read_back.counters),

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recordings: a list of stages, searched from the one that was used last. A recording that fails is
+// no failed run: the stage is put in as it is, and its status is the run's.
+
+#include "backends/core/execution/recordings.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+namespace onnxifi::execution {
+namespace {
+
+// Ends a recording whichever way its scope is left.
+class OpenRecording {
+ public:
+  explicit OpenRecording(device::RecordingQueue& recorder) : recorder_(&recorder) {}
+  ~OpenRecording() {
+    if (recorder_ != nullptr) static_cast<void>(recorder_->EndRecording());
+  }
+  OpenRecording(const OpenRecording&) = delete;
+  OpenRecording& operator=(const OpenRecording&) = delete;
+
+  base::Result<std::shared_ptr<const device::Recording>> End() {
+    return std::exchange(recorder_, nullptr)->EndRecording();
+  }
+
+ private:
+  device::RecordingQueue* recorder_;
+};
+
+}  // namespace
+
+bool Recordings::Enqueue(device::Queue& queue, const Stage& stage) {
+  auto* const recorder = dynamic_cast<device::RecordingQueue*>(&queue);
+  if (recorder == nullptr) return false;
+  Entry entry;
+  entry.binding = stage.binding;
+  entry.addresses.reserve(stage.buffers.size());
+  for (const program::BufferId buffer : stage.buffers) {
+    entry.addresses.push_back(stage.addresses[static_cast<size_t>(buffer)]);
+  }
+  bool has_run = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = Find(entry); found != entries_.end()) {
+      has_run = true;
+      entry.recording = found->recording;
+      entries_.splice(entries_.begin(), entries_, found);
+    }
+  }
+  if (!has_run) {
+    Keep(std::move(entry));
+    return false;
+  }
+  const bool is_new = entry.recording == nullptr;
+  if (is_new) entry.recording = Record(queue, *recorder, stage);
+  if (entry.recording == nullptr || !recorder->Replay(entry.recording).ok()) {
+    Drop(entry);
+    return false;
+  }
+  if (is_new) {
+    ++counters_.recordings;
+    Keep(std::move(entry));
+  }
+  return true;
+}
+
+std::shared_ptr<const device::Recording> Recordings::Record(device::Queue& queue,
+                                                            device::RecordingQueue& recorder,
+                                                            const Stage& stage) {
+  if (!recorder.BeginRecording().ok()) return nullptr;
+  OpenRecording open(recorder);
+  // Commands that are under way may be the last to need it.
+  queue.Keep(stage.binding);
+  for (const std::unique_ptr<device::BoundKernel>& kernel : stage.binding->kernels) {
+    if (kernel != nullptr && !kernel->Enqueue(queue, stage.addresses).ok()) return nullptr;
+  }
+  auto recording = open.End();
+  return recording.ok() ? *std::move(recording) : nullptr;
+}
+
+std::list<Recordings::Entry>::iterator Recordings::Find(const Entry& key) {
+  return std::ranges::find_if(entries_, [&](const Entry& entry) {
+    return entry.binding == key.binding && entry.addresses == key.addresses;
+  });
+}
+
+void Recordings::Keep(Entry entry) {
+  std::list<Entry> gone;  // after the lock
+  const std::lock_guard lock(mutex_);
+  if (const auto found = Find(entry); found != entries_.end()) {
+    gone.splice(gone.begin(), entries_, found);
+  }
+  entries_.push_front(std::move(entry));
+  int recordings = 0;
+  size_t count = 0;
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    const auto next = std::next(at);
+    if (at->recording != nullptr) ++recordings;
+    ++count;
+    if (count > kMaxEntries || (at->recording != nullptr && recordings > kMaxRecordings)) {
+      gone.splice(gone.begin(), entries_, at);
+    }
+    at = next;
+  }
+}
+
+void Recordings::Drop(const Entry& key) {
+  std::list<Entry> gone;
+  const std::lock_guard lock(mutex_);
+  if (const auto found = Find(key); found != entries_.end()) {
+    gone.splice(gone.begin(), entries_, found);
+  }
+}
+
+void Recordings::Forget(const std::byte* begin, int64_t size_bytes) {
+  std::list<Entry> gone;
+  const std::lock_guard lock(mutex_);
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    const auto next = std::next(at);
+    const bool names_it = std::ranges::any_of(at->addresses, [&](const std::byte* address) {
+      return std::less_equal<>()(begin, address) && std::less<>()(address, begin + size_bytes);
+    });
+    if (names_it) gone.splice(gone.begin(), entries_, at);
+    at = next;
+  }
+}
+
+void Recordings::Clear() {
+  std::list<Entry> gone;
+  const std::lock_guard lock(mutex_);
+  gone.swap(entries_);
+}
+
+int Recordings::count() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(std::ranges::count_if(
+      entries_, [](const Entry& entry) { return entry.recording != nullptr; }));
+}
+
+}  // namespace onnxifi::execution
