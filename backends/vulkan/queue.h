@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "backends/core/device/recording_queue.h"
 #include "backends/core/device/timed_queue.h"
 #include "backends/vulkan/loading.h"
 #include "backends/vulkan/stream.h"
@@ -16,7 +18,7 @@
 
 namespace onnxifi::vulkan {
 
-class Queue final : public device::TimedQueue {
+class Queue final : public device::TimedQueue, public device::RecordingQueue {
  public:
   // All outlive it.
   Queue(Runtime& runtime, Heap& heap, Loading& loading)
@@ -36,14 +38,25 @@ class Queue final : public device::TimedQueue {
     return stream_.Copy(from, to, size_bytes);
   }
   base::Status Finish() override { return stream_.Finish(); }
+  void Keep(std::shared_ptr<const void> object) override { stream_.Keep(std::move(object)); }
+  int64_t submission_count() const override { return stream_.submission_count(); }
 
   base::Result<bool> StartTiming() override;
   void OpenInterval() override;
   void CloseInterval() override { is_timing_ = false; }
   base::Result<std::vector<Interval>> TakeIntervals() override;
 
+  base::Status BeginRecording() override { return stream_.BeginRecording(); }
+  base::Result<std::shared_ptr<const device::Recording>> EndRecording() override {
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Recording> recording, stream_.EndRecording());
+    return std::shared_ptr<const device::Recording>(std::move(recording));
+  }
+  base::Status Replay(std::shared_ptr<const device::Recording> recording) override {
+    // Devices of this backend make no others.
+    return stream_.Replay(std::static_pointer_cast<const Recording>(std::move(recording)));
+  }
+
   base::Status Start(const Dispatch& dispatch);
-  void Keep(std::shared_ptr<const void> object) { stream_.Keep(std::move(object)); }
 
   const Stream& stream() const { return stream_; }
 

@@ -114,7 +114,7 @@ Status Runtime::Check(VkResult result, std::string_view doing) const {
   return ToStatus(result, doing);
 }
 
-base::Result<uint64_t> Runtime::Submit(VkCommandBuffer commands) {
+base::Result<uint64_t> Runtime::Submit(std::span<const VkCommandBuffer> commands) {
   constexpr std::string_view kDoing = "submit a run";
   const std::lock_guard lock(queue_mutex_);
   if (instance_.validation() != nullptr) {
@@ -130,8 +130,8 @@ base::Result<uint64_t> Runtime::Submit(VkCommandBuffer commands) {
   VkSubmitInfo submit{};
   submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
   submit.pNext = &values;
-  submit.commandBufferCount = 1;
-  submit.pCommandBuffers = &commands;
+  submit.commandBufferCount = static_cast<uint32_t>(commands.size());
+  submit.pCommandBuffers = commands.data();
   submit.signalSemaphoreCount = 1;
   submit.pSignalSemaphores = &semaphore;
   ONNXIFI_RETURN_IF_ERROR(

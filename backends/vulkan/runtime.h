@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 
 #include "backends/vulkan/api.h"
@@ -41,7 +42,7 @@ class Runtime {
   base::Status Check(VkResult result, std::string_view doing) const;
   // Puts recorded commands behind all that was submitted before. The number to wait for.
   // BACKEND_UNAVAILABLE once the device is lost; resource codes. Any thread.
-  base::Result<uint64_t> Submit(VkCommandBuffer commands);
+  base::Result<uint64_t> Submit(std::span<const VkCommandBuffer> commands);
   // Once it returns the device is done with it, or lost.
   base::Status Wait(uint64_t submission);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stream: one command buffer, recorded anew after each Finish. Memory that the host can write is
-// written where it lies, as long as nothing is recorded that comes before.
+// Stream: a command buffer of its own, a new one behind each recording, filled anew after each
+// Finish. Memory that the host can write is written where it lies, as long as nothing was put in
+// that comes before.
 
 #include "backends/vulkan/stream.h"
 
@@ -26,13 +27,18 @@ constexpr VkAccessFlags kAll = kWrites | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_T
 }  // namespace
 
 Stream::~Stream() {
+  recording_ = nullptr;
   static_cast<void>(Finish());
-  if (is_recording_) Forget();
+  if (is_open_) Forget();
 }
 
-Status Stream::Begin() {
-  if (is_ended_) ONNXIFI_RETURN_IF_ERROR(Finish());
-  if (is_recording_) return base::Ok();
+void Stream::Open() {
+  if (is_open_) return;
+  opening_ = runtime_.retirement().Begin();
+  is_open_ = true;
+}
+
+Result<VkCommandBuffer> Stream::NewCommands() {
   const DeviceApi& api = runtime_.api();
   VkDevice device = runtime_.device();
   constexpr std::string_view kDoing = "begin a run";
@@ -44,27 +50,95 @@ Status Stream::Begin() {
     VkCommandPool pool = VK_NULL_HANDLE;
     ONNXIFI_RETURN_IF_ERROR(
         runtime_.Check(api.CreateCommandPool(device, &pool_info, nullptr, &pool), kDoing));
-    Handle<VkCommandPool> owned(device, pool, api.DestroyCommandPool);
-    VkCommandBufferAllocateInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    info.commandPool = pool;
-    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    info.commandBufferCount = 1;
-    ONNXIFI_RETURN_IF_ERROR(
-        runtime_.Check(api.AllocateCommandBuffers(device, &info, &commands_), kDoing));
-    pool_ = std::move(owned);
-  } else {
+    pool_ = {device, pool, api.DestroyCommandPool};
+  } else if (used_buffers_ == 0) {
     ONNXIFI_RETURN_IF_ERROR(runtime_.Check(api.ResetCommandPool(device, pool_.get(), 0), kDoing));
   }
+  if (used_buffers_ == buffers_.size()) {
+    VkCommandBufferAllocateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    info.commandPool = pool_.get();
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    buffers_.reserve(buffers_.size() + 1);
+    VkCommandBuffer created = VK_NULL_HANDLE;
+    ONNXIFI_RETURN_IF_ERROR(
+        runtime_.Check(api.AllocateCommandBuffers(device, &info, &created), kDoing));
+    buffers_.push_back(created);
+  }
+  VkCommandBuffer commands = buffers_[used_buffers_];
   VkCommandBufferBeginInfo begin{};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  ONNXIFI_RETURN_IF_ERROR(runtime_.Check(api.BeginCommandBuffer(commands_, &begin), kDoing));
-  is_recording_ = true;
-  recording_ = runtime_.retirement().Begin();
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Check(api.BeginCommandBuffer(commands, &begin), kDoing));
+  ++used_buffers_;
+  return commands;
+}
+
+Status Stream::Begin() {
+  if (is_unsubmitted_) ONNXIFI_RETURN_IF_ERROR(Finish());
+  ONNXIFI_RETURN_IF_ERROR(failure_);
+  if (target() != VK_NULL_HANDLE) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(commands_, NewCommands());
+  Open();
   hazards_.Clear();
   // After whatever was submitted before, by this stream or another.
   Barrier(kWork, kWork, kWrites, kAll);
+  return base::Ok();
+}
+
+Status Stream::End() {
+  if (commands_ == VK_NULL_HANDLE) return failure_;
+  Barrier(kWork, VK_PIPELINE_STAGE_HOST_BIT, kWrites, VK_ACCESS_HOST_READ_BIT);
+  ended_.push_back(commands_);
+  VkCommandBuffer commands = std::exchange(commands_, VK_NULL_HANDLE);
+  failure_ = runtime_.Check(runtime_.api().EndCommandBuffer(commands), "end a run");
+  return failure_;
+}
+
+void Stream::Keep(std::shared_ptr<const void> object) {
+  if (recording_ != nullptr) {
+    recording_->Keep(std::move(object));
+  } else {
+    kept_.push_back(std::move(object));
+  }
+}
+
+Status Stream::CheckNotRecording() const {
+  if (recording_ == nullptr) return base::Ok();
+  return {Code::kInternalError, "Transfers of the host have no place in a recording."};
+}
+
+Status Stream::BeginRecording() {
+  ONNXIFI_RETURN_IF_ERROR(CheckNotRecording());
+  ONNXIFI_ASSIGN_OR_RETURN(recording_, Recording::Begin(runtime_));
+  // After whatever comes before it, this time or another.
+  Barrier(kWork, kWork, kWrites, kAll);
+  return base::Ok();
+}
+
+Result<std::shared_ptr<const Recording>> Stream::EndRecording() {
+  if (recording_ == nullptr) return Status(Code::kInternalError, "Nothing is recorded.");
+  // It may be the last of its submission.
+  Barrier(kWork, VK_PIPELINE_STAGE_HOST_BIT, kWrites, VK_ACCESS_HOST_READ_BIT);
+  std::shared_ptr<const Recording> recording = std::exchange(recording_, nullptr);
+  ONNXIFI_RETURN_IF_ERROR(
+      runtime_.Check(runtime_.api().EndCommandBuffer(recording->commands()), "end a recording"));
+  return recording;
+}
+
+Status Stream::Replay(std::shared_ptr<const Recording> recording) {
+  ONNXIFI_RETURN_IF_ERROR(CheckNotRecording());
+  const bool is_awaited = std::ranges::any_of(
+      awaited_, [&](const Use& awaited) { return recording->Conflicts(awaited); });
+  if (is_awaited) ONNXIFI_RETURN_IF_ERROR(Finish());
+  ONNXIFI_RETURN_IF_ERROR(End());
+  ended_.reserve(ended_.size() + 1);
+  VkCommandBuffer commands = recording->commands();
+  kept_.push_back(std::move(recording));
+  kept_in_use_ = kept_.size();
+  ended_.push_back(commands);
+  Open();
   return base::Ok();
 }
 
@@ -74,10 +148,14 @@ void Stream::Barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAcces
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   barrier.srcAccessMask = from_access;
   barrier.dstAccessMask = to_access;
-  runtime_.api().CmdPipelineBarrier(commands_, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  runtime_.api().CmdPipelineBarrier(target(), from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
 Status Stream::Prepare(std::span<const Use> uses) {
+  if (recording_ != nullptr) {
+    if (recording_->Add(uses)) Barrier(kWork, kWork, kWrites, kAll);
+    return base::Ok();
+  }
   // What the host is going to read where it lies is not overwritten before.
   const bool is_awaited = std::ranges::any_of(awaited_, [&](const Use& awaited) {
     return std::ranges::any_of(uses, [&](const Use& use) { return use.Conflicts(awaited); });
@@ -106,13 +184,13 @@ Status Stream::Start(const Dispatch& dispatch, Timestamps* timestamps) {
   const uint64_t columns = (dispatch.group_count + rows - 1) / rows;
   ONNXIFI_RETURN_IF_ERROR(Prepare(dispatch.uses));
   const DeviceApi& api = runtime_.api();
-  api.CmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);
-  api.CmdPushConstants(commands_, runtime_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+  api.CmdBindPipeline(target(), VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);
+  api.CmdPushConstants(target(), runtime_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                        static_cast<uint32_t>(dispatch.constants.size_bytes()),
                        dispatch.constants.data());
-  if (timestamps != nullptr) ONNXIFI_RETURN_IF_ERROR(timestamps->Mark(commands_).status());
-  api.CmdDispatch(commands_, static_cast<uint32_t>(columns), static_cast<uint32_t>(rows), 1);
-  if (timestamps != nullptr) ONNXIFI_RETURN_IF_ERROR(timestamps->Mark(commands_).status());
+  if (timestamps != nullptr) ONNXIFI_RETURN_IF_ERROR(timestamps->Mark(target()).status());
+  api.CmdDispatch(target(), static_cast<uint32_t>(columns), static_cast<uint32_t>(rows), 1);
+  if (timestamps != nullptr) ONNXIFI_RETURN_IF_ERROR(timestamps->Mark(target()).status());
   return base::Ok();
 }
 
@@ -130,13 +208,14 @@ void Stream::RecordCopy(const Heap::Location& from, const Heap::Location& to, in
   const VkBufferCopy region{static_cast<VkDeviceSize>(from.offset_bytes),
                             static_cast<VkDeviceSize>(to.offset_bytes),
                             static_cast<VkDeviceSize>(size_bytes)};
-  runtime_.api().CmdCopyBuffer(commands_, from.buffer, to.buffer, 1, &region);
+  runtime_.api().CmdCopyBuffer(target(), from.buffer, to.buffer, 1, &region);
 }
 
 Status Stream::Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) {
   if (size_bytes == 0) return base::Ok();
+  ONNXIFI_RETURN_IF_ERROR(CheckNotRecording());
   ONNXIFI_ASSIGN_OR_RETURN(Heap::Location place, heap_.Find(to));
-  if (place.mapped != nullptr && !is_recording_) {
+  if (place.mapped != nullptr && !is_open_) {
     std::memcpy(place.mapped, from_host, static_cast<size_t>(size_bytes));
     return base::Ok();
   }
@@ -154,10 +233,11 @@ Status Stream::Upload(const std::byte* from_host, std::byte* to, int64_t size_by
 
 Status Stream::Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) {
   if (size_bytes == 0) return base::Ok();
+  ONNXIFI_RETURN_IF_ERROR(CheckNotRecording());
   ONNXIFI_ASSIGN_OR_RETURN(Heap::Location place, heap_.Find(from));
   if (place.mapped != nullptr && runtime_.info().memory_types.device.is_cached) {
-    // The end of the recording is the order of things.
-    ONNXIFI_RETURN_IF_ERROR(Begin());
+    // The end of the submission is the order of things.
+    Open();
     arrivals_.push_back({place.mapped, to_host, size_bytes});
     awaited_.push_back(Use::Of(from, size_bytes, /*is_written=*/false));
     return base::Ok();
@@ -186,24 +266,25 @@ Status Stream::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
 }
 
 Status Stream::SubmitAndWait() {
-  if (!is_ended_) {
-    Barrier(kWork, VK_PIPELINE_STAGE_HOST_BIT, kWrites, VK_ACCESS_HOST_READ_BIT);
-    ONNXIFI_RETURN_IF_ERROR(
-        runtime_.Check(runtime_.api().EndCommandBuffer(commands_), "end a run"));
-    is_ended_ = true;
+  if (!is_unsubmitted_) {
+    // What is awaited may be the work of other streams alone.
+    if (ended_.empty()) ONNXIFI_RETURN_IF_ERROR(Begin());
+    ONNXIFI_RETURN_IF_ERROR(End());
+    is_unsubmitted_ = true;
   }
   if (before_submission_) ONNXIFI_RETURN_IF_ERROR(before_submission_());
-  ONNXIFI_ASSIGN_OR_RETURN(const uint64_t submission, runtime_.Submit(commands_));
-  is_ended_ = false;
+  ONNXIFI_ASSIGN_OR_RETURN(const uint64_t submission, runtime_.Submit(ended_));
+  is_unsubmitted_ = false;
   ++submission_count_;
   return runtime_.Wait(submission);
 }
 
 Status Stream::Finish() {
-  if (!is_recording_) return base::Ok();
+  ONNXIFI_RETURN_IF_ERROR(CheckNotRecording());
+  if (!is_open_) return base::Ok();
   Status status = SubmitAndWait();
   // A submission that fails for want of memory changes nothing.
-  const bool is_kept = is_ended_ && unsubmitted_ == Unsubmitted::kKept;
+  const bool is_kept = is_unsubmitted_ && unsubmitted_ == Unsubmitted::kKept;
   if (!status.ok() && is_kept && status.code() != Code::kBackendUnavailable) return status;
   if (status.ok()) {
     for (const Arrival& arrival : arrivals_) {
@@ -217,12 +298,16 @@ Status Stream::Finish() {
 }
 
 void Stream::Forget() {
-  is_recording_ = false;
-  is_ended_ = false;
+  is_open_ = false;
+  is_unsubmitted_ = false;
+  commands_ = VK_NULL_HANDLE;
+  ended_.clear();
+  used_buffers_ = 0;
+  failure_ = base::Ok();
   arrivals_.clear();
   awaited_.clear();
   staged_bytes_ = 0;
-  runtime_.retirement().End(recording_);
+  runtime_.retirement().End(opening_);
   kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(kept_in_use_));
   kept_in_use_ = 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stream: commands that are recorded one behind the other and submitted together, and the transfers
-// between host and device. Barriers stand where hazards.h finds one necessary.
+// Stream: commands that are put in one behind the other and submitted together, recordings among
+// them, and the transfers between host and device. Barriers stand where hazards.h finds one
+// necessary.
 
 #ifndef ONNXIFI_BACKENDS_VULKAN_STREAM_H_
 #define ONNXIFI_BACKENDS_VULKAN_STREAM_H_
@@ -15,6 +16,7 @@
 
 #include "backends/vulkan/hazards.h"
 #include "backends/vulkan/heap.h"
+#include "backends/vulkan/recording.h"
 #include "backends/vulkan/runtime.h"
 #include "backends/vulkan/timestamps.h"
 
@@ -54,12 +56,17 @@ class Stream {
   base::Status Download(const std::byte* from, std::byte* to_host, int64_t size_bytes);
   base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes);
   // What commands use and nobody else may hold until they are done: memory, a pipeline.
-  void Keep(std::shared_ptr<const void> object) { kept_.push_back(std::move(object)); }
+  // Objects of a recording stay as long as that.
+  void Keep(std::shared_ptr<const void> object);
 
-  // Submits what was recorded and returns when it is done.
+  // As device::RecordingQueue. Other streams go on meanwhile.
+  base::Status BeginRecording();
+  base::Result<std::shared_ptr<const Recording>> EndRecording();
+  base::Status Replay(std::shared_ptr<const Recording> recording);
+
+  // Submits what was put in and returns when it is done.
   base::Status Finish();
-  bool is_empty() const { return !is_recording_; }
-  // Not ok once commands were recorded that Finish could not have carried out.
+  // Not ok once commands were put in that Finish could not have carried out.
   const base::Status& lost() const { return lost_; }
 
   // Barriers and submissions so far, for tests.
@@ -77,12 +84,24 @@ class Stream {
     int64_t size_bytes;
   };
 
+  // Something is to be submitted.
+  void Open();
+  // Begins commands of this stream's own, where there are none.
   base::Status Begin();
+  base::Result<VkCommandBuffer> NewCommands();
+  // Ends them. What failed here or is put in afterwards fails at Finish.
+  base::Status End();
   base::Status SubmitAndWait();
-  // Of a recording that is done with.
+  // Of what is done with.
   void Forget();
-  // Before a command with these uses: begins a recording, and puts in a barrier where one is due.
+  // INTERNAL_ERROR while something is recorded.
+  base::Status CheckNotRecording() const;
+  // Before a command with these uses: begins commands, and puts in a barrier where one is due.
   base::Status Prepare(std::span<const Use> uses);
+  // Where the next command goes.
+  VkCommandBuffer target() const {
+    return recording_ != nullptr ? recording_->commands() : commands_;
+  }
   void Barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags from_access,
                VkAccessFlags to_access);
   // A mapped piece, which stays until Finish; Finish comes first where too much is staged.
@@ -94,11 +113,16 @@ class Stream {
   const std::function<base::Status()> before_submission_;
   const Unsubmitted unsubmitted_;
   Handle<VkCommandPool> pool_;
-  VkCommandBuffer commands_ = VK_NULL_HANDLE;
-  bool is_recording_ = false;
-  bool is_ended_ = false;  // but not submitted
-  uint64_t recording_ = 0;
-  Hazards hazards_;
+  std::vector<VkCommandBuffer> buffers_;  // of the pool
+  size_t used_buffers_ = 0;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;  // begun and not ended; null: none
+  std::vector<VkCommandBuffer> ended_;         // to be submitted, with those of recordings
+  base::Status failure_;                       // of ending commands
+  bool is_open_ = false;
+  bool is_unsubmitted_ = false;           // what was put in has ended, and could not be submitted
+  uint64_t opening_ = 0;                  // its number in the runtime's retirement
+  std::shared_ptr<Recording> recording_;  // what is put in goes there; null: none
+  Hazards hazards_;                       // of commands_
   std::vector<std::shared_ptr<const void>> kept_;
   size_t kept_in_use_ = 0;  // the first of them; the others are the next command's
   int64_t staged_bytes_ = 0;

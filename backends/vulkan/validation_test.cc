@@ -140,7 +140,7 @@ TEST_F(ValidationTest, AWrongUsageFlagIsReported) {
 TEST_F(ValidationTest, ARunThatFollowsAMessageFailsWithIt) {
   const Buffer a = MakeBuffer(VK_BUFFER_USAGE_TRANSFER_SRC_BIT);
   CopyTwice({a.buffer.get(), a.buffer.get(), a.buffer.get()}, /*has_barrier=*/true);
-  const auto submission = runtime_->Submit(VK_NULL_HANDLE);
+  const auto submission = runtime_->Submit({});
   ASSERT_FALSE(submission.ok());
   EXPECT_EQ(submission.status().code(), base::Code::kInternalError);
   EXPECT_THAT(submission.status().Text(), HasSubstr("validation layer"));
