@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RecordingQueue: what a queue has besides Queue if it can record what is put in and put it in
-// again as a whole. Executors ask for it and record stages that come again.
+// again as a whole. Executors ask for it and record segments that come again.
 
 #ifndef ONNXIFI_BACKENDS_CORE_DEVICE_RECORDING_QUEUE_H_
 #define ONNXIFI_BACKENDS_CORE_DEVICE_RECORDING_QUEUE_H_

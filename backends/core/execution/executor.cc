@@ -56,10 +56,10 @@ Executor::Executor(const plan::Plan& plan) : plan_(plan) {
       bodies_[s].push_back(std::make_unique<Executor>(*body));
     }
   }
-  FindStages();
+  FindTouchedBuffers();
 }
 
-void Executor::FindStages() {
+void Executor::FindTouchedBuffers() {
   const Program& program = plan_.program();
   std::set<program::BufferId> strays;
   for (const program::Step& step : program.steps) {
@@ -82,7 +82,7 @@ void Executor::FindStages() {
       }
     }
     if (has_strays) touched.clear();
-    stages_.emplace_back(touched.begin(), touched.end());
+    touched_buffers_.emplace_back(touched.begin(), touched.end());
   }
 }
 
@@ -155,8 +155,8 @@ Status Executor::RunSegments(Context& context, std::vector<int64_t> symbols,
     int step = plan_.segments()[segment].first_step;
     const bool is_replayed =
         recordings_ != nullptr && queue != nullptr && profile == nullptr &&
-        !stages_[segment].empty() &&
-        recordings_->Enqueue(*queue, {binding, context.addresses, stages_[segment]});
+        !touched_buffers_[segment].empty() &&
+        recordings_->Enqueue(*queue, {binding, context.addresses, touched_buffers_[segment]});
     for (const std::unique_ptr<device::BoundKernel>& kernel : binding->kernels) {
       if (is_replayed) break;
       if (kernel == nullptr) {  // done with an earlier step

@@ -46,7 +46,7 @@ class Executor : public PlanRunner {
   base::Status RunSegments(Context& context, std::vector<int64_t> symbols,
                            std::span<const InputTensor> inputs, OutputAllocator& allocator,
                            RunProfile* profile, tensor::StringTable* strings, device::Queue* queue);
-  void FindStages();
+  void FindTouchedBuffers();
   base::Status PrepareArena(Context& context, int segment, const plan::SegmentBinding& binding);
   base::Status ReadCut(const Context& context, const device::BoundStep& step, device::Queue* queue,
                        std::vector<int64_t>& symbols) const;
@@ -64,7 +64,7 @@ class Executor : public PlanRunner {
   Recordings* recordings_ = nullptr;
   // By segment: the buffers that its kernels touch, less the constants. Empty if some of them lie
   // elsewhere in each run, as what a control or host step gives.
-  std::vector<std::vector<program::BufferId>> stages_;
+  std::vector<std::vector<program::BufferId>> touched_buffers_;
   // Whether it has control or host steps, or inputs that are non-tensor values.
   bool keeps_values_ = false;
   // Executors of the bodies of each control step.

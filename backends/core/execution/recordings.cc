@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recordings: a list of stages, searched from the one that was used last. A recording that fails is
-// no failed run: the stage is put in as it is, and its status is the run's.
+// Recordings: a list of segments, searched from the one that was used last. A recording that fails
+// is no failed run: the segment is put in as it is, and its status is the run's.
 
 #include "backends/core/execution/recordings.h"
 
@@ -33,14 +33,14 @@ class OpenRecording {
 
 }  // namespace
 
-bool Recordings::Enqueue(device::Queue& queue, const Stage& stage) {
+bool Recordings::Enqueue(device::Queue& queue, const PlacedSegment& segment) {
   auto* const recorder = dynamic_cast<device::RecordingQueue*>(&queue);
   if (recorder == nullptr) return false;
   Entry entry;
-  entry.binding = stage.binding;
-  entry.addresses.reserve(stage.buffers.size());
-  for (const program::BufferId buffer : stage.buffers) {
-    entry.addresses.push_back(stage.addresses[static_cast<size_t>(buffer)]);
+  entry.binding = segment.binding;
+  entry.addresses.reserve(segment.buffers.size());
+  for (const program::BufferId buffer : segment.buffers) {
+    entry.addresses.push_back(segment.addresses[static_cast<size_t>(buffer)]);
   }
   bool has_run = false;
   {
@@ -56,7 +56,7 @@ bool Recordings::Enqueue(device::Queue& queue, const Stage& stage) {
     return false;
   }
   const bool is_new = entry.recording == nullptr;
-  if (is_new) entry.recording = Record(queue, *recorder, stage);
+  if (is_new) entry.recording = Record(queue, *recorder, segment);
   if (entry.recording == nullptr || !recorder->Replay(entry.recording).ok()) {
     Drop(entry);
     return false;
@@ -70,13 +70,13 @@ bool Recordings::Enqueue(device::Queue& queue, const Stage& stage) {
 
 std::shared_ptr<const device::Recording> Recordings::Record(device::Queue& queue,
                                                             device::RecordingQueue& recorder,
-                                                            const Stage& stage) {
+                                                            const PlacedSegment& segment) {
   if (!recorder.BeginRecording().ok()) return nullptr;
   OpenRecording open(recorder);
   // Commands that are under way may be the last to need it.
-  queue.Keep(stage.binding);
-  for (const std::unique_ptr<device::BoundKernel>& kernel : stage.binding->kernels) {
-    if (kernel != nullptr && !kernel->Enqueue(queue, stage.addresses).ok()) return nullptr;
+  queue.Keep(segment.binding);
+  for (const std::unique_ptr<device::BoundKernel>& kernel : segment.binding->kernels) {
+    if (kernel != nullptr && !kernel->Enqueue(queue, segment.addresses).ok()) return nullptr;
   }
   auto recording = open.End();
   return recording.ok() ? *std::move(recording) : nullptr;

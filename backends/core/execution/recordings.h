@@ -33,14 +33,14 @@ class Recordings {
 
   // What a segment puts in: its kernels, at `addresses` by BufferId. `buffers` are all that they
   // touch, less the constants.
-  struct Stage {
+  struct PlacedSegment {
     const std::shared_ptr<const plan::SegmentBinding>& binding;
     device::Addresses addresses;
     std::span<const program::BufferId> buffers;
   };
-  // True: the stage is in the queue. False: nothing of it is, because it is not recorded (yet) or
+  // True: the segment is in the queue. False: nothing of it is, because it is not recorded (yet) or
   // because a recording failed, and it is to be put in as it is.
-  bool Enqueue(device::Queue& queue, const Stage& stage);
+  bool Enqueue(device::Queue& queue, const PlacedSegment& segment);
 
   // Drops what names any of this memory, which goes after that.
   void Forget(const std::byte* begin, int64_t size_bytes);
@@ -52,10 +52,10 @@ class Recordings {
  private:
   struct Entry {
     std::shared_ptr<const plan::SegmentBinding> binding;
-    std::vector<std::byte*> addresses;                   // by place in the stage's buffers
+    std::vector<std::byte*> addresses;                   // by place in the segment's buffers
     std::shared_ptr<const device::Recording> recording;  // null: it ran once
   };
-  // Entries of stages that ran once are as few, so that extents in turn, more than are kept, are
+  // Entries of segments that ran once are as few, so that extents in turn, more than are kept, are
   // put in as they are and not recorded again and again.
   static constexpr size_t kMaxEntries = size_t{2} * kMaxRecordings;
 
@@ -63,7 +63,7 @@ class Recordings {
   // Null if any of it fails.
   static std::shared_ptr<const device::Recording> Record(device::Queue& queue,
                                                          device::RecordingQueue& recorder,
-                                                         const Stage& stage);
+                                                         const PlacedSegment& segment);
   void Keep(Entry entry);
   void Drop(const Entry& key);
 
