@@ -391,5 +391,21 @@ TEST(RecordingsTest, ARecordingGoesBeforeTheCallersMemory) {
   EXPECT_GT(device.mistake_count(), 0) << "the far device sees memory that goes too early";
 }
 
+TEST(RecordingsTest, ARecordingGoesBeforeTheArenaAlone) {
+  FarDevice device;
+  Ready ready(device, MakeMirror());
+  RunInside small(ready, 16);
+  for (int run = 0; run < 3; ++run) ASSERT_TRUE(small.Run().ok());
+  EXPECT_EQ(ready.recordings(), 1);
+  RunInside large(ready, 1000);
+  for (int run = 0; run < 3; ++run) ASSERT_TRUE(large.Run().ok());
+  EXPECT_EQ(ready.recordings(), 1) << "that of the arena before is gone";
+  for (int run = 0; run < 3; ++run) ASSERT_TRUE(small.Run().ok());
+  EXPECT_EQ(ready.recordings(), 2);
+  EXPECT_EQ(device.mistake_count(), 0);
+  small.Forget();
+  large.Forget();
+}
+
 }  // namespace
 }  // namespace onnxifi::execution
