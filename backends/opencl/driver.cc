@@ -5,8 +5,10 @@
 #include "backends/opencl/driver.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <filesystem>
+#include <string>
 #include <utility>
 
 #include "backends/core/base/cache_folder.h"
@@ -40,6 +42,34 @@ Result<std::string> AskText(Function function, Object object, cl_uint query) {
   return text;
 }
 
+// Which physical device it is, as far as the driver has extensions that tell.
+void DescribeIdentity(const Api& api, cl_device_id id, DeviceInfo& info) {
+  const Result<std::string> text = AskText(api.GetDeviceInfo, id, CL_DEVICE_EXTENSIONS);
+  const std::string extensions = text.ok() ? " " + *text + " " : std::string();
+  const auto has = [&](const char* name) {
+    return extensions.find(" " + std::string(name) + " ") != std::string::npos;
+  };
+  // Numbers of cl_ext.h, which older headers lack.
+  constexpr cl_device_info kUuid = 0x106A;
+  constexpr cl_device_info kLuidValid = 0x106C;
+  constexpr cl_device_info kLuid = 0x106D;
+  constexpr cl_device_info kPciBusInfo = 0x410F;
+  if (has("cl_khr_device_uuid")) {
+    const auto uuid = Ask<std::array<uint8_t, 16>>(api, id, kUuid);
+    if (uuid.ok()) info.uuid.assign(uuid->begin(), uuid->end());
+    const auto is_valid = Ask<cl_bool>(api, id, kLuidValid);
+    const auto luid = Ask<std::array<uint8_t, 8>>(api, id, kLuid);
+    if (is_valid.ok() && *is_valid != CL_FALSE && luid.ok()) {
+      info.luid.assign(luid->begin(), luid->end());
+    }
+  }
+  if (has("cl_khr_pci_bus_info")) {
+    // Domain, bus, device, function.
+    const auto pci = Ask<std::array<cl_uint, 4>>(api, id, kPciBusInfo);
+    if (pci.ok()) info.pci_address = {(*pci)[0], (*pci)[1], (*pci)[2]};
+  }
+}
+
 Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_id id) {
   DeviceInfo info;
   info.platform = platform;
@@ -53,6 +83,7 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
   ONNXIFI_ASSIGN_OR_RETURN(info.vendor, text(CL_DEVICE_VENDOR));
   ONNXIFI_ASSIGN_OR_RETURN(info.driver_version, text(CL_DRIVER_VERSION));
   ONNXIFI_ASSIGN_OR_RETURN(info.device_version, text(CL_DEVICE_VERSION));
+  DescribeIdentity(api, id, info);
   ONNXIFI_ASSIGN_OR_RETURN(info.type, (Ask<cl_device_type>(api, id, CL_DEVICE_TYPE)));
   ONNXIFI_ASSIGN_OR_RETURN(info.memory_bytes, (Ask<cl_ulong>(api, id, CL_DEVICE_GLOBAL_MEM_SIZE)));
   ONNXIFI_ASSIGN_OR_RETURN(info.largest_allocation_bytes,

@@ -6,6 +6,7 @@
 #define ONNXIFI_BACKENDS_OPENCL_DRIVER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,15 @@ struct DeviceInfo {
   std::string driver_version;
   std::string device_version;
   cl_device_type type = 0;
+  // What physical device it is, where the driver tells: 16 and 8 bytes, else empty.
+  std::vector<uint8_t> uuid;
+  std::vector<uint8_t> luid;
+  struct PciAddress {
+    uint32_t domain = 0;
+    uint32_t bus = 0;
+    uint32_t device = 0;
+  };
+  std::optional<PciAddress> pci_address;
   uint64_t memory_bytes = 0;
   uint64_t largest_allocation_bytes = 0;
   // The device's memory is the host's.

@@ -85,11 +85,11 @@ class Story {
     cl_int result = CL_SUCCESS;
     cl_context context = nullptr;
     ONNXIFI_ASSIGN_OR_RETURN(const device::Sharing::NewEvent made, device_->sharing().MakeEvent());
-    const Handle<cl_event> event(reinterpret_cast<cl_event>(static_cast<uintptr_t>(made.handle)),
-                                 api.ReleaseEvent);
+    const Handle<cl_event> event(
+        reinterpret_cast<cl_event>(static_cast<uintptr_t>(made.event.handle)), api.ReleaseEvent);
     int told = 0;
     const Status waits =
-        device_->sharing().WhenComplete(made.handle, [&](const Status&) { ++told; });
+        device_->sharing().WhenComplete(made.event, [&](const Status&) { ++told; });
     made.complete(base::Ok());
     ONNXIFI_RETURN_IF_ERROR(Status(waits));
     ONNXIFI_RETURN_IF_ERROR(
@@ -359,13 +359,13 @@ TEST_F(FaultTest, AnEventThatEndsInAnErrorIsToldAsOne) {
     ASSERT_TRUE(
         story.device()
             .sharing()
-            .WhenComplete(made->handle, [&](const Status& status) { told.push_back(status); })
+            .WhenComplete(made->event, [&](const Status& status) { told.push_back(status); })
             .ok());
     EXPECT_TRUE(told.empty());
     made->complete(state == CL_COMPLETE ? base::Ok() : Status(Code::kInternalError, "A test."));
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0].code(), state == CL_COMPLETE ? Code::kOk : Code::kBackendUnavailable);
-    api.ReleaseEvent(reinterpret_cast<cl_event>(static_cast<uintptr_t>(made->handle)));
+    api.ReleaseEvent(reinterpret_cast<cl_event>(static_cast<uintptr_t>(made->event.handle)));
   }
 }
 

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/core/base/cache_folder.h"
 #include "backends/core/codegen/selector.h"
+#include "backends/core/plugin/device_identity.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/opencl/device.h"
 #include "backends/opencl/driver.h"
@@ -49,6 +51,11 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
       {ONNXIFI_BACKEND_OPENCL_PLATFORM_ID, abi::InfoValue(static_cast<void*>(info.platform))},
       {ONNXIFI_BACKEND_OPENCL_DEVICE_ID, abi::InfoValue(static_cast<void*>(info.id))},
   };
+  std::optional<plugin::PciAddress> pci;
+  if (info.pci_address) {
+    pci = {info.pci_address->domain, info.pci_address->bus, info.pci_address->device};
+  }
+  plugin::AnswerIdentity(info.uuid, info.luid, pci, description);
   return description;
 }
 

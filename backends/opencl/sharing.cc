@@ -59,9 +59,9 @@ Result<device::Sharing::SharedMemory> Sharing::AllocateShared(int64_t size_bytes
                       std::move(made.owner)};
 }
 
-Status Sharing::WhenComplete(uint64_t handle, OnDone done) {
+Status Sharing::WhenComplete(const NativeEvent& native, OnDone done) {
   const Api& api = runtime_.api();
-  auto* event = FromHandle<cl_event>(handle);
+  auto* event = FromHandle<cl_event>(native.handle);
   if (event == nullptr) return Status(Code::kInvalidEvent, "The OpenCL event is NULL.");
   cl_context context = nullptr;
   cl_command_queue queue = nullptr;
@@ -98,7 +98,7 @@ Result<device::Sharing::NewEvent> Sharing::MakeEvent() {
   // Functions are copied: the backend may be gone when the event is signalled.
   const auto set = api.SetUserEventStatus;
   const auto release = api.ReleaseEvent;
-  NewEvent made{static_cast<uint64_t>(reinterpret_cast<uintptr_t>(event)),
+  NewEvent made{{static_cast<uint64_t>(reinterpret_cast<uintptr_t>(event))},
                 [event, set, release](const Status& status) {
                   // Any negative number is an error.
                   set(event, status.ok() ? CL_COMPLETE : CL_INVALID_OPERATION);

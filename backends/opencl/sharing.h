@@ -24,8 +24,8 @@ class Sharing final : public device::Sharing {
                                                                  int64_t size_bytes,
                                                                  Access access) override;
   base::Result<SharedMemory> AllocateShared(int64_t size_bytes) override;
-  // `event` is a cl_event. What it belongs to is flushed.
-  base::Status WhenComplete(uint64_t event, OnDone done) override;
+  // The handle is a cl_event. What it belongs to is flushed.
+  base::Status WhenComplete(const NativeEvent& native, OnDone done) override;
   base::Result<NewEvent> MakeEvent() override;
   bool has_callers_queue() const override { return runtime_.shares_queue(); }
 

@@ -892,13 +892,14 @@ class Backend {
   }
 
   // An event that is signalled when the driver's event is complete; see onnxImportEvent.
-  Result<Event> ImportEvent(uint32_t kind, onnxPointer handle) const {
+  Result<Event> ImportEvent(uint32_t kind, onnxPointer handle, uint64_t value = 0) const {
     const auto function = functions().Find<onnxImportEventFunction>(id_, "onnxImportEvent");
     if (function == nullptr) return detail::Missing("onnxImportEvent");
     onnxNativeEvent native = {};
     native.struct_size = sizeof(native);
     native.kind = kind;
     native.handle = handle;
+    native.value = value;
     onnxEvent event = nullptr;
     const onnxStatus status = function(handle_->get(), &native, &event);
     if (status != ONNXIFI_STATUS_SUCCESS) return functions().MakeError(status);

@@ -89,6 +89,16 @@ extern "C" {
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL ((uint64_t)1 << 54)
 
+/* ---- Queries of onnxGetBackendInfo ---- */
+
+/*
+ * Strings. 32 hexadecimal digits, the UUID that Vulkan, OpenCL and CUDA tell of a physical device:
+ * backend IDs with equal ones are one device. 16 digits: its LUID, where the system has such. Where
+ * it has a PCI address, the interface's queries tell that (ONNXIFI_BACKEND_PCI_...).
+ */
+#define ONNXIFI_SDK_BACKEND_DEVICE_UUID 0x10000
+#define ONNXIFI_SDK_BACKEND_DEVICE_LUID 0x10001
+
 /* ---- Properties of onnxInitBackend ---- */
 
 /*
@@ -109,6 +119,68 @@ extern "C" {
  * INVALID_PROPERTY. A value that is not a queue at all cannot be detected.
  */
 #define ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE ((uint64_t)1 << 56)
+
+/*
+ * Value: address of an onnxVulkanDevice, which must live until the call returns. The backend works
+ * on the caller's device and in its queue, so tensors may lie in the caller's buffers
+ * (ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER), events may be timeline semaphores
+ * (ONNXIFI_SDK_NATIVE_EVENT_VULKAN), and fences may be ONNXIFI_SYNCHRONIZATION_IMPLICIT as with
+ * ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE. Vulkan orders commands of a queue only by barriers: a
+ * run begins and ends with a barrier for all that compute shaders and transfers wrote before, and
+ * the caller's commands behind it need one that waits for its compute shaders. A run with implicit
+ * fences may wait for the queue until it is done, so nothing that onnxRunGraph's return is needed
+ * for may come before it in the queue.
+ *
+ * Device and queue must live until the backend, its graphs, events and shared memory are released,
+ * and exported semaphores are signalled. A structure that breaks a condition is INVALID_PROPERTY.
+ * Numbers that are no handles of Vulkan cannot be detected.
+ */
+#define ONNXIFI_SDK_BACKEND_PROPERTY_VULKAN_DEVICE ((uint64_t)1 << 57)
+
+typedef void(ONNXIFI_ABI* onnxQueueLockFunction)(void* context);
+
+typedef struct onnxVulkanDevice {
+  size_t struct_size;
+  /* VkInstance of Vulkan 1.2 or later, and in it the VkPhysicalDevice of this backend ID, as its
+   * UUID tells (ONNXIFI_SDK_BACKEND_DEVICE_UUID). */
+  void* instance;
+  void* physical_device;
+  /* VkDevice, and a VkQueue of a family that computes. */
+  void* device;
+  void* queue;
+  uint32_t queue_family;
+  /* What the device was made with: a VkPhysicalDeviceFeatures2 with its chain. Needed are
+   * bufferDeviceAddress, scalarBlockLayout, timelineSemaphore, shaderInt8, storageBuffer8BitAccess,
+   * storageBuffer16BitAccess, shaderInt64 and shaderInt16, and shaderFloat64 if the device has it.
+   */
+  const void* features;
+  /* Called around every use of the queue, on any thread, with `context`. Both are NULL if only the
+   * backend and one thread use the queue, never at a time. */
+  onnxQueueLockFunction lock_queue;
+  onnxQueueLockFunction unlock_queue;
+  void* context;
+} onnxVulkanDevice;
+
+/* ---- Memory types beyond the interface ---- */
+
+/* A descriptor's `buffer` is the address of an onnxVulkanBuffer, which must live as long as the
+ * tensor is bound. The same holds for the VkBuffer: nobody else can keep it. */
+#define ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER ((uint64_t)1 << 48)
+
+typedef struct onnxVulkanBuffer {
+  size_t struct_size;
+  /* VkDevice that made the buffer: that of ONNXIFI_SDK_BACKEND_PROPERTY_VULKAN_DEVICE. */
+  void* device;
+  /* VkBuffer, bound to memory that was allocated with VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT. */
+  uint64_t buffer;
+  /* Where the tensor begins, a multiple of 16, and the bytes from there that may be used: at least
+   * those of the tensor, rounded up to 4 for an output of 4- or 2-bit elements. */
+  uint64_t offset;
+  uint64_t size_bytes;
+  /* VkBufferUsageFlags that the buffer was made with, as Vulkan does not tell them: needed are
+   * SHADER_DEVICE_ADDRESS, STORAGE_BUFFER, TRANSFER_SRC and TRANSFER_DST. */
+  uint32_t usage;
+} onnxVulkanBuffer;
 
 /* ---- Element types newer than the interface; numerically ONNX TensorProto.DataType ---- */
 
@@ -363,19 +435,25 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetRunValuesFunction)(
 
 /* `handle` is a cl_event. */
 #define ONNXIFI_SDK_NATIVE_EVENT_OPENCL 1
+/* `handle` is a timeline VkSemaphore of the backend's device
+ * (ONNXIFI_SDK_BACKEND_PROPERTY_VULKAN_DEVICE). It is complete when it reaches `value`. */
+#define ONNXIFI_SDK_NATIVE_EVENT_VULKAN 2
 
 typedef struct onnxNativeEvent {
   size_t struct_size;
   /* ONNXIFI_SDK_NATIVE_EVENT_*. */
   uint32_t kind;
   onnxPointer handle;
+  /* Of a timeline semaphore. Other kinds ignore it. */
+  uint64_t value;
 } onnxNativeEvent;
 
 /*
  * Makes an event that is signalled when the driver's event is complete, for use in input fences. If
  * the driver's event ends in an error, runs that wait for it end with BACKEND_UNAVAILABLE. The
  * driver's event must belong to the backend's context (ONNXIFI_BACKEND_OPENCL_CONTEXT). The caller
- * may release it when this returns, and releases `*event` by onnxReleaseEvent. Does not wait.
+ * may release it when this returns, and releases `*event` by onnxReleaseEvent. A VkSemaphore has no
+ * owners, so it must live until it reached the value or the backend is released. Does not wait.
  * Statuses: INVALID_BACKEND, INVALID_POINTER, INVALID_SIZE (a struct_size that does not hold the
  * handle), INVALID_FENCE_TYPE (an unknown kind), UNSUPPORTED_FENCE_TYPE (a kind that this backend
  * does not support), INVALID_EVENT (a handle that is 0 or of another context), NO_SYSTEM_MEMORY,
@@ -388,7 +466,10 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxImportEventFunction)(
  * Makes a driver's event that is complete when `event`, a run's or the caller's own, is signalled.
  * Work of the driver may wait for it at once. If the run fails, the driver's event ends in an
  * error. The caller sets `native->struct_size` and `native->kind`, gets `native->handle`, and
- * releases that by the driver's function (clReleaseEvent). Does not wait.
+ * releases that by the driver's function (clReleaseEvent, vkDestroySemaphore). Does not wait.
+ *
+ * A VkSemaphore goes from 0 to `native->value`, which is 1, or to 2 if the run fails: Vulkan has no
+ * error that a semaphore could end in. The caller destroys it after it was signalled.
  * Statuses: INVALID_EVENT, INVALID_POINTER, INVALID_SIZE, INVALID_FENCE_TYPE,
  * UNSUPPORTED_FENCE_TYPE, NO_SYSTEM_MEMORY, NO_DEVICE_RESOURCES, BACKEND_UNAVAILABLE,
  * INTERNAL_ERROR.

@@ -24,37 +24,38 @@ base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::NewEvent() {
 
 namespace {
 
-onnxNativeEvent MakeNative(uint32_t kind, onnxPointer handle) {
+onnxNativeEvent MakeNative(const abi::NativeEvent& event) {
   onnxNativeEvent native = {};
   native.struct_size = sizeof(native);
-  native.kind = kind;
-  native.handle = handle;
+  native.kind = event.kind;
+  native.handle = event.handle;
+  native.value = event.value;
   return native;
 }
 
 }  // namespace
 
-base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::ImportEvent(uint32_t kind,
-                                                                        onnxPointer handle) {
+base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::ImportEvent(
+    const abi::NativeEvent& native) {
   const PluginCalls& calls = backend_->calls();
-  if (calls.import_event == nullptr) return abi::Backend::ImportEvent(kind, handle);
-  const onnxNativeEvent native = MakeNative(kind, handle);
+  if (calls.import_event == nullptr) return abi::Backend::ImportEvent(native);
+  const onnxNativeEvent told = MakeNative(native);
   onnxEvent event = nullptr;
   ONNXIFI_RETURN_IF_ERROR(
-      calls.ToStatus(calls.import_event(backend_->handle(), &native, &event), "onnxImportEvent"));
+      calls.ToStatus(calls.import_event(backend_->handle(), &told, &event), "onnxImportEvent"));
   return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, event));
 }
 
-base::Result<onnxPointer> ForwardedBackend::ExportEvent(uint32_t kind,
-                                                        std::shared_ptr<abi::Event> event) {
+base::Result<abi::NativeEvent> ForwardedBackend::ExportEvent(uint32_t kind,
+                                                             std::shared_ptr<abi::Event> event) {
   const PluginCalls& calls = backend_->calls();
   if (calls.export_event == nullptr) return abi::Backend::ExportEvent(kind, std::move(event));
-  onnxNativeEvent native = MakeNative(kind, /*handle=*/0);
+  onnxNativeEvent native = MakeNative({kind});
   // Events of this backend are forwarded ones: NewEvent, ImportEvent and Run make no others.
   const auto& forwarded = static_cast<const ForwardedEvent&>(*event);
   ONNXIFI_RETURN_IF_ERROR(
       calls.ToStatus(calls.export_event(forwarded.handle(), &native), "onnxExportEvent"));
-  return native.handle;
+  return abi::NativeEvent{kind, native.handle, native.value};
 }
 
 }  // namespace onnxifi::plugins

@@ -21,8 +21,9 @@ class ForwardedBackend final : public abi::Backend {
 
   base::Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override;
   base::Result<std::shared_ptr<abi::Event>> NewEvent() override;
-  base::Result<std::shared_ptr<abi::Event>> ImportEvent(uint32_t kind, onnxPointer handle) override;
-  base::Result<onnxPointer> ExportEvent(uint32_t kind, std::shared_ptr<abi::Event> event) override;
+  base::Result<std::shared_ptr<abi::Event>> ImportEvent(const abi::NativeEvent& native) override;
+  base::Result<abi::NativeEvent> ExportEvent(uint32_t kind,
+                                             std::shared_ptr<abi::Event> event) override;
   base::Result<abi::SharedMemory> AllocateSharedMemory(int64_t size_bytes) override {
     return backend_->AllocateShared(size_bytes);
   }

@@ -334,11 +334,16 @@ Status CheckNative(const onnxNativeEvent* native) {
                   "The structure of the driver's event has " + std::to_string(native->struct_size) +
                       " bytes; its handle ends at " + std::to_string(kMin) + ".");
   }
-  if (native->kind != ONNXIFI_SDK_NATIVE_EVENT_OPENCL) {
+  if (native->kind != ONNXIFI_SDK_NATIVE_EVENT_OPENCL &&
+      native->kind != ONNXIFI_SDK_NATIVE_EVENT_VULKAN) {
     return Status(Code::kInvalidFenceType,
                   "There is no kind " + std::to_string(native->kind) + " of a driver's event.");
   }
   return base::Ok();
+}
+
+bool HasValue(const onnxNativeEvent& native) {
+  return native.struct_size >= offsetof(onnxNativeEvent, value) + sizeof(native.value);
 }
 
 onnxStatus ONNXIFI_ABI ImportEvent(onnxBackend backend_handle, const onnxNativeEvent* native,
@@ -350,8 +355,9 @@ onnxStatus ONNXIFI_ABI ImportEvent(onnxBackend backend_handle, const onnxNativeE
     object->owner = Library::Get().backends().Find(backend_handle);
     if (object->owner == nullptr) return UnknownBackend();
     ONNXIFI_RETURN_IF_ERROR(CheckNative(native));
-    ONNXIFI_ASSIGN_OR_RETURN(object->event,
-                             object->owner->backend->ImportEvent(native->kind, native->handle));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        object->event, object->owner->backend->ImportEvent(
+                           {native->kind, native->handle, HasValue(*native) ? native->value : 0}));
     *event = Library::Get().events().Add(std::move(object));
     return base::Ok();
   });
@@ -363,8 +369,10 @@ onnxStatus ONNXIFI_ABI ExportEvent(onnxEvent handle, onnxNativeEvent* native) {
     if (object == nullptr || object->event == nullptr) return UnknownEvent();
     ONNXIFI_RETURN_IF_ERROR(CheckNative(native));
     native->handle = 0;
-    ONNXIFI_ASSIGN_OR_RETURN(native->handle,
+    ONNXIFI_ASSIGN_OR_RETURN(const NativeEvent made,
                              object->owner->backend->ExportEvent(native->kind, object->event));
+    native->handle = made.handle;
+    if (HasValue(*native)) native->value = made.value;
     return base::Ok();
   });
 }

@@ -16,11 +16,11 @@ base::Status NoDriversEvents(uint32_t kind) {
 
 }  // namespace
 
-base::Result<std::shared_ptr<Event>> Backend::ImportEvent(uint32_t kind, onnxPointer /*handle*/) {
-  return NoDriversEvents(kind);
+base::Result<std::shared_ptr<Event>> Backend::ImportEvent(const NativeEvent& native) {
+  return NoDriversEvents(native.kind);
 }
 
-base::Result<onnxPointer> Backend::ExportEvent(uint32_t kind, std::shared_ptr<Event> /*event*/) {
+base::Result<NativeEvent> Backend::ExportEvent(uint32_t kind, std::shared_ptr<Event> /*event*/) {
   return NoDriversEvents(kind);
 }
 

@@ -245,6 +245,13 @@ struct SharedMemory {
   std::shared_ptr<const void> owner = nullptr;
 };
 
+// An event of a driver: a kind of ONNXIFI_SDK_NATIVE_EVENT_..., and the handle with its value.
+struct NativeEvent {
+  uint32_t kind = 0;
+  onnxPointer handle = 0;
+  uint64_t value = 0;
+};
+
 class Backend {
  public:
   // Called when all its graphs, events and shared memory are gone.
@@ -254,12 +261,12 @@ class Backend {
   // An event of the caller's. Plugins return a LocalEvent of Origin::kCaller.
   virtual base::Result<std::shared_ptr<Event>> NewEvent() = 0;
 
-  // An event that is signalled with one of the driver's, of kind ONNXIFI_SDK_NATIVE_EVENT_...
-  // UNSUPPORTED_FENCE_TYPE for a kind that it does not take, INVALID_EVENT.
-  virtual base::Result<std::shared_ptr<Event>> ImportEvent(uint32_t kind, onnxPointer handle);
-  // The other way round: the handle of a new event of the driver's, which the caller releases.
-  // `event` is one of this backend's. UNSUPPORTED_FENCE_TYPE.
-  virtual base::Result<onnxPointer> ExportEvent(uint32_t kind, std::shared_ptr<Event> event);
+  // An event that is signalled with one of the driver's. UNSUPPORTED_FENCE_TYPE for a kind that it
+  // does not take, INVALID_EVENT.
+  virtual base::Result<std::shared_ptr<Event>> ImportEvent(const NativeEvent& native);
+  // The other way round: a new event of the driver's, which the caller releases. `event` is one of
+  // this backend's. UNSUPPORTED_FENCE_TYPE.
+  virtual base::Result<NativeEvent> ExportEvent(uint32_t kind, std::shared_ptr<Event> event);
   // Whether fences may be implicit; where this is true, the graph's functions with shared queues
   // are called, which may still refuse.
   virtual bool TakesImplicitFences() const { return false; }

@@ -139,6 +139,8 @@ class Queue {
   virtual base::Status Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) = 0;
   // Within the device; `from` and `to` do not overlap.
   virtual base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes) = 0;
+  // Returns when all of it is in the device's order: before what anybody puts in later.
+  virtual base::Status Submit() { return base::Ok(); }
   // Returns when all of it is done, with the first error of what was put in.
   virtual base::Status Finish() = 0;
   // Keeps an object until all that is in the queue is done, or, while the queue records

@@ -39,15 +39,21 @@ class Sharing {
   };
   virtual base::Result<SharedMemory> AllocateShared(int64_t size_bytes) = 0;
 
+  // An event of the driver's: its handle, and the value of one that counts.
+  struct NativeEvent {
+    uint64_t handle = 0;
+    uint64_t value = 0;
+  };
   using OnDone = std::function<void(const base::Status&)>;
   // Calls `done` once, on any thread, when the driver's event is complete, with
   // BACKEND_UNAVAILABLE if that ended in an error. INVALID_EVENT, and no call, for an event that is
   // not of this device.
-  virtual base::Status WhenComplete(uint64_t event, OnDone done) = 0;
+  virtual base::Status WhenComplete(const NativeEvent& event, OnDone done) = 0;
   // A new event of the driver's, and the function that completes it, to be called once, on any
-  // thread, be the device gone by then. The reference behind `handle` is the receiver's to release.
+  // thread, be the device gone by then. The reference behind the handle is the receiver's to
+  // release.
   struct NewEvent {
-    uint64_t handle;
+    NativeEvent event;
     OnDone complete;
   };
   virtual base::Result<NewEvent> MakeEvent() = 0;

@@ -148,6 +148,7 @@ Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputAllocator& a
   if (!has_queue_) return executor_.Run(inputs, allocator, profile, strings);
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, TakeLane());
   Status status = RunOn(*lane, inputs, allocator, profile, strings);
+  if (end == End::kQueued && status.ok()) status = lane->queue->Submit();
   if (end == End::kFinished || !status.ok()) {
     // Whatever went wrong, nothing of this run may be under way when the caller has its memory
     // back.

@@ -143,20 +143,20 @@ class PluginBackend : public abi::Backend {
         std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kCaller));
   }
 
-  Result<std::shared_ptr<abi::Event>> ImportEvent(uint32_t kind, onnxPointer handle) override {
-    if (!TakesEventKind(kind)) return abi::Backend::ImportEvent(kind, handle);
+  Result<std::shared_ptr<abi::Event>> ImportEvent(const abi::NativeEvent& native) override {
+    if (!TakesEventKind(native.kind)) return abi::Backend::ImportEvent(native);
     auto event = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kDriver);
-    ONNXIFI_RETURN_IF_ERROR(
-        sharing_->WhenComplete(handle, [event](const Status& status) { event->Complete(status); }));
+    ONNXIFI_RETURN_IF_ERROR(sharing_->WhenComplete(
+        {native.handle, native.value}, [event](const Status& status) { event->Complete(status); }));
     return std::shared_ptr<abi::Event>(std::move(event));
   }
 
-  Result<onnxPointer> ExportEvent(uint32_t kind, std::shared_ptr<abi::Event> event) override {
+  Result<abi::NativeEvent> ExportEvent(uint32_t kind, std::shared_ptr<abi::Event> event) override {
     if (!TakesEventKind(kind)) return abi::Backend::ExportEvent(kind, std::move(event));
     ONNXIFI_ASSIGN_OR_RETURN(device::Sharing::NewEvent made, sharing_->MakeEvent());
     // Events of this backend are local: NewEvent, ImportEvent and Run make no others.
     static_cast<abi::LocalEvent&>(*event).OnSignal(std::move(made.complete));
-    return made.handle;
+    return abi::NativeEvent{kind, made.event.handle, made.event.value};
   }
 
   Result<abi::SharedMemory> AllocateSharedMemory(int64_t size_bytes) override {
