@@ -4,6 +4,8 @@
 
 #include "backends/mock/provider.h"
 
+#include <onnxifi/sdk.h>
+
 #include <chrono>
 #include <memory>
 #include <set>
@@ -44,6 +46,9 @@ class Hardware final : public plugin::Hardware {
     description.device = "A device that behaves as '" + plugin_name_ + "' is told";
     description.type = settings_.device_type;
     description.memory_types = settings_.memory_types;
+    if (!settings_.uuid.empty()) {
+      description.more = {{ONNXIFI_SDK_BACKEND_DEVICE_UUID, abi::InfoValue(settings_.uuid)}};
+    }
     constexpr uint64_t kPlenty = uint64_t{1} << 40;
     description.memory_bytes =
         settings_.memory_bytes > 0 ? static_cast<uint64_t>(settings_.memory_bytes) : kPlenty;

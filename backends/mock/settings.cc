@@ -5,6 +5,8 @@
 
 #include "backends/mock/settings.h"
 
+#include <onnxifi/sdk.h>
+
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -57,11 +59,15 @@ const std::map<std::string, Setter>& Setters() {
       {"emulated", Assign(&Settings::emulated)},
       {"behind",
        [](const json& value, Settings& settings) {
-         if (value.get<std::string>() != "opencl") {
-           throw std::invalid_argument("the interface " + value.dump() + " is not opencl");
+         const auto name = value.get<std::string>();
+         if (name != "opencl" && name != "vulkan") {
+           throw std::invalid_argument("the interface " + value.dump() +
+                                       " is neither opencl nor vulkan");
          }
-         settings.memory_types = ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER;
+         settings.memory_types = name == "opencl" ? uint64_t{ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER}
+                                                  : ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER;
        }},
+      {"uuid", Assign(&Settings::uuid)},
       {"misstates",
        [](const json& value, Settings& settings) {
          settings.misstates = value.get<std::set<std::string>>();

@@ -36,8 +36,10 @@ struct Settings {
   // counts as done by kernels of the device's own otherwise.
   std::set<std::string> emulated;
   // "behind": the interface that the device is reached through, of which it takes buffers
-  // ("opencl"); none: it works on the host's memory alone.
+  // ("opencl", "vulkan"); none: it works on the host's memory alone.
   uint64_t memory_types = 0;
+  // "uuid": of the physical device, 32 hexadecimal digits; none: it tells none.
+  std::string uuid;
   // "step_ms": what a node takes by its operator type, "*" for all others; "launch_ms": what a run
   // takes beside. Runs of one device follow one another. Nothing is slept where both are 0.
   std::map<std::string, double> step_ms;

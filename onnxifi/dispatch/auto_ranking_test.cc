@@ -163,10 +163,11 @@ TEST(AutoRanking, DoesNotGiveAModelToACloneOfTheNullPlugin) {
   EXPECT_FALSE(view.is_emulated);
 }
 
+std::string OrderOf(const Library& library) {
+  return *library.FindDevice("auto")->TextInfo(ONNXIFI_BACKEND_DEVICE);
+}
+
 TEST(AutoRanking, PutsTheProcessorBehindAnInterfaceAfterItsOwnPlugin) {
-  const auto order_of = [](const Library& library) {
-    return *library.FindDevice("auto")->TextInfo(ONNXIFI_BACKEND_DEVICE);
-  };
   PlannedSandbox sandbox;
   sandbox.AddMock("behind", R"({"type": "cpu", "behind": "opencl"})")
       .AddMock("gpu", R"({"type": "gpu", "behind": "opencl"})")
@@ -174,14 +175,62 @@ TEST(AutoRanking, PutsTheProcessorBehindAnInterfaceAfterItsOwnPlugin) {
       .AddMock("second", R"({"type": "cpu"})");
   PutInFront(sandbox, "behind");
   const Library library = sandbox.Open();
-  EXPECT_EQ(order_of(library),
+  EXPECT_EQ(OrderOf(library),
             "the first fit of gpu:0 own:0 second:0 behind:0, or several together");
   // Without a plugin of its own it stays where its priority puts it.
   PlannedSandbox alone;
   alone.AddMock("behind", R"({"type": "cpu", "behind": "opencl"})")
       .AddMock("gpu", R"({"type": "gpu", "behind": "opencl"})");
   PutInFront(alone, "behind");
-  EXPECT_EQ(order_of(alone.Open()), "the first fit of behind:0 gpu:0, or several together");
+  EXPECT_EQ(OrderOf(alone.Open()), "the first fit of behind:0 gpu:0, or several together");
+}
+
+// A processor is known by the interface's memory, whichever interface it is.
+TEST(AutoRanking, PutsAProcessorBehindVulkanAfterItsOwnPlugin) {
+  PlannedSandbox sandbox;
+  sandbox.AddMock("behind", R"({"type": "cpu", "behind": "vulkan"})")
+      .AddMock("own", R"({"type": "cpu"})")
+      .AddMock("second", R"({"type": "cpu", "behind": "opencl"})");
+  PutInFront(sandbox, "behind");
+  EXPECT_EQ(OrderOf(sandbox.Open()),
+            "the first fit of own:0 behind:0 second:0, or several together");
+}
+
+// Branches that could run at a time promise nothing where both IDs are one device: nothing is cut
+// but for what only another device runs.
+TEST(AutoRanking, DoesNotCutAModelBetweenTwoPluginsOfOneDevice) {
+  PlannedSandbox sandbox;
+  const std::string twin =
+      R"({"type": "gpu", "refused": ["Cos"], "uuid": ")" + std::string(32, '7') + "\"}";
+  sandbox.AddMock("a", twin).AddMock("b", twin).AddMock("other", R"({"operators": ["Cos"]})");
+  const Library library = sandbox.Open();
+  EXPECT_EQ(*library.FindDevice("b:0")->TextInfo(ONNXIFI_SDK_BACKEND_DEVICE_UUID),
+            std::string(32, '7'));
+  const std::string plan = Ask(library, "auto", R"(
+    graph (float[3] x) => (float[3] y, float[3] z) {
+      a = Abs(x)  b = Neg(x)  c = Exp(a)  d = Sin(b)  y = Add(c, d)  z = Sub(c, d)
+    })")
+                               .plan;
+  EXPECT_EQ(plan, "a:0:");
+  const std::string mixed = Ask(library, "auto", R"(
+    graph (float[3] x) => (float[3] y) {
+      a = Abs(x)  b = Neg(x)  c = Exp(a)  d = Sin(b)  e = Add(c, d)  y = Cos(e)
+    })")
+                                .plan;
+  EXPECT_THAT(mixed, testing::Not(testing::HasSubstr("b:0")));
+}
+
+// By the manifests that the plugins are installed with; CUDA's has none yet, so it comes first.
+TEST(AutoRanking, OrdersPluginsOfOneGpu) {
+  PlannedSandbox sandbox;
+  for (const char* name : {"opencl", "vulkan"}) {
+    sandbox.AddMock(name, R"({"type": "gpu", "behind": ")" + std::string(name) + "\"}");
+    std::filesystem::copy_file("backends/" + std::string(name) + "/manifest.json",
+                               sandbox.folder() / ("libonnxifi-" + std::string(name) + ".json"));
+  }
+  sandbox.AddMock("cuda", R"({"type": "gpu"})");
+  EXPECT_EQ(OrderOf(sandbox.Open()),
+            "the first fit of cuda:0 vulkan:0 opencl:0, or several together");
 }
 
 }  // namespace
