@@ -21,6 +21,7 @@
 #include "backends/vulkan/loading.h"
 #include "backends/vulkan/memory.h"
 #include "backends/vulkan/runtime.h"
+#include "backends/vulkan/sharing.h"
 
 namespace onnxifi::vulkan {
 
@@ -29,6 +30,10 @@ class Device final : public device::Device {
   // As Runtime::Open.
   static base::Result<std::unique_ptr<Device>> Open(
       const Instance& instance, const DeviceInfo& info,
+      const std::filesystem::path& cache_folder = base::CacheFolder());
+  // As Runtime::Share.
+  static base::Result<std::unique_ptr<Device>> Share(
+      const Instance& instance, const CallersDevice& callers,
       const std::filesystem::path& cache_folder = base::CacheFolder());
 
   device::Memory& memory() override { return memory_; }
@@ -40,6 +45,8 @@ class Device final : public device::Device {
     return selector_.PrefersWinograd(facts);
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
+
+  vulkan::Sharing& sharing() { return sharing_; }
 
   const std::string& name() const { return runtime_->info().name; }
 
@@ -71,6 +78,7 @@ class Device final : public device::Device {
   Memory memory_;
   KernelDriver driver_;
   codegen::Services services_;
+  vulkan::Sharing sharing_{*runtime_, heap_};
 };
 
 }  // namespace onnxifi::vulkan

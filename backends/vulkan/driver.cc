@@ -119,6 +119,17 @@ void DescribeFloats(const VkPhysicalDeviceVulkan12Properties& of, FloatControls&
   LimitByIndependence(of.denormBehaviorIndependence, &Width::keeps_subnormals, controls);
 }
 
+void DescribeAddress(const InstanceApi& api, DeviceInfo& info) {
+  if (!HasExtension(api, info.id, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME)) return;
+  VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
+  pci.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT;
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &pci;
+  api.GetPhysicalDeviceProperties2(info.id, &properties);
+  info.pci_address = {pci.pciDomain, pci.pciBus, pci.pciDevice};
+}
+
 // What the device lacks, or empty.
 std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& info) {
   VkPhysicalDeviceProperties first{};
@@ -144,6 +155,10 @@ std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& in
   info.driver_name = static_cast<const char*>(properties.of_1_2.driverName);
   info.driver_info = static_cast<const char*>(properties.of_1_2.driverInfo);
   std::ranges::copy(properties.of_1_1.deviceUUID, info.uuid.begin());
+  if (properties.of_1_1.deviceLUIDValid != VK_FALSE) {
+    std::ranges::copy(properties.of_1_1.deviceLUID, info.luid.emplace().begin());
+  }
+  DescribeAddress(api, info);
   info.timestamp_period_ns = limits.timestampPeriod;
   info.most_groups_x = limits.maxComputeWorkGroupCount[0];
   info.most_groups_y = limits.maxComputeWorkGroupCount[1];

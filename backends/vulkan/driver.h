@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,13 @@ struct DeviceInfo {
   uint32_t api_version = 0;
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   std::array<uint8_t, VK_UUID_SIZE> uuid{};
+  std::optional<std::array<uint8_t, VK_LUID_SIZE>> luid;
+  struct PciAddress {
+    uint32_t domain = 0;
+    uint32_t bus = 0;
+    uint32_t device = 0;
+  };
+  std::optional<PciAddress> pci_address;
   uint32_t queue_family = 0;
   // 0 in timestamp_bits: the queue tells no times.
   uint32_t timestamp_bits = 0;

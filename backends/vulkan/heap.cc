@@ -69,6 +69,31 @@ class Heap::Owned final : public device::Allocation {
   std::unique_ptr<device::Allocation> piece_;
 };
 
+// A part of a caller's buffer; the whole buffer is found as long as there is one.
+class Heap::Imported final : public device::Allocation {
+ public:
+  Imported(Heap& heap, std::byte* buffer, std::byte* data, int64_t size_bytes)
+      : heap_(heap), buffer_(buffer), data_(data), size_bytes_(size_bytes) {}
+  ~Imported() override {
+    const std::lock_guard lock(heap_.mutex_);
+    const auto found = heap_.imported_.find(buffer_);
+    if (--found->second.count > 0) return;
+    heap_.places_.Erase(buffer_);
+    heap_.imported_.erase(found);
+  }
+  Imported(const Imported&) = delete;
+  Imported& operator=(const Imported&) = delete;
+
+  std::byte* data() override { return data_; }
+  int64_t size_bytes() const override { return size_bytes_; }
+
+ private:
+  Heap& heap_;
+  std::byte* const buffer_;
+  std::byte* const data_;
+  const int64_t size_bytes_;
+};
+
 Heap::Heap(Runtime& runtime)
     : runtime_(runtime),
       tensor_blocks_(runtime, runtime.info().memory_types.device),
@@ -122,6 +147,25 @@ Result<std::unique_ptr<device::Allocation>> Heap::Allocate(Purpose purpose, int6
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> piece,
                            PoolOf(purpose).Allocate(size_bytes));
   return std::unique_ptr<device::Allocation>(std::make_unique<Owned>(*this, std::move(piece)));
+}
+
+Result<std::unique_ptr<device::Allocation>> Heap::Import(VkBuffer buffer, uint64_t address,
+                                                         int64_t buffer_bytes, int64_t offset_bytes,
+                                                         int64_t size_bytes) {
+  std::byte* const first = ToPointer(address);
+  const std::lock_guard lock(mutex_);
+  ImportedBuffer& imported = imported_[first];
+  if (imported.count > 0 && imported.buffer != buffer) {
+    return Status(Code::kInvalidMemoryLocation,
+                  "Another Vulkan buffer over the same memory is bound already.");
+  }
+  if (imported.count == 0) {
+    imported.buffer = buffer;
+    places_.Insert(first, buffer_bytes, {buffer, 0, nullptr, buffer_bytes});
+  }
+  ++imported.count;
+  return std::unique_ptr<device::Allocation>(
+      std::make_unique<Imported>(*this, first, first + offset_bytes, size_bytes));
 }
 
 void Heap::Release(std::unique_ptr<device::Allocation> piece) {

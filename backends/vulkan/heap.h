@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -36,6 +37,14 @@ class Heap {
   // The heap outlives it. NO_DEVICE_MEMORY with size and limit, NO_SYSTEM_MEMORY.
   base::Result<std::unique_ptr<device::Allocation>> Allocate(Purpose purpose, int64_t size_bytes);
 
+  // A caller's buffer of `buffer_bytes` at `address`, and in it `size_bytes` > 0 from
+  // `offset_bytes` on. INVALID_MEMORY_LOCATION if another buffer is imported at that address. The
+  // buffer outlives the allocation, as the heap does.
+  base::Result<std::unique_ptr<device::Allocation>> Import(VkBuffer buffer, uint64_t address,
+                                                           int64_t buffer_bytes,
+                                                           int64_t offset_bytes,
+                                                           int64_t size_bytes);
+
   // Where an address lies.
   struct Location {
     VkBuffer buffer = VK_NULL_HANDLE;
@@ -58,11 +67,16 @@ class Heap {
  private:
   class Mapped;
   class Owned;
+  class Imported;
   struct Entry {
     VkBuffer buffer = VK_NULL_HANDLE;
     int64_t offset_bytes = 0;
     std::byte* mapped = nullptr;
     int64_t size_bytes = 0;
+  };
+  struct ImportedBuffer {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    int count = 0;  // of allocations
   };
   struct Waiting {
     uint64_t moment;
@@ -86,6 +100,7 @@ class Heap {
   mutable std::mutex mutex_;
   std::deque<Waiting> waiting_;  // by moment
   int64_t waiting_bytes_ = 0;
+  std::map<const std::byte*, ImportedBuffer> imported_;
 };
 
 }  // namespace onnxifi::vulkan

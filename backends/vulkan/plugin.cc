@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "backends/core/base/cache_folder.h"
 #include "backends/core/codegen/selector.h"
+#include "backends/core/plugin/device_identity.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/vulkan/device.h"
 #include "backends/vulkan/driver.h"
@@ -36,6 +39,18 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
   description.device = info.name;
   description.type = TypeOf(info);
   description.memory_bytes = info.memory_bytes;
+  description.memory_types = ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER;
+  // With a device of the caller's.
+  description.synchronization_types = ONNXIFI_SYNCHRONIZATION_IMPLICIT;
+  description.event_kinds = {ONNXIFI_SDK_NATIVE_EVENT_VULKAN};
+  description.backend_properties = {ONNXIFI_SDK_BACKEND_PROPERTY_VULKAN_DEVICE};
+  const std::span<const uint8_t> luid =
+      info.luid ? std::span<const uint8_t>(*info.luid) : std::span<const uint8_t>();
+  std::optional<plugin::PciAddress> pci;
+  if (info.pci_address) {
+    pci = {info.pci_address->domain, info.pci_address->bus, info.pci_address->device};
+  }
+  plugin::AnswerIdentity(info.uuid, luid, pci, description);
   return description;
 }
 
@@ -74,22 +89,36 @@ class Hardware : public plugin::Hardware {
   }
 
   base::Result<std::unique_ptr<device::Device>> Open(
-      int index, const abi::BackendProperties& /*properties*/) override {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        std::unique_ptr<Device> device,
-        Device::Open(*instance_, devices_.fit[static_cast<size_t>(index)], base::CacheFolder()));
+      int index, const abi::BackendProperties& properties) override {
+    const DeviceInfo& info = devices_.fit[static_cast<size_t>(index)];
+    const auto given = std::ranges::find(
+        properties.given, ONNXIFI_SDK_BACKEND_PROPERTY_VULKAN_DEVICE, &abi::Property::key);
+    if (given == properties.given.end()) {
+      ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                               Device::Open(*instance_, info, base::CacheFolder()));
+      return std::unique_ptr<device::Device>(std::move(device));
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(const CallersDevice callers,
+                             CheckCallersDevice(api_, given->value, info));
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                             Device::Share(*instance_, callers, base::CacheFolder()));
     return std::unique_ptr<device::Device>(std::move(device));
+  }
+
+  device::Sharing* SharingOf(device::Device& device) const override {
+    return &static_cast<Device&>(device).sharing();
   }
 
  private:
   base::Status Find() {
-    ONNXIFI_ASSIGN_OR_RETURN(const Api api, LoadApi(kLoaderLibrary));
-    ONNXIFI_ASSIGN_OR_RETURN(instance_, Instance::Create(api));
+    ONNXIFI_ASSIGN_OR_RETURN(api_, LoadApi(kLoaderLibrary));
+    ONNXIFI_ASSIGN_OR_RETURN(instance_, Instance::Create(api_));
     ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(*instance_));
     return base::Ok();
   }
 
   std::string absence_;
+  Api api_;
   std::unique_ptr<Instance> instance_;
   FoundDevices devices_;
   std::vector<std::unique_ptr<codegen::Selector>> selectors_;

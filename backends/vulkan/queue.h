@@ -37,6 +37,8 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
   base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes) override {
     return stream_.Copy(from, to, size_bytes);
   }
+  // Waits, too: what is recorded is not submitted without.
+  base::Status Submit() override { return stream_.Finish(); }
   base::Status Finish() override { return stream_.Finish(); }
   void Keep(std::shared_ptr<const void> object) override { stream_.Keep(std::move(object)); }
   int64_t submission_count() const override { return stream_.submission_count(); }

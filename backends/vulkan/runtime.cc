@@ -26,10 +26,23 @@ base::Result<std::unique_ptr<Runtime>> Runtime::Open(const Instance& instance,
                                                      const DeviceInfo& info) {
   std::unique_ptr<Runtime> runtime(new Runtime(instance, info));
   ONNXIFI_RETURN_IF_ERROR(runtime->OpenDevice());
-  const DeviceApi& api = runtime->functions_;
-  VkDevice device = runtime->device_;
-  api.GetDeviceQueue(device, info.queue_family, 0, &runtime->queue_);
+  runtime->functions_.GetDeviceQueue(runtime->device_, info.queue_family, 0, &runtime->queue_);
+  ONNXIFI_RETURN_IF_ERROR(runtime->MakeObjects());
+  return runtime;
+}
 
+base::Result<std::unique_ptr<Runtime>> Runtime::Share(const Instance& instance,
+                                                      const CallersDevice& callers) {
+  std::unique_ptr<Runtime> runtime(new Runtime(instance, callers.info));
+  runtime->callers_ = callers;
+  runtime->functions_ = callers.functions;
+  runtime->device_ = callers.device;
+  runtime->queue_ = callers.queue;
+  ONNXIFI_RETURN_IF_ERROR(runtime->MakeObjects());
+  return runtime;
+}
+
+Status Runtime::MakeObjects() {
   VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
   VkPipelineLayoutCreateInfo layout_info{};
   layout_info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
@@ -37,9 +50,9 @@ base::Result<std::unique_ptr<Runtime>> Runtime::Open(const Instance& instance,
   layout_info.pPushConstantRanges = &range;
   VkPipelineLayout layout = VK_NULL_HANDLE;
   ONNXIFI_RETURN_IF_ERROR(
-      runtime->Check(api.CreatePipelineLayout(device, &layout_info, nullptr, &layout),
-                     "create a pipeline layout"));
-  runtime->layout_ = {device, layout, api.DestroyPipelineLayout};
+      Check(functions_.CreatePipelineLayout(device_, &layout_info, nullptr, &layout),
+            "create a pipeline layout"));
+  layout_ = {device_, layout, functions_.DestroyPipelineLayout};
 
   VkSemaphoreTypeCreateInfo type_info{};
   type_info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
@@ -48,10 +61,11 @@ base::Result<std::unique_ptr<Runtime>> Runtime::Open(const Instance& instance,
   semaphore_info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   semaphore_info.pNext = &type_info;
   VkSemaphore semaphore = VK_NULL_HANDLE;
-  ONNXIFI_RETURN_IF_ERROR(runtime->Check(
-      api.CreateSemaphore(device, &semaphore_info, nullptr, &semaphore), "create a semaphore"));
-  runtime->timeline_ = {device, semaphore, api.DestroySemaphore};
-  return runtime;
+  ONNXIFI_RETURN_IF_ERROR(
+      Check(functions_.CreateSemaphore(device_, &semaphore_info, nullptr, &semaphore),
+            "create a semaphore"));
+  timeline_ = {device_, semaphore, functions_.DestroySemaphore};
+  return base::Ok();
 }
 
 Status Runtime::OpenDevice() {
@@ -100,13 +114,18 @@ Runtime::~Runtime() {
     // Other functions are missing.
     const auto destroy = reinterpret_cast<PFN_vkDestroyDevice>(
         instance_.api().GetDeviceProcAddr(device_, "vkDestroyDevice"));
-    if (destroy != nullptr) destroy(device_, nullptr);
+    if (destroy != nullptr && !callers_) destroy(device_, nullptr);
     return;
   }
-  functions_.DeviceWaitIdle(device_);
+  if (callers_) {
+    // The caller's own work is none of ours to wait for.
+    if (timeline_.get() != VK_NULL_HANDLE) static_cast<void>(Wait(submissions_));
+  } else {
+    functions_.DeviceWaitIdle(device_);
+  }
   timeline_ = {};
   layout_ = {};
-  functions_.DestroyDevice(device_, nullptr);
+  if (!callers_) functions_.DestroyDevice(device_, nullptr);
 }
 
 Status Runtime::Check(VkResult result, std::string_view doing) const {
@@ -134,6 +153,7 @@ base::Result<uint64_t> Runtime::Submit(std::span<const VkCommandBuffer> commands
   submit.pCommandBuffers = commands.data();
   submit.signalSemaphoreCount = 1;
   submit.pSignalSemaphores = &semaphore;
+  const QueueLock callers_turn(callers_ ? &*callers_ : nullptr);
   ONNXIFI_RETURN_IF_ERROR(
       Check(functions_.QueueSubmit(queue_, 1, &submit, VK_NULL_HANDLE), kDoing));
   submissions_ = submission;
@@ -153,6 +173,7 @@ Status Runtime::Wait(uint64_t submission) {
   if (!status.ok() && !is_lost_) {
     // The device may still use what the caller is going to give up: there is another way to wait.
     const std::lock_guard lock(queue_mutex_);
+    const QueueLock callers_turn(callers_ ? &*callers_ : nullptr);
     for (auto pause = kFirstPause; pause < kLastPause && !is_lost_; pause *= 2) {
       const VkResult result = functions_.DeviceWaitIdle(device_);
       if (result == VK_SUCCESS) return base::Ok();
@@ -174,7 +195,7 @@ uint64_t Runtime::AvailableBytes(const MemoryType& type) const {
   VkPhysicalDeviceMemoryProperties2 properties{};
   properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
   properties.pNext = &budget;
-  instance_.api().GetPhysicalDeviceMemoryProperties2(info_.id, &properties);
+  instance_api().GetPhysicalDeviceMemoryProperties2(info_.id, &properties);
   return budget.heapBudget[type.heap] -
          std::min(budget.heapBudget[type.heap], budget.heapUsage[type.heap]);
 }

@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "backends/vulkan/api.h"
+#include "backends/vulkan/callers_device.h"
 #include "backends/vulkan/driver.h"
 #include "backends/vulkan/retirement.h"
 
@@ -25,12 +27,19 @@ class Runtime {
   // BACKEND_UNAVAILABLE or a resource code. `instance` outlives it.
   static base::Result<std::unique_ptr<Runtime>> Open(const Instance& instance,
                                                      const DeviceInfo& info);
-  // Waits for all work.
+  // On a device and in a queue of the caller's, which outlive it.
+  static base::Result<std::unique_ptr<Runtime>> Share(const Instance& instance,
+                                                      const CallersDevice& callers);
+  // Waits for all work of its own.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
   const DeviceApi& api() const { return functions_; }
+  const InstanceApi& instance_api() const {
+    return callers_ ? callers_->instance_api : instance_.api();
+  }
+  bool has_callers_device() const { return callers_.has_value(); }
   const DeviceInfo& info() const { return info_; }
   VkDevice device() const { return device_; }
   // Of every kernel: kPushBytes of push constants and nothing else.
@@ -57,9 +66,11 @@ class Runtime {
  private:
   Runtime(const Instance& instance, const DeviceInfo& info) : instance_(instance), info_(info) {}
   base::Status OpenDevice();
+  base::Status MakeObjects();
 
   const Instance& instance_;
   const DeviceInfo info_;
+  std::optional<CallersDevice> callers_;
   VkDevice device_ = VK_NULL_HANDLE;
   DeviceApi functions_;
   VkQueue queue_ = VK_NULL_HANDLE;
