@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace onnxifi::info {
@@ -16,7 +17,7 @@ struct NamedQuery {
   std::string_view name;
 };
 
-constexpr std::array<NamedQuery, 7> kTextQueries = {{
+constexpr std::array<NamedQuery, 9> kTextQueries = {{
     {ONNXIFI_BACKEND_NAME, "name"},
     {ONNXIFI_BACKEND_VENDOR, "vendor"},
     {ONNXIFI_BACKEND_VERSION, "version"},
@@ -24,6 +25,8 @@ constexpr std::array<NamedQuery, 7> kTextQueries = {{
     {ONNXIFI_BACKEND_DEVICE, "device"},
     {ONNXIFI_BACKEND_ONNX_IR_VERSION, "ir_versions"},
     {ONNXIFI_BACKEND_OPSET_VERSION, "opsets"},
+    {ONNXIFI_SDK_BACKEND_DEVICE_UUID, "device_uuid"},
+    {ONNXIFI_SDK_BACKEND_DEVICE_LUID, "device_luid"},
 }};
 
 // The OpenCL IDs are pointers of this process and left out.
@@ -60,6 +63,30 @@ uint64_t NumberOf(const Device& device, onnxBackendInfo query) {
   return number ? *number : 0;
 }
 
+// What the device answers; nothing if it does not.
+template <typename T>
+std::optional<T> Find(const std::vector<std::pair<std::string, T>>& answers,
+                      std::string_view name) {
+  const auto found =
+      std::ranges::find(answers, name, [](const auto& answer) { return answer.first; });
+  if (found == answers.end()) return std::nullopt;
+  return found->second;
+}
+
+// By UUID if both tell one, else by PCI address.
+bool IsSamePhysical(const DeviceReport& a, const DeviceReport& b) {
+  const auto uuid_a = Find(a.texts, "device_uuid");
+  const auto uuid_b = Find(b.texts, "device_uuid");
+  if (uuid_a && uuid_b) return *uuid_a == *uuid_b;
+  const auto has_equal = [&](std::string_view name) {
+    const auto number = Find(a.numbers, name);
+    return number && number == Find(b.numbers, name);
+  };
+  return has_equal("pci_bus_id") && has_equal("pci_device_id") &&
+         Find(a.numbers, "pci_domain_id").value_or(0) ==
+             Find(b.numbers, "pci_domain_id").value_or(0);
+}
+
 DeviceReport ReportOf(const Device& device, size_t index, const EnterStage& enter) {
   DeviceReport report;
   Result<std::string> key = device.Key();
@@ -93,6 +120,14 @@ DeviceReport ReportOf(const Device& device, size_t index, const EnterStage& ente
 bool LibraryReport::has_usable_device() const {
   return std::ranges::any_of(
       devices, [](const DeviceReport& device) { return device.is_usable && device.key != "auto"; });
+}
+
+std::vector<std::string> LibraryReport::SameDevice(const DeviceReport& device) const {
+  std::vector<std::string> keys;
+  for (const DeviceReport& other : devices) {
+    if (&other != &device && IsSamePhysical(device, other)) keys.push_back(other.key);
+  }
+  return keys;
 }
 
 std::string LibraryReport::FirstReason() const {

@@ -41,6 +41,8 @@ struct LibraryReport {
 
   // Whether any device but auto, which only passes work on, is usable.
   bool has_usable_device() const;
+  // Keys of the other IDs of the same physical device.
+  std::vector<std::string> SameDevice(const DeviceReport& device) const;
   // Why not, as one sentence: the first reason there is.
   std::string FirstReason() const;
 };

@@ -53,11 +53,11 @@ const std::string& SentenceOf(const DiscoveryRecord& plugin) {
   return has_reason ? plugin.detail : plugin.sentence;
 }
 
-json ToJson(const DeviceReport& device) {
+json ToJson(const LibraryReport& report, const DeviceReport& device) {
   json object = {{"key", device.key},       {"plugin", device.plugin},
                  {"type", device.type},     {"memory_bytes", device.memory_bytes},
                  {"opsets", device.opsets}, {"usable", device.is_usable},
-                 {"reason", device.reason}};
+                 {"reason", device.reason}, {"same_device", report.SameDevice(device)}};
   json queries = json::object();
   for (const auto& [name, text] : device.texts) queries[name] = text;
   for (const auto& [name, number] : device.numbers) queries[name] = number;
@@ -94,6 +94,17 @@ std::string MakeTable(const LibraryReport& report) {
                     device.is_usable ? "ready" : "unusable: " + device.reason, device.device});
   }
   AppendRows(rows, text);
+  // Once per physical device, with all of its IDs.
+  for (const DeviceReport& device : report.devices) {
+    const std::vector<std::string> others = report.SameDevice(device);
+    const bool is_first = std::ranges::none_of(others, [&](const std::string& key) {
+      return std::ranges::find(report.devices, key, &DeviceReport::key) <
+             std::ranges::find(report.devices, device.key, &DeviceReport::key);
+    });
+    if (others.empty() || !is_first) continue;
+    fmt::format_to(std::back_inserter(text), "One device: {}, {}\n", device.key,
+                   fmt::join(others, ", "));
+  }
   for (const DiscoveryRecord& plugin : report.plugins) {
     if (!IsWorthALine(plugin)) continue;
     fmt::format_to(
@@ -112,6 +123,9 @@ std::string MakeListing(const LibraryReport& report) {
   for (const DeviceReport& device : report.devices) {
     fmt::format_to(out, "\nDevice {} ({})\n", device.key,
                    device.is_usable ? "ready" : "unusable: " + device.reason);
+    for (const std::string& key : report.SameDevice(device)) {
+      fmt::format_to(out, "  {:<28}{}\n", "same device as", key);
+    }
     for (const auto& [name, value] : device.texts) {
       fmt::format_to(out, "  {:<28}{}\n", name, value);
     }
@@ -132,7 +146,7 @@ std::string MakeListing(const LibraryReport& report) {
 
 std::string MakeJson(const LibraryReport& report) {
   json devices = json::array();
-  for (const DeviceReport& device : report.devices) devices.push_back(ToJson(device));
+  for (const DeviceReport& device : report.devices) devices.push_back(ToJson(report, device));
   json plugins = json::array();
   for (const DiscoveryRecord& plugin : report.plugins) plugins.push_back(ToJson(plugin));
   const json object = {{"library", report.path},

@@ -85,6 +85,33 @@ TEST(ReportTextTest, JsonHasTheStableMembers) {
   EXPECT_EQ(object["plugins"][0]["verdict"], "not loadable");
 }
 
+DeviceReport MakeIdentified(const char* key, const char* uuid, uint64_t pci_bus) {
+  DeviceReport device;
+  device.key = key;
+  if (uuid != nullptr) device.texts = {{"device_uuid", uuid}};
+  device.numbers = {{"pci_bus_id", pci_bus}, {"pci_device_id", 0}, {"pci_domain_id", 0}};
+  return device;
+}
+
+TEST(ReportTextTest, OnePhysicalDeviceIsToldOnceWithItsPlugins) {
+  LibraryReport report = MakeReport(true);
+  report.devices.push_back(MakeIdentified("cuda:0", "07", 1));
+  report.devices.push_back(MakeIdentified("vulkan:0", "07", 1));
+  report.devices.push_back(MakeIdentified("vulkan:1", "08", 5));
+  // Without a UUID the address decides.
+  report.devices.push_back(MakeIdentified("opencl:0", nullptr, 1));
+  report.devices.push_back(MakeIdentified("opencl:1", nullptr, 2));
+  report.devices.push_back(MakeIdentified("opencl:2", "09", 2));
+  const std::string table = MakeTable(report);
+  EXPECT_THAT(table, HasSubstr("One device: cuda:0, vulkan:0, opencl:0\n"));
+  EXPECT_THAT(table, HasSubstr("One device: opencl:1, opencl:2\n"));
+  EXPECT_THAT(table, Not(HasSubstr("One device: vulkan:0")));
+  EXPECT_THAT(table, Not(HasSubstr("One device: cpu")));
+  const auto object = nlohmann::json::parse(MakeJson(report));
+  EXPECT_EQ(object["devices"][1]["same_device"], nlohmann::json::array());
+  EXPECT_EQ(object["devices"][2]["same_device"], nlohmann::json({"vulkan:0", "opencl:0"}));
+}
+
 TEST(ReportTextTest, NumbersOfLaterVersionsHaveNames) {
   EXPECT_EQ(DeviceTypeName(0x40), "type 64");
   EXPECT_EQ(VerdictName(99), "verdict 99");
