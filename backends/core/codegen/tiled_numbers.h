@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers that the kernels of a TiledProduct are given. For tiled_product.cc, which finds them,
-// and tiled_product_text.cc, which writes the kernels, alone.
+// The numbers that the kernels of a TiledProduct are given. For tiled_geometry.cc, which finds
+// them, and the files that write the kernels, alone.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_NUMBERS_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_NUMBERS_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backends/core/program/program.h"
 
 namespace onnxifi::codegen {
 
@@ -35,6 +40,30 @@ enum GivenNumber : int {
   kColumnItems,
   kFixed,
 };
+
+// What `root` loads and which coordinates it names.
+std::vector<program::ExprId> Leaves(const program::ExprPool& pool, program::ExprId root);
+// Which reads `roots` load.
+std::vector<bool> ReadsOf(const program::Program& program, const program::Step& step,
+                          std::span<const program::ExprId> roots);
+
+inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+// Of the taps of an axis, how many strides the last one reaches.
+inline int64_t MaxShift(int64_t taps, int64_t dilation, int64_t stride) {
+  return std::max<int64_t>(0, (taps - 1) * dilation / stride);
+}
+
+// Of a transposed convolution, the q of an axis's outputs (tiled_product.h).
+struct Span {
+  int64_t first;
+  int64_t count;
+};
+inline Span SpanOf(int64_t out, int64_t pad, int64_t stride) {
+  const int64_t first = FloorDiv(pad, stride);
+  return {first, FloorDiv(out - 1 + pad, stride) - first + 1};
+}
 
 }  // namespace onnxifi::codegen
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TiledProduct: all that the kernels must agree on is numbers found at the binding, so that one
-// source serves every extent.
+// TiledProduct: which steps are cut into tiles, and which operand is whose.
 
 #include "backends/core/codegen/tiled_product.h"
 
@@ -16,60 +15,13 @@ namespace {
 
 using base::Code;
 using base::Status;
-using device::BoundStep;
-using device::BoundView;
 using program::Contract;
 using program::ExprId;
 using program::ExprNode;
 using program::ExprOp;
-using tensor::Extents;
-
-// Up to this many rows, columns are read once or twice, for which they are not laid out anew.
-constexpr int64_t kFewRowTiles = 2;
 
 // A product with fewer columns than this leaves most lanes idle, if it has more rows.
 constexpr int64_t kFewColumns = 16;
-
-std::vector<ExprId> Leaves(const program::ExprPool& pool, ExprId root) {
-  std::vector<ExprId> leaves;
-  const ExprId roots[] = {root};
-  for (const ExprId id : program::Reachable(pool, roots)) {
-    const ExprOp op = pool[id].op;
-    if (op == ExprOp::kLoad || op == ExprOp::kIndex) leaves.push_back(id);
-  }
-  return leaves;
-}
-
-// Which reads `roots` load.
-std::vector<bool> ReadsOf(const program::Program& program, const program::Step& step,
-                          std::span<const ExprId> roots) {
-  std::vector<bool> is_read(step.reads.size(), false);
-  for (const ExprId root : roots) {
-    for (const ExprId leaf : Leaves(program.exprs, root)) {
-      const ExprNode& node = program.exprs[leaf];
-      if (node.op == ExprOp::kLoad) is_read[node.payload] = true;
-    }
-  }
-  return is_read;
-}
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-
-// Of the taps of an axis, how many strides the last one reaches.
-int64_t MaxShift(int64_t taps, int64_t dilation, int64_t stride) {
-  return std::max<int64_t>(0, (taps - 1) * dilation / stride);
-}
-
-// Of a transposed convolution, the q of an axis's outputs (tiled_product.h).
-struct Span {
-  int64_t first;
-  int64_t count;
-};
-Span SpanOf(int64_t out, int64_t pad, int64_t stride) {
-  const int64_t first = FloorDiv(pad, stride);
-  return {first, FloorDiv(out - 1 + pad, stride) - first + 1};
-}
 
 // The product of constant extents; nothing if one is a symbol.
 std::optional<int64_t> KnownCount(std::span<const program::Dim> extents) {
@@ -81,26 +33,29 @@ std::optional<int64_t> KnownCount(std::span<const program::Dim> extents) {
   return count;
 }
 
-// The numbers of extents that lie row-major, per axis.
-Extents PitchesOf(std::span<const int64_t> extents) {
-  Extents pitches(extents.size());
-  int64_t pitch = 1;
-  for (size_t axis = extents.size(); axis-- > 0;) {
-    pitches[axis] = pitch;
-    pitch *= extents[axis];
-  }
-  return pitches;
-}
-
-// Whether axes [first, first + extents.size()) of a view are one axis.
-bool IsOneAxis(const BoundView& view, size_t first, std::span<const int64_t> extents) {
-  for (size_t axis = extents.size(); axis-- > 1;) {
-    if (!IsEven(view, first + axis - 1, first + axis, extents[axis])) return false;
-  }
-  return true;
-}
-
 }  // namespace
+
+std::vector<program::ExprId> Leaves(const program::ExprPool& pool, program::ExprId root) {
+  std::vector<program::ExprId> leaves;
+  const program::ExprId roots[] = {root};
+  for (const program::ExprId id : program::Reachable(pool, roots)) {
+    const program::ExprOp op = pool[id].op;
+    if (op == program::ExprOp::kLoad || op == program::ExprOp::kIndex) leaves.push_back(id);
+  }
+  return leaves;
+}
+
+std::vector<bool> ReadsOf(const program::Program& program, const program::Step& step,
+                          std::span<const program::ExprId> roots) {
+  std::vector<bool> is_read(step.reads.size(), false);
+  for (const program::ExprId root : roots) {
+    for (const program::ExprId leaf : Leaves(program.exprs, root)) {
+      const ExprNode& node = program.exprs[leaf];
+      if (node.op == program::ExprOp::kLoad) is_read[node.payload] = true;
+    }
+  }
+  return is_read;
+}
 
 Status CheckTiles(const program::Program& program, const program::Step& step) {
   const auto* contract = step.As<Contract>();
@@ -229,343 +184,6 @@ bool TiledProduct::IsReadBy(Part part, int read) const {
   const ExprId roots[] = {prologue(part == Part::kColumns ? columns_are_a_ : !columns_are_a_)};
   return part == Part::kSums ? ReadsOf(program_, step_, contract_.roots)[static_cast<size_t>(read)]
                              : ReadsOf(program_, step_, roots)[static_cast<size_t>(read)];
-}
-
-// Makes the numbers of a binding.
-class TiledProduct::Geometry {
- public:
-  Geometry(const TiledProduct& product, const BoundStep& step)
-      : product_(product), step_(step), contract_(product.contract_) {
-    for (const program::Dim& dim : contract_.inner) inner_.push_back(step.Number(dim));
-    const auto domain = std::span<const int64_t>(step.domain);
-    const auto batch = static_cast<size_t>(product.batch_axes());
-    batch_.assign(domain.begin(), domain.begin() + static_cast<std::ptrdiff_t>(batch));
-    const auto cut = batch + static_cast<size_t>(product.is_window() ? 1 : contract_.m_axes);
-    first_rows_ = batch;
-    first_columns_ = cut;
-    row_extents_.assign(domain.begin() + static_cast<std::ptrdiff_t>(batch),
-                        domain.begin() + static_cast<std::ptrdiff_t>(cut));
-    column_extents_.assign(domain.begin() + static_cast<std::ptrdiff_t>(cut), domain.end());
-    if (!product.is_window() && product.columns_are_a_) {
-      std::swap(row_extents_, column_extents_);
-      std::swap(first_rows_, first_columns_);
-    }
-    output_extents_ = column_extents_;
-    if (!product.is_transposed()) return;
-    for (size_t axis = 0; axis < column_extents_.size(); ++axis) {
-      const Span span = SpanOf(column_extents_[axis], step.Number(contract_.pads_begin[axis]),
-                               contract_.strides[axis]);
-      column_extents_[axis] = span.count;
-      firsts_.push_back(span.first);
-      output_phases_ *= contract_.strides[axis];
-    }
-  }
-
-  Bound Make() {
-    Bound bound;
-    const int64_t element_bytes = product_.sum_bits() / 8;
-    const TileShape& tile = product_.tile_;
-    parts_ = product_.is_window() ? contract_.group : 1;
-    at(kRows) = tensor::ElementCount(row_extents_) / parts_;
-    at(kRowTiles) = CeilDiv(at(kRows), tile.rows);
-    at(kDepth) = tensor::ElementCount(inner_);
-    at(kChannels) = product_.is_window() ? inner_[0] : at(kDepth);
-    at(kChunks) = CeilDiv(at(kDepth), kChunk);
-    pitches_ = PitchesOf(column_extents_);
-    at(kColumns) = tensor::ElementCount(column_extents_);
-    bool has_gaps = false;
-    if (product_.is_window()) has_gaps = MakeImage();
-    at(kColumnTiles) = CeilDiv(at(kColumns), tile.columns());
-    at(kLastStart) = at(kColumnTiles) * tile.columns();
-    MakeOperands();
-    bound.has_columns_in_place = TryInPlace(bound);
-    const bool is_empty = tensor::ElementCount(step_.domain) == 0;
-    at(kItems) = is_empty ? 0
-                          : tensor::ElementCount(batch_) * parts_ * output_phases_ * at(kRowTiles) *
-                                at(kColumnTiles);
-    if (is_empty) at(kRowItems) = at(kColumnItems) = 0;
-    bound.row_bytes = row_elements_ * element_bytes;
-    bound.column_bytes = bound.has_columns_in_place ? 0 : column_elements_ * element_bytes;
-
-    given_.insert(given_.end(), row_batch_.begin(), row_batch_.end());
-    given_.insert(given_.end(), column_batch_.begin(), column_batch_.end());
-    given_.insert(given_.end(), row_packed_.begin(), row_packed_.end());
-    given_.insert(given_.end(), column_packed_.begin(), column_packed_.end());
-    given_.insert(given_.end(), pitches_.begin(), pitches_.end());
-    given_.insert(given_.end(), image_.begin(), image_.end());
-    given_.insert(given_.end(), phases_.begin(), phases_.end());
-    if (product_.is_transposed()) {
-      given_.insert(given_.end(), column_extents_.begin(), column_extents_.end());
-      given_.insert(given_.end(), firsts_.begin(), firsts_.end());
-    }
-    bound.rows = MakeOperandLoops(!product_.columns_are_a_, row_elements_);
-    bound.columns = MakeOperandLoops(product_.columns_are_a_, column_elements_);
-    bound.sums = MakeSumLoops(has_gaps, bound.has_columns_in_place);
-    return bound;
-  }
-
- private:
-  int64_t& at(int number) { return given_[static_cast<size_t>(number)]; }
-
-  // The image of a channel: for each phase of the strides, the elements of that phase. Gives
-  // whether rows of it are longer than those of the output.
-  bool MakeImage() {
-    const size_t axes = column_extents_.size();
-    for (size_t axis = 0; axis < axes; ++axis) {
-      const int64_t taps = inner_[axis + 1];
-      const int64_t shift = MaxShift(taps, contract_.dilations[axis], contract_.strides[axis]);
-      image_.push_back(column_extents_[axis] + shift);
-      phases_.push_back(taps == 1 || product_.is_transposed() ? 1 : contract_.strides[axis]);
-    }
-    pitches_ = PitchesOf(image_);
-    bool has_gaps = false;
-    int64_t last = 0;
-    for (size_t axis = 0; axis < axes; ++axis) {
-      if (axis > 0 && image_[axis] != column_extents_[axis]) has_gaps = true;
-      last += (column_extents_[axis] - 1) * pitches_[axis];
-    }
-    at(kColumns) = last + 1;
-    at(kPhasePitch) = tensor::ElementCount(image_);
-    return has_gaps;
-  }
-
-  // Whether what is laid out of an operand is the same for every coordinate of a batch axis.
-  bool IsBroadcast(bool is_a, size_t axis) const {
-    for (const ExprId leaf : Leaves(product_.program_.exprs, product_.prologue(is_a))) {
-      const ExprNode& node = product_.program_.exprs[leaf];
-      if (node.op == ExprOp::kIndex || !node.operands.empty()) return false;
-      const BoundView& view = step_.reads[node.payload];
-      if (axis < view.strides.size() && view.strides[axis] != 0) return false;
-      for (const device::BoundGuard& guard : view.guards) {
-        if (axis < guard.coefficients.size() && guard.coefficients[axis] != 0) return false;
-      }
-    }
-    return true;
-  }
-
-  // What is laid out per coordinate of the batch, and how far apart: `packed` gets the extents,
-  // `steps` the distances in matrices. Gives how many there are.
-  int64_t MakeBatch(bool is_a, Extents& packed, Extents& steps) const {
-    for (size_t axis = 0; axis < batch_.size(); ++axis) {
-      packed.push_back(IsBroadcast(is_a, axis) ? 1 : batch_[axis]);
-    }
-    steps = PitchesOf(packed);
-    for (size_t axis = 0; axis < batch_.size(); ++axis) {
-      if (packed[axis] == 1) steps[axis] = 0;
-    }
-    return tensor::ElementCount(packed);
-  }
-
-  void MakeOperands() {
-    const TileShape& tile = product_.tile_;
-    const int64_t panel = at(kDepth) * tile.rows;
-    int64_t matrices = parts_;
-    if (product_.is_window()) {
-      row_packed_ = row_batch_ = {0};
-    } else {
-      matrices = MakeBatch(!product_.columns_are_a_, row_packed_, row_batch_);
-    }
-    row_elements_ = matrices * at(kRowTiles) * panel;
-    at(kRowItems) = matrices * at(kRowTiles) * at(kChunks);
-    if (product_.is_window()) {
-      const int64_t channels = contract_.group * at(kChannels);
-      // Whole cache lines, and an odd number of them, so that channels do not share sets of a
-      // cache.
-      const int64_t line = 64 / (product_.sum_bits() / 8);
-      int64_t lines = CeilDiv(tensor::ElementCount(phases_) * at(kPhasePitch), line);
-      lines += 1 - lines % 2;
-      at(kStep) = lines * line;
-      at(kPartPitch) = at(kChannels) * at(kStep);
-      at(kTilePitch) = tile.columns();
-      column_packed_ = {0};
-      column_batch_ = {channels * at(kStep)};
-      const int64_t rows_of_image =
-          tensor::ElementCount(std::span(image_).first(image_.size() - 1)) *
-          tensor::ElementCount(phases_);
-      at(kColumnItems) = batch_[0] * channels * rows_of_image;
-      // The last block of the last channel is read to its end.
-      column_elements_ = batch_[0] * column_batch_[0] + tile.columns();
-      return;
-    }
-    matrices = MakeBatch(product_.columns_are_a_, column_packed_, column_batch_);
-    at(kStep) = tile.columns();
-    at(kTilePitch) = at(kDepth) * tile.columns();
-    const int64_t matrix = at(kColumnTiles) * at(kTilePitch);
-    for (int64_t& step : column_batch_) step *= matrix;
-    column_elements_ = matrices * matrix;
-    at(kColumnItems) = matrices * at(kColumnTiles) * at(kChunks);
-  }
-
-  // Whether the columns' operand is read where it lies: consecutive columns lie next to each other,
-  // and there are enough of them for a block to end before the last.
-  bool TryInPlace(Bound& bound) {
-    const BoundView& view = step_.reads[static_cast<size_t>(product_.column_read())];
-    const int64_t columns = product_.tile_.columns();
-    if (!product_.has_plain_columns_ || !view.guards.empty() || at(kColumns) < columns) {
-      return false;
-    }
-    const size_t batch = batch_.size();
-    size_t first_column = 2;
-    int64_t step = 0;
-    if (product_.is_window()) {
-      for (size_t axis = 0; axis < column_extents_.size(); ++axis) {
-        if (inner_[axis + 1] != 1 || contract_.strides[axis] != 1 ||
-            step_.Number(contract_.pads_begin[axis]) != 0 ||
-            step_.Number(contract_.a_spatial[axis]) != column_extents_[axis]) {
-          return false;
-        }
-      }
-      step = view.strides[1];
-    } else {
-      // Constants are laid out once, and anything else that is read often enough.
-      if (product_.IsConstant(Part::kColumns) || at(kRowTiles) > kFewRowTiles || inner_.empty()) {
-        return false;
-      }
-      const size_t first_inner = product_.columns_are_a_ ? batch + column_extents_.size() : batch;
-      first_column = product_.columns_are_a_ ? batch : batch + inner_.size();
-      if (!IsOneAxis(view, first_inner, inner_)) return false;
-      step = view.strides[first_inner + inner_.size() - 1];
-    }
-    if (column_extents_.empty() || !IsOneAxis(view, first_column, column_extents_) ||
-        view.strides[first_column + column_extents_.size() - 1] != 1 || step < 0) {
-      return false;
-    }
-    at(kStep) = step;
-    at(kTilePitch) = columns;
-    at(kPartPitch) = at(kChannels) * step;
-    at(kLastStart) = at(kColumns) - columns;
-    for (size_t axis = 0; axis < batch; ++axis) column_batch_[axis] = view.strides[axis];
-    bound.column_offset_bytes = view.offset * (product_.sum_bits() / 8);
-    return true;
-  }
-
-  // The extents that an operand's own coordinates are below.
-  Extents OperandExtents(bool is_a) const {
-    Extents extents = batch_;
-    if (!product_.is_window()) {
-      const Extents& own = is_a == product_.columns_are_a_ ? column_extents_ : row_extents_;
-      if (is_a) extents.insert(extents.end(), own.begin(), own.end());
-      extents.insert(extents.end(), inner_.begin(), inner_.end());
-      if (!is_a) extents.insert(extents.end(), own.begin(), own.end());
-    } else if (is_a) {
-      extents.push_back(contract_.group * inner_[0]);
-      for (const program::Dim& dim : contract_.a_spatial) extents.push_back(step_.Number(dim));
-    } else if (product_.is_transposed()) {
-      extents = {contract_.group * inner_[0], row_extents_[0] / contract_.group};
-      extents.insert(extents.end(), inner_.begin() + 1, inner_.end());
-    } else {
-      extents = {row_extents_[0]};
-      extents.insert(extents.end(), inner_.begin(), inner_.end());
-    }
-    return extents;
-  }
-
-  LoopNest MakeLoops() const {
-    LoopNest loops;
-    loops.reads = step_.reads;
-    loops.writes = step_.writes;
-    loops.dims = step_.dims;
-    loops.given = given_;
-    loops.extents = step_.domain;
-    loops.form.axis_of.assign(step_.domain.size(), -1);
-    loops.form.rank = static_cast<int>(step_.domain.size());
-    return loops;
-  }
-
-  static constexpr int64_t kNarrow = int64_t{1} << 30;
-
-  LoopNest MakeOperandLoops(bool is_a, int64_t elements) const {
-    LoopNest loops = MakeLoops();
-    const ExprId roots[] = {product_.prologue(is_a)};
-    const std::vector<bool> is_read = ReadsOf(product_.program_, product_.step_, roots);
-    const Extents extents = OperandExtents(is_a);
-    bool is_narrow = elements <= kNarrow && tensor::ElementCount(extents) <= kNarrow;
-    for (size_t read = 0; read < is_read.size(); ++read) {
-      const BoundView& view = loops.reads[read];
-      loops.form.read_steps.push_back(is_read[read] ? LastStepOf(view) : LastStep::kNone);
-      is_narrow = is_narrow && (!is_read[read] || IsNarrow(view, extents));
-    }
-    loops.form.is_narrow = is_narrow;
-    return loops;
-  }
-
-  LoopNest MakeSumLoops(bool has_gaps, bool is_in_place) const {
-    LoopNest loops = MakeLoops();
-    const std::vector<bool> is_read = ReadsOf(product_.program_, product_.step_, contract_.roots);
-    const auto is_one_axis = [&](size_t first, const Extents& extents) {
-      for (size_t axis = 0; axis < extents.size(); ++axis) {
-        if (product_.facts_.is_axis_named[first + axis]) return false;
-      }
-      for (size_t read = 0; read < is_read.size(); ++read) {
-        if (is_read[read] && !IsOneAxis(loops.reads[read], first, extents)) return false;
-      }
-      return std::all_of(loops.writes.begin(), loops.writes.end(),
-                         [&](const BoundView& view) { return IsOneAxis(view, first, extents); });
-    };
-    std::vector<int> kept;
-    loops.extents.clear();
-    const auto keep = [&](size_t axis, int64_t extent) {
-      if (product_.facts_.is_axis_named[axis]) {
-        loops.form.axis_of[axis] = static_cast<int>(kept.size());
-      }
-      kept.push_back(static_cast<int>(axis));
-      loops.extents.push_back(extent);
-    };
-    const auto keep_all = [&](size_t first, const Extents& extents, bool may_join) {
-      if (may_join && extents.size() > 1 && is_one_axis(first, extents)) {
-        keep(first + extents.size() - 1, tensor::ElementCount(extents));
-        return;
-      }
-      for (size_t axis = 0; axis < extents.size(); ++axis) keep(first + axis, extents[axis]);
-    };
-    keep_all(0, batch_, /*may_join=*/false);
-    keep_all(first_rows_, row_extents_, /*may_join=*/true);
-    loops.form.outer_rank = static_cast<int>(kept.size());
-    keep_all(first_columns_, output_extents_, !has_gaps && !product_.is_transposed());
-    loops.form.rank = static_cast<int>(kept.size());
-    loops.form.is_over_domain = true;
-    bool is_narrow =
-        row_elements_ <= kNarrow && column_elements_ <= kNarrow && given_[kItems] <= kNarrow;
-    if (is_in_place) {
-      const bool is_a = product_.columns_are_a_;
-      is_narrow = is_narrow && IsNarrow(loops.reads[is_a ? 0 : 1], OperandExtents(is_a));
-    }
-    for (size_t read = 0; read < is_read.size(); ++read) {
-      BoundView& view = loops.reads[read];
-      if (!is_read[read]) {
-        loops.form.read_steps.push_back(LastStep::kNone);
-        continue;
-      }
-      KeepAxes(view, kept);
-      loops.form.read_steps.push_back(LastStepOf(view));
-      is_narrow = is_narrow && IsNarrow(view, loops.extents);
-    }
-    for (BoundView& view : loops.writes) {
-      KeepAxes(view, kept);
-      loops.form.write_steps.push_back(LastStepOf(view));
-      is_narrow = is_narrow && IsNarrow(view, loops.extents);
-    }
-    loops.form.is_narrow = is_narrow;
-    return loops;
-  }
-
-  const TiledProduct& product_;
-  const BoundStep& step_;
-  const Contract& contract_;
-  Extents inner_, batch_, row_extents_, column_extents_;
-  Extents output_extents_;  // of the columns; those of a transposed convolution are of one phase
-  Extents firsts_;          // the first q of an axis
-  int64_t output_phases_ = 1;
-  size_t first_rows_ = 0, first_columns_ = 0;  // axes of the domain
-  int64_t parts_ = 1;
-  Extents row_batch_, column_batch_, row_packed_, column_packed_;
-  Extents pitches_, image_, phases_;
-  int64_t row_elements_ = 0, column_elements_ = 0;
-  std::vector<int64_t> given_ = std::vector<int64_t>(kFixed, 0);
-};
-
-TiledProduct::Bound TiledProduct::Bind(const BoundStep& step) const {
-  return Geometry(*this, step).Make();
 }
 
 }  // namespace onnxifi::codegen

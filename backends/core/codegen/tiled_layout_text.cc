@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TiledProduct::PartWriter: the kernels that lay operands out.
+
+#include <algorithm>
+#include <string>
+
+#include "backends/core/codegen/tiled_writer.h"
+
+namespace onnxifi::codegen {
+
+Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
+  const bool is_a = product_.columns_are_a_ != is_rows;
+  const int lanes = is_rows ? product_.tile_.rows : product_.tile_.columns();
+  const bool is_window = product_.is_window();
+  const std::string out = writer_.UseScratch(/*is_write=*/true, is_rows ? 0 : 1, sum_type_);
+  const std::string item = OpenItem();
+  const std::string chunks = writer_.UseGiven(kChunks);
+  const std::string tiles = writer_.UseGiven(is_rows ? kRowTiles : kColumnTiles);
+  const std::string count = writer_.UseGiven(is_rows ? kRows : kColumns);
+  const std::string depth = writer_.UseGiven(kDepth);
+  const std::string panel = writer_.Declare("idx", Text(item, " / ", chunks));
+  const std::string begin = writer_.Declare("idx", Text(item, " % ", chunks, " * ", kChunk));
+  const std::string end = writer_.Declare(
+      "idx", Text(begin, " + ", kChunk, " < ", depth, " ? ", begin, " + ", kChunk, " : ", depth));
+  const std::string first = writer_.Declare("idx", Text(panel, " % ", tiles, " * ", lanes));
+  const std::string matrix = writer_.Declare("idx", Text(panel, " / ", tiles));
+  std::vector<std::string> batch;
+  if (!is_window) {
+    std::vector<std::string> extents;
+    for (int axis = 0; axis < product_.batch_axes(); ++axis) {
+      extents.push_back(Given(is_rows ? Group::kRowPacked : Group::kColumnPacked, axis));
+    }
+    batch = WriteCoordinates(writer_, matrix, extents);
+  }
+  const std::string k = writer_.NewName("k");
+  writer_.Open("for (idx ", k, " = ", begin, "; ", k, " < ", end, "; ++", k, ")");
+  // The taps of a convolution come before its channels.
+  std::vector<std::string> inner_extents;
+  for (const program::Dim& dim : contract_.inner) inner_extents.push_back(writer_.UseDim(dim));
+  if (is_window) std::rotate(inner_extents.begin(), inner_extents.begin() + 1, inner_extents.end());
+  std::vector<std::string> inner = WriteCoordinates(writer_, k, inner_extents);
+  if (is_window) std::rotate(inner.begin(), inner.end() - 1, inner.end());
+  const std::string to =
+      writer_.Declare("idx", Text("(", panel, " * ", depth, " + ", k, ") * ", lanes));
+  const std::string lane = writer_.NewName("l");
+  writer_.Line("INDEPENDENT");
+  writer_.Open("for (int ", lane, " = 0; ", lane, " < ", lanes, "; ++", lane, ")");
+  const std::string value = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", value, " = 0;");
+  const std::string own = writer_.Declare("idx", Text(first, " + ", lane));
+  writer_.Open("if (", own, " < ", count, ")");
+  std::vector<std::string> at = batch;
+  if (is_window) {
+    if (product_.is_transposed()) {
+      const std::string channels = writer_.UseDim(contract_.inner[0]);
+      inner[0] = writer_.Declare("idx", Text(matrix, " * ", channels, " + ", inner[0]));
+      inner.insert(inner.begin() + 1, own);
+    } else {
+      at.push_back(writer_.Declare("idx", Text(matrix, " * ", count, " + ", own)));
+    }
+    at.insert(at.end(), inner.begin(), inner.end());
+  } else {
+    std::vector<std::string> extents;
+    const int first_axis = product_.batch_axes() + (is_a ? 0 : contract_.m_axes);
+    const int axes = is_a ? contract_.m_axes : contract_.n_axes;
+    for (int axis = 0; axis < axes; ++axis) {
+      extents.push_back(Extent(writer_, first_axis + axis));
+    }
+    const std::vector<std::string> own_at = WriteCoordinates(writer_, own, extents);
+    if (is_a) at.insert(at.end(), own_at.begin(), own_at.end());
+    at.insert(at.end(), inner.begin(), inner.end());
+    if (!is_a) at.insert(at.end(), own_at.begin(), own_at.end());
+  }
+  writer_.Line(value, " = AS(", sum_type_, ", ", Element(is_a, at), ");");
+  writer_.Close();
+  writer_.Line("STORE(", out, ", ", to, " + ", lane, ", ", value, ");");
+  writer_.Close();
+  writer_.Close();
+  writer_.Close();
+  return {.given_items = is_rows ? kRowItems : kColumnItems};
+}
+
+Launch TiledProduct::PartWriter::WriteImage() {
+  const std::string out = writer_.UseScratch(/*is_write=*/true, 1, sum_type_);
+  const std::string item = OpenItem();
+  const int axes = product_.column_axes();
+  std::vector<std::string> extents = {Extent(writer_, 0)};
+  extents.push_back(writer_.Declare(
+      "idx", Text(writer_.UseDim(contract_.inner[0]), " * ", writer_.UseDim(contract_.group))));
+  for (int axis = 0; axis < axes; ++axis) extents.push_back(Given(Group::kPhases, axis));
+  for (int axis = 0; axis + 1 < axes; ++axis) extents.push_back(Given(Group::kImage, axis));
+  const std::vector<std::string> at = WriteCoordinates(writer_, item, extents);
+  const auto phase = [&](int axis) { return at[2 + static_cast<size_t>(axis)]; };
+  std::string to = Text(at[0], " * ", Given(Group::kColumnBatch, 0), " + ", at[1], " * ",
+                        writer_.UseGiven(kStep));
+  std::string phases = phase(0);
+  for (int axis = 1; axis < axes; ++axis) {
+    phases = Text("(", phases, " * ", Given(Group::kPhases, axis), " + ", phase(axis), ")");
+  }
+  to += Text(" + ", phases, " * ", writer_.UseGiven(kPhasePitch));
+  std::vector<std::string> positions = {at[0], at[1]};
+  std::string is_inside = "true";
+  for (int axis = 0; axis + 1 < axes; ++axis) {
+    const std::string& row = at[2 + static_cast<size_t>(axes) + static_cast<size_t>(axis)];
+    to += Text(" + ", row, " * ", Given(Group::kPitch, axis));
+    positions.push_back(writer_.Declare("idx", Position(axis, row, phase(axis))));
+    is_inside +=
+        Text(" && ", positions.back(), " >= 0 && ", positions.back(), " < ", InExtent(axis));
+  }
+  to = writer_.Declare("idx", to);
+  // Elements [low, high) of the row lie in the tensor, the others in its padding.
+  const int last = axes - 1;
+  const std::string length = Given(Group::kImage, last);
+  const std::string stride =
+      product_.is_transposed() ? "1" : writer_.UseDim(contract_.strides[static_cast<size_t>(last)]);
+  const std::string pad = product_.is_transposed()
+                              ? Text("(", MaxShift(last), " - ", Given(Group::kFirst, last), ")")
+                              : writer_.UseDim(contract_.pads_begin[static_cast<size_t>(last)]);
+  const auto bound = [&](const std::string& value) {
+    const std::string from = writer_.Declare("idx", value);
+    const std::string up = writer_.Declare(
+        "idx", Text(from, " > 0 ? (", from, " + ", stride, " - 1) / ", stride, " : 0"));
+    return writer_.Declare("idx", Text(up, " < ", length, " ? ", up, " : ", length));
+  };
+  const std::string low = bound(Text(pad, " - ", phase(last)));
+  const std::string high = writer_.Declare(
+      "idx",
+      Text(is_inside, " ? ", bound(Text(InExtent(last), " + ", pad, " - ", phase(last))), " : 0"));
+  const std::string zeros = writer_.Declare("idx", Text(low, " < ", high, " ? ", low, " : ", high));
+  const auto fill = [&](const std::string& begin, const std::string& end) {
+    const std::string lane = writer_.NewName("l");
+    writer_.Line("INDEPENDENT");
+    writer_.Open("for (idx ", lane, " = ", begin, "; ", lane, " < ", end, "; ++", lane, ")");
+    writer_.Line("STORE(", out, ", ", to, " + ", lane, ", AS(", sum_type_, ", 0));");
+    writer_.Close();
+  };
+  fill("0", zeros);
+  const std::string lane = writer_.NewName("l");
+  writer_.Line("INDEPENDENT");
+  writer_.Open("for (idx ", lane, " = ", zeros, "; ", lane, " < ", high, "; ++", lane, ")");
+  positions.push_back(writer_.Declare("idx", Position(last, lane, phase(last))));
+  const std::string element = Element(/*is_a=*/true, positions);
+  writer_.Line("STORE(", out, ", ", to, " + ", lane, ", AS(", sum_type_, ", ", element, "));");
+  writer_.Close();
+  fill(high, length);
+  writer_.Close();
+  return {.given_items = kColumnItems};
+}
+
+}  // namespace onnxifi::codegen

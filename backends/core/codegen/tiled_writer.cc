@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TiledProduct::PartWriter: what its kernels have in common.
+
+#include "backends/core/codegen/tiled_writer.h"
+
+#include <string>
+#include <utility>
+
+namespace onnxifi::codegen {
+
+using program::ExprId;
+
+std::string TiledProduct::PartWriter::Given(Group group, int axis) {
+  const auto place = static_cast<int>(group);
+  const int batch = product_.batch_axes();
+  const int columns = product_.column_axes();
+  const int before = place <= 4 ? place * batch : 4 * batch + (place - 4) * columns;
+  return writer_.UseGiven(kFixed + before + axis);
+}
+
+std::string TiledProduct::PartWriter::OpenItem() {
+  writer_.Open("if (ITEM < count)");
+  return writer_.Declare("idx", "AS(idx, ITEM)");
+}
+
+std::string TiledProduct::PartWriter::Element(bool is_a, const std::vector<std::string>& at) {
+  Scope scope;
+  scope.coordinates = scope.indices = at;
+  const ExprId roots[] = {product_.prologue(is_a)};
+  return WriteExpressions(writer_, source_.program, source_.step, scope, roots)[0];
+}
+
+std::string TiledProduct::PartWriter::Position(int axis, const std::string& at,
+                                               const std::string& phase) {
+  const auto k = static_cast<size_t>(axis);
+  if (product_.is_transposed()) {
+    return Text(at, " + ", phase, " + ", Given(Group::kFirst, axis), " - ", MaxShift(axis));
+  }
+  return Text(at, " * ", writer_.UseDim(contract_.strides[k]), " + ", phase, " - ",
+              writer_.UseDim(contract_.pads_begin[k]));
+}
+
+std::string TiledProduct::PartWriter::OutputAt(int axis, const std::string& at) {
+  const auto k = static_cast<size_t>(axis);
+  return Text("(", at, " + ", Given(Group::kFirst, axis), ") * ",
+              writer_.UseDim(contract_.strides[k]), " + ", output_phases_[k], " - ",
+              writer_.UseDim(contract_.pads_begin[k]));
+}
+
+TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::string& number) {
+  const TileShape& tile = product_.tile_;
+  const LoopForm& form = source_.form;
+  Block block;
+  block.rows.buffer = writer_.UseScratch(/*is_write=*/false, 0, sum_type_);
+  block.columns.buffer = writer_.UseScratch(/*is_write=*/false, 1, sum_type_);
+  const std::string row_tiles = writer_.UseGiven(kRowTiles);
+  const std::string column_tiles = writer_.UseGiven(kColumnTiles);
+  const std::string last_start = writer_.UseGiven(kLastStart);
+  // Its rows first, so that blocks that follow each other share their columns.
+  block.row_tile = writer_.Declare("idx", Text(number, " % ", row_tiles));
+  const std::string tiles = writer_.Declare("idx", Text(number, " / ", row_tiles));
+  const std::string column_tile = writer_.Declare("idx", Text(tiles, " % ", column_tiles));
+  std::string matrix = writer_.Declare("idx", Text(tiles, " / ", column_tiles));
+  for (int axis = product_.column_axes(); product_.is_transposed() && axis-- > 0;) {
+    const std::string stride = writer_.UseDim(contract_.strides[static_cast<size_t>(axis)]);
+    output_phases_.insert(output_phases_.begin(),
+                          writer_.Declare("idx", Text(matrix, " % ", stride)));
+    matrix = writer_.Declare("idx", Text(matrix, " / ", stride));
+  }
+  block.part = "0";
+  if (product_.is_window()) {
+    const std::string parts = writer_.UseDim(contract_.group);
+    block.part = writer_.Declare("idx", Text(matrix, " % ", parts));
+    matrix = writer_.Declare("idx", Text(matrix, " / ", parts));
+  }
+  for (int axis = 0; axis < form.rank; ++axis) block.extents.push_back(Extent(writer_, axis));
+  const auto batch_axes = static_cast<size_t>(product_.batch_axes());
+  block.batch = WriteCoordinates(
+      writer_, matrix,
+      {block.extents.begin(), block.extents.begin() + static_cast<std::ptrdiff_t>(batch_axes)});
+  // A block at the edge may begin earlier, so as to read no further than the columns go.
+  block.first = writer_.Declare("idx", Text(column_tile, " * ", tile.columns()));
+  block.from = writer_.Declare(
+      "idx", Text(block.first, " < ", last_start, " ? ", block.first, " : ", last_start));
+  std::string row_matrix = block.part;
+  std::string column_at = Text(column_tile, " * ", writer_.UseGiven(kTilePitch), " - (",
+                               block.first, " - ", block.from, ")");
+  if (product_.is_window()) {
+    column_at += Text(" + ", block.part, " * ", writer_.UseGiven(kPartPitch));
+  }
+  for (size_t axis = 0; axis < batch_axes; ++axis) {
+    const int place = static_cast<int>(axis);
+    row_matrix += Text(" + ", block.batch[axis], " * ", Given(Group::kRowBatch, place));
+    column_at += Text(" + ", block.batch[axis], " * ", Given(Group::kColumnBatch, place));
+  }
+  block.rows.at =
+      writer_.Declare("idx", Text("((", row_matrix, ") * ", row_tiles, " + ", block.row_tile,
+                                  ") * ", writer_.UseGiven(kDepth), " * ", tile.rows));
+  block.columns.at = writer_.Declare("idx", column_at);
+  return block;
+}
+
+std::vector<std::string> TiledProduct::PartWriter::WriteRowCoordinates(const Block& block,
+                                                                       const std::string& row) {
+  std::vector<std::string> at = block.batch;
+  const auto batch_axes = static_cast<std::ptrdiff_t>(product_.batch_axes());
+  for (std::string& name : WriteCoordinates(
+           writer_, row,
+           {block.extents.begin() + batch_axes, block.extents.begin() + source_.form.outer_rank})) {
+    at.push_back(std::move(name));
+  }
+  return at;
+}
+
+TiledProduct::PartWriter::Tap TiledProduct::PartWriter::OpenTaps() {
+  if (product_.is_transposed()) return OpenTapsOfPhase();
+  Tap opened;
+  const int axes = product_.column_axes();
+  std::string phase, shift;
+  for (int axis = 0; axis < axes; ++axis) {
+    const auto k = static_cast<size_t>(axis);
+    const std::string tap = writer_.NewName("k");
+    writer_.Open("for (idx ", tap, " = 0; ", tap, " < ", writer_.UseDim(contract_.inner[k + 1]),
+                 "; ++", tap, ")");
+    const std::string stride = writer_.UseDim(contract_.strides[k]);
+    const std::string reach =
+        writer_.Declare("idx", Text(tap, " * ", writer_.UseDim(contract_.dilations[k])));
+    opened.reaches.push_back(reach);
+    const std::string own = Text(reach, " % ", stride);
+    phase = axis == 0 ? own : Text("(", phase, ") * ", Given(Group::kPhases, axis), " + ", own);
+    phase = writer_.Declare("idx", phase);
+    const std::string own_shift = Text(reach, " / ", stride, " * ", Given(Group::kPitch, axis));
+    shift = writer_.Declare("idx", axis == 0 ? own_shift : Text(shift, " + ", own_shift));
+  }
+  opened.offset =
+      writer_.Declare("idx", Text(phase, " * ", writer_.UseGiven(kPhasePitch), " + ", shift));
+  return opened;
+}
+
+// Of a transposed convolution, to rounds for the taps of the item's phase.
+TiledProduct::PartWriter::Tap TiledProduct::PartWriter::OpenTapsOfPhase() {
+  Tap opened{.reaches = {}, .offset = "0", .number = "0"};
+  const int axes = product_.column_axes();
+  for (int axis = 0; axis < axes; ++axis) {
+    const auto k = static_cast<size_t>(axis);
+    const std::string tap = writer_.NewName("k");
+    const std::string taps = writer_.UseDim(contract_.inner[k + 1]);
+    writer_.Open("for (idx ", tap, " = 0; ", tap, " < ", taps, "; ++", tap, ")");
+    const std::string stride = writer_.UseDim(contract_.strides[k]);
+    const std::string reach =
+        writer_.Declare("idx", Text(tap, " * ", writer_.UseDim(contract_.dilations[k])));
+    writer_.Line("if (", reach, " % ", stride, " != ", output_phases_[k], ") continue;");
+    opened.reaches.push_back(
+        writer_.Declare("idx", Text(MaxShift(axis), " - ", reach, " / ", stride)));
+    opened.offset = writer_.Declare("idx", Text(opened.offset, " + ", opened.reaches.back(), " * ",
+                                                Given(Group::kPitch, axis)));
+    opened.number = writer_.Declare("idx", Text(opened.number, " * ", taps, " + ", tap));
+  }
+  return opened;
+}
+
+void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, const Place& row,
+                                                      const Place& own, const std::string& column) {
+  const int rows = product_.tile_.rows;
+  const std::string anew = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", anew, " = 0;");
+  const std::string weights = writer_.NewName("p");
+  writer_.Line("idx ", weights, " = ", row.at, ";");
+  std::string rest = writer_.Declare("idx", column);
+  std::vector<std::string> out;
+  const int axes = product_.column_axes();
+  for (int axis = 0; axis < axes; ++axis) {
+    const std::string pitch = Given(Group::kPitch, axis);
+    out.push_back(writer_.Declare("idx", Text(rest, " / ", pitch)));
+    rest = writer_.Declare("idx", Text(rest, " - ", out.back(), " * ", pitch));
+  }
+  const Tap tap = OpenTaps();
+  std::string is_inside = "true";
+  for (int axis = 0; axis < axes; ++axis) {
+    const auto k = static_cast<size_t>(axis);
+    const std::string position = writer_.Declare("idx", Position(axis, out[k], tap.reaches[k]));
+    is_inside += Text(" && ", position, " >= 0 && ", position, " < ", InExtent(axis));
+  }
+  const std::string channel = writer_.NewName("k");
+  const std::string channels = writer_.UseGiven(kChannels);
+  writer_.Open("for (idx ", channel, " = 0; (", is_inside, ") && ", channel, " < ", channels,
+               "; ++", channel, ")");
+  writer_.Line(anew, " += LOAD(", row.buffer, ", ",
+               product_.is_transposed() ? tap.RowsIn(weights, channels, rows) : weights, " + ",
+               channel, " * ", rows, ") * LOAD(", own.buffer, ", ", own.at, " + ", tap.offset,
+               " + ", channel, " * ", writer_.UseGiven(kStep), ");");
+  writer_.Close();
+  if (!product_.is_transposed()) writer_.Line(weights, " += ", channels, " * ", rows, ";");
+  for (int axis = 0; axis < axes; ++axis) writer_.Close();
+  writer_.Line(sum, " = ", anew, ";");
+}
+
+void TiledProduct::PartWriter::WriteOutputs(const std::vector<std::string>& at,
+                                            const std::string& sum) {
+  Scope scope;
+  scope.coordinates = at;
+  NameIndices(source_, scope);
+  const std::string_view type = LaneType(contract_.accumulator);
+  scope.accumulator = writer_.Declare(type, Text("AS(", type, ", ", sum, ")"));
+  const std::vector<std::string> values =
+      WriteExpressions(writer_, source_.program, source_.step, scope, contract_.roots);
+  for (size_t k = 0; k < values.size(); ++k) {
+    WriteStore(writer_, source_.step, static_cast<int>(k), at, values[k]);
+  }
+}
+
+KernelText TiledProduct::Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
+                                  const Dialect& dialect, std::string_view library) const {
+  Writer writer(form);
+  const Source source{program_, step_, form, capabilities};
+  PartWriter part_writer(*this, writer, source);
+  if (part != Part::kSums) {
+    const Launch launch = part == Part::kColumns && is_window()
+                              ? part_writer.WriteImage()
+                              : part_writer.WriteOperand(part == Part::kRows);
+    return writer.Finish(dialect, launch, form.is_narrow);
+  }
+  const Launch launch = part_writer.WriteSums();
+  const std::string functions = Text(
+      "#define TILE_ROWS ", tile_.rows, "\n#define TILE_VECTORS ", tile_.vectors,
+      "\n#define TILE_LANES ", tile_.lanes, "\n#define TILE_TYPE ", SumType(contract_.accumulator),
+      "\n", tensor::IsFloat(contract_.accumulator) ? "#define TILE_IS_FLOAT\n" : "", library);
+  return writer.Finish(dialect, launch, form.is_narrow, functions);
+}
+
+}  // namespace onnxifi::codegen

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TiledProduct::PartWriter: writes one kernel of a TiledProduct. For the files that define its
+// methods alone: tiled_layout_text.cc lays operands out, tiled_product_text.cc sums a block per
+// item; tiled_writer.cc has what they share.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/core/codegen/family.h"
+#include "backends/core/codegen/tiled_numbers.h"
+#include "backends/core/codegen/tiled_product.h"
+
+namespace onnxifi::codegen {
+
+class TiledProduct::PartWriter {
+ public:
+  PartWriter(const TiledProduct& product, Writer& writer, const Source& source)
+      : product_(product),
+        contract_(product.contract_),
+        writer_(writer),
+        source_(source),
+        sum_type_(SumType(contract_.accumulator)) {}
+
+  Launch WriteOperand(bool is_rows);
+  Launch WriteImage();
+  Launch WriteSums();
+
+ private:
+  // The numbers behind the fixed ones.
+  enum class Group : uint8_t {
+    kRowBatch,
+    kColumnBatch,
+    kRowPacked,
+    kColumnPacked,
+    kPitch,
+    kImage,
+    kPhases,
+    kSpan,
+    kFirst
+  };
+  std::string Given(Group group, int axis);
+
+  std::string OpenItem();
+  std::string Element(bool is_a, const std::vector<std::string>& at);
+
+  std::string InExtent(int axis) {
+    return writer_.UseDim(contract_.a_spatial[static_cast<size_t>(axis)]);
+  }
+  // Where element `at` of a phase of the image lies in the tensor.
+  std::string Position(int axis, const std::string& at, const std::string& phase);
+  // Of a transposed convolution: how many elements its image has before the first q.
+  std::string MaxShift(int axis) {
+    return Text("(", Given(Group::kImage, axis), " - ", Given(Group::kSpan, axis), ")");
+  }
+  // The output, or none, that column `at` of the item's phase is.
+  std::string OutputAt(int axis, const std::string& at);
+  static std::string IsOutput(const std::string& at, const std::string& extent) {
+    return Text(at, " >= 0 && ", at, " < ", extent);
+  }
+
+  // An element of a buffer.
+  struct Place {
+    std::string buffer;
+    std::string at;
+  };
+
+  // Which block of outputs is summed, and where its operands begin.
+  struct Block {
+    std::vector<std::string> extents;  // of the loops' axes
+    std::vector<std::string> batch;    // coordinates
+    std::string part;                  // group of the convolution
+    std::string row_tile;
+    std::string first;  // column
+    std::string from;   // column; earlier where the columns end before the block does
+    Place rows, columns;
+  };
+  // For block `number` of all.
+  Block WriteBlock(const std::string& number);
+  // Axes of the loops that columns have.
+  int CountColumnAxes() const { return source_.form.rank - source_.form.outer_rank; }
+  std::string OutExtent(const Block& block, int axis) const {
+    return block.extents[static_cast<size_t>(source_.form.outer_rank + axis)];
+  }
+  // How many columns an axis has.
+  std::string Span(const Block& block, int axis) {
+    return product_.is_transposed() ? Given(Group::kSpan, axis) : OutExtent(block, axis);
+  }
+  // The coordinates of an output up to those of its row, which is `row` of all groups.
+  std::vector<std::string> WriteRowCoordinates(const Block& block, const std::string& row);
+
+  // A tap of a convolution's kernel.
+  struct Tap {
+    std::vector<std::string> reaches;  // by axis: how many elements on in the padded tensor
+    std::string offset;                // in the image
+    std::string number;                // among all taps, of a transposed convolution
+
+    // Where the elements of this tap begin in a panel.
+    std::string RowsIn(const std::string& panel, const std::string& channels, int rows) const {
+      return Text("(", panel, " + ", number, " * ", channels, " * ", rows, ")");
+    }
+  };
+  // Opens a loop per spatial axis.
+  Tap OpenTaps();
+  Tap OpenTapsOfPhase();
+
+  // Sets `sum` to the sum of column `column` anew, from the taps that lie in the tensor alone:
+  // `row` and `own` are its elements at the first tap.
+  void WriteSumWithoutPadding(const std::string& sum, const Place& row, const Place& own,
+                              const std::string& column);
+  // Stores what the epilogue makes of a sum.
+  void WriteOutputs(const std::vector<std::string>& at, const std::string& sum);
+
+  // Names of one row of a block that was summed by an item.
+  struct SummedRow {
+    std::string first_lane, end_lane;
+    std::string from;  // the column of lane 0
+    std::string row;
+    std::string sums;
+  };
+  void WriteSumsWithoutPadding(const Block& block, const SummedRow& of);
+  void WriteProducts(const std::string& tile, const Block& block);
+
+  const TiledProduct& product_;
+  const program::Contract& contract_;
+  Writer& writer_;
+  const Source& source_;
+  const std::string_view sum_type_;
+  std::vector<std::string> output_phases_;  // of the item's outputs, if transposed, by axis
+};
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
