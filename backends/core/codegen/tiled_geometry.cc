@@ -179,7 +179,7 @@ class TiledProduct::Geometry {
       matrices = MakeBatch(!product_.columns_are_a_, row_packed_, row_batch_);
     }
     row_elements_ = matrices * at(kRowTiles) * panel;
-    at(kRowItems) = matrices * at(kRowTiles) * at(kChunks);
+    at(kRowItems) = tile.are_items_lanes ? row_elements_ : matrices * at(kRowTiles) * at(kChunks);
     if (product_.is_window()) {
       const int64_t channels = contract_.group * at(kChannels);
       // Whole cache lines, and an odd number of them, so that channels do not share sets of a
@@ -196,6 +196,7 @@ class TiledProduct::Geometry {
           tensor::ElementCount(std::span(image_).first(image_.size() - 1)) *
           tensor::ElementCount(phases_);
       at(kColumnItems) = batch_[0] * channels * rows_of_image;
+      if (tile.are_items_lanes) at(kColumnItems) *= image_.back();
       // The last block of the last channel is read to its end.
       column_elements_ = batch_[0] * column_batch_[0] + tile.columns();
       return;
@@ -206,7 +207,8 @@ class TiledProduct::Geometry {
     const int64_t matrix = at(kColumnTiles) * at(kTilePitch);
     for (int64_t& step : column_batch_) step *= matrix;
     column_elements_ = matrices * matrix;
-    at(kColumnItems) = matrices * at(kColumnTiles) * at(kChunks);
+    at(kColumnItems) =
+        tile.are_items_lanes ? column_elements_ : matrices * at(kColumnTiles) * at(kChunks);
   }
 
   // Whether the columns' operand is read where it lies: consecutive columns lie next to each other,

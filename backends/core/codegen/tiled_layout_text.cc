@@ -15,14 +15,22 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
   const bool is_window = product_.is_window();
   const std::string out = writer_.UseScratch(/*is_write=*/true, is_rows ? 0 : 1, sum_type_);
   const std::string item = OpenItem();
-  const std::string chunks = writer_.UseGiven(kChunks);
   const std::string tiles = writer_.UseGiven(is_rows ? kRowTiles : kColumnTiles);
   const std::string count = writer_.UseGiven(is_rows ? kRows : kColumns);
   const std::string depth = writer_.UseGiven(kDepth);
-  const std::string panel = writer_.Declare("idx", Text(item, " / ", chunks));
-  const std::string begin = writer_.Declare("idx", Text(item, " % ", chunks, " * ", kChunk));
-  const std::string end = writer_.Declare(
-      "idx", Text(begin, " + ", kChunk, " < ", depth, " ? ", begin, " + ", kChunk, " : ", depth));
+  // An item has one element, or the elements of a piece of the depth.
+  const bool is_by_element = product_.tile_.are_items_lanes;
+  std::string panel, begin, end;
+  if (is_by_element) {
+    begin = writer_.Declare("idx", Text(item, " / ", lanes));
+    panel = writer_.Declare("idx", Text(begin, " / ", depth));
+  } else {
+    const std::string chunks = writer_.UseGiven(kChunks);
+    panel = writer_.Declare("idx", Text(item, " / ", chunks));
+    begin = writer_.Declare("idx", Text(item, " % ", chunks, " * ", kChunk));
+    end = writer_.Declare(
+        "idx", Text(begin, " + ", kChunk, " < ", depth, " ? ", begin, " + ", kChunk, " : ", depth));
+  }
   const std::string first = writer_.Declare("idx", Text(panel, " % ", tiles, " * ", lanes));
   const std::string matrix = writer_.Declare("idx", Text(panel, " / ", tiles));
   std::vector<std::string> batch;
@@ -33,19 +41,30 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
     }
     batch = WriteCoordinates(writer_, matrix, extents);
   }
-  const std::string k = writer_.NewName("k");
-  writer_.Open("for (idx ", k, " = ", begin, "; ", k, " < ", end, "; ++", k, ")");
+  std::string k;
+  if (is_by_element) {
+    k = writer_.Declare("idx", Text(begin, " % ", depth));
+  } else {
+    k = writer_.NewName("k");
+    writer_.Open("for (idx ", k, " = ", begin, "; ", k, " < ", end, "; ++", k, ")");
+  }
   // The taps of a convolution come before its channels.
   std::vector<std::string> inner_extents;
   for (const program::Dim& dim : contract_.inner) inner_extents.push_back(writer_.UseDim(dim));
   if (is_window) std::rotate(inner_extents.begin(), inner_extents.begin() + 1, inner_extents.end());
   std::vector<std::string> inner = WriteCoordinates(writer_, k, inner_extents);
   if (is_window) std::rotate(inner.begin(), inner.end() - 1, inner.end());
-  const std::string to =
-      writer_.Declare("idx", Text("(", panel, " * ", depth, " + ", k, ") * ", lanes));
-  const std::string lane = writer_.NewName("l");
-  writer_.Line("INDEPENDENT");
-  writer_.Open("for (int ", lane, " = 0; ", lane, " < ", lanes, "; ++", lane, ")");
+  std::string to, lane;
+  if (is_by_element) {
+    to = item;
+    lane = writer_.Declare("idx", Text(item, " % ", lanes));
+  } else {
+    to = writer_.Declare("idx", Text("(", panel, " * ", depth, " + ", k, ") * ", lanes));
+    lane = writer_.NewName("l");
+    to += " + " + lane;
+    writer_.Line("INDEPENDENT");
+    writer_.Open("for (int ", lane, " = 0; ", lane, " < ", lanes, "; ++", lane, ")");
+  }
   const std::string value = writer_.NewName("s");
   writer_.Line(sum_type_, " ", value, " = 0;");
   const std::string own = writer_.Declare("idx", Text(first, " + ", lane));
@@ -74,14 +93,14 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
   }
   writer_.Line(value, " = AS(", sum_type_, ", ", Element(is_a, at), ");");
   writer_.Close();
-  writer_.Line("STORE(", out, ", ", to, " + ", lane, ", ", value, ");");
-  writer_.Close();
-  writer_.Close();
+  writer_.Line("STORE(", out, ", ", to, ", ", value, ");");
+  for (int loop = 0; !is_by_element && loop < 2; ++loop) writer_.Close();
   writer_.Close();
   return {.given_items = is_rows ? kRowItems : kColumnItems};
 }
 
 Launch TiledProduct::PartWriter::WriteImage() {
+  if (product_.tile_.are_items_lanes) return WriteImageElements();
   const std::string out = writer_.UseScratch(/*is_write=*/true, 1, sum_type_);
   const std::string item = OpenItem();
   const int axes = product_.column_axes();
@@ -144,6 +163,43 @@ Launch TiledProduct::PartWriter::WriteImage() {
   writer_.Line("STORE(", out, ", ", to, " + ", lane, ", AS(", sum_type_, ", ", element, "));");
   writer_.Close();
   fill(high, length);
+  writer_.Close();
+  return {.given_items = kColumnItems};
+}
+
+Launch TiledProduct::PartWriter::WriteImageElements() {
+  const std::string out = writer_.UseScratch(/*is_write=*/true, 1, sum_type_);
+  const std::string item = OpenItem();
+  const int axes = product_.column_axes();
+  std::vector<std::string> extents = {Extent(writer_, 0)};
+  extents.push_back(writer_.Declare(
+      "idx", Text(writer_.UseDim(contract_.inner[0]), " * ", writer_.UseDim(contract_.group))));
+  for (int axis = 0; axis < axes; ++axis) extents.push_back(Given(Group::kPhases, axis));
+  for (int axis = 0; axis < axes; ++axis) extents.push_back(Given(Group::kImage, axis));
+  const std::vector<std::string> at = WriteCoordinates(writer_, item, extents);
+  // Channels are further apart than their elements are many.
+  const std::string channel = writer_.Declare("idx", Text(at[0], " * ", extents[1], " + ", at[1]));
+  std::string product = "1";
+  for (size_t axis = 2; axis < extents.size(); ++axis) product += " * " + extents[axis];
+  const std::string elements = writer_.Declare("idx", product);
+  const std::string to = writer_.Declare(
+      "idx", Text(at[0], " * ", Given(Group::kColumnBatch, 0), " + ", at[1], " * ",
+                  writer_.UseGiven(kStep), " + (", item, " - ", channel, " * ", elements, ")"));
+  std::vector<std::string> positions = {at[0], at[1]};
+  std::string is_inside = "true";
+  for (int axis = 0; axis < axes; ++axis) {
+    const auto phase = static_cast<size_t>(2 + axis);
+    const auto place = static_cast<size_t>(2 + axes + axis);
+    positions.push_back(writer_.Declare("idx", Position(axis, at[place], at[phase])));
+    is_inside +=
+        Text(" && ", positions.back(), " >= 0 && ", positions.back(), " < ", InExtent(axis));
+  }
+  const std::string value = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", value, " = 0;");
+  writer_.Open("if (", is_inside, ")");
+  writer_.Line(value, " = AS(", sum_type_, ", ", Element(/*is_a=*/true, positions), ");");
+  writer_.Close();
+  writer_.Line("STORE(", out, ", ", to, ", ", value, ");");
   writer_.Close();
   return {.given_items = kColumnItems};
 }

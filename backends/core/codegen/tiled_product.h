@@ -38,6 +38,8 @@ struct TileShape {
   int vectors = 1;  // that its columns are held in
   int lanes = 1;    // of a vector
   int group_size = 1;
+  // Items are the lanes of the device: neighbouring items write and read neighbouring elements.
+  bool are_items_lanes = false;
 
   int columns() const { return vectors * lanes; }
   auto operator<=>(const TileShape&) const = default;

@@ -6,7 +6,9 @@
 
 #include "backends/core/codegen/tiled.h"
 
+#include <cstdlib>
 #include <limits>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -27,7 +29,27 @@ using tensor::Extents;
 constexpr auto kVariable = program::Buffer::Kind::kTemporary;
 constexpr auto kConstant = program::Buffer::Kind::kConstant;
 
-class TiledTest : public StepTest {};
+// On kernels as they are cut for a processor, and as for a GPU.
+class TiledTest : public StepTest, public testing::WithParamInterface<bool> {
+ protected:
+  bool is_gpu() const { return GetParam(); }
+  void SetUp() override {
+    const char* const before = std::getenv(kTuning);
+    const std::optional<std::string> kept =
+        before == nullptr ? std::nullopt : std::optional<std::string>(before);
+    setenv(kTuning, is_gpu() ? "gpu" : "processor", 1);
+    StepTest::SetUp();
+    kept ? setenv(kTuning, kept->c_str(), 1) : unsetenv(kTuning);
+  }
+
+ private:
+  static constexpr char kTuning[] = "ONNXIFI_TUNING";
+};
+
+INSTANTIATE_TEST_SUITE_P(Tunings, TiledTest, testing::Bool(),
+                         [](const testing::TestParamInfo<bool>& info) {
+                           return info.param ? "Gpu" : "Processor";
+                         });
 
 struct ProductShape {
   int64_t batch, m, n, k;
@@ -57,7 +79,7 @@ RandomStep MakeProduct(const ProductShape& shape, uint32_t seed) {
   return std::move(make.made);
 }
 
-TEST_F(TiledTest, ProductsAreRightAroundTheEdgesOfATile) {
+TEST_P(TiledTest, ProductsAreRightAroundTheEdgesOfATile) {
   uint32_t seed = 0;
   for (const int64_t m : {1, 2, 4, 7, 8, 9, 31}) {
     for (const int64_t n : {1, 15, 16, 31, 32, 33, 70}) {
@@ -77,7 +99,7 @@ TEST_F(TiledTest, ProductsAreRightAroundTheEdgesOfATile) {
   ExpectRight(MakeProduct({.batch = 0, .m = 3, .n = 40, .k = 5}, 0), "tiled product");
 }
 
-TEST_F(TiledTest, EveryTypeOfSumIsRight) {
+TEST_P(TiledTest, EveryTypeOfSumIsRight) {
   for (const auto& [type, accumulator] : {std::pair{ElementType::kFloat16, kFloat},
                                           {ElementType::kBfloat16, kFloat},
                                           {ElementType::kInt8, ElementType::kInt32},
@@ -95,7 +117,7 @@ TEST_F(TiledTest, EveryTypeOfSumIsRight) {
   }
 }
 
-TEST_F(TiledTest, WhatIsConstantIsLaidOutOnceAndNotReadAgain) {
+TEST_P(TiledTest, WhatIsConstantIsLaidOutOnceAndNotReadAgain) {
   std::vector<bool> reads;
   ProductShape shape{.batch = 1, .m = 40, .n = 50, .k = 60};
   EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns laid out");
@@ -147,7 +169,7 @@ RandomStep MakeConvolution(int64_t images, int64_t group, int64_t channels, int6
   return std::move(make.made);
 }
 
-TEST_F(TiledTest, ConvolutionsAreRightWithEveryAttribute) {
+TEST_P(TiledTest, ConvolutionsAreRightWithEveryAttribute) {
   const std::vector<std::vector<Axis>> shapes = {
       {{7, 1}, {9, 1}},                          // in place, the last block begins early
       {{4, 1}, {8, 1}},                          // exactly one block
@@ -210,7 +232,7 @@ const std::vector<std::vector<Axis>> kTransposedShapes = {
     {{3, 2, 2, 1, 1, 0}, {4, 3, 1, 2, 2, 0}, {5, 3, 2, 1, 0, 1}},
 };
 
-TEST_F(TiledTest, TransposedConvolutionsAreRightWithEveryAttribute) {
+TEST_P(TiledTest, TransposedConvolutionsAreRightWithEveryAttribute) {
   uint32_t seed = 0;
   for (const std::vector<Axis>& axes : kTransposedShapes) {
     for (const auto& [group, channels, outputs] :
@@ -224,7 +246,7 @@ TEST_F(TiledTest, TransposedConvolutionsAreRightWithEveryAttribute) {
   }
 }
 
-TEST_F(TiledTest, TransposedConvolutionsMultiplyNoPadding) {
+TEST_P(TiledTest, TransposedConvolutionsMultiplyNoPadding) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   uint32_t seed = 0;
@@ -244,7 +266,7 @@ TEST_F(TiledTest, TransposedConvolutionsMultiplyNoPadding) {
   }
 }
 
-TEST_F(TiledTest, PointwiseConvolutionsAreReadInPlace) {
+TEST_P(TiledTest, PointwiseConvolutionsAreReadInPlace) {
   std::vector<bool> reads;
   EXPECT_EQ(DetailOf(MakeConvolution(2, 2, 3, 5, {{7, 1}, {9, 1}}, kFloat, 1), reads),
             "rows constant, columns in place");
@@ -254,7 +276,7 @@ TEST_F(TiledTest, PointwiseConvolutionsAreReadInPlace) {
 }
 
 // What is beyond the edges of tensors and tiles enters no sum.
-TEST_F(TiledTest, NoNumberStaysWhereItIs) {
+TEST_P(TiledTest, NoNumberStaysWhereItIs) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const bool is_product : {true, false}) {
@@ -277,7 +299,7 @@ TEST_F(TiledTest, NoNumberStaysWhereItIs) {
 }
 
 // A weight that is infinite or NaN leaves alone the sums whose tap of it lies in the padding.
-TEST_F(TiledTest, PaddingMeetsNoWeight) {
+TEST_P(TiledTest, PaddingMeetsNoWeight) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const std::vector<std::vector<Axis>> shapes = {
@@ -305,7 +327,7 @@ TEST_F(TiledTest, PaddingMeetsNoWeight) {
   }
 }
 
-TEST_F(TiledTest, WhatIsNotCutIntoTilesIsRefusedWithItsReason) {
+TEST_P(TiledTest, WhatIsNotCutIntoTilesIsRefusedWithItsReason) {
   RandomStep step = MakeConvolution(1, 1, 3, 5, {{3, 3}}, kFloat, 1);
   auto selection = device_->Select({step.program, step.program.steps[0]});
   ASSERT_TRUE(selection.ok());
@@ -322,7 +344,7 @@ TEST_F(TiledTest, WhatIsNotCutIntoTilesIsRefusedWithItsReason) {
   ExpectRight(step, "generated");
 }
 
-TEST_F(TiledTest, NoExtentIsCompiledIn) {
+TEST_P(TiledTest, NoExtentIsCompiledIn) {
   int64_t kernels = 0;
   for (int64_t rows = 1; rows <= 50; ++rows) {
     StepMaker make(static_cast<uint32_t>(rows));

@@ -160,8 +160,8 @@ TiledProduct::PartWriter::Tap TiledProduct::PartWriter::OpenTapsOfPhase() {
   return opened;
 }
 
-void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, const Place& row,
-                                                      const Place& own, const std::string& column) {
+void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, const Location& row,
+                                                      const Location& own, const std::string& column) {
   const int rows = product_.tile_.rows;
   const std::string anew = writer_.NewName("s");
   writer_.Line(sum_type_, " ", anew, " = 0;");

@@ -29,6 +29,8 @@ class TiledProduct::PartWriter {
 
   Launch WriteOperand(bool is_rows);
   Launch WriteImage();
+  // With an item per element: neighbours write neighbours.
+  Launch WriteImageElements();
   Launch WriteSums();
 
  private:
@@ -65,7 +67,7 @@ class TiledProduct::PartWriter {
   }
 
   // An element of a buffer.
-  struct Place {
+  struct Location {
     std::string buffer;
     std::string at;
   };
@@ -78,7 +80,7 @@ class TiledProduct::PartWriter {
     std::string row_tile;
     std::string first;  // column
     std::string from;   // column; earlier where the columns end before the block does
-    Place rows, columns;
+    Location rows, columns;
   };
   // For block `number` of all.
   Block WriteBlock(const std::string& number);
@@ -111,7 +113,7 @@ class TiledProduct::PartWriter {
 
   // Sets `sum` to the sum of column `column` anew, from the taps that lie in the tensor alone:
   // `row` and `own` are its elements at the first tap.
-  void WriteSumWithoutPadding(const std::string& sum, const Place& row, const Place& own,
+  void WriteSumWithoutPadding(const std::string& sum, const Location& row, const Location& own,
                               const std::string& column);
   // Stores what the epilogue makes of a sum.
   void WriteOutputs(const std::vector<std::string>& at, const std::string& sum);

@@ -57,9 +57,10 @@ bool IsTile(const Tuning::Tile& tile) {
 TileShape Tuning::TileFor(int64_t rows, int sum_bits) const {
   for (const Tile& tile : tiles) {
     if (tile.most_rows != 0 && rows > tile.most_rows) continue;
-    return {tile.rows, tile.vectors, std::max(1, tile.vector_bits / sum_bits), tile.group_size};
+    return {tile.rows, tile.vectors, std::max(1, tile.vector_bits / sum_bits), tile.group_size,
+            are_items_lanes};
   }
-  return {.rows = 4, .vectors = 4, .lanes = 1, .group_size = 1};
+  return {.rows = 4, .vectors = 4, .are_items_lanes = are_items_lanes};
 }
 
 Tuning DeriveTuning(const DeviceLimits& limits) {
@@ -68,6 +69,7 @@ Tuning DeriveTuning(const DeviceLimits& limits) {
     const auto group_size = static_cast<int>(std::clamp<int64_t>(limits.most_group_items, 1, 64));
     tuning.tiles = {{.most_rows = 1, .rows = 1, .vectors = 4, .group_size = group_size},
                     {.most_rows = 0, .rows = 4, .vectors = 4, .group_size = group_size}};
+    tuning.are_items_lanes = true;
     tuning.run_group_size = group_size;
     return tuning;
   }

@@ -30,6 +30,7 @@ struct Tuning {
     int group_size = 1;
   };
   std::vector<Tile> tiles;
+  bool are_items_lanes = false;  // of every tile
   int run_length = 1;
   int run_group_size = 64;
 

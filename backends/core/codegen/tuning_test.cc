@@ -27,10 +27,10 @@ TEST(TuningTest, ADeviceThatNobodyMeasuredGetsWhatItsLimitsSuggest) {
     EXPECT_EQ(narrow.run_length, 64);
   }
   const Tuning items = DeriveTuning({.vector_bits = 128, .most_group_items = 1024});
-  EXPECT_EQ(items.TileFor(1, 32), (TileShape{1, 4, 1, 64}));
-  EXPECT_EQ(items.TileFor(2, 32), (TileShape{4, 4, 1, 64}));
+  EXPECT_EQ(items.TileFor(1, 32), (TileShape{1, 4, 1, 64, true}));
+  EXPECT_EQ(items.TileFor(2, 32), (TileShape{4, 4, 1, 64, true}));
   EXPECT_EQ(items.run_length, 1);
-  EXPECT_EQ(DeriveTuning({.most_group_items = 16}).TileFor(2, 32), (TileShape{4, 4, 1, 16}));
+  EXPECT_EQ(DeriveTuning({.most_group_items = 16}).TileFor(2, 32), (TileShape{4, 4, 1, 16, true}));
 }
 
 TEST(TuningTest, TheFirstRuleThatFitsCounts) {
@@ -91,7 +91,7 @@ TEST(TuningTest, AProcessorMayBeTunedAsAGpu) {
   const Tuning same = FindTuning({.vector_bits = 512}, "gpu", "gpu, run, 7, 32", {});
   unsetenv("ONNXIFI_TUNING");
   EXPECT_EQ(gpu.run_length, 1);
-  EXPECT_EQ(gpu.TileFor(5, 32), (TileShape{4, 4, 1, 64}));
+  EXPECT_EQ(gpu.TileFor(5, 32), (TileShape{4, 4, 1, 64, true}));
   EXPECT_EQ(same.run_length, 64);
   EXPECT_EQ(same.TileFor(5, 32), (TileShape{8, 2, 16, 1}));
 }
