@@ -106,10 +106,12 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
                            (Ask<cl_uint>(api, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT)));
   ONNXIFI_ASSIGN_OR_RETURN(const size_t most_group_items,
                            (Ask<size_t>(api, id, CL_DEVICE_MAX_WORK_GROUP_SIZE)));
+  const auto shared_bytes = Ask<cl_ulong>(api, id, CL_DEVICE_LOCAL_MEM_SIZE);
   info.limits = {.is_processor = (info.type & CL_DEVICE_TYPE_CPU) != 0,
                  .vector_bits = 32 * static_cast<int>(
                                          std::bit_floor(std::clamp<cl_uint>(vector_length, 1, 16))),
                  .most_group_items = static_cast<int64_t>(most_group_items)};
+  if (shared_bytes.ok()) info.limits.shared_bytes = static_cast<int64_t>(*shared_bytes);
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, kTuningTable,
                                     folder.empty() ? folder : folder / kTuningFile);

@@ -177,7 +177,8 @@ std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& in
   info.limits = {.is_processor = false,
                  .vector_bits = 32,
                  .most_group_items = std::min(limits.maxComputeWorkGroupInvocations,
-                                              limits.maxComputeWorkGroupSize[0])};
+                                              limits.maxComputeWorkGroupSize[0]),
+                 .shared_bytes = limits.maxComputeSharedMemorySize};
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},
                                     folder.empty() ? folder : folder / kTuningFile);

@@ -278,7 +278,8 @@ TEST_F(KernelLaunchTest, AProductLaysOutConstantsWhenItIsBoundAndTheRestInScratc
   maker.program.steps.push_back(std::move(step));
   const program::Step& product = maker.program.steps.back();
 
-  const auto selection = Selector({}, DeriveTuning({})).Select({maker.program, product});
+  const Tuning tuning = DeriveTuning({.is_processor = true});
+  const auto selection = Selector({}, tuning).Select({maker.program, product});
   ASSERT_TRUE(selection.ok()) << selection.status().Text();
   EXPECT_EQ(selection->recipe->implementation(), "tiled product");
   const auto kernel = static_cast<const Recipe&>(*selection->recipe).Build(services);

@@ -80,7 +80,7 @@ class TiledProduct::Geometry {
     const TileShape& tile = product_.tile_;
     parts_ = product_.is_window() ? contract_.group : 1;
     at(kRows) = tensor::ElementCount(row_extents_) / parts_;
-    at(kRowTiles) = CeilDiv(at(kRows), tile.rows);
+    at(kRowTiles) = CeilDiv(at(kRows), tile.block_rows());
     at(kDepth) = tensor::ElementCount(inner_);
     at(kChannels) = product_.is_window() ? inner_[0] : at(kDepth);
     at(kChunks) = CeilDiv(at(kDepth), kChunk);
@@ -88,8 +88,8 @@ class TiledProduct::Geometry {
     at(kColumns) = tensor::ElementCount(column_extents_);
     bool has_gaps = false;
     if (product_.is_window()) has_gaps = MakeImage();
-    at(kColumnTiles) = CeilDiv(at(kColumns), tile.columns());
-    at(kLastStart) = at(kColumnTiles) * tile.columns();
+    at(kColumnTiles) = CeilDiv(at(kColumns), tile.block_columns());
+    at(kLastStart) = at(kColumnTiles) * tile.block_columns();
     MakeOperands();
     bound.has_columns_in_place = TryInPlace(bound);
     const bool is_empty = tensor::ElementCount(step_.domain) == 0;
@@ -171,7 +171,7 @@ class TiledProduct::Geometry {
 
   void MakeOperands() {
     const TileShape& tile = product_.tile_;
-    const int64_t panel = at(kDepth) * tile.rows;
+    const int64_t panel = at(kDepth) * tile.block_rows();
     int64_t matrices = parts_;
     if (product_.is_window()) {
       row_packed_ = row_batch_ = {0};
@@ -189,7 +189,7 @@ class TiledProduct::Geometry {
       lines += 1 - lines % 2;
       at(kStep) = lines * line;
       at(kPartPitch) = at(kChannels) * at(kStep);
-      at(kTilePitch) = tile.columns();
+      at(kTilePitch) = tile.block_columns();
       column_packed_ = {0};
       column_batch_ = {channels * at(kStep)};
       const int64_t rows_of_image =
@@ -198,12 +198,12 @@ class TiledProduct::Geometry {
       at(kColumnItems) = batch_[0] * channels * rows_of_image;
       if (tile.are_items_lanes) at(kColumnItems) *= image_.back();
       // The last block of the last channel is read to its end.
-      column_elements_ = batch_[0] * column_batch_[0] + tile.columns();
+      column_elements_ = batch_[0] * column_batch_[0] + tile.block_columns();
       return;
     }
     matrices = MakeBatch(product_.columns_are_a_, column_packed_, column_batch_);
-    at(kStep) = tile.columns();
-    at(kTilePitch) = at(kDepth) * tile.columns();
+    at(kStep) = tile.block_columns();
+    at(kTilePitch) = at(kDepth) * tile.block_columns();
     const int64_t matrix = at(kColumnTiles) * at(kTilePitch);
     for (int64_t& step : column_batch_) step *= matrix;
     column_elements_ = matrices * matrix;
@@ -215,8 +215,11 @@ class TiledProduct::Geometry {
   // and there are enough of them for a block to end before the last.
   bool TryInPlace(Bound& bound) {
     const BoundView& view = step_.reads[static_cast<size_t>(product_.column_read())];
-    const int64_t columns = product_.tile_.columns();
-    if (!product_.has_plain_columns_ || !view.guards.empty() || at(kColumns) < columns) {
+    const int64_t columns = product_.tile_.block_columns();
+    // A group reads no column behind the last.
+    const bool is_of_group = product_.tile_.is_of_group();
+    if (!product_.has_plain_columns_ || !view.guards.empty() ||
+        (!is_of_group && at(kColumns) < columns)) {
       return false;
     }
     const size_t batch = batch_.size();
@@ -233,9 +236,8 @@ class TiledProduct::Geometry {
       step = view.strides[1];
     } else {
       // Constants are laid out once, and anything else that is read often enough.
-      if (product_.IsConstant(Part::kColumns) || at(kRowTiles) > kFewRowTiles || inner_.empty()) {
-        return false;
-      }
+      const bool is_read_often = !is_of_group && at(kRowTiles) > kFewRowTiles;
+      if (product_.IsConstant(Part::kColumns) || is_read_often || inner_.empty()) return false;
       const size_t first_inner = product_.columns_are_a_ ? batch + column_extents_.size() : batch;
       first_column = product_.columns_are_a_ ? batch : batch + inner_.size();
       if (!IsOneAxis(view, first_inner, inner_)) return false;
@@ -248,7 +250,7 @@ class TiledProduct::Geometry {
     at(kStep) = step;
     at(kTilePitch) = columns;
     at(kPartPitch) = at(kChannels) * step;
-    at(kLastStart) = at(kColumns) - columns;
+    if (!is_of_group) at(kLastStart) = at(kColumns) - columns;
     for (size_t axis = 0; axis < batch; ++axis) column_batch_[axis] = view.strides[axis];
     bound.column_offset_bytes = view.offset * (product_.sum_bits() / 8);
     return true;

@@ -11,7 +11,7 @@ namespace onnxifi::codegen {
 
 Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
   const bool is_a = product_.columns_are_a_ != is_rows;
-  const int lanes = is_rows ? product_.tile_.rows : product_.tile_.columns();
+  const int lanes = is_rows ? product_.tile_.block_rows() : product_.tile_.block_columns();
   const bool is_window = product_.is_window();
   const std::string out = writer_.UseScratch(/*is_write=*/true, is_rows ? 0 : 1, sum_type_);
   const std::string item = OpenItem();

@@ -134,6 +134,8 @@ int64_t TiledProduct::least_rows() const {
   return rows;
 }
 
+int64_t TiledProduct::most_depth() const { return KnownCount(contract_.inner).value_or(INT64_MAX); }
+
 int TiledProduct::sum_bits() const { return tensor::BitWidth(contract_.accumulator); }
 
 int TiledProduct::row_axes() const {

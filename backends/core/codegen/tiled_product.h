@@ -32,7 +32,8 @@
 
 namespace onnxifi::codegen {
 
-// The block of outputs that one item sums.
+// The block of outputs that one item sums, and, where the items of a group sum one together, what
+// the group does.
 struct TileShape {
   int rows = 1;
   int vectors = 1;  // that its columns are held in
@@ -41,7 +42,20 @@ struct TileShape {
   // Items are the lanes of the device: neighbouring items write and read neighbouring elements.
   bool are_items_lanes = false;
 
+  // Of the items of a group, how many lie along the rows and along the columns of its block; 0
+  // where each item has a block of its own.
+  int item_rows = 0;
+  int item_columns = 0;
+  // How much of the depth is in shared memory at once; divides group_size. 0: items read the
+  // operands where they lie.
+  int depth = 0;
+  // Into how many parts, with items of their own, the depth is cut; 1 with shared memory.
+  int parts = 1;
+
   int columns() const { return vectors * lanes; }
+  bool is_of_group() const { return item_columns > 0; }
+  int block_rows() const { return is_of_group() ? item_rows * rows : rows; }
+  int block_columns() const { return is_of_group() ? item_columns * columns() : columns(); }
   auto operator<=>(const TileShape&) const = default;
 };
 
@@ -56,6 +70,8 @@ class TiledProduct {
   // How many rows there are, and the bits of a sum: what a tile is chosen by. A lower bound where
   // rows are a symbol.
   int64_t least_rows() const;
+  // How deep a sum is; INT64_MAX where a symbol says.
+  int64_t most_depth() const;
   int sum_bits() const;
   void SetTile(const TileShape& tile) { tile_ = tile; }
 

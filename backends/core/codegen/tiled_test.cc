@@ -6,6 +6,7 @@
 
 #include "backends/core/codegen/tiled.h"
 
+#include <array>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -99,6 +100,37 @@ TEST_P(TiledTest, ProductsAreRightAroundTheEdgesOfATile) {
   ExpectRight(MakeProduct({.batch = 0, .m = 3, .n = 40, .k = 5}, 0), "tiled product");
 }
 
+TEST_P(TiledTest, ProductsAreRightAroundTheEdgesOfABlockOfAGroup) {
+  uint32_t seed = 0;
+  for (const int64_t m : {16, 17, 33, 63, 64, 65, 130}) {
+    for (const int64_t n : {63, 64, 65, 127, 129}) {
+      ProductShape shape{.batch = 1 + seed % 2, .m = m, .n = n};
+      shape.k = std::array<int64_t, 6>{0, 15, 16, 17, 32, 47}[seed % 6];
+      shape.a_transposed = seed % 2 == 1;
+      shape.b_transposed = seed % 5 >= 3;
+      shape.b_kind = seed % 3 == 0 ? kConstant : kVariable;
+      SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << shape.k);
+      ExpectRight(MakeProduct(shape, seed++), "tiled product");
+    }
+  }
+}
+
+// The parts of a deep sum, of which some have no place.
+TEST_P(TiledTest, DeepProductsOfFewRowsAreRight) {
+  uint32_t seed = 0;
+  for (const int64_t rows : {1, 2, 3, 5, 8}) {
+    for (const int64_t k : {65, 72, 200, 1001}) {
+      // By columns, and by rows where these are the fewer.
+      ProductShape shape{.batch = 1, .m = rows, .n = 67, .k = k};
+      if (seed % 3 == 2) std::swap(shape.m, shape.n);
+      shape.type = seed % 4 == 3 ? ElementType::kInt8 : kFloat;
+      if (seed % 4 == 3) shape.accumulator = ElementType::kInt32;
+      SCOPED_TRACE(testing::Message() << rows << " x " << k);
+      ExpectRight(MakeProduct(shape, seed++), "tiled product");
+    }
+  }
+}
+
 TEST_P(TiledTest, EveryTypeOfSumIsRight) {
   for (const auto& [type, accumulator] : {std::pair{ElementType::kFloat16, kFloat},
                                           {ElementType::kBfloat16, kFloat},
@@ -120,7 +152,9 @@ TEST_P(TiledTest, EveryTypeOfSumIsRight) {
 TEST_P(TiledTest, WhatIsConstantIsLaidOutOnceAndNotReadAgain) {
   std::vector<bool> reads;
   ProductShape shape{.batch = 1, .m = 40, .n = 50, .k = 60};
-  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns laid out");
+  // A group reads columns that lie next to each other in whole lines, wherever they are.
+  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads),
+            is_gpu() ? "rows laid out, columns in place" : "rows laid out, columns laid out");
   EXPECT_EQ(reads, std::vector<bool>({true, true, true, true}));
   shape.b_kind = kConstant;
   EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns constant");

@@ -56,7 +56,6 @@ TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::
   block.columns.buffer = writer_.UseScratch(/*is_write=*/false, 1, sum_type_);
   const std::string row_tiles = writer_.UseGiven(kRowTiles);
   const std::string column_tiles = writer_.UseGiven(kColumnTiles);
-  const std::string last_start = writer_.UseGiven(kLastStart);
   // Its rows first, so that blocks that follow each other share their columns.
   block.row_tile = writer_.Declare("idx", Text(number, " % ", row_tiles));
   const std::string tiles = writer_.Declare("idx", Text(number, " / ", row_tiles));
@@ -79,13 +78,18 @@ TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::
   block.batch = WriteCoordinates(
       writer_, matrix,
       {block.extents.begin(), block.extents.begin() + static_cast<std::ptrdiff_t>(batch_axes)});
-  // A block at the edge may begin earlier, so as to read no further than the columns go.
-  block.first = writer_.Declare("idx", Text(column_tile, " * ", tile.columns()));
-  block.from = writer_.Declare(
-      "idx", Text(block.first, " < ", last_start, " ? ", block.first, " : ", last_start));
+  // An item's block at the edge may begin earlier, so as to read no further than the columns go.
+  block.first = writer_.Declare("idx", Text(column_tile, " * ", tile.block_columns()));
   std::string row_matrix = block.part;
-  std::string column_at = Text(column_tile, " * ", writer_.UseGiven(kTilePitch), " - (",
-                               block.first, " - ", block.from, ")");
+  std::string column_at = Text(column_tile, " * ", writer_.UseGiven(kTilePitch));
+  if (tile.is_of_group()) {
+    block.from = block.first;
+  } else {
+    const std::string last_start = writer_.UseGiven(kLastStart);
+    block.from = writer_.Declare(
+        "idx", Text(block.first, " < ", last_start, " ? ", block.first, " : ", last_start));
+    column_at += Text(" - (", block.first, " - ", block.from, ")");
+  }
   if (product_.is_window()) {
     column_at += Text(" + ", block.part, " * ", writer_.UseGiven(kPartPitch));
   }
@@ -96,7 +100,7 @@ TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::
   }
   block.rows.at =
       writer_.Declare("idx", Text("((", row_matrix, ") * ", row_tiles, " + ", block.row_tile,
-                                  ") * ", writer_.UseGiven(kDepth), " * ", tile.rows));
+                                  ") * ", writer_.UseGiven(kDepth), " * ", tile.block_rows()));
   block.columns.at = writer_.Declare("idx", column_at);
   return block;
 }
@@ -161,8 +165,9 @@ TiledProduct::PartWriter::Tap TiledProduct::PartWriter::OpenTapsOfPhase() {
 }
 
 void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, const Location& row,
-                                                      const Location& own, const std::string& column) {
-  const int rows = product_.tile_.rows;
+                                                      const Location& own,
+                                                      const std::string& column) {
+  const int rows = product_.tile_.block_rows();
   const std::string anew = writer_.NewName("s");
   writer_.Line(sum_type_, " ", anew, " = 0;");
   const std::string weights = writer_.NewName("p");
@@ -219,6 +224,10 @@ KernelText TiledProduct::Generate(Part part, const LoopForm& form, const Capabil
     const Launch launch = part == Part::kColumns && is_window()
                               ? part_writer.WriteImage()
                               : part_writer.WriteOperand(part == Part::kRows);
+    return writer.Finish(dialect, launch, form.is_narrow);
+  }
+  if (tile_.is_of_group()) {
+    const Launch launch = part_writer.WriteGroupSums();
     return writer.Finish(dialect, launch, form.is_narrow);
   }
   const Launch launch = part_writer.WriteSums();

@@ -2,7 +2,7 @@
 //
 // TiledProduct::PartWriter: writes one kernel of a TiledProduct. For the files that define its
 // methods alone: tiled_layout_text.cc lays operands out, tiled_product_text.cc sums a block per
-// item; tiled_writer.cc has what they share.
+// item, group_product_text.cc a block per group; tiled_writer.cc has what they share.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
@@ -32,6 +32,8 @@ class TiledProduct::PartWriter {
   // With an item per element: neighbours write neighbours.
   Launch WriteImageElements();
   Launch WriteSums();
+  // The sums of a block by a group.
+  Launch WriteGroupSums();
 
  private:
   // The numbers behind the fixed ones.
@@ -127,6 +129,27 @@ class TiledProduct::PartWriter {
   };
   void WriteSumsWithoutPadding(const Block& block, const SummedRow& of);
   void WriteProducts(const std::string& tile, const Block& block);
+
+  class DepthCursor;
+  // Names of an item's variables: its places among the items of its group, and its sums, an array
+  // of its rows.
+  struct GroupItem {
+    std::string row, column, part;
+    std::string sums;
+    std::string is_of_block;  // its group has one
+  };
+  // A loop that the compiler takes apart, so that it names places of arrays by constants.
+  std::string OpenUnrolled(int count);
+  void WriteItemProducts(const GroupItem& item, const std::string& rows,
+                         const std::string& columns);
+  void WriteSharedSums(const Block& block, const GroupItem& item);
+  void WriteDirectSums(const Block& block, const GroupItem& item);
+  void OpenSumOfParts(const GroupItem& item);
+  void WriteGroupSumsWithoutPadding(const Block& block, const GroupItem& item);
+  // Adds the coordinates of a column to `at`; gives whether it is an output.
+  std::string WriteColumnCoordinates(const Block& block, const std::string& column,
+                                     std::vector<std::string>& at);
+  void WriteGroupOutputs(const Block& block, const GroupItem& item);
 
   const TiledProduct& product_;
   const program::Contract& contract_;

@@ -52,13 +52,83 @@ bool IsTile(const Tuning::Tile& tile) {
          tile.group_size >= 1 && tile.group_size <= 1024;
 }
 
+bool IsBlock(const Tuning::Tile& tile) {
+  if (tile.rows < 1 || tile.vectors < 1 || tile.rows * tile.vectors > 64 || tile.parts < 1 ||
+      !IsPowerOfTwo(tile.item_rows) || !IsPowerOfTwo(tile.item_columns) || tile.item_rows > 1024 ||
+      tile.item_columns > 1024 || tile.parts > 1024) {
+    return false;
+  }
+  const int items = tile.item_rows * tile.item_columns;
+  if (items > 1024 || items * tile.parts > 1024) return false;
+  if (tile.depth == 0) return true;
+  return tile.parts == 1 && IsPowerOfTwo(tile.depth) && tile.depth <= items;
+}
+
+// What the tiles of a group take, two pieces of the depth at once, and its parts' sums.
+int64_t SharedBytes(const TileShape& tile, int sum_bits) {
+  const int64_t parts = tile.parts == 1 ? 0 : tile.parts;
+  const int64_t sums = parts * tile.block_rows() * tile.block_columns();
+  if (tile.depth == 0) return sums * (sum_bits / 8);
+  const int64_t bringers = tile.group_size / tile.depth;
+  const int64_t place = tile.block_rows() + tile.block_columns() + 2 * bringers;
+  return (sums + 2 * tile.depth * place) * (sum_bits / 8);
+}
+
+// The rules of a device whose items are the lanes.
+std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
+  std::vector<Tuning::Tile> tiles;
+  const auto add = [&](Tuning::Tile tile) {
+    const auto size = [&] { return tile.item_rows * tile.item_columns * tile.parts; };
+    while (size() > most_group_items && tile.parts > 1) tile.parts /= 2;
+    while (size() > most_group_items && tile.item_rows > 1) tile.item_rows /= 2;
+    while (size() > most_group_items && tile.item_columns > 1) tile.item_columns /= 2;
+    tile.group_size = size();
+    tile.depth = std::min(tile.depth, tile.group_size);
+    tiles.push_back(tile);
+  };
+  // So few rows are nothing to share: an item reads its columns once for all of them. Deep sums are
+  // shared out; such as those of a depthwise convolution are not.
+  constexpr int kShallow = 64;
+  for (const int rows : {1, 2, 4, 8}) {
+    const int columns = rows <= 2 ? 4 : 2;
+    add({.most_rows = rows,
+         .rows = rows,
+         .vectors = columns,
+         .most_depth = kShallow,
+         .item_rows = 1,
+         .item_columns = 64});
+    add({.most_rows = rows,
+         .rows = rows,
+         .vectors = rows <= 2 ? 1 : 2,
+         .item_rows = 1,
+         .item_columns = 32,
+         .parts = 8});
+  }
+  add({.most_rows = 16, .rows = 4, .vectors = 4, .item_rows = 4, .item_columns = 32, .depth = 16});
+  add({.most_rows = 32, .rows = 4, .vectors = 4, .item_rows = 8, .item_columns = 16, .depth = 16});
+  add({.rows = 8, .vectors = 4, .item_rows = 8, .item_columns = 16, .depth = 16});
+  return tiles;
+}
+
 }  // namespace
 
-TileShape Tuning::TileFor(int64_t rows, int sum_bits) const {
+TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits) const {
   for (const Tile& tile : tiles) {
     if (tile.most_rows != 0 && rows > tile.most_rows) continue;
-    return {tile.rows, tile.vectors, std::max(1, tile.vector_bits / sum_bits), tile.group_size,
-            are_items_lanes};
+    if (tile.most_depth != 0 && depth > tile.most_depth) continue;
+    TileShape shape{.rows = tile.rows,
+                    .vectors = tile.vectors,
+                    .lanes = std::max(1, tile.vector_bits / sum_bits),
+                    .group_size = tile.group_size,
+                    .are_items_lanes = are_items_lanes,
+                    .item_rows = tile.item_rows,
+                    .item_columns = tile.item_columns,
+                    .depth = tile.depth,
+                    .parts = tile.parts};
+    if (!shape.is_of_group()) return shape;
+    const auto is_too_large = [&] { return SharedBytes(shape, sum_bits) > shared_bytes; };
+    while (is_too_large() && shape.depth > 1) shape.depth /= 2;
+    if (!is_too_large()) return shape;
   }
   return {.rows = 4, .vectors = 4, .are_items_lanes = are_items_lanes};
 }
@@ -67,8 +137,8 @@ Tuning DeriveTuning(const DeviceLimits& limits) {
   Tuning tuning;
   if (!limits.is_processor) {
     const auto group_size = static_cast<int>(std::clamp<int64_t>(limits.most_group_items, 1, 64));
-    tuning.tiles = {{.most_rows = 1, .rows = 1, .vectors = 4, .group_size = group_size},
-                    {.most_rows = 0, .rows = 4, .vectors = 4, .group_size = group_size}};
+    tuning.tiles = GroupTiles(std::max<int64_t>(limits.most_group_items, 1));
+    tuning.shared_bytes = std::min(limits.shared_bytes, tuning.shared_bytes);
     tuning.are_items_lanes = true;
     tuning.run_group_size = group_size;
     return tuning;
@@ -101,6 +171,19 @@ Status AddRules(std::string_view table, std::string_view name, Tuning& tuning) {
                                &tile.group_size}) &&
           IsTile(tile)) {
         tile.most_rows = most_rows;
+        tiles.push_back(tile);
+        continue;
+      }
+    } else if (kind == "block") {
+      Tuning::Tile tile;
+      int most_rows = 0;
+      int most_depth = 0;
+      if (ReadNumbers(fields, {&most_rows, &most_depth, &tile.rows, &tile.vectors, &tile.item_rows,
+                               &tile.item_columns, &tile.depth, &tile.parts}) &&
+          IsBlock(tile)) {
+        tile.most_rows = most_rows;
+        tile.most_depth = most_depth;
+        tile.group_size = tile.item_rows * tile.item_columns * tile.parts;
         tiles.push_back(tile);
         continue;
       }

@@ -6,6 +6,10 @@
 //
 //   device, tile, rows up to (0: any), rows, vectors, bits of a vector, items of a group
 //       the block of outputs that one item sums, for products of that many rows
+//   device, block, rows up to, depth up to (0: any), rows, columns, items along rows, along
+//   columns,
+//       depth, parts
+//       the same of an item of a group that sums a block together; depth and parts are TileShape's
 //   device, run, neighbours that one item computes in a row, items of a group
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TUNING_H_
@@ -28,14 +32,21 @@ struct Tuning {
     int vectors = 1;
     int vector_bits = 32;
     int group_size = 1;
+    // Of a group that sums together, as TileShape has them; `depth` for sums of 32 bits.
+    int64_t most_depth = 0;  // 0: any
+    int item_rows = 0;
+    int item_columns = 0;
+    int depth = 0;
+    int parts = 1;
   };
   std::vector<Tile> tiles;
-  bool are_items_lanes = false;  // of every tile
+  bool are_items_lanes = false;              // of every tile
+  int64_t shared_bytes = int64_t{32} << 10;  // that a group may have
   int run_length = 1;
   int run_group_size = 64;
 
-  // The tile for so many rows of sums of so many bits.
-  TileShape TileFor(int64_t rows, int sum_bits) const;
+  // The tile for so many rows of so deep sums of so many bits.
+  TileShape TileFor(int64_t rows, int64_t depth, int sum_bits) const;
 };
 
 // What a device reports of itself.
@@ -44,12 +55,14 @@ struct DeviceLimits {
   bool is_processor = false;
   int vector_bits = 32;  // of the vectors that it computes floats in
   int64_t most_group_items = 1;
+  int64_t shared_bytes = int64_t{32} << 10;  // of a group
 };
 
 // For a device that nobody measured. On a processor a block has two vectors of columns, and so many
 // rows, at most 8, that its sums, a row of columns and one element of a row fit the registers: 32
-// of 512 bits, 16 of fewer. Elsewhere it has 4 x 4 sums, in groups of 64 items if the device has
-// such.
+// of 512 bits, 16 of fewer. Elsewhere a group of 128 items sums 64 x 64 outputs from shared memory,
+// of which it takes up to 32 KiB, 8 x 4 an item; fewer rows where there are fewer; and up to 8 rows
+// without shared memory. On a device of smaller groups blocks are smaller.
 Tuning DeriveTuning(const DeviceLimits& limits);
 
 // The rules of `table` for the device `name`, in front of those that `tuning` has. Lines of other

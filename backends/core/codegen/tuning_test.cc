@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,23 +16,69 @@
 namespace onnxifi::codegen {
 namespace {
 
+constexpr int64_t kDeep = 1000;
+
 TEST(TuningTest, ADeviceThatNobodyMeasuredGetsWhatItsLimitsSuggest) {
   const Tuning wide = DeriveTuning({.is_processor = true, .vector_bits = 512});
-  EXPECT_EQ(wide.TileFor(1, 32), (TileShape{1, 4, 16, 4}));
-  EXPECT_EQ(wide.TileFor(3, 32), (TileShape{4, 2, 16, 1}));
-  EXPECT_EQ(wide.TileFor(5, 32), (TileShape{8, 2, 16, 1}));
-  EXPECT_EQ(wide.TileFor(5, 64), (TileShape{8, 2, 8, 1}));
+  EXPECT_EQ(wide.TileFor(1, kDeep, 32), (TileShape{1, 4, 16, 4}));
+  EXPECT_EQ(wide.TileFor(3, kDeep, 32), (TileShape{4, 2, 16, 1}));
+  EXPECT_EQ(wide.TileFor(5, kDeep, 32), (TileShape{8, 2, 16, 1}));
+  EXPECT_EQ(wide.TileFor(5, kDeep, 64), (TileShape{8, 2, 8, 1}));
   for (const int bits : {128, 256}) {
     const Tuning narrow = DeriveTuning({.is_processor = true, .vector_bits = bits});
     // 12 sums, 2 vectors of columns and an element fit 16 registers; another row does not.
-    EXPECT_EQ(narrow.TileFor(100, 32), (TileShape{6, 2, bits / 32, 1}));
+    EXPECT_EQ(narrow.TileFor(100, kDeep, 32), (TileShape{6, 2, bits / 32, 1}));
     EXPECT_EQ(narrow.run_length, 64);
   }
   const Tuning items = DeriveTuning({.vector_bits = 128, .most_group_items = 1024});
-  EXPECT_EQ(items.TileFor(1, 32), (TileShape{1, 4, 1, 64, true}));
-  EXPECT_EQ(items.TileFor(2, 32), (TileShape{4, 4, 1, 64, true}));
   EXPECT_EQ(items.run_length, 1);
-  EXPECT_EQ(DeriveTuning({.most_group_items = 16}).TileFor(2, 32), (TileShape{4, 4, 1, 16, true}));
+}
+
+// rows, columns, and items along both, of a block that a group sums; depth, parts.
+TileShape Block(int rows, int columns, int item_rows, int item_columns, int depth, int parts) {
+  return {.rows = rows,
+          .vectors = columns,
+          .group_size = item_rows * item_columns * parts,
+          .are_items_lanes = true,
+          .item_rows = item_rows,
+          .item_columns = item_columns,
+          .depth = depth,
+          .parts = parts};
+}
+
+TEST(TuningTest, ItemsOfAGpuSumABlockTogether) {
+  const Tuning tuning = DeriveTuning({.most_group_items = 1024});
+  EXPECT_EQ(tuning.TileFor(1000, kDeep, 32), Block(8, 4, 8, 16, 16, 1));
+  // Elements twice as wide take as much shared memory of half the depth.
+  EXPECT_EQ(tuning.TileFor(1000, kDeep, 64), Block(8, 4, 8, 16, 8, 1));
+  EXPECT_EQ(tuning.TileFor(32, 5, 32), Block(4, 4, 8, 16, 16, 1));
+  EXPECT_EQ(tuning.TileFor(9, 5, 32), Block(4, 4, 4, 32, 16, 1));
+  // Few rows: nothing is shared, and deep sums are shared out.
+  EXPECT_EQ(tuning.TileFor(8, kDeep, 32), Block(8, 2, 1, 32, 0, 8));
+  EXPECT_EQ(tuning.TileFor(1, kDeep, 32), Block(1, 1, 1, 32, 0, 8));
+  EXPECT_EQ(tuning.TileFor(1, 9, 32), Block(1, 4, 1, 64, 0, 1));
+}
+
+TEST(TuningTest, BlocksFitWhatAGroupMayHave) {
+  for (const int64_t most_items : {1, 2, 16, 100, 128, 1024}) {
+    for (const int64_t shared_bytes : {4, 16, 32, 100}) {
+      const Tuning tuning =
+          DeriveTuning({.most_group_items = most_items, .shared_bytes = shared_bytes << 10});
+      for (const int64_t rows : {1, 3, 8, 9, 17, 1000}) {
+        for (const int bits : {32, 64}) {
+          const TileShape tile = tuning.TileFor(rows, kDeep, bits);
+          EXPECT_LE(tile.group_size, most_items);
+          EXPECT_EQ(tile.group_size,
+                    tile.is_of_group() ? tile.item_rows * tile.item_columns * tile.parts : 1);
+          const int64_t sums =
+              tile.parts == 1 ? 0 : tile.parts * tile.block_rows() * tile.block_columns();
+          const int64_t pieces = 2 * tile.depth * (tile.block_rows() + tile.block_columns());
+          EXPECT_LE((sums + pieces) * (bits / 8), std::min<int64_t>(shared_bytes, 32) << 10);
+          EXPECT_EQ(tile.depth == 0 ? 0 : tile.group_size % tile.depth, 0);
+        }
+      }
+    }
+  }
 }
 
 TEST(TuningTest, TheFirstRuleThatFitsCounts) {
@@ -39,13 +87,18 @@ TEST(TuningTest, TheFirstRuleThatFitsCounts) {
                        "cpu, tile, 1, 1, 4, 512, 8\r\n"
                        "gpu, tile, 0, 5, 5, 32, 64\n"
                        "cpu,tile,4,4,2,256,1\n"
+                       "cpu, block, 100, 64, 2, 3, 4, 8, 4, 1\n"
                        "cpu, tile, 0, 8, 3, 512, 2\n"
                        "cpu, run, 128, 32",
                        "cpu", tuning)
                   .ok());
-  EXPECT_EQ(tuning.TileFor(1, 32), (TileShape{1, 4, 16, 8}));
-  EXPECT_EQ(tuning.TileFor(4, 32), (TileShape{4, 2, 8, 1}));
-  EXPECT_EQ(tuning.TileFor(5, 64), (TileShape{8, 3, 8, 2}));
+  EXPECT_EQ(tuning.TileFor(1, kDeep, 32), (TileShape{1, 4, 16, 8}));
+  EXPECT_EQ(tuning.TileFor(4, kDeep, 32), (TileShape{4, 2, 8, 1}));
+  EXPECT_EQ(tuning.TileFor(5, kDeep, 64), (TileShape{8, 3, 8, 2}));
+  TileShape block = Block(2, 3, 4, 8, 4, 1);
+  block.are_items_lanes = false;
+  EXPECT_EQ(tuning.TileFor(100, 64, 32), block);
+  EXPECT_EQ(tuning.TileFor(100, 65, 32), (TileShape{8, 3, 16, 2}));
   EXPECT_EQ(tuning.run_length, 128);
   EXPECT_EQ(tuning.run_group_size, 32);
 }
@@ -54,7 +107,9 @@ TEST(TuningTest, ALineThatSaysNothingIsNamed) {
   for (const std::string line :
        {"cpu, tile, 1, 1, 4, 512", "cpu, tile, 0, 8, 2, 500, 1", "cpu, tile, 0, 0, 2, 512, 1",
         "cpu, tile, 0, 8, 9, 512, 1", "cpu, run, 0, 1", "cpu, run, 8, x", "cpu, walk, 8, 8",
-        "cpu, run, 8, 8, 8"}) {
+        "cpu, run, 8, 8, 8", "cpu, block, 0, 0, 4, 4, 8, 16, 16",
+        "cpu, block, 0, 0, 4, 4, 8, 12, 16, 1", "cpu, block, 0, 0, 4, 4, 8, 16, 16, 2",
+        "cpu, block, 0, 0, 4, 4, 1, 8, 16, 1", "cpu, block, 0, 0, 4, 4, 64, 32, 16, 1"}) {
     Tuning tuning;
     const base::Status status = AddRules("gpu, nothing\n" + line, "cpu", tuning);
     ASSERT_FALSE(status.ok()) << line;
@@ -69,17 +124,17 @@ TEST(TuningTest, WhatWasMeasuredOnTheMachineComesFirst) {
   const std::filesystem::path file = folder / "tiles.csv";
   constexpr std::string_view kTable = "a device, tile, 0, 5, 2, 256, 1\n";
   const DeviceLimits limits{.is_processor = true, .vector_bits = 256, .most_group_items = 64};
-  const TileShape derived = FindTuning(limits, "unknown", kTable, file).TileFor(100, 32);
-  EXPECT_EQ(derived, DeriveTuning(limits).TileFor(100, 32));
+  const TileShape derived = FindTuning(limits, "unknown", kTable, file).TileFor(100, kDeep, 32);
+  EXPECT_EQ(derived, DeriveTuning(limits).TileFor(100, kDeep, 32));
   const auto find = [&] { return FindTuning(limits, "a device", kTable, file); };
-  EXPECT_EQ(find().TileFor(100, 32), (TileShape{5, 2, 8, 1}));
+  EXPECT_EQ(find().TileFor(100, kDeep, 32), (TileShape{5, 2, 8, 1}));
   EXPECT_EQ(find().run_length, DeriveTuning(limits).run_length);
   std::ofstream(file) << "a device, tile, 0, 3, 3, 128, 1\nanother, tile, 0, 2, 2, 128, 1\n"
                          "a device, run, 7, 9\n";
-  EXPECT_EQ(find().TileFor(100, 32), (TileShape{3, 3, 4, 1}));
+  EXPECT_EQ(find().TileFor(100, kDeep, 32), (TileShape{3, 3, 4, 1}));
   EXPECT_EQ(find().run_length, 7);
   std::ofstream(file) << "a device, tile, none\n";
-  EXPECT_EQ(find().TileFor(100, 32), (TileShape{5, 2, 8, 1}));
+  EXPECT_EQ(find().TileFor(100, kDeep, 32), (TileShape{5, 2, 8, 1}));
   std::filesystem::remove_all(folder);
 }
 
@@ -91,9 +146,9 @@ TEST(TuningTest, AProcessorMayBeTunedAsAGpu) {
   const Tuning same = FindTuning({.vector_bits = 512}, "gpu", "gpu, run, 7, 32", {});
   unsetenv("ONNXIFI_TUNING");
   EXPECT_EQ(gpu.run_length, 1);
-  EXPECT_EQ(gpu.TileFor(5, 32), (TileShape{4, 4, 1, 64, true}));
+  EXPECT_EQ(gpu.TileFor(5, kDeep, 32), Block(8, 2, 1, 32, 0, 8));
   EXPECT_EQ(same.run_length, 64);
-  EXPECT_EQ(same.TileFor(5, 32), (TileShape{8, 2, 16, 1}));
+  EXPECT_EQ(same.TileFor(5, kDeep, 32), (TileShape{8, 2, 16, 1}));
 }
 
 }  // namespace

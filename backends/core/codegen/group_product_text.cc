@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TiledProduct::PartWriter: the kernel in which the items of a group sum a block together, in
+// neutral text. Columns run fastest among items, and an item's columns lie item_columns apart, so
+// that neighbouring items read and write neighbouring elements.
+//
+// Either the group brings a piece of the depth of both operands to shared memory at a time: the
+// pieces lie in two buffers in turns, so that one barrier a round is enough, and an item's elements
+// of the next piece are on their way while it sums. Or, where there are too few rows to share, each
+// item reads its columns where they lie, and the depth is shared out among items whose sums are
+// added up in their order at the end.
+
+#include <string>
+#include <utility>
+
+#include "backends/core/codegen/tiled_writer.h"
+
+namespace onnxifi::codegen {
+
+// Where in the depth an item is: variables that Advance changes.
+class TiledProduct::PartWriter::DepthCursor {
+ public:
+  // From place `begin` on; there is no depth without `condition`.
+  DepthCursor(PartWriter& writer, const std::string& condition, const std::string& begin)
+      : parts_(writer),
+        writer_(writer.writer_),
+        is_window_(writer.product_.is_window()),
+        is_transposed_(writer.product_.is_transposed()) {
+    if (is_window_) DeclareTaps();
+    depth_ = writer_.Declare(
+        "idx", Text(condition, " ? ", is_transposed_ ? depth_ : writer_.UseGiven(kDepth),
+                    " : AS(idx, 0)"));
+    place_ = writer_.NewName("k");
+    writer_.Line("idx ", place_, " = AS(idx, ", begin, ");");
+    if (!is_window_) return;
+    channel_ = writer_.NewName("k");
+    writer_.Line("idx ", channel_, " = ", place_, ";");
+    offset_ = writer_.NewName("p");
+    writer_.Line("idx ", offset_, " = ", Offset(), ";");
+    WriteCarry();
+  }
+
+  const std::string& depth() const { return depth_; }
+  std::string is_inside() const { return Text(place_, " < ", depth_); }
+  // The place of its elements in a panel of rows, and in the columns from the block's first on.
+  std::string row_place() const {
+    if (!is_transposed_) return place_;
+    std::string number = "0";
+    for (const Axis& axis : axes_)
+      number = Text("(", number, " * ", axis.taps, " + ", axis.tap, ")");
+    return Text("(", number, " * ", parts_.writer_.UseGiven(kChannels), " + ", channel_, ")");
+  }
+  std::string column_offset() const {
+    const std::string step = parts_.writer_.UseGiven(kStep);
+    return is_window_ ? Text(offset_, " + ", channel_, " * ", step) : Text(place_, " * ", step);
+  }
+
+  void Advance(int by) {
+    writer_.Line(place_, " += ", by, ";");
+    if (!is_window_) return;
+    writer_.Line(channel_, " += ", by, ";");
+    WriteCarry();
+  }
+
+ private:
+  struct Axis {
+    std::string tap, taps;
+    std::string phase, shift;  // of the tap's reach: its rest by the stride, and how many of it
+    std::string dilation, stride;
+    std::string output_phase, first_tap, first_shift;  // of a transposed convolution
+  };
+
+  void DeclareTaps() {
+    const program::Contract& contract = parts_.contract_;
+    const auto variable = [&](std::string_view value) {
+      std::string name = writer_.NewName("k");
+      writer_.Line("idx ", name, " = ", value, ";");
+      return name;
+    };
+    if (is_transposed_) depth_ = variable(writer_.UseGiven(kChannels));
+    for (size_t k = 0; k < contract.strides.size(); ++k) {
+      Axis axis;
+      axis.taps = writer_.UseDim(contract.inner[k + 1]);
+      axis.dilation = writer_.UseDim(contract.dilations[k]);
+      axis.stride = writer_.UseDim(contract.strides[k]);
+      axis.tap = variable("0");
+      axis.phase = variable("0");
+      axis.shift = variable("0");
+      if (is_transposed_) {
+        axis.output_phase = parts_.output_phases_[k];
+        axis.first_tap = variable("0");
+        axis.first_shift = variable("0");
+        const std::string count = variable("0");
+        writer_.Open("for (; ", axis.tap, " < ", axis.taps, "; ++", axis.tap, ")");
+        writer_.Open("if (", axis.phase, " == ", axis.output_phase, ")");
+        writer_.Open("if (", count, " == 0)");
+        writer_.Line(axis.first_tap, " = ", axis.tap, ";");
+        writer_.Line(axis.first_shift, " = ", axis.shift, ";");
+        writer_.Close();
+        writer_.Line(count, " += 1;");
+        writer_.Close();
+        WriteReach(axis);
+        writer_.Close();
+        writer_.Line(depth_, " *= ", count, ";");
+        WriteFirstTap(axis);
+      }
+      axes_.push_back(std::move(axis));
+    }
+  }
+
+  // The reach of the next tap.
+  void WriteReach(const Axis& axis) {
+    writer_.Line(axis.phase, " += ", axis.dilation, ";");
+    writer_.Open("while (", axis.phase, " >= ", axis.stride, ")");
+    writer_.Line(axis.phase, " -= ", axis.stride, ";");
+    writer_.Line(axis.shift, " += 1;");
+    writer_.Close();
+  }
+
+  void WriteFirstTap(const Axis& axis) {
+    writer_.Line(axis.tap, " = ", is_transposed_ ? axis.first_tap : "0", ";");
+    writer_.Line(axis.phase, " = ", is_transposed_ ? axis.output_phase : "0", ";");
+    writer_.Line(axis.shift, " = ", is_transposed_ ? axis.first_shift : "0", ";");
+  }
+
+  // To the next tap along an axis, and along those before it where it has no more.
+  void WriteNextTap(size_t number) {
+    const Axis& axis = axes_[number];
+    if (is_transposed_) writer_.Open("while (true)");
+    writer_.Line(axis.tap, " += 1;");
+    WriteReach(axis);
+    if (is_transposed_) {
+      writer_.Line("if (", axis.tap, " >= ", axis.taps, " || ", axis.phase,
+                   " == ", axis.output_phase, ") break;");
+      writer_.Close();
+    }
+    if (number == 0) return;
+    writer_.Open("if (", axis.tap, " >= ", axis.taps, ")");
+    WriteFirstTap(axis);
+    WriteNextTap(number - 1);
+    writer_.Close();
+  }
+
+  // To the tap of a place whose channel is counted from an earlier tap's.
+  void WriteCarry() {
+    const std::string channels = writer_.UseGiven(kChannels);
+    writer_.Open("while (", channel_, " >= ", channels, " && ", is_inside(), ")");
+    writer_.Line(channel_, " -= ", channels, ";");
+    WriteNextTap(axes_.size() - 1);
+    writer_.Line(offset_, " = ", Offset(), ";");
+    writer_.Close();
+  }
+
+  // Of a tap in the image.
+  std::string Offset() {
+    std::string phase, shifts;
+    for (size_t k = 0; k < axes_.size(); ++k) {
+      const int number = static_cast<int>(k);
+      const Axis& axis = axes_[k];
+      phase = k == 0 ? axis.phase
+                     : Text("(", phase, " * ", parts_.Given(Group::kPhases, number), " + ",
+                            axis.phase, ")");
+      const std::string shift =
+          is_transposed_ ? Text("(", parts_.MaxShift(number), " - ", axis.shift, ")") : axis.shift;
+      shifts += Text(k == 0 ? "" : " + ", shift, " * ", parts_.Given(Group::kPitch, number));
+    }
+    return is_transposed_ ? shifts
+                          : Text(phase, " * ", writer_.UseGiven(kPhasePitch), " + ", shifts);
+  }
+
+  PartWriter& parts_;
+  Writer& writer_;
+  const bool is_window_, is_transposed_;
+  std::vector<Axis> axes_;
+  std::string place_, channel_, offset_, depth_;
+};
+
+Launch TiledProduct::PartWriter::WriteGroupSums() {
+  const TileShape& tile = product_.tile_;
+  const int count = tile.rows * tile.columns();
+  // Barriers stand in no condition: PoCL 3.1 forgets there what variables held before them. A group
+  // beyond the blocks goes through a sum of nothing.
+  GroupItem item;
+  item.is_of_block = writer_.Declare("bool", "GROUP < count");
+  const Block block =
+      WriteBlock(writer_.Declare("idx", Text(item.is_of_block, " ? AS(idx, GROUP) : AS(idx, 0)")));
+  item.column = writer_.Declare("int", Text("LANE % ", tile.item_columns));
+  item.row = writer_.Declare("int", Text("LANE / ", tile.item_columns, " % ", tile.item_rows));
+  item.part = writer_.Declare("int", Text("LANE / ", tile.item_columns * tile.item_rows));
+  item.sums = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", item.sums, "[", count, "];");
+  const std::string sum = OpenUnrolled(count);
+  writer_.Line(item.sums, "[", sum, "] = AS(", sum_type_, ", 0);");
+  writer_.Close();
+  if (tile.depth > 0) {
+    WriteSharedSums(block, item);
+  } else {
+    WriteDirectSums(block, item);
+  }
+  if (tile.parts > 1) {
+    OpenSumOfParts(item);
+  } else {
+    writer_.Open("if (", item.is_of_block, ")");
+  }
+  if (product_.MeetsPadding()) WriteGroupSumsWithoutPadding(block, item);
+  WriteGroupOutputs(block, item);
+  writer_.Close();
+  return {.given_items = kItems, .has_group_per_item = true, .group_size = tile.group_size};
+}
+
+std::string TiledProduct::PartWriter::OpenUnrolled(int count) {
+  std::string name = writer_.NewName("j");
+  writer_.Open("UNROLL for (int ", name, " = 0; ", name, " < ", count, "; ++", name, ")");
+  return name;
+}
+
+// Adds the products of a row's and a column's elements to all sums of an item.
+void TiledProduct::PartWriter::WriteItemProducts(const GroupItem& item, const std::string& rows,
+                                                 const std::string& columns) {
+  const TileShape& tile = product_.tile_;
+  const std::string row = OpenUnrolled(tile.rows);
+  const std::string column = OpenUnrolled(tile.columns());
+  const std::string sum = Text(item.sums, "[", row, " * ", tile.columns(), " + ", column, "]");
+  const std::string a = Text(rows, "[", row, "]");
+  const std::string b = Text(columns, "[", column, "]");
+  if (tensor::IsFloat(contract_.accumulator)) {
+    writer_.Line(sum, " = M_fma(", a, ", ", b, ", ", sum, ");");
+  } else {
+    writer_.Line(sum, " += ", a, " * ", b, ";");
+  }
+  writer_.Close();
+  writer_.Close();
+}
+
+void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  // An item brings elements of one place of each piece of the depth, every so manieth.
+  const int bringers = tile.group_size / tile.depth;
+  const int row_loads = static_cast<int>(CeilDiv(tile.block_rows(), bringers));
+  const int column_loads = static_cast<int>(CeilDiv(tile.block_columns(), bringers));
+  const auto share = [&](int pitch) {
+    std::string name = writer_.NewName("g");
+    writer_.Share(Text(sum_type_, " ", name, "[", 2 * tile.depth * pitch, "]"));
+    return name;
+  };
+  const int row_pitch = tile.block_rows() + bringers;
+  const int column_pitch = tile.block_columns() + bringers;
+  const std::string shared_rows = share(row_pitch);
+  const std::string shared_columns = share(column_pitch);
+  const std::string place = writer_.Declare("int", Text("LANE / ", bringers));
+  const std::string lane = writer_.Declare("int", Text("LANE % ", bringers));
+  const std::string left =
+      writer_.Declare("idx", Text(writer_.UseGiven(kColumns), " - ", block.first, " - ", lane));
+  DepthCursor cursor(*this, item.is_of_block, place);
+  const std::string rounds =
+      writer_.Declare("idx", Text("(", cursor.depth(), " + ", tile.depth - 1, ") / ", tile.depth));
+  const std::string round = writer_.NewName("k");
+  writer_.Open("for (idx ", round, " = 0; ", round, " <= ", rounds, "; ++", round, ")");
+  const std::string rows = writer_.NewName("s");
+  const std::string columns = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", rows, "[", row_loads, "];");
+  writer_.Line(sum_type_, " ", columns, "[", column_loads, "];");
+  // Opens a loop over what an item brings of `count` elements.
+  const auto open_loads = [&](int loads, int count) {
+    std::string load = OpenUnrolled(loads);
+    if (loads * bringers != count) {
+      writer_.Line("if (", lane, " + ", load, " * ", bringers, " >= ", count, ") continue;");
+    }
+    return load;
+  };
+  const auto clear = [&](const std::string& elements, int loads) {
+    const std::string load = OpenUnrolled(loads);
+    writer_.Line(elements, "[", load, "] = AS(", sum_type_, ", 0);");
+    writer_.Close();
+  };
+  clear(rows, row_loads);
+  clear(columns, column_loads);
+  writer_.Open("if (", cursor.is_inside(), ")");
+  const std::string row_at = writer_.Declare(
+      "idx", Text(block.rows.at, " + ", cursor.row_place(), " * ", tile.block_rows(), " + ", lane));
+  const std::string column_at =
+      writer_.Declare("idx", Text(block.columns.at, " + ", cursor.column_offset(), " + ", lane));
+  std::string load = open_loads(row_loads, tile.block_rows());
+  writer_.Line(rows, "[", load, "] = LOAD(", block.rows.buffer, ", ", row_at, " + ", load, " * ",
+               bringers, ");");
+  writer_.Close();
+  load = open_loads(column_loads, tile.block_columns());
+  writer_.Open("if (", load, " * ", bringers, " < ", left, ")");
+  writer_.Line(columns, "[", load, "] = LOAD(", block.columns.buffer, ", ", column_at, " + ", load,
+               " * ", bringers, ");");
+  writer_.Close();
+  writer_.Close();
+  cursor.Advance(tile.depth);
+  writer_.Close();
+
+  writer_.Open("if (", round, " > 0)");
+  const std::string first =
+      writer_.Declare("int", Text("AS(int, (", round, " + 1) % 2) * ", tile.depth));
+  const std::string k = writer_.NewName("k");
+  writer_.Open("for (int ", k, " = 0; ", k, " < ", tile.depth, "; ++", k, ")");
+  const std::string own_rows = writer_.NewName("s");
+  const std::string own_columns = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", own_rows, "[", tile.rows, "];");
+  writer_.Line(sum_type_, " ", own_columns, "[", tile.columns(), "];");
+  const std::string at = Text("(", first, " + ", k, ") * ");
+  std::string own = OpenUnrolled(tile.rows);
+  writer_.Line(own_rows, "[", own, "] = ", shared_rows, "[", at, row_pitch, " + ", item.row, " * ",
+               tile.rows, " + ", own, "];");
+  writer_.Close();
+  own = OpenUnrolled(tile.columns());
+  writer_.Line(own_columns, "[", own, "] = ", shared_columns, "[", at, column_pitch, " + ",
+               item.column, " + ", own, " * ", tile.item_columns, "];");
+  writer_.Close();
+  WriteItemProducts(item, own_rows, own_columns);
+  writer_.Close();
+  writer_.Close();
+
+  const std::string to =
+      writer_.Declare("int", Text("AS(int, ", round, " % 2) * ", tile.depth, " + ", place));
+  load = open_loads(row_loads, tile.block_rows());
+  writer_.Line(shared_rows, "[", to, " * ", row_pitch, " + ", lane, " + ", load, " * ", bringers,
+               "] = ", rows, "[", load, "];");
+  writer_.Close();
+  load = open_loads(column_loads, tile.block_columns());
+  writer_.Line(shared_columns, "[", to, " * ", column_pitch, " + ", lane, " + ", load, " * ",
+               bringers, "] = ", columns, "[", load, "];");
+  writer_.Close();
+  writer_.Line("BARRIER;");
+  writer_.Close();
+}
+
+void TiledProduct::PartWriter::WriteDirectSums(const Block& block, const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  const std::string left = writer_.Declare(
+      "idx", Text(writer_.UseGiven(kColumns), " - ", block.first, " - ", item.column));
+  DepthCursor cursor(*this, item.is_of_block, item.part);
+  // All items go round equally often.
+  const std::string round = writer_.NewName("k");
+  writer_.Open("for (idx ", round, " = 0; ", round, " < ", cursor.depth(), "; ", round,
+               " += ", tile.parts, ")");
+  if (tile.parts > 1) writer_.Open("if (", cursor.is_inside(), ")");
+  const std::string row_at =
+      writer_.Declare("idx", Text(block.rows.at, " + ", cursor.row_place(), " * ",
+                                  tile.block_rows(), " + ", item.row, " * ", tile.rows));
+  const std::string column_at = writer_.Declare(
+      "idx", Text(block.columns.at, " + ", cursor.column_offset(), " + ", item.column));
+  const std::string rows = writer_.NewName("s");
+  const std::string columns = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", rows, "[", tile.rows, "];");
+  writer_.Line(sum_type_, " ", columns, "[", tile.columns(), "];");
+  std::string own = OpenUnrolled(tile.rows);
+  writer_.Line(rows, "[", own, "] = LOAD(", block.rows.buffer, ", ", row_at, " + ", own, ");");
+  writer_.Close();
+  own = OpenUnrolled(tile.columns());
+  writer_.Line(columns, "[", own, "] = AS(", sum_type_, ", 0);");
+  writer_.Open("if (", own, " * ", tile.item_columns, " < ", left, ")");
+  writer_.Line(columns, "[", own, "] = LOAD(", block.columns.buffer, ", ", column_at, " + ", own,
+               " * ", tile.item_columns, ");");
+  writer_.Close();
+  writer_.Close();
+  WriteItemProducts(item, rows, columns);
+  if (tile.parts > 1) writer_.Close();
+  cursor.Advance(tile.parts);
+  writer_.Close();
+}
+
+// Opens the block of the items of part 0, with the sums of all parts of the depth added to theirs.
+void TiledProduct::PartWriter::OpenSumOfParts(const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  const int count = tile.rows * tile.columns();
+  const int items = tile.item_rows * tile.item_columns;
+  const std::string shared = writer_.NewName("g");
+  writer_.Share(Text(sum_type_, " ", shared, "[", tile.parts * count * items, "]"));
+  const std::string own = writer_.Declare("int", Text("LANE % ", items));
+  std::string sum = OpenUnrolled(count);
+  writer_.Line(shared, "[(", item.part, " * ", count, " + ", sum, ") * ", items, " + ", own,
+               "] = ", item.sums, "[", sum, "];");
+  writer_.Close();
+  writer_.Line("BARRIER;");
+  writer_.Open("if (", item.is_of_block, " && ", item.part, " == 0)");
+  const std::string part = writer_.NewName("j");
+  writer_.Open("for (int ", part, " = 1; ", part, " < ", tile.parts, "; ++", part, ")");
+  sum = OpenUnrolled(count);
+  writer_.Line(item.sums, "[", sum, "] += ", shared, "[(", part, " * ", count, " + ", sum, ") * ",
+               items, " + ", own, "];");
+  writer_.Close();
+  writer_.Close();
+}
+
+// As WriteSumsWithoutPadding does. Sums are named by constants alone, so that they can stay in
+// registers.
+void TiledProduct::PartWriter::WriteGroupSumsWithoutPadding(const Block& block,
+                                                            const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  const int sums = tile.rows * tile.columns();
+  const std::string count = writer_.NewName("s");
+  writer_.Line("int ", count, " = 0;");
+  std::string sum = OpenUnrolled(sums);
+  writer_.Line(count, " += ", item.sums, "[", sum, "] != ", item.sums, "[", sum, "] ? 1 : 0;");
+  writer_.Close();
+  writer_.Open("if (", count, " != 0)");
+  const std::string number = writer_.NewName("j");
+  writer_.Open("for (int ", number, " = 0; ", number, " < ", sums, "; ++", number, ")");
+  const std::string own = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", own, " = AS(", sum_type_, ", 0);");
+  sum = OpenUnrolled(sums);
+  writer_.Line("if (", sum, " == ", number, ") ", own, " = ", item.sums, "[", sum, "];");
+  writer_.Close();
+  const std::string lane = writer_.Declare(
+      "int", Text(item.column, " + ", number, " % ", tile.columns(), " * ", tile.item_columns));
+  const std::string column = writer_.Declare("idx", Text(block.first, " + ", lane));
+  writer_.Open("if (", own, " != ", own, " && ", column, " < ", writer_.UseGiven(kColumns), ")");
+  const std::string row = writer_.Declare(
+      "int", Text(item.row, " * ", tile.rows, " + ", number, " / ", tile.columns()));
+  WriteSumWithoutPadding(own, {block.rows.buffer, Text(block.rows.at, " + ", row)},
+                         {block.columns.buffer, Text(block.columns.at, " + ", lane)}, column);
+  sum = OpenUnrolled(sums);
+  writer_.Line("if (", sum, " == ", number, ") ", item.sums, "[", sum, "] = ", own, ";");
+  writer_.Close();
+  writer_.Close();
+  writer_.Close();
+  writer_.Close();
+}
+
+std::string TiledProduct::PartWriter::WriteColumnCoordinates(const Block& block,
+                                                             const std::string& column,
+                                                             std::vector<std::string>& at) {
+  const int axes = CountColumnAxes();
+  std::string is_output = Text(column, " < ", writer_.UseGiven(kColumns));
+  std::string rest = column;
+  for (int axis = 0; axis < axes; ++axis) {
+    std::string own = rest;
+    if (axis + 1 < axes) {
+      const std::string pitch = Given(Group::kPitch, axis);
+      own = writer_.Declare("idx", Text(rest, " / ", pitch));
+      rest = writer_.Declare("idx", Text(rest, " - ", own, " * ", pitch));
+    }
+    if (axes > 1) is_output += Text(" && ", own, " < ", Span(block, axis));
+    if (product_.is_transposed()) {
+      own = writer_.Declare("idx", OutputAt(axis, own));
+      is_output += " && " + IsOutput(own, OutExtent(block, axis));
+    }
+    at.push_back(std::move(own));
+  }
+  return is_output;
+}
+
+void TiledProduct::PartWriter::WriteGroupOutputs(const Block& block, const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  const std::string rows = writer_.UseGiven(kRows);
+  const std::string first_row = writer_.Declare(
+      "idx", Text(block.row_tile, " * ", tile.block_rows(), " + ", item.row, " * ", tile.rows));
+  // A column at a time, so that the compiler sees the epilogue once a row.
+  const std::string column = writer_.NewName("j");
+  writer_.Open("for (int ", column, " = 0; ", column, " < ", tile.columns(), "; ++", column, ")");
+  std::vector<std::string> column_at;
+  const std::string is_output = WriteColumnCoordinates(
+      block,
+      writer_.Declare(
+          "idx", Text(block.first, " + ", item.column, " + ", column, " * ", tile.item_columns)),
+      column_at);
+  writer_.Open("if (", is_output, ")");
+  const std::string own = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", own, "[", tile.rows, "];");
+  const std::string copied = OpenUnrolled(tile.rows);
+  writer_.Line(own, "[", copied, "] = ", item.sums, "[", copied, " * ", tile.columns(), "];");
+  if (tile.columns() > 1) {
+    const std::string other = OpenUnrolled(tile.columns());
+    writer_.Line("if (", other, " == ", column, ") ", own, "[", copied, "] = ", item.sums, "[",
+                 copied, " * ", tile.columns(), " + ", other, "];");
+    writer_.Close();
+  }
+  writer_.Close();
+  const std::string row = OpenUnrolled(tile.rows);
+  writer_.Open("if (", first_row, " + ", row, " < ", rows, ")");
+  std::vector<std::string> at = WriteRowCoordinates(
+      block, writer_.Declare("idx", Text(block.part, " * ", rows, " + ", first_row, " + ", row)));
+  at.insert(at.end(), column_at.begin(), column_at.end());
+  WriteOutputs(at, Text(own, "[", row, "]"));
+  writer_.Close();
+  writer_.Close();
+  writer_.Close();
+  writer_.Close();
+}
+
+}  // namespace onnxifi::codegen
