@@ -66,7 +66,8 @@ class TiledProduct::PartWriter::DepthCursor {
   struct Axis {
     std::string tap, taps;
     std::string phase, shift;  // of the tap's reach: its rest by the stride, and how many of it
-    std::string dilation, stride;
+    std::string stride;
+    std::string rest, strides;                         // of the dilation, by the stride
     std::string output_phase, first_tap, first_shift;  // of a transposed convolution
   };
 
@@ -81,8 +82,10 @@ class TiledProduct::PartWriter::DepthCursor {
     for (size_t k = 0; k < contract.strides.size(); ++k) {
       Axis axis;
       axis.taps = writer_.UseDim(contract.inner[k + 1]);
-      axis.dilation = writer_.UseDim(contract.dilations[k]);
+      const std::string dilation = writer_.UseDim(contract.dilations[k]);
       axis.stride = writer_.UseDim(contract.strides[k]);
+      axis.rest = writer_.Declare("idx", Text(dilation, " % ", axis.stride));
+      axis.strides = writer_.Declare("idx", Text(dilation, " / ", axis.stride));
       axis.tap = variable("0");
       axis.phase = variable("0");
       axis.shift = variable("0");
@@ -110,8 +113,9 @@ class TiledProduct::PartWriter::DepthCursor {
 
   // The reach of the next tap.
   void WriteReach(const Axis& axis) {
-    writer_.Line(axis.phase, " += ", axis.dilation, ";");
-    writer_.Open("while (", axis.phase, " >= ", axis.stride, ")");
+    writer_.Line(axis.phase, " += ", axis.rest, ";");
+    writer_.Line(axis.shift, " += ", axis.strides, ";");
+    writer_.Open("if (", axis.phase, " >= ", axis.stride, ")");
     writer_.Line(axis.phase, " -= ", axis.stride, ";");
     writer_.Line(axis.shift, " += 1;");
     writer_.Close();
@@ -232,6 +236,12 @@ void TiledProduct::PartWriter::WriteItemProducts(const GroupItem& item, const st
   writer_.Close();
 }
 
+// The last column of a block's that is one, counted from the block's first. The elements of those
+// behind it are read in its place, and summed for nothing.
+std::string TiledProduct::PartWriter::LastColumn(const Block& block) {
+  return writer_.Declare("idx", Text(writer_.UseGiven(kColumns), " - 1 - ", block.first));
+}
+
 void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupItem& item) {
   const TileShape& tile = product_.tile_;
   // An item brings elements of one place of each piece of the depth, every so manieth.
@@ -249,8 +259,7 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   const std::string shared_columns = share(column_pitch);
   const std::string place = writer_.Declare("int", Text("LANE / ", bringers));
   const std::string lane = writer_.Declare("int", Text("LANE % ", bringers));
-  const std::string left =
-      writer_.Declare("idx", Text(writer_.UseGiven(kColumns), " - ", block.first, " - ", lane));
+  const std::string last = LastColumn(block);
   DepthCursor cursor(*this, item.is_of_block, place);
   const std::string rounds =
       writer_.Declare("idx", Text("(", cursor.depth(), " + ", tile.depth - 1, ") / ", tile.depth));
@@ -279,16 +288,15 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   const std::string row_at = writer_.Declare(
       "idx", Text(block.rows.at, " + ", cursor.row_place(), " * ", tile.block_rows(), " + ", lane));
   const std::string column_at =
-      writer_.Declare("idx", Text(block.columns.at, " + ", cursor.column_offset(), " + ", lane));
+      writer_.Declare("idx", Text(block.columns.at, " + ", cursor.column_offset()));
   std::string load = open_loads(row_loads, tile.block_rows());
   writer_.Line(rows, "[", load, "] = LOAD(", block.rows.buffer, ", ", row_at, " + ", load, " * ",
                bringers, ");");
   writer_.Close();
   load = open_loads(column_loads, tile.block_columns());
-  writer_.Open("if (", load, " * ", bringers, " < ", left, ")");
-  writer_.Line(columns, "[", load, "] = LOAD(", block.columns.buffer, ", ", column_at, " + ", load,
-               " * ", bringers, ");");
-  writer_.Close();
+  const std::string own_lane = writer_.Declare("idx", Text(lane, " + ", load, " * ", bringers));
+  writer_.Line(columns, "[", load, "] = LOAD(", block.columns.buffer, ", ", column_at, " + ",
+               Lesser(own_lane, last), ");");
   writer_.Close();
   cursor.Advance(tile.depth);
   writer_.Close();
@@ -329,38 +337,75 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   writer_.Close();
 }
 
+// In a convolution parts are 1.
 void TiledProduct::PartWriter::WriteDirectSums(const Block& block, const GroupItem& item) {
   const TileShape& tile = product_.tile_;
-  const std::string left = writer_.Declare(
-      "idx", Text(writer_.UseGiven(kColumns), " - ", block.first, " - ", item.column));
-  DepthCursor cursor(*this, item.is_of_block, item.part);
-  // All items go round equally often.
+  const std::string depth = writer_.UseGiven(kDepth);
+  const std::string step = writer_.UseGiven(kStep);
+  // Where its columns lie.
+  const std::string last = LastColumn(block);
+  const std::string lanes = writer_.NewName("k");
+  writer_.Line("idx ", lanes, "[", tile.columns(), "];");
+  const std::string place = OpenUnrolled(tile.columns());
+  const std::string lane =
+      writer_.Declare("idx", Text(item.column, " + ", place, " * ", tile.item_columns));
+  writer_.Line(lanes, "[", place, "] = ", Lesser(lane, last), ";");
+  writer_.Close();
+  const auto add = [&](const std::string& row_at, const std::string& column_at) {
+    const std::string rows = writer_.NewName("s");
+    const std::string columns = writer_.NewName("s");
+    writer_.Line(sum_type_, " ", rows, "[", tile.rows, "];");
+    writer_.Line(sum_type_, " ", columns, "[", tile.columns(), "];");
+    std::string own = OpenUnrolled(tile.rows);
+    writer_.Line(rows, "[", own, "] = LOAD(", block.rows.buffer, ", ", row_at, " + ", own, ");");
+    writer_.Close();
+    own = OpenUnrolled(tile.columns());
+    writer_.Line(columns, "[", own, "] = LOAD(", block.columns.buffer, ", ", column_at, " + ",
+                 lanes, "[", own, "]);");
+    writer_.Close();
+    WriteItemProducts(item, rows, columns);
+  };
+  const std::string first_row =
+      writer_.Declare("idx", Text(block.rows.at, " + ", item.row, " * ", tile.rows));
+  if (product_.is_window()) {
+    const std::string channels = writer_.UseGiven(kChannels);
+    const std::string row_at = writer_.NewName("p");
+    writer_.Line("idx ", row_at, " = ", first_row, ";");
+    writer_.Open("if (", item.is_of_block, ")");
+    const Tap tap = OpenTaps();
+    const std::string rows = writer_.Declare(
+        "idx", product_.is_transposed() ? tap.RowsIn(row_at, channels, tile.block_rows()) : row_at);
+    const std::string columns = writer_.Declare("idx", Text(block.columns.at, " + ", tap.offset));
+    const std::string channel = writer_.NewName("k");
+    writer_.Open("for (idx ", channel, " = 0; ", channel, " < ", channels, "; ++", channel, ")");
+    add(Text(rows, " + ", channel, " * ", tile.block_rows()),
+        Text(columns, " + ", channel, " * ", step));
+    writer_.Close();
+    if (!product_.is_transposed()) {
+      writer_.Line(row_at, " += ", channels, " * ", tile.block_rows(), ";");
+    }
+    for (int axis = 0; axis < product_.column_axes(); ++axis) writer_.Close();
+    writer_.Close();
+    return;
+  }
+  // All items go round equally often; what is left of the depth is for some of them.
+  const std::string own_depth =
+      writer_.Declare("idx", Text(item.is_of_block, " ? ", depth, " : AS(idx, 0)"));
+  const std::string even =
+      writer_.Declare("idx", Text(own_depth, " / ", tile.parts, " * ", tile.parts));
+  const auto add_place = [&](const std::string& round) {
+    const std::string k = writer_.Declare("idx", Text(round, " + ", item.part));
+    add(Text(first_row, " + ", k, " * ", tile.block_rows()),
+        Text(block.columns.at, " + ", k, " * ", step));
+  };
   const std::string round = writer_.NewName("k");
-  writer_.Open("for (idx ", round, " = 0; ", round, " < ", cursor.depth(), "; ", round,
-               " += ", tile.parts, ")");
-  if (tile.parts > 1) writer_.Open("if (", cursor.is_inside(), ")");
-  const std::string row_at =
-      writer_.Declare("idx", Text(block.rows.at, " + ", cursor.row_place(), " * ",
-                                  tile.block_rows(), " + ", item.row, " * ", tile.rows));
-  const std::string column_at = writer_.Declare(
-      "idx", Text(block.columns.at, " + ", cursor.column_offset(), " + ", item.column));
-  const std::string rows = writer_.NewName("s");
-  const std::string columns = writer_.NewName("s");
-  writer_.Line(sum_type_, " ", rows, "[", tile.rows, "];");
-  writer_.Line(sum_type_, " ", columns, "[", tile.columns(), "];");
-  std::string own = OpenUnrolled(tile.rows);
-  writer_.Line(rows, "[", own, "] = LOAD(", block.rows.buffer, ", ", row_at, " + ", own, ");");
+  writer_.Open("for (idx ", round, " = 0; ", round, " < ", even, "; ", round, " += ", tile.parts,
+               ")");
+  add_place(round);
   writer_.Close();
-  own = OpenUnrolled(tile.columns());
-  writer_.Line(columns, "[", own, "] = AS(", sum_type_, ", 0);");
-  writer_.Open("if (", own, " * ", tile.item_columns, " < ", left, ")");
-  writer_.Line(columns, "[", own, "] = LOAD(", block.columns.buffer, ", ", column_at, " + ", own,
-               " * ", tile.item_columns, ");");
-  writer_.Close();
-  writer_.Close();
-  WriteItemProducts(item, rows, columns);
-  if (tile.parts > 1) writer_.Close();
-  cursor.Advance(tile.parts);
+  if (tile.parts == 1) return;
+  writer_.Open("if (", even, " + ", item.part, " < ", own_depth, ")");
+  add_place(even);
   writer_.Close();
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "backends/core/codegen/tiled_numbers.h"
 
@@ -135,6 +136,11 @@ int64_t TiledProduct::least_rows() const {
 }
 
 int64_t TiledProduct::most_depth() const { return KnownCount(contract_.inner).value_or(INT64_MAX); }
+
+void TiledProduct::SetTile(const TileShape& tile) {
+  tile_ = tile;
+  if (is_window()) tile_.item_columns *= std::exchange(tile_.parts, 1);
+}
 
 int TiledProduct::sum_bits() const { return tensor::BitWidth(contract_.accumulator); }
 

@@ -73,7 +73,8 @@ class TiledProduct {
   // How deep a sum is; INT64_MAX where a symbol says.
   int64_t most_depth() const;
   int sum_bits() const;
-  void SetTile(const TileShape& tile) { tile_ = tile; }
+  // A convolution has columns enough for all items: what would be parts of its depth are columns.
+  void SetTile(const TileShape& tile);
 
   enum class Part : uint8_t { kRows, kColumns, kSums };
   // With numbers. Working memory 0 holds the rows' panels, 1 those of the columns.

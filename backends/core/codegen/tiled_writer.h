@@ -142,6 +142,10 @@ class TiledProduct::PartWriter {
   std::string OpenUnrolled(int count);
   void WriteItemProducts(const GroupItem& item, const std::string& rows,
                          const std::string& columns);
+  std::string LastColumn(const Block& block);
+  static std::string Lesser(const std::string& a, const std::string& b) {
+    return Text("(", a, " < ", b, " ? ", a, " : ", b, ")");
+  }
   void WriteSharedSums(const Block& block, const GroupItem& item);
   void WriteDirectSums(const Block& block, const GroupItem& item);
   void OpenSumOfParts(const GroupItem& item);

@@ -106,7 +106,7 @@ std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
   }
   add({.most_rows = 16, .rows = 4, .vectors = 4, .item_rows = 4, .item_columns = 32, .depth = 16});
   add({.most_rows = 32, .rows = 4, .vectors = 4, .item_rows = 8, .item_columns = 16, .depth = 16});
-  add({.rows = 8, .vectors = 4, .item_rows = 8, .item_columns = 16, .depth = 16});
+  add({.rows = 8, .vectors = 8, .item_rows = 8, .item_columns = 8, .depth = 8});
   return tiles;
 }
 

@@ -48,11 +48,11 @@ TileShape Block(int rows, int columns, int item_rows, int item_columns, int dept
 
 TEST(TuningTest, ItemsOfAGpuSumABlockTogether) {
   const Tuning tuning = DeriveTuning({.most_group_items = 1024});
-  EXPECT_EQ(tuning.TileFor(1000, kDeep, 32), Block(8, 4, 8, 16, 16, 1));
-  // Elements twice as wide take as much shared memory of half the depth.
-  EXPECT_EQ(tuning.TileFor(1000, kDeep, 64), Block(8, 4, 8, 16, 8, 1));
+  EXPECT_EQ(tuning.TileFor(1000, kDeep, 32), Block(8, 8, 8, 8, 8, 1));
   EXPECT_EQ(tuning.TileFor(32, 5, 32), Block(4, 4, 8, 16, 16, 1));
   EXPECT_EQ(tuning.TileFor(9, 5, 32), Block(4, 4, 4, 32, 16, 1));
+  // Elements twice as wide take as much shared memory of half the depth.
+  EXPECT_EQ(tuning.TileFor(9, 5, 64), Block(4, 4, 4, 32, 8, 1));
   // Few rows: nothing is shared, and deep sums are shared out.
   EXPECT_EQ(tuning.TileFor(8, kDeep, 32), Block(8, 2, 1, 32, 0, 8));
   EXPECT_EQ(tuning.TileFor(1, kDeep, 32), Block(1, 1, 1, 32, 0, 8));
