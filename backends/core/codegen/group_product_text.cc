@@ -198,6 +198,8 @@ Launch TiledProduct::PartWriter::WriteGroupSums() {
   writer_.Close();
   if (tile.depth > 0) {
     WriteSharedSums(block, item);
+  } else if (product_.reads_tensor()) {
+    WriteTensorSums(block, item);
   } else {
     WriteDirectSums(block, item);
   }
@@ -206,7 +208,8 @@ Launch TiledProduct::PartWriter::WriteGroupSums() {
   } else {
     writer_.Open("if (", item.is_of_block, ")");
   }
-  if (product_.MeetsPadding()) WriteGroupSumsWithoutPadding(block, item);
+  if (!product_.reads_tensor() && product_.MeetsPadding())
+    WriteGroupSumsWithoutPadding(block, item);
   WriteGroupOutputs(block, item);
   writer_.Close();
   return {.given_items = kItems, .has_group_per_item = true, .group_size = tile.group_size};
@@ -218,20 +221,24 @@ std::string TiledProduct::PartWriter::OpenUnrolled(int count) {
   return name;
 }
 
+// Adds a product to a sum.
+void TiledProduct::PartWriter::WriteProduct(const std::string& sum, const std::string& a,
+                                            const std::string& b) {
+  if (tensor::IsFloat(contract_.accumulator)) {
+    writer_.Line(sum, " = M_fma(", a, ", ", b, ", ", sum, ");");
+  } else {
+    writer_.Line(sum, " += ", a, " * ", b, ";");
+  }
+}
+
 // Adds the products of a row's and a column's elements to all sums of an item.
 void TiledProduct::PartWriter::WriteItemProducts(const GroupItem& item, const std::string& rows,
                                                  const std::string& columns) {
   const TileShape& tile = product_.tile_;
   const std::string row = OpenUnrolled(tile.rows);
   const std::string column = OpenUnrolled(tile.columns());
-  const std::string sum = Text(item.sums, "[", row, " * ", tile.columns(), " + ", column, "]");
-  const std::string a = Text(rows, "[", row, "]");
-  const std::string b = Text(columns, "[", column, "]");
-  if (tensor::IsFloat(contract_.accumulator)) {
-    writer_.Line(sum, " = M_fma(", a, ", ", b, ", ", sum, ");");
-  } else {
-    writer_.Line(sum, " += ", a, " * ", b, ";");
-  }
+  WriteProduct(Text(item.sums, "[", row, " * ", tile.columns(), " + ", column, "]"),
+               Text(rows, "[", row, "]"), Text(columns, "[", column, "]"));
   writer_.Close();
   writer_.Close();
 }
@@ -337,7 +344,17 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   writer_.Close();
 }
 
-// In a convolution parts are 1.
+// An array of what an item reads of the rows, from `at` on.
+std::string TiledProduct::PartWriter::WriteItemRows(const Block& block, const std::string& at) {
+  std::string rows = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", rows, "[", product_.tile_.rows, "];");
+  const std::string row = OpenUnrolled(product_.tile_.rows);
+  writer_.Line(rows, "[", row, "] = LOAD(", block.rows.buffer, ", ", at, " + ", row, ");");
+  writer_.Close();
+  return rows;
+}
+
+// Of a product.
 void TiledProduct::PartWriter::WriteDirectSums(const Block& block, const GroupItem& item) {
   const TileShape& tile = product_.tile_;
   const std::string depth = writer_.UseGiven(kDepth);
@@ -351,53 +368,27 @@ void TiledProduct::PartWriter::WriteDirectSums(const Block& block, const GroupIt
       writer_.Declare("idx", Text(item.column, " + ", place, " * ", tile.item_columns));
   writer_.Line(lanes, "[", place, "] = ", Lesser(lane, last), ";");
   writer_.Close();
-  const auto add = [&](const std::string& row_at, const std::string& column_at) {
-    const std::string rows = writer_.NewName("s");
+  const std::string first_row =
+      writer_.Declare("idx", Text(block.rows.at, " + ", item.row, " * ", tile.rows));
+  const auto add_place = [&](const std::string& round) {
+    const std::string k = writer_.Declare("idx", Text(round, " + ", item.part));
+    const std::string column_at =
+        writer_.Declare("idx", Text(block.columns.at, " + ", k, " * ", step));
+    const std::string rows =
+        WriteItemRows(block, Text(first_row, " + ", k, " * ", tile.block_rows()));
     const std::string columns = writer_.NewName("s");
-    writer_.Line(sum_type_, " ", rows, "[", tile.rows, "];");
     writer_.Line(sum_type_, " ", columns, "[", tile.columns(), "];");
-    std::string own = OpenUnrolled(tile.rows);
-    writer_.Line(rows, "[", own, "] = LOAD(", block.rows.buffer, ", ", row_at, " + ", own, ");");
-    writer_.Close();
-    own = OpenUnrolled(tile.columns());
+    const std::string own = OpenUnrolled(tile.columns());
     writer_.Line(columns, "[", own, "] = LOAD(", block.columns.buffer, ", ", column_at, " + ",
                  lanes, "[", own, "]);");
     writer_.Close();
     WriteItemProducts(item, rows, columns);
   };
-  const std::string first_row =
-      writer_.Declare("idx", Text(block.rows.at, " + ", item.row, " * ", tile.rows));
-  if (product_.is_window()) {
-    const std::string channels = writer_.UseGiven(kChannels);
-    const std::string row_at = writer_.NewName("p");
-    writer_.Line("idx ", row_at, " = ", first_row, ";");
-    writer_.Open("if (", item.is_of_block, ")");
-    const Tap tap = OpenTaps();
-    const std::string rows = writer_.Declare(
-        "idx", product_.is_transposed() ? tap.RowsIn(row_at, channels, tile.block_rows()) : row_at);
-    const std::string columns = writer_.Declare("idx", Text(block.columns.at, " + ", tap.offset));
-    const std::string channel = writer_.NewName("k");
-    writer_.Open("for (idx ", channel, " = 0; ", channel, " < ", channels, "; ++", channel, ")");
-    add(Text(rows, " + ", channel, " * ", tile.block_rows()),
-        Text(columns, " + ", channel, " * ", step));
-    writer_.Close();
-    if (!product_.is_transposed()) {
-      writer_.Line(row_at, " += ", channels, " * ", tile.block_rows(), ";");
-    }
-    for (int axis = 0; axis < product_.column_axes(); ++axis) writer_.Close();
-    writer_.Close();
-    return;
-  }
   // All items go round equally often; what is left of the depth is for some of them.
   const std::string own_depth =
       writer_.Declare("idx", Text(item.is_of_block, " ? ", depth, " : AS(idx, 0)"));
   const std::string even =
       writer_.Declare("idx", Text(own_depth, " / ", tile.parts, " * ", tile.parts));
-  const auto add_place = [&](const std::string& round) {
-    const std::string k = writer_.Declare("idx", Text(round, " + ", item.part));
-    add(Text(first_row, " + ", k, " * ", tile.block_rows()),
-        Text(block.columns.at, " + ", k, " * ", step));
-  };
   const std::string round = writer_.NewName("k");
   writer_.Open("for (idx ", round, " = 0; ", round, " < ", even, "; ", round, " += ", tile.parts,
                ")");
@@ -406,6 +397,68 @@ void TiledProduct::PartWriter::WriteDirectSums(const Block& block, const GroupIt
   if (tile.parts == 1) return;
   writer_.Open("if (", even, " + ", item.part, " < ", own_depth, ")");
   add_place(even);
+  writer_.Close();
+}
+
+// Of a convolution: a tap that lies in the padding is left out.
+void TiledProduct::PartWriter::WriteTensorSums(const Block& block, const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  const int axes = product_.column_axes();
+  const std::string last = LastColumn(block);
+  std::vector<std::string> outputs;  // by axis, arrays of the columns' coordinates
+  for (int axis = 0; axis < axes; ++axis) {
+    outputs.push_back(writer_.NewName("k"));
+    writer_.Line("idx ", outputs.back(), "[", tile.columns(), "];");
+  }
+  std::string column = OpenUnrolled(tile.columns());
+  const std::string lane =
+      writer_.Declare("idx", Text(item.column, " + ", column, " * ", tile.item_columns));
+  std::string rest = writer_.Declare("idx", Text(block.first, " + ", Lesser(lane, last)));
+  for (int axis = 0; axis < axes; ++axis) {
+    const std::string output = Text(outputs[static_cast<size_t>(axis)], "[", column, "]");
+    if (axis + 1 == axes) {
+      writer_.Line(output, " = ", rest, ";");
+      break;
+    }
+    const std::string pitch = Given(Group::kPitch, axis);
+    writer_.Line(output, " = ", rest, " / ", pitch, ";");
+    rest = writer_.Declare("idx", Text(rest, " - ", output, " * ", pitch));
+  }
+  writer_.Close();
+
+  const std::string channels = writer_.UseGiven(kChannels);
+  const std::string row_at = writer_.NewName("p");
+  writer_.Line("idx ", row_at, " = ", block.rows.at, " + ", item.row, " * ", tile.rows, ";");
+  const std::string first_channel = writer_.Declare("idx", Text(block.part, " * ", channels));
+  writer_.Open("if (", item.is_of_block, ")");
+  const Tap tap = OpenTaps();
+  const std::string tap_rows = writer_.Declare(
+      "idx", product_.is_transposed() ? tap.RowsIn(row_at, channels, tile.block_rows()) : row_at);
+  const std::string channel = writer_.NewName("k");
+  writer_.Open("for (idx ", channel, " = 0; ", channel, " < ", channels, "; ++", channel, ")");
+  const std::string rows =
+      WriteItemRows(block, Text(tap_rows, " + ", channel, " * ", tile.block_rows()));
+  column = OpenUnrolled(tile.columns());
+  std::vector<std::string> at = {block.batch[0],
+                                 writer_.Declare("idx", Text(first_channel, " + ", channel))};
+  std::string is_inside = "true";
+  for (int axis = 0; axis < axes; ++axis) {
+    const auto k = static_cast<size_t>(axis);
+    const std::string output = Text(outputs[k], "[", column, "]");
+    at.push_back(writer_.Declare("idx", Position(axis, output, tap.reaches[k])));
+    is_inside += Text(" && ", at.back(), " >= 0 && ", at.back(), " < ", InExtent(axis));
+  }
+  writer_.Open("if (", is_inside, ")");
+  const std::string element =
+      writer_.Declare(sum_type_, Text("AS(", sum_type_, ", ", Element(/*is_a=*/true, at), ")"));
+  const std::string row = OpenUnrolled(tile.rows);
+  WriteProduct(Text(item.sums, "[", row, " * ", tile.columns(), " + ", column, "]"),
+               Text(rows, "[", row, "]"), element);
+  for (int block_end = 0; block_end < 4; ++block_end) writer_.Close();
+  if (!product_.is_transposed()) {
+    writer_.Line(row_at, " += ", channels, " * ", tile.block_rows(), ";");
+  }
+  for (int axis = 0; axis < axes; ++axis) writer_.Close();
   writer_.Close();
 }
 

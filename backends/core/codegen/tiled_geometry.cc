@@ -91,7 +91,7 @@ class TiledProduct::Geometry {
     at(kColumnTiles) = CeilDiv(at(kColumns), tile.block_columns());
     at(kLastStart) = at(kColumnTiles) * tile.block_columns();
     MakeOperands();
-    bound.has_columns_in_place = TryInPlace(bound);
+    bound.has_columns_in_place = product_.reads_tensor() || TryInPlace(bound);
     const bool is_empty = tensor::ElementCount(step_.domain) == 0;
     at(kItems) = is_empty ? 0
                           : tensor::ElementCount(batch_) * parts_ * output_phases_ * at(kRowTiles) *
@@ -129,6 +129,10 @@ class TiledProduct::Geometry {
       const int64_t shift = MaxShift(taps, contract_.dilations[axis], contract_.strides[axis]);
       image_.push_back(column_extents_[axis] + shift);
       phases_.push_back(taps == 1 || product_.is_transposed() ? 1 : contract_.strides[axis]);
+    }
+    if (product_.reads_tensor()) {
+      at(kColumns) = tensor::ElementCount(column_extents_);
+      return false;
     }
     pitches_ = PitchesOf(image_);
     bool has_gaps = false;
@@ -338,7 +342,8 @@ class TiledProduct::Geometry {
     keep_all(0, batch_, /*may_join=*/false);
     keep_all(first_rows_, row_extents_, /*may_join=*/true);
     loops.form.outer_rank = static_cast<int>(kept.size());
-    keep_all(first_columns_, output_extents_, !has_gaps && !product_.is_transposed());
+    keep_all(first_columns_, output_extents_,
+             !has_gaps && !product_.is_transposed() && !product_.reads_tensor());
     loops.form.rank = static_cast<int>(kept.size());
     loops.form.is_over_domain = true;
     bool is_narrow =
@@ -347,8 +352,16 @@ class TiledProduct::Geometry {
       const bool is_a = product_.columns_are_a_;
       is_narrow = is_narrow && IsNarrow(loops.reads[is_a ? 0 : 1], OperandExtents(is_a));
     }
+    const ExprId prologue[] = {product_.prologue(/*is_a=*/true)};
+    const std::vector<bool> is_read_before = ReadsOf(product_.program_, product_.step_, prologue);
     for (size_t read = 0; read < is_read.size(); ++read) {
       BoundView& view = loops.reads[read];
+      if (product_.reads_tensor() && is_read_before[read]) {
+        // At coordinates of its own; the loops have as many axes.
+        loops.form.read_steps.push_back(LastStepOf(view));
+        is_narrow = is_narrow && IsNarrow(view, OperandExtents(/*is_a=*/true));
+        continue;
+      }
       if (!is_read[read]) {
         loops.form.read_steps.push_back(LastStep::kNone);
         continue;

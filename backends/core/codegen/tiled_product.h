@@ -108,6 +108,9 @@ class TiledProduct {
   // A convolution, not a product of matrices.
   bool is_window() const { return contract_.form != program::Contract::Form::kMatMul; }
   bool is_transposed() const { return contract_.form == program::Contract::Form::kConvTranspose; }
+  // Of a convolution of few rows: the sums read the tensor itself, padding left out, and columns
+  // are outputs. Nothing is laid out of it, since little would be read twice.
+  bool reads_tensor() const { return is_window() && tile_.is_of_group() && tile_.depth == 0; }
 
  private:
   class Geometry;

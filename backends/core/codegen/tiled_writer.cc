@@ -53,7 +53,9 @@ TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::
   const LoopForm& form = source_.form;
   Block block;
   block.rows.buffer = writer_.UseScratch(/*is_write=*/false, 0, sum_type_);
-  block.columns.buffer = writer_.UseScratch(/*is_write=*/false, 1, sum_type_);
+  if (!product_.reads_tensor()) {
+    block.columns.buffer = writer_.UseScratch(/*is_write=*/false, 1, sum_type_);
+  }
   const std::string row_tiles = writer_.UseGiven(kRowTiles);
   const std::string column_tiles = writer_.UseGiven(kColumnTiles);
   // Its rows first, so that blocks that follow each other share their columns.
@@ -101,7 +103,7 @@ TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::
   block.rows.at =
       writer_.Declare("idx", Text("((", row_matrix, ") * ", row_tiles, " + ", block.row_tile,
                                   ") * ", writer_.UseGiven(kDepth), " * ", tile.block_rows()));
-  block.columns.at = writer_.Declare("idx", column_at);
+  if (!product_.reads_tensor()) block.columns.at = writer_.Declare("idx", column_at);
   return block;
 }
 

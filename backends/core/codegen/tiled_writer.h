@@ -140,6 +140,8 @@ class TiledProduct::PartWriter {
   };
   // A loop that the compiler takes apart, so that it names places of arrays by constants.
   std::string OpenUnrolled(int count);
+  void WriteProduct(const std::string& sum, const std::string& a, const std::string& b);
+  std::string WriteItemRows(const Block& block, const std::string& at);
   void WriteItemProducts(const GroupItem& item, const std::string& rows,
                          const std::string& columns);
   std::string LastColumn(const Block& block);
@@ -148,6 +150,7 @@ class TiledProduct::PartWriter {
   }
   void WriteSharedSums(const Block& block, const GroupItem& item);
   void WriteDirectSums(const Block& block, const GroupItem& item);
+  void WriteTensorSums(const Block& block, const GroupItem& item);
   void OpenSumOfParts(const GroupItem& item);
   void WriteGroupSumsWithoutPadding(const Block& block, const GroupItem& item);
   // Adds the coordinates of a column to `at`; gives whether it is an output.
