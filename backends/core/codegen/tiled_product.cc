@@ -135,7 +135,9 @@ int64_t TiledProduct::least_rows() const {
   return rows;
 }
 
-int64_t TiledProduct::most_depth() const { return KnownCount(contract_.inner).value_or(INT64_MAX); }
+int64_t TiledProduct::most_depth() const {
+  return is_window() ? 1 : KnownCount(contract_.inner).value_or(INT64_MAX);
+}
 
 void TiledProduct::SetTile(const TileShape& tile) {
   tile_ = tile;

@@ -70,10 +70,11 @@ class TiledProduct {
   // How many rows there are, and the bits of a sum: what a tile is chosen by. A lower bound where
   // rows are a symbol.
   int64_t least_rows() const;
-  // How deep a sum is; INT64_MAX where a symbol says.
+  // How deep the sums are that items may share out: INT64_MAX where a symbol says, and 1 of a
+  // convolution, which has columns enough for all items.
   int64_t most_depth() const;
   int sum_bits() const;
-  // A convolution has columns enough for all items: what would be parts of its depth are columns.
+  // In a convolution, items for parts of the depth have columns instead.
   void SetTile(const TileShape& tile);
 
   enum class Part : uint8_t { kRows, kColumns, kSums };

@@ -87,22 +87,21 @@ std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
     tiles.push_back(tile);
   };
   // So few rows are nothing to share: an item reads its columns once for all of them. Deep sums are
-  // shared out; such as those of a depthwise convolution are not.
+  // shared out, so that there are items enough.
   constexpr int kShallow = 64;
   for (const int rows : {1, 2, 4, 8}) {
-    const int columns = rows <= 2 ? 4 : 2;
     add({.most_rows = rows,
          .rows = rows,
-         .vectors = columns,
+         .vectors = 4,
          .most_depth = kShallow,
          .item_rows = 1,
          .item_columns = 64});
     add({.most_rows = rows,
          .rows = rows,
-         .vectors = rows <= 2 ? 1 : 2,
+         .vectors = 4,
          .item_rows = 1,
-         .item_columns = 32,
-         .parts = 8});
+         .item_columns = 16,
+         .parts = 16});
   }
   add({.most_rows = 16, .rows = 4, .vectors = 4, .item_rows = 4, .item_columns = 32, .depth = 16});
   add({.most_rows = 32, .rows = 4, .vectors = 4, .item_rows = 8, .item_columns = 16, .depth = 16});

@@ -62,7 +62,7 @@ struct DeviceLimits {
 // rows, at most 8, that its sums, a row of columns and one element of a row fit the registers: 32
 // of 512 bits, 16 of fewer. Elsewhere a group of 64 items sums 64 x 64 outputs from shared memory,
 // of which it takes up to 32 KiB, 8 x 8 an item; fewer rows where there are fewer; and up to 8 rows
-// without shared memory. On a device of smaller groups blocks are smaller.
+// without shared memory, 4 columns an item. On a device of smaller groups blocks are smaller.
 Tuning DeriveTuning(const DeviceLimits& limits);
 
 // The rules of `table` for the device `name`, in front of those that `tuning` has. Lines of other

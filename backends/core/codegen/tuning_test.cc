@@ -54,8 +54,8 @@ TEST(TuningTest, ItemsOfAGpuSumABlockTogether) {
   // Elements twice as wide take as much shared memory of half the depth.
   EXPECT_EQ(tuning.TileFor(9, 5, 64), Block(4, 4, 4, 32, 8, 1));
   // Few rows: nothing is shared, and deep sums are shared out.
-  EXPECT_EQ(tuning.TileFor(8, kDeep, 32), Block(8, 2, 1, 32, 0, 8));
-  EXPECT_EQ(tuning.TileFor(1, kDeep, 32), Block(1, 1, 1, 32, 0, 8));
+  EXPECT_EQ(tuning.TileFor(8, kDeep, 32), Block(8, 4, 1, 16, 0, 16));
+  EXPECT_EQ(tuning.TileFor(1, kDeep, 32), Block(1, 4, 1, 16, 0, 16));
   EXPECT_EQ(tuning.TileFor(1, 9, 32), Block(1, 4, 1, 64, 0, 1));
 }
 
@@ -146,7 +146,7 @@ TEST(TuningTest, AProcessorMayBeTunedAsAGpu) {
   const Tuning same = FindTuning({.vector_bits = 512}, "gpu", "gpu, run, 7, 32", {});
   unsetenv("ONNXIFI_TUNING");
   EXPECT_EQ(gpu.run_length, 1);
-  EXPECT_EQ(gpu.TileFor(5, kDeep, 32), Block(8, 2, 1, 32, 0, 8));
+  EXPECT_EQ(gpu.TileFor(5, kDeep, 32), Block(8, 4, 1, 16, 0, 16));
   EXPECT_EQ(same.run_length, 64);
   EXPECT_EQ(same.TileFor(5, kDeep, 32), (TileShape{8, 2, 16, 1}));
 }
