@@ -26,6 +26,8 @@ std::optional<std::vector<std::pair<std::string, uint64_t>>> ReadStepFamilies(
       {ONNXIFI_SDK_FAMILY_SCAN, counters.scan_steps},
       {ONNXIFI_SDK_FAMILY_CONTRACT, counters.contract_steps},
       {ONNXIFI_SDK_FAMILY_WINDOW, counters.window_steps},
+      {ONNXIFI_SDK_FAMILY_ATTENTION,
+       counters.attention_steps == kUnknown ? 0 : counters.attention_steps},
       {ONNXIFI_SDK_FAMILY_INDEX, counters.index_steps},
       {ONNXIFI_SDK_FAMILY_HOST, counters.host_steps},
       {ONNXIFI_SDK_FAMILY_CONTROL, counters.control_steps}};

@@ -13,6 +13,7 @@ function(onnxifi_add_kernel_tests backend)
       ${codegen}/index_test.cc
       ${codegen}/random_step_test.cc
       ${codegen}/testing/step_fixture.h ${codegen}/testing/tested_device.h
+      ${codegen}/attention_test.cc
       ${codegen}/tiled_test.cc
       ${codegen}/testing/winograd_test.cc
       testing/tested_device.cc

@@ -520,6 +520,7 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxReleaseSharedMemoryFunc
 #define ONNXIFI_SDK_FAMILY_CONTRACT "Contract"
 #define ONNXIFI_SDK_FAMILY_WINDOW "Window"
 #define ONNXIFI_SDK_FAMILY_INDEX "Index"
+#define ONNXIFI_SDK_FAMILY_ATTENTION "Attention"
 #define ONNXIFI_SDK_FAMILY_HOST "Host"
 #define ONNXIFI_SDK_FAMILY_CONTROL "Control"
 
@@ -567,6 +568,8 @@ typedef struct onnxGraphCounters {
    * nothing.
    */
   uint64_t recordings;
+  /* Steps of the family ONNXIFI_SDK_FAMILY_ATTENTION, as those of the others above. */
+  uint64_t attention_steps;
 } onnxGraphCounters;
 
 /*

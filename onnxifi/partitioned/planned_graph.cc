@@ -372,14 +372,15 @@ base::Result<std::vector<abi::TensorShape>> PlannedGraph::InferOutputShapes(
 
 base::Result<abi::GraphCounters> PlannedGraph::Counters() {
   constexpr uint64_t abi::GraphCounters::*kSums[] = {
-      &abi::GraphCounters::lowerings,     &abi::GraphCounters::bindings,
-      &abi::GraphCounters::allocations,   &abi::GraphCounters::copies,
-      &abi::GraphCounters::kernel_builds, &abi::GraphCounters::map_steps,
-      &abi::GraphCounters::reduce_steps,  &abi::GraphCounters::row_steps,
-      &abi::GraphCounters::scan_steps,    &abi::GraphCounters::contract_steps,
-      &abi::GraphCounters::window_steps,  &abi::GraphCounters::index_steps,
-      &abi::GraphCounters::host_steps,    &abi::GraphCounters::control_steps,
-      &abi::GraphCounters::submissions,   &abi::GraphCounters::recordings,
+      &abi::GraphCounters::lowerings,       &abi::GraphCounters::bindings,
+      &abi::GraphCounters::allocations,     &abi::GraphCounters::copies,
+      &abi::GraphCounters::kernel_builds,   &abi::GraphCounters::map_steps,
+      &abi::GraphCounters::reduce_steps,    &abi::GraphCounters::row_steps,
+      &abi::GraphCounters::scan_steps,      &abi::GraphCounters::contract_steps,
+      &abi::GraphCounters::window_steps,    &abi::GraphCounters::index_steps,
+      &abi::GraphCounters::host_steps,      &abi::GraphCounters::control_steps,
+      &abi::GraphCounters::attention_steps, &abi::GraphCounters::submissions,
+      &abi::GraphCounters::recordings,
   };
   abi::GraphCounters sum;
   for (const auto counter : kSums) sum.*counter = 0;

@@ -299,6 +299,7 @@ base::Result<abi::GraphCounters> ForwardedGraph::Counters() {
       .index_steps = counters.index_steps,
       .host_steps = counters.host_steps,
       .control_steps = counters.control_steps,
+      .attention_steps = counters.attention_steps,
       .waits = counters.waits,
       .submissions = counters.submissions,
       .recordings = counters.recordings,

@@ -214,6 +214,7 @@ onnxStatus ONNXIFI_ABI GetGraphCounters(onnxGraph handle, onnxGraphCounters* out
     record.waits = counters.waits;
     record.submissions = counters.submissions;
     record.recordings = counters.recordings;
+    record.attention_steps = counters.attention_steps;
     std::memcpy(out_counters, &record, std::min(capacity, sizeof(record)));
     return base::Ok();
   });

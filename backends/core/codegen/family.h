@@ -31,6 +31,7 @@ Launch WriteRow(Writer& writer, const Source& source);
 Launch WriteScan(Writer& writer, const Source& source);
 Launch WriteContract(Writer& writer, const Source& source);
 Launch WriteWindow(Writer& writer, const Source& source);
+Launch WriteAttention(Writer& writer, const Source& source);
 Launch WriteIndex(Writer& writer, const Source& source, int kernel);
 
 // The type of a contraction's running sum: integers wrap, so they are summed unsigned.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "backends/core/codegen/attention.h"
 #include "backends/core/codegen/family.h"
 #include "backends/core/codegen/index_kernels.h"
 
@@ -88,6 +89,12 @@ class Checker {
     }
     return Expressions(window.roots);
   }
+  Status operator()(const program::Attention& attention) const {
+    const ExprId parts[] = {attention.query_prologue, attention.key_prologue,
+                            attention.value_prologue, attention.score};
+    ONNXIFI_RETURN_IF_ERROR(Expressions(parts));
+    return Expressions(attention.roots);
+  }
   Status operator()(const program::Index& index) const {
     const ElementType type = step_.reads[0].type;
     const bool only_moves = index.kind == program::Index::Kind::kNonZero ||
@@ -135,6 +142,9 @@ KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundSte
   if (const auto* index = step.step->As<program::Index>()) {
     return MakeIndexKernels(*index, std::move(loops));
   }
+  if (step.step->As<program::Attention>() != nullptr) {
+    return MakeAttentionKernel(facts, step, std::move(loops));
+  }
   KernelSequence sequence;
   sequence.launches.push_back({.loops = std::move(loops)});
   return sequence;
@@ -155,6 +165,7 @@ KernelText Generate(const program::Program& program, const Step& step, int kerne
     Launch operator()(const program::Scan&) const { return WriteScan(writer, source); }
     Launch operator()(const program::Contract&) const { return WriteContract(writer, source); }
     Launch operator()(const program::Window&) const { return WriteWindow(writer, source); }
+    Launch operator()(const program::Attention&) const { return WriteAttention(writer, source); }
     Launch operator()(const program::Index&) const { return WriteIndex(writer, source, kernel); }
     Launch operator()(const program::Cut&) const { return {}; }
     Launch operator()(const program::Control&) const { return {}; }

@@ -157,6 +157,11 @@ LoopFacts FindLoopFacts(const program::Program& program, const program::Step& st
     add(prologues);
   } else if (const auto* window = step.As<program::Window>()) {
     add(window->roots);
+  } else if (const auto* attention = step.As<program::Attention>()) {
+    const ExprId parts[] = {attention->query_prologue, attention->key_prologue,
+                            attention->value_prologue, attention->score};
+    add(parts);
+    add(attention->roots);
   }
   const size_t rank = step.domain.size();
   facts.is_axis_named.assign(rank, false);

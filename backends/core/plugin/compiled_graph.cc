@@ -160,6 +160,7 @@ class FamilyCounter {
   void operator()(const program::Scan&) { ++counters_.scan_steps; }
   void operator()(const program::Contract&) { ++counters_.contract_steps; }
   void operator()(const program::Window&) { ++counters_.window_steps; }
+  void operator()(const program::Attention&) { ++counters_.attention_steps; }
   void operator()(const program::Index&) { ++counters_.index_steps; }
   // Numbers that execution reads are no work of their own.
   void operator()(const program::Cut&) {}
@@ -374,6 +375,7 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
   counters.contract_steps = counters.window_steps = counters.index_steps = 0;
   counters.control_steps = 0;
   counters.host_steps = 0;
+  counters.attention_steps = 0;
   FamilyCounter(counters).Count(*program_);
   return counters;
 }

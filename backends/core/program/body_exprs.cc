@@ -33,6 +33,13 @@ class Collector {
     Add(contract.roots);
   }
   void operator()(Window& window) { Add(window.roots); }
+  void operator()(Attention& attention) {
+    Add(attention.query_prologue);
+    Add(attention.key_prologue);
+    Add(attention.value_prologue);
+    Add(attention.score);
+    Add(attention.roots);
+  }
   void operator()(Index&) {}
   void operator()(Cut&) {}
   void operator()(Control&) {}

@@ -128,6 +128,26 @@ class Counter {
     WriteAllOver(domain_);
   }
 
+  void operator()(const Attention& attention) {
+    const Extents q = OperandExtents(step_, 0, dims_);
+    const Extents k = OperandExtents(step_, 1, dims_);
+    const Extents v = OperandExtents(step_, 2, dims_);
+    Extents scores(q);
+    scores.back() = k.back();
+    flops_ = Plus(flops_, Times(2, Times(Count(scores), q.back())));
+    flops_ = Plus(flops_, Times(2, Times(Count(domain_), k.back())));
+    // Of softmax: largest score, difference, exponential and sum, and a quotient for each output.
+    flops_ = Plus(flops_, Plus(Times(4, Count(scores)), Count(domain_)));
+    ReadOperand(0, attention.query_prologue, q);
+    ReadOperand(1, attention.key_prologue, k);
+    ReadOperand(2, attention.value_prologue, v);
+    Compute({&attention.score, 1}, scores);
+    ReadOver({&attention.score, 1}, scores);
+    Compute(attention.roots, domain_);
+    ReadOver(attention.roots, domain_);
+    WriteAllOver(domain_);
+  }
+
   void operator()(const Index&) {
     ReadAllOver(domain_);
     // Where elements go depends on data; each goes to one place.

@@ -190,6 +190,32 @@ TEST_F(CostTest, WindowCountsItsElements) {
   EXPECT_EQ(Cost().flops, 2 * 60 * 6);
 }
 
+TEST_F(CostTest, AttentionHasNoScoresInMemory) {
+  // 2 batches of 3 queries, 7 keys of width 5, 11 values; a mask [7] and a factor [11].
+  step_.domain = {2, 3, 11};
+  View mask = AddDense({7});
+  mask.strides = {0, 0, 1};
+  View factor = AddDense({11});
+  factor.strides = {0, 0, 1};
+  step_.reads = {AddDense({2, 3, 5}), AddDense({2, 5, 7}), AddDense({2, 7, 11}), mask, factor};
+  step_.writes = {AddDense({2, 3, 11})};
+  const Expr sum = Accumulator(program_.exprs, kFloat);
+  Attention attention;
+  attention.keys = 7;
+  attention.width = 5;
+  attention.query_prologue = LoadOf(0).id();
+  attention.key_prologue = (-LoadOf(1)).id();
+  attention.value_prologue = LoadOf(2).id();
+  attention.score = (sum + LoadOf(3)).id();
+  attention.roots = {(sum * LoadOf(4)).id()};
+  step_.body = std::move(attention);
+  constexpr int64_t kScores = 2 * 3 * 7, kOutputs = 2 * 3 * 11;
+  // Both products, the softmax, the sign of K, the mask, the factor.
+  EXPECT_EQ(Cost(), (StepCost{2 * kScores * 5 + 2 * kOutputs * 7 + 4 * kScores + kOutputs + 70 +
+                                  kScores + kOutputs,
+                              (30 + 70 + 154 + 7 + 11) * 4, kOutputs * 4}));
+}
+
 TEST_F(CostTest, TakesTheNumbersOfSymbols) {
   const Dim rows = program_.dims->NewSymbol("N", /*is_data=*/false);
   step_.domain = {rows, 3};

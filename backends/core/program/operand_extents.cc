@@ -33,12 +33,25 @@ Shape OfConvolution(const Contract& contract, int operand, Dims domain, Dims inn
   return Join({channels, group_outputs, inner.subspan(1)});
 }
 
+Shape OfAttention(int operand, Dims domain, const Dim& keys, const Dim& width) {
+  const Dims batch = domain.first(domain.size() - 2);
+  const Dim across[] = {width};
+  const Dim along[] = {keys};
+  if (operand == 0) return Join({domain.first(domain.size() - 1), across});
+  if (operand == 1) return Join({batch, across, along});
+  return Join({batch, along, domain.last(1)});
+}
+
 // `settle` gives the dims to compute with for those of the step.
 template <typename Settle>
 Shape ShapeOf(const Step& step, int operand, const Settle& settle) {
   const Shape domain = settle(step.domain);
   if (const Window* window = step.As<Window>()) {
     return Join({Dims(domain).first(2), settle(window->in_spatial)});
+  }
+  if (const Attention* attention = step.As<Attention>()) {
+    const Shape keys_and_width = settle({attention->keys, attention->width});
+    return OfAttention(operand, domain, keys_and_width[0], keys_and_width[1]);
   }
   const Contract& contract = *step.As<Contract>();
   const Shape inner = settle(contract.inner);
@@ -50,6 +63,7 @@ Shape ShapeOf(const Step& step, int operand, const Settle& settle) {
 
 int OperandCount(const Step& step) {
   if (step.As<Contract>() != nullptr) return 2;
+  if (step.As<Attention>() != nullptr) return 3;
   return step.As<Window>() != nullptr ? 1 : 0;
 }
 

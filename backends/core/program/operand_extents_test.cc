@@ -75,6 +75,20 @@ TEST(OperandExtentsTest, OtherFamiliesHaveNone) {
   EXPECT_EQ(OperandCount(step), 0);
 }
 
+TEST(OperandExtentsTest, OperandsOfAttentionAreThoseOfItsTwoProducts) {
+  Attention attention;
+  attention.keys = 7;
+  attention.width = 5;
+  Step step;
+  step.domain = {2, 3, 11, 13};
+  step.body = std::move(attention);
+  EXPECT_EQ(OperandCount(step), 3);
+  EXPECT_EQ(OperandShape(step, 0), (Shape{2, 3, 11, 5}));
+  EXPECT_EQ(OperandShape(step, 1), (Shape{2, 3, 5, 7}));
+  EXPECT_EQ(OperandShape(step, 2), (Shape{2, 3, 7, 13}));
+  EXPECT_EQ(OperandExtents(step, 1, {}), (Extents{2, 3, 5, 7}));
+}
+
 TEST(OperandExtentsTest, NumbersAreThoseOfTheSymbolicShape) {
   Program program;
   const Dim channels = program.dims->NewSymbol("C", /*is_data=*/false);

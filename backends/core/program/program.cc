@@ -81,6 +81,15 @@ class BodyText {
     SlidingText(window.strides, window.dilations, window.pads_begin);
     Roots(window.roots);
   }
+  void operator()(const Attention& attention) {
+    text_ +=
+        "    keys " + attention.keys.ToString() + ", width " + attention.width.ToString() + "\n";
+    Line("query", attention.query_prologue);
+    Line("key", attention.key_prologue);
+    Line("value", attention.value_prologue);
+    Line("score", attention.score);
+    Roots(attention.roots);
+  }
   void operator()(const Index& index) {
     text_ += "    target " + tensor::ToString(index.target) + ", k " + index.k.ToString() + "\n";
   }

@@ -16,6 +16,7 @@ std::string_view FamilyName(const Step& step) {
     std::string_view operator()(const Scan&) const { return ONNXIFI_SDK_FAMILY_SCAN; }
     std::string_view operator()(const Contract&) const { return ONNXIFI_SDK_FAMILY_CONTRACT; }
     std::string_view operator()(const Window&) const { return ONNXIFI_SDK_FAMILY_WINDOW; }
+    std::string_view operator()(const Attention&) const { return ONNXIFI_SDK_FAMILY_ATTENTION; }
     std::string_view operator()(const Index&) const { return ONNXIFI_SDK_FAMILY_INDEX; }
     std::string_view operator()(const Cut&) const { return "Cut"; }
     std::string_view operator()(const Control&) const { return ONNXIFI_SDK_FAMILY_CONTROL; }

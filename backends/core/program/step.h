@@ -120,6 +120,27 @@ struct Window {
   ExprIds roots;  // root 0 reads kAccumulator (of type accumulator) and kLoad over the domain
 };
 
+// Attention: for each query a mean of the values, weighted by the softmax of the query's scores:
+//   score[batch, query, key] = `score` of the sum over width of Q * K
+//   out[batch, query, value] = `roots` of the sum over keys of softmax(score) * V
+// reads[0] is Q[batch, queries, width], reads[1] is K[batch, width, keys], reads[2] is
+// V[batch, keys, values]; further reads belong to prologues, score and epilogue. Domain: any number
+// of batch axes, queries, values. Queries that share the head of a K or V are a batch axis along
+// which that view's stride is 0. Scores, their softmax and all sums are float32. As it follows from
+// that: without keys the sums are 0; with no score above minus infinity, with an infinite one or
+// with NaN among them they are NaN.
+struct Attention {
+  Dim keys, width;
+  // Elements of Q, K and V as float32, over their own axes, as are all views that they read.
+  ExprId query_prologue = kNoExpr;
+  ExprId key_prologue = kNoExpr;
+  ExprId value_prologue = kNoExpr;
+  // Scale, softcap and masks: float32; reads kAccumulator, the sum of products, and kLoad and
+  // kIndex over [batch, queries, keys].
+  ExprId score = kNoExpr;
+  ExprIds roots;  // one per write; read kAccumulator and kLoad over the domain
+};
+
 // Index: data-dependent addressing that a Map cannot say. Duplicates are combined in ascending
 // order of the updates.
 struct Index {
@@ -199,7 +220,8 @@ struct Host {
   std::string context;  // of its errors: "while running node 3 (SequenceAt)"
 };
 
-using Body = std::variant<Map, Reduce, Row, Scan, Contract, Window, Index, Cut, Control, Host>;
+using Body =
+    std::variant<Map, Reduce, Row, Scan, Contract, Window, Attention, Index, Cut, Control, Host>;
 
 struct Step {
   Shape domain;

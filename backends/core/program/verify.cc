@@ -37,6 +37,7 @@ class StepVerifier {
     if (const Scan* scan = step_.As<Scan>()) return CheckScan(*scan);
     if (const Contract* contract = step_.As<Contract>()) return CheckContract(*contract);
     if (const Window* window = step_.As<Window>()) return CheckWindow(*window);
+    if (const Attention* attention = step_.As<Attention>()) return CheckAttention(*attention);
     if (const Index* index = step_.As<Index>()) return CheckIndex(*index);
     if (const Cut* cut = step_.As<Cut>()) return CheckCut(*cut);
     return base::Ok();
@@ -257,6 +258,37 @@ class StepVerifier {
     ONNXIFI_RETURN_IF_ERROR(exprs_.Check(window.roots[0], place));
     ONNXIFI_RETURN_IF_ERROR(CheckRank("Write", 0, step_.writes[0], rank()));
     return CheckRank("Write", 1, step_.writes[1], rank());
+  }
+
+  Status CheckAttention(const Attention& attention) const {
+    if (rank() < 2) {
+      return Fault("Attention has a domain of rank " + std::to_string(rank()) +
+                   ", without queries and values.");
+    }
+    if (step_.reads.size() < 3) return Fault("Attention reads fewer than three operands.");
+    // Operands, scores and outputs have as many axes each.
+    const AllowedLeaves operand = OverDomain();
+    AllowedLeaves sum = operand;
+    sum.accumulator = ElementType::kFloat32;
+    struct Part {
+      const char* name;
+      ExprId root;
+      const AllowedLeaves& place;
+    };
+    const Part parts[] = {{"the prologue of Q", attention.query_prologue, operand},
+                          {"the prologue of K", attention.key_prologue, operand},
+                          {"the prologue of V", attention.value_prologue, operand},
+                          {"the score", attention.score, sum}};
+    for (const Part& part : parts) {
+      ONNXIFI_RETURN_IF_ERROR(
+          exprs_.Check(part.root, part.place).Context(std::string("in ") + part.name));
+      const ElementType type = program_.exprs[part.root].type;
+      if (type != ElementType::kFloat32) {
+        return Fault("Attention has " + std::string(part.name) + " of type " + TypeText(type) +
+                     ", not float32.");
+      }
+    }
+    return CheckRoots(attention.roots, sum, rank());
   }
 
   Status CheckIndex(const Index& index) const {

@@ -108,5 +108,59 @@ TEST(VerifyTest, NamesEachFault) {
   }
 }
 
+// [3, 5] queries x [5, 7] keys, [7, 11] values.
+Program MakeAttention() {
+  Program program;
+  const Shape shapes[] = {{3, 5}, {5, 7}, {7, 11}};
+  Step step;
+  for (int k = 0; k < 3; ++k) {
+    program.AddBuffer({Buffer::Kind::kInput, kFloat, shapes[k], k});
+    program.inputs.push_back({"in" + std::to_string(k), k, shapes[k]});
+    step.reads.push_back(DenseView(k, kFloat, shapes[k]));
+  }
+  program.AddBuffer({Buffer::Kind::kTemporary, kFloat, {3, 11}});
+  step.writes = {DenseView(3, kFloat, {3, 11})};
+  step.domain = {3, 11};
+  ExprPool& pool = program.exprs;
+  Attention attention;
+  attention.keys = 7;
+  attention.width = 5;
+  attention.query_prologue = Load(pool, kFloat, 0).id();
+  attention.key_prologue = Load(pool, kFloat, 1).id();
+  attention.value_prologue = Load(pool, kFloat, 2).id();
+  attention.score = Accumulator(pool, kFloat).id();
+  attention.roots = {Accumulator(pool, kFloat).id()};
+  step.body = std::move(attention);
+  program.steps.push_back(std::move(step));
+  return program;
+}
+
+TEST(VerifyTest, NamesEachFaultOfAttention) {
+  const base::Status status = Verify(MakeAttention());
+  EXPECT_TRUE(status.ok()) << status.Text();
+  struct Fault {
+    const char* sentence;
+    std::function<void(Program&, Attention&)> make;
+  };
+  const Fault faults[] = {
+      {"fewer than three operands", [](Program& p, Attention&) { p.steps[0].reads.resize(2); }},
+      {"domain of rank 1", [](Program& p, Attention&) { p.steps[0].domain = {3}; }},
+      {"Expression -1 does not exist", [](Program&, Attention& a) { a.score = kNoExpr; }},
+      {"Expression -1 does not exist", [](Program&, Attention& a) { a.key_prologue = kNoExpr; }},
+      {"the score of type double, not float32",
+       [](Program& p, Attention& a) {
+         a.score = Cast(Expr(&p.exprs, a.score), ElementType::kFloat64).id();
+       }},
+      {"0 roots are computed for 1 writes", [](Program&, Attention& a) { a.roots.clear(); }},
+  };
+  for (const Fault& fault : faults) {
+    Program program = MakeAttention();
+    fault.make(program, *program.steps[0].As<Attention>());
+    const base::Status broken = Verify(program);
+    EXPECT_EQ(broken.code(), base::Code::kInternalError) << fault.sentence;
+    EXPECT_THAT(std::string(broken.sentence()), HasSubstr(fault.sentence));
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::program

@@ -16,13 +16,19 @@ ViewExtents::ViewExtents(const Program& program, const Step& step) : step_(step)
       elsewhere_.insert(static_cast<size_t>(node.payload));
     }
   }
+  // Of what is not evaluated over the domain.
+  ExprIds others;
   if (const Contract* contract = step.As<Contract>()) {
-    const ExprId prologues[] = {contract->a_prologue, contract->b_prologue};
-    for (ExprId id : Reachable(program.exprs, prologues)) {
-      const ExprNode& node = program.exprs[id];
-      if (node.op == ExprOp::kLoad && node.payload >= 2) {
-        elsewhere_.insert(static_cast<size_t>(node.payload));
-      }
+    others = {contract->a_prologue, contract->b_prologue};
+  } else if (const Attention* attention = step.As<Attention>()) {
+    others = {attention->query_prologue, attention->key_prologue, attention->value_prologue,
+              attention->score};
+  }
+  const auto operands = static_cast<uint64_t>(OperandCount(step));
+  for (ExprId id : Reachable(program.exprs, others)) {
+    const ExprNode& node = program.exprs[id];
+    if (node.op == ExprOp::kLoad && node.payload >= operands) {
+      elsewhere_.insert(static_cast<size_t>(node.payload));
     }
   }
 }

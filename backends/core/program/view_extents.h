@@ -19,8 +19,8 @@ class ViewExtents {
  public:
   ViewExtents(const Program& program, const Step& step);
 
-  // Nothing where the body computes the coordinates, where a prologue shares the read with others,
-  // and for steps that execution runs.
+  // Nothing where the body computes the coordinates, where a prologue or a score reads it beside an
+  // operand, and for steps that execution runs.
   std::optional<Shape> OfRead(size_t read) const;
   // Nothing too where only data tells what is written.
   std::optional<Shape> OfWrites() const;

@@ -57,6 +57,35 @@ TEST(ViewExtentsTest, AreNotKnownOfComputedCoordinates) {
   EXPECT_EQ(extents.OfWrites(), Shape{5});
 }
 
+TEST(ViewExtentsTest, OfAttentionAreThoseOfOperandsAndResults) {
+  ProgramMaker maker;
+  ExprPool& pool = maker.program.exprs;
+  constexpr ElementType kFloat = ElementType::kFloat32;
+  Attention attention;
+  attention.keys = 7;
+  attention.width = 5;
+  // Reads 3 to 5: of a prologue, of the score, of the results.
+  attention.query_prologue = (Load(pool, kFloat, 0) + Load(pool, kFloat, 3)).id();
+  attention.key_prologue = Load(pool, kFloat, 1).id();
+  attention.value_prologue = Load(pool, kFloat, 2).id();
+  attention.score = (Accumulator(pool, kFloat) + Load(pool, kFloat, 4)).id();
+  attention.roots = {(Accumulator(pool, kFloat) + Load(pool, kFloat, 5)).id()};
+  std::vector<View> reads;
+  for (const Shape& shape :
+       {Shape{3, 5}, Shape{5, 7}, Shape{7, 11}, Shape{3, 5}, Shape{3, 7}, Shape{3, 11}}) {
+    reads.push_back(maker.Input(shape).view);
+  }
+  maker.AddStep({{3, 11}, reads, {maker.Temporary({3, 11}).view}, std::move(attention)});
+  const ViewExtents extents(maker.program, maker.program.steps[0]);
+  EXPECT_EQ(extents.OfRead(0), (Shape{3, 5}));
+  EXPECT_EQ(extents.OfRead(1), (Shape{5, 7}));
+  EXPECT_EQ(extents.OfRead(2), (Shape{7, 11}));
+  EXPECT_EQ(extents.OfRead(3), std::nullopt);
+  EXPECT_EQ(extents.OfRead(4), std::nullopt);
+  EXPECT_EQ(extents.OfRead(5), (Shape{3, 11}));
+  EXPECT_EQ(extents.OfWrites(), (Shape{3, 11}));
+}
+
 TEST(ViewExtentsTest, AreNotKnownOfWhatExecutionRuns) {
   ProgramMaker maker;
   maker.AddStep({{1}, {maker.Input({1}, ElementType::kInt64).view}, {}, Cut{}});

@@ -58,6 +58,8 @@ std::string_view Name(Family family) {
       return ONNXIFI_SDK_FAMILY_WINDOW;
     case Family::kIndex:
       return ONNXIFI_SDK_FAMILY_INDEX;
+    case Family::kAttention:
+      return ONNXIFI_SDK_FAMILY_ATTENTION;
   }
   return "";
 }
@@ -86,6 +88,9 @@ RandomStep MakeRandomStep(Family family, uint64_t seed, uint64_t variation) {
       break;
     case Family::kIndex:
       MakeIndex(make);
+      break;
+    case Family::kAttention:
+      MakeAttention(make);
       break;
   }
   RandomStep made{std::move(make.program), std::move(make.buffers), std::move(make.symbols)};

@@ -21,10 +21,11 @@
 
 namespace onnxifi::reference {
 
-enum class Family : uint8_t { kMap, kReduce, kRow, kScan, kContract, kWindow, kIndex };
-inline constexpr Family kFamilies[] = {Family::kMap,  Family::kReduce,   Family::kRow,
-                                       Family::kScan, Family::kContract, Family::kWindow,
-                                       Family::kIndex};
+// Seeds draw by a family's place here.
+enum class Family : uint8_t { kMap, kReduce, kRow, kScan, kContract, kWindow, kIndex, kAttention };
+inline constexpr Family kFamilies[] = {Family::kMap,   Family::kReduce,   Family::kRow,
+                                       Family::kScan,  Family::kContract, Family::kWindow,
+                                       Family::kIndex, Family::kAttention};
 std::string_view Name(Family family);
 
 // A program of one step and what its buffers hold before it runs; written buffers hold random

@@ -146,6 +146,9 @@ void AddNoise(RandomStep& random, uint64_t seed) {
     noise.AddTo(contract->roots, 0);
   } else if (auto* window = std::get_if<program::Window>(&step.body)) {
     noise.AddTo(window->roots, 0);
+  } else if (auto* attention = std::get_if<program::Attention>(&step.body)) {
+    noise.AddTo(attention->score, rank);
+    noise.AddTo(attention->roots, 0);
   }
 }
 

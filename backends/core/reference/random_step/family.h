@@ -16,6 +16,7 @@ void MakeRow(StepMaker& make);
 void MakeScan(StepMaker& make);
 void MakeContract(StepMaker& make);
 void MakeWindow(StepMaker& make);
+void MakeAttention(StepMaker& make);
 void MakeIndex(StepMaker& make);
 
 }  // namespace onnxifi::reference

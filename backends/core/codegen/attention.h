@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention: the loops of the kernel for the step: a group for every block of queries and of
+// values of a batch. WriteAttention of family.h writes it.
+
+#ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_ATTENTION_H_
+#define ONNXIFI_BACKENDS_CORE_CODEGEN_ATTENTION_H_
+
+#include "backends/core/codegen/kernel_sequence.h"
+#include "backends/core/codegen/loop_nest.h"
+
+namespace onnxifi::codegen {
+
+// Whether a GPU does the step faster so than as the steps that it stands for.
+bool IsWorthwhileAttention(const program::Step& step);
+
+// `loops` are those of the step.
+KernelSequence MakeAttentionKernel(const LoopFacts& facts, const device::BoundStep& step,
+                                   LoopNest loops);
+
+}  // namespace onnxifi::codegen
+
+#endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_ATTENTION_H_

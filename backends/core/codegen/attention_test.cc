@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The attention kernel on the tested device, compared with the reference: extents around the blocks
+// that it takes at a time, every part of a score, types, orders in memory, and what follows where
+// scores are infinite, masked or no numbers.
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/codegen/testing/step_fixture.h"
+#include "backends/core/program/verify.h"
+
+namespace onnxifi::codegen {
+namespace {
+
+using program::Attention;
+using program::Expr;
+using program::ExprOp;
+using program::View;
+using reference::RandomStep;
+using tensor::ElementType;
+using tensor::Extents;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class AttentionTest : public StepTest {};
+
+struct Problem {
+  int64_t heads = 1, sharing = 1;  // heads of K and V, and heads of Q for each of them
+  int64_t queries = 1, keys = 1, width = 1, values = 1;
+  bool has_rows_of_keys = true;  // K lies as [keys, width]
+  bool is_transposed = false;    // the results lie as [queries, heads, values]
+  ElementType type = kFloat;
+  double scale = 0.25;
+  double cap = 0;              // softcap, unless 0
+  bool has_bias = false;       // added, of `type`, per query and key
+  bool has_mask = false;       // bool, per head and key
+  int64_t past = -1;           // causal behind so many keys, unless negative
+  double masked = -kInfinity;  // the score of what is masked
+  bool has_epilogue = false;   // a residual, at least 0
+};
+
+RandomStep Make(const Problem& p, uint32_t seed) {
+  StepMaker make(seed);
+  program::ExprPool& pool = make.pool();
+  make.step.domain = {p.heads, p.sharing, p.queries, p.values};
+  Attention attention;
+  attention.keys = p.keys;
+  attention.width = p.width;
+  const auto load = [&](const View& view) { return Cast(make.Read(view), kFloat); };
+  attention.query_prologue =
+      load(make.Buffer({p.heads, p.sharing, p.queries, p.width}, p.type)).id();
+  View keys = make.Buffer(
+      p.has_rows_of_keys ? Extents{p.heads, p.keys, p.width} : Extents{p.heads, p.width, p.keys},
+      p.type);
+  if (p.has_rows_of_keys) std::swap(keys.strides[1], keys.strides[2]);
+  keys.strides.insert(keys.strides.begin() + 1, 0);
+  attention.key_prologue = load(keys).id();
+  View values = make.Buffer({p.heads, p.keys, p.values}, p.type);
+  values.strides.insert(values.strides.begin() + 1, 0);
+  attention.value_prologue = load(values).id();
+  Expr score = Accumulator(pool, kFloat);
+  score = score * Like(score, p.scale);
+  if (p.cap != 0) score = Unary(ExprOp::kTanh, score / Like(score, p.cap)) * Like(score, p.cap);
+  if (p.has_bias) {
+    View bias = make.Buffer({p.queries, p.keys}, p.type);
+    bias.strides.insert(bias.strides.begin(), {0, 0});
+    score = score + load(bias);
+  }
+  if (p.has_mask) {
+    View mask = make.Buffer({p.heads, p.keys}, ElementType::kInt8);
+    mask.strides = {mask.strides[0], 0, 0, 1};
+    const Expr is_seen = Cast(make.Read(mask), ElementType::kBool);
+    score = Select(is_seen, score, Like(score, p.masked));
+  }
+  if (p.past >= 0) {
+    const Expr past = IntConstant(pool, ElementType::kInt64, p.past);
+    score = Select(Coordinate(pool, 3) <= Coordinate(pool, 2) + past, score, Like(score, p.masked));
+  }
+  attention.score = score.id();
+  Expr result = Accumulator(pool, kFloat);
+  const Extents domain = {p.heads, p.sharing, p.queries, p.values};
+  if (p.has_epilogue) {
+    result = Maximum(result + load(make.Buffer(domain, p.type)), Like(result, 0));
+  }
+  attention.roots = {Cast(result, p.type).id()};
+  View out = make.Buffer(domain, p.type);
+  if (p.is_transposed) {
+    out.strides = {p.sharing * p.values, p.values, p.heads * p.sharing * p.values, 1};
+  }
+  make.step.writes = {out};
+  make.step.body = std::move(attention);
+  make.FinishStep(1e-4);
+  const base::Status verified = Verify(make.made.program);
+  EXPECT_TRUE(verified.ok()) << verified.Text();
+  return std::move(make.made);
+}
+
+TEST_F(AttentionTest, IsRightAroundTheEdgesOfItsBlocks) {
+  uint32_t seed = 0;
+  for (const int64_t queries : {1, 31, 33, 70}) {
+    for (const int64_t keys : {1, 15, 32, 33, 65, 130}) {
+      for (const int64_t values : {1, 63, 64, 65, 130}) {
+        const int64_t widths[] = {1, 15, 16, 17, 40};
+        const Problem problem{.heads = 1 + seed % 2,
+                              .queries = queries,
+                              .keys = keys,
+                              .width = widths[seed % 5],
+                              .values = values,
+                              .has_rows_of_keys = seed % 3 != 0,
+                              .is_transposed = seed % 4 == 1};
+        SCOPED_TRACE(testing::Message() << queries << " queries, " << keys << " keys of "
+                                        << problem.width << ", " << values << " values");
+        ExpectRight(Make(problem, seed++), "generated");
+      }
+    }
+  }
+}
+
+TEST_F(AttentionTest, EveryPartOfAScoreIsRight) {
+  const Problem plain{.heads = 2, .queries = 37, .keys = 75, .width = 24, .values = 20};
+  Problem capped = plain;
+  capped.cap = 1.5;
+  ExpectRight(Make(capped, 1), "generated");
+  Problem biased = plain;
+  biased.has_bias = true;
+  ExpectRight(Make(biased, 2), "generated");
+  for (const double masked : {-kInfinity, -1e30}) {
+    Problem partial = plain;
+    partial.masked = masked;
+    partial.has_mask = true;
+    ExpectRight(Make(partial, 3), "generated");
+    Problem causal = plain;
+    causal.masked = masked;
+    causal.past = 0;
+    ExpectRight(Make(causal, 4), "generated");
+    causal.past = 38;
+    ExpectRight(Make(causal, 5), "generated");
+    Problem all = causal;
+    all.cap = 3;
+    all.has_bias = all.has_mask = all.has_epilogue = true;
+    ExpectRight(Make(all, 6), "generated");
+  }
+}
+
+TEST_F(AttentionTest, HeadsShareKeysAndValues) {
+  ExpectRight(Make({.heads = 2,
+                    .sharing = 3,
+                    .queries = 40,
+                    .keys = 50,
+                    .width = 8,
+                    .values = 9,
+                    .is_transposed = true,
+                    .has_bias = true},
+                   7),
+              "generated");
+}
+
+TEST_F(AttentionTest, EveryTypeIsRight) {
+  for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
+    Problem problem{.heads = 2, .queries = 35, .keys = 68, .width = 20, .values = 70, .type = type};
+    problem.has_bias = problem.has_epilogue = true;
+    ExpectRight(Make(problem, 8), "generated");
+  }
+}
+
+TEST_F(AttentionTest, NothingToWeighIsRightToo) {
+  ExpectRight(Make({.queries = 3, .keys = 0, .width = 4, .values = 5}, 9), "generated");
+  ExpectRight(Make({.queries = 3, .keys = 4, .width = 0, .values = 5}, 10), "generated");
+  ExpectRight(Make({.queries = 0, .keys = 4, .width = 3, .values = 5}, 11), "generated");
+  ExpectRight(Make({.heads = 0, .queries = 2, .keys = 4, .width = 3, .values = 5}, 12),
+              "generated");
+}
+
+// The elements of buffer `buffer` become `value`, from one on and so many apart.
+void Set(RandomStep& step, size_t buffer, int64_t first, int64_t apart, double value) {
+  tensor::Tensor& tensor = step.buffers[buffer];
+  for (int64_t k = first; k < tensor.element_count(); k += apart) {
+    tensor::StoreScalar(tensor.type(), tensor.mutable_data(), k, {.f = value});
+  }
+}
+
+TEST_F(AttentionTest, RowsWithoutAScoreAreNanAndNoOthers) {
+  // Query q sees the keys below q - 3 only: none, for the first three; in the last block of keys
+  // hardly any query sees one, in the first all but those do.
+  Problem problem{.queries = 80, .keys = 90, .width = 5, .values = 3};
+  problem.past = 0;
+  RandomStep step = Make(problem, 13);
+  program::ExprPool& pool = step.program.exprs;
+  Attention& attention = *step.program.steps[0].As<Attention>();
+  const Expr seen =
+      Coordinate(pool, 3) + IntConstant(pool, ElementType::kInt64, 3) < Coordinate(pool, 2);
+  const Expr sum = Accumulator(pool, kFloat);
+  attention.score = Select(seen, sum, Like(sum, -kInfinity)).id();
+  ExpectRight(step, "generated");
+  const auto results = RunStep(*device_, step);
+  ASSERT_TRUE(results.ok());
+  const tensor::Tensor& out = results->back();
+  for (int64_t q = 0; q < 80; ++q) {
+    EXPECT_EQ(std::isnan(out.AsDouble(q * 3)), q < 4) << q;
+  }
+  // The keys that are seen last come first in memory: whole blocks are masked before any is not.
+  const Expr last = Coordinate(pool, 2) <= Coordinate(pool, 3);
+  attention.score = Select(last, sum, Like(sum, -kInfinity)).id();
+  ExpectRight(step, "generated");
+}
+
+TEST_F(AttentionTest, ScoresMayGrowFromBlockToBlock) {
+  // Each block of keys has scores far above those before it, or far below.
+  for (const bool grows : {true, false}) {
+    RandomStep step = Make({.queries = 34, .keys = 140, .width = 3, .values = 4}, 14);
+    program::ExprPool& pool = step.program.exprs;
+    const Expr sum = Accumulator(pool, kFloat);
+    const Expr key = Cast(Coordinate(pool, 3), kFloat);
+    step.program.steps[0].As<Attention>()->score = (sum + key * Like(sum, grows ? 3.0 : -3.0)).id();
+    ExpectRight(step, "generated");
+  }
+}
+
+TEST_F(AttentionTest, InfinitiesAndNanReachTheirRowsAndNoOthers) {
+  const Problem problem{.queries = 40, .keys = 70, .width = 4, .values = 5};
+  const size_t q = 0, k = 1, v = 2;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double value : {nan, kInfinity, -kInfinity}) {
+    // One element of query 33, of key 40, of value 3 of key 65.
+    RandomStep one = Make(problem, 15);
+    Set(one, q, 33 * 4 + 1, 1000, value);
+    ExpectRight(one, "generated");
+    RandomStep two = Make(problem, 16);
+    Set(two, k, 40 * 4, 1000, value);
+    ExpectRight(two, "generated");
+    RandomStep three = Make(problem, 17);
+    Set(three, v, 65 * 5 + 3, 1000, value);
+    ExpectRight(three, "generated");
+  }
+  // A masked key has weight 0, and 0 * infinity is no number.
+  Problem causal = problem;
+  causal.past = 0;
+  RandomStep masked = Make(causal, 18);
+  Set(masked, v, 69 * 5, 1000, kInfinity);
+  ExpectRight(masked, "generated");
+}
+
+}  // namespace
+}  // namespace onnxifi::codegen
