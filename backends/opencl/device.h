@@ -38,6 +38,9 @@ class Device final : public device::Device {
   bool PrefersWinograd(const device::Facts& facts) const override {
     return selector_.PrefersWinograd(facts);
   }
+  bool PrefersAttention(const device::Facts& facts) const override {
+    return selector_.PrefersAttention(facts);
+  }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
 
   opencl::Sharing& sharing() { return sharing_; }

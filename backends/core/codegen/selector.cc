@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 
+#include "backends/core/codegen/attention.h"
 #include "backends/core/codegen/generated.h"
 #include "backends/core/codegen/tiled.h"
 
@@ -47,6 +48,12 @@ bool Selector::PrefersWinograd(const device::Facts& facts) const {
   constexpr double kMaxBytes = 128 * 1024 * 1024;
   return tiles * 36 * (in + out) * sizeof(float) <= kMaxBytes &&
          transformed <= kWorthwhile * direct;
+}
+
+bool Selector::PrefersAttention(const device::Facts& facts) const {
+  // Groups of a processor share nothing but its cache.
+  return tuning_.run_length == 1 && IsWorthwhileAttention(facts.step) &&
+         Check(facts.program, facts.step, capabilities_).ok();
 }
 
 }  // namespace onnxifi::codegen

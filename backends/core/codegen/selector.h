@@ -22,6 +22,7 @@ class Selector final : public device::Selector {
   // The recipe is a codegen::Recipe.
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
   bool PrefersWinograd(const device::Facts& facts) const override;
+  bool PrefersAttention(const device::Facts& facts) const override;
 
  private:
   const Capabilities capabilities_;

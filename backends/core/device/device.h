@@ -199,6 +199,10 @@ class Selector {
   // Whether a convolution that program::ExpandWinograd takes runs faster as the steps which that
   // makes, and the device runs these. Pure, like Select. Any thread.
   virtual bool PrefersWinograd(const Facts& /*facts*/) const { return false; }
+  // Whether a step of the family Attention, which program::FuseAttention would put in the place of
+  // products and a softmax, runs faster than these, by a kernel of the device's own. Pure, like
+  // Select. Any thread.
+  virtual bool PrefersAttention(const Facts& /*facts*/) const { return false; }
 };
 
 class Device : public Selector {

@@ -110,6 +110,13 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     }));
     ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   }
+  // Masks and scales have moved to their places.
+  ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_attention", times, program, [&](Program& whole) {
+    program::FuseAttention(whole, [&selector](const Program& of, const program::Step& step) {
+      return selector.PrefersAttention({of, step});
+    });
+  }));
+  ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   ONNXIFI_RETURN_IF_ERROR(RunPass("order_fusable_steps", times, program, [&](Program& whole) {
     program::OrderFusableSteps(whole, [&selector](const Program& of, const program::Step& first,
                                                   const program::Step& second) {

@@ -46,6 +46,16 @@ void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers);
 // needs the part meanwhile.
 void ForwardCopies(Program& program, const Accepts& accepts);
 
+// Whether the device does a step of the family Attention by a kernel of its own, and faster than
+// the steps that it is to stand for.
+using PrefersAttention = std::function<bool(const Program& program, const Step& step)>;
+
+// Puts one step in the place of a matrix product, the softmax of its rows (a Row) and the product
+// of that with a third matrix, where nobody else reads what is between them and the device prefers
+// it. What is rounded to narrower types within the softmax no longer is, so that such a softmax
+// stays where sums may not round differently. The steps that go are left without views.
+void FuseAttention(Program& program, const PrefersAttention& prefers);
+
 // Whether the device does both steps at once, if they follow each other.
 using Joins = std::function<bool(const Program& program, const Step& first, const Step& second)>;
 
