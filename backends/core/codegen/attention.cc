@@ -284,7 +284,7 @@ class AttentionWriter {
 bool IsWorthwhileAttention(const program::Step& step) {
   // Few queries leave most of a group's rows idle, and many values mean that scores are computed
   // for each block of them.
-  constexpr int64_t kMinQueries = kRows / 4;
+  constexpr int64_t kMinQueries = kRows / 8;
   constexpr int64_t kMaxValues = 2 * kValues;
   const program::Dim& queries = step.domain[step.domain.size() - 2];
   const program::Dim& values = step.domain.back();

@@ -2,9 +2,11 @@
 //
 // FuseAttention: a matrix product, the softmax of its rows and their product with a third matrix
 // become one step. What stands between them by then, scale and masks, is in the epilogue of the
-// first or in the expressions of the softmax.
+// first or in the expressions of the softmax; but for a Map that zeroes the rows of weights that
+// nothing was left of.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -95,9 +97,18 @@ class SoftmaxParser {
   Softmax found_;
 };
 
-// Three steps of which each alone reads what the one before it writes.
+// Steps of which each alone reads what the one before it writes.
 struct Chain {
-  int scores, softmax, sums;
+  int scores, softmax;
+  int zeroing;  // kNoStep if there is none
+  int sums;
+};
+
+// Row by row of the weights: whether zeros take their place; a condition over the reads of the Map
+// that says so.
+struct Zeroing {
+  ExprId condition = kNoExpr;
+  uint64_t weights = 0;  // that read
 };
 
 class Fusion {
@@ -112,10 +123,13 @@ class Fusion {
       std::optional<Step> attention = Joined(*chain);
       if (!attention || !prefers_(program_, *attention)) continue;
       JoinSteps(program_, uses_, chain->scores, chain->sums, *std::move(attention));
-      Step& softmax = program_.steps[static_cast<size_t>(chain->softmax)];
-      uses_.Remove(chain->softmax, softmax);
-      softmax.reads.clear();
-      softmax.writes.clear();
+      for (const int between : {chain->softmax, chain->zeroing}) {
+        if (between == BufferUses::kNoStep) continue;
+        Step& step = program_.steps[static_cast<size_t>(between)];
+        uses_.Remove(between, step);
+        step.reads.clear();
+        step.writes.clear();
+      }
     }
   }
 
@@ -147,16 +161,22 @@ class Fusion {
 
   std::optional<Chain> FindChain(int number) const {
     if (AsProduct(StepAt(number)) == nullptr) return std::nullopt;
-    Chain chain = {number, FindReader(number), BufferUses::kNoStep};
-    if (chain.softmax == BufferUses::kNoStep || StepAt(chain.softmax).As<Row>() == nullptr) {
+    constexpr int kNoStep = BufferUses::kNoStep;
+    Chain chain = {number, FindReader(number), kNoStep, kNoStep};
+    if (chain.softmax == kNoStep || StepAt(chain.softmax).As<Row>() == nullptr) {
       return std::nullopt;
     }
     chain.sums = FindReader(chain.softmax);
-    // The first two move to the place of the third.
-    if (chain.sums == BufferUses::kNoStep || AsProduct(StepAt(chain.sums)) == nullptr ||
-        uses_.ReadsWhatIsWrittenAfter(chain.scores, StepAt(chain.scores)) ||
-        uses_.ReadsWhatIsWrittenAfter(chain.softmax, StepAt(chain.softmax))) {
-      return std::nullopt;
+    if (chain.sums != kNoStep && StepAt(chain.sums).As<Map>() != nullptr) {
+      chain.zeroing = chain.sums;
+      chain.sums = FindReader(chain.zeroing);
+    }
+    if (chain.sums == kNoStep || AsProduct(StepAt(chain.sums)) == nullptr) return std::nullopt;
+    // The others move to the place of the last one.
+    for (const int step : {chain.scores, chain.softmax, chain.zeroing}) {
+      if (step != kNoStep && uses_.ReadsWhatIsWrittenAfter(step, StepAt(step))) {
+        return std::nullopt;
+      }
     }
     return chain;
   }
@@ -226,6 +246,81 @@ class Fusion {
     return reads;
   }
 
+  // Whether an expression is 0 at all coordinates.
+  bool IsZero(const Step& step, ExprId id) const {
+    while (pool_[id].op == ExprOp::kCast) id = pool_[id].operands[0];
+    const ExprNode& node = pool_[id];
+    if (!tensor::IsFloat(node.type)) return false;
+    if (node.op == ExprOp::kConstant) return std::bit_cast<double>(node.payload) == 0;
+    if (node.op != ExprOp::kLoad) return false;
+    const View& view = step.reads[node.payload];
+    if (view.buffer == kNoBuffer || !view.guards.empty()) return false;
+    const Buffer& buffer = program_.buffers[static_cast<size_t>(view.buffer)];
+    if (buffer.kind != Buffer::Kind::kConstant) return false;
+    const tensor::Tensor& value = program_.constants[static_cast<size_t>(buffer.index)];
+    return value.element_count() == 1 && value.AsDouble(0) == 0;
+  }
+
+  // The Map as a condition by rows of `weights`, of which each lies along the last axis of
+  // `domain`; nothing if it does something else.
+  std::optional<Zeroing> ParseZeroing(const Step& step, const View& weights,
+                                      const Shape& domain) const {
+    const Map& map = *step.As<Map>();
+    if (step.domain != domain || map.roots.size() != 1 || HasComputedCoordinates(step)) {
+      return std::nullopt;
+    }
+    ExprId root = map.roots[0];
+    while (pool_[root].op == ExprOp::kCast && tensor::IsFloat(pool_[root].type)) {
+      root = pool_[root].operands[0];
+    }
+    if (pool_[root].op != ExprOp::kSelect) return std::nullopt;
+    ExprId kept = pool_[root].operands[2];
+    while (pool_[kept].op == ExprOp::kCast && tensor::IsFloat(pool_[kept].type)) {
+      kept = pool_[kept].operands[0];
+    }
+    const Zeroing zeroing = {pool_[root].operands[0], pool_[kept].payload};
+    if (pool_[kept].op != ExprOp::kLoad || !IsZero(step, pool_[root].operands[1]) ||
+        step.reads[zeroing.weights].buffer != weights.buffer ||
+        !SameOver(domain, step.reads[zeroing.weights], weights)) {
+      return std::nullopt;
+    }
+    for (const ExprId id : Reachable(pool_, std::span(&zeroing.condition, 1))) {
+      const ExprNode& node = pool_[id];
+      if (node.op == ExprOp::kIndex && node.payload + 1 == domain.size()) return std::nullopt;
+      if (node.op == ExprOp::kLoad && !IsByRow(step.reads[node.payload])) return std::nullopt;
+    }
+    return zeroing;
+  }
+  // Whether a view stands still along the last axis.
+  static bool IsByRow(const View& view) {
+    const auto is_still = [](const Dims& steps) { return steps.empty() || steps.back() == Dim(0); };
+    return is_still(view.strides) &&
+           std::all_of(view.guards.begin(), view.guards.end(),
+                       [&](const Guard& guard) { return is_still(guard.coefficients); });
+  }
+
+  // Where the condition holds, the weights are zeros, which make zeros of finite values: so do any
+  // weights, times 0. Those of such a row may be no numbers, so its scores are numbers here.
+  void AddZeroing(const Step& step, const Zeroing& zeroing, Step& joined, Attention& attention) {
+    std::vector<int> to(step.reads.size(), -1);
+    for (const ExprId id : Reachable(pool_, std::span(&zeroing.condition, 1))) {
+      if (pool_[id].op != ExprOp::kLoad) continue;
+      int& place = to[pool_[id].payload];
+      if (place >= 0) continue;
+      place = static_cast<int>(joined.reads.size());
+      joined.reads.push_back(step.reads[pool_[id].payload]);
+    }
+    const Expr condition(&pool_, Moved(zeroing.condition, to));
+    const Expr score(&pool_, attention.score);
+    attention.score = Select(condition, Like(score, 0), score).id();
+    const Expr sum = Accumulator(pool_, kFloat);
+    const Expr zeroed = Select(condition, sum * Like(sum, 0) + Like(sum, 0), sum);
+    std::unordered_map<ExprId, ExprId> done;
+    attention.roots[0] = Rewrite(
+        pool_, attention.roots[0],
+        [&](ExprId id) { return id == sum.id() ? zeroed.id() : kNoExpr; }, done);
+  }
+
   std::optional<Step> Joined(const Chain& chain) {
     const Step& scores = StepAt(chain.scores);
     const Step& softmax = StepAt(chain.softmax);
@@ -239,7 +334,14 @@ class Fusion {
     const std::optional<Softmax> parsed = SoftmaxParser(pool_, *softmax.As<Row>()).Parse();
     if (!parsed) return std::nullopt;
     const View& between = scores.writes[0];
-    const View& weights = softmax.writes[0];
+    const Step* const map_of_weights =
+        chain.zeroing == BufferUses::kNoStep ? nullptr : &StepAt(chain.zeroing);
+    std::optional<Zeroing> zeroing;
+    if (map_of_weights != nullptr) {
+      zeroing = ParseZeroing(*map_of_weights, softmax.writes[0], softmax.domain);
+      if (!zeroing) return std::nullopt;
+    }
+    const View& weights = zeroing ? map_of_weights->writes[0] : softmax.writes[0];
     const bool has_roundings = parsed->has_roundings || weights.type != kFloat;
     if (has_roundings && !program_.has_fast_algorithms) return std::nullopt;
     // Over the same axes, softmax along that of the first one's columns, the second one's depth.
@@ -289,6 +391,7 @@ class Fusion {
     attention.value_prologue = Moved(second.b_prologue, of_sums);
     attention.score = Moved(parsed->element, of_softmax, Moved(first.roots[0], of_scores));
     attention.roots = {Moved(second.roots[0], of_sums)};
+    if (zeroing) AddZeroing(*map_of_weights, *zeroing, joined, attention);
     joined.body = std::move(attention);
     return joined;
   }

@@ -212,6 +212,61 @@ TEST(FuseAttentionTest, AMaskMayRepeatTheScores) {
   }
 }
 
+// Zeroes rows of the weights by a number per row.
+Operand Zeroed(AttentionMaker& make, const Operand& weights, double zero, bool is_by_row = true,
+               bool is_loaded = true) {
+  const Operand by = make.Input({is_by_row ? kQueries : 1, is_by_row ? 1 : kKeys});
+  const float value[] = {static_cast<float>(zero)};
+  const Operand constant =
+      make.ProgramMaker::Constant(tensor::Tensor::FromValues<float>(kFloat, {}, value));
+  return make.Map(weights.shape, {weights, constant, by},
+                  [&](ExprPool&, const std::vector<Expr>& loads) {
+                    return Select(loads[2] < Like(loads[2], 0),
+                                  is_loaded ? loads[1] : Like(loads[0], zero), loads[0]);
+                  });
+}
+
+TEST(FuseAttentionTest, RowsOfWeightsMayBeZeroed) {
+  for (const bool is_loaded : {true, false}) {
+    EXPECT_EQ(Fused([&](AttentionMaker& make) {
+                const Operand scores = make.Product(make.Queries(), make.Keys(), Scaled);
+                make.Output(make.Product(
+                    Zeroed(make, make.Softmax(scores), 0, /*is_by_row=*/true, is_loaded),
+                    make.Values(), Scaled));
+              }),
+              kOne);
+  }
+  const std::vector<std::string_view> four = {"Contract", "Row", "Map", "Contract"};
+  // By something else than zeros, and here and there in a row.
+  for (const auto& [zero, is_by_row] : {std::pair{0.5, true}, std::pair{0.0, false}}) {
+    EXPECT_EQ(Fused([&, zero = zero, is_by_row = is_by_row](AttentionMaker& make) {
+                const Operand scores = make.Product(make.Queries(), make.Keys(), Scaled);
+                make.Output(make.Product(Zeroed(make, make.Softmax(scores), zero, is_by_row),
+                                         make.Values()));
+              }),
+              four);
+  }
+}
+
+// Rows without a score are no numbers before they are zeroed; the values of the others count.
+TEST(FuseAttentionTest, ZeroedRowsMayBeNoNumbers) {
+  EXPECT_EQ(Fused([](AttentionMaker& make) {
+              const Operand scores = make.Product(make.Queries(), make.Keys(), Scaled);
+              const auto mask = [](ExprPool& pool, const std::vector<Expr>& loads) {
+                return Select(Coordinate(pool, 1) < IntConstant(pool, ElementType::kInt64, 2),
+                              Like(loads[0], -kInfinity), loads[0]);
+              };
+              const Operand weights = make.Softmax(scores, {}, mask);
+              const Operand zeroed = make.Map(
+                  weights.shape, {weights}, [](ExprPool& pool, const std::vector<Expr>& loads) {
+                    return Select(Coordinate(pool, 1) < IntConstant(pool, ElementType::kInt64, 2),
+                                  Like(loads[0], 0), loads[0]);
+                  });
+              make.Output(make.Product(zeroed, make.Values()));
+            }),
+            kOne);
+}
+
 TEST(FuseAttentionTest, RoundingsWithinTheSoftmaxGoOnlyWhereSumsMayRoundDifferently) {
   const auto make_half = [](AttentionMaker& make) {
     const auto rounded = [](ExprPool&, Expr sum) {

@@ -52,8 +52,9 @@ using PrefersAttention = std::function<bool(const Program& program, const Step& 
 
 // Puts one step in the place of a matrix product, the softmax of its rows (a Row) and the product
 // of that with a third matrix, where nobody else reads what is between them and the device prefers
-// it. What is rounded to narrower types within the softmax no longer is, so that such a softmax
-// stays where sums may not round differently. The steps that go are left without views.
+// it. A Map that zeroes rows of the softmax may follow that. What is rounded to narrower types
+// within the softmax no longer is, so that such a softmax stays where sums may not round
+// differently. The steps that go are left without views.
 void FuseAttention(Program& program, const PrefersAttention& prefers);
 
 // Whether the device does both steps at once, if they follow each other.
