@@ -120,30 +120,24 @@ TEST_F(AttentionTest, IsRightAroundTheEdgesOfItsBlocks) {
   }
 }
 
+// Each of these is a kernel, which takes seconds to compile for some devices.
 TEST_F(AttentionTest, EveryPartOfAScoreIsRight) {
   const Problem plain{.heads = 2, .queries = 37, .keys = 75, .width = 24, .values = 20};
-  Problem capped = plain;
-  capped.cap = 1.5;
-  ExpectRight(Make(capped, 1), "generated");
   Problem biased = plain;
   biased.has_bias = true;
-  ExpectRight(Make(biased, 2), "generated");
-  for (const double masked : {-kInfinity, -1e30}) {
-    Problem partial = plain;
-    partial.masked = masked;
-    partial.has_mask = true;
-    ExpectRight(Make(partial, 3), "generated");
-    Problem causal = plain;
-    causal.masked = masked;
-    causal.past = 0;
-    ExpectRight(Make(causal, 4), "generated");
-    causal.past = 38;
-    ExpectRight(Make(causal, 5), "generated");
-    Problem all = causal;
-    all.cap = 3;
-    all.has_bias = all.has_mask = all.has_epilogue = true;
-    ExpectRight(Make(all, 6), "generated");
-  }
+  biased.cap = 1.5;
+  ExpectRight(Make(biased, 1), "generated");
+  // Query 0 sees key 0 alone, in the first of three blocks.
+  Problem causal = plain;
+  causal.past = 0;
+  ExpectRight(Make(causal, 2), "generated");
+  Problem all = biased;
+  all.masked = -1e30;
+  all.past = 38;
+  all.has_mask = all.has_epilogue = true;
+  ExpectRight(Make(all, 3), "generated");
+  all.masked = -kInfinity;
+  ExpectRight(Make(all, 4), "generated");
 }
 
 TEST_F(AttentionTest, HeadsShareKeysAndValues) {
