@@ -50,6 +50,7 @@ namespace onnxifi::vulkan {
   X(CreateBuffer)                          \
   X(CreateCommandPool)                     \
   X(CreateComputePipelines)                \
+  X(CreatePipelineCache)                   \
   X(CreatePipelineLayout)                  \
   X(CreateQueryPool)                       \
   X(CreateSemaphore)                       \
@@ -58,6 +59,7 @@ namespace onnxifi::vulkan {
   X(DestroyCommandPool)                    \
   X(DestroyDevice)                         \
   X(DestroyPipeline)                       \
+  X(DestroyPipelineCache)                  \
   X(DestroyPipelineLayout)                 \
   X(DestroyQueryPool)                      \
   X(DestroySemaphore)                      \
@@ -68,6 +70,7 @@ namespace onnxifi::vulkan {
   X(GetBufferDeviceAddress)                \
   X(GetBufferMemoryRequirements)           \
   X(GetDeviceQueue)                        \
+  X(GetPipelineCacheData)                  \
   X(GetQueryPoolResults)                   \
   X(MapMemory)                             \
   X(QueueSubmit)                           \

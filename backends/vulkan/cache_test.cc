@@ -56,6 +56,28 @@ TEST_F(CacheTest, KernelsComeFromTheDiskTheSecondTime) {
   EXPECT_EQ(GivenModules(), modules);
 }
 
+// What drivers make of SPIR-V takes them longer than SPIR-V takes the compiler.
+TEST_F(CacheTest, DriversGetBackWhatTheyMadeOfAKernel) {
+  const int64_t compiled = CompiledBy(folder_);
+  EXPECT_EQ(FakeDriver::PipelinesFromCache(), 0);
+  EXPECT_EQ(CompiledBy(folder_), 0);
+  EXPECT_EQ(FakeDriver::PipelinesFromCache(), compiled);
+}
+
+TEST_F(CacheTest, DriversThatKeepNothingCostNothing) {
+  for (const char* const function : {"CreatePipelineCache", "GetPipelineCacheData"}) {
+    FakeDriver::Recover();
+    FakeDriver::Fail(function, VK_ERROR_OUT_OF_HOST_MEMORY);
+    {
+      Story story(folder_ / function);
+      const base::Status status = story.All();
+      EXPECT_TRUE(status.ok()) << status.Text();
+    }
+    EXPECT_EQ(CompiledBy(folder_ / function), 0) << function;
+    EXPECT_EQ(FakeDriver::PipelinesFromCache(), 0) << function;
+  }
+}
+
 // Drivers do not look at what they are given: it must not reach them.
 TEST_F(CacheTest, DamagedKernelsOnDiskAreCompiledAnew) {
   const int64_t compiled = CompiledBy(folder_);

@@ -15,6 +15,7 @@
 #include "backends/core/codegen/kernel_launch.h"
 #include "backends/core/codegen/selector.h"
 #include "backends/core/device/device.h"
+#include "backends/core/device/host_threads.h"
 #include "backends/vulkan/driver.h"
 #include "backends/vulkan/heap.h"
 #include "backends/vulkan/kernel_driver.h"
@@ -49,6 +50,9 @@ class Device final : public device::Device {
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
 
+  // Kernels are compiled on all threads.
+  device::Parallel* parallel() override { return &threads_; }
+
   vulkan::Sharing& sharing() { return sharing_; }
 
   const std::string& name() const { return runtime_->info().name; }
@@ -74,6 +78,7 @@ class Device final : public device::Device {
   // A kernel takes some ten thousand bytes.
   static constexpr int64_t kMaxCacheBytes = int64_t{256} << 20;
 
+  device::HostThreads threads_;
   const std::unique_ptr<Runtime> runtime_;
   const codegen::Selector selector_;
   Heap heap_;

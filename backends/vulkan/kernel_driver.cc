@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelDriver: one pipeline per kernel.
+// KernelDriver: one pipeline per kernel, and one pipeline cache, which is the driver's own part of
+// its binary. Where the driver has none, or no memory for it, kernels are made without.
 
 #include "backends/vulkan/kernel_driver.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -24,6 +26,7 @@ using codegen::DriverNumbers;
 struct CompiledKernel final : DriverKernel {
   std::shared_ptr<const Handle<VkPipeline>> pipeline;  // shared with commands under way
   std::vector<uint32_t> words;
+  std::vector<std::byte> driver_data;
 };
 
 struct Numbers final : DriverNumbers {
@@ -33,6 +36,33 @@ struct Numbers final : DriverNumbers {
 
 uint64_t ToAddress(const std::byte* pointer) {
   return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
+}
+
+Handle<VkPipelineCache> NewCache(const Runtime& runtime, std::span<const std::byte> data) {
+  VkPipelineCacheCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+  info.initialDataSize = data.size();
+  info.pInitialData = data.data();
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  const DeviceApi& api = runtime.api();
+  if (api.CreatePipelineCache(runtime.device(), &info, nullptr, &cache) != VK_SUCCESS) return {};
+  return {runtime.device(), cache, api.DestroyPipelineCache};
+}
+
+// Empty if the driver does not tell.
+std::vector<std::byte> DataOf(const Runtime& runtime, VkPipelineCache cache) {
+  if (cache == VK_NULL_HANDLE) return {};
+  const DeviceApi& api = runtime.api();
+  size_t size_bytes = 0;
+  if (api.GetPipelineCacheData(runtime.device(), cache, &size_bytes, nullptr) != VK_SUCCESS) {
+    return {};
+  }
+  std::vector<std::byte> data(size_bytes);
+  if (api.GetPipelineCacheData(runtime.device(), cache, &size_bytes, data.data()) != VK_SUCCESS) {
+    return {};
+  }
+  data.resize(size_bytes);
+  return data;
 }
 
 }  // namespace
@@ -49,21 +79,25 @@ std::string_view KernelDriver::product_library() const { return codegen::PlainPr
 
 Result<std::unique_ptr<DriverKernel>> KernelDriver::Compile(const std::string& source) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<uint32_t> words, CompileGlsl(source));
-  return KernelOf(WithFloatMode(words, runtime_.info().float_controls));
+  return KernelOf(WithFloatMode(words, runtime_.info().float_controls), {});
 }
 
 Result<std::unique_ptr<DriverKernel>> KernelDriver::Load(std::span<const std::byte> binary) {
-  if (binary.empty() || binary.size() % sizeof(uint32_t) != 0) {
+  uint32_t count = 0;
+  if (binary.size() > sizeof(count)) std::memcpy(&count, binary.data(), sizeof(count));
+  const std::span<const std::byte> rest = binary.subspan(std::min(binary.size(), sizeof(count)));
+  if (count == 0 || count > rest.size() / sizeof(uint32_t)) {
     return Status(Code::kInternalError, "The binary of a kernel has " +
-                                            std::to_string(binary.size()) +
-                                            " bytes, which is no number of words.");
+                                            std::to_string(binary.size()) + " bytes and says " +
+                                            std::to_string(count) + " words of SPIR-V.");
   }
-  std::vector<uint32_t> words(binary.size() / sizeof(uint32_t));
-  std::memcpy(words.data(), binary.data(), binary.size());
-  return KernelOf(std::move(words));
+  std::vector<uint32_t> words(count);
+  std::memcpy(words.data(), rest.data(), words.size() * sizeof(uint32_t));
+  return KernelOf(std::move(words), rest.subspan(words.size() * sizeof(uint32_t)));
 }
 
-Result<std::unique_ptr<DriverKernel>> KernelDriver::KernelOf(std::vector<uint32_t> words) const {
+Result<std::unique_ptr<DriverKernel>> KernelDriver::KernelOf(
+    std::vector<uint32_t> words, std::span<const std::byte> driver_data) const {
   const DeviceApi& api = runtime_.api();
   VkDevice device = runtime_.device();
   constexpr std::string_view kDoing = "create a kernel";
@@ -83,20 +117,32 @@ Result<std::unique_ptr<DriverKernel>> KernelDriver::KernelOf(std::vector<uint32_
   pipeline_info.stage.pName = "main";
   pipeline_info.layout = runtime_.layout();
   VkPipeline pipeline = VK_NULL_HANDLE;
+  const Handle<VkPipelineCache> cache = NewCache(runtime_, driver_data);
   ONNXIFI_RETURN_IF_ERROR(runtime_.Check(
-      api.CreateComputePipelines(device, VK_NULL_HANDLE, 1, &pipeline_info, nullptr, &pipeline),
+      api.CreateComputePipelines(device, cache.get(), 1, &pipeline_info, nullptr, &pipeline),
       kDoing));
   auto compiled = std::make_unique<CompiledKernel>();
   compiled->pipeline =
       std::make_shared<const Handle<VkPipeline>>(device, pipeline, api.DestroyPipeline);
-  compiled->words = std::move(words);
+  if (driver_data.empty()) {
+    // It may not be in the files yet.
+    compiled->words = std::move(words);
+    compiled->driver_data = DataOf(runtime_, cache.get());
+  }
   return std::unique_ptr<DriverKernel>(std::move(compiled));
 }
 
 std::vector<std::byte> KernelDriver::BinaryOf(const DriverKernel& kernel) {
-  const std::span<const std::byte> bytes =
-      std::as_bytes(std::span(static_cast<const CompiledKernel&>(kernel).words));
-  return {bytes.begin(), bytes.end()};
+  const auto& compiled = static_cast<const CompiledKernel&>(kernel);
+  const auto count = static_cast<uint32_t>(compiled.words.size());
+  std::vector<std::byte> binary;
+  const auto append = [&](std::span<const std::byte> bytes) {
+    binary.insert(binary.end(), bytes.begin(), bytes.end());
+  };
+  append(std::as_bytes(std::span(&count, 1)));
+  append(std::as_bytes(std::span(compiled.words)));
+  append(compiled.driver_data);
+  return binary;
 }
 
 Result<std::unique_ptr<device::Allocation>> KernelDriver::HoldWords(

@@ -32,7 +32,7 @@ class KernelDriver final : public codegen::KernelDriver {
   base::Result<std::unique_ptr<codegen::DriverKernel>> Compile(const std::string& source) override;
   base::Result<std::unique_ptr<codegen::DriverKernel>> Load(
       std::span<const std::byte> binary) override;
-  // SPIR-V.
+  // SPIR-V, and what the driver made of it where it tells.
   std::vector<std::byte> BinaryOf(const codegen::DriverKernel& kernel) override;
   base::Result<std::unique_ptr<codegen::DriverNumbers>> Hold(
       std::span<const int64_t> numbers) override;
@@ -40,7 +40,9 @@ class KernelDriver final : public codegen::KernelDriver {
                      const codegen::KernelStart& start) override;
 
  private:
-  base::Result<std::unique_ptr<codegen::DriverKernel>> KernelOf(std::vector<uint32_t> words) const;
+  // `driver_data`: of the driver's pipeline cache, from an earlier time; may be empty.
+  base::Result<std::unique_ptr<codegen::DriverKernel>> KernelOf(
+      std::vector<uint32_t> words, std::span<const std::byte> driver_data) const;
   // Words that a kernel reads, written before this returns.
   base::Result<std::unique_ptr<device::Allocation>> HoldWords(std::span<const uint64_t> words);
 

@@ -37,17 +37,22 @@ class PluginDeathTest : public testing::Test {
   for (size_t k = 0; k < count && status == ONNXIFI_STATUS_SUCCESS; ++k) {
     std::array<char, 100> name{};
     size_t size = name.size();
-    static_cast<void>(onnxGetBackendInfo(ids[k], ONNXIFI_BACKEND_DEVICE, name.data(), &size));
+    if (onnxGetBackendInfo(ids[k], ONNXIFI_BACKEND_DEVICE, name.data(), &size) !=
+        ONNXIFI_STATUS_SUCCESS) {
+      std::_Exit(1);
+    }
     std::fprintf(stderr, "[%s]", name.data());
   }
   if (count == 0) {
     onnxExtensionFunctionPointer address = nullptr;
-    static_cast<void>(
-        onnxGetExtensionFunctionAddress(nullptr, "onnxGetLastErrorMessage", &address));
     std::array<char, 1000> text{};
     size_t size = text.size();
-    static_cast<void>(reinterpret_cast<onnxGetLastErrorMessageFunction>(
-        reinterpret_cast<void (*)()>(address))(text.data(), &size));
+    if (onnxGetExtensionFunctionAddress(nullptr, "onnxGetLastErrorMessage", &address) !=
+            ONNXIFI_STATUS_SUCCESS ||
+        reinterpret_cast<onnxGetLastErrorMessageFunction>(reinterpret_cast<void (*)()>(address))(
+            text.data(), &size) != ONNXIFI_STATUS_SUCCESS) {
+      std::_Exit(1);
+    }
     std::fprintf(stderr, "[%s]", text.data());
   }
   std::_Exit(status == ONNXIFI_STATUS_SUCCESS ? 0 : 1);

@@ -14,19 +14,17 @@ namespace onnxifi::codegen {
 using base::Result;
 
 Result<std::shared_ptr<DriverKernel>> KernelCache::Get(const std::string& source) {
+  Slot* slot = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = kernels_.find(source); found != kernels_.end()) return found->second;
+    slot = &slots_[source];
   }
-  // Two threads may build the same at once; the first one's stays.
-  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<DriverKernel> made, Make(source));
-  const std::lock_guard lock(mutex_);
-  return kernels_.emplace(source, std::move(made)).first->second;
-}
-
-int64_t KernelCache::kernel_count() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<int64_t>(kernels_.size());
+  const std::lock_guard lock(slot->mutex);
+  if (slot->kernel == nullptr) {
+    ONNXIFI_ASSIGN_OR_RETURN(slot->kernel, Make(source));
+    ++kernel_count_;
+  }
+  return slot->kernel;
 }
 
 Result<std::unique_ptr<DriverKernel>> KernelCache::Make(const std::string& source) {

@@ -30,18 +30,23 @@ class KernelCache {
   base::Result<std::shared_ptr<DriverKernel>> Get(const std::string& source);
 
   // Distinct kernels so far, and how many of them were compiled from source.
-  int64_t kernel_count() const;
+  int64_t kernel_count() const { return kernel_count_; }
   int64_t compiled_count() const { return compiled_count_; }
 
  private:
+  // Of one source. Whoever has the lock makes the kernel; others wait for it.
+  struct Slot {
+    std::mutex mutex;
+    std::shared_ptr<DriverKernel> kernel;  // null: not made yet, or refused
+  };
   base::Result<std::unique_ptr<DriverKernel>> Make(const std::string& source);
 
   KernelDriver& driver_;
   const BinaryCache files_;
+  std::atomic<int64_t> kernel_count_ = 0;
   std::atomic<int64_t> compiled_count_ = 0;
-  mutable std::mutex mutex_;
-  // Shared with the launches that use them.
-  std::unordered_map<std::string, std::shared_ptr<DriverKernel>> kernels_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, Slot> slots_;
 };
 
 }  // namespace onnxifi::codegen

@@ -8,10 +8,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -59,6 +63,8 @@ class FakeDriver final : public KernelDriver {
   std::string_view product_library() const override { return "// the library\n"; }
   std::string_view binary_key() const override { return key; }
   Result<std::unique_ptr<DriverKernel>> Compile(const std::string& source) override {
+    if (takes_long) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::lock_guard lock(mutex_);
     compiled.push_back(source);
     if (refuses) return Status(Code::kInternalError, "The compiler refuses.");
     auto kernel = std::make_unique<FakeKernel>();
@@ -104,12 +110,14 @@ class FakeDriver final : public KernelDriver {
   std::string key = "a device\n";
   bool refuses = false;
   bool takes_no_binaries = false;
+  bool takes_long = false;
   std::vector<std::string> compiled;
   int loaded = 0;
   std::vector<Started> starts;
 
  private:
   const OpenClDialect dialect_{};
+  std::mutex mutex_;
 };
 
 class HostMemory final : public device::Memory {
@@ -177,6 +185,27 @@ TEST_F(KernelLaunchTest, AKernelIsCompiledOncePerProcessAndLoadedByTheNext) {
   EXPECT_EQ(static_cast<FakeKernel&>(**found).source, "two");
   EXPECT_EQ(next.compiled_count(), 0);
   EXPECT_EQ(driver.loaded, 1);
+}
+
+TEST_F(KernelLaunchTest, ThreadsCompileDifferentSourcesAtOnceAndEachOnce) {
+  FakeDriver driver;
+  driver.takes_long = true;
+  KernelCache cache(driver, BinaryCache({}, 1 << 20));
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::set<DriverKernel*> kernels;
+  for (int k = 0; k < 8; ++k) {
+    threads.emplace_back([&, k] {
+      const auto kernel = cache.Get(k % 2 == 0 ? "one" : "two");
+      ASSERT_TRUE(kernel.ok());
+      const std::lock_guard lock(mutex);
+      kernels.insert(kernel->get());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(kernels, SizeIs(2));
+  EXPECT_THAT(driver.compiled, testing::UnorderedElementsAre("one", "two"));
+  EXPECT_EQ(cache.kernel_count(), 2);
 }
 
 TEST_F(KernelLaunchTest, ABinaryOfAnotherDriverIsNoneAndOneThatIsRefusedIsMadeAnew) {

@@ -437,6 +437,7 @@ void FakeDriver::Recover() {
   state.starts.clear();
   state.barriers = 0;
   state.copies = 0;
+  state.pipelines_from_cache = 0;
   state.modules.clear();
   state.allocated_types.clear();
   state.most_allocations = 0;
@@ -470,6 +471,7 @@ FAKE_TELL(std::vector<std::string>, Misuses, misuses)
 FAKE_TELL(std::vector<FakeStart>, Starts, starts)
 FAKE_TELL(int, BarrierCount, barriers)
 FAKE_TELL(int, CopyCount, copies)
+FAKE_TELL(int, PipelinesFromCache, pipelines_from_cache)
 FAKE_TELL(std::vector<std::vector<uint32_t>>, Modules, modules)
 FAKE_TELL(std::vector<uint32_t>, AllocatedTypes, allocated_types)
 #undef FAKE_TELL

@@ -61,6 +61,8 @@ class FakeDriver {
   static int CopyCount();
   // The SPIR-V of every kernel that was made.
   static std::vector<std::vector<uint32_t>> Modules();
+  // Pipelines that were made with what the driver told of them before.
+  static int PipelinesFromCache();
   // The index of the memory type of every allocation.
   static std::vector<uint32_t> AllocatedTypes();
 };

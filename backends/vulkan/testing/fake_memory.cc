@@ -188,7 +188,39 @@ VKAPI_ATTR VkResult VKAPI_CALL CreatePipelineLayout(VkDevice device,
   return VK_SUCCESS;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL CreateComputePipelines(VkDevice device, VkPipelineCache,
+// What the fake driver makes of a kernel, so that it can tell whether it is given that back.
+std::vector<uint8_t> DataOf(const Device& device) {
+  std::vector<uint8_t> data = {'f', 'a', 'k', 'e'};
+  const auto& uuid = PhysicalOf(device).uuid;
+  data.insert(data.end(), uuid.begin(), uuid.end());
+  return data;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL CreatePipelineCache(VkDevice device,
+                                                   const VkPipelineCacheCreateInfo* info,
+                                                   const VkAllocationCallbacks*,
+                                                   VkPipelineCache* made) {
+  FAKE_CALL(CreatePipelineCache, IdOf(device));
+  auto& cache = Make<PipelineCache>(IdOf(device));
+  const auto* const given = static_cast<const uint8_t*>(info->pInitialData);
+  if (info->initialDataSize > 0) cache.data.assign(given, given + info->initialDataSize);
+  *made = HandleOf<VkPipelineCache>(cache.id);
+  return VK_SUCCESS;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL GetPipelineCacheData(VkDevice device, VkPipelineCache id,
+                                                    size_t* size, void* data) {
+  FAKE_CALL(GetPipelineCacheData, IdOf(device));
+  const auto* const cache = Find<PipelineCache>(IdOf(id), "GetPipelineCacheData");
+  const size_t room = *size;
+  *size = cache->data.size();
+  if (data == nullptr) return VK_SUCCESS;
+  *size = std::min(room, cache->data.size());
+  std::copy_n(cache->data.begin(), *size, static_cast<uint8_t*>(data));
+  return *size < cache->data.size() ? VK_INCOMPLETE : VK_SUCCESS;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL CreateComputePipelines(VkDevice device, VkPipelineCache cache_id,
                                                       uint32_t count,
                                                       const VkComputePipelineCreateInfo* infos,
                                                       const VkAllocationCallbacks*,
@@ -200,6 +232,12 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateComputePipelines(VkDevice device, VkPipelin
     Find<ShaderModule>(IdOf(infos[k].stage.module), "CreateComputePipelines");
     Find<PipelineLayout>(IdOf(infos[k].layout), "CreateComputePipelines");
     made[k] = HandleOf<VkPipeline>(Make<Pipeline>(IdOf(device)).id);
+    if (cache_id == VK_NULL_HANDLE) continue;
+    auto* const cache = Find<PipelineCache>(IdOf(cache_id), "CreateComputePipelines");
+    if (cache == nullptr) continue;
+    const std::vector<uint8_t> data = DataOf(*Find<Device>(IdOf(device), "CreateComputePipelines"));
+    if (cache->data == data) ++TheState().pipelines_from_cache;
+    cache->data = data;
   }
   return VK_SUCCESS;
 }
@@ -257,6 +295,7 @@ VKAPI_ATTR VkResult VKAPI_CALL GetQueryPoolResults(VkDevice id, VkQueryPool pool
     Destroy<type>(IdOf(device), IdOf(object), "Destroy" #type);              \
   }
 FAKE_DESTROY(Pipeline)
+FAKE_DESTROY(PipelineCache)
 FAKE_DESTROY(PipelineLayout)
 FAKE_DESTROY(QueryPool)
 FAKE_DESTROY(Semaphore)
@@ -271,6 +310,7 @@ void AddMemoryFunctions(State& state) {
   FAKE_ADD(BindBufferMemory)
   FAKE_ADD(CreateBuffer)
   FAKE_ADD(CreateComputePipelines)
+  FAKE_ADD(CreatePipelineCache)
   FAKE_ADD(CreatePipelineLayout)
   FAKE_ADD(CreateQueryPool)
   FAKE_ADD(CreateSemaphore)
@@ -278,6 +318,7 @@ void AddMemoryFunctions(State& state) {
   FAKE_ADD(DestroyBuffer)
   FAKE_ADD(DestroyDevice)
   FAKE_ADD(DestroyPipeline)
+  FAKE_ADD(DestroyPipelineCache)
   FAKE_ADD(DestroyPipelineLayout)
   FAKE_ADD(DestroyQueryPool)
   FAKE_ADD(DestroySemaphore)
@@ -285,6 +326,7 @@ void AddMemoryFunctions(State& state) {
   FAKE_ADD(FreeMemory)
   FAKE_ADD(GetBufferDeviceAddress)
   FAKE_ADD(GetBufferMemoryRequirements)
+  FAKE_ADD(GetPipelineCacheData)
   FAKE_ADD(GetQueryPoolResults)
   FAKE_ADD(MapMemory)
 #undef FAKE_ADD

@@ -66,6 +66,10 @@ struct PipelineLayout final : Object {
   static constexpr const char* kName = "pipeline layout";
   uint32_t push_bytes = 0;
 };
+struct PipelineCache final : Object {
+  static constexpr const char* kName = "pipeline cache";
+  std::vector<uint8_t> data;
+};
 struct Pipeline final : Object {
   static constexpr const char* kName = "pipeline";
 };
@@ -140,6 +144,7 @@ struct State {
   int barriers = 0;
   int copies = 0;
   std::vector<std::vector<uint32_t>> modules;
+  int pipelines_from_cache = 0;
   std::vector<uint32_t> allocated_types;
   int64_t most_allocations = 0;
 
