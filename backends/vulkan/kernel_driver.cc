@@ -70,7 +70,8 @@ std::vector<std::byte> DataOf(const Runtime& runtime, VkPipelineCache cache) {
 KernelDriver::KernelDriver(Runtime& runtime, Heap& heap, Loading& loading)
     : runtime_(runtime), heap_(heap), loading_(loading) {
   const DeviceInfo& info = runtime.info();
-  binary_key_ = CompilerName() + '\n' + info.name + '\n' +
+  // The first line names what a binary is made of.
+  binary_key_ = "SPIR-V and the driver's data\n" + CompilerName() + '\n' + info.name + '\n' +
                 std::string(info.uuid.begin(), info.uuid.end()) + '\n' + info.driver_name + '\n' +
                 info.driver_info + '\n' + std::to_string(info.driver_version) + '\n';
 }
@@ -135,13 +136,12 @@ Result<std::unique_ptr<DriverKernel>> KernelDriver::KernelOf(
 std::vector<std::byte> KernelDriver::BinaryOf(const DriverKernel& kernel) {
   const auto& compiled = static_cast<const CompiledKernel&>(kernel);
   const auto count = static_cast<uint32_t>(compiled.words.size());
-  std::vector<std::byte> binary;
-  const auto append = [&](std::span<const std::byte> bytes) {
-    binary.insert(binary.end(), bytes.begin(), bytes.end());
-  };
-  append(std::as_bytes(std::span(&count, 1)));
-  append(std::as_bytes(std::span(compiled.words)));
-  append(compiled.driver_data);
+  const size_t words_bytes = compiled.words.size() * sizeof(uint32_t);
+  std::vector<std::byte> binary(sizeof(count) + words_bytes + compiled.driver_data.size());
+  std::memcpy(binary.data(), &count, sizeof(count));
+  std::memcpy(binary.data() + sizeof(count), compiled.words.data(), words_bytes);
+  std::ranges::copy(compiled.driver_data,
+                    binary.begin() + static_cast<ptrdiff_t>(sizeof(count) + words_bytes));
   return binary;
 }
 
