@@ -89,11 +89,8 @@ std::list<Recordings::Entry>::iterator Recordings::Find(const Entry& key) {
 }
 
 void Recordings::Keep(Entry entry) {
-  std::list<Entry> gone;  // after the lock
   const std::lock_guard lock(mutex_);
-  if (const auto found = Find(entry); found != entries_.end()) {
-    gone.splice(gone.begin(), entries_, found);
-  }
+  if (const auto found = Find(entry); found != entries_.end()) entries_.erase(found);
   entries_.push_front(std::move(entry));
   int recordings = 0;
   size_t count = 0;
@@ -102,37 +99,32 @@ void Recordings::Keep(Entry entry) {
     if (at->recording != nullptr) ++recordings;
     ++count;
     if (count > kMaxEntries || (at->recording != nullptr && recordings > kMaxRecordings)) {
-      gone.splice(gone.begin(), entries_, at);
+      entries_.erase(at);
     }
     at = next;
   }
 }
 
 void Recordings::Drop(const Entry& key) {
-  std::list<Entry> gone;
   const std::lock_guard lock(mutex_);
-  if (const auto found = Find(key); found != entries_.end()) {
-    gone.splice(gone.begin(), entries_, found);
-  }
+  if (const auto found = Find(key); found != entries_.end()) entries_.erase(found);
 }
 
 void Recordings::Forget(const std::byte* begin, int64_t size_bytes) {
-  std::list<Entry> gone;
   const std::lock_guard lock(mutex_);
   for (auto at = entries_.begin(); at != entries_.end();) {
     const auto next = std::next(at);
     const bool names_it = std::ranges::any_of(at->addresses, [&](const std::byte* address) {
       return std::less_equal<>()(begin, address) && std::less<>()(address, begin + size_bytes);
     });
-    if (names_it) gone.splice(gone.begin(), entries_, at);
+    if (names_it) entries_.erase(at);
     at = next;
   }
 }
 
 void Recordings::Clear() {
-  std::list<Entry> gone;
   const std::lock_guard lock(mutex_);
-  gone.swap(entries_);
+  entries_.clear();
 }
 
 int Recordings::count() const {
