@@ -163,8 +163,9 @@ void FarDevice::Line::Add(std::function<Status()> work) {
 }
 
 void FarDevice::Line::Do() {
-  std::vector<std::function<Status()>> done;  // goes after the lock, with what it keeps
   const std::lock_guard lock(mutex_);
+  // Goes before the lock, with what it keeps: nobody sees a recording that is done and still there.
+  std::vector<std::function<Status()>> done;
   for (const std::function<Status()>& work : work_) {
     Status status = work();
     if (first_.ok()) first_ = std::move(status);

@@ -92,7 +92,7 @@ class FarDevice final : public device::Device {
     base::Status Finish();
 
    private:
-    std::mutex mutex_;
+    std::recursive_mutex mutex_;  // what goes with work that is done may be memory
     std::vector<std::function<base::Status()>> work_;
     base::Status first_;
   };
