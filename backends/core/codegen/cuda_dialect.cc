@@ -16,6 +16,7 @@ typedef short i16; typedef unsigned short u16;
 typedef int i32; typedef unsigned int u32;
 typedef long long i64; typedef unsigned long long u64;
 typedef float f32; typedef double f64; typedef ulonglong2 u128;
+typedef float4 f32x4; typedef int4 i32x4;
 #define FN static __device__ inline
 #define AS(type, value) ((type)(value))
 #define U64(high, low) ((u64)(high) << 32 | (low))
@@ -25,6 +26,10 @@ typedef float f32; typedef double f64; typedef ulonglong2 u128;
 #define FROM_BITS_f64(bits) __longlong_as_double((i64)(bits))
 #define LOAD(buffer, index) buffer[index]
 #define STORE(buffer, index, value) buffer[index] = (value)
+#define LOAD4(buffer, index) load4((buffer) + (index))
+#define MAKE4(type, a, b, c, d) (type##x4{a, b, c, d})
+FN f32x4 load4(const f32* at) { return f32x4{at[0], at[1], at[2], at[3]}; }
+FN i32x4 load4(const i32* at) { return i32x4{at[0], at[1], at[2], at[3]}; }
 #define STORE_BITS(buffer, word, keep, bits) \
   atomicAnd(buffer + (word), keep); atomicOr(buffer + (word), bits)
 #define MAKE_u128(low, high) make_ulonglong2(low, high)

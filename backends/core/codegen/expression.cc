@@ -165,7 +165,10 @@ class ExpressionWriter {
     }
     const int read = static_cast<int>(node.payload);
     if (node.operands.empty()) {
-      return Declare(node, WriteLoad(writer_, step_, read, scope_.coordinates));
+      const auto loaded = scope_.loaded.find(read);
+      return Declare(node, loaded != scope_.loaded.end()
+                               ? loaded->second
+                               : WriteLoad(writer_, step_, read, scope_.coordinates));
     }
     std::vector<std::string> coordinates;
     for (size_t k = 0; k < node.operands.size(); ++k) coordinates.push_back(Name(node, k));

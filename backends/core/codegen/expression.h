@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_EXPRESSION_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_EXPRESSION_H_
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,8 @@ struct Scope {
   std::vector<std::string> other;
   std::vector<std::vector<std::string>> rows;  // by pass and result
   std::string accumulator;
+  // By read: elements at the domain's coordinates that were loaded before.
+  std::map<int, std::string> loaded;
 };
 
 // Writes statements for all of `roots` and gives the names of their values, of LaneType(root's

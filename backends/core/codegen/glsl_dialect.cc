@@ -30,6 +30,8 @@ constexpr std::string_view kPrelude = R"text(#version 460
 #define u128 u64vec2
 #define f32 float
 #define f64 double
+#define f32x4 vec4
+#define i32x4 ivec4
 #define FN
 #define AS(type, value) AS_TYPE(type, value)
 #define AS_TYPE(type, value) AS_##type(value)
@@ -50,6 +52,8 @@ constexpr std::string_view kPrelude = R"text(#version 460
 #define FROM_BITS_f64(bits) packDouble2x32(unpackUint2x32(bits))
 #define LOAD(buffer_name, index) buffer_name(index)
 #define STORE(buffer_name, index, value) buffer_name(index) = (value)
+#define LOAD4(buffer_name, index) buffer_name##_4(index)
+#define MAKE4(type, a, b, c, d) type##x4(a, b, c, d)
 #define STORE_BITS(buffer_name, word, keep, bits) \
   atomicAnd(buffer_name(word), keep); atomicOr(buffer_name(word), bits)
 #define MAKE_u128(low, high) u64vec2(low, high)
@@ -90,6 +94,27 @@ int SizeOf(std::string_view type) {
 
 std::string Block(std::string_view type) { return "Elements_" + std::string(type); }
 
+std::string AddressOf(size_t parameter, size_t count) {
+  const std::string number = std::to_string(parameter);
+  return count <= GlslDialect::kMaxPushedOperands
+             ? "push.at[" + number + "]"
+             : "AS(u64, Elements_i64(push.at[0]).e[" + number + "])";
+}
+
+// Four elements from any one on.
+void DefineLoadsOfFour(const KernelParts& parts, std::string& text) {
+  for (const std::string_view type : {"f32", "i32"}) {
+    const std::string four = Block(type) + "x4";
+    text += "layout(buffer_reference, scalar, buffer_reference_align = 4) buffer " + four + " { " +
+            std::string(type) + "x4 e; };\n";
+    for (size_t k = 0; k < parts.parameters.size(); ++k) {
+      if (parts.parameters[k].type != type) continue;
+      text += "#define " + parts.parameters[k].name + "_4(index) " + four + "(" +
+              AddressOf(k, parts.parameters.size()) + " + AS(u64, index) * 4ul).e\n";
+    }
+  }
+}
+
 }  // namespace
 
 std::string GlslDialect::Assemble(const KernelParts& parts) const {
@@ -109,15 +134,14 @@ std::string GlslDialect::Assemble(const KernelParts& parts) const {
           std::to_string(is_pushed ? std::max<size_t>(count, 1) : 1) + "]; } push;\n";
   for (size_t k = 0; k < count; ++k) {
     const Parameter& parameter = parts.parameters[k];
-    const std::string number = std::to_string(k);
-    const std::string address = is_pushed ? "push.at[" + number + "]"
-                                          : "AS(u64, Elements_i64(push.at[0]).e[" + number + "])";
+    const std::string address = AddressOf(k, count);
     // An array takes indices of 32 bits only.
     text += "#define " + parameter.name + "(index) " + Block(parameter.type) + "(" + address;
     text += parts.is_narrow
                 ? ").e[AS(idx, index)]\n"
                 : " + AS(u64, index) * " + std::to_string(SizeOf(parameter.type)) + "ul).e[0]\n";
   }
+  if (parts.body.find("LOAD4(") != std::string::npos) DefineLoadsOfFour(parts, text);
   for (const std::string& array : parts.shared) text += "shared " + array + ";\n";
   const std::string definitions = parts.library + parts.helpers;
   const std::string calls = definitions + parts.body;

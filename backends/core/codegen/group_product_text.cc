@@ -249,19 +249,72 @@ std::string TiledProduct::PartWriter::LastColumn(const Block& block) {
   return writer_.Declare("idx", Text(writer_.UseGiven(kColumns), " - 1 - ", block.first));
 }
 
+// How many elements are brought to shared memory, and taken from there, at once.
+int TiledProduct::PartWriter::SharedWidth() const {
+  const TileShape& tile = product_.tile_;
+  const bool has_vectors = sum_type_ == "f32" || sum_type_ == "i32";
+  const bool are_fours = tile.rows % 4 == 0 && tile.columns() % 4 == 0;
+  // There is room for four elements between places of the depth: see Tuning.
+  return tile.depth > 0 && has_vectors && are_fours && tile.group_size / tile.depth >= 4 ? 4 : 1;
+}
+
+std::string TiledProduct::PartWriter::Widened(const std::string& value, int width) const {
+  const std::string one = Text("AS(", sum_type_, ", ", value, ")");
+  if (width == 1) return one;
+  return Text("MAKE4(", sum_type_, ", ", one, ", ", one, ", ", one, ", ", one, ")");
+}
+
+// Which column of its block an item's column `number` is. Neighbouring items have neighbours.
+std::string TiledProduct::PartWriter::ColumnOf(const GroupItem& item,
+                                               const std::string& number) const {
+  const int step = product_.tile_.item_columns;
+  if (product_.sums_runs()) {
+    return Text(item.column, " * ", product_.tile_.columns(), " + ", number);
+  }
+  if (SharedWidth() == 1) return Text(item.column, " + ", number, " * ", step);
+  return Text("(", item.column, " + ", number, " / 4 * ", step, ") * 4 + ", number, " % 4");
+}
+
+// Of the element at `lane`, or of four from there on.
+void TiledProduct::PartWriter::WriteColumnLoad(const std::string& to, const Block& block,
+                                               const std::string& at, const std::string& lane,
+                                               const std::string& last) {
+  const auto load = [&](const std::string& own_lane) {
+    return Text("LOAD(", block.columns.buffer, ", ", at, " + ", Lesser(own_lane, last), ")");
+  };
+  if (SharedWidth() == 1) {
+    writer_.Line(to, " = ", load(lane), ";");
+    return;
+  }
+  writer_.Open("if (", lane, " + 3 <= ", last, ")");
+  writer_.Line(to, " = LOAD4(", block.columns.buffer, ", ", at, " + ", lane, ");");
+  writer_.Close();
+  writer_.Open("if (", lane, " + 3 > ", last, ")");
+  std::string fours;
+  for (int k = 0; k < 4; ++k) fours += ", " + load(Text("(", lane, " + ", k, ")"));
+  writer_.Line(to, " = MAKE4(", sum_type_, fours, ");");
+  writer_.Close();
+}
+
 void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupItem& item) {
   const TileShape& tile = product_.tile_;
-  // An item brings elements of one place of each piece of the depth, every so manieth.
+  // An item brings elements of one place of each piece of the depth, every so manieth, four at a
+  // time where that can be.
   const int bringers = tile.group_size / tile.depth;
-  const int row_loads = static_cast<int>(CeilDiv(tile.block_rows(), bringers));
-  const int column_loads = static_cast<int>(CeilDiv(tile.block_columns(), bringers));
+  const int width = SharedWidth();
+  const std::string type = Text(sum_type_, width == 1 ? "" : "x4");
+  const int row_count = tile.block_rows() / width;
+  const int column_count = tile.block_columns() / width;
+  const int row_loads = static_cast<int>(CeilDiv(row_count, bringers));
+  const int column_loads = static_cast<int>(CeilDiv(column_count, bringers));
   const auto share = [&](int pitch) {
     std::string name = writer_.NewName("g");
-    writer_.Share(Text(sum_type_, " ", name, "[", 2 * tile.depth * pitch, "]"));
+    writer_.Share(Text(type, " ", name, "[", 2 * tile.depth * pitch, "]"));
     return name;
   };
-  const int row_pitch = tile.block_rows() + bringers;
-  const int column_pitch = tile.block_columns() + bringers;
+  // Neighbouring places of the depth begin in other banks.
+  const int row_pitch = row_count + (width == 1 ? bringers : 1);
+  const int column_pitch = column_count + (width == 1 ? bringers : 1);
   const std::string shared_rows = share(row_pitch);
   const std::string shared_columns = share(column_pitch);
   const std::string place = writer_.Declare("int", Text("LANE / ", bringers));
@@ -274,8 +327,8 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   writer_.Open("for (idx ", round, " = 0; ", round, " <= ", rounds, "; ++", round, ")");
   const std::string rows = writer_.NewName("s");
   const std::string columns = writer_.NewName("s");
-  writer_.Line(sum_type_, " ", rows, "[", row_loads, "];");
-  writer_.Line(sum_type_, " ", columns, "[", column_loads, "];");
+  writer_.Line(type, " ", rows, "[", row_loads, "];");
+  writer_.Line(type, " ", columns, "[", column_loads, "];");
   // Opens a loop over what an item brings of `count` elements.
   const auto open_loads = [&](int loads, int count) {
     std::string load = OpenUnrolled(loads);
@@ -286,24 +339,26 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   };
   const auto clear = [&](const std::string& elements, int loads) {
     const std::string load = OpenUnrolled(loads);
-    writer_.Line(elements, "[", load, "] = AS(", sum_type_, ", 0);");
+    writer_.Line(elements, "[", load, "] = ", Widened("0", width), ";");
     writer_.Close();
   };
   clear(rows, row_loads);
   clear(columns, column_loads);
   writer_.Open("if (", cursor.is_inside(), ")");
-  const std::string row_at = writer_.Declare(
-      "idx", Text(block.rows.at, " + ", cursor.row_place(), " * ", tile.block_rows(), " + ", lane));
+  const std::string row_at =
+      writer_.Declare("idx", Text(block.rows.at, " + ", cursor.row_place(), " * ",
+                                  tile.block_rows(), " + ", lane, width == 1 ? "" : " * 4"));
   const std::string column_at =
       writer_.Declare("idx", Text(block.columns.at, " + ", cursor.column_offset()));
-  std::string load = open_loads(row_loads, tile.block_rows());
-  writer_.Line(rows, "[", load, "] = LOAD(", block.rows.buffer, ", ", row_at, " + ", load, " * ",
-               bringers, ");");
+  std::string load = open_loads(row_loads, row_count);
+  writer_.Line(rows, "[", load, "] = ", width == 1 ? "LOAD(" : "LOAD4(", block.rows.buffer, ", ",
+               row_at, " + ", load, " * ", bringers * width, ");");
   writer_.Close();
-  load = open_loads(column_loads, tile.block_columns());
-  const std::string own_lane = writer_.Declare("idx", Text(lane, " + ", load, " * ", bringers));
-  writer_.Line(columns, "[", load, "] = LOAD(", block.columns.buffer, ", ", column_at, " + ",
-               Lesser(own_lane, last), ");");
+  load = open_loads(column_loads, column_count);
+  WriteColumnLoad(Text(columns, "[", load, "]"), block, column_at,
+                  writer_.Declare("idx", Text("(", lane, " + ", load, " * ", bringers, ")",
+                                              width == 1 ? "" : " * 4")),
+                  last);
   writer_.Close();
   cursor.Advance(tile.depth);
   writer_.Close();
@@ -312,31 +367,42 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   const std::string first =
       writer_.Declare("int", Text("AS(int, (", round, " + 1) % 2) * ", tile.depth));
   const std::string k = writer_.NewName("k");
-  writer_.Open("for (int ", k, " = 0; ", k, " < ", tile.depth, "; ++", k, ")");
+  writer_.Open("UNROLL for (int ", k, " = 0; ", k, " < ", tile.depth, "; ++", k, ")");
   const std::string own_rows = writer_.NewName("s");
   const std::string own_columns = writer_.NewName("s");
   writer_.Line(sum_type_, " ", own_rows, "[", tile.rows, "];");
   writer_.Line(sum_type_, " ", own_columns, "[", tile.columns(), "];");
   const std::string at = Text("(", first, " + ", k, ") * ");
-  std::string own = OpenUnrolled(tile.rows);
-  writer_.Line(own_rows, "[", own, "] = ", shared_rows, "[", at, row_pitch, " + ", item.row, " * ",
-               tile.rows, " + ", own, "];");
-  writer_.Close();
-  own = OpenUnrolled(tile.columns());
-  writer_.Line(own_columns, "[", own, "] = ", shared_columns, "[", at, column_pitch, " + ",
-               item.column, " + ", own, " * ", tile.item_columns, "];");
-  writer_.Close();
+  const auto take = [&](const std::string& elements, const std::string& shared, int count,
+                        const std::string& first_of_item, int pitch) {
+    const std::string own = OpenUnrolled(count / width);
+    const std::string element = Text(shared, "[", first_of_item, " + ", own, " * ", pitch, "]");
+    if (width == 1) {
+      writer_.Line(elements, "[", own, "] = ", element, ";");
+    } else {
+      const std::string four = writer_.Declare(type, element);
+      int k = 0;
+      for (const char* const part : {".x", ".y", ".z", ".w"}) {
+        writer_.Line(elements, "[", own, " * 4 + ", k++, "] = ", four, part, ";");
+      }
+    }
+    writer_.Close();
+  };
+  take(own_rows, shared_rows, tile.rows,
+       Text(at, row_pitch, " + ", item.row, " * ", tile.rows / width), 1);
+  take(own_columns, shared_columns, tile.columns(), Text(at, column_pitch, " + ", item.column),
+       tile.item_columns);
   WriteItemProducts(item, own_rows, own_columns);
   writer_.Close();
   writer_.Close();
 
   const std::string to =
       writer_.Declare("int", Text("AS(int, ", round, " % 2) * ", tile.depth, " + ", place));
-  load = open_loads(row_loads, tile.block_rows());
+  load = open_loads(row_loads, row_count);
   writer_.Line(shared_rows, "[", to, " * ", row_pitch, " + ", lane, " + ", load, " * ", bringers,
                "] = ", rows, "[", load, "];");
   writer_.Close();
-  load = open_loads(column_loads, tile.block_columns());
+  load = open_loads(column_loads, column_count);
   writer_.Line(shared_columns, "[", to, " * ", column_pitch, " + ", lane, " + ", load, " * ",
                bringers, "] = ", columns, "[", load, "];");
   writer_.Close();
@@ -400,68 +466,6 @@ void TiledProduct::PartWriter::WriteDirectSums(const Block& block, const GroupIt
   writer_.Close();
 }
 
-// Of a convolution: a tap that lies in the padding is left out.
-void TiledProduct::PartWriter::WriteTensorSums(const Block& block, const GroupItem& item) {
-  const TileShape& tile = product_.tile_;
-  const int axes = product_.column_axes();
-  const std::string last = LastColumn(block);
-  std::vector<std::string> outputs;  // by axis, arrays of the columns' coordinates
-  for (int axis = 0; axis < axes; ++axis) {
-    outputs.push_back(writer_.NewName("k"));
-    writer_.Line("idx ", outputs.back(), "[", tile.columns(), "];");
-  }
-  std::string column = OpenUnrolled(tile.columns());
-  const std::string lane =
-      writer_.Declare("idx", Text(item.column, " + ", column, " * ", tile.item_columns));
-  std::string rest = writer_.Declare("idx", Text(block.first, " + ", Lesser(lane, last)));
-  for (int axis = 0; axis < axes; ++axis) {
-    const std::string output = Text(outputs[static_cast<size_t>(axis)], "[", column, "]");
-    if (axis + 1 == axes) {
-      writer_.Line(output, " = ", rest, ";");
-      break;
-    }
-    const std::string pitch = Given(Group::kPitch, axis);
-    writer_.Line(output, " = ", rest, " / ", pitch, ";");
-    rest = writer_.Declare("idx", Text(rest, " - ", output, " * ", pitch));
-  }
-  writer_.Close();
-
-  const std::string channels = writer_.UseGiven(kChannels);
-  const std::string row_at = writer_.NewName("p");
-  writer_.Line("idx ", row_at, " = ", block.rows.at, " + ", item.row, " * ", tile.rows, ";");
-  const std::string first_channel = writer_.Declare("idx", Text(block.part, " * ", channels));
-  writer_.Open("if (", item.is_of_block, ")");
-  const Tap tap = OpenTaps();
-  const std::string tap_rows = writer_.Declare(
-      "idx", product_.is_transposed() ? tap.RowsIn(row_at, channels, tile.block_rows()) : row_at);
-  const std::string channel = writer_.NewName("k");
-  writer_.Open("for (idx ", channel, " = 0; ", channel, " < ", channels, "; ++", channel, ")");
-  const std::string rows =
-      WriteItemRows(block, Text(tap_rows, " + ", channel, " * ", tile.block_rows()));
-  column = OpenUnrolled(tile.columns());
-  std::vector<std::string> at = {block.batch[0],
-                                 writer_.Declare("idx", Text(first_channel, " + ", channel))};
-  std::string is_inside = "true";
-  for (int axis = 0; axis < axes; ++axis) {
-    const auto k = static_cast<size_t>(axis);
-    const std::string output = Text(outputs[k], "[", column, "]");
-    at.push_back(writer_.Declare("idx", Position(axis, output, tap.reaches[k])));
-    is_inside += Text(" && ", at.back(), " >= 0 && ", at.back(), " < ", InExtent(axis));
-  }
-  writer_.Open("if (", is_inside, ")");
-  const std::string element =
-      writer_.Declare(sum_type_, Text("AS(", sum_type_, ", ", Element(/*is_a=*/true, at), ")"));
-  const std::string row = OpenUnrolled(tile.rows);
-  WriteProduct(Text(item.sums, "[", row, " * ", tile.columns(), " + ", column, "]"),
-               Text(rows, "[", row, "]"), element);
-  for (int block_end = 0; block_end < 4; ++block_end) writer_.Close();
-  if (!product_.is_transposed()) {
-    writer_.Line(row_at, " += ", channels, " * ", tile.block_rows(), ";");
-  }
-  for (int axis = 0; axis < axes; ++axis) writer_.Close();
-  writer_.Close();
-}
-
 // Opens the block of the items of part 0, with the sums of all parts of the depth added to theirs.
 void TiledProduct::PartWriter::OpenSumOfParts(const GroupItem& item) {
   const TileShape& tile = product_.tile_;
@@ -481,102 +485,6 @@ void TiledProduct::PartWriter::OpenSumOfParts(const GroupItem& item) {
   sum = OpenUnrolled(count);
   writer_.Line(item.sums, "[", sum, "] += ", shared, "[(", part, " * ", count, " + ", sum, ") * ",
                items, " + ", own, "];");
-  writer_.Close();
-  writer_.Close();
-}
-
-// As WriteSumsWithoutPadding does. Sums are named by constants alone, so that they can stay in
-// registers.
-void TiledProduct::PartWriter::WriteGroupSumsWithoutPadding(const Block& block,
-                                                            const GroupItem& item) {
-  const TileShape& tile = product_.tile_;
-  const int sums = tile.rows * tile.columns();
-  const std::string count = writer_.NewName("s");
-  writer_.Line("int ", count, " = 0;");
-  std::string sum = OpenUnrolled(sums);
-  writer_.Line(count, " += ", item.sums, "[", sum, "] != ", item.sums, "[", sum, "] ? 1 : 0;");
-  writer_.Close();
-  writer_.Open("if (", count, " != 0)");
-  const std::string number = writer_.NewName("j");
-  writer_.Open("for (int ", number, " = 0; ", number, " < ", sums, "; ++", number, ")");
-  const std::string own = writer_.NewName("s");
-  writer_.Line(sum_type_, " ", own, " = AS(", sum_type_, ", 0);");
-  sum = OpenUnrolled(sums);
-  writer_.Line("if (", sum, " == ", number, ") ", own, " = ", item.sums, "[", sum, "];");
-  writer_.Close();
-  const std::string lane = writer_.Declare(
-      "int", Text(item.column, " + ", number, " % ", tile.columns(), " * ", tile.item_columns));
-  const std::string column = writer_.Declare("idx", Text(block.first, " + ", lane));
-  writer_.Open("if (", own, " != ", own, " && ", column, " < ", writer_.UseGiven(kColumns), ")");
-  const std::string row = writer_.Declare(
-      "int", Text(item.row, " * ", tile.rows, " + ", number, " / ", tile.columns()));
-  WriteSumWithoutPadding(own, {block.rows.buffer, Text(block.rows.at, " + ", row)},
-                         {block.columns.buffer, Text(block.columns.at, " + ", lane)}, column);
-  sum = OpenUnrolled(sums);
-  writer_.Line("if (", sum, " == ", number, ") ", item.sums, "[", sum, "] = ", own, ";");
-  writer_.Close();
-  writer_.Close();
-  writer_.Close();
-  writer_.Close();
-}
-
-std::string TiledProduct::PartWriter::WriteColumnCoordinates(const Block& block,
-                                                             const std::string& column,
-                                                             std::vector<std::string>& at) {
-  const int axes = CountColumnAxes();
-  std::string is_output = Text(column, " < ", writer_.UseGiven(kColumns));
-  std::string rest = column;
-  for (int axis = 0; axis < axes; ++axis) {
-    std::string own = rest;
-    if (axis + 1 < axes) {
-      const std::string pitch = Given(Group::kPitch, axis);
-      own = writer_.Declare("idx", Text(rest, " / ", pitch));
-      rest = writer_.Declare("idx", Text(rest, " - ", own, " * ", pitch));
-    }
-    if (axes > 1) is_output += Text(" && ", own, " < ", Span(block, axis));
-    if (product_.is_transposed()) {
-      own = writer_.Declare("idx", OutputAt(axis, own));
-      is_output += " && " + IsOutput(own, OutExtent(block, axis));
-    }
-    at.push_back(std::move(own));
-  }
-  return is_output;
-}
-
-void TiledProduct::PartWriter::WriteGroupOutputs(const Block& block, const GroupItem& item) {
-  const TileShape& tile = product_.tile_;
-  const std::string rows = writer_.UseGiven(kRows);
-  const std::string first_row = writer_.Declare(
-      "idx", Text(block.row_tile, " * ", tile.block_rows(), " + ", item.row, " * ", tile.rows));
-  // A column at a time, so that the compiler sees the epilogue once a row.
-  const std::string column = writer_.NewName("j");
-  writer_.Open("for (int ", column, " = 0; ", column, " < ", tile.columns(), "; ++", column, ")");
-  std::vector<std::string> column_at;
-  const std::string is_output = WriteColumnCoordinates(
-      block,
-      writer_.Declare(
-          "idx", Text(block.first, " + ", item.column, " + ", column, " * ", tile.item_columns)),
-      column_at);
-  writer_.Open("if (", is_output, ")");
-  const std::string own = writer_.NewName("s");
-  writer_.Line(sum_type_, " ", own, "[", tile.rows, "];");
-  const std::string copied = OpenUnrolled(tile.rows);
-  writer_.Line(own, "[", copied, "] = ", item.sums, "[", copied, " * ", tile.columns(), "];");
-  if (tile.columns() > 1) {
-    const std::string other = OpenUnrolled(tile.columns());
-    writer_.Line("if (", other, " == ", column, ") ", own, "[", copied, "] = ", item.sums, "[",
-                 copied, " * ", tile.columns(), " + ", other, "];");
-    writer_.Close();
-  }
-  writer_.Close();
-  const std::string row = OpenUnrolled(tile.rows);
-  writer_.Open("if (", first_row, " + ", row, " < ", rows, ")");
-  std::vector<std::string> at = WriteRowCoordinates(
-      block, writer_.Declare("idx", Text(block.part, " * ", rows, " + ", first_row, " + ", row)));
-  at.insert(at.end(), column_at.begin(), column_at.end());
-  WriteOutputs(at, Text(own, "[", row, "]"));
-  writer_.Close();
-  writer_.Close();
   writer_.Close();
   writer_.Close();
 }

@@ -195,7 +195,8 @@ Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
                                                   const Tuning& tuning) {
   ONNXIFI_RETURN_IF_ERROR(CheckTiles(facts.program, facts.step));
   TiledProduct product(facts.program, facts.step);
-  product.SetTile(tuning.TileFor(product.least_rows(), product.most_depth(), product.sum_bits()));
+  product.SetTile(tuning.TileFor(product.least_rows(), product.most_depth(), product.sum_bits(),
+                                 product.known_columns().value_or(Tuning::kManyColumns)));
   return std::unique_ptr<const Recipe>(
       std::make_unique<TiledRecipe>(std::move(product), capabilities));
 }

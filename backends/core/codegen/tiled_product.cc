@@ -135,13 +135,37 @@ int64_t TiledProduct::least_rows() const {
   return rows;
 }
 
+std::optional<int64_t> TiledProduct::known_columns() const {
+  const auto domain = std::span(step_.domain);
+  if (is_window()) return KnownCount(domain.subspan(2));
+  const int before =
+      columns_are_a_ ? contract_.batch_axes : contract_.batch_axes + contract_.m_axes;
+  return KnownCount(
+      domain.subspan(static_cast<size_t>(before), static_cast<size_t>(column_axes())));
+}
+
 int64_t TiledProduct::most_depth() const {
   return is_window() ? 1 : KnownCount(contract_.inner).value_or(INT64_MAX);
 }
 
 void TiledProduct::SetTile(const TileShape& tile) {
   tile_ = tile;
-  if (is_window()) tile_.item_columns *= std::exchange(tile_.parts, 1);
+  if (!is_window()) return;
+  tile_.item_columns *= std::exchange(tile_.parts, 1);
+  if (!reads_tensor() || tile_.block_rows() > 1 || tile_.vectors == 1) return;
+  // A small image has no more columns than a group has items, and runs end where lines do.
+  if (known_columns().value_or(INT64_MAX) <= tile_.item_columns) tile_.vectors = 1;
+  const program::Dim& line = step_.domain.back();
+  while (sums_runs() && line.is_constant() && line.constant() % tile_.vectors != 0) {
+    tile_.vectors /= 2;
+  }
+}
+
+bool TiledProduct::sums_runs() const {
+  const program::Dim& channels = contract_.inner[0];
+  return reads_tensor() && !is_transposed() && tile_.block_rows() == 1 && tile_.columns() > 1 &&
+         channels.is_constant() && channels.constant() == 1 && contract_.strides.back() == 1 &&
+         contract_.dilations.back() == 1;
 }
 
 int TiledProduct::sum_bits() const { return tensor::BitWidth(contract_.accumulator); }

@@ -74,6 +74,8 @@ class TiledProduct {
   // convolution, which has columns enough for all items.
   int64_t most_depth() const;
   int sum_bits() const;
+  // Of a product or an image; none where a symbol says.
+  std::optional<int64_t> known_columns() const;
   // In a convolution, items for parts of the depth have columns instead.
   void SetTile(const TileShape& tile);
 
@@ -112,6 +114,9 @@ class TiledProduct {
   // Of a convolution of few rows: the sums read the tensor itself, padding left out, and columns
   // are outputs. Nothing is laid out of it, since little would be read twice.
   bool reads_tensor() const { return is_window() && tile_.is_of_group() && tile_.depth == 0; }
+  // Of those, a depthwise one in which neighbouring outputs share most of what they read: an item
+  // sums neighbours.
+  bool sums_runs() const;
 
  private:
   class Geometry;

@@ -32,8 +32,15 @@ constexpr Capabilities kAll{.has_float64 = true};
 constexpr auto kFloat = ElementType::kFloat32;
 
 // A product of that many rows, columns and terms; or a convolution of 3 x 3 over an image of
-// columns x columns, padded by 1, with that many outputs and channels.
-ProgramMaker MakeProduct(int64_t rows, int64_t columns, int64_t depth, bool is_window) {
+// columns x columns, padded by 1, with that many outputs and channels, as many groups, and that
+// stride. With a bias it is added to the sums.
+struct Options {
+  bool has_bias = false;
+  int64_t group = 1;
+  int64_t stride = 1;
+};
+ProgramMaker MakeProduct(int64_t rows, int64_t columns, int64_t depth, bool is_window,
+                         const Options& options = {}) {
   ProgramMaker maker;
   Contract contract;
   program::Step step;
@@ -42,12 +49,14 @@ ProgramMaker MakeProduct(int64_t rows, int64_t columns, int64_t depth, bool is_w
     contract.form = Contract::Form::kConv;
     contract.inner = {depth, 3, 3};
     contract.a_spatial = {columns, columns};
-    contract.strides = {1, 1};
+    contract.strides = {options.stride, options.stride};
+    contract.group = options.group;
     contract.dilations = {1, 1};
     contract.pads_begin = {1, 1};
-    a = {1, depth, columns, columns};
+    a = {1, depth * options.group, columns, columns};
     b = {rows, depth, 3, 3};
-    domain = {1, rows, columns, columns};
+    const int64_t outputs = (columns - 1) / options.stride + 1;
+    domain = {1, rows, outputs, outputs};
   } else {
     contract.m_axes = contract.n_axes = 1;
     contract.inner = {depth};
@@ -58,7 +67,12 @@ ProgramMaker MakeProduct(int64_t rows, int64_t columns, int64_t depth, bool is_w
   };
   contract.a_prologue = read(a);
   contract.b_prologue = read(b);
-  contract.roots = {Accumulator(maker.program.exprs, kFloat).id()};
+  program::Expr sum = Accumulator(maker.program.exprs, kFloat);
+  if (options.has_bias) {
+    step.reads.push_back(InsertAxis(maker.Input({rows}), 1).view);
+    sum = sum + Load(maker.program.exprs, kFloat, 2);
+  }
+  contract.roots = {sum.id()};
   program::Buffer out{.kind = program::Buffer::Kind::kTemporary, .type = kFloat, .shape = domain};
   step.writes = {program::DenseView(maker.program.AddBuffer(out), kFloat, domain)};
   step.domain = domain;
@@ -77,7 +91,8 @@ Made Make(const ProgramMaker& maker, const Dialect& dialect) {
   EXPECT_TRUE(CheckTiles(maker.program, step).ok());
   TiledProduct product(maker.program, step);
   product.SetTile(DeriveTuning({.most_group_items = 256})
-                      .TileFor(product.least_rows(), product.most_depth(), product.sum_bits()));
+                      .TileFor(product.least_rows(), product.most_depth(), product.sum_bits(),
+                               product.known_columns().value_or(Tuning::kManyColumns)));
   Made made{product.Bind(device::Bind(maker.program, step, {})), {}};
   for (const Part part : {Part::kRows, Part::kColumns, Part::kSums}) {
     made.texts.push_back(
@@ -151,9 +166,37 @@ TEST(TiledProductTest, EveryItemOfAGroupComesToEveryBarrier) {
 
 TEST(TiledProductTest, SharedMemoryIsThatOfEveryLanguage) {
   const ProgramMaker maker = MakeProduct(33, 65, 20, /*is_window=*/false);
-  EXPECT_THAT(Make(maker, OpenClDialect()).texts[2].source, HasSubstr("__local f32 g"));
-  EXPECT_THAT(Make(maker, GlslDialect()).texts[2].source, HasSubstr("shared f32 g"));
-  EXPECT_THAT(Make(maker, CudaDialect()).texts[2].source, HasSubstr("__shared__ f32 g"));
+  EXPECT_THAT(Make(maker, OpenClDialect()).texts[2].source, HasSubstr("__local f32x4 g"));
+  EXPECT_THAT(Make(maker, GlslDialect()).texts[2].source, HasSubstr("shared f32x4 g"));
+  EXPECT_THAT(Make(maker, CudaDialect()).texts[2].source, HasSubstr("__shared__ f32x4 g"));
+}
+
+// What all columns of a row have in common is loaded outside of the loop over columns.
+TEST(TiledProductTest, ABiasIsLoadedOnceForAllColumns) {
+  const ProgramMaker maker = MakeProduct(33, 65, 20, /*is_window=*/false, {.has_bias = true});
+  const std::string source = Make(maker, OpenClDialect()).texts[2].source;
+  const size_t bias = source.find("LOAD(in2");
+  ASSERT_NE(bias, std::string::npos) << source;
+  EXPECT_EQ(source.find("LOAD(in2", bias + 1), std::string::npos);
+  EXPECT_LT(bias, source.find("STORE(out0"));
+  EXPECT_LT(source.rfind("UNROLL for", bias), bias);
+  // Between the two the loop over columns opens.
+  EXPECT_NE(source.find("  for (int j", bias), std::string::npos);
+  EXPECT_LT(source.find("  for (int j", bias), source.find("STORE(out0"));
+}
+
+TEST(TiledProductTest, NeighbouringOutputsOfADepthwiseConvolutionAreAnItems) {
+  const auto groups = [](int64_t size, int64_t stride) {
+    return ItemsOf(Make(MakeProduct(3, size, 1, /*is_window=*/true, {.group = 3, .stride = stride}),
+                        OpenClDialect()),
+                   Part::kSums);
+  };
+  // Groups of 64 items, for each of three channels.
+  EXPECT_EQ(groups(56, 1), 3 * 13) << "Runs of 4: 56 * 56 outputs / 256.";
+  EXPECT_EQ(groups(22, 1), 3 * 4) << "Runs of 2, since lines of 22 have no whole runs of 4.";
+  EXPECT_EQ(groups(21, 1), 3 * 7) << "No runs.";
+  EXPECT_EQ(groups(8, 1), 3) << "No more outputs than items.";
+  EXPECT_EQ(groups(32, 2), 3) << "Outputs of a stride share little, and are the items'.";
 }
 
 }  // namespace

@@ -204,8 +204,10 @@ void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, co
 }
 
 void TiledProduct::PartWriter::WriteOutputs(const std::vector<std::string>& at,
-                                            const std::string& sum) {
+                                            const std::string& sum,
+                                            std::map<int, std::string> loaded) {
   Scope scope;
+  scope.loaded = std::move(loaded);
   scope.coordinates = at;
   NameIndices(source_, scope);
   const std::string_view type = LaneType(contract_.accumulator);

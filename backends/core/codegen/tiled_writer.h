@@ -8,6 +8,7 @@
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -118,7 +119,9 @@ class TiledProduct::PartWriter {
   void WriteSumWithoutPadding(const std::string& sum, const Location& row, const Location& own,
                               const std::string& column);
   // Stores what the epilogue makes of a sum.
-  void WriteOutputs(const std::vector<std::string>& at, const std::string& sum);
+  // `loaded`: as Scope has it.
+  void WriteOutputs(const std::vector<std::string>& at, const std::string& sum,
+                    std::map<int, std::string> loaded = {});
 
   // Names of one row of a block that was summed by an item.
   struct SummedRow {
@@ -145,18 +148,28 @@ class TiledProduct::PartWriter {
   void WriteItemProducts(const GroupItem& item, const std::string& rows,
                          const std::string& columns);
   std::string LastColumn(const Block& block);
+  int SharedWidth() const;
+  std::string Widened(const std::string& value, int width) const;
+  std::string ColumnOf(const GroupItem& item, const std::string& number) const;
+  void WriteColumnLoad(const std::string& to, const Block& block, const std::string& at,
+                       const std::string& lane, const std::string& last);
   static std::string Lesser(const std::string& a, const std::string& b) {
     return Text("(", a, " < ", b, " ? ", a, " : ", b, ")");
   }
   void WriteSharedSums(const Block& block, const GroupItem& item);
   void WriteDirectSums(const Block& block, const GroupItem& item);
   void WriteTensorSums(const Block& block, const GroupItem& item);
+  // `outputs`: by axis, the name of an array of the columns' coordinates.
+  void WriteRunSums(const Block& block, const GroupItem& item,
+                    const std::vector<std::string>& outputs);
   void OpenSumOfParts(const GroupItem& item);
   void WriteGroupSumsWithoutPadding(const Block& block, const GroupItem& item);
   // Adds the coordinates of a column to `at`; gives whether it is an output.
   std::string WriteColumnCoordinates(const Block& block, const std::string& column,
                                      std::vector<std::string>& at);
   void WriteGroupOutputs(const Block& block, const GroupItem& item);
+  // Reads of the epilogue that have one element a row, whatever the column.
+  std::vector<int> RowReads();
 
   const TiledProduct& product_;
   const program::Contract& contract_;

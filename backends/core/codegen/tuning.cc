@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -74,6 +75,20 @@ int64_t SharedBytes(const TileShape& tile, int sum_bits) {
   return (sums + 2 * tile.depth * place) * (sum_bits / 8);
 }
 
+// Of all blocks, those parts that are no outputs included. An item takes an element of each of its
+// rows and columns from shared memory for all products of them, and a group brings there one of
+// each row and column of the block, from further away: a load takes some seven times as long as a
+// product, and one from the tensors twice that.
+double Work(const TileShape& tile, int64_t rows, int64_t columns) {
+  const auto padded = [](int64_t count, int64_t size) {
+    return static_cast<double>((count + size - 1) / size * size);
+  };
+  constexpr double kProduct = 0.15;
+  return padded(rows, tile.block_rows()) * padded(columns, tile.block_columns()) *
+         (kProduct + 1.0 / tile.rows + 1.0 / tile.columns() + 2.0 / tile.block_rows() +
+          2.0 / tile.block_columns());
+}
+
 // The rules of a device whose items are the lanes.
 std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
   std::vector<Tuning::Tile> tiles;
@@ -103,15 +118,28 @@ std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
          .item_columns = 16,
          .parts = 16});
   }
-  add({.most_rows = 16, .rows = 4, .vectors = 4, .item_rows = 4, .item_columns = 32, .depth = 16});
-  add({.most_rows = 32, .rows = 4, .vectors = 4, .item_rows = 8, .item_columns = 16, .depth = 16});
-  add({.rows = 8, .vectors = 8, .item_rows = 8, .item_columns = 8, .depth = 8});
+  const auto add_shared = [&](int size, int item_rows, int item_columns, int depth) {
+    add({.rows = size,
+         .vectors = size,
+         .item_rows = item_rows,
+         .item_columns = item_columns,
+         .depth = depth,
+         .is_alternative = true});
+  };
+  add_shared(8, 8, 8, 8);
+  add_shared(8, 4, 16, 8);
+  add_shared(8, 2, 32, 8);
+  add_shared(4, 16, 8, 16);
+  add_shared(4, 8, 16, 16);
+  add_shared(4, 4, 32, 16);
   return tiles;
 }
 
 }  // namespace
 
-TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits) const {
+TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t columns) const {
+  std::optional<TileShape> best;
+  double least_work = 0;
   for (const Tile& tile : tiles) {
     if (tile.most_rows != 0 && rows > tile.most_rows) continue;
     if (tile.most_depth != 0 && depth > tile.most_depth) continue;
@@ -124,11 +152,18 @@ TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits) const {
                     .item_columns = tile.item_columns,
                     .depth = tile.depth,
                     .parts = tile.parts};
-    if (!shape.is_of_group()) return shape;
-    const auto is_too_large = [&] { return SharedBytes(shape, sum_bits) > shared_bytes; };
+    const auto is_too_large = [&] {
+      return shape.is_of_group() && SharedBytes(shape, sum_bits) > shared_bytes;
+    };
     while (is_too_large() && shape.depth > 1) shape.depth /= 2;
-    if (!is_too_large()) return shape;
+    if (is_too_large()) continue;
+    if (!tile.is_alternative) return shape;
+    if (const double work = Work(shape, rows, columns); !best || work < least_work) {
+      best = shape;
+      least_work = work;
+    }
   }
+  if (best) return *best;
   return {.rows = 4, .vectors = 4, .are_items_lanes = are_items_lanes};
 }
 
@@ -160,8 +195,11 @@ Status AddRules(std::string_view table, std::string_view name, Tuning& tuning) {
   std::vector<Tuning::Tile> tiles;
   while (!table.empty()) {
     const std::string_view line = TakeUntil(table, '\n');
+    // Names of devices have commas, too.
     std::string_view fields = line;
-    if (line.empty() || line.front() == '#' || TakeUntil(fields, ',') != name) continue;
+    if (line.empty() || line.front() == '#' || !line.starts_with(name)) continue;
+    fields.remove_prefix(name.size());
+    if (!TakeUntil(fields, ',').empty()) continue;
     const std::string_view kind = TakeUntil(fields, ',');
     if (kind == "tile") {
       Tuning::Tile tile;

@@ -38,6 +38,8 @@ struct Tuning {
     int item_columns = 0;
     int depth = 0;
     int parts = 1;
+    // One of several that would do: the one counts that computes least beside the outputs.
+    bool is_alternative = false;
   };
   std::vector<Tile> tiles;
   bool are_items_lanes = false;              // of every tile
@@ -45,8 +47,11 @@ struct Tuning {
   int run_length = 1;
   int run_group_size = 64;
 
+  static constexpr int64_t kManyColumns = int64_t{1} << 20;  // where nobody knows how many
+
   // The tile for so many rows of so deep sums of so many bits.
-  TileShape TileFor(int64_t rows, int64_t depth, int sum_bits) const;
+  TileShape TileFor(int64_t rows, int64_t depth, int sum_bits,
+                    int64_t columns = kManyColumns) const;
 };
 
 // What a device reports of itself.
@@ -61,8 +66,9 @@ struct DeviceLimits {
 // For a device that nobody measured. On a processor a block has two vectors of columns, and so many
 // rows, at most 8, that its sums, a row of columns and one element of a row fit the registers: 32
 // of 512 bits, 16 of fewer. Elsewhere a group of 64 items sums 64 x 64 outputs from shared memory,
-// of which it takes up to 32 KiB, 8 x 8 an item; fewer rows where there are fewer; and up to 8 rows
-// without shared memory, 4 columns an item. On a device of smaller groups blocks are smaller.
+// of which it takes up to 32 KiB, 8 x 8 an item; as many in blocks of 32 or 16 rows, or 4 x 4 an
+// item, where fewer of them are none; and up to 8 rows without shared memory, 4 columns an item. On
+// a device of smaller groups blocks are smaller.
 Tuning DeriveTuning(const DeviceLimits& limits);
 
 // The rules of `table` for the device `name`, in front of those that `tuning` has. Lines of other

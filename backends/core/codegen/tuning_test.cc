@@ -49,10 +49,14 @@ TileShape Block(int rows, int columns, int item_rows, int item_columns, int dept
 TEST(TuningTest, ItemsOfAGpuSumABlockTogether) {
   const Tuning tuning = DeriveTuning({.most_group_items = 1024});
   EXPECT_EQ(tuning.TileFor(1000, kDeep, 32), Block(8, 8, 8, 8, 8, 1));
-  EXPECT_EQ(tuning.TileFor(32, 5, 32), Block(4, 4, 8, 16, 16, 1));
-  EXPECT_EQ(tuning.TileFor(9, 5, 32), Block(4, 4, 4, 32, 16, 1));
+  // Blocks have as many rows as leave few of them empty, and as many columns.
+  EXPECT_EQ(tuning.TileFor(96, kDeep, 32), Block(8, 8, 4, 16, 8, 1));
+  EXPECT_EQ(tuning.TileFor(32, 5, 32), Block(8, 8, 4, 16, 8, 1));
+  EXPECT_EQ(tuning.TileFor(9, 5, 32), Block(8, 8, 2, 32, 8, 1));
+  EXPECT_EQ(tuning.TileFor(9, 5, 32, /*columns=*/100), Block(4, 4, 4, 32, 16, 1));
+  EXPECT_EQ(tuning.TileFor(1000, kDeep, 32, /*columns=*/20), Block(4, 4, 16, 8, 16, 1));
   // Elements twice as wide take as much shared memory of half the depth.
-  EXPECT_EQ(tuning.TileFor(9, 5, 64), Block(4, 4, 4, 32, 8, 1));
+  EXPECT_EQ(tuning.TileFor(9, 5, 64), Block(8, 8, 2, 32, 4, 1));
   // Few rows: nothing is shared, and deep sums are shared out.
   EXPECT_EQ(tuning.TileFor(8, kDeep, 32), Block(8, 4, 1, 16, 0, 16));
   EXPECT_EQ(tuning.TileFor(1, kDeep, 32), Block(1, 4, 1, 16, 0, 16));
@@ -101,6 +105,17 @@ TEST(TuningTest, TheFirstRuleThatFitsCounts) {
   EXPECT_EQ(tuning.TileFor(100, 65, 32), (TileShape{8, 3, 16, 2}));
   EXPECT_EQ(tuning.run_length, 128);
   EXPECT_EQ(tuning.run_group_size, 32);
+}
+
+TEST(TuningTest, NamesOfDevicesHaveCommasToo) {
+  Tuning tuning;
+  ASSERT_TRUE(AddRules("llvmpipe, tile, 0, 5, 5, 32, 64\n"
+                       "llvmpipe (LLVM 15, 256 bits), tile, 0, 8, 3, 512, 2\n"
+                       "llvmpipe (LLVM 15, 256 bits) 2, tile, 0, 4, 4, 512, 2\n",
+                       "llvmpipe (LLVM 15, 256 bits)", tuning)
+                  .ok());
+  ASSERT_EQ(tuning.tiles.size(), 1U);
+  EXPECT_EQ(tuning.TileFor(5, kDeep, 32), (TileShape{8, 3, 16, 2}));
 }
 
 TEST(TuningTest, ALineThatSaysNothingIsNamed) {

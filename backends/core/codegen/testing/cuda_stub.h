@@ -23,6 +23,12 @@ struct Index3 {
 };
 extern const Index3 threadIdx, blockIdx, blockDim, gridDim;
 
+struct float4 {
+  float x, y, z, w;
+};
+struct int4 {
+  int x, y, z, w;
+};
 struct ulonglong2 {
   unsigned long long x, y;
 };
