@@ -40,10 +40,11 @@ struct SessionRequest {
 class GraphSession {
  public:
   // Initialises the model on the device, and binds. Errors carry the library's status and sentence;
-  // UNSUPPORTED_PROPERTY for a placement on a device that has no others to place nodes on.
+  // UNSUPPORTED_PROPERTY for a placement on a device that has no others to place nodes on. A device
+  // that knows no precisions computes in float32, as `precision` (ONNXIFI_SDK_PRECISION_*) permits.
   static base::Result<GraphSession> Open(const Device& device, const SessionRequest& request,
                                          const std::optional<Placement>& placement,
-                                         bool is_profiled);
+                                         bool is_profiled, uint32_t precision);
 
   // One run, of so many milliseconds. Afterwards outputs bound by an upper bound have the shape
   // that the run gave them.

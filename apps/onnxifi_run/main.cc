@@ -54,6 +54,8 @@ base::Status AddProfile(const Options& options, const Device& device,
   ONNXIFI_ASSIGN_OR_RETURN(report.profile, MakeProfile(report.step_records, explanation.nodes,
                                                        MedianOf(report.run_ms), threads, limits));
   report.profile->load = report.load_records;
+  report.profile->precision = options.precision;
+  report.profile->errors = report.errors;
   if (!report.load_records.empty()) {
     // Libraries prepare kernels in either call.
     const double bind_ns = report.first_result.bind_ms * 1e6;

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 
 #include "apps/onnxifi_run/graph_session.h"
 #include "apps/onnxifi_run/input_source.h"
@@ -131,6 +132,35 @@ base::Status TakeTurns(const Options& options, GraphSession& session,
   return base::Ok();
 }
 
+bool HasRounded(const RunReport& report) {
+  return !report.step_records.empty() &&
+         std::ranges::any_of(report.step_records.back(), [](const StepRecord& step) {
+           return step.precision != ONNXIFI_SDK_PRECISION_FLOAT32;
+         });
+}
+
+// Runs the model on the device once more, in float32.
+base::Result<std::vector<OutputError>> ErrorsAgainstFloat32(
+    const Device& device, const SessionRequest& request, const std::optional<Placement>& placement,
+    const std::vector<DenseTensor>& outputs) {
+  ONNXIFI_ASSIGN_OR_RETURN(GraphSession session,
+                           GraphSession::Open(device, request, placement, /*is_profiled=*/false,
+                                              ONNXIFI_SDK_PRECISION_FLOAT32));
+  ONNXIFI_RETURN_IF_ERROR(session.Run().status());
+  const std::vector<DenseTensor> exact = session.TakeOutputs();
+  comparison::Tolerance tolerance;
+  tolerance.rms_factor = 1;
+  std::vector<OutputError> errors;
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    const bool is_same_shape = outputs[index].extents == exact[index].extents;
+    errors.push_back({outputs[index].name,
+                      is_same_shape
+                          ? comparison::Compare(outputs[index], exact[index], tolerance).worst_ratio
+                          : std::numeric_limits<double>::infinity()});
+  }
+  return errors;
+}
+
 // What this program does before it compiles the model, for the processes that try a plugin: opens
 // the library and initialises the devices that it is going to use, or that auto may.
 void Rehearse(const Options& options, const std::filesystem::path& path,
@@ -229,13 +259,14 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
     for (const uint32_t node : nodes) report.pinned[node] = key;
   }
   const SessionRequest request{options, model, outline, report.inputs, expected};
-  ONNXIFI_ASSIGN_OR_RETURN(GraphSession session,
-                           GraphSession::Open(device, request, placement, options.profile));
+  ONNXIFI_ASSIGN_OR_RETURN(
+      GraphSession session,
+      GraphSession::Open(device, request, placement, options.profile, options.precision));
   std::vector<GraphSession> others;
   for (const Device& other : beside) {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        GraphSession opened,
-        GraphSession::Open(other, request, /*placement=*/{}, /*is_profiled=*/false));
+    ONNXIFI_ASSIGN_OR_RETURN(GraphSession opened,
+                             GraphSession::Open(other, request, /*placement=*/{},
+                                                /*is_profiled=*/false, options.precision));
     others.push_back(std::move(opened));
   }
   if (options.profile) {
@@ -243,6 +274,10 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   }
   ONNXIFI_RETURN_IF_ERROR(TakeTurns(options, session, others, report));
   report.outputs = session.TakeOutputs();
+  if (HasRounded(report)) {
+    ONNXIFI_ASSIGN_OR_RETURN(report.errors,
+                             ErrorsAgainstFloat32(device, request, placement, report.outputs));
+  }
   if (const auto counters = session.graph().Counters()) report.counters = *counters;
   auto plan = session.graph().Plan();
   if (!plan && !options.plan.empty()) return ToStatus(plan.error(), "asking for the plan");

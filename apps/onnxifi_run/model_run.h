@@ -56,6 +56,8 @@ struct RunReport {
   std::vector<std::vector<StepRecord>> step_records;
   // With --profile, where the library tells it.
   std::vector<LoadRecord> load_records;
+  // With --profile, where a step rounded operands of its products.
+  std::vector<OutputError> errors;
   std::optional<Profile> profile;
   // With --expect: per output, the worst difference as a multiple of the tolerance, and what
   // differs (empty if nothing).

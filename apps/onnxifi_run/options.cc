@@ -7,9 +7,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <sstream>
+
+#include "apps/onnxifi_run/precision.h"
 
 namespace onnxifi::run {
 namespace {
@@ -89,6 +92,12 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   app.add_flag("--exact-algorithms", options.exact_algorithms,
                "no algorithm that rounds differently from an operator's definition, such as "
                "Winograd's for convolutions");
+  std::string precision(kPrecisions.front());
+  app.add_option("--precision", precision,
+                 "float32 (default), tf32, bfloat16 or float16: devices may round operands of "
+                 "products to it and add up in float32; --profile tells what they did and the "
+                 "error")
+      ->check(CLI::IsMember(std::vector<std::string>(kPrecisions.begin(), kPrecisions.end())));
   CLI::Option* const profile = app.add_flag(
       "--profile", options.profile,
       "print what each step took, over all timed runs, against the limits that onnxifi_bench "
@@ -127,6 +136,8 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  options.precision =
+      static_cast<uint32_t>(std::ranges::find(kPrecisions, precision) - kPrecisions.begin());
   for (const std::string& dim : dims) {
     if (!AddDim(dim, options.dims)) {
       fmt::print(stderr, "onnxifi_run: '{}' is not of the form NAME=N with N at least 0.\n", dim);

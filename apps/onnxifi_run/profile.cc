@@ -13,6 +13,7 @@
 #include <numeric>
 #include <utility>
 
+#include "apps/onnxifi_run/precision.h"
 #include "apps/onnxifi_run/run_times.h"
 #include "client/onnx_file/element_type.h"
 
@@ -174,6 +175,33 @@ void AppendReasons(const Profile& profile, std::string& text) {
   }
 }
 
+// What the steps made of the permission to round, and what it does to the outputs.
+void AppendPrecision(const Profile& profile, std::string& text) {
+  if (profile.precision == ONNXIFI_SDK_PRECISION_FLOAT32) return;
+  std::map<uint32_t, int> rounded;
+  for (const ProfiledStep& step : profile.steps) {
+    if (step.record.precision != ONNXIFI_SDK_PRECISION_FLOAT32) ++rounded[step.record.precision];
+  }
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "\nOperands of products may be rounded to {}; ",
+                 PrecisionName(profile.precision));
+  if (rounded.empty()) {
+    text += "every step computed in float32.\n";
+    return;
+  }
+  std::string_view separator;
+  for (const auto& [precision, count] : rounded) {
+    fmt::format_to(out, "{}{} step{} rounded to {}", separator, count, count == 1 ? "" : "s",
+                   PrecisionName(precision));
+    separator = ", ";
+  }
+  text += ".\n";
+  for (const OutputError& error : profile.errors) {
+    fmt::format_to(out, "Output '{}': error against float32 {:.3g} of |b| + rms(b) at worst\n",
+                   error.output, error.worst);
+  }
+}
+
 }  // namespace
 
 base::Result<Profile> MakeProfile(const std::vector<std::vector<StepRecord>>& runs,
@@ -216,6 +244,7 @@ std::string MakeProfileTable(const Profile& profile) {
   AppendSums(profile, text);
   AppendSteps(profile, text);
   AppendReasons(profile, text);
+  AppendPrecision(profile, text);
   auto out = std::back_inserter(text);
   if (profile.limits) {
     fmt::format_to(
@@ -252,7 +281,8 @@ json MakeProfileJson(const Profile& profile) {
                      {"gflops", step.gflops},
                      {"gigabytes_per_s", step.gigabytes_per_s},
                      {"predicted_us", step.predicted_us},
-                     {"bound", step.bound}});
+                     {"bound", step.bound},
+                     {"precision", PrecisionName(record.precision)}});
   }
   json load = json::array();
   for (const LoadRecord& stage : profile.load) {
@@ -263,6 +293,13 @@ json MakeProfileJson(const Profile& profile) {
   json object = {{"threads", profile.threads},   {"load_ms", profile.load_ms},
                  {"load", std::move(load)},      {"run_ms", profile.run_ms},
                  {"steps_ms", profile.steps_ms}, {"steps", std::move(steps)}};
+  object["precision"] = PrecisionName(profile.precision);
+  json errors = json::array();
+  for (const OutputError& error : profile.errors) {
+    // Null where it is infinite.
+    errors.push_back({{"output", error.output}, {"worst", error.worst}});
+  }
+  object["errors_against_float32"] = std::move(errors);
   if (profile.limits) {
     object["limits"] = {
         {"threads", profile.limits->threads},

@@ -32,6 +32,14 @@ struct ProfiledStep {
   std::string bound;
 };
 
+// How far an output is from that of a run in float32.
+struct OutputError {
+  std::string output;
+  // Largest |a - b| / (|b| + rms(b)), where b is float32's. Infinite where integers or what is not
+  // finite differ.
+  double worst = 0;
+};
+
 struct Profile {
   std::vector<ProfiledStep> steps;
   // What InitGraph did, then SetIO as a whole, and how long both took as their caller saw it; no
@@ -43,6 +51,10 @@ struct Profile {
   std::optional<machine::ThreadLimits> limits;
   double run_ms = 0;    // median of the runs
   double steps_ms = 0;  // sum of the steps' medians
+  // What the caller permits (ONNXIFI_SDK_PRECISION_*); the steps tell what they did.
+  uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;
+  // Per output, where a step rounded operands.
+  std::vector<OutputError> errors;
 };
 
 // From the records of every run, all of the same steps. INTERNAL_ERROR if they are not.

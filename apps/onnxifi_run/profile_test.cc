@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace onnxifi::run {
@@ -115,6 +116,27 @@ TEST(ProfileTest, TellsTheStagesOfTheLoad) {
   EXPECT_EQ(object["load"][1]["stage"], "constant_folding");
   EXPECT_EQ(object["load"][1]["count"], 2);
   EXPECT_EQ(object["load"][1]["ms"], 6.25);
+}
+
+TEST(ProfileTest, TellsWhatRoundedAndTheErrorsOfIt) {
+  Profile profile = MakeTwoSteps(/*has_limits=*/false);
+  EXPECT_THAT(MakeProfileTable(profile), Not(HasSubstr("rounded")));
+  EXPECT_EQ(MakeProfileJson(profile)["precision"], "float32");
+  profile.precision = ONNXIFI_SDK_PRECISION_FLOAT16;
+  EXPECT_THAT(MakeProfileTable(profile),
+              HasSubstr("may be rounded to float16; every step computed in float32.\n"));
+  profile.steps[0].record.precision = ONNXIFI_SDK_PRECISION_TF32;
+  profile.errors = {{"y", 0.00123}, {"chosen", std::numeric_limits<double>::infinity()}};
+  const std::string table = MakeProfileTable(profile);
+  EXPECT_THAT(table, HasSubstr("may be rounded to float16; 1 step rounded to tf32.\n"));
+  EXPECT_THAT(table, HasSubstr("Output 'y': error against float32 0.00123 of |b| + rms(b)"));
+  EXPECT_THAT(table, HasSubstr("Output 'chosen': error against float32 inf of"));
+  const nlohmann::json object = nlohmann::json::parse(MakeProfileJson(profile).dump());
+  EXPECT_EQ(object["precision"], "float16");
+  EXPECT_EQ(object["steps"][0]["precision"], "tf32");
+  EXPECT_EQ(object["steps"][1]["precision"], "float32");
+  EXPECT_EQ(object["errors_against_float32"][0]["worst"], 0.00123);
+  EXPECT_TRUE(object["errors_against_float32"][1]["worst"].is_null());
 }
 
 TEST(ProfileTest, JsonAndTraceHaveEveryStep) {

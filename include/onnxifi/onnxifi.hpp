@@ -191,6 +191,7 @@ struct StepRecord {
   uint64_t flops = 0;
   uint64_t read_bytes = 0;
   uint64_t written_bytes = 0;
+  uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;
 };
 
 // The time of one stage of InitGraph; see onnxLoadRecord.
@@ -428,7 +429,11 @@ inline void ONNXIFI_ABI AppendStep(void* steps, const onnxStepRecord* step) {
       {step->node_index, step->family, step->implementation, step->detail, step->data_type,
        std::vector<int64_t>(step->extents, step->extents + step->rank),
        std::vector<std::string>(step->rejected, step->rejected + step->rejected_count),
-       step->start_ns, step->duration_ns, step->flops, step->read_bytes, step->written_bytes});
+       step->start_ns, step->duration_ns, step->flops, step->read_bytes, step->written_bytes,
+       // Libraries that know no precisions have shorter records.
+       step->struct_size >= offsetof(onnxStepRecord, precision) + sizeof(step->precision)
+           ? step->precision
+           : ONNXIFI_SDK_PRECISION_FLOAT32});
 }
 
 inline void ONNXIFI_ABI AppendStage(void* stages, const onnxLoadRecord* stage) {
@@ -817,6 +822,8 @@ struct GraphOptions {
   bool values = false;
   // Convolutions may use algorithms that round differently from their definition.
   bool fast_algorithms = true;
+  // ONNXIFI_SDK_PRECISION_*: to what operands of products may be rounded.
+  uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;
   // The model is a private mapping of a file to which nobody has written. Its pages may be returned
   // to the system once they are copied.
   bool mapped_model = false;
@@ -856,6 +863,10 @@ class Backend {
     if (!options.fast_algorithms) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS);
       properties.push_back(0);
+    }
+    if (options.precision != ONNXIFI_SDK_PRECISION_FLOAT32) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION);
+      properties.push_back(options.precision);
     }
     if (options.mapped_model) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);

@@ -89,6 +89,29 @@ extern "C" {
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL ((uint64_t)1 << 54)
 
+/*
+ * Value: ONNXIFI_SDK_PRECISION_*, a permission: the device may round the float32 operands of
+ * products (matrix products, convolutions, attention) to this type, or to one that has all of its
+ * values, ties to even. What a device multiplies inside of such an operator counts as an operand,
+ * as the transformed images of Winograd's algorithm do. Sums are kept in float32 or better,
+ * infinities and NaN stay what they are, and no tensor of the model changes its type. What is
+ * beyond the largest float16 (65504) may become infinite. A device that gains nothing by it
+ * computes in float32; onnxStepRecord tells what each step did. float64, narrower types and
+ * constants that are folded at load time are not concerned.
+ *
+ * ONNXIFI_SDK_PRECISION_FLOAT32 is the default and permits nothing. The property is independent of
+ * ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS: neither permits nor forbids what the other does, and
+ * where both permit, the latter's bound is on the errors that rounded operands have by definition.
+ * Any other value is INVALID_PROPERTY.
+ */
+#define ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION ((uint64_t)1 << 55)
+
+#define ONNXIFI_SDK_PRECISION_FLOAT32 0
+/* 8 bits of exponent as float32, 10 of fraction as float16. It has the values of the two below. */
+#define ONNXIFI_SDK_PRECISION_TF32 1
+#define ONNXIFI_SDK_PRECISION_BFLOAT16 2
+#define ONNXIFI_SDK_PRECISION_FLOAT16 3
+
 /* ---- Queries of onnxGetBackendInfo ---- */
 
 /*
@@ -611,6 +634,8 @@ typedef struct onnxStepRecord {
   uint64_t flops;
   uint64_t read_bytes;
   uint64_t written_bytes;
+  /* ONNXIFI_SDK_PRECISION_*: to what the step rounded float32 operands of its products. */
+  uint32_t precision;
 } onnxStepRecord;
 
 typedef void(ONNXIFI_ABI* onnxStepRecordCallback)(void* context, const onnxStepRecord* record);

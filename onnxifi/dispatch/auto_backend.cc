@@ -192,9 +192,12 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitOnClaimant(
 
 void AutoBackend::UseCosts(AutoPlanner& planner, const Request& request) {
   if (request.measures()) {
-    const abi::GraphRequest parts = ForMadeModels(request.graph);
-    // As the graph will be run, but for what is behind it.
-    const Request alone = {.graph = request.graph, .options = {}};
+    // Cost tables have times in float32.
+    const abi::GraphRequest in_float32 =
+        Without(request.graph, ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION);
+    const abi::GraphRequest parts = ForMadeModels(in_float32);
+    // As the graph will be run, but for that and what is behind it.
+    const Request alone = {.graph = in_float32, .options = {}};
     PlanMeasurement measurement(planner, costs_, parts);
     measurement.MeasureNodes(
         [this](const ForwardedBackendId& device) { return BackendOf(device); });

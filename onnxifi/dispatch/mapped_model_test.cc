@@ -68,8 +68,10 @@ TEST_P(MappedModel, RunsAsAnyOtherAndKeepsItsBytes) {
 
   const Device device = *library.FindDevice("auto");
   const Backend backend = *device.InitBackend();
-  auto graph =
-      backend.InitGraph(model, {.mapped_model = true, .lasting_model = GetParam().is_lasting});
+  // The precision is a permission: a device that does not know it is not told.
+  auto graph = backend.InitGraph(model, {.precision = ONNXIFI_SDK_PRECISION_FLOAT16,
+                                         .mapped_model = true,
+                                         .lasting_model = GetParam().is_lasting});
   ASSERT_TRUE(graph.ok()) << graph.error().Text();
   if (!GetParam().is_lasting) {
     EXPECT_EQ(std::string(static_cast<const char*>(mapped), text.size()), text);

@@ -202,6 +202,7 @@ TEST(Forwarded, ProfilesComeFromThePluginWhole) {
   sandbox.Add("alpha.so", "libonnxifi-alpha.so").Add("plain.so", "libonnxifi-plain.so");
   GraphOptions options;
   options.profile = true;
+  options.precision = ONNXIFI_SDK_PRECISION_FLOAT16;
   for (const char* key : {"alpha:1", "auto"}) {
     Session session(sandbox.Open(), key);
     auto profiled = session.backend.InitGraph(Bytes("double"), options);
@@ -224,6 +225,8 @@ TEST(Forwarded, ProfilesComeFromThePluginWhole) {
     EXPECT_THAT((std::vector<uint64_t>{step.start_ns, step.duration_ns, step.flops, step.read_bytes,
                                        step.written_bytes}),
                 ElementsAre(6, 7, 8, 9, 10));
+    // What was asked for: the fake device does as permitted.
+    EXPECT_EQ(step.precision, uint32_t{ONNXIFI_SDK_PRECISION_FLOAT16});
     EXPECT_EQ(steps->back().node_index, ONNXIFI_SDK_UNKNOWN);
   }
   const auto plain =

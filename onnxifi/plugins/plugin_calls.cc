@@ -206,6 +206,10 @@ void ONNXIFI_ABI AppendStep(void* told, const onnxStepRecord* step) {
     record.flops = step->flops;
     record.read_bytes = step->read_bytes;
     record.written_bytes = step->written_bytes;
+    // Plugins that know no precisions have shorter records.
+    if (step->struct_size >= offsetof(onnxStepRecord, precision) + sizeof(step->precision)) {
+      record.precision = step->precision;
+    }
     return record;
   });
 }

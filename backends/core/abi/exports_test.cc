@@ -140,8 +140,8 @@ TEST(Info, AnnouncesThePropertiesOfTheSdk) {
   EXPECT_EQ(bits,
             ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER | ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE |
                 ONNXIFI_SDK_GRAPH_PROPERTY_VALUES | ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS |
-                ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL | ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL |
-                ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);
+                ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION | ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL |
+                ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL | ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);
   EXPECT_EQ(bits & 0xFFFFFFFF, 0u);
 }
 
@@ -697,8 +697,9 @@ void KeepStep(void* steps, const onnxStepRecord* record) {
   for (uint32_t k = 0; k < record->rejected_count; ++k) {
     text += std::string(" (") + record->rejected[k] + ")";
   }
-  for (const uint64_t number : {record->start_ns, record->duration_ns, record->flops,
-                                record->read_bytes, record->written_bytes}) {
+  for (const uint64_t number :
+       {record->start_ns, record->duration_ns, record->flops, record->read_bytes,
+        record->written_bytes, uint64_t{record->precision}}) {
     text += " " + std::to_string(number);
   }
   EXPECT_EQ(record->struct_size, sizeof(onnxStepRecord));
@@ -707,7 +708,9 @@ void KeepStep(void* steps, const onnxStepRecord* record) {
 
 TEST(GraphProfile, TellsEveryFieldOfEveryStepAfterARun) {
   Objects objects;
-  const uint64_t properties[] = {ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE, 1, 0};
+  const uint64_t properties[] = {ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE, 1,
+                                 ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION,
+                                 ONNXIFI_SDK_PRECISION_BFLOAT16, 0};
   ASSERT_EQ(onnxReleaseGraph(objects.graph), ONNXIFI_STATUS_SUCCESS);
   ASSERT_EQ(onnxInitGraph(objects.backend, properties, 6, "double", 0, nullptr, &objects.graph),
             ONNXIFI_STATUS_SUCCESS);
@@ -721,8 +724,8 @@ TEST(GraphProfile, TellsEveryFieldOfEveryStepAfterARun) {
   ASSERT_EQ(onnxWaitEvent(output), ONNXIFI_STATUS_SUCCESS);
   EXPECT_EQ(get(objects.graph, KeepStep, &steps), ONNXIFI_STATUS_SUCCESS);
   EXPECT_THAT(steps, ElementsAre("0 3 Map fake one thread 1 x4 x5 (Faster is busy.) (Fastest is "
-                                 "broken.) 6 7 8 9 10",
-                                 "1 -1    0 0 0 0 0 0"));
+                                 "broken.) 6 7 8 9 10 2",
+                                 "1 -1    0 0 0 0 0 0 0"));
   EXPECT_EQ(get(nullptr, KeepStep, &steps), ONNXIFI_STATUS_INVALID_GRAPH);
   EXPECT_EQ(get(objects.graph, nullptr, &steps), ONNXIFI_STATUS_INVALID_POINTER);
   FailNext(FakeStep::kProfile, FakeFault::kStatus, base::Status(base::Code::kNoDeviceMemory, "-"));
@@ -787,6 +790,31 @@ TEST(Switches, ArePropertiesOfAGraphAndTakeTwoValues) {
         EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
       }
     }
+  }
+}
+
+TEST(Precision, IsAPropertyOfAGraphThatTakesFourValues) {
+  Objects objects;
+  for (const uint64_t value :
+       {uint64_t{ONNXIFI_SDK_PRECISION_FLOAT32}, uint64_t{ONNXIFI_SDK_PRECISION_TF32},
+        uint64_t{ONNXIFI_SDK_PRECISION_BFLOAT16}, uint64_t{ONNXIFI_SDK_PRECISION_FLOAT16}}) {
+    const uint64_t list[] = {ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION, value, 0};
+    onnxGraph graph = nullptr;
+    ASSERT_EQ(onnxInitGraph(objects.backend, list, 6, "double", 0, nullptr, &graph),
+              ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+  }
+  // Of a number with more bits than an enumeration all count.
+  for (const uint64_t value : {uint64_t{4}, uint64_t{256}, uint64_t{1} << 32, ~uint64_t{0}}) {
+    const uint64_t list[] = {ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION, value, 0};
+    onnxGraph graph = nullptr;
+    EXPECT_EQ(onnxInitGraph(objects.backend, list, 6, "double", 0, nullptr, &graph),
+              ONNXIFI_STATUS_INVALID_PROPERTY);
+    EXPECT_EQ(graph, nullptr);
+    EXPECT_THAT(
+        LastErrorText(),
+        HasSubstr("The precision property is " + std::to_string(value) +
+                  "; the precisions are 0 (float32), 1 (tf32), 2 (bfloat16), 3 (float16)."));
   }
 }
 

@@ -249,6 +249,7 @@ onnxStatus ONNXIFI_ABI GetGraphProfile(onnxGraph handle, onnxStepRecordCallback 
       record.flops = step.flops;
       record.read_bytes = step.read_bytes;
       record.written_bytes = step.written_bytes;
+      record.precision = step.precision;
       callback(context, &record);
     }
     return base::Ok();

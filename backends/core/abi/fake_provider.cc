@@ -143,7 +143,8 @@ DeclaredTensor Declare(std::string name, const FakeModel& model, bool has_column
 
 class FakeGraph final : public Graph {
  public:
-  FakeGraph(const FakeModel& model, bool is_profiled) : model_(model), is_profiled_(is_profiled) {
+  FakeGraph(const FakeModel& model, const GraphProperties& properties)
+      : model_(model), is_profiled_(properties.is_profiled), precision_(properties.precision) {
     signature_.inputs.push_back(Declare("x", model, model.is_matrix));
     if (model.is_matrix) signature_.inputs.push_back(Declare("w", model, /*has_columns=*/false));
     signature_.outputs.push_back(Declare("y", model, model.is_matrix));
@@ -213,6 +214,7 @@ class FakeGraph final : public Graph {
     doubling.flops = 8;
     doubling.read_bytes = 9;
     doubling.written_bytes = 10;
+    doubling.precision = static_cast<uint32_t>(precision_);
     return std::vector<StepRecord>{doubling, StepRecord()};
   }
 
@@ -286,6 +288,7 @@ class FakeGraph final : public Graph {
 
   const FakeModel model_;
   const bool is_profiled_;
+  const tensor::Precision precision_;
   Signature signature_;
   std::atomic<uint64_t> bindings_ = 0;
   std::atomic<uint64_t> runs_ = 0;
@@ -313,8 +316,7 @@ class FakeBackend final : public Backend {
         return Status(Code::kInvalidShape, "The weights are not a[2, 3] and b[4].");
       }
     }
-    return std::unique_ptr<Graph>(
-        std::make_unique<FakeGraph>(model, request.properties.is_profiled));
+    return std::unique_ptr<Graph>(std::make_unique<FakeGraph>(model, request.properties));
   }
   base::Result<std::shared_ptr<Event>> NewEvent() override {
     ONNXIFI_RETURN_IF_ERROR(TakeFault(FakeStep::kNewEvent));

@@ -20,6 +20,22 @@ base::Result<bool> ReadSwitch(std::string_view name, uint64_t value) {
                                             std::to_string(value) + "; it is 0 or 1.");
 }
 
+base::Result<tensor::Precision> ReadPrecision(uint64_t value) {
+  using tensor::Precision;
+  static_assert(static_cast<int>(Precision::kFloat32) == ONNXIFI_SDK_PRECISION_FLOAT32 &&
+                static_cast<int>(Precision::kTf32) == ONNXIFI_SDK_PRECISION_TF32 &&
+                static_cast<int>(Precision::kBfloat16) == ONNXIFI_SDK_PRECISION_BFLOAT16 &&
+                static_cast<int>(Precision::kFloat16) == ONNXIFI_SDK_PRECISION_FLOAT16);
+  if (value <= ONNXIFI_SDK_PRECISION_FLOAT16) return static_cast<Precision>(value);
+  std::string sentence =
+      "The precision property is " + std::to_string(value) + "; the precisions are";
+  for (uint64_t known = 0; known <= ONNXIFI_SDK_PRECISION_FLOAT16; ++known) {
+    sentence += (known == 0 ? " " : ", ") + std::to_string(known) + " (" +
+                std::string(Name(static_cast<Precision>(known))) + ")";
+  }
+  return Status(Code::kInvalidProperty, sentence + ".");
+}
+
 }  // namespace
 
 base::Result<BackendProperties> ReadBackendProperties(const uint64_t* list, const BackendId& id) {
@@ -84,6 +100,8 @@ base::Result<GraphProperties> ReadGraphProperties(const uint64_t* list, const Ba
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS) {
       ONNXIFI_ASSIGN_OR_RETURN(properties.has_fast_algorithms,
                                ReadSwitch("fast algorithms", value));
+    } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION) {
+      ONNXIFI_ASSIGN_OR_RETURN(properties.precision, ReadPrecision(value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL) {
       ONNXIFI_ASSIGN_OR_RETURN(properties.is_mapped_model, ReadSwitch("mapped model", value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL) {

@@ -37,6 +37,7 @@
 #include "backends/core/base/log.h"
 #include "backends/core/base/result.h"
 #include "backends/core/base/status.h"
+#include "backends/core/tensor/precision.h"
 
 namespace onnxifi::abi {
 
@@ -66,6 +67,8 @@ struct GraphProperties {
   bool takes_values = false;
   // Convolutions may be computed by algorithms that round differently from their definition.
   bool has_fast_algorithms = true;
+  // To what float32 operands of products may be rounded.
+  tensor::Precision precision = tensor::Precision::kFloat32;
   // The model is a private mapping of a file that nobody has written to.
   bool is_mapped_model = false;
   // The model's bytes stay, unchanged, for as long as the graph.
@@ -149,6 +152,7 @@ struct StepRecord {
   uint64_t flops = 0;
   uint64_t read_bytes = 0;
   uint64_t written_bytes = 0;
+  uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;
 };
 
 // What one stage of making a graph ready took; the C++ side of onnxLoadRecord.
@@ -312,6 +316,7 @@ class BackendId {
     return key == ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE || key == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ||
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS;

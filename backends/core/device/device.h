@@ -43,6 +43,9 @@ class Recipe {
   // its elements' type; such a constant may be part of a model's bytes. Else it is copied. Reads of
   // fused steps are numbered as for BoundKernel::ReadsAtRun.
   virtual bool TakesAnyAddress(int /*read*/) const { return false; }
+  // To what it rounds the float32 operands of its products: nothing that Program::precision does
+  // not permit.
+  virtual tensor::Precision precision() const { return tensor::Precision::kFloat32; }
 };
 
 struct Selection {

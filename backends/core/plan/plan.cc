@@ -264,6 +264,12 @@ std::string_view Plan::implementation(int step) const {
   return kernel.selection.recipe ? kernel.selection.recipe->implementation() : std::string_view();
 }
 
+tensor::Precision Plan::precision(int step) const {
+  const StepKernel& kernel = kernels_[step];
+  return kernel.selection.recipe ? kernel.selection.recipe->precision()
+                                 : tensor::Precision::kFloat32;
+}
+
 Result<std::vector<int64_t>> Plan::SymbolsFor(std::span<const tensor::Extents> inputs) const {
   std::vector<int64_t> symbols(program_.dims->symbol_count(), 0);
   std::vector<bool> is_known(symbols.size(), false);

@@ -85,6 +85,8 @@ class Plan {
   int step_count(int step) const { return kernels_[step].steps; }
   // Name of the recipe of a step; empty for steps that run on no device or are done with another.
   std::string_view implementation(int step) const;
+  // To what it rounds the operands of its products.
+  tensor::Precision precision(int step) const;
   // Why each implementation before it was passed over.
   std::span<const base::Status> rejected(int step) const {
     return kernels_[step].selection.rejected;

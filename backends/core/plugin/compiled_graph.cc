@@ -437,6 +437,7 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
       intermediate_bytes = cost.written_bytes;
     }
     record.written_bytes = static_cast<uint64_t>(intermediate_bytes);
+    if (!is_boundary) record.precision = static_cast<uint32_t>(plan_->precision(timing.step));
   }
   return records;
 }

@@ -129,6 +129,7 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     if (control == nullptr) continue;
     for (std::unique_ptr<Program>& body : control->bodies) {
       body->has_fast_algorithms = program.has_fast_algorithms;
+      body->precision = program.precision;
       ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*body, selector, host, times));
     }
   }
@@ -160,7 +161,7 @@ Status CheckSupport(const graph::Graph& graph, const device::Selector& selector,
 
 Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& device,
                                          const base::Log& log, LoadTimes& times,
-                                         bool has_fast_algorithms) {
+                                         bool has_fast_algorithms, tensor::Precision precision) {
   OnnxFunctions functions;
   // The reference computes every sum as it is defined.
   ConstantEvaluator evaluator(&functions, has_fast_algorithms ? device.constant_device() : nullptr);
@@ -190,6 +191,7 @@ Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& dev
                            times.Time("lower", [&] { return ops::LowerGraph(graph, &functions); }));
   if (kVerifiesPasses) ONNXIFI_RETURN_IF_ERROR(program::Verify(*program));
   program->has_fast_algorithms = has_fast_algorithms;
+  program->precision = precision;
   reference::Device reference;
   device::Device* const host = device.constant_device();
   ONNXIFI_RETURN_IF_ERROR(

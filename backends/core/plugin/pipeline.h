@@ -32,10 +32,11 @@ base::Status CheckSupport(const graph::Graph& graph, const device::Selector& sel
                           bool* out_is_emulated = nullptr);
 
 // Rewrites the graph, lowers it and fuses its steps for the device. Every pass is a stage of
-// `times`. `has_fast_algorithms` as in abi::GraphProperties.
+// `times`. `has_fast_algorithms` and `precision` as in abi::GraphProperties.
 base::Result<std::unique_ptr<program::Program>> Compile(graph::Graph graph, device::Device& device,
                                                         const base::Log& log, LoadTimes& times,
-                                                        bool has_fast_algorithms = true);
+                                                        bool has_fast_algorithms = true,
+                                                        tensor::Precision precision = {});
 
 }  // namespace onnxifi::plugin
 

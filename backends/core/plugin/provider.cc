@@ -131,7 +131,8 @@ class PluginBackend : public abi::Backend {
     for (graph::Value& value : declared.values) value.constant.reset();
     ONNXIFI_ASSIGN_OR_RETURN(
         std::unique_ptr<program::Program> program,
-        Compile(std::move(graph), *device_, log_, times, request.properties.has_fast_algorithms));
+        Compile(std::move(graph), *device_, log_, times, request.properties.has_fast_algorithms,
+                request.properties.precision));
     abi::Signature signature = SignatureOf(declared, *program);
     return CompiledGraph::Create(std::move(signature), std::move(program),
                                  {*device_, sharing_, worker_}, request.properties,

@@ -17,6 +17,7 @@
 #include "backends/core/program/value_type.h"
 #include "backends/core/program/view.h"
 #include "backends/core/tensor/dim.h"
+#include "backends/core/tensor/precision.h"
 #include "backends/core/tensor/string_table.h"
 #include "backends/core/tensor/tensor.h"
 
@@ -75,6 +76,8 @@ struct Program {
   std::vector<Requirement> requirements;
   // Whether sums of products may be computed by algorithms that round differently.
   bool has_fast_algorithms = true;
+  // To what a device may round the float32 operands of products: a permission. Sums stay float32.
+  tensor::Precision precision = tensor::Precision::kFloat32;
 
   BufferId AddBuffer(Buffer buffer) {
     buffers.push_back(std::move(buffer));

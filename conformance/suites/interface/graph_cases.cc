@@ -158,6 +158,81 @@ void InvalidPropertyValueIsSaid(Check& check) {
                     "onnxInitGraph with a base folder at address 0");
 }
 
+// float32 [2, 3] times [3, 2] of constants that every precision has: each product and sum is exact,
+// whatever operands are rounded to.
+std::string MakeProductModel() {
+  return ModelWriter()
+      .Input("x", ElementType::kFloat32, {kRows, kColumns})
+      .Initializer(onnx_file::MakeFloatTensor("w", {kColumns, 2}, {1, 0, 0, 1, 2, 0.5f}))
+      .Node("MatMul", {"x", "w"}, {"z"})
+      .Output("z", ElementType::kFloat32, {kRows, int64_t{2}})
+      .Build();
+}
+
+onnxStatus InitWithPrecision(Check& check, const Scene& scene, const std::string& model,
+                             uint64_t precision, onnxGraph* graph) {
+  const std::array<uint64_t, 3> list = {ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION, precision,
+                                        ONNXIFI_GRAPH_PROPERTY_NONE};
+  return check.library().onnxInitGraph(scene.backend(), list.data(), model.size(), model.data(), 0,
+                                       nullptr, graph);
+}
+
+void PrecisionIsAPermission(Check& check) {
+  Scene scene(check);
+  if (!scene.is_ready()) return;
+  const std::string model = MakeProductModel();
+  for (const uint64_t precision : {ONNXIFI_SDK_PRECISION_FLOAT32, ONNXIFI_SDK_PRECISION_TF32,
+                                   ONNXIFI_SDK_PRECISION_BFLOAT16, ONNXIFI_SDK_PRECISION_FLOAT16}) {
+    onnxGraph graph = nullptr;
+    const onnxStatus status = InitWithPrecision(check, scene, model, precision, &graph);
+    if (client::IsRefusal(status)) {
+      check.SetNotSupported(status, check.library().LastError());
+      return;
+    }
+    if (!check.ExpectOneOf({ONNXIFI_STATUS_SUCCESS, ONNXIFI_STATUS_FALLBACK}, status,
+                           "onnxInitGraph with precision " + std::to_string(precision))) {
+      return;
+    }
+    const std::array<int64_t, 2> x_extents = {kRows, kColumns};
+    const std::array<int64_t, 2> z_extents = {kRows, 2};
+    std::vector<float> x = {1, 2, 3, 4, 5, 6};
+    std::vector<float> z(kRows * 2, -1.0f);
+    client::DescriptorList inputs;
+    client::DescriptorList outputs;
+    inputs.Add("x", ElementType::kFloat32, x_extents, x.data());
+    outputs.Add("z", ElementType::kFloat32, z_extents, z.data());
+    check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
+                       check.library().onnxSetGraphIO(graph, 1, inputs.data(), 1, outputs.data()),
+                       "onnxSetGraphIO of a graph with a precision");
+    if (!scene.RunAndWait(graph)) return;
+    check.Expect(z == std::vector<float>{7, 3.5f, 16, 8},
+                 "A product of numbers that every precision has is not exact with precision " +
+                     std::to_string(precision) + ".");
+    scene.ReleaseGraphNow(graph);
+  }
+}
+
+void UnknownPrecisionIsInvalid(Check& check) {
+  Scene scene(check);
+  if (!scene.is_ready()) return;
+  const std::string model = MakeAddModel();
+  for (const uint64_t precision : {uint64_t{4}, uint64_t{256}, uint64_t{1} << 32, ~uint64_t{0}}) {
+    int local = 0;
+    onnxGraph graph = &local;
+    const onnxStatus status = InitWithPrecision(check, scene, model, precision, &graph);
+    check.Expect(graph == nullptr, "onnxInitGraph fails and leaves *graph other than NULL.");
+    if (status == ONNXIFI_STATUS_UNSUPPORTED_PROPERTY) {
+      check.SetNotSupported(status, check.library().LastError());
+      return;
+    }
+    check.ExpectStatus(ONNXIFI_STATUS_INVALID_PROPERTY, status,
+                       "onnxInitGraph with precision " + std::to_string(precision));
+    const std::string sentence = check.library().LastError();
+    check.Expect(sentence.find(std::to_string(precision)) != std::string::npos,
+                 "The sentence about an unknown precision does not name it: " + sentence);
+  }
+}
+
 void WeightByDescriptorIsCopied(Check& check) {
   Scene scene(check);
   if (scene.InitGraph(MakeWeightModel()) == nullptr) return;
@@ -329,6 +404,8 @@ constexpr InterfaceCase kCases[] = {
     {"graphs", "empty_graph_property_lists_are_accepted", EmptyPropertyListsAreAccepted},
     {"graphs", "unknown_graph_property_is_unsupported", UnknownPropertyIsUnsupported},
     {"graphs", "invalid_graph_property_value_is_refused", InvalidPropertyValueIsSaid},
+    {"graphs", "precision_is_a_permission", PrecisionIsAPermission},
+    {"graphs", "unknown_precision_is_invalid", UnknownPrecisionIsInvalid},
     {"graphs", "weight_by_descriptor_is_copied", WeightByDescriptorIsCopied},
     {"graphs", "descriptor_wins_over_initializer", DescriptorWinsOverInitializer},
     {"graphs", "zero_weights_with_a_pointer", ZeroWeightsWithAPointer},
