@@ -110,6 +110,12 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     }));
     ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   }
+  // Behind Winograd's algorithm, which wants float32.
+  ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_widenings", times, program, [&](Program& whole) {
+    program::FuseWidenings(whole, [&selector](const Program& of, const program::Step& step) {
+      return selector.PrefersNarrowOperands({of, step});
+    });
+  }));
   // Masks and scales have moved to their places.
   ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_attention", times, program, [&](Program& whole) {
     program::FuseAttention(whole, [&selector](const Program& of, const program::Step& step) {

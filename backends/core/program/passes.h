@@ -46,6 +46,14 @@ void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers);
 // needs the part meanwhile.
 void ForwardCopies(Program& program, const Accepts& accepts);
 
+// Whether the device multiplies operands of narrow types as they are in memory, at least as fast as
+// when they are widened first. `step` is a product with such operands.
+using PrefersNarrowOperands = std::function<bool(const Program& program, const Step& step)>;
+
+// Moves a Map that only widens a tensor (IsWidening of product_operand.h) into the prologue of the
+// product that alone reads its result, where the device prefers it.
+void FuseWidenings(Program& program, const PrefersNarrowOperands& prefers);
+
 // Whether the device does a step of the family Attention by a kernel of its own, and faster than
 // the steps that it is to stand for.
 using PrefersAttention = std::function<bool(const Program& program, const Step& step)>;

@@ -70,7 +70,8 @@ struct Scan {
 };
 
 // Contract: sums of products. reads[0] is A, reads[1] is B; further reads belong to prologues and
-// epilogue.
+// epilogue. Operands keep the types that they have in memory, and `accumulator` is the type of the
+// sum: product_operand.h says what is multiplied, before it is widened to that type.
 //   kMatMul: A[batch, m, k], B[batch, k, n] -> out[batch, m, n]; each of batch, m, n, k is any
 //   number of axes, or none. Domain: batch, m, n axes; `inner` holds the k extents.
 //   kConv: A[N, C, spatial], B[M, C / group, kernel] -> out[N, M, spatial]. Domain: out; `inner`:

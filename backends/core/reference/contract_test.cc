@@ -5,12 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "backends/core/reference/testing/one_step.h"
+#include "backends/core/tensor/convert.h"
 
 namespace onnxifi::reference {
 namespace {
@@ -211,6 +213,60 @@ TEST(ContractTest, IntegersAreExactAndSubtractTheirZeroPoint) {
         sum += (int32_t{a[m * 600 + k]} - zero_points[m]) * int32_t{b[k * 5 + n]};
       }
       ASSERT_EQ(out[m * 5 + n], sum);
+    }
+  }
+}
+
+// Operands of 16 bits, each widened without loss, in sums of float32 and of float64.
+TEST(ContractTest, NarrowFloatsAreWidenedBeforeTheyAreMultiplied) {
+  constexpr int kM = 5, kK = 301, kN = 67;
+  for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
+    for (const ElementType sum_type : {kFloat, ElementType::kFloat64}) {
+      std::mt19937 random(11);
+      const auto draw = [&](size_t count, std::vector<double>& values) {
+        std::vector<uint16_t> codes(count);
+        for (uint16_t& code : codes) {
+          const auto value = static_cast<float>(random() % 4001) / 1000 - 2;
+          code = static_cast<uint16_t>(tensor::EncodeFloat(type, value));
+          values.push_back(
+              tensor::LoadScalar(type, reinterpret_cast<const std::byte*>(&code), 0).f);
+        }
+        // The least and the largest that it has, whose product neither overflows nor vanishes.
+        codes[0] = 1;
+        codes[1] = type == ElementType::kFloat16 ? 0x7bff : 0x4f7f;
+        for (size_t k = 0; k < 2; ++k) {
+          values[k] = tensor::LoadScalar(type, reinterpret_cast<const std::byte*>(&codes[k]), 0).f;
+        }
+        return codes;
+      };
+      std::vector<double> a, b;
+      OneStep one;
+      one.Read(type, {kM, kK}, draw(kM * kK, a));
+      one.Read(type, {kK, kN}, draw(kK * kN, b));
+      one.step.domain = {kM, kN};
+      program::ExprPool& pool = one.pool();
+      Contract contract;
+      contract.m_axes = contract.n_axes = 1;
+      contract.inner = {kK};
+      contract.accumulator = sum_type;
+      contract.a_prologue = Cast(Load(pool, type, 0), sum_type).id();
+      contract.b_prologue = Cast(Load(pool, type, 1), sum_type).id();
+      contract.roots = {Cast(Accumulator(pool, sum_type), ElementType::kFloat64).id()};
+      one.Write(ElementType::kFloat64, one.step.domain, std::vector<double>(kM * kN));
+      one.step.body = std::move(contract);
+      const std::vector<double> out = one.Run<double>();
+      const double unit = sum_type == kFloat ? 0x1p-24 : 0x1p-53;
+      for (int m = 0; m < kM; ++m) {
+        for (int n = 0; n < kN; ++n) {
+          double sum = 0, magnitude = 0;
+          for (int k = 0; k < kK; ++k) {
+            const double product = a[m * kK + k] * b[k * kN + n];
+            sum += product;
+            magnitude += std::abs(product);
+          }
+          ASSERT_NEAR(out[m * kN + n], sum, kK * unit * magnitude + 1e-12 * magnitude);
+        }
+      }
     }
   }
 }

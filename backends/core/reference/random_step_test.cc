@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 
+#include "backends/core/program/product_operand.h"
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/rounding_spread.h"
@@ -43,6 +45,27 @@ TEST(RandomStepTest, SeedsDecide) {
       texts.insert(text);
     }
     EXPECT_GT(texts.size(), 45u) << Name(family);
+  }
+}
+
+// What devices choose kernels for narrow operands by is drawn often enough for each pair of types.
+TEST(RandomStepTest, ProductsHaveOperandsOfNarrowTypes) {
+  std::map<std::string, int> drawn;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    const RandomStep made = MakeRandomStep(Family::kContract, seed);
+    const program::Step& step = made.program.steps[0];
+    const auto a = program::FindProductOperand(made.program, step, 0);
+    const auto b = program::FindProductOperand(made.program, step, 1);
+    if (!a.is_stored || !b.is_stored) continue;
+    std::string text = std::string(Name(a.type)) + " " + std::string(Name(b.type));
+    ++drawn[text + " " + std::string(Name(program::SumType(step)))];
+    if (a.zero_point_read >= 0 && b.zero_point_read >= 0) ++drawn[text + " less zero points"];
+  }
+  for (const char* const products :
+       {"float16 float16 float", "bfloat16 bfloat16 float", "int8 int8 int32", "uint8 int8 int32",
+        "int8 uint8 int32", "uint8 uint8 int32", "uint8 int8 less zero points",
+        "int8 int8 less zero points"}) {
+    EXPECT_GE(drawn[products], 5) << products;
   }
 }
 

@@ -3,7 +3,9 @@
 // MakeContract: matrix products with any number of axes, convolutions and transposed ones, with
 // prologues and an epilogue.
 
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "backends/core/reference/random_step/epilogue.h"
 #include "backends/core/reference/random_step/family.h"
@@ -31,6 +33,27 @@ Expr MakePrologue(StepMaker& make, ElementType accumulator, const Extents& exten
   }
   if (make.Chance(15)) element = Maximum(element, Like(element, 0));
   return element;
+}
+
+// The operand of a kernel for narrow types: as it is in memory, and of an integer at times less a
+// zero point, which is the same along the axes that `is_summed` says, and at times along all.
+Expr MakeNarrowPrologue(StepMaker& make, ElementType accumulator, const Extents& extents,
+                        const std::vector<bool>& is_summed, int read, ElementType type) {
+  const Expr element = Cast(Load(make.pool(), type, read), accumulator);
+  if (tensor::IsFloat(type) || make.Chance(40)) return element;
+  const bool is_one = make.Chance(50);
+  Extents varied = extents;
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    if (is_one || is_summed[axis]) varied[axis] = 1;
+  }
+  const int zero_point = make.AddRead(type, varied, Data::kSmall);
+  program::View& view = make.step.reads.back();
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    if (!is_one && !is_summed[axis]) continue;
+    view.strides[axis] = 0;
+    for (program::Guard& guard : view.guards) guard.coefficients[axis] = 0;
+  }
+  return element - Cast(Load(make.pool(), type, zero_point), accumulator);
 }
 
 void MakeConvolution(StepMaker& make, Contract& contract, Extents& a_extents, Extents& b_extents,
@@ -81,6 +104,25 @@ void MakeConvolution(StepMaker& make, Contract& contract, Extents& a_extents, Ex
   domain.insert(domain.end(), out.begin(), out.end());
 }
 
+// Which axes of A and of B the products are summed along.
+std::pair<std::vector<bool>, std::vector<bool>> SummedAxes(const Contract& contract, size_t a_rank,
+                                                           size_t b_rank) {
+  // The zero point of a convolution's image is one number.
+  std::vector<bool> a(a_rank, contract.form != Contract::Form::kMatMul);
+  std::vector<bool> b(b_rank, true);
+  if (contract.form != Contract::Form::kMatMul) {
+    // Those of kernels are by output.
+    b[contract.form == Contract::Form::kConv ? 0 : 1] = false;
+    return {a, b};
+  }
+  for (size_t k = 0; k < contract.inner.size(); ++k) a[a_rank - 1 - k] = true;
+  const auto batch = static_cast<size_t>(contract.batch_axes);
+  for (size_t axis = 0; axis < b_rank; ++axis) {
+    b[axis] = axis >= batch && axis < batch + contract.inner.size();
+  }
+  return {a, b};
+}
+
 }  // namespace
 
 void MakeContract(StepMaker& make) {
@@ -129,13 +171,27 @@ void MakeContract(StepMaker& make) {
     }
     return make.Pick({ElementType::kInt8, ElementType::kUint8, accumulator, ElementType::kInt4});
   };
-  const ElementType a_type = type();
-  const ElementType b_type = type();
+  // Both of types that devices have kernels for, or each of any.
+  const bool is_narrow = make.Chance(30);
+  const auto narrow = [&] {
+    return is_float ? make.Pick({ElementType::kFloat16, ElementType::kBfloat16})
+                    : make.Pick({ElementType::kInt8, ElementType::kUint8});
+  };
+  const ElementType a_type = is_narrow ? narrow() : type();
+  const ElementType b_type = !is_narrow ? type() : is_float ? a_type : narrow();
   // Integers of any size would leave the tolerance below.
   make.AddRead(a_type, a_extents, tensor::IsFloat(a_type) ? data : Data::kSmall);
   make.AddRead(b_type, b_extents, tensor::IsFloat(b_type) ? data : Data::kSmall);
-  contract.a_prologue = MakePrologue(make, accumulator, a_extents, 0, a_type).id();
-  contract.b_prologue = MakePrologue(make, accumulator, b_extents, 1, b_type).id();
+  if (is_narrow) {
+    const auto [a_summed, b_summed] = SummedAxes(contract, a_extents.size(), b_extents.size());
+    contract.a_prologue =
+        MakeNarrowPrologue(make, accumulator, a_extents, a_summed, 0, a_type).id();
+    contract.b_prologue =
+        MakeNarrowPrologue(make, accumulator, b_extents, b_summed, 1, b_type).id();
+  } else {
+    contract.a_prologue = MakePrologue(make, accumulator, a_extents, 0, a_type).id();
+    contract.b_prologue = MakePrologue(make, accumulator, b_extents, 1, b_type).id();
+  }
   MakeEpilogue(make, accumulator, domain, /*may_write_two=*/true, contract.roots);
   if (is_float) {
     // Each product is at most 2^3 * 2^3 in size; a sum of `depth` of them is off by that many
