@@ -15,11 +15,9 @@ using tensor::ElementType;
 using tensor::Scalar;
 
 // The bits of a small float's format: exponent, mantissa, bias, tensor::FloatSpecials. Empty for
-// bfloat16 and float8e8m0, which have functions of their own.
+// float16, bfloat16 and float8e8m0, which have functions of their own.
 std::string_view FormatOf(ElementType type) {
   switch (type) {
-    case ElementType::kFloat16:
-      return "5, 10, 15, 0";
     case ElementType::kFloat8E4M3Fn:
       return "4, 3, 7, 1";
     case ElementType::kFloat8E4M3Fnuz:
@@ -38,6 +36,7 @@ std::string_view FormatOf(ElementType type) {
 // A narrow float's bits as f32, and back.
 std::string Decode(Writer& writer, ElementType type, const std::string& bits) {
   if (type == ElementType::kBfloat16) return Text(writer.UseHelper("decode_bf16"), "(", bits, ")");
+  if (type == ElementType::kFloat16) return Text(writer.UseHelper("decode_f16"), "(", bits, ")");
   if (type == ElementType::kFloat8E8M0) {
     return Text(writer.UseHelper("decode_e8m0"), "(", bits, ")");
   }
@@ -49,12 +48,13 @@ std::string Encode(Writer& writer, ElementType type, const std::string& value, b
   std::string code;
   if (type == ElementType::kBfloat16) {
     code = Text(writer.UseHelper("encode_bf16"), "(", value, ")");
+  } else if (type == ElementType::kFloat16) {
+    code = Text(writer.UseHelper("encode_f16"), "(", value, ")");
   } else if (type == ElementType::kFloat8E8M0) {
     code = Text(writer.UseHelper("encode_e8m0"), "(", value, ", ", saturate ? 1 : 0, ", ",
                 static_cast<int>(rounding), ")");
   } else {
-    const bool saturates =
-        type == ElementType::kFloat4E2M1 || (type != ElementType::kFloat16 && saturate);
+    const bool saturates = type == ElementType::kFloat4E2M1 || saturate;
     code = Text(writer.UseHelper("encode"), "(", value, ", ", FormatOf(type), ", ",
                 saturates ? 1 : 0, ")");
   }

@@ -164,6 +164,35 @@ const Template kOthers[] = {
   return specials == 2 && code == 0u ? 0u : sign | code;
 }
 )"},
+    // float16, of which networks are made: as decode and encode, without the cases of others.
+    {"decode_f16", R"(FN f32 decode_f16(u32 code) {
+  u32 magnitude = code & 0x7fffu;
+  u32 sign = (code & 0x8000u) << 16;
+  if (magnitude < 0x400u) {
+    return FROM_BITS_f32(sign | BITS_f32(AS(f32, magnitude) * FROM_BITS_f32(0x33800000u)));
+  }
+  return FROM_BITS_f32(sign | ((magnitude << 13) + (magnitude < 0x7c00u ? 0x38000000u : 0x70000000u)));
+}
+)"},
+    {"encode_f16", R"(FN u32 encode_f16(f32 value) {
+  u32 bits = BITS_f32(value);
+  u32 sign = bits >> 16 & 0x8000u;
+  u32 magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return sign | 0x7e00u;
+  if (magnitude >= 0x477ff000u) return sign | 0x7c00u;
+  if (magnitude >= 0x38800000u) {
+    return sign | (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+  }
+  u32 exponent = magnitude >> 23;
+  if (exponent < 102u) return sign;
+  u32 significand = (magnitude & 0x7fffffu) | 0x800000u;
+  u32 shift = 126u - exponent;
+  u32 kept = significand >> shift;
+  u32 dropped = significand & ((1u << shift) - 1u);
+  u32 middle = 1u << (shift - 1u);
+  return sign | (kept + (dropped > middle || (dropped == middle && (kept & 1u) != 0u) ? 1u : 0u));
+}
+)"},
     {"decode_bf16", R"(FN f32 decode_bf16(u32 code) { return FROM_BITS_f32(code << 16); }
 )"},
     {"encode_bf16", R"(FN u32 encode_bf16(f32 value) {

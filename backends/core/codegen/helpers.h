@@ -21,7 +21,7 @@ struct Helper {
 
 // The definition of `name`, or of name_type where it is one per type. Names:
 //   div, fmod, mod, pow, shl, shr (integers); mod, sign, to_i64, to_u64 (f32, f64)
-//   decode, encode (any float of at most 16 bits but bfloat16 and float8e8m0)
+//   decode, encode (any float of at most 8 bits but float8e8m0); decode_f16, encode_f16,
 //   decode_bf16, encode_bf16, decode_e8m0, encode_e8m0; odd_f64 (f64 -> f32 rounded to odd),
 //   odd_u64 (u64 -> f32 rounded to odd); random
 Helper FindHelper(std::string_view name, std::string_view type);
