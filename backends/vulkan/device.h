@@ -48,6 +48,9 @@ class Device final : public device::Device {
   bool PrefersAttention(const device::Facts& facts) const override {
     return selector_.PrefersAttention(facts);
   }
+  bool PrefersNarrowOperands(const device::Facts& facts) const override {
+    return selector_.PrefersNarrowOperands(facts);
+  }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
 
   // Kernels are compiled on all threads.

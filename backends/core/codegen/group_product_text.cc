@@ -280,14 +280,18 @@ void TiledProduct::PartWriter::WriteColumnLoad(const std::string& to, const Bloc
                                                const std::string& at, const std::string& lane,
                                                const std::string& last) {
   const auto load = [&](const std::string& own_lane) {
-    return Text("LOAD(", block.columns.buffer, ", ", at, " + ", Lesser(own_lane, last), ")");
+    return LoadElement(/*is_rows=*/false, block.columns.buffer,
+                       Text(at, " + ", Lesser(own_lane, last)));
   };
   if (SharedWidth() == 1) {
     writer_.Line(to, " = ", load(lane), ";");
     return;
   }
   writer_.Open("if (", lane, " + 3 <= ", last, ")");
-  writer_.Line(to, " = LOAD4(", block.columns.buffer, ", ", at, " + ", lane, ");");
+  writer_.Line(
+      to, " = ",
+      LoadElements(/*is_rows=*/false, block.columns.buffer, Text(at, " + ", lane), /*width=*/4),
+      ";");
   writer_.Close();
   writer_.Open("if (", lane, " + 3 > ", last, ")");
   std::string fours;
@@ -351,8 +355,10 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   const std::string column_at =
       writer_.Declare("idx", Text(block.columns.at, " + ", cursor.column_offset()));
   std::string load = open_loads(row_loads, row_count);
-  writer_.Line(rows, "[", load, "] = ", width == 1 ? "LOAD(" : "LOAD4(", block.rows.buffer, ", ",
-               row_at, " + ", load, " * ", bringers * width, ");");
+  writer_.Line(rows, "[", load, "] = ",
+               LoadElements(/*is_rows=*/true, block.rows.buffer,
+                            Text(row_at, " + ", load, " * ", bringers * width), width),
+               ";");
   writer_.Close();
   load = open_loads(column_loads, column_count);
   WriteColumnLoad(Text(columns, "[", load, "]"), block, column_at,
@@ -415,7 +421,8 @@ std::string TiledProduct::PartWriter::WriteItemRows(const Block& block, const st
   std::string rows = writer_.NewName("s");
   writer_.Line(sum_type_, " ", rows, "[", product_.tile_.rows, "];");
   const std::string row = OpenUnrolled(product_.tile_.rows);
-  writer_.Line(rows, "[", row, "] = LOAD(", block.rows.buffer, ", ", at, " + ", row, ");");
+  writer_.Line(rows, "[", row,
+               "] = ", LoadElement(/*is_rows=*/true, block.rows.buffer, Text(at, " + ", row)), ";");
   writer_.Close();
   return rows;
 }
@@ -445,8 +452,10 @@ void TiledProduct::PartWriter::WriteDirectSums(const Block& block, const GroupIt
     const std::string columns = writer_.NewName("s");
     writer_.Line(sum_type_, " ", columns, "[", tile.columns(), "];");
     const std::string own = OpenUnrolled(tile.columns());
-    writer_.Line(columns, "[", own, "] = LOAD(", block.columns.buffer, ", ", column_at, " + ",
-                 lanes, "[", own, "]);");
+    writer_.Line(columns, "[", own, "] = ",
+                 LoadElement(/*is_rows=*/false, block.columns.buffer,
+                             Text(column_at, " + ", lanes, "[", own, "]")),
+                 ";");
     writer_.Close();
     WriteItemProducts(item, rows, columns);
   };

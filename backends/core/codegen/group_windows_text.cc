@@ -128,7 +128,7 @@ void TiledProduct::PartWriter::WriteRunSums(const Block& block, const GroupItem&
   writer_.Open("for (idx ", tap, " = 0; ", tap, " < ",
                writer_.UseDim(contract_.inner[static_cast<size_t>(last) + 1]), "; ++", tap, ")");
   const std::string weight =
-      writer_.Declare(sum_type_, Text("LOAD(", block.rows.buffer, ", ", row_at, ")"));
+      writer_.Declare(sum_type_, LoadElement(/*is_rows=*/true, block.rows.buffer, row_at));
   writer_.Line(row_at, " += 1;");
   column = OpenUnrolled(columns - 1);
   writer_.Line(elements, "[", column, "] = ", elements, "[", column, " + 1];");

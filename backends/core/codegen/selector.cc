@@ -50,6 +50,13 @@ bool Selector::PrefersWinograd(const device::Facts& facts) const {
          transformed <= kWorthwhile * direct;
 }
 
+bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
+  if (!CheckTiles(facts.program, facts.step).ok()) return false;
+  const TiledProduct product(facts.program, facts.step);
+  return tuning_.TileFor(product.least_rows(), product.most_depth(), product.sum_bits())
+      .is_of_group();
+}
+
 bool Selector::PrefersAttention(const device::Facts& facts) const {
   // Groups of a processor share nothing but its cache.
   return tuning_.run_length == 1 && IsWorthwhileAttention(facts.step) &&

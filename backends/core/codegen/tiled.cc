@@ -179,6 +179,7 @@ class TiledRecipe final : public Recipe {
     if (product_.is_transposed()) return "tiled transposed convolution";
     return product_.is_window() ? "tiled convolution" : "tiled product";
   }
+  tensor::Precision precision() const override { return product_.precision(); }
   std::unique_ptr<device::Kernel> Build(Services& services) const override {
     return std::make_unique<TiledKernel>(product_, capabilities_, services);
   }

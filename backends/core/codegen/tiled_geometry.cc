@@ -76,7 +76,6 @@ class TiledProduct::Geometry {
 
   Bound Make() {
     Bound bound;
-    const int64_t element_bytes = product_.sum_bits() / 8;
     const TileShape& tile = product_.tile_;
     parts_ = product_.is_window() ? contract_.group : 1;
     at(kRows) = tensor::ElementCount(row_extents_) / parts_;
@@ -97,8 +96,9 @@ class TiledProduct::Geometry {
                           : tensor::ElementCount(batch_) * parts_ * output_phases_ * at(kRowTiles) *
                                 at(kColumnTiles);
     if (is_empty) at(kRowItems) = at(kColumnItems) = 0;
-    bound.row_bytes = row_elements_ * element_bytes;
-    bound.column_bytes = bound.has_columns_in_place ? 0 : column_elements_ * element_bytes;
+    bound.row_bytes = row_elements_ * ElementBytes(Part::kRows);
+    bound.column_bytes =
+        bound.has_columns_in_place ? 0 : column_elements_ * ElementBytes(Part::kColumns);
 
     given_.insert(given_.end(), row_batch_.begin(), row_batch_.end());
     given_.insert(given_.end(), column_batch_.begin(), column_batch_.end());
@@ -119,6 +119,7 @@ class TiledProduct::Geometry {
 
  private:
   int64_t& at(int number) { return given_[static_cast<size_t>(number)]; }
+  int64_t ElementBytes(Part part) const { return tensor::BitWidth(product_.stored_type(part)) / 8; }
 
   // The image of a channel: for each phase of the strides, the elements of that phase. Gives
   // whether rows of it are longer than those of the output.
@@ -188,7 +189,7 @@ class TiledProduct::Geometry {
       const int64_t channels = contract_.group * at(kChannels);
       // Whole cache lines, and an odd number of them, so that channels do not share sets of a
       // cache.
-      const int64_t line = 64 / (product_.sum_bits() / 8);
+      const int64_t line = 64 / ElementBytes(Part::kColumns);
       int64_t lines = CeilDiv(tensor::ElementCount(phases_) * at(kPhasePitch), line);
       lines += 1 - lines % 2;
       at(kStep) = lines * line;
@@ -222,7 +223,7 @@ class TiledProduct::Geometry {
     const int64_t columns = product_.tile_.block_columns();
     // A group reads no column behind the last.
     const bool is_of_group = product_.tile_.is_of_group();
-    if (!product_.has_plain_columns_ || !view.guards.empty() ||
+    if (!product_.HasPlainColumns() || !view.guards.empty() ||
         (!is_of_group && at(kColumns) < columns)) {
       return false;
     }
@@ -256,7 +257,7 @@ class TiledProduct::Geometry {
     at(kPartPitch) = at(kChannels) * step;
     if (!is_of_group) at(kLastStart) = at(kColumns) - columns;
     for (size_t axis = 0; axis < batch; ++axis) column_batch_[axis] = view.strides[axis];
-    bound.column_offset_bytes = view.offset * (product_.sum_bits() / 8);
+    bound.column_offset_bytes = view.offset * ElementBytes(Part::kColumns);
     return true;
   }
 

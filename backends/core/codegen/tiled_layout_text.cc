@@ -9,11 +9,21 @@
 
 namespace onnxifi::codegen {
 
+namespace {
+
+// Not every language makes 16 or 8 bits of a number by itself.
+std::string Zero(std::string_view type) {
+  return type.ends_with("16") || type.ends_with("8") ? Text("AS(", type, ", 0)") : "0";
+}
+
+}  // namespace
+
 Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
   const bool is_a = product_.columns_are_a_ != is_rows;
   const int lanes = is_rows ? product_.tile_.block_rows() : product_.tile_.block_columns();
   const bool is_window = product_.is_window();
-  const std::string out = writer_.UseScratch(/*is_write=*/true, is_rows ? 0 : 1, sum_type_);
+  const std::string_view type = StoredType(is_rows);
+  const std::string out = writer_.UseScratch(/*is_write=*/true, is_rows ? 0 : 1, type);
   const std::string item = OpenItem();
   const std::string tiles = writer_.UseGiven(is_rows ? kRowTiles : kColumnTiles);
   const std::string count = writer_.UseGiven(is_rows ? kRows : kColumns);
@@ -66,7 +76,7 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
     writer_.Open("for (int ", lane, " = 0; ", lane, " < ", lanes, "; ++", lane, ")");
   }
   const std::string value = writer_.NewName("s");
-  writer_.Line(sum_type_, " ", value, " = 0;");
+  writer_.Line(type, " ", value, " = ", Zero(type), ";");
   const std::string own = writer_.Declare("idx", Text(first, " + ", lane));
   writer_.Open("if (", own, " < ", count, ")");
   std::vector<std::string> at = batch;
@@ -91,7 +101,7 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
     at.insert(at.end(), inner.begin(), inner.end());
     if (!is_a) at.insert(at.end(), own_at.begin(), own_at.end());
   }
-  writer_.Line(value, " = AS(", sum_type_, ", ", Element(is_a, at), ");");
+  writer_.Line(value, " = AS(", type, ", ", LaidOutElement(is_rows, at), ");");
   writer_.Close();
   writer_.Line("STORE(", out, ", ", to, ", ", value, ");");
   for (int loop = 0; !is_by_element && loop < 2; ++loop) writer_.Close();
@@ -101,7 +111,8 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
 
 Launch TiledProduct::PartWriter::WriteImage() {
   if (product_.tile_.are_items_lanes) return WriteImageElements();
-  const std::string out = writer_.UseScratch(/*is_write=*/true, 1, sum_type_);
+  const std::string_view type = StoredType(/*is_rows=*/false);
+  const std::string out = writer_.UseScratch(/*is_write=*/true, 1, type);
   const std::string item = OpenItem();
   const int axes = product_.column_axes();
   std::vector<std::string> extents = {Extent(writer_, 0)};
@@ -151,7 +162,7 @@ Launch TiledProduct::PartWriter::WriteImage() {
     const std::string lane = writer_.NewName("l");
     writer_.Line("INDEPENDENT");
     writer_.Open("for (idx ", lane, " = ", begin, "; ", lane, " < ", end, "; ++", lane, ")");
-    writer_.Line("STORE(", out, ", ", to, " + ", lane, ", AS(", sum_type_, ", 0));");
+    writer_.Line("STORE(", out, ", ", to, " + ", lane, ", AS(", type, ", 0));");
     writer_.Close();
   };
   fill("0", zeros);
@@ -159,8 +170,8 @@ Launch TiledProduct::PartWriter::WriteImage() {
   writer_.Line("INDEPENDENT");
   writer_.Open("for (idx ", lane, " = ", zeros, "; ", lane, " < ", high, "; ++", lane, ")");
   positions.push_back(writer_.Declare("idx", Position(last, lane, phase(last))));
-  const std::string element = Element(/*is_a=*/true, positions);
-  writer_.Line("STORE(", out, ", ", to, " + ", lane, ", AS(", sum_type_, ", ", element, "));");
+  const std::string element = LaidOutElement(/*is_rows=*/false, positions);
+  writer_.Line("STORE(", out, ", ", to, " + ", lane, ", AS(", type, ", ", element, "));");
   writer_.Close();
   fill(high, length);
   writer_.Close();
@@ -168,7 +179,8 @@ Launch TiledProduct::PartWriter::WriteImage() {
 }
 
 Launch TiledProduct::PartWriter::WriteImageElements() {
-  const std::string out = writer_.UseScratch(/*is_write=*/true, 1, sum_type_);
+  const std::string_view type = StoredType(/*is_rows=*/false);
+  const std::string out = writer_.UseScratch(/*is_write=*/true, 1, type);
   const std::string item = OpenItem();
   const int axes = product_.column_axes();
   std::vector<std::string> extents = {Extent(writer_, 0)};
@@ -195,9 +207,9 @@ Launch TiledProduct::PartWriter::WriteImageElements() {
         Text(" && ", positions.back(), " >= 0 && ", positions.back(), " < ", InExtent(axis));
   }
   const std::string value = writer_.NewName("s");
-  writer_.Line(sum_type_, " ", value, " = 0;");
+  writer_.Line(type, " ", value, " = ", Zero(type), ";");
   writer_.Open("if (", is_inside, ")");
-  writer_.Line(value, " = AS(", sum_type_, ", ", Element(/*is_a=*/true, positions), ");");
+  writer_.Line(value, " = AS(", type, ", ", LaidOutElement(/*is_rows=*/false, positions), ");");
   writer_.Close();
   writer_.Line("STORE(", out, ", ", to, ", ", value, ");");
   writer_.Close();

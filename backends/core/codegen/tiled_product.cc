@@ -19,7 +19,6 @@ using base::Status;
 using program::Contract;
 using program::ExprId;
 using program::ExprNode;
-using program::ExprOp;
 
 // A product with fewer columns than this leaves most lanes idle, if it has more rows.
 constexpr int64_t kFewColumns = 16;
@@ -115,10 +114,6 @@ TiledProduct::TiledProduct(const program::Program& program, const program::Step&
     const std::optional<int64_t> n = KnownCount(domain.subspan(batch + m_axes));
     columns_are_a_ = n && *n < kFewColumns && (!m || *m > *n);
   }
-  const ExprNode& element = program.exprs[prologue(columns_are_a_)];
-  has_plain_columns_ = element.op == ExprOp::kLoad && element.operands.empty() &&
-                       static_cast<int>(element.payload) == column_read() &&
-                       element.type == contract_.accumulator;
 }
 
 int64_t TiledProduct::least_rows() const {

@@ -101,6 +101,14 @@ class TiledProduct {
   KernelText Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
                       const Dialect& dialect, std::string_view library) const;
 
+  // The type in which the sums find the elements of an operand, once there is a tile. Where the
+  // items of a group sum together, elements of float16, bfloat16 and bytes are laid out as what
+  // they are, bytes less a zero point as int16, and float32 as Program::precision permits: they are
+  // widened when they are read. Else it is the sum's.
+  tensor::ElementType stored_type(Part part) const;
+  // To what operands are rounded by that.
+  tensor::Precision precision() const;
+
   int row_read() const { return columns_are_a_ ? 1 : 0; }
   int column_read() const { return columns_are_a_ ? 0 : 1; }
   // Whether all that the kernel of an operand reads are constants.
@@ -122,6 +130,8 @@ class TiledProduct {
   class Geometry;
   class PartWriter;
 
+  // The columns' element is a load, of the type in which the sums find it.
+  bool HasPlainColumns() const;
   program::ExprId prologue(bool is_a) const {
     return is_a ? contract_.a_prologue : contract_.b_prologue;
   }
@@ -132,14 +142,14 @@ class TiledProduct {
   // Whether a tap of a convolution in floating point may lie in the padding, where a weight that is
   // infinite or NaN must not meet the zeros of the image. Where extents are symbols it may.
   bool MeetsPadding() const;
+  // Whether columns share elements: those of a convolution of more than one tap.
+  bool HasTaps() const;
 
   const program::Program& program_;
   const program::Step& step_;
   const program::Contract& contract_;
   const LoopFacts facts_;
   bool columns_are_a_ = false;
-  // The columns' prologue is a load, and its elements are of the sum's type.
-  bool has_plain_columns_ = false;
   TileShape tile_;
 };
 

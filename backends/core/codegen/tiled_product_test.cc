@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "backends/core/codegen/plain_product.h"
@@ -38,6 +39,8 @@ struct Options {
   bool has_bias = false;
   int64_t group = 1;
   int64_t stride = 1;
+  ElementType type = kFloat;  // of the operands
+  ElementType sum_type = kFloat;
 };
 ProgramMaker MakeProduct(int64_t rows, int64_t columns, int64_t depth, bool is_window,
                          const Options& options = {}) {
@@ -62,19 +65,22 @@ ProgramMaker MakeProduct(int64_t rows, int64_t columns, int64_t depth, bool is_w
     contract.inner = {depth};
   }
   const auto read = [&](const program::Shape& shape) {
-    step.reads.push_back(maker.Input(shape).view);
-    return Load(maker.program.exprs, kFloat, static_cast<int>(step.reads.size()) - 1).id();
+    step.reads.push_back(maker.Input(shape, options.type).view);
+    const auto number = static_cast<int>(step.reads.size()) - 1;
+    return Cast(Load(maker.program.exprs, options.type, number), options.sum_type).id();
   };
   contract.a_prologue = read(a);
   contract.b_prologue = read(b);
-  program::Expr sum = Accumulator(maker.program.exprs, kFloat);
+  contract.accumulator = options.sum_type;
+  program::Expr sum = Accumulator(maker.program.exprs, options.sum_type);
   if (options.has_bias) {
     step.reads.push_back(InsertAxis(maker.Input({rows}), 1).view);
     sum = sum + Load(maker.program.exprs, kFloat, 2);
   }
   contract.roots = {sum.id()};
-  program::Buffer out{.kind = program::Buffer::Kind::kTemporary, .type = kFloat, .shape = domain};
-  step.writes = {program::DenseView(maker.program.AddBuffer(out), kFloat, domain)};
+  program::Buffer out{
+      .kind = program::Buffer::Kind::kTemporary, .type = options.sum_type, .shape = domain};
+  step.writes = {program::DenseView(maker.program.AddBuffer(out), options.sum_type, domain)};
   step.domain = domain;
   step.body = std::move(contract);
   maker.program.steps.push_back(std::move(step));
@@ -131,6 +137,70 @@ TEST(TiledProductTest, AGroupSumsABlock) {
   const Made window = Make(MakeProduct(3, 65, 5, /*is_window=*/true), OpenClDialect());
   EXPECT_TRUE(window.bound.has_columns_in_place);
   EXPECT_THAT(window.texts[2].source, Not(HasSubstr("BARRIER;")));
+}
+
+TEST(TiledProductTest, NarrowOperandsTakeHalfTheMemory) {
+  for (const bool is_window : {false, true}) {
+    const Made wide = Make(MakeProduct(33, 20, 20, is_window), OpenClDialect());
+    for (const KernelText& text : wide.texts) EXPECT_THAT(text.source, Not(HasSubstr("u16* ")));
+    for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
+      const Made narrow = Make(MakeProduct(33, 20, 20, is_window, {.type = type}), OpenClDialect());
+      EXPECT_EQ(2 * narrow.bound.row_bytes, wide.bound.row_bytes);
+      EXPECT_THAT(narrow.texts[0].source, HasSubstr("u16* "));
+      EXPECT_THAT(narrow.texts[0].source, Not(HasSubstr("encode"))) << "It is what it is.";
+      EXPECT_THAT(narrow.texts[2].source, HasSubstr("u16* "));
+      // Of a product the columns are read where they lie.
+      EXPECT_EQ(narrow.bound.has_columns_in_place, !is_window);
+      if (is_window) {
+        EXPECT_LT(narrow.bound.column_bytes, 0.6 * static_cast<double>(wide.bound.column_bytes));
+      }
+    }
+  }
+}
+
+TEST(TiledProductTest, BytesTakeAQuarterOrAHalfOfTheMemory) {
+  ProgramMaker maker = MakeProduct(33, 20, 20, /*is_window=*/true,
+                                   {.type = ElementType::kUint8, .sum_type = ElementType::kInt32});
+  const Made bytes = Make(maker, OpenClDialect());
+  const Made wide =
+      Make(MakeProduct(33, 20, 20, /*is_window=*/true,
+                       {.type = ElementType::kInt32, .sum_type = ElementType::kInt32}),
+           OpenClDialect());
+  EXPECT_EQ(4 * bytes.bound.row_bytes, wide.bound.row_bytes);
+  EXPECT_THAT(bytes.texts[0].source, HasSubstr("u8* "));
+  // Less a zero point that varies by channel.
+  program::Step& step = maker.program.steps.back();
+  step.reads.push_back(maker.Input({33, 1, 1, 1}, ElementType::kUint8).view);
+  step.reads.back().strides = {1, 0, 0, 0};
+  program::ExprPool& pool = maker.program.exprs;
+  step.As<Contract>()->b_prologue = (Cast(Load(pool, ElementType::kUint8, 1), ElementType::kInt32) -
+                                     Cast(Load(pool, ElementType::kUint8, 2), ElementType::kInt32))
+                                        .id();
+  const Made less = Make(maker, OpenClDialect());
+  EXPECT_EQ(2 * less.bound.row_bytes, wide.bound.row_bytes);
+  EXPECT_EQ(less.bound.column_bytes, bytes.bound.column_bytes);
+  EXPECT_THAT(less.texts[2].source, HasSubstr("i16* "));
+}
+
+TEST(TiledProductTest, OperandsAreLaidOutAsPermitted) {
+  ProgramMaker maker = MakeProduct(33, 7, 20, /*is_window=*/true);
+  const program::Step& step = maker.program.steps.back();
+  using enum tensor::Precision;
+  for (const auto& [permitted, used, type] :
+       {std::tuple{kFloat32, kFloat32, kFloat}, std::tuple{kTf32, kFloat32, kFloat},
+        std::tuple{kFloat16, kFloat16, ElementType::kFloat16},
+        std::tuple{kBfloat16, kBfloat16, ElementType::kBfloat16}}) {
+    maker.program.precision = permitted;
+    TiledProduct product(maker.program, step);
+    EXPECT_EQ(product.precision(), kFloat32) << "An item sums its own block.";
+    product.SetTile(DeriveTuning({.most_group_items = 256})
+                        .TileFor(product.least_rows(), product.most_depth(), product.sum_bits()));
+    EXPECT_EQ(product.precision(), used);
+    EXPECT_EQ(product.stored_type(Part::kRows), type);
+    EXPECT_EQ(product.stored_type(Part::kColumns), type);
+    product.SetTile({.rows = 4, .vectors = 4});
+    EXPECT_EQ(product.precision(), kFloat32);
+  }
 }
 
 // The lines that open the blocks around each line that says `what`.

@@ -7,6 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "backends/core/codegen/conversion.h"
+#include "backends/core/program/product_operand.h"
+
 namespace onnxifi::codegen {
 
 using program::ExprId;
@@ -31,6 +34,43 @@ std::string TiledProduct::PartWriter::Element(bool is_a, const std::vector<std::
   return WriteExpressions(writer_, source_.program, source_.step, scope, roots)[0];
 }
 
+std::string TiledProduct::PartWriter::LaidOutElement(bool is_rows,
+                                                     const std::vector<std::string>& at) {
+  const tensor::ElementType type = product_.stored_type(PartOf(is_rows));
+  const bool is_a = product_.columns_are_a_ != is_rows;
+  if (type == contract_.accumulator) return Element(is_a, at);
+  const program::ProductOperand operand =
+      program::FindProductOperand(source_.program, source_.step, is_a ? 0 : 1);
+  if (operand.type != type)
+    return WriteCast(writer_, contract_.accumulator, type, Element(is_a, at));
+  Scope scope;
+  scope.coordinates = scope.indices = at;
+  const ExprId roots[] = {operand.element};
+  return WriteExpressions(writer_, source_.program, source_.step, scope, roots)[0];
+}
+
+std::string TiledProduct::PartWriter::LoadElement(bool is_rows, const std::string& buffer,
+                                                  const std::string& at) {
+  const tensor::ElementType type = product_.stored_type(PartOf(is_rows));
+  std::string element = Text("LOAD(", buffer, ", ", at, ")");
+  if (type == contract_.accumulator) return element;
+  return Text("AS(", sum_type_, ", ", WriteCast(writer_, type, contract_.accumulator, element),
+              ")");
+}
+
+std::string TiledProduct::PartWriter::LoadElements(bool is_rows, const std::string& buffer,
+                                                   const std::string& at, int width) {
+  if (width == 1) return LoadElement(is_rows, buffer, at);
+  if (product_.stored_type(PartOf(is_rows)) == contract_.accumulator) {
+    return Text("LOAD4(", buffer, ", ", at, ")");
+  }
+  std::string elements;
+  for (int k = 0; k < width; ++k) {
+    elements += Text(", ", LoadElement(is_rows, buffer, Text(at, " + ", k)));
+  }
+  return Text("MAKE4(", sum_type_, elements, ")");
+}
+
 std::string TiledProduct::PartWriter::Position(int axis, const std::string& at,
                                                const std::string& phase) {
   const auto k = static_cast<size_t>(axis);
@@ -52,9 +92,9 @@ TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::
   const TileShape& tile = product_.tile_;
   const LoopForm& form = source_.form;
   Block block;
-  block.rows.buffer = writer_.UseScratch(/*is_write=*/false, 0, sum_type_);
+  block.rows.buffer = writer_.UseScratch(/*is_write=*/false, 0, StoredType(/*is_rows=*/true));
   if (!product_.reads_tensor()) {
-    block.columns.buffer = writer_.UseScratch(/*is_write=*/false, 1, sum_type_);
+    block.columns.buffer = writer_.UseScratch(/*is_write=*/false, 1, StoredType(/*is_rows=*/false));
   }
   const std::string row_tiles = writer_.UseGiven(kRowTiles);
   const std::string column_tiles = writer_.UseGiven(kColumnTiles);
@@ -193,10 +233,14 @@ void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, co
   const std::string channels = writer_.UseGiven(kChannels);
   writer_.Open("for (idx ", channel, " = 0; (", is_inside, ") && ", channel, " < ", channels,
                "; ++", channel, ")");
-  writer_.Line(anew, " += LOAD(", row.buffer, ", ",
-               product_.is_transposed() ? tap.RowsIn(weights, channels, rows) : weights, " + ",
-               channel, " * ", rows, ") * LOAD(", own.buffer, ", ", own.at, " + ", tap.offset,
-               " + ", channel, " * ", writer_.UseGiven(kStep), ");");
+  const std::string row_element = LoadElement(
+      /*is_rows=*/true, row.buffer,
+      Text(product_.is_transposed() ? tap.RowsIn(weights, channels, rows) : weights, " + ", channel,
+           " * ", rows));
+  const std::string column_element = LoadElement(
+      /*is_rows=*/false, own.buffer,
+      Text(own.at, " + ", tap.offset, " + ", channel, " * ", writer_.UseGiven(kStep)));
+  writer_.Line(anew, " += ", row_element, " * ", column_element, ";");
   writer_.Close();
   if (!product_.is_transposed()) writer_.Line(weights, " += ", channels, " * ", rows, ";");
   for (int axis = 0; axis < axes; ++axis) writer_.Close();

@@ -53,6 +53,20 @@ class TiledProduct::PartWriter {
 
   std::string OpenItem();
   std::string Element(bool is_a, const std::vector<std::string>& at);
+  // The same in the type that the operand is laid out in.
+  std::string LaidOutElement(bool is_rows, const std::vector<std::string>& at);
+  // The neutral type that holds an element of what is laid out.
+  std::string_view StoredType(bool is_rows) const {
+    return product_.stored_type(PartOf(is_rows)) == contract_.accumulator
+               ? sum_type_
+               : LaneType(product_.stored_type(PartOf(is_rows)));
+  }
+  // An element of what was laid out, as the sums want it.
+  std::string LoadElement(bool is_rows, const std::string& buffer, const std::string& at);
+  // The same of `width` elements, 1 or 4, from there on.
+  std::string LoadElements(bool is_rows, const std::string& buffer, const std::string& at,
+                           int width);
+  static Part PartOf(bool is_rows) { return is_rows ? Part::kRows : Part::kColumns; }
 
   std::string InExtent(int axis) {
     return writer_.UseDim(contract_.a_spatial[static_cast<size_t>(axis)]);

@@ -108,7 +108,10 @@ std::string Writer::UseScratch(bool is_write, int number, std::string_view type)
   arguments_.push_back({.is_write = is_write,
                         .is_scratch = true,
                         .operand = number,
-                        .unit_bytes = type.ends_with("64") ? 8 : 4});
+                        .unit_bytes = type.ends_with("64")   ? 8
+                                      : type.ends_with("16") ? 2
+                                      : type.ends_with("8")  ? 1
+                                                             : 4});
   parameters_.push_back({name, std::string(type), is_write, /*is_alone=*/true});
   return name;
 }

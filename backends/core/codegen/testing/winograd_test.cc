@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,8 +29,11 @@ namespace {
 using program::ProgramMaker;
 using program::testing::Convolution;
 
+struct Layer;
+
 class WinogradTest : public StepTest {
  protected:
+  void ExpectWithinFactor(const Layer& layer, tensor::Precision precision);
   bool IsPreferred(const Convolution& of) {
     ProgramMaker maker;
     program::testing::MakeConvolution(of, maker);
@@ -162,28 +167,56 @@ struct Layer {
   }
 };
 
+void WinogradTest::ExpectWithinFactor(const Layer& layer, tensor::Precision precision) {
+  constexpr double kMaxError = 8;
+  ProgramMaker plain = layer.Make();
+  ProgramMaker expanded = layer.Make();
+  ASSERT_TRUE(program::ExpandWinograd(expanded.program, Preference()).ok());
+  ASSERT_GE(expanded.program.steps.size(), 3U);
+  program::RemoveDeadSteps(expanded.program);
+  plain.program.precision = expanded.program.precision = precision;
+  const std::vector<tensor::Tensor> inputs = {tensor::Tensor::FromValues<float>(
+      kFloat, {1, layer.in, layer.side, layer.side}, layer.image)};
+  const auto direct = Run(plain.program, inputs);
+  const auto transformed = Run(expanded.program, inputs);
+  ASSERT_TRUE(direct.ok()) << direct.status().Text();
+  ASSERT_TRUE(transformed.ok()) << transformed.status().Text();
+  const double direct_error = layer.ErrorOf(*direct);
+  const double error = layer.ErrorOf(*transformed);
+  std::printf("%d to %d channels, %s: %.2g, direct %.2g, factor %.2f\n", static_cast<int>(layer.in),
+              static_cast<int>(layer.out), std::string(Name(precision)).c_str(), error,
+              direct_error, error / direct_error);
+  EXPECT_NE(error, direct_error);
+  EXPECT_LT(error, kMaxError * direct_error);
+  if (precision != tensor::Precision::kFloat32) {
+    EXPECT_GT(direct_error, 1e-4) << "Nothing was rounded.";
+  }
+}
+
 // What the interface promises of fast algorithms (ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS).
 TEST_F(WinogradTest, IsWithinTheStatedFactorOfTheDirectKernel) {
-  constexpr double kMaxError = 8;
   for (const Layer& layer : {Layer(64, 64, 28, 1), Layer(128, 96, 20, 2), Layer(96, 64, 27, 3)}) {
-    const ProgramMaker plain = layer.Make();
-    ProgramMaker expanded = layer.Make();
-    ASSERT_TRUE(program::ExpandWinograd(expanded.program, Preference()).ok());
-    ASSERT_GE(expanded.program.steps.size(), 3U);
-    program::RemoveDeadSteps(expanded.program);
-    const std::vector<tensor::Tensor> inputs = {tensor::Tensor::FromValues<float>(
-        kFloat, {1, layer.in, layer.side, layer.side}, layer.image)};
-    const auto direct = Run(plain.program, inputs);
-    const auto transformed = Run(expanded.program, inputs);
-    ASSERT_TRUE(direct.ok()) << direct.status().Text();
-    ASSERT_TRUE(transformed.ok()) << transformed.status().Text();
-    const double direct_error = layer.ErrorOf(*direct);
-    const double error = layer.ErrorOf(*transformed);
-    std::printf("%d to %d channels: %.2g, direct %.2g, factor %.2f\n", static_cast<int>(layer.in),
-                static_cast<int>(layer.out), error, direct_error, error / direct_error);
-    EXPECT_NE(error, direct_error);
-    EXPECT_LT(error, kMaxError * direct_error);
+    ExpectWithinFactor(layer, tensor::Precision::kFloat32);
   }
+}
+
+// The same where operands are rounded, which groups of a GPU do.
+class RoundedWinogradTest : public WinogradTest {
+ protected:
+  void SetUp() override {
+    const char* const before = std::getenv(kTuning);
+    const std::string kept = before == nullptr ? "" : before;
+    setenv(kTuning, "gpu", 1);
+    WinogradTest::SetUp();
+    before != nullptr ? setenv(kTuning, kept.c_str(), 1) : unsetenv(kTuning);
+  }
+
+ private:
+  static constexpr char kTuning[] = "ONNXIFI_TUNING";
+};
+
+TEST_F(RoundedWinogradTest, IsWithinTheStatedFactorOfTheDirectKernel) {
+  ExpectWithinFactor(Layer(64, 64, 28, 1), tensor::Precision::kFloat16);
 }
 
 }  // namespace
