@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares this library with ONNX Runtime and OpenVINO: time per run, load, memory, results.
+"""Compares this library with ONNX Runtime, OpenVINO and ncnn: time per run, load, memory, results.
 
 Needs `tools/setup --compare` once and a release build. Each engine has a process of its own, per
 model and thread count. They take turns on the same inputs: in every round each engine runs for
@@ -14,6 +14,14 @@ the engine.
 
 Results are compared with float64 values where the model comes with them, else with ONNX Runtime's:
 |a-b| <= 1e-4 * (|b| + rms(b)). The light_* models are not checked: model_set.py says why.
+
+With --device vulkan the peer is ncnn on the same Vulkan device, without its 16-bit and 8-bit types
+and with Winograd's algorithm; pnnx converts the models before anything is timed. A model that it does
+not convert, a device of another name, and layers that ncnn leaves to the processor are named below
+the table. Threads are those of Mesa's lavapipe (LP_NUM_THREADS); a GPU has no such number.
+
+Loads find the kernels that earlier processes compiled and kept, ours and the driver's;
+--empty-caches gives each load empty cache folders instead.
 
 With --against-library the peer is another build of this library, "before", with the plugins that lie
 beside it: two builds in turns. Neither ONNX Runtime nor OpenVINO is needed then.
@@ -35,6 +43,7 @@ import os
 import pathlib
 import platform
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -43,7 +52,9 @@ import time
 
 _HERE = pathlib.Path(__file__).resolve().parent
 _TREE = _HERE.parent
-_PEERS = ("onnxruntime", "openvino")
+# Which of them by default is a question of the device.
+_PEERS = ("onnxruntime", "openvino", "ncnn")
+_NCNN = "ncnn"
 # The peer of --against-library.
 _BEFORE = "before"
 # Of --csv without a file.
@@ -61,7 +72,7 @@ def enter_private_python():
     has_peers = not any(word.startswith("--against-library") for word in sys.argv[1:])
     missing = [
         name
-        for name in ("numpy", "onnx", *(_PEERS if has_peers else ()))
+        for name in ("numpy", "onnx", *((*_PEERS, "pnnx") if has_peers else ()))
         if importlib.util.find_spec(name) is None
     ]
     if not missing:
@@ -82,9 +93,11 @@ if __name__ == "__main__":
 
 import agreement  # noqa: E402 (they need what the private environment has)
 import chart  # noqa: E402
+import comparison_text  # noqa: E402
 import engines  # noqa: E402
 import measurements  # noqa: E402
 import model_set  # noqa: E402
+import ncnn_models  # noqa: E402
 
 
 def say(text):
@@ -94,6 +107,14 @@ def say(text):
 def refuse(sentence):
     say(f"compare.py: {sentence}")
     sys.exit(2)
+
+
+def choose_engines(device, against_library=None):
+    """The engines for a device, where none are asked for."""
+    if against_library:
+        return [measurements.OURS, _BEFORE]
+    is_vulkan = device.partition(":")[0] == "vulkan"
+    return [measurements.OURS, *(name for name in _PEERS if (name == _NCNN) == is_vulkan)]
 
 
 def parse_arguments():
@@ -108,14 +129,16 @@ def parse_arguments():
     add("--device", default="cpu", help="its device (default: cpu)")
     add("--models", metavar="NAME,...", help="only these (default: all)")
     add("--list", action="store_true", help="print the names of the models and end")
-    every = ",".join((measurements.OURS, *_PEERS))
-    add("--engines", metavar="NAME,...", help=f"only these (default: {every}, or two builds of ours)")
+    peers = "onnxruntime,openvino (with --device vulkan: ncnn), or two builds of ours"
+    add("--engines", metavar="NAME,...", help=f"only these (default: {measurements.OURS},{peers})")
     add("--threads", metavar="N,...", default="1,2", help="default: 1,2")
     add("--batch", type=int, default=1, help="images or sequences (default: 1)")
     add("--rounds", type=int, default=7, help="turns of each engine (default: 7)")
     add("--turn-ms", type=float, default=150, help="length of a turn (default: 150)")
     loads = "loads of each model in fresh processes, at the most threads (default: 7)"
     add("--loads", type=int, default=7, help=loads)
+    empty = "each load with empty folders of compiled kernels"
+    add("--empty-caches", action="store_true", help=empty)
     add("--json", type=pathlib.Path, help="write all figures to this file")
     file = "add the figures to this file (default: docs/measurements/<date>-<processor>.csv)"
     add("--csv", type=pathlib.Path, nargs="?", const=_DEFAULT_FILE, help=file)
@@ -135,7 +158,7 @@ def parse_arguments():
     if min(arguments.threads) < 1:
         parser.error("--threads has a number below 1.")
     if arguments.engines is None:
-        arguments.engines = f"{measurements.OURS},{_BEFORE}" if arguments.against_library else every
+        arguments.engines = ",".join(choose_engines(arguments.device, arguments.against_library))
     arguments.engines = arguments.engines.split(",")
     for name in arguments.engines:
         if name not in engines.NAMES:
@@ -167,13 +190,19 @@ def read_machine():
     return {"processor": processor, "usable_cpus": len(os.sched_getaffinity(0))}
 
 
-def load_all(names, threads, options, model, loads):
+def load_all(names, threads, options, model, loads, place):
     """Loads a model `loads` times in each engine, in turns, each time in a fresh process.
 
-    Returns the engines of the last time, ready to run, and what the loads took: per engine a list
+    What has to be written goes to the folder `place`. Returns the engines of the last time, ready to run, and what the loads took: per engine a list
     of engines.Engine.load's results, or the sentence of its failure.
     """
     results = {name: [] for name in names}
+    paths = dict.fromkeys(names, model.path)
+    if _NCNN in names:
+        try:
+            paths[_NCNN] = ncnn_models.convert(model.path, model.inputs, place)
+        except ncnn_models.ConversionError as fault:
+            results[_NCNN] = f"not compared: {fault}."
     running = {}
     for number in range(loads):
         for name in names:
@@ -181,8 +210,9 @@ def load_all(names, threads, options, model, loads):
                 continue
             engine = None
             try:
-                engine = engines.Engine(name, threads, options)
-                results[name].append(engine.load(model.path, model.inputs))
+                folder = tempfile.mkdtemp(dir=place) if options["has_empty_caches"] else None
+                engine = engines.Engine(name, threads, {**options, "cache_folder": folder})
+                results[name].append(engine.load(paths[name], model.inputs))
             except engines.EngineError as fault:
                 results[name] = str(fault)
             if engine is not None and (number < loads - 1 or isinstance(results[name], str)):
@@ -225,17 +255,32 @@ def compare_outputs(loaded, expected):
     }
 
 
-def run_model(model, threads, arguments, loads):
+def find_other_devices(loaded, name):
+    """The sentence for an engine that ran on a device of another name than ours, or None."""
+    devices = {engine: results[-1]["facts"].get("device") for engine, results in loaded.items()}
+    ours, its = devices.get(measurements.OURS), devices.get(name)
+    if name != _NCNN or ours is None or its == ours:
+        return None
+    return f"not compared: it runs on '{its}', not on '{ours}'."
+
+
+def run_model(model, threads, arguments, loads, place):
     """One entry of the report: one model at one number of threads."""
     options = {
         "library": str(arguments.library),
         "against_library": str(arguments.against_library),
         "device": arguments.device,
+        "has_empty_caches": arguments.empty_caches,
     }
-    running, loaded = load_all(arguments.engines, threads, options, model, loads)
+    running, loaded = load_all(arguments.engines, threads, options, model, loads, place)
     entry = {"model": model.name, "kind": model.kind, "threads": threads, "engines": {}}
     faults = {name: result for name, result in loaded.items() if isinstance(result, str)}
     loaded = {name: result for name, result in loaded.items() if not isinstance(result, str)}
+    for name in list(loaded):
+        if sentence := find_other_devices(loaded, name):
+            faults[name] = sentence
+            del loaded[name]
+            running.pop(name).close()
     try:
         times = take_turns(running, arguments.rounds, arguments.turn_ms)
     finally:
@@ -259,6 +304,7 @@ def run_model(model, threads, arguments, loads):
             "loads": len(loaded[name]),
             **middle,
             "difference": differences.get(name),
+            "facts": loaded[name][-1]["facts"],
         }
     entry.update(_compare_with_peers(entry["engines"]))
     return entry
@@ -279,65 +325,6 @@ def _compare_with_peers(figures):
         is_known = peers and source in ours
         result[key] = ours[source] / min(peer[source] for peer in peers) if is_known else None
     return result
-
-
-def _format_ratio(ratio):
-    return "-" if ratio is None else f"{ratio:.2f}"
-
-
-def _format_difference(value):
-    return "-" if value is None else "same" if value == 0 else f"{value:.2g}"
-
-
-def make_tables(report):
-    """The figures as text: times, then load and memory, then the sums."""
-    names, results = report["engines"], report["results"]
-    if not results:
-        return "No model was compared."
-    width = max(len(result["model"]) for result in results)
-
-    def cells(result, *keys):
-        for name in names:
-            figures = result["engines"][name]
-            texts = [f"{figures[key]:.4g}" if key in figures else "fails" for key in keys]
-            yield " / ".join(texts)
-
-    lines = ["Time of a run in ms: median / best; difference from the expected in tolerances"]
-    header = f"{'MODEL':<{width}} THREADS " + " ".join(f"{name:>19}" for name in names)
-    lines.append(header + f" {'RATIO':>6}  DIFFERENCE")
-    for result in results:
-        differences = ", ".join(
-            _format_difference(result["engines"][name].get("difference")) for name in names
-        )
-        times = " ".join(f"{cell:>19}" for cell in cells(result, "median_ms", "best_ms"))
-        lines.append(
-            f"{result['model']:<{width}} {result['threads']:>7} {times} "
-            f"{_format_ratio(result['ratio']):>6}  {differences} (from {result['compared_with']}"
-            f"{')' if result['is_checked'] else ', not checked)'}"
-        )
-    lines += ["", "Load to first result in ms / growth of the process until then in MiB"]
-    lines.append(header + "   LOAD MEMORY")
-    for result in results:
-        figures = " ".join(f"{cell:>19}" for cell in cells(result, "first_result_ms", "peak_mib"))
-        lines.append(
-            f"{result['model']:<{width}} {result['threads']:>7} {figures} "
-            f"{_format_ratio(result['load_ratio']):>6} {_format_ratio(result['memory_ratio']):>6}"
-        )
-    lines.append("")
-    for summary in report["summaries"]:
-        lines.append(
-            f"{summary['kind']}, {summary['threads']} thread{'s' * (summary['threads'] > 1)}, "
-            f"{summary['models']} models: geometric mean of the ratios {summary['ratio']:.2f}, "
-            f"worst {summary['worst']:.2f}; load {summary['load_ratio']:.2f}, "
-            f"memory {summary['memory_ratio']:.2f}"
-        )
-    for result in results:
-        for name in names:
-            fault = result["engines"][name].get("fault")
-            if fault:
-                lines.append(f"{result['model']}, {result['threads']} threads, {name}: {fault}")
-    lines += report["left_out"]
-    return "\n".join(lines)
 
 
 def summarise(results):
@@ -442,6 +429,7 @@ def main():
             "rounds": arguments.rounds,
             "turn_ms": arguments.turn_ms,
             "loads": arguments.loads,
+            "has_empty_caches": arguments.empty_caches,
         },
         "results": [],
         "left_out": [],
@@ -455,16 +443,20 @@ def main():
                 report["left_out"].append(str(fault))
                 continue
             for threads in arguments.threads:
+                files = tempfile.mkdtemp(dir=place)
                 # Load is compared at the most threads only; it takes most of the time.
                 loads = arguments.loads if threads == max(arguments.threads) else 1
-                entry = run_model(model, threads, arguments, loads)
+                try:
+                    entry = run_model(model, threads, arguments, loads, files)
+                finally:
+                    shutil.rmtree(files, ignore_errors=True)
                 report["results"].append(entry)
                 say(
                     f"compare: {number}/{len(wanted)} ({time.monotonic() - start:.0f} s) {name}, "
-                    f"{threads} threads, ratio {_format_ratio(entry['ratio'])}"
+                    f"{threads} threads, ratio {comparison_text.format_ratio(entry['ratio'])}"
                 )
     report["summaries"] = summarise(report["results"])
-    print(make_tables(report))
+    print(comparison_text.make_tables(report))
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=1) + "\n")
     date = datetime.date.today().isoformat()

@@ -10,7 +10,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import agreement
 import compare
+import comparison_text
 import model_set
+import ncnn_models
 
 
 class MeasureDifference(unittest.TestCase):
@@ -196,6 +198,67 @@ class TakeTurns(unittest.TestCase):
         ours, other = "onnxifi", "before"
         self.assertEqual(order[-8:], [ours, other, other, ours] * 2)
         self.assertEqual({name: len(runs) for name, runs in times.items()}, {ours: 4, other: 4})
+
+
+class Ncnn(unittest.TestCase):
+    def test_inputs_are_extents_and_types(self):
+        inputs = {"x": numpy.zeros((1, 3, 4), numpy.float32), "n": numpy.zeros((2,), numpy.int64)}
+        option = ncnn_models.describe_inputs(inputs)
+        self.assertEqual(option, "inputshape=[1,3,4]f32,[2]i64")
+
+    def test_inputs_that_pnnx_cannot_have_are_refused(self):
+        for array, words in (
+            (numpy.zeros((1, 0), numpy.float32), "'x' is empty"),
+            (numpy.zeros((1,), numpy.uint8), "no inputs of type uint8"),
+        ):
+            with self.assertRaisesRegex(ncnn_models.ConversionError, words):
+                ncnn_models.describe_inputs({"x": array})
+
+    def test_a_conversion_with_ignored_operators_is_none(self):
+        log = "todo Gather\nignore Gather Gather_0 param axis=0\nFLOPS = 1M\n"
+        self.assertIn("Gather", ncnn_models.find_fault(0, log, "7767517"))
+        self.assertIsNone(ncnn_models.find_fault(0, "FLOPS = 1M\n", "7767517"))
+        self.assertIn("FLOPS", ncnn_models.find_fault(0, "FLOPS = 1M\n", ""))
+        self.assertIn("-11: no", ncnn_models.find_fault(-11, "\x1b[1;31mno\x1b[m\n", "7767517"))
+
+    def test_is_the_peer_of_vulkan_devices_alone(self):
+        self.assertEqual(compare.choose_engines("vulkan:1"), ["onnxifi", "ncnn"])
+        self.assertEqual(compare.choose_engines("cpu"), ["onnxifi", "onnxruntime", "openvino"])
+        self.assertEqual(compare.choose_engines("vulkan", "old.so"), ["onnxifi", "before"])
+
+    def test_on_another_device_is_no_peer(self):
+        def load(device):
+            return [{"facts": {"device": device}}]
+
+        loaded = {"onnxifi": load("A"), "ncnn": load("B")}
+        self.assertIn("on 'B', not on 'A'", compare.find_other_devices(loaded, "ncnn"))
+        self.assertIsNone(compare.find_other_devices({**loaded, "ncnn": load("A")}, "ncnn"))
+        self.assertIsNone(compare.find_other_devices(loaded, "onnxifi"))
+
+    def test_layers_on_the_processor_and_failed_conversions_are_named(self):
+        on_device = {"device": "A", "layers": 9, "layers_elsewhere": ["Slice 's'"]}
+        good = {
+            "median_ms": 1.0, "best_ms": 1.0, "first_result_ms": 1.0, "peak_mib": 1.0,
+            "difference": 0, "facts": on_device,
+        }
+        entry = {
+            **_result(1.0), "model": "m", "compared_with": "float64",
+            "engines": {"onnxifi": {**good, "facts": {"device": "A"}}, "ncnn": good},
+        }
+        failed = {
+            **entry, "model": "other", "ratio": None, "load_ratio": None, "memory_ratio": None,
+            "engines": {**entry["engines"], "ncnn": {"fault": "not compared: pnnx cannot."}},
+        }
+        text = comparison_text.make_tables(
+            {
+                "engines": ["onnxifi", "ncnn"], "results": [entry, failed], "left_out": [],
+                "summaries": compare.summarise([entry, failed]),
+            }
+        )
+        self.assertIn("m, ncnn: of 9 layers the processor runs Slice 's'", text)
+        self.assertIn("other, 2 threads, ncnn: not compared: pnnx cannot.", text)
+        self.assertIn("ncnn runs on A", text)
+        self.assertIn("convolution, 2 threads, 1 models", text)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,12 @@ import pathlib
 import sys
 import time
 
+import ncnn_models
+
 # What a process is asked for; longer means that it hangs.
 _TIMEOUT_S = 600
+# Threads of Mesa's lavapipe, a Vulkan device that is a processor. GPUs do not look at it.
+_LAVAPIPE_THREADS = "LP_NUM_THREADS"
 
 
 class EngineError(Exception):
@@ -32,6 +36,7 @@ class _Onnxifi:
 
         # Read by the plugin when the device is opened, which is after this.
         os.environ["ONNXIFI_NUM_THREADS"] = str(threads)
+        os.environ[_LAVAPIPE_THREADS] = str(threads)
         # The device's plugin alone, as the peers have no other: to list OpenCL's devices loads their
         # drivers, some with compilers of 60 MB.
         plugin = options["device"].split(":")[0]
@@ -53,6 +58,9 @@ class _Onnxifi:
 
     def read_outputs(self):
         return self._outputs
+
+    def describe(self):
+        return {"device": self._library.device_name()}
 
 
 class _Before(_Onnxifi):
@@ -140,10 +148,100 @@ class _OpenVino:
         }
 
 
+@contextlib.contextmanager
+def _silence_errors():
+    """What C code prints to the standard error meanwhile is lost."""
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
+
+
+class _Ncnn:
+    """ncnn on a Vulkan device, in float32, with what pnnx makes of the model (ncnn_models.py)."""
+
+    def __init__(self, threads, options):
+        os.environ[_LAVAPIPE_THREADS] = str(threads)
+        import ncnn
+
+        self._ncnn = ncnn
+        self._threads = threads
+        with _silence_errors():  # It prints the device's features.
+            self._index = self._find_device(options["device"])
+            ncnn.get_gpu_device(self._index)  # Opens it.
+
+    def _find_device(self, key):
+        """Without a Vulkan device ncnn computes on the processor and says nothing."""
+        plugin, _, number = key.partition(":")
+        if plugin != "vulkan":
+            raise EngineError(f"it is compared on Vulkan devices only, not on '{key}'.")
+        index, count = int(number or 0), self._ncnn.get_gpu_count()
+        if index >= count:
+            raise EngineError(f"it finds {count} Vulkan devices, none of number {index}.")
+        return index
+
+    def load(self, path):
+        converted = ncnn_models.find(path)
+        self._net = net = self._ncnn.Net()
+        settings = net.opt
+        settings.num_threads = self._threads
+        settings.use_vulkan_compute = True
+        settings.use_winograd_convolution = True
+        for name in dir(settings):
+            # Some of them are on by default.
+            if name.startswith(("use_fp16", "use_bf16", "use_int8")):
+                setattr(settings, name, False)
+        net.set_vulkan_device(self._index)
+        if net.load_param(str(converted.network)) or net.load_model(str(converted.weights)):
+            raise EngineError("it does not load what pnnx made.")
+        if not net.opt.use_vulkan_compute or net.vulkan_device() is None:
+            raise EngineError("it does not compute this model on the Vulkan device.")
+        self._names = converted.outputs
+
+    def bind(self, inputs):
+        arrays = list(zip(self._net.input_names(), inputs.values(), strict=True))
+        outputs = self._net.output_names()
+        ncnn, net = self._ncnn, self._net
+
+        def run():
+            extractor = net.create_extractor()
+            for name, array in arrays:
+                if extractor.input(name, ncnn.Mat(array, batch_index=0)):
+                    raise EngineError(f"it does not take input '{name}'.")
+            values = []
+            for name in outputs:
+                status, value = extractor.extract(name)
+                if status:
+                    raise EngineError(f"a run ends with status {status}.")
+                values.append(value)
+            self._values = values
+
+        return run
+
+    def read_outputs(self):
+        arrays = (value.numpy(batch_index=0).copy() for value in self._values)
+        return dict(zip(self._names, arrays, strict=True))
+
+    def describe(self):
+        """The device, and the layers that do not run on it."""
+        info = self._ncnn.get_gpu_info(self._index)
+        elsewhere = [layer for layer in self._net.layers() if not layer.support_vulkan]
+        return {
+            "device": info.device_name(),
+            "layers": len(self._net.layers()),
+            "layers_elsewhere": [f"{layer.type} '{layer.name}'" for layer in elsewhere],
+        }
+
+
 _ENGINES = {
     "onnxifi": _Onnxifi,
     "onnxruntime": _OnnxRuntime,
     "openvino": _OpenVino,
+    "ncnn": _Ncnn,
     "before": _Before,
 }
 
@@ -174,6 +272,9 @@ def _time_runs(run, count):
 def _serve(pipe, name, threads, options):
     """The process's main function: answers ("ok", result) or ("fault", sentence) per command."""
     engine = run = None
+    if options.get("cache_folder"):
+        os.environ["ONNXIFI_CACHE_DIR"] = options["cache_folder"]
+        os.environ["MESA_SHADER_CACHE_DIR"] = options["cache_folder"]
     if hasattr(_ENGINES[name], "prepare"):
         _ENGINES[name].prepare()
     _forget_peak()
@@ -199,6 +300,7 @@ def _serve(pipe, name, threads, options):
                     "peak_mib": (peak - before) / 1024,
                     "process_peak_mib": peak / 1024,
                     "outputs": engine.read_outputs(),
+                    "facts": engine.describe() if hasattr(engine, "describe") else {},
                 }
             elif command == "time":
                 warm_up, count = arguments

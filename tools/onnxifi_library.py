@@ -12,6 +12,7 @@ import numpy
 import onnx
 
 SUCCESS, FALLBACK = 0, 1
+_INFO_DEVICE = 5  # ONNXIFI_BACKEND_DEVICE
 _INFO_GRAPH_INIT_PROPERTIES = 13  # ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES
 _PROPERTY_MAPPED_MODEL = 1 << 52  # ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL
 _PROPERTY_LASTING_MODEL = 1 << 54  # ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL
@@ -143,6 +144,15 @@ class Library:
     def claim_nothing(self, model):
         """The same call to a function that does nothing: what a call takes beside the answer."""
         return self._nothing(self.id, len(model), model)
+
+    def device_name(self):
+        """What the device calls itself."""
+        text, size = ctypes.create_string_buffer(4096), ctypes.c_size_t(4096)
+        status = self.functions.onnxGetBackendInfo(
+            self.id, _INFO_DEVICE, text, ctypes.byref(size)
+        )
+        self.check(status, "asking for a device's name")
+        return text.value.decode(errors="replace")
 
     def graph_properties(self):
         """The keys that the device takes in onnxInitGraph, as bits."""

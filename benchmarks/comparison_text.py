@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report of compare.py as text: times, load and memory, the means, and what is to be said of models."""
+
+
+def format_ratio(ratio):
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
+def _format_difference(value):
+    return "-" if value is None else "same" if value == 0 else f"{value:.2g}"
+
+
+def make_tables(report):
+    """The figures as text: times, then load and memory, then the sums."""
+    names, results = report["engines"], report["results"]
+    if not results:
+        return "No model was compared."
+    width = max(len(result["model"]) for result in results)
+
+    def cells(result, *keys):
+        for name in names:
+            figures = result["engines"][name]
+            texts = [f"{figures[key]:.4g}" if key in figures else "fails" for key in keys]
+            yield " / ".join(texts)
+
+    lines = ["Time of a run in ms: median / best; difference from the expected in tolerances"]
+    header = f"{'MODEL':<{width}} THREADS " + " ".join(f"{name:>19}" for name in names)
+    lines.append(header + f" {'RATIO':>6}  DIFFERENCE")
+    for result in results:
+        differences = ", ".join(
+            _format_difference(result["engines"][name].get("difference")) for name in names
+        )
+        times = " ".join(f"{cell:>19}" for cell in cells(result, "median_ms", "best_ms"))
+        lines.append(
+            f"{result['model']:<{width}} {result['threads']:>7} {times} "
+            f"{format_ratio(result['ratio']):>6}  {differences} (from {result['compared_with']}"
+            f"{')' if result['is_checked'] else ', not checked)'}"
+        )
+    lines += ["", "Load to first result in ms / growth of the process until then in MiB"]
+    lines.append(header + "   LOAD MEMORY")
+    for result in results:
+        figures = " ".join(f"{cell:>19}" for cell in cells(result, "first_result_ms", "peak_mib"))
+        lines.append(
+            f"{result['model']:<{width}} {result['threads']:>7} {figures} "
+            f"{format_ratio(result['load_ratio']):>6} {format_ratio(result['memory_ratio']):>6}"
+        )
+    lines.append("")
+    for summary in report["summaries"]:
+        lines.append(
+            f"{summary['kind']}, {summary['threads']} thread{'s' * (summary['threads'] > 1)}, "
+            f"{summary['models']} models: geometric mean of the ratios {summary['ratio']:.2f}, "
+            f"worst {summary['worst']:.2f}; load {summary['load_ratio']:.2f}, "
+            f"memory {summary['memory_ratio']:.2f}"
+        )
+    for result in results:
+        for name in names:
+            fault = result["engines"][name].get("fault")
+            if fault:
+                lines.append(f"{result['model']}, {result['threads']} threads, {name}: {fault}")
+            facts = result["engines"][name].get("facts", {})
+            if facts.get("layers_elsewhere"):
+                lines.append(
+                    f"{result['model']}, {name}: of {facts['layers']} layers the processor runs "
+                    + ", ".join(facts["layers_elsewhere"])
+                )
+    for name in names:
+        devices = {
+            result["engines"][name].get("facts", {}).get("device") for result in results
+        } - {None}
+        lines += [f"{name} runs on {device}" for device in sorted(devices)]
+    lines += report["left_out"]
+    return "\n".join(lines)
