@@ -12,16 +12,11 @@
 #include "backends/core/base/result.h"
 #include "backends/opencl/memory.h"
 #include "backends/opencl/runtime.h"
+#include "benchmarks/kernel_cases.h"
 
 namespace onnxifi::opencl {
 
-// float32, row-major: m x k times k x n.
-struct GemmExtents {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  bool is_b_transposed = false;
-};
+using benchmarks::GemmExtents;
 
 class Clblast {
  public:

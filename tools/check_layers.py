@@ -101,7 +101,13 @@ _RULES = {
     "conformance": ["client", "client/comparison", "discovery/probe"],
     "samples": [],
     "include": [],
-    "benchmarks": [_CORE + "plugin", "backends/cpu", "backends/opencl", "benchmarks/machine"],
+    "benchmarks": [
+        _CORE + "plugin",
+        "backends/cpu",
+        "backends/opencl",
+        "backends/vulkan",
+        "benchmarks/machine",
+    ],
     "benchmarks/machine": [_CORE + "base"],
 }
 

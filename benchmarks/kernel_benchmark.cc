@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which cases there are, the turns, and the table.
+
+#include "benchmarks/kernel_benchmark.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace onnxifi::benchmarks {
+namespace {
+
+using base::Result;
+using base::Status;
+
+struct NamedCase {
+  std::string name;
+  std::function<Case()> make;
+};
+
+NamedCase Product(int64_t m, int64_t n, int64_t k, bool is_transposed, Buffer::Kind kind) {
+  return {fmt::format("gemm {}x{}x{}{}{}", m, n, k, is_transposed ? " transposed" : "",
+                      kind == Buffer::Kind::kConstant ? " constant" : ""),
+          [=] { return MakeProduct(m, n, k, is_transposed, kind); }};
+}
+
+NamedCase Convolution(int64_t channels, int64_t size, int64_t outputs, int64_t kernel,
+                      int64_t stride, int64_t group) {
+  return {fmt::format("conv {}x{}x{} {}x{} s{} g{} to {}", channels, size, size, kernel, kernel,
+                      stride, group, outputs),
+          [=] { return MakeConvolution(channels, size, outputs, kernel, stride, group); }};
+}
+
+std::vector<NamedCase> ListCases(bool has_large) {
+  constexpr auto kVariable = Buffer::Kind::kTemporary;
+  constexpr auto kConstant = Buffer::Kind::kConstant;
+  std::vector<NamedCase> cases = {
+      Product(1024, 1024, 1024, false, kVariable), Product(1024, 1024, 1024, true, kVariable),
+      Product(1024, 1024, 1024, false, kConstant), Product(128, 768, 768, false, kConstant),
+      Product(256, 16, 256, false, kVariable),     Product(1, 4096, 4096, false, kConstant),
+      Product(1, 4096, 4096, false, kVariable)};
+  if (has_large) cases.push_back(Product(4096, 4096, 4096, false, kVariable));
+  // Of ResNet-50.
+  cases.push_back(Convolution(3, 224, 64, 7, 2, 1));
+  for (const auto& [channels, size] : {std::pair{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
+    cases.push_back(Convolution(channels * 4, size, channels, 1, 1, 1));
+    cases.push_back(Convolution(channels, size, channels, 3, 1, 1));
+    cases.push_back(Convolution(channels, size, channels * 4, 1, 1, 1));
+  }
+  cases.push_back(Convolution(256, 56, 128, 1, 2, 1));
+  cases.push_back(Convolution(128, 56, 128, 3, 2, 1));
+  // Of MobileNet.
+  cases.push_back(Convolution(32, 112, 32, 3, 1, 32));
+  cases.push_back(Convolution(384, 14, 384, 3, 1, 384));
+  cases.push_back(Convolution(144, 56, 144, 3, 2, 144));
+  // Of decoders: a tap per output, and four.
+  for (const int64_t kernel : {2, 4}) {
+    cases.push_back({fmt::format("transposed conv 256x28x28 {}x{} s2 to 128", kernel, kernel),
+                     [=] { return MakeTransposed(256, 28, 128, kernel); }});
+  }
+  const auto relu = [](Expr a, Expr b) { return Maximum(a * b + Like(a, 1), Like(a, 0)); };
+  for (const int64_t count : {int64_t{16} << 20, int64_t{1} << 18}) {
+    cases.push_back(
+        {fmt::format("map relu(a*b+1) {}", count), [=] { return MakeMap({count}, relu); }});
+  }
+  cases.push_back({"copy 2048x2048", [] { return MakeCopy(2048, 2048); }});
+  cases.push_back({"transpose 2048x2048", [] { return MakeTransposition(2048, 2048); }});
+  cases.push_back({"sums 4096x1024", [] { return MakeRowSums(4096, 1024); }});
+  cases.push_back({"softmax 4096x1024", [] { return MakeSoftmax(4096, 1024); }});
+  cases.push_back({"softmax 1536x128", [] { return MakeSoftmax(1536, 128); }});
+  cases.push_back({"layer norm 1024x768", [] { return MakeLayerNorm(1024, 768); }});
+  cases.push_back({"max pool 64x112x112 3x3 s2", [] { return MakePooling(64, 112, 3, 2); }});
+  // Of detectors: classes of boxes, and which of them are kept.
+  cases.push_back({"top 200 of 20x8732", [] { return MakeTopK(20, 8732, 200); }});
+  cases.push_back({"non-zero of 80x8732", [] { return MakeNonZero(80, 8732); }});
+  return cases;
+}
+
+struct Figures {
+  double seconds = 1e9;
+  double limit_seconds = 1e9;
+  double peer_seconds = 1e9;
+  std::string text;
+};
+
+Result<Figures> Measure(const Subject& subject, const Case& one, int rounds) {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Prepared> prepared,
+                           Prepared::Create(subject.device, one));
+  ONNXIFI_RETURN_IF_ERROR(subject.limits.Reserve(one.bytes));
+  const auto limit = [&] {
+    return one.flops > 0 ? subject.limits.MultiplyAdd() : subject.limits.Copy();
+  };
+  // The first time compiles.
+  ONNXIFI_RETURN_IF_ERROR(prepared->Run());
+  ONNXIFI_RETURN_IF_ERROR(limit());
+  ProductPeer* const peer = one.gemm ? subject.peer : nullptr;
+  if (peer != nullptr) {
+    ONNXIFI_RETURN_IF_ERROR(peer->Reserve(*one.gemm));
+    ONNXIFI_RETURN_IF_ERROR(peer->Multiply());
+  }
+  Figures best;
+  for (int round = 0; round < rounds; ++round) {
+    best.seconds = std::min(best.seconds, Seconds([&] { return prepared->Run(); }));
+    best.limit_seconds = std::min(best.limit_seconds, Seconds(limit));
+    if (peer != nullptr) {
+      best.peer_seconds = std::min(best.peer_seconds, Seconds([&] { return peer->Multiply(); }));
+    }
+  }
+  best.text = prepared->Text();
+  return best;
+}
+
+}  // namespace
+
+double Seconds(const std::function<Status()>& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (const Status status = run(); !status.ok()) {
+    fmt::print(stderr, "{}\n", status.Text());
+    std::exit(1);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Result<std::unique_ptr<Prepared>> Prepared::Create(device::Device& device, const Case& one) {
+  auto prepared = std::make_unique<Prepared>();
+  ONNXIFI_ASSIGN_OR_RETURN(prepared->queue_, device.NewQueue());
+  std::vector<std::byte*> constants;
+  for (const Buffer& buffer : one.program.buffers) {
+    const int64_t count = tensor::Product(buffer.shape).constant();
+    ONNXIFI_ASSIGN_OR_RETURN(auto held,
+                             device.memory().Allocate(count * tensor::BitWidth(buffer.type) / 8));
+    std::vector<float> values(static_cast<size_t>(count));
+    for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k % 251) / 64 - 2;
+    ONNXIFI_RETURN_IF_ERROR(prepared->queue_->Upload(
+        reinterpret_cast<const std::byte*>(values.data()), held->data(), count * 4));
+    ONNXIFI_RETURN_IF_ERROR(prepared->queue_->Finish());
+    const bool is_constant = buffer.kind == Buffer::Kind::kConstant;
+    constants.push_back(is_constant ? held->data() : nullptr);
+    prepared->addresses_.push_back(held->data());
+    prepared->held_.push_back(std::move(held));
+  }
+  const device::Facts facts{one.program, one.step};
+  ONNXIFI_ASSIGN_OR_RETURN(const device::Selection selection, device.Select(facts));
+  prepared->implementation_ = selection.recipe->implementation();
+  ONNXIFI_ASSIGN_OR_RETURN(prepared->kernel_, device.Build(*selection.recipe));
+  ONNXIFI_ASSIGN_OR_RETURN(
+      prepared->bound_,
+      prepared->kernel_->Bind(device::Bind(one.program, one.step, {}), constants));
+  return prepared;
+}
+
+Status Prepared::Run() {
+  ONNXIFI_RETURN_IF_ERROR(bound_->Enqueue(*queue_, addresses_));
+  return queue_->Finish();
+}
+
+std::string Prepared::Text() const {
+  const std::string detail = bound_->Detail();
+  return implementation_ + (detail.empty() ? "" : ", " + detail);
+}
+
+Status RunBenchmark(const Subject& subject, const BenchmarkOptions& options) {
+  fmt::print("{}, {}\n", subject.device_name, subject.driver);
+  nlohmann::json report = {{"device", subject.device_name},
+                           {"driver", subject.driver},
+                           {"rounds", options.rounds},
+                           {"cases", nlohmann::json::array()}};
+  for (const NamedCase& named : ListCases(options.has_large)) {
+    if (named.name.find(options.wanted) == std::string::npos) continue;
+    const Case one = named.make();
+    ONNXIFI_ASSIGN_OR_RETURN(const Figures best, Measure(subject, one, options.rounds));
+    const bool is_of_sums = one.flops > 0;
+    const auto bytes = static_cast<double>(one.bytes);
+    const double rate = (is_of_sums ? one.flops : bytes) / best.seconds;
+    const double limit = (is_of_sums ? subject.limits.flops() : bytes) / best.limit_seconds;
+    const bool has_peer = one.gemm && subject.peer != nullptr;
+    const std::string peer =
+        has_peer ? fmt::format("; {} {:.3f} ms", subject.peer->name(), best.peer_seconds * 1e3)
+                 : "";
+    fmt::print("{:<34} {:>9.3f} ms {:>8.1f} {:<7} {:>5.1f} % of {:.1f}   {}{}\n", named.name,
+               best.seconds * 1e3, rate * 1e-9, is_of_sums ? "GFLOP/s" : "GB/s", 100 * rate / limit,
+               limit * 1e-9, best.text, peer);
+    std::fflush(stdout);
+    nlohmann::json figures = {{"case", named.name},
+                              {"best_ms", best.seconds * 1e3},
+                              {"bound", is_of_sums ? "multiply-adds" : "copy"},
+                              {is_of_sums ? "gflops" : "gigabytes_per_s", rate * 1e-9},
+                              {is_of_sums ? "limit_gflops" : "limit_gigabytes_per_s", limit * 1e-9},
+                              {"share_of_limit", rate / limit},
+                              {"implementation", best.text}};
+    if (has_peer) figures["peer_ms"] = best.peer_seconds * 1e3;
+    report["cases"].push_back(std::move(figures));
+  }
+  if (options.json_path.empty()) return base::Ok();
+  std::ofstream file(options.json_path);
+  file << report.dump(1) << "\n";
+  if (!file.flush()) {
+    return Status(base::Code::kNoSystemResources, options.json_path + " cannot be written.");
+  }
+  return base::Ok();
+}
+
+BenchmarkOptions ParseOptions(int argument_count, char** arguments, std::string_view description) {
+  BenchmarkOptions options;
+  CLI::App app{std::string(description)};
+  app.add_option("case", options.wanted, "only the cases whose names contain this");
+  app.add_flag("--large", options.has_large, "also a product of 4096 x 4096 x 4096");
+  app.add_option("--rounds", options.rounds, "turns of each kernel")->check(CLI::Range(1, 1000));
+  app.add_option("--json", options.json_path, "file for all figures");
+  try {
+    app.parse(argument_count, arguments);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return options;
+}
+
+}  // namespace onnxifi::benchmarks

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cases of the benchmarks of generated kernels: one step each, over buffers of float32, as networks
+// have them. What the list is: kernel_benchmark.cc.
+
+#ifndef ONNXIFI_BENCHMARKS_KERNEL_CASES_H_
+#define ONNXIFI_BENCHMARKS_KERNEL_CASES_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "backends/core/program/program.h"
+#include "backends/core/tensor/element_type.h"
+
+namespace onnxifi::benchmarks {
+
+using program::Buffer;
+using program::Expr;
+using program::Shape;
+
+// float32, row-major: m x k times k x n.
+struct GemmExtents {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  bool is_b_transposed = false;
+};
+
+// One step over buffers of float32, but for positions among what it writes.
+struct Case {
+  program::Program program;
+  program::Step step;
+  double flops = 0;                 // 0: held against copies
+  std::optional<GemmExtents> gemm;  // of plain products, which others have too
+  int64_t bytes = 0;
+
+  program::View Add(Buffer::Kind kind, const Shape& shape,
+                    tensor::ElementType type = tensor::ElementType::kFloat32) {
+    Buffer buffer{.kind = kind, .type = type, .shape = shape};
+    bytes += tensor::Product(shape).constant() * tensor::BitWidth(type) / 8;
+    if (kind == Buffer::Kind::kConstant) {
+      buffer.index = static_cast<int>(program.constants.size());
+    }
+    return program::DenseView(program.AddBuffer(buffer), type, shape);
+  }
+  Expr Read(const program::View& view) {
+    step.reads.push_back(view);
+    return Load(program.exprs, tensor::ElementType::kFloat32,
+                static_cast<int>(step.reads.size()) - 1);
+  }
+  void Write(const Shape& shape) {
+    step.domain = shape;
+    step.writes = {Add(Buffer::Kind::kTemporary, shape)};
+  }
+};
+
+Case MakeProduct(int64_t m, int64_t n, int64_t k, bool is_transposed, Buffer::Kind b_kind);
+// With bias and Relu, as networks have it.
+Case MakeConvolution(int64_t channels, int64_t size, int64_t outputs, int64_t kernel,
+                     int64_t stride, int64_t group);
+// Twice as large, as decoders have it.
+Case MakeTransposed(int64_t channels, int64_t size, int64_t outputs, int64_t kernel);
+Case MakeMap(const Shape& shape, const std::function<Expr(Expr, Expr)>& formula);
+Case MakeCopy(int64_t rows, int64_t columns);
+Case MakeTransposition(int64_t rows, int64_t columns);
+Case MakeRowSums(int64_t rows, int64_t columns);
+Case MakeSoftmax(int64_t rows, int64_t columns);
+// Without scale and bias.
+Case MakeLayerNorm(int64_t rows, int64_t columns);
+Case MakePooling(int64_t channels, int64_t size, int64_t kernel, int64_t stride);
+Case MakeTopK(int64_t rows, int64_t columns, int64_t k);
+Case MakeNonZero(int64_t rows, int64_t columns);
+
+}  // namespace onnxifi::benchmarks
+
+#endif  // ONNXIFI_BENCHMARKS_KERNEL_CASES_H_
