@@ -369,27 +369,29 @@ TEST_P(TiledTest, PaddingMeetsNoWeight) {
 TEST_P(TiledTest, NumbersThatANarrowTypeHasStayWhatTheyAre) {
   if (!is_gpu()) GTEST_SKIP() << "An item sums its own block.";
   uint32_t seed = 0;
-  for (const auto& [precision, narrow] :
-       {std::pair{tensor::Precision::kFloat16, ElementType::kBfloat16},
-        {tensor::Precision::kBfloat16, ElementType::kFloat16}}) {
-    const auto expect_right = [&](RandomStep step, std::string_view implementation) {
-      step.program.precision = precision;
-      SCOPED_TRACE(testing::Message() << Name(precision) << " " << seed++);
-      ExpectRight(step, implementation);
-    };
-    for (const int64_t rows : {3, 65}) {
-      ProductShape shape{.batch = 2, .m = rows, .n = 67, .k = 33};
-      shape.b_transposed = rows == 3;
-      shape.b_kind = rows == 3 ? kVariable : kConstant;
-      expect_right(MakeProduct(shape, seed), "tiled product");
-    }
-    expect_right(MakeProduct({.batch = 2, .m = 17, .n = 67, .k = 33, .type = narrow}, seed),
-                 "tiled product");
-    const std::vector<Axis> axes = {{9, 3, 2, 1, 1, 0}, {10, 3, 2, 1, 0, 1}};
-    expect_right(MakeConvolution(2, 2, 5, 17, axes, kFloat, seed), "tiled convolution");
-    expect_right(MakeConvolution(1, 2, 5, 3, axes, kFloat, seed), "tiled convolution");
-    expect_right(MakeTransposed(2, 2, 5, 17, axes, narrow, seed), "tiled transposed convolution");
-  }
+  const auto expect_right = [&](RandomStep step, tensor::Precision precision,
+                                std::string_view implementation) {
+    step.program.precision = precision;
+    SCOPED_TRACE(testing::Message() << Name(precision) << " " << seed++);
+    ExpectRight(step, implementation);
+  };
+  using enum tensor::Precision;
+  const auto half = ElementType::kFloat16;
+  ProductShape few{.batch = 2, .m = 3, .n = 67, .k = 33, .b_transposed = true};
+  expect_right(MakeProduct(few, seed), kFloat16, "tiled product");
+  ProductShape many{.batch = 2, .m = 65, .n = 67, .k = 33, .b_kind = kConstant};
+  expect_right(MakeProduct(many, seed), kBfloat16, "tiled product");
+  many.type = half;
+  expect_right(MakeProduct(many, seed), kBfloat16, "tiled product");
+  const std::vector<Axis> axes = {{9, 3, 2, 1, 1, 0}, {10, 3, 2, 1, 0, 1}};
+  const auto convolution = "tiled convolution";
+  expect_right(MakeConvolution(2, 2, 5, 17, axes, kFloat, seed), kFloat16, convolution);
+  expect_right(MakeConvolution(1, 2, 5, 3, axes, kFloat, seed), kBfloat16, convolution);
+  expect_right(MakeTransposed(2, 2, 5, 17, axes, half, seed), kBfloat16,
+               "tiled transposed convolution");
+  // Depthwise, in runs of neighbours.
+  const std::vector<Axis> even = {{9, 3, 1, 1, 1, 1}, {80, 3, 1, 1, 1, 1}};
+  expect_right(MakeConvolution(1, 6, 1, 1, even, kFloat, seed), kFloat16, convolution);
 }
 
 // Bytes at the ends of their range, less zero points at those of theirs.
