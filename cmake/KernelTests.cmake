@@ -13,7 +13,9 @@ function(onnxifi_add_kernel_tests backend)
       ${codegen}/index_test.cc
       ${codegen}/random_step_test.cc
       ${codegen}/testing/step_fixture.h ${codegen}/testing/tested_device.h
+      ${codegen}/testing/tiled_fixture.h
       ${codegen}/attention_test.cc
+      ${codegen}/narrow_operands_test.cc
       ${codegen}/tiled_test.cc
       ${codegen}/testing/winograd_test.cc
       testing/tested_device.cc

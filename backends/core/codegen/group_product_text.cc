@@ -279,19 +279,16 @@ std::string TiledProduct::PartWriter::ColumnOf(const GroupItem& item,
 void TiledProduct::PartWriter::WriteColumnLoad(const std::string& to, const Block& block,
                                                const std::string& at, const std::string& lane,
                                                const std::string& last) {
+  const std::string& buffer = block.columns.buffer;
   const auto load = [&](const std::string& own_lane) {
-    return LoadElement(/*is_rows=*/false, block.columns.buffer,
-                       Text(at, " + ", Lesser(own_lane, last)));
+    return LoadElement(/*is_rows=*/false, buffer, Text(at, " + ", Lesser(own_lane, last)));
   };
   if (SharedWidth() == 1) {
     writer_.Line(to, " = ", load(lane), ";");
     return;
   }
   writer_.Open("if (", lane, " + 3 <= ", last, ")");
-  writer_.Line(
-      to, " = ",
-      LoadElements(/*is_rows=*/false, block.columns.buffer, Text(at, " + ", lane), /*width=*/4),
-      ";");
+  writer_.Line(to, " = ", LoadElements(/*is_rows=*/false, buffer, Text(at, " + ", lane), 4), ";");
   writer_.Close();
   writer_.Open("if (", lane, " + 3 > ", last, ")");
   std::string fours;

@@ -7,79 +7,22 @@
 #include "backends/core/codegen/tiled.h"
 
 #include <array>
-#include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "backends/core/codegen/testing/step_fixture.h"
+#include "backends/core/codegen/testing/tiled_fixture.h"
 
 namespace onnxifi::codegen {
 namespace {
 
-using program::Contract;
 using program::Dim;
-using program::View;
-using reference::RandomStep;
-using tensor::ElementType;
-using tensor::Extents;
-
-constexpr auto kVariable = program::Buffer::Kind::kTemporary;
-constexpr auto kConstant = program::Buffer::Kind::kConstant;
-
-// On kernels as they are cut for a processor, and as for a GPU.
-class TiledTest : public StepTest, public testing::WithParamInterface<bool> {
- protected:
-  bool is_gpu() const { return GetParam(); }
-  void SetUp() override {
-    const char* const before = std::getenv(kTuning);
-    const std::optional<std::string> kept =
-        before == nullptr ? std::nullopt : std::optional<std::string>(before);
-    setenv(kTuning, is_gpu() ? "gpu" : "processor", 1);
-    StepTest::SetUp();
-    kept ? setenv(kTuning, kept->c_str(), 1) : unsetenv(kTuning);
-  }
-
- private:
-  static constexpr char kTuning[] = "ONNXIFI_TUNING";
-};
 
 INSTANTIATE_TEST_SUITE_P(Tunings, TiledTest, testing::Bool(),
                          [](const testing::TestParamInfo<bool>& info) {
                            return info.param ? "Gpu" : "Processor";
                          });
-
-struct ProductShape {
-  int64_t batch, m, n, k;
-  bool a_transposed = false, b_transposed = false, b_shared = false;
-  program::Buffer::Kind b_kind = kVariable;
-  ElementType type = kFloat, accumulator = kFloat;
-};
-
-RandomStep MakeProduct(const ProductShape& shape, uint32_t seed) {
-  StepMaker make(seed);
-  Contract contract;
-  contract.accumulator = shape.accumulator;
-  contract.batch_axes = contract.m_axes = contract.n_axes = 1;
-  contract.inner = {shape.k};
-  View a = make.Buffer(shape.a_transposed ? Extents{shape.batch, shape.k, shape.m}
-                                          : Extents{shape.batch, shape.m, shape.k},
-                       shape.type);
-  View b = make.Buffer(shape.b_transposed ? Extents{shape.batch, shape.n, shape.k}
-                                          : Extents{shape.batch, shape.k, shape.n},
-                       shape.type, shape.b_kind);
-  if (shape.a_transposed) std::swap(a.strides[1], a.strides[2]);
-  if (shape.b_transposed) std::swap(b.strides[1], b.strides[2]);
-  if (shape.b_shared) b.strides[0] = 0;
-  contract.a_prologue = Cast(make.Read(a), shape.accumulator).id();
-  contract.b_prologue = Cast(make.Read(b), shape.accumulator).id();
-  make.Finish(std::move(contract), {shape.batch, shape.m, shape.n}, 2);
-  return std::move(make.made);
-}
 
 TEST_P(TiledTest, ProductsAreRightAroundTheEdgesOfATile) {
   uint32_t seed = 0;
@@ -167,43 +110,6 @@ TEST_P(TiledTest, WhatIsConstantIsLaidOutOnceAndNotReadAgain) {
   EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns laid out");
 }
 
-struct Axis {
-  int64_t extent, kernel, stride = 1, dilation = 1, before = 0, after = 0;
-
-  int64_t out() const {
-    return (extent + before + after - dilation * (kernel - 1) - 1) / stride + 1;
-  }
-  // Of a transposed convolution; `after` is the output padding.
-  int64_t transposed_out() const {
-    return (extent - 1) * stride + dilation * (kernel - 1) + 1 - before + after;
-  }
-};
-
-RandomStep MakeConvolution(int64_t images, int64_t group, int64_t channels, int64_t outputs,
-                           const std::vector<Axis>& axes, ElementType type, uint32_t seed) {
-  StepMaker make(seed);
-  Contract contract;
-  contract.form = Contract::Form::kConv;
-  contract.group = group;
-  contract.inner = {channels};
-  Extents a = {images, group * channels}, b = {group * outputs, channels};
-  Extents domain = {images, group * outputs};
-  for (const Axis& axis : axes) {
-    a.push_back(axis.extent);
-    b.push_back(axis.kernel);
-    domain.push_back(axis.out());
-    contract.inner.push_back(axis.kernel);
-    contract.a_spatial.push_back(axis.extent);
-    contract.strides.push_back(axis.stride);
-    contract.dilations.push_back(axis.dilation);
-    contract.pads_begin.push_back(axis.before);
-  }
-  contract.a_prologue = Cast(make.Read(make.Buffer(a, type)), kFloat).id();
-  contract.b_prologue = Cast(make.Read(make.Buffer(b, type, kConstant)), kFloat).id();
-  make.Finish(std::move(contract), domain, 1);
-  return std::move(make.made);
-}
-
 TEST_P(TiledTest, ConvolutionsAreRightWithEveryAttribute) {
   const std::vector<std::vector<Axis>> shapes = {
       {{7, 1}, {9, 1}},                          // in place, the last block begins early
@@ -228,31 +134,6 @@ TEST_P(TiledTest, ConvolutionsAreRightWithEveryAttribute) {
       ++seed;
     }
   }
-}
-
-RandomStep MakeTransposed(int64_t images, int64_t group, int64_t channels, int64_t outputs,
-                          const std::vector<Axis>& axes, ElementType type, uint32_t seed) {
-  StepMaker make(seed);
-  Contract contract;
-  contract.form = Contract::Form::kConvTranspose;
-  contract.group = group;
-  contract.inner = {channels};
-  Extents a = {images, group * channels}, b = {group * channels, outputs};
-  Extents domain = {images, group * outputs};
-  for (const Axis& axis : axes) {
-    a.push_back(axis.extent);
-    b.push_back(axis.kernel);
-    domain.push_back(axis.transposed_out());
-    contract.inner.push_back(axis.kernel);
-    contract.a_spatial.push_back(axis.extent);
-    contract.strides.push_back(axis.stride);
-    contract.dilations.push_back(axis.dilation);
-    contract.pads_begin.push_back(axis.before);
-  }
-  contract.a_prologue = Cast(make.Read(make.Buffer(a, type)), kFloat).id();
-  contract.b_prologue = Cast(make.Read(make.Buffer(b, type, kConstant)), kFloat).id();
-  make.Finish(std::move(contract), domain, 1);
-  return std::move(make.made);
 }
 
 const std::vector<std::vector<Axis>> kTransposedShapes = {
@@ -361,128 +242,6 @@ TEST_P(TiledTest, PaddingMeetsNoWeight) {
       if (seed % 3 == 0) reinterpret_cast<float*>(step.buffers[0].mutable_data())[3] = kNan;
       ExpectRight(step, "tiled convolution");
       ++seed;
-    }
-  }
-}
-
-// Numbers of the tests are such that every precision has them, so that all is as in float32.
-TEST_P(TiledTest, NumbersThatANarrowTypeHasStayWhatTheyAre) {
-  if (!is_gpu()) GTEST_SKIP() << "An item sums its own block.";
-  uint32_t seed = 0;
-  const auto expect_right = [&](RandomStep step, tensor::Precision precision,
-                                std::string_view implementation) {
-    step.program.precision = precision;
-    SCOPED_TRACE(testing::Message() << Name(precision) << " " << seed++);
-    ExpectRight(step, implementation);
-  };
-  using enum tensor::Precision;
-  const auto half = ElementType::kFloat16;
-  ProductShape few{.batch = 2, .m = 3, .n = 67, .k = 33, .b_transposed = true};
-  expect_right(MakeProduct(few, seed), kFloat16, "tiled product");
-  ProductShape many{.batch = 2, .m = 65, .n = 67, .k = 33, .b_kind = kConstant};
-  expect_right(MakeProduct(many, seed), kBfloat16, "tiled product");
-  many.type = half;
-  expect_right(MakeProduct(many, seed), kBfloat16, "tiled product");
-  const std::vector<Axis> axes = {{9, 3, 2, 1, 1, 0}, {10, 3, 2, 1, 0, 1}};
-  const auto convolution = "tiled convolution";
-  expect_right(MakeConvolution(2, 2, 5, 17, axes, kFloat, seed), kFloat16, convolution);
-  expect_right(MakeConvolution(1, 2, 5, 3, axes, kFloat, seed), kBfloat16, convolution);
-  expect_right(MakeTransposed(2, 2, 5, 17, axes, half, seed), kBfloat16,
-               "tiled transposed convolution");
-  // Depthwise, in runs of neighbours.
-  const std::vector<Axis> even = {{9, 3, 1, 1, 1, 1}, {80, 3, 1, 1, 1, 1}};
-  expect_right(MakeConvolution(1, 6, 1, 1, even, kFloat, seed), kFloat16, convolution);
-}
-
-// Bytes at the ends of their range, less zero points at those of theirs.
-TEST_P(TiledTest, BytesAreExactLessTheirZeroPoints) {
-  uint32_t seed = 0;
-  for (const ElementType type : {ElementType::kInt8, ElementType::kUint8}) {
-    for (const int64_t rows : {3, 20}) {
-      for (const bool is_constant : {false, true}) {
-        constexpr int64_t kN = 37, kK = 41;
-        StepMaker make(++seed);
-        Contract contract;
-        contract.accumulator = ElementType::kInt32;
-        contract.m_axes = contract.n_axes = 1;
-        contract.inner = {kK};
-        const View a = make.Buffer({rows, kK}, type);
-        const View b = make.Buffer({kK, kN}, type, is_constant ? kConstant : kVariable);
-        View a_zero = make.Buffer({rows}, type);
-        a_zero.strides = {1, 0};
-        View b_zero = make.Buffer({kN}, type, is_constant ? kConstant : kVariable);
-        b_zero.strides = {0, 1};
-        std::mt19937 random(seed);
-        for (tensor::Tensor& buffer : make.made.buffers) {
-          for (int64_t k = 0; k < buffer.element_count(); ++k) {
-            const uint32_t number = random();
-            buffer.mutable_data()[k] = static_cast<std::byte>(number % 4 == 0   ? 0x7f
-                                                              : number % 4 == 1 ? 0x80
-                                                                                : number >> 8);
-          }
-        }
-        const auto widened = [&](const View& view) {
-          return Cast(make.Read(view), ElementType::kInt32);
-        };
-        const program::Expr left = widened(a);
-        const program::Expr right = widened(b);
-        contract.a_prologue = (left - widened(a_zero)).id();
-        contract.b_prologue = seed % 3 == 0 ? right.id() : (right - widened(b_zero)).id();
-        make.Finish(std::move(contract), {rows, kN}, 1);
-        SCOPED_TRACE(testing::Message() << "seed " << seed);
-        ExpectRight(make.made, "tiled product");
-      }
-    }
-  }
-}
-
-// As many bits are lost as the caller permits, and no more.
-TEST_P(TiledTest, OperandsAreRoundedAsPermitted) {
-  for (const auto& [precision, unit] : {std::pair{tensor::Precision::kFloat32, 0x1p-24},
-                                        {tensor::Precision::kTf32, 0x1p-24},
-                                        {tensor::Precision::kFloat16, 0x1p-11},
-                                        {tensor::Precision::kBfloat16, 0x1p-8}}) {
-    for (const program::Buffer::Kind kind : {kVariable, kConstant}) {
-      SCOPED_TRACE(Name(precision));
-      constexpr int64_t kM = 20, kN = 70, kK = 50;
-      RandomStep step = MakeProduct({.batch = 1, .m = kM, .n = kN, .k = kK, .b_kind = kind}, 3);
-      step.program.precision = precision;
-      std::mt19937 random(4);
-      for (size_t operand = 0; operand < 2; ++operand) {
-        auto* values = reinterpret_cast<float*>(step.buffers[operand].mutable_data());
-        for (int64_t k = 0; k < step.buffers[operand].element_count(); ++k) {
-          values[k] = static_cast<float>(random() % 100'000) / 50'000 + 0.1F;
-        }
-      }
-      const auto selection = device_->Select({step.program, step.program.steps[0]});
-      ASSERT_TRUE(selection.ok());
-      const bool rounds = is_gpu() && unit > 0x1p-24;
-      EXPECT_EQ(selection->recipe->precision(), rounds ? precision : tensor::Precision::kFloat32);
-      const auto result = RunStep(*device_, step);
-      ASSERT_TRUE(result.ok()) << result.status().Text();
-      const auto a = step.buffers[0].values<float>();
-      const auto b = step.buffers[1].values<float>();
-      const auto bias = step.buffers[2].values<float>();
-      const auto addend = step.buffers[3].values<float>();
-      const auto out = result->back().values<float>();
-      double worst = 0;
-      for (int64_t m = 0; m < kM; ++m) {
-        for (int64_t n = 0; n < kN; ++n) {
-          double sum = 0;
-          for (int64_t k = 0; k < kK; ++k) {
-            sum += static_cast<double>(a[m * kK + k]) * b[k * kN + n];
-          }
-          const double expected =
-              std::max(sum + bias[n] + static_cast<double>(addend[m * kN + n]), 0.0);
-          // All terms are positive: relative errors are those of the operands.
-          worst = std::max(worst, std::abs(out[m * kN + n] - expected) / sum);
-        }
-      }
-      const double permitted = rounds ? unit : 0x1p-24;
-      EXPECT_LT(worst, 2 * permitted + kK * 0x1p-24);
-      if (rounds) {
-        EXPECT_GT(worst, permitted / 64) << "It was not rounded.";
-      }
     }
   }
 }
