@@ -370,7 +370,7 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   const std::string first =
       writer_.Declare("int", Text("AS(int, (", round, " + 1) % 2) * ", tile.depth));
   const std::string k = writer_.NewName("k");
-  writer_.Open("UNROLL for (int ", k, " = 0; ", k, " < ", tile.depth, "; ++", k, ")");
+  writer_.Open("for (int ", k, " = 0; ", k, " < ", tile.depth, "; ++", k, ")");
   const std::string own_rows = writer_.NewName("s");
   const std::string own_columns = writer_.NewName("s");
   writer_.Line(sum_type_, " ", own_rows, "[", tile.rows, "];");
