@@ -63,6 +63,7 @@ constexpr Table kTables[] = {
     QuantizeLinearOperators,
     RandomOperators,
     RangeOperators,
+    RecurrentOperators,
     ReduceOperators,
     ReshapeOperators,
     ResizeOperators,

@@ -61,6 +61,7 @@ std::span<const Operator> PowerOperators();
 std::span<const Operator> QuantizeLinearOperators();
 std::span<const Operator> RandomOperators();
 std::span<const Operator> RangeOperators();
+std::span<const Operator> RecurrentOperators();
 std::span<const Operator> ReduceOperators();
 std::span<const Operator> ReshapeOperators();
 std::span<const Operator> ResizeOperators();

@@ -26,6 +26,8 @@ class ControlBuilder {
   void AddBody(BodyLowering::Body body);
   // Output k of the node, in order. An extent that is nothing is bound to what the step produced.
   void AddOutput(const BodyLowering::Input& as);
+  // An output of the step that the lowering goes on with: a tensor of known extents.
+  Operand AddTensor(ElementType type, const Shape& extents);
   void Emit();
 
  private:
