@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backends/core/ops/declared_type.h"
+#include "backends/core/ops/flex_attention.h"
 #include "backends/core/ops/graph_values.h"
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/operator.h"
@@ -187,6 +188,9 @@ class GraphLowering : public BodyLowering {
     if (entry == nullptr && node.domain.empty() && node.op_type == "SequenceMap") {
       return LowerSequenceMap(node);
     }
+    if (entry == nullptr && node.domain == "ai.onnx.preview" && node.op_type == "FlexAttention") {
+      return LowerFlexAttention(node);
+    }
     if (entry == nullptr) return ExpandNode(node);
     if (node.since_version > entry->newest_version) {
       return Status(Code::kUnsupportedVersion, node.op_type + " of version " +
@@ -314,6 +318,52 @@ class GraphLowering : public BodyLowering {
                              ExpandSequenceMap(node, is_sequence));
     GraphLowering lowering(*body, target_, &values_, nesting_ + 1);
     return LowerExpanded(node, *body, lowering);
+  }
+
+  // Likewise; the graphs that it owns are lowered in place, between those of its definition.
+  Status LowerFlexAttention(const Node& node) {
+    std::vector<Operand> inputs;
+    for (ValueId id : node.inputs) {
+      if (id == kNoValue) break;
+      ONNXIFI_ASSIGN_OR_RETURN(inputs.emplace_back(), values_.Find(id));
+    }
+    if (inputs.size() != 3 || node.outputs.size() != 1) {
+      return Status(Code::kInvalidModel, "FlexAttention: It has not Q, K, V and one output.");
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(const FlexAttention flex,
+                             ExpandFlexAttention(node, inputs[0], inputs[1], inputs[2]));
+    ONNXIFI_ASSIGN_OR_RETURN(Operand scores,
+                             LowerInPlace(node, flex.scores, {inputs[0], inputs[1]}));
+    ONNXIFI_ASSIGN_OR_RETURN(scores, LowerModifier(node, flex.score_mod.get(), scores));
+    ONNXIFI_ASSIGN_OR_RETURN(Operand shares, LowerInPlace(node, flex.softmax, {scores}));
+    ONNXIFI_ASSIGN_OR_RETURN(shares, LowerModifier(node, flex.prob_mod.get(), shares));
+    ONNXIFI_ASSIGN_OR_RETURN(Operand result, LowerInPlace(node, flex.product, {shares, inputs[2]}));
+    if (node.outputs[0] == kNoValue) return base::Ok();
+    return values_.Set(node.outputs[0], std::move(result));
+  }
+
+  // A graph that gives its input in other values, or null.
+  Result<Operand> LowerModifier(const Node& node, const Graph* modifier, const Operand& input) {
+    if (modifier == nullptr) return input;
+    ONNXIFI_ASSIGN_OR_RETURN(Operand result, LowerInPlace(node, *modifier, {input}));
+    if (result.type() != input.type() || result.rank() != input.rank()) {
+      return Status(Code::kInvalidModel, "FlexAttention: A graph that it owns gives another " +
+                                             std::string("type or rank than it gets."));
+    }
+    return result;
+  }
+
+  // The one output, a tensor, of a graph that is lowered in place of `node` or inside it.
+  Result<Operand> LowerInPlace(const Node& node, const Graph& graph,
+                               const std::vector<Operand>& inputs) {
+    if (nesting_ >= kMaxNesting) return Unknown(node);
+    GraphLowering lowering(graph, target_, &values_, nesting_ + 1);
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      ONNXIFI_RETURN_IF_ERROR(lowering.values_.Set(graph.inputs[k], inputs[k]));
+    }
+    Status status = lowering.LowerNodes();
+    if (!status.ok()) return std::move(status).Context("in the function body of " + node.op_type);
+    return lowering.values_.Find(graph.outputs[0]);
   }
 
   // Lowers the definition of a node, whose lowering has its inputs, in place of the node.
