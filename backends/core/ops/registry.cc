@@ -56,6 +56,7 @@ constexpr Table kTables[] = {
     NonMaxSuppressionOperators,
     NonZeroOperators,
     OneHotOperators,
+    OptimizerOperators,
     OptionalOperators,
     PadOperators,
     PoolOperators,

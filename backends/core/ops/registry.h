@@ -54,6 +54,7 @@ std::span<const Operator> ModuloOperators();
 std::span<const Operator> NonMaxSuppressionOperators();
 std::span<const Operator> NonZeroOperators();
 std::span<const Operator> OneHotOperators();
+std::span<const Operator> OptimizerOperators();
 std::span<const Operator> OptionalOperators();
 std::span<const Operator> PadOperators();
 std::span<const Operator> PoolOperators();
