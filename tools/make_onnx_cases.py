@@ -37,6 +37,10 @@ _FILE_KINDS = ("simple", "pytorch-converted", "pytorch-operator")
 # ONNX's runner compares bfloat16 outputs at two units in the last place.
 _BFLOAT16_RTOL = 2.0**-6
 
+# Sums of terms near 10 that are zero, of which ONNX's expected values have the rounding errors that
+# numpy makes in float32 (1.9e-7), above ONNX's absolute tolerance of 1e-7.
+_LEAST_ATOL = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
+
 # ONNX names a twin <case>_expanded or <case>_expanded_verN.
 _EXPANDED = re.compile(r"_expanded(_ver\d+)?$")
 
@@ -58,7 +62,7 @@ def describe_case(case_folder, model, case, data_sets):
         data_sets,
         expanded=_EXPANDED.search(case.name) is not None,
         rtol=case.rtol,
-        atol=case.atol,
+        atol=max(case.atol, _LEAST_ATOL.get(case.name, 0)),
         rtol_bfloat16=max(case.rtol, _BFLOAT16_RTOL),
     )
 
