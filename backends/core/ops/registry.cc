@@ -28,6 +28,7 @@ constexpr Table kTables[] = {
     ConvTransposeOperators,
     CumulativeOperators,
     DeformConvOperators,
+    DeterminantOperators,
     DftOperators,
     DiagonalOperators,
     DropoutOperators,

@@ -26,6 +26,7 @@ std::span<const Operator> ConvOperators();
 std::span<const Operator> ConvTransposeOperators();
 std::span<const Operator> CumulativeOperators();
 std::span<const Operator> DeformConvOperators();
+std::span<const Operator> DeterminantOperators();
 std::span<const Operator> DftOperators();
 std::span<const Operator> DiagonalOperators();
 std::span<const Operator> DropoutOperators();
