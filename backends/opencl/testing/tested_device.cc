@@ -14,17 +14,20 @@ namespace {
 
 class OpenClDevice final : public TestedDevice {
  public:
-  OpenClDevice(std::unique_ptr<opencl::Device> device, bool has_float64)
-      : device_(std::move(device)), has_float64_(has_float64) {}
+  OpenClDevice(std::unique_ptr<opencl::Device> device, const opencl::DeviceInfo& info)
+      : device_(std::move(device)),
+        has_float64_(info.capabilities.has_float64),
+        is_processor_((info.type & CL_DEVICE_TYPE_CPU) != 0) {}
 
   device::Device& device() override { return *device_; }
   std::string name() const override { return device_->name(); }
   bool HasFloat64() const override { return has_float64_; }
+  bool CompilesSlowly() const override { return is_processor_; }
   int64_t kernel_count() const override { return device_->kernel_count(); }
 
  private:
   const std::unique_ptr<opencl::Device> device_;
-  const bool has_float64_;
+  const bool has_float64_, is_processor_;
 };
 
 }  // namespace
@@ -38,8 +41,7 @@ base::Result<std::unique_ptr<TestedDevice>> OpenTestedDevice(
   }
   const opencl::DeviceInfo& info = devices.front();
   ONNXIFI_ASSIGN_OR_RETURN(auto device, opencl::Device::Open(api, info, cache_folder));
-  return std::unique_ptr<TestedDevice>(
-      std::make_unique<OpenClDevice>(std::move(device), info.capabilities.has_float64));
+  return std::unique_ptr<TestedDevice>(std::make_unique<OpenClDevice>(std::move(device), info));
 }
 
 }  // namespace onnxifi::codegen

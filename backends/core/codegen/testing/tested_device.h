@@ -23,6 +23,8 @@ class TestedDevice {
   virtual device::Device& device() = 0;
   virtual std::string name() const = 0;
   virtual bool HasFloat64() const = 0;
+  // Its compiler takes seconds for a kernel that is cut as for a GPU.
+  virtual bool CompilesSlowly() const { return false; }
   // Distinct kernels that were built, from source or from the cache.
   virtual int64_t kernel_count() const = 0;
 };

@@ -37,6 +37,11 @@ class TiledTest : public StepTest, public testing::WithParamInterface<bool> {
     setenv(kTuning, is_gpu() ? "gpu" : "processor", 1);
     StepTest::SetUp();
     kept ? setenv(kTuning, kept->c_str(), 1) : unsetenv(kTuning);
+    if (is_gpu() && tested_ != nullptr && tested_->CompilesSlowly() &&
+        std::getenv("ONNXIFI_TEST_GPU_KERNELS") == nullptr) {
+      GTEST_SKIP() << "Compiling a GPU's kernels takes " << tested_->name()
+                   << " minutes; ONNXIFI_TEST_GPU_KERNELS=1 does.";
+    }
   }
 
  private:
