@@ -297,7 +297,9 @@ class FarDevice::BoundKernel final : public device::BoundKernel {
     auto& far_queue = static_cast<Queue&>(queue);
     far_queue.Enqueued();
     return far_queue.Add(
-        [this, far = std::move(far)]() -> Status { return near_->Run(AllNear(places_, far)); },
+        [&places = places_, near = near_, far = std::move(far)]() -> Status {
+          return near->Run(AllNear(places, far));
+        },
         used);
   }
   bool ReadsAtRun(int read) const override { return near_->ReadsAtRun(read); }
@@ -305,7 +307,8 @@ class FarDevice::BoundKernel final : public device::BoundKernel {
  private:
   const Places& places_;
   std::vector<program::BufferId> buffers_;  // that it uses
-  const std::unique_ptr<device::BoundKernel> near_;
+  // Shared with work that is done after another thread gave the binding up.
+  const std::shared_ptr<device::BoundKernel> near_;
 };
 
 class FarDevice::Kernel final : public device::Kernel {
