@@ -68,7 +68,8 @@ class Recordings {
   void Drop(const Entry& key);
 
   plan::Counters& counters_;
-  // Entries also end under it: whoever is told that there is none left for his memory gives it back.
+  // Entries also end under it: whoever is told that there is none left for his memory gives it
+  // back.
   mutable std::mutex mutex_;
   std::list<Entry> entries_;  // the one that was used last first
 };

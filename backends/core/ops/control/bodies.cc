@@ -59,11 +59,10 @@ void ControlBuilder::AddOutput(const BodyLowering::Input& as) {
 
 Operand ControlBuilder::AddTensor(ElementType type, const Shape& extents) {
   int& first_symbol = control_.first_symbol.emplace_back();
-  Operand operand =
-      lowering_.Dynamic(type, {extents.begin(), extents.end()},
-                        "output" + std::to_string(writes_.size()) + "." +
-                            std::to_string(lowering_.program().steps.size()),
-                        first_symbol);
+  Operand operand = lowering_.Dynamic(type, {extents.begin(), extents.end()},
+                                      "output" + std::to_string(writes_.size()) + "." +
+                                          std::to_string(lowering_.program().steps.size()),
+                                      first_symbol);
   writes_.push_back(operand.view);
   return operand;
 }
