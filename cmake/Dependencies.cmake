@@ -10,6 +10,7 @@
 #   onnxifi::highway  Google Highway, static, hidden
 #   onnxifi::dnnl   oneDNN 3 with the THREADPOOL runtime
 #   onnxifi::opencl_headers   the Khronos headers of OpenCL
+#   onnxifi::cuda_headers     of CUDA's driver and of NVRTC, 12 or 13; ONNXIFI_NVRTC_FOLDER has the latter
 #   onnxifi::vulkan_headers   the Khronos headers of Vulkan
 #   onnxifi::glslang   glslang and what of SPIRV-Tools it needs, static, hidden
 
@@ -94,6 +95,26 @@ mark_as_advanced(ONNXIFI_VULKAN_INCLUDE)
 if(ONNXIFI_VULKAN_INCLUDE)
   add_library(onnxifi::vulkan_headers INTERFACE IMPORTED)
   target_include_directories(onnxifi::vulkan_headers SYSTEM INTERFACE ${ONNXIFI_VULKAN_INCLUDE})
+endif()
+
+# A toolkit's, else those of the private Python environment.
+execute_process(
+  COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --print-python
+  OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE)
+cmake_path(GET python PARENT_PATH folder)
+file(GLOB wheels ${folder}/../lib/python3*/site-packages/nvidia/cu1[23])
+find_path(ONNXIFI_CUDA_INCLUDE nvrtc.h
+  HINTS $ENV{CUDA_PATH}/include /usr/local/cuda/include
+  PATHS ${wheels}
+  PATH_SUFFIXES include)
+find_path(ONNXIFI_NVRTC_FOLDER NAMES libnvrtc.so.13 libnvrtc.so.12
+  HINTS $ENV{CUDA_PATH} /usr/local/cuda
+  PATHS ${wheels}
+  PATH_SUFFIXES lib64 lib)
+mark_as_advanced(ONNXIFI_CUDA_INCLUDE ONNXIFI_NVRTC_FOLDER)
+if(ONNXIFI_CUDA_INCLUDE AND EXISTS ${ONNXIFI_CUDA_INCLUDE}/cuda.h)
+  add_library(onnxifi::cuda_headers INTERFACE IMPORTED)
+  target_include_directories(onnxifi::cuda_headers SYSTEM INTERFACE ${ONNXIFI_CUDA_INCLUDE})
 endif()
 
 # In the order of linking. Archives that a version does not have are parts of its others.

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "backends/cuda/testing/emulated/kernel_text.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <utility>
+
+namespace emulated {
+namespace {
+
+bool IsOfName(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+size_t SkipSpace(const std::string& text, size_t at) {
+  while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])) != 0) ++at;
+  return at;
+}
+
+std::string NameAt(const std::string& text, size_t at) {
+  size_t end = at;
+  while (end < text.size() && IsOfName(text[end])) ++end;
+  return text.substr(at, end - at);
+}
+
+// The place of the word from `at` on; npos if there is none.
+size_t FindWord(const std::string& text, const std::string& word, size_t at) {
+  for (at = text.find(word, at); at != std::string::npos; at = text.find(word, at + 1)) {
+    const bool begins = at == 0 || !IsOfName(text[at - 1]);
+    const size_t end = at + word.size();
+    if (begins && (end == text.size() || !IsOfName(text[end]))) return at;
+  }
+  return at;
+}
+
+// Behind the parenthesis that closes the one at `at`.
+size_t Close(const std::string& text, size_t at) {
+  int depth = 0;
+  bool is_quoted = false;
+  for (; at < text.size(); ++at) {
+    if (text[at] == '"' && text[at - 1] != '\\') is_quoted = !is_quoted;
+    if (is_quoted) continue;
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && --depth == 0) return at + 1;
+  }
+  return at;
+}
+
+bool IsInDirective(const std::string& text, size_t at) {
+  const size_t line = text.rfind('\n', at);
+  const size_t first = SkipSpace(text, line == std::string::npos ? 0 : line + 1);
+  return first < text.size() && text[first] == '#';
+}
+
+// A number, or a macro of one.
+unsigned NumberOf(const std::string& source, const std::string& text) {
+  if (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0) {
+    return static_cast<unsigned>(std::strtoul(text.c_str(), nullptr, 0));
+  }
+  const size_t at = text.empty() ? std::string::npos : source.find("#define " + text + " ");
+  if (at == std::string::npos) return 1024;
+  const unsigned value =
+      static_cast<unsigned>(std::strtoul(source.c_str() + at + 9 + text.size(), nullptr, 0));
+  return value == 0 ? 1024 : value;
+}
+
+// extern __shared__ [__align__(n)] TYPE NAME[]; -> TYPE* const NAME = ...;
+void TranslateDynamicShared(std::string* text) {
+  for (size_t at = FindWord(*text, "extern", 0); at != std::string::npos;
+       at = FindWord(*text, "extern", at + 1)) {
+    size_t begin = SkipSpace(*text, at + 6);
+    if (NameAt(*text, begin) != "__shared__") continue;
+    begin = SkipSpace(*text, begin + 10);
+    if (NameAt(*text, begin) == "__align__") begin = SkipSpace(*text, Close(*text, begin + 9));
+    const size_t end = text->find('[', begin);
+    const size_t behind = text->find(';', begin);
+    if (end == std::string::npos || behind == std::string::npos) return;
+    size_t name_end = end;
+    while (std::isspace(static_cast<unsigned char>((*text)[name_end - 1])) != 0) --name_end;
+    size_t name = name_end;
+    while (IsOfName((*text)[name - 1])) --name;
+    const std::string type = text->substr(begin, name - begin) + "*";
+    text->replace(at, behind - at,
+                  type + " const " + text->substr(name, name_end - name) + " = (" + type +
+                      ")emulated_dynamic_shared");
+  }
+}
+
+}  // namespace
+
+std::vector<KernelEntry> FindKernels(const std::string& source) {
+  std::vector<KernelEntry> kernels;
+  for (size_t at = FindWord(source, "__global__", 0); at != std::string::npos;
+       at = FindWord(source, "__global__", at + 1)) {
+    if (IsInDirective(source, at)) continue;
+    KernelEntry kernel;
+    size_t next = at + 10;
+    for (;;) {
+      next = SkipSpace(source, next);
+      const std::string name = NameAt(source, next);
+      if (name.empty()) break;
+      const size_t behind = SkipSpace(source, next + name.size());
+      if (behind >= source.size() || source[behind] != '(') {
+        next = behind;
+        continue;
+      }
+      if (name == "__launch_bounds__") {
+        kernel.most_items = NumberOf(source, NameAt(source, SkipSpace(source, behind + 1)));
+      } else if (name != "__attribute__" && name != "__align__") {
+        kernel.name = name;
+        break;
+      }
+      next = Close(source, behind);
+    }
+    const bool is_known =
+        std::any_of(kernels.begin(), kernels.end(),
+                    [&](const KernelEntry& known) { return known.name == kernel.name; });
+    if (!kernel.name.empty() && !is_known) kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+std::string Translate(const std::string& source) {
+  std::string text = source;
+  TranslateDynamicShared(&text);
+  return text;
+}
+
+}  // namespace emulated

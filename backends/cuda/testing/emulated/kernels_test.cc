@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels on the emulated device compute, against plain loops; and that planted mistakes are
+// found.
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+
+#include "backends/core/codegen/dialect.h"
+#include "backends/cuda/testing/emulated/story.h"
+
+namespace emulated {
+namespace {
+
+using testing::HasSubstr;
+
+class KernelTest : public EmulatedTest {};
+
+std::vector<float> Sequence(size_t count) {
+  std::vector<float> values(count);
+  for (size_t n = 0; n < count; ++n) values[n] = static_cast<float>(n % 97) * 0.25f - 7.0f;
+  return values;
+}
+
+TEST_F(KernelTest, AMapInThePluginsDialect) {
+  onnxifi::codegen::KernelParts parts;
+  parts.group_size = 64;
+  parts.number_count = 1;
+  parts.is_narrow = true;
+  parts.parameters = {{.name = "in0", .type = "f32", .is_written = false, .is_alone = true},
+                      {.name = "out0", .type = "f32", .is_written = true, .is_alone = true}};
+  parts.body =
+      "  if (ITEM < count) STORE(out0, ITEM, M_exp(LOAD(in0, ITEM)) + AS(f32, NUMBER(0)));\n";
+  const CUfunction run = Load(onnxifi::codegen::CudaDialect().Assemble(parts));
+  const std::vector<float> in = Sequence(1000);
+  const CUdeviceptr from = Upload(in);
+  const CUdeviceptr to = Upload(std::vector<float>(1000));
+  MUST(Launch(run, 16, 64, nullptr, from, to, int64_t{3}, uint64_t{1000}));
+  const std::vector<float> out = Download<float>(to, 1000);
+  for (size_t n = 0; n < in.size(); ++n) EXPECT_FLOAT_EQ(out[n], std::exp(in[n]) + 3) << n;
+  EXPECT_EQ(Misuses(), "");
+}
+
+constexpr char kBlockSum[] = R"(
+extern "C" __global__ void __launch_bounds__(256) run(const float* in, float* out) {
+  __shared__ float sums[256];
+  const int lane = threadIdx.x;
+  sums[lane] = in[blockIdx.x * 256 + lane];
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (lane < half) sums[lane] += sums[lane + half];
+    BARRIER
+  }
+  if (lane == 0) out[blockIdx.x] = sums[0];
+}
+)";
+
+std::string BlockSum(bool has_barrier) {
+  return std::string(has_barrier ? "#define BARRIER __syncthreads();" : "#define BARRIER") +
+         kBlockSum;
+}
+
+TEST_F(KernelTest, BarriersAndSharedMemory) {
+  const CUfunction run = Load(BlockSum(true));
+  const std::vector<float> in = Sequence(2560);
+  const CUdeviceptr from = Upload(in);
+  const CUdeviceptr to = Upload(std::vector<float>(10));
+  for (const int twice : {0, 1}) {
+    emulated_run_twice(twice);
+    MUST(Launch(run, 10, 256, nullptr, from, to));
+    const std::vector<float> out = Download<float>(to, 10);
+    for (size_t n = 0; n < out.size(); ++n) {
+      EXPECT_EQ(out[n], std::accumulate(in.begin() + n * 256, in.begin() + (n + 1) * 256, 0.0f))
+          << n;
+    }
+  }
+  EXPECT_EQ(Misuses(), "");
+}
+
+TEST_F(KernelTest, AMissingBarrierIsFound) {
+  const CUfunction run = Load(BlockSum(false));
+  const CUdeviceptr from = Upload(Sequence(2560));
+  const CUdeviceptr to = Upload(std::vector<float>(10));
+  emulated_run_twice(1);
+  MUST(Launch(run, 10, 256, nullptr, from, to));
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_THAT(Misuses(), HasSubstr("A barrier is missing"));
+}
+
+TEST_F(KernelTest, BlocksThatLeanOnEachOtherAreFound) {
+  const CUfunction run = Load(R"(extern "C" __global__ void run(int* at) {
+    if (threadIdx.x == 0) at[blockIdx.x + 1] = at[blockIdx.x] + 1;
+  })");
+  const CUdeviceptr at = Upload(std::vector<int>(9));
+  emulated_run_twice(1);
+  MUST(Launch(run, 8, 32, nullptr, at));
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_THAT(Misuses(), HasSubstr("lean on each other"));
+}
+
+TEST_F(KernelTest, ARunFromTheSameMemoryTwiceDoesNotCountTwice) {
+  const CUfunction run = Load(R"(extern "C" __global__ void run(int* at) {
+    at[threadIdx.x] += 1; atomicAdd(at + 64, 1);
+  })");
+  const CUdeviceptr at = Upload(std::vector<int>(65));
+  emulated_run_twice(1);
+  MUST(Launch(run, 1, 64, nullptr, at));
+  const std::vector<int> out = Download<int>(at, 65);
+  EXPECT_EQ(out[5], 1);
+  EXPECT_EQ(out[64], 64);
+  EXPECT_EQ(Misuses(), "");
+}
+
+TEST_F(KernelTest, AReadBehindABufferIsFound) {
+  const CUfunction run =
+      Load(R"(extern "C" __global__ void run(const float* in, float* out, int count) {
+    float sum = 0;
+    for (int n = 0; n < count; ++n) sum += in[n];
+    out[threadIdx.x] = sum;
+  })");
+  const CUdeviceptr from = Upload(std::vector<float>(1024, 1.0f));
+  const CUdeviceptr to = Upload(std::vector<float>(32));
+  MUST(Launch(run, 1, 32, nullptr, from, to, 1024));
+  EXPECT_EQ(Download<float>(to, 32)[31], 1024);
+  MUST(Launch(run, 1, 32, nullptr, from, to, 1025));
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_THAT(Misuses(), HasSubstr("where nothing is"));
+  // The context is lost.
+  CUdeviceptr none = 0;
+  EXPECT_EQ(cuMemAlloc(&none, 64), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_F(KernelTest, AWriteBehindABufferIsFound) {
+  const CUfunction run =
+      Load(R"(extern "C" __global__ void run(float* out) { out[threadIdx.x] = 1; })");
+  const CUdeviceptr to = Upload(std::vector<float>(31));
+  MUST(Launch(run, 1, 32, nullptr, to));
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_THAT(Misuses(), HasSubstr("writes behind an allocation of 124 bytes"));
+}
+
+TEST_F(KernelTest, ABarrierThatSomeNeverReachIsFound) {
+  const CUfunction run = Load(R"(extern "C" __global__ void run(float* out) {
+    if (threadIdx.x == 3) return;
+    __syncthreads();
+    out[threadIdx.x] = 1;
+  })");
+  MUST(Launch(run, 1, 32, nullptr, Upload(std::vector<float>(32))));
+  EXPECT_NE(cuCtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_THAT(Misuses(), HasSubstr("end before a barrier"));
+}
+
+TEST_F(KernelTest, WarpFunctions) {
+  const CUfunction run = Load(R"(extern "C" __global__ void run(const int* in, int* out) {
+    const int lane = threadIdx.x;
+    const unsigned all = 0xffffffffu;
+    int sum = in[lane];
+    for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(all, sum, step);
+    int scan = in[lane];
+    for (int step = 1; step < 32; step *= 2) {
+      const int other = __shfl_up_sync(all, scan, step);
+      if ((lane & 31) >= step) scan += other;
+    }
+    const unsigned ballot = __ballot_sync(all, in[lane] & 1);
+    __syncwarp();
+    out[lane] = sum;
+    out[96 + lane] = scan;
+    out[192 + lane] = (int)ballot;
+    out[288 + lane] = __reduce_max_sync(all, in[lane]);
+    out[384 + lane] = __shfl_down_sync(all, in[lane], 3, 8);
+    if ((lane & 1) == 0) out[480 + lane] = __shfl_sync(0x55555555u, in[lane], 30);
+    else out[480 + lane] = __reduce_add_sync(0xaaaaaaaau, in[lane]);
+    __syncthreads();
+    out[576 + lane] = __shfl_sync(all, out[95 - lane], 0);
+  })");
+  std::vector<int> in(96);
+  for (int n = 0; n < 96; ++n) in[n] = (n * 37) % 53;
+  const CUdeviceptr from = Upload(in);
+  const CUdeviceptr to = Upload(std::vector<int>(672));
+  emulated_run_twice(1);
+  MUST(Launch(run, 1, 96, nullptr, from, to));
+  const std::vector<int> out = Download<int>(to, 672);
+  for (int n = 0; n < 96; ++n) {
+    const int first = n / 32 * 32;
+    int sum = 0, scan = 0, most = 0, odd = 0;
+    unsigned ballot = 0;
+    for (int m = first; m < first + 32; ++m) {
+      sum += in[m];
+      if (m <= n) scan += in[m];
+      most = std::max(most, in[m]);
+      if ((m & 1) != 0) odd += in[m];
+      ballot |= static_cast<unsigned>(in[m] & 1) << (m - first);
+    }
+    EXPECT_EQ(out[n], sum) << n;
+    EXPECT_EQ(out[96 + n], scan) << n;
+    EXPECT_EQ(out[192 + n], static_cast<int>(ballot)) << n;
+    EXPECT_EQ(out[288 + n], most) << n;
+    EXPECT_EQ(out[384 + n], n % 8 + 3 < 8 ? in[n + 3] : in[n]) << n;
+    EXPECT_EQ(out[480 + n], (n & 1) == 0 ? in[first + 30] : odd) << n;
+    // The sum that item 95 - first has.
+    EXPECT_EQ(out[576 + n], out[95 - first]) << n;
+  }
+  EXPECT_EQ(Misuses(), "");
+}
+
+TEST_F(KernelTest, AWarpWhoseLanesNeverMeetIsFound) {
+  const CUfunction run = Load(R"(extern "C" __global__ void run(int* out) {
+    if (threadIdx.x < 16) out[threadIdx.x] = __shfl_sync(0xffffffffu, 1, 0);
+    else __syncthreads();
+  })");
+  MUST(Launch(run, 1, 32, nullptr, Upload(std::vector<int>(32))));
+  EXPECT_NE(cuCtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_THAT(Misuses(), HasSubstr("waits for lanes of its warp"));
+}
+
+TEST_F(KernelTest, DynamicSharedMemoryAndThreeAxes) {
+  const CUfunction run = Load(R"(extern "C" __global__ void run(int* out) {
+    extern __shared__ __align__(16) int held[];
+    const int item = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    const int count = blockDim.x * blockDim.y * blockDim.z;
+    held[item] = item * 10 + blockIdx.y;
+    __syncthreads();
+    out[(blockIdx.y * gridDim.x + blockIdx.x) * count + item] = held[count - 1 - item];
+  })");
+  const CUdeviceptr to = Upload(std::vector<int>(24 * 6));
+  void* parameters[] = {const_cast<CUdeviceptr*>(&to)};
+  MUST(cuLaunchKernel(run, 2, 3, 1, 2, 3, 4, 24 * 4, nullptr, parameters, nullptr));
+  const std::vector<int> out = Download<int>(to, 24 * 6);
+  for (int n = 0; n < 24 * 6; ++n) EXPECT_EQ(out[n], (23 - n % 24) * 10 + n / 48) << n;
+}
+
+TEST_F(KernelTest, LimitsOfLaunches) {
+  const CUfunction run = Load(R"(extern "C" __global__ void __launch_bounds__(128) run(int* out) {
+    extern __shared__ int held[];
+    if (threadIdx.x == 0) out[0] = held != nullptr;
+  })");
+  const CUdeviceptr to = Upload(std::vector<int>(1));
+  EXPECT_EQ(Launch(run, 1, 129, nullptr, to), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Launch(run, 0, 1, nullptr, to), CUDA_ERROR_INVALID_VALUE);
+  dynamic_bytes_ = (48 << 10) + 1;
+  EXPECT_EQ(Launch(run, 1, 1, nullptr, to), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(
+      cuFuncSetAttribute(run, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (227 << 10) + 1),
+      CUDA_ERROR_INVALID_VALUE);
+  MUST(cuFuncSetAttribute(run, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 << 10));
+  MUST(Launch(run, 1, 1, nullptr, to));
+  EXPECT_EQ(Download<int>(to, 1)[0], 1);
+}
+
+TEST_F(KernelTest, ATrapAndADivisionByZeroLoseTheContext) {
+  for (const char* const body : {"__trap();", "out[0] = 7 / out[1];"}) {
+    const CUfunction run =
+        Load(std::string("extern \"C\" __global__ void run(int* out) {") + body + "}");
+    MUST(Launch(run, 1, 32, nullptr, Upload(std::vector<int>(2))));
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    emulated_recover();
+  }
+}
+
+TEST_F(KernelTest, MistakesOfATextAreTold) {
+  std::string log;
+  EXPECT_EQ(Compile("extern \"C\" __global__ void run() { nothing(); }", &log), "");
+  EXPECT_THAT(log, HasSubstr("default_program:1:"));
+  EXPECT_THAT(log, HasSubstr("nothing"));
+}
+
+TEST_F(KernelTest, OptionsAreThoseOfNvrtc) {
+  const std::string source = "extern \"C\" __global__ void run() {}";
+  std::string log;
+  nvrtcResult result = NVRTC_SUCCESS;
+  for (const char* const option : {"--gpu-architecture=sm_79", "--fmad=perhaps", "--make-it-fast",
+                                   "-arch=sm_900", "--std=c++98"}) {
+    Compile(source, &log, {option}, &result);
+    EXPECT_EQ(result, NVRTC_ERROR_INVALID_OPTION) << option;
+    EXPECT_THAT(log, HasSubstr("nvrtc: error")) << option;
+  }
+  for (const char* const option : {"--gpu-architecture=sm_80", "-arch=sm_121", "-arch=sm_90a"}) {
+    EXPECT_NE(Compile(source, &log, {option, "--fmad=false", "-DNAME=1"}, &result), "") << log;
+  }
+  // Of a virtual architecture there is PTX only.
+  EXPECT_EQ(Compile(source, &log, {"--gpu-architecture=compute_90"}, &result), "");
+  EXPECT_EQ(result, NVRTC_SUCCESS);
+  // Code for another device.
+  const std::string other = Compile(source, &log, {"-arch=sm_80"}, &result);
+  CUmodule module = nullptr;
+  EXPECT_EQ(cuModuleLoadData(&module, other.data()), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(
+      cuModuleLoadData(&module, "rubbish rubbish rubbish rubbish rubbish rubbish rubbish rubbish "),
+      CUDA_ERROR_INVALID_IMAGE);
+}
+
+TEST_F(KernelTest, ATextIsCompiledOnce) {
+  const std::string source =
+      "extern \"C\" __global__ void run() {} //" + std::to_string(time(nullptr));
+  const int before = emulated_nvrtc_compilations();
+  EXPECT_EQ(Compile(source), Compile(source));
+  EXPECT_EQ(emulated_nvrtc_compilations(), before + 1);
+  EXPECT_EQ(emulated_nvrtc_live_programs(), 0);
+}
+
+}  // namespace
+}  // namespace emulated
