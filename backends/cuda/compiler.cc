@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiler: floats mean what they say: no sums fused with products, no subnormals flushed,
+// quotients and roots rounded as IEEE 754 has them.
+
+#include "backends/cuda/compiler.h"
+
+#include <algorithm>
+#include <span>
+
+namespace onnxifi::cuda {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr const char* kOptions[] = {"--fmad=false", "--ftz=false", "--prec-div=true",
+                                    "--prec-sqrt=true", "--std=c++17"};
+
+class Program {
+ public:
+  explicit Program(const CompilerApi& api) : api_(api) {}
+  ~Program() {
+    if (program_ != nullptr) api_.DestroyProgram(&program_);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  nvrtcProgram get() const { return program_; }
+  nvrtcProgram* slot() { return &program_; }
+
+ private:
+  const CompilerApi& api_;
+  nvrtcProgram program_ = nullptr;
+};
+
+}  // namespace
+
+Result<Compiler> Compiler::Create(const CompilerApi& api, int architecture) {
+  const auto unavailable = [](std::string sentence) {
+    return Status(Code::kBackendUnavailable, std::move(sentence));
+  };
+  Compiler compiler(api);
+  int major = 0;
+  int minor = 0;
+  int count = 0;
+  if (api.Version(&major, &minor) != NVRTC_SUCCESS ||
+      api.GetNumSupportedArchs(&count) != NVRTC_SUCCESS || count <= 0) {
+    return unavailable("NVRTC does not tell its version or architectures.");
+  }
+  std::vector<int> known(static_cast<size_t>(count));
+  if (api.GetSupportedArchs(known.data()) != NVRTC_SUCCESS) {
+    return unavailable("NVRTC does not tell its architectures.");
+  }
+  std::ranges::sort(known);
+  const auto newer = std::ranges::upper_bound(known, architecture);
+  if (newer == known.begin()) {
+    return unavailable("NVRTC knows no architecture up to sm_" + std::to_string(architecture) +
+                       ".");
+  }
+  const int chosen = *(newer - 1);
+  compiler.is_machine_code_ = chosen == architecture;
+  compiler.architecture_ = std::string("--gpu-architecture=") +
+                           (compiler.is_machine_code_ ? "sm_" : "compute_") +
+                           std::to_string(chosen);
+  compiler.name_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor) + "\n" +
+                   compiler.architecture_ + "\n";
+  for (const char* option : kOptions) compiler.name_ += std::string(option) + "\n";
+  return compiler;
+}
+
+Result<std::vector<std::byte>> Compiler::Compile(const std::string& source) const {
+  const auto check = [&](nvrtcResult result, const char* doing) {
+    if (result == NVRTC_SUCCESS) return base::Ok();
+    return Status(
+        result == NVRTC_ERROR_OUT_OF_MEMORY ? Code::kNoSystemMemory : Code::kInternalError,
+        std::string("NVRTC cannot ") + doing + ": " + api_.GetErrorString(result) + ".");
+  };
+  Program program(api_);
+  ONNXIFI_RETURN_IF_ERROR(
+      check(api_.CreateProgram(program.slot(), source.c_str(), "kernel.cu", 0, nullptr, nullptr),
+            "take a kernel"));
+  std::vector<const char*> options(std::begin(kOptions), std::end(kOptions));
+  options.push_back(architecture_.c_str());
+  const nvrtcResult result =
+      api_.CompileProgram(program.get(), static_cast<int>(options.size()), options.data());
+  if (result == NVRTC_ERROR_COMPILATION) {
+    size_t size = 0;
+    std::string words;
+    if (api_.GetProgramLogSize(program.get(), &size) == NVRTC_SUCCESS && size > 0) {
+      words.resize(size);
+      if (api_.GetProgramLog(program.get(), words.data()) != NVRTC_SUCCESS) words.clear();
+      while (!words.empty() && (words.back() == '\0' || words.back() == '\n')) words.pop_back();
+    }
+    return Status(Code::kInternalError, "NVRTC refuses a kernel: " + words + ".");
+  }
+  ONNXIFI_RETURN_IF_ERROR(check(result, "compile a kernel"));
+  size_t size = 0;
+  ONNXIFI_RETURN_IF_ERROR(check(is_machine_code_ ? api_.GetCUBINSize(program.get(), &size)
+                                                 : api_.GetPTXSize(program.get(), &size),
+                                "tell the size of a kernel"));
+  std::vector<std::byte> binary(size);
+  char* const bytes = reinterpret_cast<char*>(binary.data());
+  ONNXIFI_RETURN_IF_ERROR(check(
+      is_machine_code_ ? api_.GetCUBIN(program.get(), bytes) : api_.GetPTX(program.get(), bytes),
+      "give a kernel"));
+  return binary;
+}
+
+}  // namespace onnxifi::cuda

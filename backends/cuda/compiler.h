@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiler: CUDA C++ to machine code by NVRTC, which needs no device.
+
+#ifndef ONNXIFI_BACKENDS_CUDA_COMPILER_H_
+#define ONNXIFI_BACKENDS_CUDA_COMPILER_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/api.h"
+
+namespace onnxifi::cuda {
+
+class Compiler {
+ public:
+  // For an architecture such as 90. One that NVRTC does not know gets PTX of the newest older one
+  // that it knows; BACKEND_UNAVAILABLE if there is none.
+  static base::Result<Compiler> Create(const CompilerApi& api, int architecture);
+
+  // Version and options: all that the result depends on beside the source.
+  const std::string& name() const { return name_; }
+  // cubin, or PTX that ends in a zero. INTERNAL_ERROR with NVRTC's words if it refuses the source.
+  // Any thread.
+  base::Result<std::vector<std::byte>> Compile(const std::string& source) const;
+
+ private:
+  explicit Compiler(const CompilerApi& api) : api_(api) {}
+
+  CompilerApi api_;
+  bool is_machine_code_ = true;
+  std::string architecture_;
+  std::string name_;
+};
+
+}  // namespace onnxifi::cuda
+
+#endif  // ONNXIFI_BACKENDS_CUDA_COMPILER_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device: what the kit is given.
+
+#include "backends/cuda/device.h"
+
+#include <utility>
+
+#include "backends/core/codegen/recipe.h"
+#include "backends/cuda/queue.h"
+
+namespace onnxifi::cuda {
+
+base::Result<std::unique_ptr<Device>> Device::Open(const Api& api, const CompilerApi& compiler_api,
+                                                   const DeviceInfo& info,
+                                                   const std::filesystem::path& cache_folder) {
+  ONNXIFI_ASSIGN_OR_RETURN(Compiler compiler, Compiler::Create(compiler_api, info.architecture));
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime, Runtime::Open(api, info));
+  return std::unique_ptr<Device>(new Device(std::move(runtime), std::move(compiler), cache_folder));
+}
+
+base::Result<std::unique_ptr<device::Queue>> Device::NewQueue() {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue, Queue::Create(*runtime_));
+  return std::unique_ptr<device::Queue>(std::move(queue));
+}
+
+base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
+  return static_cast<const codegen::Recipe&>(recipe).Build(services_);
+}
+
+}  // namespace onnxifi::cuda

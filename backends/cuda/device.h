@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device: a CUDA device as a device::Device.
+
+#ifndef ONNXIFI_BACKENDS_CUDA_DEVICE_H_
+#define ONNXIFI_BACKENDS_CUDA_DEVICE_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "backends/core/base/cache_folder.h"
+#include "backends/core/codegen/binary_cache.h"
+#include "backends/core/codegen/kernel_launch.h"
+#include "backends/core/codegen/selector.h"
+#include "backends/core/device/device.h"
+#include "backends/cuda/driver.h"
+#include "backends/cuda/kernel_driver.h"
+#include "backends/cuda/memory.h"
+#include "backends/cuda/runtime.h"
+
+namespace onnxifi::cuda {
+
+class Device final : public device::Device {
+ public:
+  // As Runtime::Open and Compiler::Create.
+  static base::Result<std::unique_ptr<Device>> Open(
+      const Api& api, const CompilerApi& compiler_api, const DeviceInfo& info,
+      const std::filesystem::path& cache_folder = base::CacheFolder());
+
+  device::Memory& memory() override { return memory_; }
+  base::Result<std::unique_ptr<device::Queue>> NewQueue() override;
+  base::Result<device::Selection> Select(const device::Facts& facts) const override {
+    return selector_.Select(facts);
+  }
+  bool PrefersWinograd(const device::Facts& facts) const override {
+    return selector_.PrefersWinograd(facts);
+  }
+  bool PrefersAttention(const device::Facts& facts) const override {
+    return selector_.PrefersAttention(facts);
+  }
+  base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
+
+  const std::string& name() const { return runtime_->info().name; }
+
+  // For tests: distinct kernels, those of them that were compiled from source.
+  int64_t kernel_count() const { return services_.kernels.kernel_count(); }
+  int64_t compiled_count() const { return services_.kernels.compiled_count(); }
+
+ private:
+  Device(std::unique_ptr<Runtime> runtime, Compiler compiler,
+         const std::filesystem::path& cache_folder)
+      : runtime_(std::move(runtime)),
+        selector_(runtime_->info().capabilities, runtime_->info().tuning),
+        memory_(*runtime_),
+        driver_(*runtime_, std::move(compiler)),
+        services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMaxCacheBytes)) {}
+
+  // A kernel takes some ten thousand bytes.
+  static constexpr int64_t kMaxCacheBytes = int64_t{256} << 20;
+
+  const std::unique_ptr<Runtime> runtime_;
+  const codegen::Selector selector_;
+  Memory memory_;
+  KernelDriver driver_;
+  codegen::Services services_;
+};
+
+}  // namespace onnxifi::cuda
+
+#endif  // ONNXIFI_BACKENDS_CUDA_DEVICE_H_

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Driver: the questions to its devices.
+
+#include "backends/cuda/driver.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "backends/core/base/cache_folder.h"
+
+namespace onnxifi::cuda {
+namespace {
+
+using base::Status;
+
+constexpr int kLeastArchitecture = 80;
+
+Status Describe(const Api& api, int index, DeviceInfo& info) {
+  info.index = index;
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(api.DeviceGet(&info.id, index), "find a device"));
+  std::array<char, 256> name{};
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(
+      api.DeviceGetName(name.data(), static_cast<int>(name.size()) - 1, info.id), "name a device"));
+  info.name = name.data();
+  CUuuid uuid{};
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(api.DeviceGetUuid(&uuid, info.id), "tell a device's UUID"));
+  std::ranges::transform(uuid.bytes, info.uuid.begin(),
+                         [](char byte) { return static_cast<uint8_t>(byte); });
+  size_t memory_bytes = 0;
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(api.DeviceTotalMem(&memory_bytes, info.id), "tell a device's memory"));
+  info.memory_bytes = memory_bytes;
+  Status status = base::Ok();
+  const auto ask = [&](CUdevice_attribute attribute) {
+    int value = 0;
+    Status answer =
+        ToStatus(api.DeviceGetAttribute(&value, attribute, info.id), "tell a device's attributes");
+    if (status.ok()) status = std::move(answer);
+    return value;
+  };
+  info.architecture = 10 * ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                      ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  info.pci_domain = static_cast<uint32_t>(ask(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID));
+  info.pci_bus = static_cast<uint32_t>(ask(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID));
+  info.pci_device = static_cast<uint32_t>(ask(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID));
+  info.limits = {.is_processor = false,
+                 .vector_bits = 32,
+                 .most_group_items = ask(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+                 .shared_bytes = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)};
+  ONNXIFI_RETURN_IF_ERROR(std::move(status));
+  const std::filesystem::path folder = base::CacheFolder();
+  info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},
+                                    folder.empty() ? folder : folder / kTuningFile);
+  info.capabilities.has_float64 = true;
+  info.capabilities.run_length = info.tuning.run_length;
+  info.capabilities.run_group_size = info.tuning.run_group_size;
+  return base::Ok();
+}
+
+}  // namespace
+
+base::Result<FoundDevices> FindDevices(const Api& api) {
+  FoundDevices found;
+  const CUresult started = api.Init(0);
+  if (started == CUDA_ERROR_NO_DEVICE) return found;
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(started, "start the driver"));
+  int driver_version = 0;
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(api.DriverGetVersion(&driver_version), "tell the driver's version"));
+  int count = 0;
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(api.DeviceGetCount(&count), "count devices"));
+  for (int index = 0; index < count; ++index) {
+    DeviceInfo info;
+    info.driver_version = driver_version;
+    const Status status = Describe(api, index, info);
+    if (!status.ok()) {
+      found.left_out.push_back("device " + std::to_string(index) + " does not describe itself");
+    } else if (info.architecture < kLeastArchitecture) {
+      found.left_out.push_back(info.name + " has compute capability " +
+                               std::to_string(info.architecture / 10) + "." +
+                               std::to_string(info.architecture % 10) + " in place of 8.0");
+    } else {
+      found.fit.push_back(std::move(info));
+    }
+  }
+  return found;
+}
+
+}  // namespace onnxifi::cuda

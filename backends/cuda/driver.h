@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Driver: the devices that are fit for kernels of this kit, in the driver's order, what they say of
+// themselves, and what the others lack. No context is made.
+
+#ifndef ONNXIFI_BACKENDS_CUDA_DRIVER_H_
+#define ONNXIFI_BACKENDS_CUDA_DRIVER_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/core/codegen/expression.h"
+#include "backends/core/codegen/tuning.h"
+#include "backends/cuda/api.h"
+
+namespace onnxifi::cuda {
+
+struct DeviceInfo {
+  CUdevice id = 0;
+  int index = 0;
+  std::string name;
+  std::array<uint8_t, 16> uuid{};
+  uint32_t pci_domain = 0;
+  uint32_t pci_bus = 0;
+  uint32_t pci_device = 0;
+  int architecture = 0;    // 90 for compute capability 9.0
+  int driver_version = 0;  // 13000 for CUDA 13.0
+  uint64_t memory_bytes = 0;
+  codegen::Capabilities capabilities;
+  codegen::DeviceLimits limits;
+  codegen::Tuning tuning;
+};
+
+// In a cache folder: what was measured on this machine (codegen/tuning.h).
+inline constexpr const char kTuningFile[] = "cuda-tuning.csv";
+
+struct FoundDevices {
+  std::vector<DeviceInfo> fit;
+  // A clause per device that is not, such as "Tesla T4 has compute capability 7.5 in place of 8.0".
+  std::vector<std::string> left_out;
+};
+// BACKEND_UNAVAILABLE if the driver cannot be initialised.
+base::Result<FoundDevices> FindDevices(const Api& api);
+
+}  // namespace onnxifi::cuda
+
+#endif  // ONNXIFI_BACKENDS_CUDA_DRIVER_H_

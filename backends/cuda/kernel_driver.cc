@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelDriver: one module per kernel.
+
+#include "backends/cuda/kernel_driver.h"
+
+#include <string>
+#include <utility>
+
+#include "backends/core/codegen/plain_product.h"
+#include "backends/cuda/queue.h"
+
+namespace onnxifi::cuda {
+namespace {
+
+using base::Result;
+using base::Status;
+using codegen::DriverKernel;
+using codegen::DriverNumbers;
+
+struct CompiledKernel final : DriverKernel {
+  Handle<CUmodule> module;
+  CUfunction function = nullptr;
+  std::vector<std::byte> binary;
+};
+
+struct Numbers final : DriverNumbers {
+  explicit Numbers(std::vector<int64_t> of_values) : values(std::move(of_values)) {}
+  std::vector<int64_t> values;
+};
+
+}  // namespace
+
+std::string_view KernelDriver::product_library() const { return codegen::PlainProduct(); }
+
+Result<std::unique_ptr<DriverKernel>> KernelDriver::Compile(const std::string& source) {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::byte> binary, compiler_.Compile(source));
+  return Load(binary);
+}
+
+Result<std::unique_ptr<DriverKernel>> KernelDriver::Load(std::span<const std::byte> binary) {
+  auto kernel = std::make_unique<CompiledKernel>();
+  kernel->binary.assign(binary.begin(), binary.end());
+  // PTX that was cut short has its end here.
+  kernel->binary.push_back(std::byte{0});
+  CUmodule module = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Do("load a kernel", [&] {
+    return runtime_.api().ModuleLoadData(&module, kernel->binary.data());
+  }));
+  kernel->binary.pop_back();
+  kernel->module = {runtime_, module, runtime_.api().ModuleUnload};
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Do("find a kernel", [&] {
+    return runtime_.api().ModuleGetFunction(&kernel->function, module, "run");
+  }));
+  return std::unique_ptr<DriverKernel>(std::move(kernel));
+}
+
+std::vector<std::byte> KernelDriver::BinaryOf(const DriverKernel& kernel) {
+  return static_cast<const CompiledKernel&>(kernel).binary;
+}
+
+Result<std::unique_ptr<DriverNumbers>> KernelDriver::Hold(std::span<const int64_t> numbers) {
+  return std::unique_ptr<DriverNumbers>(
+      std::make_unique<Numbers>(std::vector<int64_t>(numbers.begin(), numbers.end())));
+}
+
+Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
+                           const codegen::KernelStart& start) {
+  const size_t count = start.operands.count();
+  std::vector<const std::byte*> addresses(count);
+  std::vector<void*> parameters(count + 2);
+  for (size_t k = 0; k < count; ++k) {
+    addresses[k] = start.operands.address(k);
+    parameters[k] = static_cast<void*>(&addresses[k]);
+  }
+  // The structure has one number at least.
+  int64_t no_number = 0;
+  auto item_count = static_cast<uint64_t>(start.item_count);
+  const auto* const numbers = static_cast<const Numbers*>(start.numbers);
+  parameters[count] =
+      numbers == nullptr ? &no_number : const_cast<int64_t*>(numbers->values.data());
+  parameters[count + 1] = &item_count;
+  CUfunction function = static_cast<const CompiledKernel&>(kernel).function;
+  const auto launch = [&](CUstream stream) {
+    return runtime_.api().LaunchKernel(function, static_cast<unsigned>(start.group_count), 1, 1,
+                                       static_cast<unsigned>(start.group_size), 1, 1, 0, stream,
+                                       parameters.data(), nullptr);
+  };
+  const std::string doing = "start a kernel of " + std::to_string(start.group_count) + " groups";
+  if (start.group_count > INT32_MAX) return ToStatus(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, doing);
+  if (queue != nullptr) return static_cast<Queue&>(*queue).Launch(doing, launch);
+  return runtime_.Do(doing, [&] { return launch(runtime_.stream()); });
+}
+
+}  // namespace onnxifi::cuda

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory: the driver is asked by the pool alone.
+
+#include "backends/cuda/memory.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace onnxifi::cuda {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+class Piece final : public device::Allocation {
+ public:
+  Piece(Handle<CUdeviceptr> memory, int64_t size_bytes)
+      : memory_(std::move(memory)), size_bytes_(size_bytes) {}
+
+  std::byte* data() override {
+    return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(memory_.get()));
+  }
+  int64_t size_bytes() const override { return size_bytes_; }
+
+ private:
+  const Handle<CUdeviceptr> memory_;
+  const int64_t size_bytes_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<device::Allocation>> Memory::NewPiece(int64_t size_bytes) {
+  const int64_t asked_bytes = std::max<int64_t>(size_bytes, 1);
+  CUdeviceptr address = 0;
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Do("allocate " + std::to_string(size_bytes) + " bytes", [&] {
+    return runtime_.api().MemAlloc(&address, static_cast<size_t>(asked_bytes));
+  }));
+  return std::unique_ptr<device::Allocation>(std::make_unique<Piece>(
+      Handle<CUdeviceptr>(runtime_, address, runtime_.api().MemFree), size_bytes));
+}
+
+Result<std::unique_ptr<device::Allocation>> Memory::Allocate(int64_t size_bytes) {
+  const uint64_t limit_bytes = runtime_.info().memory_bytes;
+  if (size_bytes < 0 || static_cast<uint64_t>(size_bytes) > limit_bytes) {
+    return Status(Code::kNoDeviceMemory, "An allocation of " + std::to_string(size_bytes) +
+                                             " bytes exceeds the " + std::to_string(limit_bytes) +
+                                             " bytes of " + runtime_.info().name + ".");
+  }
+  return pool_.Allocate(size_bytes);
+}
+
+Result<std::unique_ptr<device::Allocation>> Memory::Hold(const tensor::Tensor& constant) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> held,
+                           Allocate(constant.size_bytes()));
+  if (constant.size_bytes() == 0) return held;
+  ONNXIFI_RETURN_IF_ERROR(
+      runtime_.Do("copy a constant of " + std::to_string(constant.size_bytes()) + " bytes", [&] {
+        const CUresult result = runtime_.api().MemcpyHtoDAsync(
+            ToAddress(held->data()), constant.data(), static_cast<size_t>(constant.size_bytes()),
+            runtime_.stream());
+        if (result != CUDA_SUCCESS) return result;
+        return runtime_.api().StreamSynchronize(runtime_.stream());
+      }));
+  return held;
+}
+
+}  // namespace onnxifi::cuda

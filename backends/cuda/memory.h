@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory: memory of the device from core/device/memory_pool.h, under the device's own addresses.
+
+#ifndef ONNXIFI_BACKENDS_CUDA_MEMORY_H_
+#define ONNXIFI_BACKENDS_CUDA_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "backends/core/device/device.h"
+#include "backends/core/device/memory_pool.h"
+#include "backends/cuda/runtime.h"
+
+namespace onnxifi::cuda {
+
+inline CUdeviceptr ToAddress(const std::byte* pointer) {
+  return static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(pointer));
+}
+
+class Memory final : public device::Memory {
+ public:
+  // `runtime` outlives the memory, which outlives all allocations.
+  explicit Memory(const Runtime& runtime) : runtime_(runtime) {}
+
+  base::Result<std::unique_ptr<device::Allocation>> Allocate(int64_t size_bytes) override;
+  base::Result<std::unique_ptr<device::Allocation>> Hold(const tensor::Tensor& constant) override;
+
+  // Pieces of memory asked of the driver so far, for tests.
+  int64_t piece_count() const { return pool_.made_count(); }
+
+ private:
+  base::Result<std::unique_ptr<device::Allocation>> NewPiece(int64_t size_bytes);
+
+  const Runtime& runtime_;
+  device::MemoryPool pool_{[this](int64_t size_bytes) { return NewPiece(size_bytes); }};
+};
+
+}  // namespace onnxifi::cuda
+
+#endif  // ONNXIFI_BACKENDS_CUDA_MEMORY_H_

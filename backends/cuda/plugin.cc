@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CUDA plugin: the devices of the driver, as far as they are fit.
+
+#include <onnx/onnxifi.h>
+#include <onnxifi/sdk.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/core/base/cache_folder.h"
+#include "backends/core/codegen/selector.h"
+#include "backends/core/plugin/device_identity.h"
+#include "backends/core/plugin/hardware.h"
+#include "backends/cuda/device.h"
+#include "backends/cuda/driver.h"
+
+namespace onnxifi::cuda {
+namespace {
+
+// The interface's limit for a backend's name, less its zero.
+constexpr size_t kMaxNameBytes = 49;
+
+plugin::DeviceDescription Describe(const DeviceInfo& info) {
+  plugin::DeviceDescription description;
+  description.name = "CUDA on " + info.name;
+  description.name.resize(std::min(description.name.size(), kMaxNameBytes));
+  description.vendor = "ONNXIFI SDK";
+  description.version = std::string(ONNXIFI_SDK_VERSION) + " with CUDA driver " +
+                        std::to_string(info.driver_version / 1000) + "." +
+                        std::to_string(info.driver_version % 1000 / 10);
+  description.device = info.name;
+  description.type = ONNXIFI_DEVICE_TYPE_GPU;
+  description.memory_bytes = info.memory_bytes;
+  plugin::AnswerIdentity(info.uuid, /*luid=*/{},
+                         plugin::PciAddress{info.pci_domain, info.pci_bus, info.pci_device},
+                         description);
+  description.more.emplace_back(ONNXIFI_BACKEND_CUDA_INDEX, static_cast<uint64_t>(info.index));
+  return description;
+}
+
+// "a, b" of the clauses.
+std::string Join(const std::vector<std::string>& clauses) {
+  std::string text;
+  for (const std::string& clause : clauses) text += (text.empty() ? "" : ", ") + clause;
+  return text;
+}
+
+class Hardware : public plugin::Hardware {
+ public:
+  std::string plugin_name() const override { return "cuda"; }
+
+  std::vector<plugin::DeviceDescription> Enumerate() override {
+    const base::Status found = Find();
+    if (!found.ok()) {
+      absence_ = std::string(found.sentence());
+    } else if (devices_.left_out.empty()) {
+      absence_ = "The CUDA driver has no device.";
+    } else {
+      absence_ = "No CUDA device is fit: " + Join(devices_.left_out) + ".";
+    }
+    std::vector<plugin::DeviceDescription> descriptions;
+    for (const DeviceInfo& info : devices_.fit) {
+      descriptions.push_back(Describe(info));
+      selectors_.push_back(std::make_unique<codegen::Selector>(info.capabilities, info.tuning));
+    }
+    return descriptions;
+  }
+
+  std::string absence() const override { return absence_; }
+
+  const device::Selector& selector(int index) const override {
+    return *selectors_[static_cast<size_t>(index)];
+  }
+
+  base::Result<std::unique_ptr<device::Device>> Open(
+      int index, const abi::BackendProperties& /*properties*/) override {
+    ONNXIFI_ASSIGN_OR_RETURN(
+        std::unique_ptr<Device> device,
+        Device::Open(api_, compiler_api_, devices_.fit[static_cast<size_t>(index)]));
+    return std::unique_ptr<device::Device>(std::move(device));
+  }
+
+ private:
+  base::Status Find() {
+    ONNXIFI_ASSIGN_OR_RETURN(api_, LoadApi());
+    ONNXIFI_ASSIGN_OR_RETURN(compiler_api_, LoadCompilerApi());
+    ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(api_));
+    return base::Ok();
+  }
+
+  std::string absence_;
+  Api api_;
+  CompilerApi compiler_api_;
+  FoundDevices devices_;
+  std::vector<std::unique_ptr<codegen::Selector>> selectors_;
+};
+
+}  // namespace
+}  // namespace onnxifi::cuda
+
+namespace onnxifi::abi {
+
+std::unique_ptr<Provider> MakeProvider() {
+  return plugin::MakeProvider(std::make_unique<cuda::Hardware>());
+}
+
+}  // namespace onnxifi::abi

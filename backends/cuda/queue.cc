@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queue: an event at the end is what is waited for. Pageable memory goes by way of the driver's own
+// staging.
+
+#include "backends/cuda/queue.h"
+
+#include <string>
+
+namespace onnxifi::cuda {
+namespace {
+
+using base::Code;
+using base::Status;
+
+std::string Amount(const char* verb, int64_t size_bytes) {
+  return std::string(verb) + " " + std::to_string(size_bytes) + " bytes";
+}
+
+Status NotRecorded(const char* what) {
+  return Status(Code::kInternalError, std::string(what) + " has no place in a recording.");
+}
+
+CUdeviceptr AddressOf(const std::byte* pointer) {
+  return static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(pointer));
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Queue>> Queue::Create(const Runtime& runtime) {
+  std::unique_ptr<Queue> queue(new Queue(runtime));
+  CUevent event = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(runtime.Do("create an event", [&] {
+    return runtime.api().EventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
+  }));
+  queue->end_ = {runtime, event, runtime.api().EventDestroy};
+  return queue;
+}
+
+Queue::~Queue() {
+  if (is_recording_) static_cast<void>(EndRecording());
+  static_cast<void>(Finish());
+}
+
+Status Queue::Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) {
+  if (is_recording_) return NotRecorded("An upload");
+  return Put(Amount("upload", size_bytes), [&](CUstream stream) {
+    return runtime_.api().MemcpyHtoDAsync(AddressOf(to), from_host, static_cast<size_t>(size_bytes),
+                                          stream);
+  });
+}
+
+Status Queue::Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) {
+  if (is_recording_) return NotRecorded("A download");
+  return Put(Amount("download", size_bytes), [&](CUstream stream) {
+    return runtime_.api().MemcpyDtoHAsync(to_host, AddressOf(from), static_cast<size_t>(size_bytes),
+                                          stream);
+  });
+}
+
+Status Queue::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
+  return Put(Amount("copy", size_bytes), [&](CUstream stream) {
+    return runtime_.api().MemcpyDtoDAsync(AddressOf(to), AddressOf(from),
+                                          static_cast<size_t>(size_bytes), stream);
+  });
+}
+
+Status Queue::Finish() {
+  if (is_recording_) return NotRecorded("Waiting");
+  Status status = std::exchange(first_error_, base::Ok());
+  if (is_used_) {
+    is_used_ = false;
+    Status waited = runtime_.Do("finish a run", [&] {
+      const CUresult result = runtime_.api().EventRecord(end_.get(), runtime_.stream());
+      return result == CUDA_SUCCESS ? runtime_.api().EventSynchronize(end_.get()) : result;
+    });
+    if (status.ok()) status = std::move(waited);
+  }
+  kept_.clear();
+  return status;
+}
+
+Status Queue::BeginRecording() {
+  if (is_recording_) return NotRecorded("Another recording");
+  if (capture_.get() == nullptr) {
+    CUstream stream = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(runtime_.Do("create a stream", [&] {
+      return runtime_.api().StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    }));
+    capture_ = {runtime_, stream, runtime_.api().StreamDestroy};
+  }
+  // Relaxed: what other threads allocate meanwhile is none of the recording's.
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Do("begin a recording", [&] {
+    return runtime_.api().StreamBeginCapture(capture_.get(), CU_STREAM_CAPTURE_MODE_RELAXED);
+  }));
+  is_recording_ = true;
+  kept_by_runs_ = std::exchange(kept_, {});
+  return base::Ok();
+}
+
+base::Result<std::shared_ptr<const device::Recording>> Queue::EndRecording() {
+  constexpr std::string_view kDoing = "end a recording";
+  is_recording_ = false;
+  std::vector<std::shared_ptr<const void>> kept = std::exchange(kept_, {});
+  kept_ = std::exchange(kept_by_runs_, {});
+  CUgraph captured = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Do(
+      kDoing, [&] { return runtime_.api().StreamEndCapture(capture_.get(), &captured); }));
+  const Handle<CUgraph> graph(runtime_, captured, runtime_.api().GraphDestroy);
+  CUgraphExec executable = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Do(
+      kDoing, [&] { return runtime_.api().GraphInstantiateWithFlags(&executable, captured, 0); }));
+  return std::shared_ptr<const device::Recording>(std::make_shared<Recording>(
+      Handle<CUgraphExec>(runtime_, executable, runtime_.api().GraphExecDestroy), std::move(kept)));
+}
+
+Status Queue::Replay(std::shared_ptr<const device::Recording> recording) {
+  if (is_recording_) return NotRecorded("A recording");
+  // Devices of this backend make no others.
+  CUgraphExec graph = static_cast<const Recording&>(*recording).graph();
+  kept_.push_back(std::move(recording));
+  return Launch("replay a recording",
+                [&](CUstream stream) { return runtime_.api().GraphLaunch(graph, stream); });
+}
+
+}  // namespace onnxifi::cuda

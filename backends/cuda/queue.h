@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queue: one run's way into the device's stream. What it records is captured by a stream of its
+// own, so that other threads work meanwhile, and becomes a CUDA graph.
+
+#ifndef ONNXIFI_BACKENDS_CUDA_QUEUE_H_
+#define ONNXIFI_BACKENDS_CUDA_QUEUE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/core/device/recording_queue.h"
+#include "backends/cuda/runtime.h"
+
+namespace onnxifi::cuda {
+
+class Recording final : public device::Recording {
+ public:
+  Recording(Handle<CUgraphExec> graph, std::vector<std::shared_ptr<const void>> kept)
+      : kept_(std::move(kept)), graph_(std::move(graph)) {}
+  CUgraphExec graph() const { return graph_.get(); }
+
+ private:
+  const std::vector<std::shared_ptr<const void>> kept_;  // outlives the graph
+  const Handle<CUgraphExec> graph_;
+};
+
+class Queue final : public device::Queue, public device::RecordingQueue {
+ public:
+  // `runtime` outlives it.
+  static base::Result<std::unique_ptr<Queue>> Create(const Runtime& runtime);
+  ~Queue() override;
+
+  base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) override;
+  base::Status Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) override;
+  base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes) override;
+  base::Status Finish() override;
+  void Keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
+  // Launches; copies are none.
+  int64_t submission_count() const override { return submission_count_; }
+
+  // Puts in the launch, of a kernel or of a recording, that `call(stream)` makes.
+  template <typename Call>
+  base::Status Launch(std::string_view doing, const Call& call) {
+    if (!is_recording_) ++submission_count_;
+    return Put(doing, call);
+  }
+
+  base::Status BeginRecording() override;
+  base::Result<std::shared_ptr<const device::Recording>> EndRecording() override;
+  base::Status Replay(std::shared_ptr<const device::Recording> recording) override;
+
+ private:
+  explicit Queue(const Runtime& runtime) : runtime_(runtime) {}
+
+  // Puts in what `call(stream)` does. The first error is also Finish's.
+  template <typename Call>
+  base::Status Put(std::string_view doing, const Call& call) {
+    CUstream stream = is_recording_ ? capture_.get() : runtime_.stream();
+    base::Status status = runtime_.Do(doing, [&] { return call(stream); });
+    if (!status.ok() && !is_recording_ && first_error_.ok()) first_error_ = status;
+    is_used_ = is_used_ || !is_recording_;
+    return status;
+  }
+
+  const Runtime& runtime_;
+  Handle<CUevent> end_;
+  Handle<CUstream> capture_;  // made by the first recording
+  bool is_recording_ = false;
+  bool is_used_ = false;  // something was put in, which Finish has to wait for
+  int64_t submission_count_ = 0;
+  base::Status first_error_ = base::Ok();
+  std::vector<std::shared_ptr<const void>> kept_;
+  // Of the runs under way, while a recording has `kept_`.
+  std::vector<std::shared_ptr<const void>> kept_by_runs_;
+};
+
+}  // namespace onnxifi::cuda
+
+#endif  // ONNXIFI_BACKENDS_CUDA_QUEUE_H_
