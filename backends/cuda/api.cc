@@ -19,6 +19,8 @@ struct Fault {
   CUresult result;
   Code code;
   const char* name;
+  // The context is of no use any more, and a process has one per device.
+  bool loses_device = false;
 };
 
 // What is not here is a fault of this backend's own.
@@ -31,13 +33,16 @@ constexpr Fault kFaults[] = {
     {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, Code::kBackendUnavailable, "driver versions differ"},
     {CUDA_ERROR_SYSTEM_NOT_READY, Code::kBackendUnavailable, "the system is not ready"},
     {CUDA_ERROR_DEVICE_UNAVAILABLE, Code::kBackendUnavailable, "the device is unavailable"},
-    {CUDA_ERROR_ILLEGAL_ADDRESS, Code::kBackendUnavailable, "illegal address"},
-    {CUDA_ERROR_MISALIGNED_ADDRESS, Code::kBackendUnavailable, "misaligned address"},
-    {CUDA_ERROR_ILLEGAL_INSTRUCTION, Code::kBackendUnavailable, "illegal instruction"},
-    {CUDA_ERROR_LAUNCH_FAILED, Code::kBackendUnavailable, "launch failed"},
-    {CUDA_ERROR_LAUNCH_TIMEOUT, Code::kBackendUnavailable, "launch timed out"},
-    {CUDA_ERROR_ECC_UNCORRECTABLE, Code::kBackendUnavailable, "uncorrectable memory error"},
-    {CUDA_ERROR_HARDWARE_STACK_ERROR, Code::kBackendUnavailable, "hardware stack error"},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, Code::kBackendUnavailable, "illegal address", true},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, Code::kBackendUnavailable, "misaligned address", true},
+    {CUDA_ERROR_ILLEGAL_INSTRUCTION, Code::kBackendUnavailable, "illegal instruction", true},
+    {CUDA_ERROR_LAUNCH_FAILED, Code::kBackendUnavailable, "launch failed", true},
+    {CUDA_ERROR_LAUNCH_TIMEOUT, Code::kBackendUnavailable, "launch timed out", true},
+    {CUDA_ERROR_ECC_UNCORRECTABLE, Code::kBackendUnavailable, "uncorrectable memory error", true},
+    {CUDA_ERROR_HARDWARE_STACK_ERROR, Code::kBackendUnavailable, "hardware stack error", true},
+    {CUDA_ERROR_CONTEXT_IS_DESTROYED, Code::kBackendUnavailable, "the context is destroyed"},
+    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, Code::kInvalidState,
+     "a stream is being captured, which the call does not allow"},
     {CUDA_ERROR_UNKNOWN, Code::kBackendUnavailable, "unknown error"},
 };
 
@@ -84,7 +89,11 @@ Status ToStatus(CUresult result, std::string_view doing) {
   if (result == CUDA_SUCCESS) return base::Ok();
   const std::string attempt = "CUDA cannot " + std::string(doing) + ": ";
   for (const Fault& fault : kFaults) {
-    if (fault.result == result) return Status(fault.code, attempt + fault.name + ".");
+    if (fault.result != result) continue;
+    return Status(
+        fault.code,
+        attempt + fault.name +
+            (fault.loses_device ? ". The device is lost to this process until it ends." : "."));
   }
   return Status(Code::kInternalError,
                 attempt + "error " + std::to_string(static_cast<int>(result)) + ".");

@@ -20,7 +20,6 @@ namespace onnxifi::cuda {
 #define ONNXIFI_CUDA_DRIVER_FUNCTIONS(X)                      \
   X(Init, "cuInit")                                           \
   X(DriverGetVersion, "cuDriverGetVersion")                   \
-  X(GetErrorName, "cuGetErrorName")                           \
   X(DeviceGetCount, "cuDeviceGetCount")                       \
   X(DeviceGet, "cuDeviceGet")                                 \
   X(DeviceGetName, "cuDeviceGetName")                         \
@@ -33,13 +32,21 @@ namespace onnxifi::cuda {
   X(CtxPopCurrent, "cuCtxPopCurrent_v2")                      \
   X(MemAlloc, "cuMemAlloc_v2")                                \
   X(MemFree, "cuMemFree_v2")                                  \
-  X(MemGetInfo, "cuMemGetInfo_v2")                            \
+  X(MemHostAlloc, "cuMemHostAlloc")                           \
+  X(MemFreeHost, "cuMemFreeHost")                             \
+  X(MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2")  \
+  X(PointerGetAttribute, "cuPointerGetAttribute")             \
   X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                  \
   X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                  \
   X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2")                  \
   X(StreamCreate, "cuStreamCreate")                           \
   X(StreamDestroy, "cuStreamDestroy_v2")                      \
   X(StreamSynchronize, "cuStreamSynchronize")                 \
+  X(StreamQuery, "cuStreamQuery")                             \
+  X(StreamGetCtx, "cuStreamGetCtx")                           \
+  X(StreamIsCapturing, "cuStreamIsCapturing")                 \
+  X(StreamWaitEvent, "cuStreamWaitEvent")                     \
+  X(StreamWaitValue32, "cuStreamWaitValue32_v2")              \
   X(StreamBeginCapture, "cuStreamBeginCapture_v2")            \
   X(StreamEndCapture, "cuStreamEndCapture")                   \
   X(GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags") \
@@ -49,6 +56,7 @@ namespace onnxifi::cuda {
   X(EventCreate, "cuEventCreate")                             \
   X(EventDestroy, "cuEventDestroy_v2")                        \
   X(EventRecord, "cuEventRecord")                             \
+  X(EventQuery, "cuEventQuery")                               \
   X(EventSynchronize, "cuEventSynchronize")                   \
   X(EventElapsedTime, "cuEventElapsedTime")                   \
   X(ModuleLoadData, "cuModuleLoadData")                       \
@@ -90,7 +98,8 @@ base::Result<Api> LoadApi();
 base::Result<CompilerApi> LoadCompilerApi();
 
 // Ok for CUDA_SUCCESS; else the documented status with what was being done and the fault's name.
-// `doing` reads like "allocate 64 bytes".
+// `doing` reads like "allocate 64 bytes". Faults that CUDA ends a context with are
+// BACKEND_UNAVAILABLE, and stay until the process ends.
 base::Status ToStatus(CUresult result, std::string_view doing);
 
 }  // namespace onnxifi::cuda

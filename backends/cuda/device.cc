@@ -13,9 +13,11 @@ namespace onnxifi::cuda {
 
 base::Result<std::unique_ptr<Device>> Device::Open(const Api& api, const CompilerApi& compiler_api,
                                                    const DeviceInfo& info,
-                                                   const std::filesystem::path& cache_folder) {
+                                                   const std::filesystem::path& cache_folder,
+                                                   std::optional<CUstream> callers_stream) {
   ONNXIFI_ASSIGN_OR_RETURN(Compiler compiler, Compiler::Create(compiler_api, info.architecture));
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime, Runtime::Open(api, info));
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,
+                           Runtime::Open(api, info, callers_stream));
   return std::unique_ptr<Device>(new Device(std::move(runtime), std::move(compiler), cache_folder));
 }
 

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,9 +17,11 @@
 #include "backends/core/codegen/selector.h"
 #include "backends/core/device/device.h"
 #include "backends/cuda/driver.h"
+#include "backends/cuda/gates.h"
 #include "backends/cuda/kernel_driver.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/runtime.h"
+#include "backends/cuda/sharing.h"
 
 namespace onnxifi::cuda {
 
@@ -27,7 +30,8 @@ class Device final : public device::Device {
   // As Runtime::Open and Compiler::Create.
   static base::Result<std::unique_ptr<Device>> Open(
       const Api& api, const CompilerApi& compiler_api, const DeviceInfo& info,
-      const std::filesystem::path& cache_folder = base::CacheFolder());
+      const std::filesystem::path& cache_folder = base::CacheFolder(),
+      std::optional<CUstream> callers_stream = {});
 
   device::Memory& memory() override { return memory_; }
   base::Result<std::unique_ptr<device::Queue>> NewQueue() override;
@@ -40,7 +44,12 @@ class Device final : public device::Device {
   bool PrefersAttention(const device::Facts& facts) const override {
     return selector_.PrefersAttention(facts);
   }
+  bool PrefersNarrowOperands(const device::Facts& facts) const override {
+    return selector_.PrefersNarrowOperands(facts);
+  }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
+
+  cuda::Sharing& sharing() { return sharing_; }
 
   const std::string& name() const { return runtime_->info().name; }
 
@@ -53,7 +62,8 @@ class Device final : public device::Device {
          const std::filesystem::path& cache_folder)
       : runtime_(std::move(runtime)),
         selector_(runtime_->info().capabilities, runtime_->info().tuning),
-        memory_(*runtime_),
+        gates_(std::make_shared<Gates>(runtime_->context())),
+        memory_(*runtime_, gates_),
         driver_(*runtime_, std::move(compiler)),
         services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMaxCacheBytes)) {}
 
@@ -62,9 +72,11 @@ class Device final : public device::Device {
 
   const std::unique_ptr<Runtime> runtime_;
   const codegen::Selector selector_;
+  const std::shared_ptr<Gates> gates_;
   Memory memory_;
   KernelDriver driver_;
   codegen::Services services_;
+  cuda::Sharing sharing_{*runtime_, gates_};
 };
 
 }  // namespace onnxifi::cuda

@@ -17,16 +17,18 @@ using base::Status;
 
 class Piece final : public device::Allocation {
  public:
-  Piece(Handle<CUdeviceptr> memory, int64_t size_bytes)
-      : memory_(std::move(memory)), size_bytes_(size_bytes) {}
+  Piece(std::shared_ptr<Gates> gates, CUdeviceptr address, int64_t size_bytes)
+      : gates_(std::move(gates)), address_(address), size_bytes_(size_bytes) {}
+  ~Piece() override { gates_->Free(address_); }
 
   std::byte* data() override {
-    return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(memory_.get()));
+    return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address_));
   }
   int64_t size_bytes() const override { return size_bytes_; }
 
  private:
-  const Handle<CUdeviceptr> memory_;
+  const std::shared_ptr<Gates> gates_;
+  const CUdeviceptr address_;
   const int64_t size_bytes_;
 };
 
@@ -38,8 +40,7 @@ Result<std::unique_ptr<device::Allocation>> Memory::NewPiece(int64_t size_bytes)
   ONNXIFI_RETURN_IF_ERROR(runtime_.Do("allocate " + std::to_string(size_bytes) + " bytes", [&] {
     return runtime_.api().MemAlloc(&address, static_cast<size_t>(asked_bytes));
   }));
-  return std::unique_ptr<device::Allocation>(std::make_unique<Piece>(
-      Handle<CUdeviceptr>(runtime_, address, runtime_.api().MemFree), size_bytes));
+  return std::unique_ptr<device::Allocation>(std::make_unique<Piece>(gates_, address, size_bytes));
 }
 
 Result<std::unique_ptr<device::Allocation>> Memory::Allocate(int64_t size_bytes) {

@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "backends/core/device/device.h"
 #include "backends/core/device/memory_pool.h"
+#include "backends/cuda/gates.h"
 #include "backends/cuda/runtime.h"
 
 namespace onnxifi::cuda {
@@ -22,7 +24,8 @@ inline CUdeviceptr ToAddress(const std::byte* pointer) {
 class Memory final : public device::Memory {
  public:
   // `runtime` outlives the memory, which outlives all allocations.
-  explicit Memory(const Runtime& runtime) : runtime_(runtime) {}
+  Memory(const Runtime& runtime, std::shared_ptr<Gates> gates)
+      : runtime_(runtime), gates_(std::move(gates)) {}
 
   base::Result<std::unique_ptr<device::Allocation>> Allocate(int64_t size_bytes) override;
   base::Result<std::unique_ptr<device::Allocation>> Hold(const tensor::Tensor& constant) override;
@@ -34,6 +37,7 @@ class Memory final : public device::Memory {
   base::Result<std::unique_ptr<device::Allocation>> NewPiece(int64_t size_bytes);
 
   const Runtime& runtime_;
+  const std::shared_ptr<Gates> gates_;
   device::MemoryPool pool_{[this](int64_t size_bytes) { return NewPiece(size_bytes); }};
 };
 

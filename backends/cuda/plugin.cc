@@ -36,6 +36,11 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
   description.device = info.name;
   description.type = ONNXIFI_DEVICE_TYPE_GPU;
   description.memory_bytes = info.memory_bytes;
+  description.memory_types = ONNXIFI_MEMORY_TYPE_CUDA_BUFFER;
+  // With a stream of the caller's.
+  description.synchronization_types = ONNXIFI_SYNCHRONIZATION_IMPLICIT;
+  description.event_kinds = {ONNXIFI_SDK_NATIVE_EVENT_CUDA};
+  description.backend_properties = {ONNXIFI_BACKEND_CUDA_STREAM};
   plugin::AnswerIdentity(info.uuid, /*luid=*/{},
                          plugin::PciAddress{info.pci_domain, info.pci_bus, info.pci_device},
                          description);
@@ -78,11 +83,22 @@ class Hardware : public plugin::Hardware {
   }
 
   base::Result<std::unique_ptr<device::Device>> Open(
-      int index, const abi::BackendProperties& /*properties*/) override {
+      int index, const abi::BackendProperties& properties) override {
+    std::optional<CUstream> stream;
+    const auto given = std::ranges::find(properties.given, uint64_t{ONNXIFI_BACKEND_CUDA_STREAM},
+                                         &abi::Property::key);
+    if (given != properties.given.end()) {
+      stream = reinterpret_cast<CUstream>(static_cast<uintptr_t>(given->value));
+    }
     ONNXIFI_ASSIGN_OR_RETURN(
         std::unique_ptr<Device> device,
-        Device::Open(api_, compiler_api_, devices_.fit[static_cast<size_t>(index)]));
+        Device::Open(api_, compiler_api_, devices_.fit[static_cast<size_t>(index)],
+                     base::CacheFolder(), stream));
     return std::unique_ptr<device::Device>(std::move(device));
+  }
+
+  device::Sharing* SharingOf(device::Device& device) const override {
+    return &static_cast<Device&>(device).sharing();
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/queue.h"
 
+#include <algorithm>
 #include <string>
 
 namespace onnxifi::cuda {
@@ -65,19 +66,129 @@ Status Queue::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
   });
 }
 
+Status Queue::Begin() {
+  is_begun_ = true;
+  is_under_way_ = true;
+  if (!runtime_.has_callers_stream()) return base::Ok();
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  Status status = runtime_.Do(
+      "begin a run", [&] { return runtime_.api().StreamIsCapturing(runtime_.stream(), &capture); });
+  if (status.ok() && capture != CU_STREAM_CAPTURE_STATUS_NONE) {
+    status = Status(Code::kInvalidState,
+                    "The CUDA stream of the caller's is being captured; a run cannot become part of"
+                    " the caller's graph.");
+  }
+  if (!status.ok()) {
+    is_begun_ = false;
+    is_under_way_ = !submitted_.empty();
+  }
+  return status;
+}
+
+Status Queue::RecordEnd() {
+  return runtime_.Do("end a run",
+                     [&] { return runtime_.api().EventRecord(end_.get(), runtime_.stream()); });
+}
+
+Status Queue::Submit() {
+  if (is_recording_) return NotRecorded("Waiting");
+  Status status = std::exchange(first_error_, base::Ok());
+  if (!std::exchange(is_begun_, false)) return status;
+  // What was submitted before may be done.
+  CUresult earlier = CUDA_ERROR_NOT_READY;
+  if (!submitted_.empty()) {
+    static_cast<void>(runtime_.Do("look at a run", [&] {
+      earlier = runtime_.api().EventQuery(end_.get());
+      return CUDA_SUCCESS;
+    }));
+  }
+  if (earlier == CUDA_SUCCESS) submitted_.clear();
+  for (std::shared_ptr<const void>& object : kept_) {
+    if (std::ranges::find(submitted_, object) == submitted_.end()) {
+      submitted_.push_back(std::move(object));
+    }
+  }
+  kept_.clear();
+  Status recorded = RecordEnd();
+  return status.ok() ? std::move(recorded) : std::move(status);
+}
+
 Status Queue::Finish() {
   if (is_recording_) return NotRecorded("Waiting");
   Status status = std::exchange(first_error_, base::Ok());
-  if (is_used_) {
-    is_used_ = false;
-    Status waited = runtime_.Do("finish a run", [&] {
-      const CUresult result = runtime_.api().EventRecord(end_.get(), runtime_.stream());
-      return result == CUDA_SUCCESS ? runtime_.api().EventSynchronize(end_.get()) : result;
-    });
+  is_begun_ = false;
+  if (std::exchange(is_under_way_, false)) {
+    Status waited = RecordEnd();
+    if (waited.ok()) {
+      waited =
+          runtime_.Do("finish a run", [&] { return runtime_.api().EventSynchronize(end_.get()); });
+    }
     if (status.ok()) status = std::move(waited);
   }
   kept_.clear();
+  submitted_.clear();
   return status;
+}
+
+base::Result<bool> Queue::StartTiming() {
+  intervals_.clear();
+  is_timing_ = false;
+  return true;
+}
+
+void Queue::OpenInterval() {
+  is_timing_ = true;
+  intervals_.push_back({Clock::now(), {}, {}});
+}
+
+base::Result<Handle<CUevent>> Queue::NewTimedEvent() {
+  CUevent event = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Do(
+      "create an event", [&] { return runtime_.api().EventCreate(&event, CU_EVENT_DEFAULT); }));
+  return Handle<CUevent>(runtime_, event, runtime_.api().EventDestroy);
+}
+
+Status Queue::MarkBegin() {
+  TimedStep& step = intervals_.back();
+  if (step.begin.get() != nullptr) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(step.begin, NewTimedEvent());
+  ONNXIFI_ASSIGN_OR_RETURN(step.end, NewTimedEvent());
+  return Put("time a kernel",
+             [&](CUstream stream) { return runtime_.api().EventRecord(step.begin.get(), stream); });
+}
+
+Status Queue::MarkEnd() {
+  return Put("time a kernel", [&](CUstream stream) {
+    return runtime_.api().EventRecord(intervals_.back().end.get(), stream);
+  });
+}
+
+base::Result<std::vector<device::TimedQueue::Interval>> Queue::TakeIntervals() {
+  ONNXIFI_RETURN_IF_ERROR(Finish());
+  const auto between = [&](const Handle<CUevent>& from,
+                           const Handle<CUevent>& to) -> base::Result<Clock::duration> {
+    float milliseconds = 0;
+    ONNXIFI_RETURN_IF_ERROR(runtime_.Do("tell when a kernel ran", [&] {
+      return runtime_.api().EventElapsedTime(&milliseconds, from.get(), to.get());
+    }));
+    return std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<float, std::milli>(milliseconds));
+  };
+  std::vector<Interval> intervals;
+  // The first kernel starts when its interval was opened; the device's clock tells of the others.
+  const TimedStep* first = nullptr;
+  for (const TimedStep& step : intervals_) {
+    Interval interval{step.opened, {}};
+    if (step.begin.get() != nullptr) {
+      if (first == nullptr) first = &step;
+      ONNXIFI_ASSIGN_OR_RETURN(const Clock::duration since, between(first->begin, step.begin));
+      interval.start = first->opened + since;
+      ONNXIFI_ASSIGN_OR_RETURN(interval.duration, between(step.begin, step.end));
+    }
+    intervals.push_back(interval);
+  }
+  intervals_.clear();
+  return intervals;
 }
 
 Status Queue::BeginRecording() {

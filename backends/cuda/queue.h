@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/core/device/recording_queue.h"
+#include "backends/core/device/timed_queue.h"
 #include "backends/cuda/runtime.h"
 
 namespace onnxifi::cuda {
@@ -28,7 +29,7 @@ class Recording final : public device::Recording {
   const Handle<CUgraphExec> graph_;
 };
 
-class Queue final : public device::Queue, public device::RecordingQueue {
+class Queue final : public device::TimedQueue, public device::RecordingQueue {
  public:
   // `runtime` outlives it.
   static base::Result<std::unique_ptr<Queue>> Create(const Runtime& runtime);
@@ -37,6 +38,7 @@ class Queue final : public device::Queue, public device::RecordingQueue {
   base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) override;
   base::Status Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) override;
   base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes) override;
+  base::Status Submit() override;
   base::Status Finish() override;
   void Keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
   // Launches; copies are none.
@@ -45,9 +47,18 @@ class Queue final : public device::Queue, public device::RecordingQueue {
   // Puts in the launch, of a kernel or of a recording, that `call(stream)` makes.
   template <typename Call>
   base::Status Launch(std::string_view doing, const Call& call) {
-    if (!is_recording_) ++submission_count_;
-    return Put(doing, call);
+    if (is_recording_) return Put(doing, call);
+    ++submission_count_;
+    if (is_timing_) ONNXIFI_RETURN_IF_ERROR(MarkBegin());
+    base::Status status = Put(doing, call);
+    if (is_timing_ && status.ok()) status = MarkEnd();
+    return status;
   }
+
+  base::Result<bool> StartTiming() override;
+  void OpenInterval() override;
+  void CloseInterval() override { is_timing_ = false; }
+  base::Result<std::vector<Interval>> TakeIntervals() override;
 
   base::Status BeginRecording() override;
   base::Result<std::shared_ptr<const device::Recording>> EndRecording() override;
@@ -59,23 +70,41 @@ class Queue final : public device::Queue, public device::RecordingQueue {
   // Puts in what `call(stream)` does. The first error is also Finish's.
   template <typename Call>
   base::Status Put(std::string_view doing, const Call& call) {
+    if (!is_recording_ && !is_begun_) ONNXIFI_RETURN_IF_ERROR(Begin());
     CUstream stream = is_recording_ ? capture_.get() : runtime_.stream();
     base::Status status = runtime_.Do(doing, [&] { return call(stream); });
     if (!status.ok() && !is_recording_ && first_error_.ok()) first_error_ = status;
-    is_used_ = is_used_ || !is_recording_;
     return status;
   }
+
+  // Of a run: the stream takes work.
+  base::Status Begin();
+  base::Status RecordEnd();
+  base::Result<Handle<CUevent>> NewTimedEvent();
+  base::Status MarkBegin();
+  base::Status MarkEnd();
+
+  struct TimedStep {
+    Clock::time_point opened;
+    Handle<CUevent> begin;  // before its first kernel
+    Handle<CUevent> end;    // behind its last
+  };
 
   const Runtime& runtime_;
   Handle<CUevent> end_;
   Handle<CUstream> capture_;  // made by the first recording
   bool is_recording_ = false;
-  bool is_used_ = false;  // something was put in, which Finish has to wait for
+  bool is_begun_ = false;      // something of this run was put in
+  bool is_under_way_ = false;  // something was put in that nobody has waited for
+  bool is_timing_ = false;     // within an interval
   int64_t submission_count_ = 0;
   base::Status first_error_ = base::Ok();
   std::vector<std::shared_ptr<const void>> kept_;
+  // Of runs that were submitted; each once.
+  std::vector<std::shared_ptr<const void>> submitted_;
   // Of the runs under way, while a recording has `kept_`.
   std::vector<std::shared_ptr<const void>> kept_by_runs_;
+  std::vector<TimedStep> intervals_;
 };
 
 }  // namespace onnxifi::cuda

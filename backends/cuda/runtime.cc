@@ -10,45 +10,82 @@
 
 namespace onnxifi::cuda {
 
+using base::Code;
 using base::Status;
 
-Runtime::Runtime(const Api& api, DeviceInfo info)
-    : api_(api), info_(std::move(info)), process_(getpid()) {}
+Context::Context(const Api& api, CUdevice device)
+    : api_(api), device_(device), process_(getpid()) {}
 
-base::Result<std::unique_ptr<Runtime>> Runtime::Open(const Api& api, const DeviceInfo& info) {
-  std::unique_ptr<Runtime> runtime(new Runtime(api, info));
+base::Result<std::shared_ptr<const Context>> Context::Retain(const Api& api,
+                                                             const DeviceInfo& info) {
+  std::shared_ptr<Context> context(new Context(api, info.id));
   ONNXIFI_RETURN_IF_ERROR(
-      ToStatus(api.DevicePrimaryCtxRetain(&runtime->context_, info.id), "open " + info.name));
-  ONNXIFI_RETURN_IF_ERROR(runtime->Do("create a stream", [&] {
-    return api.StreamCreate(&runtime->stream_, CU_STREAM_NON_BLOCKING);
-  }));
-  return runtime;
+      ToStatus(api.DevicePrimaryCtxRetain(&context->context_, info.id), "open " + info.name));
+  return std::shared_ptr<const Context>(std::move(context));
 }
 
-Runtime::~Runtime() {
+bool Context::is_of_this_process() const { return getpid() == process_; }
+
+Context::~Context() {
   // What a forked process has of the driver cannot be released.
-  if (context_ == nullptr || getpid() != process_) return;
-  if (stream_ != nullptr) {
-    static_cast<void>(Do("close a device", [&] {
-      static_cast<void>(api_.StreamSynchronize(stream_));
-      return api_.StreamDestroy(stream_);
-    }));
-  }
-  api_.DevicePrimaryCtxRelease(info_.id);
+  if (context_ != nullptr && is_of_this_process()) api_.DevicePrimaryCtxRelease(device_);
 }
 
-Status Runtime::Enter(std::string_view doing) const {
-  if (getpid() != process_) {
-    return Status(base::Code::kBackendUnavailable,
+Status Context::Enter(std::string_view doing) const {
+  if (!is_of_this_process()) {
+    return Status(Code::kBackendUnavailable,
                   "CUDA cannot " + std::string(doing) +
                       ": this process was forked from the one that opened the device.");
   }
   return ToStatus(api_.CtxPushCurrent(context_), doing);
 }
 
-void Runtime::Leave() const {
+void Context::Leave() const {
   CUcontext left = nullptr;
   static_cast<void>(api_.CtxPopCurrent(&left));
+}
+
+Runtime::Runtime(std::shared_ptr<const Context> context, DeviceInfo info)
+    : context_(std::move(context)), api_(context_->api()), info_(std::move(info)) {}
+
+base::Result<std::unique_ptr<Runtime>> Runtime::Open(const Api& api, const DeviceInfo& info,
+                                                     std::optional<CUstream> callers_stream) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Context> context, Context::Retain(api, info));
+  std::unique_ptr<Runtime> runtime(new Runtime(std::move(context), info));
+  if (callers_stream) {
+    runtime->has_callers_stream_ = true;
+    runtime->stream_ = *callers_stream;
+    ONNXIFI_RETURN_IF_ERROR(runtime->CheckCallersStream());
+    return runtime;
+  }
+  ONNXIFI_RETURN_IF_ERROR(runtime->Do("create a stream", [&] {
+    return api.StreamCreate(&runtime->stream_, CU_STREAM_NON_BLOCKING);
+  }));
+  return runtime;
+}
+
+Status Runtime::CheckCallersStream() const {
+  CUcontext context = nullptr;
+  const Status asked =
+      Do("ask for a stream's context", [&] { return api_.StreamGetCtx(stream_, &context); });
+  if (asked.code() == Code::kBackendUnavailable) return asked;
+  if (!asked.ok()) {
+    return Status(Code::kInvalidProperty, "The handle to share is no stream of CUDA.");
+  }
+  if (context != context_->get()) {
+    return Status(Code::kInvalidProperty,
+                  "The CUDA stream to share is not of the primary context of " + info_.name + ".");
+  }
+  return base::Ok();
+}
+
+Runtime::~Runtime() {
+  if (!context_->is_of_this_process()) return;
+  if (!has_callers_stream_ && stream_ == nullptr) return;
+  static_cast<void>(Do("close a device", [&] {
+    static_cast<void>(api_.StreamSynchronize(stream_));
+    return has_callers_stream_ ? CUDA_SUCCESS : api_.StreamDestroy(stream_);
+  }));
 }
 
 }  // namespace onnxifi::cuda

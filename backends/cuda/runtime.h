@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runtime: an opened device: its primary context and the one stream that all work goes into, so
-// that memory which one piece of work is done with can be given to the next at once.
+// Runtime: an opened device: its primary context and the one stream that all work goes into, its
+// own or the caller's, so that memory which one piece of work is done with can be given to the next
+// at once.
 
 #ifndef ONNXIFI_BACKENDS_CUDA_RUNTIME_H_
 #define ONNXIFI_BACKENDS_CUDA_RUNTIME_H_
@@ -9,6 +10,7 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -17,21 +19,20 @@
 
 namespace onnxifi::cuda {
 
-class Runtime {
+// A device's primary context, held.
+class Context {
  public:
-  // BACKEND_UNAVAILABLE or a resource code.
-  static base::Result<std::unique_ptr<Runtime>> Open(const Api& api, const DeviceInfo& info);
-  // Waits for all work.
-  ~Runtime();
-  Runtime(const Runtime&) = delete;
-  Runtime& operator=(const Runtime&) = delete;
+  static base::Result<std::shared_ptr<const Context>> Retain(const Api& api,
+                                                             const DeviceInfo& info);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
 
   const Api& api() const { return api_; }
-  const DeviceInfo& info() const { return info_; }
-  CUstream stream() const { return stream_; }
+  CUcontext get() const { return context_; }
+  bool is_of_this_process() const;
 
-  // Does `call()`, which gives a CUresult, with the context current on this thread. As ToStatus;
-  // BACKEND_UNAVAILABLE in a process that was forked. Any thread.
+  // As Runtime::Do.
   template <typename Call>
   base::Status Do(std::string_view doing, const Call& call) const {
     ONNXIFI_RETURN_IF_ERROR(Enter(doing));
@@ -41,14 +42,50 @@ class Runtime {
   }
 
  private:
-  Runtime(const Api& api, DeviceInfo info);
+  Context(const Api& api, CUdevice device);
   base::Status Enter(std::string_view doing) const;
   void Leave() const;
 
   const Api api_;
-  const DeviceInfo info_;
+  const CUdevice device_;
   const pid_t process_;
   CUcontext context_ = nullptr;
+};
+
+class Runtime {
+ public:
+  // `callers_stream`: of the device's primary context, or CU_STREAM_LEGACY (also as 0) or
+  // CU_STREAM_PER_THREAD; outlives the runtime. INVALID_PROPERTY if it is none such,
+  // BACKEND_UNAVAILABLE or a resource code.
+  static base::Result<std::unique_ptr<Runtime>> Open(const Api& api, const DeviceInfo& info,
+                                                     std::optional<CUstream> callers_stream = {});
+  // Waits for all work.
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  const Api& api() const { return api_; }
+  const DeviceInfo& info() const { return info_; }
+  CUstream stream() const { return stream_; }
+  bool has_callers_stream() const { return has_callers_stream_; }
+  // The primary context, which lives as long as the pointer, beyond the runtime.
+  std::shared_ptr<const Context> context() const { return context_; }
+
+  // Does `call()`, which gives a CUresult, with the context current on this thread. As ToStatus;
+  // BACKEND_UNAVAILABLE in a process that was forked. Any thread.
+  template <typename Call>
+  base::Status Do(std::string_view doing, const Call& call) const {
+    return context_->Do(doing, call);
+  }
+
+ private:
+  Runtime(std::shared_ptr<const Context> context, DeviceInfo info);
+  base::Status CheckCallersStream() const;
+
+  const std::shared_ptr<const Context> context_;
+  const Api& api_;
+  const DeviceInfo info_;
+  bool has_callers_stream_ = false;
   CUstream stream_ = nullptr;
 };
 

@@ -337,7 +337,8 @@ Status CheckNative(const onnxNativeEvent* native) {
                       " bytes; its handle ends at " + std::to_string(kMin) + ".");
   }
   if (native->kind != ONNXIFI_SDK_NATIVE_EVENT_OPENCL &&
-      native->kind != ONNXIFI_SDK_NATIVE_EVENT_VULKAN) {
+      native->kind != ONNXIFI_SDK_NATIVE_EVENT_VULKAN &&
+      native->kind != ONNXIFI_SDK_NATIVE_EVENT_CUDA) {
     return Status(Code::kInvalidFenceType,
                   "There is no kind " + std::to_string(native->kind) + " of a driver's event.");
   }
