@@ -263,10 +263,18 @@ std::string MakeJson(const RunReport& report) {
                                 {"ratio", RatioOf(report.run_ms, other.run_ms)}});
   }
   if (report.counters) {
-    object["counters"] = {
-        {"lowerings", report.counters->lowerings},         {"bindings", report.counters->bindings},
-        {"allocations", report.counters->allocations},     {"copies", report.counters->copies},
-        {"kernel_builds", report.counters->kernel_builds}, {"runs", report.counters->runs}};
+    object["counters"] = {{"lowerings", report.counters->lowerings},
+                          {"bindings", report.counters->bindings},
+                          {"allocations", report.counters->allocations},
+                          {"copies", report.counters->copies},
+                          {"kernel_builds", report.counters->kernel_builds},
+                          {"runs", report.counters->runs},
+                          {"waits", report.counters->waits},
+                          {"recordings", report.counters->recordings}};
+    // All bits are set where the library does not report it.
+    if (report.counters->submissions != ~uint64_t{0}) {
+      object["counters"]["submissions"] = report.counters->submissions;
+    }
   }
   if (report.profile) object["profile"] = MakeProfileJson(*report.profile);
   if (report.answers) {

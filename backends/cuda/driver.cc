@@ -15,7 +15,7 @@ namespace {
 
 using base::Status;
 
-constexpr int kLeastArchitecture = 80;
+constexpr int kMinArchitecture = 80;
 
 Status Describe(const Api& api, int index, DeviceInfo& info) {
   info.index = index;
@@ -77,7 +77,7 @@ base::Result<FoundDevices> FindDevices(const Api& api) {
     const Status status = Describe(api, index, info);
     if (!status.ok()) {
       found.left_out.push_back("device " + std::to_string(index) + " does not describe itself");
-    } else if (info.architecture < kLeastArchitecture) {
+    } else if (info.architecture < kMinArchitecture) {
       found.left_out.push_back(info.name + " has compute capability " +
                                std::to_string(info.architecture / 10) + "." +
                                std::to_string(info.architecture % 10) + " in place of 8.0");

@@ -76,9 +76,9 @@ void EventWaiter::Loop() {
 }
 
 EventWaiter::Clock::duration EventWaiter::TellComplete() {
-  constexpr Clock::duration kLeast = std::chrono::microseconds(20);
-  constexpr Clock::duration kMost = std::chrono::milliseconds(1);
-  Clock::duration pause = kMost;
+  constexpr Clock::duration kMin = std::chrono::microseconds(20);
+  constexpr Clock::duration kMax = std::chrono::milliseconds(1);
+  Clock::duration pause = kMax;
   std::vector<std::pair<Awaited, Status>> told;
   {
     const std::lock_guard lock(mutex_);
@@ -91,7 +91,7 @@ EventWaiter::Clock::duration EventWaiter::TellComplete() {
         return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
       });
       if (status.ok() && result == CUDA_ERROR_NOT_READY) {
-        pause = std::min(pause, std::max(kLeast, (now - awaited.since) / 16));
+        pause = std::min(pause, std::max(kMin, (now - awaited.since) / 16));
         left.push_back(std::move(awaited));
         continue;
       }
