@@ -73,7 +73,7 @@ _RULES = {
     "backends/null": [_CORE + "plugin"],
     **{_CPU + name: [*_CPU_CORE, *(_CPU + part for part in below)] for name, below in _CPU_LAYERS.items()},
     "backends/cpu": [_CORE + "plugin", *(_CPU + name for name in _CPU_LAYERS)],
-    "backends/cuda": [_CORE + "plugin"],
+    "backends/cuda": [_CORE + "plugin", "backends/cuda/testing/emulated"],
     "backends/cuda/testing/emulated": [_CORE + "codegen"],
     "backends/mock": [_CORE + "plugin"],
     "backends/opencl": [_CORE + "plugin"],

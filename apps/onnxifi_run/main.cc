@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/onnxifi_run/compiled_kernels.h"
 #include "apps/onnxifi_run/model_run.h"
 #include "apps/onnxifi_run/options.h"
 #include "apps/onnxifi_run/plan_file.h"
@@ -97,7 +98,12 @@ base::Result<RunReport> ReadAndRun(const Options& options, const Device& device,
   return RunModel(options, device, beside, model, *outline, before);
 }
 
-base::Result<bool> RunAndPrint(const Options& options) {
+base::Result<bool> RunAndPrint(Options options) {
+  std::optional<CompiledKernels> kernels;
+  if (!options.compile_for.empty()) {
+    ONNXIFI_ASSIGN_OR_RETURN(kernels, CompiledKernels::Begin(options.compile_for));
+    options.device = "cuda";
+  }
   FirstResult before;
   Stopwatch stopwatch;
   ONNXIFI_ASSIGN_OR_RETURN(const onnx_file::MappedFile file,
@@ -128,6 +134,11 @@ base::Result<bool> RunAndPrint(const Options& options) {
     fmt::print("{}", MakeRefusalJson(*answers, ran.status().Text()));
   }
   if (!ran.ok()) return std::move(ran).status();
+  if (kernels) {
+    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<CompiledKernel> made, kernels->End());
+    fmt::print("{}", options.json ? MakeKernelJson(made) : MakeKernelText(*kernels, made));
+    return true;
+  }
   RunReport& report = *ran;
   report.answers = std::move(answers);
   ONNXIFI_RETURN_IF_ERROR(WriteOutputs(options, report));

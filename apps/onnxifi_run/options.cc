@@ -126,6 +126,10 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       ->excludes(where)
       ->excludes(pin);
   app.add_option(
+      "--compile-for", options.compile_for,
+      "an architecture of CUDA's, such as sm_90: compile the model's kernels for it into "
+      "the cache folder, without a GPU, and run nothing; prints what each takes");
+  app.add_option(
          "--probe-limit", options.probe_limit_s,
          "seconds that a plugin may take when it is tried in a process of its own (default: "
          "10; 0: it is not tried)")

@@ -50,6 +50,9 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> pins;
   // A file of a plan to be carried out; empty for none. Given without the three above.
   std::filesystem::path replay_plan;
+  // An architecture of CUDA's, such as "sm_90", that kernels are compiled for; empty: the model
+  // runs.
+  std::string compile_for;
   bool json = false;
   // How long a plugin may take when it is tried before it is opened here; 0: it is not tried.
   double probe_limit_s = 10;

@@ -35,9 +35,22 @@ class Program {
   nvrtcProgram program_ = nullptr;
 };
 
+// What NVRTC said of a program, without its end.
+std::string LogOf(const CompilerApi& api, nvrtcProgram program) {
+  size_t size = 0;
+  std::string words;
+  if (api.GetProgramLogSize(program, &size) == NVRTC_SUCCESS && size > 0) {
+    words.resize(size);
+    if (api.GetProgramLog(program, words.data()) != NVRTC_SUCCESS) words.clear();
+    while (!words.empty() && (words.back() == '\0' || words.back() == '\n')) words.pop_back();
+  }
+  return words;
+}
+
 }  // namespace
 
-Result<Compiler> Compiler::Create(const CompilerApi& api, int architecture) {
+Result<Compiler> Compiler::Create(const CompilerApi& api, int architecture,
+                                  const std::filesystem::path& report_file) {
   const auto unavailable = [](std::string sentence) {
     return Status(Code::kBackendUnavailable, std::move(sentence));
   };
@@ -67,6 +80,7 @@ Result<Compiler> Compiler::Create(const CompilerApi& api, int architecture) {
   compiler.name_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor) + "\n" +
                    compiler.architecture_ + "\n";
   for (const char* option : kOptions) compiler.name_ += std::string(option) + "\n";
+  if (!report_file.empty()) compiler.report_ = std::make_shared<KernelReport>(report_file);
   return compiler;
 }
 
@@ -83,17 +97,13 @@ Result<std::vector<std::byte>> Compiler::Compile(const std::string& source) cons
             "take a kernel"));
   std::vector<const char*> options(std::begin(kOptions), std::end(kOptions));
   options.push_back(architecture_.c_str());
+  // Says what a kernel takes and changes nothing in it.
+  if (report_ != nullptr) options.push_back("--ptxas-options=--verbose");
   const nvrtcResult result =
       api_.CompileProgram(program.get(), static_cast<int>(options.size()), options.data());
   if (result == NVRTC_ERROR_COMPILATION) {
-    size_t size = 0;
-    std::string words;
-    if (api_.GetProgramLogSize(program.get(), &size) == NVRTC_SUCCESS && size > 0) {
-      words.resize(size);
-      if (api_.GetProgramLog(program.get(), words.data()) != NVRTC_SUCCESS) words.clear();
-      while (!words.empty() && (words.back() == '\0' || words.back() == '\n')) words.pop_back();
-    }
-    return Status(Code::kInternalError, "NVRTC refuses a kernel: " + words + ".");
+    return Status(Code::kInternalError,
+                  "NVRTC refuses a kernel: " + LogOf(api_, program.get()) + ".");
   }
   ONNXIFI_RETURN_IF_ERROR(check(result, "compile a kernel"));
   size_t size = 0;
@@ -105,6 +115,11 @@ Result<std::vector<std::byte>> Compiler::Compile(const std::string& source) cons
   ONNXIFI_RETURN_IF_ERROR(check(
       is_machine_code_ ? api_.GetCUBIN(program.get(), bytes) : api_.GetPTX(program.get(), bytes),
       "give a kernel"));
+  if (report_ != nullptr && is_machine_code_) {
+    ONNXIFI_ASSIGN_OR_RETURN(const KernelResources resources,
+                             ReadResources(LogOf(api_, program.get())));
+    ONNXIFI_RETURN_IF_ERROR(report_->Add(source, resources));
+  }
   return binary;
 }
 

@@ -6,10 +6,13 @@
 #define ONNXIFI_BACKENDS_CUDA_COMPILER_H_
 
 #include <cstddef>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/api.h"
+#include "backends/cuda/kernel_report.h"
 
 namespace onnxifi::cuda {
 
@@ -17,7 +20,9 @@ class Compiler {
  public:
   // For an architecture such as 90. One that NVRTC does not know gets PTX of the newest older one
   // that it knows; BACKEND_UNAVAILABLE if there is none.
-  static base::Result<Compiler> Create(const CompilerApi& api, int architecture);
+  // `report_file`: gets a line for each kernel (kernel_report.h); empty for none.
+  static base::Result<Compiler> Create(const CompilerApi& api, int architecture,
+                                       const std::filesystem::path& report_file = {});
 
   // Version and options: all that the result depends on beside the source.
   const std::string& name() const { return name_; }
@@ -32,6 +37,7 @@ class Compiler {
   bool is_machine_code_ = true;
   std::string architecture_;
   std::string name_;
+  std::shared_ptr<KernelReport> report_;  // null for none
 };
 
 }  // namespace onnxifi::cuda

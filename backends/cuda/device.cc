@@ -15,7 +15,11 @@ base::Result<std::unique_ptr<Device>> Device::Open(const Api& api, const Compile
                                                    const DeviceInfo& info,
                                                    const std::filesystem::path& cache_folder,
                                                    std::optional<CUstream> callers_stream) {
-  ONNXIFI_ASSIGN_OR_RETURN(Compiler compiler, Compiler::Create(compiler_api, info.architecture));
+  const std::filesystem::path report_file = info.is_compiled_for_only
+                                                ? KernelReportFile(cache_folder, info.architecture)
+                                                : std::filesystem::path();
+  ONNXIFI_ASSIGN_OR_RETURN(Compiler compiler,
+                           Compiler::Create(compiler_api, info.architecture, report_file));
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,
                            Runtime::Open(api, info, callers_stream));
   return std::unique_ptr<Device>(new Device(std::move(runtime), std::move(compiler), cache_folder));

@@ -31,6 +31,8 @@ struct DeviceInfo {
   codegen::Capabilities capabilities;
   codegen::DeviceLimits limits;
   codegen::Tuning tuning;
+  // Of compile_only.h: kernels are compiled and nothing runs.
+  bool is_compiled_for_only = false;
 };
 
 // In a cache folder: what was measured on this machine (codegen/tuning.h).

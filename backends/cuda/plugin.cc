@@ -6,6 +6,7 @@
 #include <onnxifi/sdk.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 #include "backends/core/codegen/selector.h"
 #include "backends/core/plugin/device_identity.h"
 #include "backends/core/plugin/hardware.h"
+#include "backends/cuda/compile_only.h"
 #include "backends/cuda/device.h"
 #include "backends/cuda/driver.h"
 
@@ -103,9 +105,20 @@ class Hardware : public plugin::Hardware {
 
  private:
   base::Status Find() {
+    const char* const compile_for = secure_getenv("ONNXIFI_CUDA_COMPILE_FOR");
+    if (compile_for != nullptr && *compile_for != '\0') return FindArchitecture(compile_for);
     ONNXIFI_ASSIGN_OR_RETURN(api_, LoadApi());
     ONNXIFI_ASSIGN_OR_RETURN(compiler_api_, LoadCompilerApi());
     ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(api_));
+    return base::Ok();
+  }
+
+  base::Status FindArchitecture(const char* name) {
+    ONNXIFI_ASSIGN_OR_RETURN(const int architecture, ParseArchitecture(name));
+    ONNXIFI_ASSIGN_OR_RETURN(compiler_api_, LoadCompilerApi());
+    api_ = CompileOnlyApi(architecture);
+    ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(api_));
+    for (DeviceInfo& info : devices_.fit) info.is_compiled_for_only = true;
     return base::Ok();
   }
 

@@ -1150,9 +1150,19 @@ class Library {
       if (*key == name || std::string_view(*key).substr(0, key->find(':')) == name) return device;
       keys += (keys.empty() ? "" : ", ") + *key;
     }
-    return Error{ONNXIFI_STATUS_INVALID_ID, "There is no device '" + std::string(name) + "'; the " +
-                                                std::to_string(devices->size()) +
-                                                " present are: " + keys + "."};
+    std::string sentence = "There is no device '" + std::string(name) + "'; the " +
+                           std::to_string(devices->size()) + " present are: " + keys + ".";
+    // A plugin without devices may say why.
+    const std::string_view plugin = name.substr(0, name.find(':'));
+    if (const Result<std::vector<DiscoveryRecord>> report = DiscoveryReport()) {
+      for (const DiscoveryRecord& record : *report) {
+        if (record.plugin == plugin && record.device_count == 0 && !record.detail.empty()) {
+          sentence += " " + record.detail;
+          break;
+        }
+      }
+    }
+    return Error{ONNXIFI_STATUS_INVALID_ID, std::move(sentence)};
   }
 
   // The answer of every device except auto about the model and each of its nodes. Only libonnxifi
