@@ -461,9 +461,9 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxGetRunValuesFunction)(
 /* `handle` is a timeline VkSemaphore of the backend's device
  * (ONNXIFI_SDK_BACKEND_PROPERTY_VULKAN_DEVICE). It is complete when it reaches `value`. */
 #define ONNXIFI_SDK_NATIVE_EVENT_VULKAN 2
-/* `handle` is a CUevent or cudaEvent_t, of any device. One that is imported stands for the work that
- * it was recorded behind by then. One that is exported is the receiver's to destroy; it is complete
- * also if the run failed, as CUDA has no event that ends in an error. */
+/* `handle` is a CUevent or cudaEvent_t, of any device. One that is imported stands for the work
+ * that it was recorded behind by then. One that is exported is the receiver's to destroy; it is
+ * complete also if the run failed, as CUDA has no event that ends in an error. */
 #define ONNXIFI_SDK_NATIVE_EVENT_CUDA 3
 
 typedef struct onnxNativeEvent {
