@@ -36,6 +36,7 @@ FN i32x4 load4(const i32* at) { return i32x4{at[0], at[1], at[2], at[3]}; }
 #define LOW_u128(value) (value).x
 #define HIGH_u128(value) (value).y
 #define NUMBER(place) numbers.at[place]
+#define MUL_HIGH(a, b) ((u32)((u64)(a) * (b) >> 32))
 #define BARRIER __syncthreads()
 #define INDEPENDENT
 #define UNROLL _Pragma("unroll")

@@ -60,6 +60,7 @@ constexpr std::string_view kPrelude = R"text(#version 460
 #define LOW_u128(value) (value).x
 #define HIGH_u128(value) (value).y
 #define NUMBER(place) Elements_i64(push.numbers).e[place]
+#define MUL_HIGH(a, b) u32(u64(a) * u64(b) >> 32)
 #define BARRIER memoryBarrierShared(); barrier()
 #define INDEPENDENT
 #define UNROLL [[unroll]]

@@ -30,7 +30,7 @@ void TiledProduct::PartWriter::WriteTensorSums(const Block& block, const GroupIt
       break;
     }
     const std::string pitch = Given(Group::kPitch, axis);
-    writer_.Line(output, " = ", rest, " / ", pitch, ";");
+    writer_.Line(output, " = ", writer_.DeclareQuotient(rest, pitch), ";");
     rest = writer_.Declare("idx", Text(rest, " - ", output, " * ", pitch));
   }
   writer_.Close();

@@ -4,6 +4,7 @@
 
 #include "backends/core/codegen/kernel_text.h"
 
+#include <bit>
 #include <span>
 
 #include "backends/core/tensor/tensor.h"
@@ -44,12 +45,26 @@ int64_t ValueOf(const Number& number, const LoopNest& loops) {
   return 0;
 }
 
+// The least shift whose power of two is not below the divisor, and 2^(31 + shift) / divisor,
+// rounded up, which fits 32 bits. A divisor that no position is divided by may be anything.
+int64_t DivisionOf(Number::Form form, int64_t divisor) {
+  if (form == Number::Form::kItself) return divisor;
+  if (divisor <= 0 || divisor > int64_t{1} << 31) return 0;
+  const int shift = std::bit_width(static_cast<uint64_t>(divisor - 1));
+  if (form == Number::Form::kShift) return shift;
+  const uint64_t power = uint64_t{1} << (31 + shift);
+  const auto unsigned_divisor = static_cast<uint64_t>(divisor);
+  return static_cast<int64_t>((power + unsigned_divisor - 1) / unsigned_divisor);
+}
+
 }  // namespace
 
 std::vector<int64_t> ValuesOf(const std::vector<Number>& numbers, const LoopNest& loops) {
   std::vector<int64_t> values;
   values.reserve(numbers.size());
-  for (const Number& number : numbers) values.push_back(ValueOf(number, loops));
+  for (const Number& number : numbers) {
+    values.push_back(DivisionOf(number.form, ValueOf(number, loops)));
+  }
   return values;
 }
 

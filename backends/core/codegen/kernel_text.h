@@ -30,11 +30,15 @@ struct Number {
     kWriteStride,
     kGiven,  // number `operand` of LoopNest::given
   };
+  // A number that positions are divided by is given in two more forms: position / number is
+  // (2 * position * multiplier >> 32) >> shift, for all positions below 2^31.
+  enum class Form : uint8_t { kItself, kMultiplier, kShift };
   Kind kind = Kind::kDim;
   int operand = 0;
   int axis = 0;
   int guard = 0;
   tensor::Dim dim;
+  Form form = Form::kItself;
 
   bool operator==(const Number&) const = default;
 };

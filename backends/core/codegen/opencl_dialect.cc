@@ -35,6 +35,7 @@ typedef float f32; typedef ulong2 u128; typedef float4 f32x4; typedef int4 i32x4
 #define GROUP get_group_id(0)
 #define UNROLL _Pragma("unroll")
 #define NUMBER(place) numbers[place]
+#define MUL_HIGH(a, b) mul_hi(a, b)
 #define LANE AS(int, get_local_id(0))
 #define ITEM get_global_id(0)
 #define M_abs fabs

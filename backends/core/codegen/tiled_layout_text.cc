@@ -30,10 +30,12 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
   const std::string depth = writer_.UseGiven(kDepth);
   // An item has one element, or the elements of a piece of the depth.
   const bool is_by_element = product_.tile_.are_items_lanes;
-  std::string panel, begin, end;
+  std::string panel, place, begin, end;
   if (is_by_element) {
     begin = writer_.Declare("idx", Text(item, " / ", lanes));
-    panel = writer_.Declare("idx", Text(begin, " / ", depth));
+    const Writer::Division division = writer_.DeclareDivision(begin, depth);
+    panel = division.quotient;
+    place = division.rest;
   } else {
     const std::string chunks = writer_.UseGiven(kChunks);
     panel = writer_.Declare("idx", Text(item, " / ", chunks));
@@ -41,8 +43,8 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
     end = writer_.Declare(
         "idx", Text(begin, " + ", kChunk, " < ", depth, " ? ", begin, " + ", kChunk, " : ", depth));
   }
-  const std::string first = writer_.Declare("idx", Text(panel, " % ", tiles, " * ", lanes));
-  const std::string matrix = writer_.Declare("idx", Text(panel, " / ", tiles));
+  const auto [matrix, tile] = writer_.DeclareDivision(panel, tiles);
+  const std::string first = writer_.Declare("idx", Text(tile, " * ", lanes));
   std::vector<std::string> batch;
   if (!is_window) {
     std::vector<std::string> extents;
@@ -53,7 +55,7 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
   }
   std::string k;
   if (is_by_element) {
-    k = writer_.Declare("idx", Text(begin, " % ", depth));
+    k = place;
   } else {
     k = writer_.NewName("k");
     writer_.Open("for (idx ", k, " = ", begin, "; ", k, " < ", end, "; ++", k, ")");

@@ -5,6 +5,7 @@
 #include "backends/core/codegen/writer.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "backends/core/codegen/helpers.h"
 
@@ -59,6 +60,32 @@ std::string Writer::Use(Number number, bool is_wide) {
   const auto position = found - numbers_.begin();
   if (found == numbers_.end()) numbers_.push_back(number);
   return Text(is_wide ? "w" : "n", position);
+}
+
+std::string Writer::DeclareQuotient(const std::string& position, const std::string& divisor) {
+  size_t number = 0;
+  const char* const end = divisor.data() + divisor.size();
+  const bool is_number =
+      divisor.starts_with('n') && std::from_chars(divisor.data() + 1, end, number).ptr == end;
+  if (!form_.is_narrow || !is_number) {
+    return Declare("idx", Text("(", position, ") / ", divisor));
+  }
+  const auto [found, is_new] = divisors_.try_emplace(number, numbers_.size());
+  if (is_new) {
+    for (const Number::Form form : {Number::Form::kMultiplier, Number::Form::kShift}) {
+      numbers_.push_back(numbers_[number]);
+      numbers_.back().form = form;
+    }
+  }
+  return Declare("idx", Text("AS(idx, MUL_HIGH(AS(u32, ", position, ") * 2u, AS(u32, n",
+                             found->second, ")) >> n", found->second + 1, ")"));
+}
+
+Writer::Division Writer::DeclareDivision(const std::string& position, const std::string& divisor) {
+  Division division;
+  division.quotient = DeclareQuotient(position, divisor);
+  division.rest = Declare("idx", Text(position, " - ", division.quotient, " * ", divisor));
+  return division;
 }
 
 std::string Writer::UseStride(bool is_write, int operand, int axis, size_t rank, bool is_wide) {

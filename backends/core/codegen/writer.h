@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_WRITER_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_WRITER_H_
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -72,6 +73,14 @@ class Writer {
     return Use({.kind = Number::Kind::kGiven, .operand = number});
   }
   std::string UseDim(const tensor::Dim& dim, bool is_wide = false);
+  // Declares `position` / `divisor`, of type idx. Without a division where the divisor is a number
+  // and the type has 32 bits; positions are not negative and below 2^31 then.
+  std::string DeclareQuotient(const std::string& position, const std::string& divisor);
+  // The same and what is left.
+  struct Division {
+    std::string quotient, rest;
+  };
+  Division DeclareDivision(const std::string& position, const std::string& divisor);
   // The stride of a view, which has `rank` axes in the program, along `axis`: "0" or "1" where the
   // form of the loops says so.
   std::string UseStride(bool is_write, int operand, int axis, size_t rank, bool is_wide = false);
@@ -94,6 +103,7 @@ class Writer {
   int next_name_ = 0;
   std::string body_;
   std::vector<Number> numbers_;
+  std::map<size_t, size_t> divisors_;  // by place in numbers_: where its other forms are
   std::vector<Argument> arguments_;
   std::vector<Parameter> parameters_;
   std::set<std::string> helpers_done_;
