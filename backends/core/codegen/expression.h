@@ -41,12 +41,11 @@ struct Scope {
   std::vector<std::string> coordinates;
   // kIndex by axis of the domain, of type idx. May be longer or shorter than `coordinates`.
   std::vector<std::string> indices;
+  std::map<int, std::string> loaded;  // by read: its element at `coordinates`, where that is known
   std::vector<std::string> state;
   std::vector<std::string> other;
   std::vector<std::vector<std::string>> rows;  // by pass and result
   std::string accumulator;
-  // By read: elements at the domain's coordinates that were loaded before.
-  std::map<int, std::string> loaded;
 };
 
 // Writes statements for all of `roots` and gives the names of their values, of LaneType(root's

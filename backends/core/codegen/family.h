@@ -26,7 +26,7 @@ struct Source {
 
 // Each writes the body of the kernel and says how it is launched.
 Launch WriteMap(Writer& writer, const Source& source);
-Launch WriteReduce(Writer& writer, const Source& source);
+Launch WriteReduce(Writer& writer, const Source& source, int kernel);
 Launch WriteRow(Writer& writer, const Source& source);
 Launch WriteScan(Writer& writer, const Source& source);
 Launch WriteContract(Writer& writer, const Source& source);

@@ -11,6 +11,7 @@
 #include "backends/core/codegen/attention.h"
 #include "backends/core/codegen/family.h"
 #include "backends/core/codegen/index_kernels.h"
+#include "backends/core/codegen/reduce_kernels.h"
 
 namespace onnxifi::codegen {
 namespace {
@@ -137,8 +138,16 @@ Status Check(const program::Program& program, const Step& step, const Capabiliti
   return Checker(program, step, capabilities).Check();
 }
 
-KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundStep& step) {
+KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundStep& step,
+                                  const Capabilities& capabilities) {
   LoopNest loops = MakeLoopNest(facts, step);
+  // Where items are the lanes, many of them have to have a part in much work.
+  if (capabilities.run_length == 1) {
+    if (const auto* reduce = step.step->As<program::Reduce>()) {
+      return MakeReduceKernels(*reduce, std::move(loops));
+    }
+    if (step.step->As<program::Row>() != nullptr) loops.form.row_capacity = RowCapacity(loops);
+  }
   if (const auto* index = step.step->As<program::Index>()) {
     return MakeIndexKernels(*index, std::move(loops));
   }
@@ -160,7 +169,7 @@ KernelText Generate(const program::Program& program, const Step& step, int kerne
     const Source& source;
     int kernel;
     Launch operator()(const program::Map&) const { return WriteMap(writer, source); }
-    Launch operator()(const program::Reduce&) const { return WriteReduce(writer, source); }
+    Launch operator()(const program::Reduce&) const { return WriteReduce(writer, source, kernel); }
     Launch operator()(const program::Row&) const { return WriteRow(writer, source); }
     Launch operator()(const program::Scan&) const { return WriteScan(writer, source); }
     Launch operator()(const program::Contract&) const { return WriteContract(writer, source); }
@@ -188,8 +197,9 @@ std::vector<std::string> WriteCoordinates(Writer& writer, const std::string& pos
       coordinates[axis] = writer.Declare("idx", rest);
       break;
     }
-    coordinates[axis] = writer.Declare("idx", Text(rest, " % ", extents[axis]));
-    rest = writer.Declare("idx", Text(rest, " / ", extents[axis]));
+    const Writer::Division division = writer.DeclareDivision(rest, extents[axis]);
+    coordinates[axis] = division.rest;
+    rest = division.quotient;
   }
   return coordinates;
 }

@@ -23,7 +23,8 @@ base::Status Check(const program::Program& program, const program::Step& step,
                    const Capabilities& capabilities);
 
 // `facts` are those of the step, which lives as long as what is returned.
-KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundStep& step);
+KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundStep& step,
+                                  const Capabilities& capabilities);
 
 // Kernel `kernel` of a step that passed Check and was bound to loops of this form.
 KernelText Generate(const program::Program& program, const program::Step& step, int kernel,

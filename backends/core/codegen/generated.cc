@@ -62,7 +62,7 @@ class Kernel final : public device::Kernel {
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                     device::Addresses /*constants*/) override {
-    const KernelSequence sequence = MakeKernelSequence(facts_, step);
+    const KernelSequence sequence = MakeKernelSequence(facts_, step, capabilities_);
     auto bound = std::make_unique<BoundGenerated>(services_);
     for (const KernelSequence::Launch& part : sequence.launches) {
       ONNXIFI_ASSIGN_OR_RETURN(

@@ -33,6 +33,8 @@ struct LoopForm {
   bool is_grouped = false;
   // Per write, for Row: whether it is written once per row.
   std::vector<bool> is_per_row;
+  // A row of so many elements or fewer may be kept in shared memory; 0: it is read each time.
+  int row_capacity = 0;
 
   auto operator<=>(const LoopForm&) const = default;  // NOLINT(modernize-use-nullptr)
 };
