@@ -13,7 +13,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
+
+#include "backends/core/device/timed_queue.h"
 
 namespace onnxifi::benchmarks {
 namespace {
@@ -39,6 +42,34 @@ NamedCase Convolution(int64_t channels, int64_t size, int64_t outputs, int64_t k
           [=] { return MakeConvolution(channels, size, outputs, kernel, stride, group); }};
 }
 
+Expr ReluOfProduct(Expr a, Expr b) { return Maximum(a * b + Like(a, 1), Like(a, 0)); }
+
+// Of data that are several times as large as the caches of GPUs.
+void AddLargeCases(std::vector<NamedCase>& cases) {
+  constexpr int64_t kElements = int64_t{64} << 20;
+  for (const bool is_transposed : {false, true}) {
+    cases.push_back(Product(4096, 4096, 4096, is_transposed, Buffer::Kind::kTemporary));
+  }
+  cases.push_back({fmt::format("map relu(a*b+1) {}", kElements),
+                   [] { return MakeMap({kElements}, ReluOfProduct); }});
+  cases.push_back({"copy 8192x8192", [] { return MakeCopy(8192, 8192); }});
+  cases.push_back({"transpose 8192x8192", [] { return MakeTransposition(8192, 8192); }});
+  for (const int64_t columns : {768, 1024, 4096}) {
+    const int64_t rows = kElements / columns;
+    const std::string shape = fmt::format("{}x{}", rows, columns);
+    cases.push_back({"sums " + shape, [=] { return MakeRowSums(rows, columns); }});
+    cases.push_back({"softmax " + shape, [=] { return MakeSoftmax(rows, columns); }});
+    cases.push_back({"layer norm " + shape, [=] { return MakeLayerNorm(rows, columns); }});
+  }
+  cases.push_back({fmt::format("sum of {}", kElements), [] { return MakeRowSums(1, kElements); }});
+  for (const int64_t tokens : {1024, 4096}) {
+    cases.push_back({fmt::format("attention 16x{}x64", tokens),
+                     [=] { return MakeAttention(16, tokens, tokens, 64); }});
+  }
+  cases.push_back({"attention 16x1 of 4096x64", [] { return MakeAttention(16, 1, 4096, 64); }});
+  cases.push_back({"scatter 1000000 to 4000000", [] { return MakeScatter(1000000, 4000000); }});
+}
+
 std::vector<NamedCase> ListCases(bool has_large) {
   constexpr auto kVariable = Buffer::Kind::kTemporary;
   constexpr auto kConstant = Buffer::Kind::kConstant;
@@ -47,7 +78,6 @@ std::vector<NamedCase> ListCases(bool has_large) {
       Product(1024, 1024, 1024, false, kConstant), Product(128, 768, 768, false, kConstant),
       Product(256, 16, 256, false, kVariable),     Product(1, 4096, 4096, false, kConstant),
       Product(1, 4096, 4096, false, kVariable)};
-  if (has_large) cases.push_back(Product(4096, 4096, 4096, false, kVariable));
   // Of ResNet-50.
   cases.push_back(Convolution(3, 224, 64, 7, 2, 1));
   for (const auto& [channels, size] : {std::pair{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
@@ -66,10 +96,9 @@ std::vector<NamedCase> ListCases(bool has_large) {
     cases.push_back({fmt::format("transposed conv 256x28x28 {}x{} s2 to 128", kernel, kernel),
                      [=] { return MakeTransposed(256, 28, 128, kernel); }});
   }
-  const auto relu = [](Expr a, Expr b) { return Maximum(a * b + Like(a, 1), Like(a, 0)); };
   for (const int64_t count : {int64_t{16} << 20, int64_t{1} << 18}) {
-    cases.push_back(
-        {fmt::format("map relu(a*b+1) {}", count), [=] { return MakeMap({count}, relu); }});
+    cases.push_back({fmt::format("map relu(a*b+1) {}", count),
+                     [=] { return MakeMap({count}, ReluOfProduct); }});
   }
   cases.push_back({"copy 2048x2048", [] { return MakeCopy(2048, 2048); }});
   cases.push_back({"transpose 2048x2048", [] { return MakeTransposition(2048, 2048); }});
@@ -81,13 +110,47 @@ std::vector<NamedCase> ListCases(bool has_large) {
   // Of detectors: classes of boxes, and which of them are kept.
   cases.push_back({"top 200 of 20x8732", [] { return MakeTopK(20, 8732, 200); }});
   cases.push_back({"non-zero of 80x8732", [] { return MakeNonZero(80, 8732); }});
+  if (has_large) AddLargeCases(cases);
   return cases;
 }
 
+std::vector<float> Values(int64_t count) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k % 251) / 64 - 2;
+  return values;
+}
+
+// In no order, most of them twice.
+std::vector<int64_t> Positions(int64_t count) {
+  std::vector<int64_t> positions(static_cast<size_t>(count));
+  for (size_t k = 0; k < positions.size(); ++k) {
+    positions[k] = static_cast<int64_t>(k) * 48271 % (count / 2 + 1);
+  }
+  return positions;
+}
+
+// Of the turns of one kernel, in seconds.
+class Times {
+ public:
+  Status Add(const Result<double>& seconds) {
+    if (!seconds.ok()) return seconds.status();
+    seconds_.push_back(*seconds);
+    return base::Ok();
+  }
+  double best() const { return *std::ranges::min_element(seconds_); }
+  double median() const {
+    std::vector<double> sorted = seconds_;
+    std::ranges::sort(sorted);
+    return sorted[sorted.size() / 2];
+  }
+  bool empty() const { return seconds_.empty(); }
+
+ private:
+  std::vector<double> seconds_;
+};
+
 struct Figures {
-  double seconds = 1e9;
-  double limit_seconds = 1e9;
-  double peer_seconds = 1e9;
+  Times own, limit, peer;
   std::string text;
 };
 
@@ -95,38 +158,46 @@ Result<Figures> Measure(const Subject& subject, const Case& one, int rounds) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Prepared> prepared,
                            Prepared::Create(subject.device, one));
   ONNXIFI_RETURN_IF_ERROR(subject.limits.Reserve(one.bytes));
-  const auto limit = [&] {
-    return one.flops > 0 ? subject.limits.MultiplyAdd() : subject.limits.Copy();
-  };
-  // The first time compiles.
-  ONNXIFI_RETURN_IF_ERROR(prepared->Run());
-  ONNXIFI_RETURN_IF_ERROR(limit());
   ProductPeer* const peer = one.gemm ? subject.peer : nullptr;
-  if (peer != nullptr) {
-    ONNXIFI_RETURN_IF_ERROR(peer->Reserve(*one.gemm));
-    ONNXIFI_RETURN_IF_ERROR(peer->Multiply());
+  if (peer != nullptr) ONNXIFI_RETURN_IF_ERROR(peer->Reserve(*one.gemm));
+  Figures figures;
+  // The first turn compiles.
+  for (int round = -1; round < rounds; ++round) {
+    if (round == 0) figures = {};
+    ONNXIFI_RETURN_IF_ERROR(figures.own.Add(prepared->Run(subject.clock)));
+    ONNXIFI_RETURN_IF_ERROR(
+        figures.limit.Add(one.flops > 0 ? subject.limits.MultiplyAdd() : subject.limits.Copy()));
+    if (peer != nullptr) ONNXIFI_RETURN_IF_ERROR(figures.peer.Add(peer->Multiply()));
   }
-  Figures best;
-  for (int round = 0; round < rounds; ++round) {
-    best.seconds = std::min(best.seconds, Seconds([&] { return prepared->Run(); }));
-    best.limit_seconds = std::min(best.limit_seconds, Seconds(limit));
-    if (peer != nullptr) {
-      best.peer_seconds = std::min(best.peer_seconds, Seconds([&] { return peer->Multiply(); }));
-    }
-  }
-  best.text = prepared->Text();
-  return best;
+  figures.text = prepared->Text();
+  return figures;
 }
 
 }  // namespace
 
-double Seconds(const std::function<Status()>& run) {
+Result<double> SecondsOf(const std::function<Status()>& run) {
   const auto begin = std::chrono::steady_clock::now();
-  if (const Status status = run(); !status.ok()) {
-    fmt::print(stderr, "{}\n", status.Text());
-    std::exit(1);
-  }
+  ONNXIFI_RETURN_IF_ERROR(run());
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Result<double> SecondsOn(device::Queue& queue, Clock clock, const std::function<Status()>& put) {
+  if (auto* timed = dynamic_cast<device::TimedQueue*>(&queue);
+      clock == Clock::kDevice && timed != nullptr) {
+    ONNXIFI_ASSIGN_OR_RETURN(const bool has_times, timed->StartTiming());
+    if (has_times) {
+      timed->OpenInterval();
+      const Status status = put();
+      timed->CloseInterval();
+      ONNXIFI_ASSIGN_OR_RETURN(const auto intervals, timed->TakeIntervals());
+      ONNXIFI_RETURN_IF_ERROR(status);
+      return std::chrono::duration<double>(intervals.front().duration).count();
+    }
+  }
+  return SecondsOf([&]() -> Status {
+    ONNXIFI_RETURN_IF_ERROR(put());
+    return queue.Finish();
+  });
 }
 
 Result<std::unique_ptr<Prepared>> Prepared::Create(device::Device& device, const Case& one) {
@@ -137,11 +208,14 @@ Result<std::unique_ptr<Prepared>> Prepared::Create(device::Device& device, const
     const int64_t count = tensor::Product(buffer.shape).constant();
     ONNXIFI_ASSIGN_OR_RETURN(auto held,
                              device.memory().Allocate(count * tensor::BitWidth(buffer.type) / 8));
-    std::vector<float> values(static_cast<size_t>(count));
-    for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k % 251) / 64 - 2;
-    ONNXIFI_RETURN_IF_ERROR(prepared->queue_->Upload(
-        reinterpret_cast<const std::byte*>(values.data()), held->data(), count * 4));
-    ONNXIFI_RETURN_IF_ERROR(prepared->queue_->Finish());
+    const auto fill = [&](const auto& values) -> Status {
+      const auto bytes = std::as_bytes(std::span(values));
+      ONNXIFI_RETURN_IF_ERROR(
+          prepared->queue_->Upload(bytes.data(), held->data(), static_cast<int64_t>(bytes.size())));
+      return prepared->queue_->Finish();
+    };
+    ONNXIFI_RETURN_IF_ERROR(buffer.type == tensor::ElementType::kInt64 ? fill(Positions(count))
+                                                                       : fill(Values(count)));
     const bool is_constant = buffer.kind == Buffer::Kind::kConstant;
     constants.push_back(is_constant ? held->data() : nullptr);
     prepared->addresses_.push_back(held->data());
@@ -157,9 +231,8 @@ Result<std::unique_ptr<Prepared>> Prepared::Create(device::Device& device, const
   return prepared;
 }
 
-Status Prepared::Run() {
-  ONNXIFI_RETURN_IF_ERROR(bound_->Enqueue(*queue_, addresses_));
-  return queue_->Finish();
+Result<double> Prepared::Run(Clock clock) {
+  return SecondsOn(*queue_, clock, [&] { return bound_->Enqueue(*queue_, addresses_); });
 }
 
 std::string Prepared::Text() const {
@@ -176,28 +249,37 @@ Status RunBenchmark(const Subject& subject, const BenchmarkOptions& options) {
   for (const NamedCase& named : ListCases(options.has_large)) {
     if (named.name.find(options.wanted) == std::string::npos) continue;
     const Case one = named.make();
-    ONNXIFI_ASSIGN_OR_RETURN(const Figures best, Measure(subject, one, options.rounds));
+    ONNXIFI_ASSIGN_OR_RETURN(const Figures figures, Measure(subject, one, options.rounds));
     const bool is_of_sums = one.flops > 0;
     const auto bytes = static_cast<double>(one.bytes);
-    const double rate = (is_of_sums ? one.flops : bytes) / best.seconds;
-    const double limit = (is_of_sums ? subject.limits.flops() : bytes) / best.limit_seconds;
-    const bool has_peer = one.gemm && subject.peer != nullptr;
+    const double rate = (is_of_sums ? one.flops : bytes) / figures.own.best();
+    const double limit = (is_of_sums ? subject.limits.flops() : bytes) / figures.limit.best();
+    const bool has_peer = !figures.peer.empty();
     const std::string peer =
-        has_peer ? fmt::format("; {} {:.3f} ms", subject.peer->name(), best.peer_seconds * 1e3)
+        has_peer ? fmt::format("; {} {:.3f} ms", subject.peer->name(), figures.peer.best() * 1e3)
                  : "";
-    fmt::print("{:<34} {:>9.3f} ms {:>8.1f} {:<7} {:>5.1f} % of {:.1f}   {}{}\n", named.name,
-               best.seconds * 1e3, rate * 1e-9, is_of_sums ? "GFLOP/s" : "GB/s", 100 * rate / limit,
-               limit * 1e-9, best.text, peer);
+    fmt::print("{:<34} {:>9.3f} ms (median {:.3f}) {:>8.1f} {:<7} {:>5.1f} % of {:.1f}   {}{}\n",
+               named.name, figures.own.best() * 1e3, figures.own.median() * 1e3, rate * 1e-9,
+               is_of_sums ? "GFLOP/s" : "GB/s", 100 * rate / limit, limit * 1e-9, figures.text,
+               peer);
     std::fflush(stdout);
-    nlohmann::json figures = {{"case", named.name},
-                              {"best_ms", best.seconds * 1e3},
-                              {"bound", is_of_sums ? "multiply-adds" : "copy"},
-                              {is_of_sums ? "gflops" : "gigabytes_per_s", rate * 1e-9},
-                              {is_of_sums ? "limit_gflops" : "limit_gigabytes_per_s", limit * 1e-9},
-                              {"share_of_limit", rate / limit},
-                              {"implementation", best.text}};
-    if (has_peer) figures["peer_ms"] = best.peer_seconds * 1e3;
-    report["cases"].push_back(std::move(figures));
+    nlohmann::json row = {
+        {"case", named.name},
+        {"best_ms", figures.own.best() * 1e3},
+        {"median_ms", figures.own.median() * 1e3},
+        {"bound", is_of_sums ? "multiply-adds" : "copy"},
+        {is_of_sums ? "gflops" : "gigabytes_per_s", rate * 1e-9},
+        {is_of_sums ? "limit_gflops" : "limit_gigabytes_per_s", limit * 1e-9},
+        {"share_of_limit", rate / limit},
+        {"median_share_of_limit", rate * figures.own.best() / figures.own.median() *
+                                      figures.limit.median() / figures.limit.best() / limit},
+        {"implementation", figures.text}};
+    if (has_peer) {
+      row["peer"] = subject.peer->name();
+      row["peer_ms"] = figures.peer.best() * 1e3;
+      row["median_peer_ms"] = figures.peer.median() * 1e3;
+    }
+    report["cases"].push_back(std::move(row));
   }
   if (options.json_path.empty()) return base::Ok();
   std::ofstream file(options.json_path);
@@ -212,7 +294,8 @@ BenchmarkOptions ParseOptions(int argument_count, char** arguments, std::string_
   BenchmarkOptions options;
   CLI::App app{std::string(description)};
   app.add_option("case", options.wanted, "only the cases whose names contain this");
-  app.add_flag("--large", options.has_large, "also a product of 4096 x 4096 x 4096");
+  app.add_flag("--large", options.has_large,
+               "also cases whose data no cache holds; seconds each on a processor");
   app.add_option("--rounds", options.rounds, "turns of each kernel")->check(CLI::Range(1, 1000));
   app.add_option("--json", options.json_path, "file for all figures");
   try {

@@ -2,8 +2,8 @@
 //
 // The kernels of a device against the limits of the same device, timed in turns: contractions
 // against a kernel of nothing but multiply-adds, everything else against a kernel that copies. For
-// each case the best time, the rate and its share of the limit. What opencl_benchmark and
-// vulkan_benchmark share.
+// each case the best time and the median, the rate of the best and its share of the limit. What the
+// benchmarks of the plugins share.
 
 #ifndef ONNXIFI_BENCHMARKS_KERNEL_BENCHMARK_H_
 #define ONNXIFI_BENCHMARKS_KERNEL_BENCHMARK_H_
@@ -28,9 +28,9 @@ class Limits {
   virtual ~Limits() = default;
   // Makes place for copies that read and write `bytes` in all.
   virtual base::Status Reserve(int64_t bytes) = 0;
-  // One start, to its end.
-  virtual base::Status MultiplyAdd() = 0;
-  virtual base::Status Copy() = 0;
+  // The seconds of one start.
+  virtual base::Result<double> MultiplyAdd() = 0;
+  virtual base::Result<double> Copy() = 0;
   // Of one start of MultiplyAdd.
   virtual double flops() const = 0;
 };
@@ -42,16 +42,25 @@ class ProductPeer {
   virtual std::string_view name() const = 0;
   // Makes place for the operands.
   virtual base::Status Reserve(const GemmExtents& extents) = 0;
-  // One product, to its end.
-  virtual base::Status Multiply() = 0;
+  // The seconds of one product.
+  virtual base::Result<double> Multiply() = 0;
 };
+
+// Whose clock times a device's work: the host's, from putting it in to its end, or the device's
+// own, from its start to its end, of a queue that tells it.
+enum class Clock : uint8_t { kHost, kDevice };
+// The seconds that `run` takes on the host.
+base::Result<double> SecondsOf(const std::function<base::Status()>& run);
+// The seconds of what `put` puts into a queue, to its end.
+base::Result<double> SecondsOn(device::Queue& queue, Clock clock,
+                               const std::function<base::Status()>& put);
 
 // A case ready to run on a device, which outlives it.
 class Prepared {
  public:
   static base::Result<std::unique_ptr<Prepared>> Create(device::Device& device, const Case& one);
-  // Once, to its end.
-  base::Status Run();
+  // The seconds of one run.
+  base::Result<double> Run(Clock clock = Clock::kHost);
   // What computes it.
   std::string Text() const;
 
@@ -68,13 +77,14 @@ struct Subject {
   device::Device& device;
   Limits& limits;
   ProductPeer* peer = nullptr;  // or null
+  Clock clock = Clock::kHost;   // that times the cases
   std::string device_name;
   std::string driver;
 };
 
 struct BenchmarkOptions {
   std::string wanted;      // cases whose names contain it
-  bool has_large = false;  // also those of seconds on a processor
+  bool has_large = false;  // also those whose data no cache holds: seconds on a processor
   int rounds = 12;
   std::string json_path;  // or empty
 };
@@ -84,9 +94,6 @@ base::Status RunBenchmark(const Subject& subject, const BenchmarkOptions& option
 
 // What a command line says; ends the process where it is wrong or asks for help.
 BenchmarkOptions ParseOptions(int argument_count, char** arguments, std::string_view description);
-
-// The time of `run` in seconds; ends the process with its error.
-double Seconds(const std::function<base::Status()>& run);
 
 }  // namespace onnxifi::benchmarks
 

@@ -186,6 +186,40 @@ Case MakePooling(int64_t channels, int64_t size, int64_t kernel, int64_t stride)
   return pooling;
 }
 
+Case MakeAttention(int64_t heads, int64_t queries, int64_t keys, int64_t width) {
+  Case one;
+  const auto read = [&](int64_t count, bool is_transposed) {
+    program::View view = one.Add(Buffer::Kind::kTemporary, {heads, count, width});
+    if (is_transposed) std::swap(view.strides[1], view.strides[2]);
+    return one.Read(view).id();
+  };
+  program::Attention attention;
+  attention.keys = keys;
+  attention.width = width;
+  attention.query_prologue = read(queries, false);
+  attention.key_prologue = read(keys, true);
+  attention.value_prologue = read(keys, false);
+  const Expr sum = Accumulator(one.program.exprs, kFloat);
+  attention.score = (sum * Like(sum, 0.125)).id();
+  attention.roots = {sum.id()};
+  one.Write({heads, queries, width});
+  one.step.body = std::move(attention);
+  one.flops = 4.0 * static_cast<double>(heads * queries * keys * width);
+  return one;
+}
+
+Case MakeScatter(int64_t updates, int64_t targets) {
+  Case one;
+  one.step.domain = {updates};
+  one.step.reads = {one.Add(Buffer::Kind::kTemporary, {updates}),
+                    one.Add(Buffer::Kind::kTemporary, {updates}, ElementType::kInt64)};
+  one.step.writes = {one.Add(Buffer::Kind::kTemporary, {targets})};
+  one.step.body = program::Index{.kind = program::Index::Kind::kScatter,
+                                 .combine = program::Index::Combine::kAdd,
+                                 .target = {targets}};
+  return one;
+}
+
 Case MakeTopK(int64_t rows, int64_t columns, int64_t k) {
   Case largest;
   largest.step.reads = {largest.Add(Buffer::Kind::kTemporary, {rows, columns})};

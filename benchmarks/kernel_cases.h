@@ -69,6 +69,10 @@ Case MakeSoftmax(int64_t rows, int64_t columns);
 // Without scale and bias.
 Case MakeLayerNorm(int64_t rows, int64_t columns);
 Case MakePooling(int64_t channels, int64_t size, int64_t kernel, int64_t stride);
+// Heads of `width`, each query over all keys.
+Case MakeAttention(int64_t heads, int64_t queries, int64_t keys, int64_t width);
+// Sums of `updates` at positions that repeat, each row of 1 element, in `targets` elements.
+Case MakeScatter(int64_t updates, int64_t targets);
 Case MakeTopK(int64_t rows, int64_t columns, int64_t k);
 Case MakeNonZero(int64_t rows, int64_t columns);
 

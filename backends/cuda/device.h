@@ -50,6 +50,8 @@ class Device final : public device::Device {
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
 
   cuda::Sharing& sharing() { return sharing_; }
+  const Runtime& runtime() const { return *runtime_; }
+  KernelDriver& kernel_driver() { return driver_; }
 
   const std::string& name() const { return runtime_->info().name; }
 
