@@ -106,6 +106,7 @@ _RULES = {
     "benchmarks": [
         _CORE + "plugin",
         "backends/cpu",
+        "backends/cuda",
         "backends/opencl",
         "backends/vulkan",
         "benchmarks/machine",

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of gpu_check: what becomes of a check, and of a second slice."""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+_TOOL = pathlib.Path(__file__).resolve().parent / "gpu_check"
+
+
+def load(path):
+    loader = importlib.machinery.SourceFileLoader("gpu_check", str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
+    loader.exec_module(module)
+    return module
+
+
+class RunCheckTest(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self._tool = load(_TOOL)
+
+    def run_shell(self, text, limit_s=20, left_s=60):
+        check = self._tool.Check("a check", ["sh", "-c", text], limit_s)
+        log = pathlib.Path(self._folder.name, "log")
+        return self._tool.run_check(check, dict(os.environ), left_s, log)
+
+    def test_status_and_telling_line(self):
+        status, _, summary = self.run_shell("echo 3 passed, 0 failed; echo goodbye")
+        self.assertEqual((status, summary), ("passed", "3 passed, 0 failed"))
+        status, _, summary = self.run_shell("echo 2 passed, 1 failed; exit 3")
+        self.assertEqual((status, summary), ("failed", "status 3: 2 passed, 1 failed"))
+
+    def test_own_limit_fails_and_end_of_slice_cuts(self):
+        status, seconds, summary = self.run_shell("echo 1 passed; sleep 30", limit_s=1)
+        self.assertEqual(status, "failed")
+        self.assertIn("takes longer than 1 s", summary)
+        self.assertLess(seconds, 10)
+        status, _, summary = self.run_shell("sleep 30", left_s=0.5)
+        self.assertEqual(status, "cut")
+        self.assertIn("the slice ended", summary)
+
+
+class SliceTest(unittest.TestCase):
+    """A pack whose programs are scripts that write down how often they ran."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self._pack = pathlib.Path(folder.name, "pack")
+        (self._pack / "bin").mkdir(parents=True)
+        (self._pack / "commit").write_text("c0ffee\n")
+        shutil.copy(_TOOL, self._pack / "gpu_check")
+        self._tool = load(self._pack / "gpu_check")
+        self._results = pathlib.Path(folder.name, "results")
+        self.write_program("exit 0")
+
+    def write_program(self, end):
+        program = self._pack / "bin/onnxifi_conformance"
+        program.write_text(f'#!/bin/sh\necho "$@" >> {self._pack}/calls\necho 5 passed, 0 failed\n{end}\n')
+        program.chmod(0o755)
+
+    def call(self, *arguments):
+        """(exit status, what was printed, how many calls of the program there have been)."""
+        printed = io.StringIO()
+        known = sys.argv
+        sys.argv = ["gpu_check", "--results", str(self._results), "--only", "^interface", *arguments]
+        try:
+            with contextlib.redirect_stdout(printed):
+                status = self._tool.main()
+        finally:
+            sys.argv = known
+        calls = self._pack / "calls"
+        return status, printed.getvalue(), len(calls.read_text().splitlines()) if calls.exists() else 0
+
+    def test_second_slice_runs_only_what_has_no_result(self):
+        status, printed, calls = self.call()
+        self.assertEqual((status, calls), (0, 2))
+        self.assertIn("5 passed, 0 failed", printed)
+        results = [json.loads(line) for line in (self._results / "results.jsonl").read_text().splitlines()]
+        self.assertEqual([result["status"] for result in results], ["passed", "passed"])
+        self.assertEqual(results[0]["commit"], "c0ffee")
+        self.assertEqual(self.call()[2], 2)
+        self.assertEqual(self.call("--again")[2], 4)
+        (self._pack / "commit").write_text("another\n")
+        self.assertEqual(self.call()[2], 6)
+
+    def test_failure_is_the_exit_status_also_when_it_is_only_known(self):
+        self.write_program("exit 1")
+        self.assertEqual(self.call()[0], 1)
+        self.assertEqual(self.call()[0], 1)
+
+    def test_no_time_leaves_checks_open(self):
+        status, printed, calls = self.call("--minutes", "0.01", "--json")
+        self.assertEqual((status, calls), (0, 0))
+        self.assertEqual({row["status"] for row in json.loads(printed)}, {"open"})
+
+    def test_what_is_missing_is_told(self):
+        check = self._tool.Check("a check", ["true"], 5, "no-such-program")
+        slice_ = self._tool.Slice(self._results, {"PATH": "/nowhere"}, self._tool.time.monotonic() + 60)
+        self.assertEqual(slice_.run(check)[:1], ("not run",))
+        self._results.mkdir()
+        models = self._tool.Check("a check", ["true", "MODELS/x"], 5)
+        status, _, summary = slice_.run(models)
+        self.assertEqual(status, "not run")
+        self.assertIn("there are no models", summary)
+
+
+if __name__ == "__main__":
+    unittest.main()
