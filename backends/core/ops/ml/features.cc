@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ai.onnx.ml ArrayFeatureExtractor, Binarizer: loops over elements as any other.
+// ai.onnx.ml ArrayFeatureExtractor, Binarizer, FeatureVectorizer: loops over elements as any other.
+
+#include <algorithm>
+#include <string>
 
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
@@ -46,10 +49,57 @@ Status LowerArrayFeatureExtractor(Lowering& lowering) {
   return base::Ok();
 }
 
+// The features of all inputs behind each other: of each input as many as inputdimensions says, cut
+// off or filled up with 0. One axis is one row, axes behind the second are more features.
+Status LowerFeatureVectorizer(Lowering& lowering) {
+  const int count = lowering.input_count();
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(std::max(1, count)));
+  const std::vector<int64_t>* widths = lowering.Ints("inputdimensions");
+  if (widths != nullptr && static_cast<int>(widths->size()) != count) {
+    return lowering.InvalidModel("Attribute inputdimensions has " + std::to_string(widths->size()) +
+                                 " entries for " + std::to_string(count) + " inputs.");
+  }
+  std::vector<Operand> rows;
+  Shape shape = {1, 0};
+  std::vector<Dim> features;
+  for (int k = 0; k < count; ++k) {
+    const Operand& x = lowering.In(k);
+    if (!tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type())) {
+      return lowering.UnsupportedType(k);
+    }
+    if (x.rank() == 0) return lowering.InvalidModel("An input has 0 axes; at least 1 is required.");
+    const Dim height = x.rank() == 1 ? Dim(1) : x.shape[0];
+    const Dim width = tensor::Product(std::span(x.shape).subspan(x.rank() == 1 ? 0 : 1));
+    if (k > 0) {
+      ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(shape[0], height, "The rows of the inputs"));
+    }
+    if (k == 0 || height.is_constant()) shape[0] = height;
+    if (widths != nullptr && (*widths)[static_cast<size_t>(k)] < 0) {
+      return lowering.InvalidModel("Attribute inputdimensions has a negative entry.");
+    }
+    features.push_back(widths == nullptr ? width : Dim((*widths)[static_cast<size_t>(k)]));
+    shape[1] = shape[1] + features.back();
+    rows.push_back(lowering.Reshaped(x, {height, width}));
+  }
+
+  const Operand result = lowering.Temporary(ElementType::kFloat32, shape);
+  Dim start = 0;
+  for (size_t k = 0; k < rows.size(); ++k) {
+    StepBuilder map(lowering, {shape[0], features[k]});
+    const Expr value = ReadGuarded(map, rows[k], {map.Coordinate(0), map.Coordinate(1)}, {1});
+    map.WriteMapTo({program::Slice(result, 1, start, 1, features[k])},
+                   {Cast(value, ElementType::kFloat32)});
+    start = start + features[k];
+  }
+  lowering.Set(0, result);
+  return base::Ok();
+}
+
 constexpr std::string_view kDomain = "ai.onnx.ml";
 constexpr Operator kOperators[] = {
     {"ArrayFeatureExtractor", 1, LowerArrayFeatureExtractor, kDomain, InputKinds::kStrings},
     {"Binarizer", 1, LowerBinarizer, kDomain},
+    {"FeatureVectorizer", 1, LowerFeatureVectorizer, kDomain},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "backends/core/ops/testing/run_operator.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -64,6 +65,14 @@ graph::Graph MakeGraph(const OneNode& description) {
   return graph;
 }
 
+bool HasStrings(const program::Program& program) {
+  const auto holds_strings = [&](const program::Port& port) {
+    return program.buffers[static_cast<size_t>(port.buffer)].holds_strings;
+  };
+  return std::any_of(program.inputs.begin(), program.inputs.end(), holds_strings) ||
+         std::any_of(program.outputs.begin(), program.outputs.end(), holds_strings);
+}
+
 }  // namespace
 
 Result<std::vector<Tensor>> RunOperator(const OneNode& description) {
@@ -80,7 +89,13 @@ Result<std::vector<Tensor>> RunOperator(const OneNode& description) {
 Result<std::vector<Tensor>> RunGraph(const graph::Graph& graph, const std::vector<Tensor>& inputs) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
                            LowerGraph(graph, /*functions=*/nullptr));
-  return execution::RunProgram(*program, inputs);
+  if (!HasStrings(*program)) return execution::RunProgram(*program, inputs);
+  const std::vector<tensor::Value> values(inputs.begin(), inputs.end());
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<tensor::Value> results,
+                           execution::RunOnValues(*program, values));
+  std::vector<Tensor> tensors;
+  for (const tensor::Value& result : results) tensors.push_back(result.tensor);
+  return tensors;
 }
 
 Result<std::vector<tensor::Value>> RunGraphOnValues(const graph::Graph& graph,
