@@ -5,6 +5,8 @@
 #include "backends/core/host/run_host_function.h"
 
 #include "backends/core/host/draw.h"
+#include "backends/core/host/map.h"
+#include "backends/core/host/probabilities.h"
 #include "backends/core/host/sequence.h"
 #include "backends/core/host/table.h"
 #include "backends/core/host/text.h"

@@ -31,6 +31,9 @@ struct Names {
   std::string_view operator()(const LookUp&) const { return "look up"; }
   std::string_view operator()(const CountNgrams&) const { return "count n-grams"; }
   std::string_view operator()(const RunTrees&) const { return "run trees"; }
+  std::string_view operator()(const CoupleProbabilities&) const { return "couple probabilities"; }
+  std::string_view operator()(const MakeMaps&) const { return "make maps"; }
+  std::string_view operator()(const ListMap&) const { return "list map"; }
   std::string_view operator()(const NextDraw&) const { return "next draw"; }
 };
 

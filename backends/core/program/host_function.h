@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -156,6 +157,30 @@ struct RunTrees {
   Transform transform = Transform::kNone;
 };
 
+// (scores of each two of `class_count` classes: floats [N, pairs], pairs (0, 1), (0, 2), ... (1,
+// 2),
+// ...) -> probabilities of the classes [N, class_count] of their type. Of two classes the first one
+// is the right one with probability 1 / (1 + exp(slope * score + offset)).
+struct CoupleProbabilities {
+  int64_t class_count = 0;
+  std::vector<double> slopes, offsets;  // by pair
+};
+
+// (float32 [columns] or [N, columns]) -> sequence of maps, one per row, from each key to the number
+// in its column.
+struct MakeMaps {
+  tensor::Tensor keys;  // one axis, none twice
+  std::vector<int64_t> key_columns;
+  int64_t columns = 0;
+};
+
+// (map) -> its values [1, n], of the type of `fallback`: those of `keys`, with the fallback where
+// the map lacks one; all of them by ascending key where `keys` is nothing.
+struct ListMap {
+  std::optional<tensor::Tensor> keys;
+  tensor::Tensor fallback;  // one element
+};
+
 // () -> int64 scalar: `base` plus the number of draws before this one. Every run, and every
 // iteration of a loop, draws the next number, so that random steps which read it differ. The count
 // belongs to the compiled graph: each graph begins anew. Threads: any.
@@ -173,7 +198,7 @@ struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
                    SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
                    NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers, LookUp, CountNgrams,
-                   RunTrees, NextDraw> {
+                   RunTrees, CoupleProbabilities, MakeMaps, ListMap, NextDraw> {
   using variant::variant;
 };
 
