@@ -10,7 +10,6 @@
 #include "backends/core/host/sequence.h"
 #include "backends/core/host/table.h"
 #include "backends/core/host/text.h"
-#include "backends/core/host/trees.h"
 
 namespace onnxifi::host {
 

@@ -89,6 +89,7 @@ constexpr Table kTables[] = {
     TopKOperators,
     TransposeOperators,
     TreeEnsembleOperators,
+    TreeModelOperators,
     UnaryMathOperators,
     UniqueOperators,
     VariadicOperators,

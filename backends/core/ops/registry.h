@@ -87,6 +87,7 @@ std::span<const Operator> TfIdfOperators();
 std::span<const Operator> TopKOperators();
 std::span<const Operator> TransposeOperators();
 std::span<const Operator> TreeEnsembleOperators();
+std::span<const Operator> TreeModelOperators();
 std::span<const Operator> UnaryMathOperators();
 std::span<const Operator> UniqueOperators();
 std::span<const Operator> VariadicOperators();

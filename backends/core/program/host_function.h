@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HostFunction: the closed list of what Host steps compute: functions of non-tensor values
-// (sequences, optionals, maps), of the text of strings, and of tables and trees that no loop over
-// elements says. Each is told by its attributes; core/host computes it.
+// (sequences, optionals, maps), of the text of strings, and of tables that no loop over elements
+// says. Each is told by its attributes; core/host computes it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
@@ -117,46 +117,6 @@ struct CountNgrams {
   bool counts_once = false;  // any number of occurrences as one
 };
 
-// (floats [N, at least feature_count]) -> [N, target_count] of their type: for each row the leaves
-// that it reaches in the trees, put together by target.
-struct RunTrees {
-  enum class Mode : uint8_t {
-    kLessEqual,
-    kLess,
-    kGreaterEqual,
-    kGreater,
-    kEqual,
-    kNotEqual,
-    kMember
-  };
-  enum class Aggregate : uint8_t { kAverage, kSum, kMin, kMax };
-  enum class Transform : uint8_t { kNone, kSoftmax, kLogistic, kSoftmaxZero, kProbit };
-  struct Branch {
-    int64_t index = 0;  // of a leaf or a node
-    bool is_leaf = false;
-  };
-  struct Node {
-    Mode mode = Mode::kLessEqual;
-    int64_t feature = 0;
-    double split = 0;
-    std::vector<double> members;   // kMember
-    bool missing_is_true = false;  // NaN goes there
-    Branch on_true, on_false;
-  };
-  struct Leaf {
-    int64_t target = 0;
-    double weight = 0;
-  };
-  // Every way from a root ends in a leaf.
-  std::vector<Node> nodes;
-  std::vector<Leaf> leaves;
-  std::vector<int64_t> roots;
-  int64_t feature_count = 0;
-  int64_t target_count = 0;
-  Aggregate aggregate = Aggregate::kSum;
-  Transform transform = Transform::kNone;
-};
-
 // (scores of each two of `class_count` classes: floats [N, pairs], pairs (0, 1), (0, 2), ... (1,
 // 2),
 // ...) -> probabilities of the classes [N, class_count] of their type. Of two classes the first one
@@ -198,7 +158,7 @@ struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
                    SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
                    NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers, LookUp, CountNgrams,
-                   RunTrees, CoupleProbabilities, MakeMaps, ListMap, NextDraw> {
+                   CoupleProbabilities, MakeMaps, ListMap, NextDraw> {
   using variant::variant;
 };
 

@@ -40,13 +40,22 @@ std::vector<float> FloatList(const Lowering& lowering, std::string_view name) {
 
 Operand ConstantNumbers(Lowering& lowering, ElementType type, tensor::Extents extents,
                         const std::vector<float>& numbers) {
-  if (type == ElementType::kFloat32) {
-    return lowering.ConstantTensor(
-        tensor::Tensor::FromValues<float>(type, std::move(extents), numbers));
+  if (type == ElementType::kFloat64) {
+    return ConstantNumbers(lowering, type, std::move(extents),
+                           std::vector<double>(numbers.begin(), numbers.end()));
   }
-  const std::vector<double> wide(numbers.begin(), numbers.end());
   return lowering.ConstantTensor(
-      tensor::Tensor::FromValues<double>(ElementType::kFloat64, std::move(extents), wide));
+      tensor::Tensor::FromValues<float>(ElementType::kFloat32, std::move(extents), numbers));
+}
+
+Operand ConstantNumbers(Lowering& lowering, ElementType type, tensor::Extents extents,
+                        const std::vector<double>& numbers) {
+  if (type == ElementType::kFloat32) {
+    return ConstantNumbers(lowering, type, std::move(extents),
+                           std::vector<float>(numbers.begin(), numbers.end()));
+  }
+  return lowering.ConstantTensor(
+      tensor::Tensor::FromValues<double>(ElementType::kFloat64, std::move(extents), numbers));
 }
 
 Status CheckAlongLastAxis(Lowering& lowering, int64_t length, const Shape& shape,

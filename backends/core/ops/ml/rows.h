@@ -27,6 +27,8 @@ std::vector<float> FloatList(const Lowering& lowering, std::string_view name);
 // A new constant of a float type.
 Operand ConstantNumbers(Lowering& lowering, ElementType type, tensor::Extents extents,
                         const std::vector<float>& numbers);
+Operand ConstantNumbers(Lowering& lowering, ElementType type, tensor::Extents extents,
+                        const std::vector<double>& numbers);
 
 // A vector over the last axis of `shape`: one element per index of it, or one for all.
 // MISMATCHING_SHAPE for another length; `what` names the vector.

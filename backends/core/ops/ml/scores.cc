@@ -36,7 +36,7 @@ Expr Probit(Expr x) {
 }
 
 // The softmax of a row. With `skips_zeros` elements that are nearly 0 have nearly no share.
-Operand SharesOfRow(Lowering& lowering, const Operand& scores, bool skips_zeros) {
+Operand SharesOfRow(Lowering& lowering, const Operand& scores, bool skips_zeros, ElementType type) {
   RowBuilder row(lowering, scores.shape, {1});
   const Expr x = row.Read(scores, scores.type());
   program::Reduction largest;
@@ -52,7 +52,7 @@ Operand SharesOfRow(Lowering& lowering, const Operand& scores, bool skips_zeros)
   const Expr total = row.AddPass(std::move(shares), sum);
   Expr result = share / total;
   if (skips_zeros) result = Select(total == Like(total, 0), Like(total, 0.5), result);
-  const Operand out = row.Write(result, ElementType::kFloat32);
+  const Operand out = row.Write(result, type);
   row.Finish();
   return out;
 }
@@ -74,22 +74,23 @@ Result<PostTransform> ReadPostTransform(const Lowering& lowering) {
                                "', which is no transform.");
 }
 
-Operand Transformed(Lowering& lowering, const Operand& scores, PostTransform transform) {
+Operand Transformed(Lowering& lowering, const Operand& scores, PostTransform transform,
+                    ElementType type) {
   if (transform == PostTransform::kSoftmax || transform == PostTransform::kSoftmaxZero) {
-    return SharesOfRow(lowering, scores, transform == PostTransform::kSoftmaxZero);
+    return SharesOfRow(lowering, scores, transform == PostTransform::kSoftmaxZero, type);
   }
-  if (transform == PostTransform::kNone) return lowering.CastTo(scores, ElementType::kFloat32);
+  if (transform == PostTransform::kNone) return lowering.CastTo(scores, type);
   StepBuilder map(lowering, scores.shape);
   const Expr x = map.Read(scores);
-  return map.WriteMap(transform == PostTransform::kLogistic ? Logistic(x) : Probit(x),
-                      ElementType::kFloat32);
+  return map.WriteMap(transform == PostTransform::kLogistic ? Logistic(x) : Probit(x), type);
 }
 
-Operand AsScoresOfTwo(Lowering& lowering, const Operand& scores) {
+Operand AsScoresOfTwo(Lowering& lowering, const Operand& scores, double sum) {
   StepBuilder map(lowering, {scores.shape[0], 2});
   const Expr score = map.Read(scores);
   const Expr is_first = map.Coordinate(1) == map.Extent(0);
-  return map.WriteMap(Select(is_first, -score, score), scores.type());
+  const Expr other = sum == 0 ? -score : Like(score, sum) - score;
+  return map.WriteMap(Select(is_first, other, score), scores.type());
 }
 
 Classes Classes::Read(const Lowering& lowering, std::string_view numbers, std::string_view texts) {
@@ -124,8 +125,8 @@ Operand Classes::LabelsOfLargest(Lowering& lowering, const Operand& scores) cons
                                            {{position, ElementType::kInt64}})[0]);
 }
 
-Operand Classes::LabelsOfPositive(Lowering& lowering, const Operand& scores) const {
-  // What the labels are when the score is not positive, and when it is.
+Operand Classes::LabelsOfPositive(Lowering& lowering, const Operand& scores, double limit) const {
+  // What the labels are when the score is not above the limit, and when it is.
   Tensor labels = labels_;
   if (count() == 0) {
     labels = Tensor::FromValues<int64_t>(ElementType::kInt64, {2}, std::vector<int64_t>{0, 1});
@@ -138,7 +139,7 @@ Operand Classes::LabelsOfPositive(Lowering& lowering, const Operand& scores) con
   const Operand column = program::RemoveAxis(scores, 1);
   StepBuilder map(lowering, column.shape);
   const Expr score = map.Read(column);
-  const Expr at = Select(Like(score, 0) < score, map.Extent(1), map.Extent(0));
+  const Expr at = Select(Like(score, limit) < score, map.Extent(1), map.Extent(0));
   return map.WriteMap(map.ReadAtUnchecked(lowering.ConstantTensor(labels), {at}), labels.type());
 }
 

@@ -17,11 +17,12 @@ enum class PostTransform : uint8_t { kNone, kSoftmax, kLogistic, kSoftmaxZero, k
 // The attribute post_transform. INVALID_MODEL for a name that is none.
 Result<PostTransform> ReadPostTransform(const Lowering& lowering);
 
-// Scores [N, K] of a float type, each row transformed, as float32.
-Operand Transformed(Lowering& lowering, const Operand& scores, PostTransform transform);
+// Scores [N, K] of a float type, each row transformed, as `type`.
+Operand Transformed(Lowering& lowering, const Operand& scores, PostTransform transform,
+                    ElementType type = ElementType::kFloat32);
 
-// Scores [N, 1] as those of two classes, [N, 2]: -score, score.
-Operand AsScoresOfTwo(Lowering& lowering, const Operand& scores);
+// Scores [N, 1] as those of two classes, [N, 2]: sum - score, score.
+Operand AsScoresOfTwo(Lowering& lowering, const Operand& scores, double sum = 0);
 
 // The labels of a classifier's classes, in order.
 class Classes {
@@ -35,9 +36,9 @@ class Classes {
   Operand LabelsAt(Lowering& lowering, const Operand& positions) const;
   // The label per row of the first class that has the largest of the scores [N, K].
   Operand LabelsOfLargest(Lowering& lowering, const Operand& scores) const;
-  // The labels for scores [N, 1] of the second of two classes: whether it is positive. Of a single
-  // class that label, else 0 or an empty string.
-  Operand LabelsOfPositive(Lowering& lowering, const Operand& scores) const;
+  // The labels for scores [N, 1] of the second of two classes: whether it is above `limit`. Of a
+  // single class that label, else 0 or an empty string.
+  Operand LabelsOfPositive(Lowering& lowering, const Operand& scores, double limit = 0) const;
 
  private:
   tensor::Tensor labels_;

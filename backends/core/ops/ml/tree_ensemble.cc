@@ -1,37 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ai.onnx.ml TreeEnsemble (opset 5): its arrays checked and made into nodes and leaves.
+// ai.onnx.ml TreeEnsemble (opset 5): its arrays checked and made into trees.
 
 #include <cmath>
 #include <utility>
 
-#include "backends/core/ops/host_step.h"
+#include "backends/core/ops/ml/lower_trees.h"
+#include "backends/core/ops/ml/rows.h"
+#include "backends/core/ops/ml/scores.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
 namespace {
 
-using program::RunTrees;
 using tensor::Tensor;
 using Numbers = std::vector<int64_t>;
+
+Result<int64_t> Choice(const Lowering& lowering, const std::string& name, int64_t fallback,
+                       int64_t last) {
+  const int64_t choice = lowering.Int(name, fallback);
+  if (choice >= 0 && choice <= last) return choice;
+  return lowering.InvalidModel("Attribute " + name + " is " + std::to_string(choice) +
+                               ", outside [0, " + std::to_string(last) + "].");
+}
 
 class TreeReader {
  public:
   explicit TreeReader(const Lowering& lowering) : lowering_(lowering) {}
 
-  Result<RunTrees> Read() {
+  Result<Trees> Read() {
     ONNXIFI_RETURN_IF_ERROR(ReadLeaves());
     ONNXIFI_RETURN_IF_ERROR(ReadNodes());
     ONNXIFI_RETURN_IF_ERROR(ReadMembers());
-    ONNXIFI_ASSIGN_OR_RETURN(trees_.roots, Needed("tree_roots"));
-    for (const int64_t root : trees_.roots) {
+    ONNXIFI_ASSIGN_OR_RETURN(const Numbers roots, Needed("tree_roots"));
+    for (const int64_t root : roots) {
       ONNXIFI_RETURN_IF_ERROR(CheckRange("tree_roots", root, trees_.nodes.size()));
+      trees_.roots.push_back({root, /*is_leaf=*/false});
     }
-    ONNXIFI_RETURN_IF_ERROR(CheckEnds());
-    ONNXIFI_ASSIGN_OR_RETURN(const int64_t aggregate, Choice("aggregate_function", 1, 3));
-    trees_.aggregate = static_cast<RunTrees::Aggregate>(aggregate);
-    ONNXIFI_ASSIGN_OR_RETURN(const int64_t transform, Choice("post_transform", 0, 4));
-    trees_.transform = static_cast<RunTrees::Transform>(transform);
+    ONNXIFI_ASSIGN_OR_RETURN(const int64_t aggregate,
+                             Choice(lowering_, "aggregate_function", 1, 3));
+    trees_.aggregate = static_cast<Trees::Aggregate>(aggregate);
     return std::move(trees_);
   }
 
@@ -69,13 +77,6 @@ class TreeReader {
                                   ", outside [0, " + std::to_string(end) + ").");
   }
 
-  Result<int64_t> Choice(const std::string& name, int64_t fallback, int64_t last) const {
-    const int64_t choice = lowering_.Int(name, fallback);
-    if (choice >= 0 && choice <= last) return choice;
-    return lowering_.InvalidModel("Attribute " + name + " is " + std::to_string(choice) +
-                                  ", outside [0, " + std::to_string(last) + "].");
-  }
-
   Status ReadLeaves() {
     ONNXIFI_ASSIGN_OR_RETURN(const Numbers targets, Needed("leaf_targetids"));
     ONNXIFI_ASSIGN_OR_RETURN(const Tensor* weights, NeededTensor("leaf_weights"));
@@ -91,8 +92,10 @@ class TreeReader {
     for (size_t k = 0; k < targets.size(); ++k) {
       ONNXIFI_RETURN_IF_ERROR(
           CheckRange("leaf_targetids", targets[k], static_cast<size_t>(trees_.target_count)));
-      trees_.leaves.push_back({targets[k], weights->AsDouble(static_cast<int64_t>(k))});
+      const auto leaf = static_cast<int64_t>(k);
+      trees_.weights.push_back({leaf, targets[k], weights->AsDouble(leaf)});
     }
+    trees_.leaf_count = static_cast<int64_t>(targets.size());
     return base::Ok();
   }
 
@@ -115,19 +118,19 @@ class TreeReader {
           CheckCount("nodes_missing_value_tracks_true", missing->size(), count));
     }
     const auto branch = [&](const std::string& name, int64_t index,
-                            bool is_leaf) -> Result<RunTrees::Branch> {
-      ONNXIFI_RETURN_IF_ERROR(CheckRange(name, index, is_leaf ? trees_.leaves.size() : count));
-      return RunTrees::Branch{index, is_leaf};
+                            bool is_leaf) -> Result<Trees::Branch> {
+      ONNXIFI_RETURN_IF_ERROR(
+          CheckRange(name, index, is_leaf ? static_cast<size_t>(trees_.leaf_count) : count));
+      return Trees::Branch{index, is_leaf};
     };
     constexpr int64_t kMaxFeatures = int64_t{1} << 31;
     for (size_t k = 0; k < count; ++k) {
-      RunTrees::Node& node = trees_.nodes.emplace_back();
+      Trees::Node& node = trees_.nodes.emplace_back();
       const int64_t mode = modes->AsInt(static_cast<int64_t>(k));
       ONNXIFI_RETURN_IF_ERROR(CheckRange("nodes_modes", mode, 7));
       ONNXIFI_RETURN_IF_ERROR(CheckRange("nodes_featureids", features[k], kMaxFeatures));
-      node.mode = static_cast<RunTrees::Mode>(mode);
+      node.mode = static_cast<Trees::Mode>(mode);
       node.feature = features[k];
-      trees_.feature_count = std::max(trees_.feature_count, features[k] + 1);
       node.split = splits->AsDouble(static_cast<int64_t>(k));
       node.missing_is_true = missing != nullptr && !missing->empty() && (*missing)[k] != 0;
       ONNXIFI_ASSIGN_OR_RETURN(node.on_true,
@@ -145,8 +148,8 @@ class TreeReader {
       ONNXIFI_ASSIGN_OR_RETURN(members, NeededTensor("membership_values"));
     }
     int64_t at = 0;
-    for (RunTrees::Node& node : trees_.nodes) {
-      if (node.mode != RunTrees::Mode::kMember) continue;
+    for (Trees::Node& node : trees_.nodes) {
+      if (node.mode != Trees::Mode::kMember) continue;
       while (members != nullptr && at < members->element_count() &&
              !std::isnan(members->AsDouble(at))) {
         node.members.push_back(members->AsDouble(at++));
@@ -160,40 +163,8 @@ class TreeReader {
     return base::Ok();
   }
 
-  // No way through the nodes comes back to where it was.
-  Status CheckEnds() const {
-    enum class Mark : uint8_t { kNew, kOnTheWay, kDone };
-    std::vector<Mark> marks(trees_.nodes.size(), Mark::kNew);
-    std::vector<std::pair<int64_t, int>> way;  // nodes, and how many of their branches are done
-    for (const int64_t root : trees_.roots) {
-      if (marks[static_cast<size_t>(root)] == Mark::kDone) continue;
-      way.emplace_back(root, 0);
-      marks[static_cast<size_t>(root)] = Mark::kOnTheWay;
-      while (!way.empty()) {
-        auto& [index, done] = way.back();
-        if (done == 2) {
-          marks[static_cast<size_t>(index)] = Mark::kDone;
-          way.pop_back();
-          continue;
-        }
-        const RunTrees::Node& node = trees_.nodes[static_cast<size_t>(index)];
-        const RunTrees::Branch next = done++ == 0 ? node.on_true : node.on_false;
-        if (next.is_leaf) continue;
-        Mark& mark = marks[static_cast<size_t>(next.index)];
-        if (mark == Mark::kOnTheWay) {
-          return lowering_.InvalidModel("Node " + std::to_string(next.index) +
-                                        " of a tree is below itself.");
-        }
-        if (mark == Mark::kDone) continue;
-        mark = Mark::kOnTheWay;
-        way.emplace_back(next.index, 0);
-      }
-    }
-    return base::Ok();
-  }
-
   const Lowering& lowering_;
-  RunTrees trees_;
+  Trees trees_;
 };
 
 Status LowerTreeEnsemble(Lowering& lowering) {
@@ -204,12 +175,11 @@ Status LowerTreeEnsemble(Lowering& lowering) {
     return lowering.InvalidModel("Input 0 has " + std::to_string(x.rank()) +
                                  " axes; 2 are required.");
   }
-  ONNXIFI_ASSIGN_OR_RETURN(RunTrees trees, TreeReader(lowering).Read());
-  const Dim targets = trees.target_count;
-  HostStep step(lowering, std::move(trees));
-  step.Read(x);
-  lowering.Set(0, step.WriteTensor(x.type(), {x.shape[0], targets}));
-  step.Emit();
+  ONNXIFI_ASSIGN_OR_RETURN(const Trees trees, TreeReader(lowering).Read());
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t transform, Choice(lowering, "post_transform", 0, 4));
+  ONNXIFI_ASSIGN_OR_RETURN(const Operand rows, ReadRowsAsFloats(lowering));
+  ONNXIFI_ASSIGN_OR_RETURN(const Operand sums, LowerTrees(lowering, rows, trees, x.type()));
+  lowering.Set(0, Transformed(lowering, sums, static_cast<PostTransform>(transform), x.type()));
   return base::Ok();
 }
 

@@ -118,6 +118,74 @@ TEST(TreeEnsembleTest, ReachesTheLeavesOfEveryTree) {
   }
 }
 
+// Sets of any size, of which some have members that float16 lacks, and what is near the members.
+TEST(TreeEnsembleTest, FindsMembersOfSets) {
+  std::mt19937 random(53);
+  for (const ElementType type :
+       {ElementType::kFloat16, ElementType::kFloat32, ElementType::kFloat64}) {
+    for (const int count : {0, 1, 2, 5, 21}) {
+      for (const int64_t missing : {0, 1}) {
+        std::vector<double> members;
+        for (int k = 0; k < count; ++k) members.push_back(static_cast<double>(random() % 30));
+        std::vector<double> list = members;
+        list.push_back(std::nan(""));
+        std::vector<double> x = {std::nan(""), -1, 2.5, 0};
+        for (int k = 0; k < 30; ++k) x.push_back(k);
+        const auto rows = static_cast<int64_t>(x.size());
+        const auto numbers = [&](const std::vector<double>& values) {
+          return MakeTensor(type, {static_cast<int64_t>(values.size())}, values);
+        };
+        const auto result =
+            RunTrees({{"nodes_featureids", std::vector<int64_t>{0}},
+                      {"nodes_splits", numbers({0})},
+                      {"nodes_modes", MakeTensor(ElementType::kUint8, {1}, {6})},
+                      {"nodes_truenodeids", std::vector<int64_t>{0}},
+                      {"nodes_falsenodeids", std::vector<int64_t>{1}},
+                      {"nodes_trueleafs", std::vector<int64_t>{1}},
+                      {"nodes_falseleafs", std::vector<int64_t>{1}},
+                      {"nodes_missing_value_tracks_true", std::vector<int64_t>{missing}},
+                      {"membership_values", numbers(list)},
+                      {"leaf_targetids", std::vector<int64_t>{0, 0}},
+                      {"leaf_weights", numbers({1, -1})},
+                      {"tree_roots", std::vector<int64_t>{0}},
+                      {"n_targets", int64_t{1}}},
+                     Given({rows, 1}, x, type));
+        ASSERT_TRUE(result.ok()) << result.status().Text();
+        EXPECT_EQ((*result)[0].type(), type);
+        for (int64_t row = 0; row < rows; ++row) {
+          const double value = x[static_cast<size_t>(row)];
+          const bool is_member = std::find(members.begin(), members.end(), value) != members.end();
+          const bool is_true = is_member || (std::isnan(value) && missing != 0);
+          EXPECT_EQ((*result)[0].AsDouble(row), is_true ? 1 : -1) << value << " of " << count;
+        }
+      }
+    }
+  }
+}
+
+// Ways may share nodes, and a target that no leaf gives anything has the end of the type's range.
+TEST(TreeEnsembleTest, SharesNodesBetweenTrees) {
+  Attributes attributes = {{"nodes_featureids", std::vector<int64_t>{0, 0, 1}},
+                           {"nodes_splits", MakeTensor(ElementType::kFloat16, {3}, {0, 1, 0})},
+                           {"nodes_modes", MakeTensor(ElementType::kUint8, {3}, {0, 0, 0})},
+                           {"nodes_truenodeids", std::vector<int64_t>{2, 2, 0}},
+                           {"nodes_falsenodeids", std::vector<int64_t>{2, 2, 1}},
+                           {"nodes_trueleafs", std::vector<int64_t>{0, 0, 1}},
+                           {"nodes_falseleafs", std::vector<int64_t>{0, 1, 1}},
+                           {"leaf_targetids", std::vector<int64_t>{0, 2, 2}},
+                           {"leaf_weights", MakeTensor(ElementType::kFloat16, {3}, {1, 2, 4})},
+                           {"tree_roots", std::vector<int64_t>{0, 1}},
+                           {"n_targets", int64_t{3}},
+                           {"aggregate_function", int64_t{3}}};
+  const auto largest = RunTrees(attributes, Given({2, 2}, {-1, 5, 7, -5}, ElementType::kFloat16));
+  ASSERT_TRUE(largest.ok()) << largest.status().Text();
+  EXPECT_THAT(Numbers((*largest)[0]), ElementsAre(-65504, -65504, 2, 1, -65504, 4));
+  attributes["aggregate_function"] = int64_t{2};
+  const auto smallest = RunTrees(attributes, Given({2, 2}, {-1, 5, 7, -5}, ElementType::kFloat16));
+  ASSERT_TRUE(smallest.ok()) << smallest.status().Text();
+  EXPECT_THAT(Numbers((*smallest)[0]), ElementsAre(65504, 65504, 2, 1, 65504, 4));
+}
+
 // The definitions of the transforms, on sums that are known.
 class TreeTransformTest : public ::testing::Test {
  protected:
