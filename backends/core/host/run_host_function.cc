@@ -6,9 +6,9 @@
 
 #include "backends/core/host/draw.h"
 #include "backends/core/host/map.h"
+#include "backends/core/host/ngrams.h"
 #include "backends/core/host/probabilities.h"
 #include "backends/core/host/sequence.h"
-#include "backends/core/host/table.h"
 #include "backends/core/host/text.h"
 
 namespace onnxifi::host {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HostFunction: the closed list of what Host steps compute: functions of non-tensor values
-// (sequences, optionals, maps), of the text of strings, and of tables that no loop over elements
-// says. Each is told by its attributes; core/host computes it.
+// (sequences, optionals, maps), of the text of strings, and what no loop over elements says. Each
+// is told by its attributes; core/host computes it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
@@ -92,14 +92,6 @@ struct ParseNumbers {
   tensor::ElementType to = tensor::ElementType::kUndefined;
 };
 
-// (keys, of type `key_type`) -> for each its value of those in the table, or the fallback.
-struct LookUp {
-  tensor::ElementType key_type = tensor::ElementType::kUndefined;
-  std::unordered_map<std::string, int64_t> positions;  // by KeyOf, in `values`
-  tensor::Tensor values;                               // one axis
-  tensor::Tensor fallback;                             // one element of the type of `values`
-};
-
 // (items [C] or [N, C], int64 or strings) -> float32 [width] or [N, width]: how often each n-gram
 // of `shortest` to `longest` items occurs, with equal gaps of up to `most_skipped` items between
 // them, times its weight, added up in its column.
@@ -157,7 +149,7 @@ void AppendToGram(const std::string& key, std::string& gram);
 struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
                    SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
-                   NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers, LookUp, CountNgrams,
+                   NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers, CountNgrams,
                    CoupleProbabilities, MakeMaps, ListMap, NextDraw> {
   using variant::variant;
 };

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ai.onnx.ml LabelEncoder, CategoryMapper: a table from keys to values, and a value for the rest.
+// The keys are sorted, and each element halves them until one is left; strings by their numbers.
 
-#include <limits>
+#include <algorithm>
+#include <cmath>
+#include <map>
 
-#include "backends/core/ops/host_step.h"
+#include "backends/core/ops/lowering.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
@@ -86,30 +89,125 @@ Result<Tensor> GivenFallback(const Lowering& lowering, ElementType type) {
   }
 }
 
-Status LowerLookUp(Lowering& lowering, const Tensor& keys, Tensor values, Tensor fallback) {
+// The keys in ascending order, each once, as numbers that compare like elements of the input.
+template <typename T>
+struct SortedKeys {
+  std::vector<T> keys;
+  std::vector<int64_t> positions;  // of the values
+  int64_t position_of_nan = -1;
+};
+
+// Of equal keys the last one counts.
+template <typename T, typename KeyAt>
+SortedKeys<T> Sort(int64_t count, KeyAt&& key_at) {
+  SortedKeys<T> sorted;
+  std::map<T, int64_t> positions;
+  for (int64_t k = 0; k < count; ++k) {
+    const T key = key_at(k);
+    if (key != key) {
+      sorted.position_of_nan = k;
+    } else {
+      positions[key] = k;
+    }
+  }
+  for (const auto& [key, position] : positions) {
+    sorted.keys.push_back(key);
+    sorted.positions.push_back(position);
+  }
+  return sorted;
+}
+
+// The position of the value of an element, or that of the fallback, `count`.
+template <typename T>
+Expr FindPosition(Lowering& lowering, StepBuilder& map, Expr element, ElementType type,
+                  SortedKeys<T> sorted, int64_t count) {
+  const auto number = [&](int64_t value) {
+    return IntConstant(map.exprs(), ElementType::kInt64, value);
+  };
+  Expr position = number(count);
+  if (!sorted.keys.empty()) {
+    // As many as can be halved to the end; the last one again for those that are not there.
+    const int64_t last = static_cast<int64_t>(sorted.keys.size()) - 1;
+    int64_t size = 1;
+    while (size <= last) size = 2 * size + 1;
+    sorted.keys.resize(static_cast<size_t>(size), sorted.keys.back());
+    const int keys =
+        map.AddRead(lowering.ConstantTensor(Tensor::FromValues<T>(type, {size}, sorted.keys)).view);
+    const auto key_at = [&](Expr at) {
+      return program::LoadAt(map.exprs(), type, keys, std::span(&at, 1));
+    };
+    // How many keys are less than the element.
+    Expr less = number(0);
+    for (int64_t half = (size + 1) / 2; half > 0; half /= 2) {
+      const Expr is_above = key_at(less + number(half - 1)) < element;
+      less = less + Select(is_above, number(half), number(0));
+    }
+    const Expr at = Minimum(less, number(last));
+    const Expr found = map.ReadAtUnchecked(
+        lowering.ConstantTensor(List(ElementType::kInt64, sorted.positions)), {at});
+    position = Select(key_at(at) == element, found, position);
+  }
+  if (sorted.position_of_nan >= 0) {
+    position = Select(Unary(ExprOp::kIsNan, element), number(sorted.position_of_nan), position);
+  }
+  return position;
+}
+
+Expr FindPosition(Lowering& lowering, StepBuilder& map, const Operand& x, const Tensor& keys) {
+  const int64_t count = keys.element_count();
+  const Expr element = map.Read(x);
+  if (keys.type() == ElementType::kFloat32) {
+    return FindPosition(
+        lowering, map, element, keys.type(),
+        Sort<float>(count, [&](int64_t k) { return static_cast<float>(keys.AsDouble(k)); }), count);
+  }
+  if (keys.type() == ElementType::kFloat64) {
+    return FindPosition(lowering, map, element, keys.type(),
+                        Sort<double>(count, [&](int64_t k) { return keys.AsDouble(k); }), count);
+  }
+  // Equal strings have equal numbers.
+  const auto number_at = [&](int64_t k) {
+    if (keys.type() != ElementType::kString) return keys.AsInt(k);
+    return static_cast<int64_t>(
+        lowering.program().strings->NumberOf(keys.strings()[static_cast<size_t>(k)]));
+  };
+  return FindPosition(lowering, map, Cast(element, ElementType::kInt64), ElementType::kInt64,
+                      Sort<int64_t>(count, number_at), count);
+}
+
+// `values` with the fallback behind them.
+Tensor WithFallback(const Tensor& values, const Tensor& fallback) {
+  const int64_t count = values.element_count();
+  if (values.type() == ElementType::kString) {
+    Strings texts = values.strings();
+    texts.push_back(fallback.strings()[0]);
+    return List(texts);
+  }
+  std::vector<std::byte> bytes(values.bytes().begin(), values.bytes().end());
+  bytes.insert(bytes.end(), fallback.bytes().begin(), fallback.bytes().end());
+  return Tensor::FromBytes(values.type(), {count + 1}, bytes);
+}
+
+Status LowerLookUp(Lowering& lowering, const Tensor& keys, const Tensor& values,
+                   const Tensor& fallback) {
   const Operand& x = lowering.In(0);
   if (x.type() != keys.type()) {
     return Status(Code::kMismatchingDatatype, lowering.node().op_type + ": Input 0 is of " +
                                                   std::string(Name(x.type())) + ", the keys are " +
                                                   std::string(Name(keys.type())) + ".");
   }
+  const bool is_known = x.type() == ElementType::kString || x.type() == ElementType::kFloat32 ||
+                        x.type() == ElementType::kFloat64 || tensor::IsInteger(x.type());
+  if (!is_known) return lowering.UnsupportedType(0);
   if (keys.element_count() != values.element_count()) {
     return lowering.InvalidModel("There are " + std::to_string(keys.element_count()) +
                                  " keys for " + std::to_string(values.element_count()) +
                                  " values.");
   }
-  program::LookUp table;
-  table.key_type = keys.type();
-  for (int64_t k = 0; k < keys.element_count(); ++k) {
-    table.positions[program::KeyOf(keys, k)] = k;
-  }
-  const ElementType type = values.type();
-  table.values = std::move(values);
-  table.fallback = std::move(fallback);
-  HostStep step(lowering, std::move(table));
-  step.Read(x);
-  lowering.Set(0, step.WriteTensor(type, {x.shape.begin(), x.shape.end()}));
-  step.Emit();
+  StepBuilder map(lowering, x.shape);
+  const Expr position = FindPosition(lowering, map, x, keys);
+  const Operand table = lowering.ConstantTensor(WithFallback(values, fallback));
+  lowering.Set(0, map.WriteMap(map.ReadAtUnchecked(table, {position}), values.type()));
   return base::Ok();
 }
 
@@ -135,9 +233,9 @@ Status LowerLabelEncoder(Lowering& lowering) {
     return LowerClasses(lowering, *classes, numbers);
   }
   ONNXIFI_ASSIGN_OR_RETURN(const Tensor keys, GivenList(lowering, "keys"));
-  ONNXIFI_ASSIGN_OR_RETURN(Tensor values, GivenList(lowering, "values"));
-  ONNXIFI_ASSIGN_OR_RETURN(Tensor fallback, GivenFallback(lowering, values.type()));
-  return LowerLookUp(lowering, keys, std::move(values), std::move(fallback));
+  ONNXIFI_ASSIGN_OR_RETURN(const Tensor values, GivenList(lowering, "values"));
+  ONNXIFI_ASSIGN_OR_RETURN(const Tensor fallback, GivenFallback(lowering, values.type()));
+  return LowerLookUp(lowering, keys, values, fallback);
 }
 
 Status LowerCategoryMapper(Lowering& lowering) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables and n-grams.
+// N-grams.
 
-#include "backends/core/host/table.h"
+#include "backends/core/host/ngrams.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace onnxifi::host {
 namespace {
@@ -15,38 +14,6 @@ using tensor::Extents;
 using tensor::Tensor;
 
 }  // namespace
-
-Outputs Run(const program::LookUp& attributes, Inputs inputs) {
-  ONNXIFI_ASSIGN_OR_RETURN(const Tensor* x, TensorInput(inputs, 0));
-  if (x->type() != attributes.key_type) {
-    return WrongInput(inputs, 0, "a tensor of " + std::string(Name(attributes.key_type)));
-  }
-  const int64_t count = x->element_count();
-  // The position of the value of each element; -1 for the fallback.
-  std::vector<int64_t> found;
-  for (int64_t k = 0; k < count; ++k) {
-    const auto entry = attributes.positions.find(program::KeyOf(*x, k));
-    found.push_back(entry == attributes.positions.end() ? -1 : entry->second);
-  }
-  const Tensor& values = attributes.values;
-  const Tensor& fallback = attributes.fallback;
-  if (values.type() == ElementType::kString) {
-    std::vector<std::string> texts;
-    for (const int64_t at : found) {
-      texts.push_back(at < 0 ? fallback.strings()[0] : values.strings()[static_cast<size_t>(at)]);
-    }
-    return One(Tensor::FromStrings(x->extents(), std::move(texts)));
-  }
-  ONNXIFI_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(values.type(), x->extents()));
-  const auto width = static_cast<size_t>(tensor::BitWidth(values.type()) / 8);
-  std::byte* place = result.mutable_data();
-  for (const int64_t at : found) {
-    std::memcpy(place, at < 0 ? fallback.data() : values.data() + static_cast<size_t>(at) * width,
-                width);
-    place += width;
-  }
-  return One(std::move(result));
-}
 
 Outputs Run(const program::CountNgrams& attributes, Inputs inputs) {
   ONNXIFI_ASSIGN_OR_RETURN(const Tensor* x, TensorInput(inputs, 0));
