@@ -6,6 +6,8 @@ The node cases exist only as Python in the pinned `onnx` package and are compute
 pytorch-converted and pytorch-operator are files of the package and are copied. The package's
 `light_*` models are left out: every weight is 0.02 and every expected number the same.
 
+The cases of ml_cases.py are written beside them.
+
 The last line printed is the folder written. case_store.py describes the layout.
 """
 
@@ -30,6 +32,7 @@ import onnx.backend.test.case.node
 import onnx.backend.test.loader
 
 import case_store
+import ml_cases
 
 _NODE_PACKAGE = onnx.backend.test.case.node
 _FILE_KINDS = ("simple", "pytorch-converted", "pytorch-operator")
@@ -104,6 +107,24 @@ def write_node_cases(folder, wanted, jobs):
     return [entries[name] for name in sorted(entries)]
 
 
+def write_ml_case(case, folder):
+    case_folder = folder / case.kind / case.name
+    for number, data_set in enumerate(case.data_sets):
+        set_folder = case_folder / f"test_data_set_{number}"
+        set_folder.mkdir(parents=True)
+        for prefix, values in zip(("input", "output"), data_set):
+            for position, value in enumerate(values):
+                content = ml_cases.encode_value(value).SerializeToString()
+                (set_folder / f"{prefix}_{position}.pb").write_bytes(content)
+    (case_folder / "model.onnx").write_bytes(case.model.SerializeToString())
+    return describe_case(case_folder, case.model, case, len(case.data_sets))
+
+
+def write_ml_cases(folder, wanted):
+    cases = sorted(ml_cases.list_cases(), key=lambda case: case.name)
+    return [write_ml_case(case, folder) for case in cases if wanted.search(case.name)]
+
+
 def write_file_case(case, folder):
     source = pathlib.Path(case.model_dir)
     case_folder = folder / case.kind / case.name
@@ -151,7 +172,7 @@ def main():
         "numpy": numpy.__version__,
         "filter": arguments.filter,
     }
-    stamp = case_store.make_stamp([__file__, case_store.__file__], facts)
+    stamp = case_store.make_stamp([__file__, case_store.__file__, ml_cases.__file__], facts)
     cache = case_store.find_cache_root() / "cases"
     folder = (arguments.output or cache / stamp).absolute()
 
@@ -160,6 +181,7 @@ def main():
         wanted = re.compile(arguments.filter)
         with case_store.replace_folder(folder) as fresh:
             entries = write_node_cases(fresh, wanted, arguments.jobs)
+            entries += write_ml_cases(fresh, wanted)
             entries += write_file_cases(fresh, wanted)
             if not entries:
                 raise SystemExit(f"No case matches the filter '{arguments.filter}'.")
