@@ -39,34 +39,38 @@ Status LowerScaler(Lowering& lowering) {
   return base::Ok();
 }
 
-// What a row is divided by: its largest element, the sum of its magnitudes, or its length.
-Result<Expr> Divisor(Lowering& lowering, RowBuilder& row, Expr x) {
+// The elements of a row by its largest one, the sum of their magnitudes, or its length. A row whose
+// divisor is 0 stays as it is.
+Result<Expr> Normalized(Lowering& lowering, RowBuilder& row, Expr x) {
   const std::string norm = lowering.String("norm", "MAX");
-  program::Reduction reduction;
+  const Expr zero = Like(x, 0);
+  program::Reduction extreme;
   if (norm == "MAX") {
-    const Expr largest = AddMaximum(reduction, x);
-    return row.AddPass(std::move(reduction), largest);
+    const Expr largest = AddMaximum(extreme, x);
+    const Expr divisor = row.AddPass(std::move(extreme), largest);
+    return Select(divisor == zero, x, x / divisor);
   }
-  if (norm == "L1") {
-    const Expr sum = AddSum(reduction, Unary(ExprOp::kAbs, x));
-    return row.AddPass(std::move(reduction), sum);
+  if (norm != "L1" && norm != "L2") {
+    return lowering.InvalidModel("Attribute norm is '" + norm +
+                                 "'; one of 'MAX', 'L1' and 'L2' is required.");
   }
-  if (norm == "L2") {
-    const Expr squares = AddSum(reduction, x * x);
-    return row.AddPass(std::move(reduction), Unary(ExprOp::kSqrt, squares));
-  }
-  return lowering.InvalidModel("Attribute norm is '" + norm +
-                               "'; one of 'MAX', 'L1' and 'L2' is required.");
+  // Scaled first, so that no sum of finite numbers overflows and no square vanishes.
+  const Expr magnitude = AddMaximum(extreme, Unary(ExprOp::kAbs, x));
+  const Expr scale = row.AddPass(std::move(extreme), magnitude);
+  const Expr scaled = x / scale;
+  program::Reduction reduction;
+  const Expr sum = AddSum(reduction, norm == "L1" ? Unary(ExprOp::kAbs, scaled) : scaled * scaled);
+  const Expr divisor =
+      row.AddPass(std::move(reduction), norm == "L1" ? sum : Unary(ExprOp::kSqrt, sum));
+  return Select(scale == zero, x, scaled / divisor);
 }
 
-// A row whose divisor is 0 stays as it is.
 Status LowerNormalizer(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(const Operand x, ReadRows(lowering));
   RowBuilder row(lowering, x.shape, {1});
   const Expr element = row.Read(x, ScalingType(x.type()));
-  ONNXIFI_ASSIGN_OR_RETURN(const Expr divisor, Divisor(lowering, row, element));
-  const Expr quotient = Select(divisor == Like(divisor, 0), element, element / divisor);
-  const Operand out = row.Write(quotient, ElementType::kFloat32);
+  ONNXIFI_ASSIGN_OR_RETURN(const Expr normalized, Normalized(lowering, row, element));
+  const Operand out = row.Write(normalized, ElementType::kFloat32);
   row.Finish();
   lowering.Set(0, lowering.In(0).rank() == 1 ? program::RemoveAxis(out, 0) : out);
   return base::Ok();

@@ -154,6 +154,18 @@ TEST(NormalizerTest, DividesByTheLargestIfNothingIsSaid) {
   EXPECT_THAT(Numbers((*result)[0]), ElementsAre(2, 1, 0, -3));
 }
 
+TEST(NormalizerTest, HasNoOverflowBetween) {
+  const double half = 0.5, root = std::sqrt(0.5);
+  for (const double size : {1e30, 1e-30, 3e38}) {
+    for (const std::string norm : {"L1", "L2"}) {
+      const auto result = RunModel("Normalizer", {{"norm", norm}}, Given({1, 2}, {size, -size}));
+      ASSERT_TRUE(result.ok()) << result.status().Text();
+      const double share = norm == "L1" ? half : root;
+      ExpectNear((*result)[0], {1, 2}, {share, -share});
+    }
+  }
+}
+
 TEST(NormalizerTest, RefusesWhatItDoesNotKnow) {
   const auto norm = RunModel("Normalizer", {{"norm", std::string("L3")}}, Given({1, 1}, {1}));
   ASSERT_FALSE(norm.ok());
