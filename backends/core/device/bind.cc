@@ -21,13 +21,15 @@ int64_t BufferBytes(const program::Buffer& buffer, std::span<const int64_t> dims
 
 BoundView Bind(const program::Program& program, const program::View& view,
                std::span<const int64_t> dims) {
-  BoundView bound{view.buffer,
-                  view.type,
-                  tensor::ValueOf(view.offset, dims),
-                  Numbers(view.strides, dims),
-                  {},
-                  view.fill,
-                  BufferBytes(program.buffers[view.buffer], dims)};
+  BoundView bound{
+      view.buffer,
+      view.type,
+      tensor::ValueOf(view.offset, dims),
+      Numbers(view.strides, dims),
+      {},
+      view.fill,
+      // A Host or Control step may leave a read out.
+      view.buffer == program::kNoBuffer ? -1 : BufferBytes(program.buffers[view.buffer], dims)};
   for (const program::Guard& guard : view.guards) {
     bound.guards.push_back({Numbers(guard.coefficients, dims), tensor::ValueOf(guard.offset, dims),
                             tensor::ValueOf(guard.extent, dims)});
