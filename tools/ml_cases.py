@@ -430,6 +430,15 @@ def tree_cases(random):
     outputs = [labels, as_float(transformed(pair, "LOGISTIC"))]
     name = "tree_ensemble_classifier_binary"
     yield make_case(name, "TreeEnsembleClassifier", 1, attributes, [x], outputs)
+    del attributes["classlabels_strings"]
+    attributes["classlabels_int64s"] = [0, 1]
+    outputs = [(sums[:, 0] > 0).astype(numpy.int64), outputs[1]]
+    name = "tree_ensemble_classifier_traced"
+    made = make_case(name, "TreeEnsembleClassifier", 1, attributes, [x], outputs)
+    # As LightGBM's converter declares it: the extents of the one row that it traced.
+    for output in made.model.graph.output:
+        output.type.tensor_type.shape.dim[0].dim_value = 1
+    yield made
 
 
 def scalar(value, dtype=numpy.float32):

@@ -59,7 +59,9 @@ abi::DeclaredTensor Declare(const graph::Value& value, const program::Buffer& bu
   return declared;
 }
 
-// The tensors that a caller binds; what outputs do not declare is filled in from the program.
+// The tensors that a caller binds; what outputs do not declare is filled in from the program. A
+// number that is declared where the program has none is no promise: exporters write the extents of
+// the input that they traced, and runs tell what it is.
 abi::Signature SignatureOf(const graph::Graph& graph, const program::Program& program) {
   abi::Signature signature;
   for (size_t k = 0; k < graph.inputs.size(); ++k) {
@@ -71,6 +73,11 @@ abi::Signature SignatureOf(const graph::Graph& graph, const program::Program& pr
     const program::Buffer& buffer = program.buffers[port.buffer];
     abi::DeclaredTensor declared = Declare(graph.values[graph.outputs[k]], buffer);
     if (!buffer.value) declared.data_type = static_cast<onnxEnum>(buffer.element_type());
+    for (size_t axis = 0; axis < declared.dimensions.size() && axis < port.shape.size(); ++axis) {
+      if (!port.shape[axis].is_constant()) {
+        declared.dimensions[axis].extent = abi::DeclaredDimension::kSymbolic;
+      }
+    }
     if (!declared.has_shape && !buffer.value) {
       declared.has_shape = true;
       for (const program::Dim& dim : port.shape) {

@@ -67,7 +67,8 @@ graph::Graph MakeGraph(const OneNode& description) {
 
 bool HasStrings(const program::Program& program) {
   const auto holds_strings = [&](const program::Port& port) {
-    return program.buffers[static_cast<size_t>(port.buffer)].holds_strings;
+    return port.buffer != program::kNoBuffer &&
+           program.buffers[static_cast<size_t>(port.buffer)].holds_strings;
   };
   return std::any_of(program.inputs.begin(), program.inputs.end(), holds_strings) ||
          std::any_of(program.outputs.begin(), program.outputs.end(), holds_strings);
