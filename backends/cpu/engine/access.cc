@@ -388,9 +388,21 @@ void LoadAt(const device::BoundView& view, const std::byte* base,
       for (size_t axis = 0; axis < rank; ++axis) {
         const auto* at = reinterpret_cast<const int64_t*>(coordinates[axis]) + begin;
         const int64_t step = steps[axis];
-        for (int64_t k = 0; k < block; ++k) values[k] = WrapMulAdd(values[k], step, at[k]);
+        if (step == 1) {  // has no product, which is slow in vectors of 64 bits
+          for (int64_t k = 0; k < block; ++k) values[k] = WrapMulAdd(values[k], 1, at[k]);
+        } else {
+          for (int64_t k = 0; k < block; ++k) values[k] = WrapMulAdd(values[k], step, at[k]);
+        }
       }
     };
+    if (rank == 1 && view.guards.empty()) {
+      const auto* at = reinterpret_cast<const int64_t*>(coordinates[0]);
+      const int64_t step = view.strides[0];
+      for (int64_t k = 0; k < count; ++k) {
+        typed[k] = ElementAt<T>(base, WrapMulAdd(view.offset, step, at[k]))->value;
+      }
+      return;
+    }
     for (int64_t begin = 0; begin < count; begin += kBlock) {
       const int64_t block = std::min(kBlock, count - begin);
       evaluate(view.offset, view.strides, begin, block, elements);

@@ -17,11 +17,6 @@ uint64_t Size(int64_t step) {
 
 }  // namespace
 
-int64_t WrapMulAdd(int64_t sum, int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(sum) +
-                              static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-
 int64_t ValueAtBegin(const LinearForm& form, const Box& box) {
   int64_t value = form.offset;
   for (int axis = 0; axis < box.rank; ++axis) {

@@ -34,7 +34,10 @@ struct Box {
   std::array<int64_t, kMaxAxes> extents{};  // all at least 1
 };
 
-int64_t WrapMulAdd(int64_t sum, int64_t a, int64_t b);
+inline int64_t WrapMulAdd(int64_t sum, int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(sum) +
+                              static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 // The form's value at the first lane of `box`.
 int64_t ValueAtBegin(const LinearForm& form, const Box& box);
 
