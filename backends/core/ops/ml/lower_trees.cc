@@ -67,8 +67,7 @@ class WayDown {
         is_first = is_first || (Unary(ExprOp::kIsNan, feature) &&
                                 read(nan_is_first, ElementType::kBool, {entry}));
       }
-      const Expr child = Select(is_first, IntConstant(exprs, ElementType::kInt64, 0),
-                                IntConstant(exprs, ElementType::kInt64, 1));
+      const Expr child = Cast(is_first, ElementType::kInt64);
       entry = position(children, {entry, child});
     }
     return entry;

@@ -81,8 +81,8 @@ class TableMaker {
   }
 
   void SetChildren(int32_t entry, int32_t first, int32_t second) {
-    tables_.children[2 * static_cast<size_t>(entry)] = first;
-    tables_.children[2 * static_cast<size_t>(entry) + 1] = second;
+    tables_.children[2 * static_cast<size_t>(entry)] = second;
+    tables_.children[2 * static_cast<size_t>(entry) + 1] = first;
   }
 
   void Set(int32_t entry, const Trees::Node& node, double split, int32_t first, int32_t second,

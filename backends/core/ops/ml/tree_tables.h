@@ -18,8 +18,10 @@ namespace onnxifi::ops {
 struct TreeTables {
   // By entry; those of the leaves come first, in order.
   std::vector<int32_t> features;
-  std::vector<double> splits;         // numbers of the type in which features are compared
-  std::vector<int32_t> children;      // two per entry: where the comparison holds, and where not
+  std::vector<double> splits;  // numbers of the type in which features are compared
+  // Two per entry: the second child, where the comparison does not hold, and the first, where it
+  // does: a bool is the position.
+  std::vector<int32_t> children;
   std::vector<uint8_t> nan_is_first;  // whether NaN goes to the first child
 
   bool is_strict = false;  // feature < split, else feature <= split
