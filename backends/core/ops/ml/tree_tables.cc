@@ -24,7 +24,10 @@ class Neighbours {
 
   // The largest number that is not above x, which is not NaN.
   double AtMost(double x) const {
-    if (!is_narrow_) return x;
+    if (!is_narrow_ || std::isinf(x)) return x;
+    constexpr double kMax = std::numeric_limits<float>::max();
+    if (x > kMax) return kMax;
+    if (x < -kMax) return -std::numeric_limits<double>::infinity();
     const auto rounded = static_cast<float>(x);
     return static_cast<double>(rounded) <= x ? rounded : Previous(rounded);
   }
