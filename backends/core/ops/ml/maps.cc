@@ -2,6 +2,7 @@
 //
 // ai.onnx.ml ZipMap, CastMap, DictVectorizer: columns to maps, and maps to one row of their values.
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -58,8 +59,9 @@ std::vector<int64_t> LastOfEqualKeys(const Tensor& keys) {
   std::set<std::string> later;
   std::vector<int64_t> columns;
   for (int64_t k = keys.element_count(); k-- > 0;) {
-    if (later.insert(program::KeyOf(keys, k)).second) columns.insert(columns.begin(), k);
+    if (later.insert(program::KeyOf(keys, k)).second) columns.push_back(k);
   }
+  std::reverse(columns.begin(), columns.end());
   return columns;
 }
 

@@ -258,14 +258,14 @@ Status LowerPairs(Lowering& lowering, const Operand& rows, const Classes& classe
                                  " entries, and there are " + std::to_string(classes.count()) +
                                  " labels.");
   }
-  const Pairs pairs(count);
   const std::vector<float> coefficients = FloatList(lowering, "coefficients");
   const std::vector<float> rho = FloatList(lowering, "rho");
-  ONNXIFI_ASSIGN_OR_RETURN(const Operand vectors, ReadVectors(lowering, rows, vector_count));
   int64_t required = 0;
   if (__builtin_mul_overflow(count - 1, vector_count, &required)) required = -1;
   ONNXIFI_RETURN_IF_ERROR(CheckCount(lowering, "coefficients", coefficients.size(), required));
-  ONNXIFI_RETURN_IF_ERROR(CheckCount(lowering, "rho", rho.size(), pairs.count()));
+  ONNXIFI_RETURN_IF_ERROR(CheckCount(lowering, "rho", rho.size(), count * (count - 1) / 2));
+  const Pairs pairs(count);
+  ONNXIFI_ASSIGN_OR_RETURN(const Operand vectors, ReadVectors(lowering, rows, vector_count));
   const Operand kernels = ApplyKernel(lowering, kernel, rows, vectors);
   const Operand weights =
       ConstantNumbers(lowering, rows.type(), {count - 1, vector_count}, coefficients);
