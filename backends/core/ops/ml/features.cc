@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/core/ops/index/positions.h"
+#include "backends/core/ops/ml/rows.h"
 #include "backends/core/ops/registry.h"
 
 namespace onnxifi::ops {
@@ -64,9 +65,7 @@ Status LowerFeatureVectorizer(Lowering& lowering) {
   std::vector<Dim> features;
   for (int k = 0; k < count; ++k) {
     const Operand& x = lowering.In(k);
-    if (!tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type())) {
-      return lowering.UnsupportedType(k);
-    }
+    if (!IsFeatureType(x.type())) return lowering.UnsupportedType(k);
     if (x.rank() == 0) return lowering.InvalidModel("An input has 0 axes; at least 1 is required.");
     const Dim height = x.rank() == 1 ? Dim(1) : x.shape[0];
     const Dim width = tensor::Product(std::span(x.shape).subspan(x.rank() == 1 ? 0 : 1));

@@ -158,6 +158,16 @@ TEST(LinearRegressorTest, KeepsLargeScoresFinite) {
   }
 }
 
+TEST(LinearRegressorTest, TakesTheTypesThatOnnxLists) {
+  for (const ElementType type : {ElementType::kFloat16, ElementType::kUint8, ElementType::kInt16,
+                                 ElementType::kFloat8E5M2}) {
+    const auto result =
+        RunModel("LinearRegressor", {{"coefficients", Floats{2}}}, Given({1, 1}, {1}, type));
+    ASSERT_FALSE(result.ok()) << Name(type);
+    EXPECT_EQ(result.status().code(), Code::kUnsupportedDatatype);
+  }
+}
+
 TEST(LinearRegressorTest, RefusesWhatDoesNotFit) {
   const auto expect = [](const Attributes& attributes, Code code) {
     const auto result = RunModel("LinearRegressor", attributes, Given({1, 2}, {1, 2}));

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "backends/core/ops/ml/rows.h"
 #include "backends/core/ops/reduce/reduction.h"
 #include "backends/core/ops/reduce/reduction_geometry.h"
 #include "backends/core/ops/registry.h"
@@ -68,9 +69,7 @@ Status LowerOneHotEncoder(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& x = lowering.In(0);
   const bool is_text = x.type() == ElementType::kString;
-  if (!is_text && !tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type())) {
-    return lowering.UnsupportedType(0);
-  }
+  if (!is_text && !IsFeatureType(x.type())) return lowering.UnsupportedType(0);
   ONNXIFI_ASSIGN_OR_RETURN(const Categories categories, ReadCategories(lowering, is_text));
   const int64_t count = categories.list.element_count();
   Shape shape = x.shape;

@@ -11,10 +11,14 @@
 
 namespace onnxifi::ops {
 
+bool IsFeatureType(ElementType type) {
+  return type == ElementType::kFloat32 || type == ElementType::kFloat64 ||
+         type == ElementType::kInt64 || type == ElementType::kInt32;
+}
+
 Status CheckNumeric(const Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
-  const ElementType type = lowering.In(0).type();
-  if (tensor::IsFloat(type) || tensor::IsInteger(type)) return base::Ok();
+  if (IsFeatureType(lowering.In(0).type())) return base::Ok();
   return lowering.UnsupportedType(0);
 }
 

@@ -13,7 +13,9 @@
 
 namespace onnxifi::ops {
 
-// UNSUPPORTED_DATATYPE unless input 0 is of floats or integers.
+// Whether ONNX lets features be of the type: float32, float64, int64, int32.
+bool IsFeatureType(ElementType type);
+// UNSUPPORTED_DATATYPE unless input 0 is of such a type.
 Status CheckNumeric(const Lowering& lowering);
 
 // Input 0 as [N, C]: one axis is one row. INVALID_MODEL for other numbers of axes.

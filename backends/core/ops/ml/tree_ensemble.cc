@@ -170,14 +170,17 @@ class TreeReader {
 Status LowerTreeEnsemble(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& x = lowering.In(0);
-  if (!tensor::IsFloat(x.type())) return lowering.UnsupportedType(0);
+  const bool is_known = x.type() == ElementType::kFloat16 || x.type() == ElementType::kFloat32 ||
+                        x.type() == ElementType::kFloat64;
+  if (!is_known) return lowering.UnsupportedType(0);
   if (x.rank() != 2) {
     return lowering.InvalidModel("Input 0 has " + std::to_string(x.rank()) +
                                  " axes; 2 are required.");
   }
   ONNXIFI_ASSIGN_OR_RETURN(const Trees trees, TreeReader(lowering).Read());
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t transform, Choice(lowering, "post_transform", 0, 4));
-  ONNXIFI_ASSIGN_OR_RETURN(const Operand rows, ReadRowsAsFloats(lowering));
+  const Operand rows = lowering.CastTo(
+      x, x.type() == ElementType::kFloat64 ? ElementType::kFloat64 : ElementType::kFloat32);
   ONNXIFI_ASSIGN_OR_RETURN(const Operand sums, LowerTrees(lowering, rows, trees, x.type()));
   lowering.Set(0, Transformed(lowering, sums, static_cast<PostTransform>(transform), x.type()));
   return base::Ok();
