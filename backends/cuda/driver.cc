@@ -54,6 +54,7 @@ Status Describe(const Api& api, int index, DeviceInfo& info) {
   info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},
                                     folder.empty() ? folder : folder / kTuningFile);
   info.capabilities.has_float64 = true;
+  info.capabilities.has_matrix_units = true;
   info.capabilities.run_length = info.tuning.run_length;
   info.capabilities.run_group_size = info.tuning.run_group_size;
   return base::Ok();

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "backends/core/codegen/plain_product.h"
+#include "backends/cuda/matrix_product.h"
 #include "backends/cuda/queue.h"
 
 namespace onnxifi::cuda {
@@ -31,7 +31,7 @@ struct Numbers final : DriverNumbers {
 
 }  // namespace
 
-std::string_view KernelDriver::product_library() const { return codegen::PlainProduct(); }
+std::string_view KernelDriver::product_library() const { return MatrixProduct(); }
 
 Result<std::unique_ptr<DriverKernel>> KernelDriver::Compile(const std::string& source) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::byte> binary, compiler_.Compile(source));

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/core/codegen/plain_product.h"
 #include "backends/core/codegen/testing/source_collector.h"
 #include "backends/cuda/compiler.h"
+#include "backends/cuda/matrix_product.h"
 
 namespace onnxifi::cuda {
 namespace {
@@ -20,9 +20,9 @@ TEST(SourcesTest, KernelsCompileForEachArchitecture) {
   if (!api.ok()) GTEST_SKIP() << api.status().Text();
   constexpr size_t kCount = 30;
   const codegen::CudaDialect dialect;
-  const std::vector<std::string> sources =
-      codegen::CollectSources(dialect, codegen::PlainProduct(),
-                              {.most_group_items = 1024, .shared_bytes = 48 << 10}, kCount);
+  const std::vector<std::string> sources = codegen::CollectSources(
+      dialect, MatrixProduct(), {.most_group_items = 1024, .shared_bytes = 48 << 10}, kCount,
+      /*has_matrix_units=*/true);
   size_t turn = 0;
   for (const std::string& source : sources) {
     const int architecture = std::vector{80, 90, 100}[turn++ % 3];
@@ -31,6 +31,37 @@ TEST(SourcesTest, KernelsCompileForEachArchitecture) {
     const auto binary = compiler->Compile(source);
     ASSERT_TRUE(binary.ok()) << binary.status().Text() << '\n' << source;
     EXPECT_FALSE(binary->empty());
+  }
+}
+
+TEST(SourcesTest, MatrixUnitsCompileForEachArchitecture) {
+  const auto api = LoadCompilerApi();
+  if (!api.ok()) GTEST_SKIP() << api.status().Text();
+  codegen::KernelParts parts;
+  parts.group_size = 64;
+  parts.number_count = 1;
+  parts.parameters = {{.name = "out0", .type = "f32", .is_written = true, .is_alone = true}};
+  parts.library = MatrixProduct();
+  parts.shared = {"u32 words[64]"};
+  parts.body =
+      "  f32 sums[4] = {0, 0, 0, 0};\n  u32 counts[4] = {0, 0, 0, 0};\n"
+      "  PUT1(words, LANE, 1);\n  PUT2(words, LANE, 1);\n  PUT4(words, LANE, 1.0F);\n  BARRIER;\n";
+  for (const char* const name : {"f16", "bf16", "tf32", "i8_i8", "i8_u8", "u8_i8", "u8_u8"}) {
+    const std::string to =
+        std::string_view(name).find('_') == std::string_view::npos ? "sums" : "counts";
+    parts.body += std::string("  MATRIX_") + name;
+    for (int k = 0; k < 4; ++k)
+      parts.body += (k == 0 ? "(" : ", ") + to + "[" + std::to_string(k) + "]";
+    for (int k = 0; k < 6; ++k) parts.body += ", words[(LANE + " + std::to_string(k) + ") % 64]";
+    parts.body += ");\n";
+  }
+  parts.body += "  STORE(out0, ITEM, sums[0] + (f32)counts[0]);\n";
+  const std::string source = codegen::CudaDialect().Assemble(parts);
+  for (const int architecture : {80, 90, 100}) {
+    const auto compiler = Compiler::Create(*api, architecture);
+    ASSERT_TRUE(compiler.ok()) << compiler.status().Text();
+    const auto binary = compiler->Compile(source);
+    EXPECT_TRUE(binary.ok()) << binary.status().Text() << '\n' << source;
   }
 }
 

@@ -26,6 +26,8 @@ struct Capabilities {
   // vectors of loops, one where neighbouring items share what they read.
   int run_length = 1;
   int run_group_size = 64;
+  // The product library has the functions of matrix units (matrix_unit_text.cc).
+  bool has_matrix_units = false;
 };
 
 // Whether every operation below `roots` (kNoExpr among them is skipped) has a statement:

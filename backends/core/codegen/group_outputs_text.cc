@@ -36,8 +36,8 @@ void TiledProduct::PartWriter::WriteGroupSumsWithoutPadding(const Block& block,
   const std::string lane = writer_.Declare("int", ColumnOf(item, own_column));
   const std::string column = writer_.Declare("idx", Text(block.first, " + ", lane));
   writer_.Open("if (", own, " != ", own, " && ", column, " < ", writer_.UseGiven(kColumns), ")");
-  const std::string row = writer_.Declare(
-      "int", Text(item.row, " * ", tile.rows, " + ", number, " / ", tile.columns()));
+  const std::string own_row = writer_.Declare("int", Text(number, " / ", tile.columns()));
+  const std::string row = writer_.Declare("int", RowOf(item, own_row));
   WriteSumWithoutPadding(own, {block.rows.buffer, Text(block.rows.at, " + ", row)},
                          {block.columns.buffer, Text(block.columns.at, " + ", lane)}, column);
   sum = OpenUnrolled(sums);
@@ -101,10 +101,13 @@ std::vector<int> TiledProduct::PartWriter::RowReads() {
 void TiledProduct::PartWriter::WriteGroupOutputs(const Block& block, const GroupItem& item) {
   const TileShape& tile = product_.tile_;
   const std::string rows = writer_.UseGiven(kRows);
-  const std::string first_row = writer_.Declare(
-      "idx", Text(block.row_tile, " * ", tile.block_rows(), " + ", item.row, " * ", tile.rows));
+  const std::string first_row =
+      writer_.Declare("idx", Text(block.row_tile, " * ", tile.block_rows()));
+  const auto row_in_part = [&](const std::string& row) {
+    return writer_.Declare("idx", Text(first_row, " + ", RowOf(item, row)));
+  };
   const auto row_number = [&](const std::string& row) {
-    return writer_.Declare("idx", Text(block.part, " * ", rows, " + ", first_row, " + ", row));
+    return writer_.Declare("idx", Text(block.part, " * ", rows, " + ", row));
   };
   // What all columns share is loaded once.
   std::map<int, std::string> shared;
@@ -114,8 +117,9 @@ void TiledProduct::PartWriter::WriteGroupOutputs(const Block& block, const Group
     writer_.Line(type, " ", elements, "[", tile.rows, "];");
     const std::string row = OpenUnrolled(tile.rows);
     writer_.Line(elements, "[", row, "] = AS(", type, ", 0);");
-    writer_.Open("if (", first_row, " + ", row, " < ", rows, ")");
-    std::vector<std::string> at = WriteRowCoordinates(block, row_number(row));
+    const std::string own_row = row_in_part(row);
+    writer_.Open("if (", own_row, " < ", rows, ")");
+    std::vector<std::string> at = WriteRowCoordinates(block, row_number(own_row));
     at.resize(at.size() + static_cast<size_t>(CountColumnAxes()), "0");
     writer_.Line(elements, "[", row, "] = ", WriteLoad(writer_, source_.step, read, at), ";");
     writer_.Close();
@@ -141,8 +145,9 @@ void TiledProduct::PartWriter::WriteGroupOutputs(const Block& block, const Group
   }
   writer_.Close();
   const std::string row = OpenUnrolled(tile.rows);
-  writer_.Open("if (", first_row, " + ", row, " < ", rows, ")");
-  std::vector<std::string> at = WriteRowCoordinates(block, row_number(row));
+  const std::string own_row = row_in_part(row);
+  writer_.Open("if (", own_row, " < ", rows, ")");
+  std::vector<std::string> at = WriteRowCoordinates(block, row_number(own_row));
   at.insert(at.end(), column_at.begin(), column_at.end());
   std::map<int, std::string> loaded;
   for (const auto& [read, elements] : shared) loaded[read] = Text(elements, "[", row, "]");

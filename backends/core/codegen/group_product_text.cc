@@ -13,171 +13,10 @@
 #include <string>
 #include <utility>
 
+#include "backends/core/codegen/depth_cursor.h"
 #include "backends/core/codegen/tiled_writer.h"
 
 namespace onnxifi::codegen {
-
-// Where in the depth an item is: variables that Advance changes.
-class TiledProduct::PartWriter::DepthCursor {
- public:
-  // From place `begin` on; there is no depth without `condition`.
-  DepthCursor(PartWriter& writer, const std::string& condition, const std::string& begin)
-      : parts_(writer),
-        writer_(writer.writer_),
-        is_window_(writer.product_.is_window()),
-        is_transposed_(writer.product_.is_transposed()) {
-    if (is_window_) DeclareTaps();
-    depth_ = writer_.Declare(
-        "idx", Text(condition, " ? ", is_transposed_ ? depth_ : writer_.UseGiven(kDepth),
-                    " : AS(idx, 0)"));
-    place_ = writer_.NewName("k");
-    writer_.Line("idx ", place_, " = AS(idx, ", begin, ");");
-    if (!is_window_) return;
-    channel_ = writer_.NewName("k");
-    writer_.Line("idx ", channel_, " = ", place_, ";");
-    offset_ = writer_.NewName("p");
-    writer_.Line("idx ", offset_, " = ", Offset(), ";");
-    WriteCarry();
-  }
-
-  const std::string& depth() const { return depth_; }
-  std::string is_inside() const { return Text(place_, " < ", depth_); }
-  // The place of its elements in a panel of rows, and in the columns from the block's first on.
-  std::string row_place() const {
-    if (!is_transposed_) return place_;
-    std::string number = "0";
-    for (const Axis& axis : axes_)
-      number = Text("(", number, " * ", axis.taps, " + ", axis.tap, ")");
-    return Text("(", number, " * ", parts_.writer_.UseGiven(kChannels), " + ", channel_, ")");
-  }
-  std::string column_offset() const {
-    const std::string step = parts_.writer_.UseGiven(kStep);
-    return is_window_ ? Text(offset_, " + ", channel_, " * ", step) : Text(place_, " * ", step);
-  }
-
-  void Advance(int by) {
-    writer_.Line(place_, " += ", by, ";");
-    if (!is_window_) return;
-    writer_.Line(channel_, " += ", by, ";");
-    WriteCarry();
-  }
-
- private:
-  struct Axis {
-    std::string tap, taps;
-    std::string phase, shift;  // of the tap's reach: its rest by the stride, and how many of it
-    std::string stride;
-    std::string rest, strides;                         // of the dilation, by the stride
-    std::string output_phase, first_tap, first_shift;  // of a transposed convolution
-  };
-
-  void DeclareTaps() {
-    const program::Contract& contract = parts_.contract_;
-    const auto variable = [&](std::string_view value) {
-      std::string name = writer_.NewName("k");
-      writer_.Line("idx ", name, " = ", value, ";");
-      return name;
-    };
-    if (is_transposed_) depth_ = variable(writer_.UseGiven(kChannels));
-    for (size_t k = 0; k < contract.strides.size(); ++k) {
-      Axis axis;
-      axis.taps = writer_.UseDim(contract.inner[k + 1]);
-      const std::string dilation = writer_.UseDim(contract.dilations[k]);
-      axis.stride = writer_.UseDim(contract.strides[k]);
-      axis.rest = writer_.Declare("idx", Text(dilation, " % ", axis.stride));
-      axis.strides = writer_.Declare("idx", Text(dilation, " / ", axis.stride));
-      axis.tap = variable("0");
-      axis.phase = variable("0");
-      axis.shift = variable("0");
-      if (is_transposed_) {
-        axis.output_phase = parts_.output_phases_[k];
-        axis.first_tap = variable("0");
-        axis.first_shift = variable("0");
-        const std::string count = variable("0");
-        writer_.Open("for (; ", axis.tap, " < ", axis.taps, "; ++", axis.tap, ")");
-        writer_.Open("if (", axis.phase, " == ", axis.output_phase, ")");
-        writer_.Open("if (", count, " == 0)");
-        writer_.Line(axis.first_tap, " = ", axis.tap, ";");
-        writer_.Line(axis.first_shift, " = ", axis.shift, ";");
-        writer_.Close();
-        writer_.Line(count, " += 1;");
-        writer_.Close();
-        WriteReach(axis);
-        writer_.Close();
-        writer_.Line(depth_, " *= ", count, ";");
-        WriteFirstTap(axis);
-      }
-      axes_.push_back(std::move(axis));
-    }
-  }
-
-  // The reach of the next tap.
-  void WriteReach(const Axis& axis) {
-    writer_.Line(axis.phase, " += ", axis.rest, ";");
-    writer_.Line(axis.shift, " += ", axis.strides, ";");
-    writer_.Open("if (", axis.phase, " >= ", axis.stride, ")");
-    writer_.Line(axis.phase, " -= ", axis.stride, ";");
-    writer_.Line(axis.shift, " += 1;");
-    writer_.Close();
-  }
-
-  void WriteFirstTap(const Axis& axis) {
-    writer_.Line(axis.tap, " = ", is_transposed_ ? axis.first_tap : "0", ";");
-    writer_.Line(axis.phase, " = ", is_transposed_ ? axis.output_phase : "0", ";");
-    writer_.Line(axis.shift, " = ", is_transposed_ ? axis.first_shift : "0", ";");
-  }
-
-  // To the next tap along an axis, and along those before it where it has no more.
-  void WriteNextTap(size_t number) {
-    const Axis& axis = axes_[number];
-    if (is_transposed_) writer_.Open("while (true)");
-    writer_.Line(axis.tap, " += 1;");
-    WriteReach(axis);
-    if (is_transposed_) {
-      writer_.Line("if (", axis.tap, " >= ", axis.taps, " || ", axis.phase,
-                   " == ", axis.output_phase, ") break;");
-      writer_.Close();
-    }
-    if (number == 0) return;
-    writer_.Open("if (", axis.tap, " >= ", axis.taps, ")");
-    WriteFirstTap(axis);
-    WriteNextTap(number - 1);
-    writer_.Close();
-  }
-
-  // To the tap of a place whose channel is counted from an earlier tap's.
-  void WriteCarry() {
-    const std::string channels = writer_.UseGiven(kChannels);
-    writer_.Open("while (", channel_, " >= ", channels, " && ", is_inside(), ")");
-    writer_.Line(channel_, " -= ", channels, ";");
-    WriteNextTap(axes_.size() - 1);
-    writer_.Line(offset_, " = ", Offset(), ";");
-    writer_.Close();
-  }
-
-  // Of a tap in the image.
-  std::string Offset() {
-    std::string phase, shifts;
-    for (size_t k = 0; k < axes_.size(); ++k) {
-      const int number = static_cast<int>(k);
-      const Axis& axis = axes_[k];
-      phase = k == 0 ? axis.phase
-                     : Text("(", phase, " * ", parts_.Given(Group::kPhases, number), " + ",
-                            axis.phase, ")");
-      const std::string shift =
-          is_transposed_ ? Text("(", parts_.MaxShift(number), " - ", axis.shift, ")") : axis.shift;
-      shifts += Text(k == 0 ? "" : " + ", shift, " * ", parts_.Given(Group::kPitch, number));
-    }
-    return is_transposed_ ? shifts
-                          : Text(phase, " * ", writer_.UseGiven(kPhasePitch), " + ", shifts);
-  }
-
-  PartWriter& parts_;
-  Writer& writer_;
-  const bool is_window_, is_transposed_;
-  std::vector<Axis> axes_;
-  std::string place_, channel_, offset_, depth_;
-};
 
 Launch TiledProduct::PartWriter::WriteGroupSums() {
   const TileShape& tile = product_.tile_;
@@ -188,15 +27,21 @@ Launch TiledProduct::PartWriter::WriteGroupSums() {
   item.is_of_block = writer_.Declare("bool", "GROUP < count");
   const Block block =
       WriteBlock(writer_.Declare("idx", Text(item.is_of_block, " ? AS(idx, GROUP) : AS(idx, 0)")));
-  item.column = writer_.Declare("int", Text("LANE % ", tile.item_columns));
-  item.row = writer_.Declare("int", Text("LANE / ", tile.item_columns, " % ", tile.item_rows));
+  if (product_.matrix_unit()) {
+    PlaceInWarp(item);
+  } else {
+    item.column = writer_.Declare("int", Text("LANE % ", tile.item_columns));
+    item.row = writer_.Declare("int", Text("LANE / ", tile.item_columns, " % ", tile.item_rows));
+  }
   item.part = writer_.Declare("int", Text("LANE / ", tile.item_columns * tile.item_rows));
   item.sums = writer_.NewName("s");
   writer_.Line(sum_type_, " ", item.sums, "[", count, "];");
   const std::string sum = OpenUnrolled(count);
   writer_.Line(item.sums, "[", sum, "] = AS(", sum_type_, ", 0);");
   writer_.Close();
-  if (tile.depth > 0) {
+  if (const auto unit = product_.matrix_unit()) {
+    WriteMatrixSums(*unit, block, item);
+  } else if (tile.depth > 0) {
     WriteSharedSums(block, item);
   } else if (product_.reads_tensor()) {
     WriteTensorSums(block, item);
@@ -264,9 +109,17 @@ std::string TiledProduct::PartWriter::Widened(const std::string& value, int widt
   return Text("MAKE4(", sum_type_, ", ", one, ", ", one, ", ", one, ", ", one, ")");
 }
 
+// Which row of its block an item's row `number` is.
+std::string TiledProduct::PartWriter::RowOf(const GroupItem& item,
+                                            const std::string& number) const {
+  if (product_.matrix_unit()) return MatrixRowOf(item, number);
+  return Text(item.row, " * ", product_.tile_.rows, " + ", number);
+}
+
 // Which column of its block an item's column `number` is. Neighbouring items have neighbours.
 std::string TiledProduct::PartWriter::ColumnOf(const GroupItem& item,
                                                const std::string& number) const {
+  if (product_.matrix_unit()) return MatrixColumnOf(item, number);
   const int step = product_.tile_.item_columns;
   if (product_.sums_runs()) {
     return Text(item.column, " * ", product_.tile_.columns(), " + ", number);

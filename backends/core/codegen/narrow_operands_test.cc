@@ -92,10 +92,51 @@ TEST_P(NarrowOperandsTest, BytesAreExactLessTheirZeroPoints) {
   }
 }
 
+// Shapes whose blocks have edges everywhere, of the types and precisions of matrix units.
+TEST_P(NarrowOperandsTest, BlocksOfMatrixUnitsAreRight) {
+  if (!is_gpu()) GTEST_SKIP() << "An item sums its own block.";
+  using tensor::Precision;
+  using enum ElementType;
+  std::mt19937 random(7);
+  const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const ElementType types[] = {kFloat16, kBfloat16, kFloat32, kInt8, kUint8};
+    const Precision precisions[] = {Precision::kFloat32, Precision::kTf32, Precision::kFloat16,
+                                    Precision::kBfloat16};
+    const ElementType type = types[seed % 5];
+    const bool is_byte = tensor::BitWidth(type) == 8;
+    const Precision precision = precisions[type == kFloat32 ? 1 + below(3) : below(4)];
+    if (!is_byte && seed % 2 == 1) {
+      const std::vector<Axis> axes = {
+          {5 + below(9), 1 + below(3), 1 + below(2), 1 + below(2), below(3), below(2)},
+          {7 + below(9), 1 + below(3), 1 + below(3), 1, below(2), below(3)}};
+      const int64_t group = 1 + below(2), channels = 1 + below(40), outputs = 9 + below(90);
+      RandomStep step =
+          seed % 4 == 1 ? MakeConvolution(1 + below(2), group, channels, outputs, axes, type, seed)
+                        : MakeTransposed(1, group, channels, outputs, axes, type, seed);
+      step.program.precision = precision;
+      ExpectRight(step, seed % 4 == 1 ? "tiled convolution" : "tiled transposed convolution");
+      continue;
+    }
+    ProductShape shape{.batch = 1 + below(3), .m = 9 + below(150), .n = 1 + below(150)};
+    shape.k = 1 + below(100);
+    shape.a_transposed = below(2) == 0;
+    shape.b_transposed = below(2) == 0;
+    shape.b_shared = below(3) == 0;
+    shape.b_kind = below(2) == 0 ? kConstant : kVariable;
+    shape.type = type;
+    shape.accumulator = !is_byte ? kFloat32 : type == kInt8 ? kInt32 : kUint32;
+    RandomStep step = MakeProduct(shape, seed);
+    step.program.precision = precision;
+    ExpectRight(step, "tiled product");
+  }
+}
+
 // As many bits are lost as the caller permits, and no more.
 TEST_P(NarrowOperandsTest, OperandsAreRoundedAsPermitted) {
   for (const auto& [precision, unit] : {std::pair{tensor::Precision::kFloat32, 0x1p-24},
-                                        {tensor::Precision::kTf32, 0x1p-24},
+                                        {tensor::Precision::kTf32, 0x1p-11},
                                         {tensor::Precision::kFloat16, 0x1p-11},
                                         {tensor::Precision::kBfloat16, 0x1p-8}}) {
     for (const program::Buffer::Kind kind : {kVariable, kConstant}) {
@@ -112,8 +153,13 @@ TEST_P(NarrowOperandsTest, OperandsAreRoundedAsPermitted) {
       }
       const auto selection = device_->Select({step.program, step.program.steps[0]});
       ASSERT_TRUE(selection.ok());
-      const bool rounds = is_gpu() && unit > 0x1p-24;
-      EXPECT_EQ(selection->recipe->precision(), rounds ? precision : tensor::Precision::kFloat32);
+      const tensor::Precision used = selection->recipe->precision();
+      const bool rounds = used != tensor::Precision::kFloat32;
+      // TF32 is of matrix units alone.
+      if (precision != tensor::Precision::kTf32) {
+        EXPECT_EQ(rounds, is_gpu() && precision != tensor::Precision::kFloat32);
+      }
+      EXPECT_EQ(used, rounds ? precision : tensor::Precision::kFloat32);
       const auto result = RunStep(*device_, step);
       ASSERT_TRUE(result.ok()) << result.status().Text();
       const auto a = step.buffers[0].values<float>();

@@ -35,7 +35,8 @@ size_t NumberOf(Part part) { return static_cast<size_t>(part); }
 
 class BoundTiled final : public device::BoundKernel {
  public:
-  BoundTiled(Services& services, KernelLaunch sums) : services_(services), sums_(std::move(sums)) {}
+  BoundTiled(Services& services, KernelLaunch sums, bool has_matrix_unit)
+      : services_(services), sums_(std::move(sums)), has_matrix_unit_(has_matrix_unit) {}
 
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
     if (sums_.is_empty()) return base::Ok();
@@ -55,7 +56,8 @@ class BoundTiled final : public device::BoundKernel {
       const Operand& operand = operands_[NumberOf(part)];
       return operand.panels != nullptr ? "constant" : operand.is_in_place ? "in place" : "laid out";
     };
-    return "rows " + what(Part::kRows) + ", columns " + what(Part::kColumns);
+    return "rows " + what(Part::kRows) + ", columns " + what(Part::kColumns) +
+           (has_matrix_unit_ ? ", matrix units" : "");
   }
 
   // Where the sums find an operand: in what was laid out at the binding, in a buffer of the
@@ -83,6 +85,7 @@ class BoundTiled final : public device::BoundKernel {
 
   Services& services_;
   const KernelLaunch sums_;
+  const bool has_matrix_unit_;
   std::vector<bool> is_read_;         // by read of the step
   std::vector<KernelLaunch> before_;  // lay out what is no constant
   std::array<Operand, 2> operands_;
@@ -97,7 +100,8 @@ class TiledKernel final : public device::Kernel {
                                                     device::Addresses constants) override {
     const TiledProduct::Bound bound = product_.Bind(step);
     ONNXIFI_ASSIGN_OR_RETURN(KernelLaunch sums, MakeLaunch(Part::kSums, bound));
-    auto kernel = std::make_unique<BoundTiled>(services_, std::move(sums));
+    auto kernel = std::make_unique<BoundTiled>(services_, std::move(sums),
+                                               product_.matrix_unit().has_value());
     int64_t scratch_bytes = 0;
     for (const Part part : kOperands) {
       BoundTiled::Operand& operand = kernel->operands_[NumberOf(part)];
@@ -197,7 +201,8 @@ Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
   ONNXIFI_RETURN_IF_ERROR(CheckTiles(facts.program, facts.step));
   TiledProduct product(facts.program, facts.step);
   product.SetTile(tuning.TileFor(product.least_rows(), product.most_depth(), product.sum_bits(),
-                                 product.known_columns().value_or(Tuning::kManyColumns)));
+                                 product.known_columns().value_or(Tuning::kManyColumns)),
+                  capabilities.has_matrix_units);
   return std::unique_ptr<const Recipe>(
       std::make_unique<TiledRecipe>(std::move(product), capabilities));
 }

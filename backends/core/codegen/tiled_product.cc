@@ -143,8 +143,9 @@ int64_t TiledProduct::most_depth() const {
   return is_window() ? 1 : KnownCount(contract_.inner).value_or(INT64_MAX);
 }
 
-void TiledProduct::SetTile(const TileShape& tile) {
+void TiledProduct::SetTile(const TileShape& tile, bool has_matrix_units) {
   tile_ = tile;
+  has_matrix_units_ = has_matrix_units;
   if (!is_window()) return;
   tile_.item_columns *= std::exchange(tile_.parts, 1);
   if (!reads_tensor() || tile_.block_rows() > 1 || tile_.vectors == 1) return;

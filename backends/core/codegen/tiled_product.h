@@ -19,6 +19,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -76,8 +78,9 @@ class TiledProduct {
   int sum_bits() const;
   // Of a product or an image; none where a symbol says.
   std::optional<int64_t> known_columns() const;
-  // In a convolution, items for parts of the depth have columns instead.
-  void SetTile(const TileShape& tile);
+  // In a convolution, items for parts of the depth have columns instead. `has_matrix_units` is as
+  // in Capabilities.
+  void SetTile(const TileShape& tile, bool has_matrix_units = false);
 
   enum class Part : uint8_t { kRows, kColumns, kSums };
   // With numbers. Working memory 0 holds the rows' panels, 1 those of the columns.
@@ -97,7 +100,8 @@ class TiledProduct {
   Bound Bind(const device::BoundStep& step) const;
 
   // The kernel of a part for loops of this form. `library` defines the functions that product.cl
-  // of backends/opencl documents.
+  // of backends/opencl documents, and those of matrix units (cuda/matrix_product.cc) if there are
+  // any.
   KernelText Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
                       const Dialect& dialect, std::string_view library) const;
 
@@ -106,8 +110,17 @@ class TiledProduct {
   // they are, bytes less a zero point as int16, and float32 as Program::precision permits: they are
   // widened when they are read. Else it is the sum's.
   tensor::ElementType stored_type(Part part) const;
-  // To what operands are rounded by that.
+  // To what operands are rounded by that, and by matrix_unit().
   tensor::Precision precision() const;
+  // By which of a device's matrix units (matrix_unit_text.cc) the sums are made. None where there
+  // are none for the types and the precision, or the tile is not made of their blocks.
+  struct MatrixUnit {
+    std::string name;                   // of its function in the product library
+    tensor::ElementType rows, columns;  // of what it multiplies, float32 rounded
+    int element_bytes = 0;              // of either
+    tensor::Precision precision = tensor::Precision::kFloat32;  // to which float32 is rounded
+  };
+  std::optional<MatrixUnit> matrix_unit() const;
 
   int row_read() const { return columns_are_a_ ? 1 : 0; }
   int column_read() const { return columns_are_a_ ? 0 : 1; }
@@ -151,6 +164,7 @@ class TiledProduct {
   const LoopFacts facts_;
   bool columns_are_a_ = false;
   TileShape tile_;
+  bool has_matrix_units_ = false;
 };
 
 }  // namespace onnxifi::codegen

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TiledProduct: the types in which operands are laid out.
+// TiledProduct: the types in which operands are laid out and multiplied.
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "backends/core/codegen/tiled_product.h"
+#include "backends/core/codegen/writer.h"
 #include "backends/core/program/product_operand.h"
 
 namespace onnxifi::codegen {
@@ -20,6 +24,20 @@ bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == Ele
 
 bool IsHalf(ElementType type) {
   return type == ElementType::kFloat16 || type == ElementType::kBfloat16;
+}
+
+// Matrix units multiply 16 rows by 8 columns, of which an item has 2 by 2, at 8 words of the depth.
+constexpr int kUnitRows = 8;
+constexpr int kUnitColumns = 4;
+constexpr int kUnitWords = 8;
+constexpr int64_t kMaxUnitBytes = 32 << 10;  // of shared memory; rows of words begin 12 apart
+
+bool FitsUnit(const TileShape& tile, int element_bytes) {
+  return tile.is_of_group() && tile.depth > 0 && tile.parts == 1 &&
+         tile.item_rows % kUnitRows == 0 && tile.item_columns % kUnitColumns == 0 &&
+         tile.rows % 2 == 0 && tile.columns() % 2 == 0 &&
+         tile.group_size % (kUnitWords * 4 / element_bytes) == 0 &&
+         int64_t{2} * (tile.block_rows() + tile.block_columns()) * 12 * 4 <= kMaxUnitBytes;
 }
 
 }  // namespace
@@ -60,7 +78,43 @@ Precision TiledProduct::precision() const {
       return program_.precision;
     }
   }
-  return Precision::kFloat32;
+  const auto unit = matrix_unit();
+  return unit ? unit->precision : Precision::kFloat32;
+}
+
+std::optional<TiledProduct::MatrixUnit> TiledProduct::matrix_unit() const {
+  if (!has_matrix_units_) return {};
+  const ElementType rows = stored_type(Part::kRows);
+  const ElementType columns = stored_type(Part::kColumns);
+  const ElementType sum = contract_.accumulator;
+  MatrixUnit unit;
+  if (sum == ElementType::kInt32 || sum == ElementType::kUint32) {
+    if (!IsByte(rows) || !IsByte(columns)) return {};
+    const auto name = [](ElementType type) { return type == ElementType::kInt8 ? "i8" : "u8"; };
+    unit = {Text("MATRIX_", name(rows), "_", name(columns)), rows, columns, 1};
+  } else if (sum == ElementType::kFloat32) {
+    const auto is_rounded_to = [&](ElementType type, Precision precision) {
+      const auto is_one = [&](ElementType stored) {
+        return stored == type || (stored == sum && program_.precision == precision);
+      };
+      return is_one(rows) && is_one(columns) && (rows == type || columns == type);
+    };
+    const bool rounds = rows == sum || columns == sum;
+    const Precision precision = rounds ? program_.precision : Precision::kFloat32;
+    if (is_rounded_to(ElementType::kFloat16, Precision::kFloat16)) {
+      unit = {"MATRIX_f16", ElementType::kFloat16, ElementType::kFloat16, 2, precision};
+    } else if (is_rounded_to(ElementType::kBfloat16, Precision::kBfloat16)) {
+      unit = {"MATRIX_bf16", ElementType::kBfloat16, ElementType::kBfloat16, 2, precision};
+    } else if (rounds && precision == Precision::kTf32) {
+      unit = {"MATRIX_tf32", sum, sum, 4, precision};
+    } else {
+      return {};
+    }
+  } else {
+    return {};
+  }
+  if (!FitsUnit(tile_, unit.element_bytes)) return {};
+  return unit;
 }
 
 bool TiledProduct::HasPlainColumns() const {

@@ -276,7 +276,8 @@ KernelText TiledProduct::Generate(Part part, const LoopForm& form, const Capabil
   }
   if (tile_.is_of_group()) {
     const Launch launch = part_writer.WriteGroupSums();
-    return writer.Finish(dialect, launch, form.is_narrow);
+    return writer.Finish(dialect, launch, form.is_narrow,
+                         matrix_unit() ? library : std::string_view());
   }
   const Launch launch = part_writer.WriteSums();
   const std::string functions = Text(

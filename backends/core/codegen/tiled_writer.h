@@ -2,7 +2,8 @@
 //
 // TiledProduct::PartWriter: writes one kernel of a TiledProduct. For the files that define its
 // methods alone: tiled_layout_text.cc lays operands out, tiled_product_text.cc sums a block per
-// item, group_product_text.cc a block per group; tiled_writer.cc has what they share.
+// item, group_product_text.cc a block per group, matrix_unit_text.cc by the units that devices have
+// for that; tiled_writer.cc has what they share.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
@@ -163,6 +164,13 @@ class TiledProduct::PartWriter {
                          const std::string& columns);
   std::string LastColumn(const Block& block);
   int SharedWidth() const;
+  void PlaceInWarp(GroupItem& item);
+  void WriteMatrixSums(const MatrixUnit& unit, const Block& block, const GroupItem& item);
+  std::string LoadUnitElement(bool is_rows, tensor::ElementType type, const std::string& buffer,
+                              const std::string& at);
+  std::string MatrixRowOf(const GroupItem& item, const std::string& number) const;
+  std::string MatrixColumnOf(const GroupItem& item, const std::string& number) const;
+  std::string RowOf(const GroupItem& item, const std::string& number) const;
   std::string Widened(const std::string& value, int width) const;
   std::string ColumnOf(const GroupItem& item, const std::string& number) const;
   void WriteColumnLoad(const std::string& to, const Block& block, const std::string& at,

@@ -88,6 +88,42 @@ void TranslateDynamicShared(std::string* text) {
   }
 }
 
+// Behind the quotation mark that ends what the one at `at` begins.
+size_t CloseQuotes(const std::string& text, size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at) {
+    if (text[at] == '\\') ++at;
+  }
+  return at + 1;
+}
+
+// asm("a.b.c ..." : "+f"(x) : "r"(y)) -> ptx_a_b_c(x, y)
+void TranslateInstructions(std::string* text) {
+  for (size_t at = FindWord(*text, "asm", 0); at != std::string::npos;
+       at = FindWord(*text, "asm", at + 1)) {
+    size_t begin = SkipSpace(*text, at + 3);
+    if (NameAt(*text, begin) == "volatile") begin = SkipSpace(*text, begin + 8);
+    if (begin >= text->size() || (*text)[begin] != '(') continue;
+    const size_t behind = Close(*text, begin);
+    size_t next = SkipSpace(*text, begin + 1);
+    std::string call = "ptx_";
+    for (size_t k = next + 1; k < behind && (IsOfName((*text)[k]) || (*text)[k] == '.'); ++k) {
+      call += (*text)[k] == '.' ? '_' : (*text)[k];
+    }
+    call += '(';
+    // A text may be written in pieces.
+    while (next < behind && (*text)[next] == '"') next = SkipSpace(*text, CloseQuotes(*text, next));
+    for (bool is_first = true; next < behind;) {
+      const size_t constraint = text->find('"', next);
+      if (constraint == std::string::npos || constraint >= behind) break;
+      const size_t open = SkipSpace(*text, CloseQuotes(*text, constraint));
+      next = Close(*text, open);
+      call += (is_first ? "" : ", ") + text->substr(open + 1, next - open - 2);
+      is_first = false;
+    }
+    text->replace(at, behind - at, call + ')');
+  }
+}
+
 }  // namespace
 
 std::vector<KernelEntry> FindKernels(const std::string& source) {
@@ -125,6 +161,7 @@ std::vector<KernelEntry> FindKernels(const std::string& source) {
 std::string Translate(const std::string& source) {
   std::string text = source;
   TranslateDynamicShared(&text);
+  TranslateInstructions(&text);
   return text;
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "backends/core/codegen/dialect.h"
 #include "backends/cuda/testing/emulated/story.h"
@@ -212,6 +214,62 @@ TEST_F(KernelTest, AWarpWhoseLanesNeverMeetIsFound) {
   MUST(Launch(run, 1, 32, nullptr, Upload(std::vector<int>(32))));
   EXPECT_NE(cuCtxSynchronize(), CUDA_SUCCESS);
   EXPECT_THAT(Misuses(), HasSubstr("waits for lanes of its warp"));
+}
+
+// A warp's product of 16 x 16 and 16 x 8 whole numbers as float16. Elements of fragments lie as the
+// PTX ISA has them.
+constexpr char kWarpProduct[] = R"(
+__device__ unsigned short Half(int number) {
+  unsigned short bits;
+  asm("cvt.rn.f16.s32 %0, %1;" : "=h"(bits) : "r"(number));
+  return bits;
+}
+extern "C" __global__ void run(const int* a, const int* b, float* c) {
+  const int group = threadIdx.x / 4, thread = threadIdx.x % 4;
+  union { unsigned short halves[8]; unsigned words[4]; } of_a;
+  union { unsigned short halves[4]; unsigned words[2]; } of_b;
+  for (int i = 0; i < 8; ++i) {
+    const int row = i < 2 || (i >= 4 && i < 6) ? group : group + 8;
+    of_a.halves[i] = Half(a[row * 16 + thread * 2 + (i & 1) + (i < 4 ? 0 : 8)]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    of_b.halves[i] = Half(b[(thread * 2 + (i & 1) + (i < 2 ? 0 : 8)) * 8 + group]);
+  }
+  float sums[4] = {1, 1, 1, 1};
+  ITEMS asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(of_a.words[0]), "r"(of_a.words[1]), "r"(of_a.words[2]), "r"(of_a.words[3]),
+        "r"(of_b.words[0]), "r"(of_b.words[1]));
+  for (int i = 0; i < 4; ++i) {
+    c[(i < 2 ? group : group + 8) * 8 + thread * 2 + (i & 1)] = sums[i];
+  }
+}
+)";
+
+TEST_F(KernelTest, MatrixUnits) {
+  std::vector<int> a(16 * 16), b(16 * 8);
+  for (size_t n = 0; n < a.size(); ++n) a[n] = static_cast<int>(n * 37 % 53) - 26;
+  for (size_t n = 0; n < b.size(); ++n) b[n] = static_cast<int>(n * 29 % 47) - 23;
+  const CUdeviceptr of_a = Upload(a);
+  const CUdeviceptr of_b = Upload(b);
+  const CUdeviceptr to = Upload(std::vector<float>(16 * 8));
+  MUST(Launch(Load(std::string("#define ITEMS\n") + kWarpProduct), 1, 32, nullptr, of_a, of_b, to));
+  const std::vector<float> out = Download<float>(to, 16 * 8);
+  for (size_t row = 0; row < 16; ++row) {
+    for (size_t column = 0; column < 8; ++column) {
+      int sum = 1;
+      for (size_t k = 0; k < 16; ++k) sum += a[row * 16 + k] * b[k * 8 + column];
+      EXPECT_EQ(out[row * 8 + column], sum) << row << " " << column;
+    }
+  }
+  EXPECT_EQ(Misuses(), "");
+  // Of some items alone it is undefined.
+  MUST(Launch(Load(std::string("#define ITEMS if (threadIdx.x != 5)\n") + kWarpProduct), 1, 32,
+              nullptr, of_a, of_b, to));
+  EXPECT_NE(cuCtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_THAT(Misuses(), HasSubstr("Some items of a warp alone"));
 }
 
 TEST_F(KernelTest, DynamicSharedMemoryAndThreeAxes) {
