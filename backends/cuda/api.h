@@ -47,8 +47,9 @@ namespace onnxifi::cuda {
   X(StreamIsCapturing, "cuStreamIsCapturing")                 \
   X(StreamWaitEvent, "cuStreamWaitEvent")                     \
   X(StreamWaitValue32, "cuStreamWaitValue32_v2")              \
-  X(StreamBeginCapture, "cuStreamBeginCapture_v2")            \
-  X(StreamEndCapture, "cuStreamEndCapture")                   \
+  X(GraphCreate, "cuGraphCreate")                             \
+  X(GraphAddKernelNode, "cuGraphAddKernelNode_v2")            \
+  X(GraphAddMemcpyNode, "cuGraphAddMemcpyNode")               \
   X(GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags") \
   X(GraphLaunch, "cuGraphLaunch")                             \
   X(GraphExecDestroy, "cuGraphExecDestroy")                   \

@@ -126,8 +126,11 @@ void SetStreams(Api& api) {
   api.StreamWaitValue32 = [](CUstream, CUdeviceptr, cuuint32_t, unsigned) {
     return CUDA_ERROR_NOT_SUPPORTED;
   };
-  api.StreamBeginCapture = [](CUstream, CUstreamCaptureMode) { return CUDA_SUCCESS; };
-  api.StreamEndCapture = [](CUstream, CUgraph* graph) { return GiveHandle(graph); };
+  api.GraphCreate = [](CUgraph* graph, unsigned) { return GiveHandle(graph); };
+  api.GraphAddKernelNode = [](CUgraphNode* node, CUgraph, const CUgraphNode*, size_t,
+                              const CUDA_KERNEL_NODE_PARAMS*) { return GiveHandle(node); };
+  api.GraphAddMemcpyNode = [](CUgraphNode* node, CUgraph, const CUgraphNode*, size_t,
+                              const CUDA_MEMCPY3D*, CUcontext) { return GiveHandle(node); };
   api.GraphInstantiateWithFlags = [](CUgraphExec* graph, CUgraph, unsigned long long) {
     return GiveHandle(graph);
   };

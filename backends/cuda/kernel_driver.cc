@@ -17,6 +17,7 @@ using base::Result;
 using base::Status;
 using codegen::DriverKernel;
 using codegen::DriverNumbers;
+using device::MemoryUse;
 
 struct CompiledKernel final : DriverKernel {
   Handle<CUmodule> module;
@@ -66,12 +67,22 @@ Result<std::unique_ptr<DriverNumbers>> KernelDriver::Hold(std::span<const int64_
 
 Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
                            const codegen::KernelStart& start) {
+  const std::string doing = "start a kernel of " + std::to_string(start.group_count) + " groups";
+  if (start.group_count > INT32_MAX) return ToStatus(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, doing);
   const size_t count = start.operands.count();
   std::vector<const std::byte*> addresses(count);
   std::vector<void*> parameters(count + 2);
+  std::vector<MemoryUse> uses;
+  uses.reserve(count);
   for (size_t k = 0; k < count; ++k) {
-    addresses[k] = start.operands.address(k);
+    const std::byte* const address = start.operands.address(k);
+    addresses[k] = address;
     parameters[k] = static_cast<void*>(&addresses[k]);
+    if (address == nullptr) continue;
+    const int64_t size_bytes = start.operands.size_bytes(k);
+    const bool is_written = start.operands.is_written(k);
+    uses.push_back(size_bytes < 0 ? MemoryUse::From(address, is_written)
+                                  : MemoryUse::Of(address, size_bytes, is_written));
   }
   // The structure has one number at least.
   int64_t no_number = 0;
@@ -80,16 +91,16 @@ Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
   parameters[count] =
       numbers == nullptr ? &no_number : const_cast<int64_t*>(numbers->values.data());
   parameters[count + 1] = &item_count;
-  CUfunction function = static_cast<const CompiledKernel&>(kernel).function;
-  const auto launch = [&](CUstream stream) {
-    return runtime_.api().LaunchKernel(function, static_cast<unsigned>(start.group_count), 1, 1,
-                                       static_cast<unsigned>(start.group_size), 1, 1, 0, stream,
-                                       parameters.data(), nullptr);
-  };
-  const std::string doing = "start a kernel of " + std::to_string(start.group_count) + " groups";
-  if (start.group_count > INT32_MAX) return ToStatus(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, doing);
-  if (queue != nullptr) return static_cast<Queue&>(*queue).Launch(doing, launch);
-  return runtime_.Do(doing, [&] { return launch(runtime_.stream()); });
+  CUDA_KERNEL_NODE_PARAMS launch = {};
+  launch.func = static_cast<const CompiledKernel&>(kernel).function;
+  launch.gridDimX = static_cast<unsigned>(start.group_count);
+  launch.gridDimY = launch.gridDimZ = 1;
+  launch.blockDimX = static_cast<unsigned>(start.group_size);
+  launch.blockDimY = launch.blockDimZ = 1;
+  launch.kernelParams = parameters.data();
+  if (queue != nullptr) return static_cast<Queue&>(*queue).Start(doing, launch, uses);
+  return runtime_.Do(doing,
+                     [&] { return LaunchKernel(runtime_.api(), launch, runtime_.stream()); });
 }
 
 }  // namespace onnxifi::cuda

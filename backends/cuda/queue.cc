@@ -28,6 +28,12 @@ CUdeviceptr AddressOf(const std::byte* pointer) {
 
 }  // namespace
 
+CUresult LaunchKernel(const Api& api, const CUDA_KERNEL_NODE_PARAMS& launch, CUstream stream) {
+  return api.LaunchKernel(launch.func, launch.gridDimX, launch.gridDimY, launch.gridDimZ,
+                          launch.blockDimX, launch.blockDimY, launch.blockDimZ,
+                          launch.sharedMemBytes, stream, launch.kernelParams, launch.extra);
+}
+
 base::Result<std::unique_ptr<Queue>> Queue::Create(const Runtime& runtime) {
   std::unique_ptr<Queue> queue(new Queue(runtime));
   CUevent event = nullptr;
@@ -38,13 +44,10 @@ base::Result<std::unique_ptr<Queue>> Queue::Create(const Runtime& runtime) {
   return queue;
 }
 
-Queue::~Queue() {
-  if (is_recording_) static_cast<void>(EndRecording());
-  static_cast<void>(Finish());
-}
+Queue::~Queue() { static_cast<void>(Finish()); }
 
 Status Queue::Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) {
-  if (is_recording_) return NotRecorded("An upload");
+  if (recorder_ != nullptr) return NotRecorded("An upload");
   return Put(Amount("upload", size_bytes), [&](CUstream stream) {
     return runtime_.api().MemcpyHtoDAsync(AddressOf(to), from_host, static_cast<size_t>(size_bytes),
                                           stream);
@@ -52,7 +55,7 @@ Status Queue::Upload(const std::byte* from_host, std::byte* to, int64_t size_byt
 }
 
 Status Queue::Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) {
-  if (is_recording_) return NotRecorded("A download");
+  if (recorder_ != nullptr) return NotRecorded("A download");
   return Put(Amount("download", size_bytes), [&](CUstream stream) {
     return runtime_.api().MemcpyDtoHAsync(to_host, AddressOf(from), static_cast<size_t>(size_bytes),
                                           stream);
@@ -60,10 +63,19 @@ Status Queue::Download(const std::byte* from, std::byte* to_host, int64_t size_b
 }
 
 Status Queue::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
-  return Put(Amount("copy", size_bytes), [&](CUstream stream) {
+  const std::string doing = Amount("copy", size_bytes);
+  if (recorder_ != nullptr) return recorder_->AddCopy(doing, from, to, size_bytes);
+  return Put(doing, [&](CUstream stream) {
     return runtime_.api().MemcpyDtoDAsync(AddressOf(to), AddressOf(from),
                                           static_cast<size_t>(size_bytes), stream);
   });
+}
+
+Status Queue::Start(std::string_view doing, const CUDA_KERNEL_NODE_PARAMS& launch,
+                    std::span<const device::MemoryUse> uses) {
+  if (recorder_ != nullptr) return recorder_->AddKernel(doing, launch, uses);
+  return Launch(doing,
+                [&](CUstream stream) { return LaunchKernel(runtime_.api(), launch, stream); });
 }
 
 Status Queue::Begin() {
@@ -91,7 +103,7 @@ Status Queue::RecordEnd() {
 }
 
 Status Queue::Submit() {
-  if (is_recording_) return NotRecorded("Waiting");
+  if (recorder_ != nullptr) return NotRecorded("Waiting");
   Status status = std::exchange(first_error_, base::Ok());
   if (!std::exchange(is_begun_, false)) return status;
   // What was submitted before may be done.
@@ -114,7 +126,7 @@ Status Queue::Submit() {
 }
 
 Status Queue::Finish() {
-  if (is_recording_) return NotRecorded("Waiting");
+  if (recorder_ != nullptr) return NotRecorded("Waiting");
   Status status = std::exchange(first_error_, base::Ok());
   is_begun_ = false;
   if (std::exchange(is_under_way_, false)) {
@@ -192,41 +204,23 @@ base::Result<std::vector<device::TimedQueue::Interval>> Queue::TakeIntervals() {
 }
 
 Status Queue::BeginRecording() {
-  if (is_recording_) return NotRecorded("Another recording");
-  if (capture_.get() == nullptr) {
-    CUstream stream = nullptr;
-    ONNXIFI_RETURN_IF_ERROR(runtime_.Do("create a stream", [&] {
-      return runtime_.api().StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    }));
-    capture_ = {runtime_, stream, runtime_.api().StreamDestroy};
-  }
-  // Relaxed: what other threads allocate meanwhile is none of the recording's.
-  ONNXIFI_RETURN_IF_ERROR(runtime_.Do("begin a recording", [&] {
-    return runtime_.api().StreamBeginCapture(capture_.get(), CU_STREAM_CAPTURE_MODE_RELAXED);
-  }));
-  is_recording_ = true;
+  if (recorder_ != nullptr) return NotRecorded("Another recording");
+  ONNXIFI_ASSIGN_OR_RETURN(recorder_, GraphRecorder::Begin(runtime_));
   kept_by_runs_ = std::exchange(kept_, {});
   return base::Ok();
 }
 
 base::Result<std::shared_ptr<const device::Recording>> Queue::EndRecording() {
-  constexpr std::string_view kDoing = "end a recording";
-  is_recording_ = false;
+  const std::unique_ptr<GraphRecorder> recorder = std::move(recorder_);
   std::vector<std::shared_ptr<const void>> kept = std::exchange(kept_, {});
   kept_ = std::exchange(kept_by_runs_, {});
-  CUgraph captured = nullptr;
-  ONNXIFI_RETURN_IF_ERROR(runtime_.Do(
-      kDoing, [&] { return runtime_.api().StreamEndCapture(capture_.get(), &captured); }));
-  const Handle<CUgraph> graph(runtime_, captured, runtime_.api().GraphDestroy);
-  CUgraphExec executable = nullptr;
-  ONNXIFI_RETURN_IF_ERROR(runtime_.Do(
-      kDoing, [&] { return runtime_.api().GraphInstantiateWithFlags(&executable, captured, 0); }));
-  return std::shared_ptr<const device::Recording>(std::make_shared<Recording>(
-      Handle<CUgraphExec>(runtime_, executable, runtime_.api().GraphExecDestroy), std::move(kept)));
+  ONNXIFI_ASSIGN_OR_RETURN(Handle<CUgraphExec> graph, recorder->End());
+  return std::shared_ptr<const device::Recording>(
+      std::make_shared<Recording>(std::move(graph), std::move(kept)));
 }
 
 Status Queue::Replay(std::shared_ptr<const device::Recording> recording) {
-  if (is_recording_) return NotRecorded("A recording");
+  if (recorder_ != nullptr) return NotRecorded("A recording");
   // Devices of this backend make no others.
   CUgraphExec graph = static_cast<const Recording&>(*recording).graph();
   kept_.push_back(std::move(recording));

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queue: one run's way into the device's stream. What it records is captured by a stream of its
-// own, so that other threads work meanwhile, and becomes a CUDA graph.
+// Queue: one run's way into the device's stream. What it records becomes a CUDA graph
+// (graph_recorder.h) and is no work of the stream's, so that other threads work meanwhile.
 
 #ifndef ONNXIFI_BACKENDS_CUDA_QUEUE_H_
 #define ONNXIFI_BACKENDS_CUDA_QUEUE_H_
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "backends/core/device/recording_queue.h"
 #include "backends/core/device/timed_queue.h"
+#include "backends/cuda/graph_recorder.h"
 #include "backends/cuda/runtime.h"
 
 namespace onnxifi::cuda {
+
+// The launch in a stream, outside of any recording.
+CUresult LaunchKernel(const Api& api, const CUDA_KERNEL_NODE_PARAMS& launch, CUstream stream);
 
 class Recording final : public device::Recording {
  public:
@@ -44,16 +49,9 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
   // Launches; copies are none.
   int64_t submission_count() const override { return submission_count_; }
 
-  // Puts in the launch, of a kernel or of a recording, that `call(stream)` makes.
-  template <typename Call>
-  base::Status Launch(std::string_view doing, const Call& call) {
-    if (is_recording_) return Put(doing, call);
-    ++submission_count_;
-    if (is_timing_) ONNXIFI_RETURN_IF_ERROR(MarkBegin());
-    base::Status status = Put(doing, call);
-    if (is_timing_ && status.ok()) status = MarkEnd();
-    return status;
-  }
+  // Puts in a kernel that uses this memory.
+  base::Status Start(std::string_view doing, const CUDA_KERNEL_NODE_PARAMS& launch,
+                     std::span<const device::MemoryUse> uses);
 
   base::Result<bool> StartTiming() override;
   void OpenInterval() override;
@@ -70,10 +68,18 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
   // Puts in what `call(stream)` does. The first error is also Finish's.
   template <typename Call>
   base::Status Put(std::string_view doing, const Call& call) {
-    if (!is_recording_ && !is_begun_) ONNXIFI_RETURN_IF_ERROR(Begin());
-    CUstream stream = is_recording_ ? capture_.get() : runtime_.stream();
-    base::Status status = runtime_.Do(doing, [&] { return call(stream); });
-    if (!status.ok() && !is_recording_ && first_error_.ok()) first_error_ = status;
+    if (!is_begun_) ONNXIFI_RETURN_IF_ERROR(Begin());
+    base::Status status = runtime_.Do(doing, [&] { return call(runtime_.stream()); });
+    if (!status.ok() && first_error_.ok()) first_error_ = status;
+    return status;
+  }
+  // As Put, of a kernel or of a recording.
+  template <typename Call>
+  base::Status Launch(std::string_view doing, const Call& call) {
+    ++submission_count_;
+    if (is_timing_) ONNXIFI_RETURN_IF_ERROR(MarkBegin());
+    base::Status status = Put(doing, call);
+    if (is_timing_ && status.ok()) status = MarkEnd();
     return status;
   }
 
@@ -92,11 +98,10 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
 
   const Runtime& runtime_;
   Handle<CUevent> end_;
-  Handle<CUstream> capture_;  // made by the first recording
-  bool is_recording_ = false;
-  bool is_begun_ = false;      // something of this run was put in
-  bool is_under_way_ = false;  // something was put in that nobody has waited for
-  bool is_timing_ = false;     // within an interval
+  std::unique_ptr<GraphRecorder> recorder_;  // null: nothing is recorded
+  bool is_begun_ = false;                    // something of this run was put in
+  bool is_under_way_ = false;                // something was put in that nobody has waited for
+  bool is_timing_ = false;                   // within an interval
   int64_t submission_count_ = 0;
   base::Status first_error_ = base::Ok();
   std::vector<std::shared_ptr<const void>> kept_;

@@ -2,86 +2,40 @@
 //
 // Callers who use CUDA themselves: their memory, events and stream, through the exported interface,
 // of the plugin and of libonnxifi in front of it. Expected values are those of the reference
-// plugin. Runs on whatever libcuda.so.1 comes first: the emulated one, with two devices.
+// plugin.
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <onnxifi/sdk.h>
+#include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <iterator>
-#include <onnxifi/onnxifi.hpp>
-#include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "backends/cuda/api.h"
+#include "backends/cuda/testing/caller_fixture.h"
 
 namespace onnxifi::cuda {
 namespace {
 
-using testing::FloatNear;
 using testing::HasSubstr;
-using testing::Pointwise;
 
-constexpr uint64_t kPixels = 64;
-constexpr uint64_t kClasses = 10;
-constexpr uint64_t kBatch = 3;
+class SharingTest : public CallerTest {
+ protected:
+  // What the plugin itself has no use for.
+  static CUresult BeginCapture(CUstream stream) {
+    return Function<decltype(cuStreamBeginCapture)>("cuStreamBeginCapture_v2")(
+        stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  }
+  static CUresult EndCapture(CUstream stream, CUgraph* graph) {
+    return Function<decltype(cuStreamEndCapture)>("cuStreamEndCapture")(stream, graph);
+  }
 
-std::vector<std::byte> DigitsModel() {
-  std::ifstream file("samples/digits/digits.onnx", std::ios::binary);
-  const std::vector<char> text{std::istreambuf_iterator<char>(file),
-                               std::istreambuf_iterator<char>()};
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  return {bytes, bytes + text.size()};
-}
-
-std::vector<float> Images(uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> level(0, 1);
-  std::vector<float> images(kBatch * kPixels);
-  for (float& pixel : images) pixel = level(random);
-  return images;
-}
-
-Tensor ImageTensor(uint64_t at, onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) {
-  return {"image",
-          ONNXIFI_DATATYPE_FLOAT32,
-          {kBatch, 1, 8, 8},
-          reinterpret_cast<void*>(static_cast<uintptr_t>(at)),
-          memory_type};
-}
-Tensor ScoreTensor(uint64_t at, onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) {
-  return {"scores",
-          ONNXIFI_DATATYPE_FLOAT32,
-          {kBatch, kClasses},
-          reinterpret_cast<void*>(static_cast<uintptr_t>(at)),
-          memory_type};
-}
-uint64_t Number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
-
-// What the reference plugin makes of the images.
-std::vector<float> Expected(std::vector<float> images) {
-  std::vector<float> scores(kBatch * kClasses);
-  const auto library = Library::Open(ONNXIFI_TEST_REFERENCE);
-  EXPECT_TRUE(library.ok());
-  const auto graph = library->FindDevice("null")->InitBackend()->InitGraph(DigitsModel());
-  EXPECT_TRUE(graph.ok());
-  EXPECT_TRUE(graph
-                  ->SetIO(std::vector{ImageTensor(Number(images.data()), ONNXIFI_MEMORY_TYPE_CPU)},
-                          std::vector{ScoreTensor(Number(scores.data()), ONNXIFI_MEMORY_TYPE_CPU)})
-                  .ok());
-  EXPECT_TRUE(graph->RunAndWait().ok());
-  return scores;
-}
-
-auto IsCloseTo(const std::vector<float>& expected) { return Pointwise(FloatNear(1e-4F), expected); }
+ private:
+  template <typename T>
+  static T* Function(const char* symbol) {
+    void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    return reinterpret_cast<T*>(dlsym(driver, symbol));
+  }
+};
 
 // Runs a function when it goes.
 class AtEnd {
@@ -93,92 +47,6 @@ class AtEnd {
 
  private:
   const std::function<void()> work_;
-};
-
-// A caller whose thread has the first device's primary context, and the plugin as `GetParam()`
-// names it.
-class SharingTest : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    setenv("ONNXIFI_EMULATED_DEVICES", "2", /*replace=*/1);
-    // Loaded by this program, whose search path has the emulated ones; the plugin finds them
-    // loaded.
-    const auto api = LoadApi();
-    if (!api.ok()) GTEST_SKIP() << api.status().Text();
-    ASSERT_TRUE(LoadCompilerApi().ok());
-    api_ = *api;
-    auto library = Library::Open(GetParam());
-    ASSERT_TRUE(library.ok()) << library.error().Text();
-    library_ = std::make_unique<Library>(*std::move(library));
-    ASSERT_EQ(onnxifi_load(ONNXIFI_LOADER_FLAG_VERSION_1_0, GetParam(), &functions_), 1);
-    auto device = library_->FindDevice("cuda");
-    if (!device.ok()) GTEST_SKIP() << device.error().Text();
-    device_ = std::make_unique<Device>(*device);
-    ASSERT_EQ(api_.DevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
-    ASSERT_EQ(api_.CtxPushCurrent(context_), CUDA_SUCCESS);
-    ASSERT_EQ(api_.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-  }
-  void TearDown() override {
-    if (context_ == nullptr) return;
-    for (const CUdeviceptr memory : memory_) api_.MemFree(memory);
-    api_.StreamDestroy(stream_);
-    // The caller's own context is what it was.
-    CUcontext left = nullptr;
-    EXPECT_EQ(api_.CtxPopCurrent(&left), CUDA_SUCCESS);
-    EXPECT_EQ(left, context_);
-    EXPECT_EQ(api_.DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
-  }
-
-  CUdeviceptr Allocate(size_t floats) {
-    CUdeviceptr memory = 0;
-    EXPECT_EQ(api_.MemAlloc(&memory, floats * sizeof(float)), CUDA_SUCCESS);
-    memory_.push_back(memory);
-    return memory;
-  }
-  void Write(CUdeviceptr to, const std::vector<float>& values) const {
-    ASSERT_EQ(api_.MemcpyHtoDAsync(to, values.data(), values.size() * sizeof(float), stream_),
-              CUDA_SUCCESS);
-    ASSERT_EQ(api_.StreamSynchronize(stream_), CUDA_SUCCESS);
-  }
-  std::vector<float> Read(CUdeviceptr from, size_t floats) const {
-    std::vector<float> values(floats);
-    EXPECT_EQ(api_.MemcpyDtoHAsync(values.data(), from, floats * sizeof(float), stream_),
-              CUDA_SUCCESS);
-    EXPECT_EQ(api_.StreamSynchronize(stream_), CUDA_SUCCESS);
-    return values;
-  }
-  // A stream that does nothing more until `*word` is 1.
-  uint32_t* Hold(CUstream stream) const {
-    void* word = nullptr;
-    EXPECT_EQ(api_.MemHostAlloc(&word, sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
-    CUdeviceptr address = 0;
-    EXPECT_EQ(api_.MemHostGetDevicePointer(&address, word, 0), CUDA_SUCCESS);
-    *static_cast<uint32_t*>(word) = 0;
-    EXPECT_EQ(api_.StreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS);
-    return static_cast<uint32_t*>(word);
-  }
-  static void LetGo(uint32_t* word) { std::atomic_ref(*word).store(1); }
-
-  Backend InitBackend() const {
-    auto backend = device_->InitBackend();
-    EXPECT_TRUE(backend.ok()) << backend.error().Text();
-    return *std::move(backend);
-  }
-  Backend InitBackendOn(CUstream stream) const {
-    const uint64_t properties[] = {ONNXIFI_BACKEND_CUDA_STREAM, Number(stream)};
-    auto backend = device_->InitBackend(properties);
-    EXPECT_TRUE(backend.ok()) << backend.error().Text();
-    return *std::move(backend);
-  }
-
-  Api api_;
-  // For what the wrapper has no words for; the same library, which stays.
-  struct onnxifi_library functions_ = {};
-  std::unique_ptr<Library> library_;
-  std::unique_ptr<Device> device_;
-  CUcontext context_ = nullptr;
-  CUstream stream_ = nullptr;
-  std::vector<CUdeviceptr> memory_;
 };
 
 TEST_P(SharingTest, QueriesTellWhatIsTaken) {
@@ -340,12 +208,12 @@ TEST_P(SharingTest, AStreamThatIsCapturedIsRefusedAndItsCaptureGoesOn) {
   Write(images, values);
   ASSERT_TRUE(
       graph->SetIO(std::vector{ImageTensor(images)}, std::vector{ScoreTensor(scores)}).ok());
-  ASSERT_EQ(api_.StreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  ASSERT_EQ(BeginCapture(stream_), CUDA_SUCCESS);
   const Outcome refused = graph->RunInSharedQueue();
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().sentence, HasSubstr("is being captured"));
   CUgraph captured = nullptr;
-  EXPECT_EQ(api_.StreamEndCapture(stream_, &captured), CUDA_SUCCESS);
+  EXPECT_EQ(EndCapture(stream_, &captured), CUDA_SUCCESS);
   EXPECT_EQ(api_.GraphDestroy(captured), CUDA_SUCCESS);
   const Outcome ran = graph->RunInSharedQueue();
   ASSERT_TRUE(ran.ok()) << ran.error().Text();
@@ -471,14 +339,14 @@ TEST_P(SharingTest, UnfitEventsAreRefusedWithTheReason) {
   EXPECT_EQ(opencl.error().status, ONNXIFI_STATUS_UNSUPPORTED_FENCE_TYPE);
   CUevent event = nullptr;
   ASSERT_EQ(api_.EventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
-  ASSERT_EQ(api_.StreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  ASSERT_EQ(BeginCapture(stream_), CUDA_SUCCESS);
   ASSERT_EQ(api_.EventRecord(event, stream_), CUDA_SUCCESS);
   const auto captured = backend.ImportEvent(ONNXIFI_SDK_NATIVE_EVENT_CUDA, Number(event));
   ASSERT_FALSE(captured.ok());
   EXPECT_EQ(captured.error().status, ONNXIFI_STATUS_INVALID_EVENT);
   EXPECT_THAT(captured.error().sentence, HasSubstr("captured"));
   CUgraph graph = nullptr;
-  EXPECT_EQ(api_.StreamEndCapture(stream_, &graph), CUDA_SUCCESS);
+  EXPECT_EQ(EndCapture(stream_, &graph), CUDA_SUCCESS);
   EXPECT_EQ(api_.GraphDestroy(graph), CUDA_SUCCESS);
   EXPECT_EQ(api_.EventDestroy(event), CUDA_SUCCESS);
 }
@@ -535,13 +403,7 @@ TEST_P(SharingTest, TwoDevicesShareNothing) {
   two.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(Libraries, SharingTest,
-                         testing::Values(ONNXIFI_TEST_PLUGIN, ONNXIFI_TEST_LIBRARY),
-                         [](const testing::TestParamInfo<const char*>& library) {
-                           return library.param == std::string(ONNXIFI_TEST_PLUGIN)
-                                      ? "Plugin"
-                                      : "BehindLibonnxifi";
-                         });
+INSTANTIATE_TEST_SUITE_P(Libraries, SharingTest, BothLibraries(), LibraryName);
 
 }  // namespace
 }  // namespace onnxifi::cuda

@@ -6,29 +6,14 @@
 #ifndef ONNXIFI_BACKENDS_VULKAN_HAZARDS_H_
 #define ONNXIFI_BACKENDS_VULKAN_HAZARDS_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
+#include "backends/core/device/memory_use.h"
+
 namespace onnxifi::vulkan {
 
-// Device memory that a command uses.
-struct Use {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  bool is_written = false;
-
-  static Use Of(const std::byte* address, int64_t size_bytes, bool is_written) {
-    const auto begin = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(address));
-    return {begin, begin + static_cast<uint64_t>(size_bytes), is_written};
-  }
-  bool Overlaps(const Use& other) const { return begin < other.end && other.begin < end; }
-  // Whether the order of the two matters.
-  bool Conflicts(const Use& other) const {
-    return (is_written || other.is_written) && Overlaps(other);
-  }
-};
+using Use = device::MemoryUse;
 
 class Hazards {
  public:

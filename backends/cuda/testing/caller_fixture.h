@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of callers have in common: a caller who uses CUDA himself, the small model that is
+// run, and what the reference plugin makes of the same inputs. Runs on whatever libcuda.so.1 comes
+// first: the emulated one, with two devices.
+
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnxifi/sdk.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <onnxifi/onnxifi.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/api.h"
+
+namespace onnxifi::cuda {
+
+// The model of `samples/digits`: images of 8 by 8 to the scores of ten digits.
+inline constexpr uint64_t kPixels = 64;
+inline constexpr uint64_t kClasses = 10;
+inline constexpr uint64_t kBatch = 3;
+
+inline std::vector<std::byte> DigitsModel() {
+  std::ifstream file("samples/digits/digits.onnx", std::ios::binary);
+  const std::vector<char> text{std::istreambuf_iterator<char>(file),
+                               std::istreambuf_iterator<char>()};
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  return {bytes, bytes + text.size()};
+}
+
+inline std::vector<float> Images(uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> level(0, 1);
+  std::vector<float> images(kBatch * kPixels);
+  for (float& pixel : images) pixel = level(random);
+  return images;
+}
+
+inline Tensor ImageTensor(uint64_t at, onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) {
+  return {"image",
+          ONNXIFI_DATATYPE_FLOAT32,
+          {kBatch, 1, 8, 8},
+          reinterpret_cast<void*>(static_cast<uintptr_t>(at)),
+          memory_type};
+}
+inline Tensor ScoreTensor(uint64_t at, onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) {
+  return {"scores",
+          ONNXIFI_DATATYPE_FLOAT32,
+          {kBatch, kClasses},
+          reinterpret_cast<void*>(static_cast<uintptr_t>(at)),
+          memory_type};
+}
+inline uint64_t Number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
+
+// What the reference plugin makes of the images.
+inline std::vector<float> Expected(std::vector<float> images) {
+  std::vector<float> scores(kBatch * kClasses);
+  const auto library = Library::Open(ONNXIFI_TEST_REFERENCE);
+  EXPECT_TRUE(library.ok());
+  const auto graph = library->FindDevice("null")->InitBackend()->InitGraph(DigitsModel());
+  EXPECT_TRUE(graph.ok());
+  EXPECT_TRUE(graph
+                  ->SetIO(std::vector{ImageTensor(Number(images.data()), ONNXIFI_MEMORY_TYPE_CPU)},
+                          std::vector{ScoreTensor(Number(scores.data()), ONNXIFI_MEMORY_TYPE_CPU)})
+                  .ok());
+  EXPECT_TRUE(graph->RunAndWait().ok());
+  return scores;
+}
+
+inline auto IsCloseTo(const std::vector<float>& expected) {
+  return testing::Pointwise(testing::FloatNear(1e-4F), expected);
+}
+
+// A caller whose thread has the first device's primary context, and the plugin as `GetParam()`
+// names it.
+class CallerTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    setenv("ONNXIFI_EMULATED_DEVICES", "2", /*replace=*/1);
+    // Loaded by this program, whose search path has the emulated ones; the plugin finds them
+    // loaded.
+    const auto api = LoadApi();
+    if (!api.ok()) GTEST_SKIP() << api.status().Text();
+    ASSERT_TRUE(LoadCompilerApi().ok());
+    api_ = *api;
+    auto library = Library::Open(GetParam());
+    ASSERT_TRUE(library.ok()) << library.error().Text();
+    library_ = std::make_unique<Library>(*std::move(library));
+    ASSERT_EQ(onnxifi_load(ONNXIFI_LOADER_FLAG_VERSION_1_0, GetParam(), &functions_), 1);
+    auto device = library_->FindDevice("cuda");
+    if (!device.ok()) GTEST_SKIP() << device.error().Text();
+    device_ = std::make_unique<Device>(*device);
+    ASSERT_EQ(api_.DevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
+    ASSERT_EQ(api_.CtxPushCurrent(context_), CUDA_SUCCESS);
+    ASSERT_EQ(api_.StreamCreate(&stream_, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  }
+  void TearDown() override {
+    if (context_ == nullptr) return;
+    for (const CUdeviceptr memory : memory_) api_.MemFree(memory);
+    api_.StreamDestroy(stream_);
+    // The caller's own context is what it was.
+    CUcontext left = nullptr;
+    EXPECT_EQ(api_.CtxPopCurrent(&left), CUDA_SUCCESS);
+    EXPECT_EQ(left, context_);
+    EXPECT_EQ(api_.DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  }
+
+  CUdeviceptr Allocate(size_t floats) {
+    CUdeviceptr memory = 0;
+    EXPECT_EQ(api_.MemAlloc(&memory, floats * sizeof(float)), CUDA_SUCCESS);
+    memory_.push_back(memory);
+    return memory;
+  }
+  void Write(CUdeviceptr to, const std::vector<float>& values) const {
+    ASSERT_EQ(api_.MemcpyHtoDAsync(to, values.data(), values.size() * sizeof(float), stream_),
+              CUDA_SUCCESS);
+    ASSERT_EQ(api_.StreamSynchronize(stream_), CUDA_SUCCESS);
+  }
+  std::vector<float> Read(CUdeviceptr from, size_t floats) const {
+    std::vector<float> values(floats);
+    EXPECT_EQ(api_.MemcpyDtoHAsync(values.data(), from, floats * sizeof(float), stream_),
+              CUDA_SUCCESS);
+    EXPECT_EQ(api_.StreamSynchronize(stream_), CUDA_SUCCESS);
+    return values;
+  }
+  // A stream that does nothing more until `*word` is 1.
+  uint32_t* Hold(CUstream stream) const {
+    void* word = nullptr;
+    EXPECT_EQ(api_.MemHostAlloc(&word, sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
+    CUdeviceptr address = 0;
+    EXPECT_EQ(api_.MemHostGetDevicePointer(&address, word, 0), CUDA_SUCCESS);
+    *static_cast<uint32_t*>(word) = 0;
+    EXPECT_EQ(api_.StreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS);
+    return static_cast<uint32_t*>(word);
+  }
+  static void LetGo(uint32_t* word) { std::atomic_ref(*word).store(1); }
+
+  Backend InitBackend() const {
+    auto backend = device_->InitBackend();
+    EXPECT_TRUE(backend.ok()) << backend.error().Text();
+    return *std::move(backend);
+  }
+  Backend InitBackendOn(CUstream stream) const {
+    const uint64_t properties[] = {ONNXIFI_BACKEND_CUDA_STREAM, Number(stream)};
+    auto backend = device_->InitBackend(properties);
+    EXPECT_TRUE(backend.ok()) << backend.error().Text();
+    return *std::move(backend);
+  }
+
+  Api api_;
+  // For what the wrapper has no words for; the same library, which stays.
+  struct onnxifi_library functions_ = {};
+  std::unique_ptr<Library> library_;
+  std::unique_ptr<Device> device_;
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+  std::vector<CUdeviceptr> memory_;
+};
+
+// The two libraries that callers open, and their names in tests.
+inline auto BothLibraries() { return testing::Values(ONNXIFI_TEST_PLUGIN, ONNXIFI_TEST_LIBRARY); }
+inline std::string LibraryName(const testing::TestParamInfo<const char*>& library) {
+  return library.param == std::string(ONNXIFI_TEST_PLUGIN) ? "Plugin" : "BehindLibonnxifi";
+}
+
+}  // namespace onnxifi::cuda
