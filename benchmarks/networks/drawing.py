@@ -25,6 +25,7 @@ class Drawing:
         self._opset = opset
         self._nodes, self._inputs, self._outputs, self._initializers = [], [], [], []
         self._domains = set()
+        self._output_names = {}  # by the name under which it was drawn
         self.samples = {}
 
     def add_input(self, name, sample, dims=None):
@@ -50,8 +51,8 @@ class Drawing:
         return self.add_input(name, (image / math.sqrt(3)).astype(numpy.float32), dims)
 
     def add_output(self, value, name, elem_type=TensorProto.FLOAT, dims=None):
-        """Without `dims` they are those that ONNX infers."""
-        self.add_node("Identity", value, output=name)
+        """Gives a value its name as an output. Without `dims` they are those that ONNX infers."""
+        self._output_names[value] = name
         self._outputs.append(helper.make_tensor_value_info(name, elem_type, dims))
 
     def add_constant(self, value):
@@ -213,6 +214,9 @@ class Drawing:
 
     def finish(self):
         """Returns the checked model."""
+        for node in self._nodes:
+            for names in (node.input, node.output):
+                names[:] = [self._output_names.get(name, name) for name in names]
         graph = helper.make_graph(
             self._nodes, self._name, self._inputs, self._outputs, self._initializers
         )

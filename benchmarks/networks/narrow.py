@@ -42,6 +42,8 @@ def quantize(net, form):
                 target,
                 _Samples(net.samples),
                 quant_format=formats.QDQ if form == "qdq" else formats.QOperator,
+                # Of operators, only those that ONNX itself has.
+                op_types_to_quantize=None if form == "qdq" else ["Conv", "MatMul"],
                 per_channel=True,
             )
         return onnx.load(target)
