@@ -34,6 +34,9 @@ std::optional<Shape> ExtentsOfLoad(const Program& program, const Step& step, con
       extents.push_back(guard->extent);
     } else if (coordinate.op == ExprOp::kIndex) {
       extents.push_back(step.domain[coordinate.payload]);
+    } else if (const auto at = static_cast<int64_t>(coordinate.payload);
+               coordinate.op == ExprOp::kConstant && at >= 0) {
+      extents.push_back(at + 1);
     } else {
       return std::nullopt;
     }

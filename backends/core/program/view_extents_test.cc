@@ -60,13 +60,19 @@ TEST(ViewExtentsTest, OfComputedCoordinatesAreWhatGuardsLetPass) {
   const ViewExtents extents(maker.program, step);
   EXPECT_EQ(extents.OfRead(0), (Shape{5, 9}));
   EXPECT_TRUE(extents.HasComputedCoordinates(0));
+  // A constant coordinate bounds itself.
+  const Expr at[] = {IntConstant(maker.program.exprs, ElementType::kInt64, 3),
+                     Coordinate(maker.program.exprs, 1)};
+  step.body = Map{{LoadAt(maker.program.exprs, ElementType::kFloat32, 0, at).id()}};
+  step.reads[0].guards.clear();
+  EXPECT_EQ(ViewExtents(maker.program, step).OfRead(0), (Shape{4, 9}));
 }
 
 TEST(ViewExtentsTest, AreNotKnownOfComputedCoordinates) {
   ProgramMaker maker;
   const Operand x = maker.Input({5});
   maker.Map({5}, {x, x}, [](ExprPool& pool, const std::vector<Expr>& loads) {
-    const Expr at[] = {IntConstant(pool, ElementType::kInt64, 3)};
+    const Expr at[] = {Coordinate(pool, 0) + Coordinate(pool, 0)};
     return loads[0] + LoadAt(pool, ElementType::kFloat32, 1, at);
   });
   const ViewExtents extents(maker.program, maker.program.steps[0]);
