@@ -26,6 +26,12 @@ Loads find the kernels that earlier processes compiled and kept, ours and the dr
 With --against-library the peer is another build of this library, "before", with the plugins that lie
 beside it: two builds in turns. Neither ONNX Runtime nor OpenVINO is needed then.
 
+--population runs the networks of population.py instead of the models of the table, by default with two
+threads and fewer turns; --held-out those of them that are run for closing notes only. Of each run it
+adds which share the reference's loops took, and its longest step, from the profile. With --json what the
+file holds already is kept and not measured again, so that shards (--shard 1/4 ...) and runs that were
+cut short add up to one report.
+
 --csv adds the figures to docs/measurements/<date>-<processor>.csv, from which
 benchmarks/performance_page.py makes the table and the picture of docs/performance.md.
 
@@ -98,6 +104,8 @@ import engines  # noqa: E402
 import measurements  # noqa: E402
 import model_set  # noqa: E402
 import ncnn_models  # noqa: E402
+import population  # noqa: E402
+import reference_share  # noqa: E402
 
 
 def say(text):
@@ -117,6 +125,16 @@ def choose_engines(device, against_library=None):
     return [measurements.OURS, *(name for name in _PEERS if (name == _NCNN) == is_vulkan)]
 
 
+def parse_shard(parser, text):
+    """"2/5" as (2, 5); None for None."""
+    if text is None:
+        return None
+    number, slash, count = text.partition("/")
+    if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+        parser.error(f"--shard is '{text}'; it is I/N with 1 <= I <= N.")
+    return int(number), int(count)
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -131,12 +149,15 @@ def parse_arguments():
     add("--list", action="store_true", help="print the names of the models and end")
     peers = "onnxruntime,openvino (with --device vulkan: ncnn), or two builds of ours"
     add("--engines", metavar="NAME,...", help=f"only these (default: {measurements.OURS},{peers})")
-    add("--threads", metavar="N,...", default="1,2", help="default: 1,2")
+    add("--population", action="store_true", help="the networks of population.py")
+    add("--held-out", action="store_true", help="with --population: the third that is held out")
+    add("--shard", metavar="I/N", help="of the models every N-th, from the I-th on")
+    add("--threads", metavar="N,...", help="default: 1,2; with --population 2")
     add("--batch", type=int, default=1, help="images or sequences (default: 1)")
-    add("--rounds", type=int, default=7, help="turns of each engine (default: 7)")
+    add("--rounds", type=int, help="turns of each engine (default: 7; with --population 5)")
     add("--turn-ms", type=float, default=150, help="length of a turn (default: 150)")
-    loads = "loads of each model in fresh processes, at the most threads (default: 7)"
-    add("--loads", type=int, default=7, help=loads)
+    loads = "loads of each model in fresh processes, at the most threads (default: 7; with --population 1)"
+    add("--loads", type=int, help=loads)
     empty = "each load with empty folders of compiled kernels"
     add("--empty-caches", action="store_true", help=empty)
     add("--json", type=pathlib.Path, help="write all figures to this file")
@@ -148,6 +169,14 @@ def parse_arguments():
     limit = "end with status 3 where the geometric mean of runs or of loads is above R"
     add("--require-mean", type=float, metavar="R", help=limit)
     arguments = parser.parse_args()
+    if arguments.held_out and not arguments.population:
+        parser.error("--held-out is for --population.")
+    if arguments.population and arguments.batch != 1:
+        parser.error(f"--batch is {arguments.batch}; the population is drawn for 1.")
+    for name, table, of_population in (("threads", "1,2", "2"), ("rounds", 7, 5), ("loads", 7, 1)):
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, of_population if arguments.population else table)
+    arguments.shard = parse_shard(parser, arguments.shard)
     for name in ("batch", "rounds", "loads"):
         if getattr(arguments, name) < 1:
             parser.error(f"--{name} is {getattr(arguments, name)}; it is at least 1.")
@@ -281,14 +310,19 @@ def run_model(model, threads, arguments, loads, place):
             faults[name] = sentence
             del loaded[name]
             running.pop(name).close()
+    steps = None
     try:
         times = take_turns(running, arguments.rounds, arguments.turn_ms)
+        if arguments.population and measurements.OURS in running:
+            steps = running[measurements.OURS].profile(model.path, model.inputs)
     finally:
         for engine in running.values():
             engine.close()
     reference, differences = compare_outputs(loaded, model.expected)
     entry["compared_with"] = reference
-    entry["is_checked"] = model.is_checked
+    entry["is_checked"], entry["allowed"] = model.is_checked, model.allowed
+    if steps is not None:
+        entry["profile"] = reference_share.summarise(steps)
     for name in arguments.engines:
         if name in faults:
             entry["engines"][name] = {"fault": faults[name]}
@@ -346,6 +380,7 @@ def summarise(results):
                     "kind": kind,
                     "threads": threads,
                     "models": len(chosen),
+                    "reference_share": reference_share.find_largest(chosen),
                     "ratio": measurements.geometric_mean([r["ratio"] for r in chosen]),
                     "worst": max(r["ratio"] for r in chosen),
                     "load_ratio": measurements.geometric_mean([r["load_ratio"] for r in chosen]),
@@ -359,7 +394,7 @@ def summarise(results):
 
 
 def is_wrong(result, figures):
-    return result["is_checked"] and (figures["difference"] or 0) > 1
+    return result["is_checked"] and (figures["difference"] or 0) > result["allowed"]
 
 
 def _exceeds_mean(report, limit):
@@ -401,10 +436,28 @@ def read_versions(names):
     return versions
 
 
+def read_earlier(path, settings):
+    """The results of a report that --json added to; none where there is no file."""
+    if path is None or not path.exists():
+        return []
+    report = json.loads(path.read_text())
+    if report["settings"] != settings:
+        refuse(f"{path} was measured with other settings ({report['settings']}); give another file.")
+    return report["results"]
+
+
+def write_report(path, report):
+    if path is not None:
+        path.write_text(json.dumps(report, indent=1) + "\n")
+
+
 def main():
     arguments = parse_arguments()
-    made_folder = find_made_models()
-    known = model_set.list_names(made_folder)
+    made_folder = None if arguments.population else find_made_models()
+    if arguments.population:
+        known = population.list_names(arguments.held_out)
+    else:
+        known = model_set.list_names(made_folder)
     if arguments.list:
         print("\n".join(known))
         return 0
@@ -412,6 +465,8 @@ def main():
     for name in wanted:
         if name not in known:
             refuse(f"Model '{name}' is unknown; there are {', '.join(known)}.")
+    if arguments.shard:
+        wanted = wanted[arguments.shard[0] - 1 :: arguments.shard[1]]
     if measurements.OURS in arguments.engines and not arguments.library.exists():
         refuse(f"{arguments.library} does not exist; build the release preset or give --library.")
     if arguments.against_library and not arguments.against_library.exists():
@@ -434,15 +489,24 @@ def main():
         "results": [],
         "left_out": [],
     }
+    if arguments.population:
+        report["settings"]["is_held_out"] = arguments.held_out
+        report["results"] = read_earlier(arguments.json, report["settings"])
+    measured = {(result["model"], result["threads"]) for result in report["results"]}
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as place:
         for number, name in enumerate(wanted, start=1):
             try:
-                model = model_set.load(name, made_folder, arguments.batch, pathlib.Path(place))
-            except model_set.BatchError as fault:
+                if arguments.population:
+                    model = model_set.load_of_population(name)
+                else:
+                    model = model_set.load(name, made_folder, arguments.batch, pathlib.Path(place))
+            except (model_set.BatchError, population.PopulationError) as fault:
                 report["left_out"].append(str(fault))
                 continue
             for threads in arguments.threads:
+                if (name, threads) in measured:
+                    continue
                 files = tempfile.mkdtemp(dir=place)
                 # Load is compared at the most threads only; it takes most of the time.
                 loads = arguments.loads if threads == max(arguments.threads) else 1
@@ -451,14 +515,15 @@ def main():
                 finally:
                     shutil.rmtree(files, ignore_errors=True)
                 report["results"].append(entry)
+                if arguments.population:
+                    write_report(arguments.json, report)
                 say(
                     f"compare: {number}/{len(wanted)} ({time.monotonic() - start:.0f} s) {name}, "
                     f"{threads} threads, ratio {comparison_text.format_ratio(entry['ratio'])}"
                 )
     report["summaries"] = summarise(report["results"])
     print(comparison_text.make_tables(report))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=1) + "\n")
+    write_report(arguments.json, report)
     date = datetime.date.today().isoformat()
     command = shlex.join(["benchmarks/compare.py", *sys.argv[1:]])
     rows = measurements.make_rows(report, date, command)

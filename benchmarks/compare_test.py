@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of what compare.py computes by itself: differences, ratios, sums, exit status, batches."""
 
+import contextlib
+import io
 import math
 import unittest
 
@@ -13,6 +15,9 @@ import compare
 import comparison_text
 import model_set
 import ncnn_models
+import population
+import reference_share
+from networks import drawing
 
 
 class MeasureDifference(unittest.TestCase):
@@ -105,7 +110,62 @@ def _result(ratio, threads=2, kind="convolution", **ours):
         "threads": threads,
         "kind": kind,
         "is_checked": True,
+        "allowed": 1.0,
     }
+
+
+class Population(unittest.TestCase):
+    def test_third_that_is_held_out_is_told_apart(self):
+        run, held = population.list_names(), population.list_names(is_held=True)
+        self.assertEqual(len(run) + len(held), len(population.ENTRIES))
+        self.assertFalse(set(run) & set(held))
+        self.assertTrue(0.2 < len(held) / len(population.ENTRIES) < 0.45)
+
+    def test_same_name_draws_the_same_weights(self):
+        draws = [drawing.Drawing(name).draw_weight for name in ("a", "a", "b")]
+        first, same, other = (draw((4, 4), 1) for draw in draws)
+        values = [
+            numpy_helper.to_array(draw.__self__._initializers[0]) for draw in draws
+        ]
+        self.assertEqual(first, same)
+        numpy.testing.assert_array_equal(values[0], values[1])
+        self.assertFalse(numpy.array_equal(values[0], values[2]))
+
+    def test_networks_are_legal_models(self):
+        for name in ("perceptron", "trees_one", "registration_border"):
+            model = population.ENTRIES[name].draw().finish()
+            self.assertTrue(model.graph.output[0].type.tensor_type.HasField("shape"))
+
+    def test_shards_are_parts_of_the_list(self):
+        parser = compare.argparse.ArgumentParser()
+        self.assertEqual(compare.parse_shard(parser, "2/5"), (2, 5))
+        self.assertIsNone(compare.parse_shard(parser, None))
+        for text in ("0/3", "4/3", "1", "a/b"):
+            with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+                compare.parse_shard(parser, text)
+
+    def test_profile_tells_the_share_of_the_reference(self):
+        def step(implementation, ns, flops=0):
+            return {
+                "node": 0,
+                "family": "Map",
+                "implementation": implementation,
+                "extents": [2, 3],
+                "ns": ns,
+                "flops": flops,
+                "bytes": 4 * ns,
+            }
+
+        profile = reference_share.summarise(
+            [step("reference", 25), step("engine map", 60, flops=120), step("reference", 15)]
+        )
+        self.assertAlmostEqual(profile["reference_share"], 0.4)
+        self.assertEqual(profile["longest"]["implementation"], "engine map")
+        self.assertAlmostEqual(profile["longest"]["share"], 0.6)
+        self.assertEqual((profile["longest"]["gflops"], profile["longest"]["gbytes"]), (2, 4))
+        self.assertEqual(reference_share.summarise([])["reference_share"], 0)
+        self.assertEqual(reference_share.find_largest([{}, {"profile": profile}]), 0.4)
+        self.assertIsNone(reference_share.find_largest([{}]))
 
 
 class Summaries(unittest.TestCase):
@@ -139,6 +199,7 @@ class Summaries(unittest.TestCase):
     def test_exit_status_puts_wrong_results_first(self):
         wrong = _result(5.0, difference=1.5)
         unchecked = {**wrong, "is_checked": False}
+        allowed = {**wrong, "allowed": 2.0}
         failed = _result(5.0)
         failed["engines"]["onnxifi"] = {"fault": "no"}
         for results, limit, status in (
@@ -146,6 +207,7 @@ class Summaries(unittest.TestCase):
             ([_result(5.0)], 4.0, 3),
             ([_result(0.5), wrong], 4.0, 1),
             ([unchecked], None, 0),
+            ([allowed], None, 0),
             ([failed], None, 1),
         ):
             self.assertEqual(compare.find_exit_status({"results": results}, limit), status)

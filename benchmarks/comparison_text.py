@@ -44,13 +44,27 @@ def make_tables(report):
             f"{result['model']:<{width}} {result['threads']:>7} {figures} "
             f"{format_ratio(result['load_ratio']):>6} {format_ratio(result['memory_ratio']):>6}"
         )
+    profiled = [result for result in results if "profile" in result]
+    if profiled:
+        lines += ["", "Share of a run in the reference's loops, and its longest step"]
+        lines.append(f"{'MODEL':<{width}} THREADS  RATIO REFERENCE  LONGEST STEP")
+    for result in profiled:
+        profile, longest = result["profile"], result["profile"]["longest"]
+        lines.append(
+            f"{result['model']:<{width}} {result['threads']:>7} {format_ratio(result['ratio']):>6} "
+            f"{profile['reference_share']:>9.1%}  {longest['share']:.0%} {longest['implementation']} "
+            f"({longest['family']}{longest['extents']}, {longest['gflops']:.3g} GFLOP/s, "
+            f"{longest['gbytes']:.3g} GB/s)"
+        )
     lines.append("")
     for summary in report["summaries"]:
+        share = summary.get("reference_share")
         lines.append(
             f"{summary['kind']}, {summary['threads']} thread{'s' * (summary['threads'] > 1)}, "
             f"{summary['models']} models: geometric mean of the ratios {summary['ratio']:.2f}, "
             f"worst {summary['worst']:.2f}; load {summary['load_ratio']:.2f}, "
             f"memory {summary['memory_ratio']:.2f}"
+            + ("" if share is None else f"; at most {share:.1%} of a run in the reference's loops")
         )
     for result in results:
         for name in names:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models that compare.py runs, with inputs and, where there are any, expected outputs.
 
-Three sources: the networks of tools/make_models.py (expected values in float64), the light_* files
+Of the table three sources: the networks of tools/make_models.py (expected values in float64), the light_* files
 of the onnx package (weights all 0.02, so all scores are equal and huge and softmax makes anything
 of their rounding: their speed is compared, their results are not checked), and two small models
-where the cost of a call shows.
+where the cost of a call shows. The networks of population.py are a set of their own.
 """
 
 import dataclasses
@@ -13,6 +13,8 @@ import pathlib
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+import population
 
 # What bounds each model, as the table groups them.
 _KINDS = {
@@ -55,6 +57,8 @@ class Model:
     expected: dict | None
     # Whether a difference beyond the tolerance is a fault.
     is_checked: bool = True
+    # So many tolerances; narrow types have more.
+    allowed: float = 1.0
 
 
 def _list_inputs(graph):
@@ -202,6 +206,13 @@ def list_names(made_folder):
 def _list_light():
     folder = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     return sorted(folder.glob("light_*.onnx"))
+
+
+def load_of_population(name):
+    """Returns a Model of population.py."""
+    path, inputs = population.make(name)
+    entry = population.ENTRIES[name]
+    return Model(name, entry.kind, path, inputs, expected=None, allowed=entry.allowed)
 
 
 def load(name, made_folder, batch, place):

@@ -14,6 +14,7 @@ import onnx
 SUCCESS, FALLBACK = 0, 1
 _INFO_DEVICE = 5  # ONNXIFI_BACKEND_DEVICE
 _INFO_GRAPH_INIT_PROPERTIES = 13  # ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES
+_PROPERTY_PROFILE = 1 << 49  # ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE
 _PROPERTY_MAPPED_MODEL = 1 << 52  # ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL
 _PROPERTY_LASTING_MODEL = 1 << 54  # ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL
 _PROPERTY_CALLER_RUNS = 1 << 53  # ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS
@@ -57,6 +58,31 @@ class _Shape(ctypes.Structure):
 
 
 _ShapeCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_Shape))
+
+
+class _StepRecord(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("step_index", ctypes.c_uint32),
+        ("node_index", ctypes.c_int64),
+        ("family", ctypes.c_char_p),
+        ("implementation", ctypes.c_char_p),
+        ("detail", ctypes.c_char_p),
+        ("data_type", ctypes.c_uint64),
+        ("rank", ctypes.c_uint32),
+        ("extents", ctypes.POINTER(ctypes.c_int64)),
+        ("rejected_count", ctypes.c_uint32),
+        ("rejected", ctypes.POINTER(ctypes.c_char_p)),
+        ("start_ns", ctypes.c_uint64),
+        ("duration_ns", ctypes.c_uint64),
+        ("flops", ctypes.c_uint64),
+        ("read_bytes", ctypes.c_uint64),
+        ("written_bytes", ctypes.c_uint64),
+        ("precision", ctypes.c_uint32),
+    ]
+
+
+_StepCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_StepRecord))
 
 
 def describe(tensors):
@@ -181,9 +207,10 @@ class Library:
         )
         return status, Graph(self, handle) if status in (SUCCESS, FALLBACK) else None
 
-    def open_graph(self, path):
+    def open_graph(self, path, is_profiled=False):
         """The graph of a model file, which stays mapped for as long as the graph. Runs may be
-        carried out by the thread that starts them, since Graph.run waits for them at once.
+        carried out by the thread that starts them, since Graph.run waits for them at once. A
+        profiled one records the steps of its runs for Graph.profile.
         """
         with open(path, "rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -191,6 +218,8 @@ class Library:
         taken = self.graph_properties()
         wanted = (_PROPERTY_MAPPED_MODEL, _PROPERTY_LASTING_MODEL, _PROPERTY_CALLER_RUNS)
         properties = [(key, 1) for key in wanted if taken & key]
+        if is_profiled:
+            properties.append((_PROPERTY_PROFILE, 1))
         status, graph = self.init_graph(ctypes.byref(start), len(content), properties)
         if graph is None:
             self.check(status, "initialising the model")
@@ -285,3 +314,25 @@ class Graph:
         if status != SUCCESS:
             self._library.check(status, "running")
         self._release(event)
+
+    def profile(self):
+        """The steps of the last run of a profiled graph, in the order of their start."""
+        steps = []
+
+        def add(_, pointer):
+            record = pointer.contents
+            steps.append(
+                {
+                    "node": record.node_index,
+                    "family": record.family.decode(),
+                    "implementation": record.implementation.decode(),
+                    "extents": record.extents[: record.rank],
+                    "ns": record.duration_ns,
+                    "flops": record.flops,
+                    "bytes": record.read_bytes + record.written_bytes,
+                }
+            )
+
+        find = self._library.find(self._library.id, "onnxGetGraphProfile")
+        self._library.check(find(self._handle, _StepCallback(add), None), "asking for the profile")
+        return steps

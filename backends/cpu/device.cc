@@ -21,6 +21,7 @@
 #include "backends/cpu/matmul/small_products.h"
 #include "backends/cpu/onednn/recipe.h"
 #include "backends/cpu/pooling/pooling.h"
+#include "backends/cpu/ranking/ranking.h"
 #include "backends/cpu/runtime/recipe.h"
 
 namespace onnxifi::cpu {
@@ -47,6 +48,7 @@ bool IsMatMul(const program::Step& step) {
   return contract != nullptr && contract->form == Contract::Form::kMatMul;
 }
 bool IsContract(const program::Step& step) { return step.As<Contract>() != nullptr; }
+bool IsIndex(const program::Step& step) { return step.As<program::Index>() != nullptr; }
 bool IsWindow(const program::Step& step) { return step.As<program::Window>() != nullptr; }
 
 template <RecipeResult (*select)(const convolution::ConvolutionQuery&)>
@@ -91,6 +93,10 @@ RecipeResult OneDnn(Question& question, std::string_view name) {
       matmul::Recipe::Methods{*std::move(small)}, std::move(recipe)));
 }
 
+RecipeResult SelectRanking(Question& question, std::string_view /*name*/) {
+  return ranking::SelectRanking(question.facts);
+}
+
 RecipeResult SelectEngine(Question& question, std::string_view /*name*/) {
   return engine::Select(question.facts);
 }
@@ -125,6 +131,7 @@ constexpr Implementation kImplementations[] = {
     {"onednn normalisation", IsWindow, OneDnn<onednn::SelectLrn, kInPrimitive>},
     {"onednn pooling between loops", IsWindow, OneDnn<onednn::SelectPooling, kInLoops>},
     {"onednn normalisation between loops", IsWindow, OneDnn<onednn::SelectLrn, kInLoops>},
+    {"ranking", IsIndex, SelectRanking},
     {"the tile engine", engine::HasFamily, SelectEngine},
 };
 

@@ -51,6 +51,18 @@ TEST(RandomStepTest, WindowsAgreeWithTheReference) {
   CompareSteps(Family::kWindow, /*seed=*/1, /*count=*/3000, /*least_share=*/0.15);
 }
 
+// Of which the CPU has kernels for those that order elements.
+TEST(RandomStepTest, IndexStepsAgreeWithTheReference) {
+  base::Result<std::unique_ptr<Device>> device =
+      Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log(base::LogLevel::kWarning));
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  constexpr int64_t kCount = 3000;
+  const reference::Comparison comparison =
+      reference::CompareWithReference(**device, Family::kIndex, /*seed=*/1, kCount);
+  EXPECT_EQ(comparison.different, 0) << comparison.first_difference;
+  EXPECT_EQ(comparison.compared, kCount);
+}
+
 // For tools/test --full, by --gtest_also_run_disabled_tests.
 TEST(RandomStepTest, DISABLED_ThirtyThousandContractsAgree) {
   CompareSteps(Family::kContract, /*seed=*/1'000'000, /*count=*/30'000, /*least_share=*/0.15);

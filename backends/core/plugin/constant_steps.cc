@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/program/body_exprs.h"
+
 namespace onnxifi::plugin {
 namespace {
 
@@ -37,11 +39,12 @@ bool HasNumbers(const View& view) {
 }
 
 // Whether the expressions have the same value in every run.
-bool IsFixed(const Program& program, const program::Map& map) {
-  return std::ranges::none_of(Reachable(program.exprs, map.roots), [&](program::ExprId id) {
-    const program::ExprOp op = program.exprs[id].op;
-    return op == program::ExprOp::kDim || op == program::ExprOp::kRandom;
-  });
+bool IsFixed(const Program& program, const Step& step) {
+  return std::ranges::none_of(
+      Reachable(program.exprs, program::BodyExprs(step)), [&](program::ExprId id) {
+        const program::ExprOp op = program.exprs[id].op;
+        return op == program::ExprOp::kDim || op == program::ExprOp::kRandom;
+      });
 }
 
 tensor::Extents NumbersOf(const program::Shape& shape) {
@@ -76,8 +79,10 @@ class Folder {
 
  private:
   bool IsFoldable(const Step& step) const {
-    const program::Map* map = step.As<program::Map>();
-    if (map == nullptr || !AreNumbers(step.domain) || !IsFixed(program_, *map)) return false;
+    const bool is_loop_nest = step.As<program::Map>() != nullptr ||
+                              step.As<program::Reduce>() != nullptr ||
+                              step.As<program::Row>() != nullptr;
+    if (!is_loop_nest || !AreNumbers(step.domain) || !IsFixed(program_, step)) return false;
     int64_t read_bytes = 0;
     for (const View& read : step.reads) {
       if (read.buffer == program::kNoBuffer || !HasNumbers(read)) return false;

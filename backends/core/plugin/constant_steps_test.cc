@@ -61,6 +61,29 @@ TEST(ConstantStepsTest, FoldsChainsWhole) {
               ElementsAre(22, 28, 44, 50, 66, 72));
 }
 
+TEST(ConstantStepsTest, FoldsReductions) {
+  ProgramMaker maker;
+  ExprPool& pool = maker.program.exprs;
+  const Operand x = maker.Input({2});
+  const Operand a = maker.Constant(Floats({2, 3}, {1, 2, 3, 4, 5, 6}));
+  const Operand sums = maker.Temporary({2});
+  const Expr state = State(pool, kFloat, 0);
+  program::Reduce reduce;
+  reduce.axes = 1;
+  reduce.reduction.states = {{kFloat, Constant(pool, kFloat, 0).id(),
+                              (state + Load(pool, kFloat, 0)).id(),
+                              (state + Other(pool, kFloat, 0)).id()}};
+  reduce.roots = {state.id()};
+  maker.AddStep({{2, 3}, {a.view}, {sums.view}, std::move(reduce)});
+  maker.Output(maker.Map({2}, {x, sums}, Sum));
+  FoldSteps(maker);
+  ASSERT_EQ(maker.program.steps.size(), 1u);
+  const Buffer& folded = maker.program.buffers[static_cast<size_t>(sums.view.buffer)];
+  ASSERT_EQ(folded.kind, Buffer::Kind::kConstant);
+  EXPECT_THAT(maker.program.constants[static_cast<size_t>(folded.index)].values<float>(),
+              ElementsAre(6, 15));
+}
+
 TEST(ConstantStepsTest, LeavesWhatCallersSeeOrGive) {
   ProgramMaker maker;
   const Operand x = maker.Input({3});

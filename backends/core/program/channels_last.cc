@@ -27,6 +27,8 @@ struct Use {
   View* view;
   const Step* step;
   std::optional<Shape> extents;  // of the view's axes; nothing: the coordinates are anything
+  // Guards bound coordinates that are computed, and no addresses.
+  bool has_computed_coordinates = false;
 };
 
 // The numbers of `shape` behind its first axis, whose extent never enters a stride. Nothing if one
@@ -168,12 +170,14 @@ class ChannelsLast {
       const ViewExtents& extents = extents_[static_cast<size_t>(number)];
       for (size_t r = 0; r < step.reads.size(); ++r) {
         if (step.reads[r].buffer != id) continue;
-        uses.push_back({&step.reads[r], &step, std::nullopt});
-        if (MayHaveChannels(step, /*is_read=*/true, r)) uses.back().extents = extents.OfRead(r);
+        uses.push_back({&step.reads[r], &step, std::nullopt, false});
+        if (!MayHaveChannels(step, /*is_read=*/true, r)) continue;
+        uses.back().extents = extents.OfRead(r);
+        uses.back().has_computed_coordinates = extents.HasComputedCoordinates(r);
       }
       for (size_t w = 0; w < step.writes.size(); ++w) {
         if (step.writes[w].buffer != id) continue;
-        uses.push_back({&step.writes[w], &step, std::nullopt});
+        uses.push_back({&step.writes[w], &step, std::nullopt, false});
         if (MayHaveChannels(step, /*is_read=*/false, w)) uses.back().extents = extents.OfWrites();
       }
     }
@@ -199,7 +203,9 @@ class ChannelsLast {
     std::vector<Walk> walks;
     for (const Use& use : uses) {
       if (!use.extents) return;
-      std::optional<Walk> walk = FindWalk(*use.view, *use.extents, axes);
+      View walked = *use.view;
+      if (use.has_computed_coordinates) walked.guards.clear();
+      std::optional<Walk> walk = FindWalk(walked, *use.extents, axes);
       if (!walk) return;
       walks.push_back(*std::move(walk));
     }

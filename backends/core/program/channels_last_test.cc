@@ -164,6 +164,36 @@ TEST(ChannelsLastTest, TheBatchMayBeUnknown) {
 }
 
 // A reader that needs the plain order keeps the whole buffer in it.
+TEST(ChannelsLastTest, CoordinatesThatGuardsBoundMeetTheSameElements) {
+  Builder builder;
+  const BufferId in = builder.Input({2, 3, 4, 5});
+  const BufferId a = builder.Temporary({2, 6, 4, 5});
+  const BufferId b = builder.Temporary({2, 6, 8, 5});
+  const BufferId out = builder.Temporary({2, 2, 8, 5});
+  builder.Convolve(builder.All(in), builder.All(a));
+  // Rows of a at half of the row's number, as a nearest Resize reads them.
+  builder.Copy(builder.All(b), DenseView(b, kFloat, {2, 6, 8, 5}));
+  Step& resize = builder.program.steps.back();
+  resize.reads = {builder.All(a).view};
+  resize.reads[0].guards.push_back({{0, 0, 1, 0}, 0, 4});
+  ExprPool& pool = builder.program.exprs;
+  std::vector<Expr> at;
+  for (int axis = 0; axis < 4; ++axis) at.push_back(Coordinate(pool, axis));
+  at[2] = at[2] / IntConstant(pool, tensor::ElementType::kInt64, 2);
+  resize.body = Map{{LoadAt(pool, kFloat, 0, at).id()}};
+  builder.Convolve(builder.All(b), builder.All(out));
+  builder.Output(out);
+  const std::vector<Views> before = ViewsOf(builder.program);
+
+  LayOutChannelsLast(builder.program, IsConvolution);
+
+  const std::vector<Step>& now = builder.program.steps;
+  ExpectSameElements(before[0].writes[0], now[0].writes[0], {2, 6, 4, 5}, {2, 6, 4, 5});
+  ExpectSameElements(before[1].reads[0], now[1].reads[0], {2, 6, 4, 5}, {2, 6, 4, 5});
+  EXPECT_EQ(now[1].reads[0].guards, before[1].reads[0].guards);
+  ExpectSameElements(before[1].writes[0], now[1].writes[0], {2, 6, 8, 5}, {2, 6, 8, 5});
+}
+
 struct Obstacle {
   const char* name;
   std::function<void(Builder&, BufferId a)> add;
@@ -194,14 +224,14 @@ INSTANTIATE_TEST_SUITE_P(
                    const Operand flat = *Reshape(builder.All(a), {2, 120});
                    builder.Copy(flat, DenseView(builder.Temporary({2, 120}), kFloat, flat.shape));
                  }},
-        Obstacle{"LoadedAtComputedCoordinates",
+        Obstacle{"LoadedAtUnboundedCoordinates",
                  [](Builder& builder, BufferId a) {
                    ExprPool& pool = builder.program.exprs;
                    const Operand all = builder.All(a);
                    builder.Copy(all, DenseView(builder.Temporary(all.shape), kFloat, all.shape));
                    std::vector<Expr> at;
                    for (int axis = 0; axis < 4; ++axis) {
-                     at.push_back(Coordinate(pool, axis));
+                     at.push_back(Coordinate(pool, axis) + Coordinate(pool, axis));
                    }
                    builder.program.steps.back().body = Map{{LoadAt(pool, kFloat, 0, at).id()}};
                  }},

@@ -44,11 +44,35 @@ TEST(ViewExtentsTest, ScatterWritesAnywhereInItsTarget) {
   EXPECT_EQ(ViewExtents(maker.program, maker.program.steps[1]).OfWrites(), std::nullopt);
 }
 
+TEST(ViewExtentsTest, OfComputedCoordinatesAreWhatGuardsLetPass) {
+  ProgramMaker maker;
+  const Operand x = maker.Input({5, 9});
+  maker.Map({7, 9}, {x}, [](ExprPool& pool, const std::vector<Expr>&) {
+    const Expr row = Coordinate(pool, 0) + Coordinate(pool, 0);
+    return LoadAt(pool, ElementType::kFloat32, 0, std::vector<Expr>{row, Coordinate(pool, 1)});
+  });
+  Step& step = maker.program.steps[0];
+  EXPECT_EQ(ViewExtents(maker.program, step).OfRead(0), std::nullopt);
+  // Of the sum of both coordinates, which bounds neither.
+  step.reads[0].guards = {{{1, 1}, 0, 4}};
+  EXPECT_EQ(ViewExtents(maker.program, step).OfRead(0), std::nullopt);
+  step.reads[0].guards.push_back({{1, 0}, 0, 5});
+  const ViewExtents extents(maker.program, step);
+  EXPECT_EQ(extents.OfRead(0), (Shape{5, 9}));
+  EXPECT_TRUE(extents.HasComputedCoordinates(0));
+  // A constant coordinate bounds itself.
+  const Expr at[] = {IntConstant(maker.program.exprs, ElementType::kInt64, 3),
+                     Coordinate(maker.program.exprs, 1)};
+  step.body = Map{{LoadAt(maker.program.exprs, ElementType::kFloat32, 0, at).id()}};
+  step.reads[0].guards.clear();
+  EXPECT_EQ(ViewExtents(maker.program, step).OfRead(0), (Shape{4, 9}));
+}
+
 TEST(ViewExtentsTest, AreNotKnownOfComputedCoordinates) {
   ProgramMaker maker;
   const Operand x = maker.Input({5});
   maker.Map({5}, {x, x}, [](ExprPool& pool, const std::vector<Expr>& loads) {
-    const Expr at[] = {IntConstant(pool, ElementType::kInt64, 3)};
+    const Expr at[] = {Coordinate(pool, 0) + Coordinate(pool, 0)};
     return loads[0] + LoadAt(pool, ElementType::kFloat32, 1, at);
   });
   const ViewExtents extents(maker.program, maker.program.steps[0]);

@@ -3,8 +3,6 @@
 // Access: tiles from and to memory, by what the view looks like within the tile: rows that lie
 // contiguous, a repeated element, elements a stride apart, columns to be turned into rows, or a
 // table of positions where all of these are too short.
-// Addresses are computed modulo 2^64: a coordinate taken from data may be any number, and is only
-// an address once the guards let it pass.
 
 #include "backends/cpu/engine/access.h"
 
@@ -14,6 +12,7 @@
 #include "backends/core/reference/column.h"
 #include "backends/cpu/engine/any_address.h"
 #include "backends/cpu/engine/gather.h"
+#include "backends/cpu/engine/lane_types.h"
 #include "backends/cpu/engine/stream.h"
 #include "backends/cpu/transpose/transpose.h"
 
@@ -21,28 +20,6 @@ namespace onnxifi::engine {
 namespace {
 
 using tensor::ElementType;
-
-// Calls function(T{}) for the unsigned type of `lane_bytes`.
-template <typename Function>
-void WithLaneType(int64_t lane_bytes, Function&& function) {
-  switch (lane_bytes) {
-    case 1:
-      return function(uint8_t{});
-    case 2:
-      return function(uint16_t{});
-    case 4:
-      return function(uint32_t{});
-    case 8:
-      return function(uint64_t{});
-    default:
-      return;
-  }
-}
-
-template <typename T>
-void Fill(T* lanes, int64_t count, T value) {
-  for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = value;
-}
 
 template <typename T>
 void Copy(const T* __restrict source, int64_t count, T* __restrict target) {
@@ -52,18 +29,6 @@ void Copy(const T* __restrict source, int64_t count, T* __restrict target) {
     return;
   }
   for (int64_t lane = 0; lane < count; ++lane) target[lane] = source[lane];
-}
-
-template <typename T>
-void LoadRun(const AnyAddress<T>* __restrict source, int64_t step, int64_t count,
-             T* __restrict lanes) {
-  constexpr int64_t kWorthACall = 128 / static_cast<int64_t>(sizeof(T));
-  if (step == 0) return Fill(lanes, count, source->value);
-  if (step == 1 && count >= kWorthACall) {
-    std::memcpy(lanes, source, static_cast<size_t>(count) * sizeof(T));
-    return;
-  }
-  for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = source[lane * step].value;
 }
 
 template <typename T>
@@ -147,16 +112,6 @@ struct Walk {
   }
 };
 
-template <typename T>
-const AnyAddress<T>* ElementAt(const std::byte* base, int64_t element) {
-  return reinterpret_cast<const AnyAddress<T>*>(base + WrapMulAdd(0, element, sizeof(T)));
-}
-
-template <typename T>
-T* ElementAt(std::byte* base, int64_t element) {
-  return reinterpret_cast<T*>(base + WrapMulAdd(0, element, sizeof(T)));
-}
-
 // `first` is the address of lane 0; no guard fails.
 template <typename T>
 void LoadUnguarded(const LinearForm& form, const std::byte* first, const Box& box, T* lanes) {
@@ -192,31 +147,6 @@ int64_t FloorDiv(int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
-// Narrows the lanes [low, high) of a run to those where 0 <= start + lane * step < extent.
-void Narrow(int64_t start, int64_t step, int64_t extent, int64_t& low, int64_t& high) {
-  if (step == 0) {
-    if (start < 0 || start >= extent) high = low;
-    return;
-  }
-  // Numbers this large only come from saturated expressions; short of the ends they can be added
-  // and negated.
-  constexpr int64_t kFar = int64_t{1} << 61;
-  start = std::clamp(start, -kFar, kFar);
-  step = std::clamp(step, -kFar, kFar);
-  extent = std::clamp(extent, -kFar, kFar);
-  int64_t first;
-  int64_t end;
-  if (step > 0) {
-    first = -FloorDiv(start, step);
-    end = FloorDiv(extent - 1 - start, step) + 1;
-  } else {
-    first = FloorDiv(start - extent, -step) + 1;
-    end = FloorDiv(start, -step) + 1;
-  }
-  low = std::max(low, first);
-  high = std::max(low, std::min(high, end));
-}
-
 template <typename T>
 void LoadGuarded(const Access& access, const std::byte* first, const Box& box, T* lanes) {
   const Walk walk(access.form, box, /*joins=*/false);
@@ -244,10 +174,6 @@ void LoadGuarded(const Access& access, const std::byte* first, const Box& box, T
     }
     Fill(lanes + lane + high, count - high, fill);
   });
-}
-
-void MakeBool(uint8_t* lanes, int64_t count) {
-  for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = lanes[lane] != 0 ? 1 : 0;
 }
 
 // Whether a tile is walked in steps so short that looking up each lane's position is faster.
@@ -284,6 +210,30 @@ LinearForm MakeForm(int64_t offset, std::span<const int64_t> steps, int rank) {
 }
 
 }  // namespace
+
+void Narrow(int64_t start, int64_t step, int64_t extent, int64_t& low, int64_t& high) {
+  if (step == 0) {
+    if (start < 0 || start >= extent) high = low;
+    return;
+  }
+  // Numbers this large only come from saturated expressions; short of the ends they can be added
+  // and negated.
+  constexpr int64_t kFar = int64_t{1} << 61;
+  start = std::clamp(start, -kFar, kFar);
+  step = std::clamp(step, -kFar, kFar);
+  extent = std::clamp(extent, -kFar, kFar);
+  int64_t first;
+  int64_t end;
+  if (step > 0) {
+    first = -FloorDiv(start, step);
+    end = FloorDiv(extent - 1 - start, step) + 1;
+  } else {
+    first = FloorDiv(start - extent, -step) + 1;
+    end = FloorDiv(start, -step) + 1;
+  }
+  low = std::max(low, first);
+  high = std::max(low, std::min(high, end));
+}
 
 Access MakeAccess(const device::BoundView& view, int rank) {
   Access access{.buffer = view.buffer, .type = view.type};
@@ -366,106 +316,6 @@ void LoadBox(const Access& access, const std::byte* base, const Box& box, std::b
     LoadGuarded(access, first, box, typed);
   });
   if (access.type == ElementType::kBool) MakeBool(reinterpret_cast<uint8_t*>(lanes), box.lanes);
-}
-
-void LoadAt(const device::BoundView& view, const std::byte* base,
-            std::span<const std::byte* const> coordinates, int64_t count, std::byte* lanes) {
-  const size_t rank = coordinates.size();
-  std::byte fill_bytes[8] = {};
-  tensor::StoreScalar(view.type, fill_bytes, 0, view.fill);
-  WithLaneType(reference::LaneBytes(view.type), [&](auto lane_type) {
-    using T = decltype(lane_type);
-    T fill;
-    std::memcpy(&fill, fill_bytes, sizeof(fill));
-    auto* typed = reinterpret_cast<T*>(lanes);
-    constexpr int64_t kBlock = 128;
-    int64_t elements[kBlock];
-    int64_t guarded[kBlock];
-    uint8_t is_inside[kBlock];
-    auto evaluate = [&](int64_t offset, std::span<const int64_t> steps, int64_t begin,
-                        int64_t block, int64_t* values) {
-      Fill(values, block, offset);
-      for (size_t axis = 0; axis < rank; ++axis) {
-        const auto* at = reinterpret_cast<const int64_t*>(coordinates[axis]) + begin;
-        const int64_t step = steps[axis];
-        if (step == 1) {  // has no product, which is slow in vectors of 64 bits
-          for (int64_t k = 0; k < block; ++k) values[k] = WrapMulAdd(values[k], 1, at[k]);
-        } else {
-          for (int64_t k = 0; k < block; ++k) values[k] = WrapMulAdd(values[k], step, at[k]);
-        }
-      }
-    };
-    if (rank == 1 && view.guards.empty()) {
-      const auto* at = reinterpret_cast<const int64_t*>(coordinates[0]);
-      const int64_t step = view.strides[0];
-      for (int64_t k = 0; k < count; ++k) {
-        typed[k] = ElementAt<T>(base, WrapMulAdd(view.offset, step, at[k]))->value;
-      }
-      return;
-    }
-    for (int64_t begin = 0; begin < count; begin += kBlock) {
-      const int64_t block = std::min(kBlock, count - begin);
-      evaluate(view.offset, view.strides, begin, block, elements);
-      if (view.guards.empty()) {
-        for (int64_t k = 0; k < block; ++k)
-          typed[begin + k] = ElementAt<T>(base, elements[k])->value;
-        continue;
-      }
-      Fill(is_inside, block, uint8_t{1});
-      for (const device::BoundGuard& guard : view.guards) {
-        evaluate(guard.offset, guard.coefficients, begin, block, guarded);
-        for (int64_t k = 0; k < block; ++k) {
-          is_inside[k] &= static_cast<uint8_t>(guarded[k] >= 0 && guarded[k] < guard.extent);
-        }
-      }
-      for (int64_t k = 0; k < block; ++k) {
-        typed[begin + k] = is_inside[k] != 0 ? ElementAt<T>(base, elements[k])->value : fill;
-      }
-    }
-  });
-  if (view.type == ElementType::kBool) MakeBool(reinterpret_cast<uint8_t*>(lanes), count);
-}
-
-void LoadRowsAt(const device::BoundView& view, const std::byte* base,
-                std::span<const std::byte* const> coordinates, int along, int64_t begin,
-                int64_t rows, int64_t length, std::byte* lanes) {
-  std::byte fill_bytes[8] = {};
-  tensor::StoreScalar(view.type, fill_bytes, 0, view.fill);
-  WithLaneType(reference::LaneBytes(view.type), [&](auto lane_type) {
-    using T = decltype(lane_type);
-    T fill;
-    std::memcpy(&fill, fill_bytes, sizeof(fill));
-    auto* typed = reinterpret_cast<T*>(lanes);
-    for (int64_t row = 0; row < rows; ++row, typed += length) {
-      auto value_at_begin = [&](int64_t offset, std::span<const int64_t> steps) {
-        int64_t value = offset;
-        for (size_t axis = 0; axis < coordinates.size(); ++axis) {
-          const int64_t at = static_cast<int>(axis) == along
-                                 ? begin
-                                 : reinterpret_cast<const int64_t*>(coordinates[axis])[row];
-          value = WrapMulAdd(value, steps[axis], at);
-        }
-        return value;
-      };
-      auto step_of = [&](std::span<const int64_t> steps) { return along < 0 ? 0 : steps[along]; };
-      int64_t low = 0;
-      int64_t high = length;
-      for (const device::BoundGuard& guard : view.guards) {
-        Narrow(value_at_begin(guard.offset, guard.coefficients), step_of(guard.coefficients),
-               guard.extent, low, high);
-      }
-      low = std::min(low, length);
-      high = std::clamp(high, low, length);
-      Fill(typed, low, fill);
-      if (low < high) {
-        const int64_t step = step_of(view.strides);
-        const int64_t first = value_at_begin(view.offset, view.strides);
-        LoadRun(ElementAt<T>(base, WrapMulAdd(first, step, low)), step, high - low, typed + low);
-      }
-      Fill(typed + high, length - high, fill);
-    }
-  });
-  if (view.type == ElementType::kBool) MakeBool(reinterpret_cast<uint8_t*>(lanes), rows * length);
 }
 
 void StoreBox(const Access& access, std::byte* base, const Box& box, const std::byte* lanes) {

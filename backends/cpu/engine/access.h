@@ -61,14 +61,6 @@ Inside FindInside(const Access& access, const Box& box);
 
 // Copies a tile of any access to `lanes`, dense. bool is read as 0 or 1.
 void LoadBox(const Access& access, const std::byte* base, const Box& box, std::byte* lanes);
-// One element per lane, at columns of int64 coordinates of the view.
-void LoadAt(const device::BoundView& view, const std::byte* base,
-            std::span<const std::byte* const> coordinates, int64_t count, std::byte* lanes);
-// The same for rows of lanes: of each coordinate one per row, but for number `along` (-1: none),
-// which begins at `begin` and ascends by 1 within a row.
-void LoadRowsAt(const device::BoundView& view, const std::byte* base,
-                std::span<const std::byte* const> coordinates, int along, int64_t begin,
-                int64_t rows, int64_t length, std::byte* lanes);
 // Copies lanes to a tile of an access without guards. Where several lanes have one address, the
 // last counts.
 void StoreBox(const Access& access, std::byte* base, const Box& box, const std::byte* lanes);

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/engine/computed_loads.h"
+
 namespace onnxifi::engine {
 namespace {
 
@@ -103,6 +105,7 @@ TEST_P(AnyAddressTest, ComputedCoordinatesReadWhatLiesAtAnAlignedAddress) {
   }
   const std::byte* const coordinates[] = {reinterpret_cast<const std::byte*>(rows.data()),
                                           reinterpret_cast<const std::byte*>(columns.data())};
+  const RowCoordinates by_rows{.numbers = coordinates, .along = 1, .rows = 20, .length = 23};
   for (const bool is_guarded : {false, true}) {
     Form form{"Gathered", {}, {25, 1}};
     if (is_guarded) form.guards = {{{1, 0}, 0, 15}};
@@ -111,14 +114,12 @@ TEST_P(AnyAddressTest, ComputedCoordinatesReadWhatLiesAtAnAlignedAddress) {
     LoadAt(view, aligned.data(), coordinates, kCount,
            reinterpret_cast<std::byte*>(expected.data()));
     std::vector<uint64_t> expected_rows(20 * 23), found_rows(20 * 23);
-    LoadRowsAt(view, aligned.data(), coordinates, /*along=*/1, 0, 20, 23,
-               reinterpret_cast<std::byte*>(expected_rows.data()));
+    LoadRowsAt(view, aligned.data(), by_rows, reinterpret_cast<std::byte*>(expected_rows.data()));
     for (const size_t shift : {1, 2, 3, 5}) {
       const Bytes shifted(shift);
       LoadAt(view, shifted.data(), coordinates, kCount, reinterpret_cast<std::byte*>(found.data()));
       EXPECT_EQ(found, expected) << shift;
-      LoadRowsAt(view, shifted.data(), coordinates, /*along=*/1, 0, 20, 23,
-                 reinterpret_cast<std::byte*>(found_rows.data()));
+      LoadRowsAt(view, shifted.data(), by_rows, reinterpret_cast<std::byte*>(found_rows.data()));
       EXPECT_EQ(found_rows, expected_rows) << shift;
     }
   }

@@ -173,25 +173,33 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
 }
 
 Code Code::CompileByRows(const program::ExprPool& pool, std::span<const ExprId> roots,
-                         LoopSet loops, std::span<const ExprId> provided, int row_axis) {
+                         LoopSet loops, const RowLoads& loads, int row_axis) {
+  const std::vector<ExprId> provided = loads.Provided();
   Code code = Compile(pool, roots, loops, provided);
   code.loads_rows_ = true;
+  // The node of a value that is an index or comes from outside.
+  std::unordered_map<int, ExprId> outside;
+  for (const Outside& value : code.outside_) outside.emplace(value.value, provided[value.payload]);
+  auto is_along = [&](int value) {
+    const auto found = outside.find(value);
+    if (found != outside.end()) {
+      const ExprNode& node = pool[found->second];
+      return node.op == ExprOp::kIndex && node.payload == static_cast<uint64_t>(row_axis);
+    }
+    return std::any_of(code.varying_.begin(), code.varying_.end(), [&](const Instruction& other) {
+      return other.result == value && other.kind == Kind::kIndex &&
+             other.payload == static_cast<uint64_t>(row_axis);
+    });
+  };
   for (Instruction& instruction : code.varying_) {
     if (instruction.kind != Kind::kLoadAt) continue;
     for (size_t k = 0; k < instruction.inputs.size(); ++k) {
       const int value = instruction.inputs[k];
-      const bool is_along =
-          std::any_of(code.varying_.begin(), code.varying_.end(),
-                      [&](const Instruction& other) {
-                        return other.result == value && other.kind == Kind::kIndex &&
-                               other.payload == static_cast<uint64_t>(row_axis);
-                      }) ||
-          std::any_of(code.outside_.begin(), code.outside_.end(), [&](const Outside& outside) {
-            const ExprNode& node = pool[provided[outside.payload]];
-            return outside.value == value && node.op == ExprOp::kIndex &&
-                   node.payload == static_cast<uint64_t>(row_axis);
-          });
-      if (is_along) instruction.along = static_cast<int>(k);
+      if (is_along(value)) instruction.along = static_cast<int>(k);
+      const auto found = outside.find(value);
+      if (found != outside.end() && loads.IsColumn(found->second)) {
+        instruction.columns |= uint32_t{1} << k;
+      }
     }
   }
   return code;

@@ -15,6 +15,7 @@
 #include "backends/core/program/expr.h"
 #include "backends/cpu/engine/fused_operations.h"
 #include "backends/cpu/engine/loop.h"
+#include "backends/cpu/engine/row_loads.h"
 
 namespace onnxifi::engine {
 
@@ -42,8 +43,10 @@ class Code {
                               // operations' operands
     std::vector<FusedOperation> operations;  // kFused
     tensor::Dim dim;                         // kDim
-    // kLoadAt by rows: the input that is the coordinate along the row, or -1.
+    // kLoadAt by rows: the input that is the coordinate along the row, or -1; and, as bits, those
+    // that have a number per element of a row.
     int along = -1;
+    uint32_t columns = 0;
   };
   struct Value {
     tensor::ElementType type;
@@ -65,10 +68,10 @@ class Code {
   // there.
   static Code Compile(const program::ExprPool& pool, std::span<const program::ExprId> roots,
                       LoopSet loops, std::span<const program::ExprId> provided = {});
-  // The same, where loads at computed coordinates are by rows along the domain's axis `row_axis`:
-  // of their coordinates, but for that along the row, there is one per row.
+  // The same, where loads at computed coordinates are by rows along the domain's axis `row_axis`;
+  // what `loads` names comes from outside, in the order of loads.Provided().
   static Code CompileByRows(const program::ExprPool& pool, std::span<const program::ExprId> roots,
-                            LoopSet loops, std::span<const program::ExprId> provided, int row_axis);
+                            LoopSet loops, const RowLoads& loads, int row_axis);
 
   // The instruction where the code is nothing else, else null.
   const Instruction* OnlyInstruction() const {

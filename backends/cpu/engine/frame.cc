@@ -10,6 +10,7 @@
 
 #include "backends/core/reference/column.h"
 #include "backends/cpu/engine/any_address.h"
+#include "backends/cpu/engine/computed_loads.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -198,8 +199,13 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
         }
         if (code.loads_rows()) {
           const int last = box.rank - 1;
-          LoadRowsAt(view, addresses_[view.buffer], {coordinates, rank}, instruction.along,
-                     box.begin[last], box.lanes / box.extents[last], box.extents[last], result);
+          const RowCoordinates by_rows{.numbers = {coordinates, rank},
+                                       .along = instruction.along,
+                                       .begin = box.begin[last],
+                                       .columns = instruction.columns,
+                                       .rows = box.lanes / box.extents[last],
+                                       .length = box.extents[last]};
+          LoadRowsAt(view, addresses_[view.buffer], by_rows, result);
         } else {
           LoadAt(view, addresses_[view.buffer], {coordinates, rank}, box.lanes, result);
         }

@@ -15,6 +15,7 @@
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/row_loads.h"
 #include "backends/cpu/engine/transposed_copy.h"
+#include "backends/cpu/engine/weighted_rows.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
@@ -22,24 +23,26 @@ namespace {
 
 struct MapCode {
   Code elements;
-  // The same in two parts, where rows can be loaded: what is computed once per row, and elements
-  // to which its roots come as kAccumulator.
+  // The same in parts, where rows can be loaded: what is computed once per row, what is computed
+  // once for all rows, and elements to which their roots come as kAccumulator.
   struct ByRows {
     Code rows;
+    Code columns;
     Code elements;
   };
   std::optional<ByRows> by_rows;
   int row_axis = 0;
+  std::shared_ptr<const WeightedRows> weighted_rows = nullptr;
 
   static MapCode Compile(const program::ExprPool& pool, const program::Step& step, LoopSet loops) {
     const program::ExprIds& roots = step.As<program::Map>()->roots;
     MapCode code{Code::Compile(pool, roots, loops), std::nullopt, 0};
     code.row_axis = RowAxis(step);
+    code.weighted_rows = FindWeightedRows(pool, step, loops);
     if (const std::optional<RowLoads> loads = FindRowLoads(pool, step, code.row_axis)) {
-      std::vector<program::ExprId> provided = loads->coordinates;
-      if (loads->along != program::kNoExpr) provided.push_back(loads->along);
       code.by_rows = {Code::Compile(pool, loads->coordinates, loops),
-                      Code::CompileByRows(pool, roots, loops, provided, code.row_axis)};
+                      Code::Compile(pool, loads->columns, loops),
+                      Code::CompileByRows(pool, roots, loops, *loads, code.row_axis)};
     }
     return code;
   }
@@ -71,6 +74,8 @@ class BoundMap final : public device::BoundKernel {
     if (by_rows_ != nullptr) {
       rows_.emplace(by_rows_->rows, step);
       rows_->AppendForms(forms);
+      columns_.emplace(by_rows_->columns, step);
+      columns_->AppendForms(forms);
     }
     grid_.Permute(Grid::SortedAxes(writer_.first_form(), 0, grid_.rank()), forms);
     int row_axis[] = {grid_.rank() - 1};
@@ -94,9 +99,12 @@ class BoundMap final : public device::BoundKernel {
       rows_grid.Tile(grid_.rank() - 1, grid_.rank(), 1);
       tile_rows_ = rows_grid.TileLanes(0, grid_.rank());
       rows_->LayOut(rows_grid, tile_rows_);
+      Grid columns_grid = grid_;
+      columns_grid.Tile(0, grid_.rank() - 1, 1);
+      columns_->LayOut(columns_grid, grid_.tile_extent(grid_.rank() - 1));
     }
     runtime.scratch().Reserve(bound_.scratch_bytes() + writer_.scratch_bytes() +
-                              (rows_ ? rows_->scratch_bytes() : 0));
+                              (rows_ ? rows_->scratch_bytes() + columns_->scratch_bytes() : 0));
   }
 
   std::string Detail() const override { return processor::VectorName(); }
@@ -114,16 +122,22 @@ class BoundMap final : public device::BoundKernel {
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
     Frame frame(bound_, addresses, scratch, tile_lanes_);
     scratch += bound_.scratch_bytes();
-    std::optional<Frame> rows;
+    std::optional<Frame> rows, columns;
     if (rows_) {
       rows.emplace(*rows_, addresses, scratch, tile_rows_);
       scratch += rows_->scratch_bytes();
+      columns.emplace(*columns_, addresses, scratch, grid_.tile_extent(grid_.rank() - 1));
+      scratch += columns_->scratch_bytes();
     }
+    Box columns_box;
     std::byte* writer_scratch = scratch;
     Box box;
     grid_.MoveTo(0, grid_.rank(), begin, box);
     for (int64_t tile = begin; tile < end; ++tile) {
-      if (rows) RunRows(*rows, box, frame);
+      if (rows) {
+        RunColumns(*columns, box, columns_box);
+        RunRows(*rows, *columns, box, frame);
+      }
       writer_.Run(frame, box, addresses, writer_scratch);
       grid_.MoveOn(0, grid_.rank(), box);
     }
@@ -131,18 +145,42 @@ class BoundMap final : public device::BoundKernel {
   }
 
   // Computes the coordinates of the rows in a tile.
-  void RunRows(Frame& rows, const Box& box, Frame& elements) const {
+  static void RunRows(Frame& rows, const Frame& columns, const Box& box, Frame& elements) {
     const int last = box.rank - 1;
     Box row_box = box;
     row_box.begin[last] = 0;
     row_box.extents[last] = 1;
     row_box.lanes = box.lanes / box.extents[last];
     rows.Run(row_box);
-    const size_t count = rows.root_count();
-    elements.Attach(program::ExprOp::kAccumulator, [&](uint64_t k) {
-      // The last is the coordinate along a row, of which nothing is read.
-      return k < count ? const_cast<std::byte*>(rows.root(static_cast<int>(k))) : nullptr;
+    const size_t row_count = rows.root_count();
+    const size_t column_count = columns.root_count();
+    elements.Attach(program::ExprOp::kAccumulator, [&](uint64_t k) -> std::byte* {
+      const std::byte* numbers = nullptr;  // of the coordinate along a row nothing is read
+      if (k < row_count) {
+        numbers = rows.root(static_cast<int>(k));
+      } else if (k < row_count + column_count) {
+        numbers = columns.root(static_cast<int>(k - row_count));
+      }
+      return const_cast<std::byte*>(numbers);
     });
+  }
+
+  // Computes the coordinates along the rows of a tile, unless `done` was a tile of the same part of
+  // them.
+  static void RunColumns(Frame& columns, const Box& box, Box& done) {
+    if (columns.root_count() == 0) return;
+    const int last = box.rank - 1;
+    if (done.rank == box.rank && done.begin[last] == box.begin[last] &&
+        done.extents[last] == box.extents[last]) {
+      return;
+    }
+    done = box;
+    for (int axis = 0; axis < last; ++axis) {
+      done.begin[axis] = 0;
+      done.extents[axis] = 1;
+    }
+    done.lanes = box.extents[last];
+    columns.Run(done);
   }
 
   // The axis along which a read is contiguous that is not so along the last one, or -1. None where
@@ -167,7 +205,7 @@ class BoundMap final : public device::BoundKernel {
   const std::shared_ptr<const MapCode> code_;  // shared with the kernel
   const MapCode::ByRows* const by_rows_;       // null where elements are loaded one by one
   BoundCode bound_;
-  std::optional<BoundCode> rows_;
+  std::optional<BoundCode> rows_, columns_;
   Writer writer_;
   Grid grid_;
   int64_t tile_lanes_ = 0;
@@ -185,7 +223,8 @@ class MapKernel final : public device::Kernel {
                                                           device::Addresses) override {
     std::unique_ptr<device::BoundKernel> bound;
     ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
-      bound = BindTransposedCopy(code_->elements, step, runtime_);
+      if (code_->weighted_rows) bound = BindWeightedRows(code_->weighted_rows, step, runtime_);
+      if (bound == nullptr) bound = BindTransposedCopy(code_->elements, step, runtime_);
       if (bound == nullptr) bound = std::make_unique<BoundMap>(code_, step, runtime_);
       return base::Ok();
     }));

@@ -10,6 +10,7 @@
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/reduction.h"
+#include "backends/cpu/engine/weighted_rows.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
@@ -22,6 +23,7 @@ struct ReduceCode {
   ReductionCode reduction;
   Code roots;
   int axes;
+  std::shared_ptr<const WeightedRows> weighted_rows;  // null where it is no such sum
 };
 
 class BoundReduce final : public device::BoundKernel {
@@ -96,7 +98,8 @@ class ReduceKernel final : public device::Kernel {
                                                           device::Addresses) override {
     std::unique_ptr<device::BoundKernel> bound;
     ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
-      bound = std::make_unique<BoundReduce>(code_, step, runtime_);
+      if (code_->weighted_rows) bound = BindWeightedRows(code_->weighted_rows, step, runtime_);
+      if (bound == nullptr) bound = std::make_unique<BoundReduce>(code_, step, runtime_);
       return base::Ok();
     }));
     return bound;
@@ -115,7 +118,8 @@ std::unique_ptr<device::Kernel> BuildReduce(const device::Facts& facts, Runtime&
   const LoopSet loops = runtime.settings().loops;
   return std::make_unique<ReduceKernel>(std::make_shared<const ReduceCode>(ReduceCode{
                                             ReductionCode::Compile(pool, reduce.reduction, loops),
-                                            Code::Compile(pool, reduce.roots, loops), reduce.axes}),
+                                            Code::Compile(pool, reduce.roots, loops), reduce.axes,
+                                            FindWeightedRows(pool, facts.step, loops)}),
                                         runtime);
 }
 

@@ -343,20 +343,25 @@ TEST(StepTest, RowsOfEveryLengthAreTheReferences) {
 }
 
 // Rows of a table, some beyond its ends and from the back, by numbers per row; in the table's order
-// and in the other one, with the position in the row read by arithmetic too, and a number per
-// element.
-enum class Taken : uint8_t { kRows, kColumns, kWithPosition, kPerElement, kOneElement };
+// and in the other one, with the position in the row read by arithmetic too, with a number per
+// element, and with one per column.
+enum class Taken : uint8_t { kRows, kColumns, kWithPosition, kPerElement, kOneElement, kPerColumn };
 
 void TakeFromTable(Made& made, Taken taken, int64_t rows, int64_t length) {
   program::ExprPool& pool = made.pool();
   const Operand table = made.Buffer(
       kFloat32, taken == Taken::kColumns ? Extents{length + 2, 9} : Extents{9, length + 2},
       /*is_input=*/true);
-  Operand numbers = taken == Taken::kPerElement
-                        ? made.Buffer(ElementType::kInt64, {rows, length}, /*is_input=*/true)
-                        : made.Buffer(ElementType::kInt64, {rows}, /*is_input=*/true);
+  Operand numbers =
+      taken == Taken::kPerElement
+          ? made.Buffer(ElementType::kInt64, {rows, length}, /*is_input=*/true)
+          : made.Buffer(ElementType::kInt64, {taken == Taken::kPerColumn ? length : rows},
+                        /*is_input=*/true);
   const Shape domain = {rows, length};
-  if (taken != Taken::kPerElement) {
+  if (taken == Taken::kPerColumn) {
+    numbers = InsertAxis(numbers, 0);
+    numbers.view = BroadcastTo(numbers, domain);
+  } else if (taken != Taken::kPerElement) {
     numbers = InsertAxis(numbers, 1);
     numbers.view = BroadcastTo(numbers, domain);
   }
@@ -374,7 +379,8 @@ void TakeFromTable(Made& made, Taken taken, int64_t rows, int64_t length) {
   const Expr nine = program::IntConstant(pool, ElementType::kInt64, 9);
   const Expr zero = program::IntConstant(pool, ElementType::kInt64, 0);
   const Expr row = Select(number < zero, number + nine, number);
-  const Expr column = taken == Taken::kOneElement ? zero + nine : Coordinate(pool, 1);
+  Expr column = taken == Taken::kOneElement ? zero + nine : Coordinate(pool, 1);
+  if (taken == Taken::kPerColumn) column = Coordinate(pool, 0);
   made.step.reads.push_back(guarded);
   const int read = static_cast<int>(made.step.reads.size()) - 1;
   Expr element = taken == Taken::kColumns ? LoadAt(pool, kFloat32, read, {{column, row}})
@@ -388,7 +394,7 @@ void TakeFromTable(Made& made, Taken taken, int64_t rows, int64_t length) {
 
 TEST(StepTest, TakesRowsOfATable) {
   for (const Taken taken : {Taken::kRows, Taken::kColumns, Taken::kWithPosition, Taken::kPerElement,
-                            Taken::kOneElement}) {
+                            Taken::kOneElement, Taken::kPerColumn}) {
     for (const int64_t length : {1, 7, 8, 17, 300, 2500}) {
       for (const int64_t rows : {1, 3, 40}) {
         SCOPED_TRACE(testing::Message()
@@ -399,6 +405,79 @@ TEST(StepTest, TakesRowsOfATable) {
         for (const int64_t lanes : {37, 1024}) {
           ExpectSameBits(expected.back(),
                          made.OnEngine({.loops = LoopSet::kReference, .tile_lanes = lanes}).back());
+        }
+      }
+    }
+  }
+}
+
+// Sums of rows of a table times weights, some rows beyond its ends and some weights no numbers.
+void AddWeightedRows(Made& made, bool is_reduce, int64_t rows, int64_t taps, int64_t length) {
+  program::ExprPool& pool = made.pool();
+  const Operand table = made.Buffer(kFloat32, {9, length}, /*is_input=*/true);
+  const Operand places = made.Buffer(ElementType::kInt64, {rows, taps}, /*is_input=*/true);
+  const Operand weights = made.Buffer(kFloat32, {rows, taps}, /*is_input=*/true);
+  program::View guarded = table.view;
+  guarded.guards.push_back({{program::Dim(1), program::Dim(0)}, program::Dim(0), program::Dim(9)});
+  auto product = [&](const Operand& place, const Operand& weight, const Shape& domain) {
+    auto over_domain = [&](const Operand& of) {
+      program::View view = BroadcastTo(InsertAxis(of, 1), domain);
+      made.step.reads.push_back(view);
+      return static_cast<int>(made.step.reads.size()) - 1;
+    };
+    const Expr row = Load(pool, ElementType::kInt64, over_domain(place));
+    const Expr factor = Load(pool, kFloat32, over_domain(weight));
+    made.step.reads.push_back(guarded);
+    const int read = static_cast<int>(made.step.reads.size()) - 1;
+    return factor * LoadAt(pool, kFloat32, read, {{row, Coordinate(pool, 1)}});
+  };
+  const Expr zero = Constant(pool, kFloat32, 0);
+  if (is_reduce) {
+    const Shape domain = {rows, length, taps};
+    const Expr state = State(pool, kFloat32, 0);
+    const Expr element = product(places, weights, domain);
+    program::Reduce reduce;
+    reduce.axes = 1;
+    reduce.reduction.states = {
+        {kFloat32, zero.id(), (state + element).id(), (state + Other(pool, kFloat32, 0)).id()}};
+    reduce.roots = {state.id()};
+    made.Write(made.Buffer(kFloat32, {rows, length}, /*is_input=*/false));
+    made.Finish(domain, std::move(reduce));
+  } else {
+    Expr sum = zero;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      auto column = [&](const Operand& of) { return RemoveAxis(Slice(of, 1, tap, 1, 1), 1); };
+      const Expr term = product(column(places), column(weights), {rows, length});
+      // A sum may begin with zero or with its first term.
+      sum = tap == 0 && rows % 2 == 1 ? term : sum + term;
+    }
+    made.Write(made.Buffer(kFloat32, {rows, length}, /*is_input=*/false));
+    made.Finish({rows, length}, program::Map{{sum.id()}});
+  }
+  auto* data = reinterpret_cast<int64_t*>(made.made.buffers[1].mutable_data());
+  auto* factors = reinterpret_cast<float*>(made.made.buffers[2].mutable_data());
+  for (int64_t k = 0; k < rows * taps; ++k) {
+    data[k] = k * 7 % 12 - 1;
+    if (k % 19 == 18) factors[k] = std::numeric_limits<float>::infinity();
+  }
+}
+
+TEST(StepTest, AddsWeightedRows) {
+  for (const bool is_reduce : {false, true}) {
+    for (const int64_t taps : {1, 2, 4, 37, 64, 70, 100, 128, 129, 300}) {
+      for (const int64_t length : {7, 8, 17, 64, 131, 2500}) {
+        for (const int64_t rows : {1, 5, 40}) {
+          if (!is_reduce && taps > 4) continue;
+          SCOPED_TRACE(testing::Message()
+                       << is_reduce << ", " << rows << " x " << taps << " x " << length);
+          Made made;
+          AddWeightedRows(made, is_reduce, rows, taps, length);
+          const std::vector<tensor::Tensor> expected = made.OnReference();
+          for (const int64_t lanes : {37, 1024}) {
+            ExpectSameBits(
+                expected.back(),
+                made.OnEngine({.loops = LoopSet::kReference, .tile_lanes = lanes}).back());
+          }
         }
       }
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GridSample, AffineGrid: sampling at positions that are data, and the positions of an affine
-// transformation.
+// transformation. Positions and weights are worked out once per point, for all channels.
+
+#include <algorithm>
 
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
@@ -15,7 +17,7 @@ enum class Padding : uint8_t { kZeros, kBorder, kReflection };
 // One spatial axis of the input, as the elements taken around a sampling point and their weights.
 struct SampledAxis {
   std::vector<Expr> positions;  // int64
-  std::vector<Expr> weights;
+  std::vector<Expr> weights;    // none where there is one position
 };
 
 // Mirrors at both ends of [lowest, highest] until within: a triangle wave of period 2 (highest -
@@ -63,15 +65,13 @@ SampledAxis SampleAxis(StepBuilder& map, std::string_view mode, Padding padding,
   const Expr base = Unary(ExprOp::kFloor, x);
   const Expr t = x - base;
   int64_t first = 0;
-  if (mode == "nearest") {
-    axis.weights = {one};
-  } else if (mode == "linear") {
+  if (mode == "linear") {
     axis.weights = {one - t, t};
-  } else {
+  } else if (mode == "cubic") {
     axis.weights = CubicWeights(t);
     first = -1;
   }
-  for (size_t k = 0; k < axis.weights.size(); ++k) {
+  for (size_t k = 0; k < std::max<size_t>(1, axis.weights.size()); ++k) {
     Expr position = Cast(base, ElementType::kInt64) + map.Extent(first + static_cast<int64_t>(k));
     if (padding == Padding::kBorder) {
       position = Maximum(map.Extent(0), Minimum(position, map.Extent(extent - 1)));
@@ -83,16 +83,43 @@ SampledAxis SampleAxis(StepBuilder& map, std::string_view mode, Padding padding,
   return axis;
 }
 
-// The weighted sum over the axes from `axis` on, at the coordinates chosen for those before.
+// Computes the expressions once per point into tables of their own, and reads these in `map`, whose
+// domain is that of the points and an axis of channels behind them.
+void ReadPerPoint(Lowering& lowering, StepBuilder& points, StepBuilder& map,
+                  const std::vector<std::vector<Expr>*>& computed) {
+  std::vector<Operand> tables;
+  std::vector<Expr> values;
+  for (const std::vector<Expr>* each : computed) {
+    values.insert(values.end(), each->begin(), each->end());
+  }
+  for (const Expr& value : values) {
+    tables.push_back(lowering.Temporary(value.type(), points.domain()));
+  }
+  points.WriteMapTo(tables, values);
+  size_t next = 0;
+  for (std::vector<Expr>* each : computed) {
+    for (Expr& value : *each) {
+      const Operand& table = tables[next++];
+      value = map.Read(program::InsertAxis(table, table.rank()));
+    }
+  }
+}
+
+// The weighted sum over the axes from `axis` on, at the coordinates chosen for those before, which
+// the channel follows.
 Expr Interpolate(const GuardedSource& x, const std::vector<SampledAxis>& axes, size_t axis,
-                 std::vector<Expr>& at, ElementType type) {
-  if (axis == axes.size()) return Cast(x.At(at), type);
+                 std::vector<Expr>& at, Expr channel, ElementType type) {
+  if (axis == axes.size()) {
+    std::vector<Expr> coordinates = at;
+    coordinates.push_back(channel);
+    return Cast(x.At(coordinates), type);
+  }
   std::optional<Expr> sum;
-  for (size_t k = 0; k < axes[axis].weights.size(); ++k) {
+  for (size_t k = 0; k < axes[axis].positions.size(); ++k) {
     at.push_back(axes[axis].positions[k]);
-    Expr part = Interpolate(x, axes, axis + 1, at, type);
+    Expr part = Interpolate(x, axes, axis + 1, at, channel, type);
     at.pop_back();
-    if (axes[axis].weights.size() == 1) return part;
+    if (axes[axis].weights.empty()) return part;
     part = axes[axis].weights[k] * part;
     sum = sum ? *sum + part : part;
   }
@@ -138,21 +165,56 @@ Status LowerGridSample(Lowering& lowering) {
       grid.shape.back(), spatial_rank, "The last extent of grid and the spatial axes of X"));
   const bool aligns_corners = lowering.Int("align_corners", 0) != 0;
 
-  Shape shape = {x.shape[0], x.shape[1]};
-  shape.insert(shape.end(), grid.shape.begin() + 1, grid.shape.end() - 1);
+  // Points first: where they lie is worked out once for all channels.
+  Shape shape(grid.shape.begin(), grid.shape.end() - 1);
+  StepBuilder points(lowering, shape);
+  shape.push_back(x.shape[1]);
   StepBuilder map(lowering, shape);
   std::vector<SampledAxis> axes;
   for (int axis = 0; axis < spatial_rank; ++axis) {
     const Operand component = IndexColumn(grid, spatial_rank - 1 - axis, /*trailing=*/0);
-    Expr normal = map.ReadArithmetic(program::InsertAxis(component, 1));
-    axes.push_back(SampleAxis(map, mode, padding, aligns_corners, normal, x.shape[2 + axis]));
+    const Expr normal = points.ReadArithmetic(component);
+    axes.push_back(SampleAxis(points, mode, padding, aligns_corners, normal, x.shape[2 + axis]));
   }
+  std::vector<std::vector<Expr>*> computed;
+  for (SampledAxis& axis : axes) {
+    computed.push_back(&axis.positions);
+    computed.push_back(&axis.weights);
+  }
+  ReadPerPoint(lowering, points, map, computed);
+
+  // Axes of an image as points have them, the channels last.
+  std::vector<int> channels_last = {0}, channels_first = {0, spatial_rank + 1};
+  for (int axis = 1; axis <= spatial_rank; ++axis) {
+    channels_last.push_back(axis + 1);
+    channels_first.push_back(axis);
+  }
+  channels_last.push_back(1);
+  // Of many channels those of a point are read and written together.
+  constexpr int64_t kMinTogether = 8;
+  const Dim channels = x.shape[1];
+  const bool is_together = !channels.is_constant() || channels.constant() >= kMinTogether;
+  Operand image = program::Permute(x, channels_last);
+  if (is_together) image = lowering.Dense(image);
   std::vector<int> checked;
-  for (int axis = 0; axis < spatial_rank; ++axis) checked.push_back(2 + axis);
-  const GuardedSource source(map, x, checked);
-  std::vector<Expr> at = {map.Coordinate(0), map.Coordinate(1)};
-  const ElementType type = mode == "nearest" ? x.type() : axes[0].weights[0].type();
-  lowering.Set(0, map.WriteMap(Interpolate(source, axes, 0, at, type), x.type()));
+  for (int axis = 0; axis < spatial_rank; ++axis) checked.push_back(1 + axis);
+  const GuardedSource source(map, image, checked);
+  std::vector<Expr> at = {map.Coordinate(0)};
+  const Expr channel = map.Coordinate(spatial_rank + 1);
+  const ElementType type = axes[0].weights.empty() ? x.type() : axes[0].weights[0].type();
+  const Expr value = Interpolate(source, axes, 0, at, channel, type);
+  Operand out;
+  if (is_together) {
+    out = lowering.Temporary(x.type(), shape);
+    lowering.Set(0, program::Permute(out, channels_first));
+  } else {
+    Shape plain;
+    for (int axis : channels_first) plain.push_back(shape[static_cast<size_t>(axis)]);
+    const Operand result = lowering.Temporary(x.type(), plain);
+    lowering.Set(0, result);
+    out = program::Permute(result, channels_last);
+  }
+  map.WriteMapTo({out}, {Cast(value, x.type())});
   return base::Ok();
 }
 

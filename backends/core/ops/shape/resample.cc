@@ -237,6 +237,23 @@ Operand ResampleAxis(Lowering& lowering, const Operand& x, const ResizedAxis& ax
   return map.WriteMap(extrapolated(map, outside, map.ReadView(out.view)), accumulator);
 }
 
+// What shrinks first, so that later passes have less to do, then from the innermost axis on, so
+// that the pass whose elements lie apart has least to do.
+std::vector<ResizedAxis> InOrderOfPasses(const std::vector<ResizedAxis>& axes) {
+  auto shrinks = [](const ResizedAxis& axis) {
+    const Dim is_less = Less(axis.numerator, axis.denominator);
+    return is_less.is_constant() && is_less.constant() != 0;
+  };
+  std::vector<ResizedAxis> ordered;
+  for (const ResizedAxis& axis : axes) {
+    if (shrinks(axis)) ordered.push_back(axis);
+  }
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    if (!shrinks(*axis)) ordered.push_back(*axis);
+  }
+  return ordered;
+}
+
 }  // namespace
 
 Expr ScaleOf(StepBuilder& step, const ResizedAxis& axis) {
@@ -254,7 +271,7 @@ Operand Resample(Lowering& lowering, const Operand& x, const std::vector<Resized
                                       ? ElementType::kFloat64
                                       : ElementType::kFloat32;
   Operand result = x;
-  for (const ResizedAxis& axis : axes) {
+  for (const ResizedAxis& axis : InOrderOfPasses(axes)) {
     result = ResampleAxis(lowering, result, axis, how, accumulator);
   }
   if (!tensor::IsInteger(type)) return lowering.CastTo(result, type);

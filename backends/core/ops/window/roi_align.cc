@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoiAlign: a Reduce over the sampling points of each bin, each a bilinear read. How many points an
-// adaptive bin has depends on the regions; the most that any needs is read when the program runs,
-// and smaller bins leave the rest out.
+// RoiAlign: interpolation between elements is separable, so each bin is a sum over some rows and
+// columns of the image. Which ones, and their weights, are worked out once per region and bin into
+// small tables. How many points an adaptive bin has depends on the regions; the most that any needs
+// is read when the program runs, and smaller bins leave the rest out.
 
 #include <limits>
 
@@ -77,25 +78,119 @@ Result<Dim> MaxPoints(Lowering& lowering, const RoiAttributes& attributes, const
   return found;
 }
 
-// A sampling coordinate between two pixels.
-struct Between {
-  Expr is_outside;
-  Expr low, high;  // int64
-  Expr low_weight, high_weight;
+// The elements along one axis that contribute to each bin of each region, with their weights.
+struct Taps {
+  Dim count;
+  Operand positions;  // int64 [region, bin, tap]; -1 where a bin has fewer
+  Operand weights;    // [region, bin, tap]; for averages their sum over a bin's taps is at most 1
 };
 
-Between MakeBetween(StepBuilder& step, Expr x, Dim extent) {
-  const Expr size = Cast(step.Extent(extent), x.type());
-  const Expr last = step.Extent(extent - 1);
-  Between between;
-  between.is_outside = x < Like(x, -1) || x > size;
-  const Expr clamped = Minimum(Maximum(x, Like(x, 0)), Cast(last, x.type()));
+// Sampling points of an axis, as a step needs them whose domain begins with [region, bin].
+struct Points {
+  RoiAxis axis;
+  Expr bin;
+  Expr last;  // the largest coordinate of the input
+
+  // Point `point` clamped to the input, and whether it counts.
+  Expr At(Expr point) const {
+    return axis.start + bin * axis.bin + (point + Like(point, 0.5)) * axis.bin / axis.points;
+  }
+  Expr Clamped(Expr at) const { return Minimum(Maximum(at, Like(at, 0)), last); }
+  Expr IsInside(Expr at) const { return !(at < Like(at, -1) || at > last + Like(at, 1)); }
+};
+
+Points MakePoints(StepBuilder& step, const RoiAttributes& attributes, const Operand& rois,
+                  bool is_width, Dim extent) {
+  const int trailing = static_cast<int>(step.domain().size()) - 1;
+  const RoiAxis axis = MakeRoiAxis(step, attributes, rois, is_width, trailing);
+  const ElementType type = axis.start.type();
+  return {axis, Cast(step.Coordinate(1), type), Cast(step.Extent(extent - 1), type)};
+}
+
+// Two taps per point: the elements on both sides of it. Points that a bin lacks are taps of nothing
+// for averages, and the last point once more for maxima.
+Taps MakeTapsPerPoint(Lowering& lowering, const RoiAttributes& attributes, const Operand& rois,
+                      bool is_width, Dim most, Dim extent) {
+  const int64_t bins = is_width ? attributes.width : attributes.height;
+  Taps taps{Dim(2) * most, {}, {}};
+  const Shape domain = {rois.shape[0], bins, taps.count};
+  StepBuilder step(lowering, domain);
+  const Points points = MakePoints(step, attributes, rois, is_width, extent);
+  const ElementType type = points.bin.type();
+  const Expr tap = step.Coordinate(2);
+  const Expr half = tap / step.Extent(2);
+  Expr point = Cast(half, type);
+  const Expr zero = Like(point, 0);
+  const Expr count = points.axis.points;
+  Expr counts = point < count;
+  if (attributes.takes_max) {
+    counts = zero < count;
+    point = Minimum(point, count - Like(point, 1));
+  }
+  const Expr at = points.At(point);
+  const Expr clamped = points.Clamped(at);
   const Expr base = Unary(ExprOp::kFloor, clamped);
-  between.low = Cast(base, ElementType::kInt64);
-  between.high = Minimum(between.low + step.Extent(1), last);
-  between.high_weight = clamped - base;
-  between.low_weight = Like(x, 1) - between.high_weight;
-  return between;
+  const Expr is_high = !(tap == half + half);
+  const Expr position = Cast(base, ElementType::kInt64) + Cast(is_high, ElementType::kInt64);
+  const Expr above = clamped - base;
+  Expr weight = Select(is_high, above, Like(above, 1) - above);
+  if (!attributes.takes_max) weight = weight / count;
+  const Expr is_taken = counts && points.IsInside(at);
+  taps.positions = lowering.Temporary(ElementType::kInt64, domain);
+  taps.weights = lowering.Temporary(type, domain);
+  step.WriteMapTo({taps.positions, taps.weights},
+                  {Select(is_taken, Minimum(position, step.Extent(extent - 1)), step.Extent(-1)),
+                   Select(is_taken, weight, zero)});
+  return taps;
+}
+
+// One tap per element between a bin's first and last point, where points lie less than an element
+// apart: there are fewer of them than sides of points.
+Taps MakeTapsPerElement(Lowering& lowering, const RoiAttributes& attributes, const Operand& rois,
+                        bool is_width, Dim most, Dim extent) {
+  const int64_t bins = is_width ? attributes.width : attributes.height;
+  Taps taps{most + 1, {}, {}};
+  const Shape shape = {rois.shape[0], bins, taps.count};
+  Shape domain = shape;
+  domain.push_back(most);
+  auto position_of = [](StepBuilder& step, const Points& points) {
+    const Expr first = points.Clamped(points.At(Like(points.bin, 0)));
+    return Cast(Unary(ExprOp::kFloor, first), ElementType::kInt64) + step.Coordinate(2);
+  };
+  StepBuilder sum(lowering, domain);
+  const Points points = MakePoints(sum, attributes, rois, is_width, extent);
+  const ElementType type = points.bin.type();
+  const Expr point = Cast(sum.Coordinate(3), type);
+  const Expr zero = Like(point, 0);
+  const Expr at = points.At(point);
+  const Expr distance =
+      Unary(ExprOp::kAbs, Cast(position_of(sum, points), type) - points.Clamped(at));
+  const Expr share = Maximum(zero, Like(distance, 1) - distance) / points.axis.points;
+  const Expr is_taken = point < points.axis.points && points.IsInside(at);
+  const Expr state = State(sum.exprs(), type, 0);
+  program::Reduce reduce;
+  reduce.axes = 1;
+  reduce.reduction.states = {{type, zero.id(), (state + Select(is_taken, share, zero)).id(),
+                              (state + Other(sum.exprs(), type, 0)).id()}};
+  reduce.roots = {state.id()};
+  taps.weights = lowering.Temporary(type, shape);
+  sum.Finish(std::move(reduce), {taps.weights.view});
+
+  StepBuilder place(lowering, shape);
+  const Points places = MakePoints(place, attributes, rois, is_width, extent);
+  const Expr weight = place.Read(taps.weights);
+  const Expr position = position_of(place, places);
+  taps.positions = lowering.Temporary(ElementType::kInt64, shape);
+  place.WriteMapTo({taps.positions},
+                   {Select(weight == Like(weight, 0), place.Extent(-1), position)});
+  return taps;
+}
+
+Taps MakeTaps(Lowering& lowering, const RoiAttributes& attributes, const Operand& rois,
+              bool is_width, Dim most, Dim extent) {
+  const bool is_per_element = attributes.sampling_ratio == 0 && !attributes.takes_max;
+  return (is_per_element ? MakeTapsPerElement : MakeTapsPerPoint)(lowering, attributes, rois,
+                                                                  is_width, most, extent);
 }
 
 Result<RoiAttributes> ReadAttributes(Lowering& lowering) {
@@ -150,64 +245,51 @@ Status LowerRoiAlign(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(const RoiAttributes attributes, ReadAttributes(lowering));
   ONNXIFI_ASSIGN_OR_RETURN(const Dim most, MaxPoints(lowering, attributes, rois));
 
-  const Shape shape = {rois.shape[0], x.shape[1], attributes.height, attributes.width};
+  const Taps rows = MakeTaps(lowering, attributes, rois, /*is_width=*/false, most, x.shape[2]);
+  const Taps columns = MakeTaps(lowering, attributes, rois, /*is_width=*/true, most, x.shape[3]);
+
+  // Channels innermost: what is told per tap holds for all of them.
+  const Operand image = lowering.Dense(program::Permute(x, {0, 2, 3, 1}));
+  const Shape shape = {rois.shape[0], attributes.height, attributes.width, x.shape[1]};
   Shape domain = shape;
-  domain.insert(domain.end(), {most, most});
+  domain.insert(domain.end(), {rows.count, columns.count});
   StepBuilder step(lowering, domain);
-  const RoiAxis axes[2] = {MakeRoiAxis(step, attributes, rois, /*is_width=*/false, 5),
-                           MakeRoiAxis(step, attributes, rois, /*is_width=*/true, 5)};
-  const ElementType type = axes[0].start.type();
-  Between between[2];
-  Expr is_point = step.Extent(0) == step.Extent(0);
-  for (int k = 0; k < 2; ++k) {
-    const Expr bin = Cast(step.Coordinate(2 + k), type);
-    const Expr point = Cast(step.Coordinate(4 + k), type);
-    is_point = is_point && point < axes[k].points;
-    const Expr at = axes[k].start + bin * axes[k].bin +
-                    (point + Like(point, 0.5)) * axes[k].bin / axes[k].points;
-    between[k] = MakeBetween(step, at, x.shape[2 + k]);
-  }
-  Operand aligned = batches;
-  while (aligned.rank() < 6) aligned = program::InsertAxis(aligned, aligned.rank());
-  const Expr batch = Cast(step.Read(aligned), ElementType::kInt64);
-  const GuardedSource source(step, x, {0, 2, 3});
-  auto corner = [&](Expr row, Expr column, Expr weight) {
-    const Expr element = source.At({batch, step.Coordinate(1), row, column});
-    const Expr product = weight * Cast(element, type);
-    return Select(between[0].is_outside || between[1].is_outside, Like(product, 0), product);
+  // Tables over [region, bin, tap] and [region], laid over the domain.
+  auto over_domain = [](Operand table, bool is_width) {
+    table = program::InsertAxis(table, is_width ? 1 : 2);
+    table = program::InsertAxis(table, 3);
+    return program::InsertAxis(table, is_width ? 4 : 5);
   };
-  const Between& y = between[0];
-  const Between& across = between[1];
-  const Expr corners[4] = {corner(y.low, across.low, y.low_weight * across.low_weight),
-                           corner(y.low, across.high, y.low_weight * across.high_weight),
-                           corner(y.high, across.low, y.high_weight * across.low_weight),
-                           corner(y.high, across.high, y.high_weight * across.high_weight)};
+  Operand images = batches;
+  while (images.rank() < 6) images = program::InsertAxis(images, images.rank());
+  const Expr batch = Cast(step.Read(images), ElementType::kInt64);
+  const Expr weight = step.Read(over_domain(rows.weights, /*is_width=*/false)) *
+                      step.Read(over_domain(columns.weights, /*is_width=*/true));
+  const ElementType type = weight.type();
+  const Expr element = ReadGuarded(
+      step, image,
+      {batch, step.Read(over_domain(rows.positions, /*is_width=*/false)),
+       step.Read(over_domain(columns.positions, /*is_width=*/true)), step.Coordinate(3)},
+      {0, 1, 2});
+  const Expr product = weight * Cast(element, type);
   const Expr state = State(step.exprs(), type, 0);
   const Expr other = Other(step.exprs(), type, 0);
   program::Reduce reduce;
   reduce.axes = 2;
-  const Expr zero = Like(state, 0);
-  const Expr count = axes[0].points * axes[1].points;
-  Expr result;
+  Expr result = state;
   if (attributes.takes_max) {
     const Expr none = Like(state, -std::numeric_limits<double>::infinity());
-    const Expr largest = Maximum(Maximum(corners[0], corners[1]), Maximum(corners[2], corners[3]));
-    reduce.reduction.states = {{type, none.id(),
-                                Maximum(state, Select(is_point, largest, none)).id(),
-                                Maximum(state, other).id()}};
-    result = Select(state == none, zero, state);
-  } else {
-    // Divided within the sum, since what depends on the region is not known after it.
-    const Expr sum = corners[0] + corners[1] + corners[2] + corners[3];
-    const Expr share = sum / Maximum(count, Like(count, 1));
     reduce.reduction.states = {
-        {type, zero.id(), (state + Select(is_point, share, zero)).id(), (state + other).id()}};
-    result = state;
+        {type, none.id(), Maximum(state, product).id(), Maximum(state, other).id()}};
+    result = Select(state == none, Like(state, 0), state);
+  } else {
+    reduce.reduction.states = {
+        {type, Like(state, 0).id(), (state + product).id(), (state + other).id()}};
   }
   reduce.roots = {Cast(result, x.type()).id()};
   const Operand out = lowering.Temporary(x.type(), shape);
   step.Finish(std::move(reduce), {out.view});
-  lowering.Set(0, out);
+  lowering.Set(0, program::Permute(out, {0, 3, 1, 2}));
   return base::Ok();
 }
 

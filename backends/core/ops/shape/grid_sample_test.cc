@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GridSample against bilinear reads in loops, of few channels and of many, which lie together then.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/core/ops/testing/run_operator.h"
+
+namespace onnxifi::ops {
+namespace {
+
+TEST(GridSampleTest, ReadsFewAndManyChannelsAlike) {
+  constexpr int64_t kHeight = 5, kWidth = 7, kRows = 4, kColumns = 3, kBatch = 2;
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> element(-1, 1), place(-1.4, 1.4);
+  for (const int64_t channels : {1, 3, 8, 17}) {
+    SCOPED_TRACE(channels);
+    std::vector<double> image, grid;
+    for (int64_t k = 0; k < kBatch * channels * kHeight * kWidth; ++k) {
+      image.push_back(static_cast<float>(element(random)));
+    }
+    for (int64_t k = 0; k < kBatch * kRows * kColumns * 2; ++k) {
+      grid.push_back(static_cast<float>(place(random)));
+    }
+    for (const bool is_symbolic : {false, true}) {
+      OneNode node{.op_type = "GridSample", .version = 20};
+      node.attributes["mode"] = std::string("linear");
+      const tensor::Extents shape = {kBatch, channels, kHeight, kWidth};
+      const tensor::Extents grid_shape = {kBatch, kRows, kColumns, 2};
+      node.inputs = {is_symbolic ? Symbolic(shape, image) : Given(shape, image),
+                     is_symbolic ? Symbolic(grid_shape, grid) : Given(grid_shape, grid)};
+      const base::Result<std::vector<tensor::Tensor>> outputs = RunOperator(node);
+      ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+      const std::vector<double> found = Numbers(outputs->front());
+      size_t k = 0;
+      for (int64_t n = 0; n < kBatch; ++n) {
+        for (int64_t c = 0; c < channels; ++c) {
+          for (int64_t point = 0; point < kRows * kColumns; ++point) {
+            const auto at = static_cast<size_t>(2 * (n * kRows * kColumns + point));
+            const double x = ((grid[at] + 1) * kWidth - 1) / 2;
+            const double y = ((grid[at + 1] + 1) * kHeight - 1) / 2;
+            double expected = 0;
+            for (int64_t row = 0; row < kHeight; ++row) {
+              for (int64_t column = 0; column < kWidth; ++column) {
+                const double weight = std::max(0.0, 1 - std::abs(y - static_cast<double>(row))) *
+                                      std::max(0.0, 1 - std::abs(x - static_cast<double>(column)));
+                expected += weight * image[static_cast<size_t>(
+                                         ((n * channels + c) * kHeight + row) * kWidth + column)];
+              }
+            }
+            ASSERT_NEAR(found[k++], expected, 1e-5) << n << ", " << c << ", " << point;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::ops

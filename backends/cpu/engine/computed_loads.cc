@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Computed loads: coordinates become element numbers in blocks that stay in the L1 cache. Where no
+// guard fails in a block, vectors gather it.
+
+#include "backends/cpu/engine/computed_loads.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/engine/computed_loads.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+#include "backends/cpu/engine/geometry.h"
+
+#ifndef ONNXIFI_ENGINE_COMPUTED_LOADS_TERM_
+#define ONNXIFI_ENGINE_COMPUTED_LOADS_TERM_
+namespace onnxifi::engine {
+
+// step * coordinate, of a coordinate that differs between lanes.
+struct Term {
+  const int64_t* numbers;
+  int64_t step;
+};
+struct Terms {
+  int64_t offset = 0;
+  int count = 0;
+  Term terms[kMaxAxes];
+};
+struct Bounds {
+  int64_t lowest;
+  int64_t highest;
+};
+
+}  // namespace onnxifi::engine
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::engine {
+namespace HWY_NAMESPACE {
+
+// Plain loops, which the compiler makes vectors of, per target. sums[k] = offset + the terms' sum.
+Bounds SumTermsHere(const Terms& terms, int64_t begin, int64_t count, int64_t* HWY_RESTRICT sums) {
+  for (int64_t k = 0; k < count; ++k) sums[k] = terms.offset;
+  for (int t = 0; t < terms.count; ++t) {
+    const int64_t* HWY_RESTRICT numbers = terms.terms[t].numbers + begin;
+    const auto step = static_cast<uint64_t>(terms.terms[t].step);
+    if (step == 1) {  // has no product, which is slow in vectors of 64 bits
+      for (int64_t k = 0; k < count; ++k) {
+        sums[k] = static_cast<int64_t>(static_cast<uint64_t>(sums[k]) +
+                                       static_cast<uint64_t>(numbers[k]));
+      }
+      continue;
+    }
+    for (int64_t k = 0; k < count; ++k) {
+      sums[k] = static_cast<int64_t>(static_cast<uint64_t>(sums[k]) +
+                                     step * static_cast<uint64_t>(numbers[k]));
+    }
+  }
+  int64_t lowest = sums[0];
+  int64_t highest = sums[0];
+  for (int64_t k = 1; k < count; ++k) {
+    lowest = sums[k] < lowest ? sums[k] : lowest;
+    highest = sums[k] > highest ? sums[k] : highest;
+  }
+  return {lowest, highest};
+}
+
+void NarrowPositionsHere(const int64_t* HWY_RESTRICT elements, int64_t first, int64_t count,
+                         int32_t* HWY_RESTRICT positions) {
+  for (int64_t k = 0; k < count; ++k) positions[k] = static_cast<int32_t>(elements[k] - first);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+#include <cstring>
+
+#include "backends/core/reference/column.h"
+#include "backends/cpu/engine/gather.h"
+#include "backends/cpu/engine/lane_types.h"
+
+namespace onnxifi::engine {
+namespace {
+
+HWY_EXPORT(SumTermsHere);
+HWY_EXPORT(NarrowPositionsHere);
+
+constexpr int64_t kBlock = 256;
+
+// The lanes of a block: how far each guard's number reaches, and the elements as positions from the
+// first of them.
+class Block {
+ public:
+  // Of the coordinates of `view`, those in `columns`, which differ between lanes; the others count
+  // nothing here.
+  Block(const device::BoundView& view, std::span<const std::byte* const> numbers, uint32_t columns)
+      : view_(view), elements_terms_(MakeTerms(view.strides, numbers, columns)) {
+    for (const device::BoundGuard& guard : view.guards) {
+      if (guard_count_ == kMaxGuards) break;
+      guards_[guard_count_++] = MakeTerms(guard.coefficients, numbers, columns);
+    }
+  }
+
+  static constexpr size_t kMaxGuards = 8;
+
+  void MoveTo(int64_t begin, int64_t count) {
+    begin_ = begin;
+    count_ = count;
+    reach_ = HWY_DYNAMIC_DISPATCH(SumTermsHere)(elements_terms_, begin, count, elements_);
+    for (size_t g = 0; g < guard_count_; ++g) {
+      const Terms& guard = guards_[g];
+      guard_reach_[g] = guard.count == 0
+                            ? Bounds{0, 0}
+                            : HWY_DYNAMIC_DISPATCH(SumTermsHere)(guard, begin, count, guarded_);
+    }
+    has_positions_ = false;
+  }
+
+  // Loads the block, the other coordinates of which add up to `element` and, per guard, to
+  // guarded(g).
+  template <typename T, typename Guarded>
+  void Load(const std::byte* base, int64_t element, Guarded&& guarded, T fill, T* lanes) {
+    bool is_inside = guard_count_ == view_.guards.size();
+    for (size_t g = 0; g < guard_count_ && is_inside; ++g) {
+      const int64_t start = guarded(g);
+      const int64_t extent = view_.guards[g].extent;
+      // Neither sum wraps where both lie in [0, extent).
+      is_inside = IsWithin(start, guard_reach_[g].lowest, extent) &&
+                  IsWithin(start, guard_reach_[g].highest, extent);
+    }
+    if (!is_inside) return LoadGuarded(base, element, guarded, fill, lanes);
+    const std::byte* first = reinterpret_cast<const std::byte*>(
+        ElementAt<T>(base, WrapMulAdd(element, reach_.lowest, 1)));
+    if (!FitsPositions() || !IsAligned(first, sizeof(T))) {
+      for (int64_t k = 0; k < count_; ++k) {
+        lanes[k] = ElementAt<T>(base, WrapMulAdd(element, elements_[k], 1))->value;
+      }
+      return;
+    }
+    if (!has_positions_) {
+      HWY_DYNAMIC_DISPATCH(NarrowPositionsHere)(elements_, reach_.lowest, count_, positions_);
+      has_positions_ = true;
+    }
+    Gather(first, positions_, count_, reinterpret_cast<std::byte*>(lanes), sizeof(T));
+  }
+
+ private:
+  static Terms MakeTerms(std::span<const int64_t> steps, std::span<const std::byte* const> numbers,
+                         uint32_t columns) {
+    Terms terms;
+    for (size_t axis = 0; axis < numbers.size(); ++axis) {
+      if (steps[axis] == 0 || (columns >> axis & 1) == 0) continue;
+      terms.terms[terms.count++] = {reinterpret_cast<const int64_t*>(numbers[axis]), steps[axis]};
+    }
+    return terms;
+  }
+
+  static bool IsWithin(int64_t start, int64_t reach, int64_t extent) {
+    int64_t sum = 0;
+    return !__builtin_add_overflow(start, reach, &sum) && sum >= 0 && sum < extent;
+  }
+
+  bool FitsPositions() const {
+    int64_t width = 0;
+    return !__builtin_sub_overflow(reach_.highest, reach_.lowest, &width) && width <= INT32_MAX;
+  }
+
+  template <typename T, typename Guarded>
+  void LoadGuarded(const std::byte* base, int64_t element, Guarded&& guarded, T fill, T* lanes) {
+    for (int64_t k = 0; k < count_; ++k) {
+      bool is_inside = true;
+      for (size_t g = 0; g < view_.guards.size() && is_inside; ++g) {
+        int64_t number = guarded(g);
+        if (g < guard_count_) {
+          for (int t = 0; t < guards_[g].count; ++t) {
+            const Term& term = guards_[g].terms[t];
+            number = WrapMulAdd(number, term.step, term.numbers[begin_ + k]);
+          }
+        }
+        is_inside = number >= 0 && number < view_.guards[g].extent;
+      }
+      lanes[k] = is_inside ? ElementAt<T>(base, WrapMulAdd(element, elements_[k], 1))->value : fill;
+    }
+  }
+
+  const device::BoundView& view_;
+  const Terms elements_terms_;
+  Terms guards_[kMaxGuards];
+  size_t guard_count_ = 0;
+  int64_t begin_ = 0;
+  int64_t count_ = 0;
+  Bounds reach_{};
+  Bounds guard_reach_[kMaxGuards];
+  bool has_positions_ = false;
+  int64_t elements_[kBlock];
+  int64_t guarded_[kBlock];
+  int32_t positions_[kBlock];
+};
+
+// Calls load(T{}, fill) for the type of the view's lanes.
+template <typename Load>
+void WithFill(const device::BoundView& view, Load&& load) {
+  std::byte bytes[8] = {};
+  tensor::StoreScalar(view.type, bytes, 0, view.fill);
+  WithLaneType(reference::LaneBytes(view.type), [&](auto lane_type) {
+    decltype(lane_type) fill;
+    std::memcpy(&fill, bytes, sizeof(fill));
+    load(lane_type, fill);
+  });
+}
+
+// The part of a linear form that is one number per row: without columns, and from the row's begin.
+int64_t NumberOfRow(const RowCoordinates& coordinates, int64_t offset,
+                    std::span<const int64_t> steps, int64_t row) {
+  int64_t number = offset;
+  for (size_t axis = 0; axis < coordinates.numbers.size(); ++axis) {
+    if ((coordinates.columns >> axis & 1) != 0) continue;
+    const int64_t at = static_cast<int>(axis) == coordinates.along
+                           ? coordinates.begin
+                           : reinterpret_cast<const int64_t*>(coordinates.numbers[axis])[row];
+    number = WrapMulAdd(number, steps[axis], at);
+  }
+  return number;
+}
+
+// Rows whose lanes lie a step apart.
+template <typename T>
+void LoadRuns(const device::BoundView& view, const std::byte* base,
+              const RowCoordinates& coordinates, T fill, T* lanes) {
+  const int64_t length = coordinates.length;
+  auto step_of = [&](std::span<const int64_t> steps) {
+    return coordinates.along < 0 ? 0 : steps[static_cast<size_t>(coordinates.along)];
+  };
+  for (int64_t row = 0; row < coordinates.rows; ++row, lanes += length) {
+    int64_t low = 0;
+    int64_t high = length;
+    for (const device::BoundGuard& guard : view.guards) {
+      Narrow(NumberOfRow(coordinates, guard.offset, guard.coefficients, row),
+             step_of(guard.coefficients), guard.extent, low, high);
+    }
+    low = std::min(low, length);
+    high = std::clamp(high, low, length);
+    Fill(lanes, low, fill);
+    if (low < high) {
+      const int64_t step = step_of(view.strides);
+      const int64_t element = NumberOfRow(coordinates, view.offset, view.strides, row);
+      LoadRun(ElementAt<T>(base, WrapMulAdd(element, step, low)), step, high - low, lanes + low);
+    }
+    Fill(lanes + high, length - high, fill);
+  }
+}
+
+}  // namespace
+
+void LoadAt(const device::BoundView& view, const std::byte* base,
+            std::span<const std::byte* const> coordinates, int64_t count, std::byte* lanes) {
+  WithFill(view, [&]<typename T>(T, T fill) {
+    Block block(view, coordinates, ~uint32_t{0});
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      block.MoveTo(begin, std::min(kBlock, count - begin));
+      block.Load(
+          base, view.offset, [&](size_t g) { return view.guards[g].offset; }, fill,
+          reinterpret_cast<T*>(lanes) + begin);
+    }
+  });
+  if (view.type == tensor::ElementType::kBool) MakeBool(reinterpret_cast<uint8_t*>(lanes), count);
+}
+
+void LoadRowsAt(const device::BoundView& view, const std::byte* base,
+                const RowCoordinates& coordinates, std::byte* lanes) {
+  const int64_t length = coordinates.length;
+  WithFill(view, [&]<typename T>(T, T fill) {
+    auto* typed = reinterpret_cast<T*>(lanes);
+    if (coordinates.columns == 0) return LoadRuns(view, base, coordinates, fill, typed);
+    Block block(view, coordinates.numbers, coordinates.columns);
+    for (int64_t begin = 0; begin < length; begin += kBlock) {
+      block.MoveTo(begin, std::min(kBlock, length - begin));
+      for (int64_t row = 0; row < coordinates.rows; ++row) {
+        block.Load(
+            base, NumberOfRow(coordinates, view.offset, view.strides, row),
+            [&](size_t g) {
+              const device::BoundGuard& guard = view.guards[g];
+              return NumberOfRow(coordinates, guard.offset, guard.coefficients, row);
+            },
+            fill, typed + row * length + begin);
+      }
+    }
+  });
+  if (view.type == tensor::ElementType::kBool) {
+    MakeBool(reinterpret_cast<uint8_t*>(lanes), coordinates.rows * length);
+  }
+}
+
+}  // namespace onnxifi::engine
+#endif

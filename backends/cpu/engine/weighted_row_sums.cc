@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SumWeightedRow: sums of four vectors at a time stay in registers while all taps are added.
+
+#include "backends/cpu/engine/weighted_rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/engine/weighted_row_sums.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::engine {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Of `kVectors` vectors of the row.
+template <int kVectors, class D, class V = hn::Vec<D>>
+HWY_INLINE void SumLanes(D d, const float* source, std::span<const RowTap> taps, float first,
+                         float* HWY_RESTRICT sums) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V sum[kVectors];
+  V waiting[kMaxParts][kVectors];
+  int waiting_count = 0;
+  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Set(d, first);
+  for (const RowTap& tap : taps) {
+    const float* row = source + tap.place;
+    const V weight = hn::Set(d, tap.weight);
+    for (int v = 0; v < kVectors; ++v) {
+      sum[v] = hn::Add(sum[v], hn::Mul(weight, hn::LoadU(d, row + v * lanes)));
+    }
+    if (HWY_LIKELY(tap.merges < 0)) continue;
+    for (int32_t merge = 0; merge < tap.merges; ++merge) {
+      --waiting_count;
+      for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(waiting[waiting_count][v], sum[v]);
+    }
+    if (&tap == &taps.back()) break;
+    for (int v = 0; v < kVectors; ++v) {
+      waiting[waiting_count][v] = sum[v];
+      sum[v] = hn::Zero(d);
+    }
+    ++waiting_count;
+  }
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, sums + v * lanes);
+}
+
+void SumRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
+            float* HWY_RESTRICT sums) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t at = 0;
+  for (; at + 4 * lanes <= length; at += 4 * lanes) {
+    SumLanes<4>(d, source + at, taps, first, sums + at);
+  }
+  for (; at + lanes <= length; at += lanes) SumLanes<1>(d, source + at, taps, first, sums + at);
+  const hn::CappedTag<float, 1> d1;
+  for (; at < length; ++at) SumLanes<1>(d1, source + at, taps, first, sums + at);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onnxifi::engine {
+
+HWY_EXPORT(SumRow);
+
+void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
+                    float* sums) {
+  HWY_DYNAMIC_DISPATCH(SumRow)(source, taps, first, length, sums);
+}
+
+}  // namespace onnxifi::engine
+#endif

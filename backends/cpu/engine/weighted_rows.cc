@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WeightedRows: what is recognised, and the walk over tiles of rows. A tap that a guard keeps out
+// adds nothing, so it is left out.
+
+#include "backends/cpu/engine/weighted_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "backends/core/reference/reduction.h"
+#include "backends/cpu/engine/frame.h"
+#include "backends/cpu/engine/row_loads.h"
+#include "backends/cpu/processor/processor.h"
+
+namespace onnxifi::engine {
+namespace {
+
+using program::Expr;
+using program::ExprId;
+using program::ExprNode;
+using program::ExprOp;
+using tensor::ElementType;
+
+// A product as an expression: the node that loads and the weight.
+struct Product {
+  ExprId load;
+  ExprId weight;
+};
+
+std::optional<Product> FindProduct(const program::ExprPool& pool, ExprId id) {
+  const ExprNode& node = pool[id];
+  if (node.op != ExprOp::kMul || node.type != ElementType::kFloat32) return std::nullopt;
+  for (int k = 0; k < 2; ++k) {
+    const ExprNode& factor = pool[node.operands[k]];
+    if (factor.op == ExprOp::kLoad && !factor.operands.empty()) {
+      return Product{node.operands[k], node.operands[1 - k]};
+    }
+  }
+  return std::nullopt;
+}
+
+bool IsZero(const program::ExprPool& pool, ExprId id) {
+  return pool[id].op == ExprOp::kConstant && pool[id].payload == 0;
+}
+
+// The terms of ((first + a) + b) + ..., where first may be zero.
+std::vector<ExprId> FindTerms(const program::ExprPool& pool, ExprId root, bool& begins_with_zero) {
+  std::vector<ExprId> terms;
+  while (pool[root].op == ExprOp::kAdd) {
+    terms.push_back(pool[root].operands[1]);
+    root = pool[root].operands[0];
+  }
+  begins_with_zero = IsZero(pool, root);
+  if (!begins_with_zero) terms.push_back(root);
+  std::reverse(terms.begin(), terms.end());
+  return terms;
+}
+
+// What a Reduce adds to its state, where it does nothing else.
+std::optional<ExprId> FindAddend(const program::ExprPool& pool, const program::Reduce& reduce) {
+  if (reduce.reduction.states.size() != 1 || reduce.roots.size() != 1) return std::nullopt;
+  const program::Reduction::State& state = reduce.reduction.states[0];
+  auto is = [&](ExprId id, ExprOp op) { return pool[id].op == op; };
+  const ExprNode& update = pool[state.update];
+  const ExprNode& merge = pool[state.merge];
+  const bool is_sum = state.type == ElementType::kFloat32 && IsZero(pool, state.init) &&
+                      is(reduce.roots[0], ExprOp::kState) && update.op == ExprOp::kAdd &&
+                      merge.op == ExprOp::kAdd && is(update.operands[0], ExprOp::kState) &&
+                      is(merge.operands[0], ExprOp::kState) &&
+                      is(merge.operands[1], ExprOp::kOther);
+  return is_sum ? std::optional<ExprId>(update.operands[1]) : std::nullopt;
+}
+
+constexpr size_t kMaxTaps = 64;
+
+// The parts of a sum in the order in which adding up halves of them meets them: part k and part k +
+// kBlock / 2 are added first.
+std::array<int64_t, reference::kBlock> MakePartOrder() {
+  std::array<int64_t, reference::kBlock> order{};
+  for (int64_t place = 0; place < reference::kBlock; ++place) {
+    for (int64_t bit = 1; bit < reference::kBlock; bit *= 2) {
+      order[static_cast<size_t>(place)] =
+          2 * order[static_cast<size_t>(place)] + ((place & bit) != 0 ? 1 : 0);
+    }
+  }
+  return order;
+}
+
+// The taps of one row, in the order in which they are added.
+class TapList {
+ public:
+  explicit TapList(RowTap* taps) : taps_(taps) {}
+
+  void Clear() { count_ = part_begin_ = waiting_count_ = 0; }
+  void Add(int64_t place, float weight) { taps_[count_++] = {place, weight, -1}; }
+  // What was added since the last part ended is the part at `place` of the order.
+  void EndPart(uint32_t place) {
+    if (count_ == part_begin_) return;
+    if (waiting_count_ > 0) {
+      // Parts of a half that ends before this one.
+      const uint32_t half = std::bit_floor(waiting_[waiting_count_ - 1] ^ place);
+      const uint32_t begin = waiting_[waiting_count_ - 1] & ~(half - 1);
+      int first = waiting_count_ - 1;
+      while (first > 0 && waiting_[first - 1] >= begin) --first;
+      taps_[part_begin_ - 1].merges = waiting_count_ - 1 - first;
+      waiting_count_ = first + 1;
+    }
+    waiting_[waiting_count_++] = place;
+    part_begin_ = count_;
+  }
+  std::span<const RowTap> Finish() {
+    if (count_ > 0) taps_[count_ - 1].merges = std::max(0, waiting_count_ - 1);
+    return {taps_, static_cast<size_t>(count_)};
+  }
+
+ private:
+  RowTap* taps_;
+  int64_t count_ = 0;
+  int64_t part_begin_ = 0;
+  // Where parts that are not added up yet begin in the order.
+  uint32_t waiting_[kMaxParts + 1];
+  int waiting_count_ = 0;
+};
+
+class BoundRows final : public device::BoundKernel {
+ public:
+  // Null where they are not to be bound so.
+  static std::unique_ptr<BoundRows> Create(std::shared_ptr<const WeightedRows> rows,
+                                           const device::BoundStep& step, Runtime& runtime) {
+    const auto axis = static_cast<size_t>(rows->row_axis);
+    constexpr int64_t kShortest = 8;
+    if (tensor::ElementCount(step.domain) == 0 || step.domain[axis] < kShortest) return nullptr;
+    if (step.writes[0].strides[axis] != 1) return nullptr;
+    for (const WeightedRows::Tap& tap : rows->taps) {
+      const device::BoundView& view = step.reads[static_cast<size_t>(tap.read)];
+      const auto along = static_cast<size_t>(tap.along);
+      if (view.strides[along] != 1 || view.fill.u != 0) return nullptr;
+      for (const device::BoundGuard& guard : view.guards) {
+        if (guard.coefficients[along] != 0) return nullptr;
+      }
+    }
+    const size_t outer = step.domain.size() - static_cast<size_t>(rows->reduced_axes);
+    const int64_t elements = tensor::ElementCount(std::span(step.domain).subspan(outer));
+    const int64_t results = tensor::ElementCount(std::span(step.domain).first(outer));
+    if (elements > runtime.settings().tile_lanes) return nullptr;
+    device::BoundStep of_rows = step;
+    of_rows.domain[axis] = 1;
+    std::unique_ptr<BoundRows> bound(
+        new BoundRows(std::move(rows), step, of_rows, elements, runtime));
+    bound->is_in_parts_ =
+        bound->rows_->reduced_axes > 0 && reference::UsesPartialSums(results, elements);
+    return bound;
+  }
+
+  std::string Detail() const override {
+    return "weighted rows, " + std::string(processor::VectorName());
+  }
+
+  base::Status Run(device::Addresses addresses) const override {
+    const int64_t taps = elements_ * static_cast<int64_t>(rows_->taps.size());
+    const int64_t rows = grid_.TileLanes(0, reduced_begin_);
+    constexpr int64_t kCostOfTap = 60;  // picoseconds, of a lane
+    const int64_t cost =
+        rows * (taps * length_ * kCostOfTap + elements_ * (numbers_.code().cost() + 100) + 1000);
+    return runtime_.For(grid_.TileCount(0, reduced_begin_), cost,
+                        [&](int64_t begin, int64_t end, std::byte* scratch) {
+                          RunTiles(addresses, begin, end, scratch);
+                        });
+  }
+
+ private:
+  BoundRows(std::shared_ptr<const WeightedRows> rows, const device::BoundStep& step,
+            const device::BoundStep& of_rows, int64_t elements, Runtime& runtime)
+      : rows_(std::move(rows)),
+        reads_(step.reads),
+        length_(step.domain[static_cast<size_t>(rows_->row_axis)]),
+        elements_(elements),
+        numbers_(rows_->numbers, of_rows),
+        runtime_(runtime) {
+    const int rank = static_cast<int>(step.domain.size());
+    const int outer_rank = rank - rows_->reduced_axes;
+    // Where rows begin in the result, as numbers instead of elements.
+    target_ = MakeAccess(step.writes[0], rank);
+    target_buffer_ = std::exchange(target_.buffer, program::kNoBuffer);
+    std::vector<LinearForm*> forms;
+    numbers_.AppendForms(forms);
+    AppendForms(target_, forms);
+    grid_ = Grid(of_rows.domain);
+    std::vector<int> order = Grid::SortedAxes(target_.form, 0, outer_rank);
+    for (int axis = outer_rank; axis < rank; ++axis) order.push_back(axis);
+    grid_.Permute(order, forms);
+    int boundary[] = {outer_rank};
+    grid_.Join(boundary, forms);
+    reduced_begin_ = boundary[0];
+    // Results of a tile stay in a cache, and so do its numbers.
+    constexpr int64_t kTileResults = 1 << 14;
+    const int64_t lanes = runtime.settings().tile_lanes;
+    const int64_t most =
+        std::clamp<int64_t>(kTileResults / length_, 1, std::max<int64_t>(1, lanes / elements_));
+    grid_.Tile(reduced_begin_, grid_.rank(), elements_);
+    grid_.Tile(0, reduced_begin_, most);
+    tile_lanes_ = grid_.TileLanes(0, grid_.rank());
+    numbers_.LayOut(grid_, tile_lanes_);
+    runtime.scratch().Reserve(numbers_.scratch_bytes() + tile_lanes_ * 8 + TapBytes());
+  }
+
+  // Of one row.
+  int64_t TapBytes() const {
+    return elements_ * static_cast<int64_t>(rows_->taps.size() * sizeof(RowTap));
+  }
+
+  void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
+    Frame frame(numbers_, addresses, scratch, tile_lanes_);
+    scratch += numbers_.scratch_bytes();
+    auto* targets = reinterpret_cast<int64_t*>(scratch);
+    TapList taps(reinterpret_cast<RowTap*>(targets + tile_lanes_));
+    Box box;
+    box.extents.fill(1);
+    box.rank = grid_.rank();
+    grid_.MoveTo(reduced_begin_, grid_.rank(), 0, box);
+    grid_.MoveTo(0, reduced_begin_, begin, box);
+    for (int64_t tile = begin; tile < end; ++tile) {
+      frame.Run(box);
+      Box results = box;
+      for (int axis = reduced_begin_; axis < box.rank; ++axis) results.extents[axis] = 1;
+      results.lanes = box.lanes / elements_;
+      LoadBox(target_, nullptr, results, reinterpret_cast<std::byte*>(targets));
+      for (int64_t row = 0; row < results.lanes; ++row) {
+        RunRow(frame, row, addresses, targets[row], taps);
+      }
+      grid_.MoveOn(0, reduced_begin_, box);
+    }
+  }
+
+  void RunRow(const Frame& frame, int64_t row, device::Addresses addresses, int64_t target,
+              TapList& taps) const {
+    auto* sums = reinterpret_cast<float*>(addresses[target_buffer_]) + target;
+    const std::byte* source = addresses[reads_[static_cast<size_t>(rows_->taps[0].read)].buffer];
+    float first = rows_->begins_with_zero ? 0.0f : -0.0f;
+    taps.Clear();
+    auto add = [&](const WeightedRows::Tap& tap, int64_t lane) {
+      const float weight = reinterpret_cast<const float*>(frame.root(tap.weight))[lane];
+      const device::BoundView& view = reads_[static_cast<size_t>(tap.read)];
+      if (IsInside(frame, tap, view, lane)) {
+        taps.Add(NumberAt(frame, tap, view.offset, view.strides, lane), weight);
+      } else {
+        // Zero times what is no finite number is none; it makes the whole row so.
+        first += weight * 0.0f;
+      }
+    };
+    const int64_t begin = row * elements_;
+    if (is_in_parts_) {
+      static const std::array<int64_t, reference::kBlock> order = MakePartOrder();
+      for (size_t place = 0; place < order.size(); ++place) {
+        for (int64_t n = order[place]; n < elements_; n += reference::kBlock) {
+          add(rows_->taps[0], begin + n);
+        }
+        taps.EndPart(static_cast<uint32_t>(place));
+      }
+    } else {
+      for (const WeightedRows::Tap& tap : rows_->taps) {
+        for (int64_t n = 0; n < elements_; ++n) add(tap, begin + n);
+      }
+    }
+    SumWeightedRow(reinterpret_cast<const float*>(source), taps.Finish(), first, length_, sums);
+  }
+
+  static int64_t NumberAt(const Frame& frame, const WeightedRows::Tap& tap, int64_t offset,
+                          std::span<const int64_t> steps, int64_t lane) {
+    for (size_t axis = 0; axis < tap.coordinates.size(); ++axis) {
+      const int root = tap.coordinates[axis];
+      if (root < 0 || steps[axis] == 0) continue;
+      offset =
+          WrapMulAdd(offset, steps[axis], reinterpret_cast<const int64_t*>(frame.root(root))[lane]);
+    }
+    return offset;
+  }
+
+  static bool IsInside(const Frame& frame, const WeightedRows::Tap& tap,
+                       const device::BoundView& view, int64_t lane) {
+    return std::all_of(
+        view.guards.begin(), view.guards.end(), [&](const device::BoundGuard& guard) {
+          const int64_t at = NumberAt(frame, tap, guard.offset, guard.coefficients, lane);
+          return at >= 0 && at < guard.extent;
+        });
+  }
+
+  const std::shared_ptr<const WeightedRows> rows_;  // shared with the kernel
+  const std::vector<device::BoundView> reads_;
+  const int64_t length_;
+  const int64_t elements_;
+  BoundCode numbers_;
+  Access target_;
+  program::BufferId target_buffer_;
+  Grid grid_;
+  int reduced_begin_ = 0;
+  int64_t tile_lanes_ = 0;
+  bool is_in_parts_ = false;  // as the reference adds up so many elements
+  Runtime& runtime_;
+};
+
+// The axis of the results that lies together in memory, or -1.
+int FindRowAxis(const program::Step& step) {
+  const program::Dims& strides = step.writes[0].strides;
+  for (size_t axis = strides.size(); axis-- > 0;) {
+    if (strides[axis] == program::Dim(1) && !(step.domain[axis] == program::Dim(1))) {
+      return static_cast<int>(axis);
+    }
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& pool,
+                                                     const program::Step& step, LoopSet loops) {
+  if (step.writes.size() != 1 || step.writes[0].type != ElementType::kFloat32) return nullptr;
+  const int row_axis = FindRowAxis(step);
+  if (row_axis < 0) return nullptr;
+  std::vector<ExprId> terms;
+  bool begins_with_zero = true;
+  int reduced_axes = 0;
+  if (const auto* map = step.As<program::Map>()) {
+    terms = FindTerms(pool, map->roots[0], begins_with_zero);
+  } else if (const auto* reduce = step.As<program::Reduce>()) {
+    const std::optional<ExprId> addend = FindAddend(pool, *reduce);
+    if (!addend) return nullptr;
+    terms = {*addend};
+    reduced_axes = reduce->axes;
+  }
+  if (terms.empty() || terms.size() > kMaxTaps) return nullptr;
+  std::vector<ExprId> roots;
+  std::vector<WeightedRows::Tap> taps;
+  const Variations variations = FindVariations(pool, step, terms, row_axis);
+  auto add_root = [&](ExprId id) {
+    roots.push_back(id);
+    return static_cast<int>(roots.size()) - 1;
+  };
+  for (const ExprId term : terms) {
+    const std::optional<Product> product = FindProduct(pool, term);
+    if (!product || !variations.at(product->weight).is_per_row) return nullptr;
+    const ExprNode& load = pool[product->load];
+    WeightedRows::Tap tap{static_cast<int>(load.payload), add_root(product->weight), -1, {}};
+    for (const ExprId coordinate : load.operands) {
+      const ExprNode& node = pool[coordinate];
+      const bool is_along =
+          node.op == ExprOp::kIndex && node.payload == static_cast<uint64_t>(row_axis);
+      if (is_along && tap.along < 0) {
+        tap.along = static_cast<int>(tap.coordinates.size());
+        tap.coordinates.push_back(-1);
+      } else if (variations.at(coordinate).is_per_row) {
+        tap.coordinates.push_back(add_root(coordinate));
+      } else {
+        return nullptr;
+      }
+    }
+    if (tap.along < 0) return nullptr;
+    taps.push_back(std::move(tap));
+    const auto buffer = [&](const WeightedRows::Tap& of) {
+      return step.reads[static_cast<size_t>(of.read)].buffer;
+    };
+    if (buffer(taps.back()) != buffer(taps[0])) return nullptr;
+  }
+  return std::make_shared<const WeightedRows>(WeightedRows{Code::Compile(pool, roots, loops),
+                                                           std::move(taps), row_axis, reduced_axes,
+                                                           begins_with_zero});
+}
+
+std::unique_ptr<device::BoundKernel> BindWeightedRows(std::shared_ptr<const WeightedRows> rows,
+                                                      const device::BoundStep& step,
+                                                      Runtime& runtime) {
+  return BoundRows::Create(std::move(rows), step, runtime);
+}
+
+}  // namespace onnxifi::engine

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WeightedRows: a Map or Reduce that adds up rows of memory, each times one weight:
+//   out[row, lane] = sum over taps of weight[row, tap] * source[place[row, tap] + lane]
+// as Resize, GridSample, RoiAlign and bags of embeddings are where a row lies together. Weights and
+// places are computed once per row; the sum of a row stays in registers.
+
+#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_
+#define ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/core/device/device.h"
+#include "backends/cpu/engine/code.h"
+#include "backends/cpu/engine/runtime.h"
+
+namespace onnxifi::engine {
+
+// How the rows of a step are told. Immutable.
+struct WeightedRows {
+  // The roots of `numbers` that a tap has: its weight, and a coordinate per axis of the view but
+  // for that along the row.
+  struct Tap {
+    int read = 0;
+    int weight = 0;
+    int along = 0;
+    std::vector<int> coordinates;  // -1: along the row
+  };
+  Code numbers;
+  std::vector<Tap> taps;  // of a Map its terms, in order; of a Reduce one, for every element
+  int row_axis = 0;
+  int reduced_axes = 0;
+  bool begins_with_zero = true;  // else with the first term
+};
+
+// Null where the step is no such sum of float32.
+std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& pool,
+                                                     const program::Step& step, LoopSet loops);
+
+// Null where rows are short or not together in memory, and where sums of so many elements are made
+// in parts.
+std::unique_ptr<device::BoundKernel> BindWeightedRows(std::shared_ptr<const WeightedRows> rows,
+                                                      const device::BoundStep& step,
+                                                      Runtime& runtime);
+
+// A tap of one row: the element where its row begins, and what to do with its product.
+struct RowTap {
+  int64_t place;
+  float weight;
+  // Of the last tap of a part: how many parts before it are then added to it. -1 for other taps.
+  int32_t merges;
+};
+// Parts that wait to be added up, at most.
+inline constexpr int kMaxParts = 8;
+
+// sums[lane] = first + weight * source[place + lane] + ..., in this order, each product rounded;
+// the sum of a part begins with 0, but for the first, and ends as its last tap says. The last of
+// `taps` ends the last part, with all others added to it.
+void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
+                    float* sums);
+
+}  // namespace onnxifi::engine
+
+#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_

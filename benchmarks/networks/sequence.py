@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks over sequences: encoders, decoders with a cache, encoder-decoder, speech."""
+
+import math
+
+import numpy
+
+from networks.drawing import Drawing
+
+_VOCABULARY = 2000
+
+
+def _embed(net, length, width, dims=None):
+    tokens = net.generator.integers(1, _VOCABULARY, (1, length))
+    tokens = net.add_input("tokens", tokens, dims)
+    x = net.add_node("Gather", net.draw_weight((_VOCABULARY, width), 1), tokens, axis=0)
+    return x
+
+
+def make_encoder(name, length, width=256, heads=4, layers=4, is_symbolic=False):
+    net = Drawing(name)
+    dims = [1, "length"] if is_symbolic else None
+    x = _embed(net, length, width, dims)
+    if not is_symbolic:
+        x = net.add_node("Add", x, net.draw_weight((1, length, width), 0.5))
+    x = net.normalize_row(x, width)
+    present = numpy.ones((1, length), numpy.int64)
+    present[:, length - length // 8 :] = 0
+    present = net.add_node("Cast", net.add_input("mask", present, dims), to=1)
+    mask = net.add_node("Sub", net.add_constant(1.0), present)
+    mask = net.add_scalar("Mul", mask, float(numpy.finfo(numpy.float32).min))
+    mask = net.add_node("Unsqueeze", mask, net.add_constant([1, 2]))
+    for _ in range(layers):
+        x = net.normalize_row(net.add_node("Add", x, net.attend(x, x, width, heads, mask)), width)
+        x = net.normalize_row(net.add_node("Add", x, net.feed_forward(x, width, 4 * width)), width)
+    first = net.reshape(net.slice(x, 1, 0, 1), 1, width)
+    net.add_output(net.add_node("Tanh", net.connect(first, width, width)), "pooled")
+    net.add_output(x, "states")
+    return net
+
+
+def _turn(net, x, cosines, sines, size):
+    """Rotary positions over the last axis."""
+    low, high = (net.slice(x, 3, at, at + size // 2) for at in (0, size // 2))
+    turned = net.add_node("Concat", net.add_node("Neg", high), low, axis=3)
+    return net.add_node("Add", net.add_node("Mul", x, cosines), net.add_node("Mul", turned, sines))
+
+
+def make_decoder(name, past=256, width=256, heads=4, shared=2, layers=4, is_symbolic=True):
+    """One token after `past` others: RMS norms, rotary positions, `shared` heads per key, a gate."""
+    net = Drawing(name)
+    size = width // heads
+    x = _embed(net, 1, width)
+    angles = past / 10000 ** (numpy.arange(size) % (size // 2) / (size // 2))
+    cosines, sines = (net.add_constant(f(angles).reshape(1, 1, 1, size)) for f in (numpy.cos, numpy.sin))
+    key_heads = heads // shared
+    dims = [1, key_heads, "past", size] if is_symbolic else None
+    for layer in range(layers):
+        y = net.normalize_rms(x, width)
+        query = net.split_heads(net.project(y, width, width, bias=False), heads, size)
+        query = _turn(net, query, cosines, sines, size)
+        parts = []
+        for role in ("key", "value"):
+            new = net.project(y, width, key_heads * size, bias=False)
+            new = net.split_heads(new, key_heads, size)
+            new = _turn(net, new, cosines, sines, size) if role == "key" else new
+            cache = net.add_normal_input(f"{role}_{layer}", (1, key_heads, past, size), dims)
+            new = net.add_node("Concat", cache, new, axis=2)
+            net.add_output(new, f"new_{role}_{layer}")
+            new = net.add_node("Unsqueeze", new, net.add_constant([2]))
+            new = net.add_node("Expand", new, net.add_constant([1, 1, shared, 1, 1]))
+            parts.append(net.reshape(new, 1, heads, -1, size))
+        y = net.mix(query, net.transpose(parts[0], 0, 1, 3, 2), parts[1], width)
+        x = net.add_node("Add", x, net.project(y, width, width, bias=False))
+        y = net.normalize_rms(x, width)
+        gate = net.activate(net.project(y, width, 3 * width, bias=False), "silu")
+        y = net.add_node("Mul", gate, net.project(y, width, 3 * width, bias=False))
+        x = net.add_node("Add", x, net.project(y, 3 * width, width, bias=False))
+    net.add_output(net.project(net.normalize_rms(x, width), width, _VOCABULARY, bias=False), "scores")
+    return net
+
+
+def make_encoder_decoder(name, length=64, width=256, heads=4, layers=3):
+    """An encoder of `length` states and eight tokens that attend to one another and to it."""
+    net = Drawing(name)
+    states = net.add_normal_input("states", (1, length, width))
+    for _ in range(layers):
+        y = net.normalize_row(states, width)
+        states = net.add_node("Add", states, net.attend(y, y, width, heads))
+        y = net.feed_forward(net.normalize_row(states, width), width, 4 * width, "Relu")
+        states = net.add_node("Add", states, y)
+    x = _embed(net, 8, width)
+    mask = net.add_constant(numpy.triu(numpy.full((1, 1, 8, 8), -1e9), 1))
+    for _ in range(layers):
+        y = net.normalize_row(x, width)
+        x = net.add_node("Add", x, net.attend(y, y, width, heads, mask))
+        x = net.add_node("Add", x, net.attend(net.normalize_row(x, width), states, width, heads))
+        y = net.feed_forward(net.normalize_row(x, width), width, 4 * width, "Relu")
+        x = net.add_node("Add", x, y)
+    net.add_output(net.project(net.normalize_row(x, width), width, _VOCABULARY), "scores")
+    return net
+
+
+def _recur(net, op_type, x, fan_in, width, directions):
+    """x[length, 1, fan_in] to [length, 1, directions * width]."""
+    gates = {"LSTM": 4, "GRU": 3}[op_type]
+    deviation = 1 / math.sqrt(width)
+    operands = [net.draw_weight((directions, gates * width, n), deviation) for n in (fan_in, width)]
+    operands.append(net.draw_weight((directions, 2 * gates * width), 0.1))
+    options = {"direction": "bidirectional" if directions == 2 else "forward"}
+    if op_type == "GRU":
+        options["linear_before_reset"] = 1
+    y = net.add_split_node(op_type, x, *operands, outputs=1, hidden_size=width, **options)[0]
+    return net.reshape(net.transpose(y, 0, 2, 1, 3), 0, 1, directions * width)
+
+
+def make_recurrent_speech(name, frames=200, width=128, op_type="LSTM", directions=2, layers=2):
+    """Convolutions over a spectrogram, recurrent layers, scores of letters (CTC)."""
+    net = Drawing(name)
+    x = net.add_normal_input("spectrogram", (1, 1, 64, frames))
+    x = net.convolve_block(net.convolve_block(x, 1, 16, stride=2), 16, 16, stride=(2, 1))
+    x = net.reshape(net.transpose(x, 3, 0, 1, 2), -1, 1, 16 * 16)
+    fan_in = 256
+    for _ in range(layers):
+        x, fan_in = _recur(net, op_type, x, fan_in, width, directions), directions * width
+    net.add_output(net.add_node("LogSoftmax", net.project(x, fan_in, 32), axis=-1), "letters")
+    return net
+
+
+def make_convolved_speech(name, frames=400, width=144, heads=3, layers=4):
+    """Attention and depthwise 1-D convolutions in turns over a subsampled spectrogram."""
+    net = Drawing(name)
+    x = net.add_normal_input("spectrogram", (1, 1, frames, 80))
+    x = net.convolve_block(net.convolve_block(x, 1, 32, stride=2), 32, 32, stride=2)
+    x = net.reshape(net.transpose(x, 0, 2, 1, 3), 1, -1, 32 * 20)
+    x = net.project(x, 640, width)
+    size = width // heads
+    for _ in range(layers):
+        y = net.feed_forward(net.normalize_row(x, width), width, 4 * width, "silu")
+        x = net.add_node("Add", x, net.add_scalar("Mul", y, 0.5))
+        y = net.normalize_row(x, width)
+        query, key, value = (net.project(y, width, width) for _ in range(3))
+        query, value = (net.split_heads(part, heads, size) for part in (query, value))
+        key = net.split_heads(key, heads, size, (0, 2, 3, 1))
+        x = net.add_node("Add", x, net.project(net.mix(query, key, value, width), width, width))
+        y = net.transpose(net.normalize_row(x, width), 0, 2, 1)
+        y = net.convolve(y, width, 2 * width, 1, axes=1)
+        parts = [net.slice(y, 1, at * width, (at + 1) * width) for at in range(2)]
+        y = net.add_node("Mul", parts[0], net.add_node("Sigmoid", parts[1]))
+        y = net.convolve_block(y, width, width, 15, "silu", group=width, axes=1)
+        y = net.transpose(net.convolve(y, width, width, 1, axes=1), 0, 2, 1)
+        x = net.add_node("Add", x, y)
+    net.add_output(net.project(net.normalize_row(x, width), width, 64), "letters")
+    return net
+
+
+def make_waves(name, samples=8192, width=64):
+    """Dilated and transposed 1-D convolutions: from frames to a wave."""
+    net = Drawing(name)
+    x, fan_in = net.add_normal_input("frames", (1, 80, samples // 64)), 80
+    x = net.convolve(x, fan_in, 2 * width, 7, axes=1)
+    fan_in = 2 * width
+    for factor in (8, 8):
+        channels = fan_in // 2
+        x = net.add_node("LeakyRelu", x, alpha=0.1)
+        weights = net.draw_weight((fan_in, channels, 2 * factor), 1 / math.sqrt(2 * fan_in))
+        x = net.add_node("ConvTranspose", x, weights, kernel_shape=[2 * factor], strides=[factor],
+                         pads=[factor // 2] * 2)
+        for dilation in (1, 3, 5):
+            y = net.add_node("LeakyRelu", x, alpha=0.1)
+            y = net.convolve(y, channels, channels, 3, dilation=dilation, axes=1)
+            x = net.add_node("Add", x, y)
+        fan_in = channels
+    net.add_output(net.add_node("Tanh", net.convolve(x, fan_in, 1, 7, axes=1)), "wave")
+    return net

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A population of networks that nobody tuned for: what compare.py --population runs.
+
+The networks are drawn by networks/ with seeded weights and live statistics, in the nodes that
+exporters write. A third of them, chosen by a hash of their names, is held out: it is run for the
+closing note of a change only.
+
+Run by itself it makes the models that are not there yet and prints their folder. Each is run once by
+ONNX Runtime then; a network whose answers are constant or not finite is refused.
+"""
+
+import argparse
+import dataclasses
+import functools
+import hashlib
+import pathlib
+import sys
+
+import numpy
+import onnx
+
+_TREE = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(_TREE / "tools"))
+
+import case_store  # noqa: E402 (it is in tools/)
+from networks import dense, detection, image, narrow, sequence, table  # noqa: E402
+
+
+class PopulationError(Exception):
+    """A network that cannot be compared, in a sentence."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    name: str
+    kind: str
+    draw: object  # a function of the name that returns a networks.drawing.Drawing
+    # "float32", "float16", or an int8 form of networks.narrow.quantize.
+    precision: str = "float32"
+    # Differences beyond so many tolerances of compare.py are faults. Quantized values round to steps.
+    allowed: float = 1.0
+
+
+def _list_entries():
+    entries = []
+
+    def add(kind, name, draw, *arguments, precision="float32", allowed=1.0, **options):
+        draw = functools.partial(draw, name, *arguments, **options)
+        entries.append(Entry(name, kind, draw, precision, allowed))
+
+    add("classification", "residual_18", image.make_residual)
+    add("classification", "residual_narrow", image.make_residual, width=24, repeats=(1, 2, 2, 1))
+    add("classification", "grouped", image.make_grouped)
+    add("classification", "depthwise_hard", image.make_depthwise)
+    add("classification", "depthwise_silu", image.make_depthwise, activation="silu", kernel=3)
+    add("classification", "vision_transformer", image.make_vision_transformer)
+    add("classification", "vision_transformer_8", image.make_vision_transformer, patch=8, layers=3)
+    add("classification", "hybrid", image.make_hybrid)
+    add("detection", "one_stage_rows", detection.make_one_stage, suppresses=False)
+    add("detection", "one_stage", detection.make_one_stage)
+    add("detection", "one_stage_wide", detection.make_one_stage, size=416, classes=80)
+    add("detection", "two_stage", detection.make_two_stage)
+    add("detection", "two_stage_adaptive", detection.make_two_stage, sampling_ratio=0)
+    add("segmentation", "segmentation_dilated", dense.make_dilated_segmentation)
+    add("segmentation", "segmentation_pyramid", dense.make_pyramid_segmentation)
+    add("segmentation", "unet_transposed", dense.make_unet, mode="transposed")
+    add("segmentation", "unet_linear", dense.make_unet)
+    add("segmentation", "unet_nearest", dense.make_unet, mode="nearest")
+    add("segmentation", "unet_symbolic", dense.make_unet, is_symbolic=True)
+    add("super-resolution", "enlarge_shuffle", dense.make_super_resolution)
+    add("super-resolution", "enlarge_linear", dense.make_super_resolution, way="linear")
+    add("super-resolution", "enlarge_cubic", dense.make_super_resolution, way="cubic", size=96)
+    add("video", "video", image.make_video)
+    add("video", "video_factored", image.make_video, is_factored=True)
+    add("pose", "pose", dense.make_pose)
+    add("registration", "registration", dense.make_registration)
+    add("registration", "registration_border", dense.make_registration, channels=3, padding="border")
+    add("diffusion", "noise_predictor", dense.make_diffusion)
+    add("diffusion", "image_decoder", dense.make_image_decoder)
+    for length in (16, 128, 512, 2048):
+        layers = 1 if length == 2048 else 4
+        add("encoder", f"encoder_{length}", sequence.make_encoder, length, layers=layers)
+    add("encoder", "encoder_symbolic", sequence.make_encoder, 96, is_symbolic=True)
+    add("decoder", "decoder", sequence.make_decoder)
+    add("decoder", "decoder_long", sequence.make_decoder, past=1024, layers=2)
+    add("decoder", "decoder_fixed", sequence.make_decoder, is_symbolic=False)
+    add("decoder", "encoder_decoder", sequence.make_encoder_decoder)
+    add("speech", "speech_lstm", sequence.make_recurrent_speech)
+    add("speech", "speech_gru", sequence.make_recurrent_speech, op_type="GRU", directions=1)
+    add("speech", "speech_convolved", sequence.make_convolved_speech)
+    add("speech", "speech_waves", sequence.make_waves)
+    add("recommendation", "recommendation", table.make_recommendation)
+    add("recommendation", "recommendation_one", table.make_recommendation, rows=1)
+    add("recommendation", "two_towers", table.make_two_towers)
+    add("tabular", "trees_one", table.make_trees)
+    add("tabular", "trees_1000", table.make_trees, rows=1000)
+    add("tabular", "trees_wide", table.make_trees, rows=100, trees=300, depth=8, targets=3)
+    add("tabular", "linear", table.make_linear)
+    add("tabular", "support_vectors", table.make_support_vectors)
+    add("small", "perceptron", table.make_perceptron)
+    add("small", "perceptron_64", table.make_perceptron, rows=64, activation="Sigmoid")
+    add("small", "perceptron_deep", table.make_perceptron, widths=(16, *[48] * 8, 4))
+    small = {"width": 32, "repeats": (1, 1, 1, 1)}
+    int8 = {"allowed": 1000.0}
+    add("int8", "residual_qdq", image.make_residual, precision="qdq", **small, **int8)
+    add("int8", "residual_qoperator", image.make_residual, precision="qoperator", **small, **int8)
+    add("int8", "depthwise_qdq", image.make_depthwise, precision="qdq", activation="Relu", **int8)
+    add("int8", "encoder_dynamic", sequence.make_encoder, 128, precision="dynamic", **int8)
+    add("int8", "speech_dynamic", sequence.make_encoder_decoder, precision="dynamic", **int8)
+    half = {"allowed": 100.0, "precision": "float16"}
+    add("float16", "encoder_half", sequence.make_encoder, 128, **half)
+    add("float16", "residual_half", image.make_residual, **small, **half)
+    return entries
+
+
+ENTRIES = {entry.name: entry for entry in _list_entries()}
+
+
+def is_held_out(name):
+    """Whether a network belongs to the third that only closing notes run."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % 3 == 0
+
+
+def list_names(is_held=False, shard=None):
+    """The names outside the held-out third, or inside it, in order; of `shard` (i, n) every n-th."""
+    names = [name for name in ENTRIES if is_held_out(name) == is_held]
+    return names[shard[0] - 1 :: shard[1]] if shard else names
+
+
+def _check_answers(name, path, inputs):
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(3)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    for output, value in zip(session.get_outputs(), session.run(None, inputs)):
+        if value.size == 0:
+            raise PopulationError(f"Network '{name}' is refused: '{output.name}' is empty.")
+        if value.dtype.kind != "f":
+            continue
+        if not numpy.isfinite(value).all():
+            raise PopulationError(f"Network '{name}' is refused: '{output.name}' is not finite.")
+        if value.size > 1 and value.std() <= 1e-4 * numpy.abs(value).max():
+            raise PopulationError(f"Network '{name}' is refused: '{output.name}' is constant.")
+
+
+def _make_folder():
+    """The folder of the population as these files draw it."""
+    here = pathlib.Path(__file__).resolve()
+    sources = [here, *sorted((here.parent / "networks").glob("*.py"))]
+    stamp = case_store.make_stamp(sources, {"onnx": onnx.__version__, "numpy": numpy.__version__})
+    return case_store.find_cache_root() / "population" / stamp
+
+
+def make(name):
+    """Returns the path of a network's model and its inputs; draws it where it is not there yet."""
+    entry, folder = ENTRIES[name], _make_folder() / name
+    path, samples = folder / "model.onnx", folder / "inputs.npz"
+    if not samples.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        net = entry.draw()
+        if entry.precision == "float32":
+            model = net.finish()
+        elif entry.precision == "float16":
+            model = narrow.halve(net)
+        else:
+            model = narrow.quantize(net, entry.precision)
+        onnx.save(model, path)
+        _check_answers(name, path, net.samples)
+        numpy.savez(samples, **net.samples)
+    with numpy.load(samples) as file:
+        return path, {key: file[key] for key in file.files}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", metavar="NAME,...", help="only these (default: all, held-out too)")
+    parser.add_argument("--list", action="store_true", help="print names, classes and who is held out")
+    arguments = parser.parse_args()
+    if arguments.list:
+        for entry in ENTRIES.values():
+            print(f"{entry.name} {entry.kind}{' held-out' * is_held_out(entry.name)}")
+        return 0
+    names = arguments.only.split(",") if arguments.only else list(ENTRIES)
+    for number, name in enumerate(names, start=1):
+        if name not in ENTRIES:
+            parser.error(f"Network '{name}' is unknown; there are {', '.join(ENTRIES)}.")
+        path, _ = make(name)
+        size_mib = path.stat().st_size / 2**20
+        print(f"population: {number}/{len(names)} {name}, {size_mib:.1f} MiB", file=sys.stderr)
+    print(_make_folder())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
