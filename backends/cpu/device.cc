@@ -14,6 +14,7 @@
 
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/integer/product.h"
 #include "backends/cpu/matmul/constant_matrix.h"
 #include "backends/cpu/matmul/few_rows.h"
 #include "backends/cpu/matmul/packed_matrix.h"
@@ -91,6 +92,10 @@ RecipeResult OneDnn(Question& question, std::string_view name) {
       matmul::Recipe::Methods{*std::move(small)}, std::move(recipe)));
 }
 
+RecipeResult SelectByteProduct(Question& question, std::string_view /*name*/) {
+  return integer::SelectProduct(question.facts);
+}
+
 RecipeResult SelectEngine(Question& question, std::string_view /*name*/) {
   return engine::Select(question.facts);
 }
@@ -113,6 +118,7 @@ constexpr Implementation kImplementations[] = {
     {"direct", IsConvolution, OwnConvolution<convolution::SelectDirect>},
     {"planar", IsConvolution, OwnConvolution<convolution::SelectPlanar>},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
+    {"byte product", IsContract, SelectByteProduct},
     {"pooling", IsWindow, SelectPooling},
     {"onednn matmul", IsContract, OneDnn<onednn::SelectMatMul, kInPrimitive>},
     {"onednn convolution", IsContract, OneDnn<onednn::SelectConvolution, kInPrimitive>},
