@@ -21,7 +21,7 @@ namespace {
 
 constexpr int32_t kUntouched = -777;
 
-enum class Values { kAny, kLargest, kSmallest };
+enum class Values { kAny, kMax, kMin };
 
 struct Case {
   int64_t rows, depth, columns;
@@ -46,8 +46,8 @@ void ForEachMultiplier(const Body& body) {
 void Check(const Case& test) {
   std::mt19937 random(static_cast<uint32_t>(test.rows * 31 + test.depth * 7 + test.columns));
   const auto byte = [&](uint8_t smallest, uint8_t largest) {
-    if (test.values == Values::kLargest) return largest;
-    if (test.values == Values::kSmallest) return smallest;
+    if (test.values == Values::kMax) return largest;
+    if (test.values == Values::kMin) return smallest;
     return static_cast<uint8_t>(random());
   };
   const int64_t row_bytes = Quads(test.depth) * kQuad;
@@ -138,7 +138,7 @@ TEST(ByteGemmTest, TakesAMatrixInBothOrdersAndOfBothKinds) {
 TEST(ByteGemmTest, SaturatesNothing) {
   ForEachMultiplier([](const std::string& name) {
     SCOPED_TRACE(name);
-    for (const Values values : {Values::kLargest, Values::kSmallest}) {
+    for (const Values values : {Values::kMax, Values::kMin}) {
       for (const int64_t depth : {2, 4, 1024, 70'000}) {
         Check({3, depth, 35, false, false, 0, values});
       }
