@@ -169,6 +169,14 @@ bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
   return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok();
 }
 
+// All kernels of products and windows are of float32, or of bytes.
+bool Selector::PrefersWideFloats(const device::Facts& facts) const {
+  const auto* contract = facts.step.As<Contract>();
+  const auto* window = facts.step.As<program::Window>();
+  return (contract != nullptr ? contract->accumulator : window->accumulator) ==
+         tensor::ElementType::kFloat32;
+}
+
 base::Result<std::unique_ptr<Device>> Device::Create(std::shared_ptr<threads::ThreadPool> pool,
                                                      const base::Log& log) {
   std::unique_ptr<Device> device(new Device(std::move(pool)));

@@ -24,6 +24,7 @@ class Selector final : public device::Selector {
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
   device::FusedSelection SelectFused(device::FusableSteps fusable) const override;
   bool PrefersChannelsLast(const device::Facts& facts) const override;
+  bool PrefersWideFloats(const device::Facts& facts) const override;
 
  private:
   const reference::Device reference_;
@@ -45,6 +46,9 @@ class Device final : public device::Device {
   }
   bool PrefersChannelsLast(const device::Facts& facts) const override {
     return selector_.PrefersChannelsLast(facts);
+  }
+  bool PrefersWideFloats(const device::Facts& facts) const override {
+    return selector_.PrefersWideFloats(facts);
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
   device::Device* constant_device() override { return this; }

@@ -46,6 +46,13 @@ void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers);
 // needs the part meanwhile.
 void ForwardCopies(Program& program, const Accepts& accepts);
 
+// Whether the device computes a product or window of narrow floats faster on float32 tensors.
+using PrefersWideFloats = std::function<bool(const Program& program, const Step& step)>;
+
+// Has Maps widen the tensors of narrow floats that such steps read, once for all readers, and round
+// their results, where the device prefers it. Of a constant that is a matter of loading.
+void WidenFloats(Program& program, const PrefersWideFloats& prefers);
+
 // Whether the device multiplies operands of narrow types as they are in memory, at least as fast as
 // when they are widened first. `step` is a product with such operands.
 using PrefersNarrowOperands = std::function<bool(const Program& program, const Step& step)>;
