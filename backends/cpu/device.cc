@@ -166,7 +166,17 @@ device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const
 // Every implementation of a convolution reads and writes this order fastest, without a reorder
 // before and after it; oneDNN's takes whatever the others do, and more.
 bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
-  return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok();
+  return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok() ||
+         (IsConvolution(facts.step) && integer::SelectProduct(facts).ok());
+}
+
+// Of bytes alone; 16-bit floats are widened. Groups of few outputs fill no vector.
+bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
+  constexpr int64_t kMinOutputs = 16;
+  if (!integer::SelectProduct(facts).ok()) return false;
+  const Contract& contract = *facts.step.As<Contract>();
+  return contract.group == 1 || (facts.step.domain[1].is_constant() &&
+                                 facts.step.domain[1].constant() / contract.group >= kMinOutputs);
 }
 
 // All kernels of products and windows are of float32, or of bytes.

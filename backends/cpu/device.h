@@ -24,6 +24,7 @@ class Selector final : public device::Selector {
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
   device::FusedSelection SelectFused(device::FusableSteps fusable) const override;
   bool PrefersChannelsLast(const device::Facts& facts) const override;
+  bool PrefersNarrowOperands(const device::Facts& facts) const override;
   bool PrefersWideFloats(const device::Facts& facts) const override;
 
  private:
@@ -46,6 +47,9 @@ class Device final : public device::Device {
   }
   bool PrefersChannelsLast(const device::Facts& facts) const override {
     return selector_.PrefersChannelsLast(facts);
+  }
+  bool PrefersNarrowOperands(const device::Facts& facts) const override {
+    return selector_.PrefersNarrowOperands(facts);
   }
   bool PrefersWideFloats(const device::Facts& facts) const override {
     return selector_.PrefersWideFloats(facts);

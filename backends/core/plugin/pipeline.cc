@@ -84,6 +84,15 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
       return selector.PrefersWideFloats({of, step});
     });
   }));
+  if (program.has_fast_algorithms) {
+    // While weights are bytes, and what dequantizes them a step of its own.
+    ONNXIFI_RETURN_IF_ERROR(RunPass("integer_products", times, program, [&](Program& whole) {
+      program::MakeIntegerProducts(whole,
+                                   [&selector](const Program& of, const program::Step& step) {
+                                     return selector.PrefersNarrowOperands({of, step});
+                                   });
+    }));
+  }
   ONNXIFI_RETURN_IF_ERROR(
       times.Time("constant_steps", [&] { return FoldConstantSteps(program, host); }));
   // What the constants were made of.

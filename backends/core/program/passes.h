@@ -57,6 +57,11 @@ void WidenFloats(Program& program, const PrefersWideFloats& prefers);
 // when they are widened first. `step` is a product with such operands.
 using PrefersNarrowOperands = std::function<bool(const Program& program, const Step& step)>;
 
+// Multiplies the bytes themselves where both operands of a product are tensors that Maps
+// dequantize, with one scale and zero point, or one per row or column, and the device prefers it.
+// Sums are of integers then, and rounded once. Of no more elements than an int32 holds for certain.
+void MakeIntegerProducts(Program& program, const PrefersNarrowOperands& prefers);
+
 // Moves a Map that only widens a tensor (IsWidening of product_operand.h) into the prologue of the
 // product that alone reads its result, where the device prefers it.
 void FuseWidenings(Program& program, const PrefersNarrowOperands& prefers);
