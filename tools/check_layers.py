@@ -56,6 +56,7 @@ _CPU_LAYERS = {
     "onednn": ["epilogue", "runtime"],
     "matmul": ["gemm", "processor", "runtime"],
     "convolution": ["gemm", "processor", "runtime"],
+    "integer": ["engine", "processor", "runtime", "transpose"],
     "pooling": ["engine", "processor"],
 }
 # Kernels take steps and views; the reference has the arithmetic that they have to match.

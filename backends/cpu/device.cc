@@ -14,6 +14,7 @@
 
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/integer/product.h"
 #include "backends/cpu/matmul/constant_matrix.h"
 #include "backends/cpu/matmul/few_rows.h"
 #include "backends/cpu/matmul/packed_matrix.h"
@@ -97,6 +98,10 @@ RecipeResult SelectRanking(Question& question, std::string_view /*name*/) {
   return ranking::SelectRanking(question.facts);
 }
 
+RecipeResult SelectByteProduct(Question& question, std::string_view /*name*/) {
+  return integer::SelectProduct(question.facts);
+}
+
 RecipeResult SelectEngine(Question& question, std::string_view /*name*/) {
   return engine::Select(question.facts);
 }
@@ -119,6 +124,7 @@ constexpr Implementation kImplementations[] = {
     {"direct", IsConvolution, OwnConvolution<convolution::SelectDirect>},
     {"planar", IsConvolution, OwnConvolution<convolution::SelectPlanar>},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
+    {"byte product", IsContract, SelectByteProduct},
     {"pooling", IsWindow, SelectPooling},
     {"onednn matmul", IsContract, OneDnn<onednn::SelectMatMul, kInPrimitive>},
     {"onednn convolution", IsContract, OneDnn<onednn::SelectConvolution, kInPrimitive>},
@@ -167,7 +173,25 @@ device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const
 // Every implementation of a convolution reads and writes this order fastest, without a reorder
 // before and after it; oneDNN's takes whatever the others do, and more.
 bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
-  return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok();
+  return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok() ||
+         (IsConvolution(facts.step) && integer::SelectProduct(facts).ok());
+}
+
+// Of bytes alone; 16-bit floats are widened. Groups of few outputs fill no vector.
+bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
+  constexpr int64_t kMinOutputs = 16;
+  if (!integer::SelectProduct(facts).ok()) return false;
+  const Contract& contract = *facts.step.As<Contract>();
+  return contract.group == 1 || (facts.step.domain[1].is_constant() &&
+                                 facts.step.domain[1].constant() / contract.group >= kMinOutputs);
+}
+
+// All kernels of products and windows are of float32, or of bytes.
+bool Selector::PrefersWideFloats(const device::Facts& facts) const {
+  const auto* contract = facts.step.As<Contract>();
+  const auto* window = facts.step.As<program::Window>();
+  return (contract != nullptr ? contract->accumulator : window->accumulator) ==
+         tensor::ElementType::kFloat32;
 }
 
 base::Result<std::unique_ptr<Device>> Device::Create(std::shared_ptr<threads::ThreadPool> pool,

@@ -24,6 +24,8 @@ class Selector final : public device::Selector {
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
   device::FusedSelection SelectFused(device::FusableSteps fusable) const override;
   bool PrefersChannelsLast(const device::Facts& facts) const override;
+  bool PrefersNarrowOperands(const device::Facts& facts) const override;
+  bool PrefersWideFloats(const device::Facts& facts) const override;
 
  private:
   const reference::Device reference_;
@@ -45,6 +47,12 @@ class Device final : public device::Device {
   }
   bool PrefersChannelsLast(const device::Facts& facts) const override {
     return selector_.PrefersChannelsLast(facts);
+  }
+  bool PrefersNarrowOperands(const device::Facts& facts) const override {
+    return selector_.PrefersNarrowOperands(facts);
+  }
+  bool PrefersWideFloats(const device::Facts& facts) const override {
+    return selector_.PrefersWideFloats(facts);
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
   device::Device* constant_device() override { return this; }

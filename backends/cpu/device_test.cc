@@ -244,6 +244,7 @@ TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
   };
   EXPECT_THAT(selection->rejected,
               ElementsAre(says("for rows times packed matrix", "something else than one float32"),
+                          says("for byte product", "Operand A is int32, not a byte"),
                           says("for onednn matmul", "accumulates in int32"),
                           says("for onednn convolution", "no convolution"),
                           says("for onednn deconvolution", "no transposed convolution"),

@@ -24,6 +24,8 @@ void LimitIsa(threads::Isa isa) {
     best = HWY_SSE4;
     limit = dnnl::cpu_isa::sse41;
   }
+  // Processors with AVX2 and without AVX-512 have them too, but those are newer than AVX2.
+  processor::AllowByteProducts(isa == threads::Isa::kAvx512);
   hwy::DisableTargets(best - 1);
   // Asked for what is supported, Highway 1.0 chooses among all that the processor has.
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

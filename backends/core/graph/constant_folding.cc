@@ -57,6 +57,19 @@ bool HasSubgraph(const Node& node) {
   return has_subgraph;
 }
 
+// Whether a node makes floats of a matrix of bytes. It stays: a device may multiply the bytes, and
+// else folds the step that the node becomes.
+bool DequantizesWeights(const Node& node, const Graph& graph) {
+  if (node.op_type != "DequantizeLinear" || !node.domain.empty() || node.inputs.empty() ||
+      node.inputs[0] == kNoValue) {
+    return false;
+  }
+  const std::optional<tensor::Tensor>& weights =
+      graph.values[static_cast<size_t>(node.inputs[0])].constant;
+  return weights && weights->extents().size() >= 2 && tensor::IsInteger(weights->type()) &&
+         tensor::BitWidth(weights->type()) == 8;
+}
+
 // One run over one graph. To prepare a graph takes longer than to compute with a few numbers: a
 // node that reads small constants alone forms a group with those that read its results and small
 // constants, with what these read, and so on. A group needs nothing that is not known.
@@ -73,7 +86,9 @@ class Folding {
       for (const ValueId input : graph.nodes[k].inputs) {
         if (input != kNoValue) readers_[static_cast<size_t>(input)].push_back(k);
       }
-      if (HasSubgraph(graph.nodes[k])) states_[k] = State::kStays;
+      if (HasSubgraph(graph.nodes[k]) || DequantizesWeights(graph.nodes[k], graph)) {
+        states_[k] = State::kStays;
+      }
     }
     for (size_t k = 0; k < graph.nodes.size(); ++k) Look(k);
   }

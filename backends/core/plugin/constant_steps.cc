@@ -25,6 +25,8 @@ using tensor::Tensor;
 
 // Results of so many bytes are worth keeping, whatever they are made of.
 constexpr int64_t kFewBytes = int64_t{1} << 16;
+// Elements may become wider by this: bytes to float32.
+constexpr int64_t kMaxWidening = 4;
 
 bool AreNumbers(std::span<const Dim> dims) {
   return std::ranges::all_of(dims, [](const Dim& dim) { return dim.is_constant(); });
@@ -102,7 +104,7 @@ class Folder {
       if (elements > read_bytes + kFewBytes) return false;
       written_bytes += tensor::SizeBytes(buffer.type, elements);
     }
-    return written_bytes <= std::max(kFewBytes, read_bytes);
+    return written_bytes <= std::max(kFewBytes, kMaxWidening * read_bytes);
   }
 
   Status FoldStep(const Step& step) {

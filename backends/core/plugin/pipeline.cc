@@ -78,6 +78,21 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     return now.ok() && then.ok() && now->recipe->implementation() == then->recipe->implementation();
   };
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
+  // Before constants are computed, and while no Map that rounds is a part of another.
+  ONNXIFI_RETURN_IF_ERROR(RunPass("widen_floats", times, program, [&](Program& whole) {
+    program::WidenFloats(whole, [&selector](const Program& of, const program::Step& step) {
+      return selector.PrefersWideFloats({of, step});
+    });
+  }));
+  if (program.has_fast_algorithms) {
+    // While weights are bytes, and what dequantizes them a step of its own.
+    ONNXIFI_RETURN_IF_ERROR(RunPass("integer_products", times, program, [&](Program& whole) {
+      program::MakeIntegerProducts(whole,
+                                   [&selector](const Program& of, const program::Step& step) {
+                                     return selector.PrefersNarrowOperands({of, step});
+                                   });
+    }));
+  }
   ONNXIFI_RETURN_IF_ERROR(
       times.Time("constant_steps", [&] { return FoldConstantSteps(program, host); }));
   // What the constants were made of.

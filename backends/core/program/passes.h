@@ -46,9 +46,21 @@ void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers);
 // needs the part meanwhile.
 void ForwardCopies(Program& program, const Accepts& accepts);
 
+// Whether the device computes a product or window of narrow floats faster on float32 tensors.
+using PrefersWideFloats = std::function<bool(const Program& program, const Step& step)>;
+
+// Has Maps widen the tensors of narrow floats that such steps read, once for all readers, and round
+// their results, where the device prefers it. Of a constant that is a matter of loading.
+void WidenFloats(Program& program, const PrefersWideFloats& prefers);
+
 // Whether the device multiplies operands of narrow types as they are in memory, at least as fast as
 // when they are widened first. `step` is a product with such operands.
 using PrefersNarrowOperands = std::function<bool(const Program& program, const Step& step)>;
+
+// Multiplies the bytes themselves where both operands of a product are tensors that Maps
+// dequantize, with one scale and zero point, or one per row or column, and the device prefers it.
+// Sums are of integers then, and rounded once. Of no more elements than an int32 holds for certain.
+void MakeIntegerProducts(Program& program, const PrefersNarrowOperands& prefers);
 
 // Moves a Map that only widens a tensor (IsWidening of product_operand.h) into the prologue of the
 // product that alone reads its result, where the device prefers it.

@@ -2,12 +2,13 @@
 //
 // Casts that need no table of cases, as plain loops that the compiler turns into each target's
 // vector code: between integers, from integers to floats, between floats, to and from the 16-bit
-// floats. From floats to integers the reference's loops know what is out of range.
+// floats. From float32 to integers of up to 32 bits in vectors whose lanes are all in range.
 
 #include <type_traits>
 
 #include "backends/core/tensor/float_format.h"
 #include "backends/core/tensor/native_type.h"
+#include "backends/core/tensor/truncation.h"
 #include "backends/cpu/engine/loop.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -49,6 +50,56 @@ void RunFromBfloat16(const LoopOperands& operands) {
 void RunToBfloat16(const LoopOperands& operands) {
   ForEach<float, uint16_t>(
       operands, [](float x) { return static_cast<uint16_t>(tensor::Bfloat16Format::Encode(x)); });
+}
+
+// The low bits of a truncated number; of what int32 does not hold, as the reference has it.
+template <typename To>
+void RunTruncate(const LoopOperands& operands) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> wide;
+  const hn::Rebind<To, decltype(d)> narrow;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* a = reinterpret_cast<const float*>(operands.inputs[0]);
+  auto* result = reinterpret_cast<To*>(operands.result);
+  const auto limit = hn::Set(d, 0x1p31F);
+  const auto one_by_one = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      result[i] = static_cast<To>(tensor::TruncateToInt64(a[i]));
+    }
+  };
+  int64_t i = 0;
+  for (; i + lanes <= operands.lanes; i += lanes) {
+    const auto x = hn::LoadU(d, a + i);
+    // False of NaN.
+    if (!hn::AllTrue(d, hn::Lt(hn::Abs(x), limit))) {
+      one_by_one(i, i + lanes);
+      continue;
+    }
+    const auto truncated = hn::ConvertTo(wide, x);
+    if constexpr (sizeof(To) == sizeof(int32_t)) {
+      hn::StoreU(hn::BitCast(narrow, truncated), narrow, result + i);
+    } else {
+      constexpr int32_t kMask = (1 << (8 * sizeof(To))) - 1;
+      // In the range of what it is narrowed to, so that nothing saturates.
+      const auto bits = hn::And(truncated, hn::Set(wide, kMask));
+      hn::StoreU(hn::DemoteTo(narrow, bits), narrow, result + i);
+    }
+  }
+  one_by_one(i, operands.lanes);
+}
+
+Loop FindTruncate(ElementType to) {
+  switch (tensor::IsInteger(to) ? tensor::BitWidth(to) : 0) {
+    // Signed or not, the bits are the same.
+    case 8:
+      return RunTruncate<uint8_t>;
+    case 16:
+      return RunTruncate<uint16_t>;
+    case 32:
+      return RunTruncate<uint32_t>;
+    default:
+      return nullptr;
+  }
 }
 
 // Processors with AVX2 convert these; where Highway has to compute it, the reference's loop does.
@@ -122,6 +173,7 @@ Loop FindCast(ElementType from, ElementType to) {
     case ElementType::kFloat32:
       if (to == ElementType::kFloat16) return kToFloat16;
       if (to == ElementType::kBfloat16) return RunToBfloat16;
+      if (const Loop truncate = FindTruncate(to); truncate != nullptr) return truncate;
       return FindWide<float>(to);
     case ElementType::kFloat64:
       return FindWide<double>(to);

@@ -8,6 +8,10 @@
 
 #include <atomic>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/processor/processor.cc"
 #include <hwy/foreach_target.h>
@@ -28,6 +32,25 @@ double Rate() {
 
 const char* Name() { return hwy::TargetName(HWY_TARGET); }
 
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+bool AskForByteProducts() {
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const bool is_wide = HWY_TARGET == HWY_AVX3;
+  if (__get_cpuid_count(7, is_wide ? 0 : 1, &eax, &ebx, &ecx, &edx) == 0) return false;
+  // AVX512_VNNI, AVX_VNNI.
+  return is_wide ? (ecx >> 11 & 1) != 0 : (eax >> 4 & 1) != 0;
+}
+#endif
+
+bool MultipliesBytes() {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  static const bool has_them = AskForByteProducts();  // a virtual machine answers slowly
+  return has_them;
+#else
+  return false;
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace onnxifi::processor
 HWY_AFTER_NAMESPACE();
@@ -38,6 +61,7 @@ namespace {
 
 HWY_EXPORT(Rate);
 HWY_EXPORT(Name);
+HWY_EXPORT(MultipliesBytes);
 
 // Where the system does not tell, what most processors have at least.
 int64_t CacheBytes(int64_t told_bytes, int64_t otherwise_bytes) {
@@ -56,6 +80,8 @@ Caches AskForCaches() {
 // In bytes; 0: those of this machine. Two numbers, so that a reader needs no lock.
 std::atomic<int64_t> stated_l1 = 0;
 std::atomic<int64_t> stated_l2 = 0;
+
+std::atomic<bool> allows_byte_products = true;
 
 int64_t BytesOf(const std::atomic<int64_t>& stated, int64_t Caches::*own) {
   const int64_t bytes = stated.load(std::memory_order_relaxed);
@@ -82,6 +108,13 @@ int64_t L1Floats() { return UsedCaches().l1_bytes / static_cast<int64_t>(sizeof(
 int64_t L2Floats() { return UsedCaches().l2_bytes / static_cast<int64_t>(sizeof(float)); }
 
 double MultiplyAddsPerCycle() { return HWY_DYNAMIC_DISPATCH(Rate)(); }
+
+bool HasByteProducts() {
+  return allows_byte_products.load(std::memory_order_relaxed) &&
+         HWY_DYNAMIC_DISPATCH(MultipliesBytes)();
+}
+
+void AllowByteProducts(bool is_allowed) { allows_byte_products = is_allowed; }
 
 const char* VectorName() { return HWY_DYNAMIC_DISPATCH(Name)(); }
 

@@ -30,6 +30,11 @@ void StateCaches(Caches caches);
 int64_t L1Floats();
 int64_t L2Floats();
 double MultiplyAddsPerCycle();
+// Whether one instruction of those vectors multiplies bytes and adds up their products (VNNI), and
+// kernels may use it.
+bool HasByteProducts();
+// Before the first kernel is made; tests also between kernels.
+void AllowByteProducts(bool is_allowed);
 // The name of those vectors for reports: "AVX3" is Highway's of AVX-512.
 const char* VectorName();
 

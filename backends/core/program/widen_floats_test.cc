@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WidenFloats: products and windows read float32 and write float32, and compute what they did, on
+// the reference; a tensor with several readers is widened once, one that is overwritten again.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "backends/core/execution/testing/run_on_numbers.h"
+#include "backends/core/program/passes.h"
+#include "backends/core/program/testing/program_maker.h"
+#include "backends/core/program/verify.h"
+
+namespace onnxifi::program {
+namespace {
+
+using execution::RunOnNumbers;
+using enum tensor::ElementType;
+
+bool PreferAll(const Program&, const Step&) { return true; }
+
+Program Widened(const std::function<void(ProgramMaker&)>& make,
+                const PrefersWideFloats& prefers = PreferAll) {
+  ProgramMaker plain, widened;
+  make(plain);
+  make(widened);
+  WidenFloats(widened.program, prefers);
+  EXPECT_TRUE(Verify(widened.program).ok()) << ToString(widened.program);
+  const std::vector<std::vector<float>> expected = RunOnNumbers(plain.program);
+  EXPECT_EQ(RunOnNumbers(widened.program), expected) << ToString(widened.program);
+  EXPECT_NE(expected.at(0), std::vector<float>(expected.at(0).size()));
+  return std::move(widened.program);
+}
+
+ProgramMaker::Formula To(ElementType type) {
+  return [type](ExprPool&, const std::vector<Expr>& loads) { return Cast(loads[0], type); };
+}
+
+Operand Narrow(ProgramMaker& maker, const Shape& shape, ElementType type) {
+  return maker.Map(shape, {maker.Input(shape)}, To(type));
+}
+
+// a x b, plus a number for each column where there is a bias, in the type of a.
+Operand Product(ProgramMaker& maker, const Operand& a, const Operand& b,
+                const Operand* bias = nullptr) {
+  ExprPool& pool = maker.program.exprs;
+  Contract contract;
+  contract.m_axes = contract.n_axes = 1;
+  contract.inner = {a.shape[1]};
+  contract.a_prologue = Cast(Load(pool, a.type(), 0), kFloat32).id();
+  contract.b_prologue = Cast(Load(pool, b.type(), 1), kFloat32).id();
+  Expr sum = Accumulator(pool, kFloat32);
+  const Shape shape = {a.shape[0], b.shape[1]};
+  Step step;
+  step.domain = shape;
+  step.reads = {a.view, b.view};
+  if (bias != nullptr) {
+    sum = sum + Cast(Load(pool, bias->type(), 2), kFloat32);
+    step.reads.push_back(BroadcastTo(*bias, shape));
+  }
+  contract.roots = {Cast(sum, a.type()).id()};
+  const Operand product = maker.Temporary(shape, a.type());
+  step.writes = {product.view};
+  step.body = std::move(contract);
+  maker.AddStep(std::move(step));
+  return product;
+}
+
+int64_t CountOf(const Program& program, bool (*is_counted)(const Step&)) {
+  return std::ranges::count_if(program.steps, is_counted);
+}
+bool IsMap(const Step& step) { return step.As<Map>() != nullptr; }
+
+// Every product reads float32 and writes it.
+void ExpectWideProducts(const Program& program) {
+  for (const Step& step : program.steps) {
+    if (IsMap(step)) continue;
+    for (const View& read : step.reads) EXPECT_EQ(read.type, kFloat32) << ToString(program);
+    for (const View& write : step.writes) EXPECT_EQ(write.type, kFloat32) << ToString(program);
+  }
+}
+
+TEST(WidenFloatsTest, WidensOperandsAndBiasAndRoundsTheResult) {
+  for (const ElementType type : {kFloat16, kBfloat16}) {
+    const Program program = Widened([type](ProgramMaker& maker) {
+      const Operand bias = Narrow(maker, {3}, type);
+      const Operand product =
+          Product(maker, Narrow(maker, {5, 7}, type), Narrow(maker, {7, 3}, type), &bias);
+      maker.Output(maker.Map({5, 3}, {product}, To(kFloat32)));
+    });
+    ExpectWideProducts(program);
+    // Three that make the inputs narrow, three that widen them, one that rounds, and the last.
+    EXPECT_EQ(CountOf(program, IsMap), 8) << ToString(program);
+  }
+}
+
+TEST(WidenFloatsTest, WidensATensorOnceForAllItsReaders) {
+  const Program program = Widened([](ProgramMaker& maker) {
+    const Operand x = Narrow(maker, {6, 6}, kFloat16);
+    Operand transposed = x;
+    transposed.view.strides = {1, 6};
+    const Operand product = Product(maker, x, transposed);
+    maker.Output(maker.Map({6, 6}, {Product(maker, product, x)}, To(kFloat32)));
+  });
+  ExpectWideProducts(program);
+  // One for the input, one that widens it, two that round, one that widens a result, and the last.
+  EXPECT_EQ(CountOf(program, IsMap), 6) << ToString(program);
+}
+
+TEST(WidenFloatsTest, WidensAgainWhatWasOverwritten) {
+  const Program program = Widened([](ProgramMaker& maker) {
+    const Operand x = Narrow(maker, {4, 4}, kFloat16);
+    const Operand first = Product(maker, x, x);
+    maker.MapTo(x, {maker.Input({4, 4})}, To(kFloat16));
+    maker.Output(maker.Map({4, 4}, {Product(maker, first, x)}, To(kFloat32)));
+  });
+  ExpectWideProducts(program);
+}
+
+TEST(WidenFloatsTest, KeepsPaddedViews) {
+  const Program program = Widened([](ProgramMaker& maker) {
+    Operand x = Narrow(maker, {5, 7}, kFloat16);
+    x.view.guards.push_back({{1, 0}, 0, 4});
+    x.view.fill = tensor::Scalar{.f = 0.5};
+    const Operand product = Product(maker, x, Narrow(maker, {7, 3}, kFloat16));
+    maker.Output(maker.Map({5, 3}, {product}, To(kFloat32)));
+  });
+  ExpectWideProducts(program);
+}
+
+TEST(WidenFloatsTest, LeavesWhatTheDeviceDoesNotPrefer) {
+  const Program program = Widened(
+      [](ProgramMaker& maker) {
+        const Operand x = Narrow(maker, {6, 6}, kFloat16);
+        maker.Output(maker.Map({6, 6}, {Product(maker, x, x)}, To(kFloat32)));
+      },
+      [](const Program&, const Step&) { return false; });
+  EXPECT_EQ(program.steps.size(), 3u) << ToString(program);
+}
+
+}  // namespace
+}  // namespace onnxifi::program

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ByteGemm: a block of rows times two vectors of columns stays in registers over the whole depth.
+// Four bytes of a row are broadcast, and multiplied with four bytes of each column. Processors with
+// VNNI have one instruction for that. Elsewhere bytes are taken apart into those at even and at odd
+// places as 16-bit integers, whose products no instruction saturates.
+
+#include "backends/cpu/integer/byte_gemm.h"
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "backends/cpu/processor/processor.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/integer/byte_gemm.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::integer {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<int32_t>;
+using Tag8 = hn::ScalableTag<uint8_t>;
+using Sums = hn::Vec<Tag>;
+
+constexpr int kVectors = 2;  // of a panel
+
+int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(Tag())); }
+
+HWY_INLINE Sums BroadcastQuad(const uint8_t* address) {
+  int32_t quad;
+  std::memcpy(&quad, address, sizeof(quad));
+  return hn::Set(Tag(), quad);
+}
+
+// How four unsigned bytes are multiplied with four signed ones and added up. A multiplier has a
+// form of either operand that is made once and multiplied often.
+
+#if HWY_TARGET == HWY_SCALAR
+
+struct OneByOne {
+  using Row = Sums;
+  using Column = Sums;
+  static constexpr int kRows = 4;
+  static HWY_INLINE Row MakeRow(Sums quad) { return quad; }
+  static HWY_INLINE Column MakeColumn(const int8_t* quad) {
+    return BroadcastQuad(reinterpret_cast<const uint8_t*>(quad));
+  }
+  static HWY_INLINE Sums MultiplyAdd(Row row, Column column, Sums sum) {
+    const auto a = static_cast<uint32_t>(hn::GetLane(row));
+    const auto b = static_cast<uint32_t>(hn::GetLane(column));
+    auto total = static_cast<uint32_t>(hn::GetLane(sum));
+    for (int shift = 0; shift < 32; shift += 8) {
+      const auto signed_byte = static_cast<int8_t>(b >> shift & 0xFF);
+      total += static_cast<uint32_t>(static_cast<int32_t>(a >> shift & 0xFF) * signed_byte);
+    }
+    return hn::Set(Tag(), static_cast<int32_t>(total));
+  }
+};
+using AnyMultiplier = OneByOne;
+
+#else
+
+using Tag16 = hn::ScalableTag<int16_t>;
+
+HWY_INLINE Sums LoadQuads(const int8_t* address) {
+  return hn::BitCast(Tag(), hn::LoadU(Tag8(), reinterpret_cast<const uint8_t*>(address)));
+}
+
+// The sum of products of two 16-bit integers, which fits.
+HWY_INLINE Sums MultiplyPairs(hn::Vec<Tag16> a, hn::Vec<Tag16> b) {
+#if HWY_TARGET == HWY_AVX3
+  return Sums{_mm512_madd_epi16(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return Sums{_mm256_madd_epi16(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_SSE4
+  return Sums{_mm_madd_epi16(a.raw, b.raw)};
+#else
+  const Sums a_pairs = hn::BitCast(Tag(), a);
+  const Sums b_pairs = hn::BitCast(Tag(), b);
+  const Sums even = hn::Mul(hn::ShiftRight<16>(hn::ShiftLeft<16>(a_pairs)),
+                            hn::ShiftRight<16>(hn::ShiftLeft<16>(b_pairs)));
+  return hn::Add(even, hn::Mul(hn::ShiftRight<16>(a_pairs), hn::ShiftRight<16>(b_pairs)));
+#endif
+}
+
+struct BySixteenBits {
+  struct Row {
+    hn::Vec<Tag16> even, odd;
+  };
+  struct Column {
+    hn::Vec<Tag16> even, odd;
+  };
+#if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
+  static constexpr int kRows = 10;
+#else
+  static constexpr int kRows = 4;
+#endif
+  static HWY_INLINE Row MakeRow(Sums quads) {
+    const auto bytes = hn::BitCast(hn::ScalableTag<uint16_t>(), quads);
+    return {hn::BitCast(Tag16(), hn::And(bytes, hn::Set(hn::ScalableTag<uint16_t>(), 0xFF))),
+            hn::BitCast(Tag16(), hn::ShiftRight<8>(bytes))};
+  }
+  static HWY_INLINE Column MakeColumn(const int8_t* quads) {
+    const auto bytes = hn::BitCast(Tag16(), LoadQuads(quads));
+    return {hn::ShiftRight<8>(hn::ShiftLeft<8>(bytes)), hn::ShiftRight<8>(bytes)};
+  }
+  static HWY_INLINE Sums MultiplyAdd(const Row& row, const Column& column, Sums sum) {
+    return hn::Add(
+        sum, hn::Add(MultiplyPairs(row.even, column.even), MultiplyPairs(row.odd, column.odd)));
+  }
+};
+
+using AnyMultiplier = BySixteenBits;
+
+#endif  // HWY_SCALAR
+
+#undef ONNXIFI_HAS_BYTE_PRODUCTS
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+#define ONNXIFI_HAS_BYTE_PRODUCTS 1
+// One instruction, which wraps and does not saturate. Written out, since neither Highway nor the
+// features that it has this code compiled for know it.
+struct ByBytes {
+  using Row = Sums;
+  using Column = Sums;
+#if HWY_TARGET == HWY_AVX3
+  static constexpr int kRows = 14;
+#else
+  static constexpr int kRows = 6;
+#endif
+  static HWY_INLINE Row MakeRow(Sums quads) { return quads; }
+  static HWY_INLINE Column MakeColumn(const int8_t* quads) { return LoadQuads(quads); }
+  static HWY_INLINE Sums MultiplyAdd(Row row, Column column, Sums sum) {
+#if HWY_TARGET == HWY_AVX3
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(row.raw), "v"(column.raw));
+#else
+    __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(row.raw), "x"(column.raw));
+#endif
+    return sum;
+  }
+};
+#else
+#define ONNXIFI_HAS_BYTE_PRODUCTS 0
+#endif
+
+// Lanes [0, count) to `target`; nothing behind them is touched.
+HWY_INLINE void StoreFirst(Sums sums, int64_t count, int32_t* target) {
+  const Tag d;
+  if (count >= Lanes()) return hn::StoreU(sums, d, target);
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  hn::BlendedStore(sums, hn::FirstN(d, static_cast<size_t>(count)), d, target);
+#else
+  HWY_ALIGN int32_t lanes[HWY_MAX_BYTES / sizeof(int32_t)];
+  hn::Store(sums, d, lanes);
+  std::memcpy(target, lanes, static_cast<size_t>(count) * sizeof(int32_t));
+#endif
+}
+
+// The rows and columns of C that one call computes. Tables of columns are those of the panel.
+struct Block {
+  const uint8_t* a;
+  int64_t a_stride;
+  const int8_t* b;
+  int32_t* c;
+  int64_t c_stride;
+  int64_t quads;
+  int64_t columns;
+  const int32_t* row_terms;
+  const int32_t* column_sums;
+  const int32_t* row_sums;
+  const int32_t* column_terms;
+};
+
+template <class Multiplier, int rows, int vectors>
+HWY_NOINLINE void MultiplyBlock(const Block& block) {
+  const Tag d;
+  const int64_t lanes = Lanes();
+  Sums sum[rows][vectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+    const Sums column_sums = hn::LoadU(d, block.column_sums + v * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      sum[r][v] = hn::Mul(hn::Set(d, block.row_terms[r]), column_sums);
+    }
+    if (block.row_sums == nullptr) continue;
+    const Sums column_terms = hn::LoadU(d, block.column_terms + v * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      sum[r][v] = hn::Add(sum[r][v], hn::Mul(hn::Set(d, block.row_sums[r]), column_terms));
+    }
+  }
+  // Rows in threes, so that one register addresses three of them.
+  constexpr int kThrees = (rows + 2) / 3;
+  const int64_t stride = block.a_stride;
+  const uint8_t* a[kThrees];
+#pragma GCC unroll 8
+  for (int t = 0; t < kThrees; ++t) a[t] = block.a + 3 * t * stride;
+  const int8_t* b = block.b;
+  const int64_t b_step = kVectors * lanes * kQuad;
+  constexpr int64_t kAhead = 3072;  // bytes of the panel
+  for (int64_t left = block.quads; left > 0; --left) {
+    hwy::Prefetch(b + kAhead);
+    if constexpr (HWY_MAX_BYTES * vectors > 64) hwy::Prefetch(b + kAhead + 64);
+    typename Multiplier::Column column[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {
+      column[v] = Multiplier::MakeColumn(b + v * lanes * kQuad);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      const typename Multiplier::Row row =
+          Multiplier::MakeRow(BroadcastQuad(a[r / 3] + (r % 3) * stride));
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        sum[r][v] = Multiplier::MultiplyAdd(row, column[v], sum[r][v]);
+      }
+    }
+    b += b_step;
+#pragma GCC unroll 8
+    for (int t = 0; t < kThrees; ++t) a[t] += kQuad;
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) {
+    const int64_t count = std::min(lanes, block.columns - v * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      StoreFirst(sum[r][v], count, block.c + r * block.c_stride + v * lanes);
+    }
+  }
+}
+
+// The function for each number of vectors and of rows.
+using BlockFunction = void (*)(const Block&);
+template <class Multiplier>
+struct BlockFunctions {
+  static constexpr int kRows = Multiplier::kRows;
+  BlockFunction of[kVectors + 1][kRows + 1] = {};
+
+  constexpr BlockFunctions() {
+    Fill<1>(std::make_integer_sequence<int, kRows>());
+    Fill<2>(std::make_integer_sequence<int, kRows>());
+  }
+
+ private:
+  template <int vectors, int... rows>
+  constexpr void Fill(std::integer_sequence<int, rows...> /*unused*/) {
+    ((of[vectors][rows + 1] = MultiplyBlock<Multiplier, rows + 1, vectors>), ...);
+  }
+};
+
+// Panel by panel, whole blocks of rows and then what is left in one or two of about equal height.
+template <class Multiplier>
+void MultiplyWith(const ByteProduct& product) {
+  static constexpr BlockFunctions<Multiplier> kFunctions;
+  constexpr int64_t kRows = Multiplier::kRows;
+  const int64_t lanes = Lanes();
+  const int64_t panel_columns = kVectors * lanes;
+  const int64_t quads = Quads(product.depth);
+  for (int64_t column = 0; column < product.columns; column += panel_columns) {
+    const int64_t columns = std::min(panel_columns, product.columns - column);
+    Block block = {product.a,
+                   product.a_stride,
+                   product.b + column * quads * kQuad,
+                   product.c + column,
+                   product.c_stride,
+                   quads,
+                   columns,
+                   product.row_terms,
+                   product.column_sums + column,
+                   product.row_sums,
+                   product.column_terms == nullptr ? nullptr : product.column_terms + column};
+    const BlockFunction* const functions = kFunctions.of[columns > lanes ? 2 : 1];
+    for (int64_t left = product.rows; left > 0;) {
+      const int64_t rows = left >= 2 * kRows || left == kRows ? kRows
+                           : left > kRows                     ? (left + 1) / 2
+                                                              : left;
+      functions[rows](block);
+      block.a += rows * block.a_stride;
+      block.c += rows * block.c_stride;
+      block.row_terms += rows;
+      if (block.row_sums != nullptr) block.row_sums += rows;
+      left -= rows;
+    }
+  }
+}
+
+void MultiplyRows(const ByteProduct& product, bool by_bytes) {
+#if ONNXIFI_HAS_BYTE_PRODUCTS
+  if (by_bytes) return MultiplyWith<ByBytes>(product);
+#endif
+  (void)by_bytes;
+  MultiplyWith<AnyMultiplier>(product);
+}
+
+int64_t RowsOfBlock(bool by_bytes) {
+#if ONNXIFI_HAS_BYTE_PRODUCTS
+  if (by_bytes) return ByBytes::kRows;
+#endif
+  (void)by_bytes;
+  return AnyMultiplier::kRows;
+}
+
+// Four rows of B, of which `count` <= 4 are there, to quads of `columns` columns.
+void InterleaveRows(const uint8_t* const* rows, int count, int64_t columns, uint8_t flip,
+                    uint8_t* target) {
+  int64_t column = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<uint8_t, 16> d;
+  const hn::RepartitionToWide<decltype(d)> d16;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (lanes == 16 && count == 4) {
+    const auto flips = hn::Set(d, flip);
+    for (; column + lanes <= columns; column += lanes) {
+      const auto load = [&](int k)
+                            HWY_ATTR { return hn::Xor(hn::LoadU(d, rows[k] + column), flips); };
+      const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
+      const auto low01 = hn::BitCast(d16, hn::InterleaveLower(d, r0, r1));
+      const auto low23 = hn::BitCast(d16, hn::InterleaveLower(d, r2, r3));
+      const auto high01 = hn::BitCast(d16, hn::InterleaveUpper(d, r0, r1));
+      const auto high23 = hn::BitCast(d16, hn::InterleaveUpper(d, r2, r3));
+      uint8_t* to = target + column * kQuad;
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d16, low01, low23)), d, to);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d16, low01, low23)), d, to + 16);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d16, high01, high23)), d, to + 32);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d16, high01, high23)), d, to + 48);
+    }
+  }
+#endif
+  for (; column < columns; ++column) {
+    for (int k = 0; k < static_cast<int>(kQuad); ++k) {
+      target[column * kQuad + k] =
+          k < count ? static_cast<uint8_t>(rows[k][column] ^ flip) : uint8_t{0};
+    }
+  }
+}
+
+// Adds the elements of each of `columns` quads to the column's sum.
+void AddQuads(const int8_t* quads, int64_t columns, int32_t* sums) {
+  for (int64_t column = 0; column < columns; ++column) {
+    int32_t sum = 0;
+    for (int k = 0; k < static_cast<int>(kQuad); ++k) sum += quads[column * kQuad + k];
+    sums[column] += sum;
+  }
+}
+
+void Copy(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target) {
+  const Tag8 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto flips = hn::Set(d, flip);
+  int64_t k = 0;
+  for (; k + lanes <= count; k += lanes) {
+    hn::StoreU(hn::Xor(hn::LoadU(d, source + k), flips), d, target + k);
+  }
+  for (; k < count; ++k) target[k] = static_cast<uint8_t>(source[k] ^ flip);
+}
+
+int32_t Sum(const uint8_t* bytes, int64_t count) {
+  int64_t k = 0;
+  uint64_t sum = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const Tag8 d;
+  const hn::Repartition<uint64_t, Tag8> d64;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(d64);
+  for (; k + lanes <= count; k += lanes) {
+    sums = hn::Add(sums, hn::SumsOf8(hn::LoadU(d, bytes + k)));
+  }
+  sum = hn::GetLane(hn::SumOfLanes(d64, sums));
+#endif
+  for (; k < count; ++k) sum += bytes[k];
+  return static_cast<int32_t>(static_cast<uint32_t>(sum));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::integer
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onnxifi::integer {
+namespace {
+
+HWY_EXPORT(Lanes);
+HWY_EXPORT(MultiplyRows);
+HWY_EXPORT(RowsOfBlock);
+HWY_EXPORT(InterleaveRows);
+HWY_EXPORT(AddQuads);
+HWY_EXPORT(Copy);
+HWY_EXPORT(Sum);
+
+int64_t Panels(int64_t columns) { return (columns + PanelColumns() - 1) / PanelColumns(); }
+
+// The quad of `columns` columns from `column` on, its elements less than four at the end of B.
+void PackQuads(const ByteMatrix& b, int64_t quad, int64_t column, int64_t columns,
+               uint8_t* target) {
+  const auto count = static_cast<int>(std::min(kQuad, b.depth - quad * kQuad));
+  const int64_t* offsets = b.depth_offsets + quad * kQuad;
+  const uint8_t* rows[kQuad] = {};
+  for (int k = 0; k < count; ++k) rows[k] = b.data + offsets[k] + column * b.column_stride;
+  if (b.column_stride == 1) {
+    HWY_DYNAMIC_DISPATCH(InterleaveRows)(rows, count, columns, b.flip, target);
+    return;
+  }
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int k = 0; k < static_cast<int>(kQuad); ++k) {
+      target[c * kQuad + k] =
+          k < count ? static_cast<uint8_t>(rows[k][c * b.column_stride] ^ b.flip) : uint8_t{0};
+    }
+  }
+}
+
+}  // namespace
+
+int64_t PanelColumns() { return 2 * HWY_DYNAMIC_DISPATCH(Lanes)(); }
+
+int64_t BlockRows() { return HWY_DYNAMIC_DISPATCH(RowsOfBlock)(processor::HasByteProducts()); }
+
+double MultiplyAddsPerSecond() {
+  // Four bytes of each lane in two units at about 3 GHz, or in four times as many instructions.
+  const double lanes = static_cast<double>(HWY_DYNAMIC_DISPATCH(Lanes)());
+  return lanes * 4 * 2 * 3e9 / (processor::HasByteProducts() ? 1 : 4);
+}
+
+std::string MultiplierName() {
+  return std::string(processor::VectorName()) +
+         (processor::HasByteProducts() ? " with VNNI" : ", 16-bit products");
+}
+
+int64_t PaddedColumns(int64_t columns) { return Panels(columns) * PanelColumns(); }
+
+int64_t PackedBytes(int64_t depth, int64_t columns) {
+  constexpr int64_t kLine = 64;
+  return (PaddedColumns(columns) * Quads(depth) * kQuad + kLine - 1) / kLine * kLine;
+}
+
+void PackPanels(const ByteMatrix& b, int64_t first_panel, int64_t end_panel, int8_t* packed,
+                int32_t* column_sums) {
+  const int64_t width = PanelColumns();
+  const int64_t quads = Quads(b.depth);
+  for (int64_t panel = first_panel; panel < end_panel; ++panel) {
+    const int64_t columns = std::min(width, b.columns - panel * width);
+    int8_t* target = packed + panel * width * quads * kQuad;
+    int32_t* sums = column_sums + panel * width;
+    std::fill_n(sums, width, 0);
+    for (int64_t quad = 0; quad < quads; ++quad, target += width * kQuad) {
+      PackQuads(b, quad, panel * width, columns, reinterpret_cast<uint8_t*>(target));
+      std::memset(target + columns * kQuad, 0, static_cast<size_t>((width - columns) * kQuad));
+      HWY_DYNAMIC_DISPATCH(AddQuads)(target, columns, sums);
+    }
+  }
+}
+
+void CopyBytes(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target) {
+  HWY_DYNAMIC_DISPATCH(Copy)(source, count, flip, target);
+}
+
+int32_t SumBytes(const uint8_t* bytes, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(Sum)(bytes, count);
+}
+
+void Multiply(const ByteProduct& product) {
+  HWY_DYNAMIC_DISPATCH(MultiplyRows)(product, processor::HasByteProducts());
+}
+
+}  // namespace onnxifi::integer
+#endif

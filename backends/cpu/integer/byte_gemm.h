@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ByteGemm: products of small matrices of bytes with 32-bit sums, in vector code for the processor
+// at hand. One thread; the caller divides the work. Rows are unsigned and columns signed bytes, as
+// the instructions of processors want them: a byte of the other kind has its top bit flipped, which
+// moves it by 128, and its zero point with it (ByteOperand of byte_factors.h).
+
+#ifndef ONNXIFI_BACKENDS_CPU_INTEGER_BYTE_GEMM_H_
+#define ONNXIFI_BACKENDS_CPU_INTEGER_BYTE_GEMM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace onnxifi::integer {
+
+// Elements of the depth that lie together and are multiplied together. Rows and columns end with
+// zeros up to a multiple of it.
+inline constexpr int64_t kQuad = 4;
+constexpr int64_t Quads(int64_t depth) { return (depth + kQuad - 1) / kQuad; }
+
+// Columns that are computed together: B is packed in panels of so many. Depends on the processor
+// only, as do the rows that are computed together.
+int64_t PanelColumns();
+int64_t BlockRows();
+// Products per second of one core, roughly.
+double MultiplyAddsPerSecond();
+// What multiplies, for reports: "AVX3 with VNNI".
+std::string MultiplierName();
+
+// B[depth, columns] in the order in which memory has it.
+struct ByteMatrix {
+  const uint8_t* data;
+  int64_t depth;
+  int64_t columns;
+  // Offset of element k: (k / run) * run_stride ... is a table, so that several axes are one depth.
+  const int64_t* depth_offsets;
+  int64_t column_stride;
+  uint8_t flip;  // of every element: 0x80, or 0
+};
+
+// Bytes of packed panels for a whole B, a multiple of a cache line.
+int64_t PackedBytes(int64_t depth, int64_t columns);
+// Columns of a whole number of panels: how long tables of columns are.
+int64_t PaddedColumns(int64_t columns);
+
+// B as panels [panel][quad][PanelColumns()][kQuad], filled up with 0, and the sum of each column's
+// packed elements. Writes panels [first_panel, end_panel) of `packed` and `column_sums`, which
+// point to the first of all.
+void PackPanels(const ByteMatrix& b, int64_t first_panel, int64_t end_panel, int8_t* packed,
+                int32_t* column_sums);
+
+// Copies bytes, each with `flip` applied.
+void CopyBytes(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target);
+// The sum of `count` bytes.
+int32_t SumBytes(const uint8_t* bytes, int64_t count);
+
+// C[r, c] = sum of A[r, k] * B[k, c] + row_terms[r] * column_sums[c]
+//           + row_sums[r] * column_terms[c], modulo 2^32
+struct ByteProduct {
+  const uint8_t* a;  // rows of whole quads
+  int64_t a_stride;  // in bytes
+  const int8_t* b;   // the first of the panels
+  int32_t* c;
+  int64_t c_stride;
+  int64_t rows;
+  int64_t depth;
+  int64_t columns;
+  const int32_t* row_terms;
+  const int32_t* column_sums;  // PaddedColumns(columns)
+  // Both null where there is no second product.
+  const int32_t* row_sums;
+  const int32_t* column_terms;
+};
+void Multiply(const ByteProduct& product);
+
+}  // namespace onnxifi::integer
+
+#endif  // ONNXIFI_BACKENDS_CPU_INTEGER_BYTE_GEMM_H_
