@@ -17,9 +17,9 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       "onnxifi_conformance");
   app.add_option("--suite", options.suite,
                  "interface: every function, every status. operators: ONNX's own test cases. "
-                 "models: real topologies")
+                 "opsets: each operator in each of its versions. models: real topologies")
       ->required()
-      ->check(CLI::IsMember({"interface", "operators", "models"}));
+      ->check(CLI::IsMember({"interface", "operators", "opsets", "models"}));
   app.add_option("--device", options.device,
                  "auto, a plugin's name, or plugin:index (default: the library's first device)");
   app.add_option("--alternate", options.alternates,

@@ -13,7 +13,7 @@
 namespace onnxifi::conformance {
 
 struct Options {
-  // "interface", "operators" or "models".
+  // "interface", "operators", "opsets" or "models".
   std::string suite;
   // As in client::ChooseDevice; empty for the library's first device.
   std::string device;

@@ -15,6 +15,7 @@
 #include "client/onnx_file/tensor_file.h"
 #include "conformance/cases/case_list.h"
 #include "conformance/cases/expectations.h"
+#include "conformance/cases/pair_table.h"
 #include "conformance/process/pool.h"
 #include "conformance/report/html.h"
 #include "conformance/report/junit.h"
@@ -174,7 +175,8 @@ base::Status WriteReports(const Options& options, const std::string& heading,
 base::Result<int> RunSuite(Options options) {
   if (options.cases.empty() && options.suite != "interface") {
     ONNXIFI_ASSIGN_OR_RETURN(
-        options.cases, cases::FindGeneratedFolder(options.suite == "models" ? "models" : "cases"));
+        options.cases,
+        cases::FindGeneratedFolder(options.suite == "operators" ? "cases" : options.suite));
   }
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<ListedCase> cases, ListCases(options));
   ONNXIFI_RETURN_IF_ERROR(KeepMatching(options.filter, cases));
@@ -220,6 +222,10 @@ base::Result<int> RunSuite(Options options) {
   cases::ApplyExpectations(expectations, is_partial, results);
   if (options.suite == "interface") {
     fmt::print("\n{}", suites::CheckStatusTable(is_partial, results));
+  }
+  if (options.suite == "opsets" && !is_partial) {
+    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<cases::Pair> pairs, cases::ReadPairs(options.cases));
+    fmt::print("\n{}", cases::CheckPairs(pairs, results));
   }
   ONNXIFI_RETURN_IF_ERROR(WriteReports(options, heading, results));
   fmt::print("\n{}", report::MakeSummary(results, /*with_ratios=*/options.suite == "models"));

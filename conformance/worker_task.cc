@@ -49,7 +49,7 @@ base::Status WorkerTask::RunOpened(const std::string& id, report::CaseResult& re
                            cases::ReadDescription(options_.cases / id));
   suites::ReplayRules rules;
   rules.refuse_constant_outputs = options_.suite == "models";
-  rules.misalign = options_.suite == "operators";
+  rules.misalign = options_.suite == "operators" || options_.suite == "opsets";
   rules.lend_model = options_.lend_model;
   result = suites::ReplayCase(description, rules,
                               {.library = *library_,

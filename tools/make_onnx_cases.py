@@ -158,6 +158,26 @@ def print_counts(index):
     print(f"total: {len(index['cases']) - twins} cases, {twins} expanded twins")
 
 
+def make(output=None, wanted="", jobs=None):
+    """Writes the cases unless they are there; returns their folder and its index."""
+    facts = {"onnx": onnx.__version__, "numpy": numpy.__version__, "filter": wanted}
+    stamp = case_store.make_stamp([__file__, case_store.__file__, ml_cases.__file__], facts)
+    cache = case_store.find_cache_root() / "cases"
+    folder = (output or cache / stamp).absolute()
+    index = case_store.read_index(folder, stamp)
+    if index is None:
+        expression = re.compile(wanted)
+        with case_store.replace_folder(folder) as fresh:
+            entries = write_node_cases(fresh, expression, jobs or os.cpu_count())
+            entries += write_ml_cases(fresh, expression)
+            entries += write_file_cases(fresh, expression)
+            if not entries:
+                raise SystemExit(f"No case matches the filter '{wanted}'.")
+            index = case_store.write_index(fresh, stamp, facts, entries)
+        case_store.prune_unused(cache, keep=folder)
+    return folder, index
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--output", type=pathlib.Path, help="folder (default: in the cache)")
@@ -167,26 +187,7 @@ def main():
     if arguments.filter and not arguments.output:
         parser.error("--filter needs --output: the cache holds complete sets of cases only.")
 
-    facts = {
-        "onnx": onnx.__version__,
-        "numpy": numpy.__version__,
-        "filter": arguments.filter,
-    }
-    stamp = case_store.make_stamp([__file__, case_store.__file__, ml_cases.__file__], facts)
-    cache = case_store.find_cache_root() / "cases"
-    folder = (arguments.output or cache / stamp).absolute()
-
-    index = case_store.read_index(folder, stamp)
-    if index is None:
-        wanted = re.compile(arguments.filter)
-        with case_store.replace_folder(folder) as fresh:
-            entries = write_node_cases(fresh, wanted, arguments.jobs)
-            entries += write_ml_cases(fresh, wanted)
-            entries += write_file_cases(fresh, wanted)
-            if not entries:
-                raise SystemExit(f"No case matches the filter '{arguments.filter}'.")
-            index = case_store.write_index(fresh, stamp, facts, entries)
-        case_store.prune_unused(cache, keep=folder)
+    folder, index = make(arguments.output, arguments.filter, arguments.jobs)
     print_counts(index)
     print(folder)
 

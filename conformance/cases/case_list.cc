@@ -118,7 +118,9 @@ base::Result<fs::path> FindGeneratedFolder(std::string_view kind) {
     return base::Status(
         base::Code::kInvalidName,
         fmt::format("There are no generated cases in '{}'; {} makes them.", parent.string(),
-                    kind == "models" ? "tools/make_models.py" : "tools/make_onnx_cases.py"));
+                    kind == "models"   ? "tools/make_models.py"
+                    : kind == "opsets" ? "tools/make_opset_cases.py"
+                                       : "tools/make_onnx_cases.py"));
   }
   return newest;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generated cases: a folder with an index, written by tools/make_onnx_cases.py or
-// tools/make_models.py.
+// The generated cases: a folder with an index, written by tools/make_onnx_cases.py,
+// tools/make_opset_cases.py or tools/make_models.py.
 
 #ifndef ONNXIFI_CONFORMANCE_CASES_CASE_LIST_H_
 #define ONNXIFI_CONFORMANCE_CASES_CASE_LIST_H_
@@ -45,8 +45,8 @@ struct CaseDescription {
 base::Result<std::vector<CaseEntry>> ReadIndex(const std::filesystem::path& folder);
 base::Result<CaseDescription> ReadDescription(const std::filesystem::path& case_folder);
 
-// The generated folder that was used last: <cache>/<kind>/*/index.json, kind being "cases" or
-// "models". INVALID_NAME, with the command that makes one, when there is none.
+// The generated folder that was used last: <cache>/<kind>/*/index.json, kind being "cases",
+// "opsets" or "models". INVALID_NAME, with the command that makes one, when there is none.
 base::Result<std::filesystem::path> FindGeneratedFolder(std::string_view kind);
 
 }  // namespace onnxifi::cases

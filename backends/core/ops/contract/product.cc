@@ -72,11 +72,12 @@ Result<Operand> ChannelVector(Lowering& lowering, int input, int rank, Dim chann
 bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUint8; }
 
 Expr Quantized(Expr scaled, Expr zero_point, ElementType type) {
-  Expr shifted = scaled + Cast(zero_point, scaled.type());
-  if (tensor::IsFloat(type)) return Cast(shifted, type);
-  Expr rounded = Unary(ExprOp::kRoundEven, shifted);
-  Expr clamped = Minimum(Maximum(rounded, Like(rounded, tensor::Lowest(type))),
-                         Like(rounded, tensor::LargestFinite(type)));
+  const Expr zero = Cast(zero_point, scaled.type());
+  if (tensor::IsFloat(type)) return Cast(scaled + zero, type);
+  // Rounded before the zero point is added: an odd one turns ties around.
+  Expr shifted = Unary(ExprOp::kRoundEven, scaled) + zero;
+  Expr clamped = Minimum(Maximum(shifted, Like(shifted, tensor::Lowest(type))),
+                         Like(shifted, tensor::LargestFinite(type)));
   return Cast(clamped, type);
 }
 

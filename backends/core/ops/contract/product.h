@@ -36,7 +36,7 @@ Result<Operand> ChannelVector(Lowering& lowering, int input, int rank, Dim chann
 // One of the 8-bit integers.
 bool IsByte(ElementType type);
 
-// The result of a quantised operator: `scaled` plus the zero point, rounded to nearest even,
+// The result of a quantised operator: `scaled` rounded to nearest even, plus the zero point,
 // clamped to `type`.
 Expr Quantized(Expr scaled, Expr zero_point, ElementType type);
 
