@@ -292,8 +292,9 @@ INSTANTIATE_TEST_SUITE_P(
         Obstacle{"LoadedAtComputedCoordinates", Nothing,
                  [](ProgramMaker& maker, const Operand& a, const Operand&) {
                    maker.Output(maker.Map(a.shape, {a}, [](ExprPool& pool, const auto&) {
-                     const Expr first = IntConstant(pool, ElementType::kInt64, 0);
-                     const Expr at[] = {first, Coordinate(pool, 1), Coordinate(pool, 2)};
+                     const Expr last = IntConstant(pool, ElementType::kInt64, 1);
+                     const Expr at[] = {last - Coordinate(pool, 0), Coordinate(pool, 1),
+                                        Coordinate(pool, 2)};
                      return LoadAt(pool, ElementType::kFloat32, 0, at);
                    }));
                  }},
