@@ -169,7 +169,9 @@ class Request:
         """The types that the version adds to the one before it, and one that all have."""
         now = allowed_types(self.pair, parameter)
         earlier = [v for v in versions_of(self.pair.domain, self.op_type) if v < self.version]
-        before = allowed_types(self.pair._replace(version=earlier[-1]), parameter) if earlier else []
+        before = (
+            allowed_types(self.pair._replace(version=earlier[-1]), parameter) if earlier else []
+        )
         chosen = [name for name in now if name not in before]
         usual = next((name for name in ("float", "int32", "uint8", "bool") if name in now), now[0])
         chosen += [usual] if usual not in chosen else []
@@ -211,7 +213,9 @@ class Request:
         tolerances = [_TOLERANCES.get(each, _DEFAULT_TOLERANCE) for each in types if is_float(each)]
         rtol = rtol or max((each[0] for each in tolerances), default=1e-3)
         atol = atol or max((each[1] for each in tolerances), default=1e-7)
-        return Case(self.pair, name, model, list(runtime.values()), list(outputs.values()), rtol, atol)
+        return Case(
+            self.pair, name, model, list(runtime.values()), list(outputs.values()), rtol, atol
+        )
 
 
 def check(case):

@@ -99,12 +99,16 @@ def _scans_of_batches(request, name, attributes, state, x):
     yield request.graph_case(name, [node], {"s": state, "x": x}, {"t": x[:, -1], "y": y})
     node = helper.make_node("Scan", ["", "s", "x"], ["t", "y"], directions=[1], **attributes)
     y = numpy.concatenate([state[:, None], x[:, :0:-1]], axis=1)
-    yield request.graph_case(f"{name}_reverse", [node], {"s": state, "x": x}, {"t": x[:, 0], "y": y})
+    yield request.graph_case(
+        f"{name}_reverse", [node], {"s": state, "x": x}, {"t": x[:, 0], "y": y}
+    )
 
 
 @covers("Optional", "OptionalGetElement", "OptionalHasElement")
 def make_optional(request):
-    names = request.types("O" if request.op_type != "Optional" else "V") if request.version > 15 else []
+    names = (
+        request.types("O" if request.op_type != "Optional" else "V") if request.version > 15 else []
+    )
     for name in names or ["float", "int64"]:
         x = request.values(name, (3, 37))
         nodes = [
