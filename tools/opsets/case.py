@@ -30,7 +30,7 @@ _FUNCTIONS = {}
 
 
 def covers(*op_types):
-    """Registers a function from a Request to cases, for these operators of the default domain."""
+    """Registers a function from a Request to cases, for these operators."""
 
     def register(function):
         for op_type in op_types:
@@ -203,7 +203,9 @@ class Request:
             [value_info(key, value) for key, value in outputs.items()],
             [onnx.numpy_helper.from_array(inputs[key], key) for key in constants],
         )
+        own = self.pair.domain
         opsets = [helper.make_opsetid("", opset or self.version)]
+        opsets += [helper.make_opsetid(own, self.version)] if own else []
         model = helper.make_model(graph, opset_imports=opsets, ir_version=13)
         types = {
             type_name_of(value.dtype)
@@ -231,6 +233,6 @@ def check(case):
 def list_cases(pair):
     """The cases that the modules make for a pair; none if none covers its operator."""
     function = _FUNCTIONS.get(pair.op_type)
-    if function is None or pair.domain != "" or schemas()[pair].deprecated:
+    if function is None or schemas()[pair].deprecated:
         return []
     return list(function(Request(pair)))

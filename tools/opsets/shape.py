@@ -197,6 +197,7 @@ def make_tile(request):
             inputs = [x, numpy.array(3).astype(x.dtype), numpy.array(1).astype(x.dtype)]
             outputs = [numpy.tile(x, (1, 3, 1))]
             yield request.case(name, inputs, outputs, constants=[1, 2])
+            yield request.case(f"{name}_run", inputs, outputs, constants=[2])
             continue
         yield request.case(name, [x, _int64(2, 1, 3)], [numpy.tile(x, (2, 1, 3))])
 
