@@ -21,7 +21,7 @@ import make_opset_cases
 TREE = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = TREE / "docs" / "operators.md"
 # Those on which tools/test runs the suite.
-DEVICES = ("auto", "cpu", "null")
+DEVICES = ("auto", "cpu", "null", "vulkan")
 
 _HEADER = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Operators
@@ -30,7 +30,8 @@ Made by `tools/make_operator_docs.py`; `tools/test` checks that it is current. O
 version, of which {passed} have a case that passes on each of {devices}.
 
 - **versions**: the `since_version`s of which a case passes. In brackets: those of which none does, and why below.
-- **element types**: those that tensors of these cases have. Others may work: `onnxifi_info --ops` asks a device.
+- **element types**: those that tensors of these cases have, each at the first version that has it. Others may work:
+  `onnxifi_info --ops` asks a device.
 - **refused**: cases that a device refuses, by their names, with the number of them.
 """
 _EXCEPTIONS = """
@@ -91,7 +92,7 @@ def make_document(folder, index):
     domains = collections.defaultdict(list)
     exceptions, passed_count = [], 0
     for (domain, operator), pairs in sorted(operators.items()):
-        versions, types, all_cases = [], set(), []
+        versions, types, known, all_cases = [], [], set(), []
         for pair in pairs:
             cases = pair.get("cases", [])
             passing = [name for name in cases if all(name not in refusals[d] for d in DEVICES)]
@@ -100,10 +101,14 @@ def make_document(folder, index):
             if not passing:
                 reason = pair.get("reason") or refusals[DEVICES[0]][cases[0]]
                 exceptions.append(f"| {operator} | {pair['version']} | {reason} |")
+            found = set()
             for name in passing:
-                types |= element_types(onnx.load(folder / paths[name] / "model.onnx"))
+                found |= element_types(onnx.load(folder / paths[name] / "model.onnx"))
+            if found - known:
+                types.append(f"{pair['version']}: {name_types(found - known)}")
+            known |= found
             all_cases += cases
-        row = f"| {operator} | {', '.join(versions)} | {name_types(types)} |"
+        row = f"| {operator} | {', '.join(versions)} | {'; '.join(types)} |"
         domains[domain].append(f"{row} {describe_refusals(all_cases, refusals)} |")
     text = _HEADER.format(
         onnx=onnx.__version__,
