@@ -35,7 +35,9 @@ def find_borrowed(folder, index, wanted):
         model = onnx.load(folder / entry["path"] / "model.onnx")
         size = sum(1 for _ in case.nodes_of(model.graph))
         for pair in case.pairs_of(model) & wanted:
-            best[pair] = min(best.get(pair, (size, entry["name"], entry)), (size, entry["name"], entry))
+            best[pair] = min(
+                best.get(pair, (size, entry["name"], entry)), (size, entry["name"], entry)
+            )
     return {pair: entry for pair, (_, _, entry) in best.items()}
 
 
@@ -75,23 +77,29 @@ def write_cases(folder, onnx_folder, onnx_index):
     return [entries[name] for name in sorted(entries)], table.describe(pairs, cases, table.REASONS)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--output", type=pathlib.Path, help="folder (default: in the cache)")
-    arguments = parser.parse_args()
+def make(output=None):
+    """Writes the cases unless they are there; returns their folder and its index."""
     onnx_folder, onnx_index = make_onnx_cases.make()
     facts = {"onnx": onnx.__version__, "numpy": numpy.__version__, "cases": onnx_index["stamp"]}
     sources = [__file__, case_store.__file__, ml_cases.__file__]
     sources += [module.__file__ for module in (table, *table.MODULES)]
     stamp = case_store.make_stamp(sources, facts)
     cache = case_store.find_cache_root() / _KIND
-    folder = (arguments.output or cache / stamp).absolute()
+    folder = (output or cache / stamp).absolute()
     index = case_store.read_index(folder, stamp)
     if index is None:
         with case_store.replace_folder(folder) as fresh:
             entries, rows = write_cases(fresh, onnx_folder, onnx_index)
             index = case_store.write_index(fresh, stamp, facts | {"pairs": rows}, entries)
         case_store.prune_unused(cache, keep=folder)
+    return folder, index
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--output", type=pathlib.Path, help="folder (default: in the cache)")
+    arguments = parser.parse_args()
+    folder, index = make(arguments.output)
     with_cases = sum("cases" in row for row in index["pairs"])
     print(f"{len(index['pairs'])} pairs: {with_cases} with cases, the others with a reason")
     print(f"total: {len(index['cases'])} cases")

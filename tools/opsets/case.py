@@ -30,7 +30,7 @@ _FUNCTIONS = {}
 
 
 def covers(*op_types):
-    """Registers a function from a Request to cases, for these operators of the default domain."""
+    """Registers a function from a Request to cases, for these operators."""
 
     def register(function):
         for op_type in op_types:
@@ -169,7 +169,9 @@ class Request:
         """The types that the version adds to the one before it, and one that all have."""
         now = allowed_types(self.pair, parameter)
         earlier = [v for v in versions_of(self.pair.domain, self.op_type) if v < self.version]
-        before = allowed_types(self.pair._replace(version=earlier[-1]), parameter) if earlier else []
+        before = (
+            allowed_types(self.pair._replace(version=earlier[-1]), parameter) if earlier else []
+        )
         chosen = [name for name in now if name not in before]
         usual = next((name for name in ("float", "int32", "uint8", "bool") if name in now), now[0])
         chosen += [usual] if usual not in chosen else []
@@ -201,7 +203,9 @@ class Request:
             [value_info(key, value) for key, value in outputs.items()],
             [onnx.numpy_helper.from_array(inputs[key], key) for key in constants],
         )
+        own = self.pair.domain
         opsets = [helper.make_opsetid("", opset or self.version)]
+        opsets += [helper.make_opsetid(own, self.version)] if own else []
         model = helper.make_model(graph, opset_imports=opsets, ir_version=13)
         types = {
             type_name_of(value.dtype)
@@ -211,7 +215,9 @@ class Request:
         tolerances = [_TOLERANCES.get(each, _DEFAULT_TOLERANCE) for each in types if is_float(each)]
         rtol = rtol or max((each[0] for each in tolerances), default=1e-3)
         atol = atol or max((each[1] for each in tolerances), default=1e-7)
-        return Case(self.pair, name, model, list(runtime.values()), list(outputs.values()), rtol, atol)
+        return Case(
+            self.pair, name, model, list(runtime.values()), list(outputs.values()), rtol, atol
+        )
 
 
 def check(case):
@@ -227,6 +233,6 @@ def check(case):
 def list_cases(pair):
     """The cases that the modules make for a pair; none if none covers its operator."""
     function = _FUNCTIONS.get(pair.op_type)
-    if function is None or pair.domain != "" or schemas()[pair].deprecated:
+    if function is None or schemas()[pair].deprecated:
         return []
     return list(function(Request(pair)))

@@ -99,12 +99,29 @@ def _scans_of_batches(request, name, attributes, state, x):
     yield request.graph_case(name, [node], {"s": state, "x": x}, {"t": x[:, -1], "y": y})
     node = helper.make_node("Scan", ["", "s", "x"], ["t", "y"], directions=[1], **attributes)
     y = numpy.concatenate([state[:, None], x[:, :0:-1]], axis=1)
-    yield request.graph_case(f"{name}_reverse", [node], {"s": state, "x": x}, {"t": x[:, 0], "y": y})
+    yield request.graph_case(
+        f"{name}_reverse", [node], {"s": state, "x": x}, {"t": x[:, 0], "y": y}
+    )
+    # Entries of their own lengths: behind a shorter sequence the results are 0.
+    if name in ("bool", "string"):
+        return
+    lengths = numpy.array([4, 2])
+    for suffix, options in (("lengths", {}), ("lengths_reverse", {"directions": [1]})):
+        node = helper.make_node("Scan", ["n", "s", "x"], ["t", "y"], **attributes, **options)
+        t, y = numpy.zeros_like(state), numpy.zeros_like(x)
+        for entry, length in enumerate(lengths):
+            read = x[entry, :length][:: -1 if options else 1]
+            t[entry] = read[-1]
+            y[entry, :length] = numpy.concatenate([state[entry : entry + 1], read[:-1]])
+        inputs = {"n": lengths, "s": state, "x": x}
+        yield request.graph_case(f"{name}_{suffix}", [node], inputs, {"t": t, "y": y})
 
 
 @covers("Optional", "OptionalGetElement", "OptionalHasElement")
 def make_optional(request):
-    names = request.types("O" if request.op_type != "Optional" else "V") if request.version > 15 else []
+    names = (
+        request.types("O" if request.op_type != "Optional" else "V") if request.version > 15 else []
+    )
     for name in names or ["float", "int64"]:
         x = request.values(name, (3, 37))
         nodes = [

@@ -342,4 +342,3 @@ def make_bernoulli(request):
             outputs = [widen(x).astype(dtype_of(target))]
             attributes = {"dtype": number_of(target), "seed": 3.0}
             yield request.case(f"{name}_{target}", [x], outputs, **attributes)
-

@@ -34,7 +34,7 @@ def _near(output, value, target, allowed):
 
 
 def _moments(mean, variance, fourth):
-    """Whether mean and variance of `drawn` are near those; `fourth` is the fourth central moment."""
+    """Whether mean and variance of `drawn` are near; `fourth` is the fourth central moment."""
     return [
         helper.make_node("Cast", ["drawn"], ["numbers"], to=1),
         helper.make_node("ReduceMean", ["numbers"], ["mean"], keepdims=0),

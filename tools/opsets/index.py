@@ -172,7 +172,10 @@ def make_unique(request):
             keys, return_index=True, return_inverse=True, return_counts=True, axis=None
         )
         order = found[1]
-        outputs = [x.reshape(-1)[order], *(each.reshape(-1).astype(numpy.int64) for each in found[1:])]
+        outputs = [
+            x.reshape(-1)[order],
+            *(each.reshape(-1).astype(numpy.int64) for each in found[1:]),
+        ]
         yield request.case(name, [x], outputs)
         # In order of appearance.
         rank = numpy.argsort(order)
@@ -236,8 +239,13 @@ def make_non_max_suppression(request):
     outputs = [numpy.array(chosen, numpy.int64)]
     yield request.case("corners", [boxes, scores, *limits], outputs)
     centers = numpy.concatenate(
-        [(boxes[..., 1::2].sum(2, keepdims=True) / 2), (boxes[..., ::2].sum(2, keepdims=True) / 2),
-         (boxes[..., 3:] - boxes[..., 1:2]), (boxes[..., 2:3] - boxes[..., :1])], axis=2
+        [
+            (boxes[..., 1::2].sum(2, keepdims=True) / 2),
+            (boxes[..., ::2].sum(2, keepdims=True) / 2),
+            (boxes[..., 3:] - boxes[..., 1:2]),
+            (boxes[..., 2:3] - boxes[..., :1]),
+        ],
+        axis=2,
     ).astype(numpy.float32)
     inputs = [centers, scores, *limits]
     yield request.case("centers", inputs, outputs, constants=[2], center_point_box=1)

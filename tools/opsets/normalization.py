@@ -29,7 +29,9 @@ def make_batch_normalization(request):
         y = normalize(x, _by_channel(mean, 4), _by_channel(variance, 4))
         inputs = [x, scale, bias, mean, variance]
         yield request.case(name, inputs, [narrow(y, name)], **attributes)
-        yield request.case(f"{name}_constant", inputs, [narrow(y, name)], [1, 2, 3, 4], **attributes)
+        yield request.case(
+            f"{name}_constant", inputs, [narrow(y, name)], [1, 2, 3, 4], **attributes
+        )
         if request.version < 9:  # Each element of an image has its own numbers.
             shape = (5, 7, 3)
             own = [request.values(name, shape, -2, 2) for _ in range(3)]
@@ -105,7 +107,9 @@ def make_mean_variance_normalization(request):
             x = request.values(name, shape)
             over = tuple(axes or (0, 2, 3))
             wide = widen(x)
-            deviation = numpy.sqrt((wide**2).mean(over, keepdims=True) - wide.mean(over, keepdims=True) ** 2)
+            deviation = numpy.sqrt(
+                (wide**2).mean(over, keepdims=True) - wide.mean(over, keepdims=True) ** 2
+            )
             y = (wide - wide.mean(over, keepdims=True)) / (deviation + 1e-9)
             # The default of version 13 does not pass ONNX's checker.
             attributes = {"axes": list(over)} if axes or request.version == 13 else {}

@@ -9,8 +9,13 @@ from opsets.case import bounds_of, covers, dtype_of, is_float, narrow, number_of
 def _quantize(quotient, zero, name):
     """Rounded to even, then moved, then limited."""
     if is_float(name):
-        largest = {"float8e4m3fn": 448, "float8e4m3fnuz": 240, "float4e2m1": 6,
-                   "float6e2m3": 7.5, "float6e3m2": 28}.get(name, 57344)
+        largest = {
+            "float8e4m3fn": 448,
+            "float8e4m3fnuz": 240,
+            "float4e2m1": 6,
+            "float6e2m3": 7.5,
+            "float6e3m2": 28,
+        }.get(name, 57344)
         return narrow(numpy.clip(quotient, -largest, largest), name)
     bounds = bounds_of(name)
     return narrow(numpy.clip(numpy.rint(quotient) + zero, int(bounds.min), int(bounds.max)), name)
@@ -69,13 +74,17 @@ def make_quantize(request):
                 yield request.case(suffix, [x, scale], outputs, **attributes)
     for name in request.types("T1", but=("float",)):
         x, zero = request.values(name, (3, 37, 5), -9, 9), numpy.uint8(9).reshape(())
-        scale = numpy.array(0.5, dtype_of("float" if request.version < 19 or name == "int32" else name))
+        scale = numpy.array(
+            0.5, dtype_of("float" if request.version < 19 or name == "int32" else name)
+        )
         if request.version >= 19 and name == "int32":
             scale = numpy.array(2, numpy.int32)
         outputs = [_quantize(widen(x) / widen(scale), 9, "uint8")]
         yield request.case(f"from_{name}", [x, scale, zero], outputs, constants=[1, 2])
     if request.version >= 24:
-        x, scale = request.values("float", (3, 37, 5), -9, 9), _scales(request, (3, 8, 5), "float8e8m0")
+        x, scale = request.values("float", (3, 37, 5), -9, 9), _scales(
+            request, (3, 8, 5), "float8e8m0"
+        )
         outputs = [_quantize(widen(x) / _expand(scale, "blocks", None), 0, "int8")]
         attributes = {"axis": 1, "block_size": 5, "output_dtype": number_of("int8")}
         yield request.case("scale_float8e8m0", [x, scale], outputs, **attributes)
@@ -104,7 +113,9 @@ def make_dequantize(request):
         attributes = {"output_dtype": number_of("float16")}
         yield request.case("output_dtype", [x, scale], outputs, **attributes)
     if request.version >= 24:
-        x, scale = request.values("int8", (3, 37, 5), -99, 99), _scales(request, (3, 8, 5), "float8e8m0")
+        x, scale = request.values("int8", (3, 37, 5), -99, 99), _scales(
+            request, (3, 8, 5), "float8e8m0"
+        )
         outputs = [narrow(widen(x) * _expand(scale, "blocks", None), "float")]
         attributes = {"axis": 1, "block_size": 5, "output_dtype": number_of("float")}
         yield request.case("scale_float8e8m0", [x, scale], outputs, **attributes)
@@ -115,7 +126,9 @@ def make_qlinear_matmul(request):
     scales = request.types("TS") if request.version >= 21 else ["float"]
     for scale_type in scales:
         for left, right in (("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8")):
-            a, b = request.values(left, (2, 7, 19), -99, 99), request.values(right, (19, 5), -99, 99)
+            a, b = request.values(left, (2, 7, 19), -99, 99), request.values(
+                right, (19, 5), -99, 99
+            )
             points = [_zero_points(request, each, ()) for each in (left, right, left)]
             scale = [numpy.array(each, dtype_of(scale_type)) for each in (0.25, 0.5, 16)]
             product = (widen(a) - widen(points[0])) @ (widen(b) - widen(points[1]))

@@ -69,8 +69,18 @@ _VARIANTS = (
     ("forward", {}, False, 1),
     ("reverse", {"direction": "reverse"}, True, 1),
     ("both", {"direction": "bidirectional", "clip": 0.75}, True, 1),
-    ("activations", {"activations": {"RNN": ["Relu"], "GRU": ["Sigmoid", "Relu"],
-                                     "LSTM": ["Sigmoid", "Relu", "Tanh"]}}, True, 1),
+    (
+        "activations",
+        {
+            "activations": {
+                "RNN": ["Relu"],
+                "GRU": ["Sigmoid", "Relu"],
+                "LSTM": ["Sigmoid", "Relu", "Tanh"],
+            }
+        },
+        True,
+        1,
+    ),
     ("linear", {"linear_before_reset": 1}, True, 3),
     ("coupled", {"input_forget": 1}, True, 1),
     ("layout", {"layout": 1, "direction": "bidirectional"}, False, 14),

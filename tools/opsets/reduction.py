@@ -149,7 +149,9 @@ def make_lp_normalization(request):
         wide = widen(x)
         for p, axis in ((1, 1), (2, 0), (2, -1)):
             norm = (numpy.abs(wide) ** p).sum(axis, keepdims=True) ** (1 / p)
-            yield request.case(f"{name}_{p}_{axis}", [x], [narrow(wide / norm, name)], p=p, axis=axis)
+            yield request.case(
+                f"{name}_{p}_{axis}", [x], [narrow(wide / norm, name)], p=p, axis=axis
+            )
 
 
 @covers("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")

@@ -37,7 +37,9 @@ def make_grid_sample(request):
     # Version 20 renamed two modes and added volumes.
     modes = {"linear": "bilinear", "cubic": "bicubic"} if request.version < 20 else {}
     for name in [each for each in request.types("T1") if is_float(each)]:
-        x, grid = request.values(name, (2, 3, 5, 7)), request.values(name, (2, 4, 3, 2), -1.25, 1.25)
+        x, grid = request.values(name, (2, 3, 5, 7)), request.values(
+            name, (2, 4, 3, 2), -1.25, 1.25
+        )
         for mode in ("nearest", "linear", "cubic"):
             for padding in ("zeros", "border", "reflection"):
                 for aligned in (0, 1):
@@ -47,7 +49,9 @@ def make_grid_sample(request):
                     suffix = f"{name}_{mode}_{padding}_{aligned}"
                     yield request.case(suffix, [x, grid], [narrow(y, name)], **options)
     if request.version >= 20:
-        x, grid = request.values("float", (1, 2, 3, 5, 4)), request.values("float", (1, 2, 3, 2, 3), -1, 1)
+        x, grid = request.values("float", (1, 2, 3, 5, 4)), request.values(
+            "float", (1, 2, 3, 2, 3), -1, 1
+        )
         y = evaluate("GridSample", 20, [widen(x), widen(grid)], mode="linear")
         yield request.case("volume", [x, grid], [narrow(y, "float")], mode="linear")
 
@@ -76,16 +80,31 @@ _RESIZES = (
     ("down", [1, 1, 0.75, 0.625], None, {"nearest_mode": "floor"}, 11),
     ("sizes", None, [2, 3, 9, 4], {"mode": "linear"}, 11),
     ("linear", [1, 1, 2.5, 0.75], None, {"mode": "linear"}, 11),
-    ("align", None, [2, 3, 9, 4],
-     {"mode": "linear", "coordinate_transformation_mode": "align_corners"}, 11),
+    (
+        "align",
+        None,
+        [2, 3, 9, 4],
+        {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+        11,
+    ),
     ("cubic", [1, 1, 1.75, 2.5], None, {"mode": "cubic", "cubic_coeff_a": -0.5}, 11),
     ("cubic_outside", [1, 1, 1.75, 0.75], None, {"mode": "cubic", "exclude_outside": 1}, 11),
-    ("torch", [1, 1, 1.75, 2.5], None,
-     {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}, 11),
+    (
+        "torch",
+        [1, 1, 1.75, 2.5],
+        None,
+        {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"},
+        11,
+    ),
     ("antialias", [1, 1, 0.5, 0.75], None, {"mode": "linear", "antialias": 1}, 18),
     ("axes", [1.75, 2.5], None, {"mode": "linear", "axes": [3, 2]}, 18),
-    ("policy", None, [9, 9],
-     {"mode": "linear", "axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"}, 18),
+    (
+        "policy",
+        None,
+        [9, 9],
+        {"mode": "linear", "axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"},
+        18,
+    ),
 )
 
 
@@ -127,6 +146,10 @@ def _first_resizes(request, name, x):
         if mode == "linear" and not is_float(name):
             continue
         scales = numpy.float32([1, 1, 2, 3])
-        told = {"mode": mode, "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
+        told = {
+            "mode": mode,
+            "nearest_mode": "floor",
+            "coordinate_transformation_mode": "asymmetric",
+        }
         y = _resize(x, [None, scales], name, told)
         yield request.case(f"{name}_{mode}", [x, scales], [y], constants=[1], mode=mode)

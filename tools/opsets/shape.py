@@ -132,7 +132,9 @@ def make_slice(request):
             outputs = [x[2:7, :, :][:, -30:]]
             yield request.case(name, [x], outputs, starts=starts, ends=ends)
             outputs = [x[:, 3:-4, 1:]]
-            yield request.case(f"{name}_axes", [x], outputs, axes=[2, 1], starts=[1, 3], ends=[9, -4])
+            yield request.case(
+                f"{name}_axes", [x], outputs, axes=[2, 1], starts=[1, 3], ends=[9, -4]
+            )
             continue
         for kind in ("int64", "int32"):
             numbers = [numpy.array(each, kind) for each in ([7, 1], [-100, 9], [0, 2], [-2, 3])]
@@ -195,6 +197,7 @@ def make_tile(request):
             inputs = [x, numpy.array(3).astype(x.dtype), numpy.array(1).astype(x.dtype)]
             outputs = [numpy.tile(x, (1, 3, 1))]
             yield request.case(name, inputs, outputs, constants=[1, 2])
+            yield request.case(f"{name}_run", inputs, outputs, constants=[2])
             continue
         yield request.case(name, [x, _int64(2, 1, 3)], [numpy.tile(x, (2, 1, 3))])
 
@@ -335,5 +338,3 @@ def make_one_hot(request):
         outputs = [numpy.where(indices[:, None] == numpy.arange(5), 2, -1).astype(numpy.float32)]
         inputs = [indices, numpy.array([5], dtype_of(name)), numpy.float32([-1, 2])]
         yield request.case(f"indices_{name}", inputs, outputs, constants=[1])
-
-

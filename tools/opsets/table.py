@@ -13,6 +13,7 @@ from opsets import (  # Importing a module registers what it covers.
     reduction,
     sampling,
     shape,
+    training,
     window,
 )
 from opsets.case import Pair
@@ -29,6 +30,7 @@ MODULES = (
     reduction,
     sampling,
     shape,
+    training,
     window,
 )
 

@@ -18,13 +18,17 @@ class TableTest(unittest.TestCase):
 
     def test_a_pair_without_case_and_reason_is_a_fault(self):
         faults = table.find_faults(self.pairs, {self.pairs[0]: ["test_a"]}, self.reasons)
-        self.assertEqual(faults, ["ai.onnx Abs 6 has neither a case nor a reason why none can exist."])
+        self.assertEqual(
+            faults, ["ai.onnx Abs 6 has neither a case nor a reason why none can exist."]
+        )
 
     def test_a_reason_for_a_pair_that_has_a_case_is_a_fault(self):
         self.reasons[self.pairs[0]] = "It cannot be."
         faults = table.find_faults(self.pairs, self.cases, self.reasons)
         self.assertEqual(len(faults), 1)
-        self.assertIn("ai.onnx Abs 1 has a reason why no case can exist, and case test_a", faults[0])
+        self.assertIn(
+            "ai.onnx Abs 1 has a reason why no case can exist, and case test_a", faults[0]
+        )
 
     def test_a_reason_for_no_pair_is_a_fault(self):
         self.reasons[Pair("", "Abs", 2)] = "It is not there."

@@ -96,7 +96,9 @@ def _pool(x, geometry, function):
     y = None
     for outputs, place, taps, padded in _windows(x, **geometry):
         y = numpy.zeros((*x.shape[:2], *outputs)) if y is None else y
-        y[(slice(None), slice(None), *place)] = function(flat[:, :, [tap[0] for tap in taps]], padded)
+        y[(slice(None), slice(None), *place)] = function(
+            flat[:, :, [tap[0] for tap in taps]], padded
+        )
     return y
 
 
@@ -136,7 +138,11 @@ def make_max_pool(request):
             count = 6 * math.prod(extents)
             numbers = request.random.permutation(count).reshape(2, 3, *extents)
             x = narrow(numbers - (0 if "uint" in name or "bfloat" in name else count // 2), name)
-            x = x if count <= 256 or name not in ("int8", "uint8") else request.values(name, x.shape)
+            x = (
+                x
+                if count <= 256 or name not in ("int8", "uint8")
+                else request.values(name, x.shape)
+            )
             y = narrow(_pool(widen(x), geometry, lambda taps, _: taps.max(-1)), name)
             yield request.case(f"{name}_{suffix}", [x], [y], **attributes)
             if request.version < 8 or name != "float":
@@ -159,9 +165,7 @@ def _max_positions(x, geometry, order):
         places = numpy.array([tap[0] for tap in taps])
         best = places[flat[:, :, places].argmax(-1)]
         if order:
-            best = numpy.ravel_multi_index(
-                numpy.unravel_index(best, extents), extents, order="F"
-            )
+            best = numpy.ravel_multi_index(numpy.unravel_index(best, extents), extents, order="F")
         image = numpy.arange(x.shape[0] * x.shape[1]).reshape(x.shape[:2]) * volume
         y[(slice(None), slice(None), *place)] = best + image
     return y
@@ -198,7 +202,9 @@ def make_max_unpool(request):
     for name in request.types("T1"):
         x = request.values(name, (2, 3, 4, 5))
         base = numpy.arange(4)[:, None] * 2 * 15 + numpy.arange(5) * 3
-        inside = request.random.integers(0, 2, x.shape) * 15 + request.random.integers(0, 3, x.shape)
+        inside = request.random.integers(0, 2, x.shape) * 15 + request.random.integers(
+            0, 3, x.shape
+        )
         image = numpy.arange(6).reshape(2, 3, 1, 1) * 120
         indices = base + inside + image
         y = numpy.zeros(720, x.dtype)
@@ -275,9 +281,7 @@ def _transpose_convolve(x, w, strides, dilations, group):
     ):
         some = x[:, number * part : (number + 1) * part]
         weights = w[(slice(number * part, (number + 1) * part), slice(None), *offset)]
-        places = tuple(
-            slice(offset[k] * dilations[k], None, strides[k]) for k in range(rank)
-        )
+        places = tuple(slice(offset[k] * dilations[k], None, strides[k]) for k in range(rank))
         target = y[(slice(None), slice(number * maps, (number + 1) * maps), *places)]
         product = numpy.einsum("nc...,cm->nm...", some, weights)
         target[(slice(None), slice(None), *(slice(0, e) for e in x.shape[2:]))] += product
@@ -304,7 +308,9 @@ def make_conv_transpose(request):
             dilations = attributes.get("dilations", [1] * rank)
             y = _transpose_convolve(widen(x), widen(w), strides, dilations, group)
             more = list(attributes.get("output_padding", [0] * rank))
-            if "output_shape" in attributes:  # Larger than what the input reaches: added at the end.
+            if (
+                "output_shape" in attributes
+            ):  # Larger than what the input reaches: added at the end.
                 more = [a - b for a, b in zip(attributes["output_shape"], y.shape[2:])]
             y = numpy.pad(y, [(0, 0), (0, 0), *((0, each) for each in more)])
             pads = attributes.get("pads", [0] * 2 * rank)
@@ -331,7 +337,13 @@ def make_max_roi_pool(request):
     for name in request.types():
         x = request.values(name, (2, 3, 9, 13))
         corners = numpy.array(
-            [[0, 2, 3, 17, 11], [1, 0, 0, 25, 17], [1, 7, 5, 8, 5], [0, 20, 10, 40, 30], [1, 5, 4, 2, 2]]
+            [
+                [0, 2, 3, 17, 11],
+                [1, 0, 0, 25, 17],
+                [1, 7, 5, 8, 5],
+                [0, 20, 10, 40, 30],
+                [1, 5, 4, 2, 2],
+            ]
         )
         y = numpy.zeros((len(corners), 3, rows, columns))
         for number, (batch, *roi) in enumerate(corners):

@@ -10,6 +10,7 @@
 
 #include "backends/core/ops/declared_type.h"
 #include "backends/core/ops/flex_attention.h"
+#include "backends/core/ops/gradient.h"
 #include "backends/core/ops/graph_values.h"
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/operator.h"
@@ -191,7 +192,12 @@ class GraphLowering : public BodyLowering {
     if (entry == nullptr && node.domain == "ai.onnx.preview" && node.op_type == "FlexAttention") {
       return LowerFlexAttention(node);
     }
+    if (entry == nullptr && node.domain == "ai.onnx.preview.training" &&
+        node.op_type == "Gradient") {
+      return LowerGradient(node);
+    }
     if (entry == nullptr) return ExpandNode(node);
+    if (const Graph* branch = FindKnownBranch(node)) return LowerBranch(node, *branch);
     if (node.since_version > entry->newest_version) {
       return Status(Code::kUnsupportedVersion, node.op_type + " of version " +
                                                    std::to_string(node.since_version) +
@@ -307,6 +313,28 @@ class GraphLowering : public BodyLowering {
     return LowerExpanded(node, body, lowering);
   }
 
+  // The branch that an If takes where its condition is known while lowering, else null.
+  const Graph* FindKnownBranch(const Node& node) {
+    if (!node.domain.empty() || node.op_type != "If" || node.inputs.size() != 1) return nullptr;
+    const ValueId id = node.inputs[0];
+    if (id == kNoValue || !values_.Resolve(id).ok()) return nullptr;
+    const Operand* condition = values_.operand(id);
+    if (condition == nullptr || condition->type() != ElementType::kBool) return nullptr;
+    const std::optional<Dims> known = target_.numbers.Find(*condition);
+    if (!known || known->size() != 1 || !known->front().is_constant()) return nullptr;
+    const auto* branch = node.FindAttribute<std::shared_ptr<const Graph>>(
+        known->front().constant() != 0 ? "then_branch" : "else_branch");
+    if (branch == nullptr || !(*branch)->inputs.empty()) return nullptr;
+    return (*branch)->outputs.size() == node.outputs.size() ? branch->get() : nullptr;
+  }
+
+  // In place of the node: results have the ranks of this branch alone.
+  Status LowerBranch(const Node& node, const Graph& branch) {
+    if (nesting_ >= kMaxNesting) return Unknown(node);
+    GraphLowering lowering(branch, target_, &values_, nesting_ + 1);
+    return LowerExpanded(node, branch, lowering);
+  }
+
   // Its definition as a function is of the graph that it owns, so it is made here.
   Status LowerSequenceMap(const Node& node) {
     std::vector<bool> is_sequence;
@@ -318,6 +346,20 @@ class GraphLowering : public BodyLowering {
                              ExpandSequenceMap(node, is_sequence));
     GraphLowering lowering(*body, target_, &values_, nesting_ + 1);
     return LowerExpanded(node, *body, lowering);
+  }
+
+  // Its definition is of the nodes before it.
+  Status LowerGradient(const Node& node) {
+    const FindTensor find = [&](ValueId id) {
+      return values_.Resolve(id).ok() ? values_.operand(id) : nullptr;
+    };
+    ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> made, ExpandGradient(graph_, node, find));
+    GraphLowering lowering(*made, target_, &values_, nesting_ + 1);
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      ONNXIFI_ASSIGN_OR_RETURN(Operand input, values_.Find(node.inputs[k]));
+      ONNXIFI_RETURN_IF_ERROR(lowering.values_.Set(made->inputs[k], std::move(input)));
+    }
+    return LowerExpanded(node, *made, lowering);
   }
 
   // Likewise; the graphs that it owns are lowered in place, between those of its definition.

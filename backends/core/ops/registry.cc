@@ -54,6 +54,7 @@ constexpr Table kTables[] = {
     MapOperators,
     MatMulIntegerOperators,
     MatMulOperators,
+    MaxRoiPoolOperators,
     MaxUnpoolOperators,
     MeanVarianceNormalizationOperators,
     MelWeightMatrixOperators,

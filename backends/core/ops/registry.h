@@ -52,6 +52,7 @@ std::span<const Operator> LrnOperators();
 std::span<const Operator> MapOperators();
 std::span<const Operator> MatMulIntegerOperators();
 std::span<const Operator> MatMulOperators();
+std::span<const Operator> MaxRoiPoolOperators();
 std::span<const Operator> MaxUnpoolOperators();
 std::span<const Operator> MeanVarianceNormalizationOperators();
 std::span<const Operator> MelWeightMatrixOperators();

@@ -4,9 +4,10 @@
 
 #include "backends/core/ops/sequence_map.h"
 
-#include <map>
 #include <string>
 #include <utility>
+
+#include "backends/core/ops/captures.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -20,12 +21,6 @@ using graph::ValueId;
 using graph::ValueIds;
 using tensor::ElementType;
 
-ValueId AddNamed(Graph& graph, std::string name) {
-  graph::Value value;
-  value.name = std::move(name);
-  return graph.AddValue(std::move(value));
-}
-
 ValueId AddScalar(Graph& graph, ElementType type, std::span<const std::byte> bytes) {
   graph::Value value;
   value.constant = tensor::Tensor::FromBytes(type, {}, bytes);
@@ -33,37 +28,6 @@ ValueId AddScalar(Graph& graph, ElementType type, std::span<const std::byte> byt
   value.type.element = type;
   value.type.extents.emplace();
   return graph.AddValue(std::move(value));
-}
-
-// The values of an enclosing graph in one that is inside it, each once.
-class Captures {
- public:
-  explicit Captures(Graph& inside) : inside_(inside) {}
-
-  ValueId Of(ValueId outside, const std::string& name) {
-    const auto [found, is_new] = known_.try_emplace(outside, graph::kNoValue);
-    if (is_new) {
-      found->second = AddNamed(inside_, name);
-      inside_.values[static_cast<size_t>(found->second)].outer = outside;
-    }
-    return found->second;
-  }
-
- private:
-  Graph& inside_;
-  std::map<ValueId, ValueId> known_;
-};
-
-Node MakeNode(const Node& like, std::string op_type, int since_version, ValueIds inputs,
-              ValueIds outputs) {
-  Node node;
-  node.name = like.name;
-  node.op_type = std::move(op_type);
-  node.since_version = since_version;
-  node.index = like.index;
-  node.inputs = std::move(inputs);
-  node.outputs = std::move(outputs);
-  return node;
 }
 
 }  // namespace
@@ -90,9 +54,7 @@ Result<std::unique_ptr<Graph>> ExpandSequenceMap(const Node& node,
   Captures outside(*whole);
   // The loop's body: what the node's body is, around it the elements.
   auto body = std::make_shared<Graph>(given);
-  for (graph::Value& value : body->values) {
-    if (value.outer != graph::kNoValue) value.outer = outside.Of(value.outer, value.name);
-  }
+  outside.PassOn(*body);
   Captures inputs(*body);
   const ValueId iteration = AddNamed(*body, "iteration");
   const ValueId condition = AddNamed(*body, "condition");

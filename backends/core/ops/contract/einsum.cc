@@ -158,6 +158,12 @@ View ViewOver(const Term& term, const Labels& labels, const Extents& extents) {
   return program::BroadcastTo(operand, ShapeOf(labels, extents));
 }
 
+// The type in which products are summed up. Narrow integers wrap around alike in 32 bits.
+ElementType AccumulatorOf(ElementType type) {
+  if (!tensor::IsInteger(type) || tensor::BitWidth(type) >= 32) return tensor::ArithmeticType(type);
+  return ElementType::kInt32;
+}
+
 bool Has(const Labels& labels, Label label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
@@ -177,7 +183,7 @@ Term SumOut(Lowering& lowering, const Term& term, const Labels& kept, const Exte
   }
   const Labels all = Joined({&kept, &summed});
   StepBuilder step(lowering, ShapeOf(all, extents));
-  const ElementType accumulator = tensor::ArithmeticType(type);
+  const ElementType accumulator = AccumulatorOf(type);
   const Expr element = Cast(step.ReadView(ViewOver(term, all, extents)), accumulator);
   const Expr sum = State(step.exprs(), accumulator, 0);
   program::Reduce reduce;
@@ -207,7 +213,7 @@ Term Multiply(Lowering& lowering, const Term& a, const Term& b, const Labels& ke
     (Has(kept, label) ? n : k).push_back(label);
   }
   const Labels out_labels = Joined({&batch, &m, &n});
-  const ElementType accumulator = tensor::ArithmeticType(type);
+  const ElementType accumulator = AccumulatorOf(type);
   const Operand out = lowering.Temporary(type, ShapeOf(kept, extents));
   Term result{out, kept};
   const View write = ViewOver(result, out_labels, extents);

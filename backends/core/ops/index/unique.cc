@@ -128,6 +128,9 @@ Dim CountGroups(Lowering& lowering, const Operand& groups) {
 Status LowerUnique(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   Operand x = lowering.In(0);
+  const ElementType type = x.type();
+  if (tensor::IsBool(type))
+    x = lowering.CastTo(x, ElementType::kUint8);  // In the order of numbers.
   if (!tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type())) {
     return lowering.UnsupportedType(0);
   }
@@ -178,7 +181,7 @@ Status LowerUnique(Lowering& lowering) {
   Operand aligned = first;
   while (aligned.rank() < x.rank() - axis) aligned = program::InsertAxis(aligned, aligned.rank());
   at[axis] = map.Read(aligned);
-  lowering.Set(0, map.WriteMap(ReadGuarded(map, x, at, {axis}), x.type()));
+  lowering.Set(0, map.WriteMap(Cast(ReadGuarded(map, x, at, {axis}), type), type));
   lowering.Set(1, first);
   lowering.Set(2, inverse);
   lowering.Set(3, counts);

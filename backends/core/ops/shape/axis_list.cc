@@ -67,6 +67,29 @@ Dim AxisList::ValueAt(int axis, const Dims& values, Dim otherwise) const {
   return value;
 }
 
+Result<Dims> WholeNumbers(Lowering& lowering, int input) {
+  const Operand& operand = lowering.In(input);
+  if (!tensor::IsFloat(operand.type())) return lowering.IntegersOrRuntime(input);
+  if (const tensor::Tensor* constant = lowering.SmallConstant(input)) {
+    Dims numbers;
+    for (int64_t k = 0; k < constant->element_count(); ++k) {
+      const tensor::Scalar value = LoadScalar(operand.type(), constant->data(), k);
+      numbers.emplace_back(CastScalar(operand.type(), ElementType::kInt64, value).i);
+    }
+    return numbers;
+  }
+  const Dim count = Product(operand.shape);
+  if (!count.is_constant() || count.constant() > program::SymbolicValues::kMaxElements) {
+    return lowering.UnsupportedShape("Input " + std::to_string(input) + " of shape " +
+                                     tensor::ToString(operand.shape) +
+                                     " gives numbers and must have at most " +
+                                     std::to_string(program::SymbolicValues::kMaxElements) + ".");
+  }
+  const Operand whole = lowering.CastTo(operand, ElementType::kInt64);
+  return lowering.ReadAtRunTime(lowering.Reshaped(whole, {count}),
+                                static_cast<int>(count.constant()));
+}
+
 Result<Dim> AsExtent(Lowering& lowering, Dim number) {
   ONNXIFI_RETURN_IF_ERROR(lowering.Require(Less(-1, number), Code::kInvalidModel,
                                            "Extent " + number.ToString() + " is negative.",

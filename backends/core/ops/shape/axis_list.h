@@ -35,6 +35,9 @@ class AxisList {
   Dims axes_;  // in [0, rank)
 };
 
+// Lowering::IntegersOrRuntime of an input that opset 1 gives in the type of the data.
+Result<Dims> WholeNumbers(Lowering& lowering, int input);
+
 // An extent from a tensor, as one: refused where negative.
 Result<Dim> AsExtent(Lowering& lowering, Dim number);
 

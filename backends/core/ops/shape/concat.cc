@@ -82,7 +82,7 @@ Result<Dims> SplitLengths(Lowering& lowering, Dim extent) {
   const int count = lowering.output_count();
   Dims lengths;
   if (lowering.Has(1)) {
-    ONNXIFI_ASSIGN_OR_RETURN(lengths, lowering.IntegersOrRuntime(1));
+    ONNXIFI_ASSIGN_OR_RETURN(lengths, WholeNumbers(lowering, 1));
   } else if (const std::vector<int64_t>* attribute = lowering.Ints("split")) {
     lengths = ToDims(*attribute);
   } else {

@@ -28,8 +28,9 @@ Result<Dims> Repeats(Lowering& lowering) {
   const int rank = lowering.In(0).rank();
   if (lowering.version() < 6) {
     ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(3));
-    ONNXIFI_ASSIGN_OR_RETURN(Dims tiles, lowering.IntegersOrRuntime(1));
-    ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::FromInput(lowering, 2, rank, 0));
+    ONNXIFI_ASSIGN_OR_RETURN(Dims tiles, WholeNumbers(lowering, 1));
+    ONNXIFI_ASSIGN_OR_RETURN(Dims named, WholeNumbers(lowering, 2));
+    ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::Make(lowering, std::move(named), rank));
     if (tiles.size() != 1 || axes.size() != 1) {
       return lowering.InvalidModel("tiles and axis have " + std::to_string(tiles.size()) + " and " +
                                    std::to_string(axes.size()) + " elements instead of one each.");

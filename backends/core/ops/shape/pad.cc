@@ -45,6 +45,7 @@ Result<Amounts> PadAmounts(Lowering& lowering) {
 // all.
 std::optional<tensor::Scalar> KnownFill(const Lowering& lowering) {
   const ElementType type = lowering.In(0).type();
+  if (type == ElementType::kString) return std::nullopt;  // Its number is the program's.
   if (!lowering.Has(2)) {
     const tensor::Scalar value{.f = lowering.Float("value", 0.0f)};
     return CastScalar(ElementType::kFloat64, type, value);
@@ -52,6 +53,12 @@ std::optional<tensor::Scalar> KnownFill(const Lowering& lowering) {
   const tensor::Tensor* constant = lowering.SmallConstant(2);
   if (constant == nullptr || constant->element_count() != 1) return std::nullopt;
   return LoadScalar(type, constant->data(), 0);
+}
+
+// The fill value as a scalar: without one, strings are filled with the empty string.
+Operand Fill(Lowering& lowering) {
+  if (lowering.Has(2)) return lowering.Reshaped(lowering.In(2), {});
+  return lowering.ConstantTensor(*tensor::Tensor::Allocate(lowering.In(0).type(), {}));
 }
 
 // Where position x outside [0, d) of a padded axis takes its element from.
@@ -106,14 +113,14 @@ Status LowerPad(Lowering& lowering) {
   }
   Expr value = map.ReadAt(data, at);
   if (mode == "constant") {
-    value = Select(is_inside, value, map.Read(lowering.Reshaped(lowering.In(2), {})));
+    value = Select(is_inside, value, map.Read(Fill(lowering)));
   }
   lowering.Set(0, map.WriteMap(value, data.type()));
   return base::Ok();
 }
 
 constexpr Operator kOperators[] = {
-    {"Pad", 25, LowerPad},
+    {"Pad", 25, LowerPad, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -181,7 +181,7 @@ Operand ResampleChanged(Lowering& lowering, const std::vector<ResizedAxis>& axes
 Status CheckType(Lowering& lowering, const Resampling& how) {
   const ElementType type = lowering.In(0).type();
   const bool is_number = tensor::IsFloat(type) || tensor::IsInteger(type);
-  const bool is_copied = how.kernel == Resampling::Kernel::kNearest && tensor::IsBool(type);
+  const bool is_copied = how.kernel == Resampling::Kernel::kNearest && !how.crops();
   return is_number || is_copied ? base::Ok() : lowering.UnsupportedType(0);
 }
 
@@ -241,8 +241,8 @@ Status LowerUpsample(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Resize", 19, LowerResize},
-    {"Upsample", 10, LowerUpsample},
+    {"Resize", 19, LowerResize, "", InputKinds::kStrings},
+    {"Upsample", 10, LowerUpsample, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/operators.md: each operator, its versions, the element types its cases have, and what devices refuse.
+
+Reads the table of pairs that make_opset_cases.py made, the models of its cases, and the expectation files, which
+`onnxifi_conformance --suite opsets` holds against what each device does. With --check, the file is compared.
+Exit status: 0 written or equal, 1 different.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import re
+import sys
+
+import onnx
+
+import make_opset_cases
+
+TREE = pathlib.Path(__file__).resolve().parent.parent
+DOCUMENT = TREE / "docs" / "operators.md"
+# Those on which tools/test runs the suite.
+DEVICES = ("auto", "cpu", "null", "vulkan")
+
+_HEADER = """<!-- SPDX-License-Identifier: Apache-2.0 -->
+# Operators
+
+Made by `tools/make_operator_docs.py`; `tools/test` checks that it is current. ONNX {onnx}: {pairs} operators of a
+version, of which {passed} have a case that passes on each of {devices}.
+
+- **versions**: the `since_version`s of which a case passes. In brackets: those of which none does, and why below.
+- **element types**: those that tensors of these cases have, each at the first version that has it. Others may work:
+  `onnxifi_info --ops` asks a device.
+- **refused**: cases that a device refuses, by their names, with the number of them.
+"""
+_EXCEPTIONS = """
+## Versions without a case that passes
+
+| operator | version | reason |
+|---|---|---|
+"""
+
+
+def element_types(model):
+    """The element types of a model's inputs and outputs, as numbers."""
+    found = set()
+    for value in [*model.graph.input, *model.graph.output]:
+        kind = value.type
+        while kind.WhichOneof("value") in ("sequence_type", "optional_type"):
+            kind = getattr(kind, kind.WhichOneof("value")).elem_type
+        if kind.WhichOneof("value") == "tensor_type":
+            found.add(kind.tensor_type.elem_type)
+    return found
+
+
+def read_refusals(device, names):
+    """By case that the device's expectation file lists for the suite: its reason."""
+    text = (TREE / "conformance" / "expectations" / f"{device}.json").read_text()
+    refusals = {}
+    for entry in json.loads(text)["unsupported"]:
+        if entry["suite"] != "opsets":
+            continue
+        for pattern in map(re.compile, entry["cases"]):
+            refusals.update({name: entry["reason"] for name in names if pattern.fullmatch(name)})
+    return refusals
+
+
+def name_types(numbers):
+    # In the order of their numbers, which is that of ONNX's versions.
+    return ", ".join(onnx.TensorProto.DataType.Name(number).lower() for number in sorted(numbers))
+
+
+def describe_refusals(cases, refusals):
+    """What each device refuses of these cases; one text where all refuse the same."""
+    texts = {}
+    for device in DEVICES:
+        refused = [name for name in cases if name in refusals[device]]
+        if refused:
+            texts[device] = f"`{refused[0]}`" + (f" and {len(refused) - 1} more" if refused[1:] else "")
+    if len(texts) == len(DEVICES) and len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{device}: {text}" for device, text in texts.items())
+
+
+def make_document(folder, index):
+    paths = {case["name"]: case["path"] for case in index["cases"]}
+    refusals = {device: read_refusals(device, paths) for device in DEVICES}
+    operators = collections.defaultdict(list)
+    for pair in index["pairs"]:
+        operators[pair["domain"] or "ai.onnx", pair["operator"]].append(pair)
+    domains = collections.defaultdict(list)
+    exceptions, passed_count = [], 0
+    for (domain, operator), pairs in sorted(operators.items()):
+        versions, types, known, all_cases = [], [], set(), []
+        for pair in pairs:
+            cases = pair.get("cases", [])
+            passing = [name for name in cases if all(name not in refusals[d] for d in DEVICES)]
+            versions.append(str(pair["version"]) if passing else f"({pair['version']})")
+            passed_count += bool(passing)
+            if not passing:
+                reason = pair.get("reason") or refusals[DEVICES[0]][cases[0]]
+                exceptions.append(f"| {operator} | {pair['version']} | {reason} |")
+            found = set()
+            for name in passing:
+                found |= element_types(onnx.load(folder / paths[name] / "model.onnx"))
+            if found - known:
+                types.append(f"{pair['version']}: {name_types(found - known)}")
+            known |= found
+            all_cases += cases
+        row = f"| {operator} | {', '.join(versions)} | {'; '.join(types)} |"
+        domains[domain].append(f"{row} {describe_refusals(all_cases, refusals)} |")
+    text = _HEADER.format(
+        onnx=onnx.__version__,
+        pairs=len(index["pairs"]),
+        passed=passed_count,
+        devices=", ".join(DEVICES),
+    )
+    for domain, rows in domains.items():
+        text += f"\n## {domain}\n\n| operator | versions | element types | refused |\n|---|---|---|---|\n"
+        text += "\n".join(rows) + "\n"
+    return text + _EXCEPTIONS + "\n".join(exceptions) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only compare")
+    arguments = parser.parse_args()
+    text = make_document(*make_opset_cases.make())
+    if not arguments.check:
+        DOCUMENT.write_text(text)
+        return 0
+    if DOCUMENT.is_file() and DOCUMENT.read_text() == text:
+        return 0
+    print(f"{DOCUMENT.relative_to(TREE)} is not current: tools/make_operator_docs.py writes it.")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
