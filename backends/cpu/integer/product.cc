@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,11 +33,51 @@ using program::Contract;
 constexpr int64_t kLine = 64;
 int64_t RoundUp(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-// What is known before extents are.
+// What is known before addresses are.
 struct Plan {
   ByteFactors factors;
   engine::Code epilogue;
 };
+
+// The element of a view that has only one, over `domain`; nothing for other views.
+bool HasOneElement(const device::BoundView& view, const tensor::Extents& domain) {
+  if (!view.guards.empty() || view.strides.size() != domain.size()) return false;
+  for (size_t axis = 0; axis < domain.size(); ++axis) {
+    if (domain[axis] != 1 && view.strides[axis] != 0) return false;
+  }
+  return true;
+}
+
+// The epilogue with constants of one element, such as a scale, as the numbers that they are: a
+// division by a number is faster than one by what is loaded, and what follows from numbers alone is
+// computed once.
+engine::Code CompileEpilogue(const device::BoundStep& step, device::Addresses constants,
+                             engine::LoopSet loops) {
+  const program::ExprPool& pool = step.program->exprs;
+  const program::ExprIds& roots = step.step->As<Contract>()->roots;
+  program::ExprPool own;
+  std::unordered_map<program::ExprId, program::ExprId> copies;
+  std::vector<program::ExprId> accumulators;
+  for (const program::ExprId id : program::Reachable(pool, roots)) {
+    program::ExprNode node = pool[id];
+    if (node.op == program::ExprOp::kLoad && node.operands.empty()) {
+      const device::BoundView& view = step.reads[node.payload];
+      const std::byte* constant = constants[view.buffer];
+      if (constant != nullptr && HasOneElement(view, step.domain)) {
+        const tensor::Scalar number = tensor::LoadScalar(view.type, constant, view.offset);
+        copies[id] = program::ScalarConstant(own, node.type, number).id();
+        continue;
+      }
+    }
+    for (program::ExprId& operand : node.operands) operand = copies.at(operand);
+    const bool is_accumulator = node.op == program::ExprOp::kAccumulator;
+    copies[id] = own.Add(std::move(node));
+    if (is_accumulator) accumulators.push_back(copies[id]);
+  }
+  program::ExprIds own_roots;
+  for (const program::ExprId root : roots) own_roots.push_back(copies.at(root));
+  return engine::Code::Compile(own, own_roots, loops, accumulators);
+}
 
 const uint8_t* BytesAt(device::Addresses addresses, const device::BoundView& view) {
   return reinterpret_cast<const uint8_t*>(addresses[view.buffer] + view.offset);
@@ -55,22 +96,21 @@ struct ZeroPoint {
 
 class BoundProduct final : public device::BoundKernel {
  public:
-  BoundProduct(std::shared_ptr<const Plan> plan, const device::BoundStep& step,
-               runtime::PackedWeights packed, runtime::Runtime& runtime,
-               engine::Runtime& engine_runtime)
+  BoundProduct(Plan plan, const device::BoundStep& step, runtime::PackedWeights packed,
+               runtime::Runtime& runtime, engine::Runtime& engine_runtime)
       : plan_(std::move(plan)),
         a_(step.reads[0]),
         b_(step.reads[1]),
-        geometry_(MakeGeometry(step, plan_->factors)),
+        geometry_(MakeGeometry(step, plan_.factors)),
         packed_(std::move(packed)),
-        bound_(plan_->epilogue, step),
+        bound_(plan_.epilogue, step),
         writer_(step.writes, static_cast<int>(step.domain.size())),
         runtime_(runtime),
         engine_(engine_runtime) {
     is_empty_ = tensor::ElementCount(step.domain) == 0;
     if (is_empty_) return;
-    zero_points_[0] = MakeZeroPoint(plan_->factors.a, step, 0);
-    zero_points_[1] = MakeZeroPoint(plan_->factors.b, step, 1);
+    zero_points_[0] = MakeZeroPoint(plan_.factors.a, step, 0);
+    zero_points_[1] = MakeZeroPoint(plan_.factors.b, step, 1);
     ChooseTiles(step);
     bound_.LayOut(grid_, grid_.TileLanes(0, grid_.rank()));
     writer_.LayOut(grid_, engine_.settings().streamed_bytes);
@@ -174,7 +214,7 @@ class BoundProduct final : public device::BoundKernel {
     const int64_t sums = chunk_rows_ * columns * geometry_.groups / parts_;
     const double multiply_adds =
         static_cast<double>(sums) * static_cast<double>(geometry_.row_source->depth());
-    cost_ = sums * (plan_->epilogue.cost() + 100) +
+    cost_ = sums * (plan_.epilogue.cost() + 100) +
             static_cast<int64_t>(std::min(multiply_adds / MultiplyAddsPerSecond() * 1e12, 1e15));
   }
 
@@ -372,7 +412,7 @@ class BoundProduct final : public device::BoundKernel {
     }
   }
 
-  const std::shared_ptr<const Plan> plan_;  // shared with the kernel
+  const Plan plan_;
   const device::BoundView a_, b_;
   const ProductGeometry geometry_;
   const runtime::PackedWeights packed_;  // null: B is packed in each run
@@ -396,9 +436,8 @@ class BoundProduct final : public device::BoundKernel {
 
 class ProductKernel final : public device::Kernel {
  public:
-  ProductKernel(std::shared_ptr<const Plan> plan, bool is_b_constant,
-                const runtime::Runtimes& runtimes)
-      : plan_(std::move(plan)),
+  ProductKernel(const ByteFactors& factors, bool is_b_constant, const runtime::Runtimes& runtimes)
+      : factors_(factors),
         is_b_constant_(is_b_constant),
         runtime_(runtimes.own),
         engine_(runtimes.engine) {}
@@ -411,7 +450,9 @@ class ProductKernel final : public device::Kernel {
       if (is_b_constant_) {
         ONNXIFI_ASSIGN_OR_RETURN(packed, Pack(step, constants));
       }
-      bound = std::make_unique<BoundProduct>(plan_, step, std::move(packed), runtime_, engine_);
+      Plan plan{factors_, CompileEpilogue(step, constants, engine_.settings().loops)};
+      bound = std::make_unique<BoundProduct>(std::move(plan), step, std::move(packed), runtime_,
+                                             engine_);
       return base::Ok();
     }));
     return bound;
@@ -420,7 +461,7 @@ class ProductKernel final : public device::Kernel {
  private:
   base::Result<runtime::PackedWeights> Pack(const device::BoundStep& step,
                                             device::Addresses constants) {
-    const ProductGeometry geometry = MakeGeometry(step, plan_->factors);
+    const ProductGeometry geometry = MakeGeometry(step, factors_);
     constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
     const int64_t bytes = geometry.columns.PackedBytes();
     return store_.Find(/*layout=*/0, runtime_.memory(), std::max(kLine, bytes) / kFloat,
@@ -431,7 +472,7 @@ class ProductKernel final : public device::Kernel {
                        });
   }
 
-  const std::shared_ptr<const Plan> plan_;  // shared with what it bound
+  const ByteFactors factors_;
   const bool is_b_constant_;
   runtime::Runtime& runtime_;
   engine::Runtime& engine_;
@@ -456,17 +497,8 @@ class ProductRecipe final : public runtime::Recipe {
   bool TakesAnyAddress(int /*read*/) const override { return true; }
   base::Result<std::unique_ptr<device::Kernel>> Build(
       const runtime::Runtimes& runtimes) const override {
-    std::unique_ptr<device::Kernel> kernel;
-    ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
-      auto plan = std::make_shared<Plan>(
-          Plan{factors_,
-               engine::Code::Compile(facts_.program.exprs, facts_.step.As<Contract>()->roots,
-                                     runtimes.engine.settings().loops, AccumulatorsOf(facts_))});
-      kernel = std::make_unique<ProductKernel>(std::move(plan),
-                                               facts_.IsConstant(facts_.step.reads[1]), runtimes);
-      return base::Ok();
-    }));
-    return kernel;
+    return std::unique_ptr<device::Kernel>(std::make_unique<ProductKernel>(
+        factors_, facts_.IsConstant(facts_.step.reads[1]), runtimes));
   }
 
  private:
