@@ -16,6 +16,7 @@
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/runtime.h"
+#include "backends/cpu/integer/depthwise.h"
 #include "backends/cpu/integer/geometry.h"
 #include "backends/cpu/processor/processor.h"
 #include "backends/cpu/runtime/packed_weights.h"
@@ -30,6 +31,7 @@ using engine::Box;
 using engine::Grid;
 using program::Contract;
 
+constexpr auto kInt = static_cast<int64_t>(sizeof(int32_t));
 constexpr int64_t kLine = 64;
 int64_t RoundUp(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
@@ -79,6 +81,17 @@ engine::Code CompileEpilogue(const device::BoundStep& step, device::Addresses co
   return engine::Code::Compile(own, own_roots, loops, accumulators);
 }
 
+// Of B as the kernel of the step has it.
+int64_t WeightBytes(const ProductGeometry& geometry) {
+  if (!geometry.depthwise) return geometry.columns.PackedBytes();
+  return (TapCount(*geometry.depthwise) + 1) * geometry.columns.columns * kInt;
+}
+void PackWeights(const ProductGeometry& geometry, const ByteFactors& factors, const uint8_t* b,
+                 std::byte* to, device::Parallel& parallel) {
+  if (!geometry.depthwise) return geometry.columns.Pack(b, to, parallel);
+  UnpackTaps(geometry.columns, b, factors.b.is_signed, reinterpret_cast<int32_t*>(to));
+}
+
 const uint8_t* BytesAt(device::Addresses addresses, const device::BoundView& view) {
   return reinterpret_cast<const uint8_t*>(addresses[view.buffer] + view.offset);
 }
@@ -117,8 +130,8 @@ class BoundProduct final : public device::BoundKernel {
     LayOutScratch();
     const int64_t images = geometry_.reordered ? RoundUp(geometry_.reordered->size_bytes()) : 0;
     panels_at_ = images;
-    terms_at_ = panels_at_ + (packed_ == nullptr ? RoundUp(geometry_.columns.PackedBytes()) : 0);
-    work_bytes_ = terms_at_ + TermCount() * static_cast<int64_t>(sizeof(int32_t));
+    terms_at_ = panels_at_ + (packed_ == nullptr ? RoundUp(WeightBytes(geometry_)) : 0);
+    work_bytes_ = terms_at_ + TermCount() * kInt;
   }
 
   bool ReadsAtRun(int read) const override { return read != 1 || packed_ == nullptr; }
@@ -136,10 +149,15 @@ class BoundProduct final : public device::BoundKernel {
     }
     run.panels = packed_ != nullptr ? packed_->data() : work.data() + panels_at_;
     if (packed_ == nullptr) {
-      geometry_.columns.Pack(BytesAt(addresses, b_), work.data() + panels_at_, runtime_.pool());
+      PackWeights(geometry_, plan_.factors, BytesAt(addresses, b_), work.data() + panels_at_,
+                  runtime_.pool());
     }
     auto* terms = reinterpret_cast<int32_t*>(work.data() + terms_at_);
-    if (FindColumnTerms(addresses, terms)) run.column_terms = terms;
+    if (geometry_.depthwise) {
+      PrepareDepthwise(run, terms);
+    } else if (FindColumnTerms(addresses, terms)) {
+      run.column_terms = terms;
+    }
     return engine_.For(geometry_.batches * chunks_ * parts_, cost_,
                        [&](int64_t begin, int64_t end, std::byte* scratch) {
                          RunItems(run, begin, end, scratch);
@@ -152,6 +170,9 @@ class BoundProduct final : public device::BoundKernel {
     const uint8_t* a;
     const std::byte* panels;
     const int32_t* column_terms;  // null: all are 0
+    // Of a depthwise convolution; its data is that of the batch.
+    DepthwiseImage depthwise{};
+    const int32_t* start = nullptr;
   };
 
   static ZeroPoint MakeZeroPoint(const ByteFactor& factor, const device::BoundStep& step,
@@ -178,7 +199,7 @@ class BoundProduct final : public device::BoundKernel {
     const int64_t lanes = engine_.settings().tile_lanes;
     const int64_t columns = geometry_.columns.columns;
     const int64_t threads = runtime_.pool().thread_count();
-    const int64_t row_bytes = geometry_.row_source->RowBytes();
+    const int64_t row_bytes = RowBytes();
     int64_t tile_columns = geometry_.groups > 1 ? columns : std::min(columns, lanes);
     const int64_t chunk_bytes = processor::UsedCaches().l2_bytes / 2;
     const int64_t max_rows =
@@ -213,16 +234,18 @@ class BoundProduct final : public device::BoundKernel {
     tile_columns_ = grid_.TileLanes(first_column_axis_, grid_.rank());
     const int64_t sums = chunk_rows_ * columns * geometry_.groups / parts_;
     const double multiply_adds =
-        static_cast<double>(sums) * static_cast<double>(geometry_.row_source->depth());
+        static_cast<double>(sums) * static_cast<double>(geometry_.columns.depth());
     cost_ = sums * (plan_.epilogue.cost() + 100) +
             static_cast<int64_t>(std::min(multiply_adds / MultiplyAddsPerSecond() * 1e12, 1e15));
   }
 
+  // Of a row that is gathered; those of depthwise convolutions are not.
+  int64_t RowBytes() const { return geometry_.depthwise ? 0 : geometry_.row_source->RowBytes(); }
+
   void LayOutScratch() {
-    constexpr auto kInt = static_cast<int64_t>(sizeof(int32_t));
     writer_at_ = bound_.scratch_bytes();
     rows_at_ = writer_at_ + RoundUp(writer_.scratch_bytes());
-    sums_at_ = rows_at_ + RoundUp(chunk_rows_ * geometry_.row_source->RowBytes());
+    sums_at_ = rows_at_ + RoundUp(chunk_rows_ * RowBytes());
     row_terms_at_ = sums_at_ + RoundUp(chunk_rows_ * tile_columns_ * kInt);
     row_sums_at_ = row_terms_at_ + RoundUp(chunk_rows_ * kInt);
     engine_.scratch().Reserve(row_sums_at_ + RoundUp(chunk_rows_ * kInt));
@@ -253,6 +276,10 @@ class BoundProduct final : public device::BoundKernel {
     return varies ? tensor::ElementCount(b.axes.batch_extents) : 1;
   }
   int64_t TermCount() const {
+    // Of a depthwise convolution: weights less zero points, what sums start with, a pixel.
+    if (geometry_.depthwise) {
+      return (TapCount(*geometry_.depthwise) + 3) * PaddedColumns(geometry_.columns.columns);
+    }
     return TermBatches() * geometry_.groups * PaddedColumns(geometry_.columns.columns);
   }
 
@@ -277,6 +304,34 @@ class BoundProduct final : public device::BoundKernel {
       }
     }
     return is_any;
+  }
+
+  void PrepareDepthwise(RunState& run, int32_t* terms) const {
+    const int64_t channels = geometry_.columns.columns;
+    const int64_t taps = TapCount(*geometry_.depthwise);
+    int32_t* start = terms + (taps + 1) * channels;
+    run.depthwise = {*geometry_.depthwise, plan_.factors.a.is_signed, nullptr, nullptr,
+                     reinterpret_cast<const int32_t*>(run.panels)};
+    const ZeroPoint& b = zero_points_[1];
+    if (b.factor.zero_point_read >= 0) {
+      bool is_any = false;
+      for (int64_t c = 0; c < channels; ++c) {
+        start[c] = b.At(run.addresses, b.axes.OffsetInBatch(c));
+        is_any = is_any || start[c] != 0;
+      }
+      if (is_any) {
+        SubtractFromTaps(run.depthwise.weights, taps, channels, start, terms);
+        run.depthwise.weights = terms;
+      }
+    }
+    const ZeroPoint& a = zero_points_[0];
+    const int32_t zero_point = a.factor.zero_point_read < 0 ? 0 : a.At(run.addresses, 0);
+    const int32_t* sums = run.depthwise.weights + taps * channels;
+    for (int64_t c = 0; c < channels; ++c) start[c] = -zero_point * sums[c];
+    auto* pixel = reinterpret_cast<uint8_t*>(start + channels);
+    std::fill_n(pixel, channels, static_cast<uint8_t>(zero_point));
+    run.depthwise.fill = pixel;
+    run.start = start;
   }
 
   // The zero point of a row, moved as its elements are.
@@ -327,18 +382,29 @@ class BoundProduct final : public device::BoundKernel {
                                        ? box.begin[static_cast<size_t>(first_column_axis_)]
                                        : 0;
       const int64_t group = first_column / geometry_.columns.columns;
+      if (geometry_.depthwise) {
+        DepthwiseImage image = run.depthwise;
+        image.data = run.a + geometry_.batch_offsets[static_cast<size_t>(batch)];
+        product.columns = ColumnsOf(box);
+        SumWindows(image, run.start, first_row, product.rows, first_column, product.columns, sums);
+        RunEpilogue(run, row_tiles, box, sums, product.columns, frame, scratch);
+        continue;
+      }
       if (group != gathered_group) {
         GatherRows(run, batch, group, first_row, product, scratch);
         gathered_group = group;
       }
       product.c = sums;
-      product.c_stride = product.columns =
-          first_column_axis_ < grid_.rank() ? box.extents[static_cast<size_t>(first_column_axis_)]
-                                            : 1;
+      product.c_stride = product.columns = ColumnsOf(box);
       SetColumns(run, batch, group, first_column % geometry_.columns.columns, product);
       Multiply(product);
       RunEpilogue(run, row_tiles, box, sums, product.c_stride, frame, scratch);
     }
+  }
+
+  int64_t ColumnsOf(const Box& box) const {
+    return first_column_axis_ < grid_.rank() ? box.extents[static_cast<size_t>(first_column_axis_)]
+                                             : 1;
   }
 
   int64_t FirstRow(const Box& box) const {
@@ -463,11 +529,11 @@ class ProductKernel final : public device::Kernel {
                                             device::Addresses constants) {
     const ProductGeometry geometry = MakeGeometry(step, factors_);
     constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-    const int64_t bytes = geometry.columns.PackedBytes();
+    const int64_t bytes = WeightBytes(geometry);
     return store_.Find(/*layout=*/0, runtime_.memory(), std::max(kLine, bytes) / kFloat,
                        [&](float* to) {
-                         geometry.columns.Pack(BytesAt(constants, step.reads[1]),
-                                               reinterpret_cast<std::byte*>(to), runtime_.pool());
+                         PackWeights(geometry, factors_, BytesAt(constants, step.reads[1]),
+                                     reinterpret_cast<std::byte*>(to), runtime_.pool());
                          return base::Ok();
                        });
   }
