@@ -177,13 +177,16 @@ bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
          (IsConvolution(facts.step) && integer::SelectProduct(facts).ok());
 }
 
-// Of bytes alone; 16-bit floats are widened. Groups of few outputs fill no vector.
+// Of bytes alone; 16-bit floats are widened. Groups of few outputs fill no vector, but for a kernel
+// per channel.
 bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
   constexpr int64_t kMinOutputs = 16;
   if (!integer::SelectProduct(facts).ok()) return false;
   const Contract& contract = *facts.step.As<Contract>();
-  return contract.group == 1 || (facts.step.domain[1].is_constant() &&
-                                 facts.step.domain[1].constant() / contract.group >= kMinOutputs);
+  if (contract.group == 1) return true;
+  if (!facts.step.domain[1].is_constant()) return false;
+  const int64_t outputs = facts.step.domain[1].constant() / contract.group;
+  return outputs >= kMinOutputs || (outputs == 1 && contract.inner[0] == program::Dim(1));
 }
 
 // All kernels of products and windows are of float32, or of bytes.

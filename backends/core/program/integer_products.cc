@@ -166,26 +166,22 @@ class Replacement {
     const Dim stride = DenseStrides(found.shape)[static_cast<size_t>(axis)];
     std::optional<int> met;
     for (int k = 0; k < view.rank(); ++k) {
-      if (!(view.strides[k] == stride)) continue;
+      const std::optional<int> of_result = ResultAxis(k, operand);
+      if (!(view.strides[k] == stride) || !of_result ||
+          !(step_.domain[*of_result] == found.shape[static_cast<size_t>(axis)])) {
+        continue;
+      }
       if (met) return std::nullopt;
       met = k;
     }
-    if (!met) return std::nullopt;
-    const auto extent = [&]() -> std::optional<Dim> {
-      if (contract_.form == Contract::Form::kConv) {
-        if (operand != 1 || *met != 0) return std::nullopt;
-        return step_.domain[1];
-      }
-      const std::optional<int> of_result = ResultAxis(*met, operand);
-      return of_result ? std::optional<Dim>(step_.domain[*of_result]) : std::nullopt;
-    }();
-    if (!extent || !(*extent == found.shape[static_cast<size_t>(axis)])) return std::nullopt;
     return met;
   }
 
-  // The axis of the domain that an axis of the operand is; nothing for one that is summed.
+  // The axis of the domain that an axis of rows or columns is; nothing for any other.
   std::optional<int> ResultAxis(int axis, int operand) const {
-    if (contract_.form == Contract::Form::kConv) return operand == 1 && axis == 0 ? 1 : axis;
+    if (contract_.form == Contract::Form::kConv) {
+      return operand == 1 && axis == 0 ? std::optional<int>(1) : std::nullopt;
+    }
     const int batch = contract_.batch_axes;
     const int inner = static_cast<int>(contract_.inner.size());
     if (operand == 0) {

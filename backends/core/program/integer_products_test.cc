@@ -121,13 +121,16 @@ TEST(IntegerProductsTest, TakesTensorsWithoutZeroPoints) {
   EXPECT_NE(FindIntegerProduct(program), nullptr) << ToString(program);
 }
 
-TEST(IntegerProductsTest, ScalesTheSumsOfConvolutionsPerOutput) {
-  const Program program = Replaced([](ProgramMaker& maker) {
-    const Operand image = Quantized(maker, {2, 3, 6, 7}, kUint8, {});
-    const Operand kernels = Quantized(maker, {4, 3, 3, 3}, kInt8, {4, 1, 1, 1});
+// In one group or with a kernel per channel.
+void CheckConvolution(int64_t group) {
+  const Program program = Replaced([group](ProgramMaker& maker) {
+    const int64_t channels = group == 1 ? 3 : 1;  // of a group
+    const Operand image = Quantized(maker, {2, channels * group, 6, 7}, kUint8, {});
+    const Operand kernels = Quantized(maker, {4, channels, 3, 3}, kInt8, {4, 1, 1, 1});
     Contract contract;
     contract.form = Contract::Form::kConv;
-    contract.inner = {3, 3, 3};
+    contract.group = group;
+    contract.inner = {channels, 3, 3};
     contract.a_spatial = {6, 7};
     contract.strides = contract.dilations = {1, 1};
     contract.pads_begin = {1, 1};
@@ -145,6 +148,11 @@ TEST(IntegerProductsTest, ScalesTheSumsOfConvolutionsPerOutput) {
     maker.Output(result);
   });
   EXPECT_NE(FindIntegerProduct(program), nullptr) << ToString(program);
+}
+
+TEST(IntegerProductsTest, ScalesTheSumsOfConvolutionsPerOutput) {
+  CheckConvolution(1);
+  CheckConvolution(4);
 }
 
 TEST(IntegerProductsTest, LeavesWhatIsNoProductOfIntegers) {

@@ -57,6 +57,7 @@ template <typename To>
 void RunTruncate(const LoopOperands& operands) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> wide;
+  const hn::RebindToUnsigned<decltype(d)> bits;
   const hn::Rebind<To, decltype(d)> narrow;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto* a = reinterpret_cast<const float*>(operands.inputs[0]);
@@ -67,22 +68,27 @@ void RunTruncate(const LoopOperands& operands) {
       result[i] = static_cast<To>(tensor::TruncateToInt64(a[i]));
     }
   };
+  constexpr int kVectors = 4;
   int64_t i = 0;
-  for (; i + lanes <= operands.lanes; i += lanes) {
-    const auto x = hn::LoadU(d, a + i);
+  for (; i + kVectors * lanes <= operands.lanes; i += kVectors * lanes) {
     // False of NaN.
-    if (!hn::AllTrue(d, hn::Lt(hn::Abs(x), limit))) {
-      one_by_one(i, i + lanes);
+    const auto is_within = [&](int v) HWY_ATTR {
+      return hn::Lt(hn::Abs(hn::LoadU(d, a + i + v * lanes)), limit);
+    };
+    const auto are_within =
+        hn::And(hn::And(is_within(0), is_within(1)), hn::And(is_within(2), is_within(3)));
+    if (HWY_UNLIKELY(!hn::AllTrue(d, are_within))) {
+      one_by_one(i, i + kVectors * lanes);
       continue;
     }
-    const auto truncated = hn::ConvertTo(wide, x);
-    if constexpr (sizeof(To) == sizeof(int32_t)) {
-      hn::StoreU(hn::BitCast(narrow, truncated), narrow, result + i);
-    } else {
-      constexpr int32_t kMask = (1 << (8 * sizeof(To))) - 1;
-      // In the range of what it is narrowed to, so that nothing saturates.
-      const auto bits = hn::And(truncated, hn::Set(wide, kMask));
-      hn::StoreU(hn::DemoteTo(narrow, bits), narrow, result + i);
+    for (int v = 0; v < kVectors; ++v) {
+      const auto truncated =
+          hn::BitCast(bits, hn::ConvertTo(wide, hn::LoadU(d, a + i + v * lanes)));
+      if constexpr (sizeof(To) == sizeof(uint32_t)) {
+        hn::StoreU(truncated, narrow, result + i + v * lanes);
+      } else {
+        hn::StoreU(hn::TruncateTo(narrow, truncated), narrow, result + i + v * lanes);
+      }
     }
   }
   one_by_one(i, operands.lanes);

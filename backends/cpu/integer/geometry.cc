@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/cpu/integer/depthwise.h"
+
 namespace onnxifi::integer {
 namespace {
 
@@ -105,6 +107,16 @@ ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors
                                                      a[axis + 2]};
     geometry.rows *= step.domain[axis + 2];
   }
+  geometry.row_source = MakeWindowRows(window, RowFlip(factors.a));
+  WindowAxes of_all = window;
+  of_all.channels = window.channels * contract.group;
+  const bool is_depthwise = contract.group > 1 && window.channels == 1 &&
+                            step.domain[1] == contract.group && TapCount(window) <= kMaxTaps &&
+                            (window.channel_stride == 1 || IsPlanar(of_all));
+  if (is_depthwise) {
+    geometry.groups = 1;
+    window = of_all;
+  }
   int64_t image_stride = a[0];
   if (IsPlanar(window)) {
     auto& [z, y, x] = window.spatial;
@@ -116,15 +128,16 @@ ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors
     y.image_stride = x.image_stride * x.in;
     z.image_stride = y.image_stride * y.in;
     image_stride = z.image_stride * z.in;
+    geometry.row_source = MakeWindowRows(window, RowFlip(factors.a));
   }
   geometry.group_stride = window.channels * window.channel_stride;
   for (int64_t n = 0; n < geometry.batches; ++n) {
     geometry.batch_offsets.push_back(n * image_stride);
   }
-  geometry.row_source = MakeWindowRows(window, RowFlip(factors.a));
+  if (is_depthwise) geometry.depthwise = window;
   Columns& columns = geometry.columns;
   columns.flip = ColumnFlip(factors.b);
-  columns.columns = step.domain[1] / contract.group;
+  columns.columns = step.domain[1] / geometry.groups;
   columns.column_stride = b[0];
   // Positions of the kernel first, channels last.
   Extents depth = Slice(inner, 1, spatial);
@@ -132,7 +145,7 @@ ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors
   depth.push_back(inner[0]);
   depth_strides.push_back(b[1]);
   columns.depth_offsets = OffsetTable(depth, depth_strides);
-  for (int64_t group = 0; group < contract.group; ++group) {
+  for (int64_t group = 0; group < geometry.groups; ++group) {
     columns.matrix_offsets.push_back(group * columns.columns * b[0]);
   }
   return geometry;

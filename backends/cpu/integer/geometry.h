@@ -36,6 +36,8 @@ struct ProductGeometry {
   std::optional<ImageOrder> reordered;
   Columns columns;
   bool has_matrix_per_batch = false;  // else one per group
+  // A convolution with a kernel per channel: one group, of which a row has all channels.
+  std::optional<WindowAxes> depthwise;
 
   int64_t MatrixOf(int64_t batch, int64_t group) const {
     return has_matrix_per_batch ? batch : group;

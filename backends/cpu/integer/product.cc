@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/runtime.h"
+#include "backends/cpu/integer/depthwise.h"
 #include "backends/cpu/integer/geometry.h"
 #include "backends/cpu/processor/processor.h"
 #include "backends/cpu/runtime/packed_weights.h"
@@ -29,14 +31,66 @@ using engine::Box;
 using engine::Grid;
 using program::Contract;
 
+constexpr auto kInt = static_cast<int64_t>(sizeof(int32_t));
 constexpr int64_t kLine = 64;
 int64_t RoundUp(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-// What is known before extents are.
+// What is known before addresses are.
 struct Plan {
   ByteFactors factors;
   engine::Code epilogue;
 };
+
+// The element of a view that has only one, over `domain`; nothing for other views.
+bool HasOneElement(const device::BoundView& view, const tensor::Extents& domain) {
+  if (!view.guards.empty() || view.strides.size() != domain.size()) return false;
+  for (size_t axis = 0; axis < domain.size(); ++axis) {
+    if (domain[axis] != 1 && view.strides[axis] != 0) return false;
+  }
+  return true;
+}
+
+// The epilogue with constants of one element, such as a scale, as the numbers that they are: a
+// division by a number is faster than one by what is loaded, and what follows from numbers alone is
+// computed once.
+engine::Code CompileEpilogue(const device::BoundStep& step, device::Addresses constants,
+                             engine::LoopSet loops) {
+  const program::ExprPool& pool = step.program->exprs;
+  const program::ExprIds& roots = step.step->As<Contract>()->roots;
+  program::ExprPool own;
+  std::unordered_map<program::ExprId, program::ExprId> copies;
+  std::vector<program::ExprId> accumulators;
+  for (const program::ExprId id : program::Reachable(pool, roots)) {
+    program::ExprNode node = pool[id];
+    if (node.op == program::ExprOp::kLoad && node.operands.empty()) {
+      const device::BoundView& view = step.reads[node.payload];
+      const std::byte* constant = constants[view.buffer];
+      if (constant != nullptr && HasOneElement(view, step.domain)) {
+        const tensor::Scalar number = tensor::LoadScalar(view.type, constant, view.offset);
+        copies[id] = program::ScalarConstant(own, node.type, number).id();
+        continue;
+      }
+    }
+    for (program::ExprId& operand : node.operands) operand = copies.at(operand);
+    const bool is_accumulator = node.op == program::ExprOp::kAccumulator;
+    copies[id] = own.Add(std::move(node));
+    if (is_accumulator) accumulators.push_back(copies[id]);
+  }
+  program::ExprIds own_roots;
+  for (const program::ExprId root : roots) own_roots.push_back(copies.at(root));
+  return engine::Code::Compile(own, own_roots, loops, accumulators);
+}
+
+// Of B as the kernel of the step has it.
+int64_t WeightBytes(const ProductGeometry& geometry) {
+  if (!geometry.depthwise) return geometry.columns.PackedBytes();
+  return (TapCount(*geometry.depthwise) + 1) * geometry.columns.columns * kInt;
+}
+void PackWeights(const ProductGeometry& geometry, const ByteFactors& factors, const uint8_t* b,
+                 std::byte* to, device::Parallel& parallel) {
+  if (!geometry.depthwise) return geometry.columns.Pack(b, to, parallel);
+  UnpackTaps(geometry.columns, b, factors.b.is_signed, reinterpret_cast<int32_t*>(to));
+}
 
 const uint8_t* BytesAt(device::Addresses addresses, const device::BoundView& view) {
   return reinterpret_cast<const uint8_t*>(addresses[view.buffer] + view.offset);
@@ -55,30 +109,29 @@ struct ZeroPoint {
 
 class BoundProduct final : public device::BoundKernel {
  public:
-  BoundProduct(std::shared_ptr<const Plan> plan, const device::BoundStep& step,
-               runtime::PackedWeights packed, runtime::Runtime& runtime,
-               engine::Runtime& engine_runtime)
+  BoundProduct(Plan plan, const device::BoundStep& step, runtime::PackedWeights packed,
+               runtime::Runtime& runtime, engine::Runtime& engine_runtime)
       : plan_(std::move(plan)),
         a_(step.reads[0]),
         b_(step.reads[1]),
-        geometry_(MakeGeometry(step, plan_->factors)),
+        geometry_(MakeGeometry(step, plan_.factors)),
         packed_(std::move(packed)),
-        bound_(plan_->epilogue, step),
+        bound_(plan_.epilogue, step),
         writer_(step.writes, static_cast<int>(step.domain.size())),
         runtime_(runtime),
         engine_(engine_runtime) {
     is_empty_ = tensor::ElementCount(step.domain) == 0;
     if (is_empty_) return;
-    zero_points_[0] = MakeZeroPoint(plan_->factors.a, step, 0);
-    zero_points_[1] = MakeZeroPoint(plan_->factors.b, step, 1);
+    zero_points_[0] = MakeZeroPoint(plan_.factors.a, step, 0);
+    zero_points_[1] = MakeZeroPoint(plan_.factors.b, step, 1);
     ChooseTiles(step);
     bound_.LayOut(grid_, grid_.TileLanes(0, grid_.rank()));
     writer_.LayOut(grid_, engine_.settings().streamed_bytes);
     LayOutScratch();
     const int64_t images = geometry_.reordered ? RoundUp(geometry_.reordered->size_bytes()) : 0;
     panels_at_ = images;
-    terms_at_ = panels_at_ + (packed_ == nullptr ? RoundUp(geometry_.columns.PackedBytes()) : 0);
-    work_bytes_ = terms_at_ + TermCount() * static_cast<int64_t>(sizeof(int32_t));
+    terms_at_ = panels_at_ + (packed_ == nullptr ? RoundUp(WeightBytes(geometry_)) : 0);
+    work_bytes_ = terms_at_ + TermCount() * kInt;
   }
 
   bool ReadsAtRun(int read) const override { return read != 1 || packed_ == nullptr; }
@@ -96,10 +149,15 @@ class BoundProduct final : public device::BoundKernel {
     }
     run.panels = packed_ != nullptr ? packed_->data() : work.data() + panels_at_;
     if (packed_ == nullptr) {
-      geometry_.columns.Pack(BytesAt(addresses, b_), work.data() + panels_at_, runtime_.pool());
+      PackWeights(geometry_, plan_.factors, BytesAt(addresses, b_), work.data() + panels_at_,
+                  runtime_.pool());
     }
     auto* terms = reinterpret_cast<int32_t*>(work.data() + terms_at_);
-    if (FindColumnTerms(addresses, terms)) run.column_terms = terms;
+    if (geometry_.depthwise) {
+      PrepareDepthwise(run, terms);
+    } else if (FindColumnTerms(addresses, terms)) {
+      run.column_terms = terms;
+    }
     return engine_.For(geometry_.batches * chunks_ * parts_, cost_,
                        [&](int64_t begin, int64_t end, std::byte* scratch) {
                          RunItems(run, begin, end, scratch);
@@ -112,6 +170,9 @@ class BoundProduct final : public device::BoundKernel {
     const uint8_t* a;
     const std::byte* panels;
     const int32_t* column_terms;  // null: all are 0
+    // Of a depthwise convolution; its data is that of the batch.
+    DepthwiseImage depthwise{};
+    const int32_t* start = nullptr;
   };
 
   static ZeroPoint MakeZeroPoint(const ByteFactor& factor, const device::BoundStep& step,
@@ -138,7 +199,7 @@ class BoundProduct final : public device::BoundKernel {
     const int64_t lanes = engine_.settings().tile_lanes;
     const int64_t columns = geometry_.columns.columns;
     const int64_t threads = runtime_.pool().thread_count();
-    const int64_t row_bytes = geometry_.row_source->RowBytes();
+    const int64_t row_bytes = RowBytes();
     int64_t tile_columns = geometry_.groups > 1 ? columns : std::min(columns, lanes);
     const int64_t chunk_bytes = processor::UsedCaches().l2_bytes / 2;
     const int64_t max_rows =
@@ -173,16 +234,18 @@ class BoundProduct final : public device::BoundKernel {
     tile_columns_ = grid_.TileLanes(first_column_axis_, grid_.rank());
     const int64_t sums = chunk_rows_ * columns * geometry_.groups / parts_;
     const double multiply_adds =
-        static_cast<double>(sums) * static_cast<double>(geometry_.row_source->depth());
-    cost_ = sums * (plan_->epilogue.cost() + 100) +
+        static_cast<double>(sums) * static_cast<double>(geometry_.columns.depth());
+    cost_ = sums * (plan_.epilogue.cost() + 100) +
             static_cast<int64_t>(std::min(multiply_adds / MultiplyAddsPerSecond() * 1e12, 1e15));
   }
 
+  // Of a row that is gathered; those of depthwise convolutions are not.
+  int64_t RowBytes() const { return geometry_.depthwise ? 0 : geometry_.row_source->RowBytes(); }
+
   void LayOutScratch() {
-    constexpr auto kInt = static_cast<int64_t>(sizeof(int32_t));
     writer_at_ = bound_.scratch_bytes();
     rows_at_ = writer_at_ + RoundUp(writer_.scratch_bytes());
-    sums_at_ = rows_at_ + RoundUp(chunk_rows_ * geometry_.row_source->RowBytes());
+    sums_at_ = rows_at_ + RoundUp(chunk_rows_ * RowBytes());
     row_terms_at_ = sums_at_ + RoundUp(chunk_rows_ * tile_columns_ * kInt);
     row_sums_at_ = row_terms_at_ + RoundUp(chunk_rows_ * kInt);
     engine_.scratch().Reserve(row_sums_at_ + RoundUp(chunk_rows_ * kInt));
@@ -213,6 +276,10 @@ class BoundProduct final : public device::BoundKernel {
     return varies ? tensor::ElementCount(b.axes.batch_extents) : 1;
   }
   int64_t TermCount() const {
+    // Of a depthwise convolution: weights less zero points, what sums start with, a pixel.
+    if (geometry_.depthwise) {
+      return (TapCount(*geometry_.depthwise) + 3) * PaddedColumns(geometry_.columns.columns);
+    }
     return TermBatches() * geometry_.groups * PaddedColumns(geometry_.columns.columns);
   }
 
@@ -237,6 +304,34 @@ class BoundProduct final : public device::BoundKernel {
       }
     }
     return is_any;
+  }
+
+  void PrepareDepthwise(RunState& run, int32_t* terms) const {
+    const int64_t channels = geometry_.columns.columns;
+    const int64_t taps = TapCount(*geometry_.depthwise);
+    int32_t* start = terms + (taps + 1) * channels;
+    run.depthwise = {*geometry_.depthwise, plan_.factors.a.is_signed, nullptr, nullptr,
+                     reinterpret_cast<const int32_t*>(run.panels)};
+    const ZeroPoint& b = zero_points_[1];
+    if (b.factor.zero_point_read >= 0) {
+      bool is_any = false;
+      for (int64_t c = 0; c < channels; ++c) {
+        start[c] = b.At(run.addresses, b.axes.OffsetInBatch(c));
+        is_any = is_any || start[c] != 0;
+      }
+      if (is_any) {
+        SubtractFromTaps(run.depthwise.weights, taps, channels, start, terms);
+        run.depthwise.weights = terms;
+      }
+    }
+    const ZeroPoint& a = zero_points_[0];
+    const int32_t zero_point = a.factor.zero_point_read < 0 ? 0 : a.At(run.addresses, 0);
+    const int32_t* sums = run.depthwise.weights + taps * channels;
+    for (int64_t c = 0; c < channels; ++c) start[c] = -zero_point * sums[c];
+    auto* pixel = reinterpret_cast<uint8_t*>(start + channels);
+    std::fill_n(pixel, channels, static_cast<uint8_t>(zero_point));
+    run.depthwise.fill = pixel;
+    run.start = start;
   }
 
   // The zero point of a row, moved as its elements are.
@@ -287,18 +382,29 @@ class BoundProduct final : public device::BoundKernel {
                                        ? box.begin[static_cast<size_t>(first_column_axis_)]
                                        : 0;
       const int64_t group = first_column / geometry_.columns.columns;
+      if (geometry_.depthwise) {
+        DepthwiseImage image = run.depthwise;
+        image.data = run.a + geometry_.batch_offsets[static_cast<size_t>(batch)];
+        product.columns = ColumnsOf(box);
+        SumWindows(image, run.start, first_row, product.rows, first_column, product.columns, sums);
+        RunEpilogue(run, row_tiles, box, sums, product.columns, frame, scratch);
+        continue;
+      }
       if (group != gathered_group) {
         GatherRows(run, batch, group, first_row, product, scratch);
         gathered_group = group;
       }
       product.c = sums;
-      product.c_stride = product.columns =
-          first_column_axis_ < grid_.rank() ? box.extents[static_cast<size_t>(first_column_axis_)]
-                                            : 1;
+      product.c_stride = product.columns = ColumnsOf(box);
       SetColumns(run, batch, group, first_column % geometry_.columns.columns, product);
       Multiply(product);
       RunEpilogue(run, row_tiles, box, sums, product.c_stride, frame, scratch);
     }
+  }
+
+  int64_t ColumnsOf(const Box& box) const {
+    return first_column_axis_ < grid_.rank() ? box.extents[static_cast<size_t>(first_column_axis_)]
+                                             : 1;
   }
 
   int64_t FirstRow(const Box& box) const {
@@ -372,7 +478,7 @@ class BoundProduct final : public device::BoundKernel {
     }
   }
 
-  const std::shared_ptr<const Plan> plan_;  // shared with the kernel
+  const Plan plan_;
   const device::BoundView a_, b_;
   const ProductGeometry geometry_;
   const runtime::PackedWeights packed_;  // null: B is packed in each run
@@ -396,9 +502,8 @@ class BoundProduct final : public device::BoundKernel {
 
 class ProductKernel final : public device::Kernel {
  public:
-  ProductKernel(std::shared_ptr<const Plan> plan, bool is_b_constant,
-                const runtime::Runtimes& runtimes)
-      : plan_(std::move(plan)),
+  ProductKernel(const ByteFactors& factors, bool is_b_constant, const runtime::Runtimes& runtimes)
+      : factors_(factors),
         is_b_constant_(is_b_constant),
         runtime_(runtimes.own),
         engine_(runtimes.engine) {}
@@ -411,7 +516,9 @@ class ProductKernel final : public device::Kernel {
       if (is_b_constant_) {
         ONNXIFI_ASSIGN_OR_RETURN(packed, Pack(step, constants));
       }
-      bound = std::make_unique<BoundProduct>(plan_, step, std::move(packed), runtime_, engine_);
+      Plan plan{factors_, CompileEpilogue(step, constants, engine_.settings().loops)};
+      bound = std::make_unique<BoundProduct>(std::move(plan), step, std::move(packed), runtime_,
+                                             engine_);
       return base::Ok();
     }));
     return bound;
@@ -420,18 +527,18 @@ class ProductKernel final : public device::Kernel {
  private:
   base::Result<runtime::PackedWeights> Pack(const device::BoundStep& step,
                                             device::Addresses constants) {
-    const ProductGeometry geometry = MakeGeometry(step, plan_->factors);
+    const ProductGeometry geometry = MakeGeometry(step, factors_);
     constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-    const int64_t bytes = geometry.columns.PackedBytes();
+    const int64_t bytes = WeightBytes(geometry);
     return store_.Find(/*layout=*/0, runtime_.memory(), std::max(kLine, bytes) / kFloat,
                        [&](float* to) {
-                         geometry.columns.Pack(BytesAt(constants, step.reads[1]),
-                                               reinterpret_cast<std::byte*>(to), runtime_.pool());
+                         PackWeights(geometry, factors_, BytesAt(constants, step.reads[1]),
+                                     reinterpret_cast<std::byte*>(to), runtime_.pool());
                          return base::Ok();
                        });
   }
 
-  const std::shared_ptr<const Plan> plan_;  // shared with what it bound
+  const ByteFactors factors_;
   const bool is_b_constant_;
   runtime::Runtime& runtime_;
   engine::Runtime& engine_;
@@ -456,17 +563,8 @@ class ProductRecipe final : public runtime::Recipe {
   bool TakesAnyAddress(int /*read*/) const override { return true; }
   base::Result<std::unique_ptr<device::Kernel>> Build(
       const runtime::Runtimes& runtimes) const override {
-    std::unique_ptr<device::Kernel> kernel;
-    ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
-      auto plan = std::make_shared<Plan>(
-          Plan{factors_,
-               engine::Code::Compile(facts_.program.exprs, facts_.step.As<Contract>()->roots,
-                                     runtimes.engine.settings().loops, AccumulatorsOf(facts_))});
-      kernel = std::make_unique<ProductKernel>(std::move(plan),
-                                               facts_.IsConstant(facts_.step.reads[1]), runtimes);
-      return base::Ok();
-    }));
-    return kernel;
+    return std::unique_ptr<device::Kernel>(std::make_unique<ProductKernel>(
+        factors_, facts_.IsConstant(facts_.step.reads[1]), runtimes));
   }
 
  private:

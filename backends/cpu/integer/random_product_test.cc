@@ -112,8 +112,13 @@ class RandomProduct {
 
   void MakeConvolution() {
     contract_.form = Contract::Form::kConv;
-    const int64_t group = Chance(60) ? 1 : Roll(2, 4);
-    const int64_t channels = Roll(1, 20), outputs = Chance(20) ? Roll(30, 80) : Roll(1, 20);
+    int64_t group = Chance(60) ? 1 : Roll(2, 4);
+    int64_t channels = Roll(1, 20), outputs = Chance(20) ? Roll(30, 80) : Roll(1, 20);
+    if (Chance(30)) {
+      // A kernel per channel.
+      channels = outputs = 1;
+      group = Chance(50) ? Roll(2, 20) : Roll(21, 90);
+    }
     contract_.group = group;
     a_extents_ = {Roll(1, 3), channels * group};
     b_extents_ = {outputs * group, channels};

@@ -12,13 +12,45 @@
 namespace onnxifi::integer {
 namespace {
 
+template <typename Word>
+void CopyEnds(const uint8_t* source, int64_t count, uint8_t* target) {
+  Word first, last;
+  std::memcpy(&first, source, sizeof(Word));
+  std::memcpy(&last, source + count - sizeof(Word), sizeof(Word));
+  std::memcpy(target, &first, sizeof(Word));
+  std::memcpy(target + count - sizeof(Word), &last, sizeof(Word));
+}
+
+// As memcpy, whose call takes longer than a few bytes do: words from both ends, which overlap.
+void CopyRun(const uint8_t* source, int64_t count, uint8_t* target) {
+  struct Half {
+    uint64_t words[2];
+  };
+  struct Line {
+    uint64_t words[4];
+  };
+  if (count > 64) {
+    std::memcpy(target, source, static_cast<size_t>(count));
+  } else if (count >= 32) {
+    CopyEnds<Line>(source, count, target);
+  } else if (count >= 16) {
+    CopyEnds<Half>(source, count, target);
+  } else if (count >= 8) {
+    CopyEnds<uint64_t>(source, count, target);
+  } else if (count >= 4) {
+    CopyEnds<uint32_t>(source, count, target);
+  } else {
+    for (int64_t k = 0; k < count; ++k) target[k] = source[k];
+  }
+}
+
 // `count` elements `stride` apart.
 void CopyElements(const uint8_t* source, int64_t stride, int64_t count, uint8_t flip,
                   uint8_t* target) {
   if (stride != 1) {
     for (int64_t k = 0; k < count; ++k) target[k] = static_cast<uint8_t>(source[k * stride] ^ flip);
   } else if (flip == 0) {
-    std::memcpy(target, source, static_cast<size_t>(count));
+    CopyRun(source, count, target);
   } else {
     CopyBytes(source, count, flip, target);
   }
@@ -145,13 +177,15 @@ class WindowRows final : public RowSource {
     if (joins_taps_) {
       const int64_t low = std::clamp<int64_t>(-begin, 0, x.kernel);
       const int64_t high = std::clamp<int64_t>(x.in - begin, low, x.kernel);
-      std::memset(target, fill, static_cast<size_t>(low * channels));
+      if (low > 0) std::memset(target, fill, static_cast<size_t>(low * channels));
       if (low < high) {
         CopyElements(source + (begin + low) * channels, 1, (high - low) * channels, flip_,
                      target + low * channels);
       }
-      std::memset(target + high * channels, fill,
-                  static_cast<size_t>((x.kernel - high) * channels));
+      if (high < x.kernel) {
+        std::memset(target + high * channels, fill,
+                    static_cast<size_t>((x.kernel - high) * channels));
+      }
       return;
     }
     for (int64_t tap = 0; tap < x.kernel; ++tap, target += channels) {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Depthwise: convolutions of bytes with a kernel per channel, in vectors of neighbouring channels.
+
+#ifndef ONNXIFI_BACKENDS_CPU_INTEGER_DEPTHWISE_H_
+#define ONNXIFI_BACKENDS_CPU_INTEGER_DEPTHWISE_H_
+
+#include <cstdint>
+
+#include "backends/cpu/integer/columns.h"
+#include "backends/cpu/integer/rows.h"
+
+namespace onnxifi::integer {
+
+inline constexpr int64_t kMaxTaps = 64;
+
+// The kernels of all channels: rows of `channels` numbers, one row per tap, then their sums.
+// `kernels` has a column per channel and a depth of taps.
+int64_t TapCount(const WindowAxes& axes);
+void UnpackTaps(const Columns& kernels, const uint8_t* b, bool is_signed, int32_t* weights);
+// The same less a number per channel.
+void SubtractFromTaps(const int32_t* weights, int64_t taps, int64_t channels,
+                      const int32_t* subtracted, int32_t* result);
+
+// Windows of an image whose channels lie side by side, which axes.channels counts.
+struct DepthwiseImage {
+  WindowAxes axes;
+  bool is_signed;
+  const uint8_t* data;
+  // What windows have outside of the image: `channels` bytes.
+  const uint8_t* fill;
+  const int32_t* weights;
+};
+
+// sums[row][c] = start[c] + the window's products, of rows [first_row, first_row + rows) and
+// channels [first_channel, first_channel + channels). `start` is of all channels.
+void SumWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,
+                int64_t first_channel, int64_t channels, int32_t* sums);
+
+}  // namespace onnxifi::integer
+
+#endif  // ONNXIFI_BACKENDS_CPU_INTEGER_DEPTHWISE_H_
