@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A population of networks that nobody tuned for: what compare.py --population runs.
 
-The networks are drawn by networks/ with seeded weights and live statistics, in the nodes that
+The networks are drawn by networks/ with seeded weights and measured statistics, in the nodes that
 exporters write. A third of them, chosen by a hash of their names, is held out: it is run for the
 closing note of a change only.
 
