@@ -26,18 +26,24 @@ using program::ExprNode;
 using program::ExprOp;
 using tensor::ElementType;
 
-// A product as an expression: the node that loads and the weight.
+bool IsComputedLoad(const ExprNode& node) {
+  return node.op == ExprOp::kLoad && !node.operands.empty();
+}
+
+// A product as an expression: the node that loads and the weight, kNoExpr where that is 1.
 struct Product {
   ExprId load;
   ExprId weight;
 };
 
-std::optional<Product> FindProduct(const program::ExprPool& pool, ExprId id) {
+std::optional<Product> FindProduct(const program::ExprPool& pool, ExprId id, bool needs_weight) {
   const ExprNode& node = pool[id];
+  if (!needs_weight && IsComputedLoad(node) && node.type == ElementType::kFloat32) {
+    return Product{id, program::kNoExpr};
+  }
   if (node.op != ExprOp::kMul || node.type != ElementType::kFloat32) return std::nullopt;
   for (int k = 0; k < 2; ++k) {
-    const ExprNode& factor = pool[node.operands[k]];
-    if (factor.op == ExprOp::kLoad && !factor.operands.empty()) {
+    if (IsComputedLoad(pool[node.operands[k]])) {
       return Product{node.operands[k], node.operands[1 - k]};
     }
   }
@@ -244,7 +250,8 @@ class BoundRows final : public device::BoundKernel {
     float first = rows_->begins_with_zero ? 0.0f : -0.0f;
     taps.Clear();
     auto add = [&](const WeightedRows::Tap& tap, int64_t lane) {
-      const float weight = reinterpret_cast<const float*>(frame.root(tap.weight))[lane];
+      const float weight =
+          tap.weight < 0 ? 1.0f : reinterpret_cast<const float*>(frame.root(tap.weight))[lane];
       const device::BoundView& view = reads_[static_cast<size_t>(tap.read)];
       if (IsInside(frame, tap, view, lane)) {
         taps.Add(NumberAt(frame, tap, view.offset, view.strides, lane), weight);
@@ -342,10 +349,15 @@ std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& po
     return static_cast<int>(roots.size()) - 1;
   };
   for (const ExprId term : terms) {
-    const std::optional<Product> product = FindProduct(pool, term);
-    if (!product || !variations.at(product->weight).is_per_row) return nullptr;
+    // A Map that only copies rows has better ways.
+    const std::optional<Product> product =
+        FindProduct(pool, term, /*needs_weight=*/reduced_axes == 0);
+    if (!product) return nullptr;
+    const bool has_weight = product->weight != program::kNoExpr;
+    if (has_weight && !variations.at(product->weight).is_per_row) return nullptr;
     const ExprNode& load = pool[product->load];
-    WeightedRows::Tap tap{static_cast<int>(load.payload), add_root(product->weight), -1, {}};
+    WeightedRows::Tap tap{
+        static_cast<int>(load.payload), has_weight ? add_root(product->weight) : -1, -1, {}};
     for (const ExprId coordinate : load.operands) {
       const ExprNode& node = pool[coordinate];
       const bool is_along =
