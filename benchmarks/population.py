@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A population of networks that nobody tuned for: what compare.py --population runs.
 
-The networks are drawn by networks/ with seeded weights and live statistics, in the nodes that
+The networks are drawn by networks/ with seeded weights and measured statistics, in the nodes that
 exporters write. A third of them, chosen by a hash of their names, is held out: it is run for the
 closing note of a change only.
 
@@ -60,8 +60,10 @@ def _list_entries():
     add("detection", "one_stage_rows", detection.make_one_stage, suppresses=False)
     add("detection", "one_stage", detection.make_one_stage)
     add("detection", "one_stage_wide", detection.make_one_stage, size=416, classes=80)
-    add("detection", "two_stage", detection.make_two_stage)
-    add("detection", "two_stage_adaptive", detection.make_two_stage, sampling_ratio=0)
+    # How many points a bin has is a step of its extents.
+    steps = {"allowed": 100.0}
+    add("detection", "two_stage", detection.make_two_stage, **steps)
+    add("detection", "two_stage_adaptive", detection.make_two_stage, sampling_ratio=0, **steps)
     add("segmentation", "segmentation_dilated", dense.make_dilated_segmentation)
     add("segmentation", "segmentation_pyramid", dense.make_pyramid_segmentation)
     add("segmentation", "unet_transposed", dense.make_unet, mode="transposed")
@@ -102,7 +104,7 @@ def _list_entries():
     add("small", "perceptron_64", table.make_perceptron, rows=64, activation="Sigmoid")
     add("small", "perceptron_deep", table.make_perceptron, widths=(16, *[48] * 8, 4))
     small = {"width": 32, "repeats": (1, 1, 1, 1)}
-    int8 = {"allowed": 1000.0}
+    int8 = {"allowed": 2000.0}
     add("int8", "residual_qdq", image.make_residual, precision="qdq", **small, **int8)
     add("int8", "residual_qoperator", image.make_residual, precision="qoperator", **small, **int8)
     add("int8", "depthwise_qdq", image.make_depthwise, precision="qdq", activation="Relu", **int8)

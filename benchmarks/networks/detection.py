@@ -65,7 +65,10 @@ def make_one_stage(name, size=320, classes=20, suppresses=True):
     parts = []
     for x, channels in zip(scales, (64, 128, 192)):
         x = net.convolve_block(x, channels, 64, 3, "silu")
-        x = net.transpose(net.convolve(x, 64, per_cell * (4 + classes), 1), 0, 2, 3, 1)
+        # Most places show nothing.
+        bias = numpy.tile(numpy.repeat([0.0, -4.0], [4, classes]), per_cell)
+        x = net.convolve(x, 64, per_cell * (4 + classes), 1, bias=bias)
+        x = net.transpose(x, 0, 2, 3, 1)
         parts.append(net.reshape(x, -1, 4 + classes))
     rows = net.add_node("Concat", *parts, axis=0)
     boxes = _decode(net, net.slice(rows, 1, 0, 4), _make_anchors(size, strides, per_cell))

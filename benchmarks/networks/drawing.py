@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a network as exporters write it: nodes in order, seeded weights, live batch statistics.
+"""Draws a network as exporters write it: nodes in order, seeded weights.
 
-Nothing is evaluated while drawing. Weights are scaled by their fan-in and statistics lie around those
-of a normal distribution, so that activations stay of order one; ../population.py runs each finished
-model once and refuses what did not.
+Nothing is evaluated while drawing. Weights are scaled by their fan-in; statistics.py sets those of batch
+normalisations once the network is finished.
 """
 
 import math
@@ -12,6 +11,8 @@ import zlib
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from networks import statistics
 
 _IR_VERSION = 9
 
@@ -103,12 +104,16 @@ class Drawing:
     # --- layers of image networks -----------------------------------------------------------------
 
     def convolve(self, x, fan_in, channels, kernel=3, stride=1, group=1, dilation=1, bias=True, axes=2):
-        """Conv that keeps the extents but for the stride; `kernel` is a number or one per axis."""
+        """Conv that keeps the extents but for the stride; `kernel` is a number or one per axis, `bias`
+        whether there is one, or its values."""
         kernel = [kernel] * axes if isinstance(kernel, int) else list(kernel)
         stride = [stride] * axes if isinstance(stride, int) else list(stride)
         shape = (channels, fan_in // group, *kernel)
         weights = self.draw_weight(shape, math.sqrt(2 / math.prod(shape[1:])))
-        operands = [x, weights, *([self.draw_weight(channels, 0.1)] if bias else [])]
+        operands = [x, weights]
+        if bias is not False:
+            drawn = bias is True
+            operands.append(self.draw_weight(channels, 0.1) if drawn else self.add_constant(bias))
         pads = [dilation * (extent - 1) // 2 for extent in kernel] * 2
         return self.add_node(
             "Conv",
@@ -121,14 +126,10 @@ class Drawing:
         )
 
     def normalize(self, x, channels):
-        """BatchNormalization with statistics as training leaves them."""
+        """BatchNormalization; its statistics are set when the network is finished."""
         draw = self.generator
-        values = [
-            draw.uniform(0.6, 1.4, channels),
-            0.3 * draw.standard_normal(channels),
-            0.2 * draw.standard_normal(channels),
-            draw.uniform(0.6, 1.6, channels),
-        ]
+        values = [draw.uniform(0.6, 1.4, channels), 0.3 * draw.standard_normal(channels)]
+        values += [numpy.zeros(channels), numpy.ones(channels)]
         return self.add_node("BatchNormalization", x, *map(self.add_constant, values))
 
     def activate(self, x, name):
@@ -227,5 +228,6 @@ class Drawing:
         )
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
         onnx.checker.check_model(model)
+        statistics.set_statistics(model, self.samples, self.generator)
         del model.graph.value_info[:]
         return model

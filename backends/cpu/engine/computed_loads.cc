@@ -39,23 +39,28 @@ HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
 namespace HWY_NAMESPACE {
 
-// Plain loops, which the compiler makes vectors of, per target. sums[k] = offset + the terms' sum.
+// Plain loops, which the compiler makes vectors of, per target.
+void AddMultiplesHere(int64_t step, const int64_t* HWY_RESTRICT numbers, int64_t count,
+                      int64_t* HWY_RESTRICT sums) {
+  const auto factor = static_cast<uint64_t>(step);
+  if (factor == 1) {  // has no product, which is slow in vectors of 64 bits
+    for (int64_t k = 0; k < count; ++k) {
+      sums[k] =
+          static_cast<int64_t>(static_cast<uint64_t>(sums[k]) + static_cast<uint64_t>(numbers[k]));
+    }
+    return;
+  }
+  for (int64_t k = 0; k < count; ++k) {
+    sums[k] = static_cast<int64_t>(static_cast<uint64_t>(sums[k]) +
+                                   factor * static_cast<uint64_t>(numbers[k]));
+  }
+}
+
+// sums[k] = offset + the terms' sum.
 Bounds SumTermsHere(const Terms& terms, int64_t begin, int64_t count, int64_t* HWY_RESTRICT sums) {
   for (int64_t k = 0; k < count; ++k) sums[k] = terms.offset;
   for (int t = 0; t < terms.count; ++t) {
-    const int64_t* HWY_RESTRICT numbers = terms.terms[t].numbers + begin;
-    const auto step = static_cast<uint64_t>(terms.terms[t].step);
-    if (step == 1) {  // has no product, which is slow in vectors of 64 bits
-      for (int64_t k = 0; k < count; ++k) {
-        sums[k] = static_cast<int64_t>(static_cast<uint64_t>(sums[k]) +
-                                       static_cast<uint64_t>(numbers[k]));
-      }
-      continue;
-    }
-    for (int64_t k = 0; k < count; ++k) {
-      sums[k] = static_cast<int64_t>(static_cast<uint64_t>(sums[k]) +
-                                     step * static_cast<uint64_t>(numbers[k]));
-    }
+    AddMultiplesHere(terms.terms[t].step, terms.terms[t].numbers + begin, count, sums);
   }
   int64_t lowest = sums[0];
   int64_t highest = sums[0];
@@ -86,6 +91,7 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::engine {
 namespace {
 
+HWY_EXPORT(AddMultiplesHere);
 HWY_EXPORT(SumTermsHere);
 HWY_EXPORT(NarrowPositionsHere);
 
@@ -255,6 +261,10 @@ void LoadRuns(const device::BoundView& view, const std::byte* base,
 }
 
 }  // namespace
+
+void AddMultiples(int64_t step, const int64_t* numbers, int64_t count, int64_t* sums) {
+  HWY_DYNAMIC_DISPATCH(AddMultiplesHere)(step, numbers, count, sums);
+}
 
 void LoadAt(const device::BoundView& view, const std::byte* base,
             std::span<const std::byte* const> coordinates, int64_t count, std::byte* lanes) {

@@ -15,6 +15,9 @@
 
 namespace onnxifi::engine {
 
+// sums[k] += step * numbers[k], modulo 2^64. They do not overlap.
+void AddMultiples(int64_t step, const int64_t* numbers, int64_t count, int64_t* sums);
+
 // One element per lane, at columns of int64 coordinates of the view.
 void LoadAt(const device::BoundView& view, const std::byte* base,
             std::span<const std::byte* const> coordinates, int64_t count, std::byte* lanes);

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "backends/core/reference/reduction.h"
+#include "backends/cpu/engine/computed_loads.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/row_loads.h"
 #include "backends/cpu/processor/processor.h"
@@ -26,18 +28,24 @@ using program::ExprNode;
 using program::ExprOp;
 using tensor::ElementType;
 
-// A product as an expression: the node that loads and the weight.
+bool IsComputedLoad(const ExprNode& node) {
+  return node.op == ExprOp::kLoad && !node.operands.empty();
+}
+
+// A product as an expression: the node that loads and the weight, kNoExpr where that is 1.
 struct Product {
   ExprId load;
   ExprId weight;
 };
 
-std::optional<Product> FindProduct(const program::ExprPool& pool, ExprId id) {
+std::optional<Product> FindProduct(const program::ExprPool& pool, ExprId id, bool needs_weight) {
   const ExprNode& node = pool[id];
+  if (!needs_weight && IsComputedLoad(node) && node.type == ElementType::kFloat32) {
+    return Product{id, program::kNoExpr};
+  }
   if (node.op != ExprOp::kMul || node.type != ElementType::kFloat32) return std::nullopt;
   for (int k = 0; k < 2; ++k) {
-    const ExprNode& factor = pool[node.operands[k]];
-    if (factor.op == ExprOp::kLoad && !factor.operands.empty()) {
+    if (IsComputedLoad(pool[node.operands[k]])) {
       return Product{node.operands[k], node.operands[1 - k]};
     }
   }
@@ -206,9 +214,11 @@ class BoundRows final : public device::BoundKernel {
     grid_.Tile(0, reduced_begin_, most);
     tile_lanes_ = grid_.TileLanes(0, grid_.rank());
     numbers_.LayOut(grid_, tile_lanes_);
-    runtime.scratch().Reserve(numbers_.scratch_bytes() + tile_lanes_ * 8 + TapBytes());
+    runtime.scratch().Reserve(numbers_.scratch_bytes() + (PlaceColumns() + 2) * tile_lanes_ * 8 +
+                              TapBytes());
   }
 
+  int64_t PlaceColumns() const { return static_cast<int64_t>(rows_->taps.size()); }
   // Of one row.
   int64_t TapBytes() const {
     return elements_ * static_cast<int64_t>(rows_->taps.size() * sizeof(RowTap));
@@ -218,7 +228,9 @@ class BoundRows final : public device::BoundKernel {
     Frame frame(numbers_, addresses, scratch, tile_lanes_);
     scratch += numbers_.scratch_bytes();
     auto* targets = reinterpret_cast<int64_t*>(scratch);
-    TapList taps(reinterpret_cast<RowTap*>(targets + tile_lanes_));
+    int64_t* guarded = targets + tile_lanes_;
+    int64_t* places = guarded + tile_lanes_;
+    TapList taps(reinterpret_cast<RowTap*>(places + PlaceColumns() * tile_lanes_));
     Box box;
     box.extents.fill(1);
     box.rank = grid_.rank();
@@ -226,28 +238,33 @@ class BoundRows final : public device::BoundKernel {
     grid_.MoveTo(0, reduced_begin_, begin, box);
     for (int64_t tile = begin; tile < end; ++tile) {
       frame.Run(box);
+      for (size_t tap = 0; tap < rows_->taps.size(); ++tap) {
+        FindPlaces(frame, rows_->taps[tap], box.lanes, guarded,
+                   places + static_cast<int64_t>(tap) * tile_lanes_);
+      }
       Box results = box;
       for (int axis = reduced_begin_; axis < box.rank; ++axis) results.extents[axis] = 1;
       results.lanes = box.lanes / elements_;
       LoadBox(target_, nullptr, results, reinterpret_cast<std::byte*>(targets));
       for (int64_t row = 0; row < results.lanes; ++row) {
-        RunRow(frame, row, addresses, targets[row], taps);
+        RunRow(frame, places, row, addresses, targets[row], taps);
       }
       grid_.MoveOn(0, reduced_begin_, box);
     }
   }
 
-  void RunRow(const Frame& frame, int64_t row, device::Addresses addresses, int64_t target,
-              TapList& taps) const {
+  void RunRow(const Frame& frame, const int64_t* places, int64_t row, device::Addresses addresses,
+              int64_t target, TapList& taps) const {
     auto* sums = reinterpret_cast<float*>(addresses[target_buffer_]) + target;
     const std::byte* source = addresses[reads_[static_cast<size_t>(rows_->taps[0].read)].buffer];
     float first = rows_->begins_with_zero ? 0.0f : -0.0f;
     taps.Clear();
-    auto add = [&](const WeightedRows::Tap& tap, int64_t lane) {
-      const float weight = reinterpret_cast<const float*>(frame.root(tap.weight))[lane];
-      const device::BoundView& view = reads_[static_cast<size_t>(tap.read)];
-      if (IsInside(frame, tap, view, lane)) {
-        taps.Add(NumberAt(frame, tap, view.offset, view.strides, lane), weight);
+    auto add = [&](size_t tap, int64_t lane) {
+      const int root = rows_->taps[tap].weight;
+      const float weight = root < 0 ? 1.0f : reinterpret_cast<const float*>(frame.root(root))[lane];
+      const int64_t place = places[static_cast<int64_t>(tap) * tile_lanes_ + lane];
+      if (place != kNowhere) {
+        taps.Add(place, weight);
       } else {
         // Zero times what is no finite number is none; it makes the whole row so.
         first += weight * 0.0f;
@@ -258,36 +275,44 @@ class BoundRows final : public device::BoundKernel {
       static const std::array<int64_t, reference::kBlock> order = MakePartOrder();
       for (size_t place = 0; place < order.size(); ++place) {
         for (int64_t n = order[place]; n < elements_; n += reference::kBlock) {
-          add(rows_->taps[0], begin + n);
+          add(0, begin + n);
         }
         taps.EndPart(static_cast<uint32_t>(place));
       }
     } else {
-      for (const WeightedRows::Tap& tap : rows_->taps) {
+      for (size_t tap = 0; tap < rows_->taps.size(); ++tap) {
         for (int64_t n = 0; n < elements_; ++n) add(tap, begin + n);
       }
     }
     SumWeightedRow(reinterpret_cast<const float*>(source), taps.Finish(), first, length_, sums);
   }
 
-  static int64_t NumberAt(const Frame& frame, const WeightedRows::Tap& tap, int64_t offset,
-                          std::span<const int64_t> steps, int64_t lane) {
-    for (size_t axis = 0; axis < tap.coordinates.size(); ++axis) {
-      const int root = tap.coordinates[axis];
-      if (root < 0 || steps[axis] == 0) continue;
-      offset =
-          WrapMulAdd(offset, steps[axis], reinterpret_cast<const int64_t*>(frame.root(root))[lane]);
+  // Of a tap that a guard keeps out.
+  static constexpr int64_t kNowhere = std::numeric_limits<int64_t>::min();
+
+  // Where a tap's rows begin, for every lane of a tile.
+  void FindPlaces(const Frame& frame, const WeightedRows::Tap& tap, int64_t lanes, int64_t* guarded,
+                  int64_t* places) const {
+    const device::BoundView& view = reads_[static_cast<size_t>(tap.read)];
+    AddUp(frame, tap, view.offset, view.strides, lanes, places);
+    for (const device::BoundGuard& guard : view.guards) {
+      AddUp(frame, tap, guard.offset, guard.coefficients, lanes, guarded);
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        if (guarded[lane] < 0 || guarded[lane] >= guard.extent) places[lane] = kNowhere;
+      }
     }
-    return offset;
   }
 
-  static bool IsInside(const Frame& frame, const WeightedRows::Tap& tap,
-                       const device::BoundView& view, int64_t lane) {
-    return std::all_of(
-        view.guards.begin(), view.guards.end(), [&](const device::BoundGuard& guard) {
-          const int64_t at = NumberAt(frame, tap, guard.offset, guard.coefficients, lane);
-          return at >= 0 && at < guard.extent;
-        });
+  // sums[lane] = offset + steps * coordinates, but for that along the row.
+  static void AddUp(const Frame& frame, const WeightedRows::Tap& tap, int64_t offset,
+                    std::span<const int64_t> steps, int64_t lanes, int64_t* sums) {
+    std::fill_n(sums, lanes, offset);
+    for (size_t axis = 0; axis < tap.coordinates.size(); ++axis) {
+      const int root = tap.coordinates[axis];
+      const int64_t step = steps[axis];
+      if (root < 0 || step == 0) continue;
+      AddMultiples(step, reinterpret_cast<const int64_t*>(frame.root(root)), lanes, sums);
+    }
   }
 
   const std::shared_ptr<const WeightedRows> rows_;  // shared with the kernel
@@ -342,10 +367,15 @@ std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& po
     return static_cast<int>(roots.size()) - 1;
   };
   for (const ExprId term : terms) {
-    const std::optional<Product> product = FindProduct(pool, term);
-    if (!product || !variations.at(product->weight).is_per_row) return nullptr;
+    // A Map that only copies rows has better ways.
+    const std::optional<Product> product =
+        FindProduct(pool, term, /*needs_weight=*/reduced_axes == 0);
+    if (!product) return nullptr;
+    const bool has_weight = product->weight != program::kNoExpr;
+    if (has_weight && !variations.at(product->weight).is_per_row) return nullptr;
     const ExprNode& load = pool[product->load];
-    WeightedRows::Tap tap{static_cast<int>(load.payload), add_root(product->weight), -1, {}};
+    WeightedRows::Tap tap{
+        static_cast<int>(load.payload), has_weight ? add_root(product->weight) : -1, -1, {}};
     for (const ExprId coordinate : load.operands) {
       const ExprNode& node = pool[coordinate];
       const bool is_along =

@@ -24,7 +24,7 @@ struct WeightedRows {
   // for that along the row.
   struct Tap {
     int read = 0;
-    int weight = 0;
+    int weight = 0;  // -1: every weight is 1
     int along = 0;
     std::vector<int> coordinates;  // -1: along the row
   };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NonMaxSuppression: scores sorted by a top-k, boxes gathered in that order, one greedy suppression
-// per batch and class, and the positions of what it keeps.
+// NonMaxSuppression: the scores of candidates sorted by a top-k, boxes gathered in that order, one
+// greedy suppression per batch and class, and the positions of what it keeps.
+
+#include <limits>
+#include <optional>
 
 #include "backends/core/ops/index/non_zero.h"
 #include "backends/core/ops/index/positions.h"
@@ -32,12 +35,61 @@ struct Ranking {
   Operand scores;
 };
 
-Ranking RankByScore(Lowering& lowering, const Operand& scores) {
-  Ranking ranking{lowering.Temporary(ElementType::kInt64, scores.shape),
-                  lowering.Temporary(scores.type(), scores.shape)};
+// The most candidates that any class of any batch has, rounded up to a power of two: every number
+// is a binding of what follows.
+Dim CountCandidates(Lowering& lowering, const Operand& candidates) {
+  constexpr ElementType kInt = ElementType::kInt64;
+  Shape rows = candidates.shape;
+  rows.pop_back();
+  StepBuilder sum(lowering, candidates.shape);
+  const Expr counted = State(sum.exprs(), kInt, 0) + Cast(sum.ReadView(candidates.view), kInt);
+  program::Reduce add;
+  add.axes = 1;
+  add.reduction.states = {{kInt, sum.Extent(0).id(), counted.id(),
+                           (State(sum.exprs(), kInt, 0) + Other(sum.exprs(), kInt, 0)).id()}};
+  add.roots = {State(sum.exprs(), kInt, 0).id()};
+  const Operand counts = lowering.Temporary(kInt, rows);
+  sum.Finish(std::move(add), {counts.view});
+
+  StepBuilder largest(lowering, rows);
+  const Expr most = State(largest.exprs(), kInt, 0);
+  program::Reduce find;
+  find.axes = static_cast<int>(rows.size());
+  find.reduction.states = {{kInt, largest.Extent(0).id(),
+                            Maximum(most, largest.ReadView(counts.view)).id(),
+                            Maximum(most, Other(largest.exprs(), kInt, 0)).id()}};
+  Expr rounded = largest.Extent(16);
+  for (int64_t power = 16; power < int64_t{1} << 31; power *= 2) {
+    rounded = Select(most > largest.Extent(power), largest.Extent(2 * power), rounded);
+  }
+  find.roots = {Minimum(rounded, largest.Extent(candidates.shape.back())).id()};
+  const Operand number = lowering.Temporary(kInt, {});
+  largest.Finish(std::move(find), {number.view});
+  return lowering.ReadAtRunTime(lowering.Reshaped(number, {Dim(1)}), 1, /*lower=*/0).front();
+}
+
+// Scores that are no candidates become the lowest of all, and so many ranks are told as there are
+// candidates; all of them without `lowest`.
+Ranking RankByScore(Lowering& lowering, Operand scores, const std::optional<Operand>& lowest) {
+  Dim count = scores.shape.back();
+  if (lowest) {
+    StepBuilder map(lowering, scores.shape);
+    const Expr score = map.ReadView(scores.view);
+    const Expr is_candidate = Cast(score, kReal) > map.Read(*lowest);
+    const Operand candidates = lowering.Temporary(ElementType::kBool, scores.shape);
+    const Operand masked = lowering.Temporary(scores.type(), scores.shape);
+    const Expr none = Like(score, -std::numeric_limits<double>::infinity());
+    map.WriteMapTo({candidates, masked}, {is_candidate, Select(is_candidate, score, none)});
+    count = CountCandidates(lowering, candidates);
+    scores = masked;
+  }
+  Shape shape = scores.shape;
+  shape.back() = count;
+  Ranking ranking{lowering.Temporary(ElementType::kInt64, shape),
+                  lowering.Temporary(scores.type(), shape)};
   program::Index sort;
   sort.kind = program::Index::Kind::kTopK;
-  sort.k = scores.shape.back();
+  sort.k = count;
   StepBuilder step(lowering, scores.shape);
   step.AddRead(scores.view);
   step.Finish(std::move(sort), {ranking.scores.view, ranking.positions.view});
@@ -98,26 +150,28 @@ Status LowerNonMaxSuppression(Lowering& lowering) {
   }
   ONNXIFI_ASSIGN_OR_RETURN(const Operand limit, Number(lowering, 2, ElementType::kInt64, 0));
   ONNXIFI_ASSIGN_OR_RETURN(const Operand threshold, Number(lowering, 3, kReal, 0));
-  const Ranking ranking = RankByScore(lowering, scores);
+  std::optional<Operand> lowest;
+  if (lowering.Has(4)) {
+    ONNXIFI_ASSIGN_OR_RETURN(lowest, Number(lowering, 4, kReal, 0));
+  }
+  const Ranking ranking = RankByScore(lowering, scores, lowest);
+  const Shape& ranked = ranking.scores.shape;
   const std::vector<Operand> edges =
       RankedEdges(lowering, boxes, ranking.positions, /*is_centred=*/format == 1);
 
-  StepBuilder compare(lowering, scores.shape);
+  StepBuilder compare(lowering, ranked);
   const Expr score = Cast(compare.ReadView(ranking.scores.view), kReal);
   Expr is_candidate = compare.Extent(0) == compare.Extent(0);
-  if (lowering.Has(4)) {
-    ONNXIFI_ASSIGN_OR_RETURN(const Operand lowest, Number(lowering, 4, kReal, 0));
-    is_candidate = score > compare.Read(lowest);
-  }
+  if (lowest) is_candidate = score > compare.Read(*lowest);
   const Operand candidates = compare.WriteMap(is_candidate, ElementType::kBool);
   program::Index suppress;
   suppress.kind = program::Index::Kind::kSuppress;
-  StepBuilder step(lowering, scores.shape);
+  StepBuilder step(lowering, ranked);
   step.AddRead(candidates.view);
   for (const Operand& edge : edges) step.AddRead(edge.view);
-  step.AddRead(program::BroadcastTo(threshold, scores.shape));
-  step.AddRead(program::BroadcastTo(limit, scores.shape));
-  const Operand kept = lowering.Temporary(ElementType::kBool, scores.shape);
+  step.AddRead(program::BroadcastTo(threshold, ranked));
+  step.AddRead(program::BroadcastTo(limit, ranked));
+  const Operand kept = lowering.Temporary(ElementType::kBool, ranked);
   step.Finish(std::move(suppress), {kept.view});
 
   const Operand found = NonZeroPositions(lowering, kept);  // [3, count]: batch, class, rank

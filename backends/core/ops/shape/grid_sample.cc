@@ -105,25 +105,37 @@ void ReadPerPoint(Lowering& lowering, StepBuilder& points, StepBuilder& map,
   }
 }
 
-// The weighted sum over the axes from `axis` on, at the coordinates chosen for those before, which
+// Adds the elements around a point to `sum`, each times one weight: those of all combinations of
+// the axes from `axis` on, at the coordinates and with the weight chosen for those before, which
 // the channel follows.
-Expr Interpolate(const GuardedSource& x, const std::vector<SampledAxis>& axes, size_t axis,
-                 std::vector<Expr>& at, Expr channel, ElementType type) {
+void AddWeighted(const GuardedSource& x, const std::vector<SampledAxis>& axes, size_t axis,
+                 std::vector<Expr>& at, std::optional<Expr> weight, Expr channel, Expr& sum) {
   if (axis == axes.size()) {
-    std::vector<Expr> coordinates = at;
-    coordinates.push_back(channel);
-    return Cast(x.At(coordinates), type);
-  }
-  std::optional<Expr> sum;
-  for (size_t k = 0; k < axes[axis].positions.size(); ++k) {
-    at.push_back(axes[axis].positions[k]);
-    Expr part = Interpolate(x, axes, axis + 1, at, channel, type);
+    at.push_back(channel);
+    sum = sum + *weight * Cast(x.At(at), sum.type());
     at.pop_back();
-    if (axes[axis].weights.empty()) return part;
-    part = axes[axis].weights[k] * part;
-    sum = sum ? *sum + part : part;
+    return;
   }
-  return *sum;
+  for (size_t k = 0; k < axes[axis].positions.size(); ++k) {
+    const Expr own = axes[axis].weights[k];
+    at.push_back(axes[axis].positions[k]);
+    AddWeighted(x, axes, axis + 1, at, weight ? *weight * own : own, channel, sum);
+    at.pop_back();
+  }
+}
+
+// What lies at a point, in a type of arithmetic where there are weights.
+Expr Interpolate(StepBuilder& map, const GuardedSource& x, const std::vector<SampledAxis>& axes,
+                 Expr channel) {
+  std::vector<Expr> at = {map.Coordinate(0)};
+  if (axes[0].weights.empty()) {
+    for (const SampledAxis& axis : axes) at.push_back(axis.positions[0]);
+    at.push_back(channel);
+    return x.At(at);
+  }
+  Expr sum = Like(axes[0].weights[0], 0);
+  AddWeighted(x, axes, 0, at, std::nullopt, channel, sum);
+  return sum;
 }
 
 Result<Padding> PaddingMode(Lowering& lowering) {
@@ -199,10 +211,7 @@ Status LowerGridSample(Lowering& lowering) {
   std::vector<int> checked;
   for (int axis = 0; axis < spatial_rank; ++axis) checked.push_back(1 + axis);
   const GuardedSource source(map, image, checked);
-  std::vector<Expr> at = {map.Coordinate(0)};
-  const Expr channel = map.Coordinate(spatial_rank + 1);
-  const ElementType type = axes[0].weights.empty() ? x.type() : axes[0].weights[0].type();
-  const Expr value = Interpolate(source, axes, 0, at, channel, type);
+  const Expr value = Interpolate(map, source, axes, map.Coordinate(spatial_rank + 1));
   Operand out;
   if (is_together) {
     out = lowering.Temporary(x.type(), shape);
