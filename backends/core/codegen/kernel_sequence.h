@@ -24,7 +24,7 @@ struct KernelSequence {
   std::vector<Launch> launches;
   std::array<int64_t, 2> scratch_bytes = {0, 0};
 };
-inline constexpr int kMaxKernels = 3;
+inline constexpr int kMaxKernels = 4;
 
 }  // namespace onnxifi::codegen
 
