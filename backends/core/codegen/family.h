@@ -34,6 +34,7 @@ Launch WriteContract(Writer& writer, const Source& source);
 Launch WriteWindow(Writer& writer, const Source& source);
 Launch WriteAttention(Writer& writer, const Source& source);
 Launch WriteIndex(Writer& writer, const Source& source, int kernel);
+Launch WriteScatter(Writer& writer, const Source& source, int kernel);
 
 // The type of a contraction's running sum: integers wrap, so they are summed unsigned.
 std::string_view SumType(tensor::ElementType accumulator);

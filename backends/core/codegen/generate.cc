@@ -13,6 +13,7 @@
 #include "backends/core/codegen/index_kernels.h"
 #include "backends/core/codegen/reduce_kernels.h"
 #include "backends/core/codegen/scan_kernels.h"
+#include "backends/core/codegen/scatter_kernels.h"
 
 namespace onnxifi::codegen {
 namespace {
@@ -153,6 +154,9 @@ KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundSte
     if (step.step->As<program::Row>() != nullptr) loops.form.row_capacity = RowCapacity(loops);
   }
   if (const auto* index = step.step->As<program::Index>()) {
+    if (index->kind == program::Index::Kind::kScatter) {
+      return MakeScatterKernels(*index, std::move(loops), capabilities);
+    }
     return MakeIndexKernels(*index, std::move(loops));
   }
   if (step.step->As<program::Attention>() != nullptr) {
