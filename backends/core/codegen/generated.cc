@@ -29,12 +29,12 @@ class BoundGenerated final : public device::BoundKernel {
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
     if (starts_.size() == 1) return starts_[0].launch.Enqueue(&queue, addresses);
     const Scratch::Use use(services_.scratch, queue);
-    std::byte* const first = use.at(0);
-    std::byte* const second = use.at(offset_bytes_[1]);
-    std::byte* const third = use.at(offset_bytes_[2]);
     for (const Start& start : starts_) {
-      const std::array places = {start.swaps_scratch ? second : first,
-                                 start.swaps_scratch ? first : second, third};
+      std::array<std::byte*, kScratchPieces> places;
+      for (size_t piece = 0; piece < kScratchPieces; ++piece) {
+        places[piece] = use.at(offset_bytes_[piece]);
+      }
+      if (start.swaps_scratch) std::swap(places[0], places[1]);
       ONNXIFI_RETURN_IF_ERROR(start.launch.Enqueue(&queue, addresses, places));
     }
     return base::Ok();

@@ -15,7 +15,7 @@
 namespace onnxifi::codegen {
 
 // Pieces of working memory that a kernel may have.
-inline constexpr size_t kScratchPieces = 3;
+inline constexpr size_t kScratchPieces = 4;
 
 // The kernels that do a step, one after the other, one for most steps. What one leaves for the next
 // lies in working memory.
@@ -28,7 +28,7 @@ struct KernelSequence {
   std::vector<Launch> launches;
   std::array<int64_t, kScratchPieces> scratch_bytes = {};
 };
-inline constexpr int kMaxKernels = 10;
+inline constexpr int kMaxKernels = 13;
 
 }  // namespace onnxifi::codegen
 

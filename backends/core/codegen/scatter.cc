@@ -51,29 +51,56 @@ class ScatterWriter {
   }
 
   Launch ClearClaims() {
-    const std::string claims = writer_.UseScratch(/*is_write=*/true, 0, "u32");
+    const std::string claims = writer_.UseScratch(/*is_write=*/true, 3, "u32");
     writer_.Open("if (ITEM < count)");
     writer_.Line("STORE(", claims, ", ITEM, 0u);");
     writer_.Close();
-    return {.given_items = kTargetCount};
+    return {.given_items = kClaimWords};
   }
 
   // The largest claim stays, that of the last update.
   Launch ClaimTargets() {
-    const std::string claims = writer_.UseScratch(/*is_write=*/true, 0, "u32");
+    const std::string claims = writer_.UseScratch(/*is_write=*/true, 3, "u32");
     OpenTarget(OpenItems(writer_, source_.form.rank));
-    writer_.Line("MAX_BITS(", claims, ", ", TargetNumber(), ", AS(u32, ITEM) + 1u);");
+    writer_.Line("MAX_BITS(", claims, ", ", TargetNumber(), " + 1, AS(u32, ITEM) + 1u);");
     return CloseItem();
   }
 
   Launch ScatterClaimed() {
-    const std::string claims = writer_.UseScratch(/*is_write=*/false, 0, "u32");
+    const std::string claims = writer_.UseScratch(/*is_write=*/false, 3, "u32");
     const std::vector<std::string> at = OpenItems(writer_, source_.form.rank);
     OpenTarget(at);
-    writer_.Open("if (LOAD(", claims, ", ", TargetNumber(), ") == AS(u32, ITEM) + 1u)");
+    writer_.Open("if (LOAD(", claims, ", ", TargetNumber(), " + 1) == AS(u32, ITEM) + 1u)");
     WriteStore(writer_, source_.step, 0, target_, Read(0, at));
     writer_.Close();
     return CloseItem();
+  }
+
+  // All that find one store the same.
+  Launch FindDuplicates() {
+    const std::string claims = writer_.UseScratch(/*is_write=*/true, 3, "u32");
+    OpenTarget(OpenItems(writer_, source_.form.rank));
+    writer_.Open("if (LOAD(", claims, ", ", TargetNumber(), " + 1) != AS(u32, ITEM) + 1u)");
+    writer_.Line("STORE(", claims, ", 0, 1u);");
+    writer_.Close();
+    return CloseItem();
+  }
+
+  Launch ScatterUnique() {
+    const std::vector<std::string> at = OpenItems(writer_, source_.form.rank);
+    writer_.Open("if (!(", HasDuplicates(), "))");
+    OpenTarget(at);
+    const std::string update = Read(0, at);
+    WriteStore(writer_, source_.step, 0, target_,
+               Combine(WriteReadBack(writer_, source_.step, 0, target_), update));
+    writer_.Close();
+    return CloseItem();
+  }
+
+  Launch ExpectDuplicates() {
+    const std::string claims = writer_.UseScratch(/*is_write=*/true, 3, "u32");
+    writer_.Line("if (ITEM < count) STORE(", claims, ", 0, 1u);");
+    return {.given_items = kOne};
   }
 
   Launch WriteWords() {
@@ -153,8 +180,10 @@ class ScatterWriter {
         writer_.Declare("idx", Text("(", total, " + ", group_size_ - 1, ") / ", group_size_));
     const std::string begin = writer_.Declare("idx", Text("AS(idx, LANE) * ", length));
     const std::string last = writer_.Declare("idx", Text(begin, " + ", length));
+    const std::string limit =
+        writer_.Declare("idx", Text(HasDuplicates(), " ? ", total, " : AS(idx, 0)"));
     const std::string end =
-        writer_.Declare("idx", Text(last, " < ", total, " ? ", last, " : ", total));
+        writer_.Declare("idx", Text(last, " < ", limit, " ? ", last, " : ", limit));
     const std::string sum = writer_.NewName("s");
     writer_.Line("u32 ", sum, " = 0u;");
     const auto open_counts = [&] {
@@ -178,7 +207,7 @@ class ScatterWriter {
     writer_.Line(sum, " += ", own, ";");
     writer_.Close();
     writer_.Close();
-    return {.given_items = kOneGroup, .has_group_per_item = true};
+    return {.given_items = kOne, .has_group_per_item = true};
   }
 
   // Words of a digit keep their order.
@@ -215,6 +244,7 @@ class ScatterWriter {
     const std::string begin = writer_.UseGiven(kRangeBegin);
     const std::string item = writer_.Declare("idx", Text("AS(idx, ITEM) + ", begin));
     const std::string number = OpenWord(words, item);
+    writer_.Open("if (", HasDuplicates(), ")");
     const std::string takes = writer_.NewName("s");
     writer_.Line("bool ", takes, " = true;");
     if (is_replacing()) {
@@ -237,6 +267,7 @@ class ScatterWriter {
       writer_.Close();
       WriteStore(writer_, source_.step, 0, target, value);
     }
+    writer_.Close();
     writer_.Close();
     return CloseWord(kRangeCount);
   }
@@ -278,6 +309,11 @@ class ScatterWriter {
   }
   std::vector<std::string> TargetAt(const std::string& number) {
     return WriteCoordinates(writer_, number, extents_);
+  }
+
+  // A condition.
+  std::string HasDuplicates() {
+    return Text("LOAD(", writer_.UseScratch(/*is_write=*/false, 3, "u32"), ", 0) != 0u");
   }
 
   // A shift: the bits of a word that say which update it is.
@@ -325,7 +361,7 @@ class ScatterWriter {
 
   // Counts the digits of a block's words, each item those of a few neighbours.
   void OpenBlock(const std::string& words) {
-    is_inside_ = writer_.Declare("bool", "GROUP < count");
+    is_inside_ = writer_.Declare("bool", Text("GROUP < count && ", HasDuplicates()));
     block_ = writer_.Declare("idx", Text(is_inside_, " ? AS(idx, GROUP) : AS(idx, 0)"));
     counts_ = writer_.NewName("g");
     writer_.Share(Text("u32 ", counts_, "[", kDigits * kRowOfCounts, "]"));
@@ -334,7 +370,8 @@ class ScatterWriter {
     writer_.Line(counts_, "[", digit, " * ", kRowOfCounts, " + LANE] = 0u;");
     writer_.Close();
     const std::string length = writer_.UseGiven(kWordsPerItem);
-    const std::string total = writer_.UseGiven(kUpdateCount);
+    const std::string total = writer_.Declare(
+        "idx", Text(is_inside_, " ? ", writer_.UseGiven(kUpdateCount), " : AS(idx, 0)"));
     begin_ = writer_.Declare("idx",
                              Text("(", block_, " * ", group_size_, " + AS(idx, LANE)) * ", length));
     const std::string last = writer_.Declare("idx", Text(begin_, " + ", length));
@@ -421,6 +458,12 @@ Launch WriteScatter(Writer& writer, const Source& source, int kernel) {
       return scatter.ClaimTargets();
     case kScatterClaimed:
       return scatter.ScatterClaimed();
+    case kFindDuplicates:
+      return scatter.FindDuplicates();
+    case kScatterUnique:
+      return scatter.ScatterUnique();
+    case kExpectDuplicates:
+      return scatter.ExpectDuplicates();
     case kWriteWords:
       return scatter.WriteWords();
     case kScatterFew:

@@ -56,8 +56,9 @@ void AddSort(KernelSequence& sequence, LoopNest& loops, int64_t updates, int key
     is_swapped = !is_swapped;
   }
   const int64_t bytes = updates * static_cast<int64_t>(sizeof(uint64_t));
-  sequence.scratch_bytes = {bytes, bytes,
-                            blocks * kDigits * static_cast<int64_t>(sizeof(uint32_t))};
+  sequence.scratch_bytes[0] = bytes;
+  sequence.scratch_bytes[1] = bytes;
+  sequence.scratch_bytes[2] = blocks * kDigits * static_cast<int64_t>(sizeof(uint32_t));
 }
 
 }  // namespace
@@ -84,20 +85,34 @@ KernelSequence MakeScatterKernels(const Index& index, LoopNest loops,
   loops.given[kUpdateCount] = updates;
   loops.given[kTargetCount] = targets;
   loops.given[kUpdateBits] = update_bits;
-  loops.given[kOneGroup] = 1;
+  loops.given[kOne] = 1;
+  loops.given[kClaimWords] = targets + 1;
   const auto add = [&](int kernel) {
     sequence.launches.push_back({.kernel = kernel, .loops = loops});
   };
-  if (index.combine == Index::Combine::kNone && targets / kMaxTargetsPerUpdate <= updates) {
-    for (const int kernel : {kClearClaims, kClaimTargets, kScatterClaimed}) add(kernel);
-    sequence.scratch_bytes[0] = targets * static_cast<int64_t>(sizeof(uint32_t));
-    return sequence;
-  }
-  add(kWriteWords);
-  if (updates <= kFew) {
+  const bool has_claims = targets / kMaxTargetsPerUpdate <= updates;
+  const auto add_claims = [&] {
+    add(kClearClaims);
+    add(kClaimTargets);
+    sequence.scratch_bytes[3] = (targets + 1) * static_cast<int64_t>(sizeof(uint32_t));
+  };
+  if (index.combine == Index::Combine::kNone && has_claims) {
+    add_claims();
+    add(kScatterClaimed);
+  } else if (updates <= kFew) {
+    add(kWriteWords);
     add(kScatterFew);
     sequence.scratch_bytes[0] = updates * static_cast<int64_t>(sizeof(uint64_t));
   } else {
+    if (has_claims) {
+      add_claims();
+      add(kFindDuplicates);
+      add(kScatterUnique);
+    } else {
+      add(kExpectDuplicates);
+      sequence.scratch_bytes[3] = static_cast<int64_t>(sizeof(uint32_t));
+    }
+    add(kWriteWords);
     AddSort(sequence, loops, updates, key_bits);
     const bool is_swapped = !sequence.launches.back().swaps_scratch;
     // One item may have to go through all words of a range.

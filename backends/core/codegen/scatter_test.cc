@@ -141,6 +141,23 @@ TEST_F(ScatterTest, ManyUpdatesMayAllMeet) {
   }
 }
 
+TEST_F(ScatterTest, OneDuplicateIsEnough) {
+  constexpr int64_t kUpdates = 5003;
+  for (const Index::Combine combine : kCombines) {
+    for (const int64_t duplicates : {0, 1}) {
+      SCOPED_TRACE(testing::Message()
+                   << duplicates << " duplicates, " << static_cast<int>(combine));
+      RandomStep step =
+          MakeScatter({.domain = {kUpdates}, .target = {kUpdates + 7}, .combine = combine}, 2500);
+      auto* at = reinterpret_cast<int64_t*>(step.buffers[1].mutable_data());
+      // Every target once, or not at all, or too far away.
+      for (int64_t k = 0; k < kUpdates; ++k) at[k] = k * 13 % (kUpdates + 20) - 5;
+      if (duplicates == 1) at[4999] = at[2];
+      ExpectSameBits(step);
+    }
+  }
+}
+
 TEST_F(ScatterTest, ViewsMayHaveAnyStrides) {
   uint32_t seed = 3000;
   for (const Index::Combine combine : kCombines) {
