@@ -13,6 +13,8 @@ function(onnxifi_add_kernel_tests backend)
       ${codegen}/index_test.cc
       ${codegen}/random_step_test.cc
       ${codegen}/reduction_test.cc
+      ${codegen}/scan_test.cc
+      ${codegen}/scatter_test.cc
       ${codegen}/testing/step_fixture.h ${codegen}/testing/tested_device.h
       ${codegen}/testing/tiled_fixture.h
       ${codegen}/attention_test.cc

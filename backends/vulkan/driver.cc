@@ -184,6 +184,11 @@ std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& in
                                     folder.empty() ? folder : folder / kTuningFile);
   info.capabilities.run_length = info.tuning.run_length;
   info.capabilities.run_group_size = info.tuning.run_group_size;
+  // Mesa's llvmpipe counts the rounds of all loops of an item, and leaves them after so many.
+  constexpr int64_t kRoundsOfLlvmpipe = 65'535;
+  if (properties.of_1_2.driverID == VK_DRIVER_ID_MESA_LLVMPIPE) {
+    info.capabilities.most_rounds = kRoundsOfLlvmpipe;
+  }
   return {};
 }
 

@@ -51,6 +51,19 @@ std::string WriteElement(ElementType type, const std::string& buffer, const std:
   return tensor::IsBool(type) ? Text("AS(u8, ", loaded, " != 0)") : loaded;
 }
 
+// Declares where the element of a write at some coordinates is in its buffer.
+std::string WriteIndexOf(Writer& writer, const program::View& view, int write,
+                         std::span<const std::string> coordinates) {
+  const size_t axes = view.strides.empty() ? 0 : coordinates.size();
+  const std::string sum =
+      WriteSum(writer.Use({Number::Kind::kWriteOffset, write, 0, 0, {}}), axes, coordinates,
+               /*is_wide=*/false, [&](int axis) {
+                 return writer.UseStride(/*is_write=*/true, write, axis, view.strides.size());
+               });
+  // Coordinates that come from data have 64 bits.
+  return writer.Declare("idx", Text("AS(idx, ", sum, ")"));
+}
+
 }  // namespace
 
 std::string WriteLoad(Writer& writer, const program::Step& step, int read,
@@ -84,21 +97,27 @@ std::string WriteLoad(Writer& writer, const program::Step& step, int read,
   return Text("(", condition, ") ? ", element, " : ", Literal(writer, view.type, view.fill));
 }
 
+std::string WriteReadBack(Writer& writer, const program::Step& step, int write,
+                          std::span<const std::string> coordinates) {
+  const program::View& view = step.writes[static_cast<size_t>(write)];
+  const std::string buffer = writer.UseBuffer(/*is_write=*/true, write, view.type);
+  const std::string index = WriteIndexOf(writer, view, write, coordinates);
+  const std::string_view lane = LaneType(view.type);
+  if (tensor::IsPacked(view.type)) {
+    const int bits = tensor::BitWidth(view.type);
+    const int per_word = 32 / bits;
+    return writer.Declare(
+        lane, Text("AS(u8, LOAD(", buffer, ", ", index, " / ", per_word, ") >> (", index, " % ",
+                   per_word, " * ", bits, ") & ", (1 << bits) - 1, ")"));
+  }
+  return writer.Declare(lane, WriteElement(view.type, buffer, index));
+}
+
 void WriteStore(Writer& writer, const program::Step& step, int write,
                 std::span<const std::string> coordinates, const std::string& value) {
   const program::View& view = step.writes[static_cast<size_t>(write)];
   const std::string buffer = writer.UseBuffer(/*is_write=*/true, write, view.type);
-  const size_t axes = view.strides.empty() ? 0 : coordinates.size();
-  // Coordinates that come from data have 64 bits.
-  const std::string index =
-      writer.Declare("idx", Text("AS(idx, ",
-                                 WriteSum(writer.Use({Number::Kind::kWriteOffset, write, 0, 0, {}}),
-                                          axes, coordinates, /*is_wide=*/false,
-                                          [&](int axis) {
-                                            return writer.UseStride(/*is_write=*/true, write, axis,
-                                                                    view.strides.size());
-                                          }),
-                                 ")"));
+  const std::string index = WriteIndexOf(writer, view, write, coordinates);
   if (!tensor::IsPacked(view.type)) {
     writer.Line("STORE(", buffer, ", ", index, ", ", value, ");");
     return;

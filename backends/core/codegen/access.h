@@ -18,6 +18,9 @@ namespace onnxifi::codegen {
 // for coordinates that come from data.
 std::string WriteLoad(Writer& writer, const program::Step& step, int read,
                       std::span<const std::string> coordinates, bool is_wide = false);
+// What write `write` holds at `coordinates` before it is written to: the name of a variable.
+std::string WriteReadBack(Writer& writer, const program::Step& step, int write,
+                          std::span<const std::string> coordinates);
 // Writes `value` to write `write` at `coordinates`.
 void WriteStore(Writer& writer, const program::Step& step, int write,
                 std::span<const std::string> coordinates, const std::string& value);

@@ -70,6 +70,12 @@ std::string Widen(ElementType type, const std::string& bits) {
 
 }  // namespace
 
+ElementType WideType(ElementType type) {
+  if (type == ElementType::kFloat64) return type;
+  if (tensor::IsFloat(type)) return ElementType::kFloat32;
+  return tensor::IsSigned(type) ? ElementType::kInt64 : ElementType::kUint64;
+}
+
 bool IsNativeFloat(ElementType type) { return !FloatName(type).empty(); }
 
 bool IsNativeInteger(ElementType type) {

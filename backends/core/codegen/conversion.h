@@ -19,6 +19,9 @@ namespace onnxifi::codegen {
 bool IsNativeFloat(tensor::ElementType type);
 bool IsNativeInteger(tensor::ElementType type);
 
+// The widest type of an element's class.
+tensor::ElementType WideType(tensor::ElementType type);
+
 // `value`, an element of type `from`, as `to`, as kCast does it.
 std::string WriteCast(Writer& writer, tensor::ElementType from, tensor::ElementType to,
                       const std::string& value, bool saturate = true,

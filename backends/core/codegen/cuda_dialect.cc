@@ -32,6 +32,7 @@ FN f32x4 load4(const f32* at) { return f32x4{at[0], at[1], at[2], at[3]}; }
 FN i32x4 load4(const i32* at) { return i32x4{at[0], at[1], at[2], at[3]}; }
 #define STORE_BITS(buffer, word, keep, bits) \
   atomicAnd(buffer + (word), keep); atomicOr(buffer + (word), bits)
+#define MAX_BITS(buffer, word, value) atomicMax(buffer + (word), value)
 #define MAKE_u128(low, high) make_ulonglong2(low, high)
 #define LOW_u128(value) (value).x
 #define HIGH_u128(value) (value).y

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_EXPRESSION_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_EXPRESSION_H_
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ struct Capabilities {
   // vectors of loops, one where neighbouring items share what they read.
   int run_length = 1;
   int run_group_size = 64;
+  // Rounds of loops that an item may do in all: a driver may leave a loop then and say nothing.
+  int64_t most_rounds = INT64_MAX;
   // The product library has the functions of matrix units (matrix_unit_text.cc).
   bool has_matrix_units = false;
 };

@@ -5,6 +5,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_FAMILY_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_FAMILY_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,12 @@ struct Source {
 Launch WriteMap(Writer& writer, const Source& source);
 Launch WriteReduce(Writer& writer, const Source& source, int kernel);
 Launch WriteRow(Writer& writer, const Source& source);
-Launch WriteScan(Writer& writer, const Source& source);
+Launch WriteScan(Writer& writer, const Source& source, int kernel);
 Launch WriteContract(Writer& writer, const Source& source);
 Launch WriteWindow(Writer& writer, const Source& source);
 Launch WriteAttention(Writer& writer, const Source& source);
 Launch WriteIndex(Writer& writer, const Source& source, int kernel);
+Launch WriteScatter(Writer& writer, const Source& source, int kernel);
 
 // The type of a contraction's running sum: integers wrap, so they are summed unsigned.
 std::string_view SumType(tensor::ElementType accumulator);
@@ -56,6 +58,9 @@ struct Run {
 Run OpenRun(Writer& writer, int axes, int run_length, bool is_last_slowest = false);
 // Opens a loop over lanes [begin, end) whose rounds are independent.
 void OpenLanes(Writer& writer, Run& run, const std::string& begin, const std::string& end);
+// Computes `roots` and stores root k as write k, at the scope's coordinates; kNoExpr is skipped.
+void WriteRoots(Writer& writer, const Source& source, const Scope& scope,
+                std::span<const program::ExprId> roots);
 // Sets scope.indices, by axis of the domain, from scope.coordinates, by axis of the loops.
 void NameIndices(const Source& source, Scope& scope);
 

@@ -12,6 +12,8 @@
 #include "backends/core/codegen/family.h"
 #include "backends/core/codegen/index_kernels.h"
 #include "backends/core/codegen/reduce_kernels.h"
+#include "backends/core/codegen/scan_kernels.h"
+#include "backends/core/codegen/scatter_kernels.h"
 
 namespace onnxifi::codegen {
 namespace {
@@ -146,9 +148,15 @@ KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundSte
     if (const auto* reduce = step.step->As<program::Reduce>()) {
       return MakeReduceKernels(*reduce, std::move(loops));
     }
+    if (const auto* scan = step.step->As<program::Scan>()) {
+      return MakeScanKernels(*scan, std::move(loops));
+    }
     if (step.step->As<program::Row>() != nullptr) loops.form.row_capacity = RowCapacity(loops);
   }
   if (const auto* index = step.step->As<program::Index>()) {
+    if (index->kind == program::Index::Kind::kScatter) {
+      return MakeScatterKernels(*index, std::move(loops), capabilities);
+    }
     return MakeIndexKernels(*index, std::move(loops));
   }
   if (step.step->As<program::Attention>() != nullptr) {
@@ -171,7 +179,7 @@ KernelText Generate(const program::Program& program, const Step& step, int kerne
     Launch operator()(const program::Map&) const { return WriteMap(writer, source); }
     Launch operator()(const program::Reduce&) const { return WriteReduce(writer, source, kernel); }
     Launch operator()(const program::Row&) const { return WriteRow(writer, source); }
-    Launch operator()(const program::Scan&) const { return WriteScan(writer, source); }
+    Launch operator()(const program::Scan&) const { return WriteScan(writer, source, kernel); }
     Launch operator()(const program::Contract&) const { return WriteContract(writer, source); }
     Launch operator()(const program::Window&) const { return WriteWindow(writer, source); }
     Launch operator()(const program::Attention&) const { return WriteAttention(writer, source); }

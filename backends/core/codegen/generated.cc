@@ -29,11 +29,12 @@ class BoundGenerated final : public device::BoundKernel {
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
     if (starts_.size() == 1) return starts_[0].launch.Enqueue(&queue, addresses);
     const Scratch::Use use(services_.scratch, queue);
-    std::byte* const first = use.at(0);
-    std::byte* const second = use.at(second_offset_bytes_);
     for (const Start& start : starts_) {
-      const std::array<std::byte*, 2> places = {start.swaps_scratch ? second : first,
-                                                start.swaps_scratch ? first : second};
+      std::array<std::byte*, kScratchPieces> places;
+      for (size_t piece = 0; piece < kScratchPieces; ++piece) {
+        places[piece] = use.at(offset_bytes_[piece]);
+      }
+      if (start.swaps_scratch) std::swap(places[0], places[1]);
       ONNXIFI_RETURN_IF_ERROR(start.launch.Enqueue(&queue, addresses, places));
     }
     return base::Ok();
@@ -48,7 +49,7 @@ class BoundGenerated final : public device::BoundKernel {
 
   Services& services_;
   std::vector<Start> starts_;
-  int64_t second_offset_bytes_ = 0;
+  std::array<int64_t, kScratchPieces> offset_bytes_ = {};  // of each piece of working memory
 };
 
 class Kernel final : public device::Kernel {
@@ -75,9 +76,12 @@ class Kernel final : public device::Kernel {
                                KernelLaunch::Create(services_, std::move(variant), part.loops));
       bound->starts_.push_back({std::move(launch), part.swaps_scratch});
     }
-    bound->second_offset_bytes_ = Scratch::Aligned(sequence.scratch_bytes[0]);
-    ONNXIFI_RETURN_IF_ERROR(services_.scratch.Reserve(bound->second_offset_bytes_ +
-                                                      Scratch::Aligned(sequence.scratch_bytes[1])));
+    int64_t scratch_bytes = 0;
+    for (size_t piece = 0; piece < kScratchPieces; ++piece) {
+      bound->offset_bytes_[piece] = scratch_bytes;
+      scratch_bytes += Scratch::Aligned(sequence.scratch_bytes[piece]);
+    }
+    ONNXIFI_RETURN_IF_ERROR(services_.scratch.Reserve(scratch_bytes));
     return std::unique_ptr<device::BoundKernel>(std::move(bound));
   }
 

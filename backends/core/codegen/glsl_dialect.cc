@@ -56,6 +56,7 @@ constexpr std::string_view kPrelude = R"text(#version 460
 #define MAKE4(type, a, b, c, d) type##x4(a, b, c, d)
 #define STORE_BITS(buffer_name, word, keep, bits) \
   atomicAnd(buffer_name(word), keep); atomicOr(buffer_name(word), bits)
+#define MAX_BITS(buffer_name, word, value) atomicMax(buffer_name(word), value)
 #define MAKE_u128(low, high) u64vec2(low, high)
 #define LOW_u128(value) (value).x
 #define HIGH_u128(value) (value).y

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Index: scatter runs on one item, in the ascending order that its results are defined by, and
-// suppression has an item per row. Non-zero elements are counted block by block before each block
-// writes its own; top-k sorts runs of elements by their ranks, merges runs by the places that their
-// elements have in each other, and gives what is left of the last one.
+// Index: suppression has an item per row. Non-zero elements are counted block by block before each
+// block writes its own; top-k sorts runs of elements by their ranks, merges runs by the places that
+// their elements have in each other, and gives what is left of the last one. Scatter has a file of
+// its own.
 
 #include "backends/core/codegen/family.h"
 #include "backends/core/codegen/index_kernels.h"
@@ -14,13 +14,6 @@ namespace {
 using program::Index;
 using tensor::ElementType;
 
-// The widest type of an element's class.
-ElementType WideType(ElementType type) {
-  if (type == ElementType::kFloat64) return type;
-  if (tensor::IsFloat(type)) return ElementType::kFloat32;
-  return tensor::IsSigned(type) ? ElementType::kInt64 : ElementType::kUint64;
-}
-
 class IndexWriter {
  public:
   IndexWriter(Writer& writer, const Source& source)
@@ -29,7 +22,7 @@ class IndexWriter {
   Launch Write(int kernel) {
     switch (index_.kind) {
       case Index::Kind::kScatter:
-        return Scatter();
+        return WriteScatter(writer_, source_, kernel);
       case Index::Kind::kTopK:
         return kernel == kSortRuns ? SortRuns() : MergeRuns(/*is_last=*/kernel == kTakeLargest);
       case Index::Kind::kCountNonZero:
@@ -46,20 +39,6 @@ class IndexWriter {
   // A few, so that there are groups for every processor.
   static constexpr int kBlocksPerGroup = 4;
 
-  // One item for all, and a loop for each axis of the domain.
-  std::vector<std::string> OpenAll() {
-    std::vector<std::string> names;
-    for (int axis = 0; axis < source_.form.rank; ++axis) {
-      names.push_back(writer_.NewName("j"));
-      writer_.Open("for (idx ", names.back(), " = 0; ", names.back(), " < ", Extent(writer_, axis),
-                   "; ++", names.back(), ")");
-    }
-    return names;
-  }
-  void CloseAll() {
-    for (int axis = 0; axis < source_.form.rank; ++axis) writer_.Close();
-  }
-
   std::string Read(int read, std::span<const std::string> at) {
     return writer_.Declare(LaneType(source_.step.reads[static_cast<size_t>(read)].type),
                            WriteLoad(writer_, source_.step, read, at));
@@ -70,85 +49,6 @@ class IndexWriter {
     const ElementType type = source_.step.reads[static_cast<size_t>(read)].type;
     return writer_.Declare(LaneType(WideType(type)),
                            WriteCast(writer_, type, WideType(type), Read(read, at)));
-  }
-
-  // What the write's buffer holds at some coordinates.
-  std::string ReadBack(std::span<const std::string> at) {
-    const program::View& view = source_.step.writes[0];
-    const std::string buffer = writer_.UseBuffer(/*is_write=*/true, 0, view.type);
-    std::string element = writer_.Use({Number::Kind::kWriteOffset, 0, 0, 0, {}});
-    for (size_t axis = 0; axis < at.size(); ++axis) {
-      element +=
-          Text(" + ",
-               writer_.UseStride(/*is_write=*/true, 0, static_cast<int>(axis), view.strides.size()),
-               " * ", at[axis]);
-    }
-    element = writer_.Declare("idx", Text("AS(idx, ", element, ")"));
-    const std::string_view lane = LaneType(view.type);
-    if (tensor::IsPacked(view.type)) {
-      const int bits = tensor::BitWidth(view.type);
-      const int per_word = 32 / bits;
-      return writer_.Declare(
-          lane, Text("AS(u8, LOAD(", buffer, ", ", element, " / ", per_word, ") >> (", element,
-                     " % ", per_word, " * ", bits, ") & ", (1 << bits) - 1, ")"));
-    }
-    const std::string loaded = Text("LOAD(", buffer, ", ", element, ")");
-    return writer_.Declare(lane,
-                           tensor::IsBool(view.type) ? Text("AS(u8, ", loaded, " != 0)") : loaded);
-  }
-
-  std::string Combine(const std::string& before, const std::string& update) {
-    const ElementType type = source_.step.writes[0].type;
-    const ElementType wide = WideType(type);
-    const std::string_view lane = LaneType(wide);
-    const std::string a = writer_.Declare(lane, WriteCast(writer_, type, wide, before));
-    const std::string b = writer_.Declare(lane, WriteCast(writer_, type, wide, update));
-    const bool is_float = tensor::IsFloat(wide);
-    const auto arithmetic = [&](std::string_view op) {
-      if (is_float) return Text(a, op, b);
-      return Text("AS(", lane, ", AS(u64, ", a, ")", op, "AS(u64, ", b, "))");
-    };
-    const std::string or_nan = is_float ? Text(" || ", a, " != ", a) : "";
-    std::string combined = b;
-    switch (index_.combine) {
-      case Index::Combine::kNone:
-        break;
-      case Index::Combine::kAdd:
-        combined = arithmetic(" + ");
-        break;
-      case Index::Combine::kMul:
-        combined = arithmetic(" * ");
-        break;
-      case Index::Combine::kMin:
-        combined = Text(a, " < ", b, or_nan, " ? ", a, " : ", b);
-        break;
-      case Index::Combine::kMax:
-        combined = Text(b, " < ", a, or_nan, " ? ", a, " : ", b);
-        break;
-    }
-    const std::string result = writer_.Declare(lane, combined);
-    return writer_.Declare(LaneType(type), WriteCast(writer_, wide, type, result));
-  }
-
-  Launch Scatter() {
-    writer_.Open("if (ITEM < count)");
-    const std::vector<std::string> at = OpenAll();
-    std::vector<std::string> target;
-    std::string is_inside;
-    for (size_t axis = 0; axis < index_.target.size(); ++axis) {
-      target.push_back(Read(static_cast<int>(axis) + 1, at));
-      is_inside += Text(axis == 0 ? "" : " && ", target.back(), " >= 0 && ", target.back(), " < ",
-                        writer_.UseDim(index_.target[axis]));
-    }
-    if (!is_inside.empty()) writer_.Open("if (", is_inside, ")");
-    const std::string update = Read(0, at);
-    const std::string value =
-        index_.combine == Index::Combine::kNone ? update : Combine(ReadBack(target), update);
-    WriteStore(writer_, source_.step, 0, target, value);
-    if (!is_inside.empty()) writer_.Close();
-    CloseAll();
-    writer_.Close();
-    return {};
   }
 
   // Whether `a` comes before `b` among the largest: NaN counts as the largest of all.
@@ -387,7 +287,7 @@ class IndexWriter {
                  ")");
     std::vector<std::string> before_at = at;
     before_at.back() = before;
-    writer_.Open("if (", ReadBack(before_at), " != 0)");
+    writer_.Open("if (", WriteReadBack(writer_, source_.step, 0, before_at), " != 0)");
     const std::vector<std::string> others = Edges(before_at);
     const auto difference = [&](const std::string& high_a, const std::string& high_b,
                                 const std::string& low_a, const std::string& low_b) {

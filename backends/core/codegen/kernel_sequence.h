@@ -6,6 +6,7 @@
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_KERNEL_SEQUENCE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,18 +14,21 @@
 
 namespace onnxifi::codegen {
 
+// Pieces of working memory that a kernel may have.
+inline constexpr size_t kScratchPieces = 4;
+
 // The kernels that do a step, one after the other, one for most steps. What one leaves for the next
-// lies in up to two pieces of working memory.
+// lies in working memory.
 struct KernelSequence {
   struct Launch {
     int kernel = 0;              // number `kernel` of the step's kernels
-    bool swaps_scratch = false;  // it sees the two pieces the other way round
+    bool swaps_scratch = false;  // it sees the first two pieces the other way round
     LoopNest loops;
   };
   std::vector<Launch> launches;
-  std::array<int64_t, 2> scratch_bytes = {0, 0};
+  std::array<int64_t, kScratchPieces> scratch_bytes = {};
 };
-inline constexpr int kMaxKernels = 3;
+inline constexpr int kMaxKernels = 13;
 
 }  // namespace onnxifi::codegen
 

@@ -23,6 +23,7 @@ typedef float f32; typedef ulong2 u128; typedef float4 f32x4; typedef int4 i32x4
 #define MAKE4(type, a, b, c, d) ((type##x4)(a, b, c, d))
 #define STORE_BITS(buffer, word, keep, bits) \
   atomic_and(buffer + (word), keep); atomic_or(buffer + (word), bits)
+#define MAX_BITS(buffer, word, value) atomic_max(buffer + (word), value)
 #define MAKE_u128(low, high) (ulong2)(low, high)
 #define LOW_u128(value) (value).x
 #define HIGH_u128(value) (value).y

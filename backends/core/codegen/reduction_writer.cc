@@ -42,8 +42,20 @@ void ReductionWriter::Update(Scope scope) {
 }
 
 void ReductionWriter::Join(std::vector<std::string> others) {
+  WriteMerge(names_, std::move(others));
+}
+
+void ReductionWriter::JoinBehind(std::vector<std::string> others) {
+  WriteMerge(std::move(others), names_);
+}
+
+void ReductionWriter::Assign(const std::vector<std::string>& values) {
+  for (size_t k = 0; k < values.size(); ++k) writer_.Line(names_[k], " = ", values[k], ";");
+}
+
+void ReductionWriter::WriteMerge(std::vector<std::string> states, std::vector<std::string> others) {
   Scope scope;
-  scope.state = names_;
+  scope.state = std::move(states);
   scope.other = std::move(others);
   std::vector<ExprId> merge;
   for (const program::Reduction::State& state : reduction_.states) merge.push_back(state.merge);
@@ -122,7 +134,7 @@ void ReductionWriter::MergeParts(const std::string& parts) {
 void ReductionWriter::Replace(std::vector<std::string> values) {
   // All new values are computed before any is replaced; a value may be another state itself.
   for (size_t k = 0; k < values.size(); ++k) values[k] = writer_.Declare(TypeOf(k), values[k]);
-  for (size_t k = 0; k < values.size(); ++k) writer_.Line(names_[k], " = ", values[k], ";");
+  Assign(values);
 }
 
 }  // namespace onnxifi::codegen

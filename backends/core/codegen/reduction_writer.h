@@ -30,6 +30,10 @@ class ReductionWriter {
   void Update(Scope scope);
   // Joins the state with `others`, which has seen elements, as it has.
   void Join(std::vector<std::string> others);
+  // The same with `others`, which has seen the elements before those of the state.
+  void JoinBehind(std::vector<std::string> others);
+  // Gives the state other values.
+  void Assign(const std::vector<std::string>& values);
   // Joins the states of the group's items, of which the first `parts` have seen elements, and gives
   // the result to all of them.
   void Merge(int group_size, const std::string& parts);
@@ -42,10 +46,11 @@ class ReductionWriter {
   void MergeParts(const std::string& parts);
 
   const std::vector<std::string>& names() const { return names_; }
-
- private:
   // The type of the variables of state `k`.
   std::string_view TypeOf(size_t k) const;
+
+ private:
+  void WriteMerge(std::vector<std::string> states, std::vector<std::string> others);
   void Replace(std::vector<std::string> values);
 
   Writer& writer_;

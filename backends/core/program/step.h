@@ -64,7 +64,9 @@ struct Row {
 // Scan: the state runs along the last axis of the domain. Writes are over the whole domain; roots
 // read kState after the element has updated it, or before that if `exclusive`.
 struct Scan {
-  Reduction reduction;  // merge unused
+  // With merges, blocks of the axis may be reduced side by side and joined; each running state is
+  // then rounded as the state of a Reduce is. All states have a merge, or none.
+  Reduction reduction;
   bool exclusive = false;
   ExprIds roots;
 };

@@ -4,6 +4,7 @@
 
 #include "backends/core/program/verify.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -169,7 +170,10 @@ class StepVerifier {
 
   Status CheckScan(const Scan& scan) const {
     if (rank() == 0) return Fault("A scan runs along the last axis of a domain without axes.");
-    ONNXIFI_RETURN_IF_ERROR(CheckReduction(scan.reduction, OverDomain(), /*has_merge=*/false));
+    const auto& states = scan.reduction.states;
+    const bool has_merge = std::any_of(states.begin(), states.end(),
+                                       [](const auto& state) { return state.merge != kNoExpr; });
+    ONNXIFI_RETURN_IF_ERROR(CheckReduction(scan.reduction, OverDomain(), has_merge));
     AllowedLeaves place = OverDomain();
     place.state = &scan.reduction.states;
     return CheckRoots(scan.roots, place, rank());

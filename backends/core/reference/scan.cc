@@ -92,7 +92,7 @@ class ScanStep final : public CompiledStep {
 
 CompileResult CompileScan(const program::Program& program, const program::Step& step) {
   const program::Scan& scan = *step.As<program::Scan>();
-  // `merge` says nothing here and may be missing.
+  // The plain reference goes along the axis in order.
   program::Reduction reduction = scan.reduction;
   for (program::Reduction::State& state : reduction.states) state.merge = program::kNoExpr;
   ONNXIFI_ASSIGN_OR_RETURN(CompiledReduction compiled,

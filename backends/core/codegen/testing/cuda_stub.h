@@ -41,6 +41,7 @@ double __longlong_as_double(long long bits);
 
 void __syncthreads();
 unsigned int atomicAnd(unsigned int* word, unsigned int bits);
+unsigned int atomicMax(unsigned int* word, unsigned int value);
 unsigned int atomicOr(unsigned int* word, unsigned int bits);
 
 #endif  // ONNXIFI_BACKENDS_CORE_CODEGEN_TESTING_CUDA_STUB_H_

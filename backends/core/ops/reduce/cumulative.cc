@@ -35,7 +35,9 @@ Operand ScannedLast(const Operand& data, const AxisList& axes, bool is_reversed)
   return program::Slice(last, first, extent - 1, -1, extent);
 }
 
-template <Expr (*add_running)(program::Reduction&, Expr)>
+// Blocks of a product over- and underflow where the running product does not, and infinity times 0
+// is no number: running products of floats are taken in order.
+template <Expr (*add_running)(program::Reduction&, Expr), bool joins_blocks_of_floats>
 Status LowerCumulative(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& x = lowering.In(0);
@@ -56,14 +58,17 @@ Status LowerCumulative(Lowering& lowering) {
   program::Scan scan;
   scan.exclusive = lowering.Int("exclusive", 0) != 0;
   scan.roots = {Cast(add_running(scan.reduction, element), x.type()).id()};
+  if (!joins_blocks_of_floats && tensor::IsFloat(element.type())) {
+    for (program::Reduction::State& state : scan.reduction.states) state.merge = program::kNoExpr;
+  }
   step.Finish(std::move(scan), {ScannedLast(out, axes, is_reversed).view});
   lowering.Set(0, std::move(out));
   return base::Ok();
 }
 
 constexpr Operator kOperators[] = {
-    {"CumProd", 26, LowerCumulative<AddProduct>},
-    {"CumSum", 14, LowerCumulative<AddSum>},
+    {"CumProd", 26, LowerCumulative<AddProduct, /*joins_blocks_of_floats=*/false>},
+    {"CumSum", 14, LowerCumulative<AddSum, /*joins_blocks_of_floats=*/true>},
 };
 
 }  // namespace

@@ -27,7 +27,9 @@ void MakeScan(StepMaker& make) {
       scanned, static_cast<int>(domain.size()) - 1);
   program::Scan scan;
   scan.exclusive = make.Chance(40);
-  for (program::Reduction::State& state : made.reduction.states) state.merge = program::kNoExpr;
+  if (make.Chance(30)) {
+    for (program::Reduction::State& state : made.reduction.states) state.merge = program::kNoExpr;
+  }
   for (const Expr& final : made.finals) {
     const StepMaker::AllowedLeaves result{domain, true, &made.states};
     const Expr root = make.Chance(70) || final.type() == kBool
