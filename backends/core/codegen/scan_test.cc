@@ -149,16 +149,15 @@ TEST_F(ScanTest, ManyRowsAreRight) {
 TEST_F(ScanTest, StatesOfEveryTypePassFromBlockToBlock) {
   uint32_t seed = 200;
   for (const ElementType type :
-       {ElementType::kInt8, ElementType::kUint8, ElementType::kInt16, ElementType::kUint16,
-        ElementType::kInt32, ElementType::kUint32, ElementType::kInt64, ElementType::kUint64,
-        ElementType::kFloat64}) {
+       {ElementType::kInt8, ElementType::kUint16, ElementType::kInt32, ElementType::kInt64,
+        ElementType::kUint64, ElementType::kFloat64}) {
     if (type == ElementType::kFloat64 && !has_float64_) continue;
     SCOPED_TRACE(tensor::Name(type));
     for (const int64_t length : {700, 5000}) {
       ExpectRight(MakeScan({.domain = {2, length}, .type = type}, seed++), "generated");
-      ExpectRight(MakeScan({.kind = Kind::kArgMax, .domain = {2, length}, .type = type}, seed++),
-                  "generated");
     }
+    ExpectRight(MakeScan({.kind = Kind::kArgMax, .domain = {2, 5000}, .type = type}, seed++),
+                "generated");
   }
 }
 
