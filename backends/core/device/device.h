@@ -206,8 +206,8 @@ class Selector {
   // products and a softmax, runs faster than these, by a kernel of the device's own. Pure, like
   // Select. Any thread.
   virtual bool PrefersAttention(const Facts& /*facts*/) const { return false; }
-  // Whether a Contract or Window that reads narrow floats runs faster as program::WidenFloats leaves
-  // it, between Maps that widen and round. Pure, like Select. Any thread.
+  // Whether a Contract or Window that reads narrow floats runs faster as program::WidenFloats
+  // leaves it, between Maps that widen and round. Pure, like Select. Any thread.
   virtual bool PrefersWideFloats(const Facts& /*facts*/) const { return false; }
   // Whether a Contract with operands of narrow types (program::FindProductOperand) runs at least as
   // fast as one whose operands other steps have widened in memory. Pure, like Select. Any thread.
