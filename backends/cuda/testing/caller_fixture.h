@@ -4,7 +4,8 @@
 // run, and what the reference plugin makes of the same inputs. Runs on whatever libcuda.so.1 comes
 // first: the emulated one, with two devices.
 
-#pragma once
+#ifndef ONNXIFI_BACKENDS_CUDA_TESTING_CALLER_FIXTURE_H_
+#define ONNXIFI_BACKENDS_CUDA_TESTING_CALLER_FIXTURE_H_
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -173,3 +174,5 @@ inline std::string LibraryName(const testing::TestParamInfo<const char*>& librar
 }
 
 }  // namespace onnxifi::cuda
+
+#endif  // ONNXIFI_BACKENDS_CUDA_TESTING_CALLER_FIXTURE_H_
