@@ -30,6 +30,7 @@ _CORE_LAYERS = {
     "tensor": ["base"],
     "graph": ["tensor"],
     "model": ["graph"],
+    "domains": ["model"],
     "program": ["tensor"],
     "host": ["program"],
     "ops": ["graph", "host"],
@@ -58,12 +59,14 @@ _CPU_LAYERS = {
     "convolution": ["gemm", "processor", "runtime"],
     "integer": ["engine", "processor", "runtime", "transpose"],
     "pooling": ["engine", "processor"],
+    "recurrent": ["gemm", "processor", "runtime", "vector_math"],
+    "attention": ["engine", "gemm", "processor", "runtime", "vector_math"],
 }
 # Kernels take steps and views; the reference has the arithmetic that they have to match.
 _CPU_CORE = [_CORE + "device", _CORE + "reference"]
 
 # The parts of the kit that libonnxifi links: it never lowers.
-_LIBRARY_CORE = [_CORE + layer for layer in ("base", "tensor", "graph", "model", "abi")]
+_LIBRARY_CORE = [_CORE + layer for layer in ("base", "tensor", "graph", "model", "domains", "abi")]
 
 # Folder -> folders it may include directly, beside itself, its own subfolders and include/.
 _RULES = {
@@ -91,7 +94,7 @@ _RULES = {
     "apps/onnxifi_info": ["client", "discovery/probe"],
     "apps/onnxifi_run": ["client", "client/comparison", "discovery/probe", "benchmarks/machine"],
     "onnxifi/partition": [],
-    "onnxifi/split": ["onnxifi/partition", _CORE + "model"],
+    "onnxifi/split": ["onnxifi/partition", _CORE + "domains", _CORE + "model"],
     "onnxifi/cost": ["onnxifi/partition", "onnxifi/split"],
     # What libonnxifi is made of, each room upon the one before; see onnxifi/README.md.
     "onnxifi/plugins": ["onnxifi/split", "discovery/library", *_LIBRARY_CORE],

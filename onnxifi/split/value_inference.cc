@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "backends/core/model/schema_table.h"
+#include "backends/core/domains/known_domains.h"
 
 namespace onnxifi::split {
 
@@ -62,13 +62,14 @@ std::unordered_map<std::string, onnx::TypeProto*> TypesOf(onnx::GraphProto& grap
   return types;
 }
 
-// Makes the schemas that a model asks for; the library's own registry makes all there are.
-class SchemasByNeed final : public onnx::ISchemaRegistry {
+// ONNX's schemas and those of the domains that the kit knows; the library's own registry makes all
+// of ONNX's and has no others.
+class Schemas final : public onnx::ISchemaRegistry {
  public:
   // NOLINTNEXTLINE(google-default-arguments): as the library declares it.
   const onnx::OpSchema* GetSchema(const std::string& operator_type, int opset,
                                   const std::string& domain = "") const override {
-    return model::FindSchema(operator_type, domain, opset);
+    return domains::KnownDomains().FindSchema(operator_type, domain, opset);
   }
 };
 
@@ -123,7 +124,7 @@ bool CompleteLoops(onnx::GraphProto& graph) {
 
 Result<InferredValues> InferValues(onnx::ModelProto& model) {
   onnx::GraphProto& graph = *model.mutable_graph();
-  const SchemasByNeed schemas;
+  const Schemas schemas;
   onnx::shape_inference::DataValueMap numbers;
   try {
     onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0,

@@ -104,9 +104,10 @@ Result<onnx::NodeProto> WriteNode(const graph::Node& node) {
 }  // namespace
 
 Result<graph::Graph> ExpandFunction(const graph::Node& node,
-                                    const std::vector<graph::Type>& input_types) {
+                                    const std::vector<graph::Type>& input_types,
+                                    const Domains& domains) {
   ONNXIFI_ASSIGN_OR_RETURN(const Schema schema,
-                           Schema::Find(node.op_type, node.domain, node.since_version));
+                           Schema::Find(node.op_type, node.domain, node.since_version, domains));
   if (!schema.HasFunction()) {
     return Status(Code::kUnsupportedOperator,
                   "Operator '" + node.op_type + "' is not defined as a function.");
@@ -117,7 +118,9 @@ Result<graph::Graph> ExpandFunction(const graph::Node& node,
   for (const graph::Type& type : input_types) types.push_back(TypeToProto(type));
   // The body would do something with any type: casts in it, made for others, lose what it means.
   ONNXIFI_RETURN_IF_ERROR(schema.CheckInputTypes(types));
-  ONNXIFI_ASSIGN_OR_RETURN(onnx::FunctionProto function, schema.BuildFunction(call, types));
+  std::vector<bool> wants;
+  for (const graph::ValueId output : node.outputs) wants.push_back(output != graph::kNoValue);
+  ONNXIFI_ASSIGN_OR_RETURN(onnx::FunctionProto function, schema.BuildFunction(call, types, wants));
 
   onnx::ModelProto model;
   model.set_ir_version(NewestIrVersion());
@@ -144,7 +147,8 @@ Result<graph::Graph> ExpandFunction(const graph::Node& node,
   *graph.add_node() = std::move(call);
 
   const std::string bytes = model.SerializeAsString();
-  Result<graph::Graph> body = Import(std::as_bytes(std::span(bytes)), ImportOptions());
+  Result<graph::Graph> body =
+      Import(std::as_bytes(std::span(bytes)), ImportOptions{.domains = &domains});
   if (!body.ok()) {
     return Status(Code::kUnsupportedOperator,
                   "The definition of operator '" + node.op_type +

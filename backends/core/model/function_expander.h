@@ -10,6 +10,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
+#include "backends/core/model/domains.h"
 
 namespace onnxifi::model {
 
@@ -19,7 +20,8 @@ namespace onnxifi::model {
 // definitions depend on them. UNSUPPORTED_OPERATOR: no definition, or none for these types, or one
 // that takes a graph as attribute. Threads: any.
 base::Result<graph::Graph> ExpandFunction(const graph::Node& node,
-                                          const std::vector<graph::Type>& input_types);
+                                          const std::vector<graph::Type>& input_types,
+                                          const Domains& domains = NoDomains());
 
 }  // namespace onnxifi::model
 

@@ -243,7 +243,8 @@ Status GraphImporter::ImportOperator(const onnx::NodeProto& proto, graph::Node& 
     return Invalid("Operator set " + Quote(SpelledDomain(node.domain)) +
                    ", which the node needs, is not imported.");
   }
-  ONNXIFI_ASSIGN_OR_RETURN(const Schema schema, Schema::Find(node.op_type, node.domain, *opset));
+  ONNXIFI_ASSIGN_OR_RETURN(const Schema schema,
+                           Schema::Find(node.op_type, node.domain, *opset, DomainsOf(options_)));
   ONNXIFI_RETURN_IF_ERROR(schema.CheckNode(proto));
   node.since_version = schema.since_version();
   ONNXIFI_ASSIGN_OR_RETURN(node.inputs, scope.ResolveInputs(proto));
@@ -335,7 +336,8 @@ Status GraphImporter::ImportCall(const onnx::NodeProto& proto, const onnx::Funct
   for (const AttributeProto& attribute : proto.attribute()) {
     ONNXIFI_RETURN_IF_ERROR(ImportAttribute(attribute, /*schema=*/nullptr, scope, call.attributes));
   }
-  Result<OpsetTable> opsets = OpsetTable::Make(function.opset_import(), model_.ir_version());
+  Result<OpsetTable> opsets =
+      OpsetTable::Make(function.opset_import(), model_.ir_version(), DomainsOf(options_));
   if (!opsets.ok()) {
     return std::move(opsets).status().Context("in function " + Quote(function.name()));
   }

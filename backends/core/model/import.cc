@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "backends/core/model/domains.h"
 #include "backends/core/model/external_data.h"
 #include "backends/core/model/graph_importer.h"
 #include "backends/core/model/opset_table.h"
@@ -55,8 +56,9 @@ Result<graph::Graph> Import(std::span<const std::byte> model, const ImportOption
                                               " bytes does not parse as a ModelProto.");
   }
   ONNXIFI_RETURN_IF_ERROR(CheckIrVersion(*proto));
-  ONNXIFI_ASSIGN_OR_RETURN(const OpsetTable opsets,
-                           OpsetTable::Make(proto->opset_import(), proto->ir_version()));
+  ONNXIFI_ASSIGN_OR_RETURN(
+      const OpsetTable opsets,
+      OpsetTable::Make(proto->opset_import(), proto->ir_version(), DomainsOf(options)));
   if (!proto->has_graph()) {
     return Status(Code::kInvalidModel, "The model has no graph.");
   }

@@ -15,6 +15,8 @@
 
 namespace onnxifi::model {
 
+class Domains;
+
 // A weight that the caller gives apart from the model. Borrowed during the call; data are copied.
 struct Weight {
   std::string name;
@@ -39,7 +41,12 @@ struct ImportOptions {
   // in external files and those without data become weights without values, and a name that nothing
   // defines becomes an input of unknown type.
   bool lift_values = true;
+  // The operators beside ONNX's, which outlive the import; null: there are none.
+  const Domains* domains = nullptr;
 };
+
+// Those of the options, or none.
+const Domains& DomainsOf(const ImportOptions& options);
 
 }  // namespace onnxifi::model
 

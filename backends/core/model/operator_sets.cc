@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "backends/core/model/domains.h"
 #include "backends/core/model/opset_table.h"
 #include "backends/core/model/versions.h"
 #include "backends/core/model/wire_scanner.h"
@@ -27,7 +28,7 @@ Result<std::map<std::string, int64_t>> OperatorSetsOf(std::span<const std::byte>
                                               " bytes does not parse as a ModelProto.");
   }
   ONNXIFI_ASSIGN_OR_RETURN(const OpsetTable table,
-                           OpsetTable::Make(proto.opset_import(), proto.ir_version()));
+                           OpsetTable::Make(proto.opset_import(), proto.ir_version(), NoDomains()));
   std::map<std::string, int64_t> versions;
   // Models from before there were imports have version 1 of the default domain.
   if (const std::optional<int64_t> version = table.Find("")) versions.emplace("", *version);

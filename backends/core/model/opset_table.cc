@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "backends/core/model/domains.h"
 #include "backends/core/model/versions.h"
 
 namespace onnxifi::model {
@@ -13,7 +14,8 @@ namespace onnxifi::model {
 using base::Code;
 using base::Status;
 
-base::Result<OpsetTable> OpsetTable::Make(const Imports& imports, int64_t ir_version) {
+base::Result<OpsetTable> OpsetTable::Make(const Imports& imports, int64_t ir_version,
+                                          const Domains& domains) {
   OpsetTable table;
   for (const onnx::OperatorSetIdProto& import : imports) {
     const std::string_view domain = CanonicalDomain(import.domain());
@@ -24,7 +26,7 @@ base::Result<OpsetTable> OpsetTable::Make(const Imports& imports, int64_t ir_ver
     if (import.version() < 1) {
       return Status(Code::kInvalidModel, spell() + " is below the first (1).");
     }
-    const std::optional<int64_t> newest = NewestOpset(domain);
+    const std::optional<int64_t> newest = domains.NewestOpset(domain);
     if (newest && import.version() > *newest) {
       return Status(Code::kUnsupportedVersion,
                     spell() + " exceeds the newest supported (" + std::to_string(*newest) + ").");

@@ -17,14 +17,17 @@
 
 namespace onnxifi::model {
 
+class Domains;
+
 class OpsetTable {
  public:
   using Imports = google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>;
 
   // IR versions below 3 had no imports and mean version 1 of the default domain. INVALID_MODEL: no
   // import at all, a version below 1, two versions of one domain. UNSUPPORTED_VERSION: above the
-  // newest of a domain that ONNX defines. Lifetime: borrows the imports' strings.
-  static base::Result<OpsetTable> Make(const Imports& imports, int64_t ir_version);
+  // newest of a domain that ONNX defines or `domains` has. Lifetime: borrows the imports' strings.
+  static base::Result<OpsetTable> Make(const Imports& imports, int64_t ir_version,
+                                       const Domains& domains);
 
   // The version of a canonical domain; nothing if it is not imported.
   std::optional<int64_t> Find(std::string_view domain) const;

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "backends/core/model/attribute_proto.h"
+#include "backends/core/model/definition.h"
 #include "backends/core/model/refusal.h"
-#include "backends/core/model/schema_table.h"
 #include "backends/core/model/versions.h"
 
 namespace onnxifi::model {
@@ -110,11 +110,12 @@ Status CheckParameters(const Names& names, const std::vector<OpSchema::FormalPar
 
 }  // namespace
 
-Result<Schema> Schema::Find(const std::string& op_type, const std::string& domain, int64_t opset) {
+Result<Schema> Schema::Find(const std::string& op_type, const std::string& domain, int64_t opset,
+                            const Domains& domains) {
   const auto version = static_cast<int>(std::min<int64_t>(opset, INT32_MAX));
-  const OpSchema* schema = FindSchema(op_type, domain, version);
+  const OpSchema* schema = domains.FindSchema(op_type, domain, version);
   if (schema == nullptr) {
-    if (!HasSchema(op_type, domain)) {
+    if (!domains.HasSchema(op_type, domain)) {
       return Status(Code::kUnsupportedOperator,
                     Spell(op_type, domain) + " is defined neither by ONNX nor by the model.");
     }
@@ -127,7 +128,7 @@ Result<Schema> Schema::Find(const std::string& op_type, const std::string& domai
                    std::to_string(schema->SinceVersion()) + ", and the model uses " +
                    std::to_string(opset) + ".");
   }
-  return Schema(*schema);
+  return Schema(*schema, domains);
 }
 
 const std::string& Schema::op_type() const { return schema_->Name(); }
@@ -177,7 +178,7 @@ bool Schema::Knows(const std::string& attribute) const {
 bool Schema::IsOfAnotherVersion(const std::string& attribute) const {
   // Versions from the newest down: each schema tells where the one before it ends.
   for (int version = INT32_MAX; version > 0;) {
-    const OpSchema* schema = FindSchema(schema_->Name(), schema_->domain(), version);
+    const OpSchema* schema = domains_->FindSchema(schema_->Name(), schema_->domain(), version);
     if (schema == nullptr) return false;
     if (schema->attributes().contains(attribute)) return true;
     version = schema->SinceVersion() - 1;
@@ -225,11 +226,50 @@ Status Schema::CheckInputTypes(const std::vector<onnx::TypeProto>& types) const 
 }
 
 bool Schema::HasFunction() const {
-  return schema_->HasFunction() || schema_->HasContextDependentFunction();
+  return schema_->HasFunction() || schema_->HasContextDependentFunction() ||
+         domains_->HasDefinition(*schema_);
 }
 
+namespace {
+
+class NodeWithTypes final : public DefinedNode {
+ public:
+  NodeWithTypes(const onnx::NodeProto& node, const std::vector<onnx::TypeProto>& types,
+                const std::vector<bool>& wants)
+      : node_(node), types_(types), wants_(wants) {}
+
+  const AttributeProto* FindAttribute(const std::string& name) const override {
+    const auto found = std::ranges::find(node_.attribute(), name, &AttributeProto::name);
+    return found == node_.attribute().end() ? nullptr : &*found;
+  }
+  int input_count() const override { return node_.input_size(); }
+  bool Has(int input) const override {
+    return input < input_count() && !node_.input(input).empty();
+  }
+  const onnx::TypeProto* FindType(int input) const override {
+    if (!Has(input) || static_cast<size_t>(input) >= types_.size()) return nullptr;
+    const onnx::TypeProto& type = types_[static_cast<size_t>(input)];
+    return type.value_case() == onnx::TypeProto::VALUE_NOT_SET ? nullptr : &type;
+  }
+  int output_count() const override { return node_.output_size(); }
+  bool Wants(int output) const override {
+    return output < output_count() && wants_[static_cast<size_t>(output)];
+  }
+
+ private:
+  const onnx::NodeProto& node_;
+  const std::vector<onnx::TypeProto>& types_;
+  const std::vector<bool>& wants_;
+};
+
+}  // namespace
+
 Result<onnx::FunctionProto> Schema::BuildFunction(const onnx::NodeProto& node,
-                                                  const std::vector<onnx::TypeProto>& types) const {
+                                                  const std::vector<onnx::TypeProto>& types,
+                                                  const std::vector<bool>& wants) const {
+  if (domains_->HasDefinition(*schema_)) {
+    return domains_->Define(*schema_, NodeWithTypes(node, types, wants));
+  }
   const std::string& op_type = schema_->Name();
   // A body may be written for a later operator set than the operator's own version; the first one
   // fits it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schema: what the ONNX library knows of operators. The one adapter around its schemas; no
-// exception of the library passes it.
+// Schema: what ONNX and the domains beside it say of operators. The one adapter around the schemas
+// of the ONNX library; no exception of the library passes it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_MODEL_SCHEMA_H_
 #define ONNXIFI_BACKENDS_CORE_MODEL_SCHEMA_H_
@@ -16,10 +16,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
-
-namespace onnx {
-class OpSchema;
-}
+#include "backends/core/model/domains.h"
 
 namespace onnxifi::model {
 
@@ -28,8 +25,9 @@ class Schema {
  public:
   // The schema in force at `opset` of `domain` (canonical). UNSUPPORTED_OPERATOR if the domain
   // never had the operator, or not yet at `opset`; INVALID_MODEL if it is deprecated there.
+  // `domains` outlives the result.
   static base::Result<Schema> Find(const std::string& op_type, const std::string& domain,
-                                   int64_t opset);
+                                   int64_t opset, const Domains& domains = NoDomains());
   const std::string& op_type() const;
   int since_version() const;
 
@@ -53,17 +51,21 @@ class Schema {
   // Whether the operator is defined as a function, for some types at least.
   bool HasFunction() const;
 
-  // The operator's definition as a function for a node of these input types. UNSUPPORTED_OPERATOR
-  // if it has none, or none for these types.
+  // The operator's definition as a function for a node of these input types, which wants these of
+  // its outputs. UNSUPPORTED_OPERATOR if it has none, or none for these types; what the definition
+  // of a domain refuses a node for.
   base::Result<onnx::FunctionProto> BuildFunction(const onnx::NodeProto& node,
-                                                  const std::vector<onnx::TypeProto>& types) const;
+                                                  const std::vector<onnx::TypeProto>& types,
+                                                  const std::vector<bool>& wants) const;
 
  private:
-  explicit Schema(const onnx::OpSchema& schema) : schema_(&schema) {}
+  Schema(const onnx::OpSchema& schema, const Domains& domains)
+      : schema_(&schema), domains_(&domains) {}
 
   bool IsOfAnotherVersion(const std::string& attribute) const;
 
   const onnx::OpSchema* schema_;
+  const Domains* domains_;
 };
 
 }  // namespace onnxifi::model

@@ -186,6 +186,9 @@ class GraphLowering : public BodyLowering {
 
   Status LowerNode(const Node& node) {
     const Operator* entry = FindOperator(node.domain, node.op_type);
+    if (entry == nullptr && target_.functions != nullptr) {
+      entry = target_.functions->FindEntry(node.domain, node.op_type);
+    }
     if (entry == nullptr && node.domain.empty() && node.op_type == "SequenceMap") {
       return LowerSequenceMap(node);
     }
@@ -277,7 +280,7 @@ class GraphLowering : public BodyLowering {
     return base::Ok();
   }
 
-  // An operator without an entry that ONNX defines as a function: its body is lowered in place.
+  // An operator without an entry that is defined as a function: its body is lowered in place.
   Status ExpandNode(const Node& node) {
     if (target_.functions == nullptr || nesting_ >= kMaxNesting) return Unknown(node);
     std::vector<Type> types;

@@ -9,20 +9,23 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
+#include "backends/core/ops/operator.h"
 #include "backends/core/program/program.h"
 
 namespace onnxifi::ops {
 
-// Called after each node with the steps it added (from `first_step` on). FALLBACK says that some of
+// Called after each node with the steps it added (from `first_step` on), which it may replace. FALLBACK says that some of
 // them are emulated. Any other status that is not ok ends the lowering with it, or, in
 // LowerEachNode, becomes that node's verdict.
-using StepCheck = std::function<base::Status(const program::Program& program, size_t first_step)>;
+using StepCheck = std::function<base::Status(program::Program& program, size_t first_step)>;
 
-// Bodies of operators that ONNX defines as functions, for those that have no lowering of their own.
+// Operators that core/ops has no entry for: bodies of those that ONNX or a domain defines as
+// functions, and lowerings that a plugin brings along.
 class FunctionSource {
  public:
   virtual ~FunctionSource() = default;
@@ -31,6 +34,11 @@ class FunctionSource {
   // if there is none.
   virtual base::Result<std::unique_ptr<graph::Graph>> Expand(
       const graph::Node& node, const std::vector<graph::Type>& input_types) const = 0;
+  // The plugin's entry; null if there is none.
+  virtual const Operator* FindEntry(std::string_view domain, std::string_view op_type) const {
+    (void)domain, (void)op_type;
+    return nullptr;
+  }
 };
 
 // The whole graph, all or nothing. Errors carry the node. `functions` may be null.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/core/device/sharing.h"
+#include "backends/core/plugin/operator_source.h"
 
 namespace onnxifi::plugin {
 
@@ -55,6 +57,8 @@ class Hardware {
   // INVALID_PROPERTY, BACKEND_UNAVAILABLE or a resource code. Any thread.
   virtual base::Result<std::unique_ptr<device::Device>> Open(
       int index, const abi::BackendProperties& properties) = 0;
+  // Operators that this plugin adds. Live as long as the hardware.
+  virtual std::span<const VendorDomain> domains() const { return {}; }
   // What a device that Open gave shares with callers who use its driver; lives as long as that
   // does. Null: nothing.
   virtual device::Sharing* SharingOf(device::Device& /*device*/) const { return nullptr; }

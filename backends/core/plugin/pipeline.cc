@@ -14,7 +14,6 @@
 #include "backends/core/ops/rewrite/passes.h"
 #include "backends/core/plugin/constant_evaluator.h"
 #include "backends/core/plugin/constant_steps.h"
-#include "backends/core/plugin/onnx_functions.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
@@ -31,6 +30,14 @@ constexpr bool kVerifiesPasses = false;
 #else
 constexpr bool kVerifiesPasses = true;
 #endif
+
+// A recurrent step that the device does not prefer becomes a scan.
+void ExpandRecurrent(Program& program, size_t first_step, const device::Selector& selector) {
+  const auto prefers = [&selector](const Program& of, const program::Step& step) {
+    return selector.PrefersRecurrent({of, step});
+  };
+  program::ExpandRecurrent(program, prefers, first_step);
+}
 
 // Selects every step from `first_step` on, those of sub-programs too. FALLBACK where some are
 // emulated.
@@ -54,7 +61,8 @@ Status SelectSteps(const Program& program, size_t first_step, const device::Sele
 }
 
 ops::StepCheck Selects(const device::Selector& selector) {
-  return [&selector](const Program& program, size_t first_step) {
+  return [&selector](Program& program, size_t first_step) {
+    ExpandRecurrent(program, first_step, selector);
     return SelectSteps(program, first_step, selector);
   };
 }
@@ -78,6 +86,9 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     return now.ok() && then.ok() && now->recipe->implementation() == then->recipe->implementation();
   };
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
+  ONNXIFI_RETURN_IF_ERROR(RunPass("expand_recurrent", times, program, [&](Program& whole) {
+    ExpandRecurrent(whole, /*first_step=*/0, selector);
+  }));
   // Before constants are computed, and while no Map that rounds is a part of another.
   ONNXIFI_RETURN_IF_ERROR(RunPass("widen_floats", times, program, [&](Program& whole) {
     program::WidenFloats(whole, [&selector](const Program& of, const program::Step& step) {
@@ -160,14 +171,13 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
 }  // namespace
 
 ops::SupportAnswer CheckSupportOfNodes(const graph::Graph& graph, const device::Selector& selector,
-                                       ops::Carrier carrier) {
-  OnnxFunctions functions;
-  return ops::LowerEachNode(graph, &functions, Selects(selector), carrier);
+                                       ops::Carrier carrier, const OperatorSource& operators) {
+  return ops::LowerEachNode(graph, &operators, Selects(selector), carrier);
 }
 
 Status CheckSupport(const graph::Graph& graph, const device::Selector& selector,
-                    ops::Carrier carrier, bool* out_is_emulated) {
-  ops::SupportAnswer answer = CheckSupportOfNodes(graph, selector, carrier);
+                    ops::Carrier carrier, bool* out_is_emulated, const OperatorSource& operators) {
+  ops::SupportAnswer answer = CheckSupportOfNodes(graph, selector, carrier, operators);
   if (out_is_emulated != nullptr) {
     *out_is_emulated = std::ranges::find(answer.is_emulated, true) != answer.is_emulated.end();
   }
@@ -182,10 +192,10 @@ Status CheckSupport(const graph::Graph& graph, const device::Selector& selector,
 
 Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& device,
                                          const base::Log& log, LoadTimes& times,
-                                         bool has_fast_algorithms, tensor::Precision precision) {
-  OnnxFunctions functions;
+                                         bool has_fast_algorithms, tensor::Precision precision,
+                                         const OperatorSource& operators) {
   // The reference computes every sum as it is defined.
-  ConstantEvaluator evaluator(&functions, has_fast_algorithms ? device.constant_device() : nullptr);
+  ConstantEvaluator evaluator(&operators, has_fast_algorithms ? device.constant_device() : nullptr);
   graph::PassOptions options;
   options.verify = kVerifiesPasses;
   if (log.Enabled(base::LogLevel::kDebug)) {
@@ -209,7 +219,7 @@ Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& dev
   for (const graph::PassRecord& record : runner.records()) times.Add(record.pass, record.duration);
 
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Program> program,
-                           times.Time("lower", [&] { return ops::LowerGraph(graph, &functions); }));
+                           times.Time("lower", [&] { return ops::LowerGraph(graph, &operators); }));
   if (kVerifiesPasses) ONNXIFI_RETURN_IF_ERROR(program::Verify(*program));
   program->has_fast_algorithms = has_fast_algorithms;
   program->precision = precision;

@@ -15,28 +15,32 @@
 #include "backends/core/graph/graph.h"
 #include "backends/core/ops/lower_graph.h"
 #include "backends/core/plugin/load_times.h"
+#include "backends/core/plugin/operator_source.h"
 #include "backends/core/program/program.h"
 
 namespace onnxifi::plugin {
 
 // Whether the device can run each node of `graph`, in order: the compile attempt, without passes
-// and without building; and whether its inputs and outputs can be carried.
+// and without building; and whether its inputs and outputs can be carried. `operators`: those that
+// the graph was imported with.
 ops::SupportAnswer CheckSupportOfNodes(const graph::Graph& graph, const device::Selector& selector,
-                                       ops::Carrier carrier = ops::Carrier::kDescriptors);
+                                       ops::Carrier carrier = ops::Carrier::kDescriptors,
+                                       const OperatorSource& operators = OperatorSource());
 
 // The first refusal of CheckSupportOfNodes with its node, or ok. This alone decides support, for
 // claims and for initialisation. `out_is_emulated`, unless null, becomes whether the reference
 // computes any of the nodes.
 base::Status CheckSupport(const graph::Graph& graph, const device::Selector& selector,
                           ops::Carrier carrier = ops::Carrier::kDescriptors,
-                          bool* out_is_emulated = nullptr);
+                          bool* out_is_emulated = nullptr,
+                          const OperatorSource& operators = OperatorSource());
 
 // Rewrites the graph, lowers it and fuses its steps for the device. Every pass is a stage of
 // `times`. `has_fast_algorithms` and `precision` as in abi::GraphProperties.
-base::Result<std::unique_ptr<program::Program>> Compile(graph::Graph graph, device::Device& device,
-                                                        const base::Log& log, LoadTimes& times,
-                                                        bool has_fast_algorithms = true,
-                                                        tensor::Precision precision = {});
+base::Result<std::unique_ptr<program::Program>> Compile(
+    graph::Graph graph, device::Device& device, const base::Log& log, LoadTimes& times,
+    bool has_fast_algorithms = true, tensor::Precision precision = {},
+    const OperatorSource& operators = OperatorSource());
 
 }  // namespace onnxifi::plugin
 

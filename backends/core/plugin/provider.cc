@@ -92,11 +92,13 @@ abi::Signature SignatureOf(const graph::Graph& graph, const program::Program& pr
 
 class PluginBackend : public abi::Backend {
  public:
-  // `description` and what `sharing` is for outlive it; `sharing` may be null.
+  // `description`, `operators` and what `sharing` is for outlive it; `sharing` may be null.
   PluginBackend(std::unique_ptr<device::Device> device, device::Sharing* sharing,
-                const DeviceDescription& description, const abi::BackendProperties& properties)
+                const DeviceDescription& description, const OperatorSource& operators,
+                const abi::BackendProperties& properties)
       : device_(std::move(device)),
         sharing_(sharing),
+        operators_(operators),
         description_(description),
         log_(properties.log_level) {}
 
@@ -105,6 +107,7 @@ class PluginBackend : public abi::Backend {
     options.base_folder = request.properties.base_folder;
     options.is_mapped_model = request.properties.is_mapped_model;
     options.is_lasting_model = request.properties.is_lasting_model;
+    options.domains = &operators_.domains();
     for (const abi::TensorDescriptor& weight : request.weights) {
       std::optional<tensor::ElementType> type =
           tensor::ElementTypeFromOnnx(static_cast<int64_t>(weight.data_type));
@@ -127,8 +130,8 @@ class PluginBackend : public abi::Backend {
     }
     bool is_emulated = false;
     ONNXIFI_RETURN_IF_ERROR(times.Time("check_support", [&] {
-      return CheckSupport(graph, *device_, CarrierOf(request.properties.takes_values),
-                          &is_emulated);
+      return CheckSupport(graph, *device_, CarrierOf(request.properties.takes_values), &is_emulated,
+                          operators_);
     }));
     graph::Graph declared;  // what the caller sees, before passes rewrite it
     declared.values = graph.values;
@@ -136,14 +139,17 @@ class PluginBackend : public abi::Backend {
     declared.outputs = graph.outputs;
     // Weights are not kept longer than the stages need them.
     for (graph::Value& value : declared.values) value.constant.reset();
+    // Kept where a shape may be compiled for itself; constants are shared.
+    graph::Graph imported;
+    if (device_->DependsOnNumbers() && HasSymbols(graph)) imported = graph;
     ONNXIFI_ASSIGN_OR_RETURN(
         std::unique_ptr<program::Program> program,
         Compile(std::move(graph), *device_, log_, times, request.properties.has_fast_algorithms,
-                request.properties.precision));
+                request.properties.precision, operators_));
     abi::Signature signature = SignatureOf(declared, *program);
-    return CompiledGraph::Create(std::move(signature), std::move(program),
-                                 {*device_, sharing_, worker_}, request.properties,
-                                 std::move(times), is_emulated);
+    return CompiledGraph::Create(
+        std::move(signature), std::move(program), {*device_, sharing_, worker_}, request.properties,
+        std::move(times), is_emulated, CompilerForShapes(std::move(imported), request.properties));
   }
 
   Result<std::shared_ptr<abi::Event>> NewEvent() override {
@@ -171,10 +177,11 @@ class PluginBackend : public abi::Backend {
     if (sharing_ == nullptr) return abi::Backend::AllocateSharedMemory(size_bytes);
     ONNXIFI_ASSIGN_OR_RETURN(device::Sharing::SharedMemory made,
                              sharing_->AllocateShared(size_bytes));
-    // The handles of the device's driver are of one type.
+    // The handles of the device's driver are of one type, and nothing is shared by descriptors.
+    constexpr uint64_t kDescriptors = ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD;
     return abi::SharedMemory{reinterpret_cast<onnxPointer>(made.address),
-                             static_cast<onnxEnum>(description_.memory_types), made.handle,
-                             std::move(made.owner)};
+                             static_cast<onnxEnum>(description_.memory_types & ~kDescriptors),
+                             made.handle, std::move(made.owner)};
   }
 
   bool TakesImplicitFences() const override {
@@ -194,12 +201,41 @@ class PluginBackend : public abi::Backend {
   }
 
  private:
+  // Whether an extent of an input is no number.
+  static bool HasSymbols(const graph::Graph& graph) {
+    return std::ranges::any_of(graph.inputs, [&](graph::ValueId input) {
+      const auto& extents = graph.values[input].type.extents;
+      return extents && !std::ranges::all_of(*extents, &graph::Extent::is_known);
+    });
+  }
+  // Compiles a graph for inputs of given extents; null for a graph of nothing.
+  Specialisations::Compile CompilerForShapes(graph::Graph graph,
+                                             const abi::GraphProperties& properties) {
+    if (graph.inputs.empty()) return nullptr;
+    // Shared by the copies of a function.
+    return [this, graph = std::make_shared<const graph::Graph>(std::move(graph)),
+            has_fast_algorithms = properties.has_fast_algorithms,
+            precision = properties.precision](std::span<const tensor::Extents> inputs) {
+      graph::Graph with_numbers = *graph;
+      for (size_t k = 0; k < with_numbers.inputs.size(); ++k) {
+        graph::Type& type = with_numbers.values[with_numbers.inputs[k]].type;
+        for (size_t axis = 0; type.extents && axis < type.extents->size(); ++axis) {
+          (*type.extents)[axis] = {.number = inputs[k][axis]};
+        }
+      }
+      LoadTimes nobody_asks;
+      return Compile(std::move(with_numbers), *device_, log_, nobody_asks, has_fast_algorithms,
+                     precision, operators_);
+    };
+  }
+
   bool TakesEventKind(uint32_t kind) const {
     return sharing_ != nullptr && std::ranges::count(description_.event_kinds, kind) > 0;
   }
 
   std::unique_ptr<device::Device> device_;
   device::Sharing* const sharing_;
+  const OperatorSource& operators_;
   const DeviceDescription& description_;
   const base::Log log_;
   Worker worker_;
@@ -207,8 +243,13 @@ class PluginBackend : public abi::Backend {
 
 class PluginBackendId : public abi::BackendId {
  public:
-  PluginBackendId(Hardware& hardware, int index, DeviceDescription description)
-      : hardware_(hardware), index_(index), description_(std::move(description)) {}
+  // `hardware` and `operators` outlive it.
+  PluginBackendId(Hardware& hardware, int index, DeviceDescription description,
+                  const OperatorSource& operators)
+      : hardware_(hardware),
+        index_(index),
+        description_(std::move(description)),
+        operators_(operators) {}
 
   std::string key() const override {
     return hardware_.plugin_name() + ":" + std::to_string(index_);
@@ -238,7 +279,7 @@ class PluginBackendId : public abi::BackendId {
       case ONNXIFI_BACKEND_ONNX_IR_VERSION:
         return InfoValue(model::SupportedIrVersions());
       case ONNXIFI_BACKEND_OPSET_VERSION:
-        return InfoValue(model::SupportedOpsets());
+        return InfoValue(operators_.domains().SupportedOpsets());
       case ONNXIFI_BACKEND_CAPABILITIES:
         return InfoValue(kCapabilities);
       case ONNXIFI_BACKEND_INIT_PROPERTIES: {
@@ -281,7 +322,8 @@ class PluginBackendId : public abi::BackendId {
       return explanation;
     }
     ONNXIFI_ASSIGN_OR_RETURN(const auto operator_sets, model::OperatorSetsOf(model));
-    ops::SupportAnswer answer = CheckSupportOfNodes(*graph, hardware_.selector(index_));
+    ops::SupportAnswer answer = CheckSupportOfNodes(*graph, hardware_.selector(index_),
+                                                    ops::Carrier::kDescriptors, operators_);
     std::vector<Status>& verdicts = answer.nodes;
     for (size_t k = 0; k < verdicts.size(); ++k) {
       const graph::Node& node = graph->nodes[k];
@@ -320,8 +362,8 @@ class PluginBackendId : public abi::BackendId {
     ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Device> device,
                              hardware_.Open(index_, properties));
     device::Sharing* const sharing = hardware_.SharingOf(*device);
-    return std::unique_ptr<abi::Backend>(
-        std::make_unique<PluginBackend>(std::move(device), sharing, description_, properties));
+    return std::unique_ptr<abi::Backend>(std::make_unique<PluginBackend>(
+        std::move(device), sharing, description_, operators_, properties));
   }
 
   bool TakesBackendProperty(uint64_t key) const override {
@@ -334,9 +376,10 @@ class PluginBackendId : public abi::BackendId {
     return {Code::kFallback, "The reference computes some of the nodes."};
   }
 
-  static Result<graph::Graph> ImportForClaim(std::span<const std::byte> model) {
+  Result<graph::Graph> ImportForClaim(std::span<const std::byte> model) const {
     model::ImportOptions options;
     options.lift_values = false;
+    options.domains = &operators_.domains();
     return model::Import(model, options);
   }
 
@@ -349,9 +392,9 @@ class PluginBackendId : public abi::BackendId {
     }
     Result<graph::Graph> graph = ImportForClaim(model);
     bool is_emulated = false;
-    Status answer = graph.ok()
-                        ? CheckSupport(*graph, hardware_.selector(index_), carrier, &is_emulated)
-                        : graph.status();
+    Status answer = graph.ok() ? CheckSupport(*graph, hardware_.selector(index_), carrier,
+                                              &is_emulated, operators_)
+                               : graph.status();
     if (answer.ok() && is_emulated) answer = Emulated();
     std::lock_guard lock(answers.mutex());
     if (answers.Find(question) == nullptr) answers.Add(question, answer);
@@ -361,17 +404,19 @@ class PluginBackendId : public abi::BackendId {
   Hardware& hardware_;
   const int index_;
   const DeviceDescription description_;
+  const OperatorSource& operators_;
   mutable AnswerCache answers_;
   mutable AnswerCache value_answers_;
 };
 
 class PluginProvider : public abi::Provider {
  public:
-  explicit PluginProvider(std::unique_ptr<Hardware> hardware) : hardware_(std::move(hardware)) {
+  explicit PluginProvider(std::unique_ptr<Hardware> hardware)
+      : hardware_(std::move(hardware)), operators_(hardware_->domains()) {
     std::vector<DeviceDescription> found = hardware_->Enumerate();
     for (size_t k = 0; k < found.size(); ++k) {
-      ids_.push_back(
-          std::make_unique<PluginBackendId>(*hardware_, static_cast<int>(k), std::move(found[k])));
+      ids_.push_back(std::make_unique<PluginBackendId>(*hardware_, static_cast<int>(k),
+                                                       std::move(found[k]), operators_));
     }
   }
 
@@ -385,6 +430,7 @@ class PluginProvider : public abi::Provider {
 
  private:
   std::unique_ptr<Hardware> hardware_;
+  const OperatorSource operators_;
   std::vector<std::unique_ptr<PluginBackendId>> ids_;
 };
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention in definitions: 16-bit floats are widened before the products, as ONNX Runtime's CPU
+// kernels do.
+
+#include "backends/core/domains/microsoft/attention.h"
+
+#include <limits>
+#include <utility>
+
+namespace onnxifi::microsoft {
+
+using model::Definition;
+using tensor::ElementType;
+using Value = Definition::Value;
+
+namespace {
+
+// Scores of a softmax that has one more column, of which nothing is taken.
+Value AttendWithSink(Definition& d, const Attention& a, ElementType type) {
+  // [batch, kv heads, group, ...] and [batch, kv heads, 1, ...]
+  const int64_t group = a.heads / a.kv_heads;
+  const Value extents = d.Apply("Shape", {a.q});
+  const Value q =
+      d.ReshapeTo(a.q, d.Concat({d.Slice(extents, 0, 0, 1), d.Ints1D({a.kv_heads, group}),
+                                 d.Slice(extents, 0, 2, 4)},
+                                0));
+  const Value turned = d.Transpose(d.Unsqueeze(a.k, {2}), {0, 1, 2, 4, 3});
+  Value scale = d.Scalar(a.scale, type);
+  if (a.scale == 0) {
+    scale = d.Apply("Reciprocal", {d.Apply("Sqrt", {d.Cast(d.ExtentOf(a.q, 3), type)})});
+  }
+  Value scores = d.Mul(d.MatMul(q, turned), scale);
+  const Value keys = d.ExtentOf(a.k, 2);
+  const Value four_axes = d.Concat({d.Slice(extents, 0, 0, 3), keys}, 0);
+  scores = d.ReshapeTo(scores, four_axes);
+  if (a.softcap != 0) {
+    const Value cap = d.Scalar(a.softcap, type);
+    scores = d.Mul(d.Apply("Tanh", {d.Div(scores, cap)}), cap);
+  }
+  if (a.bias) scores = d.Add(scores, *a.bias);
+  if (a.mask) {
+    const Value never = d.Scalar(-std::numeric_limits<float>::infinity(), type);
+    scores = d.Apply("Where", {*a.mask, scores, never});
+  }
+  const Value column = d.Apply("Expand", {d.Reshape(*a.sink, {1, a.heads, 1, 1}),
+                                          d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({1})}, 0)});
+  Value shares = d.Apply("Softmax", {d.Concat({scores, column}, 3)}, {{"axis", int64_t{-1}}});
+  shares = d.Slice(shares, 3, d.Ints1D({0}), keys);
+  shares = d.ReshapeTo(shares, d.Concat({d.Slice(extents, 0, 0, 1), d.Ints1D({a.kv_heads, group}),
+                                         d.Slice(extents, 0, 2, 3), keys},
+                                        0));
+  const Value result = d.MatMul(shares, d.Unsqueeze(a.v, {2}));
+  return d.ReshapeTo(result, d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({-1})}, 0));
+}
+
+}  // namespace
+
+Value Attend(Definition& d, Attention a) {
+  const ElementType type = IsNarrow(a.type) ? ElementType::kFloat32 : a.type;
+  if (type != a.type) {
+    for (Value* value : {&a.q, &a.k, &a.v}) *value = d.Cast(*value, type);
+    if (a.bias) a.bias = d.Cast(*a.bias, type);
+    if (a.sink) a.sink = d.Cast(*a.sink, type);
+  }
+  Value result;
+  if (a.sink) {
+    result = AttendWithSink(d, a, type);
+  } else {
+    std::optional<Value> added = a.mask;
+    if (a.bias) {
+      added = a.bias;
+      if (a.mask) {
+        const Value never = d.Scalar(-std::numeric_limits<float>::infinity(), type);
+        added = d.Apply("Where", {*a.mask, *a.bias, never});
+      }
+    }
+    Definition::Attributes attributes;
+    if (a.scale != 0) attributes.emplace_back("scale", a.scale);
+    if (a.softcap != 0) attributes.emplace_back("softcap", a.softcap);
+    std::vector<Value> inputs = {a.q, a.k, a.v};
+    if (added) inputs.push_back(*added);
+    result = d.Apply("Attention", std::move(inputs), std::move(attributes));
+  }
+  return type == a.type ? result : d.Cast(std::move(result), a.type);
+}
+
+Value SplitHeads(Definition& d, Value value, int64_t heads) {
+  return d.Transpose(d.Reshape(std::move(value), {0, 0, heads, -1}), {0, 2, 1, 3});
+}
+
+Value MergeHeads(Definition& d, Value value) {
+  return d.Reshape(d.Transpose(std::move(value), {0, 2, 1, 3}), {0, 0, -1});
+}
+
+Value CountTo(Definition& d, const Value& extent) {
+  return d.Apply("Range", {d.Int0D(0), d.Squeeze(extent, {0}), d.Int0D(1)});
+}
+
+}  // namespace onnxifi::microsoft

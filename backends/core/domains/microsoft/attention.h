@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention in definitions: what the operators of this domain have in common, as ONNX's Attention
+// or, where that cannot say it, as product, softmax and product.
+
+#ifndef ONNXIFI_BACKENDS_CORE_DOMAINS_MICROSOFT_ATTENTION_H_
+#define ONNXIFI_BACKENDS_CORE_DOMAINS_MICROSOFT_ATTENTION_H_
+
+#include <optional>
+
+#include "backends/core/model/definition.h"
+
+namespace onnxifi::microsoft {
+
+struct Attention {
+  using Value = model::Definition::Value;
+
+  // [batch, heads, sequence, head size]; K and V may have fewer heads, each shared by neighbours.
+  Value q, k, v;
+  tensor::ElementType type = tensor::ElementType::kUndefined;  // of all three
+  int64_t heads = 1, kv_heads = 1;
+  // Bool, true where a query looks at a key, and numbers that are added to scores, of `type`. Both
+  // broadcast to [batch, heads, queries, keys].
+  std::optional<Value> mask, bias;
+  float scale = 0;    // 0: one over the root of the head size
+  float softcap = 0;  // 0: none
+  // A number per head that takes part in the softmax and has no key: [heads], of `type`.
+  std::optional<Value> sink;
+};
+
+// [batch, heads, queries, head size of V], of `type`; sums and shares are float32 at least.
+model::Definition::Value Attend(model::Definition& d, Attention attention);
+
+// [batch, sequence, heads * size] as [batch, heads, sequence, size], and back.
+model::Definition::Value SplitHeads(model::Definition& d, model::Definition::Value value,
+                                    int64_t heads);
+model::Definition::Value MergeHeads(model::Definition& d, model::Definition::Value value);
+
+// int64 [extent]: 0, 1, ... `extent` is int64 [1].
+model::Definition::Value CountTo(model::Definition& d, const model::Definition::Value& extent);
+
+// 16-bit floats.
+inline bool IsNarrow(tensor::ElementType type) {
+  return type == tensor::ElementType::kFloat16 || type == tensor::ElementType::kBfloat16;
+}
+
+}  // namespace onnxifi::microsoft
+
+#endif  // ONNXIFI_BACKENDS_CORE_DOMAINS_MICROSOFT_ATTENTION_H_

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention and QAttention: self-attention with the projection of queries, keys and values in it,
+// by one matrix for the three.
+
+#include <utility>
+
+#include "backends/core/domains/microsoft/attention.h"
+#include "backends/core/domains/microsoft/microsoft.h"
+#include "backends/core/domains/microsoft/padding_mask.h"
+#include "backends/core/domains/microsoft/quantization.h"
+
+namespace onnxifi::microsoft {
+namespace {
+
+// Which inputs the rest of the two operators is.
+struct Positions {
+  int mask, past, score_bias;
+};
+
+Status CheckLimits(const Definition& d) {
+  if (d.Int("num_heads") < 1) {
+    return d.Invalid("Attribute num_heads is " + std::to_string(d.Int("num_heads")) + ", below 1.");
+  }
+  for (const char* name : {"do_rotary", "past_present_share_buffer"}) {
+    if (d.Int(name) == 0) continue;
+    return d.Unsupported("Attribute " + std::string(name) + " is " + std::to_string(d.Int(name)) +
+                         "; only 0 is supported.");
+  }
+  return base::Ok();
+}
+
+// Of [batch, sequence, q + k + v], all projections of input 0.
+Status Define(Definition& d, const Value& projections, const std::vector<int64_t>& sizes,
+              ElementType type, const Positions& at) {
+  const int64_t heads = d.Int("num_heads");
+  const std::vector<Value> parts = d.Split(projections, 2, sizes);
+  const Value q = SplitHeads(d, parts[0], heads);
+  Value k = SplitHeads(d, parts[1], heads);
+  Value v = SplitHeads(d, parts[2], heads);
+  if (d.Has(at.past)) {
+    // [2, batch, heads, sequence, size]
+    k = d.Concat({d.Squeeze(d.Slice(d.In(at.past), 0, 0, 1), {0}), k}, 2);
+    v = d.Concat({d.Squeeze(d.Slice(d.In(at.past), 0, 1, 2), {0}), v}, 2);
+  }
+  const ScoreExtents extents = {d.ExtentOf(q, 0), d.ExtentOf(q, 2), d.ExtentOf(k, 2)};
+  Attention attention;
+  attention.q = q;
+  attention.k = k;
+  attention.v = v;
+  attention.type = type;
+  attention.heads = attention.kv_heads = heads;
+  attention.scale = d.Float("scale");
+  if (d.Has(at.mask)) {
+    ONNXIFI_ASSIGN_OR_RETURN(const Value is_there, KeysThatAreThere(d, at.mask, extents));
+    attention.bias = Filter(d, is_there, extents, type);
+  }
+  if (at.score_bias >= 0 && d.Has(at.score_bias)) {
+    const Value given = d.In(at.score_bias);
+    attention.bias = attention.bias ? d.Add(*attention.bias, given) : given;
+  }
+  if (d.Int("unidirectional") != 0) attention.mask = Causal(d, extents);
+  d.Return(0, MergeHeads(d, Attend(d, attention)));
+  if (d.Wants(1)) d.Return(1, d.Concat({d.Unsqueeze(k, {0}), d.Unsqueeze(v, {0})}, 0));
+  return base::Ok();
+}
+
+// The columns of the projection that are queries, keys and values.
+Result<std::vector<int64_t>> ReadSizes(const Definition& d, int weights) {
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(0, 3));
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(weights, 2));
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t columns, d.NeedExtent(weights, 1));
+  std::vector<int64_t> sizes = d.Ints("qkv_hidden_sizes");
+  const int64_t heads = d.Int("num_heads");
+  if (sizes.empty()) sizes.assign(3, columns / 3);
+  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != columns || sizes[0] != sizes[1] ||
+      sizes[0] % heads != 0 || sizes[2] % heads != 0) {
+    return d.Invalid("Input " + std::to_string(weights) + " has " + std::to_string(columns) +
+                     " columns, which are no queries, keys and values of " + std::to_string(heads) +
+                     " heads.");
+  }
+  return sizes;
+}
+
+Status DefineAttention(Definition& d) {
+  ONNXIFI_RETURN_IF_ERROR(CheckLimits(d));
+  if (d.Has(6)) {
+    return d.Unsupported(
+        "Input 6 (past_sequence_length) is given; caches that are buffers are "
+        "not supported.");
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, ReadSizes(d, 1));
+  Value projections = d.MatMul(d.In(0), d.In(1));
+  if (d.Has(2)) projections = d.Add(projections, d.In(2));
+  return Define(d, projections, sizes, d.Type(0), {.mask = 3, .past = 4, .score_bias = 5});
+}
+
+Status DefineQAttention(Definition& d) {
+  ONNXIFI_RETURN_IF_ERROR(CheckLimits(d));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, ReadSizes(d, 1));
+  std::vector<Value> inputs = {d.In(0), d.In(1)};
+  if (d.Has(6) || d.Has(7)) {
+    inputs.emplace_back();
+    if (d.Has(6)) {
+      ONNXIFI_ASSIGN_OR_RETURN(inputs.back(), ScalarInput(d, 6));
+    }
+  }
+  if (d.Has(7)) {
+    const bool is_whole = d.Rank(7) == 0 || d.Extent(7, 0) == 1;
+    inputs.push_back(d.In(7));
+    if (is_whole) {
+      ONNXIFI_ASSIGN_OR_RETURN(inputs.back(), ScalarInput(d, 7));
+    }
+  }
+  const Value sums = d.Apply("MatMulInteger", std::move(inputs));
+  const Value scale = d.Cast(d.Mul(d.In(3), d.In(4)), ElementType::kFloat32);
+  const Value products = d.Mul(d.Cast(sums, ElementType::kFloat32), scale);
+  const Value projections = d.Add(products, d.Cast(d.In(2), ElementType::kFloat32));
+  const ElementType type = d.Type(2);
+  return Define(d, d.Cast(projections, type), sizes, type,
+                {.mask = 5, .past = 8, .score_bias = -1});
+}
+
+constexpr model::DomainOperator kOperators[] = {
+    {R"(Attention(input: T, weights: T, bias?: T, mask_index?: int32, past?: T, attention_bias?: T,
+                  past_sequence_length?: int32) -> (output: T, present?: T)
+        do_rotary: int
+        mask_filter_value: float
+        num_heads: int required
+        past_present_share_buffer: int
+        qkv_hidden_sizes: ints
+        rotary_embedding_dim: int
+        scale: float
+        unidirectional: int = 0
+        T = float | float16 | bfloat16)",
+     DefineAttention},
+    {R"(QAttention(input: T1, weight: T2, bias: T3, input_scale: T3, weight_scale: T3,
+                   mask_index?: int32, input_zero_point?: T1, weight_zero_point?: T2, past?: T3)
+            -> (output: T3, present?: T3)
+        do_rotary: int
+        mask_filter_value: float
+        num_heads: int required
+        past_present_share_buffer: int
+        scale: float
+        unidirectional: int = 0
+        T1 = int8 | uint8
+        T2 = int8 | uint8
+        T3 = float | float16)",
+     DefineQAttention},
+};
+
+}  // namespace
+
+std::span<const model::DomainOperator> MergedAttentionOperators() { return kOperators; }
+
+}  // namespace onnxifi::microsoft

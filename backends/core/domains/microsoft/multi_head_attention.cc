@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MultiHeadAttention: attention of projected queries, keys and values, apart or packed.
+
+#include <utility>
+
+#include "backends/core/domains/microsoft/attention.h"
+#include "backends/core/domains/microsoft/microsoft.h"
+#include "backends/core/domains/microsoft/padding_mask.h"
+
+namespace onnxifi::microsoft {
+namespace {
+
+using base::Result;
+using base::Status;
+using model::Definition;
+using tensor::ElementType;
+using Value = Definition::Value;
+
+// The inputs by their positions.
+enum Input {
+  kQuery,
+  kKey,
+  kValue,
+  kBias,
+  kPadding,
+  kScoreBias,
+  kPastKey,
+  kPastValue,
+  kPastLength,
+  kBeams,
+};
+
+// [batch, heads, sequence, size] each.
+struct Projections {
+  Value q, k, v;
+};
+
+Result<Projections> ReadProjections(Definition& d, int64_t heads) {
+  Projections parts;
+  const std::optional<int> rank = d.Rank(kQuery);
+  if (!rank) return d.UnsupportedShape("Input 0 has a number of axes that is not known.");
+  const auto part_of = [&d](int input, int64_t part) {
+    // [batch, sequence, heads, parts, size]
+    const Value one = d.Squeeze(d.Slice(d.In(input), 3, part, part + 1), {3});
+    return d.Transpose(one, {0, 2, 1, 3});
+  };
+  if (*rank == 5) {
+    return Projections{part_of(kQuery, 0), part_of(kQuery, 1), part_of(kQuery, 2)};
+  }
+  if (*rank != 3 || !d.Has(kKey)) {
+    return d.Invalid("Input 0 has " + std::to_string(*rank) +
+                     " axes; queries have 3 and stand beside keys, or are packed with them in 5.");
+  }
+  parts.q = SplitHeads(d, d.In(kQuery), heads);
+  if (d.Rank(kKey) == 5) {
+    parts.k = part_of(kKey, 0);
+    parts.v = part_of(kKey, 1);
+    return parts;
+  }
+  if (!d.Has(kValue))
+    return d.Invalid("Input 2 (value) is missing beside a key that is not packed.");
+  // Keys and values of an encoder come with their heads apart.
+  parts.k = d.Rank(kKey) == 4 ? d.In(kKey) : SplitHeads(d, d.In(kKey), heads);
+  parts.v = d.Rank(kValue) == 4 ? d.In(kValue) : SplitHeads(d, d.In(kValue), heads);
+  return parts;
+}
+
+// The bias of the projections: [hidden of q + of k + of v], which heads share.
+Status AddBias(Definition& d, int64_t heads, Projections& parts) {
+  if (!d.Has(kBias)) return base::Ok();
+  const bool is_packed = d.Rank(kQuery) == 5;
+  int64_t size = 0;
+  if (is_packed) {
+    ONNXIFI_ASSIGN_OR_RETURN(size, d.NeedExtent(kQuery, 4));
+  } else {
+    // Where rows have a symbol's extent, all three projections have the same.
+    const std::optional<int64_t> hidden = d.Extent(kQuery, 2);
+    ONNXIFI_ASSIGN_OR_RETURN(const int64_t thrice, d.NeedExtent(kBias, 0));
+    size = (hidden ? *hidden : thrice / 3) / heads;
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t all, d.NeedExtent(kBias, 0));
+  const int64_t hidden = heads * size;
+  if (all <= 2 * hidden || (all - 2 * hidden) % heads != 0) {
+    return d.Invalid("Input 3 has " + std::to_string(all) + " elements, which do not fit " +
+                     std::to_string(heads) + " heads of " + std::to_string(size) + ".");
+  }
+  const std::vector<Value> biases = d.Split(d.In(kBias), 0, {hidden, hidden, all - 2 * hidden});
+  const auto add = [&](Value& value, const Value& bias) {
+    value = d.Add(value, d.Reshape(bias, {1, heads, 1, -1}));
+  };
+  add(parts.q, biases[0]);
+  // Keys and values that have their heads apart are past the projection.
+  if (d.Rank(kKey) != 4) add(parts.k, biases[1]);
+  if (d.Rank(kValue) != 4) add(parts.v, biases[2]);
+  return base::Ok();
+}
+
+Status Define(Definition& d) {
+  const int64_t heads = d.Int("num_heads");
+  if (heads < 1) {
+    return d.Invalid("Attribute num_heads is " + std::to_string(heads) + ", below 1.");
+  }
+  for (const int input : {kPastLength, kBeams}) {
+    if (!d.Has(input)) continue;
+    return d.Unsupported("Input " + std::to_string(input) +
+                         " is given; caches that beams share are not supported.");
+  }
+  if (d.Has(kPastKey) != d.Has(kPastValue)) {
+    return d.Invalid("It has not both past key and past value, or neither.");
+  }
+  if (d.Wants(3)) return d.Unsupported("Output 3 (scores) is not supported.");
+  const ElementType type = d.Type(kQuery);
+  ONNXIFI_ASSIGN_OR_RETURN(Projections parts, ReadProjections(d, heads));
+  ONNXIFI_RETURN_IF_ERROR(AddBias(d, heads, parts));
+  if (d.Has(kPastKey)) {
+    parts.k = d.Concat({d.In(kPastKey), parts.k}, 2);
+    parts.v = d.Concat({d.In(kPastValue), parts.v}, 2);
+  }
+  const ScoreExtents extents = {d.ExtentOf(parts.q, 0), d.ExtentOf(parts.q, 2),
+                                d.ExtentOf(parts.k, 2)};
+  Attention attention;
+  attention.q = parts.q;
+  attention.k = parts.k;
+  attention.v = parts.v;
+  attention.type = type;
+  attention.heads = attention.kv_heads = heads;
+  attention.scale = d.Float("scale");
+  if (d.Has(kPadding)) {
+    ONNXIFI_ASSIGN_OR_RETURN(const Value is_there, KeysThatAreThere(d, kPadding, extents));
+    attention.bias = Filter(d, is_there, extents, type);
+  }
+  if (d.Has(kScoreBias)) {
+    attention.bias = attention.bias ? d.Add(*attention.bias, d.In(kScoreBias)) : d.In(kScoreBias);
+  }
+  if (d.Int("unidirectional") != 0) attention.mask = Causal(d, extents);
+  d.Return(0, MergeHeads(d, Attend(d, attention)));
+  d.Return(1, parts.k);
+  d.Return(2, parts.v);
+  return base::Ok();
+}
+
+constexpr model::DomainOperator kOperators[] = {
+    {R"(MultiHeadAttention(query: T, key?: T, value?: T, bias?: T, key_padding_mask?: int32,
+                           attention_bias?: T, past_key?: T, past_value?: T,
+                           past_sequence_length?: int32, cache_indirection?: int32)
+            -> (output: T, present_key?: T, present_value?: T, qk?: QK)
+        mask_filter_value: float
+        num_heads: int required
+        scale: float
+        unidirectional: int = 0
+        T = float | float16 | bfloat16
+        QK = float | float16 | bfloat16)",
+     Define},
+};
+
+}  // namespace
+
+std::span<const model::DomainOperator> MultiHeadAttentionOperators() { return kOperators; }
+
+}  // namespace onnxifi::microsoft
