@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "conformance/cases/variant.h"
+
 namespace onnxifi::conformance {
 
 std::optional<int> ParseOptions(int argument_count, char** arguments, Options& options) {
@@ -15,17 +17,29 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       "report. The last line counts all cases but the expanded twins, which have a line of their "
       "own.",
       "onnxifi_conformance");
-  app.add_option("--suite", options.suite,
-                 "interface: every function, every status. operators: ONNX's own test cases. "
-                 "opsets: each operator in each of its versions. models: real topologies")
+  app.add_option(
+         "--suite", options.suite,
+         "interface: every function, every status. operators: ONNX's own test cases. "
+         "opsets: each operator in each of its versions. domains: operators of com.microsoft. "
+         "models: real topologies")
       ->required()
-      ->check(CLI::IsMember({"interface", "operators", "opsets", "models"}));
+      ->check(CLI::IsMember({"interface", "operators", "opsets", "domains", "models"}));
   app.add_option("--device", options.device,
                  "auto, a plugin's name, or plugin:index (default: the library's first device)");
   app.add_option("--alternate", options.alternates,
                  "devices that each model is to name for its nodes in turn, e.g. cpu,opencl; the "
                  "device, auto, then has to cut it between any two nodes")
       ->delimiter(',');
+  std::vector<std::string> variants = {"all"};
+  for (const cases::Variant variant : cases::kVariants) variants.emplace_back(NameOf(variant));
+  app.add_option(
+         "--variants", options.variants,
+         "replay each case of operators, opsets or domains in other forms, too, e.g. "
+         "symbols,tiled; "
+         "their names are those of the cases with @ and the variant, and each variant has a "
+         "line of its own")
+      ->delimiter(',')
+      ->check(CLI::IsMember(variants));
   app.add_flag("--lend-model", options.lend_model,
                "models are lent to the library, which may read weights in place "
                "(ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL), all of them at odd addresses");

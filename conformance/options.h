@@ -13,13 +13,15 @@
 namespace onnxifi::conformance {
 
 struct Options {
-  // "interface", "operators", "opsets" or "models".
+  // "interface", "operators", "opsets", "domains" or "models".
   std::string suite;
   // As in client::ChooseDevice; empty for the library's first device.
   std::string device;
   // Names as of `device`: the devices that each model names for its nodes in turn; empty for models
   // as they are.
   std::vector<std::string> alternates;
+  // Variants in which each case is replayed besides as it is; "all" stands for all of them.
+  std::vector<std::string> variants;
   // Whether models are lent to the library, see suites::ReplayRules.
   bool lend_model = false;
   // Empty for the libonnxifi beside the program.

@@ -14,6 +14,7 @@
 namespace onnxifi::conformance {
 
 WorkerTask::~WorkerTask() {
+  oracle_.reset();
   if (backend_ != nullptr) (void)library_->onnxReleaseBackend(backend_);
 }
 
@@ -30,6 +31,7 @@ base::Status WorkerTask::Open() {
   }
   extensions_ = library->FindExtensions(device_.id);
   library_ = std::move(library);
+  oracle_ = std::make_unique<suites::Oracle>(*library_, device_.key);
   return base::Ok();
 }
 
@@ -45,18 +47,22 @@ base::Status WorkerTask::RunOpened(const std::string& id, report::CaseResult& re
     return base::Ok();
   }
   ONNXIFI_RETURN_IF_ERROR(InitBackend());
+  const cases::NameAndVariant split = cases::SplitVariant(id);
   ONNXIFI_ASSIGN_OR_RETURN(const cases::CaseDescription description,
-                           cases::ReadDescription(options_.cases / id));
+                           cases::ReadDescription(options_.cases / split.name));
   suites::ReplayRules rules;
+  rules.variant = split.variant;
   rules.refuse_constant_outputs = options_.suite == "models";
-  rules.misalign = options_.suite == "operators" || options_.suite == "opsets";
+  rules.misalign =
+      options_.suite == "operators" || options_.suite == "opsets" || options_.suite == "domains";
   rules.lend_model = options_.lend_model;
   result = suites::ReplayCase(description, rules,
                               {.library = *library_,
                                .extensions = extensions_,
                                .id = device_.id,
                                .backend = backend_,
-                               .alternates = alternates_});
+                               .alternates = alternates_},
+                              *oracle_);
   return base::Ok();
 }
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/operators.md: each operator, its versions, the element types its cases have, and what devices refuse.
 
-Reads the table of pairs that make_opset_cases.py made, the models of its cases, and the expectation files, which
-`onnxifi_conformance --suite opsets` holds against what each device does. With --check, the file is compared.
+Reads the table of pairs that make_opset_cases.py made, the models of its cases and of those of make_domain_cases.py,
+and the expectation files, which `onnxifi_conformance --suite opsets` and `--suite domains` hold against what each
+device does. With --check, the file is compared.
 Exit status: 0 written or equal, 1 different.
 """
 
@@ -16,6 +17,7 @@ import sys
 
 import onnx
 
+import make_domain_cases
 import make_opset_cases
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
@@ -33,6 +35,14 @@ version, of which {passed} have a case that passes on each of {devices}.
 - **element types**: those that tensors of these cases have, each at the first version that has it. Others may work:
   `onnxifi_info --ops` asks a device.
 - **refused**: cases that a device refuses, by their names, with the number of them.
+"""
+_DOMAINS = """
+## Operators beside ONNX's
+
+What ONNX Runtime's tools write, in version 1 of its domain or in ONNX's own.
+
+| domain | operator | element types | refused |
+|---|---|---|---|
 """
 _EXCEPTIONS = """
 ## Versions without a case that passes
@@ -54,12 +64,12 @@ def element_types(model):
     return found
 
 
-def read_refusals(device, names):
+def read_refusals(device, names, suite="opsets"):
     """By case that the device's expectation file lists for the suite: its reason."""
     text = (TREE / "conformance" / "expectations" / f"{device}.json").read_text()
     refusals = {}
     for entry in json.loads(text)["unsupported"]:
-        if entry["suite"] != "opsets":
+        if entry["suite"] != suite:
             continue
         for pattern in map(re.compile, entry["cases"]):
             refusals.update({name: entry["reason"] for name in names if pattern.fullmatch(name)})
@@ -83,7 +93,7 @@ def describe_refusals(cases, refusals):
     return "; ".join(f"{device}: {text}" for device, text in texts.items())
 
 
-def make_document(folder, index):
+def make_document(folder, index, domains_text):
     paths = {case["name"]: case["path"] for case in index["cases"]}
     refusals = {device: read_refusals(device, paths) for device in DEVICES}
     operators = collections.defaultdict(list)
@@ -119,14 +129,34 @@ def make_document(folder, index):
     for domain, rows in domains.items():
         text += f"\n## {domain}\n\n| operator | versions | element types | refused |\n|---|---|---|---|\n"
         text += "\n".join(rows) + "\n"
-    return text + _EXCEPTIONS + "\n".join(exceptions) + "\n"
+    return text + domains_text + _EXCEPTIONS + "\n".join(exceptions) + "\n"
+
+
+def describe_domains(folder, index):
+    """The tables of the operators beside ONNX's, of their one version."""
+    paths = {case["name"]: case["path"] for case in index["cases"]}
+    refusals = {device: read_refusals(device, paths, "domains") for device in DEVICES}
+    operators = collections.defaultdict(lambda: (set(), []))
+    for name, path in sorted(paths.items()):
+        model = onnx.load(folder / path / "model.onnx")
+        if len(model.graph.node) > 1:
+            continue  # a whole model
+        (node,) = model.graph.node
+        types, cases = operators[node.domain or "ai.onnx", node.op_type]
+        if all(name not in refusals[device] for device in DEVICES):
+            types |= element_types(model)
+        cases.append(name)
+    text = _DOMAINS
+    for (domain, operator), (types, cases) in sorted(operators.items()):
+        text += f"| {domain} | {operator} | {name_types(types)} | {describe_refusals(cases, refusals)} |\n"
+    return text
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="only compare")
     arguments = parser.parse_args()
-    text = make_document(*make_opset_cases.make())
+    text = make_document(*make_opset_cases.make(), describe_domains(*make_domain_cases.make()))
     if not arguments.check:
         DOCUMENT.write_text(text)
         return 0

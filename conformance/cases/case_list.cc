@@ -53,6 +53,44 @@ std::vector<std::string> Strings(const json& object, const char* name) {
   return strings;
 }
 
+std::vector<double> Numbers(const json& object, const char* name) {
+  std::vector<double> numbers;
+  const auto member = object.find(name);
+  if (member == object.end() || !member->is_array()) return numbers;
+  for (const json& element : *member) {
+    if (element.is_number()) numbers.push_back(element.get<double>());
+  }
+  return numbers;
+}
+
+// Nothing when the kind is none of those known, or classes and shares do not agree.
+std::optional<Draws> ReadDraws(const json& object) {
+  Draws draws;
+  const auto kind = Member<std::string>(object, "kind", "");
+  if (kind == "normal") {
+    draws.kind = Draws::Kind::kNormal;
+  } else if (kind == "uniform") {
+    draws.kind = Draws::Kind::kUniform;
+  } else if (kind == "classes") {
+    draws.kind = Draws::Kind::kClasses;
+  } else {
+    return std::nullopt;
+  }
+  draws.mean = Member<double>(object, "mean", draws.mean);
+  draws.deviation = Member<double>(object, "deviation", draws.deviation);
+  draws.low = Member<double>(object, "low", draws.low);
+  draws.high = Member<double>(object, "high", draws.high);
+  draws.values = Numbers(object, "values");
+  draws.shares = Numbers(object, "shares");
+  draws.is_seeded = Member<bool>(object, "seeded", false);
+  draws.has_rows = Member<bool>(object, "rows", false);
+  const bool has_classes = draws.kind == Draws::Kind::kClasses;
+  if (draws.values.size() != draws.shares.size() || draws.values.empty() == has_classes) {
+    return std::nullopt;
+  }
+  return draws;
+}
+
 }  // namespace
 
 base::Result<std::vector<CaseEntry>> ReadIndex(const fs::path& folder) {
@@ -91,8 +129,12 @@ base::Result<CaseDescription> ReadDescription(const fs::path& case_folder) {
   } else {
     tolerance.absolute = Member<double>(file, "atol", tolerance.absolute);
     tolerance.relative = Member<double>(file, "rtol", tolerance.relative);
-    tolerance.relative_bfloat16 =
-        Member<double>(file, "rtol_bfloat16", tolerance.relative_bfloat16);
+  }
+  if (const auto member = file.find("draws"); member != file.end()) {
+    description.draws = member->is_object() ? ReadDraws(*member) : std::nullopt;
+    if (!description.draws) {
+      return Unusable(case_folder / "case.json", "draws from a distribution that is none");
+    }
   }
   if (description.data_set_count < 1) {
     return Unusable(case_folder / "case.json", "lists no data set");
@@ -118,9 +160,10 @@ base::Result<fs::path> FindGeneratedFolder(std::string_view kind) {
     return base::Status(
         base::Code::kInvalidName,
         fmt::format("There are no generated cases in '{}'; {} makes them.", parent.string(),
-                    kind == "models"   ? "tools/make_models.py"
-                    : kind == "opsets" ? "tools/make_opset_cases.py"
-                                       : "tools/make_onnx_cases.py"));
+                    kind == "models"    ? "tools/make_models.py"
+                    : kind == "opsets"  ? "tools/make_opset_cases.py"
+                    : kind == "domains" ? "tools/make_domain_cases.py"
+                                        : "tools/make_onnx_cases.py"));
   }
   return newest;
 }

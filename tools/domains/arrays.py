@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that move elements, quantize them or look them up."""
+
+import ml_dtypes
+import numpy
+
+from domains.case import covers, floats, integers, node_case, random_of
+
+
+@covers("ExpandDims", "GatherND", "Pad", "Range", "Trilu", "Unique")
+def moves():
+    random = random_of("moves")
+    x = floats(random, (3, 4, 5))
+    for axis in (0, 2, -1):
+        yield node_case(f"expanddims_{axis}".replace("-", "m"), "ExpandDims", [x, numpy.array(axis, "int32")], constant=(1,))
+    for dtype in ("int32", "int64"):
+        indices = numpy.array([[0, 1], [2, -1], [1, 3]], dtype)
+        yield node_case(f"gathernd_{dtype}", "GatherND", [x, numpy.abs(indices)])
+    for mode in ("constant", "edge", "reflect"):
+        pads = numpy.array([0, 1, 2, 1, 0, 1], "int64")
+        inputs = [x, pads, *([numpy.array([1.5], "float32")] if mode == "constant" else [])]
+        yield node_case(f"pad_{mode}", "Pad", inputs, attributes={"mode": mode}, constant=True)
+        yield node_case(f"pad_{mode}_row", "Pad", [x, pads[None]], attributes={"mode": mode}, constant=(1,))
+    yield node_case("pad_run_time", "Pad", [x, pads], symbolic=(0,))
+    for dtype, numbers in (("int64", (2, 17, 3)), ("float32", (1.0, 5.5, 0.75)), ("int32", (9, -4, -2)), ("int16", (0, 5, None))):
+        inputs = [None if each is None else numpy.array(each, dtype) for each in numbers]
+        yield node_case(f"range_{dtype}", "Range", inputs[: 2 if inputs[2] is None else 3], constant=range(3))
+    yield node_case("range_run_time", "Range", [numpy.array([2], "int64"), numpy.array([11], "int64")])
+    for upper in (0, 1):
+        for k in (None, -1, 2):
+            inputs = [x] + ([] if k is None else [numpy.array(k, "int64")])
+            name = f"trilu_{upper}_{k}".replace("-", "m").lower()
+            yield node_case(name, "Trilu", inputs, attributes={"upper": upper}, constant=(1,))
+    yield node_case("unique", "Unique", [numpy.array([2, 1, 1, 3, 4, 3, 2], "float32")], outputs=3)
+
+
+@covers("QuantizeLinear", "DequantizeLinear")
+def linear():
+    for dtype in ("uint8", "int8", "uint16", "int16"):
+        zero = 3 if dtype[0] == "i" else 100
+        name = f"quantizelinear_{dtype}"
+        random = random_of(name)
+        x = floats(random, (3, 4, 7), scale=2)
+        scalar = [numpy.array(0.03067, "float32"), numpy.array(zero, dtype)]
+        yield node_case("ms_" + name, "QuantizeLinear", [x, *scalar], constant=True)
+        columns = [(random.random(4) * 0.02 + 0.01).astype("float32"), integers(random, (4,), dtype, 0, 9)]
+        yield node_case("ms_" + name + "_axis", "QuantizeLinear", [x, *columns], attributes={"axis": 1})
+        y = integers(random, (3, 4, 7), dtype)
+        yield node_case("ms_de" + name, "DequantizeLinear", [y, *scalar], constant=True)
+        yield node_case("ms_de" + name + "_axis", "DequantizeLinear", [y, *columns], attributes={"axis": -2}, symbolic=True)
+        yield node_case("ms_de" + name + "_no_zero", "DequantizeLinear", [y, scalar[0]])
+    y = integers(random, (3, 7), "int32", -999, 999)
+    yield node_case("ms_dequantizelinear_int32", "DequantizeLinear", [y, numpy.array(0.01, "float32")])
+    for dtype in (ml_dtypes.int4, ml_dtypes.uint4):
+        name = f"ms_dequantizelinear_{numpy.dtype(dtype).name}"
+        y = random.integers(0, 8, (4, 6)).astype(dtype)
+        scale, zero = numpy.array(0.5, "float32"), numpy.array(2, dtype)
+        oracle = lambda y, scale, zero: [((y.astype("int32") - int(zero)) * scale).astype("float32")]
+        yield node_case(name, "DequantizeLinear", [y, scale, zero], oracle=oracle)
+
+
+@covers("GatherBlockQuantized")
+def gather():
+    def oracle(data, indices, scales, zero=None, *, bits, block_size, quantize_axis, gather_axis):
+        unpack = lambda packed: numpy.stack(
+            [(packed >> shift) & (2**bits - 1) for shift in range(0, 8, bits)], -1
+        ).reshape(*packed.shape[:-1], -1)
+        wide = unpack(data).astype("int32") if data.dtype == numpy.uint8 else data.astype("int32")
+        if zero is None:
+            zero = numpy.full(scales.shape, 2 ** (bits - 1) if data.dtype == numpy.uint8 else 0, "int32")
+        elif data.dtype == numpy.uint8:
+            zero = unpack(zero)[..., : scales.shape[-1]].astype("int32")
+        else:
+            zero = zero.astype("int32")
+        spread = lambda each: numpy.take(numpy.repeat(each, block_size, quantize_axis), range(wide.shape[quantize_axis]), quantize_axis)
+        table = (wide - spread(zero)) * spread(scales.astype("float32"))
+        return [numpy.take(table, indices, gather_axis).astype(scales.dtype)]
+
+    for bits in (4, 8, 2):
+        for kind, with_zero, dtype in (("", True, "float32"), ("_no_zero", False, "float32"), ("_float16", True, "float16")):
+            name = f"gatherblockquantized_{bits}{kind}"
+            random = random_of(name)
+            blocks = 3
+            data = integers(random, (11, blocks * 16 * bits // 8))
+            scales = (random.random((11, blocks)) + 0.1).astype(dtype)
+            indices = random.integers(0, 11, (2, 3)).astype("int64")
+            inputs = [data, indices, scales]
+            if with_zero:
+                inputs.append(integers(random, (11, -(-blocks * bits // 8))))
+            attributes = {"bits": bits, "block_size": 16, "quantize_axis": 1, "gather_axis": 0}
+            own = bits != 2 and dtype == "float32"
+            yield node_case(name, "GatherBlockQuantized", inputs, attributes=attributes, constant=(0, 2, 3),
+                            oracle=None if own else oracle)
+    for dtype in (ml_dtypes.int4, ml_dtypes.uint4):
+        for gathered, quantized in ((0, 2), (1, 0), (1, 1)):
+            name = f"gatherblockquantized_{numpy.dtype(dtype).name}_{gathered}_{quantized}"
+            random = random_of(name)
+            shape = [5, 4, 6]
+            shape[quantized] = 37
+            blocks = list(shape)
+            blocks[quantized] = 3
+            low = -8 if dtype is ml_dtypes.int4 else 0
+            data, zero = (random.integers(low, low + 16, each).astype(dtype) for each in (shape, blocks))
+            scales = (random.random(blocks) + 0.1).astype("float32")
+            indices = random.integers(0, shape[gathered], (4,)).astype("int32")
+            attributes = {"bits": 4, "block_size": 16, "quantize_axis": quantized, "gather_axis": gathered}
+            yield node_case(name, "GatherBlockQuantized", [data, indices, scales, zero], attributes=attributes,
+                            constant=(0, 2, 3), oracle=oracle)

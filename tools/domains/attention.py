@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention with a cache, rotations and masks."""
+
+import functools
+
+import numpy
+
+from domains.case import covers, floats, node_case, random_of, weights
+
+
+def _tables(random, positions, half, dtype="float32"):
+    angles = numpy.arange(positions)[:, None] * 10000.0 ** -(numpy.arange(half) / half)[None]
+    return [numpy.cos(angles).astype(dtype), numpy.sin(angles).astype(dtype)]
+
+
+def _group_query(name, *, batch=1, sequence, past=0, buffer=None, heads=4, kv=2, size=8, lengths=None, packed=False,
+                 rotary=False, half=None, bias=False, sink=False, positions=False, constant=(), dtype="float32",
+                 symbolic=False, **attributes):
+    random = random_of(name)
+    if packed:
+        query, key, value = floats(random, (batch, sequence, (heads + 2 * kv) * size), dtype), None, None
+    else:
+        query = floats(random, (batch, sequence, heads * size), dtype)
+        key, value = (floats(random, (batch, sequence, kv * size), dtype) for _ in range(2))
+    total = past + sequence if lengths is None else max(lengths)
+    lengths = [total] * batch if lengths is None else lengths
+    caches = [None, None]
+    if past or buffer:
+        caches = [numpy.zeros((batch, kv, buffer or past, size), dtype) for _ in range(2)]
+        for cache in caches:
+            for sample, length in enumerate(lengths):
+                old = length - sequence if total != sequence else 0
+                cache[sample, :, :old] = floats(random, (kv, old, size), dtype)
+    inputs = [query, key, value, *caches, numpy.array(lengths, "int32") - 1, numpy.array(total, "int32")]
+    tables = _tables(random, 64, half or size // 2, dtype) if rotary else [None, None]
+    at = None
+    if positions:
+        # Of the first run ONNX Runtime reads the first position alone.
+        at = (random.integers(0, 40, (batch, 1)) + numpy.arange(sequence)).astype("int64")
+    more = [*tables, at, floats(random, (1, heads, sequence, total), dtype) if bias else None,
+            floats(random, (heads,), dtype) if sink else None]
+    inputs += more
+    while inputs[-1] is None:
+        inputs.pop()
+    attributes = {"num_heads": heads, "kv_num_heads": kv, **attributes}
+    if rotary:
+        attributes["do_rotary"] = 1
+    return node_case(name, "GroupQueryAttention", inputs, attributes=attributes, outputs=3, constant=constant,
+                     symbolic=symbolic)
+
+
+@covers("GroupQueryAttention")
+def group_query():
+    prefix = "groupqueryattention_"
+    yield _group_query(prefix + "first", sequence=7, buffer=None, past=0)
+    yield _group_query(prefix + "first_with_buffer", sequence=7, buffer=16)
+    yield _group_query(prefix + "next", sequence=1, past=9)
+    yield _group_query(prefix + "next_in_buffer", sequence=1, past=9, buffer=24)
+    yield _group_query(prefix + "packed", sequence=5, packed=True, buffer=12)
+    yield _group_query(prefix + "packed_next", sequence=1, past=5, packed=True, heads=6, kv=3, size=16)
+    yield _group_query(prefix + "many_query_heads", sequence=3, heads=8, kv=1)
+    yield _group_query(prefix + "as_many_heads", sequence=3, heads=3, kv=3, past=0)
+    yield _group_query(prefix + "rotary", sequence=6, rotary=True, size=16)
+    yield _group_query(prefix + "rotary_next", sequence=1, past=11, rotary=True, size=16)
+    yield _group_query(prefix + "rotary_packed_next", sequence=1, past=11, buffer=32, rotary=True, packed=True, size=16)
+    yield _group_query(prefix + "rotary_interleaved", sequence=6, rotary=True, size=16, rotary_interleaved=1)
+    yield _group_query(prefix + "rotary_of_a_part", sequence=6, rotary=True, size=32, half=8)
+    yield _group_query(prefix + "rotary_positions", sequence=4, rotary=True, size=16, positions=True)
+    yield _group_query(prefix + "rotary_positions_next", sequence=1, past=5, rotary=True, size=16, positions=True)
+    yield _group_query(prefix + "scale", sequence=5, scale=0.11)
+    yield _group_query(prefix + "softcap", sequence=5, softcap=3.0)
+    yield _group_query(prefix + "window", sequence=11, local_window_size=4)
+    yield _group_query(prefix + "window_next", sequence=1, past=11, local_window_size=4)
+    yield _group_query(prefix + "window_of_one", sequence=5, local_window_size=1)
+    yield _group_query(prefix + "bias", sequence=5, bias=True)
+    yield _group_query(prefix + "bias_next", sequence=1, past=6, bias=True, softcap=2.0)
+    yield _group_query(prefix + "smooth", sequence=5, smooth_softmax=1)
+    yield _group_query(prefix + "sink", sequence=5, sink=True, past=0)
+    yield _group_query(prefix + "sink_next", sequence=1, past=4, sink=True, local_window_size=3)
+    yield _group_query(prefix + "batch_next", batch=3, sequence=1, past=0, buffer=20, lengths=[5, 9, 3], rotary=True, size=16)
+    yield _group_query(prefix + "several_next", sequence=4, past=6, buffer=16, rotary=True, size=16)
+    yield _group_query(prefix + "known_total", sequence=1, past=9, constant=(5, 6))
+    yield _group_query(prefix + "symbolic", batch=2, sequence=5, rotary=True, size=16, constant=(7, 8))
+    yield _group_query(prefix + "float16", sequence=5, past=0, dtype="float16", rotary=True, size=16)
+    yield _group_query(prefix + "float16_next", sequence=1, past=7, dtype="float16", packed=True, rotary=True, size=16)
+
+
+@covers("RotaryEmbedding")
+def rotary():
+    for interleaved in (0, 1):
+        for kind, shape, more in (
+            ("rows", (2, 5, 32), {"num_heads": 0}),
+            ("heads", (2, 4, 5, 8), {}),
+            ("part", (2, 5, 48), {"num_heads": 3, "rotary_embedding_dim": 8}),
+        ):
+            for offset in (False, True):
+                name = f"rotaryembedding_{kind}_{interleaved}_{'offset' if offset else 'positions'}"
+                random = random_of(name)
+                at = numpy.array([3], "int64") if offset else random.integers(0, 20, (2, 5)).astype("int64")
+                half = 4
+                inputs = [floats(random, shape), at, *_tables(random, 20, half)]
+                attributes = {"interleaved": interleaved, **more}
+                yield node_case("ms_" + name, "RotaryEmbedding", inputs, attributes=attributes, constant=(2, 3))
+    inputs = [floats(random, (2, 5, 16), "float16"), at, *_tables(random, 20, 4, "float16")]
+    yield node_case("ms_rotaryembedding_float16", "RotaryEmbedding", inputs, attributes={"num_heads": 2})
+
+
+def _lengths_mask(lengths, keys):
+    return (numpy.arange(keys)[None] < numpy.array(lengths)[:, None]).astype("int32")
+
+
+@covers("MultiHeadAttention")
+def multi_head():
+    batch, sequence, heads, size = 2, 5, 3, 8
+    hidden = heads * size
+    for kind in ("plain", "bias", "cross", "cross_bias", "mask_lengths", "mask_keys", "mask_whole", "score_bias", "past",
+                 "past_mask", "causal", "causal_past", "scale", "heads_apart", "wide_values", "packed", "packed_pairs", "float16"):
+        for symbolic in (False, True):
+            if symbolic and kind not in ("plain", "mask_keys", "past", "causal_past", "mask_lengths"):
+                continue
+            name = "multiheadattention_" + kind + ("_symbolic" if symbolic else "")
+            random = random_of(name)
+            dtype = "float16" if kind == "float16" else "float32"
+            keys = 7 if kind.startswith(("cross", "heads")) else sequence
+            values = 2 * hidden if kind == "wide_values" else hidden
+            query, key = floats(random, (batch, sequence, hidden), dtype), floats(random, (batch, keys, hidden), dtype)
+            value = floats(random, (batch, keys, values), dtype)
+            inputs = [query, key, value] + [None] * 5
+            attributes = {"num_heads": heads}
+            if kind in ("bias", "cross_bias", "past"):
+                inputs[3] = floats(random, (3 * hidden,), dtype)
+            past = 4 if "past" in kind else 0
+            total = past + keys
+            if past:
+                inputs[6], inputs[7] = (floats(random, (batch, heads, past, size), dtype) for _ in range(2))
+            if kind == "mask_lengths":
+                inputs[4] = numpy.array([3, 5], "int32")
+            if kind in ("mask_keys", "past_mask"):
+                inputs[4] = _lengths_mask([total, total - 2], total)
+                attributes["mask_filter_value"] = -50.0 if kind == "mask_keys" else -10000.0
+            if kind == "mask_whole":
+                inputs[4] = random.integers(0, 2, (batch, sequence, total)).astype("int32")
+            if kind in ("score_bias", "past_mask"):
+                inputs[5] = floats(random, (1, heads, sequence, total), dtype)
+            if kind.startswith("causal"):
+                attributes["unidirectional"] = 1
+            if kind == "scale":
+                attributes["scale"] = 0.2
+            if kind == "heads_apart":
+                inputs[1], inputs[2] = (floats(random, (batch, heads, keys, size), dtype) for _ in range(2))
+            if kind == "packed":
+                inputs[:3] = [floats(random, (batch, sequence, heads, 3, size), dtype), None, None]
+            if kind == "packed_pairs":
+                inputs[1:3] = [floats(random, (batch, keys, heads, 2, size), dtype), None]
+            while inputs[-1] is None:
+                inputs.pop()
+            oracle = _packed_oracle if kind.startswith("packed") else None
+            yield node_case(name, "MultiHeadAttention", inputs, attributes=attributes, outputs=3 if past else 1,
+                            symbolic=symbolic, constant=(3,), oracle=oracle)
+
+
+def _packed_oracle(query, key=None, value=None, *, num_heads):
+    """Forms that ONNX Runtime has on GPUs alone."""
+    if key is None:
+        q, k, v = (query[:, :, :, part] for part in range(3))
+    else:
+        q = query.reshape(*query.shape[:2], num_heads, -1)
+        k, v = (key[:, :, :, part] for part in range(2))
+    q, k, v = (each.astype("float64").transpose(0, 2, 1, 3) for each in (q, k, v))
+    scores = q @ k.transpose(0, 1, 3, 2) / numpy.sqrt(q.shape[-1])
+    exps = numpy.exp(scores - scores.max(-1, keepdims=True))
+    result = exps / exps.sum(-1, keepdims=True) @ v
+    return [result.transpose(0, 2, 1, 3).reshape(*query.shape[:2], -1).astype(query.dtype)]
+
+
+def _answers_of(other_inputs, *_, **attributes):
+    return node_case("other", "Attention", other_inputs, attributes=attributes).outputs
+
+
+@covers("Attention", "QAttention")
+def merged():
+    batch, sequence, heads, size, width = 2, 5, 3, 8, 16
+    hidden = heads * size
+    for kind in ("plain", "no_bias", "ends", "starts", "keys", "whole", "square", "past", "past_keys", "causal", "score_bias",
+                 "scale", "sizes", "float16"):
+        for symbolic in (False, True):
+            if symbolic and kind not in ("plain", "ends", "starts", "keys", "past_keys"):
+                continue
+            name = "attention_" + kind + ("_symbolic" if symbolic else "")
+            random = random_of(name)
+            dtype = "float16" if kind == "float16" else "float32"
+            sizes = [hidden, hidden, 2 * hidden if kind == "sizes" else hidden]
+            inputs = [floats(random, (batch, sequence, width), dtype), floats(random, (width, sum(sizes)), dtype, 0.3)]
+            inputs += [None if kind == "no_bias" else floats(random, (sum(sizes),), dtype), None, None, None]
+            attributes = {"num_heads": heads}
+            past = 4 if "past" in kind else 0
+            total = past + sequence
+            if past:
+                inputs[4] = floats(random, (2, batch, heads, past, size), dtype)
+            if kind == "sizes":
+                attributes["qkv_hidden_sizes"] = sizes
+            if kind == "ends":
+                inputs[3] = numpy.array([3, 5], "int32")
+            if kind == "starts":
+                inputs[3] = numpy.array([5, 5, 1, 3], "int32")
+            if kind in ("keys", "past_keys"):
+                inputs[3] = _lengths_mask([total, total - 2], total)
+                attributes["mask_filter_value"] = -30.0
+            if kind == "whole":
+                inputs[3] = random.integers(0, 2, (batch, sequence, total)).astype("int32")
+            if kind == "square":
+                inputs[3] = numpy.tril(numpy.ones((batch, 1, 9, 9), "int32"))
+            if kind in ("causal", "past"):
+                attributes["unidirectional"] = 1
+            if kind == "score_bias":
+                inputs[5] = floats(random, (batch, heads, sequence, total), dtype)
+            if kind == "scale":
+                attributes["scale"] = 0.2
+            while inputs[-1] is None:
+                inputs.pop()
+            oracle = None
+            if kind == "square":  # as GPT-2 writes it; ONNX Runtime has it on GPUs alone
+                rows = [*inputs[:3], inputs[3][:, 0, total - sequence : total, :total]]
+                oracle = functools.partial(_answers_of, rows)
+            if kind == "no_bias":  # ONNX Runtime's kernel reads a bias, whether it is there or not.
+                with_zeros = [*inputs, numpy.zeros(sum(sizes), dtype)]
+                oracle = functools.partial(_answers_of, with_zeros)
+            yield node_case(name, "Attention", inputs, attributes=attributes, outputs=2 if past else 1, constant=(1, 2),
+                            symbolic=symbolic, oracle=oracle)
+    for kind, dtypes in (("plain", ("uint8", "int8")), ("signed", ("uint8", "int8")), ("unsigned", ("uint8", "uint8")),
+                         ("mask", ("uint8", "int8")), ("past", ("uint8", "int8")), ("columns", ("uint8", "int8"))):
+        name = "qattention_" + kind
+        random = random_of(name)
+        columns = (3 * hidden,) if kind == "columns" else ()
+        inputs = [random.integers(0, 256, (batch, sequence, width)).astype(dtypes[0]),
+                  weights(random, (width, 3 * hidden), dtypes[1]), floats(random, (3 * hidden,)),
+                  numpy.array(0.01, "float32"), (random.random(columns) * 0.005 + 0.005).astype("float32"), None,
+                  numpy.array(127, dtypes[0]), (random.integers(-9, 9, columns) + (128 if dtypes[1] == "uint8" else 0)).astype(dtypes[1]), None]
+        attributes = {"num_heads": heads}
+        if kind == "mask":
+            inputs[5] = numpy.array([3, 5], "int32")
+        if kind == "past":
+            inputs[8] = floats(random, (2, batch, heads, 4, size))
+            attributes["unidirectional"] = 1
+        while inputs[-1] is None:
+            inputs.pop()
+        yield node_case(name, "QAttention", inputs, attributes=attributes, outputs=2 if kind == "past" else 1,
+                        constant=(1, 2, 3, 4, 6, 7), rtol=1e-4, atol=1e-4)

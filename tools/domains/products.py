@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products with what the optimizer moves into them, and with weights in blocks."""
+
+import ml_dtypes
+import numpy
+
+from domains.case import covers, floats, integers, node_case, random_of
+
+
+@covers("FusedMatMul", "TransposeMatMul")
+def fused_matmul():
+    shapes = {
+        "plain": ((3, 5, 7), (3, 7, 9), {}),
+        "alpha": ((5, 7), (7, 3), {"alpha": 0.375}),
+        "trans_a": ((2, 7, 5), (2, 7, 9), {"transA": 1}),
+        "trans_b": ((2, 5, 7), (9, 7), {"transB": 1, "alpha": 2.5}),
+        "trans_both": ((7, 5), (9, 7), {"transA": 1, "transB": 1}),
+        "vector_a": ((7,), (4, 7, 3), {"transA": 1}),
+        "vector_b": ((4, 3, 7), (7,), {"transB": 1, "alpha": -1.0}),
+    }
+    batches = {
+        "batch_a": ((5, 2, 3, 7), (2, 3, 7, 9), {"transBatchA": 1}),
+        "batch_b": ((2, 3, 5, 7), (7, 2, 3, 9), {"transBatchB": 1}),
+        "batch_trans": ((7, 2, 5), (9, 2, 7), {"transBatchA": 1, "transA": 1, "transBatchB": 1, "transB": 1}),
+    }
+    for op_type, table in (("FusedMatMul", {**shapes, **batches}), ("TransposeMatMul", shapes)):
+        for kind, (a, b, attributes) in table.items():
+            for dtype in ("float32", "float64"):
+                name = f"{op_type.lower()}_{kind}_{dtype}"
+                random = random_of(name)
+                inputs = [floats(random, a, dtype), floats(random, b, dtype)]
+                constant = (1,) if kind.endswith("b") else ()
+                if op_type == "TransposeMatMul" and dtype == "float64":
+                    continue  # ONNX Runtime has no kernel for it
+                yield node_case(name, op_type, inputs, attributes=attributes, constant=constant)
+        name = op_type.lower() + "_symbolic"
+        random = random_of(name)
+        inputs = [floats(random, (2, 5, 7)), floats(random, (2, 9, 7))]
+        yield node_case(name, op_type, inputs, attributes={"transB": 1, "alpha": 0.5}, symbolic=True)
+
+
+@covers("MatMulBnb4", "CDist")
+def four_bit_floats_and_distances():
+    for quant_type in (0, 1):
+        for dtype in ("float32", "float16"):
+            name = f"matmulbnb4_{quant_type}_{dtype}"
+            random = random_of(name)
+            depth, columns, block = 48, 10, 16
+            inputs = [floats(random, (2, 3, depth), dtype), integers(random, (depth * columns // 2,)),
+                      (random.random(depth * columns // block) + 0.1).astype(dtype)]
+            attributes = {"K": depth, "N": columns, "block_size": block, "quant_type": quant_type}
+            reference = None
+            if dtype == "float16":  # ONNX Runtime has no kernel for it on a processor
+                wide = [each.astype("float32") if each.dtype == numpy.float16 else each for each in inputs]
+                answer = node_case("other", "MatMulBnb4", wide, attributes=attributes).outputs[0]
+                reference = lambda *_, answer=answer, **__: [answer.astype("float16")]
+            yield node_case(name, "MatMulBnb4", inputs, attributes=attributes, constant=True, oracle=reference, rtol=1e-2 if reference else None)
+    for metric in ("euclidean", "sqeuclidean"):
+        for dtype in ("float32", "float64"):
+            name = f"cdist_{metric}_{dtype}"
+            random = random_of(name)
+            inputs = [floats(random, (7, 5), dtype), floats(random, (4, 5), dtype)]
+            yield node_case(name, "CDist", inputs, attributes={"metric": metric}, symbolic=metric == "euclidean")
+
+
+def _matmul_nbits(a, b, scales, zero_points=None, groups=None, bias=None, *, K, N, bits, block_size, **_):
+    """The definition in float64, for element types that ONNX Runtime's kernel does not take."""
+    blocks = -(-K // block_size)
+    codes = numpy.concatenate(
+        [(b.reshape(N, blocks, -1, 1) >> shift) & (2**bits - 1) for shift in range(0, 8, bits)], axis=3
+    ).reshape(N, blocks * block_size)[:, :K]
+    of_row = numpy.arange(K) // block_size if groups is None else groups[:K]
+    scale = scales.astype("float64").reshape(N, blocks)[:, of_row]
+    if zero_points is None:
+        zero = 2.0 ** (bits - 1)
+    elif zero_points.dtype == numpy.uint8:
+        packed = zero_points.reshape(N, -1, 1)
+        zero = numpy.concatenate([(packed >> s) & (2**bits - 1) for s in range(0, 8, bits)], axis=2)
+        zero = zero.reshape(N, -1)[:, :blocks][:, of_row].astype("float64")
+    else:
+        zero = zero_points.astype("float64").reshape(N, blocks)[:, of_row]
+    weights = (codes - zero) * scale
+    result = a.astype("float64") @ weights.T
+    if bias is not None:
+        result = result + bias.astype("float64")
+    return [result.astype(a.dtype)]
+
+
+@covers("MatMulNBits")
+def matmul_nbits():
+    kinds = {
+        "plain": {},
+        "zero_points": {"zero": "packed"},
+        "float_zero_points": {"zero": "float"},
+        "bias": {"bias": True, "zero": "packed"},
+        "ragged": {"depth": 83, "zero": "packed"},
+        "odd_blocks": {"depth": 96, "zero": "packed", "columns": 7},
+        "vector": {"a": (1, 64)},
+        "batch": {"a": (2, 3, 64)},
+    }
+    for bits in (4, 8, 2):
+        for kind, given in kinds.items():
+            for block in (16, 32, 64):
+                if kind not in ("plain", "ragged") and block != 32:
+                    continue
+                name = f"matmulnbits_{bits}_{kind}_{block}"
+                random = random_of(name)
+                depth, columns = given.get("depth", 64), given.get("columns", 20)
+                blocks = -(-depth // block)
+                a = floats(random, given.get("a", (5, depth)))
+                b = integers(random, (columns, blocks, block * bits // 8))
+                scales = (random.random((columns * blocks,)) * 0.1 + 0.01).astype("float32")
+                zero = None
+                if given.get("zero") == "packed":
+                    zero = integers(random, (columns * (-(-blocks * bits // 8)),))
+                elif given.get("zero") == "float":
+                    zero = floats(random, (columns * blocks,), scale=3)
+                bias = floats(random, (columns,)) if given.get("bias") else None
+                attributes = {"K": depth, "N": columns, "bits": bits, "block_size": block}
+                inputs = [a, b, scales, zero, None, bias]
+                while inputs[-1] is None:
+                    inputs.pop()
+                yield node_case(
+                    name, "MatMulNBits", inputs, attributes=attributes, constant=True, rtol=1e-4, atol=1e-4,
+                    oracle=_matmul_nbits,
+                )
+                if kind == "bias" and bits == 4:
+                    yield node_case(
+                        name + "_run_time", "MatMulNBits", inputs, attributes=attributes, rtol=1e-4, atol=1e-4
+                    )
+                if kind in ("plain", "zero_points") and bits == 4 and block == 32:
+                    yield node_case(
+                        name + "_onnxruntime", "MatMulNBits", inputs, attributes=attributes, constant=True,
+                        rtol=1e-4, atol=1e-4,
+                    )
+                    for dtype in ("float16", ml_dtypes.bfloat16):
+                        narrow = [each.astype(dtype) if each is not None and each.dtype == numpy.float32 else each for each in inputs]
+                        yield node_case(
+                            f"{name}_{numpy.dtype(dtype).name}", "MatMulNBits", narrow, attributes=attributes,
+                            constant=True, oracle=_matmul_nbits, atol=0.02,
+                        )
+    random = random_of("matmulnbits_groups")
+    groups = random.permutation(numpy.arange(64) // 32).astype("int32")
+    inputs = [floats(random, (5, 64)), integers(random, (9, 2, 16)), floats(random, (18,), scale=0.1)]
+    inputs += [integers(random, (9,)), groups]
+    attributes = {"K": 64, "N": 9, "bits": 4, "block_size": 32}
+    # ONNX Runtime's kernel takes the middle for the zero points that stand beside groups.
+    yield node_case("matmulnbits_groups", "MatMulNBits", inputs, attributes=attributes, constant=True, rtol=1e-4, atol=1e-4,
+                    oracle=_matmul_nbits)
+    inputs[3] = None
+    yield node_case(
+        "matmulnbits_groups_no_zero_points", "MatMulNBits", inputs, attributes=attributes, constant=True, rtol=1e-4,
+        atol=1e-4, oracle=_matmul_nbits,
+    )
+    yield node_case(
+        "matmulnbits_symbolic", "MatMulNBits", inputs[:3], attributes=attributes, constant=True, symbolic=True,
+        rtol=1e-4, atol=1e-4,
+    )
