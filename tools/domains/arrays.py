@@ -34,6 +34,31 @@ def moves():
     yield node_case("unique", "Unique", [numpy.array([2, 1, 1, 3, 4, 3, 2], "float32")], outputs=3)
 
 
+@covers("Inverse")
+def inverse():
+    for dtype in ("float32", "float64", "float16"):
+        for shape in ((3, 3), (2, 3, 4, 4), (5, 1, 1), (2, 2), (3, 6, 6), (1, 8, 8)):
+            name = f"inverse_{dtype}_{'x'.join(map(str, shape))}"
+            x = floats(random_of(name), shape) + 2 * numpy.eye(shape[-1], dtype="float32")
+            exact = numpy.linalg.inv(x.astype(dtype).astype("float64")).astype(dtype)
+            close = {} if dtype == "float16" else {"rtol": 2e-4, "atol": 2e-4}
+            yield node_case(name, "Inverse", [x.astype(dtype)], oracle=lambda *_, exact=exact: [exact], **close)
+    yield node_case("inverse_symbolic_batch", "Inverse", [floats(random_of("inverse"), (4, 3, 3))], rtol=1e-3, atol=1e-3)
+
+
+@covers("CropAndResize")
+def crop_and_resize():
+    for mode in ("bilinear", "nearest"):
+        for kind, crop in (("small", (2, 3)), ("large", (7, 5)), ("one", (1, 4))):
+            for is_constant in (True, False):
+                name = f"cropandresize_{mode}_{kind}_{'constant' if is_constant else 'run_time'}"
+                random = random_of(name)
+                rois = numpy.array([[0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], [0.9, 0.7, 0.2, 0.1], [-0.3, 0.1, 0.6, 1.4]], "float32")
+                inputs = [floats(random, (2, 3, 6, 9)), rois, numpy.array([0, 1, 1, 0], "int32"), numpy.array(crop, "int32")]
+                attributes = {"mode": mode, "extrapolation_value": 1.5}
+                yield node_case(name, "CropAndResize", inputs, attributes=attributes, constant=(3,) if is_constant else ())
+
+
 @covers("QuantizeLinear", "DequantizeLinear")
 def linear():
     for dtype in ("uint8", "int8", "uint16", "int16"):

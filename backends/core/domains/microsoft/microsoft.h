@@ -16,12 +16,14 @@ namespace onnxifi::microsoft {
 std::span<const model::DomainOperator> ArrayOperators();
 std::span<const model::DomainOperator> BlockQuantizedOperators();
 std::span<const model::DomainOperator> ConvolutionOperators();
+std::span<const model::DomainOperator> CropAndResizeOperators();
 std::span<const model::DomainOperator> EmbeddingOperators();
 std::span<const model::DomainOperator> FusedProductOperators();
 std::span<const model::DomainOperator> GeluOperators();
 std::span<const model::DomainOperator> GroupNormOperators();
 std::span<const model::DomainOperator> GroupQueryAttentionOperators();
 std::span<const model::DomainOperator> IntegerProductOperators();
+std::span<const model::DomainOperator> InverseOperators();
 std::span<const model::DomainOperator> LinearQuantizationOperators();
 std::span<const model::DomainOperator> MergedAttentionOperators();
 std::span<const model::DomainOperator> MultiHeadAttentionOperators();
