@@ -26,7 +26,9 @@ _KIND = "domains"
 
 
 def load_modules():
-    found = [each for each in pkgutil.iter_modules(domains.__path__, "domains.") if not each.name.endswith("_test")]
+    found = [
+        each for each in pkgutil.iter_modules(domains.__path__, "domains.") if not each.name.endswith("_test")
+    ]
     return [importlib.import_module(each.name) for each in sorted(found, key=lambda each: each.name)]
 
 
@@ -61,7 +63,9 @@ def make(output=None):
         "onnxruntime": onnxruntime.__version__,
         "operators": sorted(name for names in case.functions().values() for name in names),
     }
-    stamp = case_store.make_stamp([__file__, case_store.__file__, *(each.__file__ for each in modules)], facts)
+    stamp = case_store.make_stamp(
+        [__file__, case_store.__file__, *(each.__file__ for each in modules)], facts
+    )
     cache = case_store.find_cache_root() / _KIND
     folder = (output or cache / stamp).absolute()
     index = case_store.read_index(folder, stamp)

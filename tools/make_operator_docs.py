@@ -144,7 +144,7 @@ def describe_domains(folder, index):
         (node,) = model.graph.node
         types, cases = operators[node.domain or "ai.onnx", node.op_type]
         if all(name not in refusals[device] for device in DEVICES):
-            types |= element_types(model)
+            types |= element_types(model) | {each.data_type for each in model.graph.initializer}
         cases.append(name)
     text = _DOMAINS
     for (domain, operator), (types, cases) in sorted(operators.items()):

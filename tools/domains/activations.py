@@ -43,7 +43,13 @@ def gelu():
             yield node_case(name, op_type, inputs, constant=(1,), oracle=oracle)
             yield node_case(name + "_symbolic", op_type, inputs, symbolic=True, oracle=oracle)
         attributes = {"alpha": 0.7}
-        yield node_case(f"quickgelu_{dtype}_alpha", "QuickGelu", [x], attributes=attributes, oracle=None if own else _narrow(quick))
+        yield node_case(
+            f"quickgelu_{dtype}_alpha",
+            "QuickGelu",
+            [x],
+            attributes=attributes,
+            oracle=None if own else _narrow(quick),
+        )
     random = random_of("gemmfastgelu")
     x, w, bias = floats(random, (2, 3, 8)), floats(random, (8, 5), scale=0.3), floats(random, (5,))
     oracle = lambda x, w, bias=None: [fast(x.astype("float64") @ w, bias).astype("float32")]
@@ -61,41 +67,71 @@ def biases():
     for dtype in ("float32", "float16"):
         random = random_of("biases" + dtype)
         x, bias = floats(random, (2, 7, 20), dtype), floats(random, (20,), dtype)
-        yield node_case(f"biassplitgelu_{dtype}", "BiasSplitGelu", [x, bias], oracle=_narrow(split), constant=(1,))
+        yield node_case(
+            f"biassplitgelu_{dtype}", "BiasSplitGelu", [x, bias], oracle=_narrow(split), constant=(1,)
+        )
         skip = floats(random, (2, 7, 20), dtype)
         add = _narrow(lambda x, b, s: x.astype("float64") + b + s)
         yield node_case(f"biasadd_{dtype}", "BiasAdd", [x, bias, skip], oracle=add, constant=(1,))
     drop = lambda x, bias, residual=None, ratio=None: [
-        x + bias + (0 if residual is None else residual), numpy.ones(x.shape, bool)
+        x + bias + (0 if residual is None else residual),
+        numpy.ones(x.shape, bool),
     ]
     random = random_of("biasdropout")
     x, bias, residual = floats(random, (3, 5, 8)), floats(random, (8,)), floats(random, (3, 5, 8))
-    yield node_case("biasdropout", "BiasDropout", [x, bias, residual, numpy.array(0.3, "float32")], outputs=2, oracle=drop)
-    yield node_case("biasdropout_no_residual", "BiasDropout", [x, bias], oracle=lambda *given: drop(*given)[:1])
+    yield node_case(
+        "biasdropout", "BiasDropout", [x, bias, residual, numpy.array(0.3, "float32")], outputs=2, oracle=drop
+    )
+    yield node_case(
+        "biasdropout_no_residual", "BiasDropout", [x, bias], oracle=lambda *given: drop(*given)[:1]
+    )
 
     def softmax(x, bias, axis, is_inner_broadcast):
         total = (x.astype("float64") + bias).reshape(int(numpy.prod(x.shape[:axis])), -1)
         exps = numpy.exp(total - total.max(1, keepdims=True))
         return (exps / exps.sum(1, keepdims=True)).reshape(x.shape)
 
-    for kind, axis, shape, inner in (("inner", 3, (2, 1, 1, 9), 1), ("outer", 2, (1, 1, 5, 9), 0), ("last", 1, (1, 3, 5, 9), 0)):
+    for kind, axis, shape, inner in (
+        ("inner", 3, (2, 1, 1, 9), 1),
+        ("outer", 2, (1, 1, 5, 9), 0),
+        ("last", 1, (1, 3, 5, 9), 0),
+    ):
         x, bias = floats(random, (2, 3, 5, 9)), floats(random, shape)
         attributes = {"axis": axis, "is_inner_broadcast": inner}
-        yield node_case(f"biassoftmax_{kind}", "BiasSoftmax", [x, bias], attributes=attributes, oracle=_narrow(softmax))
+        yield node_case(
+            f"biassoftmax_{kind}", "BiasSoftmax", [x, bias], attributes=attributes, oracle=_narrow(softmax)
+        )
 
 
 @covers("FusedGemm", "FusedMatMulActivation")
 def fused_products():
-    for activation, parameters in (("Relu", {}), ("LeakyRelu", {"activation_alpha": 0.2}), ("Sigmoid", {}), ("Tanh", {}),
-                                   ("HardSigmoid", {"activation_alpha": 0.3, "activation_beta": 0.4})):
+    for activation, parameters in (
+        ("Relu", {}),
+        ("LeakyRelu", {"activation_alpha": 0.2}),
+        ("Sigmoid", {}),
+        ("Tanh", {}),
+        ("HardSigmoid", {"activation_alpha": 0.3, "activation_beta": 0.4}),
+    ):
         name = f"fusedgemm_{activation.lower()}"
         random = random_of(name)
         inputs = [floats(random, (7, 5)), floats(random, (9, 7)), floats(random, (9,))]
-        attributes = {"activation": activation, "transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0, **parameters}
+        attributes = {
+            "activation": activation,
+            "transA": 1,
+            "transB": 1,
+            "alpha": 0.5,
+            "beta": 2.0,
+            **parameters,
+        }
         yield node_case(name, "FusedGemm", inputs, attributes=attributes, constant=(1, 2))
     product = lambda a, b: [(a.astype("float64") @ b).astype("float32")]
-    yield node_case("fusedgemm_none", "FusedGemm", [floats(random, (3, 5)), floats(random, (5, 4))], symbolic=True,
-                    oracle=product)
+    yield node_case(
+        "fusedgemm_none",
+        "FusedGemm",
+        [floats(random, (3, 5)), floats(random, (5, 4))],
+        symbolic=True,
+        oracle=product,
+    )
 
     def oracle(a, b, activation, alpha=1.0, transB=0, activation_axis=-1, activation_alpha=0.01):
         product = alpha * (a.astype("float64") @ (numpy.swapaxes(b, -1, -2) if transB else b))
@@ -107,5 +143,10 @@ def fused_products():
     for activation, more in (("Softmax", {"activation_axis": 1}), ("LeakyRelu", {"activation_alpha": 0.3})):
         inputs = [floats(random, (2, 3, 5)), floats(random, (2, 4, 5))]
         attributes = {"activation": activation, "transB": 1, "alpha": 0.5, **more}
-        yield node_case(f"fusedmatmulactivation_{activation.lower()}", "FusedMatMulActivation", inputs,
-                        attributes=attributes, oracle=oracle)
+        yield node_case(
+            f"fusedmatmulactivation_{activation.lower()}",
+            "FusedMatMulActivation",
+            inputs,
+            attributes=attributes,
+            oracle=oracle,
+        )

@@ -12,7 +12,12 @@ def moves():
     random = random_of("moves")
     x = floats(random, (3, 4, 5))
     for axis in (0, 2, -1):
-        yield node_case(f"expanddims_{axis}".replace("-", "m"), "ExpandDims", [x, numpy.array(axis, "int32")], constant=(1,))
+        yield node_case(
+            f"expanddims_{axis}".replace("-", "m"),
+            "ExpandDims",
+            [x, numpy.array(axis, "int32")],
+            constant=(1,),
+        )
     for dtype in ("int32", "int64"):
         indices = numpy.array([[0, 1], [2, -1], [1, 3]], dtype)
         yield node_case(f"gathernd_{dtype}", "GatherND", [x, numpy.abs(indices)])
@@ -22,7 +27,12 @@ def moves():
         yield node_case(f"pad_{mode}", "Pad", inputs, attributes={"mode": mode}, constant=True)
         yield node_case(f"pad_{mode}_row", "Pad", [x, pads[None]], attributes={"mode": mode}, constant=(1,))
     yield node_case("pad_run_time", "Pad", [x, pads], symbolic=(0,))
-    for dtype, numbers in (("int64", (2, 17, 3)), ("float32", (1.0, 5.5, 0.75)), ("int32", (9, -4, -2)), ("int16", (0, 5, None))):
+    for dtype, numbers in (
+        ("int64", (2, 17, 3)),
+        ("float32", (1.0, 5.5, 0.75)),
+        ("int32", (9, -4, -2)),
+        ("int16", (0, 5, None)),
+    ):
         inputs = [None if each is None else numpy.array(each, dtype) for each in numbers]
         yield node_case(f"range_{dtype}", "Range", inputs[: 2 if inputs[2] is None else 3], constant=range(3))
     yield node_case("range_run_time", "Range", [numpy.array([2], "int64"), numpy.array([11], "int64")])
@@ -42,8 +52,12 @@ def inverse():
             x = floats(random_of(name), shape) + 2 * numpy.eye(shape[-1], dtype="float32")
             exact = numpy.linalg.inv(x.astype(dtype).astype("float64")).astype(dtype)
             close = {} if dtype == "float16" else {"rtol": 2e-4, "atol": 2e-4}
-            yield node_case(name, "Inverse", [x.astype(dtype)], oracle=lambda *_, exact=exact: [exact], **close)
-    yield node_case("inverse_symbolic_batch", "Inverse", [floats(random_of("inverse"), (4, 3, 3))], rtol=1e-3, atol=1e-3)
+            yield node_case(
+                name, "Inverse", [x.astype(dtype)], oracle=lambda *_, exact=exact: [exact], **close
+            )
+    yield node_case(
+        "inverse_symbolic_batch", "Inverse", [floats(random_of("inverse"), (4, 3, 3))], rtol=1e-3, atol=1e-3
+    )
 
 
 @covers("CropAndResize")
@@ -53,10 +67,20 @@ def crop_and_resize():
             for is_constant in (True, False):
                 name = f"cropandresize_{mode}_{kind}_{'constant' if is_constant else 'run_time'}"
                 random = random_of(name)
-                rois = numpy.array([[0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], [0.9, 0.7, 0.2, 0.1], [-0.3, 0.1, 0.6, 1.4]], "float32")
-                inputs = [floats(random, (2, 3, 6, 9)), rois, numpy.array([0, 1, 1, 0], "int32"), numpy.array(crop, "int32")]
+                rois = numpy.array(
+                    [[0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], [0.9, 0.7, 0.2, 0.1], [-0.3, 0.1, 0.6, 1.4]],
+                    "float32",
+                )
+                inputs = [
+                    floats(random, (2, 3, 6, 9)),
+                    rois,
+                    numpy.array([0, 1, 1, 0], "int32"),
+                    numpy.array(crop, "int32"),
+                ]
                 attributes = {"mode": mode, "extrapolation_value": 1.5}
-                yield node_case(name, "CropAndResize", inputs, attributes=attributes, constant=(3,) if is_constant else ())
+                yield node_case(
+                    name, "CropAndResize", inputs, attributes=attributes, constant=(3,) if is_constant else ()
+                )
 
 
 @covers("QuantizeLinear", "DequantizeLinear")
@@ -72,7 +96,13 @@ def linear():
         yield node_case("ms_" + name + "_axis", "QuantizeLinear", [x, *columns], attributes={"axis": 1})
         y = integers(random, (3, 4, 7), dtype)
         yield node_case("ms_de" + name, "DequantizeLinear", [y, *scalar], constant=True)
-        yield node_case("ms_de" + name + "_axis", "DequantizeLinear", [y, *columns], attributes={"axis": -2}, symbolic=True)
+        yield node_case(
+            "ms_de" + name + "_axis",
+            "DequantizeLinear",
+            [y, *columns],
+            attributes={"axis": -2},
+            symbolic=True,
+        )
         yield node_case("ms_de" + name + "_no_zero", "DequantizeLinear", [y, scalar[0]])
     y = integers(random, (3, 7), "int32", -999, 999)
     yield node_case("ms_dequantizelinear_int32", "DequantizeLinear", [y, numpy.array(0.01, "float32")])
@@ -97,12 +127,18 @@ def gather():
             zero = unpack(zero)[..., : scales.shape[-1]].astype("int32")
         else:
             zero = zero.astype("int32")
-        spread = lambda each: numpy.take(numpy.repeat(each, block_size, quantize_axis), range(wide.shape[quantize_axis]), quantize_axis)
+        spread = lambda each: numpy.take(
+            numpy.repeat(each, block_size, quantize_axis), range(wide.shape[quantize_axis]), quantize_axis
+        )
         table = (wide - spread(zero)) * spread(scales.astype("float32"))
         return [numpy.take(table, indices, gather_axis).astype(scales.dtype)]
 
     for bits in (4, 8, 2):
-        for kind, with_zero, dtype in (("", True, "float32"), ("_no_zero", False, "float32"), ("_float16", True, "float16")):
+        for kind, with_zero, dtype in (
+            ("", True, "float32"),
+            ("_no_zero", False, "float32"),
+            ("_float16", True, "float16"),
+        ):
             name = f"gatherblockquantized_{bits}{kind}"
             random = random_of(name)
             blocks = 3
@@ -114,8 +150,14 @@ def gather():
                 inputs.append(integers(random, (11, -(-blocks * bits // 8))))
             attributes = {"bits": bits, "block_size": 16, "quantize_axis": 1, "gather_axis": 0}
             own = bits != 2 and dtype == "float32"
-            yield node_case(name, "GatherBlockQuantized", inputs, attributes=attributes, constant=(0, 2, 3),
-                            oracle=None if own else oracle)
+            yield node_case(
+                name,
+                "GatherBlockQuantized",
+                inputs,
+                attributes=attributes,
+                constant=(0, 2, 3),
+                oracle=None if own else oracle,
+            )
     for dtype in (ml_dtypes.int4, ml_dtypes.uint4):
         for gathered, quantized in ((0, 2), (1, 0), (1, 1)):
             name = f"gatherblockquantized_{numpy.dtype(dtype).name}_{gathered}_{quantized}"
@@ -129,5 +171,11 @@ def gather():
             scales = (random.random(blocks) + 0.1).astype("float32")
             indices = random.integers(0, shape[gathered], (4,)).astype("int32")
             attributes = {"bits": 4, "block_size": 16, "quantize_axis": quantized, "gather_axis": gathered}
-            yield node_case(name, "GatherBlockQuantized", [data, indices, scales, zero], attributes=attributes,
-                            constant=(0, 2, 3), oracle=oracle)
+            yield node_case(
+                name,
+                "GatherBlockQuantized",
+                [data, indices, scales, zero],
+                attributes=attributes,
+                constant=(0, 2, 3),
+                oracle=oracle,
+            )

@@ -13,9 +13,29 @@ def _tables(random, positions, half, dtype="float32"):
     return [numpy.cos(angles).astype(dtype), numpy.sin(angles).astype(dtype)]
 
 
-def _group_query(name, *, batch=1, sequence, past=0, buffer=None, heads=4, kv=2, size=8, lengths=None, packed=False,
-                 rotary=False, half=None, bias=False, sink=False, positions=False, constant=(), dtype="float32",
-                 symbolic=False, **attributes):
+def _group_query(
+    name,
+    *,
+    batch=1,
+    sequence,
+    past=0,
+    buffer=None,
+    heads=4,
+    kv=2,
+    size=8,
+    lengths=None,
+    packed=False,
+    rotary=False,
+    half=None,
+    bias=False,
+    sink=False,
+    positions=False,
+    normalized=False,
+    constant=(),
+    dtype="float32",
+    symbolic=False,
+    **attributes,
+):
     random = random_of(name)
     if packed:
         query, key, value = floats(random, (batch, sequence, (heads + 2 * kv) * size), dtype), None, None
@@ -37,16 +57,45 @@ def _group_query(name, *, batch=1, sequence, past=0, buffer=None, heads=4, kv=2,
     if positions:
         # Of the first run ONNX Runtime reads the first position alone.
         at = (random.integers(0, 40, (batch, 1)) + numpy.arange(sequence)).astype("int64")
-    more = [*tables, at, floats(random, (1, heads, sequence, total), dtype) if bias else None,
-            floats(random, (heads,), dtype) if sink else None]
+    more = [
+        *tables,
+        at,
+        floats(random, (1, heads, sequence, total), dtype) if bias else None,
+        floats(random, (heads,), dtype) if sink else None,
+    ]
     inputs += more
+    if normalized:
+        inputs += [None] * (14 - len(inputs)) + [
+            random.uniform(0.5, 1.5, (size,)).astype(dtype) for _ in range(2)
+        ]
     while inputs[-1] is None:
         inputs.pop()
     attributes = {"num_heads": heads, "kv_num_heads": kv, **attributes}
     if rotary:
         attributes["do_rotary"] = 1
-    return node_case(name, "GroupQueryAttention", inputs, attributes=attributes, outputs=3, constant=constant,
-                     symbolic=symbolic)
+    oracle = None
+    if normalized:  # ONNX Runtime has it on GPUs alone
+
+        def oracle(*given, qk_norm_epsilon, **rest):
+            given = list(given)
+            for position, weight, count in ((0, given[14], heads), (1, given[15], kv)):
+                split = given[position].reshape(batch, sequence, count, size)
+                root = numpy.sqrt((split**2).mean(-1, keepdims=True) + qk_norm_epsilon)
+                given[position] = (split / root * weight).reshape(given[position].shape)
+            while given[13:] or given[-1] is None:
+                given.pop()
+            return node_case("other", "GroupQueryAttention", given, attributes=rest, outputs=3).outputs
+
+    return node_case(
+        name,
+        "GroupQueryAttention",
+        inputs,
+        attributes=attributes,
+        outputs=3,
+        constant=constant,
+        symbolic=symbolic,
+        oracle=oracle,
+    )
 
 
 @covers("GroupQueryAttention")
@@ -62,11 +111,18 @@ def group_query():
     yield _group_query(prefix + "as_many_heads", sequence=3, heads=3, kv=3, past=0)
     yield _group_query(prefix + "rotary", sequence=6, rotary=True, size=16)
     yield _group_query(prefix + "rotary_next", sequence=1, past=11, rotary=True, size=16)
-    yield _group_query(prefix + "rotary_packed_next", sequence=1, past=11, buffer=32, rotary=True, packed=True, size=16)
+    yield _group_query(
+        prefix + "rotary_packed_next", sequence=1, past=11, buffer=32, rotary=True, packed=True, size=16
+    )
     yield _group_query(prefix + "rotary_interleaved", sequence=6, rotary=True, size=16, rotary_interleaved=1)
     yield _group_query(prefix + "rotary_of_a_part", sequence=6, rotary=True, size=32, half=8)
     yield _group_query(prefix + "rotary_positions", sequence=4, rotary=True, size=16, positions=True)
-    yield _group_query(prefix + "rotary_positions_next", sequence=1, past=5, rotary=True, size=16, positions=True)
+    yield _group_query(
+        prefix + "rotary_positions_next", sequence=1, past=5, rotary=True, size=16, positions=True
+    )
+    yield _group_query(
+        prefix + "normalized", sequence=5, normalized=True, rotary=True, size=16, qk_norm_epsilon=1e-3
+    )
     yield _group_query(prefix + "scale", sequence=5, scale=0.11)
     yield _group_query(prefix + "softcap", sequence=5, softcap=3.0)
     yield _group_query(prefix + "window", sequence=11, local_window_size=4)
@@ -77,12 +133,16 @@ def group_query():
     yield _group_query(prefix + "smooth", sequence=5, smooth_softmax=1)
     yield _group_query(prefix + "sink", sequence=5, sink=True, past=0)
     yield _group_query(prefix + "sink_next", sequence=1, past=4, sink=True, local_window_size=3)
-    yield _group_query(prefix + "batch_next", batch=3, sequence=1, past=0, buffer=20, lengths=[5, 9, 3], rotary=True, size=16)
+    yield _group_query(
+        prefix + "batch_next", batch=3, sequence=1, past=0, buffer=20, lengths=[5, 9, 3], rotary=True, size=16
+    )
     yield _group_query(prefix + "several_next", sequence=4, past=6, buffer=16, rotary=True, size=16)
     yield _group_query(prefix + "known_total", sequence=1, past=9, constant=(5, 6))
     yield _group_query(prefix + "symbolic", batch=2, sequence=5, rotary=True, size=16, constant=(7, 8))
     yield _group_query(prefix + "float16", sequence=5, past=0, dtype="float16", rotary=True, size=16)
-    yield _group_query(prefix + "float16_next", sequence=1, past=7, dtype="float16", packed=True, rotary=True, size=16)
+    yield _group_query(
+        prefix + "float16_next", sequence=1, past=7, dtype="float16", packed=True, rotary=True, size=16
+    )
 
 
 @covers("RotaryEmbedding")
@@ -100,7 +160,9 @@ def rotary():
                 half = 4
                 inputs = [floats(random, shape), at, *_tables(random, 20, half)]
                 attributes = {"interleaved": interleaved, **more}
-                yield node_case("ms_" + name, "RotaryEmbedding", inputs, attributes=attributes, constant=(2, 3))
+                yield node_case(
+                    "ms_" + name, "RotaryEmbedding", inputs, attributes=attributes, constant=(2, 3)
+                )
     inputs = [floats(random, (2, 5, 16), "float16"), at, *_tables(random, 20, 4, "float16")]
     yield node_case("ms_rotaryembedding_float16", "RotaryEmbedding", inputs, attributes={"num_heads": 2})
 
@@ -113,8 +175,26 @@ def _lengths_mask(lengths, keys):
 def multi_head():
     batch, sequence, heads, size = 2, 5, 3, 8
     hidden = heads * size
-    for kind in ("plain", "bias", "cross", "cross_bias", "mask_lengths", "mask_keys", "mask_whole", "score_bias", "past",
-                 "past_mask", "causal", "causal_past", "scale", "heads_apart", "wide_values", "packed", "packed_pairs", "float16"):
+    for kind in (
+        "plain",
+        "bias",
+        "cross",
+        "cross_bias",
+        "mask_lengths",
+        "mask_keys",
+        "mask_whole",
+        "score_bias",
+        "past",
+        "past_mask",
+        "causal",
+        "causal_past",
+        "scale",
+        "heads_apart",
+        "wide_values",
+        "packed",
+        "packed_pairs",
+        "float16",
+    ):
         for symbolic in (False, True):
             if symbolic and kind not in ("plain", "mask_keys", "past", "causal_past", "mask_lengths"):
                 continue
@@ -123,7 +203,9 @@ def multi_head():
             dtype = "float16" if kind == "float16" else "float32"
             keys = 7 if kind.startswith(("cross", "heads")) else sequence
             values = 2 * hidden if kind == "wide_values" else hidden
-            query, key = floats(random, (batch, sequence, hidden), dtype), floats(random, (batch, keys, hidden), dtype)
+            query, key = floats(random, (batch, sequence, hidden), dtype), floats(
+                random, (batch, keys, hidden), dtype
+            )
             value = floats(random, (batch, keys, values), dtype)
             inputs = [query, key, value] + [None] * 5
             attributes = {"num_heads": heads}
@@ -155,8 +237,16 @@ def multi_head():
             while inputs[-1] is None:
                 inputs.pop()
             oracle = _packed_oracle if kind.startswith("packed") else None
-            yield node_case(name, "MultiHeadAttention", inputs, attributes=attributes, outputs=3 if past else 1,
-                            symbolic=symbolic, constant=(3,), oracle=oracle)
+            yield node_case(
+                name,
+                "MultiHeadAttention",
+                inputs,
+                attributes=attributes,
+                outputs=3 if past else 1,
+                symbolic=symbolic,
+                constant=(3,),
+                oracle=oracle,
+            )
 
 
 def _packed_oracle(query, key=None, value=None, *, num_heads):
@@ -181,8 +271,22 @@ def _answers_of(other_inputs, *_, **attributes):
 def merged():
     batch, sequence, heads, size, width = 2, 5, 3, 8, 16
     hidden = heads * size
-    for kind in ("plain", "no_bias", "ends", "starts", "keys", "whole", "square", "past", "past_keys", "causal", "score_bias",
-                 "scale", "sizes", "float16"):
+    for kind in (
+        "plain",
+        "no_bias",
+        "ends",
+        "starts",
+        "keys",
+        "whole",
+        "square",
+        "past",
+        "past_keys",
+        "causal",
+        "score_bias",
+        "scale",
+        "sizes",
+        "float16",
+    ):
         for symbolic in (False, True):
             if symbolic and kind not in ("plain", "ends", "starts", "keys", "past_keys"):
                 continue
@@ -190,7 +294,10 @@ def merged():
             random = random_of(name)
             dtype = "float16" if kind == "float16" else "float32"
             sizes = [hidden, hidden, 2 * hidden if kind == "sizes" else hidden]
-            inputs = [floats(random, (batch, sequence, width), dtype), floats(random, (width, sum(sizes)), dtype, 0.3)]
+            inputs = [
+                floats(random, (batch, sequence, width), dtype),
+                floats(random, (width, sum(sizes)), dtype, 0.3),
+            ]
             inputs += [None if kind == "no_bias" else floats(random, (sum(sizes),), dtype), None, None, None]
             attributes = {"num_heads": heads}
             past = 4 if "past" in kind else 0
@@ -225,17 +332,38 @@ def merged():
             if kind == "no_bias":  # ONNX Runtime's kernel reads a bias, whether it is there or not.
                 with_zeros = [*inputs, numpy.zeros(sum(sizes), dtype)]
                 oracle = functools.partial(_answers_of, with_zeros)
-            yield node_case(name, "Attention", inputs, attributes=attributes, outputs=2 if past else 1, constant=(1, 2),
-                            symbolic=symbolic, oracle=oracle)
-    for kind, dtypes in (("plain", ("uint8", "int8")), ("signed", ("uint8", "int8")), ("unsigned", ("uint8", "uint8")),
-                         ("mask", ("uint8", "int8")), ("past", ("uint8", "int8")), ("columns", ("uint8", "int8"))):
+            yield node_case(
+                name,
+                "Attention",
+                inputs,
+                attributes=attributes,
+                outputs=2 if past else 1,
+                constant=(1, 2),
+                symbolic=symbolic,
+                oracle=oracle,
+            )
+    for kind, dtypes in (
+        ("plain", ("uint8", "int8")),
+        ("signed", ("uint8", "int8")),
+        ("unsigned", ("uint8", "uint8")),
+        ("mask", ("uint8", "int8")),
+        ("past", ("uint8", "int8")),
+        ("columns", ("uint8", "int8")),
+    ):
         name = "qattention_" + kind
         random = random_of(name)
         columns = (3 * hidden,) if kind == "columns" else ()
-        inputs = [random.integers(0, 256, (batch, sequence, width)).astype(dtypes[0]),
-                  weights(random, (width, 3 * hidden), dtypes[1]), floats(random, (3 * hidden,)),
-                  numpy.array(0.01, "float32"), (random.random(columns) * 0.005 + 0.005).astype("float32"), None,
-                  numpy.array(127, dtypes[0]), (random.integers(-9, 9, columns) + (128 if dtypes[1] == "uint8" else 0)).astype(dtypes[1]), None]
+        inputs = [
+            random.integers(0, 256, (batch, sequence, width)).astype(dtypes[0]),
+            weights(random, (width, 3 * hidden), dtypes[1]),
+            floats(random, (3 * hidden,)),
+            numpy.array(0.01, "float32"),
+            (random.random(columns) * 0.005 + 0.005).astype("float32"),
+            None,
+            numpy.array(127, dtypes[0]),
+            (random.integers(-9, 9, columns) + (128 if dtypes[1] == "uint8" else 0)).astype(dtypes[1]),
+            None,
+        ]
         attributes = {"num_heads": heads}
         if kind == "mask":
             inputs[5] = numpy.array([3, 5], "int32")
@@ -244,5 +372,13 @@ def merged():
             attributes["unidirectional"] = 1
         while inputs[-1] is None:
             inputs.pop()
-        yield node_case(name, "QAttention", inputs, attributes=attributes, outputs=2 if kind == "past" else 1,
-                        constant=(1, 2, 3, 4, 6, 7), rtol=1e-4, atol=1e-4)
+        yield node_case(
+            name,
+            "QAttention",
+            inputs,
+            attributes=attributes,
+            outputs=2 if kind == "past" else 1,
+            constant=(1, 2, 3, 4, 6, 7),
+            rtol=1e-4,
+            atol=1e-4,
+        )

@@ -19,7 +19,12 @@ Case = collections.namedtuple("Case", "name model inputs outputs rtol atol")
 
 # By output type: what may differ relative to the value, and absolutely. The suite narrows those of float64
 # by what it has more than float32; integers are to be equal.
-_TOLERANCES = {"float32": (2e-5, 2e-5), "float64": (2e-5, 2e-5), "float16": (4e-3, 2e-3), "bfloat16": (2e-2, 1e-2)}
+_TOLERANCES = {
+    "float32": (2e-5, 2e-5),
+    "float64": (2e-5, 2e-5),
+    "float16": (4e-3, 2e-3),
+    "bfloat16": (2e-2, 1e-2),
+}
 
 _FUNCTIONS = {}
 
@@ -100,7 +105,8 @@ def node_case(
     """A model of one node. An input that is None is omitted, as is an output whose name is "".
 
     `constant`: the positions of inputs that are initializers; True: all but the first. `symbolic`: extents
-    of the others (or of these positions) are names in place of numbers. `outputs`: how many, or which are wanted, as booleans.
+    of the others (or of these positions) are names in place of numbers. `outputs`: how many, or which are
+    wanted, as booleans.
     """
     inputs = [None if array is None else numpy.asarray(array) for array in inputs]
     wanted = [True] * outputs if isinstance(outputs, int) else list(outputs)

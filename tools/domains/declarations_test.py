@@ -21,7 +21,9 @@ class DeclarationsTest(unittest.TestCase):
                 for attribute, (kind, required, default) in attributes.items():
                     expected = schemas[name][2][attribute]
                     self.assertEqual((kind, required), expected[:2], attribute)
-                    self.assertTrue(declarations.same_default(default, expected[2]), (attribute, default, expected[2]))
+                    self.assertTrue(
+                        declarations.same_default(default, expected[2]), (attribute, default, expected[2])
+                    )
 
     def test_each_operator_has_cases(self):
         make_domain_cases.load_modules()

@@ -7,6 +7,7 @@ import onnx
 from domains import case
 from domains.case import covers, floats, integers, node_case, quantized, random_of, weights
 
+
 def _to_last(x):
     return numpy.moveaxis(x, 1, -1)
 
@@ -20,8 +21,13 @@ def _conv(x, w, b, attributes):
     names = [("x", x), ("w", w), ("b", b)]
     given = [name for name, array in names if array is not None]
     node = onnx.helper.make_node("Conv", given, ["y"], **attributes)
-    infos = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-             for name, array in names if array is not None]
+    infos = [
+        onnx.helper.make_tensor_value_info(
+            name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+        )
+        for name, array in names
+        if array is not None
+    ]
     graph = onnx.helper.make_graph([node], "conv", infos, [onnx.ValueInfoProto(name="y")])
     model = onnx.helper.make_model(graph, ir_version=10, opset_imports=[onnx.helper.make_opsetid("", 21)])
     return case.run_reference(model, {name: array for name, array in names if array is not None})[0]
@@ -44,8 +50,15 @@ _WINDOWS = {
 
 @covers("FusedConv")
 def fused_conv():
-    activations = [(None, None), ("Relu", None), ("Tanh", None), ("Sigmoid", None), ("LeakyRelu", [0.2]),
-                   ("HardSigmoid", [0.3, 0.4]), ("Clip", [-0.5, 0.75])]
+    activations = [
+        (None, None),
+        ("Relu", None),
+        ("Tanh", None),
+        ("Sigmoid", None),
+        ("LeakyRelu", [0.2]),
+        ("HardSigmoid", [0.3, 0.4]),
+        ("Clip", [-0.5, 0.75]),
+    ]
     for activation, parameters in activations:
         for kind, window in _WINDOWS.items():
             for dtype in ("float32", "float64"):
@@ -58,17 +71,32 @@ def fused_conv():
                     attributes["activation"] = activation
                 if parameters:
                     attributes["activation_params"] = parameters
-                inputs = [floats(random, (2, 4, 9, 7), dtype), floats(random, (6, 4, *window["kernel_shape"]), dtype, 0.2)]
+                inputs = [
+                    floats(random, (2, 4, 9, 7), dtype),
+                    floats(random, (6, 4, *window["kernel_shape"]), dtype, 0.2),
+                ]
                 inputs += [floats(random, (6,), dtype)]
                 yield node_case(name, "FusedConv", inputs, attributes=attributes, constant=True)
     random = random_of("fusedconv_sum")
     attributes = {**_WINDOWS["plain"], "activation": "Relu", "group": 2}
-    inputs = [floats(random, (1, 4, 6, 5)), floats(random, (6, 2, 3, 3)), floats(random, (6,)), floats(random, (1, 6, 6, 5))]
+    inputs = [
+        floats(random, (1, 4, 6, 5)),
+        floats(random, (6, 2, 3, 3)),
+        floats(random, (6,)),
+        floats(random, (1, 6, 6, 5)),
+    ]
     yield node_case("fusedconv_sum", "FusedConv", inputs, attributes=attributes, constant=(1, 2))
-    yield node_case("fusedconv_sum_symbolic", "FusedConv", inputs, attributes=attributes, symbolic=True, constant=(1, 2))
+    yield node_case(
+        "fusedconv_sum_symbolic", "FusedConv", inputs, attributes=attributes, symbolic=True, constant=(1, 2)
+    )
     inputs = [floats(random, (1, 4, 6, 5)), floats(random, (6, 4, 3, 3))]
-    yield node_case("fusedconv_dilations", "FusedConv", inputs,
-                    attributes={"dilations": [2, 1], "pads": [2, 1, 2, 1], "activation": "Relu"}, constant=(1,))
+    yield node_case(
+        "fusedconv_dilations",
+        "FusedConv",
+        inputs,
+        attributes={"dilations": [2, 1], "pads": [2, 1, 2, 1], "activation": "Relu"},
+        constant=(1,),
+    )
 
 
 @covers("NhwcConv", "NhwcFusedConv")
@@ -82,7 +110,11 @@ def nhwc_conv():
         for kind, window in _WINDOWS.items():
             name = f"{op_type.lower()}_{kind}"
             random = random_of(name)
-            inputs = [floats(random, (2, 9, 7, 4)), floats(random, (6, 2, *window["kernel_shape"])), floats(random, (6,))]
+            inputs = [
+                floats(random, (2, 9, 7, 4)),
+                floats(random, (6, 2, *window["kernel_shape"])),
+                floats(random, (6,)),
+            ]
             attributes = {**window, "group": 2}
             if op_type == "NhwcFusedConv" and kind == "plain":
                 inputs.append(floats(random, (2, 9, 7, 6)))
@@ -96,7 +128,12 @@ def conv_transpose():
     for kind in ("pads", "run_time", "none"):
         name = f"convtransposewithdynamicpads_{kind}"
         random = random_of(name)
-        inputs = [floats(random, (2, 4, 5, 6)), floats(random, (4, 3, 3, 2)), numpy.array([1, 0, 2, 1]), floats(random, (3,))]
+        inputs = [
+            floats(random, (2, 4, 5, 6)),
+            floats(random, (4, 3, 3, 2)),
+            numpy.array([1, 0, 2, 1]),
+            floats(random, (3,)),
+        ]
         attributes = {"strides": [2, 2], "output_padding": [1, 0], "kernel_shape": [3, 2]}
         oracle = None
         if kind == "none":  # ONNX Runtime's kernel wants the input that its schema lets a node omit.
@@ -104,8 +141,14 @@ def conv_transpose():
             oracle = lambda x, w, _, b, **attributes: node_case(
                 "other", "ConvTransposeWithDynamicPads", [x, w, zeros, b], attributes=attributes
             ).outputs
-        yield node_case(name, "ConvTransposeWithDynamicPads", inputs, attributes=attributes, oracle=oracle,
-                        constant=(1, 3) if kind == "run_time" else (1, 2, 3))
+        yield node_case(
+            name,
+            "ConvTransposeWithDynamicPads",
+            inputs,
+            attributes=attributes,
+            oracle=oracle,
+            constant=(1, 3) if kind == "run_time" else (1, 2, 3),
+        )
 
 
 @covers("QLinearConv")
@@ -117,8 +160,15 @@ def qlinear_conv():
             x = integers(random, (1, 4, 9, 7), dtype)
             extents = (6,) if by_channel else ()
             w_scale = (random.random(extents) * 0.01 + 0.01).astype("float32")
-            inputs = [_to_last(x) if last else x, *quantized(dtype, 0.03067, 7), weights(random, (6, 4, 3, 3), "int8"), w_scale,
-                      numpy.zeros(extents, "int8"), *quantized(dtype, 0.70123, 3), integers(random, (6,), "int32", -500, 500)]
+            inputs = [
+                _to_last(x) if last else x,
+                *quantized(dtype, 0.03067, 7),
+                weights(random, (6, 4, 3, 3), "int8"),
+                w_scale,
+                numpy.zeros(extents, "int8"),
+                *quantized(dtype, 0.70123, 3),
+                integers(random, (6,), "int32", -500, 500),
+            ]
             inputs[0] = numpy.ascontiguousarray(inputs[0])
             attributes = {**_WINDOWS["plain"], "channels_last": last, "strides": [2, 1]}
             yield node_case(name, "QLinearConv", inputs, attributes=attributes, constant=True)
@@ -128,20 +178,37 @@ def qlinear_conv():
 def average_pool():
     for dtype, zero in (("uint8", 5), ("int8", -5)):
         for last in (0, 1):
-            for kind, window in {**_WINDOWS, "ceil": {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}}.items():
+            for kind, window in {
+                **_WINDOWS,
+                "ceil": {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1},
+            }.items():
                 for include in (0, 1):
                     name = f"qlinearaveragepool_{dtype}_{kind}_{'nhwc' if last else 'nchw'}_{include}"
                     random = random_of(name)
                     x = integers(random, (2, 3, 10, 8), dtype)
-                    inputs = [numpy.ascontiguousarray(_to_last(x)) if last else x, *quantized(dtype, 0.04139, zero), *quantized(dtype, 0.03067, 2)]
+                    inputs = [
+                        numpy.ascontiguousarray(_to_last(x)) if last else x,
+                        *quantized(dtype, 0.04139, zero),
+                        *quantized(dtype, 0.03067, 2),
+                    ]
                     attributes = {**window, "channels_last": last, "count_include_pad": include}
                     yield node_case(name, "QLinearAveragePool", inputs, attributes=attributes, constant=True)
             name = f"qlinearglobalaveragepool_{dtype}_{'nhwc' if last else 'nchw'}"
             x = integers(random_of(name), (2, 5, 7, 9), dtype)
-            inputs = [numpy.ascontiguousarray(_to_last(x)) if last else x, *quantized(dtype, 0.04139, zero), *quantized(dtype, 0.01097, 2)]
+            inputs = [
+                numpy.ascontiguousarray(_to_last(x)) if last else x,
+                *quantized(dtype, 0.04139, zero),
+                *quantized(dtype, 0.01097, 2),
+            ]
             for symbolic in (False, True):
-                yield node_case(name + ("_symbolic" if symbolic else ""), "QLinearGlobalAveragePool", inputs,
-                                attributes={"channels_last": last}, constant=True, symbolic=symbolic)
+                yield node_case(
+                    name + ("_symbolic" if symbolic else ""),
+                    "QLinearGlobalAveragePool",
+                    inputs,
+                    attributes={"channels_last": last},
+                    constant=True,
+                    symbolic=symbolic,
+                )
 
 
 @covers("NhwcMaxPool")
@@ -185,11 +252,20 @@ def group_norm():
                 shape = (2, 5, 3, 8) if last else (2, 8, 5, 3)
                 inputs = [floats(random, shape, dtype), floats(random, (8,)), floats(random, (8,))]
                 attributes = {"groups": 4, "activation": activation, "channels_last": last, "epsilon": 1e-2}
-                yield node_case(name, "GroupNorm", inputs, attributes=attributes, constant=(1, 2), oracle=plain)
+                yield node_case(
+                    name, "GroupNorm", inputs, attributes=attributes, constant=(1, 2), oracle=plain
+                )
                 skips = {"whole": shape, "channels": (2, 8)}
                 if last:
                     skips["channel_axes"] = (2, 1, 1, 8)
                 for kind, skip in skips.items():
                     inputs = [*inputs[:3], floats(random, skip, dtype), floats(random, (8,), dtype)]
-                    yield node_case(f"skip{name}_{kind}", "SkipGroupNorm", inputs, attributes=attributes, outputs=2,
-                                    constant=(1, 2, 4), oracle=with_skip)
+                    yield node_case(
+                        f"skip{name}_{kind}",
+                        "SkipGroupNorm",
+                        inputs,
+                        attributes=attributes,
+                        outputs=2,
+                        constant=(1, 2, 4),
+                        oracle=with_skip,
+                    )

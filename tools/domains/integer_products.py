@@ -5,6 +5,7 @@ import numpy
 
 from domains.case import covers, floats, integers, node_case, quantized, random_of, weights
 
+
 @covers("DynamicQuantizeMatMul")
 def dynamic_quantize_matmul():
     for dtype in ("uint8", "int8"):
@@ -22,11 +23,20 @@ def dynamic_quantize_matmul():
                 yield node_case(name, "DynamicQuantizeMatMul", inputs, constant=True, **close)
                 if kind == "plain":
                     inputs = inputs[:3]
-                    yield node_case(name + "_no_zero", "DynamicQuantizeMatMul", inputs, constant=(2,), symbolic=True, **close)
+                    yield node_case(
+                        name + "_no_zero",
+                        "DynamicQuantizeMatMul",
+                        inputs,
+                        constant=(2,),
+                        symbolic=True,
+                        **close,
+                    )
 
 
 def _integer_to_float(a, b, a_scale, b_scale, a_zero=None, b_zero=None, bias=None):
-    wide = [each.astype("float64") - (0 if zero is None else zero) for each, zero in ((a, a_zero), (b, b_zero))]
+    wide = [
+        each.astype("float64") - (0 if zero is None else zero) for each, zero in ((a, a_zero), (b, b_zero))
+    ]
     result = wide[0] @ wide[1] * a_scale * b_scale
     return [(result if bias is None else result + bias).astype("float32")]
 
@@ -39,17 +49,33 @@ def matmul_integer_to_float():
                 name = f"matmulintegertofloat_{a_dtype}_{b_dtype}_{'columns' if by_column else 'whole'}"
                 random = random_of(name)
                 extents = (13,) if by_column else ()
-                inputs = [integers(random, (3, 21), a_dtype), weights(random, (21, 13), b_dtype), numpy.float32(0.03)]
+                inputs = [
+                    integers(random, (3, 21), a_dtype),
+                    weights(random, (21, 13), b_dtype),
+                    numpy.float32(0.03),
+                ]
                 inputs = [numpy.asarray(each) for each in inputs]
-                inputs += [(random.random(extents) * 0.02 + 0.01).astype("float32"), integers(random, (), a_dtype, 3, 9)]
+                inputs += [
+                    (random.random(extents) * 0.02 + 0.01).astype("float32"),
+                    integers(random, (), a_dtype, 3, 9),
+                ]
                 inputs += [integers(random, extents, b_dtype, 0, 9), floats(random, (13,))]
                 # ONNX Runtime has no kernel for int8 by uint8.
                 oracle = _integer_to_float if (a_dtype, b_dtype) == ("int8", "uint8") else None
-                yield node_case(name, "MatMulIntegerToFloat", inputs, constant=(1, 2, 3, 4, 5, 6), oracle=oracle)
+                yield node_case(
+                    name, "MatMulIntegerToFloat", inputs, constant=(1, 2, 3, 4, 5, 6), oracle=oracle
+                )
                 inputs[4:] = [None, inputs[5]]
-                yield node_case(name + "_no_bias", "MatMulIntegerToFloat", inputs, symbolic=True, oracle=oracle)
+                yield node_case(
+                    name + "_no_bias", "MatMulIntegerToFloat", inputs, symbolic=True, oracle=oracle
+                )
     random = random_of("matmulintegertofloat_batch")
-    inputs = [integers(random, (2, 4, 9)), weights(random, (9, 7), "int8"), numpy.array(0.5, "float32"), numpy.array(0.25, "float32")]
+    inputs = [
+        integers(random, (2, 4, 9)),
+        weights(random, (9, 7), "int8"),
+        numpy.array(0.5, "float32"),
+        numpy.array(0.25, "float32"),
+    ]
     yield node_case("matmulintegertofloat_batch", "MatMulIntegerToFloat", inputs)
 
 
@@ -68,12 +94,22 @@ def qgemm():
                 b_scale = (random.random((11,) if by_column else ()) * 0.01 + 0.01).astype("float32")
                 b_zero = integers(random, (11,) if by_column else (), b_dtype, 0, 5)
                 inputs = [integers(random, shapes[0], a_dtype), *quantized(a_dtype, 0.02031, 5)]
-                inputs += [weights(random, shapes[1], b_dtype), b_scale, b_zero, integers(random, (11,), "int32", -900, 900)]
+                inputs += [
+                    weights(random, shapes[1], b_dtype),
+                    b_scale,
+                    b_zero,
+                    integers(random, (11,), "int32", -900, 900),
+                ]
                 if result == "bytes":
                     inputs += quantized(a_dtype, 0.90123, 11)
                 yield node_case(name, "QGemm", inputs, attributes=attributes, constant=True)
     random = random_of("qgemm_no_c")
-    inputs = [integers(random, (4, 8)), *quantized("uint8", 0.02, 5), integers(random, (8, 6)), *quantized("uint8", 0.1, 120)]
+    inputs = [
+        integers(random, (4, 8)),
+        *quantized("uint8", 0.02, 5),
+        integers(random, (8, 6)),
+        *quantized("uint8", 0.1, 120),
+    ]
     yield node_case("qgemm_no_c", "QGemm", inputs, symbolic=True)
     inputs += [integers(random, (4, 6), "int32", -99, 99)]
     yield node_case("qgemm_whole_c", "QGemm", inputs)
@@ -82,7 +118,10 @@ def qgemm():
 @covers("MulInteger", "ReduceSumInteger")
 def sums():
     def multiply(a, a_zero, b, b_zero=None):
-        wide = [each.astype("int32") - (0 if zero is None else int(zero)) for each, zero in ((a, a_zero), (b, b_zero))]
+        wide = [
+            each.astype("int32") - (0 if zero is None else int(zero))
+            for each, zero in ((a, a_zero), (b, b_zero))
+        ]
         return [wide[0] * wide[1]]
 
     def add_up(data, axes, keepdims):
@@ -96,5 +135,10 @@ def sums():
         yield node_case(f"mulinteger_{dtype}", "MulInteger", [a, zero, b, zero], oracle=multiply)
         yield node_case(f"mulinteger_{dtype}_no_zero", "MulInteger", [a, None, b], oracle=multiply)
         attributes = {"axes": [0, 2], "keepdims": 1}
-        yield node_case(f"reducesuminteger_{dtype}", "ReduceSumInteger", [integers(random, (3, 5, 7), dtype)],
-                        attributes=attributes, oracle=add_up)
+        yield node_case(
+            f"reducesuminteger_{dtype}",
+            "ReduceSumInteger",
+            [integers(random, (3, 5, 7), dtype)],
+            attributes=attributes,
+            oracle=add_up,
+        )

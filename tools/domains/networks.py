@@ -52,8 +52,16 @@ class _Network:
     def add_skip(self, x, y, scale):
         """The normalized sum, and the sum; what lies between is omitted."""
         names = [f"skip_{len(self.nodes)}_{k}" for k in range(2)]
-        self.nodes.append(helper.make_node("SkipSimplifiedLayerNormalization", [x, y, scale], [names[0], "", "", names[1]],
-                                           name=names[0], domain=case.DOMAIN, epsilon=1e-5))
+        self.nodes.append(
+            helper.make_node(
+                "SkipSimplifiedLayerNormalization",
+                [x, y, scale],
+                [names[0], "", "", names[1]],
+                name=names[0],
+                domain=case.DOMAIN,
+                epsilon=1e-5,
+            )
+        )
         return names
 
     def input(self, name, dtype, shape):
@@ -81,9 +89,11 @@ class _Network:
 
     def reshape(self, x, *extents):
         parts = [
-            self.constant(numpy.array([extent]))
-            if isinstance(extent, int)
-            else self.add("Unsqueeze", extent, self.constant(numpy.array([0])))
+            (
+                self.constant(numpy.array([extent]))
+                if isinstance(extent, int)
+                else self.add("Unsqueeze", extent, self.constant(numpy.array([0])))
+            )
             for extent in extents
         ]
         return self.add("Reshape", x, self.add("Concat", *parts, axis=0))
@@ -92,13 +102,29 @@ class _Network:
 def _convolutional():
     net = _Network("convolutional")
     x = net.input("image", "float32", ["batch", 3, 16, 20])
-    x = net.add("Relu", net.add("Conv", x, net.weights(8, 3, 3, 3, scale=0.3), net.weights(8), kernel_shape=[3, 3], pads=[1] * 4))
-    y = net.add("Relu", net.add("Conv", x, net.weights(8, 8, 3, 3, scale=0.15), net.weights(8), kernel_shape=[3, 3], pads=[1] * 4))
+    x = net.add(
+        "Relu",
+        net.add(
+            "Conv", x, net.weights(8, 3, 3, 3, scale=0.3), net.weights(8), kernel_shape=[3, 3], pads=[1] * 4
+        ),
+    )
+    y = net.add(
+        "Relu",
+        net.add(
+            "Conv", x, net.weights(8, 8, 3, 3, scale=0.15), net.weights(8), kernel_shape=[3, 3], pads=[1] * 4
+        ),
+    )
     x = net.add("Add", x, y)
     x = net.add("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
-    gate = net.add("Sigmoid", net.add("Conv", x, net.weights(8, 8, 1, 1), net.weights(8), kernel_shape=[1, 1]))
+    gate = net.add(
+        "Sigmoid", net.add("Conv", x, net.weights(8, 8, 1, 1), net.weights(8), kernel_shape=[1, 1])
+    )
     x = net.add("Mul", x, gate)
-    left = net.add("LeakyRelu", net.add("Conv", x, net.weights(6, 8, 1, 1), net.weights(6), kernel_shape=[1, 1]), alpha=0.2)
+    left = net.add(
+        "LeakyRelu",
+        net.add("Conv", x, net.weights(6, 8, 1, 1), net.weights(6), kernel_shape=[1, 1]),
+        alpha=0.2,
+    )
     right = net.add("AveragePool", x, kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1])
     x = net.add("Concat", left, right, axis=1)
     x = net.add("Flatten", net.add("GlobalAveragePool", x), axis=1)
@@ -116,17 +142,36 @@ def _encoder():
     tokens = net.input("input_ids", "int64", ["batch", "sequence"])
     mask = net.input("attention_mask", "int64", ["batch", "sequence"])
     positions = net.add(
-        "Slice", net.constant(numpy.arange(32)[None]), net.constant(numpy.array([0])),
-        net.add("Unsqueeze", net.extent(tokens, 1), net.constant(numpy.array([0]))), net.constant(numpy.array([1])),
+        "Slice",
+        net.constant(numpy.arange(32)[None]),
+        net.constant(numpy.array([0])),
+        net.add("Unsqueeze", net.extent(tokens, 1), net.constant(numpy.array([0]))),
+        net.constant(numpy.array([1])),
     )
     x = net.add("Gather", net.weights(40, _WIDTH, scale=1.0), tokens, axis=0)
-    x = net.normalize(net.add("Add", x, net.add("Gather", net.weights(32, _WIDTH, scale=0.5), positions, axis=0)), _WIDTH)
-    mask = net.add("Cast", net.add("Unsqueeze", net.add("Unsqueeze", mask, net.constant(numpy.array([1]))), net.constant(numpy.array([2]))), to=1)
+    x = net.normalize(
+        net.add("Add", x, net.add("Gather", net.weights(32, _WIDTH, scale=0.5), positions, axis=0)), _WIDTH
+    )
+    mask = net.add(
+        "Cast",
+        net.add(
+            "Unsqueeze",
+            net.add("Unsqueeze", mask, net.constant(numpy.array([1]))),
+            net.constant(numpy.array([2])),
+        ),
+        to=1,
+    )
     mask = net.add("Sub", net.constant(numpy.float32(1)), mask)
     mask = net.add("Mul", mask, net.constant(numpy.float32(-10000)))
     for _ in range(2):
         q, k, v = (
-            net.add("Transpose", net.reshape(net.project(x, _WIDTH, _WIDTH), net.extent(x, 0), net.extent(x, 1), _HEADS, _SIZE), perm=perm)
+            net.add(
+                "Transpose",
+                net.reshape(
+                    net.project(x, _WIDTH, _WIDTH), net.extent(x, 0), net.extent(x, 1), _HEADS, _SIZE
+                ),
+                perm=perm,
+            )
             for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])
         )
         scores = net.add("Div", net.add("MatMul", q, k), net.constant(numpy.float32(_SIZE**0.5)))
@@ -136,7 +181,11 @@ def _encoder():
         x = net.normalize(net.add("Add", y, x), _WIDTH)
         y = net.project(x, _WIDTH, 3 * _WIDTH)
         erf = net.add("Erf", net.add("Div", y, net.constant(numpy.float32(2**0.5))))
-        y = net.add("Mul", net.add("Mul", y, net.add("Add", erf, net.constant(numpy.float32(1)))), net.constant(numpy.float32(0.5)))
+        y = net.add(
+            "Mul",
+            net.add("Mul", y, net.add("Add", erf, net.constant(numpy.float32(1)))),
+            net.constant(numpy.float32(0.5)),
+        )
         x = net.normalize(net.add("Add", net.project(y, 3 * _WIDTH, _WIDTH), x), _WIDTH)
     return net.model({x: ["batch", "sequence", _WIDTH]})
 
@@ -145,8 +194,16 @@ def _recurrent():
     net = _Network("recurrent")
     x = net.input("frames", "float32", ["steps", "batch", 12])
     hidden = 8
-    y, _, _ = net.add("LSTM", x, net.weights(2, 4 * hidden, 12, scale=0.2), net.weights(2, 4 * hidden, hidden, scale=0.2),
-                      net.weights(2, 8 * hidden, scale=0.1), outputs=3, hidden_size=hidden, direction="bidirectional")
+    y, _, _ = net.add(
+        "LSTM",
+        x,
+        net.weights(2, 4 * hidden, 12, scale=0.2),
+        net.weights(2, 4 * hidden, hidden, scale=0.2),
+        net.weights(2, 8 * hidden, scale=0.1),
+        outputs=3,
+        hidden_size=hidden,
+        direction="bidirectional",
+    )
     y = net.add("Reshape", net.add("Transpose", y, perm=[0, 2, 1, 3]), net.constant(numpy.array([0, 0, -1])))
     x = net.add("MatMul", y, net.weights(2 * hidden, 6))
     return net.model({x: ["steps", "batch", 6]})
@@ -159,7 +216,10 @@ def _decoder():
     tokens = net.input("input_ids", "int64", ["batch", "sequence"])
     mask = net.input("attention_mask", "int64", ["batch", "total"])
     caches = [
-        [net.input(f"past_{layer}_{part}", "float32", ["batch", kv, "past", _SIZE]) for part in ("key", "value")]
+        [
+            net.input(f"past_{layer}_{part}", "float32", ["batch", kv, "past", _SIZE])
+            for part in ("key", "value")
+        ]
         for layer in range(2)
     ]
     one = net.constant(numpy.array([1]))
@@ -172,11 +232,31 @@ def _decoder():
     x = net.add("Gather", net.weights(40, _WIDTH, scale=1.0), tokens, axis=0)
     normal = net.add("SimplifiedLayerNormalization", x, scale(), axis=-1, epsilon=1e-5, stash_type=1)
     outputs = {}
-    multiply = lambda value, fan_in, fan_out: net.add("MatMul", value, net.weights(fan_in, fan_out, scale=fan_in**-0.5))
+    multiply = lambda value, fan_in, fan_out: net.add(
+        "MatMul", value, net.weights(fan_in, fan_out, scale=fan_in**-0.5)
+    )
     for layer in range(2):
-        q, k, v = multiply(normal, _WIDTH, _WIDTH), multiply(normal, _WIDTH, kv * _SIZE), multiply(normal, _WIDTH, kv * _SIZE)
-        y, key, value = net.add("GroupQueryAttention", q, k, v, *caches[layer], seqlens, total, *tables, outputs=3,
-                                domain=case.DOMAIN, num_heads=_HEADS, kv_num_heads=kv, do_rotary=1, rotary_interleaved=0)
+        q, k, v = (
+            multiply(normal, _WIDTH, _WIDTH),
+            multiply(normal, _WIDTH, kv * _SIZE),
+            multiply(normal, _WIDTH, kv * _SIZE),
+        )
+        y, key, value = net.add(
+            "GroupQueryAttention",
+            q,
+            k,
+            v,
+            *caches[layer],
+            seqlens,
+            total,
+            *tables,
+            outputs=3,
+            domain=case.DOMAIN,
+            num_heads=_HEADS,
+            kv_num_heads=kv,
+            do_rotary=1,
+            rotary_interleaved=0,
+        )
         outputs.update({key: ["batch", kv, "total", _SIZE], value: ["batch", kv, "total", _SIZE]})
         y = multiply(y, _WIDTH, _WIDTH)
         normal, x = net.add_skip(x, y, scale())
@@ -223,7 +303,8 @@ def _optimized(model, level=onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTEND
 
 def _static(model, feeds, **settings):
     return _through_files(
-        model, lambda source, target: quantization.quantize_static(source, target, _Samples(feeds), **settings)
+        model,
+        lambda source, target: quantization.quantize_static(source, target, _Samples(feeds), **settings),
     )
 
 
@@ -247,39 +328,74 @@ def networks():
     steps = {"rtol": 0, "atol": 0.06}
     for kind, form, more in (
         ("qoperator", quantization.QuantFormat.QOperator, {}),
-        ("qoperator_int8", quantization.QuantFormat.QOperator, {"activation_type": quantization.QuantType.QInt8}),
+        (
+            "qoperator_int8",
+            quantization.QuantFormat.QOperator,
+            {"activation_type": quantization.QuantType.QInt8},
+        ),
         ("qdq", quantization.QuantFormat.QDQ, {"per_channel": True}),
     ):
-        made = _static(convolutional, images, quant_format=form, weight_type=quantization.QuantType.QInt8, reduce_range=True, **more)
-        wants = ("QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearSigmoid") if form == quantization.QuantFormat.QOperator else ()
+        made = _static(
+            convolutional,
+            images,
+            quant_format=form,
+            weight_type=quantization.QuantType.QInt8,
+            reduce_range=True,
+            **more,
+        )
+        wants = (
+            ("QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearSigmoid")
+            if form == quantization.QuantFormat.QOperator
+            else ()
+        )
         yield _whole("convolutional_" + kind, made, images[3], wants=wants, **steps)
     yield _whole("convolutional_fused", _optimized(convolutional), images[3], 1e-4, 1e-4, ("FusedConv",))
 
     encoder = _encoder()
-    words = {"input_ids": random.integers(0, 40, (3, 9)), "attention_mask": (numpy.arange(9)[None] < [[9], [4], [7]]).astype("int64")}
-    fused = optimizer.optimize_model(encoder, model_type="bert", num_heads=_HEADS, hidden_size=_WIDTH, opt_level=0)
+    words = {
+        "input_ids": random.integers(0, 40, (3, 9)),
+        "attention_mask": (numpy.arange(9)[None] < [[9], [4], [7]]).astype("int64"),
+    }
+    fused = optimizer.optimize_model(
+        encoder, model_type="bert", num_heads=_HEADS, hidden_size=_WIDTH, opt_level=0
+    )
     yield _whole("encoder_fused", fused.model, words, 1e-4, 1e-4, ("SkipLayerNormalization",))
     yield _whole("encoder_extended", _optimized(_encoder()), words, 1e-4, 1e-4, ("SkipLayerNormalization",))
     quantize = lambda source, target: quantization.quantize_dynamic(source, target, reduce_range=True)
-    yield _whole("encoder_fused_dynamic", _through_files(fused.model, quantize), words, 0, 0.05,
-                 ("QAttention", "QEmbedLayerNormalization"))
+    yield _whole(
+        "encoder_fused_dynamic",
+        _through_files(fused.model, quantize),
+        words,
+        0,
+        0.05,
+        ("QAttention", "QEmbedLayerNormalization"),
+    )
     dynamic = _through_files(_encoder(), quantize)
     yield _whole("encoder_dynamic", dynamic, words, 0, 0.05, ("DynamicQuantizeLinear", "MatMulInteger"))
     yield _whole("encoder_dynamic_extended", _optimized(dynamic), words, 0, 0.05)
 
     frames = {"frames": floats(random, (7, 2, 12))}
-    yield _whole("recurrent_dynamic", _through_files(_recurrent(), quantize), frames, 0, 0.05, ("DynamicQuantizeLSTM",))
+    yield _whole(
+        "recurrent_dynamic", _through_files(_recurrent(), quantize), frames, 0, 0.05, ("DynamicQuantizeLSTM",)
+    )
 
     decoder = _decoder()
     batch, past, sequence = 1, 6, 1
-    feeds = {"input_ids": random.integers(0, 40, (batch, sequence)), "attention_mask": numpy.ones((batch, past + sequence), "int64")}
+    feeds = {
+        "input_ids": random.integers(0, 40, (batch, sequence)),
+        "attention_mask": numpy.ones((batch, past + sequence), "int64"),
+    }
     for layer in range(2):
         for part in ("key", "value"):
             feeds[f"past_{layer}_{part}"] = floats(random, (batch, 1, past, _SIZE))
     yield _whole("decoder", decoder, feeds, 1e-4, 1e-4, ("GroupQueryAttention",))
     for bits, symmetric in ((4, True), (4, False), (8, False)):
-        packed = matmul_nbits_quantizer.MatMulNBitsQuantizer(onnx.ModelProto.FromString(decoder.SerializeToString()),
-                                                             bits=bits, block_size=16, is_symmetric=symmetric)
+        packed = matmul_nbits_quantizer.MatMulNBitsQuantizer(
+            onnx.ModelProto.FromString(decoder.SerializeToString()),
+            bits=bits,
+            block_size=16,
+            is_symmetric=symmetric,
+        )
         packed.process()
         name = f"decoder_{bits}_bits" + ("" if symmetric else "_zero_points")
         yield _whole(name, packed.model.model, feeds, 1e-3, 1e-3, ("MatMulNBits", "GroupQueryAttention"))

@@ -46,21 +46,34 @@ def four_bit_floats_and_distances():
             name = f"matmulbnb4_{quant_type}_{dtype}"
             random = random_of(name)
             depth, columns, block = 48, 10, 16
-            inputs = [floats(random, (2, 3, depth), dtype), integers(random, (depth * columns // 2,)),
-                      (random.random(depth * columns // block) + 0.1).astype(dtype)]
+            inputs = [
+                floats(random, (2, 3, depth), dtype),
+                integers(random, (depth * columns // 2,)),
+                (random.random(depth * columns // block) + 0.1).astype(dtype),
+            ]
             attributes = {"K": depth, "N": columns, "block_size": block, "quant_type": quant_type}
             reference = None
             if dtype == "float16":  # ONNX Runtime has no kernel for it on a processor
                 wide = [each.astype("float32") if each.dtype == numpy.float16 else each for each in inputs]
                 answer = node_case("other", "MatMulBnb4", wide, attributes=attributes).outputs[0]
                 reference = lambda *_, answer=answer, **__: [answer.astype("float16")]
-            yield node_case(name, "MatMulBnb4", inputs, attributes=attributes, constant=True, oracle=reference, rtol=1e-2 if reference else None)
+            yield node_case(
+                name,
+                "MatMulBnb4",
+                inputs,
+                attributes=attributes,
+                constant=True,
+                oracle=reference,
+                rtol=1e-2 if reference else None,
+            )
     for metric in ("euclidean", "sqeuclidean"):
         for dtype in ("float32", "float64"):
             name = f"cdist_{metric}_{dtype}"
             random = random_of(name)
             inputs = [floats(random, (7, 5), dtype), floats(random, (4, 5), dtype)]
-            yield node_case(name, "CDist", inputs, attributes={"metric": metric}, symbolic=metric == "euclidean")
+            yield node_case(
+                name, "CDist", inputs, attributes={"metric": metric}, symbolic=metric == "euclidean"
+            )
 
 
 def _matmul_nbits(a, b, scales, zero_points=None, groups=None, bias=None, *, K, N, bits, block_size, **_):
@@ -121,7 +134,13 @@ def matmul_nbits():
                 while inputs[-1] is None:
                     inputs.pop()
                 yield node_case(
-                    name, "MatMulNBits", inputs, attributes=attributes, constant=True, rtol=1e-4, atol=1e-4,
+                    name,
+                    "MatMulNBits",
+                    inputs,
+                    attributes=attributes,
+                    constant=True,
+                    rtol=1e-4,
+                    atol=1e-4,
                     oracle=_matmul_nbits,
                 )
                 if kind == "bias" and bits == 4:
@@ -130,14 +149,27 @@ def matmul_nbits():
                     )
                 if kind in ("plain", "zero_points") and bits == 4 and block == 32:
                     yield node_case(
-                        name + "_onnxruntime", "MatMulNBits", inputs, attributes=attributes, constant=True,
-                        rtol=1e-4, atol=1e-4,
+                        name + "_onnxruntime",
+                        "MatMulNBits",
+                        inputs,
+                        attributes=attributes,
+                        constant=True,
+                        rtol=1e-4,
+                        atol=1e-4,
                     )
                     for dtype in ("float16", ml_dtypes.bfloat16):
-                        narrow = [each.astype(dtype) if each is not None and each.dtype == numpy.float32 else each for each in inputs]
+                        narrow = [
+                            each.astype(dtype) if each is not None and each.dtype == numpy.float32 else each
+                            for each in inputs
+                        ]
                         yield node_case(
-                            f"{name}_{numpy.dtype(dtype).name}", "MatMulNBits", narrow, attributes=attributes,
-                            constant=True, oracle=_matmul_nbits, atol=0.02,
+                            f"{name}_{numpy.dtype(dtype).name}",
+                            "MatMulNBits",
+                            narrow,
+                            attributes=attributes,
+                            constant=True,
+                            oracle=_matmul_nbits,
+                            atol=0.02,
                         )
     random = random_of("matmulnbits_groups")
     groups = random.permutation(numpy.arange(64) // 32).astype("int32")
@@ -145,14 +177,34 @@ def matmul_nbits():
     inputs += [integers(random, (9,)), groups]
     attributes = {"K": 64, "N": 9, "bits": 4, "block_size": 32}
     # ONNX Runtime's kernel takes the middle for the zero points that stand beside groups.
-    yield node_case("matmulnbits_groups", "MatMulNBits", inputs, attributes=attributes, constant=True, rtol=1e-4, atol=1e-4,
-                    oracle=_matmul_nbits)
+    yield node_case(
+        "matmulnbits_groups",
+        "MatMulNBits",
+        inputs,
+        attributes=attributes,
+        constant=True,
+        rtol=1e-4,
+        atol=1e-4,
+        oracle=_matmul_nbits,
+    )
     inputs[3] = None
     yield node_case(
-        "matmulnbits_groups_no_zero_points", "MatMulNBits", inputs, attributes=attributes, constant=True, rtol=1e-4,
-        atol=1e-4, oracle=_matmul_nbits,
+        "matmulnbits_groups_no_zero_points",
+        "MatMulNBits",
+        inputs,
+        attributes=attributes,
+        constant=True,
+        rtol=1e-4,
+        atol=1e-4,
+        oracle=_matmul_nbits,
     )
     yield node_case(
-        "matmulnbits_symbolic", "MatMulNBits", inputs[:3], attributes=attributes, constant=True, symbolic=True,
-        rtol=1e-4, atol=1e-4,
+        "matmulnbits_symbolic",
+        "MatMulNBits",
+        inputs[:3],
+        attributes=attributes,
+        constant=True,
+        symbolic=True,
+        rtol=1e-4,
+        atol=1e-4,
     )

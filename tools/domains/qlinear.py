@@ -11,6 +11,7 @@ import numpy
 
 from domains.case import covers, integers, node_case, quantized, random_of
 
+
 def _widen(x, scale, zero):
     return (x.astype("int64") - int(zero if zero is not None else 0)) * float(scale)
 
@@ -92,7 +93,11 @@ def where():
         name = f"qlinearwhere_{dtype}"
         random = random_of(name)
         inputs = [random.integers(0, 2, (3, 1, 7)).astype(bool), integers(random, (5, 7), dtype)]
-        inputs += [*quantized(dtype, 0.03067, 4), integers(random, (3, 5, 1), dtype), *quantized(dtype, 0.02031, 9)]
+        inputs += [
+            *quantized(dtype, 0.03067, 4),
+            integers(random, (3, 5, 1), dtype),
+            *quantized(dtype, 0.02031, 9),
+        ]
         inputs += quantized(dtype, 0.04523, 17)
         yield node_case(name, "QLinearWhere", inputs, constant=(2, 3, 5, 6, 7, 8))
         yield node_case(name + "_symbolic", "QLinearWhere", inputs, symbolic=True)
@@ -104,7 +109,11 @@ def softmax():
         for opset, axis in ((13, -1), (13, 1), (12, 1), (12, 2)):
             name = f"qlinearsoftmax_{dtype}_opset{opset}_axis{axis}".replace("-", "m")
             random = random_of(name)
-            inputs = [integers(random, (3, 5, 19), dtype), *quantized(dtype, 0.06101, 3), *quantized(dtype, 1 / 256, zero)]
+            inputs = [
+                integers(random, (3, 5, 19), dtype),
+                *quantized(dtype, 0.06101, 3),
+                *quantized(dtype, 1 / 256, zero),
+            ]
             attributes = {"axis": axis, "opset": opset}
             yield node_case(name, "QLinearSoftmax", inputs, attributes=attributes, constant=True)
 
@@ -119,6 +128,12 @@ def reduce_mean():
     for dtype in ("uint8", "int8"):
         for axes, keepdims in (([1], 0), ([-1, 0], 1)):
             name = f"qlinearreducemean_{dtype}_{len(axes)}"
-            inputs = [integers(random_of(name), (4, 5, 7), dtype), *quantized(dtype, 0.05173, 6), *quantized(dtype, 0.03067, 2)]
+            inputs = [
+                integers(random_of(name), (4, 5, 7), dtype),
+                *quantized(dtype, 0.05173, 6),
+                *quantized(dtype, 0.03067, 2),
+            ]
             attributes = {"axes": axes, "keepdims": keepdims}
-            yield node_case(name, "QLinearReduceMean", inputs, attributes=attributes, constant=True, oracle=oracle)
+            yield node_case(
+                name, "QLinearReduceMean", inputs, attributes=attributes, constant=True, oracle=oracle
+            )

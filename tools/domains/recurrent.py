@@ -14,14 +14,31 @@ def lstm():
             random = random_of(name)
             steps, batch, width, hidden = 5, 3, 16, 8
             zero = 128 if dtype == "uint8" else 0
-            inputs = [floats(random, (steps, batch, width)), weights(random, (directions, width, 4 * hidden), dtype),
-                      weights(random, (directions, hidden, 4 * hidden), dtype), floats(random, (directions, 8 * hidden), scale=0.1)]
+            inputs = [
+                floats(random, (steps, batch, width)),
+                weights(random, (directions, width, 4 * hidden), dtype),
+                weights(random, (directions, hidden, 4 * hidden), dtype),
+                floats(random, (directions, 8 * hidden), scale=0.1),
+            ]
             if direction == "reverse":
-                inputs += [numpy.array([5, 2, 4], "int32"), floats(random, (1, batch, hidden)), floats(random, (1, batch, hidden)), None]
+                inputs += [
+                    numpy.array([5, 2, 4], "int32"),
+                    floats(random, (1, batch, hidden)),
+                    floats(random, (1, batch, hidden)),
+                    None,
+                ]
             else:
                 inputs += [None] * 4
             scale, zeros = numpy.full((directions,), 0.008, "float32"), numpy.full((directions,), zero, dtype)
             inputs += [scale, zeros, scale, zeros]
             attributes = {"direction": direction, "hidden_size": hidden}
-            yield node_case(name, "DynamicQuantizeLSTM", inputs, attributes=attributes, outputs=3,
-                            constant=(1, 2, 3, 8, 9, 10, 11), rtol=0, atol=0.03)
+            yield node_case(
+                name,
+                "DynamicQuantizeLSTM",
+                inputs,
+                attributes=attributes,
+                outputs=3,
+                constant=(1, 2, 3, 8, 9, 10, 11),
+                rtol=0,
+                atol=0.03,
+            )

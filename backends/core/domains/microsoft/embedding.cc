@@ -90,19 +90,26 @@ Status DefineRotaryEmbedding(Definition& d) {
     return d.Invalid("Input 0 has " + std::to_string(*rank) + " axes; 3 or 4 are required.");
   }
   const int64_t sequence_axis = *rank == 4 ? 2 : 1;
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t last, d.NeedExtent(0, -1));
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t half, d.NeedExtent(2, 1));
-  int64_t heads = d.Int("num_heads"), size = last;
+  const std::optional<int64_t> last = d.Extent(0, -1);
+  const int64_t heads = d.Int("num_heads");
+  std::optional<int64_t> size = last;
+  Value x = d.In(0);
   if (*rank == 3) {
     // Without the number of heads, each is turned as a whole.
-    if (heads == 0) heads = half > 0 ? last / (2 * half) : 0;
-    if (heads < 1 || last % heads != 0) {
-      return d.Invalid("Input 0 has rows of " + std::to_string(last) + " elements, which " +
-                       std::to_string(heads) + " heads do not share evenly.");
+    if (heads == 0) {
+      size = 2 * half;
+    } else if (last) {
+      size = *last / heads;
     }
-    size = last / heads;
+    if (last && (*size < 1 || *last % *size != 0)) {
+      return d.Invalid("Input 0 has rows of " + std::to_string(*last) + " elements, which are no " +
+                       "heads of " + std::to_string(*size) + ".");
+    }
+    const std::vector<int64_t> apart = heads == 0 ? std::vector<int64_t>{0, 0, -1, 2 * half}
+                                                  : std::vector<int64_t>{0, 0, heads, -1};
+    x = d.Transpose(d.Reshape(x, apart), {0, 2, 1, 3});
   }
-  const Value x = *rank == 3 ? SplitHeads(d, d.In(0), heads) : d.In(0);
   Value positions = d.In(1);
   if (d.Rank(1) != 2) {
     const Value first = d.Reshape(positions, {1, 1});

@@ -42,23 +42,25 @@ enum Input {
 };
 
 struct Heads {
-  int64_t q = 0, kv = 0, size = 0;
+  int64_t q = 0, kv = 0;
+  std::optional<int64_t> size;
 };
 
 Result<Heads> ReadHeads(const Definition& d) {
-  Heads heads{d.Int("num_heads"), d.Int("kv_num_heads")};
+  Heads heads{d.Int("num_heads"), d.Int("kv_num_heads"), std::nullopt};
   if (heads.q < 1 || heads.kv < 1 || heads.q % heads.kv != 0) {
     return d.Invalid("Attribute num_heads (" + std::to_string(heads.q) +
                      ") is no multiple of kv_num_heads (" + std::to_string(heads.kv) + ").");
   }
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(kQuery, 3));
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t hidden, d.NeedExtent(kQuery, 2));
+  const std::optional<int64_t> hidden = d.Extent(kQuery, 2);
+  if (!hidden) return heads;
   const int64_t count = d.Has(kKey) ? heads.q : heads.q + 2 * heads.kv;
-  if (hidden < 1 || hidden % count != 0) {
-    return d.Invalid("Input 0 has rows of " + std::to_string(hidden) + " elements, which " +
+  if (*hidden < 1 || *hidden % count != 0) {
+    return d.Invalid("Input 0 has rows of " + std::to_string(*hidden) + " elements, which " +
                      std::to_string(count) + " heads do not share evenly.");
   }
-  heads.size = hidden / count;
+  heads.size = *hidden / count;
   return heads;
 }
 
@@ -86,15 +88,24 @@ Status CheckLimits(const Definition& d) {
   return base::Ok();
 }
 
-// [batch, heads, sequence, size] of input `input`, normalized by input `weight` where that is
-// there.
-Value NormalizedHeads(Definition& d, Value rows, int64_t heads, int weight) {
-  Value split = d.Reshape(std::move(rows), {0, 0, heads, -1});
+// Queries, keys and values: [batch, sequence, heads, size] each.
+std::vector<Value> ReadProjections(Definition& d, const Heads& heads) {
+  const auto split = [&d](int input, int64_t count) {
+    return d.Reshape(d.In(input), {0, 0, count, -1});
+  };
+  if (d.Has(kKey)) {
+    return {split(kQuery, heads.q), split(kKey, heads.kv), split(kValue, heads.kv)};
+  }
+  return d.Split(split(kQuery, heads.q + 2 * heads.kv), 2, {heads.q, heads.kv, heads.kv});
+}
+
+// With the heads before the sequence, normalized by input `weight` where that is there.
+Value Normalized(Definition& d, Value heads, int weight) {
   if (d.Has(weight)) {
-    split = d.Apply("RMSNormalization", {std::move(split), d.In(weight)},
+    heads = d.Apply("RMSNormalization", {std::move(heads), d.In(weight)},
                     {{"axis", int64_t{-1}}, {"epsilon", d.Float("qk_norm_epsilon")}});
   }
-  return d.Transpose(std::move(split), {0, 2, 1, 3});
+  return d.Transpose(std::move(heads), {0, 2, 1, 3});
 }
 
 // The cache with the new tokens of each sample behind its old ones.
@@ -125,18 +136,10 @@ Status Define(Definition& d) {
   ONNXIFI_RETURN_IF_ERROR(CheckLimits(d));
   ONNXIFI_ASSIGN_OR_RETURN(const Heads heads, ReadHeads(d));
   const ElementType type = d.Type(kQuery);
-  Value q = d.In(kQuery), k, v;
-  if (d.Has(kKey)) {
-    k = d.In(kKey);
-    v = d.In(kValue);
-  } else {
-    const std::vector<Value> parts =
-        d.Split(q, 2, {heads.q * heads.size, heads.kv * heads.size, heads.kv * heads.size});
-    q = parts[0], k = parts[1], v = parts[2];
-  }
-  q = NormalizedHeads(d, q, heads.q, kQueryNorm);
-  k = NormalizedHeads(d, k, heads.kv, kKeyNorm);
-  v = SplitHeads(d, v, heads.kv);
+  const std::vector<Value> projections = ReadProjections(d, heads);
+  Value q = Normalized(d, projections[0], kQueryNorm);
+  Value k = Normalized(d, projections[1], kKeyNorm);
+  const Value v = d.Transpose(projections[2], {0, 2, 1, 3});
 
   const Value sequence = d.ExtentOf(d.In(kQuery), 1);
   const Value total = d.Reshape(d.Cast(d.In(kTotal), ElementType::kInt64), {1});

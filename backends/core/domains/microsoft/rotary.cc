@@ -13,19 +13,19 @@ using model::Definition;
 using Value = Definition::Value;
 
 Result<Value> Rotate(Definition& d, Value value, int cosines, Value positions, bool is_interleaved,
-                     int64_t head_size) {
+                     std::optional<int64_t> head_size) {
   if (!d.Has(cosines) || !d.Has(cosines + 1)) {
     return d.Invalid("A rotation has not both cosines and sines.");
   }
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(cosines, 2));
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(cosines + 1, 2));
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t half, d.NeedExtent(cosines, 1));
-  if (half < 1 || 2 * half > head_size) {
+  if (half < 1 || (head_size && 2 * half > *head_size)) {
     return d.Invalid("Cosines for " + std::to_string(half) + " pairs do not fit a head of " +
-                     std::to_string(head_size) + " elements.");
+                     std::to_string(head_size.value_or(0)) + " elements.");
   }
   Definition::Attributes attributes = {{"interleaved", int64_t{is_interleaved}}};
-  if (2 * half < head_size) attributes.emplace_back("rotary_embedding_dim", 2 * half);
+  if (head_size != 2 * half) attributes.emplace_back("rotary_embedding_dim", 2 * half);
   return d.Apply("RotaryEmbedding",
                  {std::move(value), d.In(cosines), d.In(cosines + 1), std::move(positions)},
                  std::move(attributes));
