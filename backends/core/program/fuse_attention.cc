@@ -406,6 +406,7 @@ class Fusion {
 
 void FuseAttention(Program& program, const PrefersAttention& prefers) {
   Fusion(program, prefers).Run();
+  RemoveDeadSteps(program);
 }
 
 }  // namespace onnxifi::program
