@@ -27,6 +27,11 @@ using tensor::Tensor;
 constexpr int64_t kFewBytes = int64_t{1} << 16;
 // Elements may become wider by this: bytes to float32.
 constexpr int64_t kMaxWidening = 4;
+// So many elements of a byte each may come out of one, where weights of few bits are unpacked.
+constexpr int64_t kMaxUnpacking = 4;
+// All results that are larger than what they are made of, together; what goes beyond is computed in
+// each run. 4-bit weights as float32 take eight times their memory.
+constexpr int64_t kMaxGrownBytes = int64_t{4} << 30;
 
 bool AreNumbers(std::span<const Dim> dims) {
   return std::ranges::all_of(dims, [](const Dim& dim) { return dim.is_constant(); });
@@ -80,7 +85,8 @@ class Folder {
   }
 
  private:
-  bool IsFoldable(const Step& step) const {
+  // Counts what it answers true for.
+  bool IsFoldable(const Step& step) {
     const bool is_loop_nest = step.As<program::Map>() != nullptr ||
                               step.As<program::Reduce>() != nullptr ||
                               step.As<program::Row>() != nullptr;
@@ -101,10 +107,15 @@ class Folder {
         return false;
       }
       const int64_t elements = tensor::ElementCount(NumbersOf(buffer.shape));
-      if (elements > read_bytes + kFewBytes) return false;
+      const int64_t unpacking = tensor::BitWidth(buffer.type) == 8 ? kMaxUnpacking : 1;
+      if (elements > unpacking * read_bytes + kFewBytes) return false;
       written_bytes += tensor::SizeBytes(buffer.type, elements);
     }
-    return written_bytes <= std::max(kFewBytes, kMaxWidening * read_bytes);
+    if (written_bytes > std::max(kFewBytes, kMaxWidening * read_bytes)) return false;
+    if (written_bytes <= read_bytes) return true;
+    if (written_bytes > kMaxGrownBytes - grown_bytes_) return false;
+    grown_bytes_ += written_bytes;
+    return true;
   }
 
   Status FoldStep(const Step& step) {
@@ -142,6 +153,7 @@ class Folder {
   Program& program_;
   device::Device& device_;
   std::vector<int> writer_counts_;  // by buffer
+  int64_t grown_bytes_ = 0;
 };
 
 }  // namespace

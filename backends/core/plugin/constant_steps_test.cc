@@ -61,6 +61,36 @@ TEST(ConstantStepsTest, FoldsChainsWhole) {
               ElementsAre(22, 28, 44, 50, 66, 72));
 }
 
+// Weights of 4 bits: two elements of each byte, which are widened then.
+TEST(ConstantStepsTest, UnpacksAndWidensWeights) {
+  ProgramMaker maker;
+  constexpr int64_t kBytes = 70'000;
+  std::vector<uint8_t> packed(kBytes);
+  for (size_t k = 0; k < packed.size(); ++k) packed[k] = static_cast<uint8_t>(k * 37);
+  const Operand x = maker.Input({kBytes, 2});
+  const Operand bytes =
+      maker.Constant(Tensor::FromValues<uint8_t>(ElementType::kUint8, {kBytes, 1}, packed));
+  const uint8_t divisors[] = {1, 16};
+  const Operand by =
+      maker.Constant(Tensor::FromValues<uint8_t>(ElementType::kUint8, {2}, divisors));
+  const Operand codes = maker.Map({kBytes, 2}, {bytes, by}, [](ExprPool& pool, const auto& loads) {
+    return loads[0] / loads[1] && Constant(pool, ElementType::kUint8, 15);
+  });
+  const Operand numbers = maker.Map(
+      {kBytes, 2}, {codes}, [](ExprPool&, const auto& loads) { return Cast(loads[0], kFloat); });
+  maker.Output(maker.Map({kBytes, 2}, {x, numbers}, Sum));
+  FoldSteps(maker);
+  ASSERT_EQ(maker.program.steps.size(), 1u);
+  const Buffer& folded = maker.program.buffers[static_cast<size_t>(numbers.view.buffer)];
+  ASSERT_EQ(folded.kind, Buffer::Kind::kConstant);
+  const auto values = maker.program.constants[static_cast<size_t>(folded.index)].values<float>();
+  ASSERT_EQ(values.size(), 2u * kBytes);
+  for (size_t k = 0; k < packed.size(); k += 997) {
+    EXPECT_EQ(values[2 * k], static_cast<float>(packed[k] & 15)) << k;
+    EXPECT_EQ(values[2 * k + 1], static_cast<float>(packed[k] >> 4)) << k;
+  }
+}
+
 TEST(ConstantStepsTest, FoldsReductions) {
   ProgramMaker maker;
   ExprPool& pool = maker.program.exprs;
