@@ -90,14 +90,15 @@ Status DefineRotaryEmbedding(Definition& d) {
     return d.Invalid("Input 0 has " + std::to_string(*rank) + " axes; 3 or 4 are required.");
   }
   const int64_t sequence_axis = *rank == 4 ? 2 : 1;
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t half, d.NeedExtent(2, 1));
   const std::optional<int64_t> last = d.Extent(0, -1);
   const int64_t heads = d.Int("num_heads");
+  int64_t half = 0;
   std::optional<int64_t> size = last;
   Value x = d.In(0);
   if (*rank == 3) {
     // Without the number of heads, each is turned as a whole.
     if (heads == 0) {
+      ONNXIFI_ASSIGN_OR_RETURN(half, d.NeedExtent(2, 1));
       size = 2 * half;
     } else if (last) {
       size = *last / heads;

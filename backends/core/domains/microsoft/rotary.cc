@@ -19,13 +19,14 @@ Result<Value> Rotate(Definition& d, Value value, int cosines, Value positions, b
   }
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(cosines, 2));
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(cosines + 1, 2));
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t half, d.NeedExtent(cosines, 1));
-  if (half < 1 || (head_size && 2 * half > *head_size)) {
-    return d.Invalid("Cosines for " + std::to_string(half) + " pairs do not fit a head of " +
+  // Where it is a symbol, the whole head is turned, and a run with another extent is refused.
+  const std::optional<int64_t> half = d.Extent(cosines, 1);
+  if (half && (*half < 1 || (head_size && 2 * *half > *head_size))) {
+    return d.Invalid("Cosines for " + std::to_string(*half) + " pairs do not fit a head of " +
                      std::to_string(head_size.value_or(0)) + " elements.");
   }
   Definition::Attributes attributes = {{"interleaved", int64_t{is_interleaved}}};
-  if (head_size != 2 * half) attributes.emplace_back("rotary_embedding_dim", 2 * half);
+  if (half && head_size != 2 * *half) attributes.emplace_back("rotary_embedding_dim", 2 * *half);
   return d.Apply("RotaryEmbedding",
                  {std::move(value), d.In(cosines), d.In(cosines + 1), std::move(positions)},
                  std::move(attributes));
