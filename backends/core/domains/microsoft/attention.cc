@@ -54,6 +54,33 @@ Value AttendWithSink(Definition& d, const Attention& a, ElementType type) {
   return d.ReshapeTo(result, d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({-1})}, 0));
 }
 
+// The queries that share keys as queries of one head, [batch, kv heads, group * sequence, size], so
+// that no key is repeated; the mask, which is of one head, has each query's row for all of them.
+Value AttendInGroups(Definition& d, const Attention& a, ElementType type) {
+  const Value extents = d.Apply("Shape", {a.q});
+  const Value leading = d.Slice(extents, 0, 0, 1), size = d.Slice(extents, 0, 3, 4);
+  const int64_t group = a.heads / a.kv_heads;
+  const Value q = d.ReshapeTo(d.Mul(a.q, d.Scalar(a.scale, type)),
+                              d.Concat({leading, d.Ints1D({a.kv_heads, -1}), size}, 0));
+  Value scores = d.MatMul(q, d.Transpose(a.k, {0, 1, 3, 2}));
+  if (a.softcap != 0) {
+    const Value cap = d.Scalar(a.softcap, type);
+    scores = d.Mul(d.Apply("Tanh", {d.Div(scores, cap)}), cap);
+  }
+  if (a.mask) {
+    const Value rows =
+        d.Apply("Expand", {d.Unsqueeze(*a.mask, {2}), d.Ints1D({1, 1, group, 1, 1})});
+    const Value shape = d.Apply("Shape", {*a.mask});
+    const Value mask = d.ReshapeTo(
+        rows, d.Concat({d.Slice(shape, 0, 0, 1), d.Ints1D({1, -1}), d.Slice(shape, 0, 3, 4)}, 0));
+    const Value never = d.Scalar(-std::numeric_limits<float>::infinity(), type);
+    scores = d.Apply("Where", {mask, scores, never});
+  }
+  const Value shares = d.Apply("Softmax", {scores}, {{"axis", int64_t{-1}}});
+  const Value result = d.MatMul(shares, a.v);
+  return d.ReshapeTo(result, d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({-1})}, 0));
+}
+
 }  // namespace
 
 Value Attend(Definition& d, Attention a) {
@@ -66,6 +93,8 @@ Value Attend(Definition& d, Attention a) {
   Value result;
   if (a.sink) {
     result = AttendWithSink(d, a, type);
+  } else if (a.has_key_for_each && a.scale != 0 && !a.bias) {
+    result = AttendInGroups(d, a, type);
   } else {
     std::optional<Value> added = a.mask;
     if (a.bias) {

@@ -19,11 +19,13 @@ struct Attention {
   Value q, k, v;
   tensor::ElementType type = tensor::ElementType::kUndefined;  // of all three
   int64_t heads = 1, kv_heads = 1;
-  // Bool, true where a query looks at a key, and numbers that are added to scores, of `type`. Both
-  // broadcast to [batch, heads, queries, keys].
+  // Bool, true where a query looks at a key, [batch, 1, queries, keys], and numbers that are added
+  // to scores, of `type`, which broadcast to [batch, heads, queries, keys].
   std::optional<Value> mask, bias;
   float scale = 0;    // 0: one over the root of the head size
   float softcap = 0;  // 0: none
+  // Whether the mask leaves each query a key. A softmax of nothing would be no number.
+  bool has_key_for_each = false;
   // A number per head that takes part in the softmax and has no key: [heads], of `type`.
   std::optional<Value> sink;
 };

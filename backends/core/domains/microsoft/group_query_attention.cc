@@ -6,6 +6,7 @@
 //   position(b, s) = past(b) + s,   past(b) = seqlens_k[b] + 1 - sequence, or 0 in the first run
 // and looks at the keys up to its own position, and no farther back than the window.
 
+#include <cmath>
 #include <utility>
 
 #include "backends/core/domains/microsoft/attention.h"
@@ -115,7 +116,17 @@ Value Extend(Definition& d, int past, const Value& fresh, const Value& total, co
   const Value missing = d.Apply("Max", {d.Sub(total, d.ExtentOf(d.In(past), 2)), d.Ints1D({0})});
   const Value pads = d.Concat({d.Ints1D({0}), missing}, 0);
   const Value room = d.Apply("Pad", {d.In(past), pads, "", d.Ints1D({2})});
-  return d.Apply("TensorScatter", {room, fresh, starts}, {{"axis", int64_t{2}}});
+  // Sample, head and position of each row of `fresh`. What is old is copied as it lies.
+  const Value batch = d.ExtentOf(fresh, 0), heads = d.ExtentOf(fresh, 1);
+  const Value positions =
+      d.Unsqueeze(d.Add(d.Unsqueeze(starts, {1}), CountTo(d, d.ExtentOf(fresh, 2))), {1});
+  const Value shape = d.Slice(d.Apply("Shape", {fresh}), 0, 0, 3);
+  std::vector<Value> indices;
+  for (const Value& index :
+       {d.Unsqueeze(CountTo(d, batch), {1, 2}), d.Unsqueeze(CountTo(d, heads), {1}), positions}) {
+    indices.push_back(d.Unsqueeze(d.Apply("Expand", {index, shape}), {3}));
+  }
+  return d.Apply("ScatterND", {room, d.Concat(std::move(indices), 3), fresh});
 }
 
 // Which keys each query looks at: [batch, 1, queries, keys].
@@ -165,7 +176,11 @@ Status Define(Definition& d) {
   attention.heads = heads.q;
   attention.kv_heads = heads.kv;
   attention.mask = Mask(d, positions, lengths, total);
+  attention.has_key_for_each = true;  // its own
   attention.scale = d.Float("scale");
+  if (attention.scale == 0 && heads.size) {
+    attention.scale = 1 / std::sqrt(static_cast<float>(*heads.size));
+  }
   attention.softcap = d.Float("softcap");
   if (d.Has(kBias)) attention.bias = d.In(kBias);
   if (d.Has(kSink)) {
