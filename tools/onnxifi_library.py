@@ -7,14 +7,19 @@ it where the caller checks it, and raise LibraryError with the library's sentenc
 
 import ctypes
 import mmap
+import os
 
 import numpy
 import onnx
 
+import onnxifi_value
+
 SUCCESS, FALLBACK = 0, 1
 _INFO_DEVICE = 5  # ONNXIFI_BACKEND_DEVICE
 _INFO_GRAPH_INIT_PROPERTIES = 13  # ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES
+_PROPERTY_BASE_FOLDER = 1 << 48  # ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER
 _PROPERTY_PROFILE = 1 << 49  # ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE
+_PROPERTY_VALUES = 1 << 50  # ONNXIFI_SDK_GRAPH_PROPERTY_VALUES
 _PROPERTY_MAPPED_MODEL = 1 << 52  # ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL
 _PROPERTY_LASTING_MODEL = 1 << 54  # ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL
 _PROPERTY_CALLER_RUNS = 1 << 53  # ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS
@@ -82,6 +87,18 @@ class _StepRecord(ctypes.Structure):
     ]
 
 
+class _Island(ctypes.Structure):
+    """The beginning of onnxPlanIsland."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("island_index", ctypes.c_uint32),
+        ("device_key", ctypes.c_char_p),
+    ]
+
+
+_IslandCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_Island))
+_CutCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _StepCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_StepRecord))
 
 
@@ -207,10 +224,11 @@ class Library:
         )
         return status, Graph(self, handle) if status in (SUCCESS, FALLBACK) else None
 
-    def open_graph(self, path, is_profiled=False):
-        """The graph of a model file, which stays mapped for as long as the graph. Runs may be
-        carried out by the thread that starts them, since Graph.run waits for them at once. A
-        profiled one records the steps of its runs for Graph.profile.
+    def open_graph(self, path, is_profiled=False, takes_values=False):
+        """The graph of a model file, which stays mapped for as long as the graph, with the external
+        data of its folder. Runs may be carried out by the thread that starts them, since Graph.run
+        waits for them at once. A profiled one records the steps of its runs for Graph.profile; one
+        that takes values has texts, sequences and maps for Graph.compute.
         """
         with open(path, "rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -220,6 +238,10 @@ class Library:
         properties = [(key, 1) for key in wanted if taken & key]
         if is_profiled:
             properties.append((_PROPERTY_PROFILE, 1))
+        if takes_values:
+            properties.append((_PROPERTY_VALUES, 1))
+        folder = ctypes.create_string_buffer(os.path.dirname(os.path.abspath(path)).encode())
+        properties.append((_PROPERTY_BASE_FOLDER, ctypes.addressof(folder)))
         status, graph = self.init_graph(ctypes.byref(start), len(content), properties)
         if graph is None:
             self.check(status, "initialising the model")
@@ -314,6 +336,73 @@ class Graph:
         if status != SUCCESS:
             self._library.check(status, "running")
         self._release(event)
+
+    def compute(self, inputs):
+        """{name: answer} of one run on {name: array}, whatever the kind: texts are arrays of str,
+        sequences lists, maps dicts, an optional without its element None. The extents of the
+        outputs need not be known before the run. LibraryError with the library's sentence."""
+        numbers = {name: array for name, array in inputs.items() if array.dtype.kind != "O"}
+        texts = [
+            onnxifi_value.from_texts(name, array)
+            for name, array in inputs.items()
+            if array.dtype.kind == "O"
+        ]
+        pointers = (ctypes.POINTER(onnxifi_value.Value) * (len(texts) + 1))(
+            *[ctypes.pointer(text.value) for text in texts]
+        )
+        library = self._library
+        descriptors = _describe_arrays(numbers)
+        bind = library.find(library.id, "onnxSetGraphValues")
+        status = bind(
+            self._handle, len(numbers), descriptors, len(texts), pointers, 0, ctypes.c_void_p()
+        )
+        library.check(status, "binding the inputs")
+        fence, begin = _Fence(_TAG_FENCE, 0, None), _Fence(_TAG_FENCE, 0, None)
+        event = ctypes.c_void_p()
+        library.check(
+            library.functions.onnxInitEvent(library._backend, ctypes.byref(event)),
+            "making an event",
+        )
+        begin.event = event
+        run = library.functions.onnxRunGraph
+        status = run(self._handle, ctypes.byref(begin), ctypes.byref(fence))
+        library.check(status, "starting the run")
+        library.check(library.functions.onnxSignalEvent(event), "signalling the inputs")
+        done = ctypes.c_void_p(fence.event)
+        answers = {}
+
+        def keep(_, pointer):
+            name, answer = onnxifi_value.read(pointer.contents)
+            answers[name] = answer
+
+        try:
+            library.check(self._wait(done), "running")
+            values = library.find(library.id, "onnxGetRunValues")
+            callback = onnxifi_value.Callback(keep)
+            library.check(values(done, callback, None), "asking for the values of the outputs")
+        finally:
+            self._release(done)
+            library.functions.onnxReleaseEvent(event)
+        return answers
+
+    def placement(self):
+        """The devices that have parts of the graph, in the order of the parts; empty where the
+        graph is not the auto device's."""
+        keys = []
+
+        def add(_, pointer):
+            key = pointer.contents.device_key.decode()
+            if key not in keys:
+                keys.append(key)
+
+        try:
+            tell = self._library.find(self._library.id, "onnxGetGraphPlan")
+        except LibraryError:
+            return ""
+        status = tell(
+            self._handle, _IslandCallback(add), _CutCallback(lambda *_: None), None
+        )
+        return ",".join(keys) if status == SUCCESS else ""
 
     def profile(self):
         """The steps of the last run of a profiled graph, in the order of their start."""

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two engines that run exported models: this library, through its C interface, and ONNX Runtime
+as a second opinion. Both answer with lists of values in the order of the model's outputs."""
+
+import os
+import statistics
+import time
+
+import numpy
+
+_TURN_S = 0.1
+_TURNS = 3
+_MOST_RUNS = 2000
+
+
+class Ours:
+    """The library with one device."""
+
+    def __init__(self, path, device):
+        import onnxifi_library
+
+        self._module = onnxifi_library
+        self._library = onnxifi_library.Library(path, device)
+        self.key = self._library.key
+        self._graph = None
+
+    def load(self, path):
+        self._graph = self._library.open_graph(path, takes_values=True)
+
+    def answer(self, inputs):
+        return list(self._graph.compute(inputs).values())
+
+    def bind(self, inputs):
+        """A function that runs once on these inputs; with memory of ours for the outputs where
+        their extents are known before a run."""
+        try:
+            self._graph.bind(inputs)
+            self._graph.run()
+        except (self._module.LibraryError, KeyError, TypeError, ValueError):
+            # Text, sequences, maps, and outputs of which only a run tells the extents.
+            return lambda: self._graph.compute(inputs)
+        return self._graph.run
+
+    def placement(self):
+        return self._graph.placement() or self.key
+
+    def release(self):
+        if self._graph is not None:
+            self._graph.release()
+        self._graph = None
+
+
+class OnnxRuntime:
+    def __init__(self, threads):
+        import onnxruntime
+
+        self._onnxruntime = onnxruntime
+        onnxruntime.set_default_logger_severity(4)
+        self._settings = onnxruntime.SessionOptions()
+        self._settings.intra_op_num_threads = threads
+        self._settings.inter_op_num_threads = 1
+
+    def load(self, path):
+        self._session = self._onnxruntime.InferenceSession(
+            str(path), self._settings, providers=["CPUExecutionProvider"]
+        )
+
+    def answer(self, inputs):
+        return self._session.run(None, inputs)
+
+    def bind(self, inputs):
+        session = self._session
+        try:
+            binding = session.io_binding()
+            for name, array in inputs.items():
+                binding.bind_cpu_input(name, array)
+            for output in session.get_outputs():
+                binding.bind_output(output.name, "cpu")
+            session.run_with_iobinding(binding)
+        except Exception:  # noqa: BLE001 (text, sequences and maps have no binding)
+            return lambda: session.run(None, inputs)
+        return lambda: session.run_with_iobinding(binding)
+
+
+def _time_turn(run):
+    times, end = [], time.perf_counter() + _TURN_S
+    while time.perf_counter() < end and len(times) < _MOST_RUNS:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def compare_times(runs):
+    """Median seconds of each of the functions, which take turns."""
+    times = [[] for _ in runs]
+    for run in runs:
+        run()
+    for _ in range(_TURNS):
+        for number, run in enumerate(runs):
+            run()
+            times[number] += _time_turn(run)
+    return [statistics.median(turn) for turn in times]
+
+
+def thread_count():
+    return len(os.sched_getaffinity(0))
+
+
+def as_inputs(inputs):
+    """Dense arrays; text as objects."""
+    dense = {}
+    for name, array in inputs.items():
+        array = numpy.asarray(array)
+        if array.dtype.kind in "US":
+            array = array.astype(object)
+        dense[name] = numpy.ascontiguousarray(array) if array.ndim else array
+    return dense

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases that are known not to pass, each with the reason: models that an exporter does not make, and
+models that the library refuses. One that passes, or fails in another way, is a failure, so that the
+lists stay true."""
+
+import re
+
+_FFT = "torch script has no operators of spectra"
+_TOKENIZER = "com.microsoft.Tokenizer is no operator of ONNX and not among those that are translated"
+
+# What the exporter does not make.
+NOT_MADE = {
+    "transformers/fnet [torch script]": _FFT,
+    "transformers/mixtral [torch script]": "torch script has no aten::histc",
+    "sklearn/hist_gradient_boosting [skl2onnx]": "skl2onnx writes attributes that onnx refuses",
+}
+
+# What the library refuses, with a pattern of its sentence.
+REFUSED = {
+    f"sklearn/{name} [skl2onnx]": (_TOKENIZER, "Tokenizer")
+    for name in ("tfidf", "count_vectorizer", "characters", "text_pipeline", "text_bayes")
+}
+
+
+def judge(result):
+    """"passed", "failed", or "not supported" for what is known."""
+    key = f"{result['name']} [{result['exporter']}]"
+    if key in NOT_MADE:
+        return "not supported" if result["status"] == "not made" else "failed"
+    if key in REFUSED:
+        is_so = result["status"] == "refused" and re.search(REFUSED[key][1], result["reason"])
+        return "not supported" if is_so else "failed"
+    return "passed" if result["status"] == "passed" else "failed"

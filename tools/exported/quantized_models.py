@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models after ONNX Runtime's quantizers, float16 converter and graph optimizer. The float models come
+from torch; what the quantized file has to answer, its own runtime says."""
+
+import contextlib
+import io
+import logging
+
+
+
+from exported import torch_networks, torchvision_models, transformers_text
+from exported.exported_case import Case, Exported
+
+# Scores of a network with steps of 8 bits in between: one rounding that falls the other way moves
+# what follows by a step. Two engines agree within so much of the root mean square.
+_STEPS = 5e-2
+_EXPORTER = "onnxruntime quantizer"
+
+
+def _source(name):
+    sources = {
+        "resnet18": ("torchvision/resnet18", torchvision_models),
+        "mobilenet_v2": ("torchvision/mobilenet_v2", torchvision_models),
+        "shufflenet": ("torchvision/shufflenet_v2_x0_5", torchvision_models),
+        "bert": ("transformers/bert", transformers_text),
+        "gpt2": ("transformers/gpt2", transformers_text),
+        "llama": ("transformers/llama", transformers_text),
+        "lstm": ("torch/lstm", torch_networks),
+        "unet": ("torch/unet", torch_networks),
+    }
+    key, module = sources[name]
+    return next(
+        case for case in module.list_cases() if case.name == key and case.exporter == "torch script"
+    )
+
+
+class _Reader:
+    """Calibration data: the runs of the float model."""
+
+    def __init__(self, runs):
+        self._left = iter([inputs for inputs, _ in runs])
+
+    def get_next(self):
+        return next(self._left, None)
+
+
+def _quantized(name, source, convert, tolerance=_STEPS, is_own=False):
+    """`is_own` where the float model's own answers are what counts, because little is rounded."""
+
+    def make(folder):
+        before = folder / "float"
+        before.mkdir()
+        exported = _source(source).make(before)
+        after = folder / "model.onnx"
+        logging.disable(logging.WARNING)
+        with contextlib.redirect_stdout(io.StringIO()):
+            convert(exported, after)
+        logging.disable(logging.NOTSET)
+        runs = exported.runs if is_own else [(inputs, None) for inputs, _ in exported.runs]
+        return Exported(after, runs, tolerance)
+
+    return Case(f"onnxruntime/{name}", _EXPORTER, make)
+
+
+def _static(**settings):
+    def convert(exported, path):
+        from onnxruntime import quantization
+
+        prepared = path.with_name("prepared.onnx")
+        quantization.shape_inference.quant_pre_process(str(exported.path), str(prepared))
+        kinds = {key: getattr(quantization.QuantType, settings.pop(key))
+                 for key in ("activation_type", "weight_type") if key in settings}  # fmt: skip
+        form = getattr(quantization.QuantFormat, settings.pop("form"))
+        method = getattr(quantization.CalibrationMethod, settings.pop("method", "MinMax"))
+        quantization.quantize_static(
+            str(prepared), str(path), _Reader(exported.runs[:1] * 2), quant_format=form,
+            calibrate_method=method, **kinds, **settings)  # fmt: skip
+
+    return convert
+
+
+def _dynamic(**settings):
+    def convert(exported, path):
+        from onnxruntime import quantization
+
+        kind = getattr(quantization.QuantType, settings.get("weight_type", "QInt8"))
+        options = {key: value for key, value in settings.items() if key != "weight_type"}
+        quantization.quantize_dynamic(str(exported.path), str(path), weight_type=kind, **options)
+
+    return convert
+
+
+def _four_bits(form, **settings):
+    def convert(exported, path):
+        import onnx
+        from onnxruntime.quantization import QuantFormat, matmul_nbits_quantizer
+
+        quantizer = matmul_nbits_quantizer.MatMulNBitsQuantizer(
+            onnx.load(str(exported.path)), block_size=16, quant_format=getattr(QuantFormat, form),
+            **settings)  # fmt: skip
+        quantizer.process()
+        onnx.save(quantizer.model.model, str(path))
+
+    return convert
+
+
+def _half(exported, path):
+    import onnx
+    from onnxruntime.transformers import float16
+
+    model = float16.convert_float_to_float16(onnx.load(str(exported.path)), keep_io_types=True)
+    onnx.save(model, str(path))
+
+
+def _optimized(kind, heads, width):
+    def convert(exported, path):
+        from onnxruntime.transformers import optimizer
+
+        model = optimizer.optimize_model(str(exported.path), kind, heads, width, opt_level=0)
+        model.save_model_to_file(str(path))
+
+    return convert
+
+
+def _graph_level(level):
+    """ONNX Runtime's own graph passes, as it saves an optimized model."""
+
+    def convert(exported, path):
+        import onnxruntime
+
+        settings = onnxruntime.SessionOptions()
+        settings.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+        settings.optimized_model_filepath = str(path)
+        onnxruntime.InferenceSession(str(exported.path), settings, ["CPUExecutionProvider"])
+
+    return convert
+
+
+def list_cases():
+    uint8 = {"activation_type": "QUInt8", "weight_type": "QInt8"}
+    int8 = {"activation_type": "QInt8", "weight_type": "QInt8"}
+    yield _quantized("resnet18_qdq", "resnet18", _static(form="QDQ", per_channel=True, **int8))
+    yield _quantized("resnet18_qoperator", "resnet18", _static(form="QOperator", **uint8))
+    yield _quantized("mobilenet_v2_qdq", "mobilenet_v2", _static(
+        form="QDQ", method="Percentile", **uint8))  # fmt: skip
+    yield _quantized("mobilenet_v2_symmetric", "mobilenet_v2", _static(
+        form="QDQ", extra_options={"ActivationSymmetric": True}, **int8))  # fmt: skip
+    yield _quantized("shufflenet_qoperator", "shufflenet", _static(
+        form="QOperator", per_channel=True, **uint8))  # fmt: skip
+    yield _quantized("unet_16_bits", "unet", _static(
+        form="QDQ", activation_type="QUInt16", weight_type="QInt8"), 1e-2)  # fmt: skip
+    yield _quantized("unet_qdq", "unet", _static(form="QDQ", **uint8))
+    yield _quantized("bert_qdq", "bert", _static(form="QDQ", **int8))
+    yield _quantized("bert_dynamic", "bert", _dynamic())
+    yield _quantized("bert_dynamic_channels", "bert", _dynamic(per_channel=True, reduce_range=True))
+    yield _quantized("gpt2_dynamic", "gpt2", _dynamic(weight_type="QUInt8"))
+    yield _quantized("resnet18_dynamic", "resnet18", _dynamic(weight_type="QUInt8"))
+    yield _quantized("lstm_dynamic", "lstm", _dynamic())
+    yield _quantized("llama_4_bits_qdq", "llama", _four_bits("QDQ", is_symmetric=True), 1e-3)
+    yield _quantized("llama_4_bits_zero_points", "llama", _four_bits("QDQ", is_symmetric=False), 1e-3)
+    yield _quantized("gpt2_4_bits", "gpt2", _four_bits("QOperator", is_symmetric=True), 1e-3)
+    yield _quantized("llama_8_bits", "llama", _four_bits("QOperator", bits=8, is_symmetric=False), 1e-3)
+    yield _quantized("bert_float16", "bert", _half, 2e-2, is_own=True)
+    yield _quantized("resnet18_float16", "resnet18", _half, 2e-2, is_own=True)
+    yield _quantized("lstm_float16", "lstm", _half, 2e-2, is_own=True)
+    yield _quantized("bert_fused", "bert", _optimized("bert", 4, 32), 1e-3, is_own=True)
+    yield _quantized("gpt2_fused", "gpt2", _optimized("gpt2", 4, 32), 1e-3, is_own=True)
+    for name in ("resnet18", "bert", "gpt2", "lstm", "shufflenet"):
+        yield _quantized(f"{name}_basic", name, _graph_level("ORT_ENABLE_BASIC"), 1e-3, is_own=True)
+        yield _quantized(f"{name}_extended", name, _graph_level("ORT_ENABLE_EXTENDED"), 1e-3, is_own=True)

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text networks of the transformers package: encoders, decoders, and both together."""
+
+from exported.torch_export import cases
+from exported.transformers_subject import make_text
+
+_ENCODER = {
+    "vocab_size": 101,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+}
+_DECODER = {**_ENCODER, "use_cache": False, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+_GROUPED = {**_DECODER, "num_key_value_heads": 2}
+_THREE = ("input_ids", "attention_mask", "token_type_ids")
+_BOTH = ("input_ids", "attention_mask", "decoder_input_ids")
+
+_ENCODERS = {
+    "bert": ("BertConfig", "BertModel", _ENCODER, _THREE),
+    "albert": ("AlbertConfig", "AlbertModel", {**_ENCODER, "embedding_size": 16}),
+    "roberta": ("RobertaConfig", "RobertaModel", {**_ENCODER, "pad_token_id": 1}),
+    "electra": ("ElectraConfig", "ElectraModel", {**_ENCODER, "embedding_size": 16}),
+    "distilbert": (
+        "DistilBertConfig",
+        "DistilBertModel",
+        {"vocab_size": 101, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48},
+    ),
+    "deberta": (
+        "DebertaConfig",
+        "DebertaModel",
+        {
+            **_ENCODER,
+            "relative_attention": True,
+            "pos_att_type": ["c2p", "p2c"],
+            "max_relative_positions": 16,
+        },
+    ),
+    "deberta_v2": (
+        "DebertaV2Config",
+        "DebertaV2Model",
+        {
+            **_ENCODER,
+            "relative_attention": True,
+            "pos_att_type": ["c2p", "p2c"],
+            "position_buckets": 8,
+            "max_relative_positions": 16,
+            "share_att_key": True,
+        },
+    ),
+    "mpnet": ("MPNetConfig", "MPNetModel", _ENCODER),
+    "fnet": ("FNetConfig", "FNetModel", _ENCODER, ("input_ids", "token_type_ids")),
+    "squeezebert": (
+        "SqueezeBertConfig",
+        "SqueezeBertModel",
+        {**_ENCODER, "embedding_size": 32},
+        _THREE,
+    ),
+    "mobilebert": (
+        "MobileBertConfig",
+        "MobileBertModel",
+        {**_ENCODER, "embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16},
+        _THREE,
+    ),
+    "roformer": ("RoFormerConfig", "RoFormerModel", {**_ENCODER, "embedding_size": 32}),
+    "convbert": ("ConvBertConfig", "ConvBertModel", {**_ENCODER, "embedding_size": 16}),
+    "nystromformer": (
+        "NystromformerConfig",
+        "NystromformerModel",
+        {**_ENCODER, "num_landmarks": 3, "segment_means_seq_len": 9},
+    ),
+    "modernbert": (
+        "ModernBertConfig",
+        "ModernBertModel",
+        {
+            **_ENCODER,
+            "local_attention": 8,
+            "pad_token_id": 0,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+            "cls_token_id": 1,
+            "sep_token_id": 2,
+        },
+    ),
+    "xlm": (
+        "XLMConfig",
+        "XLMModel",
+        {"vocab_size": 101, "emb_dim": 32, "n_layers": 2, "n_heads": 4, "dropout": 0.0},
+    ),
+    "longformer": (
+        "LongformerConfig",
+        "LongformerModel",
+        {**_ENCODER, "attention_window": 4, "pad_token_id": 1},
+    ),
+    "funnel": (
+        "FunnelConfig",
+        "FunnelModel",
+        {
+            "vocab_size": 101,
+            "block_sizes": [1, 1],
+            "d_model": 32,
+            "n_head": 4,
+            "d_head": 8,
+            "d_inner": 48,
+            "num_decoder_layers": 1,
+        },
+    ),
+}
+
+_DECODERS = {
+    "gpt2": (
+        "GPT2Config",
+        "GPT2LMHeadModel",
+        {"vocab_size": 101, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64},
+    ),
+    "gpt_neo": (
+        "GPTNeoConfig",
+        "GPTNeoForCausalLM",
+        {
+            "vocab_size": 101,
+            "hidden_size": 32,
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": 4,
+            "max_position_embeddings": 64,
+        },
+    ),
+    "gpt_neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", _DECODER),
+    "gptj": (
+        "GPTJConfig",
+        "GPTJForCausalLM",
+        {"vocab_size": 101, "n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4},
+    ),
+    "opt": (
+        "OPTConfig",
+        "OPTForCausalLM",
+        {**_DECODER, "ffn_dim": 48, "word_embed_proj_dim": 16},
+    ),
+    "bloom": (
+        "BloomConfig",
+        "BloomForCausalLM",
+        {"vocab_size": 101, "hidden_size": 32, "n_layer": 2, "n_head": 4},
+    ),
+    "llama": ("LlamaConfig", "LlamaForCausalLM", _GROUPED),
+    "mistral": ("MistralConfig", "MistralForCausalLM", {**_GROUPED, "sliding_window": 5}),
+    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _GROUPED),
+    "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", {**_GROUPED, "head_dim": 8}),
+    "phi": ("PhiConfig", "PhiForCausalLM", {**_DECODER, "partial_rotary_factor": 0.5}),
+    "phi3": ("Phi3Config", "Phi3ForCausalLM", _GROUPED),
+    "gemma": ("GemmaConfig", "GemmaForCausalLM", {**_GROUPED, "head_dim": 8}),
+    "gemma2": (
+        "Gemma2Config",
+        "Gemma2ForCausalLM",
+        {**_GROUPED, "head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8},
+    ),
+    "falcon": ("FalconConfig", "FalconForCausalLM", {**_DECODER, "alibi": False}),
+    "stablelm": ("StableLmConfig", "StableLmForCausalLM", _GROUPED),
+    "starcoder2": ("Starcoder2Config", "Starcoder2ForCausalLM", _GROUPED),
+    "cohere": ("CohereConfig", "CohereForCausalLM", _GROUPED),
+    "olmo2": ("Olmo2Config", "Olmo2ForCausalLM", _GROUPED),
+    "granite": ("GraniteConfig", "GraniteForCausalLM", _GROUPED),
+    "mixtral": (
+        "MixtralConfig",
+        "MixtralForCausalLM",
+        {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2},
+    ),
+    "mamba": (
+        "MambaConfig",
+        "MambaForCausalLM",
+        {
+            "vocab_size": 101,
+            "hidden_size": 32,
+            "state_size": 4,
+            "num_hidden_layers": 2,
+            "use_cache": False,
+            "use_mambapy": False,
+        },
+        ("input_ids",),
+    ),
+    "rwkv": (
+        "RwkvConfig",
+        "RwkvForCausalLM",
+        {"vocab_size": 101, "hidden_size": 32, "num_hidden_layers": 2, "use_cache": False},
+        ("input_ids",),
+    ),
+}
+
+_SEQUENCE = {
+    "vocab_size": 101,
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "use_cache": False,
+}
+_T5 = {"vocab_size": 101, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
+       "relative_attention_num_buckets": 8, "relative_attention_max_distance": 12,
+       "use_cache": False, "decoder_start_token_id": 0}  # fmt: skip
+
+_BOTH_SIDES = {
+    "t5": ("T5Config", "T5ForConditionalGeneration", _T5, _BOTH),
+    "mt5": ("MT5Config", "MT5ForConditionalGeneration", _T5, _BOTH),
+    "bart": ("BartConfig", "BartForConditionalGeneration", _SEQUENCE, _BOTH),
+    "pegasus": ("PegasusConfig", "PegasusForConditionalGeneration", _SEQUENCE, _BOTH),
+    "marian": (
+        "MarianConfig",
+        "MarianMTModel",
+        {**_SEQUENCE, "decoder_vocab_size": 101, "decoder_start_token_id": 0},
+        _BOTH,
+    ),
+    "m2m_100": ("M2M100Config", "M2M100ForConditionalGeneration", _SEQUENCE, _BOTH),
+}
+
+# What else the networks are called with.
+_FIXED = {
+    "bloom": {"use_cache": False},
+    "falcon": {"use_cache": False},
+    "gpt2": {"use_cache": False},
+    "gpt_neo": {"use_cache": False},
+    "gptj": {"use_cache": False},
+    "nystromformer": {"sizes": ((2, 9), (3, 9))},
+}
+
+
+def list_cases():
+    for name, entry in {**_ENCODERS, **_DECODERS, **_BOTH_SIDES}.items():
+        yield from cases(f"transformers/{name}", make_text(name, *entry, **_FIXED.get(name, {})))
