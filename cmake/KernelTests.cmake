@@ -11,6 +11,8 @@ function(onnxifi_add_kernel_tests backend)
     SOURCES
       ${codegen}/generated_test.cc
       ${codegen}/index_test.cc
+      ${codegen}/long_axes_test.cc
+      ${codegen}/map_lanes_test.cc
       ${codegen}/random_step_test.cc
       ${codegen}/reduction_test.cc
       ${codegen}/scan_test.cc
@@ -18,6 +20,7 @@ function(onnxifi_add_kernel_tests backend)
       ${codegen}/testing/step_fixture.h ${codegen}/testing/tested_device.h
       ${codegen}/testing/tiled_fixture.h
       ${codegen}/attention_test.cc
+      ${codegen}/recurrent_test.cc
       ${codegen}/narrow_operands_test.cc
       ${codegen}/tiled_test.cc
       ${codegen}/testing/winograd_test.cc

@@ -6,11 +6,14 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "backends/core/codegen/testing/lane_source.h"
 #include "backends/core/codegen/testing/source_collector.h"
 #include "backends/cuda/compiler.h"
-#include "backends/cuda/matrix_product.h"
+#include "backends/cuda/kernels/matrix_product.h"
 
 namespace onnxifi::cuda {
 namespace {
@@ -22,7 +25,7 @@ TEST(SourcesTest, KernelsCompileForEachArchitecture) {
   const codegen::CudaDialect dialect;
   const std::vector<std::string> sources = codegen::CollectSources(
       dialect, MatrixProduct(), {.most_group_items = 1024, .shared_bytes = 48 << 10}, kCount,
-      /*has_matrix_units=*/true);
+      {.kind = codegen::MatrixUnits::Kind::kFragments});
   size_t turn = 0;
   for (const std::string& source : sources) {
     const int architecture = std::vector{80, 90, 100}[turn++ % 3];
@@ -62,6 +65,34 @@ TEST(SourcesTest, MatrixUnitsCompileForEachArchitecture) {
     ASSERT_TRUE(compiler.ok()) << compiler.status().Text();
     const auto binary = compiler->Compile(source);
     EXPECT_TRUE(binary.ok()) << binary.status().Text() << '\n' << source;
+  }
+}
+
+int Count(std::string_view text, std::string_view part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// No architecture of that number is known, so that PTX of the newest one comes.
+TEST(SourcesTest, ItemsLoadAndStore16BytesAtOnce) {
+  const auto api = LoadCompilerApi();
+  if (!api.ok()) GTEST_SKIP() << api.status().Text();
+  const auto compiler = Compiler::Create(*api, 999);
+  ASSERT_TRUE(compiler.ok()) << compiler.status().Text();
+  using enum tensor::ElementType;
+  for (const auto& [from, to] : {std::pair{kFloat32, kFloat32},
+                                 {kFloat16, kFloat32},
+                                 {kFloat32, kBfloat16},
+                                 {kInt8, kFloat32},
+                                 {kBool, kUint8}}) {
+    const codegen::LaneSource source = codegen::MakeLaneSource(codegen::CudaDialect(), from, to);
+    const auto binary = compiler->Compile(source.text);
+    ASSERT_TRUE(binary.ok()) << binary.status().Text() << '\n' << source.text;
+    const std::string ptx(reinterpret_cast<const char*>(binary->data()), binary->size());
+    EXPECT_GE(source.loads, 1);
+    EXPECT_EQ(Count(ptx, "ld.global.v4"), source.loads) << source.text << ptx;
+    EXPECT_EQ(Count(ptx, "st.global.v4"), source.stores) << source.text << ptx;
   }
 }
 

@@ -51,19 +51,6 @@ std::string WriteElement(ElementType type, const std::string& buffer, const std:
   return tensor::IsBool(type) ? Text("AS(u8, ", loaded, " != 0)") : loaded;
 }
 
-// Declares where the element of a write at some coordinates is in its buffer.
-std::string WriteIndexOf(Writer& writer, const program::View& view, int write,
-                         std::span<const std::string> coordinates) {
-  const size_t axes = view.strides.empty() ? 0 : coordinates.size();
-  const std::string sum =
-      WriteSum(writer.Use({Number::Kind::kWriteOffset, write, 0, 0, {}}), axes, coordinates,
-               /*is_wide=*/false, [&](int axis) {
-                 return writer.UseStride(/*is_write=*/true, write, axis, view.strides.size());
-               });
-  // Coordinates that come from data have 64 bits.
-  return writer.Declare("idx", Text("AS(idx, ", sum, ")"));
-}
-
 }  // namespace
 
 std::string WriteLoad(Writer& writer, const program::Step& step, int read,
@@ -97,11 +84,24 @@ std::string WriteLoad(Writer& writer, const program::Step& step, int read,
   return Text("(", condition, ") ? ", element, " : ", Literal(writer, view.type, view.fill));
 }
 
+std::string WriteIndex(Writer& writer, const program::Step& step, bool is_write, int operand,
+                       std::span<const std::string> coordinates) {
+  const auto at = static_cast<size_t>(operand);
+  const program::View& view = is_write ? step.writes[at] : step.reads[at];
+  const size_t axes = view.strides.empty() ? 0 : coordinates.size();
+  const auto kind = is_write ? Number::Kind::kWriteOffset : Number::Kind::kReadOffset;
+  const std::string sum = WriteSum(
+      writer.Use({kind, operand, 0, 0, {}}), axes, coordinates, /*is_wide=*/false,
+      [&](int axis) { return writer.UseStride(is_write, operand, axis, view.strides.size()); });
+  // Coordinates that come from data have 64 bits.
+  return writer.Declare("idx", Text("AS(idx, ", sum, ")"));
+}
+
 std::string WriteReadBack(Writer& writer, const program::Step& step, int write,
                           std::span<const std::string> coordinates) {
   const program::View& view = step.writes[static_cast<size_t>(write)];
   const std::string buffer = writer.UseBuffer(/*is_write=*/true, write, view.type);
-  const std::string index = WriteIndexOf(writer, view, write, coordinates);
+  const std::string index = WriteIndex(writer, step, /*is_write=*/true, write, coordinates);
   const std::string_view lane = LaneType(view.type);
   if (tensor::IsPacked(view.type)) {
     const int bits = tensor::BitWidth(view.type);
@@ -117,7 +117,7 @@ void WriteStore(Writer& writer, const program::Step& step, int write,
                 std::span<const std::string> coordinates, const std::string& value) {
   const program::View& view = step.writes[static_cast<size_t>(write)];
   const std::string buffer = writer.UseBuffer(/*is_write=*/true, write, view.type);
-  const std::string index = WriteIndexOf(writer, view, write, coordinates);
+  const std::string index = WriteIndex(writer, step, /*is_write=*/true, write, coordinates);
   if (!tensor::IsPacked(view.type)) {
     writer.Line("STORE(", buffer, ", ", index, ", ", value, ");");
     return;

@@ -21,6 +21,10 @@ std::string WriteLoad(Writer& writer, const program::Step& step, int read,
 // What write `write` holds at `coordinates` before it is written to: the name of a variable.
 std::string WriteReadBack(Writer& writer, const program::Step& step, int write,
                           std::span<const std::string> coordinates);
+// Declares where the element of a read without guards, or of a write, at `coordinates`, of type
+// idx, is in its buffer.
+std::string WriteIndex(Writer& writer, const program::Step& step, bool is_write, int operand,
+                       std::span<const std::string> coordinates);
 // Writes `value` to write `write` at `coordinates`.
 void WriteStore(Writer& writer, const program::Step& step, int write,
                 std::span<const std::string> coordinates, const std::string& value);

@@ -4,7 +4,8 @@
 // Dao et al., "FlashAttention" (2022): a group takes the keys block by block, and keeps for each of
 // its queries the largest score so far, the sum of exponentials less that, and the values weighted
 // by these. Where a block has a larger score, all three shrink by what that makes. Scores are never
-// in memory; a group shares one block of them.
+// in memory; a group shares one block of them. Very many keys are taken in ranges, between which
+// working memory has what the group keeps.
 
 #include "backends/core/codegen/attention.h"
 
@@ -46,10 +47,27 @@ static_assert(kDepth * kValues <= kTile && kRows * kValues <= kTile + kRows * kP
 constexpr int kGroups = 0;
 constexpr int kQueryBlocks = 1;
 constexpr int kValueBlocks = 2;
+// Of ranges of keys alone.
+constexpr int kFirstKey = 3;
+constexpr int kEndKey = 4;
 
-constexpr char kLowest[] = "FROM_BITS_f32(0xff800000u)";
+// Between ranges working memory has so much of a group: its sums, and of each row its highest score
+// and its sum of weights.
+constexpr int kCarried = kRows * kValues + 2 * kRows;
 
 int64_t Blocks(int64_t count, int64_t size) { return count / size + (count % size != 0 ? 1 : 0); }
+
+// Keys that a group takes in one start: as many as its items go rounds for that no driver minds, in
+// all loops: some for each block, and others for each piece of the scores' depth.
+int64_t KeysAtOnce(int64_t width) {
+  constexpr int64_t kMaxRounds = 49152;
+  constexpr int64_t kRoundsOfBlock = 224;
+  constexpr int64_t kRoundsOfPiece = 2 * kRows * kDepth / kGroupSize + kDepth + 1;
+  const int64_t rounds = kRoundsOfBlock + Blocks(width, kDepth) * kRoundsOfPiece;
+  return kKeys * std::max<int64_t>(1, kMaxRounds / rounds);
+}
+
+constexpr char kLowest[] = "FROM_BITS_f32(0xff800000u)";
 
 class AttentionWriter {
  public:
@@ -61,15 +79,17 @@ class AttentionWriter {
     writer_.Share(Text("f32 shared_f32[", kTile + kRows * kPitch, "]"));
     writer_.Share(Text("f32 highest[", kRows, "]"));
     writer_.Share(Text("f32 shrinks[", kRows, "]"));
-    // All items of a group go the same way, so that they meet at every barrier.
-    writer_.Open("if (GROUP < count)");
+    // All items of all groups meet at every barrier: PoCL 3.1 loses variables across one within a
+    // condition. A group behind the last one does what the first one does, and stores nothing.
+    is_stored_ = writer_.Declare("bool", "GROUP < count");
+    group_ = writer_.Declare("idx", Text(is_stored_, " ? AS(idx, GROUP) : AS(idx, 0)"));
     std::vector<std::string> extents;
     for (size_t axis = 0; axis + 2 < rank; ++axis) {
       extents.push_back(Extent(writer_, static_cast<int>(axis)));
     }
     extents.push_back(writer_.UseGiven(kQueryBlocks));
     extents.push_back(writer_.UseGiven(kValueBlocks));
-    batch_ = WriteCoordinates(writer_, writer_.Declare("idx", "AS(idx, GROUP)"), extents);
+    batch_ = WriteCoordinates(writer_, group_, extents);
     const std::string query_block = batch_[rank - 2];
     const std::string value_block = batch_[rank - 1];
     batch_.resize(rank - 2);
@@ -87,13 +107,29 @@ class AttentionWriter {
     // Of row LANE, in the items that have one.
     writer_.Line("f32 high = lowest;");
     writer_.Line("f32 total = 0;");
-    writer_.Open("for (idx first_key = 0; first_key < ", keys_, "; first_key += ", kKeys, ")");
+    std::string first = "0";
+    std::string end = keys_;
+    if (source_.form.is_grouped) {
+      first = writer_.UseGiven(kFirstKey);
+      end = writer_.UseGiven(kEndKey);
+      carried_ = writer_.UseScratch(/*is_write=*/true, 0, "f32");
+      writer_.Open("if (", first, " > 0)");
+      WriteCarried(/*is_store=*/false);
+      writer_.Close();
+    }
+    writer_.Open("for (idx first_key = ", first, "; first_key < ", end, "; first_key += ", kKeys,
+                 ")");
     WriteScores();
     WriteWeights();
     WriteSums();
     writer_.Close();
+    if (source_.form.is_grouped) {
+      writer_.Open("if (", is_stored_, " && ", end, " < ", keys_, ")");
+      WriteCarried(/*is_store=*/true);
+      writer_.Close();
+      is_stored_ = writer_.Declare("bool", Text(is_stored_, " && ", end, " >= ", keys_));
+    }
     WriteOutputs();
-    writer_.Close();
     return {.given_items = kGroups, .has_group_per_item = true, .group_size = kGroupSize};
   }
 
@@ -103,6 +139,25 @@ class AttentionWriter {
     at.push_back(row);
     at.push_back(column);
     return at;
+  }
+
+  // What an item has, to or from working memory: neighbours beside neighbours.
+  void WriteCarried(bool is_store) {
+    const auto move = [&](const std::string& name, const std::string& place) {
+      const std::string at = Text(group_, " * ", kCarried, " + ", place);
+      if (is_store) {
+        writer_.Line("STORE(", carried_, ", ", at, ", ", name, ");");
+      } else {
+        writer_.Line(name, " = LOAD(", carried_, ", ", at, ");");
+      }
+    };
+    writer_.Open("UNROLL for (int n = 0; n < ", kItemRows * kItemValues, "; ++n)");
+    move("sums[n]", Text("n * ", kGroupSize, " + LANE"));
+    writer_.Close();
+    writer_.Open("if (LANE < ", kRows, ")");
+    move("high", Text(kRows * kValues, " + LANE"));
+    move("total", Text(kRows * kValues + kRows, " + LANE"));
+    writer_.Close();
   }
 
   std::string Evaluate(program::ExprId root, const std::vector<std::string>& at,
@@ -256,7 +311,8 @@ class AttentionWriter {
     OpenElements(kValues);
     const std::string query = writer_.Declare("idx", Text(first_query_, " + r"));
     const std::string value = writer_.Declare("idx", Text(first_value_, " + c"));
-    writer_.Open("if (", query, " < ", queries_, " && ", value, " < ", values_, ")");
+    writer_.Open("if (", is_stored_, " && ", query, " < ", queries_, " && ", value, " < ", values_,
+                 ")");
     writer_.Line("f32 result = 0;");
     writer_.Line("if (", keys_, " > 0) result = shared_f32[n] / shrinks[r];");
     Scope scope;
@@ -277,6 +333,8 @@ class AttentionWriter {
   std::vector<std::string> batch_;  // coordinates
   std::string first_query_, first_value_;
   std::string queries_, keys_, width_, values_;  // extents
+  std::string group_, is_stored_;                // which one; whether it has results to store
+  std::string carried_;                          // working memory
 };
 
 }  // namespace
@@ -325,7 +383,20 @@ KernelSequence MakeAttentionKernel(const LoopFacts& facts, const device::BoundSt
   }
   loops.form.is_narrow = is_narrow;
   KernelSequence sequence;
-  sequence.launches.push_back({.loops = std::move(loops)});
+  const auto* attention = step.step->As<Attention>();
+  const int64_t keys = step.Number(attention->keys);
+  const int64_t at_once = KeysAtOnce(step.Number(attention->width));
+  if (keys <= at_once || groups == 0) {
+    sequence.launches.push_back({.loops = std::move(loops)});
+    return sequence;
+  }
+  loops.form.is_grouped = true;
+  loops.form.is_narrow = is_narrow && groups <= kNarrow / kCarried;
+  for (int64_t first = 0; first < keys; first += at_once) {
+    loops.given = {groups, query_blocks, value_blocks, first, std::min(first + at_once, keys)};
+    sequence.launches.push_back({.loops = loops});
+  }
+  sequence.scratch_bytes[0] = groups * kCarried * static_cast<int64_t>(sizeof(float));
   return sequence;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contract: an item per output, which sums its products in ascending order. For what TiledProduct
-// does not cut into tiles.
+// Contract: an item per output, which sums its products in ascending order; or, of many products, a
+// group per output. For what TiledProduct does not cut into tiles.
 
 #include "backends/core/codegen/family.h"
 
@@ -17,21 +17,62 @@ class ContractWriter {
       : writer_(writer), source_(source), contract_(*source.step.As<Contract>()) {}
 
   Launch Write() {
+    if (source_.form.is_grouped) return WriteGroup();
     const int rank = source_.form.rank;
     out_ = OpenItems(writer_, rank);
-    sum_ = writer_.NewName("s");
-    writer_.Line(SumType(contract_.accumulator), " ", sum_, " = 0;");
-    if (contract_.form == Contract::Form::kMatMul) {
-      WriteProduct();
-    } else {
-      WriteConvolution();
-    }
+    DeclareSum();
+    const std::vector<std::string> k = OpenLoops(contract_.inner);
+    AddProductAt(k);
+    CloseLoops(k.size());
     WriteOutputs(sum_);
     writer_.Close();
     return {.item_axes = rank};
   }
 
  private:
+  void DeclareSum() {
+    sum_ = writer_.NewName("s");
+    writer_.Line(SumType(contract_.accumulator), " ", sum_, " = 0;");
+  }
+
+  // The items take products in turns and add their sums up. All items of all groups meet at every
+  // barrier.
+  Launch WriteGroup() {
+    const int rank = source_.form.rank;
+    const int items = Launch().group_size;
+    const std::string is_inside = writer_.Declare("bool", "GROUP < count");
+    const std::string group =
+        writer_.Declare("idx", Text(is_inside, " ? AS(idx, GROUP) : AS(idx, 0)"));
+    std::vector<std::string> extents, inner;
+    for (int axis = 0; axis < rank; ++axis) extents.push_back(Extent(writer_, axis));
+    out_ = WriteCoordinates(writer_, group, extents);
+    std::string total = "1";
+    for (const program::Dim& extent : contract_.inner) {
+      inner.push_back(writer_.UseDim(extent));
+      total += " * " + inner.back();
+    }
+    total = writer_.Declare("idx", total);
+    DeclareSum();
+    const std::string k = writer_.NewName("k");
+    writer_.Open("for (idx ", k, " = AS(idx, LANE); ", k, " < ", total, "; ", k, " += ", items,
+                 ")");
+    AddProductAt(WriteCoordinates(writer_, k, inner));
+    writer_.Close();
+    const std::string shared = writer_.NewName("g");
+    writer_.Share(Text(SumType(contract_.accumulator), " ", shared, "[", items, "]"));
+    writer_.Line(shared, "[LANE] = ", sum_, ";");
+    writer_.Line("BARRIER;");
+    const std::string half = writer_.NewName("j");
+    writer_.Open("for (int ", half, " = ", items / 2, "; ", half, " > 0; ", half, " /= 2)");
+    writer_.Line("if (LANE < ", half, ") ", shared, "[LANE] += ", shared, "[LANE + ", half, "];");
+    writer_.Line("BARRIER;");
+    writer_.Close();
+    writer_.Open("if (LANE == 0 && ", is_inside, ")");
+    WriteOutputs(Text(shared, "[0]"));
+    writer_.Close();
+    return {.item_axes = rank, .has_group_per_item = true, .group_size = items};
+  }
+
   // What is made of a sum, at the coordinates of the output.
   void WriteOutputs(const std::string& sum) {
     Scope scope;
@@ -73,26 +114,32 @@ class ContractWriter {
     writer_.Line(sum_, " += AS(", type, ", ", a, ") * AS(", type, ", ", b, ");");
   }
 
-  void WriteProduct() {
+  // The product at these inner coordinates.
+  void AddProductAt(const std::vector<std::string>& k) {
+    if (contract_.form == Contract::Form::kMatMul) {
+      AddElements(k);
+    } else {
+      AddTap(k);
+    }
+  }
+
+  void AddElements(const std::vector<std::string>& k) {
     const auto batch = out_.begin() + contract_.batch_axes;
     const auto n_begin = batch + contract_.m_axes;
-    const std::vector<std::string> k = OpenLoops(contract_.inner);
     std::vector<std::string> a_at(out_.begin(), n_begin);
     a_at.insert(a_at.end(), k.begin(), k.end());
     std::vector<std::string> b_at(out_.begin(), batch);
     b_at.insert(b_at.end(), k.begin(), k.end());
     b_at.insert(b_at.end(), n_begin, out_.end());
     AddProduct(a_at, b_at);
-    CloseLoops(k.size());
   }
 
-  void WriteConvolution() {
+  void AddTap(const std::vector<std::string>& k) {
     const bool is_transposed = contract_.form == Contract::Form::kConvTranspose;
     const program::Dim& channels = contract_.inner[0];
     const std::string group_outputs =
         writer_.Declare("idx", Text(Extent(writer_, 1), " / ", writer_.UseDim(contract_.group)));
     const std::string group = writer_.Declare("idx", Text(out_[1], " / ", group_outputs));
-    const std::vector<std::string> k = OpenLoops(contract_.inner);
     const std::string channel =
         writer_.Declare("idx", Text(group, " * ", writer_.UseDim(channels), " + ", k[0]));
     std::vector<std::string> a_at = {out_[0], channel};
@@ -128,7 +175,6 @@ class ContractWriter {
     b_at.insert(b_at.end(), k.begin() + 1, k.end());
     AddProduct(a_at, b_at);
     if (!condition.empty()) writer_.Close();
-    CloseLoops(k.size());
   }
 
   Writer& writer_;

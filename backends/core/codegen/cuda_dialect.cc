@@ -16,7 +16,7 @@ typedef short i16; typedef unsigned short u16;
 typedef int i32; typedef unsigned int u32;
 typedef long long i64; typedef unsigned long long u64;
 typedef float f32; typedef double f64; typedef ulonglong2 u128;
-typedef float4 f32x4; typedef int4 i32x4;
+typedef float4 f32x4; typedef int4 i32x4; typedef uint4 u32x4;
 #define FN static __device__ inline
 #define AS(type, value) ((type)(value))
 #define U64(high, low) ((u64)(high) << 32 | (low))
@@ -27,6 +27,8 @@ typedef float4 f32x4; typedef int4 i32x4;
 #define LOAD(buffer, index) buffer[index]
 #define STORE(buffer, index, value) buffer[index] = (value)
 #define LOAD4(buffer, index) load4((buffer) + (index))
+#define LOAD_WORD(buffer, index) (*(const u32x4*)((buffer) + (index)))
+#define STORE_WORD(buffer, index, a, b, c, d) *(u32x4*)((buffer) + (index)) = u32x4{a, b, c, d}
 #define MAKE4(type, a, b, c, d) (type##x4{a, b, c, d})
 FN f32x4 load4(const f32* at) { return f32x4{at[0], at[1], at[2], at[3]}; }
 FN i32x4 load4(const i32* at) { return i32x4{at[0], at[1], at[2], at[3]}; }

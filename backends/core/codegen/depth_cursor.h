@@ -17,26 +17,36 @@ namespace onnxifi::codegen {
 // Variables that Advance changes.
 class TiledProduct::PartWriter::DepthCursor {
  public:
-  // From place `begin` on; there is no depth without `condition`.
-  DepthCursor(PartWriter& writer, const std::string& condition, const std::string& begin)
+  // From place `begin` of what the item's group sums of the depth; there is no depth for a group
+  // without a block.
+  DepthCursor(PartWriter& writer, const GroupItem& item, const std::string& begin)
       : parts_(writer),
         writer_(writer.writer_),
         is_window_(writer.product_.is_window()),
-        is_transposed_(writer.product_.is_transposed()) {
+        is_transposed_(writer.product_.is_transposed()),
+        first_(item.first) {
     if (is_window_) DeclareTaps();
     depth_ = writer_.Declare(
-        "idx", Text(condition, " ? ", is_transposed_ ? depth_ : writer_.UseGiven(kDepth),
+        "idx", Text(item.is_of_block, " ? ", is_transposed_ ? depth_ : writer_.UseGiven(kDepth),
                     " : AS(idx, 0)"));
+    if (!item.end.empty()) depth_ = writer_.Declare("idx", Lesser(depth_, item.end));
     place_ = writer_.NewName("k");
-    writer_.Line("idx ", place_, " = AS(idx, ", begin, ");");
+    writer_.Line("idx ", place_, " = AS(idx, ", begin, ")",
+                 first_.empty() ? "" : Text(" + ", first_), ";");
     if (!is_window_) return;
     channel_ = writer_.NewName("k");
     writer_.Line("idx ", channel_, " = ", place_, ";");
+    if (!first_.empty()) WriteTapOfPlace();
     offset_ = writer_.NewName("p");
     writer_.Line("idx ", offset_, " = ", Offset(), ";");
     WriteCarry();
   }
 
+  // Declares how many rounds of `length` places the group's part of the depth has.
+  std::string WriteRounds(int length) const {
+    return writer_.Declare("idx", Text("(", depth_, first_.empty() ? "" : Text(" - ", first_),
+                                       " + ", length - 1, ") / ", length));
+  }
   const std::string& depth() const { return depth_; }
   std::string is_inside() const { return Text(place_, " < ", depth_); }
   // The place of its elements in a panel of rows, and in the columns from the block's first on.
@@ -142,6 +152,23 @@ class TiledProduct::PartWriter::DepthCursor {
     writer_.Close();
   }
 
+  // From the first tap to that of the first place, of a convolution that is not transposed.
+  void WriteTapOfPlace() {
+    const std::string channels = parts_.writer_.UseGiven(kChannels);
+    std::string rest = writer_.Declare("idx", Text(channel_, " / ", channels));
+    writer_.Line(channel_, " -= ", rest, " * ", channels, ";");
+    for (size_t k = axes_.size(); k-- > 0;) {
+      const Axis& axis = axes_[k];
+      const std::string next = writer_.Declare("idx", Text(rest, " / ", axis.taps));
+      writer_.Line(axis.tap, " = ", rest, " - ", next, " * ", axis.taps, ";");
+      const std::string reach = writer_.Declare(
+          "idx", Text(axis.tap, " * (", axis.strides, " * ", axis.stride, " + ", axis.rest, ")"));
+      writer_.Line(axis.shift, " = ", reach, " / ", axis.stride, ";");
+      writer_.Line(axis.phase, " = ", reach, " - ", axis.shift, " * ", axis.stride, ";");
+      rest = next;
+    }
+  }
+
   // To the tap of a place whose channel is counted from an earlier tap's.
   void WriteCarry() {
     const std::string channels = writer_.UseGiven(kChannels);
@@ -172,6 +199,7 @@ class TiledProduct::PartWriter::DepthCursor {
   PartWriter& parts_;
   Writer& writer_;
   const bool is_window_, is_transposed_;
+  const std::string first_;  // of the places; empty: 0
   std::vector<Axis> axes_;
   std::string place_, channel_, offset_, depth_;
 };

@@ -17,19 +17,19 @@ constexpr int kReductionsPerGroup = 4;
 // Of the 16 KiB that every device has for a group, Merge takes some for itself elsewhere.
 constexpr int64_t kMaxKeptBytes = int64_t{16} << 10;
 
-// A state as 64 bits in working memory.
+}  // namespace
+
 std::string ToWord(tensor::ElementType type, const std::string& value) {
   const std::string_view name = FloatName(type);
   return name.empty() ? Text("AS(u64, ", value, ")")
                       : Text("AS(u64, BITS_", name, "(", value, "))");
 }
+
 std::string FromWord(tensor::ElementType type, const std::string& word) {
   if (type == tensor::ElementType::kFloat32) return Text("FROM_BITS_f32(AS(u32, ", word, "))");
   if (type == tensor::ElementType::kFloat64) return Text("FROM_BITS_f64(", word, ")");
   return Text("AS(", LaneType(type), ", ", word, ")");
 }
-
-}  // namespace
 
 Scope Elements::Open(const std::string& parts, const std::string& length) {
   const int outer = source_.form.outer_rank;

@@ -17,6 +17,10 @@
 
 namespace onnxifi::codegen {
 
+// A state as 64 bits in working memory, and back.
+std::string ToWord(tensor::ElementType type, const std::string& value);
+std::string FromWord(tensor::ElementType type, const std::string& word);
+
 class Elements {
  public:
   Elements(Writer& writer, const Source& source)

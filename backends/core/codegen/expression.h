@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_EXPRESSION_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_EXPRESSION_H_
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -20,6 +21,23 @@
 
 namespace onnxifi::codegen {
 
+// The units of a device that multiply blocks of matrices.
+struct MatrixUnits {
+  enum class Kind : uint8_t {
+    kNone,
+    kFragments,    // items hold parts of the blocks that the text knows (matrix_unit_text.cc)
+    kCooperative,  // a subgroup holds a block, nobody knows how (cooperative_matrix_text.cc)
+  };
+  Kind kind = Kind::kNone;
+  // kCooperative: of one product of float16, summed in float32; and the items of a subgroup.
+  int rows = 0;
+  int columns = 0;
+  int depth = 0;
+  int subgroup_items = 0;
+
+  auto operator<=>(const MatrixUnits&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
 // What the languages of a device have beyond float32 and integers.
 struct Capabilities {
   bool has_float64 = false;
@@ -29,8 +47,8 @@ struct Capabilities {
   int run_group_size = 64;
   // Rounds of loops that an item may do in all: a driver may leave a loop then and say nothing.
   int64_t most_rounds = INT64_MAX;
-  // The product library has the functions of matrix units (matrix_unit_text.cc).
-  bool has_matrix_units = false;
+  // The product library has their functions.
+  MatrixUnits matrix_units;
 };
 
 // Whether every operation below `roots` (kNoExpr among them is skipped) has a statement:

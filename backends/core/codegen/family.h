@@ -33,8 +33,10 @@ Launch WriteScan(Writer& writer, const Source& source, int kernel);
 Launch WriteContract(Writer& writer, const Source& source);
 Launch WriteWindow(Writer& writer, const Source& source);
 Launch WriteAttention(Writer& writer, const Source& source);
+Launch WriteRecurrent(Writer& writer, const Source& source, int kernel);
 Launch WriteIndex(Writer& writer, const Source& source, int kernel);
 Launch WriteScatter(Writer& writer, const Source& source, int kernel);
+Launch WriteSuppress(Writer& writer, const Source& source, int kernel);
 
 // The type of a contraction's running sum: integers wrap, so they are summed unsigned.
 std::string_view SumType(tensor::ElementType accumulator);

@@ -11,9 +11,12 @@
 #include "backends/core/codegen/attention.h"
 #include "backends/core/codegen/family.h"
 #include "backends/core/codegen/index_kernels.h"
+#include "backends/core/codegen/map_lanes.h"
+#include "backends/core/codegen/recurrent_kernels.h"
 #include "backends/core/codegen/reduce_kernels.h"
 #include "backends/core/codegen/scan_kernels.h"
 #include "backends/core/codegen/scatter_kernels.h"
+#include "backends/core/program/activation_expr.h"
 
 namespace onnxifi::codegen {
 namespace {
@@ -31,6 +34,7 @@ class Checker {
 
   Status Check() const {
     for (const program::View& view : step_.reads) {
+      if (view.buffer == program::kNoBuffer) continue;
       ONNXIFI_RETURN_IF_ERROR(CheckType(view.type, capabilities_));
     }
     for (const program::View& view : step_.writes) {
@@ -98,6 +102,17 @@ class Checker {
     ONNXIFI_RETURN_IF_ERROR(Expressions(parts));
     return Expressions(attention.roots);
   }
+  Status operator()(const program::Recurrent& recurrent) const {
+    ONNXIFI_RETURN_IF_ERROR(CheckRecurrent(step_));
+    // Of each activation once.
+    program::ExprPool pool;
+    program::ExprIds roots;
+    for (const program::Activation& activation : recurrent.activations) {
+      const program::Expr sum = program::Accumulator(pool, recurrent.type);
+      roots.push_back(program::ActivationExpr(activation, recurrent.clip, sum).id());
+    }
+    return CheckExpressions(pool, roots, capabilities_);
+  }
   Status operator()(const program::Index& index) const {
     const ElementType type = step_.reads[0].type;
     const bool only_moves = index.kind == program::Index::Kind::kNonZero ||
@@ -134,6 +149,26 @@ class Checker {
   const Capabilities& capabilities_;
 };
 
+// Whether an output of a window or a contraction has work for all items of a group.
+bool HasWorkForGroups(const device::BoundStep& step) {
+  constexpr int64_t kMin = 1024;
+  constexpr int64_t kMax = int64_t{1} << 30;  // their numbers are narrow
+  program::Shape extents;
+  if (const auto* window = step.step->As<program::Window>()) {
+    if (window->kind == program::Window::Kind::kLrn) return false;
+    extents = window->kernel;
+  } else if (const auto* contract = step.step->As<program::Contract>()) {
+    extents = contract->inner;
+  } else {
+    return false;
+  }
+  int64_t count = 1;
+  for (const program::Dim& extent : extents) {
+    if (__builtin_mul_overflow(count, step.Number(extent), &count)) return false;
+  }
+  return count >= kMin && count <= kMax;
+}
+
 }  // namespace
 
 Status Check(const program::Program& program, const Step& step, const Capabilities& capabilities) {
@@ -152,16 +187,25 @@ KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundSte
       return MakeScanKernels(*scan, std::move(loops));
     }
     if (step.step->As<program::Row>() != nullptr) loops.form.row_capacity = RowCapacity(loops);
+    loops.form.lanes = MapLanes(facts, step, loops);
+    if (loops.form.lanes > 1) {
+      const int64_t lanes = loops.form.lanes;
+      loops.given = {(loops.extents.back() + lanes - 1) / lanes};
+    }
   }
   if (const auto* index = step.step->As<program::Index>()) {
     if (index->kind == program::Index::Kind::kScatter) {
       return MakeScatterKernels(*index, std::move(loops), capabilities);
     }
-    return MakeIndexKernels(*index, std::move(loops));
+    return MakeIndexKernels(*index, std::move(loops), capabilities);
+  }
+  if (step.step->As<program::Recurrent>() != nullptr) {
+    return MakeRecurrentKernels(step, std::move(loops), capabilities);
   }
   if (step.step->As<program::Attention>() != nullptr) {
     return MakeAttentionKernel(facts, step, std::move(loops));
   }
+  if (capabilities.run_length == 1 && HasWorkForGroups(step)) loops.form.is_grouped = true;
   KernelSequence sequence;
   sequence.launches.push_back({.loops = std::move(loops)});
   return sequence;
@@ -183,6 +227,9 @@ KernelText Generate(const program::Program& program, const Step& step, int kerne
     Launch operator()(const program::Contract&) const { return WriteContract(writer, source); }
     Launch operator()(const program::Window&) const { return WriteWindow(writer, source); }
     Launch operator()(const program::Attention&) const { return WriteAttention(writer, source); }
+    Launch operator()(const program::Recurrent&) const {
+      return WriteRecurrent(writer, source, kernel);
+    }
     Launch operator()(const program::Index&) const { return WriteIndex(writer, source, kernel); }
     Launch operator()(const program::Cut&) const { return {}; }
     Launch operator()(const program::Control&) const { return {}; }
@@ -258,6 +305,7 @@ void NameIndices(const Source& source, Scope& scope) {
 }
 
 Launch WriteMap(Writer& writer, const Source& source) {
+  if (source.form.lanes > 1) return WriteMapOfLanes(writer, source);
   const int rank = source.form.rank;
   Scope scope;
   const int run_length = rank == 0 ? 1 : source.capabilities.run_length;

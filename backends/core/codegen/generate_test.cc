@@ -107,6 +107,38 @@ TEST(GenerateTest, LargeBuffersAreAddressedWithLargeNumbers) {
   EXPECT_THAT(MakeSum({int64_t{1} << 30, 3}, {3}).text.source, HasSubstr("typedef long idx;"));
 }
 
+// The lanes of the form of a cast of rows of `from`, which begin at `offset` and lie `pitch` apart.
+int LanesOf(ElementType from, ElementType to, int64_t columns, int64_t pitch, int64_t offset,
+            int run_length = 1) {
+  ProgramMaker maker;
+  Operand rows = maker.Input({3, pitch}, from);
+  rows.view.offset = offset;
+  rows.shape = {3, columns};
+  maker.Map({3, columns}, {rows},
+            [to](ExprPool&, const std::vector<Expr>& loads) { return Cast(loads[0], to); });
+  const program::Step& step = maker.program.steps[0];
+  const device::BoundStep bound = device::Bind(maker.program, step, {});
+  const KernelSequence kernels =
+      MakeKernelSequence(FindLoopFacts(maker.program, step), bound, {.run_length = run_length});
+  return kernels.launches[0].loops.form.lanes;
+}
+
+TEST(GenerateTest, AnItemTakes16BytesOfItsNarrowestTypeWhereRowsBeginAtMultiplesOfThem) {
+  using enum ElementType;
+  EXPECT_EQ(LanesOf(kFloat32, kFloat32, 100, 100, 0), 4);
+  EXPECT_EQ(LanesOf(kFloat32, kFloat16, 96, 96, 0), 8);
+  EXPECT_EQ(LanesOf(kInt8, kFloat32, 96, 96, 0), 16);
+  EXPECT_EQ(LanesOf(kInt64, kFloat64, 96, 96, 0), 2);
+  // One row of them all.
+  EXPECT_EQ(LanesOf(kFloat32, kFloat32, 101, 101, 0), 4);
+  EXPECT_EQ(LanesOf(kFloat32, kFloat32, 100, 104, 4), 4);
+  EXPECT_EQ(LanesOf(kFloat32, kFloat32, 100, 104, 1), 1);
+  EXPECT_EQ(LanesOf(kFloat32, kFloat32, 100, 103, 0), 1);
+  EXPECT_EQ(LanesOf(kFloat32, kFloat16, 100, 104, 0), 1);
+  EXPECT_EQ(LanesOf(kInt4, kFloat32, 96, 96, 0), 1);
+  EXPECT_EQ(LanesOf(kFloat32, kFloat32, 100, 100, 0, /*run_length=*/64), 1);
+}
+
 TEST(GenerateTest, Float64IsRefusedWhereThereIsNone) {
   ProgramMaker maker;
   const Operand a = maker.Input({3}, ElementType::kFloat64);

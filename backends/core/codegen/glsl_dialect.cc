@@ -12,8 +12,15 @@
 namespace onnxifi::codegen {
 namespace {
 
-constexpr std::string_view kPrelude = R"text(#version 460
-#extension GL_EXT_shader_explicit_arithmetic_types : require
+constexpr std::string_view kVersion = "#version 460\n";
+// Only where a product library has them: not every compiler knows them.
+constexpr std::string_view kCooperativeMatrices =
+    R"text(#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+)text";
+constexpr std::string_view kPrelude =
+    R"text(#extension GL_EXT_shader_explicit_arithmetic_types : require
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_buffer_reference : require
@@ -28,10 +35,12 @@ constexpr std::string_view kPrelude = R"text(#version 460
 #define i64 int64_t
 #define u64 uint64_t
 #define u128 u64vec2
+#define f16 float16_t
 #define f32 float
 #define f64 double
 #define f32x4 vec4
 #define i32x4 ivec4
+#define u32x4 uvec4
 #define FN
 #define AS(type, value) AS_TYPE(type, value)
 #define AS_TYPE(type, value) AS_##type(value)
@@ -53,6 +62,8 @@ constexpr std::string_view kPrelude = R"text(#version 460
 #define LOAD(buffer_name, index) buffer_name(index)
 #define STORE(buffer_name, index, value) buffer_name(index) = (value)
 #define LOAD4(buffer_name, index) buffer_name##_4(index)
+#define LOAD_WORD(buffer_name, index) buffer_name##_word(index)
+#define STORE_WORD(buffer_name, index, a, b, c, d) buffer_name##_word(index) = uvec4(a, b, c, d)
 #define MAKE4(type, a, b, c, d) type##x4(a, b, c, d)
 #define STORE_BITS(buffer_name, word, keep, bits) \
   atomicAnd(buffer_name(word), keep); atomicOr(buffer_name(word), bits)
@@ -117,10 +128,24 @@ void DefineLoadsOfFour(const KernelParts& parts, std::string& text) {
   }
 }
 
+// Words of 16 bytes, at multiples of that.
+void DefineWords(const KernelParts& parts, std::string& text) {
+  text +=
+      "layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Word { uvec4 e; };\n";
+  for (size_t k = 0; k < parts.parameters.size(); ++k) {
+    const Parameter& parameter = parts.parameters[k];
+    text += "#define " + parameter.name + "_word(index) Word(" +
+            AddressOf(k, parts.parameters.size()) + " + AS(u64, index) * " +
+            std::to_string(SizeOf(parameter.type)) + "ul).e\n";
+  }
+}
+
 }  // namespace
 
 std::string GlslDialect::Assemble(const KernelParts& parts) const {
-  std::string text(kPrelude);
+  std::string text(kVersion);
+  if (parts.library.find("coopmat") != std::string::npos) text += kCooperativeMatrices;
+  text += kPrelude;
   text += parts.is_narrow ? "#define idx int\n" : "#define idx int64_t\n";
   const std::string group_size = std::to_string(parts.group_size);
   text += "layout(local_size_x = " + group_size + ") in;\n";
@@ -144,6 +169,7 @@ std::string GlslDialect::Assemble(const KernelParts& parts) const {
                 : " + AS(u64, index) * " + std::to_string(SizeOf(parameter.type)) + "ul).e[0]\n";
   }
   if (parts.body.find("LOAD4(") != std::string::npos) DefineLoadsOfFour(parts, text);
+  if (parts.body.find("_WORD(") != std::string::npos) DefineWords(parts, text);
   for (const std::string& array : parts.shared) text += "shared " + array + ";\n";
   const std::string definitions = parts.library + parts.helpers;
   const std::string calls = definitions + parts.body;

@@ -18,16 +18,26 @@
 
 namespace onnxifi::codegen {
 
-Launch TiledProduct::PartWriter::WriteGroupSums() {
+Launch TiledProduct::PartWriter::WriteGroupSums(Sums sums) {
   const TileShape& tile = product_.tile_;
   const int count = tile.rows * tile.columns();
   // Barriers stand in no condition: PoCL 3.1 forgets there what variables held before them. A group
   // beyond the blocks goes through a sum of nothing.
   GroupItem item;
   item.is_of_block = writer_.Declare("bool", "GROUP < count");
-  const Block block =
-      WriteBlock(writer_.Declare("idx", Text(item.is_of_block, " ? AS(idx, GROUP) : AS(idx, 0)")));
-  if (product_.matrix_unit()) {
+  const std::string group =
+      writer_.Declare("idx", Text(item.is_of_block, " ? AS(idx, GROUP) : AS(idx, 0)"));
+  std::string number = group;
+  if (sums == Sums::kOfPart) {
+    number = writer_.Declare("idx", Text(group, " / ", writer_.UseGiven(kDepthPartCount)));
+    const std::string part = writer_.Declare(
+        "idx", Text(group, " - ", number, " * ", writer_.UseGiven(kDepthPartCount)));
+    const std::string length = writer_.UseGiven(kDepthPartLength);
+    item.first = writer_.Declare("idx", Text(part, " * ", length));
+    item.end = writer_.Declare("idx", Text(item.first, " + ", length));
+  }
+  const Block block = WriteBlock(number);
+  if (product_.has_fragments()) {
     PlaceInWarp(item);
   } else {
     item.column = writer_.Declare("int", Text("LANE % ", tile.item_columns));
@@ -39,14 +49,25 @@ Launch TiledProduct::PartWriter::WriteGroupSums() {
   const std::string sum = OpenUnrolled(count);
   writer_.Line(item.sums, "[", sum, "] = AS(", sum_type_, ", 0);");
   writer_.Close();
-  if (const auto unit = product_.matrix_unit()) {
-    WriteMatrixSums(*unit, block, item);
+  if (sums == Sums::kJoined) {
+    JoinDepthParts(group, item);
+  } else if (const auto unit = product_.matrix_unit()) {
+    if (product_.has_fragments()) {
+      WriteMatrixSums(*unit, block, item);
+    } else {
+      WriteCooperativeSums(*unit, block, item);
+    }
   } else if (tile.depth > 0) {
     WriteSharedSums(block, item);
   } else if (product_.reads_tensor()) {
     WriteTensorSums(block, item);
   } else {
     WriteDirectSums(block, item);
+  }
+  if (sums == Sums::kOfPart) {
+    StoreDepthPart(group, item);
+    return {
+        .given_items = kDepthPartItems, .has_group_per_item = true, .group_size = tile.group_size};
   }
   if (tile.parts > 1) {
     OpenSumOfParts(item);
@@ -58,6 +79,36 @@ Launch TiledProduct::PartWriter::WriteGroupSums() {
   WriteGroupOutputs(block, item);
   writer_.Close();
   return {.given_items = kItems, .has_group_per_item = true, .group_size = tile.group_size};
+}
+
+// Where an item's sum `number` of a part lies: neighbouring items leave neighbours.
+std::string TiledProduct::PartWriter::DepthPartPlace(const std::string& part,
+                                                     const std::string& number) const {
+  const TileShape& tile = product_.tile_;
+  return Text("(", part, " * ", tile.rows * tile.columns(), " + ", number, ") * ", tile.group_size,
+              " + LANE");
+}
+
+void TiledProduct::PartWriter::StoreDepthPart(const std::string& group, const GroupItem& item) {
+  const std::string places = writer_.UseScratch(/*is_write=*/true, 2, sum_type_);
+  writer_.Open("if (", item.is_of_block, ")");
+  const std::string sum = OpenUnrolled(product_.tile_.rows * product_.tile_.columns());
+  writer_.Line("STORE(", places, ", ", DepthPartPlace(group, sum), ", ", item.sums, "[", sum,
+               "]);");
+  writer_.Close();
+  writer_.Close();
+}
+
+void TiledProduct::PartWriter::JoinDepthParts(const std::string& group, const GroupItem& item) {
+  const std::string places = writer_.UseScratch(/*is_write=*/false, 2, sum_type_);
+  const std::string count = writer_.UseGiven(kDepthPartCount);
+  const std::string part = writer_.NewName("k");
+  writer_.Open("for (idx ", part, " = 0; ", part, " < ", count, "; ++", part, ")");
+  const std::string number = writer_.Declare("idx", Text(group, " * ", count, " + ", part));
+  const std::string sum = OpenUnrolled(product_.tile_.rows * product_.tile_.columns());
+  writer_.Line(item.sums, "[", sum, "] += LOAD(", places, ", ", DepthPartPlace(number, sum), ");");
+  writer_.Close();
+  writer_.Close();
 }
 
 std::string TiledProduct::PartWriter::OpenUnrolled(int count) {
@@ -112,14 +163,14 @@ std::string TiledProduct::PartWriter::Widened(const std::string& value, int widt
 // Which row of its block an item's row `number` is.
 std::string TiledProduct::PartWriter::RowOf(const GroupItem& item,
                                             const std::string& number) const {
-  if (product_.matrix_unit()) return MatrixRowOf(item, number);
+  if (product_.has_fragments()) return MatrixRowOf(item, number);
   return Text(item.row, " * ", product_.tile_.rows, " + ", number);
 }
 
 // Which column of its block an item's column `number` is. Neighbouring items have neighbours.
 std::string TiledProduct::PartWriter::ColumnOf(const GroupItem& item,
                                                const std::string& number) const {
-  if (product_.matrix_unit()) return MatrixColumnOf(item, number);
+  if (product_.has_fragments()) return MatrixColumnOf(item, number);
   const int step = product_.tile_.item_columns;
   if (product_.sums_runs()) {
     return Text(item.column, " * ", product_.tile_.columns(), " + ", number);
@@ -174,9 +225,8 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   const std::string place = writer_.Declare("int", Text("LANE / ", bringers));
   const std::string lane = writer_.Declare("int", Text("LANE % ", bringers));
   const std::string last = LastColumn(block);
-  DepthCursor cursor(*this, item.is_of_block, place);
-  const std::string rounds =
-      writer_.Declare("idx", Text("(", cursor.depth(), " + ", tile.depth - 1, ") / ", tile.depth));
+  DepthCursor cursor(*this, item, place);
+  const std::string rounds = cursor.WriteRounds(tile.depth);
   const std::string round = writer_.NewName("k");
   writer_.Open("for (idx ", round, " = 0; ", round, " <= ", rounds, "; ++", round, ")");
   const std::string rows = writer_.NewName("s");

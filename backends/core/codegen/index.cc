@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Index: suppression has an item per row. Non-zero elements are counted block by block before each
-// block writes its own; top-k sorts runs of elements by their ranks, merges runs by the places that
-// their elements have in each other, and gives what is left of the last one. Scatter has a file of
-// its own.
+// Index: non-zero elements are counted block by block before each block writes its own; top-k sorts
+// runs of elements by their ranks, merges runs by the places that their elements have in each
+// other, and gives what is left of the last one. Scatter and suppression have files of their own.
 
 #include "backends/core/codegen/family.h"
 #include "backends/core/codegen/index_kernels.h"
@@ -30,7 +29,7 @@ class IndexWriter {
       case Index::Kind::kNonZero:
         return kernel == kCountBlocks ? CountBlocks() : NonZero();
       case Index::Kind::kSuppress:
-        return Suppress();
+        return WriteSuppress(writer_, source_, kernel);
     }
     return {};
   }
@@ -264,63 +263,6 @@ class IndexWriter {
     writer_.Line("++", found, ";");
     writer_.Close();
     return CloseBlock(at, [] {});
-  }
-
-  Launch Suppress() {
-    const int last = source_.form.rank - 1;
-    std::vector<std::string> at = OpenItems(writer_, last);
-    at.push_back("0");
-    const std::string length = Extent(writer_, last);
-    writer_.Open("if (", length, " > 0)");
-    const std::string threshold = Read(5, at);
-    const std::string limit = Read(6, at);
-    const std::string kept = writer_.NewName("s");
-    const std::string box = writer_.NewName("j");
-    writer_.Line("i64 ", kept, " = 0;");
-    writer_.Open("for (idx ", box, " = 0; ", box, " < ", length, "; ++", box, ")");
-    at.back() = box;
-    const std::vector<std::string> edges = Edges(at);
-    const std::string is_kept = writer_.NewName("s");
-    writer_.Line("bool ", is_kept, " = ", Read(0, at), " != 0 && ", kept, " < ", limit, ";");
-    const std::string before = writer_.NewName("j");
-    writer_.Open("for (idx ", before, " = 0; ", is_kept, " && ", before, " < ", box, "; ++", before,
-                 ")");
-    std::vector<std::string> before_at = at;
-    before_at.back() = before;
-    writer_.Open("if (", WriteReadBack(writer_, source_.step, 0, before_at), " != 0)");
-    const std::vector<std::string> others = Edges(before_at);
-    const auto difference = [&](const std::string& high_a, const std::string& high_b,
-                                const std::string& low_a, const std::string& low_b) {
-      return writer_.Declare(
-          "f32", Text("(", high_b, " < ", high_a, " ? ", high_b, " : ", high_a, ") - (", low_a,
-                      " < ", low_b, " ? ", low_b, " : ", low_a, ")"));
-    };
-    const std::string height = difference(edges[2], others[2], edges[0], others[0]);
-    const std::string width = difference(edges[3], others[3], edges[1], others[1]);
-    const auto area = [&](const std::vector<std::string>& of) {
-      return writer_.Declare("f32",
-                             Text("(", of[2], " - ", of[0], ") * (", of[3], " - ", of[1], ")"));
-    };
-    const std::string shared = writer_.Declare("f32", Text(height, " * ", width));
-    const std::string area_a = area(edges);
-    const std::string area_b = area(others);
-    const std::string joined = writer_.Declare("f32", Text(area_a, " + ", area_b, " - ", shared));
-    writer_.Line("if (", height, " > 0 && ", width, " > 0 && ", joined, " > 0 && ", shared, " / ",
-                 joined, " > ", threshold, ") ", is_kept, " = false;");
-    writer_.Close();
-    writer_.Close();
-    WriteStore(writer_, source_.step, 0, at, Text("AS(u8, ", is_kept, " ? 1 : 0)"));
-    writer_.Line("if (", is_kept, ") ++", kept, ";");
-    writer_.Close();
-    writer_.Close();
-    writer_.Close();
-    return {.item_axes = last};
-  }
-
-  std::vector<std::string> Edges(std::span<const std::string> at) {
-    std::vector<std::string> edges;
-    for (int read = 1; read <= 4; ++read) edges.push_back(Read(read, at));
-    return edges;
   }
 
   Writer& writer_;

@@ -19,6 +19,9 @@ constexpr int64_t kFanIn = 16;
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int64_t kMinBlock = 256;
 
+// Boxes of a row that is one item's.
+constexpr int64_t kMaxBoxesOfItem = 64;
+
 KernelSequence MakeTopK(LoopNest loops) {
   KernelSequence sequence;
   const int64_t extent = loops.extents.back();
@@ -41,6 +44,25 @@ KernelSequence MakeTopK(LoopNest loops) {
   return sequence;
 }
 
+KernelSequence MakeSuppress(LoopNest loops) {
+  KernelSequence sequence;
+  const int64_t boxes = loops.extents.back();
+  const int64_t all = tensor::ElementCount(loops.extents);
+  // Of no boxes there are no rows.
+  const int64_t rows = boxes == 0 ? 0 : all / boxes;
+  loops.given = {rows, 0, 0, all};
+  sequence.launches.push_back({.kernel = kBeginBoxes, .loops = loops});
+  for (int64_t begin = 0; begin < boxes; begin += kBoxBlock) {
+    const int64_t end = std::min<int64_t>(begin + kBoxBlock, boxes);
+    loops.given = {rows, begin, end, rows * (boxes - end)};
+    sequence.launches.push_back({.kernel = kKeepOfBlock, .loops = loops});
+    if (end < boxes) sequence.launches.push_back({.kernel = kSuppressBehind, .loops = loops});
+  }
+  sequence.scratch_bytes = {all * static_cast<int64_t>(sizeof(uint32_t)),
+                            rows * static_cast<int64_t>(sizeof(int64_t))};
+  return sequence;
+}
+
 KernelSequence MakeNonZero(LoopNest loops) {
   KernelSequence sequence;
   const int64_t elements = tensor::ElementCount(loops.extents);
@@ -55,14 +77,21 @@ KernelSequence MakeNonZero(LoopNest loops) {
 
 }  // namespace
 
-KernelSequence MakeIndexKernels(const Index& index, LoopNest loops) {
+KernelSequence MakeIndexKernels(const Index& index, LoopNest loops,
+                                const Capabilities& capabilities) {
   switch (index.kind) {
     case Index::Kind::kTopK:
       return MakeTopK(std::move(loops));
     case Index::Kind::kNonZero:
     case Index::Kind::kCountNonZero:
       return MakeNonZero(std::move(loops));
-    default:
+    case Index::Kind::kSuppress:
+      // Few boxes are over before groups have met.
+      if (capabilities.run_length == 1 && loops.extents.back() > kMaxBoxesOfItem) {
+        return MakeSuppress(std::move(loops));
+      }
+      break;
+    case Index::Kind::kScatter:
       break;
   }
   KernelSequence sequence;

@@ -29,12 +29,15 @@ struct LoopForm {
   std::vector<LastStep> read_steps, write_steps;  // by read and write
   // Coordinates and addresses fit 32 bits.
   bool is_narrow = false;
-  // Each reduction is long enough for a whole group of items (Reduce and Row).
+  // Each reduction is long enough for a whole group of items (Reduce, Row, Window and Contract), or
+  // for several starts of its group (Attention); a product's sums are those of parts of its depth.
   bool is_grouped = false;
   // Per write, for Row: whether it is written once per row.
   std::vector<bool> is_per_row;
   // A row of so many elements or fewer may be kept in shared memory; 0: it is read each time.
   int row_capacity = 0;
+  // Map: neighbours along the last axis that an item takes by words of 16 bytes.
+  int lanes = 1;
 
   auto operator<=>(const LoopForm&) const = default;  // NOLINT(modernize-use-nullptr)
 };
@@ -45,7 +48,7 @@ struct LoopNest {
   std::vector<device::BoundView> reads;
   std::vector<device::BoundView> writes;
   std::span<const int64_t> dims;
-  std::vector<int64_t> given;  // what the kernels of a tiled product agree on; else empty
+  std::vector<int64_t> given;  // what the kernels of a sequence agree on; else empty
 };
 
 // Whether coordinates below `extents` and what a view makes of them fit 32 bits.

@@ -62,37 +62,25 @@ std::string TiledProduct::PartWriter::LoadUnitElement(bool is_rows, ElementType 
   return WriteCast(writer_, contract_.accumulator, type, element);
 }
 
-void TiledProduct::PartWriter::WriteMatrixSums(const MatrixUnit& unit, const Block& block,
+void TiledProduct::PartWriter::WriteUnitRounds(const UnitRounds& rounds,
+                                               std::span<UnitOperand> operands, const Block& block,
                                                const GroupItem& item) {
   const TileShape& tile = product_.tile_;
-  const int depth = kWords * 4 / unit.element_bytes;
   // An item brings elements of one place of each piece of the depth, every so manieth.
-  const int bringers = tile.group_size / depth;
+  const int bringers = tile.group_size / rounds.depth;
   const std::string place = writer_.Declare("int", Text("LANE / ", bringers));
   const std::string lane = writer_.Declare("int", Text("LANE % ", bringers));
-  struct Operand {
-    bool is_rows;
-    int count;         // of the block
-    ElementType type;  // of what is multiplied
-    std::string shared, elements;
-    int loads = 0;
-  };
-  Operand operands[] = {{true, tile.block_rows(), unit.rows, {}, {}},
-                        {false, tile.block_columns(), unit.columns, {}, {}}};
-  for (Operand& operand : operands) {
-    operand.shared = writer_.NewName("g");
-    writer_.Share(Text("u32 ", operand.shared, "[", 2 * operand.count * kPitch, "]"));
+  for (UnitOperand& operand : operands) {
     operand.loads = static_cast<int>(CeilDiv(operand.count, bringers));
   }
   const std::string last = LastColumn(block);
-  DepthCursor cursor(*this, item.is_of_block, place);
-  const std::string rounds =
-      writer_.Declare("idx", Text("(", cursor.depth(), " + ", depth - 1, ") / ", depth));
+  DepthCursor cursor(*this, item, place);
+  const std::string count = cursor.WriteRounds(rounds.depth);
   const std::string round = writer_.NewName("k");
-  writer_.Open("for (idx ", round, " = 0; ", round, " <= ", rounds, "; ++", round, ")");
+  writer_.Open("for (idx ", round, " = 0; ", round, " <= ", count, "; ++", round, ")");
 
   // Opens a loop over what an item brings of an operand.
-  const auto open_loads = [&](const Operand& operand) {
+  const auto open_loads = [&](const UnitOperand& operand) {
     std::string load = OpenUnrolled(operand.loads);
     if (operand.loads * bringers != operand.count) {
       writer_.Line("if (", lane, " + ", load, " * ", bringers, " >= ", operand.count,
@@ -100,12 +88,13 @@ void TiledProduct::PartWriter::WriteMatrixSums(const MatrixUnit& unit, const Blo
     }
     return load;
   };
-  for (Operand& operand : operands) {
+  for (UnitOperand& operand : operands) {
     operand.elements = writer_.NewName("s");
-    writer_.Line(operand.type == contract_.accumulator ? sum_type_ : LaneType(operand.type), " ",
-                 operand.elements, "[", operand.loads, "];");
+    const std::string_view type =
+        operand.type == contract_.accumulator ? sum_type_ : LaneType(operand.type);
+    writer_.Line(type, " ", operand.elements, "[", operand.loads, "];");
     const std::string load = OpenUnrolled(operand.loads);
-    writer_.Line(operand.elements, "[", load, "] = 0;");
+    writer_.Line(operand.elements, "[", load, "] = AS(", type, ", 0);");
     writer_.Close();
   }
   writer_.Open("if (", cursor.is_inside(), ")");
@@ -113,7 +102,7 @@ void TiledProduct::PartWriter::WriteMatrixSums(const MatrixUnit& unit, const Blo
       "idx", Text(block.rows.at, " + ", cursor.row_place(), " * ", tile.block_rows(), " + ", lane));
   const std::string column_at =
       writer_.Declare("idx", Text(block.columns.at, " + ", cursor.column_offset()));
-  for (const Operand& operand : operands) {
+  for (const UnitOperand& operand : operands) {
     const std::string load = open_loads(operand);
     const std::string own = Text("AS(idx, ", lane, " + ", load, " * ", bringers, ")");
     const std::string at = operand.is_rows ? Text(row_at, " + ", load, " * ", bringers)
@@ -123,63 +112,84 @@ void TiledProduct::PartWriter::WriteMatrixSums(const MatrixUnit& unit, const Blo
                  "] = ", LoadUnitElement(operand.is_rows, operand.type, buffer, at), ";");
     writer_.Close();
   }
-  cursor.Advance(depth);
+  cursor.Advance(rounds.depth);
   writer_.Close();
 
   writer_.Open("if (", round, " > 0)");
-  const std::string parity = writer_.Declare("int", Text("AS(int, (", round, " + 1) % 2)"));
-  const int row_blocks = tile.rows / 2;
-  const int column_blocks = tile.columns() / 2;
-  const std::string a = writer_.NewName("s");
-  const std::string b = writer_.NewName("s");
-  writer_.Line("u32 ", a, "[", row_blocks * 4, "];");
-  writer_.Line("u32 ", b, "[", column_blocks * 2, "];");
-  const auto word = [&](const Operand& operand, const std::string& row, int first) {
-    return Text(operand.shared, "[(", parity, " * ", operand.count, " + ", row, ") * ", kPitch,
-                " + LANE % ", kWarpColumns, " + ", first, "]");
-  };
-  std::string i = OpenUnrolled(row_blocks);
-  for (const int half : {0, 1}) {
-    const std::string row =
-        writer_.Declare("int", MatrixRowOf(item, Text("(", i, " * 2 + ", half, ")")));
-    writer_.Line(a, "[", i, " * 4 + ", half, "] = ", word(operands[0], row, 0), ";");
-    writer_.Line(a, "[", i, " * 4 + ", half + 2, "] = ", word(operands[0], row, kWords / 2), ";");
-  }
-  writer_.Close();
-  std::string j = OpenUnrolled(column_blocks);
-  // Of the block's columns this item has those of its sums, but reads the words of column g.
-  const std::string column = writer_.Declare(
-      "int", Text("(", item.column, " / ", kWarpColumns, " * ", column_blocks, " + ", j, ") * ",
-                  2 * kWarpColumns, " + LANE / ", kWarpColumns, " % ", kWarpRows));
-  writer_.Line(b, "[", j, " * 2] = ", word(operands[1], column, 0), ";");
-  writer_.Line(b, "[", j, " * 2 + 1] = ", word(operands[1], column, kWords / 2), ";");
-  writer_.Close();
-  i = OpenUnrolled(row_blocks);
-  j = OpenUnrolled(column_blocks);
-  std::string arguments;
-  for (const int row : {0, 1}) {
-    for (const int own : {0, 1}) {
-      arguments += Text(arguments.empty() ? "" : ", ", item.sums, "[(", i, " * 2 + ", row, ") * ",
-                        tile.columns(), " + ", j, " * 2 + ", own, "]");
-    }
-  }
-  for (int k = 0; k < 4; ++k) arguments += Text(", ", a, "[", i, " * 4 + ", k, "]");
-  for (int k = 0; k < 2; ++k) arguments += Text(", ", b, "[", j, " * 2 + ", k, "]");
-  writer_.Line(unit.name, "(", arguments, ");");
-  writer_.Close();
-  writer_.Close();
+  rounds.multiply(writer_.Declare("int", Text("AS(int, (", round, " + 1) % 2)")));
   writer_.Close();
 
   const std::string to = writer_.Declare("int", Text("AS(int, ", round, " % 2)"));
-  for (const Operand& operand : operands) {
+  for (UnitOperand operand : operands) {
     const std::string load = open_loads(operand);
-    writer_.Line("PUT", unit.element_bytes, "(", operand.shared, ", ((", to, " * ", operand.count,
-                 " + ", lane, " + ", load, " * ", bringers, ") * ", kPitch, ") * ",
-                 4 / unit.element_bytes, " + ", place, ", ", operand.elements, "[", load, "]);");
+    operand.elements += Text("[", load, "]");
+    rounds.put(operand, to, Text(lane, " + ", load, " * ", bringers), place);
     writer_.Close();
   }
   writer_.Line("BARRIER;");
   writer_.Close();
+}
+
+void TiledProduct::PartWriter::WriteMatrixSums(const MatrixUnit& unit, const Block& block,
+                                               const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  UnitOperand operands[] = {{true, tile.block_rows(), unit.rows, {}, {}},
+                            {false, tile.block_columns(), unit.columns, {}, {}}};
+  for (UnitOperand& operand : operands) {
+    operand.shared = writer_.NewName("g");
+    writer_.Share(Text("u32 ", operand.shared, "[", 2 * operand.count * kPitch, "]"));
+  }
+  UnitRounds rounds;
+  rounds.depth = kWords * 4 / unit.element_bytes;
+  rounds.multiply = [&](const std::string& parity) {
+    const int row_blocks = tile.rows / 2;
+    const int column_blocks = tile.columns() / 2;
+    const std::string a = writer_.NewName("s");
+    const std::string b = writer_.NewName("s");
+    writer_.Line("u32 ", a, "[", row_blocks * 4, "];");
+    writer_.Line("u32 ", b, "[", column_blocks * 2, "];");
+    const auto word = [&](const UnitOperand& operand, const std::string& row, int first) {
+      return Text(operand.shared, "[(", parity, " * ", operand.count, " + ", row, ") * ", kPitch,
+                  " + LANE % ", kWarpColumns, " + ", first, "]");
+    };
+    std::string i = OpenUnrolled(row_blocks);
+    for (const int half : {0, 1}) {
+      const std::string row =
+          writer_.Declare("int", MatrixRowOf(item, Text("(", i, " * 2 + ", half, ")")));
+      writer_.Line(a, "[", i, " * 4 + ", half, "] = ", word(operands[0], row, 0), ";");
+      writer_.Line(a, "[", i, " * 4 + ", half + 2, "] = ", word(operands[0], row, kWords / 2), ";");
+    }
+    writer_.Close();
+    std::string j = OpenUnrolled(column_blocks);
+    // Of the block's columns this item has those of its sums, but reads the words of column g.
+    const std::string column = writer_.Declare(
+        "int", Text("(", item.column, " / ", kWarpColumns, " * ", column_blocks, " + ", j, ") * ",
+                    2 * kWarpColumns, " + LANE / ", kWarpColumns, " % ", kWarpRows));
+    writer_.Line(b, "[", j, " * 2] = ", word(operands[1], column, 0), ";");
+    writer_.Line(b, "[", j, " * 2 + 1] = ", word(operands[1], column, kWords / 2), ";");
+    writer_.Close();
+    i = OpenUnrolled(row_blocks);
+    j = OpenUnrolled(column_blocks);
+    std::string arguments;
+    for (const int row : {0, 1}) {
+      for (const int own : {0, 1}) {
+        arguments += Text(arguments.empty() ? "" : ", ", item.sums, "[(", i, " * 2 + ", row, ") * ",
+                          tile.columns(), " + ", j, " * 2 + ", own, "]");
+      }
+    }
+    for (int k = 0; k < 4; ++k) arguments += Text(", ", a, "[", i, " * 4 + ", k, "]");
+    for (int k = 0; k < 2; ++k) arguments += Text(", ", b, "[", j, " * 2 + ", k, "]");
+    writer_.Line(unit.name, "(", arguments, ");");
+    writer_.Close();
+    writer_.Close();
+  };
+  rounds.put = [&](const UnitOperand& operand, const std::string& parity, const std::string& row,
+                   const std::string& place) {
+    writer_.Line("PUT", unit.element_bytes, "(", operand.shared, ", ((", parity, " * ",
+                 operand.count, " + ", row, ") * ", kPitch, ") * ", 4 / unit.element_bytes, " + ",
+                 place, ", ", operand.elements, ");");
+  };
+  WriteUnitRounds(rounds, operands, block, item);
 }
 
 }  // namespace onnxifi::codegen

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kPrelude = R"text(#pragma OPENCL FP_CONTRACT OFF
 typedef char i8; typedef uchar u8; typedef short i16; typedef ushort u16;
 typedef int i32; typedef uint u32; typedef long i64; typedef ulong u64;
-typedef float f32; typedef ulong2 u128; typedef float4 f32x4; typedef int4 i32x4;
+typedef float f32; typedef ulong2 u128; typedef float4 f32x4; typedef int4 i32x4; typedef uint4 u32x4;
 #define FN static inline
 #define AS(type, value) ((type)(value))
 #define U64(high, low) ((u64)(high) << 32 | (low))
@@ -20,6 +20,8 @@ typedef float f32; typedef ulong2 u128; typedef float4 f32x4; typedef int4 i32x4
 #define LOAD(buffer, index) buffer[index]
 #define STORE(buffer, index, value) buffer[index] = (value)
 #define LOAD4(buffer, index) vload4(0, (buffer) + (index))
+#define LOAD_WORD(buffer, index) (*(__global const u32x4*)((buffer) + (index)))
+#define STORE_WORD(buffer, index, a, b, c, d) *(__global u32x4*)((buffer) + (index)) = (u32x4)(a, b, c, d)
 #define MAKE4(type, a, b, c, d) ((type##x4)(a, b, c, d))
 #define STORE_BITS(buffer, word, keep, bits) \
   atomic_and(buffer + (word), keep); atomic_or(buffer + (word), bits)

@@ -3,7 +3,9 @@
 // Scan: an item per row, which takes its elements in ascending order; or a group, which goes along
 // a row, or along a block of one, in rounds: each item reduces a few neighbours, the items' states
 // are joined to those of all items before them, and from there each item runs through its
-// neighbours once more. What the blocks before a group's own come to, another kernel has left.
+// neighbours once more. What the blocks before a group's own come to, another kernel has left. A
+// long row that is an item's is done in ranges, and the item leaves its state for that of the next
+// one.
 
 #include <string>
 #include <vector>
@@ -33,6 +35,34 @@ class ScanWriter {
     ReductionWriter state(writer_, source_, scan_.reduction);
     scope.state = state.Begin(scope);
     elements_.ForEach(scope, [&](const Scope& inner) { Advance(state, inner); });
+    return elements_.Close();
+  }
+
+  Launch Range() {
+    const std::string words = writer_.UseScratch(/*is_write=*/true, 0, "u64");
+    const std::string begin = writer_.UseGiven(kScanRangeBegin);
+    const Scope scope = elements_.Open();
+    ReductionWriter state(writer_, source_, scan_.reduction);
+    state.Begin(scope);
+    const size_t count = state.names().size();
+    const auto word_at = [&](size_t k) {
+      return Text(words, ", AS(idx, ITEM) * ", count, " + ", k);
+    };
+    writer_.Open("if (", begin, " > 0)");
+    std::vector<std::string> before;
+    for (size_t k = 0; k < count; ++k) {
+      const tensor::ElementType type = scan_.reduction.states[k].type;
+      const std::string word = writer_.Declare("u64", Text("LOAD(", word_at(k), ")"));
+      before.push_back(writer_.Declare(LaneType(type), FromWord(type, word)));
+    }
+    state.Assign(before);
+    writer_.Close();
+    ForNeighbours(scope, begin, writer_.UseGiven(kScanRangeEnd),
+                  [&](const Scope& inner) { Advance(state, inner); });
+    for (size_t k = 0; k < count; ++k) {
+      writer_.Line("STORE(", word_at(k), ", ",
+                   ToWord(scan_.reduction.states[k].type, state.names()[k]), ");");
+    }
     return elements_.Close();
   }
 
@@ -197,6 +227,8 @@ Launch WriteScan(Writer& writer, const Source& source, int kernel) {
       return scan.ReduceBlocks();
     case kScanBlocks:
       return scan.Blocks();
+    case kScanRange:
+      return scan.Range();
     default:
       return scan.InOrder();
   }

@@ -24,6 +24,8 @@ constexpr int64_t kGroups = 1024;
 // A shorter block is not worth its state; and blocks are whole rounds of a group.
 constexpr int64_t kMinBlock = 1024;
 constexpr int64_t kBlockUnit = 256;
+// An item that goes on for longer keeps a device, or ends where a driver bounds loops.
+constexpr int64_t kMaxInOrder = 32768;
 
 int64_t Quotient(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
@@ -40,15 +42,25 @@ KernelSequence MakeScanKernels(const program::Scan& scan, LoopNest loops) {
   const int64_t elements = tensor::ElementCount(extents.subspan(outer));
   const int64_t rows = tensor::ElementCount(extents.first(outer));
   const int64_t least = rows < kManyRows ? kMinElements : kMinWholeRound;
+  // A state of 128 bits fits no word of working memory.
+  const bool has_words = std::all_of(states.begin(), states.end(), [](const auto& state) {
+    return tensor::BitWidth(state.type) <= 64;
+  });
+  const int64_t state_bytes =
+      static_cast<int64_t>(states.size()) * static_cast<int64_t>(sizeof(uint64_t));
+  if (!can_merge && has_words && elements > kMaxInOrder) {
+    for (int64_t begin = 0; begin < elements; begin += kMaxInOrder) {
+      loops.given = {begin, std::min(begin + kMaxInOrder, elements)};
+      sequence.launches.push_back({.kernel = kScanRange, .loops = loops});
+    }
+    sequence.scratch_bytes[0] = rows * state_bytes;
+    return sequence;
+  }
   if (!can_merge || elements < least) {
     sequence.launches.push_back({.kernel = kScanInOrder, .loops = std::move(loops)});
     return sequence;
   }
   loops.form.is_grouped = true;
-  // A state of 128 bits fits no word of working memory.
-  const bool has_words = std::all_of(states.begin(), states.end(), [](const auto& state) {
-    return tensor::BitWidth(state.type) <= 64;
-  });
   if (!has_words || elements < 2 * kMinBlock || rows == 0 || rows > kGroups / 2) {
     sequence.launches.push_back({.kernel = kScanRows, .loops = std::move(loops)});
     return sequence;
@@ -59,8 +71,7 @@ KernelSequence MakeScanKernels(const program::Scan& scan, LoopNest loops) {
   loops.given = {rows * blocks, blocks, length};
   sequence.launches.push_back({.kernel = kReduceBlocks, .loops = loops});
   sequence.launches.push_back({.kernel = kScanBlocks, .loops = std::move(loops)});
-  sequence.scratch_bytes[0] =
-      rows * blocks * static_cast<int64_t>(states.size()) * static_cast<int64_t>(sizeof(uint64_t));
+  sequence.scratch_bytes[0] = rows * blocks * state_bytes;
   return sequence;
 }
 

@@ -14,8 +14,12 @@ namespace onnxifi::codegen {
 
 // An item per row, in order; a group per row; or groups that share each row. Working memory holds
 // the states of the blocks, as of the parts of a reduction (reduce_kernels.h), whose numbers these
-// kernels are given.
-enum ScanKernel : int { kScanInOrder, kScanRows, kReduceBlocks, kScanBlocks };
+// kernels are given. A long row whose blocks cannot be joined is done in ranges, a start of the
+// last kernel for each: working memory holds what state the one before has left.
+enum ScanKernel : int { kScanInOrder, kScanRows, kReduceBlocks, kScanBlocks, kScanRange };
+
+// Of LoopNest::given, for ranges.
+enum ScanNumber : int { kScanRangeBegin, kScanRangeEnd };
 
 // The kernels of a Scan step with these loops, on a device whose items are the lanes. Which blocks
 // there are depends on extents alone.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiled: up to three kernels in a row, which hand each other the device's scratch memory.
+// Tiled: up to four kernels in a row, which hand each other the device's scratch memory.
 
 #include "backends/core/codegen/tiled.h"
 
@@ -41,8 +41,9 @@ class BoundTiled final : public device::BoundKernel {
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
     if (sums_.is_empty()) return base::Ok();
     const Scratch::Use use(services_.scratch, queue);
-    std::array<std::byte*, 2> places = {};
+    std::array<std::byte*, 3> places = {};
     for (const Part part : kOperands) places[NumberOf(part)] = PlaceOf(part, use, addresses);
+    places[2] = use.at(part_offset_bytes_);
     for (const KernelLaunch& launch : before_) {
       ONNXIFI_RETURN_IF_ERROR(launch.Enqueue(&queue, addresses, places));
     }
@@ -87,8 +88,9 @@ class BoundTiled final : public device::BoundKernel {
   const KernelLaunch sums_;
   const bool has_matrix_unit_;
   std::vector<bool> is_read_;         // by read of the step
-  std::vector<KernelLaunch> before_;  // lay out what is no constant
+  std::vector<KernelLaunch> before_;  // lay out what is no constant, sum parts of the depth
   std::array<Operand, 2> operands_;
+  int64_t part_offset_bytes_ = 0;  // of the sums of parts of the depth
 };
 
 class TiledKernel final : public device::Kernel {
@@ -121,6 +123,12 @@ class TiledKernel final : public device::Kernel {
       operand.offset_bytes = scratch_bytes;
       scratch_bytes += Scratch::Aligned(size_bytes);
       kernel->before_.push_back(std::move(launch));
+    }
+    if (bound.part_bytes > 0) {
+      ONNXIFI_ASSIGN_OR_RETURN(KernelLaunch parts, MakeLaunch(Part::kDepthParts, bound));
+      kernel->before_.push_back(std::move(parts));
+      kernel->part_offset_bytes_ = scratch_bytes;
+      scratch_bytes += Scratch::Aligned(bound.part_bytes);
     }
     ONNXIFI_RETURN_IF_ERROR(services_.scratch.Reserve(scratch_bytes));
     for (int read = 0; read < static_cast<int>(step.reads.size()); ++read) {
@@ -170,7 +178,7 @@ class TiledKernel final : public device::Kernel {
   const TiledProduct product_;
   const Capabilities capabilities_;
   Services& services_;
-  std::array<KernelVariants, 3> variants_;  // by part
+  std::array<KernelVariants, 4> variants_;  // by part
   std::mutex mutex_;
   std::array<std::shared_ptr<const Panels>, 2> panels_;  // shared with what is bound
 };
@@ -202,7 +210,14 @@ Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
   TiledProduct product(facts.program, facts.step);
   product.SetTile(tuning.TileFor(product.least_rows(), product.most_depth(), product.sum_bits(),
                                  product.known_columns().value_or(Tuning::kManyColumns)),
-                  capabilities.has_matrix_units);
+                  capabilities.matrix_units);
+  // A group sums an output then (contract.cc).
+  constexpr int64_t kMaxItemDepth = 32768;
+  if (product.item_depth() > kMaxItemDepth) {
+    return Status(base::Code::kUnsupportedOperator,
+                  "A sum of so few rows leaves " + std::to_string(product.item_depth()) +
+                      " products to an item; the most is " + std::to_string(kMaxItemDepth) + ".");
+  }
   return std::unique_ptr<const Recipe>(
       std::make_unique<TiledRecipe>(std::move(product), capabilities));
 }

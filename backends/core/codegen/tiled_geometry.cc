@@ -23,6 +23,15 @@ using tensor::Extents;
 // Up to this many rows, columns are read once or twice, for which they are not laid out anew.
 constexpr int64_t kFewRowTiles = 2;
 
+// A depth up to the first is no work to share out, one behind the second is too much for a group of
+// any number. Parts are as long as they are worth their sums, and not longer than a group's loops
+// may be anywhere.
+constexpr int64_t kShallow = 16384;
+constexpr int64_t kDeep = 49152;
+constexpr int64_t kFewBlocks = 64;
+constexpr int64_t kMinPart = 4096;
+constexpr int64_t kMaxPart = 32768;
+
 // The numbers of extents that lie row-major, per axis.
 Extents PitchesOf(std::span<const int64_t> extents) {
   Extents pitches(extents.size());
@@ -96,6 +105,7 @@ class TiledProduct::Geometry {
                           : tensor::ElementCount(batch_) * parts_ * output_phases_ * at(kRowTiles) *
                                 at(kColumnTiles);
     if (is_empty) at(kRowItems) = at(kColumnItems) = 0;
+    CutDepth(bound);
     bound.row_bytes = row_elements_ * ElementBytes(Part::kRows);
     bound.column_bytes =
         bound.has_columns_in_place ? 0 : column_elements_ * ElementBytes(Part::kColumns);
@@ -114,10 +124,30 @@ class TiledProduct::Geometry {
     bound.rows = MakeOperandLoops(!product_.columns_are_a_, row_elements_);
     bound.columns = MakeOperandLoops(product_.columns_are_a_, column_elements_);
     bound.sums = MakeSumLoops(has_gaps, bound.has_columns_in_place);
+    bound.depth_parts = bound.sums;
+    bound.sums.form.is_grouped = bound.part_bytes > 0;
     return bound;
   }
 
  private:
+  // Where items bring the depth to shared memory; taps of transposed convolutions are few.
+  void CutDepth(Bound& bound) {
+    const TileShape& tile = product_.tile_;
+    const int64_t depth = at(kDepth);
+    const bool has_few_blocks = at(kItems) <= kFewBlocks;
+    if (tile.depth == 0 || !tile.is_of_group() || product_.is_transposed() || at(kItems) == 0 ||
+        depth <= (has_few_blocks ? kShallow : kDeep)) {
+      return;
+    }
+    const int64_t length = std::min(
+        kMaxPart, has_few_blocks ? std::max(kMinPart, CeilDiv(depth, kFewBlocks)) : kMaxPart);
+    at(kDepthPartLength) = length;
+    at(kDepthPartCount) = CeilDiv(depth, length);
+    at(kDepthPartItems) = at(kItems) * at(kDepthPartCount);
+    bound.part_bytes = at(kDepthPartItems) * tile.block_rows() * tile.block_columns() *
+                       (tensor::BitWidth(contract_.accumulator) / 8);
+  }
+
   int64_t& at(int number) { return given_[static_cast<size_t>(number)]; }
   int64_t ElementBytes(Part part) const { return tensor::BitWidth(product_.stored_type(part)) / 8; }
 
@@ -348,7 +378,9 @@ class TiledProduct::Geometry {
     loops.form.rank = static_cast<int>(kept.size());
     loops.form.is_over_domain = true;
     bool is_narrow =
-        row_elements_ <= kNarrow && column_elements_ <= kNarrow && given_[kItems] <= kNarrow;
+        row_elements_ <= kNarrow && column_elements_ <= kNarrow && given_[kItems] <= kNarrow &&
+        given_[kDepthPartItems] * product_.tile_.block_rows() * product_.tile_.block_columns() <=
+            kNarrow;
     if (is_in_place) {
       const bool is_a = product_.columns_are_a_;
       is_narrow = is_narrow && IsNarrow(loops.reads[is_a ? 0 : 1], OperandExtents(is_a));

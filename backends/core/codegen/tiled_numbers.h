@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/core/codegen/expression.h"
 #include "backends/core/program/program.h"
 
 namespace onnxifi::codegen {
@@ -38,6 +39,9 @@ enum GivenNumber : int {
   kItems,
   kRowItems,
   kColumnItems,
+  kDepthPartCount,
+  kDepthPartLength,
+  kDepthPartItems,
   kFixed,
 };
 
@@ -46,6 +50,14 @@ std::vector<program::ExprId> Leaves(const program::ExprPool& pool, program::Expr
 // Which reads `roots` load.
 std::vector<bool> ReadsOf(const program::Program& program, const program::Step& step,
                           std::span<const program::ExprId> roots);
+
+// Elements between the rows of blocks in shared memory, so that few of them begin in one bank.
+inline constexpr int kCooperativeSpare = 8;
+// How much of the depth is brought to shared memory at once.
+inline int CooperativeDepth(const MatrixUnits& units) {
+  constexpr int kLeast = 16;
+  return units.depth * std::max(1, kLeast / units.depth);
+}
 
 inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }

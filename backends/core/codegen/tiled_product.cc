@@ -143,9 +143,9 @@ int64_t TiledProduct::most_depth() const {
   return is_window() ? 1 : KnownCount(contract_.inner).value_or(INT64_MAX);
 }
 
-void TiledProduct::SetTile(const TileShape& tile, bool has_matrix_units) {
+void TiledProduct::SetTile(const TileShape& tile, const MatrixUnits& units) {
   tile_ = tile;
-  has_matrix_units_ = has_matrix_units;
+  matrix_units_ = units;
   if (!is_window()) return;
   tile_.item_columns *= std::exchange(tile_.parts, 1);
   if (!reads_tensor() || tile_.block_rows() > 1 || tile_.vectors == 1) return;
@@ -162,6 +162,11 @@ bool TiledProduct::sums_runs() const {
   return reads_tensor() && !is_transposed() && tile_.block_rows() == 1 && tile_.columns() > 1 &&
          channels.is_constant() && channels.constant() == 1 && contract_.strides.back() == 1 &&
          contract_.dilations.back() == 1;
+}
+
+int64_t TiledProduct::item_depth() const {
+  if (!tile_.is_of_group() || tile_.depth > 0) return 0;
+  return KnownCount(contract_.inner).value_or(0) / tile_.parts;
 }
 
 int TiledProduct::sum_bits() const { return tensor::BitWidth(contract_.accumulator); }

@@ -76,31 +76,47 @@ class TiledProduct {
   // convolution, which has columns enough for all items.
   int64_t most_depth() const;
   int sum_bits() const;
+  // How many products an item sums by itself, without a group that brings them: 0 where there is
+  // one, or a symbol says.
+  int64_t item_depth() const;
   // Of a product or an image; none where a symbol says.
   std::optional<int64_t> known_columns() const;
-  // In a convolution, items for parts of the depth have columns instead. `has_matrix_units` is as
-  // in Capabilities.
-  void SetTile(const TileShape& tile, bool has_matrix_units = false);
+  // In a convolution, items for parts of the depth have columns instead. `units` are as in
+  // Capabilities.
+  void SetTile(const TileShape& tile, const MatrixUnits& units = {});
 
-  enum class Part : uint8_t { kRows, kColumns, kSums };
-  // With numbers. Working memory 0 holds the rows' panels, 1 those of the columns.
+  enum class Part : uint8_t { kRows, kColumns, kSums, kDepthParts };
+  // With numbers. Working memory 0 holds the rows' panels, 1 those of the columns. A depth that is
+  // much work for a group is cut into parts, of which each has a group that leaves its sums in
+  // working memory 2; kSums then adds these up.
   struct Bound {
     LoopNest rows, columns, sums;
+    LoopNest depth_parts;  // where there are some
     int64_t row_bytes = 0;
     int64_t column_bytes = 0;
+    int64_t part_bytes = 0;  // 0: there are none
     // The columns lie in read `column_read()` as the sums want them: working memory 1 is that
     // buffer from `column_offset_bytes` on, and there is no kernel for it.
     bool has_columns_in_place = false;
     int64_t column_offset_bytes = 0;
 
     const LoopNest& loops(Part part) const {
-      return part == Part::kRows ? rows : part == Part::kColumns ? columns : sums;
+      switch (part) {
+        case Part::kRows:
+          return rows;
+        case Part::kColumns:
+          return columns;
+        case Part::kDepthParts:
+          return depth_parts;
+        default:
+          return sums;
+      }
     }
   };
   Bound Bind(const device::BoundStep& step) const;
 
   // The kernel of a part for loops of this form. `library` defines the functions that product.cl
-  // of backends/opencl documents, and those of matrix units (cuda/matrix_product.cc) if there are
+  // of backends/opencl documents, and those of matrix units (cuda/kernels/matrix_product.cc) if there are
   // any.
   KernelText Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
                       const Dialect& dialect, std::string_view library) const;
@@ -112,15 +128,19 @@ class TiledProduct {
   tensor::ElementType stored_type(Part part) const;
   // To what operands are rounded by that, and by matrix_unit().
   tensor::Precision precision() const;
-  // By which of a device's matrix units (matrix_unit_text.cc) the sums are made. None where there
+  // By which of a device's matrix units the sums are made. None where there
   // are none for the types and the precision, or the tile is not made of their blocks.
   struct MatrixUnit {
-    std::string name;                   // of its function in the product library
+    std::string name;                   // of its function in the product library, of fragments
     tensor::ElementType rows, columns;  // of what it multiplies, float32 rounded
     int element_bytes = 0;              // of either
     tensor::Precision precision = tensor::Precision::kFloat32;  // to which float32 is rounded
   };
   std::optional<MatrixUnit> matrix_unit() const;
+  // Whether it multiplies fragments, so that items have the sums that these give them.
+  bool has_fragments() const {
+    return matrix_units_.kind == MatrixUnits::Kind::kFragments && matrix_unit().has_value();
+  }
 
   int row_read() const { return columns_are_a_ ? 1 : 0; }
   int column_read() const { return columns_are_a_ ? 0 : 1; }
@@ -164,7 +184,7 @@ class TiledProduct {
   const LoopFacts facts_;
   bool columns_are_a_ = false;
   TileShape tile_;
-  bool has_matrix_units_ = false;
+  MatrixUnits matrix_units_;
 };
 
 }  // namespace onnxifi::codegen

@@ -3,10 +3,12 @@
 // TiledProduct: the types in which operands are laid out and multiplied.
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "backends/core/codegen/tiled_numbers.h"
 #include "backends/core/codegen/tiled_product.h"
 #include "backends/core/codegen/writer.h"
 #include "backends/core/program/product_operand.h"
@@ -38,6 +40,24 @@ bool FitsUnit(const TileShape& tile, int element_bytes) {
          tile.rows % 2 == 0 && tile.columns() % 2 == 0 &&
          tile.group_size % (kUnitWords * 4 / element_bytes) == 0 &&
          int64_t{2} * (tile.block_rows() + tile.block_columns()) * 12 * 4 <= kMaxUnitBytes;
+}
+
+// Blocks are shared out evenly to the subgroups, and find room in shared memory twice for the
+// operands and once for the sums.
+bool FitsCooperativeUnit(const TileShape& tile, const MatrixUnits& units) {
+  if (!tile.is_of_group() || tile.depth == 0 || tile.parts != 1) return false;
+  const int rows = tile.block_rows();
+  const int columns = tile.block_columns();
+  const int depth = CooperativeDepth(units);
+  if (rows % units.rows != 0 || columns % units.columns != 0 ||
+      tile.group_size % units.subgroup_items != 0 || tile.group_size % depth != 0) {
+    return false;
+  }
+  const int subgroups = tile.group_size / units.subgroup_items;
+  const int along_columns = subgroups / std::gcd(rows / units.rows, subgroups);
+  const int64_t bytes =
+      int64_t{2} * (rows + columns) * (depth + kCooperativeSpare) * 2 + int64_t{rows} * columns * 4;
+  return columns / units.columns % along_columns == 0 && bytes <= kMaxUnitBytes;
 }
 
 }  // namespace
@@ -83,7 +103,8 @@ Precision TiledProduct::precision() const {
 }
 
 std::optional<TiledProduct::MatrixUnit> TiledProduct::matrix_unit() const {
-  if (!has_matrix_units_) return {};
+  const bool is_cooperative = matrix_units_.kind == MatrixUnits::Kind::kCooperative;
+  if (matrix_units_.kind == MatrixUnits::Kind::kNone) return {};
   const ElementType rows = stored_type(Part::kRows);
   const ElementType columns = stored_type(Part::kColumns);
   const ElementType sum = contract_.accumulator;
@@ -113,7 +134,10 @@ std::optional<TiledProduct::MatrixUnit> TiledProduct::matrix_unit() const {
   } else {
     return {};
   }
-  if (!FitsUnit(tile_, unit.element_bytes)) return {};
+  const bool fits = is_cooperative ? unit.rows == ElementType::kFloat16 &&
+                                         FitsCooperativeUnit(tile_, matrix_units_)
+                                   : FitsUnit(tile_, unit.element_bytes);
+  if (!fits) return {};
   return unit;
 }
 

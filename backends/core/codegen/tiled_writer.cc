@@ -268,16 +268,20 @@ KernelText TiledProduct::Generate(Part part, const LoopForm& form, const Capabil
   Writer writer(form);
   const Source source{program_, step_, form, capabilities};
   PartWriter part_writer(*this, writer, source);
-  if (part != Part::kSums) {
+  if (part == Part::kRows || part == Part::kColumns) {
     const Launch launch = part == Part::kColumns && is_window()
                               ? part_writer.WriteImage()
                               : part_writer.WriteOperand(part == Part::kRows);
     return writer.Finish(dialect, launch, form.is_narrow);
   }
   if (tile_.is_of_group()) {
-    const Launch launch = part_writer.WriteGroupSums();
-    return writer.Finish(dialect, launch, form.is_narrow,
-                         matrix_unit() ? library : std::string_view());
+    using Sums = PartWriter::Sums;
+    const Sums sums = part == Part::kDepthParts ? Sums::kOfPart
+                      : form.is_grouped         ? Sums::kJoined
+                                                : Sums::kWhole;
+    const Launch launch = part_writer.WriteGroupSums(sums);
+    const bool has_unit = matrix_unit() && sums != Sums::kJoined;
+    return writer.Finish(dialect, launch, form.is_narrow, has_unit ? library : std::string_view());
   }
   const Launch launch = part_writer.WriteSums();
   const std::string functions = Text(

@@ -2,14 +2,16 @@
 //
 // TiledProduct::PartWriter: writes one kernel of a TiledProduct. For the files that define its
 // methods alone: tiled_layout_text.cc lays operands out, tiled_product_text.cc sums a block per
-// item, group_product_text.cc a block per group, matrix_unit_text.cc by the units that devices have
-// for that; tiled_writer.cc has what they share.
+// item, group_product_text.cc a block per group, matrix_unit_text.cc and cooperative_matrix_text.cc
+// by the units that devices have for that; tiled_writer.cc has what they share.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +36,9 @@ class TiledProduct::PartWriter {
   // With an item per element: neighbours write neighbours.
   Launch WriteImageElements();
   Launch WriteSums();
-  // The sums of a block by a group.
-  Launch WriteGroupSums();
+  // The sums of a block by a group: those of all of the depth, or of a part of it, or of all parts.
+  enum class Sums : uint8_t { kWhole, kOfPart, kJoined };
+  Launch WriteGroupSums(Sums sums);
 
  private:
   // The numbers behind the fixed ones.
@@ -155,7 +158,12 @@ class TiledProduct::PartWriter {
     std::string row, column, part;
     std::string sums;
     std::string is_of_block;  // its group has one
+    // Of the depth that its group sums; empty: all of it.
+    std::string first, end;
   };
+  std::string DepthPartPlace(const std::string& part, const std::string& number) const;
+  void StoreDepthPart(const std::string& group, const GroupItem& item);
+  void JoinDepthParts(const std::string& group, const GroupItem& item);
   // A loop that the compiler takes apart, so that it names places of arrays by constants.
   std::string OpenUnrolled(int count);
   void WriteProduct(const std::string& sum, const std::string& a, const std::string& b);
@@ -165,7 +173,29 @@ class TiledProduct::PartWriter {
   std::string LastColumn(const Block& block);
   int SharedWidth() const;
   void PlaceInWarp(GroupItem& item);
+  // An operand of a device's matrix units, of which a piece of the depth is in shared memory.
+  struct UnitOperand {
+    bool is_rows;
+    int count;                 // rows or columns of the block
+    tensor::ElementType type;  // of what is multiplied
+    std::string shared;        // the name of the array, of two pieces
+    std::string elements;      // of what an item brings of the next piece
+    int loads = 0;             // how many these are
+  };
+  // Rounds in which the group brings `depth` places of both operands to shared memory, while it
+  // multiplies those before: `multiply` writes that for the piece of the parity that it is given,
+  // `put` the store of an element of an operand: in the piece of a parity, at a row and a place.
+  struct UnitRounds {
+    int depth = 0;
+    std::function<void(const std::string& parity)> multiply;
+    std::function<void(const UnitOperand& operand, const std::string& parity,
+                       const std::string& row, const std::string& place)>
+        put;
+  };
+  void WriteUnitRounds(const UnitRounds& rounds, std::span<UnitOperand> operands,
+                       const Block& block, const GroupItem& item);
   void WriteMatrixSums(const MatrixUnit& unit, const Block& block, const GroupItem& item);
+  void WriteCooperativeSums(const MatrixUnit& unit, const Block& block, const GroupItem& item);
   std::string LoadUnitElement(bool is_rows, tensor::ElementType type, const std::string& buffer,
                               const std::string& at);
   std::string MatrixRowOf(const GroupItem& item, const std::string& number) const;

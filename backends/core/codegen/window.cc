@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Window: an item per output, which reduces the elements under its window in ascending order; or,
-// where items compute runs, per row of outputs, whose windows all take their element of a tap
-// before the next.
+// Window: an item per output, which reduces the elements under its window in ascending order; or a
+// group per output of a large window; or, where items compute runs, an item per row of outputs,
+// whose windows all take their element of a tap before the next.
 
 #include <cstdint>
 #include <limits>
@@ -46,6 +46,7 @@ class WindowWriter {
     const program::Dim& row = source_.step.domain.back();
     const bool is_short = row.is_constant() && row.constant() < 4;
     if (run_length > 1 && rank > 2 && !is_short) return WriteRuns(run_length);
+    if (source_.form.is_grouped) return WriteGroup();
     out_ = OpenItems(writer_, rank);
     WriteOutputs(window_.kind == Window::Kind::kLrn ? WriteLrn() : WriteReduction());
     writer_.Close();
@@ -236,50 +237,154 @@ class WindowWriter {
     return Literal(writer_, type, Scalar{.f = value});
   }
 
-  std::string WriteReduction() {
-    const size_t axes = window_.kernel.size();
-    std::string maximum = writer_.NewName("s");
-    const std::string index = writer_.NewName("s");
-    const std::string sum = writer_.NewName("s");
-    const std::string taken = writer_.NewName("s");
-    writer_.Line(lane_, " ", maximum, " = ", Literal(writer_, type_, Least(type_)), ";");
-    writer_.Line("i64 ", index, " = -1;");
-    writer_.Line(sum_type_, " ", sum, " = 0;");
-    writer_.Line("i64 ", taken, " = 0;");
+  // What an item has seen of a window: variables.
+  struct Reduced {
+    std::string maximum;
+    std::string index;  // of the maximum in the flattened input; -1: there is none yet
+    std::string tap;    // its number among the taps
+    std::string sum;
+    std::string taken;
+  };
+  Reduced DeclareReduced() {
+    Reduced reduced;
+    for (std::string Reduced::*name :
+         {&Reduced::maximum, &Reduced::index, &Reduced::tap, &Reduced::sum, &Reduced::taken}) {
+      reduced.*name = writer_.NewName("s");
+    }
+    writer_.Line(lane_, " ", reduced.maximum, " = ", Literal(writer_, type_, Least(type_)), ";");
+    writer_.Line("i64 ", reduced.index, " = -1;");
+    writer_.Line("i64 ", reduced.tap, " = 0;");
+    writer_.Line(sum_type_, " ", reduced.sum, " = 0;");
+    writer_.Line("i64 ", reduced.taken, " = 0;");
+    return reduced;
+  }
+
+  // Takes the element of the tap at `taps`, which is number `number` of all.
+  void WriteTap(const Reduced& reduced, const std::vector<std::string>& taps,
+                const std::string& number) {
     std::vector<std::string> positions;
     std::string is_element, is_padding;
-    for (size_t axis = 0; axis < axes; ++axis) {
-      const std::string tap = writer_.NewName("k");
-      writer_.Open("for (idx ", tap, " = 0; ", tap, " < ", writer_.UseDim(window_.kernel[axis]),
-                   "; ++", tap, ")");
-      positions.push_back(Position(axis, out_[axis + 2], tap));
+    for (size_t axis = 0; axis < taps.size(); ++axis) {
+      positions.push_back(Position(axis, out_[axis + 2], taps[axis]));
       is_element += Text(axis == 0 ? "" : " && ", IsElement(axis, positions.back()));
       is_padding += Text(axis == 0 ? "" : " && ", IsPadding(axis, positions.back()));
     }
-    if (axes == 0) is_element = is_padding = "true";
-    if (window_.count_include_pad) writer_.Line("if (", is_padding, ") ++", taken, ";");
+    if (taps.empty()) is_element = is_padding = "true";
+    if (window_.count_include_pad) writer_.Line("if (", is_padding, ") ++", reduced.taken, ";");
     writer_.Open("if (", is_element, ")");
-    if (!window_.count_include_pad) writer_.Line("++", taken, ";");
+    if (!window_.count_include_pad) writer_.Line("++", reduced.taken, ";");
     std::vector<std::string> at = {out_[0], out_[1]};
     at.insert(at.end(), positions.begin(), positions.end());
     const std::string value = Element(at);
-    switch (window_.kind) {
-      case Window::Kind::kMax:
-        // The first of equals stays; NaN wins over everything.
-        writer_.Open("if (", index, " < 0 || ", value, " > ", maximum, " || (", value,
-                     " != ", value, " && ", maximum, " == ", maximum, "))");
-        writer_.Line(maximum, " = ", value, ";");
-        writer_.Line(index, " = ", FlatIndex(positions), ";");
-        writer_.Close();
-        break;
-      default:
-        writer_.Line(sum, " += ", Summand(value), ";");
-        break;
+    if (window_.kind == Window::Kind::kMax) {
+      // The first of equals stays; NaN wins over everything.
+      writer_.Open("if (", reduced.index, " < 0 || ", IsGreater(value, reduced.maximum), ")");
+      writer_.Line(reduced.maximum, " = ", value, ";");
+      writer_.Line(reduced.index, " = ", FlatIndex(positions), ";");
+      if (!number.empty()) writer_.Line(reduced.tap, " = AS(i64, ", number, ");");
+      writer_.Close();
+    } else {
+      writer_.Line(reduced.sum, " += ", Summand(value), ";");
     }
     writer_.Close();
+  }
+  static std::string IsGreater(const std::string& value, const std::string& than) {
+    return Text(value, " > ", than, " || (", value, " != ", value, " && ", than, " == ", than, ")");
+  }
+  std::string WriteResult(const Reduced& reduced) {
+    index_ = reduced.index;
+    return window_.kind == Window::Kind::kMax ? reduced.maximum
+                                              : Finish(reduced.sum, reduced.taken);
+  }
+
+  std::string WriteReduction() {
+    const size_t axes = window_.kernel.size();
+    const Reduced reduced = DeclareReduced();
+    std::vector<std::string> taps;
+    for (size_t axis = 0; axis < axes; ++axis) {
+      taps.push_back(writer_.NewName("k"));
+      writer_.Open("for (idx ", taps.back(), " = 0; ", taps.back(), " < ",
+                   writer_.UseDim(window_.kernel[axis]), "; ++", taps.back(), ")");
+    }
+    WriteTap(reduced, taps, {});
     for (size_t axis = 0; axis < axes; ++axis) writer_.Close();
-    index_ = index;
-    return window_.kind == Window::Kind::kMax ? maximum : Finish(sum, taken);
+    return WriteResult(reduced);
+  }
+
+  // A group per output, whose items take the taps of a large window in turns and join what they
+  // have seen. All items of all groups meet at every barrier.
+  Launch WriteGroup() {
+    const int rank = source_.form.rank;
+    const int items = Launch().group_size;
+    const std::string is_inside = writer_.Declare("bool", "GROUP < count");
+    const std::string group =
+        writer_.Declare("idx", Text(is_inside, " ? AS(idx, GROUP) : AS(idx, 0)"));
+    std::vector<std::string> extents, kernel;
+    for (int axis = 0; axis < rank; ++axis) extents.push_back(Extent(writer_, axis));
+    out_ = WriteCoordinates(writer_, group, extents);
+    std::string total = "1";
+    for (const program::Dim& extent : window_.kernel) {
+      kernel.push_back(writer_.UseDim(extent));
+      total += " * " + kernel.back();
+    }
+    total = writer_.Declare("idx", total);
+    const Reduced reduced = DeclareReduced();
+    const std::string tap = writer_.NewName("k");
+    writer_.Open("for (idx ", tap, " = AS(idx, LANE); ", tap, " < ", total, "; ", tap,
+                 " += ", items, ")");
+    WriteTap(reduced, WriteCoordinates(writer_, tap, kernel), tap);
+    writer_.Close();
+    JoinItems(reduced, items);
+    writer_.Open("if (LANE == 0 && ", is_inside, ")");
+    WriteOutputs(WriteResult(reduced));
+    writer_.Close();
+    return {.item_axes = rank, .has_group_per_item = true, .group_size = items};
+  }
+
+  void JoinItems(const Reduced& reduced, int items) {
+    const bool is_max = window_.kind == Window::Kind::kMax;
+    struct State {
+      std::string_view type;
+      std::string name, shared;
+    };
+    std::vector<State> states;
+    if (is_max) {
+      states = {{lane_, reduced.maximum, {}}, {"i64", reduced.index, {}}, {"i64", reduced.tap, {}}};
+    } else {
+      states = {{sum_type_, reduced.sum, {}}, {"i64", reduced.taken, {}}};
+    }
+    for (State& state : states) {
+      state.shared = writer_.NewName("g");
+      writer_.Share(Text(state.type, " ", state.shared, "[", items, "]"));
+      writer_.Line(state.shared, "[LANE] = ", state.name, ";");
+    }
+    writer_.Line("BARRIER;");
+    const std::string half = writer_.NewName("j");
+    writer_.Open("for (int ", half, " = ", items / 2, "; ", half, " > 0; ", half, " /= 2)");
+    writer_.Open("if (LANE < ", half, ")");
+    std::vector<std::string> other;
+    for (const State& state : states) {
+      other.push_back(writer_.Declare(state.type, Text(state.shared, "[LANE + ", half, "]")));
+    }
+    if (is_max) {
+      // Of equals that of the earlier tap; NaN is equal to NaN.
+      writer_.Open("if (", other[1], " >= 0 && (", reduced.index, " < 0 || ",
+                   IsGreater(other[0], reduced.maximum), " || (!(",
+                   IsGreater(reduced.maximum, other[0]), ") && ", other[2], " < ", reduced.tap,
+                   ")))");
+      for (size_t k = 0; k < states.size(); ++k) {
+        writer_.Line(states[k].name, " = ", other[k], ";");
+      }
+      writer_.Close();
+    } else {
+      for (size_t k = 0; k < states.size(); ++k) {
+        writer_.Line(states[k].name, " += ", other[k], ";");
+      }
+    }
+    for (const State& state : states) writer_.Line(state.shared, "[LANE] = ", state.name, ";");
+    writer_.Close();
+    writer_.Line("BARRIER;");
+    writer_.Close();
   }
 
   // The element's position in the flattened input.

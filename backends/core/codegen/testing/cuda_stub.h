@@ -29,6 +29,9 @@ struct float4 {
 struct int4 {
   int x, y, z, w;
 };
+struct uint4 {
+  unsigned int x, y, z, w;
+};
 struct ulonglong2 {
   unsigned long long x, y;
 };

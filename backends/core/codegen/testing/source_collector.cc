@@ -74,7 +74,7 @@ void BindStep(const reference::RandomStep& step, const Selector& selector, Servi
 
 std::vector<std::string> CollectSources(const Dialect& dialect, std::string_view product_library,
                                         const DeviceLimits& limits, size_t count,
-                                        bool has_matrix_units) {
+                                        const MatrixUnits& units) {
   Collector collector(dialect, product_library);
   reference::HostMemory memory;
   Services services(collector, memory, BinaryCache({}, 0));
@@ -82,7 +82,7 @@ std::vector<std::string> CollectSources(const Dialect& dialect, std::string_view
   const Capabilities capabilities{.has_float64 = true,
                                   .run_length = tuning.run_length,
                                   .run_group_size = tuning.run_group_size,
-                                  .has_matrix_units = has_matrix_units};
+                                  .matrix_units = units};
   const Selector selector(capabilities, std::move(tuning));
   for (uint64_t seed = 1; collector.sources.size() < count; ++seed) {
     const auto family = reference::kFamilies[seed % std::size(reference::kFamilies)];

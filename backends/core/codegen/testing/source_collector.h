@@ -12,16 +12,17 @@
 #include <vector>
 
 #include "backends/core/codegen/dialect.h"
+#include "backends/core/codegen/expression.h"
 #include "backends/core/codegen/tuning.h"
 
 namespace onnxifi::codegen {
 
 // At least `count` distinct sources for a device with float64 and these limits: those of random
 // steps with the seeds from 1 on, each family in turn. Equal arguments give equal sources.
-// `product_library` is as in KernelDriver, and `has_matrix_units` as in Capabilities.
+// `product_library` is as in KernelDriver, and `units` as in Capabilities.
 std::vector<std::string> CollectSources(const Dialect& dialect, std::string_view product_library,
                                         const DeviceLimits& limits, size_t count,
-                                        bool has_matrix_units = false);
+                                        const MatrixUnits& units = {});
 
 }  // namespace onnxifi::codegen
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TiledProduct::PartWriter: sums of a group by cooperative matrices: blocks that the items of a
+// subgroup hold together, in parts that only the device knows. The group brings pieces of the depth
+// to shared memory as for other matrix units (matrix_unit_text.cc), as float16 with the depth
+// fastest. A subgroup has some rows and columns of blocks. In the end sums go to their
+// items through shared memory, so that epilogues are as for other sums.
+//
+// The product library has, in the language of the device: the types MATRIX_ROWS, MATRIX_COLUMNS and
+// MATRIX_SUMS of blocks; MATRIX_ZERO(sums); MATRIX_LOAD_ROWS(to, array, at, pitch) and
+// MATRIX_LOAD_COLUMNS(to, array, at, pitch), of arrays in which the depth is fastest;
+// MATRIX_ADD(sums, rows, columns); MATRIX_STORE(sums, array, at, pitch), row by row;
+// PUT_f16(array, at, bits); SUBGROUP, the number of the item's subgroup in its group.
+
+#include <numeric>
+#include <string>
+
+#include "backends/core/codegen/tiled_writer.h"
+
+namespace onnxifi::codegen {
+
+void TiledProduct::PartWriter::WriteCooperativeSums(const MatrixUnit& unit, const Block& block,
+                                                    const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  const MatrixUnits& units = product_.matrix_units_;
+  UnitOperand operands[] = {{true, tile.block_rows(), unit.rows, {}, {}},
+                            {false, tile.block_columns(), unit.columns, {}, {}}};
+  UnitRounds rounds;
+  rounds.depth = CooperativeDepth(units);
+  const int pitch = rounds.depth + kCooperativeSpare;
+  for (UnitOperand& operand : operands) {
+    operand.shared = writer_.NewName("g");
+    writer_.Share(Text("f16 ", operand.shared, "[", 2 * operand.count * pitch, "]"));
+  }
+  // Subgroups lie along the rows, and along the columns where there are more of them than blocks.
+  const int subgroups = tile.group_size / units.subgroup_items;
+  const int along_rows = std::gcd(tile.block_rows() / units.rows, subgroups);
+  const int along_columns = subgroups / along_rows;
+  const int row_blocks = tile.block_rows() / units.rows / along_rows;
+  const int column_blocks = tile.block_columns() / units.columns / along_columns;
+  const std::string first_row =
+      writer_.Declare("int", Text("SUBGROUP / ", along_columns, " * ", row_blocks * units.rows));
+  const std::string first_column = writer_.Declare(
+      "int", Text("SUBGROUP % ", along_columns, " * ", column_blocks * units.columns));
+  const std::string sums = writer_.NewName("s");
+  writer_.Line("MATRIX_SUMS ", sums, "[", row_blocks * column_blocks, "];");
+  const std::string cleared = OpenUnrolled(row_blocks * column_blocks);
+  writer_.Line("MATRIX_ZERO(", sums, "[", cleared, "]);");
+  writer_.Close();
+
+  rounds.multiply = [&](const std::string& parity) {
+    const auto at = [&](const UnitOperand& operand, const std::string& row, int place) {
+      return Text("(", parity, " * ", operand.count, " + ", row, ") * ", pitch, " + ", place);
+    };
+    for (int place = 0; place < rounds.depth; place += units.depth) {
+      const std::string columns = writer_.NewName("s");
+      writer_.Line("MATRIX_COLUMNS ", columns, "[", column_blocks, "];");
+      std::string j = OpenUnrolled(column_blocks);
+      writer_.Line("MATRIX_LOAD_COLUMNS(", columns, "[", j, "], ", operands[1].shared, ", ",
+                   at(operands[1], Text(first_column, " + ", j, " * ", units.columns), place), ", ",
+                   pitch, ");");
+      writer_.Close();
+      const std::string i = OpenUnrolled(row_blocks);
+      const std::string rows = writer_.NewName("s");
+      writer_.Line("MATRIX_ROWS ", rows, ";");
+      writer_.Line("MATRIX_LOAD_ROWS(", rows, ", ", operands[0].shared, ", ",
+                   at(operands[0], Text(first_row, " + ", i, " * ", units.rows), place), ", ",
+                   pitch, ");");
+      j = OpenUnrolled(column_blocks);
+      writer_.Line("MATRIX_ADD(", sums, "[", i, " * ", column_blocks, " + ", j, "], ", rows, ", ",
+                   columns, "[", j, "]);");
+      writer_.Close();
+      writer_.Close();
+    }
+  };
+  rounds.put = [&](const UnitOperand& operand, const std::string& parity, const std::string& row,
+                   const std::string& place) {
+    writer_.Line("PUT_f16(", operand.shared, ", (", parity, " * ", operand.count, " + ", row,
+                 ") * ", pitch, " + ", place, ", ", operand.elements, ");");
+  };
+  WriteUnitRounds(rounds, operands, block, item);
+
+  const std::string shared = writer_.NewName("g");
+  writer_.Share(Text("f32 ", shared, "[", tile.block_rows() * tile.block_columns(), "]"));
+  const std::string i = OpenUnrolled(row_blocks);
+  const std::string j = OpenUnrolled(column_blocks);
+  writer_.Line("MATRIX_STORE(", sums, "[", i, " * ", column_blocks, " + ", j, "], ", shared, ", (",
+               first_row, " + ", i, " * ", units.rows, ") * ", tile.block_columns(), " + ",
+               first_column, " + ", j, " * ", units.columns, ", ", tile.block_columns(), ");");
+  writer_.Close();
+  writer_.Close();
+  writer_.Line("BARRIER;");
+  const std::string row = OpenUnrolled(tile.rows);
+  const std::string column = OpenUnrolled(tile.columns());
+  writer_.Line(item.sums, "[", row, " * ", tile.columns(), " + ", column, "] = ", shared, "[(",
+               RowOf(item, row), ") * ", tile.block_columns(), " + ", ColumnOf(item, column), "];");
+  writer_.Close();
+  writer_.Close();
+}
+
+}  // namespace onnxifi::codegen
