@@ -13,6 +13,7 @@
 #   onnxifi::cuda_headers     of CUDA's driver and of NVRTC, 12 or 13; ONNXIFI_NVRTC_FOLDER has the latter
 #   onnxifi::vulkan_headers   the Khronos headers of Vulkan
 #   onnxifi::glslang   glslang and what of SPIRV-Tools it needs, static, hidden
+#   onnxifi::spirv_tools   the validator of SPIR-V, static, for tests
 
 find_package(Threads REQUIRED)
 
@@ -117,14 +118,22 @@ if(ONNXIFI_CUDA_INCLUDE AND EXISTS ${ONNXIFI_CUDA_INCLUDE}/cuda.h)
   target_include_directories(onnxifi::cuda_headers SYSTEM INTERFACE ${ONNXIFI_CUDA_INCLUDE})
 endif()
 
-# In the order of linking. Archives that a version does not have are parts of its others.
+# Headers and archives of one installation: those of tools/setup, else the system's. In the order of
+# linking. Archives that a version does not have are parts of its others.
+unset(ONNXIFI_GLSLANG_INCLUDE CACHE)
 find_path(ONNXIFI_GLSLANG_INCLUDE glslang/Include/glslang_c_interface.h)
 mark_as_advanced(ONNXIFI_GLSLANG_INCLUDE)
+cmake_path(GET ONNXIFI_GLSLANG_INCLUDE PARENT_PATH folder)
+set(where HINTS ${folder}/lib)
+if(NOT folder STREQUAL "/usr")
+  list(APPEND where NO_DEFAULT_PATH)
+endif()
 set(glslang_archives)
 foreach(part IN ITEMS glslang MachineIndependent GenericCodeGen OGLCompiler OSDependent HLSL SPIRV
     SPIRV-Tools-opt SPIRV-Tools glslang-default-resource-limits)
   string(MAKE_C_IDENTIFIER ONNXIFI_GLSLANG_${part}_ARCHIVE variable)
-  find_library(${variable} NAMES lib${part}.a)
+  unset(${variable} CACHE)
+  find_library(${variable} NAMES lib${part}.a ${where})
   mark_as_advanced(${variable})
   if(${variable})
     list(APPEND glslang_archives ${${variable}})
@@ -135,6 +144,16 @@ if(ONNXIFI_GLSLANG_INCLUDE AND ONNXIFI_GLSLANG_glslang_ARCHIVE AND ONNXIFI_GLSLA
   target_include_directories(onnxifi::glslang SYSTEM INTERFACE ${ONNXIFI_GLSLANG_INCLUDE})
   target_link_libraries(onnxifi::glslang INTERFACE
     -Wl,--start-group ${glslang_archives} -Wl,--end-group Threads::Threads)
+endif()
+unset(ONNXIFI_SPIRV_TOOLS_INCLUDE CACHE)
+unset(ONNXIFI_SPIRV_TOOLS_ARCHIVE CACHE)
+find_path(ONNXIFI_SPIRV_TOOLS_INCLUDE spirv-tools/libspirv.hpp)
+find_library(ONNXIFI_SPIRV_TOOLS_ARCHIVE NAMES libSPIRV-Tools.a)
+mark_as_advanced(ONNXIFI_SPIRV_TOOLS_INCLUDE ONNXIFI_SPIRV_TOOLS_ARCHIVE)
+if(ONNXIFI_SPIRV_TOOLS_INCLUDE AND ONNXIFI_SPIRV_TOOLS_ARCHIVE)
+  add_library(onnxifi::spirv_tools INTERFACE IMPORTED)
+  target_include_directories(onnxifi::spirv_tools SYSTEM INTERFACE ${ONNXIFI_SPIRV_TOOLS_INCLUDE})
+  target_link_libraries(onnxifi::spirv_tools INTERFACE ${ONNXIFI_SPIRV_TOOLS_ARCHIVE})
 endif()
 
 find_package(fmt CONFIG QUIET)

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "backends/core/base/cache_folder.h"
@@ -16,6 +18,12 @@ namespace {
 using base::Status;
 
 constexpr int kMinArchitecture = 80;
+
+// Multiply-adds of float32 that a multiprocessor does in a clock; 0: not known.
+int LanesOf(int architecture) {
+  if (architecture == 80) return 64;
+  return architecture < 130 ? 128 : 0;
+}
 
 Status Describe(const Api& api, int index, DeviceInfo& info) {
   info.index = index;
@@ -42,6 +50,11 @@ Status Describe(const Api& api, int index, DeviceInfo& info) {
   };
   info.architecture = 10 * ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                       ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  info.multiprocessors = ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  const int kilohertz = ask(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  info.float32_macs = static_cast<uint64_t>(info.multiprocessors) *
+                      static_cast<uint64_t>(LanesOf(info.architecture)) *
+                      static_cast<uint64_t>(kilohertz) * 1000;
   info.pci_domain = static_cast<uint32_t>(ask(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID));
   info.pci_bus = static_cast<uint32_t>(ask(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID));
   info.pci_device = static_cast<uint32_t>(ask(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID));
@@ -51,16 +64,30 @@ Status Describe(const Api& api, int index, DeviceInfo& info) {
                  .shared_bytes = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)};
   ONNXIFI_RETURN_IF_ERROR(std::move(status));
   const std::filesystem::path folder = base::CacheFolder();
-  info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},
-                                    folder.empty() ? folder : folder / kTuningFile);
+  info.tuning = FindTuning(info.limits, info.name, folder.empty() ? folder : folder / kTuningFile);
   info.capabilities.has_float64 = true;
-  info.capabilities.has_matrix_units = true;
+  info.capabilities.matrix_units.kind = codegen::MatrixUnits::Kind::kFragments;
   info.capabilities.run_length = info.tuning.run_length;
   info.capabilities.run_group_size = info.tuning.run_group_size;
   return base::Ok();
 }
 
 }  // namespace
+
+codegen::Tuning FindTuning(const codegen::DeviceLimits& limits, const std::string& name,
+                           const std::filesystem::path& file) {
+  // As in "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+  const std::string whole = name.substr(0, name.find(" MIG "));
+  std::error_code error;
+  std::string table;
+  if (whole != name && std::filesystem::exists(file, error)) {
+    std::ifstream stream(file);
+    for (std::string line; std::getline(stream, line);) {
+      if (line.starts_with(whole + ",")) table += name + line.substr(whole.size()) + "\n";
+    }
+  }
+  return codegen::FindTuning(limits, name, table, file);
+}
 
 base::Result<FoundDevices> FindDevices(const Api& api) {
   FoundDevices found;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@
 
 namespace onnxifi::cuda {
 
+// A GPU, or an instance of one (MIG): the driver shows those that CUDA_VISIBLE_DEVICES names, else
+// the first, each with its own name, UUID, memory and multiprocessors.
 struct DeviceInfo {
   CUdevice id = 0;
   int index = 0;
@@ -28,6 +31,8 @@ struct DeviceInfo {
   int architecture = 0;    // 90 for compute capability 9.0
   int driver_version = 0;  // 13000 for CUDA 13.0
   uint64_t memory_bytes = 0;
+  int multiprocessors = 0;
+  uint64_t float32_macs = 0;  // a second, by clock and units; 0 for an architecture not known
   codegen::Capabilities capabilities;
   codegen::DeviceLimits limits;
   codegen::Tuning tuning;
@@ -37,6 +42,10 @@ struct DeviceInfo {
 
 // In a cache folder: what was measured on this machine (codegen/tuning.h).
 inline constexpr const char kTuningFile[] = "cuda-tuning.csv";
+
+// The rules of `file` for a device of this name; those for the whole GPU serve its instances.
+codegen::Tuning FindTuning(const codegen::DeviceLimits& limits, const std::string& name,
+                           const std::filesystem::path& file);
 
 struct FoundDevices {
   std::vector<DeviceInfo> fit;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/vulkan/cooperative_matrices.h"
+
 namespace onnxifi::vulkan {
 namespace {
 
@@ -31,6 +33,10 @@ struct EnabledFeatures {
   bool int64 = false;
   bool int16 = false;
   bool float64 = false;
+  // Without these, kernels do without cooperative matrices.
+  bool float16 = false;
+  bool memory_model = false;
+  bool matrices = false;
 };
 
 template <typename T>
@@ -42,6 +48,12 @@ EnabledFeatures ReadFeatures(const void* chain) {
   EnabledFeatures enabled;
   for (const auto* part = static_cast<const VkBaseInStructure*>(chain); part != nullptr;
        part = part->pNext) {
+    // No constant of older headers.
+    if (part->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR) {
+      enabled.matrices |=
+          As<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(part).cooperativeMatrix != VK_FALSE;
+      continue;
+    }
     switch (part->sType) {
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2: {
         const auto& features = As<VkPhysicalDeviceFeatures2>(part).features;
@@ -61,6 +73,8 @@ EnabledFeatures ReadFeatures(const void* chain) {
         enabled.timeline |= features.timelineSemaphore != VK_FALSE;
         enabled.int8 |= features.shaderInt8 != VK_FALSE;
         enabled.storage8 |= features.storageBuffer8BitAccess != VK_FALSE;
+        enabled.float16 |= features.shaderFloat16 != VK_FALSE;
+        enabled.memory_model |= features.vulkanMemoryModel != VK_FALSE;
         break;
       }
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
@@ -77,7 +91,14 @@ EnabledFeatures ReadFeatures(const void* chain) {
         break;
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES:
         enabled.int8 |= As<VkPhysicalDeviceShaderFloat16Int8Features>(part).shaderInt8 != VK_FALSE;
+        enabled.float16 |=
+            As<VkPhysicalDeviceShaderFloat16Int8Features>(part).shaderFloat16 != VK_FALSE;
         break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES:
+        enabled.memory_model |=
+            As<VkPhysicalDeviceVulkanMemoryModelFeatures>(part).vulkanMemoryModel != VK_FALSE;
+        break;
+
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
         enabled.storage8 |=
             As<VkPhysicalDevice8BitStorageFeatures>(part).storageBuffer8BitAccess != VK_FALSE;
@@ -93,8 +114,13 @@ EnabledFeatures ReadFeatures(const void* chain) {
   return enabled;
 }
 
-Status CheckFeatures(const void* chain, const DeviceInfo& info) {
+Status CheckFeatures(const void* chain, DeviceInfo& info) {
   const EnabledFeatures enabled = ReadFeatures(chain);
+  if (!enabled.matrices || !enabled.float16 || !enabled.memory_model) {
+    info.capabilities.matrix_units = {};
+    info.has_cooperative_matrices = false;
+    info.product_library = ProductLibrary({});
+  }
   const std::pair<bool, const char*> needed[] = {
       {enabled.address, "bufferDeviceAddress"},
       {enabled.scalar_layout, "scalarBlockLayout"},
@@ -188,7 +214,7 @@ Result<CallersDevice> CheckCallersDevice(const Api& api, uint64_t given, const D
                                               callers.info));
   ONNXIFI_RETURN_IF_ERROR(
       CheckQueueFamily(callers.instance_api, device.queue_family, callers.info));
-  ONNXIFI_RETURN_IF_ERROR(CheckFeatures(device.features, info));
+  ONNXIFI_RETURN_IF_ERROR(CheckFeatures(device.features, callers.info));
   callers.device = static_cast<VkDevice>(device.device);
   Result<DeviceApi> functions = LoadDeviceApi(callers.instance_api, callers.device);
   if (!functions.ok()) return unfit(functions.status());

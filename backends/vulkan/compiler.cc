@@ -76,6 +76,8 @@ Result<std::vector<uint32_t>> CompileGlsl(const std::string& source) {
   return words;
 }
 
+bool KnowsCooperativeMatrices() { return GLSLANG_VERSION_MAJOR >= 13; }
+
 std::string CompilerName() {
   return "glslang " + std::to_string(GLSLANG_VERSION_MAJOR) + "." +
          std::to_string(GLSLANG_VERSION_MINOR) + "." + std::to_string(GLSLANG_VERSION_PATCH);

@@ -17,6 +17,9 @@ namespace onnxifi::vulkan {
 // words if it refuses the source. Any thread.
 base::Result<std::vector<uint32_t>> CompileGlsl(const std::string& source);
 
+// Whether it knows GL_KHR_cooperative_matrix: glslang does from version 13 on.
+bool KnowsCooperativeMatrices();
+
 // Names the compiler and its version: what its results depend on beside the source.
 std::string CompilerName();
 

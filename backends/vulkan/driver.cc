@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "backends/core/base/cache_folder.h"
+#include "backends/vulkan/cooperative_matrices.h"
 
 namespace onnxifi::vulkan {
 namespace {
@@ -130,8 +131,55 @@ void DescribeAddress(const InstanceApi& api, DeviceInfo& info) {
   info.pci_address = {pci.pciDomain, pci.pciBus, pci.pciDevice};
 }
 
+// Whether buffers of this backend's may lie in such memory that others made.
+bool TakesMemory(const InstanceApi& api, VkPhysicalDevice id,
+                 VkExternalMemoryHandleTypeFlagBits handle_type) {
+  VkPhysicalDeviceExternalBufferInfo asked{};
+  asked.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
+  asked.usage = kBufferUsage;
+  asked.handleType = handle_type;
+  VkExternalBufferProperties told{};
+  told.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
+  api.GetPhysicalDeviceExternalBufferProperties(id, &asked, &told);
+  constexpr VkExternalMemoryFeatureFlags kAsked =
+      VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
+  return (told.externalMemoryProperties.externalMemoryFeatures & kAsked) ==
+         VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+}
+
+void DescribeImports(const InstanceApi& api, DeviceInfo& info) {
+  info.takes_opaque_fds = HasExtension(api, info.id, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME) &&
+                          TakesMemory(api, info.id, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT);
+  if (!HasExtension(api, info.id, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME)) return;
+  if (!TakesMemory(api, info.id, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT)) return;
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT host{};
+  host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &host;
+  api.GetPhysicalDeviceProperties2(info.id, &properties);
+  info.host_memory_alignment = host.minImportedHostPointerAlignment;
+}
+
+void DescribeMatrices(const Instance& instance, int subgroup_items, DeviceInfo& info) {
+  // Blocks of both operands, twice, and of the sums.
+  constexpr int64_t kSharedBytes = int64_t{32} << 10;
+  if (info.limits.shared_bytes >= kSharedBytes &&
+      HasExtension(instance.api(), info.id, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) {
+    info.capabilities.matrix_units = FindCooperativeMatrices(
+        instance.api(),
+        reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
+            instance.Find("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")),
+        info.id, subgroup_items);
+  }
+  info.has_cooperative_matrices =
+      info.capabilities.matrix_units.kind == codegen::MatrixUnits::Kind::kCooperative;
+  info.product_library = ProductLibrary(info.capabilities.matrix_units);
+}
+
 // What the device lacks, or empty.
-std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& info) {
+std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& info) {
+  const InstanceApi& api = instance.api();
   VkPhysicalDeviceProperties first{};
   api.GetPhysicalDeviceProperties(id, &first);
   info.id = id;
@@ -155,6 +203,7 @@ std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& in
   info.driver_name = static_cast<const char*>(properties.of_1_2.driverName);
   info.driver_info = static_cast<const char*>(properties.of_1_2.driverInfo);
   std::ranges::copy(properties.of_1_1.deviceUUID, info.uuid.begin());
+  std::ranges::copy(properties.of_1_1.driverUUID, info.driver_uuid.begin());
   if (properties.of_1_1.deviceLUIDValid != VK_FALSE) {
     std::ranges::copy(properties.of_1_1.deviceLUID, info.luid.emplace().begin());
   }
@@ -164,6 +213,7 @@ std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& in
   info.most_groups_y = limits.maxComputeWorkGroupCount[1];
   info.largest_allocation_bytes = properties.of_1_1.maxMemoryAllocationSize;
   info.has_memory_budget = HasExtension(api, id, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  DescribeImports(api, info);
   DescribeFloats(properties.of_1_2, info.float_controls);
   VkPhysicalDeviceMemoryProperties2 memory{};
   memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
@@ -179,6 +229,7 @@ std::string Describe(const InstanceApi& api, VkPhysicalDevice id, DeviceInfo& in
                  .most_group_items = std::min(limits.maxComputeWorkGroupInvocations,
                                               limits.maxComputeWorkGroupSize[0]),
                  .shared_bytes = limits.maxComputeSharedMemorySize};
+  DescribeMatrices(instance, static_cast<int>(properties.of_1_1.subgroupSize), info);
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},
                                     folder.empty() ? folder : folder / kTuningFile);
@@ -247,7 +298,7 @@ Result<FoundDevices> FindDevices(const Instance& instance) {
   FoundDevices found;
   for (const VkPhysicalDevice id : ids) {
     DeviceInfo info;
-    const std::string lack = Describe(api, id, info);
+    const std::string lack = Describe(instance, id, info);
     if (lack.empty()) {
       found.fit.push_back(std::move(info));
     } else {

@@ -38,6 +38,8 @@ class Instance {
 
   const InstanceApi& api() const { return functions_; }
   VkInstance get() const { return instance_; }
+  // A function of an extension; null if there is none.
+  PFN_vkVoidFunction Find(const char* name) const { return look_up_(instance_, name); }
   // Or null.
   const Validation* validation() const { return validation_.get(); }
 
@@ -59,6 +61,7 @@ struct DeviceInfo {
   uint32_t api_version = 0;
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   std::array<uint8_t, VK_UUID_SIZE> uuid{};
+  std::array<uint8_t, VK_UUID_SIZE> driver_uuid{};
   std::optional<std::array<uint8_t, VK_LUID_SIZE>> luid;
   struct PciAddress {
     uint32_t domain = 0;
@@ -75,13 +78,23 @@ struct DeviceInfo {
   uint64_t memory_bytes = 0;  // of the heap that buffers lie in
   uint64_t largest_allocation_bytes = 0;
   bool has_memory_budget = false;
+  // Of memory of the host's that it takes; 0: it takes none.
+  uint64_t host_memory_alignment = 0;
+  bool takes_opaque_fds = false;
   MemoryTypes memory_types;
   FloatControls float_controls;
   codegen::Capabilities capabilities;
+  // Its matrix units are VK_KHR_cooperative_matrix, and a device is opened with that.
+  bool has_cooperative_matrices = false;
+  std::string product_library;  // GLSL; codegen::KernelDriver says of what
   codegen::DeviceLimits limits;
   codegen::Tuning tuning;
 
   bool is_processor() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+  // Whether its memory is the host's, so that kernels read the host's as fast.
+  bool is_unified() const {
+    return is_processor() || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+  }
 };
 
 // In a cache folder: what was measured on this machine (codegen/tuning.h).

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "backends/core/codegen/plain_product.h"
 #include "backends/vulkan/compiler.h"
 #include "backends/vulkan/float_mode.h"
 #include "backends/vulkan/queue.h"
@@ -76,7 +75,7 @@ KernelDriver::KernelDriver(Runtime& runtime, Heap& heap, Loading& loading)
                 info.driver_info + '\n' + std::to_string(info.driver_version) + '\n';
 }
 
-std::string_view KernelDriver::product_library() const { return codegen::PlainProduct(); }
+std::string_view KernelDriver::product_library() const { return runtime_.info().product_library; }
 
 Result<std::unique_ptr<DriverKernel>> KernelDriver::Compile(const std::string& source) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<uint32_t> words, CompileGlsl(source));

@@ -16,6 +16,7 @@
 #include "backends/core/codegen/selector.h"
 #include "backends/core/plugin/device_identity.h"
 #include "backends/core/plugin/hardware.h"
+#include "backends/vulkan/cooperative_matrices.h"
 #include "backends/vulkan/device.h"
 #include "backends/vulkan/driver.h"
 
@@ -36,10 +37,13 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
   description.vendor = "ONNXIFI SDK";
   description.version =
       std::string(ONNXIFI_SDK_VERSION) + " with " + info.driver_name + " " + info.driver_info;
+  const std::string matrices = TextOf(info.capabilities.matrix_units);
+  if (!matrices.empty()) description.version += ", cooperative matrices " + matrices;
   description.device = info.name;
   description.type = TypeOf(info);
   description.memory_bytes = info.memory_bytes;
   description.memory_types = ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER;
+  if (info.takes_opaque_fds) description.memory_types |= ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD;
   // With a device of the caller's.
   description.synchronization_types = ONNXIFI_SYNCHRONIZATION_IMPLICIT;
   description.event_kinds = {ONNXIFI_SDK_NATIVE_EVENT_VULKAN};

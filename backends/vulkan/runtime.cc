@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/vulkan/cooperative_matrices.h"
+
 namespace onnxifi::vulkan {
 
 using base::Status;
@@ -87,6 +89,17 @@ Status Runtime::OpenDevice() {
   features.features.shaderInt16 = VK_TRUE;
   features.features.shaderFloat64 = info_.capabilities.has_float64 ? VK_TRUE : VK_FALSE;
 
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{};
+  matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
+  matrices.cooperativeMatrix = VK_TRUE;
+  if (info_.capabilities.matrix_units.kind == codegen::MatrixUnits::Kind::kCooperative) {
+    of_1_2.shaderFloat16 = VK_TRUE;
+  }
+  if (info_.has_cooperative_matrices) {
+    of_1_2.pNext = &matrices;
+    of_1_2.vulkanMemoryModel = VK_TRUE;
+  }
+
   constexpr float kPriority = 1;
   VkDeviceQueueCreateInfo queue{};
   queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -95,6 +108,12 @@ Status Runtime::OpenDevice() {
   queue.pQueuePriorities = &kPriority;
   std::vector<const char*> extensions;
   if (info_.has_memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  if (info_.takes_opaque_fds) extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  if (info_.host_memory_alignment > 0) {
+    extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  }
+  if (info_.has_cooperative_matrices)
+    extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
   VkDeviceCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   create.pNext = &features;
@@ -160,16 +179,28 @@ base::Result<uint64_t> Runtime::Submit(std::span<const VkCommandBuffer> commands
   return submission;
 }
 
-Status Runtime::Wait(uint64_t submission) {
-  constexpr std::string_view kDoing = "finish a run";
-  if (is_lost_) return ToStatus(VK_ERROR_DEVICE_LOST, kDoing);
+VkResult Runtime::WaitFor(uint64_t submission, uint64_t timeout_ns) const {
   VkSemaphore semaphore = timeline_.get();
   VkSemaphoreWaitInfo wait{};
   wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   wait.semaphoreCount = 1;
   wait.pSemaphores = &semaphore;
   wait.pValues = &submission;
-  Status status = Check(functions_.WaitSemaphores(device_, &wait, UINT64_MAX), kDoing);
+  return functions_.WaitSemaphores(device_, &wait, timeout_ns);
+}
+
+bool Runtime::IsDone(uint64_t submission) const {
+  if (is_lost_) return true;
+  const VkResult result = WaitFor(submission, /*timeout_ns=*/0);
+  if (result == VK_TIMEOUT) return false;
+  // Who cannot be asked is asked again.
+  return Check(result, "look at a run").ok() || is_lost_;
+}
+
+Status Runtime::Wait(uint64_t submission) {
+  constexpr std::string_view kDoing = "finish a run";
+  if (is_lost_) return ToStatus(VK_ERROR_DEVICE_LOST, kDoing);
+  Status status = Check(WaitFor(submission, UINT64_MAX), kDoing);
   if (!status.ok() && !is_lost_) {
     // The device may still use what the caller is going to give up: there is another way to wait.
     const std::lock_guard lock(queue_mutex_);

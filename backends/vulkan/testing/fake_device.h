@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/vulkan/api.h"
+#include "backends/vulkan/cooperative_matrices.h"
 
 namespace onnxifi::vulkan {
 
@@ -44,6 +45,12 @@ struct FakeDevice {
   std::vector<VkQueueFamilyProperties> queue_families = {
       {VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 1, 64, {1, 1, 1}}};
   std::array<uint8_t, VK_UUID_SIZE> uuid = {1, 2, 3};
+  std::array<uint8_t, VK_UUID_SIZE> driver_uuid = {4, 5, 6};
+  // What VK_EXT_external_memory_host tells, and kinds of handles that no buffer takes.
+  uint64_t host_memory_alignment = 4096;
+  VkExternalMemoryHandleTypeFlags refused_handle_types = 0;
+  // What it tells where it has the extension.
+  std::vector<VkCooperativeMatrixPropertiesKHR> cooperative_matrices;
 };
 
 // The start of a kernel.

@@ -68,6 +68,7 @@ constexpr Feature kFeatures[] = {
     {"shaderInt8", nullptr, nullptr, &Of12::shaderInt8},
     {"shaderFloat16", nullptr, nullptr, &Of12::shaderFloat16},
     {"storageBuffer8BitAccess", nullptr, nullptr, &Of12::storageBuffer8BitAccess},
+    {"vulkanMemoryModel", nullptr, nullptr, &Of12::vulkanMemoryModel},
 };
 
 // The features in a chain of structures, by what a chain may hold.
@@ -76,6 +77,12 @@ struct FeatureChain {
     for (auto* link = static_cast<VkBaseOutStructure*>(chain); link != nullptr;
          link = link->pNext) {
       void* const at = link;
+      // No constant of older headers.
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR) {
+        matrices =
+            &static_cast<VkPhysicalDeviceCooperativeMatrixFeaturesKHR*>(at)->cooperativeMatrix;
+        continue;
+      }
       switch (link->sType) {
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2:
           of_1_0 = &static_cast<VkPhysicalDeviceFeatures2*>(at)->features;
@@ -101,7 +108,13 @@ struct FeatureChain {
   Of10* of_1_0 = nullptr;
   Of11* of_1_1 = nullptr;
   Of12* of_1_2 = nullptr;
+  VkBool32* matrices = nullptr;
 };
+
+bool HasMatrices(const FakeDevice& device) {
+  return device.extensions.contains(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME) &&
+         !device.lacks.contains("cooperativeMatrix");
+}
 
 VKAPI_ATTR VkResult VKAPI_CALL EnumerateInstanceVersion(uint32_t* version) {
   FAKE_CALL(EnumerateInstanceVersion, 0);
@@ -166,6 +179,7 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceFeatures2(VkPhysicalDevice id,
     VkBool32* const place = chain.Find(feature);
     if (place != nullptr) *place = device->lacks.contains(feature.name) ? VK_FALSE : VK_TRUE;
   }
+  if (chain.matrices != nullptr) *chain.matrices = HasMatrices(*device) ? VK_TRUE : VK_FALSE;
 }
 
 VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties(VkPhysicalDevice id,
@@ -205,6 +219,7 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties2(VkPhysicalDevice id,
     if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES) {
       auto& of_1_1 = *static_cast<VkPhysicalDeviceVulkan11Properties*>(at);
       std::ranges::copy(device->uuid, std::begin(of_1_1.deviceUUID));
+      std::ranges::copy(device->driver_uuid, std::begin(of_1_1.driverUUID));
       of_1_1.subgroupSize = 32;
       of_1_1.maxMemoryAllocationSize = device->largest_allocation_bytes;
     } else if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES) {
@@ -216,8 +231,24 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties2(VkPhysicalDevice id,
       of_1_2.shaderSignedZeroInfNanPreserveFloat32 = VK_TRUE;
       of_1_2.shaderRoundingModeRTEFloat32 = VK_TRUE;
       of_1_2.shaderDenormPreserveFloat32 = VK_TRUE;
+    } else if (link->sType ==
+               VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT) {
+      static_cast<VkPhysicalDeviceExternalMemoryHostPropertiesEXT*>(at)
+          ->minImportedHostPointerAlignment = device->host_memory_alignment;
     }
   }
+}
+
+VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceExternalBufferProperties(
+    VkPhysicalDevice id, const VkPhysicalDeviceExternalBufferInfo* info,
+    VkExternalBufferProperties* told) {
+  FAKE_LOCK();
+  const FakeDevice* const device = PhysicalOf(id, "GetPhysicalDeviceExternalBufferProperties");
+  VkExternalMemoryProperties& properties = told->externalMemoryProperties;
+  properties = {};
+  if ((device->refused_handle_types & info->handleType) != 0) return;
+  properties.externalMemoryFeatures = VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+  properties.compatibleHandleTypes = info->handleType;
 }
 
 VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceMemoryProperties2(
@@ -281,6 +312,8 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice id, const VkDeviceC
       return VK_ERROR_FEATURE_NOT_PRESENT;
     }
   }
+  const bool wants_matrices = chain.matrices != nullptr && *chain.matrices != VK_FALSE;
+  if (wants_matrices && !HasMatrices(*physical)) return VK_ERROR_FEATURE_NOT_PRESENT;
   auto& device = Make<Device>(0);
   // Instances are not told apart: the newest is the one that is asked.
   for (const auto& [other, object] : TheState().objects) {
@@ -289,8 +322,25 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice id, const VkDeviceC
   device.physical = IdOf(id) - kPhysicalDevices;
   device.has_addresses = chain.of_1_2 != nullptr && chain.of_1_2->bufferDeviceAddress != VK_FALSE;
   device.has_timelines = chain.of_1_2 != nullptr && chain.of_1_2->timelineSemaphore != VK_FALSE;
+  const bool has_extension = std::any_of(
+      info->ppEnabledExtensionNames, info->ppEnabledExtensionNames + info->enabledExtensionCount,
+      [](std::string_view name) { return name == VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME; });
+  device.has_matrices = wants_matrices && has_extension && chain.of_1_2 != nullptr &&
+                        chain.of_1_2->shaderFloat16 != VK_FALSE &&
+                        chain.of_1_2->vulkanMemoryModel != VK_FALSE;
   *made = HandleOf<VkDevice>(device.id);
   return VK_SUCCESS;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL GetPhysicalDeviceCooperativeMatrixPropertiesKHR(
+    VkPhysicalDevice id, uint32_t* count, VkCooperativeMatrixPropertiesKHR* room) {
+  FAKE_CALL(GetPhysicalDeviceCooperativeMatrixPropertiesKHR, 0);
+  const FakeDevice* const device =
+      PhysicalOf(id, "GetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+  if (!HasMatrices(*device)) {
+    Note("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR is asked of a device without them.");
+  }
+  return Tell(device->cooperative_matrices, count, room);
 }
 
 PFN_vkVoidFunction Look(const char* name) {
@@ -317,6 +367,8 @@ void AddInstanceFunctions(State& state) {
   FAKE_ADD(EnumerateInstanceVersion)
   FAKE_ADD(EnumeratePhysicalDevices)
   FAKE_ADD(GetDeviceProcAddr)
+  FAKE_ADD(GetPhysicalDeviceExternalBufferProperties)
+  FAKE_ADD(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)
   FAKE_ADD(GetPhysicalDeviceFeatures2)
   FAKE_ADD(GetPhysicalDeviceMemoryProperties2)
   FAKE_ADD(GetPhysicalDeviceProperties)
@@ -396,11 +448,6 @@ void FakeDriver::SetDevices(std::vector<FakeDevice> devices) {
   TheState().devices = std::move(devices);
 }
 
-void FakeDriver::SetLoaderVersion(uint32_t version) {
-  const std::lock_guard lock(TheState().mutex);
-  TheState().loader_version = version;
-}
-
 void FakeDriver::SetBudget(size_t device, size_t heap, uint64_t budget_bytes,
                            uint64_t others_bytes) {
   const std::lock_guard lock(TheState().mutex);
@@ -427,9 +474,19 @@ void FakeDriver::LoseOpenDevices(size_t device) {
   }
 }
 
+#define FAKE_SET(function, type, member)          \
+  void FakeDriver::function(type value) {         \
+    const std::lock_guard lock(TheState().mutex); \
+    TheState().member = value;                    \
+  }
+FAKE_SET(SetLoaderVersion, uint32_t, loader_version)
+FAKE_SET(HoldQueues, bool, holds_queues)
+#undef FAKE_SET
+
 void FakeDriver::Recover() {
   State& state = TheState();
   const std::lock_guard lock(state.mutex);
+  state.holds_queues = false;
   state.faults.clear();
   state.calls.clear();
   state.hidden.clear();

@@ -2,9 +2,16 @@
 //
 // FakeDriver: a device's objects: memory, buffers, kernels, semaphores and pools of queries.
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/vulkan/testing/fake_objects.h"
 
@@ -30,6 +37,54 @@ VKAPI_ATTR void VKAPI_CALL DestroyDevice(VkDevice id, const VkAllocationCallback
 }
 
 // ---- Memory and buffers ----
+
+// The host's memory, or that of a file: memory of the kind that Linux's memfd_create makes stands
+// for what another device has exported. False if there is no such.
+bool Import(const FakeDevice& physical, const VkMemoryAllocateInfo& info, Memory& memory) {
+  for (auto* link = static_cast<const VkBaseInStructure*>(info.pNext); link != nullptr;
+       link = link->pNext) {
+    const void* const at = link;
+    if (link->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT) {
+      const auto& host = *static_cast<const VkImportMemoryHostPointerInfoEXT*>(at);
+      if (reinterpret_cast<uintptr_t>(host.pHostPointer) % physical.host_memory_alignment != 0 ||
+          info.allocationSize % physical.host_memory_alignment != 0) {
+        Note("vkAllocateMemory imports memory of the host's that is not aligned.");
+      }
+      memory.handle_type = host.handleType;
+      memory.bytes = {static_cast<std::byte*>(host.pHostPointer), [](std::byte*) {}};
+    } else if (link->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR) {
+      const auto& file = *static_cast<const VkImportMemoryFdInfoKHR*>(at);
+      const size_t size_bytes = info.allocationSize;
+      struct stat status {};
+      if (fstat(file.fd, &status) != 0 || static_cast<size_t>(status.st_size) != size_bytes) {
+        return false;
+      }
+      void* const mapped =
+          mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+      if (mapped == MAP_FAILED) return false;
+      memory.handle_type = file.handleType;
+      memory.bytes = {static_cast<std::byte*>(mapped),
+                      [size_bytes](std::byte* bytes) { munmap(bytes, size_bytes); }};
+      close(file.fd);
+    }
+  }
+  return true;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL
+GetMemoryHostPointerPropertiesEXT(VkDevice device, VkExternalMemoryHandleTypeFlagBits, const void*,
+                                  VkMemoryHostPointerPropertiesEXT* told) {
+  FAKE_CALL(GetMemoryHostPointerPropertiesEXT, IdOf(device));
+  const FakeDevice& physical =
+      PhysicalOf(*Find<Device>(IdOf(device), "GetMemoryHostPointerPropertiesEXT"));
+  told->memoryTypeBits = (1U << physical.memory_types.size()) - 1;
+  return VK_SUCCESS;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL GetMemoryFdKHR(VkDevice device, const VkMemoryGetFdInfoKHR*, int*) {
+  FAKE_CALL(GetMemoryFdKHR, IdOf(device));
+  return VK_ERROR_TOO_MANY_OBJECTS;
+}
 
 VKAPI_ATTR VkResult VKAPI_CALL AllocateMemory(VkDevice id, const VkMemoryAllocateInfo* info,
                                               const VkAllocationCallbacks*, VkDeviceMemory* made) {
@@ -66,7 +121,13 @@ VKAPI_ATTR VkResult VKAPI_CALL AllocateMemory(VkDevice id, const VkMemoryAllocat
     memory.has_address = (static_cast<const VkMemoryAllocateFlagsInfo*>(at)->flags &
                           VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT) != 0;
   }
-  memory.bytes.reset(static_cast<std::byte*>(std::calloc(1, memory.size_bytes)));
+  if (!Import(physical, *info, memory)) {
+    state.objects.erase(memory.id);
+    return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  }
+  if (memory.bytes == nullptr) {
+    memory.bytes.reset(static_cast<std::byte*>(std::calloc(1, memory.size_bytes)), &std::free);
+  }
   state.allocated_types.push_back(memory.type);
   state.most_allocations = std::max(state.most_allocations, allocations);
   *made = HandleOf<VkDeviceMemory>(memory.id);
@@ -109,6 +170,12 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateBuffer(VkDevice id, const VkBufferCreateInf
   auto& buffer = Make<Buffer>(IdOf(id));
   buffer.size_bytes = info->size;
   buffer.usage = info->usage;
+  for (auto* link = static_cast<const VkBaseInStructure*>(info->pNext); link != nullptr;
+       link = link->pNext) {
+    if (link->sType != VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO) continue;
+    const void* const at = link;
+    buffer.handle_types = static_cast<const VkExternalMemoryBufferCreateInfo*>(at)->handleTypes;
+  }
   const uint64_t alignment = PhysicalOf(*device).address_alignment;
   // No multiple of more than what the device promises.
   buffer.address = (state.next_address / (2 * alignment) * 2 + 1) * alignment;
@@ -145,6 +212,9 @@ VKAPI_ATTR VkResult VKAPI_CALL BindBufferMemory(VkDevice device, VkBuffer id,
   if ((buffer->usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT) != 0 && !memory->has_address) {
     Note("vkBindBufferMemory binds a buffer with an address to memory without one.");
   }
+  if (buffer->handle_types != memory->handle_type) {
+    Note("vkBindBufferMemory binds a buffer to memory of another kind of handle.");
+  }
   buffer->memory = IdOf(memory_id);
   buffer->offset_bytes = offset;
   return VK_SUCCESS;
@@ -171,7 +241,14 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateShaderModule(VkDevice device,
   if (info->codeSize % 4 != 0 || info->codeSize < 20 || info->pCode[0] != kSpirvMagic) {
     Note("vkCreateShaderModule is given what is no SPIR-V.");
   }
-  TheState().modules.emplace_back(info->pCode, info->pCode + info->codeSize / 4);
+  const auto* const of = Find<Device>(IdOf(device), "CreateShaderModule");
+  std::vector<uint32_t>& words =
+      TheState().modules.emplace_back(info->pCode, info->pCode + info->codeSize / 4);
+  constexpr uint32_t kOpCapability = 2U << 16 | 17, kCooperativeMatrices = 6022;
+  const std::array<uint32_t, 2> capability = {kOpCapability, kCooperativeMatrices};
+  if (!std::ranges::search(words, capability).empty() && of != nullptr && !of->has_matrices) {
+    Note("vkCreateShaderModule is given cooperative matrices, which the device was made without.");
+  }
   *made = HandleOf<VkShaderModule>(Make<ShaderModule>(IdOf(device)).id);
   return VK_SUCCESS;
 }
@@ -308,6 +385,8 @@ void AddMemoryFunctions(State& state) {
 #define FAKE_ADD(name) state.Add(#name, name);
   FAKE_ADD(AllocateMemory)
   FAKE_ADD(BindBufferMemory)
+  FAKE_ADD(GetMemoryFdKHR)
+  FAKE_ADD(GetMemoryHostPointerPropertiesEXT)
   FAKE_ADD(CreateBuffer)
   FAKE_ADD(CreateComputePipelines)
   FAKE_ADD(CreatePipelineCache)

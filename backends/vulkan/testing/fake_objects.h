@@ -41,14 +41,17 @@ struct Memory final : Object {
   uint32_t type = 0;
   bool has_address = false;
   bool is_mapped = false;
-  // Pages come with their first use.
-  std::unique_ptr<std::byte, decltype(&std::free)> bytes{nullptr, &std::free};
+  // How others see it; 0 for memory of the device's own.
+  VkExternalMemoryHandleTypeFlags handle_type = 0;
+  // Pages come with their first use. Shared with nobody, but with what takes it away.
+  std::shared_ptr<std::byte> bytes;
 };
 
 struct Buffer final : Object {
   static constexpr const char* kName = "buffer";
   uint64_t size_bytes = 0;
   VkBufferUsageFlags usage = 0;
+  VkExternalMemoryHandleTypeFlags handle_types = 0;
   Id memory = 0;
   uint64_t offset_bytes = 0;
   uint64_t address = 0;
@@ -96,6 +99,8 @@ struct CommandBuffer final : Object {
   enum class State : uint8_t { kInitial, kRecording, kExecutable, kPending };
   State state = State::kInitial;
   bool is_once = false;
+  bool is_simultaneous = false;  // may be submitted while it is at work
+  int pending = 0;
   std::vector<Command> commands;
   Id pipeline = 0;
   std::vector<uint64_t> constants;
@@ -113,6 +118,7 @@ struct Device final : Object {
   bool is_lost = false;
   bool has_addresses = false;
   bool has_timelines = false;
+  bool has_matrices = false;
   std::deque<Submission> pending;
 };
 
@@ -131,6 +137,7 @@ struct State {
   Id newest = 0;
   uint64_t next_address = uint64_t{1} << 40;
   uint64_t ticks = 1000;
+  bool holds_queues = false;
 
   std::map<std::string, PFN_vkVoidFunction> functions;
   std::vector<std::string> functions_that_fail;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cooperative matrices (VK_KHR_cooperative_matrix): what a device offers, as one product that
+// kernels use, and the product library that has its functions (codegen/cooperative_matrix_text.cc).
+// Headers of Vulkan older than 1.3.255 lack the extension, so that its declarations stand here.
+
+#ifndef ONNXIFI_BACKENDS_VULKAN_COOPERATIVE_MATRICES_H_
+#define ONNXIFI_BACKENDS_VULKAN_COOPERATIVE_MATRICES_H_
+
+#include <string>
+
+#include "backends/core/codegen/expression.h"
+#include "backends/vulkan/api.h"
+
+#ifndef VK_KHR_cooperative_matrix
+#define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
+inline constexpr auto VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR =
+    static_cast<VkStructureType>(1000506000);
+inline constexpr auto VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR =
+    static_cast<VkStructureType>(1000506001);
+enum VkScopeKHR { VK_SCOPE_SUBGROUP_KHR = 3, VK_SCOPE_MAX_ENUM_KHR = 0x7FFFFFFF };
+enum VkComponentTypeKHR {
+  VK_COMPONENT_TYPE_FLOAT16_KHR = 0,
+  VK_COMPONENT_TYPE_FLOAT32_KHR = 1,
+  VK_COMPONENT_TYPE_SINT8_KHR = 3,
+  VK_COMPONENT_TYPE_MAX_ENUM_KHR = 0x7FFFFFFF
+};
+struct VkPhysicalDeviceCooperativeMatrixFeaturesKHR {
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 cooperativeMatrix;
+  VkBool32 cooperativeMatrixRobustBufferAccess;
+};
+struct VkCooperativeMatrixPropertiesKHR {
+  VkStructureType sType;
+  void* pNext;
+  uint32_t MSize;
+  uint32_t NSize;
+  uint32_t KSize;
+  VkComponentTypeKHR AType;
+  VkComponentTypeKHR BType;
+  VkComponentTypeKHR CType;
+  VkComponentTypeKHR ResultType;
+  VkBool32 saturatingAccumulation;
+  VkScopeKHR scope;
+};
+using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+    VkResult(VKAPI_PTR*)(VkPhysicalDevice, uint32_t*, VkCooperativeMatrixPropertiesKHR*);
+#endif
+
+namespace onnxifi::vulkan {
+
+// The product of float16, summed in float32 by a subgroup of `subgroup_items`, that kernels use on
+// the device: the one that is nearest to 16 x 16 x 16. None if the device has none, or lacks the
+// extension or a feature that goes with it, or the compiler does not know the extension.
+// `find` is looked up in the device's instance and may be null.
+codegen::MatrixUnits FindCooperativeMatrices(
+    const InstanceApi& api, PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR find,
+    VkPhysicalDevice id, int subgroup_items);
+
+// GLSL. With the functions that every device has; no others for units that are none.
+std::string ProductLibrary(const codegen::MatrixUnits& units);
+
+// "16 x 16 x 16 float16", or empty.
+std::string TextOf(const codegen::MatrixUnits& units);
+
+}  // namespace onnxifi::vulkan
+
+#endif  // ONNXIFI_BACKENDS_VULKAN_COOPERATIVE_MATRICES_H_
