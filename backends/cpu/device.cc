@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/cpu/attention/recipe.h"
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/integer/product.h"
@@ -23,6 +24,7 @@
 #include "backends/cpu/onednn/recipe.h"
 #include "backends/cpu/pooling/pooling.h"
 #include "backends/cpu/ranking/ranking.h"
+#include "backends/cpu/recurrent/recipe.h"
 #include "backends/cpu/runtime/recipe.h"
 
 namespace onnxifi::cpu {
@@ -44,12 +46,18 @@ bool IsConvolution(const program::Step& step) {
   const auto* contract = step.As<Contract>();
   return contract != nullptr && contract->form == Contract::Form::kConv;
 }
+// Along one axis or three.
+bool IsSpatial(const program::Step& step) {
+  return IsConvolution(step) && step.As<Contract>()->a_spatial.size() != 2;
+}
 bool IsMatMul(const program::Step& step) {
   const auto* contract = step.As<Contract>();
   return contract != nullptr && contract->form == Contract::Form::kMatMul;
 }
 bool IsContract(const program::Step& step) { return step.As<Contract>() != nullptr; }
+bool IsAttention(const program::Step& step) { return step.As<program::Attention>() != nullptr; }
 bool IsIndex(const program::Step& step) { return step.As<program::Index>() != nullptr; }
+bool IsRecurrent(const program::Step& step) { return step.As<program::Recurrent>() != nullptr; }
 bool IsWindow(const program::Step& step) { return step.As<program::Window>() != nullptr; }
 
 template <RecipeResult (*select)(const convolution::ConvolutionQuery&)>
@@ -57,6 +65,10 @@ RecipeResult OwnConvolution(Question& question, std::string_view /*name*/) {
   if (!question.convolution) question.convolution = convolution::QueryConvolution(question.facts);
   const base::Result<convolution::ConvolutionQuery>& query = *question.convolution;
   return query.ok() ? select(*query) : query.status();
+}
+
+RecipeResult SelectGathered(Question& question, std::string_view /*name*/) {
+  return convolution::SelectGathered(question.facts);
 }
 
 // A matrix of constants: few rows where it lies, more of them with a packed copy. The number of
@@ -94,8 +106,16 @@ RecipeResult OneDnn(Question& question, std::string_view name) {
       matmul::Recipe::Methods{*std::move(small)}, std::move(recipe)));
 }
 
+RecipeResult SelectAttention(Question& question, std::string_view /*name*/) {
+  return attention::SelectAttention(question.facts);
+}
+
 RecipeResult SelectRanking(Question& question, std::string_view /*name*/) {
   return ranking::SelectRanking(question.facts);
+}
+
+RecipeResult SelectRecurrent(Question& question, std::string_view /*name*/) {
+  return recurrent::SelectRecurrent(question.facts);
 }
 
 RecipeResult SelectByteProduct(Question& question, std::string_view /*name*/) {
@@ -123,6 +143,7 @@ constexpr Implementation kImplementations[] = {
     {"depthwise", IsConvolution, OwnConvolution<convolution::SelectDepthwise>},
     {"direct", IsConvolution, OwnConvolution<convolution::SelectDirect>},
     {"planar", IsConvolution, OwnConvolution<convolution::SelectPlanar>},
+    {"gathered", IsSpatial, SelectGathered},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
     {"byte product", IsContract, SelectByteProduct},
     {"pooling", IsWindow, SelectPooling},
@@ -137,7 +158,9 @@ constexpr Implementation kImplementations[] = {
     {"onednn normalisation", IsWindow, OneDnn<onednn::SelectLrn, kInPrimitive>},
     {"onednn pooling between loops", IsWindow, OneDnn<onednn::SelectPooling, kInLoops>},
     {"onednn normalisation between loops", IsWindow, OneDnn<onednn::SelectLrn, kInLoops>},
+    {"attention", IsAttention, SelectAttention},
     {"ranking", IsIndex, SelectRanking},
+    {"recurrent", IsRecurrent, SelectRecurrent},
     {"the tile engine", engine::HasFamily, SelectEngine},
 };
 
@@ -187,6 +210,11 @@ bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
   if (!facts.step.domain[1].is_constant()) return false;
   const int64_t outputs = facts.step.domain[1].constant() / contract.group;
   return outputs >= kMinOutputs || (outputs == 1 && contract.inner[0] == program::Dim(1));
+}
+
+// Sums are in another order than those of the steps that it stands for.
+bool Selector::PrefersAttention(const device::Facts& facts) const {
+  return facts.program.has_fast_algorithms && attention::SelectAttention(facts).ok();
 }
 
 // All kernels of products and windows are of float32, or of bytes.

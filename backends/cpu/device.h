@@ -25,7 +25,11 @@ class Selector final : public device::Selector {
   device::FusedSelection SelectFused(device::FusableSteps fusable) const override;
   bool PrefersChannelsLast(const device::Facts& facts) const override;
   bool PrefersNarrowOperands(const device::Facts& facts) const override;
+  bool PrefersAttention(const device::Facts& facts) const override;
   bool PrefersWideFloats(const device::Facts& facts) const override;
+  // Whatever the kernel does not take, such as float64, the reference does on all threads.
+  bool PrefersRecurrent(const device::Facts& /*facts*/) const override { return true; }
+  bool DependsOnNumbers() const override { return true; }
 
  private:
   const reference::Device reference_;
@@ -51,9 +55,16 @@ class Device final : public device::Device {
   bool PrefersNarrowOperands(const device::Facts& facts) const override {
     return selector_.PrefersNarrowOperands(facts);
   }
+  bool PrefersAttention(const device::Facts& facts) const override {
+    return selector_.PrefersAttention(facts);
+  }
   bool PrefersWideFloats(const device::Facts& facts) const override {
     return selector_.PrefersWideFloats(facts);
   }
+  bool PrefersRecurrent(const device::Facts& facts) const override {
+    return selector_.PrefersRecurrent(facts);
+  }
+  bool DependsOnNumbers() const override { return true; }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
   device::Device* constant_device() override { return this; }
   device::Parallel* parallel() override { return pool_.get(); }

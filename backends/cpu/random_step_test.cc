@@ -63,9 +63,48 @@ TEST(RandomStepTest, IndexStepsAgreeWithTheReference) {
   EXPECT_EQ(comparison.compared, kCount);
 }
 
+// Of which the CPU has a kernel for float32.
+TEST(RandomStepTest, RecurrentStepsAgreeWithTheReference) {
+  for (const int thread_count : {1, 2, 3}) {
+    base::Result<std::unique_ptr<Device>> device = Device::Create(
+        std::make_shared<threads::ThreadPool>(thread_count), base::Log(base::LogLevel::kWarning));
+    ASSERT_TRUE(device.ok()) << device.status().Text();
+    constexpr int64_t kCount = 1000;
+    const reference::Comparison comparison =
+        reference::CompareWithReference(**device, Family::kRecurrent, /*seed=*/1, kCount);
+    EXPECT_EQ(comparison.different, 0) << comparison.first_difference;
+    EXPECT_EQ(comparison.compared, kCount);
+  }
+}
+
+// All of which the CPU has kernels for.
+void CompareAttention(uint64_t seed, int64_t count) {
+  base::Result<std::unique_ptr<Device>> device =
+      Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log(base::LogLevel::kWarning));
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  for (uint64_t k = 0; k < 100; ++k) {
+    const reference::RandomStep step = reference::MakeRandomStep(Family::kAttention, seed + k);
+    const auto selection = (*device)->Select({step.program, step.program.steps[0]});
+    ASSERT_TRUE(selection.ok()) << selection.status().Text();
+    ASSERT_EQ(selection->recipe->implementation(), "attention");
+  }
+  const reference::Comparison comparison =
+      reference::CompareWithReference(**device, Family::kAttention, seed, count);
+  EXPECT_EQ(comparison.different, 0) << comparison.first_difference;
+  EXPECT_EQ(comparison.compared, count);
+}
+
+TEST(RandomStepTest, AttentionAgreesWithTheReference) {
+  CompareAttention(/*seed=*/1, /*count=*/3000);
+}
+
 // For tools/test --full, by --gtest_also_run_disabled_tests.
 TEST(RandomStepTest, DISABLED_ThirtyThousandContractsAgree) {
   CompareSteps(Family::kContract, /*seed=*/1'000'000, /*count=*/30'000, /*least_share=*/0.15);
+}
+
+TEST(RandomStepTest, DISABLED_ThirtyThousandStepsOfAttentionAgree) {
+  CompareAttention(/*seed=*/1'000'000, /*count=*/30'000);
 }
 
 TEST(RandomStepTest, DISABLED_ThirtyThousandWindowsAgree) {
