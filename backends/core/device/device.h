@@ -150,6 +150,12 @@ class Queue {
   // (recording_queue.h), as long as the recording. The default is for queues that record nothing,
   // of drivers that keep what commands name.
   virtual void Keep(std::shared_ptr<const void> /*object*/) {}
+  // Asks whether the run that begins now becomes part of what the caller captures from a queue of
+  // his, to start it later, as often as he wants: it must not wait, and what Keep is given stays as
+  // long as that can be started. Before anything of the run is put in.
+  virtual bool FindCapture() { return false; }
+  // What FindCapture said last.
+  virtual bool is_captured() const { return false; }
   // How often work was handed to the driver so far; -1 if the queue does not tell.
   virtual int64_t submission_count() const { return -1; }
 };
@@ -206,6 +212,12 @@ class Selector {
   // products and a softmax, runs faster than these, by a kernel of the device's own. Pure, like
   // Select. Any thread.
   virtual bool PrefersAttention(const Facts& /*facts*/) const { return false; }
+  // Whether the device does a step of the family Recurrent by a kernel of its own. Where it does
+  // not, program::ExpandRecurrent puts a scan over time in its place. Pure, like Select. Any thread.
+  virtual bool PrefersRecurrent(const Facts& /*facts*/) const { return false; }
+  // Whether steps with numbers for extents run by other kernels, or in other orders in memory, than
+  // with symbols, so that a graph is best compiled again for a shape that comes often. Any thread.
+  virtual bool DependsOnNumbers() const { return false; }
   // Whether a Contract or Window that reads narrow floats runs faster as program::WidenFloats
   // leaves it, between Maps that widen and round. Pure, like Select. Any thread.
   virtual bool PrefersWideFloats(const Facts& /*facts*/) const { return false; }

@@ -4,10 +4,13 @@
 
 #include "backends/core/plugin/compiled_graph.h"
 
+#include <onnxifi/sdk.h>
+
 #include <algorithm>
 #include <string>
 
 #include "backends/core/execution/whole_run.h"
+#include "backends/core/plugin/caller_memory.h"
 #include "backends/core/program/cost.h"
 #include "backends/core/program/host_function.h"
 
@@ -20,17 +23,13 @@ using base::Result;
 using base::Status;
 using tensor::Extents;
 
-Extents ExtentsOf(const TensorDescriptor& descriptor) {
-  return {descriptor.shape.begin(), descriptor.shape.end()};
-}
-
 // Puts outputs into the caller's buffers and notes the extents they turn out to have; those that
 // the run keeps go to memory of their own.
 class CallerOutputs : public execution::OutputAllocator {
  public:
   // `memory[k]` is that of output k where it lies in the device, else null.
   CallerOutputs(const program::Program& program, std::span<const TensorDescriptor> outputs,
-                std::span<const std::unique_ptr<device::Allocation>> memory)
+                std::span<const std::shared_ptr<device::Allocation>> memory)
       : program_(program),
         outputs_(outputs),
         memory_(memory),
@@ -80,69 +79,77 @@ class CallerOutputs : public execution::OutputAllocator {
  private:
   const program::Program& program_;
   std::span<const TensorDescriptor> outputs_;
-  std::span<const std::unique_ptr<device::Allocation>> memory_;
+  std::span<const std::shared_ptr<device::Allocation>> memory_;
   std::vector<Extents> actual_;
   execution::KeptOutputs kept_;
 };
-
-// The caller's memory of tensors, one entry each; null for those in the host's memory.
-using DeviceMemory = std::vector<std::unique_ptr<device::Allocation>>;
-
-Result<DeviceMemory> ImportMemory(std::span<const TensorDescriptor> tensors,
-                                  device::Sharing* sharing, device::Sharing::Access access,
-                                  const char* role) {
-  DeviceMemory memory(tensors.size());
-  for (size_t k = 0; k < tensors.size(); ++k) {
-    const TensorDescriptor& tensor = tensors[k];
-    if (tensor.memory_type == ONNXIFI_MEMORY_TYPE_CPU || tensor.is_kept) continue;
-    const auto type = static_cast<tensor::ElementType>(tensor.data_type);
-    int64_t size_bytes = tensor::SizeBytes(type, tensor::ElementCount(ExtentsOf(tensor)));
-    if (size_bytes == 0) continue;
-    // Elements of less than a byte are written by whole words.
-    constexpr int64_t kWordBytes = 4;
-    if (tensor::BitWidth(type) < 8)
-      size_bytes = (size_bytes + kWordBytes - 1) / kWordBytes * kWordBytes;
-    Result<std::unique_ptr<device::Allocation>> imported =
-        sharing->ImportMemory(tensor.buffer, size_bytes, access);
-    if (!imported.ok()) {
-      return std::move(imported).status().Context(std::string("for ") + role + " '" + tensor.name +
-                                                  "'");
-    }
-    memory[k] = *std::move(imported);
-  }
-  return memory;
-}
 
 // A binding that has the caller's memory on the device, and knows whether its runs are best carried
 // out by the thread that starts them.
 class PreparedBinding : public abi::Binding {
  public:
-  PreparedBinding(abi::GraphTensors tensors, bool is_callers, DeviceMemory inputs,
+  PreparedBinding(abi::GraphTensors bound, bool is_callers, DeviceMemory inputs,
                   DeviceMemory outputs, std::shared_ptr<execution::Recordings> recordings)
-      : abi::Binding(std::move(tensors)),
+      : abi::Binding(std::move(bound)),
         is_callers_(is_callers),
-        recordings_(std::move(recordings)),
+        recordings_({std::move(recordings)}),
         inputs_(std::move(inputs)),
-        outputs_(std::move(outputs)) {}
+        outputs_(std::move(outputs)) {
+    NoteImports(tensors().inputs, inputs_);
+    NoteImports(tensors().outputs, outputs_);
+  }
   ~PreparedBinding() override {
     for (const DeviceMemory* tensors : {&inputs_, &outputs_}) {
-      for (const std::unique_ptr<device::Allocation>& memory : *tensors) {
-        if (memory != nullptr) recordings_->Forget(memory->data(), memory->size_bytes());
+      for (const std::shared_ptr<device::Allocation>& memory : *tensors) {
+        if (memory == nullptr) continue;
+        for (const auto& recordings : recordings_) {
+          recordings->Forget(memory->data(), memory->size_bytes());
+        }
       }
     }
   }
   PreparedBinding(const PreparedBinding&) = delete;
   PreparedBinding& operator=(const PreparedBinding&) = delete;
 
+  // For runs that may have a plan of their own: symbols, and extents of the inputs.
+  void SetShape(std::vector<int64_t> symbols, std::vector<Extents> extents) {
+    symbols_ = std::move(symbols);
+    extents_ = std::move(extents);
+  }
+  const std::vector<int64_t>& symbols() const { return symbols_; }
+  std::span<const Extents> extents() const { return extents_; }
+
   bool is_callers() const { return is_callers_; }
   const DeviceMemory& inputs() const { return inputs_; }
   const DeviceMemory& outputs() const { return outputs_; }
+  // To be called before a run by another plan, whose recordings go before the memory, too.
+  void NoteRecordings(const std::shared_ptr<execution::Recordings>& recordings) const {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(recordings_, recordings) == recordings_.end()) {
+      recordings_.push_back(recordings);
+    }
+  }
+  // Those of them that the driver's objects are ours of.
+  std::span<const std::shared_ptr<const void>> imports() const { return imports_; }
 
  private:
+  void NoteImports(std::span<const TensorDescriptor> tensors, const DeviceMemory& memory) {
+    for (size_t k = 0; k < tensors.size(); ++k) {
+      const bool is_ours = tensors[k].memory_type == ONNXIFI_MEMORY_TYPE_CPU ||
+                           tensors[k].memory_type == ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD;
+      if (is_ours && memory[k] != nullptr) imports_.push_back(memory[k]);
+    }
+  }
+
   const bool is_callers_;
-  const std::shared_ptr<execution::Recordings> recordings_;
+  std::vector<int64_t> symbols_;  // none where there is one plan for all runs
+  std::vector<Extents> extents_;
+  mutable std::mutex mutex_;
+  // Of every plan that has run with the memory. Guarded by mutex_ while there are runs.
+  mutable std::vector<std::shared_ptr<execution::Recordings>> recordings_;
   const DeviceMemory inputs_;
   const DeviceMemory outputs_;
+  std::vector<std::shared_ptr<const void>> imports_;
 };
 
 // Counts the steps of a program and of the bodies in it, each under its family.
@@ -161,6 +168,7 @@ class FamilyCounter {
   void operator()(const program::Contract&) { ++counters_.contract_steps; }
   void operator()(const program::Window&) { ++counters_.window_steps; }
   void operator()(const program::Attention&) { ++counters_.attention_steps; }
+  void operator()(const program::Recurrent&) { ++counters_.recurrent_steps; }
   void operator()(const program::Index&) { ++counters_.index_steps; }
   // Numbers that execution reads are no work of their own.
   void operator()(const program::Cut&) {}
@@ -174,23 +182,12 @@ class FamilyCounter {
   abi::GraphCounters& counters_;
 };
 
-// The tensors of constants, which the plan holds from now on as it needs them.
-void DropConstants(program::Program& program) {
-  for (tensor::Tensor& constant : program.constants) constant = {};
-  for (program::Step& step : program.steps) {
-    program::Control* control = step.As<program::Control>();
-    if (control == nullptr) continue;
-    for (std::unique_ptr<program::Program>& body : control->bodies) DropConstants(*body);
-  }
-}
-
 }  // namespace
 
-Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signature,
-                                                          std::unique_ptr<program::Program> program,
-                                                          const Services& services,
-                                                          const abi::GraphProperties& properties,
-                                                          LoadTimes times, bool is_emulated) {
+Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(
+    abi::Signature signature, std::unique_ptr<program::Program> program, const Services& services,
+    const abi::GraphProperties& properties, LoadTimes times, bool is_emulated,
+    Specialisations::Compile compile_for_shape) {
   std::unique_ptr<CompiledGraph> graph(new CompiledGraph(std::move(signature), std::move(program),
                                                          services.sharing, properties,
                                                          std::move(times), is_emulated));
@@ -198,7 +195,11 @@ Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(abi::Signature signatu
   ONNXIFI_ASSIGN_OR_RETURN(graph->plan_, graph->load_times_.Time("build_kernels", [&] {
     return plan::Plan::Create(*graph->program_, services.device, graph->counters_);
   }));
-  DropConstants(*graph->program_);
+  if (compile_for_shape != nullptr) {
+    graph->specialisations_ = std::make_unique<Specialisations>(std::move(compile_for_shape),
+                                                                *graph->plan_, graph->counters_);
+  }
+  program::DropConstants(*graph->program_);
   graph->executor_ = std::make_unique<execution::Executor>(*graph->plan_);
   ONNXIFI_ASSIGN_OR_RETURN(graph->boundary_, execution::HostBoundary::Create(*graph->executor_));
   ONNXIFI_RETURN_IF_ERROR(services.worker.Start());
@@ -232,7 +233,8 @@ Result<std::vector<Extents>> CompiledGraph::ExtentsOf(
   return extents;
 }
 
-Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensors tensors) {
+Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTensors tensors,
+                                                                    HostMemory host_memory) {
   for (size_t k = 0; k < tensors.inputs.size(); ++k) {
     const TensorDescriptor& input = tensors.inputs[k];
     if (input.value == nullptr) continue;
@@ -264,15 +266,24 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::Bind(abi::GraphTensor
   ONNXIFI_ASSIGN_OR_RETURN(
       DeviceMemory output_memory,
       ImportMemory(tensors.outputs, sharing_, device::Sharing::Access::kWrite, "output"));
+  if (sharing_ != nullptr && host_memory == HostMemory::kImported) {
+    ImportHostMemory(tensors.inputs, /*others=*/{}, *sharing_, input_memory);
+    ImportHostMemory(tensors.outputs, tensors.inputs, *sharing_, output_memory);
+  }
   // What these extents need is prepared now, so that a run finds it.
   ONNXIFI_RETURN_IF_ERROR(Prepare());
   Result<std::shared_ptr<const plan::SegmentBinding>> prepared = plan_->Bind(0, symbols);
   if (!prepared.ok()) return std::move(prepared).status();
   // Going to another device and back takes longer than another thread takes to begin.
   const bool is_callers = ((*prepared)->is_tiny || caller_runs_) && !boundary_->has_queue();
-  return std::shared_ptr<const abi::Binding>(
+  auto binding =
       std::make_shared<PreparedBinding>(std::move(tensors), is_callers, std::move(input_memory),
-                                        std::move(output_memory), boundary_->recordings()));
+                                        std::move(output_memory), boundary_->recordings());
+  // What is over before another thread begins gains nothing that compiling it costs.
+  if (specialisations_ != nullptr && !(*prepared)->is_tiny) {
+    binding->SetShape(std::move(symbols), std::move(extents));
+  }
+  return std::shared_ptr<const abi::Binding>(std::move(binding));
 }
 
 Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi::Binding> binding,
@@ -307,11 +318,18 @@ Status CompiledGraph::Execute(const abi::Binding& binding, execution::HostBounda
                               abi::RunOutputs& outputs) {
   // Bind makes no others.
   const auto& prepared = static_cast<const PreparedBinding&>(binding);
-  tensor::StringTable strings(program_->strings.get());
+  std::shared_ptr<const Specialisation> specialisation;
+  if (!prepared.symbols().empty()) {
+    specialisation = specialisations_->ForRun(prepared.symbols(), prepared.extents());
+  }
+  const program::Program& program = specialisation ? *specialisation->program : *program_;
+  execution::HostBoundary& boundary = specialisation ? *specialisation->boundary : *boundary_;
+  if (specialisation != nullptr) prepared.NoteRecordings(boundary.recordings());
+  tensor::StringTable strings(program.strings.get());
   std::vector<execution::InputTensor> inputs;
-  for (size_t k = 0; k < program_->inputs.size(); ++k) {
+  for (size_t k = 0; k < program.inputs.size(); ++k) {
     const TensorDescriptor& input = binding.tensors().inputs[k];
-    const program::Buffer& buffer = program_->buffers[program_->inputs[k].buffer];
+    const program::Buffer& buffer = program.buffers[program.inputs[k].buffer];
     if (buffer.value || buffer.holds_strings) {
       ONNXIFI_ASSIGN_OR_RETURN(
           execution::InputTensor value,
@@ -325,15 +343,20 @@ Status CompiledGraph::Execute(const abi::Binding& binding, execution::HostBounda
       }
     }
   }
-  CallerOutputs places(*program_, binding.tensors().outputs, prepared.outputs());
+  CallerOutputs places(program, binding.tensors().outputs, prepared.outputs());
   ++counters_.runs;
+  // A run that is in the queue when this returns may outlive the binding.
+  std::span<const std::shared_ptr<const void>> kept;
+  if (end == execution::HostBoundary::End::kQueued) kept = prepared.imports();
   if (!is_profiled_) {
-    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(inputs, places, /*profile=*/nullptr, &strings, end));
+    ONNXIFI_RETURN_IF_ERROR(
+        boundary.Run(inputs, places, /*profile=*/nullptr, &strings, end, kept));
   } else {
     auto profile = std::make_shared<execution::RunProfile>();
-    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(inputs, places, profile.get(), &strings, end));
+    ONNXIFI_RETURN_IF_ERROR(boundary.Run(inputs, places, profile.get(), &strings, end, kept));
     const std::lock_guard lock(mutex_);
     last_profile_ = std::move(profile);
+    last_specialisation_ = std::move(specialisation);
   }
   outputs = places.Outputs(strings);
   return base::Ok();
@@ -375,7 +398,7 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
   counters.contract_steps = counters.window_steps = counters.index_steps = 0;
   counters.control_steps = 0;
   counters.host_steps = 0;
-  counters.attention_steps = 0;
+  counters.attention_steps = counters.recurrent_steps = 0;
   FamilyCounter(counters).Count(*program_);
   return counters;
 }
@@ -390,19 +413,23 @@ Result<std::vector<abi::LoadRecord>> CompiledGraph::LoadProfile() {
 
 Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
   std::shared_ptr<const execution::RunProfile> profile;
+  std::shared_ptr<const Specialisation> specialisation;
   {
     const std::lock_guard lock(mutex_);
     profile = last_profile_;
+    specialisation = last_specialisation_;
   }
   if (profile == nullptr) {
     return Status(Code::kInvalidState, is_profiled_
                                            ? "No run of the graph has finished."
                                            : "The graph was initialised without profiling.");
   }
+  const program::Program& program = specialisation ? *specialisation->program : *program_;
+  const plan::Plan& plan = specialisation ? *specialisation->plan : *plan_;
   std::vector<abi::StepRecord> records;
   for (const execution::RunProfile::Step& timing : profile->steps) {
-    const program::Step& step = program_->steps[timing.step];
-    const plan::Segment& segment = plan_->segments()[timing.segment];
+    const program::Step& step = program.steps[timing.step];
+    const plan::Segment& segment = plan.segments()[timing.segment];
     const plan::SegmentBinding& binding = *profile->bindings[timing.segment];
     const bool is_boundary = timing.step == segment.end_step;
     const size_t position = timing.step - segment.first_step;
@@ -410,18 +437,19 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
     if (step.node >= 0) record.node_index = step.node;
     record.family = program::FamilyName(step);
     // What ends a segment is done by no device.
-    record.implementation = is_boundary ? "execution" : plan_->implementation(timing.step);
+    record.implementation = is_boundary ? "execution" : plan.implementation(timing.step);
     if (!is_boundary) record.detail = binding.kernels[position]->Detail();
     if (const auto* host = step.As<program::Host>()) {
       record.detail = program::Name(*host->function);
     }
-    if (!step.writes.empty()) {
-      record.data_type =
-          static_cast<onnxEnum>(program_->buffers[step.writes[0].buffer].element_type());
+    for (const program::View& write : step.writes) {
+      if (write.buffer == program::kNoBuffer) continue;
+      record.data_type = static_cast<onnxEnum>(program.buffers[write.buffer].element_type());
+      break;
     }
-    const int count = plan_->step_count(timing.step);
+    const int count = plan.step_count(timing.step);
     record.extents = (is_boundary ? binding.boundary : binding.steps[position + count - 1]).domain;
-    for (const Status& reason : plan_->rejected(timing.step)) {
+    for (const Status& reason : plan.rejected(timing.step)) {
       record.rejected.push_back(reason.Text());
     }
     record.start_ns = static_cast<uint64_t>(timing.start_ns);
@@ -430,14 +458,14 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
     int64_t intermediate_bytes = 0;
     for (int k = 0; k < count; ++k) {
       const program::StepCost cost =
-          program::CostOf(*program_, program_->steps[timing.step + k], binding.dims);
+          program::CostOf(program, program.steps[timing.step + k], binding.dims);
       record.flops += static_cast<uint64_t>(cost.flops);
       record.read_bytes +=
           static_cast<uint64_t>(std::max<int64_t>(0, cost.read_bytes - intermediate_bytes));
       intermediate_bytes = cost.written_bytes;
     }
     record.written_bytes = static_cast<uint64_t>(intermediate_bytes);
-    if (!is_boundary) record.precision = static_cast<uint32_t>(plan_->precision(timing.step));
+    if (!is_boundary) record.precision = static_cast<uint32_t>(plan.precision(timing.step));
   }
   return records;
 }

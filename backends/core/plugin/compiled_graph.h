@@ -19,6 +19,7 @@
 #include "backends/core/plan/plan.h"
 #include "backends/core/plugin/load_times.h"
 #include "backends/core/plugin/run_queue.h"
+#include "backends/core/plugin/specialisations.h"
 
 namespace onnxifi::plugin {
 
@@ -32,16 +33,23 @@ class CompiledGraph : public abi::Graph {
   };
 
   // Of the request's properties, how runs are made. `times` are those of the stages before.
-  // `is_emulated`: whether the reference computes any of the nodes.
-  static base::Result<std::unique_ptr<abi::Graph>> Create(abi::Signature signature,
-                                                          std::unique_ptr<program::Program> program,
-                                                          const Services& services,
-                                                          const abi::GraphProperties& properties,
-                                                          LoadTimes times, bool is_emulated);
+  // `is_emulated`: whether the reference computes any of the nodes. With `compile_for_shape`,
+  // shapes that come again get a plan of their own.
+  static base::Result<std::unique_ptr<abi::Graph>> Create(
+      abi::Signature signature, std::unique_ptr<program::Program> program, const Services& services,
+      const abi::GraphProperties& properties, LoadTimes times, bool is_emulated,
+      Specialisations::Compile compile_for_shape = nullptr);
 
   bool is_emulated() const override { return is_emulated_; }
   const abi::Signature* signature() const override { return &signature_; }
-  base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override;
+  base::Result<std::shared_ptr<const abi::Binding>> Bind(abi::GraphTensors tensors) override {
+    return BindWith(std::move(tensors), HostMemory::kImported);
+  }
+  // What is bound for one run is not worth the driver's calls.
+  base::Result<std::shared_ptr<const abi::Binding>> BindForOneRun(
+      abi::GraphTensors tensors) override {
+    return BindWith(std::move(tensors), HostMemory::kCopied);
+  }
   base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
                                                 std::shared_ptr<abi::Event> input) override;
   base::Status RunInSharedQueue(std::shared_ptr<const abi::Binding> binding) override;
@@ -64,6 +72,10 @@ class CompiledGraph : public abi::Graph {
         is_emulated_(is_emulated),
         load_times_(std::move(times)) {}
 
+  // What becomes of tensors in the host's memory on a device with memory of its own.
+  enum class HostMemory : uint8_t { kCopied, kImported };
+  base::Result<std::shared_ptr<const abi::Binding>> BindWith(abi::GraphTensors tensors,
+                                                             HostMemory host_memory);
   // Prepares the plan when it is first called, which is when tensors are first bound: by then the
   // caller may have let go of the model, which counts beside weights and what is packed of them.
   base::Status Prepare();
@@ -84,12 +96,15 @@ class CompiledGraph : public abi::Graph {
   std::unique_ptr<plan::Plan> plan_;
   std::unique_ptr<execution::Executor> executor_;
   std::unique_ptr<execution::HostBoundary> boundary_;
+  std::unique_ptr<Specialisations> specialisations_;  // null: none are made
   std::shared_ptr<RunQueue> queue_;
   std::mutex prepare_mutex_;
   std::optional<base::Status> preparation_;  // guarded by prepare_mutex_
   std::mutex mutex_;
   // Of the run that finished last; null without one. Guarded by mutex_, shared with who reads it.
   std::shared_ptr<const execution::RunProfile> last_profile_;
+  // What that run ran; null for the plan for all shapes. Guarded and shared alike.
+  std::shared_ptr<const Specialisation> last_specialisation_;
 };
 
 }  // namespace onnxifi::plugin

@@ -7,6 +7,7 @@
 #include <bit>
 #include <mutex>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -59,30 +60,33 @@ abi::DeclaredTensor Declare(const graph::Value& value, const program::Buffer& bu
   return declared;
 }
 
-// The tensors that a caller binds; what outputs do not declare is filled in from the program. A
-// number that is declared where the program has none is no promise: exporters write the extents of
-// the input that they traced, and runs tell what it is.
+// The tensors that a caller binds. Of outputs the program tells types and extents: exporters
+// declare those of the input that they traced, other ranks, and symbols that stand for several
+// numbers. A symbol of an output counts where an input gives it a number.
 abi::Signature SignatureOf(const graph::Graph& graph, const program::Program& program) {
   abi::Signature signature;
+  std::unordered_set<std::string> symbols;
   for (size_t k = 0; k < graph.inputs.size(); ++k) {
     signature.inputs.push_back(
         Declare(graph.values[graph.inputs[k]], program.buffers[program.inputs[k].buffer]));
+    for (const abi::DeclaredDimension& dimension : signature.inputs.back().dimensions) {
+      symbols.insert(dimension.symbol);
+    }
   }
   for (size_t k = 0; k < graph.outputs.size(); ++k) {
     const program::Port& port = program.outputs[k];
     const program::Buffer& buffer = program.buffers[port.buffer];
     abi::DeclaredTensor declared = Declare(graph.values[graph.outputs[k]], buffer);
-    if (!buffer.value) declared.data_type = static_cast<onnxEnum>(buffer.element_type());
-    for (size_t axis = 0; axis < declared.dimensions.size() && axis < port.shape.size(); ++axis) {
-      if (!port.shape[axis].is_constant()) {
-        declared.dimensions[axis].extent = abi::DeclaredDimension::kSymbolic;
-      }
-    }
-    if (!declared.has_shape && !buffer.value) {
+    if (!buffer.value) {
+      declared.data_type = static_cast<onnxEnum>(buffer.element_type());
       declared.has_shape = true;
-      for (const program::Dim& dim : port.shape) {
-        abi::DeclaredDimension& dimension = declared.dimensions.emplace_back();
-        if (dim.is_constant()) dimension.extent = dim.constant();
+      if (declared.dimensions.size() != port.shape.size()) declared.dimensions.clear();
+      declared.dimensions.resize(port.shape.size());
+      for (size_t axis = 0; axis < port.shape.size(); ++axis) {
+        abi::DeclaredDimension& dimension = declared.dimensions[axis];
+        dimension.extent = port.shape[axis].is_constant() ? port.shape[axis].constant()
+                                                          : abi::DeclaredDimension::kSymbolic;
+        if (!symbols.contains(dimension.symbol)) dimension.symbol.clear();
       }
     }
     signature.outputs.push_back(std::move(declared));

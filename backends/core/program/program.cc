@@ -90,6 +90,20 @@ class BodyText {
     Line("score", attention.score);
     Roots(attention.roots);
   }
+  void operator()(const Recurrent& recurrent) {
+    constexpr std::string_view kKinds[] = {"RNN", "GRU", "LSTM"};
+    text_ += "    " + std::string(kKinds[static_cast<size_t>(recurrent.kind)]) + " in " +
+             std::string(tensor::Name(recurrent.type));
+    if (recurrent.is_reverse) text_ += ", reverse";
+    if (recurrent.couples_gates) text_ += ", input_forget";
+    if (recurrent.resets_linear) text_ += ", linear_before_reset";
+    if (recurrent.clip > 0) text_ += ", clip " + std::to_string(recurrent.clip);
+    text_ += "\n";
+    for (const Activation& activation : recurrent.activations) {
+      text_ += "    activation " + std::string(Name(activation.function)) + " " +
+               std::to_string(activation.alpha) + " " + std::to_string(activation.beta) + "\n";
+    }
+  }
   void operator()(const Index& index) {
     text_ += "    target " + tensor::ToString(index.target) + ", k " + index.k.ToString() + "\n";
   }
@@ -133,6 +147,15 @@ class BodyText {
 };
 
 }  // namespace
+
+void DropConstants(Program& program) {
+  for (tensor::Tensor& constant : program.constants) constant = {};
+  for (Step& step : program.steps) {
+    Control* control = step.As<Control>();
+    if (control == nullptr) continue;
+    for (std::unique_ptr<Program>& body : control->bodies) DropConstants(*body);
+  }
+}
 
 std::string ToString(const Program& program) {
   std::string text;

@@ -85,6 +85,9 @@ struct Program {
   }
 };
 
+// Lets go of the tensors of constants, of sub-programs too: a plan holds them as it needs them.
+void DropConstants(Program& program);
+
 std::string ToString(const Program& program);
 
 }  // namespace onnxifi::program

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Specialisations: a short list of shapes, the newest first.
+
+#include "backends/core/plugin/specialisations.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace onnxifi::plugin {
+namespace {
+
+using base::Result;
+
+// Each keeps its own packed weights.
+constexpr size_t kMaxKept = 4;
+constexpr int64_t kMaxBytesOfConstants = int64_t{1} << 29;
+// Shapes whose runs are counted.
+constexpr size_t kMaxCounted = 64;
+
+int64_t ConstantBytes(const program::Program& program) {
+  int64_t bytes = 0;
+  for (const program::Buffer& buffer : program.buffers) {
+    if (buffer.kind != program::Buffer::Kind::kConstant) continue;
+    int64_t count = 1;
+    for (const program::Dim& dim : buffer.shape) count *= dim.is_constant() ? dim.constant() : 1;
+    bytes += tensor::SizeBytes(buffer.type, count);
+  }
+  return bytes;
+}
+
+// By what the steps of a plan are done, in alphabetical order.
+std::vector<std::string> Implementations(const plan::Plan& plan) {
+  std::vector<std::string> names;
+  for (size_t step = 0; step < plan.program().steps.size(); ++step) {
+    const std::string_view name = plan.implementation(static_cast<int>(step));
+    if (!name.empty()) names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+Specialisations::Specialisations(Compile compile, const plan::Plan& general,
+                                 plan::Counters& counters)
+    : compile_(std::move(compile)), general_(general), counters_(counters) {
+  const int64_t bytes = std::max<int64_t>(1, ConstantBytes(general.program()));
+  max_kept_ =
+      static_cast<size_t>(std::clamp<int64_t>(kMaxBytesOfConstants / bytes, 1, int64_t{kMaxKept}));
+}
+
+std::shared_ptr<const Specialisation> Specialisations::ForRun(
+    const std::vector<int64_t>& symbols, std::span<const tensor::Extents> inputs) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_useless_) return nullptr;
+    Shape& shape = Touch(symbols);
+    ++shape.runs;
+    if (shape.specialisation != nullptr) return shape.specialisation;
+    if (shape.runs < least_runs_ || is_making_) return nullptr;
+    is_making_ = true;
+  }
+  // Other runs go on meanwhile.
+  Result<std::shared_ptr<const Specialisation>> made = Make(inputs);
+  const std::lock_guard lock(mutex_);
+  is_making_ = false;
+  // Without memory for it, or with nothing gained, the general plan does all that is asked.
+  if (!made.ok() || *made == nullptr) {
+    is_useless_ = true;
+    shapes_.clear();
+    compile_ = nullptr;  // and what it keeps
+    return nullptr;
+  }
+  if (kept_ == max_kept_) DropOldest();
+  Touch(symbols).specialisation = *made;
+  ++kept_;
+  if (++made_ == max_kept_) {
+    made_ = 0;
+    least_runs_ *= 2;
+  }
+  return *made;
+}
+
+Specialisations::Shape& Specialisations::Touch(const std::vector<int64_t>& symbols) {
+  const auto found = std::find_if(shapes_.begin(), shapes_.end(),
+                                  [&](const Shape& shape) { return shape.symbols == symbols; });
+  if (found != shapes_.end()) {
+    shapes_.splice(shapes_.begin(), shapes_, found);
+    return shapes_.front();
+  }
+  if (shapes_.size() == kMaxCounted) {
+    // What is kept stays; it goes when another takes its place.
+    const auto oldest = std::find_if(shapes_.rbegin(), shapes_.rend(), [](const Shape& shape) {
+      return shape.specialisation == nullptr;
+    });
+    shapes_.erase(std::next(oldest).base());
+  }
+  shapes_.push_front({symbols, 0, nullptr});
+  return shapes_.front();
+}
+
+void Specialisations::DropOldest() {
+  const auto oldest = std::find_if(shapes_.rbegin(), shapes_.rend(), [](const Shape& shape) {
+    return shape.specialisation != nullptr;
+  });
+  oldest->specialisation = nullptr;
+  oldest->runs = 0;
+  --kept_;
+}
+
+Result<std::shared_ptr<const Specialisation>> Specialisations::Make(
+    std::span<const tensor::Extents> inputs) {
+  auto made = std::make_shared<Specialisation>();
+  ONNXIFI_ASSIGN_OR_RETURN(made->program, compile_(inputs));
+  ++counters_.lowerings;
+  ONNXIFI_ASSIGN_OR_RETURN(made->plan,
+                           plan::Plan::Create(*made->program, general_.device(), counters_));
+  if (!IsUseful(*made->plan)) return std::shared_ptr<const Specialisation>();
+  program::DropConstants(*made->program);
+  ONNXIFI_RETURN_IF_ERROR(made->plan->Prepare());
+  made->executor = std::make_unique<execution::Executor>(*made->plan);
+  ONNXIFI_ASSIGN_OR_RETURN(made->boundary, execution::HostBoundary::Create(*made->executor));
+  return std::shared_ptr<const Specialisation>(std::move(made));
+}
+
+bool Specialisations::IsUseful(const plan::Plan& plan) const {
+  return Implementations(plan) != Implementations(general_);
+}
+
+}  // namespace onnxifi::plugin

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Specialisations on the CPU: a shape that comes again is run by the kernels that the same graph
+// with numbers has, gives the same results, and few are kept.
+
+#include "backends/core/plugin/specialisations.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/execution/executor.h"
+#include "backends/core/execution/testing/run_program.h"
+#include "backends/core/graph/testing/graph_builder.h"
+#include "backends/core/plugin/pipeline.h"
+#include "backends/cpu/device.h"
+
+namespace onnxifi::cpu {
+namespace {
+
+using graph::Graph;
+using graph::ValueId;
+using graph::testing::GraphBuilder;
+using plugin::Specialisation;
+using plugin::Specialisations;
+using tensor::ElementType;
+using tensor::Extents;
+using tensor::Tensor;
+using Ints = std::vector<int64_t>;
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+
+Tensor Numbers(const Extents& extents) {
+  std::vector<float> values(static_cast<size_t>(tensor::ElementCount(extents)));
+  for (size_t k = 0; k < values.size(); ++k) {
+    values[k] = 0.01F * static_cast<float>(static_cast<int>(k * 7919 % 61) - 30);
+  }
+  return Tensor::FromValues<float>(kFloat, extents, values);
+}
+
+// Two convolutions of an image, or, without them, the sum of an image and a number.
+Graph MakeGraph(const std::vector<graph::Extent>& size, bool has_convolutions = true) {
+  GraphBuilder builder;
+  graph::Type type;
+  type.kind = graph::Type::Kind::kTensor;
+  type.element = kFloat;
+  type.extents = {{1, ""}, {16, ""}, size[0], size[1]};
+  ValueId x = builder.AddInput("x", type);
+  if (!has_convolutions) {
+    const ValueId one = builder.AddConstant(Numbers({1}));
+    return builder.Take({builder.AddNode("Add", 14, {x, one})});
+  }
+  for (int k = 0; k < 2; ++k) {
+    x = builder.AddNode("Conv", 11, {x, builder.AddConstant(Numbers({16, 16, 3, 3}))},
+                        {{"pads", Ints{1, 1, 1, 1}}});
+    x = builder.AddNode("Relu", 14, {x});
+  }
+  return builder.Take({x});
+}
+
+class SpecialisationsTest : public testing::Test {
+ protected:
+  void Make(bool has_convolutions = true) {
+    auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+    ASSERT_TRUE(device.ok()) << device.status().Text();
+    device_ = *std::move(device);
+    plugin::LoadTimes times;
+    auto program = plugin::Compile(MakeGraph({{-1, "height"}, {-1, "width"}}, has_convolutions),
+                                   *device_, base::Log(), times);
+    ASSERT_TRUE(program.ok()) << program.status().Text();
+    program_ = *std::move(program);
+    auto plan = plan::Plan::Create(*program_, *device_, counters_);
+    ASSERT_TRUE(plan.ok()) << plan.status().Text();
+    plan_ = *std::move(plan);
+    const auto compile = [this, has_convolutions](std::span<const Extents> inputs) {
+      ++compiled_;
+      plugin::LoadTimes nobody_asks;
+      return plugin::Compile(
+          MakeGraph({{inputs[0][2], ""}, {inputs[0][3], ""}}, has_convolutions), *device_,
+          base::Log(), nobody_asks);
+    };
+    specialisations_ = std::make_unique<Specialisations>(compile, *plan_, counters_);
+  }
+
+  std::shared_ptr<const Specialisation> ForRun(int64_t height, int64_t width) {
+    const Extents extents[] = {{1, 16, height, width}};
+    return specialisations_->ForRun({height, width}, extents);
+  }
+
+  static std::vector<float> Run(execution::Executor& executor, const program::Program& program,
+                                const Tensor& input) {
+    execution::TensorOutputs places(program);
+    const std::vector<Tensor> inputs = {input};
+    const base::Status status = executor.Run(execution::AsInputs(inputs), places);
+    EXPECT_TRUE(status.ok()) << status.Text();
+    const auto values = places.tensors[0].values<float>();
+    return {values.begin(), values.end()};
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<program::Program> program_;
+  plan::Counters counters_;
+  std::unique_ptr<plan::Plan> plan_;
+  std::unique_ptr<Specialisations> specialisations_;
+  int compiled_ = 0;
+};
+
+TEST_F(SpecialisationsTest, HaveTheKernelsAndTheResultsOfNumbers) {
+  Make();
+  EXPECT_EQ(ForRun(40, 36), nullptr);
+  const std::shared_ptr<const Specialisation> made = ForRun(40, 36);
+  ASSERT_NE(made, nullptr);
+  EXPECT_EQ(ForRun(40, 36), made);
+  EXPECT_EQ(compiled_, 1);
+  int own_kernels = 0;
+  for (size_t step = 0; step < made->program->steps.size(); ++step) {
+    own_kernels += made->plan->implementation(static_cast<int>(step)) == "winograd" ? 1 : 0;
+  }
+  EXPECT_EQ(own_kernels, 2);
+  execution::Executor general(*plan_);
+  const Tensor image = Numbers({1, 16, 40, 36});
+  const std::vector<float> expected = Run(general, *program_, image);
+  const std::vector<float> found = Run(*made->executor, *made->program, image);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t k = 0; k < found.size(); ++k) ASSERT_NEAR(found[k], expected[k], 1e-4) << k;
+}
+
+TEST_F(SpecialisationsTest, AreMadeOfShapesThatComeAgain) {
+  Make();
+  for (int64_t height = 20; height < 140; ++height) EXPECT_EQ(ForRun(height, 20), nullptr);
+  EXPECT_EQ(compiled_, 0);
+  // Of so many, the first are forgotten.
+  EXPECT_EQ(ForRun(20, 20), nullptr);
+  EXPECT_NE(ForRun(139, 20), nullptr);
+  EXPECT_EQ(compiled_, 1);
+}
+
+TEST_F(SpecialisationsTest, AreFewAndNotMadeWithoutEnd) {
+  Make();
+  // More shapes than are kept, by turns: each time as many were made, they have to come twice as
+  // often.
+  constexpr int kRuns = 60, kShapes = 6;
+  size_t found = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    for (int64_t shape = 0; shape < kShapes; ++shape) {
+      found += ForRun(20 + shape, 20) != nullptr ? 1 : 0;
+    }
+  }
+  EXPECT_GT(found, kRuns);
+  EXPECT_GE(compiled_, kShapes);
+  EXPECT_LE(compiled_, 20);
+}
+
+TEST_F(SpecialisationsTest, AreNotMadeWhereKernelsAreTheSame) {
+  Make(/*has_convolutions=*/false);
+  for (int run = 0; run < 5; ++run) EXPECT_EQ(ForRun(40, 36), nullptr);
+  EXPECT_EQ(ForRun(41, 36), nullptr);
+  EXPECT_EQ(ForRun(41, 36), nullptr);
+  EXPECT_EQ(compiled_, 1);
+}
+
+// One that is in use outlives its place among those that are kept.
+TEST_F(SpecialisationsTest, OutliveTheirPlace) {
+  Make();
+  ForRun(24, 24);
+  const std::shared_ptr<const Specialisation> first = ForRun(24, 24);
+  ASSERT_NE(first, nullptr);
+  for (int run = 0; run < 40; ++run) {
+    for (int64_t shape = 0; shape < 6; ++shape) ForRun(30 + shape, 24);
+  }
+  EXPECT_EQ(ForRun(24, 24), nullptr);
+  EXPECT_EQ(Run(*first->executor, *first->program, Numbers({1, 16, 24, 24})).size(),
+            size_t{16 * 24 * 24});
+}
+
+}  // namespace
+}  // namespace onnxifi::cpu
