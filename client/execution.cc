@@ -163,6 +163,13 @@ base::Result<std::vector<DenseTensor>> Execute(const Library& library, const Ext
                       library.onnxSetGraphIO(graph, input_list.count(), input_list.data(),
                                              output_list.count(), output_list.data())));
   }
+  for (int number = 1; number < options.run_count; ++number) {
+    onnxEvent event = nullptr;
+    const base::Status run = RunAndWait(library, backend, graph, options, event);
+    const ScopedEvent scoped(library, event);
+    ONNXIFI_RETURN_IF_ERROR(run);
+    for (GuardedBuffer& buffer : output_buffers) buffer.Refill();
+  }
   onnxEvent output_event = nullptr;
   const base::Status run = RunAndWait(library, backend, graph, options, output_event);
   const ScopedEvent scoped_output(library, output_event);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a graph once on tensors in host memory, the way a careful caller does, and checks what no
+// Runs a graph on tensors in host memory, the way a careful caller does, and checks what no
 // caller can see: that nothing is written beside the outputs or into the inputs.
 
 #ifndef ONNXIFI_CLIENT_EXECUTION_H_
@@ -58,6 +58,8 @@ struct ExecutionOptions {
   bool signal_before_run = false;
   // Buffers start on no more than their element's natural alignment.
   bool misalign = false;
+  // Runs of the one binding. What the run before wrote into the outputs is spoiled.
+  int run_count = 1;
 };
 
 // Runs a bound graph once and waits. `output_event`, the caller's to release, is the run's, null
@@ -66,9 +68,9 @@ base::Status RunAndWait(const Library& library, onnxBackend backend, onnxGraph g
                         const ExecutionOptions& options, onnxEvent& output_event);
 
 // Binds `inputs` and buffers like `outputs` (names, types, extents as upper bounds; values are not
-// used), runs once and waits. The tensors returned have the extents that the library reports after
-// the run where it can, else those given. Errors: any call that does not succeed, bytes written
-// beside a buffer, an input that changed.
+// used), runs and waits. The tensors returned are those of the last run, with the extents that the
+// library reports after it where it can, else those given. Errors: any call that does not succeed,
+// bytes written beside a buffer, an input that changed.
 base::Result<std::vector<onnx_file::DenseTensor>> Execute(
     const Library& library, const Extensions& extensions, onnxBackend backend, onnxGraph graph,
     std::span<const onnx_file::DenseTensor> inputs, std::span<const onnx_file::DenseTensor> outputs,

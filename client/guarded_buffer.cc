@@ -24,8 +24,10 @@ GuardedBuffer::GuardedBuffer(size_t size_bytes, size_t misalignment_bytes)
   const auto address = reinterpret_cast<uintptr_t>(storage_.data()) + kFenceBytes;
   const uintptr_t aligned = (address + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
   data_ = storage_.data() + kFenceBytes + (aligned - address) + misalignment_bytes;
-  std::fill_n(data_, size_bytes_, kUnwritten);
+  Refill();
 }
+
+void GuardedBuffer::Refill() { std::fill_n(data_, size_bytes_, kUnwritten); }
 
 bool GuardedBuffer::IsIntact() const {
   const auto is_fence = [](std::byte byte) { return byte == kFence; };

@@ -21,6 +21,9 @@ class GuardedBuffer {
   std::span<const std::byte> bytes() const { return {data_, size_bytes_}; }
   std::byte* data() { return data_; }
 
+  // Fills the memory with the pattern of the beginning.
+  void Refill();
+
   // Whether the bytes before and after are as they were.
   bool IsIntact() const;
 

@@ -16,6 +16,7 @@
 #include "conformance/cases/case_list.h"
 #include "conformance/cases/expectations.h"
 #include "conformance/cases/pair_table.h"
+#include "conformance/cases/variant.h"
 #include "conformance/process/pool.h"
 #include "conformance/report/html.h"
 #include "conformance/report/junit.h"
@@ -38,15 +39,37 @@ struct ListedCase {
   std::string name;
   std::string group;
   bool is_expanded = false;
+  std::string variant;
 };
 
+// The variants that the options ask for; INVALID_NAME where the suite has none.
+base::Result<std::vector<cases::Variant>> FindVariants(const Options& options) {
+  std::vector<cases::Variant> variants;
+  if (options.variants.empty()) return variants;
+  if (options.suite == "interface" || options.suite == "models") {
+    return base::Status(
+        base::Code::kInvalidName,
+        fmt::format("The suite '{}' has no variants; operators, opsets and domains have.",
+                    options.suite));
+  }
+  for (const cases::Variant variant : cases::kVariants) {
+    const auto is_asked = [&](const std::string& name) {
+      return name == "all" || name == NameOf(variant);
+    };
+    if (std::ranges::any_of(options.variants, is_asked)) variants.push_back(variant);
+  }
+  return variants;
+}
+
 base::Result<std::vector<ListedCase>> ListCases(const Options& options) {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<cases::Variant> variants, FindVariants(options));
   std::vector<ListedCase> cases;
   if (options.suite == "interface") {
     for (const suites::InterfaceCase& interface_case : suites::ListInterfaceCases()) {
       cases.push_back({.id = std::string(interface_case.name),
                        .name = std::string(interface_case.name),
-                       .group = std::string(interface_case.group)});
+                       .group = std::string(interface_case.group),
+                       .variant = {}});
     }
     return cases;
   }
@@ -56,7 +79,15 @@ base::Result<std::vector<ListedCase>> ListCases(const Options& options) {
     cases.push_back({.id = entry.path,
                      .name = entry.name,
                      .group = entry.group,
-                     .is_expanded = entry.is_expanded});
+                     .is_expanded = entry.is_expanded,
+                     .variant = {}});
+    for (const cases::Variant variant : variants) {
+      cases.push_back({.id = cases::WithVariant(entry.path, variant),
+                       .name = cases::WithVariant(entry.name, variant),
+                       .group = entry.group,
+                       .is_expanded = entry.is_expanded,
+                       .variant = std::string(NameOf(variant))});
+    }
   }
   return cases;
 }
@@ -96,6 +127,7 @@ CaseResult MakeResult(const ListedCase& listed, const process::CaseEnding& endin
   result.name = listed.name;
   result.group = listed.group;
   result.is_expanded = listed.is_expanded;
+  result.variant = listed.variant;
   result.seconds = ending.seconds;
   return result;
 }
@@ -226,6 +258,13 @@ base::Result<int> RunSuite(Options options) {
   if (options.suite == "opsets" && !is_partial) {
     ONNXIFI_ASSIGN_OR_RETURN(const std::vector<cases::Pair> pairs, cases::ReadPairs(options.cases));
     fmt::print("\n{}", cases::CheckPairs(pairs, results));
+  }
+  if (!is_partial && report::CountAll(results, /*is_expanded=*/false).passed == 0) {
+    CaseResult nothing;
+    nothing.name = "any case";
+    nothing.group = options.suite;
+    nothing.sentence = "No case passed. A device that refuses everything passes no suite.";
+    results.push_back(std::move(nothing));
   }
   ONNXIFI_RETURN_IF_ERROR(WriteReports(options, heading, results));
   fmt::print("\n{}", report::MakeSummary(results, /*with_ratios=*/options.suite == "models"));

@@ -14,6 +14,7 @@
 #include "conformance/options.h"
 #include "conformance/report/case_result.h"
 #include "conformance/suites/interface/process_state.h"
+#include "conformance/suites/oracle.h"
 
 namespace onnxifi::conformance {
 
@@ -45,6 +46,8 @@ class WorkerTask {
   std::vector<client::Device> alternates_;
   client::Extensions extensions_;
   onnxBackend backend_ = nullptr;
+  // Made with the library; uses it until its own end.
+  std::unique_ptr<suites::Oracle> oracle_;
 };
 
 }  // namespace onnxifi::conformance

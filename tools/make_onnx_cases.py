@@ -6,7 +6,7 @@ The node cases exist only as Python in the pinned `onnx` package and are compute
 pytorch-converted and pytorch-operator are files of the package and are copied. The package's
 `light_*` models are left out: every weight is 0.02 and every expected number the same.
 
-The cases of ml_cases.py are written beside them.
+The cases of ml_cases.py and draw_cases.py are written beside them.
 
 The last line printed is the folder written. case_store.py describes the layout.
 """
@@ -32,13 +32,11 @@ import onnx.backend.test.case.node
 import onnx.backend.test.loader
 
 import case_store
+import draw_cases
 import ml_cases
 
 _NODE_PACKAGE = onnx.backend.test.case.node
 _FILE_KINDS = ("simple", "pytorch-converted", "pytorch-operator")
-
-# ONNX's runner compares bfloat16 outputs at two units in the last place.
-_BFLOAT16_RTOL = 2.0**-6
 
 # Sums of terms near 10 that are zero, of which ONNX's expected values have the rounding errors that
 # numpy makes in float32 (1.9e-7), above ONNX's absolute tolerance of 1e-7.
@@ -66,7 +64,6 @@ def describe_case(case_folder, model, case, data_sets):
         expanded=_EXPANDED.search(case.name) is not None,
         rtol=case.rtol,
         atol=max(case.atol, _LEAST_ATOL.get(case.name, 0)),
-        rtol_bfloat16=max(case.rtol, _BFLOAT16_RTOL),
     )
 
 
@@ -120,6 +117,22 @@ def write_ml_case(case, folder):
     return describe_case(case_folder, case.model, case, len(case.data_sets))
 
 
+def write_draw_case(case, folder):
+    case_folder = folder / case.kind / case.name
+    case_folder.mkdir(parents=True)
+    (case_folder / "model.onnx").write_bytes(case.model.SerializeToString())
+    for number, (inputs, outputs) in enumerate(case.data_sets):
+        case_store.write_data_set(case_folder, number, case.model, inputs, outputs)
+    return case_store.write_description(
+        case_folder, case.model, case.kind, len(case.data_sets), draws=case.draws
+    )
+
+
+def write_draw_cases(folder, wanted):
+    cases = sorted(draw_cases.list_cases(), key=lambda case: case.name)
+    return [write_draw_case(case, folder) for case in cases if wanted.search(case.name)]
+
+
 def write_ml_cases(folder, wanted):
     cases = sorted(ml_cases.list_cases(), key=lambda case: case.name)
     return [write_ml_case(case, folder) for case in cases if wanted.search(case.name)]
@@ -161,7 +174,8 @@ def print_counts(index):
 def make(output=None, wanted="", jobs=None):
     """Writes the cases unless they are there; returns their folder and its index."""
     facts = {"onnx": onnx.__version__, "numpy": numpy.__version__, "filter": wanted}
-    stamp = case_store.make_stamp([__file__, case_store.__file__, ml_cases.__file__], facts)
+    sources = [__file__, case_store.__file__, draw_cases.__file__, ml_cases.__file__]
+    stamp = case_store.make_stamp(sources, facts)
     cache = case_store.find_cache_root() / "cases"
     folder = (output or cache / stamp).absolute()
     index = case_store.read_index(folder, stamp)
@@ -170,6 +184,7 @@ def make(output=None, wanted="", jobs=None):
         with case_store.replace_folder(folder) as fresh:
             entries = write_node_cases(fresh, expression, jobs or os.cpu_count())
             entries += write_ml_cases(fresh, expression)
+            entries += write_draw_cases(fresh, expression)
             entries += write_file_cases(fresh, expression)
             if not entries:
                 raise SystemExit(f"No case matches the filter '{wanted}'.")

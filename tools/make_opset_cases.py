@@ -50,8 +50,9 @@ def write_case(made, folder):
             content = ml_cases.encode_value(value).SerializeToString()
             (set_folder / f"{prefix}_{position}.pb").write_bytes(content)
     (case_folder / "model.onnx").write_bytes(made.model.SerializeToString())
-    tolerances = {"rtol": made.rtol, "atol": made.atol, "rtol_bfloat16": max(made.rtol, 2.0**-6)}
-    return case_store.write_description(case_folder, made.model, _KIND, 1, **tolerances)
+    return case_store.write_description(
+        case_folder, made.model, _KIND, 1, rtol=made.rtol, atol=made.atol
+    )
 
 
 def write_cases(folder, onnx_folder, onnx_index):

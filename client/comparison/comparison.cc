@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -18,6 +20,21 @@ namespace {
 using onnx_file::DenseTensor;
 using onnx_file::ElementType;
 using onnx_file::NumberClass;
+
+// The one table of tolerances by element type.
+constexpr std::array<TypeTolerance, 11> kTypeTolerances = {{
+    {ElementType::kFloat32, 1, 0, 2e-5},
+    {ElementType::kFloat64, 1e-6, 0, 1e-12},
+    {ElementType::kFloat16, 1, 0, 2e-3},
+    {ElementType::kBfloat16, 1, 0x1p-6, 2e-2},
+    {ElementType::kComplex64, 1, 0, 2e-5},
+    {ElementType::kComplex128, 1e-6, 0, 1e-12},
+    {ElementType::kFloat8E4M3Fn, 1, 0, 0.14},
+    {ElementType::kFloat8E4M3Fnuz, 1, 0, 0.14},
+    {ElementType::kFloat8E5M2, 1, 0, 0.27},
+    {ElementType::kFloat8E5M2Fnuz, 1, 0, 0.27},
+    {ElementType::kFloat4E2M1, 1, 0, 0.6},
+}};
 
 template <typename Load>
 double RootMeanSquare(const DenseTensor& tensor, Load load) {
@@ -62,18 +79,19 @@ std::string ToText(std::complex<double> value) {
 template <typename Load>
 Comparison CompareNumbers(const DenseTensor& actual, const DenseTensor& expected,
                           const Tolerance& tolerance, Load load) {
-  const bool is_bfloat16 = expected.type == ElementType::kBfloat16;
-  const double relative =
-      is_bfloat16 ? std::max(tolerance.relative, tolerance.relative_bfloat16) : tolerance.relative;
-  const double rms = tolerance.rms_factor != 0 ? RootMeanSquare(expected, load) : 0;
+  const TypeTolerance& row = ToleranceOf(expected.type);
+  const double relative = std::max(tolerance.relative * row.scale, row.least_relative);
+  const double absolute = tolerance.absolute * row.scale;
+  const double rms_factor = tolerance.between_devices ? row.between_devices : tolerance.rms_factor;
+  const double rms = rms_factor != 0 ? RootMeanSquare(expected, load) : 0;
   Comparison comparison;
   int64_t beyond_count = 0;
   for (int64_t index = 0; index < expected.element_count(); ++index) {
     const auto a = load(actual, index);
     const auto b = load(expected, index);
     const double magnitude = std::abs(b);
-    const double allowed = tolerance.rms_factor != 0 ? tolerance.rms_factor * (magnitude + rms)
-                                                     : tolerance.absolute + relative * magnitude;
+    const double allowed =
+        rms_factor != 0 ? rms_factor * (magnitude + rms) : absolute + relative * magnitude;
     const double ratio = RatioOf(DifferenceOf(a, b), allowed);
     comparison.worst_ratio = std::max(comparison.worst_ratio, ratio);
     if (ratio <= 1) continue;
@@ -127,6 +145,11 @@ Comparison Differs(std::string sentence) {
 }
 
 }  // namespace
+
+const TypeTolerance& ToleranceOf(ElementType type) {
+  const auto row = std::ranges::find(kTypeTolerances, type, &TypeTolerance::type);
+  return row == kTypeTolerances.end() ? kTypeTolerances[0] : *row;
+}
 
 Comparison Compare(const DenseTensor& actual, const DenseTensor& expected,
                    const Tolerance& tolerance) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares what a library computed with what was expected, under one of two rules: ONNX's own for
-// its test cases, and the stricter one of this project for whole models.
+// Compares what a library computed with what was expected, under one of three rules: ONNX's own for
+// its test cases, and the stricter ones of this project for whole models and between two devices.
 
 #ifndef ONNXIFI_CLIENT_COMPARISON_COMPARISON_H_
 #define ONNXIFI_CLIENT_COMPARISON_COMPARISON_H_
@@ -13,14 +13,29 @@
 namespace onnxifi::comparison {
 
 struct Tolerance {
-  // |a - b| <= absolute + relative * |b|, as onnx.backend.test.runner compares; bfloat16 has a
-  // factor of its own, at least two units in its last place.
+  // |a - b| <= absolute + relative * |b|, as onnx.backend.test.runner compares, both for float32.
   double absolute = 1e-7;
   double relative = 1e-3;
-  double relative_bfloat16 = 0.015625;
   // When not 0, instead of the above: |a - b| <= rms_factor * (|b| + rms(b)).
   double rms_factor = 0;
+  // The same rule with the factor that the element type has between two devices.
+  bool between_devices = false;
 };
+
+// What an element type makes of a tolerance. A row per type of floats or complex numbers.
+struct TypeTolerance {
+  onnx_file::ElementType type;
+  // Factor of `absolute` and `relative`: ONNX has the same numbers for float64 as for float32, and
+  // then float32 arithmetic passes for float64.
+  double scale;
+  // What `relative` is at least: units in the last place of types that have few digits.
+  double least_relative;
+  // rms_factor between two devices, which round in other places.
+  double between_devices;
+};
+
+// The row of a type; that of float32 for types without one.
+const TypeTolerance& ToleranceOf(onnx_file::ElementType type);
 
 struct Comparison {
   bool is_similar = false;

@@ -87,8 +87,30 @@ TEST(ComparisonTest, IntegersAndBoolsAreExact) {
           .is_similar);
 }
 
-TEST(ComparisonTest, Bfloat16HasItsOwnRelativePart) {
-  const Tolerance tolerance{.absolute = 0, .relative = 1e-3, .relative_bfloat16 = 1.0 / 64};
+TEST(ComparisonTest, Float32ArithmeticDoesNotPassForFloat64) {
+  const Tolerance tolerance;
+  const DenseTensor third = Make<double>(ElementType::kFloat64, {1.0 / 3});
+  EXPECT_FALSE(
+      Compare(Make<double>(ElementType::kFloat64, {1.0f / 3}), third, tolerance).is_similar);
+  EXPECT_TRUE(
+      Compare(Make<double>(ElementType::kFloat64, {1.0 / 3 + 1e-11}), third, tolerance).is_similar);
+}
+
+TEST(ComparisonTest, DevicesDifferByWhatTheirTypeAllows) {
+  const Tolerance tolerance{.between_devices = true};
+  const auto is_similar = [&](double difference) {
+    return Compare(Make<double>(ElementType::kFloat64, {1 + difference, 1}),
+                   Make<double>(ElementType::kFloat64, {1, 1}), tolerance)
+        .is_similar;
+  };
+  EXPECT_TRUE(is_similar(1e-12));
+  EXPECT_FALSE(is_similar(1e-11));
+  EXPECT_TRUE(Compare(Floats({1.00002f, 1}), Floats({1, 1}), tolerance).is_similar);
+  EXPECT_FALSE(Compare(Floats({1.0001f, 1}), Floats({1, 1}), tolerance).is_similar);
+}
+
+TEST(ComparisonTest, Bfloat16HasAtLeastTwoUnitsInTheLastPlace) {
+  const Tolerance tolerance{.absolute = 0, .relative = 1e-3};
   const DenseTensor one = Make<uint16_t>(ElementType::kBfloat16, {0x3F80});
   EXPECT_TRUE(Compare(Make<uint16_t>(ElementType::kBfloat16, {0x3F82}), one, tolerance).is_similar);
   EXPECT_FALSE(

@@ -27,6 +27,21 @@ struct CaseEntry {
   std::string path;
 };
 
+// What the only output of a case is drawn from. The numbers themselves are not expected.
+struct Draws {
+  enum class Kind : uint8_t { kNormal, kUniform, kClasses };
+  Kind kind = Kind::kNormal;
+  // kNormal: mean and standard deviation. kUniform: the bounds.
+  double mean = 0, deviation = 1;
+  double low = 0, high = 1;
+  // kClasses: the values that there are, and how often each is drawn.
+  std::vector<double> values, shares;
+  // Whether the generator has a seed: every graph of the model then draws the same sequence.
+  bool is_seeded = false;
+  // Whether every row along the first axis is a draw of its own, as of an iteration of a loop.
+  bool has_rows = false;
+};
+
 // One case.json.
 struct CaseDescription {
   std::string name;
@@ -39,6 +54,7 @@ struct CaseDescription {
   // When not 0: the data sets have this many different shapes, and the graph must serve them with
   // one lowering.
   int length_count = 0;
+  std::optional<Draws> draws;
 };
 
 // INVALID_NAME when there is no index, INVALID_MODEL when it says something else.

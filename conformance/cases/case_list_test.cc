@@ -42,13 +42,12 @@ TEST_F(CaseListTest, ReadsTheIndex) {
 
 TEST_F(CaseListTest, ReadsTolerancesOfBothKinds) {
   Write("case.json", R"({"name": "a", "data_sets": 2, "rtol": 0.5, "atol": 0.25,
-                         "rtol_bfloat16": 0.75, "input_kinds": ["tensor", "sequence"]})");
+                         "input_kinds": ["tensor", "sequence"]})");
   const auto plain = ReadDescription(folder_);
   ASSERT_TRUE(plain.ok()) << plain.status().Text();
   EXPECT_EQ(plain->data_set_count, 2);
   EXPECT_EQ(plain->tolerance.relative, 0.5);
   EXPECT_EQ(plain->tolerance.absolute, 0.25);
-  EXPECT_EQ(plain->tolerance.relative_bfloat16, 0.75);
   EXPECT_EQ(plain->tolerance.rms_factor, 0);
   EXPECT_EQ(plain->input_kinds.back(), "sequence");
   Write("case.json", R"({"name": "a", "data_sets": 50, "tolerance": "rms", "lengths": 50})");

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "client/onnx_file/tensor_file.h"
+#include "conformance/cases/variant.h"
 
 namespace onnxifi::cases {
 namespace {
@@ -74,7 +75,8 @@ base::Result<std::vector<Expectation>> ReadList(const json& file, const char* na
 }
 
 bool Matches(const Expectation& expectation, const CaseResult& result) {
-  return std::regex_match(result.name, expectation.expression);
+  return SplitVariant(expectation.pattern).variant == SplitVariant(result.name).variant &&
+         std::regex_match(result.name, expectation.expression);
 }
 
 // The first entry that matches the result; nullptr if none does.
@@ -85,6 +87,7 @@ const Expectation* FindMatch(const std::vector<Expectation>& list, const CaseRes
 }
 
 void CheckAgainst(const Expectations& expectations, CaseResult& result) {
+  if (result.verdict == Verdict::kNotApplicable) return;
   const Expectation* const unsupported = FindMatch(expectations.unsupported, result);
   const Expectation* const failing = FindMatch(expectations.failing, result);
   if (result.verdict == Verdict::kPass && unsupported != nullptr) {
@@ -104,13 +107,19 @@ void CheckAgainst(const Expectations& expectations, CaseResult& result) {
   }
 }
 
+bool HasVariant(const std::vector<CaseResult>& results, Variant variant) {
+  return variant == Variant::kPlain || std::ranges::any_of(results, [&](const CaseResult& result) {
+           return SplitVariant(result.name).variant == variant;
+         });
+}
+
 void AppendStale(const std::vector<Expectation>& list, std::vector<CaseResult>& results) {
   const size_t case_count = results.size();
   for (const Expectation& expectation : list) {
     const bool is_matched =
         std::any_of(results.begin(), results.begin() + static_cast<ptrdiff_t>(case_count),
                     [&](const CaseResult& result) { return Matches(expectation, result); });
-    if (is_matched) continue;
+    if (is_matched || !HasVariant(results, SplitVariant(expectation.pattern).variant)) continue;
     CaseResult stale;
     stale.name = "expectation " + expectation.pattern;
     stale.group = "expectations";

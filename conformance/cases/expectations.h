@@ -19,7 +19,8 @@
 namespace onnxifi::cases {
 
 struct Expectation {
-  // Matches the whole of a case's name.
+  // Matches the whole of a case's name. One that ends in "@" and the name of a variant matches only
+  // that variant of cases, others only cases as they are.
   std::string pattern;
   std::regex expression;
   std::string reason;
@@ -46,7 +47,7 @@ base::Status WriteExpectations(const std::filesystem::path& path, std::string_vi
 
 // Marks failures that are listed as failing; turns refusals that are not listed, and results that
 // contradict an entry, into failures; appends a failed result for each entry that matches no case,
-// unless the run is only a part (`is_partial`).
+// unless the run is only a part (`is_partial`) or had no case of the entry's variant.
 void ApplyExpectations(const Expectations& expectations, bool is_partial,
                        std::vector<report::CaseResult>& results);
 

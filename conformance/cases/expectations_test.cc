@@ -43,6 +43,31 @@ TEST(ExpectationsTest, AListedFailureIsExpected) {
   EXPECT_EQ(results[2].verdict, Verdict::kFail);
 }
 
+TEST(ExpectationsTest, AnEntryIsForAVariantOrForCasesAsTheyAre) {
+  Expectations expectations;
+  expectations.unsupported.push_back(Expect("test_a.*"));
+  expectations.unsupported.push_back(Expect("test_b@symbols"));
+  expectations.unsupported.push_back(Expect("test_b@tiled"));
+  std::vector<CaseResult> results = {
+      Make("test_a", Verdict::kNotSupported), Make("test_a@symbols", Verdict::kPass),
+      Make("test_b", Verdict::kPass), Make("test_b@symbols", Verdict::kNotSupported)};
+  ApplyExpectations(expectations, /*is_partial=*/false, results);
+  // The entry for a variant that no case was replayed in says nothing of this run.
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(results[0].verdict, Verdict::kNotSupported);
+  EXPECT_EQ(results[1].verdict, Verdict::kPass);
+  EXPECT_EQ(results[2].verdict, Verdict::kPass);
+  EXPECT_EQ(results[3].verdict, Verdict::kNotSupported);
+}
+
+TEST(ExpectationsTest, AVariantThatDoesNotApplyIsNeitherPassNorRefusal) {
+  std::vector<CaseResult> results = {Make("test_a@tiled", Verdict::kNotApplicable)};
+  ApplyExpectations(Expectations(), /*is_partial=*/false, results);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].verdict, Verdict::kNotApplicable);
+  EXPECT_FALSE(results[0].has_failed());
+}
+
 TEST(ExpectationsTest, APassThatIsListedOtherwiseIsStale) {
   Expectations expectations;
   expectations.failing.push_back(Expect("a"));

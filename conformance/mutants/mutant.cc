@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A library that forwards every call to another ONNXIFI library and tells one lie, chosen by name.
-// mutants_test requires that the interface suite finds out each of them: it is the test of the
-// suite.
+// mutants_test requires that the interface suite finds out each of them, tools/check_mutants.py
+// that the suites of operators and models do: they are the tests of the suites.
 //
 // Environment: ONNXIFI_MUTANT_TARGET is the library to forward to, ONNXIFI_MUTANT_LIE one of the
 // names below.
@@ -15,13 +15,17 @@
 #include <cerrno>
 #include <cfenv>
 #include <clocale>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "conformance/mutants/model_lies.h"
 
 namespace {
 
@@ -29,6 +33,8 @@ namespace {
 struct Output {
   unsigned char* data;
   size_t size_bytes;
+  // Elements of the last axis.
+  size_t row;
 };
 
 // What the lies need to remember.
@@ -45,6 +51,11 @@ class Mutant {
   Mutant& operator=(const Mutant&) = delete;
 
   bool Tells(std::string_view lie) const { return lie_ == lie; }
+  const std::string& lie() const { return lie_; }
+  bool MisreadsModels() const {
+    return lie_.starts_with("swallows ") || Tells("takes the next axis") ||
+           Tells("changes initializers");
+  }
 
   template <typename Function>
   Function* Find(Function* /*same_name*/, const char* name) const {
@@ -54,6 +65,11 @@ class Mutant {
   std::mutex mutex;
   std::map<onnxGraph, Output> outputs_of_graphs;
   std::map<onnxEvent, Output> outputs_of_events;
+  std::map<onnxEvent, onnxGraph> graphs_of_events;
+  // Outputs of the run before.
+  std::map<onnxGraph, std::vector<float>> last_runs;
+  // Graphs that draw random numbers.
+  std::set<onnxGraph> drawing;
   std::map<void*, onnxBackendID> given_ids;
 
  private:
@@ -85,10 +101,41 @@ Output FirstOutput(uint32_t count, const onnxTensorDescriptorV1* descriptors) {
   if (count == 0 || descriptors == nullptr || descriptors->dataType != ONNXIFI_DATATYPE_FLOAT32)
     return {};
   size_t size_bytes = sizeof(float);
+  const uint32_t rank = descriptors->dimensions;
   for (uint32_t axis = 0; axis < descriptors->dimensions; ++axis) {
     size_bytes *= descriptors->shape[axis];
   }
-  return {reinterpret_cast<unsigned char*>(descriptors->buffer), size_bytes};
+  return {reinterpret_cast<unsigned char*>(descriptors->buffer), size_bytes,
+          rank == 0 ? 1 : static_cast<size_t>(descriptors->shape[rank - 1])};
+}
+
+// Lies about the numbers of a run of a graph, which the output holds.
+void Miscompute(const Output& output, onnxGraph graph) {
+  Mutant& mutant = Mutant::Get();
+  std::vector<float> values(output.size_bytes / sizeof(float));
+  if (values.empty()) return;
+  std::memcpy(values.data(), output.data, output.size_bytes);
+  const std::vector<float> computed = values;
+  std::vector<float>& last = mutant.last_runs[graph];
+  if (mutant.Tells("computes the tail wrongly") && values.size() > 64) values.back() += 1;
+  if (mutant.Tells("strides rows by one element too few") && output.row > 1) {
+    for (size_t k = 0; k < values.size(); ++k) values[k] = computed[k - k / output.row];
+  }
+  if (mutant.Tells("adds the run before") && last.size() == values.size()) {
+    for (size_t k = 0; k < values.size(); ++k) values[k] += last[k];
+  }
+  if (mutant.Tells("keeps NaN of the run before") && last.size() == values.size()) {
+    for (size_t k = 0; k < values.size(); ++k) values[k] = std::isnan(last[k]) ? NAN : values[k];
+  }
+  if (mutant.Tells("draws zeros") && mutant.drawing.contains(graph)) {
+    std::fill(values.begin(), values.end(), 0.0f);
+  }
+  if (mutant.Tells("draws the same in every run") && mutant.drawing.contains(graph) &&
+      last.size() == values.size()) {
+    values = last;
+  }
+  last = mutant.Tells("draws the same in every run") ? values : computed;
+  std::memcpy(output.data, values.data(), output.size_bytes);
 }
 
 // Spoils what a finished run wrote.
@@ -100,7 +147,20 @@ void Spoil(onnxEvent event) {
   const Output output = bound->second;
   if (mutant.Tells("computes one element wrongly")) output.data[output.size_bytes - 2] ^= 0x40;
   if (mutant.Tells("writes behind an output")) output.data[output.size_bytes + 1] ^= 0xFF;
+  Miscompute(output, mutant.graphs_of_events[event]);
   mutant.outputs_of_events.erase(bound);
+}
+
+constexpr std::string_view kRefusal = "This device runs nothing.";
+
+onnxStatus ONNXIFI_ABI SayRefusal(char* message, size_t* size_bytes) {
+  if (size_bytes == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
+  const bool fits = message != nullptr && *size_bytes > kRefusal.size();
+  *size_bytes = kRefusal.size() + 1;
+  if (!fits) return ONNXIFI_STATUS_FALLBACK;
+  std::memcpy(message, kRefusal.data(), kRefusal.size());
+  message[kRefusal.size()] = '\0';
+  return ONNXIFI_STATUS_SUCCESS;
 }
 
 onnxStatus ONNXIFI_ABI SayNothing(char* message, size_t* size_bytes) {
@@ -159,6 +219,7 @@ onnxStatus ONNXIFI_ABI onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo quer
 
 onnxStatus ONNXIFI_ABI onnxGetBackendCompatibility(onnxBackendID id, size_t size_bytes,
                                                    const void* model) {
+  if (Tells("refuses everything")) return ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
   const onnxStatus status = TARGET(onnxGetBackendCompatibility)(RealId(id), size_bytes, model);
   if (Tells("claims everything") && (status >> 8) == 2) return ONNXIFI_STATUS_SUCCESS;
   if (Tells("refuses with another code") && status == ONNXIFI_STATUS_UNSUPPORTED_OPERATOR) {
@@ -228,10 +289,26 @@ onnxStatus ONNXIFI_ABI onnxInitGraph(onnxBackend backend, const uint64_t* proper
   if (Tells("reads a model at NULL") && model == nullptr) {
     return *static_cast<const volatile unsigned char*>(model);
   }
+  if (Tells("refuses everything") && graph != nullptr) {
+    *graph = nullptr;
+    return ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
+  }
   if (Tells("ignores weight descriptors")) weights_count = 0;
   onnxGraph before = graph != nullptr ? *graph : nullptr;
-  const onnxStatus status =
-      TARGET(onnxInitGraph)(backend, properties, size_bytes, model, weights_count, weights, graph);
+  const std::span<const std::byte> bytes(static_cast<const std::byte*>(model),
+                                         model != nullptr ? size_bytes : 0);
+  Mutant& mutant = Mutant::Get();
+  const std::string misread = onnxifi::mutants::Misread(mutant.lie(), bytes);
+  const bool misreads = !misread.empty() && mutant.MisreadsModels();
+  const onnxStatus status = TARGET(onnxInitGraph)(
+      backend, properties, misreads ? misread.size() : size_bytes,
+      misreads ? static_cast<const void*>(misread.data()) : model, weights_count, weights, graph);
+  if (status == ONNXIFI_STATUS_SUCCESS || status == ONNXIFI_STATUS_FALLBACK) {
+    const std::lock_guard<std::mutex> lock(mutant.mutex);
+    mutant.last_runs.erase(*graph);
+    mutant.drawing.erase(*graph);
+    if (onnxifi::mutants::DrawsNumbers(bytes)) mutant.drawing.insert(*graph);
+  }
   if (Tells("leaves the handle after a failure") && graph != nullptr &&
       status != ONNXIFI_STATUS_SUCCESS && status != ONNXIFI_STATUS_FALLBACK) {
     *graph = before;
@@ -289,6 +366,10 @@ onnxStatus ONNXIFI_ABI onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* in
     Mutant& mutant = Mutant::Get();
     const std::lock_guard<std::mutex> lock(mutant.mutex);
     mutant.outputs_of_events[output->event] = mutant.outputs_of_graphs[graph];
+    mutant.graphs_of_events[output->event] = graph;
+    if (mutant.Tells("leaks a buffer in every run")) {
+      static_cast<volatile char*>(std::malloc(100))[0] = 0;  // Nobody frees it, as the lie has it.
+    }
   }
   return status;
 }
@@ -308,6 +389,13 @@ onnxStatus ONNXIFI_ABI onnxGetExtensionFunctionAddress(onnxBackendID id, const c
       std::string_view(name).starts_with("onnxGetLastErrorMessage")) {
     *function =
         reinterpret_cast<onnxExtensionFunctionPointer>(reinterpret_cast<void (*)()>(SayNothing));
+  }
+  if (Tells("refuses everything") && status == ONNXIFI_STATUS_SUCCESS) {
+    *function = std::string_view(name).starts_with("onnxGetLastErrorMessage")
+                    ? reinterpret_cast<onnxExtensionFunctionPointer>(
+                          reinterpret_cast<void (*)()>(SayRefusal))
+                    : nullptr;
+    return *function == nullptr ? ONNXIFI_STATUS_UNIDENTIFIED_NAME : status;
   }
   if (Tells("knows one spelling only") && name != nullptr && function != nullptr &&
       std::string_view(name).ends_with("Function")) {

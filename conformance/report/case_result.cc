@@ -13,8 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 8> kVerdictNames = {
-    "pass", "fail", "not-supported", "crash", "hang", "xfail", "xpass", "unlisted"};
+constexpr std::array<std::string_view, 9> kVerdictNames = {"pass",  "fail",     "not-supported",
+                                                           "crash", "hang",     "xfail",
+                                                           "xpass", "unlisted", "not-applicable"};
 
 }  // namespace
 
@@ -28,6 +29,7 @@ std::string ToJsonLine(const CaseResult& result) {
   const json line = {{"name", result.name},
                      {"group", result.group},
                      {"expanded", result.is_expanded},
+                     {"variant", result.variant},
                      {"verdict", NameOf(result.verdict)},
                      {"status", result.status},
                      {"sentence", result.sentence},
@@ -53,6 +55,7 @@ base::Result<CaseResult> FromJsonLine(const std::string& text) {
   result.name = line.value("name", "");
   result.group = line.value("group", "");
   result.is_expanded = line.value("expanded", false);
+  result.variant = line.value("variant", "");
   const std::string verdict = line.value("verdict", "");
   bool is_known = false;
   for (size_t index = 0; index < kVerdictNames.size(); ++index) {

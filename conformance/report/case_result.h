@@ -25,6 +25,7 @@ enum class Verdict : uint8_t {
   kUnexpectedPass,   // Listed as failing or unsupported, and passes: the list is stale; counts as
                      // failed.
   kUnlistedRefusal,  // Refused as it may be, but not listed as unsupported: counts as failed.
+  kNotApplicable,    // A variant that the case cannot have; the sentence says why.
 };
 
 // "pass", "not-supported", "xfail", ...
@@ -36,10 +37,12 @@ struct CaseResult {
   std::string group;
   // A twin of another case whose operator is replaced by the function that defines it.
   bool is_expanded = false;
+  // Of a replay in another form: "symbols", ...; `name` ends in it. Empty for cases as they are.
+  std::string variant;
   Verdict verdict = Verdict::kFail;
   // Of not-supported: the status with which the library refuses, e.g. "UNSUPPORTED_OPERATOR".
   std::string status;
-  // Why not; empty for a pass.
+  // Why it did not pass; empty for a pass.
   std::string sentence;
   // What the process of a crash or hang printed last.
   std::string printed;
@@ -58,7 +61,10 @@ struct CaseResult {
   // Anything else worth a line beside the result.
   std::string note;
 
-  bool has_failed() const { return verdict != Verdict::kPass && verdict != Verdict::kNotSupported; }
+  bool has_failed() const {
+    return verdict != Verdict::kPass && verdict != Verdict::kNotSupported &&
+           verdict != Verdict::kNotApplicable;
+  }
 };
 
 // One line of JSON and back. INVALID_PROTOBUF when the text is no such line.

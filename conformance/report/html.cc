@@ -22,7 +22,7 @@ body{font:14px/1.4 system-ui,sans-serif;margin:2em;color:#222}
 table{border-collapse:collapse}td,th{padding:2px 8px;text-align:left;vertical-align:top}
 tr:nth-child(even){background:#f6f6f6}td.n{text-align:right}
 i{display:inline-block;width:11px;height:11px;margin:1px;border-radius:2px}
-.pass{background:#3a3}.fail,.crash,.hang,.xpass,.xfail{background:#c22}.not-supported{background:#bbb}
+.pass{background:#3a3}.fail,.crash,.hang,.xpass,.xfail{background:#c22}.not-supported{background:#bbb}.not-applicable{background:#eee}
 pre{white-space:pre-wrap;margin:0}
 </style></head><body>
 )";
@@ -38,10 +38,15 @@ void AppendCell(const CaseResult& result, std::string& page) {
 
 using Rows = std::map<std::string, std::vector<const CaseResult*>>;
 
-// A case belongs to each operator of its main graph; one that has none, to its group.
+// A case belongs to each operator of its main graph; one that has none, to its group. Variants have
+// a row each.
 Rows MakeRows(std::span<const CaseResult> results) {
   Rows rows;
   for (const CaseResult& result : results) {
+    if (!result.variant.empty()) {
+      rows["(variant " + result.variant + ")"].push_back(&result);
+      continue;
+    }
     if (result.operators.empty() || result.is_expanded) {
       rows[result.is_expanded ? "(expanded twins)" : "(" + result.group + ")"].push_back(&result);
       continue;
@@ -57,9 +62,7 @@ void AppendTable(const Rows& rows, std::string& page) {
   for (const auto& [name, row] : rows) {
     Counts counts;
     for (const CaseResult* result : row) {
-      ++(result->verdict == Verdict::kPass           ? counts.passed
-         : result->verdict == Verdict::kNotSupported ? counts.not_supported
-                                                     : counts.failed);
+      counts.Add(result->verdict);
     }
     fmt::format_to(out, "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td>",
                    EscapeMarkup(name), counts.passed, counts.failed, counts.not_supported);

@@ -43,7 +43,10 @@ std::string EscapeMarkup(std::string_view text) {
 
 std::string MakeJunit(std::string_view suite, std::span<const CaseResult> results) {
   const auto failures = std::ranges::count_if(results, &CaseResult::has_failed);
-  const auto skipped = std::ranges::count(results, Verdict::kNotSupported, &CaseResult::verdict);
+  const auto is_skipped = [](const CaseResult& result) {
+    return result.verdict == Verdict::kNotSupported || result.verdict == Verdict::kNotApplicable;
+  };
+  const auto skipped = std::ranges::count_if(results, is_skipped);
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   auto out = std::back_inserter(text);
   fmt::format_to(out, "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",
@@ -57,7 +60,7 @@ std::string MakeJunit(std::string_view suite, std::span<const CaseResult> result
     }
     const std::string message = EscapeMarkup(
         result.status.empty() ? result.sentence : result.status + ": " + result.sentence);
-    if (result.verdict == Verdict::kNotSupported) {
+    if (is_skipped(result)) {
       fmt::format_to(out, ">\n    <skipped message=\"{}\"/>\n  </testcase>\n", message);
     } else {
       fmt::format_to(out,

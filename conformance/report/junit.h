@@ -12,7 +12,8 @@
 
 namespace onnxifi::report {
 
-// `suite` names the test suite, e.g. "operators on cpu". Not-supported cases are skipped ones.
+// `suite` names the test suite, e.g. "operators on cpu". Cases that are not supported and
+// variants that do not apply are skipped ones.
 std::string MakeJunit(std::string_view suite, std::span<const CaseResult> results);
 
 // `text` with the five characters that XML and HTML reserve written as entities, and without

@@ -42,14 +42,16 @@ void AppendAdvice(std::span<const CaseResult> results, std::string& text) {
       unlisted);
 }
 
-void AppendReasons(std::span<const CaseResult> results, std::string& text) {
+void AppendReasons(std::span<const CaseResult> results, Verdict verdict, std::string_view heading,
+                   std::string& text) {
   constexpr size_t kMaxLines = 60;
-  const std::vector<ReasonCount> reasons = CountReasons(results);
+  const std::vector<ReasonCount> reasons = CountReasons(results, verdict);
   if (reasons.empty()) return;
-  text += "\nNot supported, by reason:\n";
+  fmt::format_to(std::back_inserter(text), "\n{}, by reason:\n", heading);
   for (size_t index = 0; index < std::min(kMaxLines, reasons.size()); ++index) {
-    fmt::format_to(std::back_inserter(text), "{:>6}  {}: {}\n", reasons[index].count,
-                   reasons[index].status, FirstLine(reasons[index].sentence));
+    fmt::format_to(std::back_inserter(text), "{:>6}  {}{}{}\n", reasons[index].count,
+                   reasons[index].status, reasons[index].status.empty() ? "" : ": ",
+                   FirstLine(reasons[index].sentence));
   }
   if (reasons.size() > kMaxLines) {
     fmt::format_to(std::back_inserter(text), "        and {} more reasons\n",
@@ -77,19 +79,22 @@ std::string NamesWithCounts(const std::map<std::string, int>& counts) {
   return text;
 }
 
-// What passed, twins left out: per element type, per step family, and how much of it on the host.
+// What passed, twins and variants left out: per element type, per step family, and how much of it
+// on the host.
 void AppendBreakdown(std::span<const CaseResult> results, std::string& text) {
-  std::map<std::string, int> types, families;
+  std::map<std::string, int> types, families, host_operators;
   int passed = 0, told = 0, on_host = 0;
   for (const CaseResult& result : results) {
-    if (result.verdict != Verdict::kPass || result.is_expanded) continue;
+    if (result.verdict != Verdict::kPass || result.is_expanded || !result.variant.empty()) continue;
     ++passed;
     for (const std::string& type : result.element_types) ++types[type];
     if (!result.step_families) continue;
     ++told;
     for (const std::string& family : *result.step_families) ++families[family];
     if (result.step_families->empty()) ++families["none"];
-    if (std::ranges::find(*result.step_families, "Host") != result.step_families->end()) ++on_host;
+    if (std::ranges::find(*result.step_families, "Host") == result.step_families->end()) continue;
+    ++on_host;
+    for (const std::string& name : result.operators) ++host_operators[name];
   }
   if (types.empty()) return;
   text += "\nPasses per element type: " + NamesWithCounts(types) + "\n";
@@ -104,6 +109,24 @@ void AppendBreakdown(std::span<const CaseResult> results, std::string& text) {
   }
   fmt::format_to(std::back_inserter(text), "Passes with steps on Host: {} of {} ({:.1f} %)\n",
                  on_host, told, 100.0 * on_host / told);
+  if (on_host != 0)
+    text += "  operators of their graphs: " + NamesWithCounts(host_operators) + "\n";
+}
+
+// A line per variant, in the order in which they come.
+void AppendVariants(std::span<const CaseResult> results, std::string& text) {
+  std::vector<std::pair<std::string, Counts>> variants;
+  for (const CaseResult& result : results) {
+    if (result.variant.empty()) continue;
+    auto found =
+        std::ranges::find(variants, result.variant, &std::pair<std::string, Counts>::first);
+    if (found == variants.end()) found = variants.insert(found, {result.variant, Counts()});
+    found->second.Add(result.verdict);
+  }
+  for (const auto& [variant, counts] : variants) {
+    fmt::format_to(std::back_inserter(text), "Variant {}: {}, {} do not apply\n", variant,
+                   counts.Text(), counts.not_applicable);
+  }
 }
 
 }  // namespace
@@ -112,25 +135,25 @@ std::string Counts::Text() const {
   return fmt::format("{} passed, {} failed, {} not supported", passed, failed, not_supported);
 }
 
+void Counts::Add(Verdict verdict) {
+  ++(verdict == Verdict::kPass            ? passed
+     : verdict == Verdict::kNotSupported  ? not_supported
+     : verdict == Verdict::kNotApplicable ? not_applicable
+                                          : failed);
+}
+
 Counts CountAll(std::span<const CaseResult> results, bool is_expanded) {
   Counts counts;
   for (const CaseResult& result : results) {
-    if (result.is_expanded != is_expanded) continue;
-    if (result.verdict == Verdict::kPass) {
-      ++counts.passed;
-    } else if (result.verdict == Verdict::kNotSupported) {
-      ++counts.not_supported;
-    } else {
-      ++counts.failed;
-    }
+    if (result.is_expanded == is_expanded && result.variant.empty()) counts.Add(result.verdict);
   }
   return counts;
 }
 
-std::vector<ReasonCount> CountReasons(std::span<const CaseResult> results) {
+std::vector<ReasonCount> CountReasons(std::span<const CaseResult> results, Verdict verdict) {
   std::map<std::pair<std::string, std::string>, int> counts;
   for (const CaseResult& result : results) {
-    if (result.verdict != Verdict::kNotSupported) continue;
+    if (result.verdict != verdict) continue;
     ++counts[{result.status, std::string(FirstLine(result.sentence))}];
   }
   std::vector<ReasonCount> reasons;
@@ -145,11 +168,13 @@ std::string MakeSummary(std::span<const CaseResult> results, bool with_ratios) {
   std::string text;
   AppendFailures(results, text);
   AppendAdvice(results, text);
-  AppendReasons(results, text);
+  AppendReasons(results, Verdict::kNotSupported, "Not supported", text);
+  AppendReasons(results, Verdict::kNotApplicable, "Variants that do not apply", text);
   if (with_ratios) AppendRatios(results, text);
   AppendBreakdown(results, text);
   const bool has_twins = std::ranges::any_of(results, &CaseResult::is_expanded);
   text += "\n";
+  AppendVariants(results, text);
   if (has_twins) {
     text += "Expanded twins: " + CountAll(results, /*is_expanded=*/true).Text() + "\n";
   }

@@ -54,6 +54,22 @@ TEST(SummaryTest, TwinsHaveALineOfTheirOwnBeforeTheLast) {
                        "1 passed, 0 failed, 0 not supported\n"));
 }
 
+TEST(SummaryTest, VariantsHaveLinesOfTheirOwnAndSayWhyTheyDoNotApply) {
+  std::vector<CaseResult> results = {
+      Make("a", Verdict::kPass), Make("a@tiled", Verdict::kPass), Make("b@tiled", Verdict::kFail),
+      Make("c@tiled", Verdict::kNotApplicable, false, "No axis."), Make("a@rerun", Verdict::kPass)};
+  for (size_t index = 1; index < results.size(); ++index) {
+    results[index].variant = results[index].name.substr(2);
+  }
+  const std::string summary = MakeSummary(results, false);
+  EXPECT_THAT(summary,
+              EndsWith("Variant tiled: 1 passed, 1 failed, 0 not supported, 1 do not apply\n"
+                       "Variant rerun: 1 passed, 0 failed, 0 not supported, 0 do not apply\n"
+                       "1 passed, 0 failed, 0 not supported\n"));
+  EXPECT_THAT(summary, HasSubstr("Variants that do not apply, by reason:\n     1  No axis.\n"));
+  EXPECT_THAT(MakeJunit("operators", results), HasSubstr("failures=\"1\" skipped=\"1\""));
+}
+
 TEST(SummaryTest, WithoutTwinsThereIsNoSuchLine) {
   EXPECT_THAT(MakeSummary(std::vector<CaseResult>{Make("a", Verdict::kPass)}, false),
               Not(HasSubstr("twins")));
@@ -75,10 +91,12 @@ TEST(SummaryTest, PassesAreCountedPerElementTypeAndStepFamily) {
                                      MakePass({"float"}, {{"Reduce"}}, /*is_expanded=*/true),
                                      Make("f", Verdict::kFail)};
   results.back().element_types = {"double"};
+  results[2].operators = {"StringConcat"};
   EXPECT_THAT(MakeSummary(results, false),
               HasSubstr("\nPasses per element type: float 2, bool 1, int64 1, string 1\n"
                         "Passes per step family: Map 3, Contract 1, Host 1, none 1\n"
-                        "Passes with steps on Host: 1 of 4 (25.0 %)\n"));
+                        "Passes with steps on Host: 1 of 4 (25.0 %)\n"
+                        "  operators of their graphs: StringConcat 1\n"));
   results.push_back(MakePass({"float"}, std::nullopt));
   EXPECT_THAT(MakeSummary(results, false), HasSubstr("  of 4 passes whose families"));
 }

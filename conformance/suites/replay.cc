@@ -6,29 +6,27 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "client/comparison/comparison.h"
 #include "client/execution.h"
 #include "client/onnx_file/model_outline.h"
 #include "client/onnx_file/odd_model.h"
-#include "client/onnx_file/tensor_file.h"
-#include "client/onnx_file/value_file.h"
-#include "client/step_families.h"
+#include "client/status_names.h"
 #include "client/value_run.h"
 #include "conformance/suites/alternation.h"
+#include "conformance/suites/data_set.h"
+#include "conformance/suites/draws.h"
 #include "conformance/suites/random_outputs.h"
+#include "conformance/suites/value_check.h"
+#include "conformance/suites/variant_run.h"
 
 namespace onnxifi::suites {
 namespace {
 
-using client::StatusName;
 using onnx_file::DenseTensor;
 using onnx_file::FileValue;
 using onnx_file::ModelOutline;
-using onnx_file::ValueOutline;
 using report::CaseResult;
 using report::Verdict;
 
@@ -36,103 +34,14 @@ base::Status Fault(std::string sentence) {
   return base::Status(base::Code::kInternalError, std::move(sentence));
 }
 
-// A graph that is released when the case ends.
-class ScopedGraph {
- public:
-  explicit ScopedGraph(const client::Library& library) : library_(library) {}
-  ~ScopedGraph() {
-    if (graph_ != nullptr) (void)library_.onnxReleaseGraph(graph_);
-  }
-  ScopedGraph(const ScopedGraph&) = delete;
-  ScopedGraph& operator=(const ScopedGraph&) = delete;
-
-  onnxGraph get() const { return graph_; }
-  onnxGraph* address() { return &graph_; }
-
- private:
-  const client::Library& library_;
-  onnxGraph graph_ = nullptr;
-};
-
-struct DataSet {
-  std::vector<DenseTensor> inputs;
-  std::vector<DenseTensor> outputs;
-};
-
-base::Result<std::vector<DenseTensor>> ReadTensors(const std::filesystem::path& folder,
-                                                   std::string_view prefix,
-                                                   const std::vector<ValueOutline>& values) {
-  std::vector<DenseTensor> tensors;
-  for (size_t index = 0; index < values.size(); ++index) {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        DenseTensor tensor,
-        onnx_file::ReadTensorFile(folder / fmt::format("{}_{}.pb", prefix, index)));
-    // Some data files have no names; position decides.
-    tensor.name = values[index].name;
-    tensors.push_back(std::move(tensor));
-  }
-  return tensors;
-}
-
-base::Result<DataSet> ReadDataSet(const cases::CaseDescription& description, int number,
-                                  const ModelOutline& outline) {
-  const std::filesystem::path folder = description.folder / fmt::format("test_data_set_{}", number);
-  DataSet data_set;
-  ONNXIFI_ASSIGN_OR_RETURN(data_set.inputs, ReadTensors(folder, "input", outline.inputs));
-  ONNXIFI_ASSIGN_OR_RETURN(data_set.outputs, ReadTensors(folder, "output", outline.outputs));
-  return data_set;
-}
-
-base::Result<std::vector<FileValue>> ReadValues(const std::filesystem::path& folder,
-                                                std::string_view prefix,
-                                                const std::vector<ValueOutline>& values) {
-  std::vector<FileValue> read;
-  for (size_t index = 0; index < values.size(); ++index) {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        FileValue value, onnx_file::ReadValueFile(folder / fmt::format("{}_{}.pb", prefix, index),
-                                                  values[index].kind));
-    value.name = values[index].name;
-    read.push_back(std::move(value));
-  }
-  return read;
-}
-
-// Whether a value of this kind and type can be a descriptor.
-bool CanCross(const ValueOutline& value) {
-  return value.kind == onnx_file::ValueKind::kTensor &&
-         value.type != onnx_file::ElementType::kString;
-}
-
-// The first graph input or output that no descriptor can carry, in words; empty if there is none.
-std::string FindValueThatCannotCross(const ModelOutline& outline) {
-  const auto describe = [](std::string_view role, const ValueOutline& value) {
-    return fmt::format(
-        "{} '{}' is a {}, which no descriptor can carry", role, value.name,
-        value.kind == onnx_file::ValueKind::kTensor ? "tensor of strings" : NameOf(value.kind));
-  };
-  for (const ValueOutline& input : outline.inputs) {
-    if (!CanCross(input)) return describe("Input", input);
-  }
-  for (const ValueOutline& output : outline.outputs) {
-    if (!CanCross(output)) return describe("Output", output);
-  }
-  return {};
-}
-
-base::Status CheckOutput(const DenseTensor& actual, const DenseTensor& expected,
-                         const comparison::Tolerance& tolerance, CaseResult& result) {
-  const comparison::Comparison comparison = comparison::Compare(actual, expected, tolerance);
-  result.worst_ratio = std::max(result.worst_ratio, comparison.worst_ratio);
-  if (comparison.is_similar) return base::Ok();
-  return Fault(fmt::format("Output '{}': {}", expected.name, comparison.sentence));
-}
-
 base::Status RunDataSet(const cases::CaseDescription& description, int number,
-                        const ReplayRules& rules, const Target& target, const ModelOutline& outline,
-                        onnxGraph graph, CaseResult& result) {
+                        const ReplayRules& rules, const ModelOutline& outline,
+                        const CaseGraph& graph, CaseResult& result) {
   ONNXIFI_ASSIGN_OR_RETURN(const DataSet data_set, ReadDataSet(description, number, outline));
+  const std::vector<DenseTensor> inputs = TensorsOf(data_set.inputs);
+  const std::vector<DenseTensor> expected = TensorsOf(data_set.outputs);
   if (rules.refuse_constant_outputs) {
-    for (const DenseTensor& output : data_set.outputs) {
+    for (const DenseTensor& output : expected) {
       if (comparison::IsConstant(output)) {
         return Fault(
             fmt::format("The expected output '{}' has one value throughout: the case checks "
@@ -145,107 +54,23 @@ base::Status RunDataSet(const cases::CaseDescription& description, int number,
   options.signal_before_run = number % 2 == 1;
   options.misalign = rules.misalign;
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DenseTensor> outputs,
-                           client::Execute(target.library, target.extensions, target.backend, graph,
-                                           data_set.inputs, data_set.outputs, options));
-  if (DrawsRandomNumbers(outline, data_set.inputs)) {
+                           graph.Run(inputs, expected, options));
+  if (DrawsRandomNumbers(outline, inputs)) {
     result.note = "random values: checked for type, shape and distribution";
-    return CheckRandomOutputs(outline, data_set.inputs, data_set.outputs, outputs);
+    return CheckRandomOutputs(outline, inputs, expected, outputs);
   }
-  for (size_t index = 0; index < outputs.size(); ++index) {
-    ONNXIFI_RETURN_IF_ERROR(
-        CheckOutput(outputs[index], data_set.outputs[index], description.tolerance, result));
-  }
-  return base::Ok();
-}
-
-std::string_view NameOf(FileValue::Kind kind) {
-  switch (kind) {
-    case FileValue::Kind::kNothing:
-      return "nothing";
-    case FileValue::Kind::kTensor:
-      return "a tensor";
-    case FileValue::Kind::kSequence:
-      return "a sequence";
-    case FileValue::Kind::kMap:
-      return "a map";
-  }
-  return "a value";
-}
-
-// `what` starts the sentence of a difference.
-base::Status CheckValue(const FileValue& actual, const FileValue& expected, const std::string& what,
-                        const comparison::Tolerance& tolerance, CaseResult& result) {
-  if (actual.kind != expected.kind) {
-    return Fault(
-        fmt::format("{} is {} instead of {}.", what, NameOf(actual.kind), NameOf(expected.kind)));
-  }
-  if (expected.kind == FileValue::Kind::kTensor || expected.kind == FileValue::Kind::kMap) {
-    const comparison::Comparison comparison =
-        comparison::Compare(actual.tensor, expected.tensor, tolerance);
-    result.worst_ratio = std::max(result.worst_ratio, comparison.worst_ratio);
-    if (!comparison.is_similar) return Fault(fmt::format("{}: {}", what, comparison.sentence));
-  }
-  if (actual.elements.size() != expected.elements.size()) {
-    return Fault(fmt::format("{} has {} elements instead of {}.", what, actual.elements.size(),
-                             expected.elements.size()));
-  }
-  for (size_t index = 0; index < expected.elements.size(); ++index) {
-    ONNXIFI_RETURN_IF_ERROR(CheckValue(actual.elements[index], expected.elements[index],
-                                       fmt::format("Element {} of {}", index, what), tolerance,
-                                       result));
-  }
-  return base::Ok();
+  return CheckTensors(outputs, expected, description.tolerance, result.worst_ratio);
 }
 
 // A data set of which a value is no tensor of numbers.
 base::Status RunValueSet(const cases::CaseDescription& description, int number,
-                         const Target& target, const ModelOutline& outline, onnxGraph graph,
-                         CaseResult& result) {
-  const std::filesystem::path folder = description.folder / fmt::format("test_data_set_{}", number);
-  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<FileValue> inputs,
-                           ReadValues(folder, "input", outline.inputs));
-  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<FileValue> expected,
-                           ReadValues(folder, "output", outline.outputs));
+                         const ModelOutline& outline, const CaseGraph& graph, CaseResult& result) {
+  ONNXIFI_ASSIGN_OR_RETURN(const DataSet data_set, ReadDataSet(description, number, outline));
   client::ExecutionOptions options;
   options.signal_before_run = number % 2 == 1;
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<FileValue> outputs,
-                           client::ExecuteOnValues(target.library, target.extensions,
-                                                   target.backend, graph, inputs, options));
-  if (outputs.size() != expected.size()) {
-    return Fault(
-        fmt::format("onnxGetRunValues tells {} outputs of {}.", outputs.size(), expected.size()));
-  }
-  for (size_t index = 0; index < outputs.size(); ++index) {
-    if (outputs[index].name != expected[index].name) {
-      return Fault(fmt::format("onnxGetRunValues tells '{}' in place of output '{}'.",
-                               outputs[index].name, expected[index].name));
-    }
-    ONNXIFI_RETURN_IF_ERROR(CheckValue(outputs[index], expected[index],
-                                       fmt::format("Output '{}'", expected[index].name),
-                                       description.tolerance, result));
-  }
-  return base::Ok();
-}
-
-// Each element type of what crosses the interface, once.
-std::vector<std::string> ElementTypesOf(const ModelOutline& outline) {
-  std::vector<std::string> types;
-  for (const std::vector<ValueOutline>* values : {&outline.inputs, &outline.outputs}) {
-    for (const ValueOutline& value : *values) {
-      std::string type = NameOf(value.type);
-      if (std::ranges::find(types, type) == types.end()) types.push_back(std::move(type));
-    }
-  }
-  return types;
-}
-
-// The families of the graph's steps; nothing when the library does not tell.
-std::optional<std::vector<std::string>> ReadStepFamilies(const Target& target, onnxGraph graph) {
-  const auto counts = client::ReadStepFamilies(target.extensions.get_graph_counters, graph);
-  if (!counts) return std::nullopt;
-  std::vector<std::string> families;
-  for (const auto& [family, count] : *counts) families.push_back(family);
-  return families;
+                           graph.RunOnValues(data_set.inputs, options));
+  return CheckValues(outputs, data_set.outputs, description.tolerance, result.worst_ratio);
 }
 
 void ONNXIFI_ABI CountIsland(void* count, const onnxPlanIsland* /*island*/) {
@@ -294,66 +119,35 @@ base::Status CheckCounters(const cases::CaseDescription& description, const Targ
   return base::Ok();
 }
 
-// How a case's graph is asked about and initialised: for descriptors, or for values.
-struct Asking {
-  bool by_values = false;
-  std::vector<uint64_t> properties;
-  // The function that is asked.
-  std::string_view function;
-};
-
 base::Status RunAll(const cases::CaseDescription& description, const ReplayRules& rules,
-                    const Target& target, const ModelOutline& outline,
-                    std::span<const std::byte> model, const Asking& asking, CaseResult& result) {
-  ScopedGraph graph(target.library);
-  ONNXIFI_RETURN_IF_ERROR(client::ExpectSuccess(
-      target.library, "onnxInitGraph",
-      target.library.onnxInitGraph(target.backend, asking.properties.data(), model.size(),
-                                   model.data(), 0, nullptr, graph.address())));
+                    const Target& target, const ModelOutline& outline, const GraphRequest& request,
+                    CaseResult& result) {
+  CaseGraph graph(target);
+  ONNXIFI_RETURN_IF_ERROR(
+      client::ExpectSuccess(target.library, "onnxInitGraph", graph.Init(request)));
   for (int number = 0; number < description.data_set_count; ++number) {
-    base::Status status =
-        asking.by_values
-            ? RunValueSet(description, number, target, outline, graph.get(), result)
-            : RunDataSet(description, number, rules, target, outline, graph.get(), result);
+    base::Status status = request.by_values
+                              ? RunValueSet(description, number, outline, graph, result)
+                              : RunDataSet(description, number, rules, outline, graph, result);
     if (!status.ok()) {
       return description.data_set_count == 1
                  ? std::move(status)
                  : std::move(status).Context(fmt::format("in data set {}", number));
     }
   }
-  result.step_families = ReadStepFamilies(target, graph.get());
+  result.step_families = graph.ReadStepFamilies();
   if (description.length_count != 0) {
     return CheckCounters(description, target, graph.get(), result);
   }
   return base::Ok();
 }
 
-// The device has refused; checks that it did so as it may.
-base::Status CheckRefusal(const Target& target, std::span<const std::byte> model,
-                          const Asking& asking, onnxStatus refusal, CaseResult& result) {
-  if (!client::IsRefusal(refusal)) {
-    return Fault(fmt::format("{} answers {} to a legal model: {}", asking.function,
-                             StatusName(refusal), target.library.LastError()));
-  }
-  result.status = StatusName(refusal);
-  result.sentence = target.library.LastError();
-  if (result.sentence.empty()) {
-    if (target.extensions.get_last_error_message != nullptr) {
-      return Fault(fmt::format("{} comes without a sentence.", result.status));
-    }
-    result.sentence = "The library has no means to give a reason.";
-  }
-  ScopedGraph graph(target.library);
-  const onnxStatus initialised =
-      target.library.onnxInitGraph(target.backend, asking.properties.data(), model.size(),
-                                   model.data(), 0, nullptr, graph.address());
-  if (initialised != refusal) {
-    return Fault(fmt::format("{} answers {}, onnxInitGraph {}: {}", asking.function, result.status,
-                             StatusName(initialised), result.sentence));
-  }
-  if (graph.get() != nullptr)
-    return Fault("onnxInitGraph refuses and stores a graph all the same.");
-  return base::Ok();
+base::Status RunDraws(const cases::CaseDescription& description, const ReplayRules& rules,
+                      const Target& target, const ModelOutline& outline,
+                      const GraphRequest& request, CaseResult& result) {
+  ONNXIFI_ASSIGN_OR_RETURN(const DataSet data_set, ReadDataSet(description, 0, outline));
+  result.note = "random values: checked for distribution and sequence";
+  return CheckDraws(target, request, data_set, *description.draws, {.misalign = rules.misalign});
 }
 
 // The graph's properties but for those that go with values.
@@ -363,7 +157,7 @@ std::vector<uint64_t> MakeProperties(const ReplayRules& rules) {
 }
 
 base::Status Replay(const cases::CaseDescription& description, const ReplayRules& rules,
-                    const Target& target, CaseResult& result) {
+                    const Target& target, Oracle& oracle, CaseResult& result) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<std::byte> content,
                            onnx_file::ReadFile(description.folder / "model.onnx"));
   ONNXIFI_ASSIGN_OR_RETURN(const ModelOutline outline, onnx_file::ParseModelOutline(content));
@@ -373,48 +167,54 @@ base::Status Replay(const cases::CaseDescription& description, const ReplayRules
     const auto bytes = std::as_bytes(std::span(placed));
     content.assign(bytes.begin(), bytes.end());
   }
-  std::span<const std::byte> model = content;
+  GraphRequest request = {
+      .model = content, .weights = {}, .properties = MakeProperties(rules), .by_values = false};
   std::optional<onnx_file::OddModel> odd_model;
   if (rules.lend_model) {
     ONNXIFI_ASSIGN_OR_RETURN(odd_model, onnx_file::OddModel::Make(content));
-    model = odd_model->content();
+    request.model = odd_model->content();
   }
   result.operators = outline.operators;
   result.element_types = ElementTypesOf(outline);
   const std::string obstacle = FindValueThatCannotCross(outline);
-  Asking asking{.by_values = false,
-                .properties = MakeProperties(rules),
-                .function = "onnxGetBackendCompatibility"};
-  onnxStatus claim =
-      target.library.onnxGetBackendCompatibility(target.id, model.size(), model.data());
+  onnxStatus claim = Claim(target, request);
   if (!obstacle.empty() && client::IsAcceptance(claim)) {
     return Fault(fmt::format("onnxGetBackendCompatibility accepts the model, but {}.", obstacle));
   }
   if (!obstacle.empty() && client::HasValues(target.extensions)) {
     // The standard's functions alone refuse it all the same, also to initialise it.
-    ONNXIFI_RETURN_IF_ERROR(CheckRefusal(target, model, asking, claim, result));
-    result.status.clear();
-    result.sentence.clear();
-    asking.by_values = true;
-    asking.properties.insert(asking.properties.begin(), {ONNXIFI_SDK_GRAPH_PROPERTY_VALUES, 1});
-    asking.function = "onnxGetBackendValueCompatibility";
-    claim =
-        target.extensions.get_backend_value_compatibility(target.id, model.size(), model.data());
+    if (rules.variant == cases::Variant::kPlain) {
+      ONNXIFI_RETURN_IF_ERROR(CheckRefusal(target, request, claim, result));
+      result.status.clear();
+      result.sentence.clear();
+    }
+    request.by_values = true;
+    request.properties.insert(request.properties.begin(), {ONNXIFI_SDK_GRAPH_PROPERTY_VALUES, 1});
+    claim = Claim(target, request);
+  }
+  if (rules.variant != cases::Variant::kPlain) {
+    if (client::IsAcceptance(claim)) {
+      return VariantRun(description, rules, target, outline, request, oracle, result).Run();
+    }
+    result.verdict = Verdict::kNotApplicable;
+    result.sentence = "The device refuses the case as it is.";
+    return base::Ok();
   }
   if (!client::IsAcceptance(claim)) {
     result.verdict = Verdict::kNotSupported;
-    return CheckRefusal(target, model, asking, claim, result);
+    return CheckRefusal(target, request, claim, result);
   }
   result.verdict = Verdict::kPass;
-  return RunAll(description, rules, target, outline, model, asking, result);
+  if (description.draws) return RunDraws(description, rules, target, outline, request, result);
+  return RunAll(description, rules, target, outline, request, result);
 }
 
 }  // namespace
 
 CaseResult ReplayCase(const cases::CaseDescription& description, const ReplayRules& rules,
-                      const Target& target) {
+                      const Target& target, Oracle& oracle) {
   CaseResult result;
-  const base::Status status = Replay(description, rules, target, result);
+  const base::Status status = Replay(description, rules, target, oracle, result);
   if (!status.ok()) {
     result.verdict = Verdict::kFail;
     result.sentence = status.Text();

@@ -3,6 +3,7 @@
 // onnxSetGraphIO: names, types, shapes, memory, and what a failed call leaves behind.
 
 #include <onnx/onnxifi.h>
+#include <onnxifi/sdk.h>
 
 #include <array>
 #include <string>
@@ -90,13 +91,18 @@ void MemoryTypesAreChecked(Check& check) {
             [](Descriptor& tensor) { tensor.memoryType = 3; });
 }
 
-void KnownMemoryTypesMayBeUnsupported(Check& check) {
+uint64_t TakenMemoryTypes(Check& check) {
   uint64_t taken = 0;
   size_t size_bytes = sizeof(taken);
   check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
                      check.library().onnxGetBackendInfo(check.id(), ONNXIFI_BACKEND_MEMORY_TYPES,
                                                         &taken, &size_bytes),
                      "onnxGetBackendInfo for the memory types");
+  return taken;
+}
+
+void KnownMemoryTypesMayBeUnsupported(Check& check) {
+  const uint64_t taken = TakenMemoryTypes(check);
   if ((taken & ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) == 0) {
     BothSides(check, {ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE}, "in CUDA memory, which is not taken",
               [](Descriptor& tensor) { tensor.memoryType = ONNXIFI_MEMORY_TYPE_CUDA_BUFFER; });
@@ -106,6 +112,40 @@ void KnownMemoryTypesMayBeUnsupported(Check& check) {
         check, {ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE}, "in a texture, which is not taken",
         [](Descriptor& tensor) { tensor.memoryType = ONNXIFI_MEMORY_TYPE_OPENGLES_TEXTURE_2D; });
   }
+}
+
+// ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD, for libraries that know it.
+void OpaqueFileDescriptorsAreChecked(Check& check) {
+  if (check.extensions().get_last_error_message == nullptr) return;
+  static constexpr auto kMove = [](Descriptor& tensor, const onnxOpaqueFd* told) {
+    tensor.memoryType = ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD;
+    tensor.buffer = reinterpret_cast<onnxPointer>(told);
+  };
+  if ((TakenMemoryTypes(check) & ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD) == 0) {
+    BothSides(check, {ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE},
+              "behind a file descriptor, which is not taken", [](Descriptor& tensor) {
+                static onnxOpaqueFd told = {};
+                told.struct_size = sizeof(told);
+                kMove(tensor, &told);
+              });
+    return;
+  }
+  BothSides(check, {ONNXIFI_STATUS_INVALID_MEMORY_LOCATION}, "behind a file descriptor at NULL",
+            [](Descriptor& tensor) { kMove(tensor, nullptr); });
+  BothSides(check, {ONNXIFI_STATUS_INVALID_MEMORY_LOCATION},
+            "behind a file descriptor whose structure is cut short", [](Descriptor& tensor) {
+              static onnxOpaqueFd told = {};
+              told.struct_size = sizeof(told.struct_size);
+              kMove(tensor, &told);
+            });
+  BothSides(check, {ONNXIFI_STATUS_INVALID_MEMORY_LOCATION},
+            "behind a file descriptor that is not open, of no device", [](Descriptor& tensor) {
+              static onnxOpaqueFd told = {};
+              told.struct_size = sizeof(told);
+              told.fd = -1;
+              told.allocation_bytes = told.size_bytes = 4096;
+              kMove(tensor, &told);
+            });
 }
 
 void ShapesAreChecked(Check& check) {
@@ -290,6 +330,7 @@ constexpr InterfaceCase kCases[] = {
     {"bindings", "data_types_are_checked", DataTypesAreChecked},
     {"bindings", "memory_types_are_checked", MemoryTypesAreChecked},
     {"bindings", "known_memory_types_may_be_unsupported", KnownMemoryTypesMayBeUnsupported},
+    {"bindings", "opaque_file_descriptors_are_checked", OpaqueFileDescriptorsAreChecked},
     {"bindings", "shapes_are_checked", ShapesAreChecked},
     {"bindings", "buffers_exist", BuffersMustExist},
     {"bindings", "set_io_checks_its_arguments_in_order", ArgumentsAreChecked},

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelInputs: what becomes of inputs, outputs and values in between.
+
+#include "client/onnx_file/model_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "client/onnx_file/model_outline.h"
+
+namespace onnxifi::onnx_file {
+namespace {
+
+std::span<const std::byte> Bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+std::string SumModel(int64_t ir_version) {
+  return ModelWriter(ir_version)
+      .Input("a", ElementType::kFloat32, {int64_t{2}, int64_t{3}})
+      .Input("b", ElementType::kFloat32, {int64_t{3}})
+      .Node("Add", {"a", "b"}, {"t"})
+      .Node("Neg", {"t"}, {"c"})
+      .Intermediate("t", ElementType::kFloat32, {int64_t{2}, int64_t{3}})
+      .Output("c", ElementType::kFloat32, {int64_t{2}, int64_t{3}})
+      .Build();
+}
+
+// Whether the bytes hold the declaration of a value of this name.
+bool Declares(const std::string& model, std::string_view name) {
+  const std::string entry = std::string("\x0a\x01") + std::string(name) + "\x12";
+  return model.find(entry) != std::string::npos;
+}
+
+TEST(ModelInputsTest, AnInitializerIsNoInputAnyMore) {
+  const DenseTensor weight = MakeFloatTensor("b", {3}, {1, 2, 3});
+  const std::string model = SumModel(8);
+  const auto made = MakeInitializers(Bytes(model), std::vector<DenseTensor>{weight});
+  ASSERT_TRUE(made.ok()) << made.status().Text();
+  EXPECT_FALSE(Declares(*made, "b"));
+  EXPECT_NE(made->find(SerializeTensor(weight)), std::string::npos);
+  const auto outline = ParseModelOutline(Bytes(*made));
+  ASSERT_TRUE(outline.ok());
+  ASSERT_EQ(outline->inputs.size(), 1u);
+  EXPECT_EQ(outline->inputs[0].name, "a");
+}
+
+TEST(ModelInputsTest, InOldModelsAnInitializerStaysAnInput) {
+  const std::string model = SumModel(3);
+  const auto made = MakeInitializers(
+      Bytes(model), std::vector<DenseTensor>{MakeFloatTensor("b", {3}, {1, 2, 3})});
+  ASSERT_TRUE(made.ok());
+  EXPECT_TRUE(Declares(*made, "b"));
+  EXPECT_EQ(ParseModelOutline(Bytes(*made))->inputs.size(), 1u);
+}
+
+TEST(ModelInputsTest, ExtentsOfInputsAreThoseGivenAndOthersAreLeftOut) {
+  const std::string model = SumModel(8);
+  const ExtentsByName extents = {{"a", {std::string("rows"), int64_t{67}}}};
+  const auto changed = ChangeExtents(Bytes(model), extents);
+  ASSERT_TRUE(changed.ok()) << changed.status().Text();
+  EXPECT_FALSE(Declares(*changed, "t"));
+  const auto outline = ParseModelOutline(Bytes(*changed));
+  ASSERT_TRUE(outline.ok());
+  const std::vector<DimensionOutline>& a = *outline->inputs[0].shape;
+  ASSERT_EQ(a.size(), 2u);
+  EXPECT_EQ(a[0].symbol, "rows");
+  EXPECT_FALSE(a[0].extent);
+  EXPECT_EQ(a[1].extent, 67);
+  EXPECT_EQ((*outline->inputs[1].shape)[0].extent, 3);
+  const std::vector<DimensionOutline>& c = *outline->outputs[0].shape;
+  ASSERT_EQ(c.size(), 2u);
+  EXPECT_FALSE(c[0].extent);
+  EXPECT_TRUE(c[1].symbol.empty());
+}
+
+TEST(ModelInputsTest, DamagedBytesAreRefused) {
+  const std::string model = "\x3a\x7f";
+  EXPECT_EQ(ChangeExtents(Bytes(model), {}).status().code(), base::Code::kInvalidProtobuf);
+  EXPECT_EQ(MakeInitializers(Bytes(model), {}).status().code(), base::Code::kInvalidProtobuf);
+}
+
+}  // namespace
+}  // namespace onnxifi::onnx_file
