@@ -48,7 +48,7 @@ class BoundFewRows : public device::BoundKernel {
     gemm::Epilogue epilogue = epilogue_.At(addresses);
     if (const auto& addend = epilogue_.addend()) {
       epilogue.addend = gemm::FloatsAt(addresses, *addend);
-      epilogue.addend_stride = addend->strides[product_.row_axis];
+      epilogue.addend_stride = RowStride(*addend);
     }
     return epilogue;
   }
@@ -56,8 +56,8 @@ class BoundFewRows : public device::BoundKernel {
     if (own_ == nullptr) return gemm::FloatsAt(addresses, w_);
     return runtime::Floats(own_) + (product_.is_uniform ? 0 : w_.offset);
   }
-  int64_t XStride() const { return x_.strides[product_.row_axis]; }
-  int64_t YStride() const { return y_.strides[product_.row_axis]; }
+  int64_t XStride() const { return RowStride(x_); }
+  int64_t YStride() const { return RowStride(y_); }
 
   const FewRowsProduct product_;
   const int64_t rows_;
@@ -65,6 +65,11 @@ class BoundFewRows : public device::BoundKernel {
   const device::BoundView x_, y_;
 
  private:
+  // The product of two vectors has no axis of rows.
+  int64_t RowStride(const device::BoundView& view) const {
+    return rows_ == 1 ? 0 : view.strides[product_.row_axis];
+  }
+
   const device::BoundView w_;
   const runtime::PackedWeights own_;
   const gemm::BoundEpilogue epilogue_;

@@ -35,6 +35,7 @@ struct Case {
   bool is_symbolic = false;    // the number of rows
   int threads = 2;
   bool is_uniform = false;  // the matrix: its last number everywhere
+  bool is_scalar = false;   // of one row and column, without axes for them
 };
 
 // X[rows, depth], the matrix, Y[rows, columns], a bias and an addend like Y.
@@ -42,7 +43,7 @@ class Product : private FloatBuffers {
  public:
   explicit Product(const Case& test) : test_(test) {
     const auto& [rows, depth, columns, is_transposed, has_epilogue, shift, is_symbolic, threads,
-                 is_uniform] = test;
+                 is_uniform, is_scalar] = test;
     Dim row_dim(rows);
     if (is_symbolic) row_dim = program.dims->NewSymbol("rows", /*is_data=*/false);
     Add({row_dim, depth}, rows * depth);
@@ -76,6 +77,13 @@ class Product : private FloatBuffers {
       sum = program::Maximum(sum, program::Like(sum, -1.0));
     }
     contract.roots = {sum.id()};
+    if (is_scalar) {
+      step_.domain = {};
+      for (size_t read = 0; read < 2; ++read) step_.reads[read].strides = {Dim(1)};
+      for (size_t read = 2; read < step_.reads.size(); ++read) step_.reads[read].strides = {};
+      step_.writes[0].strides = {};
+      contract.m_axes = contract.n_axes = 0;
+    }
     step_.body = std::move(contract);
     matrix_.resize(data[1].size() * sizeof(float) + 128);
     void* place = matrix_.data();
@@ -173,6 +181,16 @@ TEST(FewRowsTest, TakesMatricesOfAnyForm) {
       // One column is a column whichever way it lies.
       if (columns == 1 && !is_transposed) continue;
       Product({2, depth, columns, is_transposed, /*has_epilogue=*/true}).Check();
+    }
+  }
+}
+
+TEST(FewRowsTest, MultipliesTwoVectorsThatHaveNoOtherAxes) {
+  for (const bool has_epilogue : {false, true}) {
+    for (const size_t shift : {0, 4}) {
+      Case test{1, kDepth, 1, /*is_transposed=*/true, has_epilogue, shift};
+      test.is_scalar = true;
+      Product(test).Check();
     }
   }
 }
