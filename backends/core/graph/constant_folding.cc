@@ -70,6 +70,11 @@ bool DequantizesWeights(const Node& node, const Graph& graph) {
          tensor::BitWidth(weights->type()) == 8;
 }
 
+// Gradient differentiates nodes of its own graph, those of constants too.
+bool IsGradient(const Node& node) {
+  return node.op_type == "Gradient" && node.domain == "ai.onnx.preview.training";
+}
+
 // One run over one graph. To prepare a graph takes longer than to compute with a few numbers: a
 // node that reads small constants alone forms a group with those that read its results and small
 // constants, with what these read, and so on. A group needs nothing that is not known.
@@ -82,11 +87,13 @@ class Folding {
         producers_(graph.Producers()),
         readers_(graph.values.size()),
         states_(graph.nodes.size(), State::kWaits) {
+    const bool has_gradient = std::ranges::any_of(graph.nodes, IsGradient);
     for (size_t k = 0; k < graph.nodes.size(); ++k) {
       for (const ValueId input : graph.nodes[k].inputs) {
         if (input != kNoValue) readers_[static_cast<size_t>(input)].push_back(k);
       }
-      if (HasSubgraph(graph.nodes[k]) || DequantizesWeights(graph.nodes[k], graph)) {
+      if (has_gradient || HasSubgraph(graph.nodes[k]) ||
+          DequantizesWeights(graph.nodes[k], graph)) {
         states_[k] = State::kStays;
       }
     }

@@ -173,6 +173,21 @@ TEST(ConstantFoldingTest, FoldsChainsInOneRun) {
   EXPECT_EQ(evaluator.calls, 1);
 }
 
+TEST(ConstantFoldingTest, KeepsWhatGradientDifferentiates) {
+  GraphBuilder builder("main");
+  const ValueId a = builder.AddConstant("a", {1, 2});
+  const ValueId sum = builder.AddNode("Add", {a, a});
+  const ValueId gradient = builder.AddNode("Gradient", {a});
+  builder.LastNode().domain = "ai.onnx.preview.training";
+  builder.SetOutputs({sum, gradient});
+  Graph graph = builder.Take();
+  AddEvaluator evaluator;
+  ConstantFolding pass(evaluator);
+  ASSERT_TRUE(RunPass(pass, graph).ok());
+  EXPECT_EQ(graph.nodes.size(), 2u);
+  EXPECT_FALSE(graph.values[static_cast<size_t>(sum)].constant);
+}
+
 TEST(ConstantFoldingTest, ComputesWithFewNumbersAtOnceAndWithManyAlone) {
   GraphBuilder builder("main");
   const ValueId a = builder.AddConstant("a", {1});

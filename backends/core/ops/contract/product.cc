@@ -4,6 +4,7 @@
 
 #include "backends/core/ops/contract/product.h"
 
+#include <string>
 #include <utility>
 
 namespace onnxifi::ops {
@@ -51,9 +52,18 @@ Result<Operand> AlignParameter(Lowering& lowering, int input, int rank, int axis
                   lowering.node().op_type + ": Input " + std::to_string(input) + " has " +
                       std::to_string(parameter.rank()) + " axes instead of at most one.");
   }
-  ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(
-      parameter.shape[0], extent,
-      "The length of input " + std::to_string(input) + " and the extent it scales"));
+  const Dim length = parameter.shape[0];
+  const std::string what =
+      "The length of input " + std::to_string(input) + " and the extent it scales";
+  if (length.is_constant()) {
+    ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(length, extent, what));
+  } else if (length != extent) {
+    // A length that only a run tells may be 1, too.
+    ONNXIFI_RETURN_IF_ERROR(
+        lowering.Require(Max(Equal(length, extent), Equal(length, Dim(1))), Code::kMismatchingShape,
+                         what + " differ: " + length.ToString() + " and " + extent.ToString() + ".",
+                         {length, extent}));
+  }
   Operand aligned = parameter;
   while (aligned.rank() < rank - axis) aligned = program::InsertAxis(aligned, aligned.rank());
   while (aligned.rank() < rank) aligned = program::InsertAxis(aligned, 0);
