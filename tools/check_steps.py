@@ -21,7 +21,9 @@ from steps.check import check
 from steps.step import Step
 
 # Steps of each family, in parts of a thousand; Reduce and Row take the longest to evaluate here.
-SHARES = {"Map": 300, "Index": 300, "Scan": 200, "Reduce": 125, "Row": 75}
+SHARES = {
+    "Map": 250, "Index": 250, "Contract": 125, "Window": 125, "Scan": 125, "Reduce": 75, "Row": 50,
+}
 PART = 500  # steps per process
 
 

@@ -3,7 +3,8 @@
 #
 # Random claims: asks a device of an ONNXIFI library about one-node models and holds it to its answers. Yes must mean that the graph
 # initialises and gives what a reference device gives; no must mean that initialisation refuses with the same status and both give a
-# sentence. Models are the node cases of ONNX's backend test suite with element types, extents, attributes, opset and constness changed.
+# sentence. What ONNX's schema does not allow must not be claimed, and what it allows must not be called invalid (schema_oracle.py).
+# Models are the node cases of ONNX's backend test suite with element types, extents, attributes, opset and constness changed.
 #
 #   tools/fuzz_claims.py --library LIB --cases DIR [--device cpu] [--reference null] [--count N] [--seed S] [--jobs N]
 #                        [--build-every N] [--runs N] [--sources N]
@@ -36,6 +37,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxifi_library import FALLBACK, SUCCESS, Library, LibraryError, describe
+from schema_oracle import INVALID, VALID, SchemaOracle
 
 # Largest difference allowed between the two devices, relative to |expected| + rms(expected).
 TOLERANCE = {TensorProto.FLOAT: 2e-5, TensorProto.DOUBLE: 1e-12, TensorProto.FLOAT16: 2e-3,
@@ -56,6 +58,8 @@ MAX_ELEMENTS = 1 << 16
 NODES_PER_ROUND = 200
 # A kernel may be compiled meanwhile, with little of a processor that others use too.
 RUN_TIMEOUT_MS = 120000
+# The high byte of INVALID_... and MISMATCHING_...
+CALLED_INVALID = (1, 3)
 
 
 def size_bytes(element_type, shape):
@@ -216,6 +220,15 @@ def differs(element, actual, expected, model):
     return not numpy.array_equal(actual, expected)
 
 
+def contradict(claim, verdict, why, sentence):
+    """What ONNX's schema says against the answer to a claim, or None."""
+    if verdict == INVALID and claim in (SUCCESS, FALLBACK):
+        return f"it is claimed, but ONNX's schema does not allow it: {why}"
+    if verdict == VALID and claim >> 8 in CALLED_INVALID:
+        return f"ONNX's schema and inference allow it, but the claim answers 0x{claim:04x}: {sentence}"
+    return None
+
+
 def check(device, reference, model, given, claim, rng, report, is_built=True, runs=1):
     """Why the device's answer does not hold, or None; a model that is claimed is built only with `is_built`."""
     again = device.claim(model)
@@ -325,13 +338,14 @@ class Turns:
 
 def work(arguments, first, count, current, results, folder):
     turns = Turns(folder)
+    schema_oracle = SchemaOracle()  # forked before the library starts threads
     try:
         device, reference = (Library(arguments.library, name) for name in (arguments.device, arguments.reference))
     except LibraryError as fault:
         sys.exit(str(fault))
     with turns.together():
         seeds = load_seeds(arguments.cases)
-    report = {"times": [], "repeat times": [], "call times": [], "answers": collections.Counter(), "not run": collections.Counter(),
+    report = {"times": [], "repeat times": [], "call times": [], "answers": collections.Counter(), "not run": collections.Counter(), "schema": collections.Counter(),
               "compared": 0, "failures": []}
     # Asked as a framework asks: about one node after the other, and only then is anything built.
     for begin in range(first, first + count, NODES_PER_ROUND):
@@ -350,8 +364,13 @@ def work(arguments, first, count, current, results, folder):
         for case, claim in zip(cases, claims):
             current.value = case.number
             with turns.together():
-                problem = check(device, reference, case.model, case.given, claim, case.rng, report,
-                                is_built=case.number % arguments.build_every == 0, runs=arguments.runs)
+                # The sentence is that of the last call that failed.
+                sentence = device.sentence() if device.claim(case.model) == claim else ""
+                verdict, why = schema_oracle.answer(case.model)
+                report["schema"][verdict] += 1
+                problem = contradict(claim, verdict, why, sentence) or check(
+                    device, reference, case.model, case.given, claim, case.rng, report,
+                    is_built=case.number % arguments.build_every == 0, runs=arguments.runs)
             if problem:
                 report["failures"].append((case.number, case.seed[0], problem))
     results.put((first, report))
@@ -388,7 +407,7 @@ def fuzz(arguments, folder, count_sources):
     results = multiprocessing.Queue()
     batch = max(1, min(10000, arguments.count // arguments.jobs))
     pending = [(first, min(batch, arguments.count - first)) for first in range(0, arguments.count, batch)]
-    total = {"times": [], "repeat times": [], "call times": [], "answers": collections.Counter(), "not run": collections.Counter(),
+    total = {"times": [], "repeat times": [], "call times": [], "answers": collections.Counter(), "not run": collections.Counter(), "schema": collections.Counter(),
              "compared": 0, "failures": []}
     running, done, lost = {}, 0, 0
     while pending or running:
@@ -416,7 +435,7 @@ def fuzz(arguments, folder, count_sources):
         done += count
         for key in ("times", "repeat times", "call times", "failures"):
             total[key] += report[key]
-        for key in ("answers", "not run"):
+        for key in ("answers", "not run", "schema"):
             total[key].update(report[key])
         total["compared"] += report["compared"]
         print(f"claims: {done} of {arguments.count}, {len(total['failures'])} failed", flush=True)
@@ -428,6 +447,7 @@ def fuzz(arguments, folder, count_sources):
     median, repeat_median = (statistics.median(total[key]) - call_median if total[key] else math.inf
                              for key in ("times", "repeat times"))
     print("answers: " + ", ".join(f"{code} {n}" for code, n in sorted(total["answers"].items())))
+    print("ONNX's schema and inference: " + ", ".join(f"{verdict} {n}" for verdict, n in sorted(total["schema"].items())))
     print("not run: " + (", ".join(f"{why} {n}" for why, n in total["not run"].items()) or "none"))
     print(f"compared with {arguments.reference}: {total['compared']}; median claim {median:.1f} us, asked again {repeat_median:.1f} us, "
           f"without {call_median:.1f} us that the interpreter takes for a call")
@@ -448,7 +468,7 @@ def fuzz(arguments, folder, count_sources):
             "count": arguments.count, "failed": failed, "median_us": median, "repeat_median_us": repeat_median,
             "call_us": call_median,
             "compared": total["compared"],
-            "answers": total["answers"], "not_run": total["not run"]}))
+            "answers": total["answers"], "schema": total["schema"], "not_run": total["not run"]}))
     if lost:
         print(f"{lost} claims were not asked because a process died")
     print(f"{arguments.count - lost - len(total['failures'])} passed, {failed} failed")

@@ -22,6 +22,17 @@ case "$*" in
 esac
 """
 
+_CTEST = """#!/bin/sh
+cat <<'END'
+100% tests passed, 0 tests failed out of 10
+
+The following tests did not run:
+	  3 - cpu_test.Matmul.Avx512 (Skipped)
+	  4 - cpu_test.Matmul.Amx (Skipped)
+	 10 - auto_test.SleepingDevices (Disabled)
+END
+"""
+
 
 class SumsTest(unittest.TestCase):
     def setUp(self):
@@ -85,6 +96,19 @@ class SumsTest(unittest.TestCase):
         self.assertEqual(lines[-1], "7 passed, 2 failed")
         self.assertEqual(lines[-2], "4 not supported, as conformance/expectations lists")
         self.assertEqual(status, 1)
+
+    def test_an_expression_that_matches_no_stage_fails(self):
+        lines, status = self.run_stages("^interfaces$")
+        self.assertIn("The expression '^interfaces$' matches no stage of the shard 'every'.", lines)
+        self.assertEqual((lines[-1], status), ("0 passed, 1 failed", 1))
+
+    def test_skipped_tests_are_not_among_those_passed(self):
+        ctest = self.root / "bin" / "ctest"
+        ctest.write_text(_CTEST)
+        ctest.chmod(0o755)
+        lines, status = self.run_stages("^unit tests$")
+        self.assertEqual((lines[-1], status), ("7 passed, 0 failed", 0))
+        self.assertIn("3 skipped", lines)
 
     def test_shards_take_at_most_forty_minutes(self):
         shards = self.list_shards()

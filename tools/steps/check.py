@@ -3,15 +3,20 @@
 
 import numpy as np
 
+from steps.contract import run_contract
 from steps.index import run_index
 from steps.map import run_map
 from steps.reduce import run_reduce
 from steps.row import run_row
 from steps.scan import run_scan
 from steps.value import SLACK
+from steps.window import run_window
 
 # Each gives a list of (write, coordinates, value).
-FAMILIES = {"Map": run_map, "Reduce": run_reduce, "Row": run_row, "Scan": run_scan, "Index": run_index}
+FAMILIES = {
+    "Map": run_map, "Reduce": run_reduce, "Row": run_row, "Scan": run_scan, "Index": run_index,
+    "Contract": run_contract, "Window": run_window,
+}
 
 
 def check(step):

@@ -88,6 +88,8 @@ class Step:
             for value in inputs:
                 unknown = unknown | value.u
             return Value(loaded.v, None, unknown)
+        if op == "accumulator":
+            return outside[op]
         if op in ("state", "row"):
             return outside[(op, payload)]
         if op == "random":

@@ -7,11 +7,13 @@
 //   step_fuzz --out PREFIX [--seed N] [--family NAME] --count N     writes PREFIX.jsonl and
 //   PREFIX.bin
 
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -32,6 +34,13 @@ std::string List(const Items& items, Text&& text) {
   std::string list = "[";
   for (const auto& item : items) list += (list.size() > 1 ? "," : "") + text(item);
   return list + "]";
+}
+
+// The shortest text that is read as the same number.
+std::string Number(double value) {
+  char text[32];
+  const auto result = std::to_chars(std::begin(text), std::end(text), value);
+  return std::string(std::begin(text), result.ptr);
 }
 
 std::string Numbers(const std::vector<int64_t>& numbers) {
@@ -82,6 +91,13 @@ class StepText {
     });
   }
 
+  template <typename Dims>
+  std::vector<int64_t> ValuesOf(const Dims& dims) const {
+    std::vector<int64_t> values;
+    for (const program::Dim& dim : dims) values.push_back(tensor::ValueOf(dim, step_.dims));
+    return values;
+  }
+
   std::string BodyText(const program::Map& map) { return "\"roots\":" + Roots(map.roots); }
   std::string BodyText(const program::Reduce& reduce) {
     return "\"axes\":" + std::to_string(reduce.axes) + ",\"states\":" + States(reduce.reduction) +
@@ -99,15 +115,41 @@ class StepText {
            ",\"states\":" + States(scan.reduction) + ",\"roots\":" + Roots(scan.roots);
   }
   std::string BodyText(const program::Index& index) {
-    std::vector<int64_t> target;
-    for (const program::Dim& dim : index.target) {
-      target.push_back(tensor::ValueOf(dim, step_.dims));
-    }
     return "\"kind\":" + std::to_string(static_cast<int>(index.kind)) +
            ",\"combine\":" + std::to_string(static_cast<int>(index.combine)) +
-           ",\"target\":" + Numbers(target) +
+           ",\"target\":" + Numbers(ValuesOf(index.target)) +
            ",\"k\":" + std::to_string(tensor::ValueOf(index.k, step_.dims)) +
            ",\"largest\":" + (index.largest ? "true" : "false");
+  }
+  std::string BodyText(const program::Contract& contract) {
+    return "\"form\":" + std::to_string(static_cast<int>(contract.form)) +
+           ",\"batch_axes\":" + std::to_string(contract.batch_axes) +
+           ",\"m_axes\":" + std::to_string(contract.m_axes) +
+           ",\"inner\":" + Numbers(ValuesOf(contract.inner)) +
+           ",\"accumulator\":" + std::to_string(static_cast<int>(contract.accumulator)) +
+           ",\"a_prologue\":" + Root(contract.a_prologue) +
+           ",\"b_prologue\":" + Root(contract.b_prologue) + ",\"roots\":" + Roots(contract.roots) +
+           ",\"a_spatial\":" + Numbers(ValuesOf(contract.a_spatial)) +
+           ",\"strides\":" + Numbers(contract.strides) +
+           ",\"dilations\":" + Numbers(contract.dilations) +
+           ",\"pads\":" + Numbers(ValuesOf(contract.pads_begin)) +
+           ",\"group\":" + std::to_string(contract.group);
+  }
+  std::string BodyText(const program::Window& window) {
+    return "\"kind\":" + std::to_string(static_cast<int>(window.kind)) +
+           ",\"in_spatial\":" + Numbers(ValuesOf(window.in_spatial)) +
+           ",\"kernel\":" + Numbers(ValuesOf(window.kernel)) +
+           ",\"strides\":" + Numbers(window.strides) +
+           ",\"dilations\":" + Numbers(window.dilations) +
+           ",\"pads_begin\":" + Numbers(ValuesOf(window.pads_begin)) +
+           ",\"pads_end\":" + Numbers(ValuesOf(window.pads_end)) +
+           ",\"count_include_pad\":" + (window.count_include_pad ? "true" : "false") +
+           ",\"p\":" + std::to_string(window.p) +
+           ",\"column_major\":" + (window.column_major ? "true" : "false") +
+           ",\"alpha\":" + Number(window.alpha) + ",\"beta\":" + Number(window.beta) +
+           ",\"bias\":" + Number(window.bias) +
+           ",\"accumulator\":" + std::to_string(static_cast<int>(window.accumulator)) +
+           ",\"roots\":" + Roots(window.roots);
   }
   template <typename Body>
   std::string BodyText(const Body&) {
@@ -187,8 +229,8 @@ int Main(int argc, char** argv) {
   }
   std::vector<Family> families;
   for (Family family : kFamilies) {
-    // Contract and Window are compared device against device, by CompareWithReference.
-    if (family == Family::kContract || family == Family::kWindow) continue;
+    // These are compared device against device, by CompareWithReference.
+    if (family == Family::kAttention || family == Family::kRecurrent) continue;
     if (options["--family"].empty() || options["--family"] == Name(family)) {
       families.push_back(family);
     }
