@@ -28,6 +28,8 @@ std::optional<std::vector<std::pair<std::string, uint64_t>>> ReadStepFamilies(
       {ONNXIFI_SDK_FAMILY_WINDOW, counters.window_steps},
       {ONNXIFI_SDK_FAMILY_ATTENTION,
        counters.attention_steps == kUnknown ? 0 : counters.attention_steps},
+      {ONNXIFI_SDK_FAMILY_RECURRENT,
+       counters.recurrent_steps == kUnknown ? 0 : counters.recurrent_steps},
       {ONNXIFI_SDK_FAMILY_INDEX, counters.index_steps},
       {ONNXIFI_SDK_FAMILY_HOST, counters.host_steps},
       {ONNXIFI_SDK_FAMILY_CONTROL, counters.control_steps}};

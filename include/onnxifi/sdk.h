@@ -150,9 +150,10 @@ extern "C" {
  * (ONNXIFI_SDK_NATIVE_EVENT_VULKAN), and fences may be ONNXIFI_SYNCHRONIZATION_IMPLICIT as with
  * ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE. Vulkan orders commands of a queue only by barriers: a
  * run begins and ends with a barrier for all that compute shaders and transfers wrote before, and
- * the caller's commands behind it need one that waits for its compute shaders. A run with implicit
- * fences may wait for the queue until it is done, so nothing that onnxRunGraph's return is needed
- * for may come before it in the queue.
+ * the caller's commands behind it need one that waits for its compute shaders. Beside the exceptions
+ * there, a run with implicit fences waits until it is done where it is profiled or has outputs in
+ * the host's memory that are not used in place, and waits for the queue where its inputs there are
+ * more than 32 MiB; onnxSetGraphIO may wait for it, too.
  *
  * Device and queue must live until the backend, its graphs, events and shared memory are released,
  * and exported semaphores are signalled. A structure that breaks a condition is INVALID_PROPERTY.
@@ -186,6 +187,10 @@ typedef struct onnxVulkanDevice {
 
 /* ---- Memory types beyond the interface ---- */
 
+/* Host memory that onnxSetGraphIO binds (ONNXIFI_MEMORY_TYPE_CPU) stays the caller's. A device
+ * whose memory is the host's may use large tensors there in place, without a copy: they then have
+ * to stay as long as they are bound and until the runs that were started with them are done. */
+
 /* A descriptor's `buffer` is the address of an onnxVulkanBuffer, which must live as long as the
  * tensor is bound. The same holds for the VkBuffer: nobody else can keep it. */
 #define ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER ((uint64_t)1 << 48)
@@ -204,6 +209,33 @@ typedef struct onnxVulkanBuffer {
    * SHADER_DEVICE_ADDRESS, STORAGE_BUFFER, TRANSFER_SRC and TRANSFER_DST. */
   uint32_t usage;
 } onnxVulkanBuffer;
+
+/* A descriptor's `buffer` is the address of an onnxOpaqueFd, which is read during the call. Memory
+ * that another device, instance or process of the same driver made is used in place
+ * (VK_KHR_external_memory_fd). No queue orders the work of both: what others write has to be
+ * complete before the run starts, and others may read an output once the run has finished. The
+ * device's answer to ONNXIFI_BACKEND_MEMORY_TYPES tells whether it takes such;
+ * UNSUPPORTED_MEMORY_TYPE where it does not, or where a device of the caller's was made without the
+ * extension. What does not fit, or the driver refuses, is INVALID_MEMORY_LOCATION. */
+#define ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD ((uint64_t)1 << 49)
+
+typedef struct onnxOpaqueFd {
+  size_t struct_size;
+  /* Of vkGetMemoryFdKHR with VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, for memory that is no
+   * dedicated allocation. It stays the caller's, who may close it when the call has returned: the
+   * library has a duplicate. A descriptor of something else cannot always be detected. */
+  int32_t fd;
+  /* memoryTypeIndex and allocationSize that the memory was allocated with. */
+  uint32_t memory_type_index;
+  uint64_t allocation_bytes;
+  /* Where the tensor begins, a multiple of 16, and the bytes from there that may be used: at least
+   * those of the tensor, rounded up to 4 for an output of 4- or 2-bit elements. */
+  uint64_t offset;
+  uint64_t size_bytes;
+  /* deviceUUID and driverUUID of VkPhysicalDeviceIDProperties, where the memory was allocated. */
+  uint8_t device_uuid[16];
+  uint8_t driver_uuid[16];
+} onnxOpaqueFd;
 
 /* ---- Element types newer than the interface; numerically ONNX TensorProto.DataType ---- */
 
@@ -302,6 +334,11 @@ typedef struct onnxDeviceAnswer {
   const char* sentence;
   /* ONNXIFI_SDK_NODES_*. */
   uint32_t nodes;
+  /* A number that devices of several plugins share if they are one physical device: equal UUIDs,
+   * or else LUIDs or PCI addresses, or the machine's processor. The auto device cuts a model
+   * between such only for nodes that no other device takes, for a gain that it has measured, or as
+   * its caller wants. 0 if no other device is the same. */
+  uint64_t physical_device;
 } onnxDeviceAnswer;
 
 /* The role of a node: a device computes it. */
@@ -548,6 +585,7 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxReleaseSharedMemoryFunc
 #define ONNXIFI_SDK_FAMILY_WINDOW "Window"
 #define ONNXIFI_SDK_FAMILY_INDEX "Index"
 #define ONNXIFI_SDK_FAMILY_ATTENTION "Attention"
+#define ONNXIFI_SDK_FAMILY_RECURRENT "Recurrent"
 #define ONNXIFI_SDK_FAMILY_HOST "Host"
 #define ONNXIFI_SDK_FAMILY_CONTROL "Control"
 
@@ -597,6 +635,8 @@ typedef struct onnxGraphCounters {
   uint64_t recordings;
   /* Steps of the family ONNXIFI_SDK_FAMILY_ATTENTION, as those of the others above. */
   uint64_t attention_steps;
+  /* Likewise of ONNXIFI_SDK_FAMILY_RECURRENT. */
+  uint64_t recurrent_steps;
 } onnxGraphCounters;
 
 /*

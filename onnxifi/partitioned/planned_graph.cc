@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_set>
 
 #include "backends/core/base/log.h"
 #include "onnxifi/partitioned/fallback_graph.h"
@@ -47,11 +48,19 @@ abi::DeclaredTensor Declare(const split::FlowingValue& value) {
 
 abi::Signature SignatureOf(const split::WholeModel& whole) {
   abi::Signature signature;
+  std::unordered_set<std::string> symbols;
   for (const int32_t input : whole.inputs()) {
     signature.inputs.push_back(Declare(whole.values()[input]));
+    for (const abi::DeclaredDimension& dimension : signature.inputs.back().dimensions) {
+      symbols.insert(dimension.symbol);
+    }
   }
   for (const int32_t output : whole.outputs()) {
     signature.outputs.push_back(Declare(whole.values()[output]));
+    // Exporters write symbols of outputs that stand for several numbers.
+    for (abi::DeclaredDimension& dimension : signature.outputs.back().dimensions) {
+      if (!symbols.contains(dimension.symbol)) dimension.symbol.clear();
+    }
   }
   return signature;
 }
@@ -380,7 +389,7 @@ base::Result<abi::GraphCounters> PlannedGraph::Counters() {
       &abi::GraphCounters::window_steps,    &abi::GraphCounters::index_steps,
       &abi::GraphCounters::host_steps,      &abi::GraphCounters::control_steps,
       &abi::GraphCounters::attention_steps, &abi::GraphCounters::submissions,
-      &abi::GraphCounters::recordings,
+      &abi::GraphCounters::recordings,      &abi::GraphCounters::recurrent_steps,
   };
   abi::GraphCounters sum;
   for (const auto counter : kSums) sum.*counter = 0;

@@ -300,6 +300,7 @@ base::Result<abi::GraphCounters> ForwardedGraph::Counters() {
       .host_steps = counters.host_steps,
       .control_steps = counters.control_steps,
       .attention_steps = counters.attention_steps,
+      .recurrent_steps = counters.recurrent_steps,
       .waits = counters.waits,
       .submissions = counters.submissions,
       .recordings = counters.recordings,

@@ -215,6 +215,7 @@ onnxStatus ONNXIFI_ABI GetGraphCounters(onnxGraph handle, onnxGraphCounters* out
     record.submissions = counters.submissions;
     record.recordings = counters.recordings;
     record.attention_steps = counters.attention_steps;
+    record.recurrent_steps = counters.recurrent_steps;
     std::memcpy(out_counters, &record, std::min(capacity, sizeof(record)));
     return base::Ok();
   });

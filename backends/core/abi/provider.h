@@ -133,6 +133,7 @@ struct GraphCounters {
   uint64_t host_steps = kUnknown;
   uint64_t control_steps = kUnknown;
   uint64_t attention_steps = kUnknown;
+  uint64_t recurrent_steps = kUnknown;
   uint64_t waits = 0;
   uint64_t submissions = 0;  // kUnknown where the queue does not tell
   uint64_t recordings = 0;

@@ -40,6 +40,7 @@ class Collector {
     Add(attention.score);
     Add(attention.roots);
   }
+  void operator()(Recurrent&) {}
   void operator()(Index&) {}
   void operator()(Cut&) {}
   void operator()(Control&) {}

@@ -178,7 +178,7 @@ class ChannelsLast {
       for (size_t w = 0; w < step.writes.size(); ++w) {
         if (step.writes[w].buffer != id) continue;
         uses.push_back({&step.writes[w], &step, std::nullopt, false});
-        if (MayHaveChannels(step, /*is_read=*/false, w)) uses.back().extents = extents.OfWrites();
+        if (MayHaveChannels(step, /*is_read=*/false, w)) uses.back().extents = extents.OfWrite(w);
       }
     }
     return uses;

@@ -12,6 +12,7 @@
 
 #include "backends/core/program/body_exprs.h"
 #include "backends/core/program/operand_extents.h"
+#include "backends/core/program/recurrent_extents.h"
 
 namespace onnxifi::program {
 namespace {
@@ -153,6 +154,29 @@ class Counter {
     // Where elements go depends on data; each goes to one place.
     for (const View& write : step_.writes) {
       Add(written_, write, Count(domain_));
+    }
+  }
+
+  void operator()(const Recurrent& recurrent) {
+    const int64_t elements = Count(domain_);  // of states, at each time step one
+    const int64_t gates = recurrent.gates();
+    // At each time step a product per element of the weights and row, then what step.h says of each
+    // element of the states, an activation as one operation.
+    const int64_t products = Times(Times(elements, gates), domain_.empty() ? 0 : domain_.back());
+    flops_ = Plus(flops_, Times(2, products));
+    int64_t operations = recurrent.kind == Recurrent::Kind::kRnn   ? 2
+                         : recurrent.kind == Recurrent::Kind::kGru ? 11
+                                                                   : 13;
+    if (step_.reads[Recurrent::kPeepholes].buffer != kNoBuffer) operations += 6;
+    if (step_.reads[Recurrent::kHiddenBias].buffer != kNoBuffer) operations += 1;
+    flops_ = Plus(flops_, Times(operations, elements));
+    for (int read = 0; read < Recurrent::kReads; ++read) {
+      if (step_.reads[read].buffer != kNoBuffer) Read(read, OperandExtents(step_, read, dims_));
+    }
+    for (int write = 0; write < Recurrent::kWrites; ++write) {
+      const View& view = step_.writes[write];
+      if (view.buffer == kNoBuffer) continue;
+      Add(written_, view, Reached(view, Numbers(RecurrentWriteShape(step_, write))));
     }
   }
 

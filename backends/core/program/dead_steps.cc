@@ -17,8 +17,9 @@ void RemoveDeadSteps(Program& program) {
     const Step& step = program.steps[s];
     // They give symbols their numbers, so they stay.
     is_live[s] = IsRunByExecution(step) ||
-                 std::any_of(step.writes.begin(), step.writes.end(),
-                             [&](const View& write) { return is_read[write.buffer]; });
+                 std::any_of(step.writes.begin(), step.writes.end(), [&](const View& write) {
+                   return write.buffer != kNoBuffer && is_read[write.buffer];
+                 });
     if (!is_live[s]) continue;
     for (const View& read : step.reads) {
       if (read.buffer != kNoBuffer) is_read[read.buffer] = true;

@@ -197,7 +197,7 @@ class Forwarder {
       }
       for (size_t w = 0; w < step.writes.size(); ++w) {
         if (step.writes[w].buffer != buffer) continue;
-        uses.push_back({number, /*is_write=*/true, w, extents.OfWrites()});
+        uses.push_back({number, /*is_write=*/true, w, extents.OfWrite(w)});
       }
     }
     return uses;

@@ -6,6 +6,8 @@
 
 #include <initializer_list>
 
+#include "backends/core/program/recurrent_extents.h"
+
 namespace onnxifi::program {
 namespace {
 
@@ -53,6 +55,7 @@ Shape ShapeOf(const Step& step, int operand, const Settle& settle) {
     const Shape keys_and_width = settle({attention->keys, attention->width});
     return OfAttention(operand, domain, keys_and_width[0], keys_and_width[1]);
   }
+  if (step.As<Recurrent>() != nullptr) return settle(RecurrentReadShape(step, operand));
   const Contract& contract = *step.As<Contract>();
   const Shape inner = settle(contract.inner);
   if (contract.form == Contract::Form::kMatMul) return OfProduct(contract, operand, domain, inner);
@@ -64,6 +67,7 @@ Shape ShapeOf(const Step& step, int operand, const Settle& settle) {
 int OperandCount(const Step& step) {
   if (step.As<Contract>() != nullptr) return 2;
   if (step.As<Attention>() != nullptr) return 3;
+  if (step.As<Recurrent>() != nullptr) return Recurrent::kReads;
   return step.As<Window>() != nullptr ? 1 : 0;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OperandExtents: what the operands of a step are over. A view has no extents of its own; most are
-// over the step's domain, but A and B of a Contract, X of a Window and Q, K and V of Attention
-// are over axes that follow from the definition of the step.
+// over the step's domain, but A and B of a Contract, X of a Window, Q, K and V of Attention and all
+// reads of a Recurrent are over axes that follow from the definition of the step.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_OPERAND_EXTENTS_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_OPERAND_EXTENTS_H_
@@ -16,13 +16,13 @@
 namespace onnxifi::program {
 
 // How many of the step's reads, the first ones, are such operands: A and B of a Contract, X of a
-// Window, Q, K and V of Attention, none of any other family.
+// Window, Q, K and V of Attention, all of a Recurrent, none of any other family.
 int OperandCount(const Step& step);
 
 // Extents of the axes of an operand, which are those of all that its prologue reads: [batch, m, k]
 // and [batch, k, n] of a matrix product; [N, C, spatial] of a Window and of a convolution's A;
 // [M, C / group, kernel] of a convolution's B, [C, M / group, kernel] of a transposed one's;
-// those of Attention as it says.
+// those of Attention and Recurrent as they say.
 // `operand` < OperandCount(step). May make new Dims.
 Shape OperandShape(const Step& step, int operand);
 

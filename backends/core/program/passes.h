@@ -19,6 +19,13 @@ using Accepts = std::function<bool(const Program& program, const Step& before, c
 // Removes steps whose results nobody reads, and forgets constants that no step reads.
 void RemoveDeadSteps(Program& program);
 
+// Whether the device does a step of the family Recurrent by a kernel of its own.
+using PrefersRecurrent = std::function<bool(const Program& program, const Step& step)>;
+
+// Puts a scan over time in the place of each Recurrent, of the steps from `first_step` on, that the
+// device does not prefer: a Control step per direction, whose body is a cell.
+void ExpandRecurrent(Program& program, const PrefersRecurrent& prefers, size_t first_step = 0);
+
 // Moves the Map that follows a Contract or Window, element for element, into its epilogue, as long
 // as the device accepts the step with it; the rest of a chain stays a Map.
 void FuseEpilogues(Program& program, const Accepts& accepts);

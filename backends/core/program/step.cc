@@ -17,6 +17,7 @@ std::string_view FamilyName(const Step& step) {
     std::string_view operator()(const Contract&) const { return ONNXIFI_SDK_FAMILY_CONTRACT; }
     std::string_view operator()(const Window&) const { return ONNXIFI_SDK_FAMILY_WINDOW; }
     std::string_view operator()(const Attention&) const { return ONNXIFI_SDK_FAMILY_ATTENTION; }
+    std::string_view operator()(const Recurrent&) const { return ONNXIFI_SDK_FAMILY_RECURRENT; }
     std::string_view operator()(const Index&) const { return ONNXIFI_SDK_FAMILY_INDEX; }
     std::string_view operator()(const Cut&) const { return "Cut"; }
     std::string_view operator()(const Control&) const { return ONNXIFI_SDK_FAMILY_CONTROL; }

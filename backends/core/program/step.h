@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/core/program/expr.h"
+#include "backends/core/program/recurrent.h"
 #include "backends/core/program/view.h"
 
 namespace onnxifi::program {
@@ -144,6 +145,8 @@ struct Attention {
   ExprIds roots;  // one per write; read kAccumulator and kLoad over the domain
 };
 
+// Recurrent, of LSTM, GRU and RNN: recurrent.h.
+
 // Index: data-dependent addressing that a Map cannot say. Duplicates are combined in ascending
 // order of the updates.
 struct Index {
@@ -223,8 +226,8 @@ struct Host {
   std::string context;  // of its errors: "while running node 3 (SequenceAt)"
 };
 
-using Body =
-    std::variant<Map, Reduce, Row, Scan, Contract, Window, Attention, Index, Cut, Control, Host>;
+using Body = std::variant<Map, Reduce, Row, Scan, Contract, Window, Attention, Recurrent, Index,
+                          Cut, Control, Host>;
 
 struct Step {
   Shape domain;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/core/program/expr_verifier.h"
+#include "backends/core/program/recurrent_verifier.h"
 
 namespace onnxifi::program {
 namespace {
@@ -39,6 +40,7 @@ class StepVerifier {
     if (const Contract* contract = step_.As<Contract>()) return CheckContract(*contract);
     if (const Window* window = step_.As<Window>()) return CheckWindow(*window);
     if (const Attention* attention = step_.As<Attention>()) return CheckAttention(*attention);
+    if (step_.As<Recurrent>() != nullptr) return CheckRecurrent(step_);
     if (const Index* index = step_.As<Index>()) return CheckIndex(*index);
     if (const Cut* cut = step_.As<Cut>()) return CheckCut(*cut);
     return base::Ok();

@@ -8,6 +8,7 @@
 
 #include "backends/core/program/body_exprs.h"
 #include "backends/core/program/operand_extents.h"
+#include "backends/core/program/recurrent_extents.h"
 
 namespace onnxifi::program {
 
@@ -89,8 +90,9 @@ std::optional<Shape> ViewExtents::OfRead(size_t read) const {
   return operand < OperandCount(step_) ? OperandShape(step_, operand) : step_.domain;
 }
 
-std::optional<Shape> ViewExtents::OfWrites() const {
+std::optional<Shape> ViewExtents::OfWrite(size_t write) const {
   if (IsRunByExecution(step_)) return std::nullopt;
+  if (step_.As<Recurrent>() != nullptr) return RecurrentWriteShape(step_, static_cast<int>(write));
   if (const Index* index = step_.As<Index>()) {
     if (index->kind == Index::Kind::kScatter) return index->target;
     if (index->kind == Index::Kind::kSuppress) return step_.domain;

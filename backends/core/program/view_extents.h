@@ -26,7 +26,7 @@ class ViewExtents {
   // Whether the body computes the coordinates of a read, whose guards bound them then.
   bool HasComputedCoordinates(size_t read) const { return computed_.contains(read); }
   // Nothing too where only data tells what is written.
-  std::optional<Shape> OfWrites() const;
+  std::optional<Shape> OfWrite(size_t write) const;
 
  private:
   const Step& step_;

@@ -22,10 +22,10 @@ TEST(ViewExtentsTest, FollowsTheFamily) {
   const ViewExtents product(maker.program, maker.program.steps[0]);
   EXPECT_EQ(product.OfRead(0), (Shape{2, 3}));
   EXPECT_EQ(product.OfRead(1), (Shape{3, 4}));
-  EXPECT_EQ(product.OfWrites(), (Shape{2, 4}));
+  EXPECT_EQ(product.OfWrite(0), (Shape{2, 4}));
   const ViewExtents sum(maker.program, maker.program.steps[1]);
   EXPECT_EQ(sum.OfRead(0), (Shape{2, 4}));
-  EXPECT_EQ(sum.OfWrites(), Shape{2});
+  EXPECT_EQ(sum.OfWrite(0), Shape{2});
 }
 
 TEST(ViewExtentsTest, ScatterWritesAnywhereInItsTarget) {
@@ -40,8 +40,8 @@ TEST(ViewExtentsTest, ScatterWritesAnywhereInItsTarget) {
   maker.AddStep({{3}, {maker.Input({3}).view}, {maker.Temporary({2}).view}, top});
   const ViewExtents scattered(maker.program, maker.program.steps[0]);
   EXPECT_EQ(scattered.OfRead(0), Shape{3});
-  EXPECT_EQ(scattered.OfWrites(), Shape{7});
-  EXPECT_EQ(ViewExtents(maker.program, maker.program.steps[1]).OfWrites(), std::nullopt);
+  EXPECT_EQ(scattered.OfWrite(0), Shape{7});
+  EXPECT_EQ(ViewExtents(maker.program, maker.program.steps[1]).OfWrite(0), std::nullopt);
 }
 
 TEST(ViewExtentsTest, OfComputedCoordinatesAreWhatGuardsLetPass) {
@@ -78,7 +78,7 @@ TEST(ViewExtentsTest, AreNotKnownOfComputedCoordinates) {
   const ViewExtents extents(maker.program, maker.program.steps[0]);
   EXPECT_EQ(extents.OfRead(0), Shape{5});
   EXPECT_EQ(extents.OfRead(1), std::nullopt);
-  EXPECT_EQ(extents.OfWrites(), Shape{5});
+  EXPECT_EQ(extents.OfWrite(0), Shape{5});
 }
 
 TEST(ViewExtentsTest, OfAttentionAreThoseOfOperandsAndResults) {
@@ -107,7 +107,7 @@ TEST(ViewExtentsTest, OfAttentionAreThoseOfOperandsAndResults) {
   EXPECT_EQ(extents.OfRead(3), std::nullopt);
   EXPECT_EQ(extents.OfRead(4), std::nullopt);
   EXPECT_EQ(extents.OfRead(5), (Shape{3, 11}));
-  EXPECT_EQ(extents.OfWrites(), (Shape{3, 11}));
+  EXPECT_EQ(extents.OfWrite(0), (Shape{3, 11}));
 }
 
 TEST(ViewExtentsTest, AreNotKnownOfWhatExecutionRuns) {

@@ -17,6 +17,7 @@ CompileResult CompileStep(const program::Program& program, const program::Step& 
   if (step.As<program::Contract>() != nullptr) return CompileContract(program, step);
   if (step.As<program::Window>() != nullptr) return CompileWindow(program, step);
   if (step.As<program::Attention>() != nullptr) return CompileAttention(program, step);
+  if (step.As<program::Recurrent>() != nullptr) return CompileRecurrent(program, step);
   if (step.As<program::Index>() != nullptr) return CompileIndex(program, step);
   return base::Status(
       base::Code::kUnsupportedOperator,

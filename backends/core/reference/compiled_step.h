@@ -34,6 +34,7 @@ CompileResult CompileScan(const program::Program& program, const program::Step& 
 CompileResult CompileContract(const program::Program& program, const program::Step& step);
 CompileResult CompileWindow(const program::Program& program, const program::Step& step);
 CompileResult CompileAttention(const program::Program& program, const program::Step& step);
+CompileResult CompileRecurrent(const program::Program& program, const program::Step& step);
 CompileResult CompileIndex(const program::Program& program, const program::Step& step);
 // Any family; UNSUPPORTED_OPERATOR for those that run on no device (Cut, Control).
 CompileResult CompileStep(const program::Program& program, const program::Step& step);

@@ -25,6 +25,7 @@ class Device final : public device::Device {
 
   device::Memory& memory() override { return memory_; }
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
+  bool PrefersRecurrent(const device::Facts& /*facts*/) const override { return true; }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
 
  private:

@@ -60,6 +60,8 @@ std::string_view Name(Family family) {
       return ONNXIFI_SDK_FAMILY_INDEX;
     case Family::kAttention:
       return ONNXIFI_SDK_FAMILY_ATTENTION;
+    case Family::kRecurrent:
+      return ONNXIFI_SDK_FAMILY_RECURRENT;
   }
   return "";
 }
@@ -91,6 +93,9 @@ RandomStep MakeRandomStep(Family family, uint64_t seed, uint64_t variation) {
       break;
     case Family::kAttention:
       MakeAttention(make);
+      break;
+    case Family::kRecurrent:
+      MakeRecurrent(make);
       break;
   }
   RandomStep made{std::move(make.program), std::move(make.buffers), std::move(make.symbols)};

@@ -22,10 +22,20 @@
 namespace onnxifi::reference {
 
 // Seeds draw by a family's place here.
-enum class Family : uint8_t { kMap, kReduce, kRow, kScan, kContract, kWindow, kIndex, kAttention };
-inline constexpr Family kFamilies[] = {Family::kMap,   Family::kReduce,   Family::kRow,
-                                       Family::kScan,  Family::kContract, Family::kWindow,
-                                       Family::kIndex, Family::kAttention};
+enum class Family : uint8_t {
+  kMap,
+  kReduce,
+  kRow,
+  kScan,
+  kContract,
+  kWindow,
+  kIndex,
+  kAttention,
+  kRecurrent,
+};
+inline constexpr Family kFamilies[] = {Family::kMap,   Family::kReduce,    Family::kRow,
+                                       Family::kScan,  Family::kContract,  Family::kWindow,
+                                       Family::kIndex, Family::kAttention, Family::kRecurrent};
 std::string_view Name(Family family);
 
 // A program of one step and what its buffers hold before it runs; written buffers hold random

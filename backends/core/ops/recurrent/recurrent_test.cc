@@ -11,6 +11,8 @@
 #include <functional>
 
 #include "backends/core/ops/testing/run_operator.h"
+#include "backends/core/program/passes.h"
+#include "backends/core/program/verify.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -37,7 +39,16 @@ struct Problem {
   Numbers1 x, w, r, b, h, c, p;
   std::vector<int> lengths = {};
 
+  int steps = kSteps;
+  ElementType type = ElementType::kFloat32;
+
   int gates() const { return op_type == "LSTM" ? 4 : op_type == "GRU" ? 3 : 1; }
+  double tolerance() const {
+    return type == ElementType::kFloat64    ? 1e-12
+           : type == ElementType::kFloat16  ? 2e-3
+           : type == ElementType::kBfloat16 ? 1.6e-2
+                                            : 2e-5;
+  }
 };
 
 struct Answer {
@@ -51,7 +62,7 @@ Answer Solve(const Problem& q) {
   const int gates = q.gates();
   const int per_direction = q.op_type == "LSTM" ? 3 : q.op_type == "GRU" ? 2 : 1;
   Answer out;
-  out.y.assign(size_t(kSteps) * q.directions * kBatch * kHidden, 0);
+  out.y.assign(size_t(q.steps) * q.directions * kBatch * kHidden, 0);
   for (int d = 0; d < q.directions; ++d) {
     const auto f = [&](int k, double v) {
       if (q.clip > 0) v = std::clamp(v, -q.clip, q.clip);
@@ -63,7 +74,7 @@ Answer Solve(const Problem& q) {
         h[k] = Get(q.h, (size_t(d) * kBatch + n) * kHidden + k);
         c[k] = Get(q.c, (size_t(d) * kBatch + n) * kHidden + k);
       }
-      const int length = q.lengths.empty() ? kSteps : q.lengths[n];
+      const int length = q.lengths.empty() ? q.steps : q.lengths[n];
       for (int s = 0; s < length; ++s) {
         const int t = q.is_reverse || d == 1 ? length - 1 - s : s;
         const auto in = [&](int g, int k) {
@@ -132,6 +143,7 @@ Numbers1 Draw(size_t count, int seed, double scale) {
 
 // [A][B][rest] as [B][A][rest].
 Numbers1 Swap(const Numbers1& numbers, size_t a, size_t b) {
+  if (numbers.empty()) return {};
   const size_t rest = numbers.size() / (a * b);
   Numbers1 swapped(numbers.size());
   for (size_t m = 0; m < a; ++m) {
@@ -145,22 +157,30 @@ Numbers1 Swap(const Numbers1& numbers, size_t a, size_t b) {
 
 void Fill(Problem& q, bool has_all) {
   const size_t d = size_t(q.directions), rows = size_t(q.gates()) * kHidden;
-  q.x = Draw(size_t(kSteps) * kBatch * kInputs, 1, 1);
+  q.x = Draw(size_t(q.steps) * kBatch * kInputs, 1, 1);
   q.w = Draw(d * rows * kInputs, 2, 0.6);
   q.r = Draw(d * rows * kHidden, 3, 0.5);
   if (!has_all) return;
   q.b = Draw(d * rows * 2, 4, 0.4);
   q.h = Draw(d * kBatch * kHidden, 5, 0.8);
-  q.lengths = {5, 2, 4};
+  q.lengths = {q.steps, q.steps / 2, q.steps * 4 / 5};
   if (q.op_type != "LSTM") return;
   q.c = Draw(d * kBatch * kHidden, 6, 0.9);
   q.p = Draw(d * 3 * kHidden, 7, 0.7);
 }
 
-void ExpectClose(const Numbers1& found, const Numbers1& expected, const std::string& what) {
+// Numbers that all types have.
+void Coarsen(Problem& q) {
+  for (Numbers1* numbers : {&q.x, &q.w, &q.r, &q.b, &q.h, &q.c, &q.p}) {
+    for (double& number : *numbers) number = std::round(number * 64) / 64;
+  }
+}
+
+void ExpectClose(const Numbers1& found, const Numbers1& expected, double tolerance,
+                 const std::string& what) {
   ASSERT_EQ(found.size(), expected.size()) << what;
   for (size_t k = 0; k < found.size(); ++k) {
-    ASSERT_NEAR(found[k], expected[k], 2e-5) << what << " at " << k;
+    ASSERT_NEAR(found[k], expected[k], tolerance) << what << " at " << k;
   }
 }
 
@@ -177,19 +197,19 @@ void Check(const Problem& q, int version,
     attributes[q.op_type == "GRU" ? "linear_before_reset" : "input_forget"] = int64_t{1};
   }
   const int64_t d = q.directions, rows = q.gates() * kHidden;
-  const auto f32 = ElementType::kFloat32;
+  const ElementType type = q.type;
   const auto state = [&](const Numbers1& numbers) {
     if (numbers.empty()) return Omitted();
-    return q.is_batchwise ? data({kBatch, d, kHidden}, Swap(numbers, size_t(d), kBatch), f32)
-                          : data({d, kBatch, kHidden}, numbers, f32);
+    return q.is_batchwise ? data({kBatch, d, kHidden}, Swap(numbers, size_t(d), kBatch), type)
+                          : data({d, kBatch, kHidden}, numbers, type);
   };
   OneNode node{q.op_type, version, attributes};
   node.inputs.push_back(q.is_batchwise
-                            ? data({kBatch, kSteps, kInputs}, Swap(q.x, kSteps, kBatch), f32)
-                            : data({kSteps, kBatch, kInputs}, q.x, f32));
-  node.inputs.push_back(Constant({d, rows, kInputs}, q.w));
-  node.inputs.push_back(data({d, rows, kHidden}, q.r, f32));
-  node.inputs.push_back(q.b.empty() ? Omitted() : Constant({d, 2 * rows}, q.b));
+                            ? data({kBatch, q.steps, kInputs}, Swap(q.x, q.steps, kBatch), type)
+                            : data({q.steps, kBatch, kInputs}, q.x, type));
+  node.inputs.push_back(Constant({d, rows, kInputs}, q.w, type));
+  node.inputs.push_back(data({d, rows, kHidden}, q.r, type));
+  node.inputs.push_back(q.b.empty() ? Omitted() : Constant({d, 2 * rows}, q.b, type));
   node.inputs.push_back(
       q.lengths.empty()
           ? Omitted()
@@ -198,24 +218,35 @@ void Check(const Problem& q, int version,
   node.wanted = {true, true};
   if (q.op_type == "LSTM") {
     node.inputs.push_back(state(q.c));
-    node.inputs.push_back(q.p.empty() ? Omitted() : data({d, 3 * kHidden}, q.p, f32));
+    node.inputs.push_back(q.p.empty() ? Omitted() : data({d, 3 * kHidden}, q.p, type));
     node.wanted.push_back(true);
   }
-  const auto out = RunOperator(node);
-  ASSERT_TRUE(out.ok()) << out.status().Text();
   Answer expected = Solve(q);
-  tensor::Extents extents{kSteps, d, kBatch, kHidden};
+  tensor::Extents extents{q.steps, d, kBatch, kHidden};
   if (q.is_batchwise) {
     // [T * D][B][H] to [B][T][D][H].
-    expected.y = Swap(expected.y, size_t(kSteps * d), kBatch);
+    expected.y = Swap(expected.y, size_t(q.steps * d), kBatch);
     expected.h = Swap(expected.h, size_t(d), kBatch);
     expected.c = Swap(expected.c, size_t(d), kBatch);
-    extents = {kBatch, kSteps, d, kHidden};
+    extents = {kBatch, q.steps, d, kHidden};
   }
-  EXPECT_EQ((*out)[0].extents(), extents);
-  ExpectClose(Numbers((*out)[0]), expected.y, "Y");
-  ExpectClose(Numbers((*out)[1]), expected.h, "Y_h");
-  if (q.op_type == "LSTM") ExpectClose(Numbers((*out)[2]), expected.c, "Y_c");
+  for (const bool is_scan : {false, true}) {
+    SCOPED_TRACE(is_scan ? "as a scan over time" : "as a step");
+    if (is_scan) {
+      node.rewrite = [](program::Program& program) {
+        program::ExpandRecurrent(
+            program, [](const program::Program&, const program::Step&) { return false; });
+        ASSERT_TRUE(program::Verify(program).ok()) << program::Verify(program).Text();
+      };
+    }
+    const auto out = RunOperator(node);
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_EQ((*out)[0].type(), q.type);
+    EXPECT_EQ((*out)[0].extents(), extents);
+    ExpectClose(Numbers((*out)[0]), expected.y, q.tolerance(), "Y");
+    ExpectClose(Numbers((*out)[1]), expected.h, q.tolerance(), "Y_h");
+    if (q.op_type == "LSTM") ExpectClose(Numbers((*out)[2]), expected.c, q.tolerance(), "Y_c");
+  }
 }
 
 std::vector<Function> Defaults(const Problem& q) {
@@ -264,6 +295,52 @@ TEST_P(RecurrentTest, ClipsWhatActivationsGet) {
   q.functions = Defaults(q);
   Fill(q, /*has_all=*/true);
   Check(q, 14, {}, Symbolic);
+}
+
+TEST_P(RecurrentTest, TakesEveryFloatType) {
+  for (const ElementType type :
+       {ElementType::kFloat64, ElementType::kFloat16, ElementType::kBfloat16}) {
+    for (const bool option : {false, true}) {
+      SCOPED_TRACE(std::string(tensor::Name(type)));
+      Problem q{.op_type = GetParam(), .directions = 2, .option = option && GetParam() != "RNN"};
+      q.type = type;
+      q.functions = Defaults(q);
+      Fill(q, /*has_all=*/true);
+      Coarsen(q);
+      Check(q, 22, {}, option ? Symbolic : Given);
+    }
+  }
+}
+
+TEST_P(RecurrentTest, KeepsStatesWhereThereAreNoTimeSteps) {
+  for (const bool is_batchwise : {false, true}) {
+    Problem q{.op_type = GetParam(), .directions = 2, .is_batchwise = is_batchwise};
+    q.steps = 0;
+    q.functions = Defaults(q);
+    Fill(q, /*has_all=*/true);
+    Check(q, 22, {}, is_batchwise ? Symbolic : Given);
+  }
+}
+
+TEST_P(RecurrentTest, GivesTheOutputsThatAreWantedAlone) {
+  const auto f32 = ElementType::kFloat32;
+  Problem q{.op_type = GetParam(), .directions = 2};
+  q.functions = Defaults(q);
+  Fill(q, /*has_all=*/false);
+  const int64_t d = q.directions, rows = q.gates() * kHidden;
+  const Answer expected = Solve(q);
+  const std::vector<const Numbers1*> answers = {&expected.y, &expected.h, &expected.c};
+  for (size_t only = 0; only < (q.op_type == "LSTM" ? 3u : 2u); ++only) {
+    OneNode node{q.op_type, 22, {{"direction", std::string("bidirectional")}}};
+    node.inputs = {Given({q.steps, kBatch, kInputs}, q.x, f32), Constant({d, rows, kInputs}, q.w),
+                   Constant({d, rows, kHidden}, q.r)};
+    node.wanted.assign(q.op_type == "LSTM" ? 3 : 2, false);
+    node.wanted[only] = true;
+    const auto out = RunOperator(node);
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    ASSERT_EQ(out->size(), 1u);
+    ExpectClose(Numbers((*out)[0]), *answers[only], q.tolerance(), "output");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, RecurrentTest, ::testing::Values("RNN", "GRU", "LSTM"),

@@ -84,12 +84,14 @@ Result<std::vector<Tensor>> RunOperator(const OneNode& description) {
     }
     inputs.push_back(*input.tensor);
   }
-  return RunGraph(MakeGraph(description), inputs);
+  return RunGraph(MakeGraph(description), inputs, description.rewrite);
 }
 
-Result<std::vector<Tensor>> RunGraph(const graph::Graph& graph, const std::vector<Tensor>& inputs) {
+Result<std::vector<Tensor>> RunGraph(const graph::Graph& graph, const std::vector<Tensor>& inputs,
+                                     const Rewrite& rewrite) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
                            LowerGraph(graph, /*functions=*/nullptr));
+  if (rewrite) rewrite(*program);
   if (!HasStrings(*program)) return execution::RunProgram(*program, inputs);
   const std::vector<tensor::Value> values(inputs.begin(), inputs.end());
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<tensor::Value> results,

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_TESTING_RUN_OPERATOR_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_TESTING_RUN_OPERATOR_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
+#include "backends/core/program/program.h"
 #include "backends/core/tensor/tensor.h"
 #include "backends/core/tensor/value.h"
 
@@ -29,6 +31,8 @@ struct NodeInput {
   Kind kind = Kind::kGiven;
 };
 
+using Rewrite = std::function<void(program::Program& program)>;
+
 struct OneNode {
   std::string op_type;
   int version = 0;  // the operator's since_version
@@ -36,6 +40,8 @@ struct OneNode {
   std::vector<NodeInput> inputs = {};
   std::vector<bool> wanted = {true};  // which outputs the node names
   std::string domain = {};
+  // Of the lowered program, before it runs; may be empty.
+  Rewrite rewrite = {};
 };
 
 // The wanted outputs, in order. Errors of the lowering, of the plan or of the run.
@@ -43,7 +49,8 @@ base::Result<std::vector<tensor::Tensor>> RunOperator(const OneNode& node);
 
 // A whole graph likewise; `inputs` in the order of its inputs.
 base::Result<std::vector<tensor::Tensor>> RunGraph(const graph::Graph& graph,
-                                                   const std::vector<tensor::Tensor>& inputs);
+                                                   const std::vector<tensor::Tensor>& inputs,
+                                                   const Rewrite& rewrite = {});
 
 // The same with values of any kind, and functions' definitions not expanded.
 base::Result<std::vector<tensor::Value>> RunGraphOnValues(const graph::Graph& graph,

@@ -18,6 +18,7 @@ void MakeContract(StepMaker& make);
 void MakeWindow(StepMaker& make);
 void MakeAttention(StepMaker& make);
 void MakeIndex(StepMaker& make);
+void MakeRecurrent(StepMaker& make);
 
 }  // namespace onnxifi::reference
 
