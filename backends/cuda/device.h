@@ -16,6 +16,8 @@
 #include "backends/core/codegen/kernel_launch.h"
 #include "backends/core/codegen/selector.h"
 #include "backends/core/device/device.h"
+#include "backends/core/device/staging.h"
+#include "backends/cuda/captures.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/gates.h"
 #include "backends/cuda/kernel_driver.h"
@@ -33,6 +35,8 @@ class Device final : public device::Device {
       const std::filesystem::path& cache_folder = base::CacheFolder(),
       std::optional<CUstream> callers_stream = {});
 
+  ~Device() override { captures_->Close(); }
+
   device::Memory& memory() override { return memory_; }
   base::Result<std::unique_ptr<device::Queue>> NewQueue() override;
   base::Result<device::Selection> Select(const device::Facts& facts) const override {
@@ -43,6 +47,9 @@ class Device final : public device::Device {
   }
   bool PrefersAttention(const device::Facts& facts) const override {
     return selector_.PrefersAttention(facts);
+  }
+  bool PrefersRecurrent(const device::Facts& facts) const override {
+    return selector_.PrefersRecurrent(facts);
   }
   bool PrefersNarrowOperands(const device::Facts& facts) const override {
     return selector_.PrefersNarrowOperands(facts);
@@ -65,7 +72,7 @@ class Device final : public device::Device {
       : runtime_(std::move(runtime)),
         selector_(runtime_->info().capabilities, runtime_->info().tuning),
         gates_(std::make_shared<Gates>(runtime_->context())),
-        memory_(*runtime_, gates_),
+        memory_(*runtime_, staging_, gates_),
         driver_(*runtime_, std::move(compiler)),
         services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMaxCacheBytes)) {}
 
@@ -74,6 +81,9 @@ class Device final : public device::Device {
 
   const std::unique_ptr<Runtime> runtime_;
   const codegen::Selector selector_;
+  device::StagingPool staging_;
+  // Shared with graphs of callers that have runs in them.
+  const std::shared_ptr<Captures> captures_ = std::make_shared<Captures>();
   const std::shared_ptr<Gates> gates_;
   Memory memory_;
   KernelDriver driver_;

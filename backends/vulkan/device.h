@@ -48,6 +48,9 @@ class Device final : public device::Device {
   bool PrefersAttention(const device::Facts& facts) const override {
     return selector_.PrefersAttention(facts);
   }
+  bool PrefersRecurrent(const device::Facts& facts) const override {
+    return selector_.PrefersRecurrent(facts);
+  }
   bool PrefersNarrowOperands(const device::Facts& facts) const override {
     return selector_.PrefersNarrowOperands(facts);
   }

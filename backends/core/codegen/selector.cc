@@ -63,4 +63,8 @@ bool Selector::PrefersAttention(const device::Facts& facts) const {
          Check(facts.program, facts.step, capabilities_).ok();
 }
 
+bool Selector::PrefersRecurrent(const device::Facts& facts) const {
+  return Check(facts.program, facts.step, capabilities_).ok();
+}
+
 }  // namespace onnxifi::codegen

@@ -23,6 +23,7 @@ class Selector final : public device::Selector {
   base::Result<device::Selection> Select(const device::Facts& facts) const override;
   bool PrefersWinograd(const device::Facts& facts) const override;
   bool PrefersAttention(const device::Facts& facts) const override;
+  bool PrefersRecurrent(const device::Facts& facts) const override;
   bool PrefersNarrowOperands(const device::Facts& facts) const override;
 
  private:
