@@ -110,6 +110,8 @@ void SymbolicValues::Observe(const Step& step) {
   const Map* map = step.As<Map>();
   for (size_t w = 0; w < step.writes.size(); ++w) {
     const View& write = step.writes[w];
+    // A recurrence has no write where its output is omitted.
+    if (write.buffer == kNoBuffer) continue;
     const Buffer& buffer = program_.buffers[write.buffer];
     if (!IsIntegral(buffer.type)) continue;
     Dim count = tensor::Product(buffer.shape);

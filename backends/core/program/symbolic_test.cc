@@ -143,5 +143,15 @@ TEST_F(SymbolicTest, DoesNotGuess) {
   EXPECT_FALSE(values.Find(quotient).has_value()) << "truncation differs from floor below 0";
 }
 
+TEST(SymbolicValuesTest, PassesOverAWriteThatIsOmitted) {
+  Program program;
+  SymbolicValues values(program);
+  Step step;
+  step.domain = {Dim(1)};
+  step.writes.resize(1);
+  values.Observe(step);
+  EXPECT_EQ(step.writes[0].buffer, kNoBuffer);
+}
+
 }  // namespace
 }  // namespace onnxifi::program
