@@ -55,7 +55,9 @@ SampledAxis SampleAxis(StepBuilder& map, std::string_view mode, Padding padding,
       aligns_corners ? (normal + one) * half * (size - one) : ((normal + one) * size - one) * half;
   if (mode == "nearest") x = Unary(ExprOp::kRoundEven, x);
   const Expr is_outside = x < lowest || x > highest;
-  if (padding == Padding::kBorder) {
+  // Cubic weights are those of the point itself, however far outside, as PyTorch and ONNX Runtime
+  // have it; the elements that they are for are the border's.
+  if (padding == Padding::kBorder && mode != "cubic") {
     x = Select(is_outside, Maximum(Like(x, 0), Minimum(x, size - one)), x);
   } else if (padding == Padding::kReflection) {
     x = Select(is_outside, Reflect(x, lowest, highest), x);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -59,6 +60,47 @@ TEST(GridSampleTest, ReadsFewAndManyChannelsAlike) {
         }
       }
     }
+  }
+}
+
+// The weights of Keys' cubic convolution (a = -0.75) by distance.
+double CubicWeight(double d) {
+  constexpr double kA = -0.75;
+  d = std::abs(d);
+  if (d <= 1) return ((kA + 2) * d - (kA + 3)) * d * d + 1;
+  return d < 2 ? ((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA : 0;
+}
+
+// A point outside has the weights of where it is, over elements that the border's stand for.
+TEST(GridSampleTest, TakesCubicWeightsOutsideOfTheBorder) {
+  constexpr int64_t kHeight = 3, kWidth = 4;
+  std::vector<double> image;
+  for (int64_t k = 0; k < kHeight * kWidth; ++k) {
+    image.push_back(static_cast<double>((k * k * 5) % 13));
+  }
+  const std::vector<double> grid = {-1.375, 0.25, 1.125, -1.25, 0.5, 1.5, 0.125, 0.375};
+  OneNode node{.op_type = "GridSample", .version = 20};
+  node.attributes["mode"] = std::string("cubic");
+  node.attributes["padding_mode"] = std::string("border");
+  node.inputs = {Given({1, 1, kHeight, kWidth}, image), Given({1, 2, 2, 2}, grid)};
+  const base::Result<std::vector<tensor::Tensor>> outputs = RunOperator(node);
+  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+  const std::vector<double> found = Numbers(outputs->front());
+  ASSERT_EQ(found.size(), grid.size() / 2);
+  for (size_t point = 0; point < found.size(); ++point) {
+    const double x = ((grid[2 * point] + 1) * kWidth - 1) / 2;
+    const double y = ((grid[2 * point + 1] + 1) * kHeight - 1) / 2;
+    double expected = 0;
+    for (int64_t row = -5; row < kHeight + 5; ++row) {
+      for (int64_t column = -5; column < kWidth + 5; ++column) {
+        const int64_t inside = std::clamp<int64_t>(row, 0, kHeight - 1) * kWidth +
+                               std::clamp<int64_t>(column, 0, kWidth - 1);
+        expected += CubicWeight(y - static_cast<double>(row)) *
+                    CubicWeight(x - static_cast<double>(column)) *
+                    image[static_cast<size_t>(inside)];
+      }
+    }
+    EXPECT_NEAR(found[point], expected, 1e-4) << point;
   }
 }
 
