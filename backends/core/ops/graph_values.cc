@@ -186,8 +186,14 @@ Operand GraphValues::Copy(const Operand& operand) {
   return {program::DenseView(id, operand.type(), operand.shape), operand.shape};
 }
 
-Status GraphValues::Set(ValueId id, Operand operand) {
-  ONNXIFI_RETURN_IF_ERROR(CheckFits(graph_.values[id], operand));
+Status GraphValues::Set(ValueId id, Operand operand, bool is_inferable) {
+  // Exporters declare ranks inside of branches that other runs take.
+  if (is_inferable && outer_ == nullptr) {
+    ONNXIFI_RETURN_IF_ERROR(CheckFits(graph_.values[id], operand));
+  } else {
+    ONNXIFI_RETURN_IF_ERROR(
+        CheckFits(graph_.values[id], ValueType::Tensor(operand.type(), ValueType::kAnyRank)));
+  }
   operands_[id] = std::move(operand);
   return base::Ok();
 }

@@ -275,7 +275,9 @@ class GraphLowering : public BodyLowering {
         return Status(Code::kUnsupportedAttribute,
                       node.op_type + ": Output " + std::to_string(k) + " is not supported.");
       }
-      ONNXIFI_RETURN_IF_ERROR(values_.Set(id, *std::move(tensors[k])));
+      // ONNX infers no extents of these, and converters declare others than they have.
+      const bool is_inferable = node.domain != "ai.onnx.ml";
+      ONNXIFI_RETURN_IF_ERROR(values_.Set(id, *std::move(tensors[k]), is_inferable));
     }
     return base::Ok();
   }
