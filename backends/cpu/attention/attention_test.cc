@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/attention/testing/attention_problem.h"
 #include "backends/cpu/processor/testing/each_target.h"
+#include "backends/cpu/testing/attention_problem.h"
 
 namespace onnxifi::cpu {
 namespace {

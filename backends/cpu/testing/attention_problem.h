@@ -3,8 +3,8 @@
 // AttentionProblem: for tests: a step of the family Attention on the CPU device beside sums in
 // float64 that keep every score.
 
-#ifndef ONNXIFI_BACKENDS_CPU_ATTENTION_TESTING_ATTENTION_PROBLEM_H_
-#define ONNXIFI_BACKENDS_CPU_ATTENTION_TESTING_ATTENTION_PROBLEM_H_
+#ifndef ONNXIFI_BACKENDS_CPU_TESTING_ATTENTION_PROBLEM_H_
+#define ONNXIFI_BACKENDS_CPU_TESTING_ATTENTION_PROBLEM_H_
 
 #include <gtest/gtest.h>
 
@@ -271,4 +271,4 @@ class AttentionProblem {
 
 }  // namespace onnxifi::cpu
 
-#endif  // ONNXIFI_BACKENDS_CPU_ATTENTION_TESTING_ATTENTION_PROBLEM_H_
+#endif  // ONNXIFI_BACKENDS_CPU_TESTING_ATTENTION_PROBLEM_H_
