@@ -176,7 +176,7 @@ def main():
     results, verdicts = [], []
     for result in run_cases(arguments, keys):
         results.append(result)
-        verdicts.append("passed" if arguments.peer_only else known.judge(result))
+        verdicts.append("passed" if arguments.peer_only else known.verdict_of(result))
         print(describe(result, len(results), len(keys)), flush=True)
         if arguments.json:
             arguments.json.write_text(json.dumps(results, indent=1))

@@ -148,6 +148,13 @@ def _run_ours(exported, runs, ours, peer, is_alone):
         _worst(got, expected, exported.tolerance) for got, (_, expected) in zip(answers, runs)
     )
     result["status"] = "passed" if result["error"] <= 1 else "wrong"
+    if result["status"] == "wrong" and not is_alone:
+        # The peer's answers instead of the source's: an exporter's fault is the same for both.
+        peers = [list(peer.answer(inputs)) for inputs, _ in runs]
+        shared = max(_worst(got, other, exported.tolerance) for got, other in zip(answers, peers))
+        if shared <= 1:
+            result["status"] = "not made"
+            result["reason"] = "The file does not compute what its source does; the peer agrees."
     if not is_alone and result["status"] == "passed":
         inputs = runs[0][0]
         mine, theirs = engines.compare_times([ours.bind(inputs), peer.bind(inputs)])

@@ -12,17 +12,25 @@ _TOKENIZER = "com.microsoft.Tokenizer is no operator of ONNX and not among those
 NOT_MADE = {
     "transformers/fnet [torch script]": _FFT,
     "transformers/mixtral [torch script]": "torch script has no aten::histc",
+    "transformers/longformer [torch script]": "the trace holds the length",
     "sklearn/hist_gradient_boosting [skl2onnx]": "skl2onnx writes attributes that onnx refuses",
+    "sklearn/knn_regressor [skl2onnx]": "the distances are not those of the metric",
 }
 
 # What the library refuses, with a pattern of its sentence.
 REFUSED = {
     f"sklearn/{name} [skl2onnx]": (_TOKENIZER, "Tokenizer")
     for name in ("tfidf", "count_vectorizer", "characters", "text_pipeline", "text_bayes")
-}
+} | {
+    "sklearn/knn_imputer [skl2onnx]": (
+        "a rank that only a run tells is refused", "The branches give output"),
+    "transformers/cohere [torch script]": (
+        "the trace multiplies extents that do not fit; ONNX Runtime refuses it, too",
+        "do not broadcast"),
+}  # fmt: skip
 
 
-def judge(result):
+def verdict_of(result):
     """"passed", "failed", or "not supported" for what is known."""
     key = f"{result['name']} [{result['exporter']}]"
     if key in NOT_MADE:
