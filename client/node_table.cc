@@ -447,7 +447,8 @@ json JsonOf(const DeviceAnswer& answer) {
   return {{"key", answer.device_key},
           {"status", StatusName(answer.status)},
           {"sentence", answer.sentence},
-          {"runs_model", answer.runs_model()}};
+          {"runs_model", answer.runs_model()},
+          {"physical_device", answer.physical_device}};
 }
 
 std::string NameOfNodesTold(uint32_t nodes_told) {

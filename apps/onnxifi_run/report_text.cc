@@ -18,6 +18,7 @@
 #include <set>
 
 #include "apps/onnxifi_run/run_times.h"
+#include "apps/onnxifi_run/twin_text.h"
 #include "client/comparison/float_format.h"
 #include "client/node_table.h"
 
@@ -199,21 +200,23 @@ std::string MakeExplanationText(const client::ModelAnswers& answers, const RunRe
   const bool is_chosen = report != nullptr && report->device_key == "auto" &&
                          answers.devices.size() > 1 && plan != nullptr && !plan->islands.empty();
   if (!is_chosen) return text;
-  if (plan->islands.size() == 1) return text + WhyWhole(answers, *plan, *report);
+  const bool is_placed = HasPlacedNodes(answers, *report) || report->has_placement;
+  const std::string twins = MakeTwinText(answers, *plan, is_placed);
+  if (plan->islands.size() == 1) return text + WhyWhole(answers, *plan, *report) + twins;
   if (HasPlacedNodes(answers, *report)) {
     return text + fmt::format(
                       "auto cut the model into {} islands. Nodes that the model or the caller "
                       "places are where they are placed, together with nodes that cannot be "
                       "parted from them because nothing carries the values between them. Every "
-                      "other node is where it would be if none were placed.\n",
-                      plan->islands.size());
+                      "other node is where it would be if none were placed.\n{}",
+                      plan->islands.size(), twins);
   }
   return text + fmt::format(
                     "auto cut the model into {} islands. Where another device runs a node "
                     "without emulation too, the whole is expected to take longer with the node "
                     "there, with what it takes to start islands and to carry values between "
-                    "them.\n",
-                    plan->islands.size());
+                    "them.\n{}",
+                    plan->islands.size(), twins);
 }
 
 std::string MakeRefusalJson(const client::ModelAnswers& answers, const std::string& error) {

@@ -46,9 +46,7 @@ class Hardware final : public plugin::Hardware {
     description.device = "A device that behaves as '" + plugin_name_ + "' is told";
     description.type = settings_.device_type;
     description.memory_types = settings_.memory_types;
-    if (!settings_.uuid.empty()) {
-      description.more = {{ONNXIFI_SDK_BACKEND_DEVICE_UUID, abi::InfoValue(settings_.uuid)}};
-    }
+    AnswerIdentity(description);
     constexpr uint64_t kPlenty = uint64_t{1} << 40;
     description.memory_bytes =
         settings_.memory_bytes > 0 ? static_cast<uint64_t>(settings_.memory_bytes) : kPlenty;
@@ -68,6 +66,17 @@ class Hardware final : public plugin::Hardware {
   State& state(int index) const { return *states_[static_cast<size_t>(index)]; }
 
  private:
+  void AnswerIdentity(plugin::DeviceDescription& description) const {
+    auto& more = description.more;
+    if (!settings_.uuid.empty()) more.emplace_back(ONNXIFI_SDK_BACKEND_DEVICE_UUID, settings_.uuid);
+    if (!settings_.luid.empty()) more.emplace_back(ONNXIFI_SDK_BACKEND_DEVICE_LUID, settings_.luid);
+    if (!settings_.pci) return;
+    const auto& [domain, bus, device] = *settings_.pci;
+    more.emplace_back(ONNXIFI_BACKEND_PCI_DOMAIN_ID, domain);
+    more.emplace_back(ONNXIFI_BACKEND_PCI_BUS_ID, bus);
+    more.emplace_back(ONNXIFI_BACKEND_PCI_DEVICE_ID, device);
+  }
+
   const std::string plugin_name_;
   const Settings settings_;
   std::vector<std::unique_ptr<State>> states_;

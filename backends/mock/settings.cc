@@ -7,6 +7,7 @@
 
 #include <onnxifi/sdk.h>
 
+#include <array>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -68,6 +69,9 @@ const std::map<std::string, Setter>& Setters() {
                                                   : ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER;
        }},
       {"uuid", Assign(&Settings::uuid)},
+      {"luid", Assign(&Settings::luid)},
+      {"pci", [](const json& value,
+                 Settings& settings) { settings.pci = value.get<std::array<uint64_t, 3>>(); }},
       {"misstates",
        [](const json& value, Settings& settings) {
          settings.misstates = value.get<std::set<std::string>>();

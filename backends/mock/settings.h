@@ -7,6 +7,7 @@
 
 #include <onnx/onnxifi.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -38,8 +39,11 @@ struct Settings {
   // "behind": the interface that the device is reached through, of which it takes buffers
   // ("opencl", "vulkan"); none: it works on the host's memory alone.
   uint64_t memory_types = 0;
-  // "uuid": of the physical device, 32 hexadecimal digits; none: it tells none.
+  // "uuid", "luid": of the physical device, 32 and 16 hexadecimal digits; "pci": domain, bus and
+  // device of its address. Of each: none, it tells none.
   std::string uuid;
+  std::string luid;
+  std::optional<std::array<uint64_t, 3>> pci;
   // "step_ms": what a node takes by its operator type, "*" for all others; "launch_ms": what a run
   // takes beside. Runs of one device follow one another. Nothing is slept where both are 0.
   std::map<std::string, double> step_ms;

@@ -171,6 +171,8 @@ struct DeviceAnswer {
   uint32_t nodes_told = ONNXIFI_SDK_NODES_EXPLAINED;
   // In the model's order. A node with several reasons is there once for each.
   std::vector<NodeAnswer> nodes;
+  // Equal for devices of several plugins that are one physical device. 0 if no other is the same.
+  uint64_t physical_device = 0;
 
   bool runs_model() const {
     return status == ONNXIFI_STATUS_SUCCESS || status == ONNXIFI_STATUS_FALLBACK;
@@ -415,8 +417,15 @@ inline void ONNXIFI_ABI AppendVerdict(void* nodes, const onnxNodeVerdict* verdic
 }
 
 inline void ONNXIFI_ABI AppendDeviceAnswer(void* devices, const onnxDeviceAnswer* answer) {
+  constexpr size_t kEnd =
+      offsetof(onnxDeviceAnswer, physical_device) + sizeof(answer->physical_device);
   static_cast<std::vector<DeviceAnswer>*>(devices)->push_back(
-      {answer->device_key, answer->status, answer->sentence, answer->nodes, {}});
+      {answer->device_key,
+       answer->status,
+       answer->sentence,
+       answer->nodes,
+       {},
+       answer->struct_size >= kEnd ? answer->physical_device : 0});
 }
 
 inline void ONNXIFI_ABI AppendNodeAnswer(void* devices, const onnxNodeAnswer* answer) {

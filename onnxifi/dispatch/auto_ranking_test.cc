@@ -220,17 +220,97 @@ TEST(AutoRanking, DoesNotCutAModelBetweenTwoPluginsOfOneDevice) {
   EXPECT_THAT(mixed, testing::Not(testing::HasSubstr("b:0")));
 }
 
-// By the manifests that the plugins are installed with; CUDA's has none yet, so it comes first.
+// Three devices, of which the first two are told to be one by `identity` and `other`: the first
+// refuses Exp, which both others run.
+std::string PlanOfTwins(const std::string& identity, const std::string& other) {
+  PlannedSandbox sandbox;
+  sandbox.AddMock("a", R"({"type": "gpu", "refused": ["Exp"])" + identity + "}")
+      .AddMock("b", R"({"type": "gpu", "refused": ["Neg"])" + other + "}")
+      .AddMock("host", R"({"operators": ["Exp", "Neg"]})");
+  return Ask(sandbox.Open(), "auto", kFourNodes).plan;
+}
+
+TEST(AutoRanking, LeavesWhatOneTwinRefusesToAnotherDevice) {
+  const std::string uuid = R"(, "uuid": ")" + std::string(31, '0') + "7\"";
+  const std::string other_uuid = R"(, "uuid": ")" + std::string(31, '0') + "8\"";
+  const std::string no_uuid = R"(, "uuid": ")" + std::string(32, '0') + '"';
+  const std::string luid = R"(, "luid": "0000000000000009")";
+  const std::string pci = R"(, "pci": [0, 3, 1])";
+  const std::string other_pci = R"(, "pci": [1, 3, 1])";
+  const std::string apart = "b:0:01 a:0:23";
+  const std::string together = "a:0:0 host:0:1 a:0:23";
+  EXPECT_EQ(PlanOfTwins("", ""), apart);
+  EXPECT_EQ(PlanOfTwins(uuid, uuid), together);
+  EXPECT_EQ(PlanOfTwins(uuid + pci, other_uuid + pci), apart);
+  // UUIDs that are not told, or zeros, decide nothing.
+  EXPECT_EQ(PlanOfTwins(uuid + pci, pci), together);
+  EXPECT_EQ(PlanOfTwins(no_uuid, no_uuid), apart);
+  EXPECT_EQ(PlanOfTwins(no_uuid + pci, uuid + pci), together);
+  EXPECT_EQ(PlanOfTwins(uuid + luid, luid), together);
+  EXPECT_EQ(PlanOfTwins(pci, pci), together);
+  EXPECT_EQ(PlanOfTwins(pci, other_pci), apart);
+}
+
+TEST(AutoRanking, CutsBetweenTwinsForWhatNobodyElseRuns) {
+  PlannedSandbox sandbox;
+  const std::string pci = R"("type": "gpu", "pci": [0, 3, 1]})";
+  sandbox.AddMock("a", R"({"refused": ["Exp", "Cos"], )" + pci)
+      .AddMock("b", R"({"refused": ["Neg"], )" + pci)
+      .AddMock("host", R"({"operators": ["Cos", "Neg"]})");
+  const Library library = sandbox.Open();
+  // Exp is b's alone; so b has all but Neg, which a host runs.
+  EXPECT_EQ(Ask(library, "auto", kFourNodes).plan, "b:0:01 host:0:2 b:0:3");
+  // Sin is of both, Neg and Exp of one each.
+  PlannedSandbox alone;
+  alone.AddMock("a", R"({"refused": ["Exp"], )" + pci)
+      .AddMock("b", R"({"refused": ["Neg"], )" + pci);
+  EXPECT_EQ(Ask(alone.Open(), "auto", kFourNodes).plan, "a:0:0 b:0:1 a:0:23");
+}
+
+TEST(AutoRanking, CutsBetweenTwinsAsTheCallerWants) {
+  PlannedSandbox sandbox;
+  const std::string twin = R"({"type": "gpu", "uuid": ")" + std::string(32, '7') + "\"}";
+  sandbox.AddMock("a", twin).AddMock("b", twin);
+  const Backend backend = *sandbox.Open().FindDevice("auto")->InitBackend();
+  GraphOptions options;
+  options.placement.emplace();
+  options.placement->groups = {{"b:0", {1}}};
+  const auto graph = backend.InitGraph(ParseModel(kFourNodes), options);
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  EXPECT_EQ(PlanOf(*graph), "a:0:0 b:0:1 a:0:23");
+}
+
+TEST(AutoRanking, TakesProcessorsBehindInterfacesForTheMachines) {
+  PlannedSandbox sandbox;
+  sandbox.AddMock("own", R"({"refused": ["Exp"]})")
+      .AddMock("behind", R"({"behind": "vulkan", "refused": ["Neg"], "uuid": ")" +
+                             std::string(32, '7') + "\"}")
+      .AddMock("npu", R"({"type": "npu", "operators": ["Exp"]})")
+      .AddMock("null", "{}");
+  PutInFront(sandbox, "own");
+  PutInFront(sandbox, "behind");
+  const Library library = sandbox.Open();
+  EXPECT_EQ(OrderOf(library), "the first fit of own:0 behind:0 npu:0, or several together");
+  EXPECT_EQ(Ask(library, "auto", kFourNodes).plan, "own:0:0 npu:0:1 own:0:23");
+  const auto told = library.ExplainOnDevices(ParseModel(kFourNodes));
+  ASSERT_TRUE(told.ok()) << told.error().Text();
+  for (const DeviceAnswer& device : *told) {
+    const bool is_processor = device.device_key == "own:0" || device.device_key == "behind:0";
+    EXPECT_EQ(device.physical_device, is_processor ? 1U : 0U) << device.device_key;
+  }
+}
+
+// By the manifests that the plugins are installed with.
 TEST(AutoRanking, OrdersPluginsOfOneGpu) {
   PlannedSandbox sandbox;
-  for (const char* name : {"opencl", "vulkan"}) {
-    sandbox.AddMock(name, R"({"type": "gpu", "behind": ")" + std::string(name) + "\"}");
+  for (const char* name : {"opencl", "vulkan", "cuda"}) {
+    sandbox.AddMock(name, R"({"type": "gpu", "pci": [0, 3, 0]})");
     std::filesystem::copy_file("backends/" + std::string(name) + "/manifest.json",
                                sandbox.folder() / ("libonnxifi-" + std::string(name) + ".json"));
   }
-  sandbox.AddMock("cuda", R"({"type": "gpu"})");
-  EXPECT_EQ(OrderOf(sandbox.Open()),
-            "the first fit of cuda:0 vulkan:0 opencl:0, or several together");
+  const Library library = sandbox.Open();
+  EXPECT_EQ(OrderOf(library), "the first fit of cuda:0 vulkan:0 opencl:0, or several together");
+  EXPECT_EQ(Ask(library, "auto", kFourNodes).plan, "cuda:0:");
 }
 
 }  // namespace

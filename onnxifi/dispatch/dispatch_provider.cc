@@ -29,9 +29,6 @@ using plugins::PluginCalls;
 
 namespace {
 
-// The plugin that is chosen only by name: it runs everything, slowly.
-constexpr std::string_view kReferencePlugin = "null";
-
 // Accelerators before the CPU at equal priority.
 int KindRank(onnxEnum device_type) {
   switch (device_type) {
@@ -51,7 +48,7 @@ std::vector<const ForwardedBackendId*> AutoOrder(
     const std::vector<std::unique_ptr<ForwardedBackendId>>& devices) {
   std::vector<const ForwardedBackendId*> order;
   for (const auto& device : devices) {
-    if (device->calls().plugin_name() != kReferencePlugin) order.push_back(device.get());
+    if (!device->is_reference()) order.push_back(device.get());
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const ForwardedBackendId* a, const ForwardedBackendId* b) {

@@ -303,6 +303,29 @@ TEST(PlanMeasurement, CutsOnlyWhereThatGainsMoreThanTimesVary) {
   }
 }
 
+TEST(PlanMeasurement, CutsBetweenPluginsOfOneDeviceForAGainOfRunsAlone) {
+  constexpr const char* kChain = R"(
+    graph (float[3, 5] x) => (float[3, 5] y) {
+      a = Sigmoid(x)  b = Neg(a)  c = Sigmoid(b)  y = Neg(c)
+    })";
+  // 48 ms on the first, 88 on the second; cut 45 and 32.
+  for (const auto& [curved_ms, is_cut] : {std::pair("10.5", false), std::pair("4", true)}) {
+    SimulatedDevices devices;
+    const std::string pci = R"(, "type": "gpu", "pci": [0, 3, 0]})";
+    devices.Add("even", R"({"step_ms": {"*": 12})" + pci)
+        .Add("curves", std::string(R"({"step_ms": {"*": 40, "Sigmoid": )") + curved_ms + "}" + pci);
+    Experiment experiment(devices, ParseMockModel(kChain));
+    experiment.MeasureNodes();
+    // By the times of nodes, it would be cut.
+    EXPECT_THAT(experiment.Keys(experiment.Plan()), Each("even")) << curved_ms;
+    experiment.MeasureCandidates();
+    EXPECT_EQ(experiment.Plan().islands.size() > 1, is_cut) << curved_ms;
+    // So says the table to who measures nothing.
+    Experiment next(devices, ParseMockModel(kChain));
+    EXPECT_EQ(next.Plan().islands.size() > 1, is_cut) << curved_ms;
+  }
+}
+
 TEST(PlanMeasurement, IsNotMisledByWhatElseTheMachineDoesForAWhile) {
   constexpr const char* kChain = R"(
     graph (float[3, 5] x) => (float[3, 5] y) {

@@ -27,8 +27,8 @@ Plan ChoosePlan(std::vector<Candidate> candidates) {
   double correction = 1;
   size_t best = 0;
   for (size_t index = 0; index < candidates.size(); ++index) {
-    const auto& [plan, measured_ns] = candidates[index];
-    if (!measured_ns) continue;
+    const auto& [plan, measured_ns, needs_gain] = candidates[index];
+    if (!measured_ns || needs_gain) continue;
     const auto time_ns = static_cast<double>(*measured_ns);
     const double bid = Bid(plan, time_ns);
     if (least_bid && bid >= *least_bid) continue;
@@ -37,10 +37,21 @@ Plan ChoosePlan(std::vector<Candidate> candidates) {
     correction = time_ns / static_cast<double>(std::max<int64_t>(plan.duration_ns, 1));
   }
   if (!least_bid) return std::move(candidates.front().plan);
-  const auto& [expected, expected_measured_ns] = candidates.front();
-  if (!expected_measured_ns &&
-      Bid(expected, correction * static_cast<double>(expected.duration_ns)) < *least_bid) {
+  const Candidate& expected = candidates.front();
+  if (!expected.measured_ns &&
+      Bid(expected.plan, correction * static_cast<double>(expected.plan.duration_ns)) <
+          *least_bid) {
     best = 0;
+  }
+  if (candidates[best].measured_ns) {
+    for (size_t index = 1; index < candidates.size(); ++index) {
+      const auto& [plan, measured_ns, needs_gain] = candidates[index];
+      if (!needs_gain || !measured_ns) continue;
+      const auto time_ns = static_cast<double>(*measured_ns);
+      if (Bid(plan, time_ns) >= static_cast<double>(*candidates[best].measured_ns)) continue;
+      best = index;
+      correction = time_ns / static_cast<double>(std::max<int64_t>(plan.duration_ns, 1));
+    }
   }
   Plan plan = std::move(candidates[best].plan);
   const auto correct = [&](int64_t& time) {

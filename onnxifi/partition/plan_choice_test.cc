@@ -54,6 +54,33 @@ TEST(PlanChoice, ExpectsOfAPlanThatNeverRanWhatOthersWereOffBy) {
   EXPECT_EQ(Chosen({Make(0, 2, 460), Make(1, 1, 500, 800)}), 1);
 }
 
+Candidate MakeForGain(DeviceIndex device, int64_t duration_ns,
+                      std::optional<int64_t> measured_ns = {}) {
+  Candidate candidate = Make(device, 2, duration_ns, measured_ns);
+  candidate.needs_gain = true;
+  return candidate;
+}
+
+TEST(PlanChoice, TakesWhatNeedsAGainForAMeasuredOneAlone) {
+  // Whatever is expected of it, and of one device or of several.
+  EXPECT_EQ(Chosen({Make(0, 1, 900), MakeForGain(1, 100)}), 0);
+  EXPECT_EQ(Chosen({Make(0, 1, 900, 100), MakeForGain(1, 100)}), 0);
+  EXPECT_EQ(Chosen({Make(0, 1, 900), MakeForGain(1, 100, 10)}), 0);
+  EXPECT_EQ(Chosen({Make(0, 1, 900, 100), MakeForGain(1, 100, 91)}), 0);
+  EXPECT_EQ(Chosen({Make(0, 1, 900, 100), MakeForGain(1, 100, 89)}), 1);
+  // A cut of another kind is compared with it by its own time.
+  EXPECT_EQ(Chosen({Make(0, 2, 900, 80), Make(2, 1, 900, 100), MakeForGain(1, 100, 73)}), 0);
+  EXPECT_EQ(Chosen({Make(0, 2, 900, 80), Make(2, 1, 900, 100), MakeForGain(1, 100, 71)}), 1);
+  // The first is expected to take 50 and was not measured.
+  EXPECT_EQ(Chosen({Make(0, 1, 50), Make(2, 1, 100, 100), MakeForGain(1, 100, 40)}), 0);
+}
+
+TEST(PlanChoice, CorrectsTheTimesOfWhatNeededAGain) {
+  const Plan plan = ChoosePlan({Make(0, 1, 100, 100), MakeForGain(1, 500, 50)});
+  EXPECT_EQ(plan.duration_ns, 50);
+  EXPECT_EQ(plan.islands[1].start_ns, 25);
+}
+
 TEST(PlanChoice, CorrectsTheTimesOfWhatItChooses) {
   const Plan measured = ChoosePlan({Make(0, 2, 500, 250), Make(1, 1, 700, 700)});
   EXPECT_EQ(measured.duration_ns, 250);

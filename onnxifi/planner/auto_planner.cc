@@ -18,6 +18,7 @@
 #include "onnxifi/partition/units.h"
 #include "onnxifi/planner/model_explanation.h"
 #include "onnxifi/planner/node_questions.h"
+#include "onnxifi/planner/twins.h"
 
 namespace onnxifi::planner {
 
@@ -75,6 +76,12 @@ void Refuse(partition::Problem& problem, partition::DeviceIndex device,
   }
 }
 
+bool IsSamePlan(const partition::Plan& a, const partition::Plan& b) {
+  return a.island_of == b.island_of &&
+         std::ranges::equal(a.islands, b.islands, {}, &partition::Island::device,
+                            &partition::Island::device);
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
@@ -82,6 +89,7 @@ base::Result<std::unique_ptr<AutoPlanner>> AutoPlanner::Ask(
     std::vector<split::GivenWeight> weights, const PlacementRequest& placement) {
   const std::chrono::nanoseconds start = ProcessorTime();
   std::unique_ptr<AutoPlanner> planner(new AutoPlanner(devices));
+  planner->twins_ = FindTwins(devices);
   planner->weights_ = std::move(weights);
   ONNXIFI_ASSIGN_OR_RETURN(planner->whole_, split::WholeModel::Read(model, planner->weights_));
   const split::WholeModel& whole = *planner->whole_;
@@ -480,6 +488,14 @@ base::Result<std::vector<partition::Plan>> AutoPlanner::FreeCandidates(
   if (made.plan.islands.empty()) {
     return Status(Code::kUnsupportedOperator, "The model has no nodes to hand out.");
   }
+  // Between twins the problem tells of no gain: only runs do.
+  std::optional<partition::Plan> between_twins;
+  if (partition::CutsBetweenTwins(made.plan, twins_)) {
+    partition::Plan without = partition::MakePlanWithoutTwins(problem, twins_);
+    if (!IsSamePlan(without, made.plan)) {
+      between_twins = std::exchange(made.plan, std::move(without));
+    }
+  }
   std::vector<partition::Plan> candidates;
   const auto node_count = static_cast<size_t>(problem.node_count);
   for (partition::DeviceIndex device = 0; device < problem.device_count(); ++device) {
@@ -490,6 +506,7 @@ base::Result<std::vector<partition::Plan>> AutoPlanner::FreeCandidates(
         partition::DescribePlan(problem, std::vector<partition::DeviceIndex>(node_count, device),
                                 std::vector<int32_t>(node_count, 0)));
   }
+  if (between_twins) candidates.push_back(*std::move(between_twins));
   if (!preferred_.empty()) candidates.clear();
   candidates.insert(candidates.begin(), std::move(made.plan));
   return candidates;
@@ -505,7 +522,9 @@ partition::Plan AutoPlanner::Choose(std::vector<partition::Plan> plans) const {
   std::vector<partition::Candidate> candidates;
   for (partition::Plan& plan : plans) {
     const std::optional<int64_t> measured_ns = MeasuredNs(plan);
-    candidates.push_back({std::move(plan), measured_ns});
+    // What the first has of such cuts nobody else runs.
+    const bool needs_gain = !candidates.empty() && partition::CutsBetweenTwins(plan, twins_);
+    candidates.push_back({std::move(plan), measured_ns, needs_gain});
   }
   return partition::ChoosePlan(std::move(candidates));
 }

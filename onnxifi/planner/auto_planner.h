@@ -21,6 +21,7 @@
 #include "backends/core/base/result.h"
 #include "onnxifi/partition/given_plan.h"
 #include "onnxifi/partition/plan.h"
+#include "onnxifi/partition/twins.h"
 #include "onnxifi/planner/auto_costs.h"
 #include "onnxifi/planner/auto_options.h"
 #include "onnxifi/plugins/claim_memory.h"
@@ -46,13 +47,15 @@ class AutoPlanner {
 
   // The plan for the claims as they stand: of the candidates that which takes least time, as
   // measured or expected; one that cuts the model has to be a tenth faster than one that does not
-  // where any of them was measured. UNSUPPORTED_* with the reasons of every device where some nodes
-  // are claimed by none.
+  // where any of them was measured, and one that cuts it between twins to have been measured so
+  // much faster than any other. UNSUPPORTED_* with the reasons of every device where some nodes are
+  // claimed by none.
   base::Result<partition::Plan> Plan() const;
   // The plan that is expected to take least time by what is known of single nodes, and those with
-  // all nodes on one device that claims them. Where nodes are placed, the one plan in which they
-  // are there and every other node is where it would be if none were placed. UNSUPPORTED_* as
-  // above.
+  // all nodes on one device that claims them. Where the first would cut the model between twins, it
+  // comes last, and first comes the best that does so only for what nobody else takes. Where nodes
+  // are placed, the one plan in which they are there and every other node is where it would be if
+  // none were placed. UNSUPPORTED_* as above.
   base::Result<std::vector<partition::Plan>> Candidates() const;
   // Plan() answers this one until a claim is taken back.
   void Pin(partition::Plan plan) { pinned_ = std::move(plan); }
@@ -156,6 +159,7 @@ class AutoPlanner {
   std::optional<int64_t> MeasuredNs(const partition::Plan& plan) const;
 
   const std::vector<const plugins::ForwardedBackendId*> devices_;
+  partition::Twins twins_;  // of them
   std::vector<split::GivenWeight> weights_;
   std::unique_ptr<split::WholeModel> whole_;
   split::Claims claims_;

@@ -15,6 +15,7 @@
 #include "backends/core/abi/node_verdict.h"
 #include "backends/core/base/result.h"
 #include "onnxifi/planner/node_questions.h"
+#include "onnxifi/planner/twins.h"
 #include "onnxifi/plugins/device_source.h"
 #include "onnxifi/split/small_tensors.h"
 
@@ -155,6 +156,7 @@ void Tell(const std::vector<DeviceAnswer>& answers, onnxDeviceAnswerCallback dev
     record.status = static_cast<onnxStatus>(answer.verdict.code());
     record.sentence = sentence.c_str();
     record.nodes = answer.nodes_told;
+    record.physical_device = answer.physical_device;
     device_callback(context, &record);
     for (const NodeAnswer& node : answer.nodes) {
       const onnxNodeVerdict verdict = abi::ToRecord(node.verdict);
@@ -195,6 +197,13 @@ std::vector<DeviceAnswer> ExplainOnDevices(std::span<const ForwardedBackendId* c
   std::vector<DeviceAnswer> answers;
   for (const ForwardedBackendId* device : devices) {
     answers.push_back(Ask(*device, model, teller ? &*teller : nullptr, numbers));
+  }
+  uint64_t number = 0;
+  for (const std::vector<partition::DeviceIndex>& group : FindTwins(devices)) {
+    ++number;
+    for (const partition::DeviceIndex device : group) {
+      answers[static_cast<size_t>(device)].physical_device = number;
+    }
   }
   return answers;
 }

@@ -34,6 +34,7 @@ struct DeviceAnswer {
   uint32_t nodes_told = ONNXIFI_SDK_NODES_EXPLAINED;
   // In the model's order; a node with several reasons as often.
   std::vector<NodeAnswer> nodes;
+  uint64_t physical_device = 0;
 };
 
 // By device. Shapes are inferred once.

@@ -86,6 +86,13 @@ base::Result<std::string> TextInfo(const PluginCalls& calls, onnxBackendInfo que
   });
 }
 
+// An identity that is zeros only is none.
+std::string IdentityInfo(const PluginCalls& calls, onnxBackendInfo query) {
+  base::Result<std::string> text = TextInfo(calls, query);
+  const bool is_told = text.ok() && text->find_first_not_of('0') != std::string::npos;
+  return is_told ? *std::move(text) : std::string();
+}
+
 // Keys of vendors have bits in the high half only.
 bool IsAnnounced(uint64_t key, uint64_t announced) {
   constexpr uint64_t kLowHalf = 0xFFFFFFFF;
@@ -108,6 +115,25 @@ ForwardedBackendId::ForwardedBackendId(PluginCalls calls, int32_t priority,
 uint64_t ForwardedBackendId::NumberInfo(onnxBackendInfo query) const {
   const auto number = FixedInfo<uint64_t>(calls_, query);
   return number.ok() ? *number : 0;
+}
+
+PhysicalDevice ForwardedBackendId::AskPhysicalDevice() const {
+  PhysicalDevice told;
+  told.uuid = IdentityInfo(calls_, ONNXIFI_SDK_BACKEND_DEVICE_UUID);
+  told.luid = IdentityInfo(calls_, ONNXIFI_SDK_BACKEND_DEVICE_LUID);
+  const auto bus = FixedInfo<uint64_t>(calls_, ONNXIFI_BACKEND_PCI_BUS_ID);
+  const auto device = FixedInfo<uint64_t>(calls_, ONNXIFI_BACKEND_PCI_DEVICE_ID);
+  if (bus.ok() && device.ok()) {
+    told.pci_address = {NumberInfo(ONNXIFI_BACKEND_PCI_DOMAIN_ID), *bus, *device};
+  }
+  told.is_processor = device_type_ == ONNXIFI_DEVICE_TYPE_CPU;
+  told.is_behind_interface = (memory_types_ & ~uint64_t{ONNXIFI_MEMORY_TYPE_CPU}) != 0;
+  return told;
+}
+
+const PhysicalDevice& ForwardedBackendId::physical_device() const {
+  std::call_once(has_physical_device_, [this] { physical_device_ = AskPhysicalDevice(); });
+  return physical_device_;
 }
 
 base::Result<abi::InfoValue> ForwardedBackendId::Info(onnxBackendInfo query) const {

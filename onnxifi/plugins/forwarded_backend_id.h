@@ -8,12 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "backends/core/abi/provider.h"
 #include "onnxifi/plugins/claim_memory.h"
+#include "onnxifi/plugins/physical_device.h"
 #include "onnxifi/plugins/plugin_calls.h"
 
 namespace onnxifi::plugins {
@@ -61,9 +63,14 @@ class ForwardedBackendId final : public abi::BackendId {
     return device_type_ == ONNXIFI_DEVICE_TYPE_CPU &&
            (memory_types_ & ~uint64_t{ONNXIFI_MEMORY_TYPE_CPU}) != 0;
   }
+  // What its plugin tells of the hardware, asked when it is first wanted. Any thread.
+  const PhysicalDevice& physical_device() const;
+  // Whether its plugin is `null`, which runs everything slowly and is chosen only by name.
+  bool is_reference() const { return calls_.plugin_name() == "null"; }
 
  private:
   uint64_t NumberInfo(onnxBackendInfo query) const;
+  PhysicalDevice AskPhysicalDevice() const;
 
   const PluginCalls calls_;
   const int32_t priority_;
@@ -74,6 +81,8 @@ class ForwardedBackendId final : public abi::BackendId {
   const uint64_t memory_bandwidth_;
   const uint64_t memory_types_;
   mutable ClaimMemory claim_memory_;
+  mutable std::once_flag has_physical_device_;
+  mutable PhysicalDevice physical_device_;
 };
 
 }  // namespace onnxifi::plugins
