@@ -65,7 +65,9 @@ class Folder {
   Folder(Program& program, device::Device& device)
       : program_(program), device_(device), writer_counts_(program.buffers.size(), 0) {
     for (const Step& step : program.steps) {
-      for (const View& write : step.writes) ++writer_counts_[write.buffer];
+      for (const View& write : step.writes) {
+        if (write.buffer != program::kNoBuffer) ++writer_counts_[write.buffer];
+      }
     }
     // A caller's memory is written in each run.
     for (const program::Port& port : program.outputs) ++writer_counts_[port.buffer];
@@ -100,6 +102,7 @@ class Folder {
     }
     int64_t written_bytes = 0;
     for (const View& write : step.writes) {
+      if (write.buffer == program::kNoBuffer) return false;
       const Buffer& buffer = program_.buffers[write.buffer];
       // What several steps write together would have to fold together.
       if (buffer.kind != Buffer::Kind::kTemporary || writer_counts_[write.buffer] != 1 ||
