@@ -33,6 +33,7 @@ constexpr Fault kFaults[] = {
     {VK_ERROR_INITIALIZATION_FAILED, Code::kBackendUnavailable, "initialization failed"},
     {VK_ERROR_INCOMPATIBLE_DRIVER, Code::kBackendUnavailable, "no compatible driver"},
     {VK_ERROR_EXTENSION_NOT_PRESENT, Code::kBackendUnavailable, "extension not present"},
+    {VK_ERROR_INVALID_EXTERNAL_HANDLE, Code::kInvalidMemoryLocation, "no memory of such a handle"},
     {VK_ERROR_LAYER_NOT_PRESENT, Code::kBackendUnavailable, "layer not present"},
     {VK_ERROR_FEATURE_NOT_PRESENT, Code::kBackendUnavailable, "feature not present"},
 };

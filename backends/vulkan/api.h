@@ -23,16 +23,17 @@ namespace onnxifi::vulkan {
   X(CreateInstance)                        \
   X(EnumerateInstanceVersion)
 
-#define ONNXIFI_VULKAN_INSTANCE_FUNCTIONS(X) \
-  X(CreateDevice)                            \
-  X(DestroyInstance)                         \
-  X(EnumerateDeviceExtensionProperties)      \
-  X(EnumeratePhysicalDevices)                \
-  X(GetDeviceProcAddr)                       \
-  X(GetPhysicalDeviceFeatures2)              \
-  X(GetPhysicalDeviceMemoryProperties2)      \
-  X(GetPhysicalDeviceProperties)             \
-  X(GetPhysicalDeviceProperties2)            \
+#define ONNXIFI_VULKAN_INSTANCE_FUNCTIONS(X)   \
+  X(CreateDevice)                              \
+  X(DestroyInstance)                           \
+  X(EnumerateDeviceExtensionProperties)        \
+  X(EnumeratePhysicalDevices)                  \
+  X(GetDeviceProcAddr)                         \
+  X(GetPhysicalDeviceExternalBufferProperties) \
+  X(GetPhysicalDeviceFeatures2)                \
+  X(GetPhysicalDeviceMemoryProperties2)        \
+  X(GetPhysicalDeviceProperties)               \
+  X(GetPhysicalDeviceProperties2)              \
   X(GetPhysicalDeviceQueueFamilyProperties)
 
 #define ONNXIFI_VULKAN_DEVICE_FUNCTIONS(X) \

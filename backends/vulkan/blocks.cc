@@ -23,6 +23,68 @@ constexpr int64_t RoundUp(int64_t size_bytes) {
 
 }  // namespace
 
+Result<std::unique_ptr<Block>> MakeBlock(const Runtime& runtime, const BlockRequest& request) {
+  const DeviceApi& api = runtime.api();
+  VkDevice device = runtime.device();
+  const bool is_import = request.import != nullptr;
+  const std::string amount = std::to_string(request.size_bytes) + " bytes";
+  const std::string doing = (is_import ? "import " : "allocate ") + amount;
+  auto block = std::make_unique<Block>();
+  VkExternalMemoryBufferCreateInfo external{};
+  external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+  external.handleTypes = request.handle_type;
+  VkBufferCreateInfo buffer_info{};
+  buffer_info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  buffer_info.pNext = is_import ? &external : nullptr;
+  buffer_info.size = static_cast<VkDeviceSize>(request.size_bytes);
+  buffer_info.usage = kBufferUsage;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(
+      runtime.Check(api.CreateBuffer(device, &buffer_info, nullptr, &buffer), doing));
+  Handle<VkBuffer> owned(device, buffer, api.DestroyBuffer);
+  VkMemoryRequirements requirements{};
+  api.GetBufferMemoryRequirements(device, buffer, &requirements);
+  if ((requirements.memoryTypeBits & (1U << request.memory_type)) == 0) {
+    return Status(is_import ? Code::kInvalidMemoryLocation : Code::kInternalError,
+                  "Buffers of " + runtime.info().name + " do not lie in memory of type " +
+                      std::to_string(request.memory_type) + ".");
+  }
+  const auto given_bytes = static_cast<VkDeviceSize>(request.allocation_bytes);
+  if (is_import && requirements.size > given_bytes) {
+    return Status(Code::kInvalidMemoryLocation,
+                  "A buffer of " + amount + " needs " + std::to_string(requirements.size) +
+                      " bytes of memory; there are " + std::to_string(given_bytes) + ".");
+  }
+  VkMemoryAllocateFlagsInfo flags{};
+  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+  flags.pNext = request.import;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo memory_info{};
+  memory_info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  memory_info.pNext = &flags;
+  memory_info.allocationSize = is_import ? given_bytes : requirements.size;
+  memory_info.memoryTypeIndex = request.memory_type;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(
+      runtime.Check(api.AllocateMemory(device, &memory_info, nullptr, &memory), doing));
+  block->memory = {device, memory, api.FreeMemory};
+  if (request.taken_fd != nullptr) *request.taken_fd = -1;
+  ONNXIFI_RETURN_IF_ERROR(runtime.Check(api.BindBufferMemory(device, buffer, memory, 0), doing));
+  block->buffer = std::move(owned);
+  if (request.is_mapped) {
+    void* mapped = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(runtime.Check(
+        api.MapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, &mapped), "map " + amount));
+    block->mapped = static_cast<std::byte*>(mapped);
+  }
+  VkBufferDeviceAddressInfo address_info{};
+  address_info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+  address_info.buffer = buffer;
+  block->address = api.GetBufferDeviceAddress(device, &address_info);
+  block->size_bytes = request.size_bytes;
+  return block;
+}
+
 bool Blocks::Take(Block& block, int64_t size_bytes, Piece& piece) {
   for (auto place = block.free.begin(); place != block.free.end(); ++place) {
     const auto [offset, free_bytes] = *place;
@@ -98,53 +160,11 @@ int64_t Blocks::AvailableBytes() const {
 }
 
 Result<std::unique_ptr<Block>> Blocks::NewBlock(int64_t size_bytes) {
-  const DeviceApi& api = runtime_.api();
-  VkDevice device = runtime_.device();
-  const std::string doing = "allocate " + std::to_string(size_bytes) + " bytes";
-  auto block = std::make_unique<Block>();
-  VkBufferCreateInfo buffer_info{};
-  buffer_info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  buffer_info.size = static_cast<VkDeviceSize>(size_bytes + kAlignment);
-  buffer_info.usage = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
-                      VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                      VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  VkBuffer buffer = VK_NULL_HANDLE;
-  ONNXIFI_RETURN_IF_ERROR(
-      runtime_.Check(api.CreateBuffer(device, &buffer_info, nullptr, &buffer), doing));
-  Handle<VkBuffer> owned(device, buffer, api.DestroyBuffer);
-  VkMemoryRequirements requirements{};
-  api.GetBufferMemoryRequirements(device, buffer, &requirements);
-  if ((requirements.memoryTypeBits & (1U << type_.index)) == 0) {
-    return Status(Code::kInternalError, "Buffers of " + runtime_.info().name +
-                                            " do not lie in memory of type " +
-                                            std::to_string(type_.index) + ".");
-  }
-  VkMemoryAllocateFlagsInfo flags{};
-  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-  VkMemoryAllocateInfo memory_info{};
-  memory_info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-  memory_info.pNext = &flags;
-  memory_info.allocationSize = requirements.size;
-  memory_info.memoryTypeIndex = type_.index;
-  VkDeviceMemory memory = VK_NULL_HANDLE;
-  ONNXIFI_RETURN_IF_ERROR(
-      runtime_.Check(api.AllocateMemory(device, &memory_info, nullptr, &memory), doing));
-  block->memory = {device, memory, api.FreeMemory};
-  ONNXIFI_RETURN_IF_ERROR(runtime_.Check(api.BindBufferMemory(device, buffer, memory, 0), doing));
-  block->buffer = std::move(owned);
-  if (type_.is_mapped) {
-    void* mapped = nullptr;
-    ONNXIFI_RETURN_IF_ERROR(
-        runtime_.Check(api.MapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, &mapped),
-                       "map " + std::to_string(size_bytes) + " bytes"));
-    block->mapped = static_cast<std::byte*>(mapped);
-  }
-  VkBufferDeviceAddressInfo address_info{};
-  address_info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-  address_info.buffer = buffer;
-  block->address = api.GetBufferDeviceAddress(device, &address_info);
-  block->size_bytes = size_bytes + kAlignment;
+  BlockRequest request;
+  request.size_bytes = size_bytes + kAlignment;
+  request.memory_type = type_.index;
+  request.is_mapped = type_.is_mapped;
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Block> block, MakeBlock(runtime_, request));
   const auto first = static_cast<int64_t>(-block->address % static_cast<uint64_t>(kAlignment));
   block->free.emplace(first, size_bytes);
   return block;

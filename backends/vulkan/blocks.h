@@ -27,6 +27,19 @@ struct Block {
   std::map<int64_t, int64_t> free;  // size by offset; neighbours are joined
 };
 
+struct BlockRequest {
+  int64_t size_bytes = 0;  // of the buffer
+  uint32_t memory_type = 0;
+  bool is_mapped = false;
+  // Of memory that others made: how it is imported, and its size; 0 for as much as is needed.
+  VkExternalMemoryHandleTypeFlagBits handle_type{};
+  const void* import = nullptr;
+  int64_t allocation_bytes = 0;
+  int* taken_fd = nullptr;  // -1 once the driver has it
+};
+// Without a free place. Resource codes, INVALID_MEMORY_LOCATION for what cannot be imported.
+base::Result<std::unique_ptr<Block>> MakeBlock(const Runtime& runtime, const BlockRequest& request);
+
 // Any thread.
 class Blocks {
  public:

@@ -94,6 +94,31 @@ class Heap::Imported final : public device::Allocation {
   const int64_t size_bytes_;
 };
 
+// Memory that others made and the driver knows by a block of its own.
+class Heap::Adopted final : public device::Allocation {
+ public:
+  Adopted(Heap& heap, std::unique_ptr<Block> block, int64_t offset_bytes, int64_t size_bytes)
+      : heap_(heap),
+        block_(std::move(block)),
+        data_(ToPointer(block_->address) + offset_bytes),
+        size_bytes_(size_bytes) {
+    heap_.places_.Insert(data_, size_bytes_,
+                         {block_->buffer.get(), offset_bytes, nullptr, size_bytes_});
+  }
+  ~Adopted() override { heap_.places_.Erase(data_); }
+  Adopted(const Adopted&) = delete;
+  Adopted& operator=(const Adopted&) = delete;
+
+  std::byte* data() override { return data_; }
+  int64_t size_bytes() const override { return size_bytes_; }
+
+ private:
+  Heap& heap_;
+  const std::unique_ptr<Block> block_;
+  std::byte* const data_;
+  const int64_t size_bytes_;
+};
+
 Heap::Heap(Runtime& runtime)
     : runtime_(runtime),
       tensor_blocks_(runtime, runtime.info().memory_types.device),
@@ -166,6 +191,11 @@ Result<std::unique_ptr<device::Allocation>> Heap::Import(VkBuffer buffer, uint64
   ++imported.count;
   return std::unique_ptr<device::Allocation>(
       std::make_unique<Imported>(*this, first, first + offset_bytes, size_bytes));
+}
+
+std::unique_ptr<device::Allocation> Heap::Adopt(std::unique_ptr<Block> block, int64_t offset_bytes,
+                                                int64_t size_bytes) {
+  return std::make_unique<Adopted>(*this, std::move(block), offset_bytes, size_bytes);
 }
 
 void Heap::Release(std::unique_ptr<device::Allocation> piece) {

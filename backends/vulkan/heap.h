@@ -45,6 +45,11 @@ class Heap {
                                                            int64_t offset_bytes,
                                                            int64_t size_bytes);
 
+  // The block as memory of the device's, and in it `size_bytes` > 0 from `offset_bytes` on. It goes
+  // with the allocation, which nothing that is under way may use by then.
+  std::unique_ptr<device::Allocation> Adopt(std::unique_ptr<Block> block, int64_t offset_bytes,
+                                            int64_t size_bytes);
+
   // Where an address lies.
   struct Location {
     VkBuffer buffer = VK_NULL_HANDLE;
@@ -68,6 +73,7 @@ class Heap {
   class Mapped;
   class Owned;
   class Imported;
+  class Adopted;
   struct Entry {
     VkBuffer buffer = VK_NULL_HANDLE;
     int64_t offset_bytes = 0;

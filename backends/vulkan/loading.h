@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loading: what is put into the device's order outside of any run, such as weights that are brought
-// over and laid out. It is gathered in one stream, which is done before the next run is submitted.
+// over and laid out. It is gathered in one stream, which is done, or in the device's queue, before
+// the next run is submitted.
 
 #ifndef ONNXIFI_BACKENDS_VULKAN_LOADING_H_
 #define ONNXIFI_BACKENDS_VULKAN_LOADING_H_
@@ -35,11 +36,12 @@ class Loading {
     const std::lock_guard lock(mutex_);
     return stream_.Upload(from_host, to, size_bytes);
   }
-  // Returns when all of it is done. Fails for good once any of it was lost: nothing tells whose
-  // weights that were.
-  base::Status Finish() {
+  // Returns when all of it is done, or `until` it is submitted. Fails for good once any of it was
+  // lost: nothing tells whose weights that were.
+  base::Status Finish() { return Complete(Stream::Until::kDone); }
+  base::Status Complete(Stream::Until until) {
     const std::lock_guard lock(mutex_);
-    ONNXIFI_RETURN_IF_ERROR(stream_.Finish());
+    ONNXIFI_RETURN_IF_ERROR(until == Stream::Until::kDone ? stream_.Finish() : stream_.Submit());
     return stream_.lost();
   }
 

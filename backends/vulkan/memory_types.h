@@ -11,6 +11,11 @@
 
 namespace onnxifi::vulkan {
 
+// Of every buffer that kernels and copies use.
+inline constexpr VkBufferUsageFlags kBufferUsage =
+    VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+    VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+
 struct MemoryType {
   uint32_t index = 0;
   uint32_t heap = 0;

@@ -25,8 +25,8 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
       : runtime_(runtime),
         timestamps_(runtime),
         stream_(
-            runtime, heap, [&loading] { return loading.Finish(); }, Stream::Unsubmitted::kDropped) {
-  }
+            runtime, heap, [&loading](Stream::Until until) { return loading.Complete(until); },
+            Stream::Unsubmitted::kDropped) {}
 
   base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) override {
     return stream_.Upload(from_host, to, size_bytes);
@@ -37,8 +37,7 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
   base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes) override {
     return stream_.Copy(from, to, size_bytes);
   }
-  // Waits, too: what is recorded is not submitted without.
-  base::Status Submit() override { return stream_.Finish(); }
+  base::Status Submit() override { return stream_.Submit(); }
   base::Status Finish() override { return stream_.Finish(); }
   void Keep(std::shared_ptr<const void> object) override { stream_.Keep(std::move(object)); }
   int64_t submission_count() const override { return stream_.submission_count(); }

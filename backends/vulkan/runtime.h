@@ -54,6 +54,8 @@ class Runtime {
   base::Result<uint64_t> Submit(std::span<const VkCommandBuffer> commands);
   // Once it returns the device is done with it, or lost.
   base::Status Wait(uint64_t submission);
+  // Whether the device is known to be done with it, or lost. Does not wait.
+  bool IsDone(uint64_t submission) const;
 
   // Bytes of a heap that this process may still get: the driver's budget where it tells one, else
   // the heap's size less what this device has of it.
@@ -67,6 +69,7 @@ class Runtime {
   Runtime(const Instance& instance, const DeviceInfo& info) : instance_(instance), info_(info) {}
   base::Status OpenDevice();
   base::Status MakeObjects();
+  VkResult WaitFor(uint64_t submission, uint64_t timeout_ns) const;
 
   const Instance& instance_;
   const DeviceInfo info_;

@@ -147,6 +147,20 @@ Result<std::unique_ptr<device::Allocation>> Sharing::ImportMemory(uint64_t handl
                       static_cast<int64_t>(told.offset), size_bytes);
 }
 
+Result<std::unique_ptr<device::Allocation>> Sharing::ImportOpaqueFd(uint64_t handle,
+                                                                    int64_t size_bytes) {
+  const auto* given = FromNumber<const onnxOpaqueFd*>(handle);
+  if (given == nullptr) return Unfit("The structure of the file descriptor is NULL.");
+  constexpr size_t kMin = offsetof(onnxOpaqueFd, driver_uuid) + sizeof(given->driver_uuid);
+  if (given->struct_size < kMin) {
+    return Unfit("The structure of the file descriptor has " + std::to_string(given->struct_size) +
+                 " bytes; its driver's UUID ends at " + std::to_string(kMin) + ".");
+  }
+  onnxOpaqueFd told = {};
+  std::memcpy(&told, given, std::min(given->struct_size, sizeof(told)));
+  return imports_.ImportFd(told, size_bytes);
+}
+
 Result<device::Sharing::SharedMemory> Sharing::AllocateShared(int64_t size_bytes) {
   constexpr uintptr_t kHostAlignment = 64;
   const bool is_mapped = runtime_.info().memory_types.device.is_mapped;
@@ -164,8 +178,7 @@ Result<device::Sharing::SharedMemory> Sharing::AllocateShared(int64_t size_bytes
   told.buffer = ToNumber(place.buffer);
   told.offset = static_cast<uint64_t>(place.offset_bytes);
   told.size_bytes = static_cast<uint64_t>(block->piece->size_bytes());
-  told.usage = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-               VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  told.usage = kBufferUsage;
   const uint64_t handle = ToNumber(&told);
   {
     const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sharing: the caller's buffers, semaphores and queue as the kit sees them.
+// Sharing: the caller's buffers, memory, semaphores and queue as the kit sees them.
 
 #ifndef ONNXIFI_BACKENDS_VULKAN_SHARING_H_
 #define ONNXIFI_BACKENDS_VULKAN_SHARING_H_
@@ -14,6 +14,7 @@
 
 #include "backends/core/device/sharing.h"
 #include "backends/vulkan/heap.h"
+#include "backends/vulkan/imports.h"
 #include "backends/vulkan/runtime.h"
 #include "backends/vulkan/semaphores.h"
 
@@ -22,12 +23,19 @@ namespace onnxifi::vulkan {
 class Sharing final : public device::Sharing {
  public:
   // Both outlive it.
-  Sharing(Runtime& runtime, Heap& heap) : runtime_(runtime), heap_(heap), semaphores_(runtime) {}
+  Sharing(Runtime& runtime, Heap& heap)
+      : runtime_(runtime), heap_(heap), imports_(runtime, heap), semaphores_(runtime) {}
 
   // `handle` is the address of an onnxVulkanBuffer.
   base::Result<std::unique_ptr<device::Allocation>> ImportMemory(uint64_t handle,
                                                                  int64_t size_bytes,
                                                                  Access access) override;
+  base::Result<std::unique_ptr<device::Allocation>> ImportOpaqueFd(uint64_t handle,
+                                                                   int64_t size_bytes) override;
+  std::unique_ptr<device::Allocation> ImportHostMemory(std::byte* memory,
+                                                       int64_t size_bytes) override {
+    return imports_.ImportHost(memory, size_bytes);
+  }
   base::Result<SharedMemory> AllocateShared(int64_t size_bytes) override;
   // The handle is a VkSemaphore.
   base::Status WhenComplete(const NativeEvent& event, OnDone done) override;
@@ -47,6 +55,7 @@ class Sharing final : public device::Sharing {
 
   Runtime& runtime_;
   Heap& heap_;
+  Imports imports_;
   Semaphores semaphores_;
   mutable std::mutex mutex_;
   // By the address of what tells of it. Guarded by mutex_.

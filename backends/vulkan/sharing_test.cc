@@ -9,124 +9,22 @@
 #include <onnxifi/sdk.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <onnxifi/onnxifi.hpp>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "backends/vulkan/testing/caller.h"
+#include "backends/vulkan/testing/digits_caller.h"
 
 namespace onnxifi::vulkan {
 namespace {
 
-using testing::FloatNear;
 using testing::HasSubstr;
-using testing::Pointwise;
-
-constexpr uint64_t kPixels = 64;
-constexpr uint64_t kClasses = 10;
-constexpr uint64_t kBatch = 3;
-constexpr uint64_t kImageBytes = kBatch * kPixels * sizeof(float);
-constexpr uint64_t kScoreBytes = kBatch * kClasses * sizeof(float);
-
-std::vector<std::byte> DigitsModel() {
-  std::ifstream file("samples/digits/digits.onnx", std::ios::binary);
-  const std::vector<char> text{std::istreambuf_iterator<char>(file),
-                               std::istreambuf_iterator<char>()};
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  return {bytes, bytes + text.size()};
-}
-
-std::vector<float> Images(uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> level(0, 1);
-  std::vector<float> images(kBatch * kPixels);
-  for (float& pixel : images) pixel = level(random);
-  return images;
-}
-
-Tensor ImageTensor(void* data, onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU) {
-  return {"image", ONNXIFI_DATATYPE_FLOAT32, {kBatch, 1, 8, 8}, data, memory_type};
-}
-Tensor ScoreTensor(void* data, onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU) {
-  return {"scores", ONNXIFI_DATATYPE_FLOAT32, {kBatch, kClasses}, data, memory_type};
-}
-Tensor ImageTensor(onnxVulkanBuffer& told) {
-  return ImageTensor(&told, ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER);
-}
-Tensor ScoreTensor(onnxVulkanBuffer& told) {
-  return ScoreTensor(&told, ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER);
-}
-
-// What the reference plugin makes of the images.
-std::vector<float> Expected(std::vector<float> images) {
-  std::vector<float> scores(kBatch * kClasses);
-  const auto library = Library::Open(ONNXIFI_TEST_REFERENCE);
-  EXPECT_TRUE(library.ok());
-  const auto graph = library->FindDevice("null")->InitBackend()->InitGraph(DigitsModel());
-  EXPECT_TRUE(graph.ok());
-  EXPECT_TRUE(
-      graph->SetIO(std::vector{ImageTensor(images.data())}, std::vector{ScoreTensor(scores.data())})
-          .ok());
-  EXPECT_TRUE(graph->RunAndWait().ok());
-  return scores;
-}
-
-auto IsCloseTo(const std::vector<float>& expected) { return Pointwise(FloatNear(1e-4F), expected); }
-
-std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
-
-// A caller with a device of its own, and the plugin as `GetParam()` names it.
-class VulkanSharingTest : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    auto library = Library::Open(GetParam());
-    ASSERT_TRUE(library.ok()) << library.error().Text();
-    library_ = std::make_unique<Library>(*std::move(library));
-    auto device = library_->FindDevice("vulkan");
-    if (!device.ok()) GTEST_SKIP() << device.error().Text();
-    device_ = std::make_unique<onnxifi::Device>(*device);
-    const auto uuid = device_->TextInfo(ONNXIFI_SDK_BACKEND_DEVICE_UUID);
-    ASSERT_TRUE(uuid.ok()) << uuid.error().Text();
-    auto caller = Caller::Create(*uuid);
-    ASSERT_TRUE(caller.ok()) << caller.status().Text();
-    caller_ = *std::move(caller);
-  }
-
-  // Nothing that either side does with the device is against Vulkan's rules.
-  void TearDown() override {
-    if (caller_ == nullptr) return;
-    const base::Status said = caller_->CheckMessages();
-    EXPECT_TRUE(said.ok()) << said.Text();
-  }
-
-  Result<Backend> TryBackend(const onnxVulkanDevice& told) const {
-    const uint64_t properties[] = {ONNXIFI_SDK_BACKEND_PROPERTY_VULKAN_DEVICE,
-                                   reinterpret_cast<uintptr_t>(&told)};
-    return device_->InitBackend(properties);
-  }
-  Backend InitBackend() const {
-    auto backend = TryBackend(caller_->Told());
-    EXPECT_TRUE(backend.ok()) << backend.error().Text();
-    return *std::move(backend);
-  }
-  std::unique_ptr<Caller::Buffer> MakeBuffer(uint64_t size_bytes, uint64_t offset = 0) const {
-    auto made = caller_->MakeBuffer(size_bytes, offset);
-    EXPECT_TRUE(made.ok()) << made.status().Text();
-    return *std::move(made);
-  }
-
-  std::unique_ptr<Library> library_;
-  std::unique_ptr<onnxifi::Device> device_;
-  std::unique_ptr<Caller> caller_;
-};
 
 TEST_P(VulkanSharingTest, QueriesTellWhatIsTaken) {
-  EXPECT_EQ(*device_->NumberInfo(ONNXIFI_BACKEND_MEMORY_TYPES),
+  EXPECT_EQ(*device_->NumberInfo(ONNXIFI_BACKEND_MEMORY_TYPES) & ~ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD,
             ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER);
   EXPECT_EQ(*device_->NumberInfo(ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES),
             uint64_t{ONNXIFI_SYNCHRONIZATION_IMPLICIT});
@@ -308,6 +206,96 @@ TEST_P(VulkanSharingTest, RunsInASharedQueueAreOrderedByIt) {
     EXPECT_THAT(Copy(results[run]->floats()), IsCloseTo(Expected(Images(20 + run)))) << run;
   }
   EXPECT_EQ(graph->Counters()->copies, 0U);
+}
+
+// The queue does not get to the run before the caller acts.
+TEST_P(VulkanSharingTest, RunsInASharedQueueDoNotWaitForIt) {
+  const auto semaphore = *caller_->MakeSemaphore();
+  const Backend backend = InitBackend();
+  const auto graph = backend.InitGraph(DigitsModel());
+  ASSERT_TRUE(graph.ok());
+  const auto images = MakeBuffer(kImageBytes);
+  const auto scores = MakeBuffer(kScoreBytes);
+  const auto source = MakeBuffer(kImageBytes);
+  const auto result = MakeBuffer(kScoreBytes);
+  ASSERT_TRUE(
+      graph->SetIO(std::vector{ImageTensor(images->told)}, std::vector{ScoreTensor(scores->told)})
+          .ok());
+  // Recorded in between; the last time with inputs that the host brings.
+  for (uint64_t value = 1; value <= 5; ++value) {
+    const std::vector<float> values = Images(static_cast<uint32_t>(70 + value));
+    const bool is_hosts = value == 5;
+    if (is_hosts) {
+      ASSERT_TRUE(graph
+                      ->SetIO(std::vector{ImageTensor(const_cast<float*>(values.data()))},
+                              std::vector{ScoreTensor(scores->told)})
+                      .ok());
+    }
+    std::ranges::copy(values, source->floats().begin());
+    ASSERT_TRUE(caller_
+                    ->SubmitCopy(source->buffer.get(), images->buffer.get(), kImageBytes,
+                                 semaphore.get(), value)
+                    .ok());
+    // Whoever waits is told so at last.
+    std::atomic<bool> has_returned = false;
+    std::thread rescuer([&] {
+      for (int k = 0; k < 3000 && !has_returned; ++k) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      if (!has_returned) caller_->Signal(semaphore.get(), value);
+    });
+    const auto queued = graph->RunInSharedQueue();
+    const bool is_held = caller_->ValueOf(semaphore.get()) < value;
+    has_returned = true;
+    rescuer.join();
+    ASSERT_TRUE(queued.ok()) << queued.error().Text();
+    ASSERT_TRUE(is_held) << "onnxRunGraph waits for the queue.";
+    ASSERT_TRUE(caller_->SubmitCopy(scores->buffer.get(), result->buffer.get(), kScoreBytes).ok());
+    caller_->Signal(semaphore.get(), value);
+    caller_->Finish();
+    EXPECT_THAT(Copy(result->floats()), IsCloseTo(Expected(values))) << value;
+  }
+  EXPECT_EQ(graph->Counters()->waits, 0U);
+}
+
+// Many runs are under way at a time, of several graphs, and one graph goes before they are done.
+TEST_P(VulkanSharingTest, ManyRunsAreInASharedQueueAtATime) {
+  const Backend backend = InitBackend();
+  const auto images = MakeBuffer(kImageBytes);
+  const auto scores = MakeBuffer(kScoreBytes);
+  const std::vector<float> values = Images(90);
+  std::ranges::copy(values, images->floats().begin());
+  for (int round = 0; round < 2; ++round) {
+    const auto graph = backend.InitGraph(DigitsModel());
+    ASSERT_TRUE(graph.ok());
+    ASSERT_TRUE(
+        graph->SetIO(std::vector{ImageTensor(images->told)}, std::vector{ScoreTensor(scores->told)})
+            .ok());
+    for (int run = 0; run < 200; ++run) ASSERT_TRUE(graph->RunInSharedQueue().ok());
+    const onnxGraphCounters counters = *graph->Counters();
+    EXPECT_EQ(counters.submissions, 200U);
+    EXPECT_EQ(counters.recordings, 1U);
+  }
+  caller_->Finish();
+  EXPECT_THAT(Copy(scores->floats()), IsCloseTo(Expected(values)));
+}
+
+// Outputs in the host's memory are there when the call returns.
+TEST_P(VulkanSharingTest, RunsInASharedQueueWaitForOutputsOfTheHosts) {
+  const Backend backend = InitBackend();
+  const auto graph = backend.InitGraph(DigitsModel());
+  ASSERT_TRUE(graph.ok());
+  std::vector<float> values = Images(80);
+  std::vector<float> results(kBatch * kClasses);
+  ASSERT_TRUE(
+      graph
+          ->SetIO(std::vector{ImageTensor(values.data())}, std::vector{ScoreTensor(results.data())})
+          .ok());
+  for (uint32_t run = 0; run < 4; ++run) {
+    values = Images(80 + run);
+    ASSERT_TRUE(graph->RunInSharedQueue().ok());
+    EXPECT_THAT(results, IsCloseTo(Expected(values))) << run;
+  }
 }
 
 TEST_P(VulkanSharingTest, RunsWaitForSemaphoresOfTheCallers) {

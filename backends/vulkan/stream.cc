@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stream: a command buffer of its own, a new one behind each recording, filled anew after each
-// Finish. Memory that the host can write is written where it lies, as long as nothing was put in
+// Stream: a command buffer of its own, a new one behind each recording, filled anew once it is
+// done. Memory that the host can write is written where it lies, as long as nothing was put in
 // that comes before.
 
 #include "backends/vulkan/stream.h"
@@ -29,20 +29,22 @@ constexpr VkAccessFlags kAll = kWrites | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_T
 Stream::~Stream() {
   recording_ = nullptr;
   static_cast<void>(Finish());
-  if (is_open_) Forget();
+  if (is_open_) Retire(*batch_);
+  static_cast<void>(FinishSubmitted());
 }
 
 void Stream::Open() {
   if (is_open_) return;
-  opening_ = runtime_.retirement().Begin();
+  batch_->opening = runtime_.retirement().Begin();
   is_open_ = true;
 }
 
 Result<VkCommandBuffer> Stream::NewCommands() {
   const DeviceApi& api = runtime_.api();
   VkDevice device = runtime_.device();
+  Batch& batch = *batch_;
   constexpr std::string_view kDoing = "begin a run";
-  if (pool_.get() == VK_NULL_HANDLE) {
+  if (batch.pool.get() == VK_NULL_HANDLE) {
     VkCommandPoolCreateInfo pool_info{};
     pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
     pool_info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
@@ -50,28 +52,29 @@ Result<VkCommandBuffer> Stream::NewCommands() {
     VkCommandPool pool = VK_NULL_HANDLE;
     ONNXIFI_RETURN_IF_ERROR(
         runtime_.Check(api.CreateCommandPool(device, &pool_info, nullptr, &pool), kDoing));
-    pool_ = {device, pool, api.DestroyCommandPool};
-  } else if (used_buffers_ == 0) {
-    ONNXIFI_RETURN_IF_ERROR(runtime_.Check(api.ResetCommandPool(device, pool_.get(), 0), kDoing));
+    batch.pool = {device, pool, api.DestroyCommandPool};
+  } else if (batch.used_buffers == 0) {
+    ONNXIFI_RETURN_IF_ERROR(
+        runtime_.Check(api.ResetCommandPool(device, batch.pool.get(), 0), kDoing));
   }
-  if (used_buffers_ == buffers_.size()) {
+  if (batch.used_buffers == batch.buffers.size()) {
     VkCommandBufferAllocateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    info.commandPool = pool_.get();
+    info.commandPool = batch.pool.get();
     info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     info.commandBufferCount = 1;
-    buffers_.reserve(buffers_.size() + 1);
+    batch.buffers.reserve(batch.buffers.size() + 1);
     VkCommandBuffer created = VK_NULL_HANDLE;
     ONNXIFI_RETURN_IF_ERROR(
         runtime_.Check(api.AllocateCommandBuffers(device, &info, &created), kDoing));
-    buffers_.push_back(created);
+    batch.buffers.push_back(created);
   }
-  VkCommandBuffer commands = buffers_[used_buffers_];
+  VkCommandBuffer commands = batch.buffers[batch.used_buffers];
   VkCommandBufferBeginInfo begin{};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   ONNXIFI_RETURN_IF_ERROR(runtime_.Check(api.BeginCommandBuffer(commands, &begin), kDoing));
-  ++used_buffers_;
+  ++batch.used_buffers;
   return commands;
 }
 
@@ -100,7 +103,7 @@ void Stream::Keep(std::shared_ptr<const void> object) {
   if (recording_ != nullptr) {
     recording_->Keep(std::move(object));
   } else {
-    kept_.push_back(std::move(object));
+    batch_->kept.push_back(std::move(object));
   }
 }
 
@@ -135,8 +138,8 @@ Status Stream::Replay(std::shared_ptr<const Recording> recording) {
   ONNXIFI_RETURN_IF_ERROR(End());
   ended_.reserve(ended_.size() + 1);
   VkCommandBuffer commands = recording->commands();
-  kept_.push_back(std::move(recording));
-  kept_in_use_ = kept_.size();
+  batch_->kept.push_back(std::move(recording));
+  batch_->kept_in_use = batch_->kept.size();
   ended_.push_back(commands);
   Open();
   return base::Ok();
@@ -166,7 +169,7 @@ Status Stream::Prepare(std::span<const Use> uses) {
     ++barrier_count_;
     Barrier(kWork, kWork, kWrites, kAll);
   }
-  kept_in_use_ = kept_.size();
+  batch_->kept_in_use = batch_->kept.size();
   return base::Ok();
 }
 
@@ -215,7 +218,8 @@ Status Stream::Upload(const std::byte* from_host, std::byte* to, int64_t size_by
   if (size_bytes == 0) return base::Ok();
   ONNXIFI_RETURN_IF_ERROR(CheckNotRecording());
   ONNXIFI_ASSIGN_OR_RETURN(Heap::Location place, heap_.Find(to));
-  if (place.mapped != nullptr && !is_open_) {
+  Reap();
+  if (place.mapped != nullptr && !is_open_ && submitted_.empty()) {
     std::memcpy(place.mapped, from_host, static_cast<size_t>(size_bytes));
     return base::Ok();
   }
@@ -265,24 +269,37 @@ Status Stream::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
   return base::Ok();
 }
 
-Status Stream::SubmitAndWait() {
+Result<uint64_t> Stream::HandOver(Until until) {
   if (!is_unsubmitted_) {
     // What is awaited may be the work of other streams alone.
     if (ended_.empty()) ONNXIFI_RETURN_IF_ERROR(Begin());
     ONNXIFI_RETURN_IF_ERROR(End());
     is_unsubmitted_ = true;
   }
-  if (before_submission_) ONNXIFI_RETURN_IF_ERROR(before_submission_());
+  if (before_submission_) ONNXIFI_RETURN_IF_ERROR(before_submission_(until));
   ONNXIFI_ASSIGN_OR_RETURN(const uint64_t submission, runtime_.Submit(ended_));
   is_unsubmitted_ = false;
   ++submission_count_;
-  return runtime_.Wait(submission);
+  return submission;
 }
 
-Status Stream::Finish() {
+Status Stream::Complete(Until until) {
   ONNXIFI_RETURN_IF_ERROR(CheckNotRecording());
-  if (!is_open_) return base::Ok();
-  Status status = SubmitAndWait();
+  Reap();
+  if (!is_open_) return until == Until::kDone ? FinishSubmitted() : base::Ok();
+  // What is under way is not lost for want of memory.
+  std::unique_ptr<Batch> next;
+  const bool is_left = until == Until::kSubmitted && arrivals_.empty();
+  if (is_left) next = NextBatch();
+  Result<uint64_t> submission = HandOver(until);
+  Status status = submission.ok() ? base::Ok() : std::move(submission).status();
+  if (status.ok() && is_left) {
+    batch_->submission = *submission;
+    submitted_.push_back(std::exchange(batch_, std::move(next)));
+    Clear();
+    return base::Ok();
+  }
+  if (status.ok()) status = runtime_.Wait(*submission);
   // A submission that fails for want of memory changes nothing.
   const bool is_kept = is_unsubmitted_ && unsubmitted_ == Unsubmitted::kKept;
   if (!status.ok() && is_kept && status.code() != Code::kBackendUnavailable) return status;
@@ -293,23 +310,61 @@ Status Stream::Finish() {
   } else {
     lost_ = status;
   }
-  Forget();
+  Retire(*batch_);
+  Clear();
+  Reap();
   return status;
 }
 
-void Stream::Forget() {
+std::unique_ptr<Stream::Batch> Stream::NextBatch() {
+  submitted_.reserve(submitted_.size() + 1);
+  std::unique_ptr<Batch> next;
+  if (spare_.empty()) {
+    next = std::make_unique<Batch>();
+  } else {
+    next = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  return next;
+}
+
+Status Stream::FinishSubmitted() {
+  if (submitted_.empty()) return base::Ok();
+  Status status = runtime_.Wait(submitted_.back()->submission);
+  if (!status.ok()) lost_ = status;
+  // The device is done with it, or lost.
+  for (const std::unique_ptr<Batch>& batch : submitted_) Retire(*batch);
+  submitted_.clear();
+  return status;
+}
+
+void Stream::Reap() {
+  size_t done = 0;
+  while (done < submitted_.size() && runtime_.IsDone(submitted_[done]->submission)) ++done;
+  for (size_t k = 0; k < done; ++k) {
+    Retire(*submitted_[k]);
+    spare_.push_back(std::move(submitted_[k]));
+  }
+  submitted_.erase(submitted_.begin(), submitted_.begin() + static_cast<ptrdiff_t>(done));
+}
+
+void Stream::Retire(Batch& batch) {
+  runtime_.retirement().End(batch.opening);
+  batch.used_buffers = 0;
+  batch.kept.erase(batch.kept.begin(),
+                   batch.kept.begin() + static_cast<ptrdiff_t>(batch.kept_in_use));
+  batch.kept_in_use = 0;
+}
+
+void Stream::Clear() {
   is_open_ = false;
   is_unsubmitted_ = false;
   commands_ = VK_NULL_HANDLE;
   ended_.clear();
-  used_buffers_ = 0;
   failure_ = base::Ok();
   arrivals_.clear();
   awaited_.clear();
   staged_bytes_ = 0;
-  runtime_.retirement().End(opening_);
-  kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(kept_in_use_));
-  kept_in_use_ = 0;
 }
 
 }  // namespace onnxifi::vulkan

@@ -36,10 +36,12 @@ class Stream {
   // What becomes of commands that cannot be submitted: gone with the status, or kept for the next
   // Finish.
   enum class Unsubmitted : uint8_t { kDropped, kKept };
+  // When a call returns: once all is done, or once all is in the device's queue.
+  enum class Until : uint8_t { kDone, kSubmitted };
+  using Before = std::function<base::Status(Until until)>;
 
   // Both outlive it. `before_submission`: what is to be submitted first; may be empty.
-  Stream(Runtime& runtime, Heap& heap, std::function<base::Status()> before_submission,
-         Unsubmitted unsubmitted)
+  Stream(Runtime& runtime, Heap& heap, Before before_submission, Unsubmitted unsubmitted)
       : runtime_(runtime),
         heap_(heap),
         before_submission_(std::move(before_submission)),
@@ -64,8 +66,10 @@ class Stream {
   base::Result<std::shared_ptr<const Recording>> EndRecording();
   base::Status Replay(std::shared_ptr<const Recording> recording);
 
-  // Submits what was put in and returns when it is done.
-  base::Status Finish();
+  // Submits what was put in and returns when it is done, with all that was submitted before.
+  base::Status Finish() { return Complete(Until::kDone); }
+  // Submits what was put in. Waits as Finish does where the host has to copy what was downloaded.
+  base::Status Submit() { return Complete(Until::kSubmitted); }
   // Not ok once commands were put in that Finish could not have carried out.
   const base::Status& lost() const { return lost_; }
 
@@ -84,6 +88,18 @@ class Stream {
     int64_t size_bytes;
   };
 
+  // Commands of this stream's own that are submitted together, and what they and the recordings
+  // among them keep.
+  struct Batch {
+    std::vector<std::shared_ptr<const void>> kept;
+    size_t kept_in_use = 0;  // the first of them; the others are the next command's
+    Handle<VkCommandPool> pool;
+    std::vector<VkCommandBuffer> buffers;  // of the pool
+    size_t used_buffers = 0;
+    uint64_t opening = 0;     // its number in the runtime's retirement
+    uint64_t submission = 0;  // once it is submitted
+  };
+
   // Something is to be submitted.
   void Open();
   // Begins commands of this stream's own, where there are none.
@@ -91,9 +107,19 @@ class Stream {
   base::Result<VkCommandBuffer> NewCommands();
   // Ends them. What failed here or is put in afterwards fails at Finish.
   base::Status End();
-  base::Status SubmitAndWait();
-  // Of what is done with.
-  void Forget();
+  base::Status Complete(Until until);
+  // The number to wait for.
+  base::Result<uint64_t> HandOver(Until until);
+  // One that may follow, with room for the one before it among those that are submitted.
+  std::unique_ptr<Batch> NextBatch();
+  // Waits for what was submitted and not waited for.
+  base::Status FinishSubmitted();
+  // Gives up what is done of it.
+  void Reap();
+  // Gives up what a batch that is done, or lost, has.
+  void Retire(Batch& batch);
+  // Of what was submitted, or is lost.
+  void Clear();
   // INTERNAL_ERROR while something is recorded.
   base::Status CheckNotRecording() const;
   // Before a command with these uses: begins commands, and puts in a barrier where one is due.
@@ -110,21 +136,18 @@ class Stream {
 
   Runtime& runtime_;
   Heap& heap_;
-  const std::function<base::Status()> before_submission_;
+  const Before before_submission_;
   const Unsubmitted unsubmitted_;
-  Handle<VkCommandPool> pool_;
-  std::vector<VkCommandBuffer> buffers_;  // of the pool
-  size_t used_buffers_ = 0;
+  std::unique_ptr<Batch> batch_ = std::make_unique<Batch>();  // that is put together
+  std::vector<std::unique_ptr<Batch>> submitted_;             // and not known to be done, in order
+  std::vector<std::unique_ptr<Batch>> spare_;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;  // begun and not ended; null: none
   std::vector<VkCommandBuffer> ended_;         // to be submitted, with those of recordings
   base::Status failure_;                       // of ending commands
   bool is_open_ = false;
   bool is_unsubmitted_ = false;           // what was put in has ended, and could not be submitted
-  uint64_t opening_ = 0;                  // its number in the runtime's retirement
   std::shared_ptr<Recording> recording_;  // what is put in goes there; null: none
   Hazards hazards_;                       // of commands_
-  std::vector<std::shared_ptr<const void>> kept_;
-  size_t kept_in_use_ = 0;  // the first of them; the others are the next command's
   int64_t staged_bytes_ = 0;
   std::vector<Arrival> arrivals_;
   std::vector<Use> awaited_;  // what the host reads where it lies, at Finish

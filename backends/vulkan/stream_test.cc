@@ -267,5 +267,105 @@ TEST_F(StreamTest, MoreGroupsThanAllRowsAreRefused) {
                                     " starts at a time\\."));
 }
 
+// What is submitted is in the device's order when the call returns, and nobody has waited.
+TEST_F(StreamTest, SubmitsWithoutWaiting) {
+  for (const bool is_mapped : {true, false}) {
+    Open(is_mapped ? FakeDevice{} : DeviceWithMemoryOfItsOwn());
+    std::byte* const place = Allocate(256);
+    std::byte* const next = Allocate(256);
+    std::vector<std::byte> in(256);
+    FakeDriver::Recover();
+    constexpr int kRuns = 5;
+    for (int run = 0; run < kRuns; ++run) {
+      std::ranges::fill(in, std::byte(run + 1));
+      // What an earlier run reads is not overwritten before it has.
+      ASSERT_TRUE(queue_->Upload(in.data(), place, 256).ok());
+      ASSERT_TRUE(queue_->Copy(place, next, 256).ok());
+      auto kept = std::make_shared<int>(run);
+      const std::weak_ptr<int> watched = kept;
+      queue_->Keep(std::move(kept));
+      ASSERT_TRUE(queue_->Copy(next, Allocate(256), 256).ok());
+      ASSERT_TRUE(queue_->Submit().ok());
+      // The fake driver does nothing before somebody waits; who looks does not.
+      if (run == 0) EXPECT_FALSE(watched.expired());
+    }
+    EXPECT_EQ(queue_->submission_count(), kRuns);
+    EXPECT_EQ(FakeDriver::CallCount("QueueSubmit"), kRuns);
+    EXPECT_EQ(FakeDriver::CallCount("DeviceWaitIdle"), 0);
+    ASSERT_TRUE(queue_->Finish().ok());
+    for (int run = 0; run < kRuns; ++run) {
+      std::vector<std::byte> out(256);
+      ASSERT_TRUE(
+          queue_->Download(kept_[static_cast<size_t>(run) + 2]->data(), out.data(), 256).ok());
+      ASSERT_TRUE(queue_->Finish().ok());
+      EXPECT_EQ(out.front(), std::byte(run + 1));
+    }
+    Close();
+  }
+}
+
+// Behind work that waits for somebody who has to act first.
+TEST_F(StreamTest, SubmitsBehindWorkThatIsHeldBack) {
+  Open(FakeDevice{});
+  std::byte* const from = Allocate(64);
+  std::byte* const to = Allocate(64);
+  std::vector<std::byte> in(64, std::byte{9});
+  ASSERT_TRUE(queue_->Upload(in.data(), from, 64).ok());
+  FakeDriver::HoldQueues(true);
+  for (int run = 0; run < 3; ++run) {
+    auto kept = std::make_shared<int>(run);
+    const std::weak_ptr<int> watched = kept;
+    queue_->Keep(std::move(kept));
+    ASSERT_TRUE(queue_->Copy(from, to, 64).ok());
+    ASSERT_TRUE(queue_->Submit().ok());
+    EXPECT_FALSE(watched.expired());
+  }
+  EXPECT_EQ(FakeDriver::CopyCount(), 0);
+  FakeDriver::HoldQueues(false);
+  ASSERT_TRUE(queue_->Finish().ok());
+  EXPECT_EQ(FakeDriver::CopyCount(), 3);
+}
+
+// Memory of a run that is under way has no other owner.
+TEST_F(StreamTest, MemoryWaitsForRunsThatWereSubmitted) {
+  Open(FakeDevice{});
+  std::byte* const from = Allocate(1000);
+  std::byte* const to = Allocate(1000);
+  FakeDriver::HoldQueues(true);
+  ASSERT_TRUE(queue_->Copy(from, to, 1000).ok());
+  ASSERT_TRUE(queue_->Submit().ok());
+  const int64_t before = device_->buffer_count();
+  kept_.clear();
+  const std::byte* const other = Allocate(1000);
+  EXPECT_NE(other, from);
+  EXPECT_NE(other, to);
+  EXPECT_GT(device_->buffer_count(), before);
+  FakeDriver::HoldQueues(false);
+  ASSERT_TRUE(queue_->Finish().ok());
+  const int64_t after = device_->buffer_count();
+  Allocate(1000);
+  EXPECT_EQ(device_->buffer_count(), after);
+}
+
+TEST_F(StreamTest, FaultsOfRunsThatWereSubmittedLeaveNothing) {
+  for (const VkResult result : {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_DEVICE_LOST}) {
+    for (const char* const function : {"QueueSubmit", "WaitSemaphores", "EndCommandBuffer"}) {
+      for (int call = 0; call < 3; ++call) {
+        Open(FakeDevice{});
+        std::byte* const from = Allocate(64);
+        std::byte* const to = Allocate(64);
+        FakeDriver::Fail(function, result, call, 1);
+        for (int run = 0; run < 3; ++run) {
+          if (queue_->Copy(from, to, 64).ok()) static_cast<void>(queue_->Submit());
+        }
+        static_cast<void>(queue_->Finish());
+        Close();
+        EXPECT_EQ(FakeDriver::LiveObjects(), 0) << function << " " << call;
+        FakeDriver::Recover();
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::vulkan

@@ -103,7 +103,8 @@ bool IsMemoryTypeOfInterface(onnxEnum type) {
   return type == ONNXIFI_MEMORY_TYPE_CPU || type == ONNXIFI_MEMORY_TYPE_CUDA_BUFFER ||
          type == ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER ||
          type == ONNXIFI_MEMORY_TYPE_OPENGLES_TEXTURE_2D ||
-         type == ONNXIFI_MEMORY_TYPE_D3D_RESOURCE || type == ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER;
+         type == ONNXIFI_MEMORY_TYPE_D3D_RESOURCE ||
+         type == ONNXIFI_SDK_MEMORY_TYPE_VULKAN_BUFFER || type == ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD;
 }
 
 Status CheckMemoryType(DescriptorRole role, const onnxTensorDescriptorV1& descriptor,

@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_DEVICE_SHARING_H_
 #define ONNXIFI_BACKENDS_CORE_DEVICE_SHARING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +29,22 @@ class Sharing {
   virtual base::Result<std::unique_ptr<Allocation>> ImportMemory(uint64_t handle,
                                                                  int64_t size_bytes,
                                                                  Access access) = 0;
+
+  // The same for memory that another device or process made, behind an opaque file descriptor:
+  // `handle` is the address of an onnxOpaqueFd. UNSUPPORTED_MEMORY_TYPE where there is none such.
+  virtual base::Result<std::unique_ptr<Allocation>> ImportOpaqueFd(uint64_t /*handle*/,
+                                                                   int64_t /*size_bytes*/) {
+    return base::Status(base::Code::kUnsupportedMemoryType,
+                        "The device takes no memory of opaque file descriptors.");
+  }
+
+  // Memory of the host's as memory of the device, for `size_bytes` > 0, to be read or written where
+  // it lies. Null where that does not pay or the driver does not take it: what lies there is
+  // copied. Any thread. The host's memory stays as long as the allocation.
+  virtual std::unique_ptr<Allocation> ImportHostMemory(std::byte* /*memory*/,
+                                                       int64_t /*size_bytes*/) {
+    return nullptr;
+  }
 
   // Memory on which host and device both work where it lies, the device by way of `handle`, which
   // ImportMemory takes. UNSUPPORTED_MEMORY_TYPE where there is none such, resource codes. The owner

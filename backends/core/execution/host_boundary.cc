@@ -4,6 +4,7 @@
 
 #include "backends/core/execution/host_boundary.h"
 
+#include <string>
 #include <utility>
 
 #include "backends/core/device/transfer.h"
@@ -144,10 +145,16 @@ Result<std::unique_ptr<HostBoundary::Lane>> HostBoundary::TakeLane() {
 }
 
 Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputAllocator& allocator,
-                         RunProfile* profile, tensor::StringTable* strings, End end) {
+                         RunProfile* profile, tensor::StringTable* strings, End end,
+                         std::span<const std::shared_ptr<const void>> kept) {
   if (!has_queue_) return executor_.Run(inputs, allocator, profile, strings);
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, TakeLane());
-  Status status = RunOn(*lane, inputs, allocator, profile, strings);
+  for (const std::shared_ptr<const void>& object : kept) lane->queue->Keep(object);
+  Status status = base::Ok();
+  if (lane->queue->FindCapture()) {
+    status = CheckCapture(inputs, allocator, /*is_profiled=*/profile != nullptr, end);
+  }
+  if (status.ok()) status = RunOn(*lane, inputs, allocator, profile, strings);
   if (end == End::kQueued && status.ok()) status = lane->queue->Submit();
   if (end == End::kFinished || !status.ok()) {
     // Whatever went wrong, nothing of this run may be under way when the caller has its memory
@@ -164,6 +171,47 @@ Status HostBoundary::Run(std::span<const InputTensor> inputs, OutputAllocator& a
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(lane));
   return status;
+}
+
+Status HostBoundary::CheckCapture(std::span<const InputTensor> inputs,
+                                  const OutputAllocator& allocator, bool is_profiled,
+                                  End end) const {
+  const auto refuse = [](const std::string& reason) {
+    return Status(
+        base::Code::kInvalidState,
+        "The caller's queue is being captured, and the run does not become part of that: " +
+            reason + ".");
+  };
+  if (end == End::kFinished) return refuse("it would wait for its end");
+  if (is_profiled) return refuse("its graph is profiled");
+  const plan::Plan& plan = executor_.plan();
+  const program::Program& program = plan.program();
+  const int boundary = plan.segments().front().end_step;
+  if (boundary < static_cast<int>(program.steps.size())) {
+    const program::Step& step = program.steps[static_cast<size_t>(boundary)];
+    const bool is_cut = step.As<program::Cut>() != nullptr;
+    return refuse("step " + std::to_string(boundary) +
+                  (is_cut ? " reads numbers that only data tell"
+                          : " (" + std::string(program::FamilyName(step)) + ") needs the host"));
+  }
+  std::vector<Extents> extents;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const program::Port& port = program.inputs[k];
+    extents.push_back(inputs[k].extents);
+    if (inputs[k].is_inside) continue;
+    if (inputs[k].value == nullptr && BufferBytes(program, port.buffer, extents[k]) == 0) continue;
+    return refuse("input '" + port.name + "' is not in the device's memory");
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> symbols, plan.SymbolsFor(extents));
+  const std::vector<Extents> outputs = plan.OutputExtents(symbols);
+  for (size_t k = 0; k < program.outputs.size(); ++k) {
+    const program::Port& port = program.outputs[k];
+    if (allocator.IsInside(static_cast<int>(k))) continue;
+    const bool is_value = program.buffers[static_cast<size_t>(port.buffer)].value.has_value();
+    if (!is_value && BufferBytes(program, port.buffer, outputs[k]) == 0) continue;
+    return refuse("output '" + port.name + "' is not in the device's memory");
+  }
+  return base::Ok();
 }
 
 Status HostBoundary::RunOn(Lane& lane, std::span<const InputTensor> inputs,

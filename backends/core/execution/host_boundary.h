@@ -30,10 +30,13 @@ class HostBoundary {
   enum class End : uint8_t { kFinished, kQueued };
 
   // As Executor::Run, with host memory, or memory of the device's where the tensor says so, which
-  // is then used in place.
+  // is then used in place. The queue keeps `kept` until the run is done. Where the caller captures
+  // the queue (Queue::FindCapture) the run becomes part of that, or INVALID_STATE says why not, and
+  // nothing of it is put in.
   base::Status Run(std::span<const InputTensor> inputs, OutputAllocator& allocator,
                    RunProfile* profile = nullptr, tensor::StringTable* strings = nullptr,
-                   End end = End::kFinished);
+                   End end = End::kFinished,
+                   std::span<const std::shared_ptr<const void>> kept = {});
 
   bool has_queue() const { return has_queue_; }
   // Whether its queue tells how often it hands work over; counters have it then.
@@ -47,6 +50,9 @@ class HostBoundary {
 
   HostBoundary(Executor& executor, const device::Queue* queue);
   base::Result<std::unique_ptr<Lane>> TakeLane();
+  // INVALID_STATE with what keeps a run from becoming part of what the caller captures.
+  base::Status CheckCapture(std::span<const InputTensor> inputs, const OutputAllocator& allocator,
+                            bool is_profiled, End end) const;
   base::Status RunOn(Lane& lane, std::span<const InputTensor> inputs, OutputAllocator& allocator,
                      RunProfile* profile, tensor::StringTable* strings);
 

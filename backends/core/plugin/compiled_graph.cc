@@ -349,8 +349,7 @@ Status CompiledGraph::Execute(const abi::Binding& binding, execution::HostBounda
   std::span<const std::shared_ptr<const void>> kept;
   if (end == execution::HostBoundary::End::kQueued) kept = prepared.imports();
   if (!is_profiled_) {
-    ONNXIFI_RETURN_IF_ERROR(
-        boundary.Run(inputs, places, /*profile=*/nullptr, &strings, end, kept));
+    ONNXIFI_RETURN_IF_ERROR(boundary.Run(inputs, places, /*profile=*/nullptr, &strings, end, kept));
   } else {
     auto profile = std::make_shared<execution::RunProfile>();
     ONNXIFI_RETURN_IF_ERROR(boundary.Run(inputs, places, profile.get(), &strings, end, kept));

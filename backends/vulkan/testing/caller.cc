@@ -4,6 +4,10 @@
 
 #include "backends/vulkan/testing/caller.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace onnxifi::vulkan {
@@ -31,7 +35,7 @@ uint64_t ToNumber(T handle) {
 
 }  // namespace
 
-Result<std::unique_ptr<Caller>> Caller::Create(const std::string& uuid) {
+Result<std::unique_ptr<Caller>> Caller::Create(const std::string& uuid, Extensions extensions) {
   std::unique_ptr<Caller> caller(new Caller());
   ONNXIFI_ASSIGN_OR_RETURN(const Api api, LoadApi(kLoaderLibrary));
   ONNXIFI_ASSIGN_OR_RETURN(caller->instance_, Instance::Create(api));
@@ -39,13 +43,13 @@ Result<std::unique_ptr<Caller>> Caller::Create(const std::string& uuid) {
   for (const DeviceInfo& info : found.fit) {
     if (HexText(info.uuid) != uuid) continue;
     caller->info_ = info;
-    ONNXIFI_RETURN_IF_ERROR(caller->OpenDevice());
+    ONNXIFI_RETURN_IF_ERROR(caller->OpenDevice(extensions));
     return caller;
   }
   return Status(Code::kBackendUnavailable, "No device has the UUID " + uuid + ".");
 }
 
-Status Caller::OpenDevice() {
+Status Caller::OpenDevice(Extensions extensions) {
   of_1_2_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
   of_1_1_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
   of_1_1_.pNext = &of_1_2_;
@@ -67,6 +71,15 @@ Status Caller::OpenDevice() {
   create.pNext = &features_;
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
+  std::vector<const char*> names;
+  if (extensions == Extensions::kMemory && info_.takes_opaque_fds) {
+    names.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  }
+  if (extensions == Extensions::kMemory && info_.host_memory_alignment > 0) {
+    names.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  }
+  create.enabledExtensionCount = static_cast<uint32_t>(names.size());
+  create.ppEnabledExtensionNames = names.data();
   const InstanceApi& api = instance_->api();
   ONNXIFI_RETURN_IF_ERROR(
       ToStatus(api.CreateDevice(info_.id, &create, nullptr, &device_), "open a device"));
@@ -151,6 +164,56 @@ Result<std::unique_ptr<Caller::Buffer>> Caller::MakeBuffer(uint64_t size_bytes, 
   made->mapped = static_cast<std::byte*>(mapped);
   made->told = {sizeof(onnxVulkanBuffer), device_, ToNumber(buffer), offset, size_bytes,
                 buffer_info.usage};
+  return made;
+}
+
+Caller::Exported::~Exported() {
+  if (told.fd >= 0) close(told.fd);
+}
+
+Result<std::unique_ptr<Caller::Exported>> Caller::ExportMemory(uint64_t size_bytes,
+                                                               uint64_t offset) {
+  auto made = std::make_unique<Exported>();
+  made->told.fd = -1;
+  // As much as a buffer of that size needs.
+  constexpr uint64_t kAlignment = 4096;
+  VkExportMemoryAllocateInfo exported{};
+  exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  exported.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  VkMemoryAllocateFlagsInfo flags{};
+  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+  flags.pNext = &exported;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo memory_info{};
+  memory_info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  memory_info.pNext = &flags;
+  memory_info.allocationSize = (offset + size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  memory_info.memoryTypeIndex = info_.memory_types.staging.index;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(functions_.AllocateMemory(device_, &memory_info, nullptr, &memory), "make memory"));
+  made->memory = {device_, memory, functions_.FreeMemory};
+  const auto get_fd = reinterpret_cast<PFN_vkGetMemoryFdKHR>(
+      instance_->api().GetDeviceProcAddr(device_, "vkGetMemoryFdKHR"));
+  VkMemoryGetFdInfoKHR fd_info{};
+  fd_info.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR;
+  fd_info.memory = memory;
+  fd_info.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  int fd = -1;
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(get_fd(device_, &fd_info, &fd), "export memory"));
+  made->told.fd = fd;
+  void* mapped = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(
+      ToStatus(functions_.MapMemory(device_, memory, 0, VK_WHOLE_SIZE, 0, &mapped), "map memory"));
+  made->mapped = static_cast<std::byte*>(mapped);
+  onnxOpaqueFd& told = made->told;
+  told.struct_size = sizeof(told);
+  told.memory_type_index = memory_info.memoryTypeIndex;
+  told.allocation_bytes = memory_info.allocationSize;
+  told.offset = offset;
+  told.size_bytes = size_bytes;
+  std::ranges::copy(info_.uuid, std::begin(told.device_uuid));
+  std::ranges::copy(info_.driver_uuid, std::begin(told.driver_uuid));
   return made;
 }
 

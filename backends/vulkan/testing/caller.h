@@ -26,8 +26,11 @@ namespace onnxifi::vulkan {
 
 class Caller {
  public:
-  // On the first physical device with this UUID, as the query writes it.
-  static base::Result<std::unique_ptr<Caller>> Create(const std::string& uuid);
+  // On the first physical device with this UUID, as the query writes it; with the extensions for
+  // memory that others use, as far as it has them, or without.
+  enum class Extensions : uint8_t { kMemory, kNone };
+  static base::Result<std::unique_ptr<Caller>> Create(const std::string& uuid,
+                                                      Extensions extensions = Extensions::kMemory);
   ~Caller();
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
@@ -54,6 +57,19 @@ class Caller {
   // `size_bytes` for the tensor behind `offset`.
   base::Result<std::unique_ptr<Buffer>> MakeBuffer(uint64_t size_bytes, uint64_t offset = 0);
 
+  // Memory for others, mapped here.
+  struct Exported {
+    ~Exported();
+    Handle<VkDeviceMemory> memory;
+    std::byte* mapped = nullptr;
+    onnxOpaqueFd told = {};
+
+    std::span<float> floats() const {
+      return {reinterpret_cast<float*>(mapped + told.offset), told.size_bytes / sizeof(float)};
+    }
+  };
+  base::Result<std::unique_ptr<Exported>> ExportMemory(uint64_t size_bytes, uint64_t offset = 0);
+
   // A timeline semaphore at 0.
   base::Result<Handle<VkSemaphore>> MakeSemaphore();
   void Signal(VkSemaphore semaphore, uint64_t value);
@@ -65,7 +81,7 @@ class Caller {
 
  private:
   Caller() = default;
-  base::Status OpenDevice();
+  base::Status OpenDevice(Extensions extensions);
 
   std::unique_ptr<Instance> instance_;
   DeviceInfo info_;

@@ -106,6 +106,7 @@ VKAPI_ATTR VkResult VKAPI_CALL BeginCommandBuffer(VkCommandBuffer id,
   }
   Clear(*buffer, "BeginCommandBuffer");
   buffer->is_once = (info->flags & VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT) != 0;
+  buffer->is_simultaneous = (info->flags & VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT) != 0;
   buffer->state = CommandBuffer::State::kRecording;
   return VK_SUCCESS;
 }
@@ -255,7 +256,7 @@ void CarryOut(CommandBuffer& buffer) {
     }
     command.carry_out();
   }
-  buffer.state = CommandBuffer::State::kExecutable;
+  if (--buffer.pending == 0) buffer.state = CommandBuffer::State::kExecutable;
   if (buffer.is_once) Clear(buffer, "QueueSubmit");
 }
 
@@ -271,11 +272,13 @@ void Submit(Device& device, const VkSubmitInfo& info) {
   for (uint32_t k = 0; k < info.commandBufferCount; ++k) {
     auto* const buffer = Find<CommandBuffer>(IdOf(info.pCommandBuffers[k]), "QueueSubmit");
     if (buffer == nullptr) continue;
-    if (buffer->state != CommandBuffer::State::kExecutable) {
+    const bool is_again = buffer->is_simultaneous && buffer->pending > 0;
+    if (buffer->state != CommandBuffer::State::kExecutable && !is_again) {
       Note("vkQueueSubmit is given a command buffer that is not recorded, or is at work.");
       continue;
     }
     buffer->state = CommandBuffer::State::kPending;
+    ++buffer->pending;
     submission.command_buffers.push_back(buffer->id);
   }
   const auto value_of = [](const uint64_t* of, uint32_t count, uint32_t k) {
@@ -367,6 +370,7 @@ VKAPI_ATTR VkResult VKAPI_CALL GetSemaphoreCounterValue(VkDevice id, VkSemaphore
 
 void Proceed(Device& device) {
   State& state = TheState();
+  if (state.holds_queues) return;
   const auto reached = [&](const std::pair<Id, uint64_t>& wait) {
     const auto found = state.objects.find(wait.first);
     return found != state.objects.end() &&
@@ -394,7 +398,9 @@ void Lose(Device& device) {
   for (const Submission& submission : device.pending) {
     for (const Id id : submission.command_buffers) {
       auto* const buffer = Find<CommandBuffer>(id, "QueueSubmit");
-      if (buffer != nullptr) buffer->state = CommandBuffer::State::kExecutable;
+      if (buffer == nullptr) continue;
+      buffer->state = CommandBuffer::State::kExecutable;
+      buffer->pending = 0;
     }
   }
   device.pending.clear();

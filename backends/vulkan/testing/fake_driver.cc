@@ -231,6 +231,10 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties2(VkPhysicalDevice id,
       of_1_2.shaderSignedZeroInfNanPreserveFloat32 = VK_TRUE;
       of_1_2.shaderRoundingModeRTEFloat32 = VK_TRUE;
       of_1_2.shaderDenormPreserveFloat32 = VK_TRUE;
+    } else if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES) {
+      auto& identity = *static_cast<VkPhysicalDeviceIDProperties*>(at);
+      std::ranges::copy(device->uuid, std::begin(identity.deviceUUID));
+      std::ranges::copy(device->driver_uuid, std::begin(identity.driverUUID));
     } else if (link->sType ==
                VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT) {
       static_cast<VkPhysicalDeviceExternalMemoryHostPropertiesEXT*>(at)

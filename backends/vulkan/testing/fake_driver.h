@@ -42,6 +42,8 @@ class FakeDriver {
   static void Hide(const std::string& function);
   // All that are open; those that are opened later work.
   static void LoseOpenDevices(size_t device = 0);
+  // Nothing that is submitted is carried out while queues are held.
+  static void HoldQueues(bool holds);
   // Ends faults; forgets calls and all that the functions below tell, but for misuses.
   static void Recover();
 
