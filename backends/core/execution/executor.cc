@@ -23,8 +23,9 @@ using program::Program;
 // What one run needs besides the plan; kept between runs so that the steady state allocates
 // nothing.
 struct Executor::Context {
-  std::vector<std::byte*> addresses;                        // by BufferId
-  std::vector<std::unique_ptr<device::Allocation>> arenas;  // by segment
+  std::vector<std::byte*> addresses;  // by BufferId
+  // By segment; shared with what the caller captured.
+  std::vector<std::shared_ptr<device::Allocation>> arenas;
   // Of this run, by BufferId; empty where the program has neither.
   std::vector<std::shared_ptr<const void>> owners;  // of dynamic tensors
   std::vector<tensor::ValueRef> values;
@@ -147,6 +148,10 @@ Status Executor::RunSegments(Context& context, std::vector<int64_t> symbols,
     ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const plan::SegmentBinding> binding,
                              plan_.Bind(segment, symbols));
     ONNXIFI_RETURN_IF_ERROR(PrepareArena(context, segment, *binding));
+    if (queue != nullptr && queue->is_captured()) {
+      queue->Keep(binding);
+      if (context.arenas[segment] != nullptr) queue->Keep(context.arenas[segment]);
+    }
     for (const plan::SegmentBinding::Output& output : binding->outputs) {
       ONNXIFI_ASSIGN_OR_RETURN(context.addresses[program.outputs[output.index].buffer],
                                allocator.Allocate(output.index, output.extents));
@@ -198,7 +203,7 @@ Status Executor::RunSegments(Context& context, std::vector<int64_t> symbols,
 }
 
 Status Executor::PrepareArena(Context& context, int segment, const plan::SegmentBinding& binding) {
-  std::unique_ptr<device::Allocation>& arena = context.arenas[segment];
+  std::shared_ptr<device::Allocation>& arena = context.arenas[segment];
   if (binding.arena_bytes > 0 && (!arena || arena->size_bytes() < binding.arena_bytes)) {
     if (arena != nullptr && recordings_ != nullptr) {
       recordings_->Forget(arena->data(), arena->size_bytes());

@@ -51,7 +51,7 @@ bool Recordings::Enqueue(device::Queue& queue, const PlacedSegment& segment) {
       entries_.splice(entries_.begin(), entries_, found);
     }
   }
-  if (!has_run) {
+  if (!has_run && !queue.is_captured()) {
     Keep(std::move(entry));
     return false;
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recordings: what the runs of a graph put into queues that record (device/recording_queue.h): what
-// a segment puts in for one binding and one set of addresses is recorded at its second run and
-// replayed from the third on. A few are kept, those that were used last. A recording goes before
-// anything that it names: it keeps its binding, and whoever gives memory back says so before.
+// a segment puts in for one binding and one set of addresses is recorded at its second run, or at
+// the first that the caller captures, and replayed from then on. A few are kept, those that were
+// used last. A recording goes before anything that it names: it keeps its binding, and whoever
+// gives memory back says so before.
 
 #ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_RECORDINGS_H_
 #define ONNXIFI_BACKENDS_CORE_EXECUTION_RECORDINGS_H_
