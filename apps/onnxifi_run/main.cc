@@ -57,6 +57,7 @@ base::Status AddProfile(const Options& options, const Device& device,
   report.profile->load = report.load_records;
   report.profile->precision = options.precision;
   report.profile->errors = report.errors;
+  report.profile->counters = report.counters;
   if (!report.load_records.empty()) {
     // Libraries prepare kernels in either call.
     const double bind_ns = report.first_result.bind_ms * 1e6;

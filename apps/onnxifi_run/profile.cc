@@ -202,6 +202,28 @@ void AppendPrecision(const Profile& profile, std::string& text) {
   }
 }
 
+// What the runs cost beside their steps.
+void AppendCounters(const Profile& profile, std::string& text) {
+  if (!profile.counters) return;
+  const onnxGraphCounters& counters = *profile.counters;
+  auto out = std::back_inserter(text);
+  const auto append = [&](uint64_t count, std::string_view noun, std::string_view plural) {
+    if (count == ~uint64_t{0}) {
+      fmt::format_to(out, ", unknown {}", plural);
+    } else {
+      fmt::format_to(out, ", {} {}", count, count == 1 ? noun : plural);
+    }
+  };
+  fmt::format_to(out, "\nSince the load: {} {}", counters.runs,
+                 counters.runs == 1 ? "run" : "runs");
+  append(counters.submissions, "submission", "submissions");
+  append(counters.recordings, "recording", "recordings");
+  append(counters.copies, "copy", "copies");
+  append(counters.allocations, "allocation", "allocations");
+  append(counters.waits, "wait", "waits");
+  text += ".\n";
+}
+
 }  // namespace
 
 base::Result<Profile> MakeProfile(const std::vector<std::vector<StepRecord>>& runs,
@@ -245,6 +267,7 @@ std::string MakeProfileTable(const Profile& profile) {
   AppendSteps(profile, text);
   AppendReasons(profile, text);
   AppendPrecision(profile, text);
+  AppendCounters(profile, text);
   auto out = std::back_inserter(text);
   if (profile.limits) {
     fmt::format_to(

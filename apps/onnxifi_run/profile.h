@@ -55,6 +55,8 @@ struct Profile {
   uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;
   // Per output, where a step rounded operands.
   std::vector<OutputError> errors;
+  // Since the graph was initialised; nothing where the library does not tell.
+  std::optional<onnxGraphCounters> counters;
 };
 
 // From the records of every run, all of the same steps. INTERNAL_ERROR if they are not.
@@ -62,8 +64,8 @@ base::Result<Profile> MakeProfile(const std::vector<std::vector<StepRecord>>& ru
                                   const std::vector<NodeVerdict>& nodes, double run_ms, int threads,
                                   const std::optional<machine::ThreadLimits>& limits);
 
-// The stages of the load, sums per implementation, then the steps, longest first, then why others
-// were passed over.
+// The stages of the load, sums per implementation, then the steps, longest first, why others were
+// passed over, and the graph's counters.
 std::string MakeProfileTable(const Profile& profile);
 nlohmann::json MakeProfileJson(const Profile& profile);
 // Trace events of the last run.

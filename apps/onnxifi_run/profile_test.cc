@@ -139,6 +139,22 @@ TEST(ProfileTest, TellsWhatRoundedAndTheErrorsOfIt) {
   EXPECT_TRUE(object["errors_against_float32"][1]["worst"].is_null());
 }
 
+TEST(ProfileTest, TellsWhatRunsCostBesideTheirSteps) {
+  Profile profile = MakeTwoSteps(/*has_limits=*/false);
+  EXPECT_THAT(MakeProfileTable(profile), Not(HasSubstr("Since the load")));
+  profile.counters.emplace();
+  profile.counters->runs = 12;
+  profile.counters->submissions = 25;
+  profile.counters->recordings = 1;
+  profile.counters->copies = 24;
+  EXPECT_THAT(MakeProfileTable(profile),
+              HasSubstr("\nSince the load: 12 runs, 25 submissions, 1 recording, 24 copies, "
+                        "0 allocations, 0 waits.\n"));
+  profile.counters->runs = 1;
+  profile.counters->submissions = ~uint64_t{0};
+  EXPECT_THAT(MakeProfileTable(profile), HasSubstr("1 run, unknown submissions, 1 recording"));
+}
+
 TEST(ProfileTest, JsonAndTraceHaveEveryStep) {
   const Profile profile = MakeTwoSteps(/*has_limits=*/true);
   const nlohmann::json object = MakeProfileJson(profile);
