@@ -68,12 +68,8 @@ Result<std::unique_ptr<Cublas>> Cublas::Open(Device& device) {
   ONNXIFI_RETURN_IF_ERROR(cublas->Do("take the precision", [&] {
     return functions.set_math_mode(cublas->library_, kDefaultMath);
   }));
-  const Api& api = device.runtime().api();
   for (Handle<CUevent>* const event : {&cublas->begin_, &cublas->end_}) {
-    CUevent made = nullptr;
-    ONNXIFI_RETURN_IF_ERROR(device.runtime().Do(
-        "create an event", [&] { return api.EventCreate(&made, CU_EVENT_DEFAULT); }));
-    *event = Handle<CUevent>(device.runtime(), made, api.EventDestroy);
+    ONNXIFI_ASSIGN_OR_RETURN(*event, NewEvent(device.runtime().context(), CU_EVENT_DEFAULT));
   }
   return cublas;
 }

@@ -43,6 +43,15 @@ constexpr Fault kFaults[] = {
     {CUDA_ERROR_CONTEXT_IS_DESTROYED, Code::kBackendUnavailable, "the context is destroyed"},
     {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, Code::kInvalidState,
      "a stream is being captured, which the call does not allow"},
+    {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, Code::kInvalidState,
+     "a stream that the legacy stream waits for is being captured"},
+    {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, Code::kInvalidState,
+     "the capture of the stream was invalidated"},
+    {CUDA_ERROR_LOSSY_QUERY, Code::kInvalidState,
+     "the captured work that comes before has a programmatic dependence"},
+    {CUDA_ERROR_INVALID_IMAGE, Code::kInternalError, "the machine code is none of this driver's"},
+    {CUDA_ERROR_NO_BINARY_FOR_GPU, Code::kInternalError,
+     "the machine code is of another architecture"},
     {CUDA_ERROR_UNKNOWN, Code::kBackendUnavailable, "unknown error"},
 };
 

@@ -16,53 +16,67 @@
 
 namespace onnxifi::cuda {
 
+// What cuda.h 13 knows by newer versions alone. Never defined: they tell the types of the functions
+// below.
+CUresult CUDAAPI cuStreamGetCapture(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                    CUgraph* graph, const CUgraphNode** last, size_t* last_count);
+CUresult CUDAAPI cuStreamSetCapture(CUstream stream, CUgraphNode* last, size_t last_count,
+                                    unsigned flags);
+
 // The name here, and the driver's symbol, with the version whose signature cuda.h 12 and 13 have.
-#define ONNXIFI_CUDA_DRIVER_FUNCTIONS(X)                      \
-  X(Init, "cuInit")                                           \
-  X(DriverGetVersion, "cuDriverGetVersion")                   \
-  X(DeviceGetCount, "cuDeviceGetCount")                       \
-  X(DeviceGet, "cuDeviceGet")                                 \
-  X(DeviceGetName, "cuDeviceGetName")                         \
-  X(DeviceGetUuid, "cuDeviceGetUuid_v2")                      \
-  X(DeviceGetAttribute, "cuDeviceGetAttribute")               \
-  X(DeviceTotalMem, "cuDeviceTotalMem_v2")                    \
-  X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")       \
-  X(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")  \
-  X(CtxPushCurrent, "cuCtxPushCurrent_v2")                    \
-  X(CtxPopCurrent, "cuCtxPopCurrent_v2")                      \
-  X(MemAlloc, "cuMemAlloc_v2")                                \
-  X(MemFree, "cuMemFree_v2")                                  \
-  X(MemHostAlloc, "cuMemHostAlloc")                           \
-  X(MemFreeHost, "cuMemFreeHost")                             \
-  X(MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2")  \
-  X(PointerGetAttribute, "cuPointerGetAttribute")             \
-  X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                  \
-  X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                  \
-  X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2")                  \
-  X(StreamCreate, "cuStreamCreate")                           \
-  X(StreamDestroy, "cuStreamDestroy_v2")                      \
-  X(StreamSynchronize, "cuStreamSynchronize")                 \
-  X(StreamQuery, "cuStreamQuery")                             \
-  X(StreamGetCtx, "cuStreamGetCtx")                           \
-  X(StreamIsCapturing, "cuStreamIsCapturing")                 \
-  X(StreamWaitEvent, "cuStreamWaitEvent")                     \
-  X(StreamWaitValue32, "cuStreamWaitValue32_v2")              \
-  X(GraphCreate, "cuGraphCreate")                             \
-  X(GraphAddKernelNode, "cuGraphAddKernelNode_v2")            \
-  X(GraphAddMemcpyNode, "cuGraphAddMemcpyNode")               \
-  X(GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags") \
-  X(GraphLaunch, "cuGraphLaunch")                             \
-  X(GraphExecDestroy, "cuGraphExecDestroy")                   \
-  X(GraphDestroy, "cuGraphDestroy")                           \
-  X(EventCreate, "cuEventCreate")                             \
-  X(EventDestroy, "cuEventDestroy_v2")                        \
-  X(EventRecord, "cuEventRecord")                             \
-  X(EventQuery, "cuEventQuery")                               \
-  X(EventSynchronize, "cuEventSynchronize")                   \
-  X(EventElapsedTime, "cuEventElapsedTime")                   \
-  X(ModuleLoadData, "cuModuleLoadData")                       \
-  X(ModuleUnload, "cuModuleUnload")                           \
-  X(ModuleGetFunction, "cuModuleGetFunction")                 \
+#define ONNXIFI_CUDA_DRIVER_FUNCTIONS(X)                                  \
+  X(Init, "cuInit")                                                       \
+  X(DriverGetVersion, "cuDriverGetVersion")                               \
+  X(DeviceGetCount, "cuDeviceGetCount")                                   \
+  X(DeviceGet, "cuDeviceGet")                                             \
+  X(DeviceGetName, "cuDeviceGetName")                                     \
+  X(DeviceGetUuid, "cuDeviceGetUuid_v2")                                  \
+  X(DeviceGetAttribute, "cuDeviceGetAttribute")                           \
+  X(DeviceTotalMem, "cuDeviceTotalMem_v2")                                \
+  X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")                   \
+  X(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")              \
+  X(CtxPushCurrent, "cuCtxPushCurrent_v2")                                \
+  X(CtxPopCurrent, "cuCtxPopCurrent_v2")                                  \
+  X(MemAlloc, "cuMemAlloc_v2")                                            \
+  X(MemFree, "cuMemFree_v2")                                              \
+  X(MemHostAlloc, "cuMemHostAlloc")                                       \
+  X(MemFreeHost, "cuMemFreeHost")                                         \
+  X(MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2")              \
+  X(PointerGetAttribute, "cuPointerGetAttribute")                         \
+  X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                              \
+  X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                              \
+  X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2")                              \
+  X(StreamCreate, "cuStreamCreate")                                       \
+  X(StreamDestroy, "cuStreamDestroy_v2")                                  \
+  X(StreamSynchronize, "cuStreamSynchronize")                             \
+  X(StreamQuery, "cuStreamQuery")                                         \
+  X(StreamGetCtx, "cuStreamGetCtx")                                       \
+  X(StreamIsCapturing, "cuStreamIsCapturing")                             \
+  X(StreamGetCapture, "cuStreamGetCaptureInfo_v2")                        \
+  X(StreamSetCapture, "cuStreamUpdateCaptureDependencies")                \
+  X(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode") \
+  X(StreamWaitEvent, "cuStreamWaitEvent")                                 \
+  X(StreamWaitValue32, "cuStreamWaitValue32_v2")                          \
+  X(GraphCreate, "cuGraphCreate")                                         \
+  X(GraphAddKernelNode, "cuGraphAddKernelNode_v2")                        \
+  X(GraphAddMemcpyNode, "cuGraphAddMemcpyNode")                           \
+  X(GraphAddChildGraphNode, "cuGraphAddChildGraphNode")                   \
+  X(GraphRetainUserObject, "cuGraphRetainUserObject")                     \
+  X(UserObjectCreate, "cuUserObjectCreate")                               \
+  X(UserObjectRelease, "cuUserObjectRelease")                             \
+  X(GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags")             \
+  X(GraphLaunch, "cuGraphLaunch")                                         \
+  X(GraphExecDestroy, "cuGraphExecDestroy")                               \
+  X(GraphDestroy, "cuGraphDestroy")                                       \
+  X(EventCreate, "cuEventCreate")                                         \
+  X(EventDestroy, "cuEventDestroy_v2")                                    \
+  X(EventRecord, "cuEventRecord")                                         \
+  X(EventQuery, "cuEventQuery")                                           \
+  X(EventSynchronize, "cuEventSynchronize")                               \
+  X(EventElapsedTime, "cuEventElapsedTime")                               \
+  X(ModuleLoadData, "cuModuleLoadData")                                   \
+  X(ModuleUnload, "cuModuleUnload")                                       \
+  X(ModuleGetFunction, "cuModuleGetFunction")                             \
   X(LaunchKernel, "cuLaunchKernel")
 
 #define ONNXIFI_CUDA_COMPILER_FUNCTIONS(X) \

@@ -26,7 +26,8 @@ base::Result<std::unique_ptr<Device>> Device::Open(const Api& api, const Compile
 }
 
 base::Result<std::unique_ptr<device::Queue>> Device::NewQueue() {
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue, Queue::Create(*runtime_));
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue,
+                           Queue::Create(*runtime_, staging_, *captures_));
   return std::unique_ptr<device::Queue>(std::move(queue));
 }
 

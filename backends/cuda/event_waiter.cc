@@ -49,7 +49,7 @@ Status EventWaiter::WhenComplete(CUevent event, OnDone done) {
   CUstream stream = nullptr;
   ONNXIFI_RETURN_IF_ERROR(
       runtime_.Do(kDoing, [&] { return api.StreamCreate(&stream, CU_STREAM_NON_BLOCKING); }));
-  Handle<CUstream> owned(runtime_, stream, api.StreamDestroy);
+  Handle<CUstream> owned(runtime_.context(), stream, api.StreamDestroy);
   ONNXIFI_RETURN_IF_ERROR(
       runtime_.Do(kDoing, [&] { return api.StreamWaitEvent(stream, event, 0); }));
   {

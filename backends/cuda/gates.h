@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CUDA_GATES_H_
 #define ONNXIFI_BACKENDS_CUDA_GATES_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,9 +21,6 @@ namespace onnxifi::cuda {
 class Gates : public std::enable_shared_from_this<Gates> {
  public:
   explicit Gates(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
-  ~Gates();
-  Gates(const Gates&) = delete;
-  Gates& operator=(const Gates&) = delete;
 
   // An event, the receiver's to destroy, and the function that completes it, to be called once,
   // which keeps this object. Resource codes; UNSUPPORTED_FENCE_TYPE where streams cannot wait for
@@ -39,20 +37,22 @@ class Gates : public std::enable_shared_from_this<Gates> {
 
  private:
   struct Gate {
-    CUstream stream = nullptr;
-    uint32_t* word = nullptr;  // pinned; 1 opens
-    CUdeviceptr address = 0;   // of the word, for the device
+    Handle<void*> word;       // 1 opens
+    Handle<CUstream> stream;  // goes before the word that it waits for
+    void Set(uint32_t value) const {
+      std::atomic_ref(*static_cast<uint32_t*>(word.get())).store(value);
+    }
   };
 
-  base::Result<Gate> TakeGate();
-  base::Result<Made> Close(const Gate& gate);
-  void Destroy(const Gate& gate) const;
-  void Open(const Gate& gate);
+  base::Result<std::shared_ptr<const Gate>> TakeGate();
+  // Has the event recorded behind a wait for the word.
+  base::Status Close(const Gate& gate, CUevent event) const;
+  void Open(std::shared_ptr<const Gate> gate);
 
   const std::shared_ptr<const Context> context_;
   std::mutex mutex_;
   // Guarded by mutex_.
-  std::vector<Gate> idle_;
+  std::vector<std::shared_ptr<const Gate>> idle_;
   int closed_count_ = 0;
   std::vector<CUdeviceptr> freed_later_;
 };

@@ -17,8 +17,8 @@ Result<std::unique_ptr<GraphRecorder>> GraphRecorder::Begin(const Runtime& runti
   CUgraph graph = nullptr;
   ONNXIFI_RETURN_IF_ERROR(
       runtime.Do("begin a recording", [&] { return runtime.api().GraphCreate(&graph, 0); }));
-  return std::unique_ptr<GraphRecorder>(
-      new GraphRecorder(runtime, Handle<CUgraph>(runtime, graph, runtime.api().GraphDestroy)));
+  return std::unique_ptr<GraphRecorder>(new GraphRecorder(
+      runtime, Handle<CUgraph>(runtime.context(), graph, runtime.api().GraphDestroy)));
 }
 
 template <typename Add>
@@ -58,12 +58,13 @@ Status GraphRecorder::AddCopy(std::string_view doing, const std::byte* from, std
   });
 }
 
-Result<Handle<CUgraphExec>> GraphRecorder::End() {
+Result<GraphRecorder::Recorded> GraphRecorder::End() {
   CUgraphExec executable = nullptr;
   ONNXIFI_RETURN_IF_ERROR(runtime_.Do("end a recording", [&] {
     return runtime_.api().GraphInstantiateWithFlags(&executable, graph_.get(), 0);
   }));
-  return Handle<CUgraphExec>(runtime_, executable, runtime_.api().GraphExecDestroy);
+  return Recorded{std::move(graph_), Handle<CUgraphExec>(runtime_.context(), executable,
+                                                         runtime_.api().GraphExecDestroy)};
 }
 
 }  // namespace onnxifi::cuda

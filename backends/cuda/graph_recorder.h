@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/device/dependences.h"
 #include "backends/core/device/memory_use.h"
-#include "backends/cuda/dependences.h"
 #include "backends/cuda/runtime.h"
 
 namespace onnxifi::cuda {
@@ -29,8 +29,12 @@ class GraphRecorder {
   base::Status AddCopy(std::string_view doing, const std::byte* from, std::byte* to,
                        int64_t size_bytes);
 
-  // What can be launched, as often as wanted.
-  base::Result<Handle<CUgraphExec>> End();
+  // What can be launched, as often as wanted, and the graph itself.
+  struct Recorded {
+    Handle<CUgraph> graph;
+    Handle<CUgraphExec> executable;
+  };
+  base::Result<Recorded> End();
 
  private:
   GraphRecorder(const Runtime& runtime, Handle<CUgraph> graph)
@@ -42,8 +46,8 @@ class GraphRecorder {
                        const Add& add);
 
   const Runtime& runtime_;
-  const Handle<CUgraph> graph_;
-  Dependences dependences_;
+  Handle<CUgraph> graph_;
+  device::Dependences dependences_;
   std::vector<CUgraphNode> nodes_;
 };
 

@@ -83,7 +83,7 @@ TEST_F(GraphRecorderTest, RandomCopiesInAnyOrderThatIsAllowed) {
     recorder->reset();
     for (const int is_opposite : {0, 1}) {
       emulated_run_twice(is_opposite);
-      ASSERT_EQ(Launch(graph->get(), bytes), expected) << round << ", " << is_opposite;
+      ASSERT_EQ(Launch(graph->executable.get(), bytes), expected) << round << ", " << is_opposite;
     }
   }
 }
@@ -94,7 +94,7 @@ TEST_F(GraphRecorderTest, AGraphOfNothingChangesNothing) {
   const auto graph = (*recorder)->End();
   ASSERT_TRUE(graph.ok()) << graph.status().Text();
   const std::vector<uint8_t> bytes(kBytes, 3);
-  EXPECT_EQ(Launch(graph->get(), bytes), bytes);
+  EXPECT_EQ(Launch(graph->executable.get(), bytes), bytes);
 }
 
 }  // namespace

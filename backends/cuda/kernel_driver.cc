@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "backends/cuda/matrix_product.h"
+#include "backends/cuda/kernels/matrix_product.h"
 #include "backends/cuda/queue.h"
 
 namespace onnxifi::cuda {
@@ -49,7 +49,7 @@ Result<std::unique_ptr<DriverKernel>> KernelDriver::Load(std::span<const std::by
     return runtime_.api().ModuleLoadData(&module, kernel->binary.data());
   }));
   kernel->binary.pop_back();
-  kernel->module = {runtime_, module, runtime_.api().ModuleUnload};
+  kernel->module = {runtime_.context(), module, runtime_.api().ModuleUnload};
   ONNXIFI_RETURN_IF_ERROR(runtime_.Do("find a kernel", [&] {
     return runtime_.api().ModuleGetFunction(&kernel->function, module, "run");
   }));
@@ -99,6 +99,7 @@ Status KernelDriver::Start(device::Queue* queue, DriverKernel& kernel,
   launch.blockDimY = launch.blockDimZ = 1;
   launch.kernelParams = parameters.data();
   if (queue != nullptr) return static_cast<Queue&>(*queue).Start(doing, launch, uses);
+  ONNXIFI_RETURN_IF_ERROR(runtime_.CheckNoCapture(doing));
   return runtime_.Do(doing,
                      [&] { return LaunchKernel(runtime_.api(), launch, runtime_.stream()); });
 }

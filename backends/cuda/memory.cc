@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "backends/cuda/copies.h"
+
 namespace onnxifi::cuda {
 namespace {
 
@@ -19,7 +21,9 @@ class Piece final : public device::Allocation {
  public:
   Piece(std::shared_ptr<Gates> gates, CUdeviceptr address, int64_t size_bytes)
       : gates_(std::move(gates)), address_(address), size_bytes_(size_bytes) {}
-  ~Piece() override { gates_->Free(address_); }
+  ~Piece() override {
+    if (gates_ != nullptr) gates_->Free(address_);
+  }
 
   std::byte* data() override {
     return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address_));
@@ -27,12 +31,16 @@ class Piece final : public device::Allocation {
   int64_t size_bytes() const override { return size_bytes_; }
 
  private:
-  const std::shared_ptr<Gates> gates_;
+  const std::shared_ptr<Gates> gates_;  // null: the memory is the caller's
   const CUdeviceptr address_;
   const int64_t size_bytes_;
 };
 
 }  // namespace
+
+std::unique_ptr<device::Allocation> CallersMemory(CUdeviceptr address, int64_t size_bytes) {
+  return std::make_unique<Piece>(nullptr, address, size_bytes);
+}
 
 Result<std::unique_ptr<device::Allocation>> Memory::NewPiece(int64_t size_bytes) {
   const int64_t asked_bytes = std::max<int64_t>(size_bytes, 1);
@@ -57,14 +65,15 @@ Result<std::unique_ptr<device::Allocation>> Memory::Hold(const tensor::Tensor& c
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> held,
                            Allocate(constant.size_bytes()));
   if (constant.size_bytes() == 0) return held;
-  ONNXIFI_RETURN_IF_ERROR(
-      runtime_.Do("copy a constant of " + std::to_string(constant.size_bytes()) + " bytes", [&] {
-        const CUresult result = runtime_.api().MemcpyHtoDAsync(
-            ToAddress(held->data()), constant.data(), static_cast<size_t>(constant.size_bytes()),
-            runtime_.stream());
-        if (result != CUDA_SUCCESS) return result;
-        return runtime_.api().StreamSynchronize(runtime_.stream());
-      }));
+  ONNXIFI_RETURN_IF_ERROR(runtime_.CheckNoCapture("copy a constant"));
+  Copies copies(runtime_, staging_);
+  Status copied = copies.ToDevice(constant.data(), held->data(), constant.size_bytes());
+  if (copied.ok()) {
+    copied = runtime_.Do("copy a constant",
+                         [&] { return runtime_.api().StreamSynchronize(runtime_.stream()); });
+  }
+  copies.staging().Clear(/*is_done=*/copied.ok());
+  ONNXIFI_RETURN_IF_ERROR(std::move(copied));
   return held;
 }
 

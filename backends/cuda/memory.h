@@ -12,20 +12,20 @@
 
 #include "backends/core/device/device.h"
 #include "backends/core/device/memory_pool.h"
+#include "backends/core/device/staging.h"
 #include "backends/cuda/gates.h"
 #include "backends/cuda/runtime.h"
 
 namespace onnxifi::cuda {
 
-inline CUdeviceptr ToAddress(const std::byte* pointer) {
-  return static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(pointer));
-}
+// Memory that is not freed with the allocation.
+std::unique_ptr<device::Allocation> CallersMemory(CUdeviceptr address, int64_t size_bytes);
 
 class Memory final : public device::Memory {
  public:
-  // `runtime` outlives the memory, which outlives all allocations.
-  Memory(const Runtime& runtime, std::shared_ptr<Gates> gates)
-      : runtime_(runtime), gates_(std::move(gates)) {}
+  // The references outlive the memory, which outlives all allocations.
+  Memory(const Runtime& runtime, device::StagingPool& staging, std::shared_ptr<Gates> gates)
+      : runtime_(runtime), staging_(staging), gates_(std::move(gates)) {}
 
   base::Result<std::unique_ptr<device::Allocation>> Allocate(int64_t size_bytes) override;
   base::Result<std::unique_ptr<device::Allocation>> Hold(const tensor::Tensor& constant) override;
@@ -37,6 +37,7 @@ class Memory final : public device::Memory {
   base::Result<std::unique_ptr<device::Allocation>> NewPiece(int64_t size_bytes);
 
   const Runtime& runtime_;
+  device::StagingPool& staging_;
   const std::shared_ptr<Gates> gates_;
   device::MemoryPool pool_{[this](int64_t size_bytes) { return NewPiece(size_bytes); }};
 };

@@ -47,6 +47,9 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
                          plugin::PciAddress{info.pci_domain, info.pci_bus, info.pci_device},
                          description);
   description.more.emplace_back(ONNXIFI_BACKEND_CUDA_INDEX, static_cast<uint64_t>(info.index));
+  if (info.float32_macs > 0) {
+    description.more.emplace_back(ONNXIFI_BACKEND_MACS_FP32, info.float32_macs);
+  }
   return description;
 }
 
@@ -106,19 +109,16 @@ class Hardware : public plugin::Hardware {
  private:
   base::Status Find() {
     const char* const compile_for = secure_getenv("ONNXIFI_CUDA_COMPILE_FOR");
-    if (compile_for != nullptr && *compile_for != '\0') return FindArchitecture(compile_for);
-    ONNXIFI_ASSIGN_OR_RETURN(api_, LoadApi());
+    const bool compiles_only = compile_for != nullptr && *compile_for != '\0';
+    if (compiles_only) {
+      ONNXIFI_ASSIGN_OR_RETURN(const int architecture, ParseArchitecture(compile_for));
+      api_ = CompileOnlyApi(architecture);
+    } else {
+      ONNXIFI_ASSIGN_OR_RETURN(api_, LoadApi());
+    }
     ONNXIFI_ASSIGN_OR_RETURN(compiler_api_, LoadCompilerApi());
     ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(api_));
-    return base::Ok();
-  }
-
-  base::Status FindArchitecture(const char* name) {
-    ONNXIFI_ASSIGN_OR_RETURN(const int architecture, ParseArchitecture(name));
-    ONNXIFI_ASSIGN_OR_RETURN(compiler_api_, LoadCompilerApi());
-    api_ = CompileOnlyApi(architecture);
-    ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(api_));
-    for (DeviceInfo& info : devices_.fit) info.is_compiled_for_only = true;
+    for (DeviceInfo& info : devices_.fit) info.is_compiled_for_only = compiles_only;
     return base::Ok();
   }
 

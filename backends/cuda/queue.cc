@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queue: an event at the end is what is waited for. Pageable memory goes by way of the driver's own
-// staging.
+// Queue: an event at the end is what is waited for.
 
 #include "backends/cuda/queue.h"
 
@@ -14,16 +13,8 @@ namespace {
 using base::Code;
 using base::Status;
 
-std::string Amount(const char* verb, int64_t size_bytes) {
-  return std::string(verb) + " " + std::to_string(size_bytes) + " bytes";
-}
-
 Status NotRecorded(const char* what) {
   return Status(Code::kInternalError, std::string(what) + " has no place in a recording.");
-}
-
-CUdeviceptr AddressOf(const std::byte* pointer) {
-  return static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(pointer));
 }
 
 }  // namespace
@@ -34,39 +25,41 @@ CUresult LaunchKernel(const Api& api, const CUDA_KERNEL_NODE_PARAMS& launch, CUs
                           launch.sharedMemBytes, stream, launch.kernelParams, launch.extra);
 }
 
-base::Result<std::unique_ptr<Queue>> Queue::Create(const Runtime& runtime) {
-  std::unique_ptr<Queue> queue(new Queue(runtime));
-  CUevent event = nullptr;
-  ONNXIFI_RETURN_IF_ERROR(runtime.Do("create an event", [&] {
-    return runtime.api().EventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
-  }));
-  queue->end_ = {runtime, event, runtime.api().EventDestroy};
+base::Result<std::unique_ptr<Queue>> Queue::Create(const Runtime& runtime,
+                                                   device::StagingPool& pool, Captures& captures) {
+  std::unique_ptr<Queue> queue(new Queue(runtime, pool, captures));
+  ONNXIFI_ASSIGN_OR_RETURN(
+      queue->end_, NewEvent(runtime.context(), CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC));
   return queue;
 }
 
 Queue::~Queue() { static_cast<void>(Finish()); }
 
+Status Queue::BeginHostCopy() {
+  if (recorder_ != nullptr) return NotRecorded("A copy from or to the host");
+  if (is_captured_) {
+    return Status(Code::kInvalidState,
+                  "The caller's stream is being captured, where a copy from or to the host has no "
+                  "place.");
+  }
+  return is_begun_ ? base::Ok() : Begin();
+}
+
 Status Queue::Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) {
-  if (recorder_ != nullptr) return NotRecorded("An upload");
-  return Put(Amount("upload", size_bytes), [&](CUstream stream) {
-    return runtime_.api().MemcpyHtoDAsync(AddressOf(to), from_host, static_cast<size_t>(size_bytes),
-                                          stream);
-  });
+  ONNXIFI_RETURN_IF_ERROR(BeginHostCopy());
+  return Noted(copies_.ToDevice(from_host, to, size_bytes));
 }
 
 Status Queue::Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) {
-  if (recorder_ != nullptr) return NotRecorded("A download");
-  return Put(Amount("download", size_bytes), [&](CUstream stream) {
-    return runtime_.api().MemcpyDtoHAsync(to_host, AddressOf(from), static_cast<size_t>(size_bytes),
-                                          stream);
-  });
+  ONNXIFI_RETURN_IF_ERROR(BeginHostCopy());
+  return Noted(copies_.ToHost(from, to_host, size_bytes));
 }
 
 Status Queue::Copy(const std::byte* from, std::byte* to, int64_t size_bytes) {
-  const std::string doing = Amount("copy", size_bytes);
+  const std::string doing = "copy " + std::to_string(size_bytes) + " bytes";
   if (recorder_ != nullptr) return recorder_->AddCopy(doing, from, to, size_bytes);
   return Put(doing, [&](CUstream stream) {
-    return runtime_.api().MemcpyDtoDAsync(AddressOf(to), AddressOf(from),
+    return runtime_.api().MemcpyDtoDAsync(ToAddress(to), ToAddress(from),
                                           static_cast<size_t>(size_bytes), stream);
   });
 }
@@ -79,22 +72,56 @@ Status Queue::Start(std::string_view doing, const CUDA_KERNEL_NODE_PARAMS& launc
 }
 
 Status Queue::Begin() {
+  captures_.Sweep();
+  if (!is_captured_) ONNXIFI_RETURN_IF_ERROR(runtime_.CheckNoCapture("begin a run"));
   is_begun_ = true;
-  is_under_way_ = true;
-  if (!runtime_.has_callers_stream()) return base::Ok();
+  is_under_way_ = is_under_way_ || !is_captured_;
+  return base::Ok();
+}
+
+bool Queue::FindCapture() {
+  is_captured_ = false;
+  if (!runtime_.has_callers_stream()) return false;
+  // Of what goes wrong here, and of captures that were invalidated, Begin tells.
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  Status status = runtime_.Do(
+  const Status asked = runtime_.Do(
       "begin a run", [&] { return runtime_.api().StreamIsCapturing(runtime_.stream(), &capture); });
-  if (status.ok() && capture != CU_STREAM_CAPTURE_STATUS_NONE) {
-    status = Status(Code::kInvalidState,
-                    "The CUDA stream of the caller's is being captured; a run cannot become part of"
-                    " the caller's graph.");
-  }
-  if (!status.ok()) {
-    is_begun_ = false;
-    is_under_way_ = !submitted_.empty();
-  }
-  return status;
+  is_captured_ = asked.ok() && capture == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return is_captured_;
+}
+
+CUresult Queue::AddToCapture(const Recording& recording) const {
+  const Api& api = runtime_.api();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = nullptr;
+  const CUgraphNode* last = nullptr;
+  size_t last_count = 0;
+  CUresult result =
+      api.StreamGetCapture(runtime_.stream(), &status, nullptr, &graph, &last, &last_count);
+  if (result != CUDA_SUCCESS) return result;
+  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  CUgraphNode node = nullptr;
+  result = api.GraphAddChildGraphNode(&node, graph, last, last_count, recording.graph());
+  if (result != CUDA_SUCCESS) return result;
+  return api.StreamSetCapture(runtime_.stream(), &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+}
+
+void Queue::EndCaptured() {
+  is_captured_ = false;
+  is_begun_ = false;
+  if (kept_.empty()) return;
+  static_cast<void>(runtime_.Do("end a captured run", [&] {
+    const Api& api = runtime_.api();
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUgraph graph = nullptr;
+    const CUresult result =
+        api.StreamGetCapture(runtime_.stream(), &status, nullptr, &graph, nullptr, nullptr);
+    // What was invalidated is never started.
+    if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return result;
+    captures_.Keep(api, graph, std::exchange(kept_, {}));
+    return CUDA_SUCCESS;
+  }));
+  kept_.clear();
 }
 
 Status Queue::RecordEnd() {
@@ -105,6 +132,7 @@ Status Queue::RecordEnd() {
 Status Queue::Submit() {
   if (recorder_ != nullptr) return NotRecorded("Waiting");
   Status status = std::exchange(first_error_, base::Ok());
+  if (is_captured_) EndCaptured();
   if (!std::exchange(is_begun_, false)) return status;
   // What was submitted before may be done.
   CUresult earlier = CUDA_ERROR_NOT_READY;
@@ -122,19 +150,28 @@ Status Queue::Submit() {
   }
   kept_.clear();
   Status recorded = RecordEnd();
+  // Nobody is going to finish the run: the host's memory is filled now.
+  if (recorded.ok()) recorded = copies_.staging().CopyOut();
   return status.ok() ? std::move(recorded) : std::move(status);
 }
 
 Status Queue::Finish() {
   if (recorder_ != nullptr) return NotRecorded("Waiting");
   Status status = std::exchange(first_error_, base::Ok());
-  is_begun_ = false;
+  if (is_captured_) {
+    EndCaptured();
+    return status;
+  }
+  const bool is_begun = std::exchange(is_begun_, false);
   if (std::exchange(is_under_way_, false)) {
-    Status waited = RecordEnd();
+    // Where all is submitted the end is recorded, and the stream may be captured meanwhile.
+    Status waited = is_begun ? RecordEnd() : base::Ok();
+    if (waited.ok()) waited = copies_.staging().CopyOut();
     if (waited.ok()) {
       waited =
           runtime_.Do("finish a run", [&] { return runtime_.api().EventSynchronize(end_.get()); });
     }
+    copies_.staging().Clear(/*is_done=*/waited.ok());
     if (status.ok()) status = std::move(waited);
   }
   kept_.clear();
@@ -153,18 +190,11 @@ void Queue::OpenInterval() {
   intervals_.push_back({Clock::now(), {}, {}});
 }
 
-base::Result<Handle<CUevent>> Queue::NewTimedEvent() {
-  CUevent event = nullptr;
-  ONNXIFI_RETURN_IF_ERROR(runtime_.Do(
-      "create an event", [&] { return runtime_.api().EventCreate(&event, CU_EVENT_DEFAULT); }));
-  return Handle<CUevent>(runtime_, event, runtime_.api().EventDestroy);
-}
-
 Status Queue::MarkBegin() {
   TimedStep& step = intervals_.back();
   if (step.begin.get() != nullptr) return base::Ok();
-  ONNXIFI_ASSIGN_OR_RETURN(step.begin, NewTimedEvent());
-  ONNXIFI_ASSIGN_OR_RETURN(step.end, NewTimedEvent());
+  ONNXIFI_ASSIGN_OR_RETURN(step.begin, NewEvent(runtime_.context(), CU_EVENT_DEFAULT));
+  ONNXIFI_ASSIGN_OR_RETURN(step.end, NewEvent(runtime_.context(), CU_EVENT_DEFAULT));
   return Put("time a kernel",
              [&](CUstream stream) { return runtime_.api().EventRecord(step.begin.get(), stream); });
 }
@@ -214,18 +244,20 @@ base::Result<std::shared_ptr<const device::Recording>> Queue::EndRecording() {
   const std::unique_ptr<GraphRecorder> recorder = std::move(recorder_);
   std::vector<std::shared_ptr<const void>> kept = std::exchange(kept_, {});
   kept_ = std::exchange(kept_by_runs_, {});
-  ONNXIFI_ASSIGN_OR_RETURN(Handle<CUgraphExec> graph, recorder->End());
+  ONNXIFI_ASSIGN_OR_RETURN(GraphRecorder::Recorded recorded, recorder->End());
   return std::shared_ptr<const device::Recording>(
-      std::make_shared<Recording>(std::move(graph), std::move(kept)));
+      std::make_shared<Recording>(std::move(recorded), std::move(kept)));
 }
 
 Status Queue::Replay(std::shared_ptr<const device::Recording> recording) {
   if (recorder_ != nullptr) return NotRecorded("A recording");
   // Devices of this backend make no others.
-  CUgraphExec graph = static_cast<const Recording&>(*recording).graph();
+  const auto& recorded = static_cast<const Recording&>(*recording);
   kept_.push_back(std::move(recording));
-  return Launch("replay a recording",
-                [&](CUstream stream) { return runtime_.api().GraphLaunch(graph, stream); });
+  return Launch("replay a recording", [&](CUstream stream) {
+    return is_captured_ ? AddToCapture(recorded)
+                        : runtime_.api().GraphLaunch(recorded.executable(), stream);
+  });
 }
 
 }  // namespace onnxifi::cuda

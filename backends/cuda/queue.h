@@ -15,6 +15,8 @@
 
 #include "backends/core/device/recording_queue.h"
 #include "backends/core/device/timed_queue.h"
+#include "backends/cuda/captures.h"
+#include "backends/cuda/copies.h"
 #include "backends/cuda/graph_recorder.h"
 #include "backends/cuda/runtime.h"
 
@@ -25,19 +27,21 @@ CUresult LaunchKernel(const Api& api, const CUDA_KERNEL_NODE_PARAMS& launch, CUs
 
 class Recording final : public device::Recording {
  public:
-  Recording(Handle<CUgraphExec> graph, std::vector<std::shared_ptr<const void>> kept)
-      : kept_(std::move(kept)), graph_(std::move(graph)) {}
-  CUgraphExec graph() const { return graph_.get(); }
+  Recording(GraphRecorder::Recorded recorded, std::vector<std::shared_ptr<const void>> kept)
+      : kept_(std::move(kept)), recorded_(std::move(recorded)) {}
+  CUgraph graph() const { return recorded_.graph.get(); }
+  CUgraphExec executable() const { return recorded_.executable.get(); }
 
  private:
   const std::vector<std::shared_ptr<const void>> kept_;  // outlives the graph
-  const Handle<CUgraphExec> graph_;
+  const GraphRecorder::Recorded recorded_;
 };
 
 class Queue final : public device::TimedQueue, public device::RecordingQueue {
  public:
-  // `runtime` outlives it.
-  static base::Result<std::unique_ptr<Queue>> Create(const Runtime& runtime);
+  // All outlive it.
+  static base::Result<std::unique_ptr<Queue>> Create(const Runtime& runtime,
+                                                     device::StagingPool& pool, Captures& captures);
   ~Queue() override;
 
   base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) override;
@@ -46,6 +50,8 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
   base::Status Submit() override;
   base::Status Finish() override;
   void Keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
+  bool FindCapture() override;
+  bool is_captured() const override { return is_captured_; }
   // Launches; copies are none.
   int64_t submission_count() const override { return submission_count_; }
 
@@ -63,19 +69,23 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
   base::Status Replay(std::shared_ptr<const device::Recording> recording) override;
 
  private:
-  explicit Queue(const Runtime& runtime) : runtime_(runtime) {}
+  Queue(const Runtime& runtime, device::StagingPool& pool, Captures& captures)
+      : runtime_(runtime), captures_(captures), copies_(runtime, pool) {}
 
   // Puts in what `call(stream)` does. The first error is also Finish's.
   template <typename Call>
   base::Status Put(std::string_view doing, const Call& call) {
     if (!is_begun_) ONNXIFI_RETURN_IF_ERROR(Begin());
-    base::Status status = runtime_.Do(doing, [&] { return call(runtime_.stream()); });
+    return Noted(runtime_.Do(doing, [&] { return call(runtime_.stream()); }));
+  }
+  base::Status Noted(base::Status status) {
     if (!status.ok() && first_error_.ok()) first_error_ = status;
     return status;
   }
   // As Put, of a kernel or of a recording.
   template <typename Call>
   base::Status Launch(std::string_view doing, const Call& call) {
+    if (is_captured_) return Put(doing, call);
     ++submission_count_;
     if (is_timing_) ONNXIFI_RETURN_IF_ERROR(MarkBegin());
     base::Status status = Put(doing, call);
@@ -85,8 +95,12 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
 
   // Of a run: the stream takes work.
   base::Status Begin();
+  // As Begin, if need be; not while work is recorded or captured.
+  base::Status BeginHostCopy();
   base::Status RecordEnd();
-  base::Result<Handle<CUevent>> NewTimedEvent();
+  // Of a run that is captured.
+  CUresult AddToCapture(const Recording& recording) const;
+  void EndCaptured();
   base::Status MarkBegin();
   base::Status MarkEnd();
 
@@ -97,11 +111,14 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
   };
 
   const Runtime& runtime_;
+  Captures& captures_;
+  Copies copies_;
   Handle<CUevent> end_;
   std::unique_ptr<GraphRecorder> recorder_;  // null: nothing is recorded
   bool is_begun_ = false;                    // something of this run was put in
   bool is_under_way_ = false;                // something was put in that nobody has waited for
   bool is_timing_ = false;                   // within an interval
+  bool is_captured_ = false;                 // the run goes into the caller's graph
   int64_t submission_count_ = 0;
   base::Status first_error_ = base::Ok();
   std::vector<std::shared_ptr<const void>> kept_;

@@ -31,18 +31,42 @@ Context::~Context() {
   if (context_ != nullptr && is_of_this_process()) api_.DevicePrimaryCtxRelease(device_);
 }
 
-Status Context::Enter(std::string_view doing) const {
+Status Context::Enter(std::string_view doing, CUstreamCaptureMode& mode) const {
   if (!is_of_this_process()) {
     return Status(Code::kBackendUnavailable,
                   "CUDA cannot " + std::string(doing) +
                       ": this process was forked from the one that opened the device.");
   }
-  return ToStatus(api_.CtxPushCurrent(context_), doing);
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(api_.CtxPushCurrent(context_), doing));
+  if (api_.ThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) {
+    mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  }
+  return base::Ok();
 }
 
-void Context::Leave() const {
+void Context::Leave(CUstreamCaptureMode mode) const {
+  static_cast<void>(api_.ThreadExchangeStreamCaptureMode(&mode));
   CUcontext left = nullptr;
   static_cast<void>(api_.CtxPopCurrent(&left));
+}
+
+base::Result<Handle<CUevent>> NewEvent(const std::shared_ptr<const Context>& context,
+                                       unsigned flags) {
+  CUevent event = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(
+      context->Do("make an event", [&] { return context->api().EventCreate(&event, flags); }));
+  return Handle<CUevent>(context, event, context->api().EventDestroy);
+}
+
+base::Result<Handle<void*>> NewPinned(const std::shared_ptr<const Context>& context,
+                                      int64_t size_bytes) {
+  void* memory = nullptr;
+  ONNXIFI_RETURN_IF_ERROR(
+      context->Do("allocate " + std::to_string(size_bytes) + " bytes of pinned memory", [&] {
+        return context->api().MemHostAlloc(&memory, static_cast<size_t>(size_bytes),
+                                           CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+      }));
+  return Handle<void*>(context, memory, context->api().MemFreeHost);
 }
 
 Runtime::Runtime(std::shared_ptr<const Context> context, DeviceInfo info)
@@ -79,9 +103,20 @@ Status Runtime::CheckCallersStream() const {
   return base::Ok();
 }
 
+Status Runtime::CheckNoCapture(std::string_view doing) const {
+  if (!has_callers_stream_) return base::Ok();
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  ONNXIFI_RETURN_IF_ERROR(Do(doing, [&] { return api_.StreamIsCapturing(stream_, &capture); }));
+  if (capture == CU_STREAM_CAPTURE_STATUS_NONE) return base::Ok();
+  return Status(Code::kInvalidState,
+                "CUDA cannot " + std::string(doing) + ": the caller's stream is being captured.");
+}
+
 Runtime::~Runtime() {
   if (!context_->is_of_this_process()) return;
   if (!has_callers_stream_ && stream_ == nullptr) return;
+  // Whoever captures goes on; the work before it keeps what it needs.
+  if (!CheckNoCapture("close a device").ok()) return;
   static_cast<void>(Do("close a device", [&] {
     static_cast<void>(api_.StreamSynchronize(stream_));
     return has_callers_stream_ ? CUDA_SUCCESS : api_.StreamDestroy(stream_);

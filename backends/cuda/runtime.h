@@ -9,6 +9,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -18,6 +20,11 @@
 #include "backends/cuda/driver.h"
 
 namespace onnxifi::cuda {
+
+// As the driver has it.
+inline CUdeviceptr ToAddress(const std::byte* pointer) {
+  return static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(pointer));
+}
 
 // A device's primary context, held.
 class Context {
@@ -35,16 +42,20 @@ class Context {
   // As Runtime::Do.
   template <typename Call>
   base::Status Do(std::string_view doing, const Call& call) const {
-    ONNXIFI_RETURN_IF_ERROR(Enter(doing));
+    // Callers who capture their streams forbid all threads to allocate meanwhile, lest they rely on
+    // it; nothing that is captured relies on what is allocated here.
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    ONNXIFI_RETURN_IF_ERROR(Enter(doing, mode));
     const CUresult result = call();
-    Leave();
+    Leave(mode);
     return ToStatus(result, doing);
   }
 
  private:
   Context(const Api& api, CUdevice device);
-  base::Status Enter(std::string_view doing) const;
-  void Leave() const;
+  // `mode`: the thread's from now on, and then what it was before.
+  base::Status Enter(std::string_view doing, CUstreamCaptureMode& mode) const;
+  void Leave(CUstreamCaptureMode mode) const;
 
   const Api api_;
   const CUdevice device_;
@@ -68,6 +79,9 @@ class Runtime {
   const DeviceInfo& info() const { return info_; }
   CUstream stream() const { return stream_; }
   bool has_callers_stream() const { return has_callers_stream_; }
+  // INVALID_STATE if the stream is the caller's and is being captured: it takes no work that is to
+  // be done now.
+  base::Status CheckNoCapture(std::string_view doing) const;
   // The primary context, which lives as long as the pointer, beyond the runtime.
   std::shared_ptr<const Context> context() const { return context_; }
 
@@ -89,21 +103,17 @@ class Runtime {
   CUstream stream_ = nullptr;
 };
 
-// An owned object of a runtime's context.
+// An owned object of a context, which it holds.
 template <typename T>
 class Handle {
  public:
   using Destroy = CUresult (*)(T);
   Handle() = default;
-  // `runtime` outlives it.
-  Handle(const Runtime& runtime, T object, Destroy destroy)
-      : runtime_(&runtime), object_(object), destroy_(destroy) {}
-  Handle(Handle&& other) noexcept
-      : runtime_(other.runtime_),
-        object_(std::exchange(other.object_, T{})),
-        destroy_(other.destroy_) {}
+  Handle(std::shared_ptr<const Context> context, T object, Destroy destroy)
+      : context_(std::move(context)), object_(object), destroy_(destroy) {}
+  Handle(Handle&& other) noexcept { *this = std::move(other); }
   Handle& operator=(Handle&& other) noexcept {
-    std::swap(runtime_, other.runtime_);
+    std::swap(context_, other.context_);
     std::swap(object_, other.object_);
     std::swap(destroy_, other.destroy_);
     return *this;
@@ -112,15 +122,24 @@ class Handle {
   Handle& operator=(const Handle&) = delete;
   ~Handle() {
     if (object_ == T{}) return;
-    static_cast<void>(runtime_->Do("release an object", [&] { return destroy_(object_); }));
+    static_cast<void>(context_->Do("release an object", [&] { return destroy_(object_); }));
   }
   T get() const { return object_; }
+  // It is the receiver's to destroy.
+  T Take() { return std::exchange(object_, T{}); }
 
  private:
-  const Runtime* runtime_ = nullptr;
+  std::shared_ptr<const Context> context_;
   T object_{};
   Destroy destroy_ = nullptr;
 };
+
+// `flags` as of cuEventCreate. Resource codes.
+base::Result<Handle<CUevent>> NewEvent(const std::shared_ptr<const Context>& context,
+                                       unsigned flags);
+// Memory of the host's that the device sees, too. Resource codes.
+base::Result<Handle<void*>> NewPinned(const std::shared_ptr<const Context>& context,
+                                      int64_t size_bytes);
 
 }  // namespace onnxifi::cuda
 

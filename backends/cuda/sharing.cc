@@ -31,20 +31,6 @@ std::string Hexadecimal(uint64_t address) {
   return text;
 }
 
-class CallersMemory final : public device::Allocation {
- public:
-  CallersMemory(CUdeviceptr address, int64_t size_bytes)
-      : address_(address), size_bytes_(size_bytes) {}
-  std::byte* data() override {
-    return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address_));
-  }
-  int64_t size_bytes() const override { return size_bytes_; }
-
- private:
-  const CUdeviceptr address_;
-  const int64_t size_bytes_;
-};
-
 }  // namespace
 
 Status Sharing::CheckAddress(CUdeviceptr address, int64_t size_bytes) const {
@@ -107,37 +93,25 @@ Result<std::unique_ptr<device::Allocation>> Sharing::ImportMemory(uint64_t handl
     return Unfit("The shared memory has " + std::to_string(shared_bytes) +
                  " bytes; the tensor needs " + std::to_string(size_bytes) + ".");
   }
-  return std::unique_ptr<device::Allocation>(std::make_unique<CallersMemory>(address, size_bytes));
+  return CallersMemory(address, size_bytes);
 }
 
 Result<device::Sharing::SharedMemory> Sharing::AllocateShared(int64_t size_bytes) {
-  const Api& api = runtime_.api();
-  void* memory = nullptr;
+  ONNXIFI_ASSIGN_OR_RETURN(Handle<void*> pinned,
+                           NewPinned(runtime_.context(), std::max<int64_t>(size_bytes, 1)));
+  auto* const memory = static_cast<std::byte*>(pinned.get());
   CUdeviceptr address = 0;
-  ONNXIFI_RETURN_IF_ERROR(
-      runtime_.Do("allocate " + std::to_string(size_bytes) + " bytes of pinned memory", [&] {
-        return api.MemHostAlloc(&memory, static_cast<size_t>(std::max<int64_t>(size_bytes, 1)),
-                                CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
-      }));
-  const auto release = [this, memory](CUdeviceptr at) {
-    const std::lock_guard lock(mutex_);
-    shared_.erase(at);
-    static_cast<void>(
-        runtime_.Do("free pinned memory", [&] { return runtime_.api().MemFreeHost(memory); }));
-  };
-  const Status mapped = runtime_.Do(
-      "map pinned memory", [&] { return api.MemHostGetDevicePointer(&address, memory, 0); });
-  if (!mapped.ok()) {
-    release(0);
-    return mapped;
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    shared_[address] = size_bytes;
-  }
-  return SharedMemory{
-      static_cast<std::byte*>(memory), address,
-      std::shared_ptr<const void>(memory, [release, address](const void*) { release(address); })};
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Do("map pinned memory", [&] {
+    return runtime_.api().MemHostGetDevicePointer(&address, pinned.get(), 0);
+  }));
+  const std::lock_guard lock(mutex_);
+  shared_[address] = size_bytes;
+  auto owned = std::make_shared<Handle<void*>>(std::move(pinned));
+  return SharedMemory{memory, address, std::shared_ptr<const void>(memory, [=, this](const void*) {
+                        const std::lock_guard forgetting(mutex_);
+                        shared_.erase(address);
+                        *owned = {};
+                      })};
 }
 
 Status Sharing::WhenComplete(const NativeEvent& event, OnDone done) {

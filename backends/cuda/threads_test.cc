@@ -42,9 +42,8 @@ class ThreadsTest : public CallerTest {
   void RunOnHostTensors(const Graph& graph, uint32_t seed) const {
     std::vector<float> images = Images(seed);
     std::vector<float> scores(kBatch * kClasses);
-    const Outcome bound =
-        graph.SetIO(std::vector{ImageTensor(Number(images.data()), ONNXIFI_MEMORY_TYPE_CPU)},
-                    std::vector{ScoreTensor(Number(scores.data()), ONNXIFI_MEMORY_TYPE_CPU)});
+    const Outcome bound = graph.SetIO(std::vector{ImageTensor(images.data())},
+                                      std::vector{ScoreTensor(scores.data())});
     ASSERT_TRUE(bound.ok()) << bound.error().Text();
     const Outcome ran = graph.RunAndWait();
     ASSERT_TRUE(ran.ok()) << ran.error().Text();
@@ -54,26 +53,43 @@ class ThreadsTest : public CallerTest {
   std::vector<std::vector<float>> expected_;
 };
 
-// Their tensors were given once; runs of one graph are in order, whoever asks for them.
+// Each run has tensors and values of its own, in the host's memory or in the device's, so that what
+// gets another run's inputs, or another run's place, is seen.
 TEST_P(ThreadsTest, EightThreadsRunOneGraph) {
   const Backend backend = InitBackend();
   const auto graph = backend.InitGraph(DigitsModel());
   ASSERT_TRUE(graph.ok()) << graph.error().Text();
-  const CUdeviceptr images = Allocate(kBatch * kPixels);
-  const CUdeviceptr scores = Allocate(kBatch * kClasses);
-  ASSERT_TRUE(
-      graph->SetIO(std::vector{ImageTensor(images)}, std::vector{ScoreTensor(scores)}).ok());
-  Write(images, Images(3));
-  OnThreads(kThreads, [&](uint32_t) {
+  std::vector<CUdeviceptr> images;
+  std::vector<CUdeviceptr> scores;
+  for (uint32_t k = 0; k < kThreads; ++k) {
+    images.push_back(Allocate(kBatch * kPixels));
+    scores.push_back(Allocate(kBatch * kClasses));
+  }
+  OnThreads(kThreads, [&](uint32_t thread) {
+    ASSERT_EQ(api_.CtxPushCurrent(context_), CUDA_SUCCESS);
     for (uint32_t run = 0; run < kRunsOfAThread; ++run) {
-      const Outcome ran = graph->RunAndWait();
+      const uint32_t seed = (5 * thread + 3 * run) % kSeeds;
+      const bool is_on_host = (thread + run) % 3 == 0;
+      std::vector<float> given = Images(seed);
+      std::vector<float> results(kBatch * kClasses);
+      if (!is_on_host) Write(images[thread], given);
+      const auto output = is_on_host ? graph->RunWith(std::vector{ImageTensor(given.data())},
+                                                      std::vector{ScoreTensor(results.data())})
+                                     : graph->RunWith(std::vector{ImageTensor(images[thread])},
+                                                      std::vector{ScoreTensor(scores[thread])});
+      ASSERT_TRUE(output.ok()) << output.error().Text();
+      const Outcome ran = output->Wait();
       ASSERT_TRUE(ran.ok()) << ran.error().Text();
+      if (!is_on_host) results = Read(scores[thread], kBatch * kClasses);
+      ASSERT_THAT(results, IsCloseTo(expected_[seed])) << "thread " << thread << ", run " << run;
     }
+    CUcontext left = nullptr;
+    EXPECT_EQ(api_.CtxPopCurrent(&left), CUDA_SUCCESS);
   });
-  EXPECT_THAT(Read(scores, kBatch * kClasses), IsCloseTo(expected_[3]));
   const onnxGraphCounters counters = *graph->Counters();
   EXPECT_EQ(counters.runs, kThreads * kRunsOfAThread);
-  EXPECT_EQ(counters.copies, 0U);
+  // Two of each run with tensors of the host's.
+  EXPECT_EQ(counters.copies, 2 * kThreads * kRunsOfAThread / 3);
 }
 
 TEST_P(ThreadsTest, FourGraphsRunInOneStream) {

@@ -1,85 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of callers have in common: a caller who uses CUDA himself, the small model that is
-// run, and what the reference plugin makes of the same inputs. Runs on whatever libcuda.so.1 comes
-// first: the emulated one, with two devices.
+// What the tests of callers have in common: a caller who uses CUDA himself, beside what is common
+// to callers of all plugins (plugin/testing/digits.h). Runs on whatever libcuda.so.1 comes first:
+// the emulated one, with two devices.
 
 #ifndef ONNXIFI_BACKENDS_CUDA_TESTING_CALLER_FIXTURE_H_
 #define ONNXIFI_BACKENDS_CUDA_TESTING_CALLER_FIXTURE_H_
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <onnxifi/sdk.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <onnxifi/onnxifi.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "backends/core/plugin/testing/digits.h"
 #include "backends/cuda/api.h"
 
 namespace onnxifi::cuda {
 
-// The model of `samples/digits`: images of 8 by 8 to the scores of ten digits.
-inline constexpr uint64_t kPixels = 64;
-inline constexpr uint64_t kClasses = 10;
-inline constexpr uint64_t kBatch = 3;
+using plugin::BothLibraries;
+using plugin::DigitsModel;
+using plugin::Expected;
+using plugin::Images;
+using plugin::ImageTensor;
+using plugin::IsCloseTo;
+using plugin::kBatch;
+using plugin::kClasses;
+using plugin::kPixels;
+using plugin::LibraryName;
+using plugin::ScoreTensor;
 
-inline std::vector<std::byte> DigitsModel() {
-  std::ifstream file("samples/digits/digits.onnx", std::ios::binary);
-  const std::vector<char> text{std::istreambuf_iterator<char>(file),
-                               std::istreambuf_iterator<char>()};
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  return {bytes, bytes + text.size()};
+// `at` is a CUdeviceptr.
+inline Tensor ImageTensor(uint64_t at) {
+  return ImageTensor(reinterpret_cast<void*>(static_cast<uintptr_t>(at)),
+                     ONNXIFI_MEMORY_TYPE_CUDA_BUFFER);
 }
-
-inline std::vector<float> Images(uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> level(0, 1);
-  std::vector<float> images(kBatch * kPixels);
-  for (float& pixel : images) pixel = level(random);
-  return images;
-}
-
-inline Tensor ImageTensor(uint64_t at, onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) {
-  return {"image",
-          ONNXIFI_DATATYPE_FLOAT32,
-          {kBatch, 1, 8, 8},
-          reinterpret_cast<void*>(static_cast<uintptr_t>(at)),
-          memory_type};
-}
-inline Tensor ScoreTensor(uint64_t at, onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) {
-  return {"scores",
-          ONNXIFI_DATATYPE_FLOAT32,
-          {kBatch, kClasses},
-          reinterpret_cast<void*>(static_cast<uintptr_t>(at)),
-          memory_type};
+inline Tensor ScoreTensor(uint64_t at) {
+  return ScoreTensor(reinterpret_cast<void*>(static_cast<uintptr_t>(at)),
+                     ONNXIFI_MEMORY_TYPE_CUDA_BUFFER);
 }
 inline uint64_t Number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
-
-// What the reference plugin makes of the images.
-inline std::vector<float> Expected(std::vector<float> images) {
-  std::vector<float> scores(kBatch * kClasses);
-  const auto library = Library::Open(ONNXIFI_TEST_REFERENCE);
-  EXPECT_TRUE(library.ok());
-  const auto graph = library->FindDevice("null")->InitBackend()->InitGraph(DigitsModel());
-  EXPECT_TRUE(graph.ok());
-  EXPECT_TRUE(graph
-                  ->SetIO(std::vector{ImageTensor(Number(images.data()), ONNXIFI_MEMORY_TYPE_CPU)},
-                          std::vector{ScoreTensor(Number(scores.data()), ONNXIFI_MEMORY_TYPE_CPU)})
-                  .ok());
-  EXPECT_TRUE(graph->RunAndWait().ok());
-  return scores;
-}
-
-inline auto IsCloseTo(const std::vector<float>& expected) {
-  return testing::Pointwise(testing::FloatNear(1e-4F), expected);
-}
 
 // A caller whose thread has the first device's primary context, and the plugin as `GetParam()`
 // names it.
@@ -145,6 +111,19 @@ class CallerTest : public testing::TestWithParam<const char*> {
   }
   static void LetGo(uint32_t* word) { std::atomic_ref(*word).store(1); }
 
+  // What the plugin itself has no use for.
+  template <typename T>
+  static T* Function(const char* symbol) {
+    void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    return reinterpret_cast<T*>(dlsym(driver, symbol));
+  }
+  static CUresult BeginCapture(CUstream stream, CUstreamCaptureMode mode) {
+    return Function<decltype(cuStreamBeginCapture)>("cuStreamBeginCapture_v2")(stream, mode);
+  }
+  static CUresult EndCapture(CUstream stream, CUgraph* graph) {
+    return Function<decltype(cuStreamEndCapture)>("cuStreamEndCapture")(stream, graph);
+  }
+
   Backend InitBackend() const {
     auto backend = device_->InitBackend();
     EXPECT_TRUE(backend.ok()) << backend.error().Text();
@@ -166,12 +145,6 @@ class CallerTest : public testing::TestWithParam<const char*> {
   CUstream stream_ = nullptr;
   std::vector<CUdeviceptr> memory_;
 };
-
-// The two libraries that callers open, and their names in tests.
-inline auto BothLibraries() { return testing::Values(ONNXIFI_TEST_PLUGIN, ONNXIFI_TEST_LIBRARY); }
-inline std::string LibraryName(const testing::TestParamInfo<const char*>& library) {
-  return library.param == std::string(ONNXIFI_TEST_PLUGIN) ? "Plugin" : "BehindLibonnxifi";
-}
 
 }  // namespace onnxifi::cuda
 

@@ -256,13 +256,28 @@ void WaitForAll(std::unique_lock<std::mutex>& lock, const Context* context) {
   });
 }
 
+CUstreamCaptureMode& ThreadCaptureMode() {
+  thread_local CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  return mode;
+}
+
+UserObject::~UserObject() {
+  std::thread([destroy = destroy, data = data] {
+    is_in_operation = true;
+    destroy(data);
+  }).detach();
+}
+
 CUresult CheckNoCapture() {
+  const CUstreamCaptureMode own = ThreadCaptureMode();
+  if (own == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
   for (const auto& [handle, stream] : D().streams) {
     if (stream->capture == nullptr) continue;
     const CUstreamCaptureMode mode = stream->capture->mode;
     if (mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
-    if (mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
-        stream->capture->thread != std::this_thread::get_id()) {
+    const bool is_local = stream->capture->thread == std::this_thread::get_id();
+    if (!is_local && (mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ||
+                      own == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)) {
       continue;
     }
     stream->capture->is_invalid = true;
@@ -330,12 +345,13 @@ EMULATED_EXPORT int emulated_live(const char* kind) {
       return entry.second.is_host == (name == "pinned");
     }));
   }
-  const size_t count = name == "stream"       ? d.streams.size()
-                       : name == "event"      ? d.events.size()
-                       : name == "module"     ? d.modules.size()
-                       : name == "graph"      ? d.graphs.size()
-                       : name == "executable" ? d.executables.size()
-                                              : d.contexts.size();
+  const size_t count = name == "stream"        ? d.streams.size()
+                       : name == "event"       ? d.events.size()
+                       : name == "module"      ? d.modules.size()
+                       : name == "graph"       ? d.graphs.size()
+                       : name == "executable"  ? d.executables.size()
+                       : name == "user object" ? d.user_objects.size()
+                                               : d.contexts.size();
   return static_cast<int>(count);
 }
 

@@ -2,8 +2,10 @@
 //
 // The emulated driver's memory, streams, events and faults, as CUDA's manual has them.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <thread>
 
 #include "backends/cuda/testing/emulated/story.h"
@@ -178,6 +180,21 @@ TEST_F(DriverTest, FaultsAreInjected) {
   EXPECT_EQ(nvrtcCreateProgram(&program, "", nullptr, 0, nullptr, nullptr),
             NVRTC_ERROR_OUT_OF_MEMORY);
   emulated_nvrtc_fail(nullptr, 0, 0, 0);
+}
+
+TEST_F(DriverTest, WhatAnotherCompilerMadeIsRefusedWithASentence) {
+  CUmodule module = nullptr;
+  // The head of what NVRTC makes for a GPU.
+  std::vector<unsigned char> cubin(3440);
+  const unsigned char head[] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0x41, 8,   0,
+                                0,    0,   0,   0,   0, 0, 2, 0,    190, 0};
+  std::copy(std::begin(head), std::end(head), cubin.begin());
+  EXPECT_EQ(cuModuleLoadData(&module, cubin.data()), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_THAT(Misuses(), HasSubstr("machine code of a GPU's; the emulated device runs what"));
+  emulated_forget();
+  EXPECT_EQ(cuModuleLoadData(&module, ".version 8.8\n.target sm_90\n"), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_THAT(Misuses(), HasSubstr("is text, such as PTX"));
+  emulated_forget();
 }
 
 TEST_F(DriverTest, FunctionsAreFoundByName) {

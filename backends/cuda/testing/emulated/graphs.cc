@@ -37,6 +37,7 @@ std::vector<size_t> OrderOf(const std::vector<std::vector<size_t>>& after, bool 
 
 std::shared_ptr<Executable> MakeExecutable(const Graph& graph) {
   auto executable = std::make_shared<Executable>();
+  executable->kept = graph.kept;
   std::map<const Node*, size_t> numbers;
   for (const auto& node : graph.nodes) {
     numbers[node.get()] = executable->actions.size();
@@ -58,7 +59,8 @@ Action MakeGraphLaunch(std::shared_ptr<Executable> executable) {
   Action action;
   action.type = CU_GRAPH_NODE_TYPE_GRAPH;
   // Parameters may change once the launch is in the stream: it keeps those it has.
-  action.run = [actions = executable->actions, after = executable->after]() -> std::string {
+  action.run = [actions = executable->actions, after = executable->after,
+                kept = executable->kept]() -> std::string {
     bool runs_twice = false;
     {
       const std::lock_guard lock(D().mutex);
@@ -230,6 +232,67 @@ CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode* made, CUgraph handle,
   Action action;
   const CUresult result = MakeLaunch(*parameters, &action);
   return result != CUDA_SUCCESS ? result : AddNode(made, graph, after, count, std::move(action));
+}
+
+CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode* made, CUgraph handle,
+                                          const CUgraphNode* after, size_t count,
+                                          CUgraph child_handle) {
+  EMULATED_CALL(cuGraphAddChildGraphNode, kWithContext);
+  EMULATED_GRAPH(graph, handle);
+  EMULATED_GRAPH(child, child_handle);
+  // A copy: what becomes of the child later changes nothing.
+  std::shared_ptr<Executable> copy = MakeExecutable(*child);
+  if (copy == nullptr) return Misuse(CUDA_ERROR_INVALID_VALUE, "A graph's dependences go round.");
+  return AddNode(made, graph, after, count, MakeGraphLaunch(std::move(copy)));
+}
+
+CUresult CUDAAPI cuUserObjectCreate(CUuserObject* made, void* data, CUhostFn destroy,
+                                    unsigned int count, unsigned int flags) {
+  EMULATED_CALL(cuUserObjectCreate, kInitialized);
+  if (made == nullptr || destroy == nullptr || count == 0 ||
+      flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  auto object = std::make_shared<UserObject>(destroy, data);
+  *made = reinterpret_cast<CUuserObject>(object.get());
+  D().user_objects[object.get()].assign(count, object);
+  return CUDA_SUCCESS;
+}
+
+namespace {
+// Takes `count` references that the caller owns.
+std::vector<std::shared_ptr<UserObject>> TakeReferences(CUuserObject object, unsigned count) {
+  const auto found = D().user_objects.find(object);
+  if (found == D().user_objects.end() || found->second.size() < count) return {};
+  std::vector<std::shared_ptr<UserObject>> taken(found->second.end() - count, found->second.end());
+  found->second.resize(found->second.size() - count);
+  if (found->second.empty()) D().user_objects.erase(found);
+  return taken;
+}
+}  // namespace
+
+CUresult CUDAAPI cuUserObjectRelease(CUuserObject object, unsigned int count) {
+  EMULATED_CALL(cuUserObjectRelease, kInitialized);
+  if (TakeReferences(object, count).empty())
+    return Misuse(CUDA_ERROR_INVALID_VALUE, "A reference that is not owned is released.");
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuGraphRetainUserObject(CUgraph handle, CUuserObject object, unsigned int count,
+                                         unsigned int flags) {
+  EMULATED_CALL(cuGraphRetainUserObject, kInitialized);
+  EMULATED_GRAPH(graph, handle);
+  if (count == 0 || flags > CU_GRAPH_USER_OBJECT_MOVE) return CUDA_ERROR_INVALID_VALUE;
+  if (flags == CU_GRAPH_USER_OBJECT_MOVE) {
+    for (auto& reference : TakeReferences(object, count)) graph->kept.push_back(reference);
+    return graph->kept.empty()
+               ? Misuse(CUDA_ERROR_INVALID_VALUE, "A reference that is not owned is moved.")
+               : CUDA_SUCCESS;
+  }
+  const auto found = D().user_objects.find(object);
+  if (found == D().user_objects.end()) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned k = 0; k < count; ++k) graph->kept.push_back(found->second.front());
+  return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode* made, CUgraph handle, const CUgraphNode* after,

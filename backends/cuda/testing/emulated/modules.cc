@@ -27,10 +27,25 @@ constexpr int kMaxShared = 227 << 10;
 
 // The length of an ELF file, from its tables: a caller names an image by its address alone.
 size_t ImageBytes(const void* image) {
+  if (std::strncmp(static_cast<const char*>(image), ELFMAG, SELFMAG) != 0) return 0;
   Elf64_Ehdr header;
   std::memcpy(&header, image, sizeof(header));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_type != ET_DYN) return 0;
+  if (header.e_type != ET_DYN) return 0;
   return header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
+}
+
+// Why the image is none of the emulated compiler's, for the most likely mistake.
+std::string Foreign(const void* image) {
+  constexpr int kCuda = 190;  // of e_machine
+  const bool is_text = *static_cast<const char*>(image) != ELFMAG[0];
+  Elf64_Ehdr header{};
+  if (!is_text) std::memcpy(&header, image, sizeof(header));
+  return std::string("A module ") +
+         (is_text                     ? "is text, such as PTX"
+          : header.e_machine == kCuda ? "is machine code of a GPU's"
+                                      : "is nothing that a compiler of CUDA's makes") +
+         "; the emulated device runs what the emulated libnvrtc.so.13 makes, so that has to lie "
+         "beside the emulated libcuda.so.1.";
 }
 
 // Null if the image is none of the emulated compiler's.
@@ -60,10 +75,11 @@ void* OpenImage(const void* image, EmulatedModule* entries) {
 
 CUresult Load(CUmodule* made, const void* image) {
   if (made == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = CheckNoCapture(); result != CUDA_SUCCESS) return result;
   auto module = std::make_shared<Module>();
   module->context = Current();
   module->library = OpenImage(image, &module->entries);
-  if (module->library == nullptr) return CUDA_ERROR_INVALID_IMAGE;
+  if (module->library == nullptr) return Misuse(CUDA_ERROR_INVALID_IMAGE, Foreign(image));
   // The device is an sm_90: its own code serves, and PTX.
   const int architecture = module->entries.architecture;
   if (architecture != 0 && architecture != 90) {

@@ -79,11 +79,25 @@ struct Node {
   std::vector<Node*> after;
 };
 
+// A caller's object that lives as long as anybody refers to it. Its end is told by a thread of the
+// driver's.
+struct UserObject {
+  UserObject(CUhostFn at_end, void* of_caller) : destroy(at_end), data(of_caller) {}
+  UserObject(const UserObject&) = delete;
+  UserObject& operator=(const UserObject&) = delete;
+  ~UserObject();
+  const CUhostFn destroy;
+  void* const data;
+};
+
 struct Graph {
   std::vector<std::shared_ptr<Node>> nodes;
+  // Also of what is made of it.
+  std::vector<std::shared_ptr<UserObject>> kept;
 };
 
 struct Executable {
+  std::vector<std::shared_ptr<UserObject>> kept;
   // In an order in which each follows what it depends on, by index.
   std::vector<Action> actions;
   std::vector<std::vector<size_t>> after;
@@ -174,6 +188,8 @@ struct Driver {
   Objects<Module> modules;
   Objects<Function> functions;
   Objects<Graph> graphs;
+  // References that callers own.
+  std::map<const void*, std::vector<std::shared_ptr<UserObject>>> user_objects;
   Objects<Executable> executables;
   std::map<Context*, std::shared_ptr<Stream>> legacy_streams;
 
@@ -234,8 +250,10 @@ CUresult Enqueue(Stream* stream, Action action, std::shared_ptr<Completion> awai
 void WaitUntil(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_done);
 // Until the context's streams are empty; all contexts if null.
 void WaitForAll(std::unique_lock<std::mutex>& lock, const Context* context);
-// Not allowed while the thread captures: the capture is invalid from then on.
+// Of a call that is not safe beside captures: a capture that the thread's mode takes note of is
+// invalid from then on.
 CUresult CheckNoCapture();
+CUstreamCaptureMode& ThreadCaptureMode();
 
 // The memory that holds the address; null if none does.
 Memory* FindMemory(uintptr_t address);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of the emulated driver: streams, events, waits on memory, host functions, and the start
-// and end of a capture.
+// Functions of the emulated driver: streams, events, waits on memory, and host
+// functions.
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "backends/cuda/testing/emulated/objects.h"
@@ -91,17 +90,6 @@ CUresult WriteValue(CUstream handle, CUdeviceptr address, uint64_t value, unsign
     return std::string();
   };
   return Enqueue(stream, std::move(action));
-}
-
-// All nodes that the given ones follow, themselves included.
-std::set<const Node*> WithAncestors(std::vector<Node*> nodes) {
-  std::set<const Node*> all;
-  while (!nodes.empty()) {
-    const Node* const node = nodes.back();
-    nodes.pop_back();
-    if (all.insert(node).second) nodes.insert(nodes.end(), node->after.begin(), node->after.end());
-  }
-  return all;
 }
 
 }  // namespace
@@ -367,111 +355,5 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsig
       stream->capture_after.push_back(node);
     }
   }
-  return CUDA_SUCCESS;
-}
-
-// ---- capture
-
-CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode) {
-  EMULATED_CALL(cuStreamBeginCapture_v2, kWithContext);
-  EMULATED_STREAM(stream, handle);
-  if (stream->is_legacy)
-    return Misuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "The legacy stream is captured.");
-  if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  auto capture = std::make_shared<Capture>();
-  capture->graph = std::make_shared<Graph>();
-  capture->origin = stream;
-  capture->mode = mode;
-  capture->thread = std::this_thread::get_id();
-  capture->number = D().next_number++;
-  stream->capture = std::move(capture);
-  stream->capture_after.clear();
-  return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamEndCapture(CUstream handle, CUgraph* graph) {
-  EMULATED_CALL(cuStreamEndCapture, kWithContext);
-  EMULATED_STREAM(stream, handle);
-  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *graph = nullptr;
-  const std::shared_ptr<Capture> capture = stream->capture;
-  if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  if (capture->origin != stream) {
-    capture->is_invalid = true;
-    return Misuse(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "A capture is ended in another stream.");
-  }
-  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-      capture->thread != std::this_thread::get_id()) {
-    return Misuse(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "A capture is ended by another thread.");
-  }
-  const std::set<const Node*> joined = WithAncestors(stream->capture_after);
-  bool is_joined = true;
-  for (const auto& [key, other] : D().streams) {
-    if (other->capture != capture) continue;
-    for (const Node* const node : other->capture_after)
-      is_joined = is_joined && joined.count(node) > 0;
-    other->capture = nullptr;
-    other->capture_after.clear();
-  }
-  capture->origin = nullptr;
-  if (capture->is_invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  if (!is_joined) {
-    return Misuse(CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
-                  "A capture ends before a stream that it forked joins.");
-  }
-  *graph = reinterpret_cast<CUgraph>(capture->graph.get());
-  D().graphs[capture->graph.get()] = capture->graph;
-  return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
-  EMULATED_CALL(cuStreamIsCapturing, kWithContext);
-  EMULATED_STREAM(stream, handle);
-  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *status = stream->capture == nullptr    ? CU_STREAM_CAPTURE_STATUS_NONE
-            : stream->capture->is_invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                          : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus* status,
-                                           cuuint64_t* id, CUgraph* graph,
-                                           const CUgraphNode** after, const CUgraphEdgeData** edges,
-                                           size_t* count) {
-  EMULATED_CALL(cuStreamGetCaptureInfo_v3, kWithContext);
-  EMULATED_STREAM(stream, handle);
-  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *status = stream->capture == nullptr    ? CU_STREAM_CAPTURE_STATUS_NONE
-            : stream->capture->is_invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                          : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  if (edges != nullptr) *edges = nullptr;
-  if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
-  if (id != nullptr) *id = stream->capture->number;
-  if (graph != nullptr) {
-    *graph = reinterpret_cast<CUgraph>(stream->capture->graph.get());
-    D().graphs[stream->capture->graph.get()] = stream->capture->graph;
-  }
-  if (after != nullptr) *after = reinterpret_cast<const CUgraphNode*>(stream->capture_after.data());
-  if (count != nullptr) *count = stream->capture_after.size();
-  return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode* after,
-                                                      const CUgraphEdgeData*, size_t count,
-                                                      unsigned int flags) {
-  EMULATED_CALL(cuStreamUpdateCaptureDependencies_v2, kWithContext);
-  EMULATED_STREAM(stream, handle);
-  if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES) stream->capture_after.clear();
-  for (size_t n = 0; n < count; ++n) {
-    stream->capture_after.push_back(reinterpret_cast<Node*>(after[n]));
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  EMULATED_CALL(cuThreadExchangeStreamCaptureMode, kInitialized);
-  thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  std::swap(*mode, current);
   return CUDA_SUCCESS;
 }

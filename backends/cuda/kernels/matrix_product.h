@@ -2,8 +2,8 @@
 //
 // MatrixProduct: the product library of CUDA (codegen/kernel_driver.h).
 
-#ifndef ONNXIFI_BACKENDS_CUDA_MATRIX_PRODUCT_H_
-#define ONNXIFI_BACKENDS_CUDA_MATRIX_PRODUCT_H_
+#ifndef ONNXIFI_BACKENDS_CUDA_KERNELS_MATRIX_PRODUCT_H_
+#define ONNXIFI_BACKENDS_CUDA_KERNELS_MATRIX_PRODUCT_H_
 
 #include <string_view>
 
@@ -14,4 +14,4 @@ std::string_view MatrixProduct();
 
 }  // namespace onnxifi::cuda
 
-#endif  // ONNXIFI_BACKENDS_CUDA_MATRIX_PRODUCT_H_
+#endif  // ONNXIFI_BACKENDS_CUDA_KERNELS_MATRIX_PRODUCT_H_

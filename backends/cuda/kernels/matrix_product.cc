@@ -3,7 +3,7 @@
 // MatrixProduct: the product library of CUDA: that of every language, and the functions that
 // codegen's matrix_unit_text.cc calls, as PTX's mma.sync has them since compute capability 8.0.
 
-#include "backends/cuda/matrix_product.h"
+#include "backends/cuda/kernels/matrix_product.h"
 
 #include <string>
 
