@@ -13,6 +13,7 @@ NOT_MADE = {
     "transformers/fnet [torch script]": _FFT,
     "transformers/mixtral [torch script]": "torch script has no aten::histc",
     "transformers/longformer [torch script]": "the trace holds the length",
+    "torch/graph_network [torch script]": "the trace holds the number of nodes",
     "sklearn/hist_gradient_boosting [skl2onnx]": "skl2onnx writes attributes that onnx refuses",
     "sklearn/knn_regressor [skl2onnx]": "the distances are not those of the metric",
 }
