@@ -1,512 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Product: threads take chunks of rows, or parts of columns where rows are few. Of a chunk, the
-// rows are gathered once. Tile by tile of columns, all sums of the chunk are computed and then go
-// through the epilogue while they are in the L2 cache.
+// Product: which steps are products of bytes, and their kernel, which keeps constant weights
+// packed.
 
 #include "backends/cpu/integer/product.h"
 
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
-#include "backends/cpu/engine/frame.h"
+#include "backends/cpu/engine/geometry.h"
 #include "backends/cpu/engine/runtime.h"
-#include "backends/cpu/integer/depthwise.h"
-#include "backends/cpu/integer/geometry.h"
-#include "backends/cpu/processor/processor.h"
-#include "backends/cpu/runtime/packed_weights.h"
-#include "backends/cpu/transpose/transpose.h"
+#include "backends/cpu/integer/bound_product.h"
+#include "backends/cpu/integer/number_epilogue.h"
 
 namespace onnxifi::integer {
 namespace {
 
 using base::Code;
 using base::Status;
-using engine::Box;
-using engine::Grid;
 using program::Contract;
 
-constexpr auto kInt = static_cast<int64_t>(sizeof(int32_t));
-constexpr int64_t kLine = 64;
-int64_t RoundUp(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
-
-// What is known before addresses are.
-struct Plan {
-  ByteFactors factors;
-  engine::Code epilogue;
-};
-
-// The element of a view that has only one, over `domain`; nothing for other views.
-bool HasOneElement(const device::BoundView& view, const tensor::Extents& domain) {
-  if (!view.guards.empty() || view.strides.size() != domain.size()) return false;
-  for (size_t axis = 0; axis < domain.size(); ++axis) {
-    if (domain[axis] != 1 && view.strides[axis] != 0) return false;
-  }
-  return true;
-}
-
-// The epilogue with constants of one element, such as a scale, as the numbers that they are: a
-// division by a number is faster than one by what is loaded, and what follows from numbers alone is
-// computed once.
-engine::Code CompileEpilogue(const device::BoundStep& step, device::Addresses constants,
-                             engine::LoopSet loops) {
-  const program::ExprPool& pool = step.program->exprs;
-  const program::ExprIds& roots = step.step->As<Contract>()->roots;
-  program::ExprPool own;
-  std::unordered_map<program::ExprId, program::ExprId> copies;
-  std::vector<program::ExprId> accumulators;
-  for (const program::ExprId id : program::Reachable(pool, roots)) {
-    program::ExprNode node = pool[id];
-    if (node.op == program::ExprOp::kLoad && node.operands.empty()) {
-      const device::BoundView& view = step.reads[node.payload];
-      const std::byte* constant = constants[view.buffer];
-      if (constant != nullptr && HasOneElement(view, step.domain)) {
-        const tensor::Scalar number = tensor::LoadScalar(view.type, constant, view.offset);
-        copies[id] = program::ScalarConstant(own, node.type, number).id();
-        continue;
-      }
-    }
-    for (program::ExprId& operand : node.operands) operand = copies.at(operand);
-    const bool is_accumulator = node.op == program::ExprOp::kAccumulator;
-    copies[id] = own.Add(std::move(node));
-    if (is_accumulator) accumulators.push_back(copies[id]);
-  }
-  program::ExprIds own_roots;
-  for (const program::ExprId root : roots) own_roots.push_back(copies.at(root));
-  return engine::Code::Compile(own, own_roots, loops, accumulators);
-}
-
-// Of B as the kernel of the step has it.
-int64_t WeightBytes(const ProductGeometry& geometry) {
-  if (!geometry.depthwise) return geometry.columns.PackedBytes();
-  return (TapCount(*geometry.depthwise) + 1) * geometry.columns.columns * kInt;
-}
-void PackWeights(const ProductGeometry& geometry, const ByteFactors& factors, const uint8_t* b,
-                 std::byte* to, device::Parallel& parallel) {
-  if (!geometry.depthwise) return geometry.columns.Pack(b, to, parallel);
-  UnpackTaps(geometry.columns, b, factors.b.is_signed, reinterpret_cast<int32_t*>(to));
-}
-
-const uint8_t* BytesAt(device::Addresses addresses, const device::BoundView& view) {
-  return reinterpret_cast<const uint8_t*>(addresses[view.buffer] + view.offset);
-}
-
-// A zero point of the step: its view and the axes that it varies along.
-struct ZeroPoint {
-  ByteFactor factor;
-  device::BoundView view;
-  ZeroPointAxes axes;
-
-  int32_t At(device::Addresses addresses, int64_t offset) const {
-    return ZeroPointAt(factor, view, addresses[view.buffer], offset);
-  }
-};
-
-class BoundProduct final : public device::BoundKernel {
- public:
-  BoundProduct(Plan plan, const device::BoundStep& step, runtime::PackedWeights packed,
-               runtime::Runtime& runtime, engine::Runtime& engine_runtime)
-      : plan_(std::move(plan)),
-        a_(step.reads[0]),
-        b_(step.reads[1]),
-        geometry_(MakeGeometry(step, plan_.factors)),
-        packed_(std::move(packed)),
-        bound_(plan_.epilogue, step),
-        writer_(step.writes, static_cast<int>(step.domain.size())),
-        runtime_(runtime),
-        engine_(engine_runtime) {
-    is_empty_ = tensor::ElementCount(step.domain) == 0;
-    if (is_empty_) return;
-    zero_points_[0] = MakeZeroPoint(plan_.factors.a, step, 0);
-    zero_points_[1] = MakeZeroPoint(plan_.factors.b, step, 1);
-    ChooseTiles(step);
-    bound_.LayOut(grid_, grid_.TileLanes(0, grid_.rank()));
-    writer_.LayOut(grid_, engine_.settings().streamed_bytes);
-    LayOutScratch();
-    const int64_t images = geometry_.reordered ? RoundUp(geometry_.reordered->size_bytes()) : 0;
-    panels_at_ = images;
-    terms_at_ = panels_at_ + (packed_ == nullptr ? RoundUp(WeightBytes(geometry_)) : 0);
-    work_bytes_ = terms_at_ + TermCount() * kInt;
-  }
-
-  bool ReadsAtRun(int read) const override { return read != 1 || packed_ == nullptr; }
-
-  std::string Detail() const override { return MultiplierName(); }
-
-  Status Run(device::Addresses addresses) const override {
-    if (is_empty_) return base::Ok();
-    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease work,
-                             runtime_.work_memory().Lend(work_bytes_));
-    RunState run = {addresses, BytesAt(addresses, a_), nullptr, nullptr};
-    if (geometry_.reordered) {
-      Reorder(*geometry_.reordered, run.a, reinterpret_cast<uint8_t*>(work.data()));
-      run.a = reinterpret_cast<const uint8_t*>(work.data());
-    }
-    run.panels = packed_ != nullptr ? packed_->data() : work.data() + panels_at_;
-    if (packed_ == nullptr) {
-      PackWeights(geometry_, plan_.factors, BytesAt(addresses, b_), work.data() + panels_at_,
-                  runtime_.pool());
-    }
-    auto* terms = reinterpret_cast<int32_t*>(work.data() + terms_at_);
-    if (geometry_.depthwise) {
-      PrepareDepthwise(run, terms);
-    } else if (FindColumnTerms(addresses, terms)) {
-      run.column_terms = terms;
-    }
-    return engine_.For(geometry_.batches * chunks_ * parts_, cost_,
-                       [&](int64_t begin, int64_t end, std::byte* scratch) {
-                         RunItems(run, begin, end, scratch);
-                       });
-  }
-
- private:
-  struct RunState {
-    device::Addresses addresses;
-    const uint8_t* a;
-    const std::byte* panels;
-    const int32_t* column_terms;  // null: all are 0
-    // Of a depthwise convolution; its data is that of the batch.
-    DepthwiseImage depthwise{};
-    const int32_t* start = nullptr;
-  };
-
-  static ZeroPoint MakeZeroPoint(const ByteFactor& factor, const device::BoundStep& step,
-                                 int operand) {
-    ZeroPoint zero_point{factor, {}, {}};
-    if (factor.zero_point_read < 0) return zero_point;
-    zero_point.view = step.reads[static_cast<size_t>(factor.zero_point_read)];
-    zero_point.axes = MakeZeroPointAxes(step, operand, zero_point.view);
-    return zero_point;
-  }
-
-  // Axes are those of the grid from here on: batch, rows, columns.
-  void ChooseTiles(const device::BoundStep& step) {
-    std::vector<engine::LinearForm*> forms;
-    bound_.AppendForms(forms);
-    writer_.AppendForms(forms);
-    grid_ = Grid(step.domain);
-    grid_.Permute(geometry_.axis_order, forms);
-    int boundaries[] = {geometry_.batch_axes, geometry_.batch_axes + geometry_.row_axes};
-    grid_.Join(boundaries, forms);
-    first_row_axis_ = boundaries[0];
-    first_column_axis_ = boundaries[1];
-
-    const int64_t lanes = engine_.settings().tile_lanes;
-    const int64_t columns = geometry_.columns.columns;
-    const int64_t threads = runtime_.pool().thread_count();
-    const int64_t row_bytes = RowBytes();
-    int64_t tile_columns = geometry_.groups > 1 ? columns : std::min(columns, lanes);
-    const int64_t chunk_bytes = processor::UsedCaches().l2_bytes / 2;
-    const int64_t max_rows =
-        std::max(BlockRows(),
-                 chunk_bytes / (row_bytes + tile_columns * static_cast<int64_t>(sizeof(int32_t))));
-    chunks_ = (geometry_.rows + max_rows - 1) / max_rows;
-    // As many chunks as threads, but none of only a few rows; columns are divided instead.
-    const int64_t for_threads = (threads + geometry_.batches - 1) / geometry_.batches;
-    chunks_ = std::max(chunks_, std::min(for_threads, geometry_.rows / (2 * BlockRows())));
-    chunks_ = std::max<int64_t>(chunks_, 1);
-    while (geometry_.batches * chunks_ > threads && geometry_.batches * chunks_ < 8 * threads &&
-           geometry_.batches * chunks_ % threads != 0) {
-      ++chunks_;
-    }
-    parts_ = std::max<int64_t>(1, threads / (geometry_.batches * chunks_));
-    const int64_t width = PanelColumns();
-    if (geometry_.groups == 1) {
-      const int64_t part = (columns + parts_ - 1) / parts_;
-      tile_columns = std::min(tile_columns, (part + width - 1) / width * width);
-      if (tile_columns < columns) tile_columns = std::max(width, tile_columns / width * width);
-    }
-    grid_.Tile(0, first_row_axis_, 1);
-    grid_.Tile(first_column_axis_, grid_.rank(), tile_columns);
-    grid_.Tile(first_row_axis_, first_column_axis_, std::max<int64_t>(1, lanes / tile_columns));
-    const int64_t row_tiles = grid_.TileCount(first_row_axis_, first_column_axis_);
-    chunks_ = std::min(chunks_, row_tiles);
-    column_tiles_ = grid_.TileCount(first_column_axis_, grid_.rank());
-    parts_ = std::min(parts_, column_tiles_);
-    row_tiles_ = row_tiles;
-    chunk_rows_ =
-        (row_tiles + chunks_ - 1) / chunks_ * grid_.TileLanes(first_row_axis_, first_column_axis_);
-    tile_columns_ = grid_.TileLanes(first_column_axis_, grid_.rank());
-    const int64_t sums = chunk_rows_ * columns * geometry_.groups / parts_;
-    const double multiply_adds =
-        static_cast<double>(sums) * static_cast<double>(geometry_.columns.depth());
-    cost_ = sums * (plan_.epilogue.cost() + 100) +
-            static_cast<int64_t>(std::min(multiply_adds / MultiplyAddsPerSecond() * 1e12, 1e15));
-  }
-
-  // Of a row that is gathered; those of depthwise convolutions are not.
-  int64_t RowBytes() const { return geometry_.depthwise ? 0 : geometry_.row_source->RowBytes(); }
-
-  void LayOutScratch() {
-    writer_at_ = bound_.scratch_bytes();
-    rows_at_ = writer_at_ + RoundUp(writer_.scratch_bytes());
-    sums_at_ = rows_at_ + RoundUp(chunk_rows_ * RowBytes());
-    row_terms_at_ = sums_at_ + RoundUp(chunk_rows_ * tile_columns_ * kInt);
-    row_sums_at_ = row_terms_at_ + RoundUp(chunk_rows_ * kInt);
-    engine_.scratch().Reserve(row_sums_at_ + RoundUp(chunk_rows_ * kInt));
-  }
-
-  // Channels side by side.
-  void Reorder(const ImageOrder& order, const uint8_t* from, uint8_t* to) const {
-    const int64_t image_rows = order.images * order.planes * order.rows;
-    constexpr int64_t kBytesPerRange = 1 << 15;
-    const int64_t row_bytes = order.columns * order.channels;
-    runtime_.pool().For(
-        image_rows, std::max<int64_t>(1, kBytesPerRange / std::max<int64_t>(1, row_bytes)),
-        [&](int64_t begin, int64_t end) {
-          for (int64_t row = begin; row < end; ++row) {
-            const uint8_t* source = from + row / (order.rows * order.planes) * order.image_stride +
-                                    row / order.rows % order.planes * order.plane_stride +
-                                    row % order.rows * order.row_stride;
-            transpose::Transpose(reinterpret_cast<const std::byte*>(source), order.channel_stride,
-                                 reinterpret_cast<std::byte*>(to + row * row_bytes), order.channels,
-                                 order.columns, order.channels, 1);
-          }
-        });
-  }
-
-  int64_t TermBatches() const {
-    const ZeroPoint& b = zero_points_[1];
-    const bool varies = b.factor.zero_point_read >= 0 && !b.axes.IsOne();
-    return varies ? tensor::ElementCount(b.axes.batch_extents) : 1;
-  }
-  int64_t TermCount() const {
-    // Of a depthwise convolution: weights less zero points, what sums start with, a pixel.
-    if (geometry_.depthwise) {
-      return (TapCount(*geometry_.depthwise) + 3) * PaddedColumns(geometry_.columns.columns);
-    }
-    return TermBatches() * geometry_.groups * PaddedColumns(geometry_.columns.columns);
-  }
-
-  // The zero point of every column, moved as its elements are; false where all are 0.
-  bool FindColumnTerms(device::Addresses addresses, int32_t* terms) const {
-    const ZeroPoint& b = zero_points_[1];
-    const int32_t moved = ColumnFlip(b.factor) != 0 ? 128 : 0;
-    if (b.factor.zero_point_read < 0 && moved == 0) return false;
-    const int64_t columns = geometry_.columns.columns;
-    const int64_t padded = PaddedColumns(columns);
-    bool is_any = false;
-    for (int64_t batch = 0; batch < TermBatches(); ++batch) {
-      const int64_t in_batch = b.axes.OffsetOfBatch(batch);
-      for (int64_t group = 0; group < geometry_.groups; ++group, terms += padded) {
-        for (int64_t c = 0; c < padded; ++c) {
-          terms[c] = -moved;
-          if (b.factor.zero_point_read >= 0 && c < columns) {
-            terms[c] += b.At(addresses, in_batch + b.axes.OffsetInBatch(group * columns + c));
-          }
-          is_any = is_any || terms[c] != 0;
-        }
-      }
-    }
-    return is_any;
-  }
-
-  void PrepareDepthwise(RunState& run, int32_t* terms) const {
-    const int64_t channels = geometry_.columns.columns;
-    const int64_t taps = TapCount(*geometry_.depthwise);
-    int32_t* start = terms + (taps + 1) * channels;
-    run.depthwise = {*geometry_.depthwise, plan_.factors.a.is_signed, nullptr, nullptr,
-                     reinterpret_cast<const int32_t*>(run.panels)};
-    const ZeroPoint& b = zero_points_[1];
-    if (b.factor.zero_point_read >= 0) {
-      bool is_any = false;
-      for (int64_t c = 0; c < channels; ++c) {
-        start[c] = b.At(run.addresses, b.axes.OffsetInBatch(c));
-        is_any = is_any || start[c] != 0;
-      }
-      if (is_any) {
-        SubtractFromTaps(run.depthwise.weights, taps, channels, start, terms);
-        run.depthwise.weights = terms;
-      }
-    }
-    const ZeroPoint& a = zero_points_[0];
-    const int32_t zero_point = a.factor.zero_point_read < 0 ? 0 : a.At(run.addresses, 0);
-    const int32_t* sums = run.depthwise.weights + taps * channels;
-    for (int64_t c = 0; c < channels; ++c) start[c] = -zero_point * sums[c];
-    auto* pixel = reinterpret_cast<uint8_t*>(start + channels);
-    std::fill_n(pixel, channels, static_cast<uint8_t>(zero_point));
-    run.depthwise.fill = pixel;
-    run.start = start;
-  }
-
-  // The zero point of a row, moved as its elements are.
-  int32_t RowZeroPoint(device::Addresses addresses, int64_t batch, int64_t row) const {
-    const ZeroPoint& a = zero_points_[0];
-    const int32_t moved = RowFlip(a.factor) != 0 ? 128 : 0;
-    if (a.factor.zero_point_read < 0) return moved;
-    return moved + a.At(addresses, a.axes.OffsetOfBatch(batch) + a.axes.OffsetInBatch(row));
-  }
-
-  void RunItems(const RunState& run, int64_t begin, int64_t end, std::byte* scratch) const {
-    engine::Frame frame(bound_, run.addresses, scratch, grid_.TileLanes(0, grid_.rank()));
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t part = item % parts_;
-      const int64_t chunk = item / parts_ % chunks_;
-      const int64_t batch = item / parts_ / chunks_;
-      RunChunk(run, batch, {row_tiles_ * chunk / chunks_, row_tiles_ * (chunk + 1) / chunks_},
-               {column_tiles_ * part / parts_, column_tiles_ * (part + 1) / parts_}, frame,
-               scratch);
-    }
-    writer_.Finish();
-  }
-
-  struct Range {
-    int64_t begin, end;
-  };
-
-  void RunChunk(const RunState& run, int64_t batch, Range row_tiles, Range column_tiles,
-                engine::Frame& frame, std::byte* scratch) const {
-    Box box;
-    grid_.MoveTo(0, first_row_axis_, batch, box);
-    grid_.MoveTo(first_row_axis_, first_column_axis_, row_tiles.begin, box);
-    const int64_t first_row = FirstRow(box);
-    int64_t end_row = geometry_.rows;
-    if (row_tiles.end < row_tiles_) {
-      Box after = box;
-      grid_.MoveTo(first_row_axis_, first_column_axis_, row_tiles.end, after);
-      end_row = FirstRow(after);
-    }
-    ByteProduct product{};
-    product.rows = end_row - first_row;
-    product.depth = geometry_.columns.depth();
-    auto* const sums = reinterpret_cast<int32_t*>(scratch + sums_at_);
-    int64_t gathered_group = -1;
-    for (int64_t tile = column_tiles.begin; tile < column_tiles.end; ++tile) {
-      grid_.MoveTo(first_column_axis_, grid_.rank(), tile, box);
-      const int64_t first_column = first_column_axis_ < grid_.rank()
-                                       ? box.begin[static_cast<size_t>(first_column_axis_)]
-                                       : 0;
-      const int64_t group = first_column / geometry_.columns.columns;
-      if (geometry_.depthwise) {
-        DepthwiseImage image = run.depthwise;
-        image.data = run.a + geometry_.batch_offsets[static_cast<size_t>(batch)];
-        product.columns = ColumnsOf(box);
-        SumWindows(image, run.start, first_row, product.rows, first_column, product.columns, sums);
-        RunEpilogue(run, row_tiles, box, sums, product.columns, frame, scratch);
-        continue;
-      }
-      if (group != gathered_group) {
-        GatherRows(run, batch, group, first_row, product, scratch);
-        gathered_group = group;
-      }
-      product.c = sums;
-      product.c_stride = product.columns = ColumnsOf(box);
-      SetColumns(run, batch, group, first_column % geometry_.columns.columns, product);
-      Multiply(product);
-      RunEpilogue(run, row_tiles, box, sums, product.c_stride, frame, scratch);
-    }
-  }
-
-  int64_t ColumnsOf(const Box& box) const {
-    return first_column_axis_ < grid_.rank() ? box.extents[static_cast<size_t>(first_column_axis_)]
-                                             : 1;
-  }
-
-  int64_t FirstRow(const Box& box) const {
-    int64_t row = 0;
-    for (int axis = first_row_axis_; axis < first_column_axis_; ++axis) {
-      row = row * grid_.extent(axis) + box.begin[static_cast<size_t>(axis)];
-    }
-    return row;
-  }
-
-  // Rows, their factors of the columns' sums, and their own sums where these are needed.
-  void GatherRows(const RunState& run, int64_t batch, int64_t group, int64_t first_row,
-                  ByteProduct& product, std::byte* scratch) const {
-    const RowSource& source = *geometry_.row_source;
-    const uint8_t* a = run.a + geometry_.batch_offsets[static_cast<size_t>(batch)] +
-                       group * geometry_.group_stride;
-    auto* row_terms = reinterpret_cast<int32_t*>(scratch + row_terms_at_);
-    const bool is_one = zero_points_[0].factor.zero_point_read < 0 || zero_points_[0].axes.IsOne();
-    for (int64_t r = 0; r < product.rows; ++r) {
-      row_terms[r] =
-          is_one && r > 0 ? row_terms[0] : -RowZeroPoint(run.addresses, batch, first_row + r);
-    }
-    product.row_terms = row_terms;
-    if (source.DirectStride() != 0) {
-      product.a = a + source.DirectOffset(first_row);
-      product.a_stride = source.DirectStride();
-    } else {
-      auto* rows = reinterpret_cast<uint8_t*>(scratch + rows_at_);
-      // Outside an image, elements are the zero point.
-      const auto fill = static_cast<uint8_t>(-row_terms[0]);
-      source.Gather(a, first_row, product.rows, fill, rows);
-      product.a = rows;
-      product.a_stride = source.RowBytes();
-    }
-    product.row_sums = nullptr;
-    if (run.column_terms == nullptr) return;
-    auto* row_sums = reinterpret_cast<int32_t*>(scratch + row_sums_at_);
-    for (int64_t r = 0; r < product.rows; ++r) {
-      const auto sum =
-          static_cast<uint32_t>(SumBytes(product.a + r * product.a_stride, source.depth()));
-      const auto zero_points =
-          static_cast<uint32_t>(source.depth()) * static_cast<uint32_t>(-row_terms[r]);
-      row_sums[r] = static_cast<int32_t>(zero_points - sum);
-    }
-    product.row_sums = row_sums;
-  }
-
-  void SetColumns(const RunState& run, int64_t batch, int64_t group, int64_t column,
-                  ByteProduct& product) const {
-    const Columns& columns = geometry_.columns;
-    const int64_t matrix = geometry_.MatrixOf(batch, group);
-    product.b = columns.PanelsOf(matrix, run.panels) + column * Quads(columns.depth()) * kQuad;
-    product.column_sums = columns.SumsOf(matrix, run.panels) + column;
-    product.column_terms = nullptr;
-    if (run.column_terms == nullptr) return;
-    const int64_t term_batch = TermBatches() > 1 ? batch : 0;
-    product.column_terms = run.column_terms + column +
-                           (term_batch * geometry_.groups + group) * PaddedColumns(columns.columns);
-  }
-
-  void RunEpilogue(const RunState& run, Range row_tiles, const Box& columns, int32_t* sums,
-                   int64_t sums_per_row, engine::Frame& frame, std::byte* scratch) const {
-    Box box = columns;
-    grid_.MoveTo(first_row_axis_, first_column_axis_, row_tiles.begin, box);
-    for (int64_t tile = row_tiles.begin; tile < row_tiles.end; ++tile) {
-      frame.Attach(program::ExprOp::kAccumulator,
-                   [&](uint64_t) { return reinterpret_cast<std::byte*>(sums); });
-      writer_.Run(frame, box, run.addresses, scratch + writer_at_);
-      sums += box.lanes / sums_per_row * sums_per_row;
-      grid_.MoveOn(first_row_axis_, first_column_axis_, box);
-    }
-  }
-
-  const Plan plan_;
-  const device::BoundView a_, b_;
-  const ProductGeometry geometry_;
-  const runtime::PackedWeights packed_;  // null: B is packed in each run
-  engine::BoundCode bound_;
-  engine::Writer writer_;
-  runtime::Runtime& runtime_;
-  engine::Runtime& engine_;
-  ZeroPoint zero_points_[2];
-  Grid grid_;
-  int first_row_axis_ = 0, first_column_axis_ = 0;
-  int64_t row_tiles_ = 0, column_tiles_ = 0;
-  int64_t chunks_ = 1, parts_ = 1;
-  int64_t chunk_rows_ = 0, tile_columns_ = 0;
-  int64_t cost_ = 0;
-  // In the scratch memory of a range; the epilogue's registers come first.
-  int64_t writer_at_ = 0, rows_at_ = 0, sums_at_ = 0, row_terms_at_ = 0, row_sums_at_ = 0;
-  // In the work memory of a run; the reordered images come first.
-  int64_t panels_at_ = 0, terms_at_ = 0, work_bytes_ = 0;
-  bool is_empty_;
-};
+constexpr int64_t kMinWeightBytes = 64;
 
 class ProductKernel final : public device::Kernel {
  public:
   ProductKernel(const ByteFactors& factors, bool is_b_constant, const runtime::Runtimes& runtimes)
-      : factors_(factors),
-        is_b_constant_(is_b_constant),
-        runtime_(runtimes.own),
-        engine_(runtimes.engine) {}
+      : factors_(factors), is_b_constant_(is_b_constant), runtimes_(runtimes) {}
 
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                           device::Addresses constants) override {
@@ -516,9 +39,9 @@ class ProductKernel final : public device::Kernel {
       if (is_b_constant_) {
         ONNXIFI_ASSIGN_OR_RETURN(packed, Pack(step, constants));
       }
-      Plan plan{factors_, CompileEpilogue(step, constants, engine_.settings().loops)};
-      bound = std::make_unique<BoundProduct>(std::move(plan), step, std::move(packed), runtime_,
-                                             engine_);
+      const engine::LoopSet loops = runtimes_.engine.settings().loops;
+      ProductPlan plan{factors_, CompileNumberEpilogue(step, constants, loops)};
+      bound = BindProduct(std::move(plan), step, std::move(packed), runtimes_);
       return base::Ok();
     }));
     return bound;
@@ -530,18 +53,17 @@ class ProductKernel final : public device::Kernel {
     const ProductGeometry geometry = MakeGeometry(step, factors_);
     constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
     const int64_t bytes = WeightBytes(geometry);
-    return store_.Find(/*layout=*/0, runtime_.memory(), std::max(kLine, bytes) / kFloat,
-                       [&](float* to) {
+    return store_.Find(/*layout=*/0, runtimes_.own.memory(),
+                       std::max(kMinWeightBytes, bytes) / kFloat, [&](float* to) {
                          PackWeights(geometry, factors_, BytesAt(constants, step.reads[1]),
-                                     reinterpret_cast<std::byte*>(to), runtime_.pool());
+                                     reinterpret_cast<std::byte*>(to), runtimes_.own.pool());
                          return base::Ok();
                        });
   }
 
   const ByteFactors factors_;
   const bool is_b_constant_;
-  runtime::Runtime& runtime_;
-  engine::Runtime& engine_;
+  const runtime::Runtimes runtimes_;
   runtime::WeightStore store_;
 };
 
