@@ -46,6 +46,9 @@ device::FusedSelection SelectFused(std::span<const base::Result<ConvolutionQuery
 runtime::RecipeResult SelectDirect(const ConvolutionQuery& described);
 // Of an image whose channels lie apart, as callers give it: up to four planes of rows.
 runtime::RecipeResult SelectPlanar(const ConvolutionQuery& described);
+// Along one to three axes, with any strides, dilations, padding and extents: windows are gathered.
+// The step is a convolution.
+runtime::RecipeResult SelectGathered(const device::Facts& facts);
 
 }  // namespace onnxifi::convolution
 

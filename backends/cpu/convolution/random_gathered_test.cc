@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random convolutions along one and three axes on the CPU device, compared with sums in float64:
+// any strides, dilations, padding, groups and slices, sources as callers give them and with their
+// channels innermost, depths of one block and of several.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/device.h"
+#include "backends/cpu/processor/testing/each_target.h"
+#include "backends/cpu/processor/testing/stated_caches.h"
+
+namespace onnxifi::cpu {
+namespace {
+
+using program::Buffer;
+using program::Contract;
+using program::Expr;
+using tensor::ElementType;
+
+constexpr ElementType kFloat = ElementType::kFloat32;
+constexpr float kUntouched = -777.0F;
+
+// A tensor [N, C, spatial]: channels innermost with `gap` floats between pixels, or planes.
+struct Layout {
+  int64_t n = 1, c = 1;
+  std::vector<int64_t> spatial;
+  int64_t gap = 0;
+  bool is_planar = false;
+
+  std::vector<int64_t> Strides() const {
+    std::vector<int64_t> strides(2 + spatial.size());
+    int64_t next = is_planar ? 1 : c + gap;
+    for (size_t axis = spatial.size(); axis-- > 0;) {
+      strides[2 + axis] = next;
+      next *= spatial[axis];
+    }
+    strides[1] = is_planar ? next : 1;
+    strides[0] = is_planar ? next * c : next;
+    return strides;
+  }
+  int64_t Pixels() const {
+    int64_t count = 1;
+    for (const int64_t extent : spatial) count *= extent;
+    return count;
+  }
+  int64_t Size() const { return n * Strides()[0]; }
+  // Of the element at a channel and a position, counted in row-major order.
+  int64_t At(int64_t image, int64_t channel, int64_t position) const {
+    const std::vector<int64_t> strides = Strides();
+    int64_t offset = image * strides[0] + channel * strides[1];
+    for (size_t axis = spatial.size(); axis-- > 0;) {
+      offset += position % spatial[axis] * strides[2 + axis];
+      position /= spatial[axis];
+    }
+    return offset;
+  }
+};
+
+class RandomGathered {
+ public:
+  explicit RandomGathered(uint32_t seed) : random_(seed) {
+    const size_t axes = Chance(50) ? 1 : 3;
+    const int64_t group = Chance(25) ? Roll(2, 3) : 1;
+    // Deep enough for several blocks in a third of the cases.
+    const int64_t in = group * (Chance(30) ? Roll(60, 90) : Roll(1, 12));
+    const int64_t out = group * Roll(8, 50);
+    source_ = {Roll(1, 2), in, {}, Chance(40) ? Roll(1, 5) : 0, Chance(30)};
+    if (source_.is_planar) source_.gap = 0;
+    result_ = {source_.n, out, {}, Chance(40) ? Roll(1, 5) : 0, Chance(30)};
+    if (result_.is_planar) result_.gap = 0;
+    contract_.form = Contract::Form::kConv;
+    contract_.group = group;
+    contract_.inner = {in / group};
+    for (size_t axis = 0; axis < axes; ++axis) {
+      kernel_.push_back(Roll(1, axes == 1 ? 9 : 3));
+      pads_.push_back(Roll(0, kernel_.back()));
+      contract_.strides.push_back(Roll(1, 2));
+      contract_.dilations.push_back(Roll(1, 2));
+      const int64_t reach = (kernel_.back() - 1) * contract_.dilations.back() + 1;
+      const int64_t extent = Roll(reach, reach + (axes == 1 ? 60 : 5));
+      source_.spatial.push_back(extent);
+      result_.spatial.push_back((extent + 2 * pads_.back() - reach) / contract_.strides.back() + 1);
+      contract_.inner.emplace_back(kernel_.back());
+      contract_.a_spatial.emplace_back(extent);
+      contract_.pads_begin.emplace_back(pads_.back());
+      taps_ *= kernel_.back();
+    }
+    AddRead(source_.Size(), source_.is_planar ? Buffer::Kind::kInput : Buffer::Kind::kTemporary,
+            source_.Strides());
+    const int64_t depth = in / group * taps_;
+    std::vector<int64_t> weight_strides = {depth, taps_};
+    int64_t below = taps_;
+    for (const int64_t extent : kernel_) weight_strides.push_back(below /= extent);
+    AddRead(out * depth, Buffer::Kind::kConstant, weight_strides,
+            1.0F / std::sqrt(static_cast<float>(depth)));
+    Expr sum = program::Accumulator(program_.exprs, kFloat);
+    if (Chance(70)) {
+      std::vector<int64_t> strides(2 + axes, 0);
+      strides[1] = 1;
+      bias_ = AddRead(out, Buffer::Kind::kConstant, strides);
+      sum = sum + Load(program_.exprs, kFloat, bias_);
+    }
+    if (Chance(40)) {
+      addend_layout_ = result_;
+      addend_layout_.is_planar = false;
+      addend_layout_.gap = Roll(0, 3);
+      addend_ = AddRead(addend_layout_.Size(), Buffer::Kind::kTemporary, addend_layout_.Strides());
+      sum = sum + Load(program_.exprs, kFloat, addend_);
+    }
+    activation_ = static_cast<int>(Roll(0, 2));
+    if (activation_ == 1) sum = Maximum(sum, Like(sum, 0));
+    if (activation_ == 2) {
+      const Expr erf = Unary(program::ExprOp::kErf, sum * Like(sum, std::sqrt(0.5)));
+      sum = Like(sum, 0.5) * sum * (Like(sum, 1) + erf);
+    }
+    contract_.a_prologue = Load(program_.exprs, kFloat, 0).id();
+    contract_.b_prologue = Load(program_.exprs, kFloat, 1).id();
+    contract_.roots = {sum.id()};
+    step_.body = contract_;
+    step_.domain = {result_.n, result_.c};
+    for (const int64_t extent : result_.spatial) step_.domain.emplace_back(extent);
+    step_.writes = {MakeView(Buffer::Kind::kTemporary, result_.Size(), result_.Strides())};
+    data_.emplace_back(static_cast<size_t>(result_.Size()), kUntouched);
+  }
+
+  void Check(Device& device) {
+    auto selection = device.Select({program_, step_});
+    ASSERT_TRUE(selection.ok()) << selection.status().Text();
+    ASSERT_EQ(selection->recipe->implementation(), "gathered");
+    auto kernel = device.Build(*selection->recipe);
+    ASSERT_TRUE(kernel.ok());
+    std::vector<std::byte*> addresses, constants;
+    for (size_t k = 0; k < data_.size(); ++k) {
+      addresses.push_back(reinterpret_cast<std::byte*>(data_[k].data()));
+      const bool is_constant = program_.buffers[k].kind == Buffer::Kind::kConstant;
+      constants.push_back(is_constant ? addresses.back() : nullptr);
+    }
+    const std::vector<int64_t> dims(static_cast<size_t>(program_.dims->node_count()), 0);
+    auto bound = (*kernel)->Bind(device::Bind(program_, step_, dims), constants);
+    ASSERT_TRUE(bound.ok()) << bound.status().Text();
+    for (int run = 0; run < 2; ++run) {
+      const base::Status status = (*bound)->Run(addresses);
+      ASSERT_TRUE(status.ok()) << status.Text();
+    }
+    Compare();
+  }
+
+ private:
+  int64_t Roll(int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random_);
+  }
+  bool Chance(int percent) { return Roll(1, 100) <= percent; }
+
+  program::View MakeView(Buffer::Kind kind, int64_t size, const std::vector<int64_t>& strides) {
+    Buffer buffer;
+    buffer.kind = kind;
+    buffer.type = kFloat;
+    buffer.shape = {size};
+    if (kind == Buffer::Kind::kConstant) {
+      buffer.index = static_cast<int>(program_.constants.size());
+      program_.constants.push_back(tensor::Tensor::FromValues<float>(kFloat, {size}, data_.back()));
+    }
+    program::View view;
+    view.buffer = program_.AddBuffer(buffer);
+    view.type = kFloat;
+    for (const int64_t stride : strides) view.strides.emplace_back(stride);
+    return view;
+  }
+
+  int AddRead(int64_t size, Buffer::Kind kind, const std::vector<int64_t>& strides,
+              float scale = 1) {
+    std::normal_distribution<float> normal(0, scale);
+    std::vector<float>& values = data_.emplace_back(static_cast<size_t>(size));
+    for (float& value : values) value = normal(random_);
+    step_.reads.push_back(MakeView(kind, size, strides));
+    return static_cast<int>(step_.reads.size()) - 1;
+  }
+
+  double Element(int read, int64_t at) const {
+    return static_cast<double>(data_[static_cast<size_t>(read)][static_cast<size_t>(at)]);
+  }
+
+  double Expected(int64_t n, int64_t m, int64_t position) const {
+    const int64_t depth = source_.c / contract_.group;
+    const int64_t first = m / (result_.c / contract_.group) * depth;
+    double sum = bias_ < 0 ? 0 : Element(bias_, m);
+    for (int64_t tap = 0; tap < taps_; ++tap) {
+      int64_t place = 0, rest = position, rest_tap = tap, step = 1;
+      bool is_inside = true;
+      for (size_t axis = kernel_.size(); axis-- > 0;) {
+        const int64_t at = rest % result_.spatial[axis] * contract_.strides[axis] +
+                           rest_tap % kernel_[axis] * contract_.dilations[axis] - pads_[axis];
+        is_inside = is_inside && at >= 0 && at < source_.spatial[axis];
+        place += at * step;
+        step *= source_.spatial[axis];
+        rest /= result_.spatial[axis];
+        rest_tap /= kernel_[axis];
+      }
+      if (!is_inside) continue;
+      for (int64_t c = 0; c < depth; ++c) {
+        sum +=
+            Element(0, source_.At(n, first + c, place)) * Element(1, (m * depth + c) * taps_ + tap);
+      }
+    }
+    if (addend_ >= 0) sum += Element(addend_, addend_layout_.At(n, m, position));
+    if (activation_ == 1) return std::max(sum, 0.0);
+    if (activation_ == 2) return sum / 2 * (1 + std::erf(sum * std::sqrt(0.5)));
+    return sum;
+  }
+
+  void Compare() const {
+    const std::vector<float>& found = data_.back();
+    std::vector<bool> is_written(found.size());
+    for (int64_t n = 0; n < result_.n; ++n) {
+      for (int64_t m = 0; m < result_.c; ++m) {
+        for (int64_t position = 0; position < result_.Pixels(); ++position) {
+          const auto at = static_cast<size_t>(result_.At(n, m, position));
+          is_written[at] = true;
+          ASSERT_NEAR(found[at], Expected(n, m, position), 3e-5)
+              << n << ", " << m << ", position " << position;
+        }
+      }
+    }
+    for (size_t at = 0; at < found.size(); ++at) {
+      if (!is_written[at]) ASSERT_EQ(found[at], kUntouched) << "between pixels";
+    }
+  }
+
+  std::mt19937 random_;
+  program::Program program_;
+  program::Step step_;
+  Contract contract_;
+  Layout source_, result_, addend_layout_;
+  std::vector<int64_t> kernel_, pads_;
+  int64_t taps_ = 1;
+  int bias_ = -1, addend_ = -1;
+  int activation_ = 0;
+  std::vector<std::vector<float>> data_;  // by buffer
+};
+
+void Compare(int threads, uint32_t first_seed, uint32_t end_seed) {
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
+                               base::Log(base::LogLevel::kWarning));
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  for (uint32_t seed = first_seed; seed < end_seed; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomGathered(seed).Check(**device);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(RandomGatheredTest, AgreesWithFloat64OnAnyThreads) {
+  for (const int threads : {1, 2, 3}) {
+    Compare(threads, static_cast<uint32_t>(threads) * 100,
+            static_cast<uint32_t>(threads) * 100 + 60);
+  }
+}
+
+TEST(RandomGatheredTest, AgreesOnEveryInstructionSet) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    Compare(/*threads=*/2, 1000, 1030);
+  });
+}
+
+}  // namespace
+}  // namespace onnxifi::cpu
