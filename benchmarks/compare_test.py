@@ -17,7 +17,7 @@ import model_set
 import ncnn_models
 import population
 import reference_share
-from networks import drawing
+from networks import drawing, float64
 
 
 class MeasureDifference(unittest.TestCase):
@@ -135,6 +135,17 @@ class Population(unittest.TestCase):
         for name in ("perceptron", "trees_one", "decoder_long"):
             model = population.ENTRIES[name].draw().finish()
             self.assertTrue(model.graph.output[0].type.tensor_type.HasField("shape"))
+
+    def test_expected_values_are_those_of_float64(self):
+        net = drawing.Drawing("float64")
+        x = net.add_input("x", numpy.array([[1.0, 2**-26]], numpy.float32))
+        # In float32 the sum with 1 loses the small number, and the difference is 0.
+        ones = net.add_node("Cast", x, to=1)
+        y = net.add_node("Sub", net.add_node("ReduceSum", ones, keepdims=0), net.add_constant(1.0))
+        net.add_output(y, "y")
+        expected = float64.evaluate(net.finish(), net.samples)
+        self.assertEqual(expected["y"], numpy.float32(2**-26))
+        self.assertEqual(expected["y"].dtype, numpy.float32)
 
     def test_shards_are_parts_of_the_list(self):
         parser = compare.argparse.ArgumentParser()

@@ -210,9 +210,9 @@ def _list_light():
 
 def load_of_population(name):
     """Returns a Model of population.py."""
-    path, inputs = population.make(name)
-    entry = population.ENTRIES[name]
-    return Model(name, entry.kind, path, inputs, expected=None, allowed=entry.allowed)
+    made = population.make(name)
+    kind = population.ENTRIES[name].kind
+    return Model(name, kind, made.path, made.inputs, made.expected, allowed=made.allowed)
 
 
 def load(name, made_folder, batch, place):

@@ -8,12 +8,16 @@ closing note of a change only.
 
 Run by itself it makes the models that are not there yet and prints their folder. Each is run once by
 ONNX Runtime then; a network whose answers are constant or not finite is refused.
+
+Expected values are those of the network in float32, computed in float64. A network of narrow numbers may
+lie as far from them as ONNX Runtime's answers to the same model do, and a quarter more.
 """
 
 import argparse
 import dataclasses
 import functools
 import hashlib
+import json
 import pathlib
 import sys
 
@@ -23,8 +27,12 @@ import onnx
 _TREE = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(_TREE / "tools"))
 
-import case_store  # noqa: E402 (it is in tools/)
-from networks import dense, detection, image, narrow, sequence, table  # noqa: E402
+import agreement  # noqa: E402 (beside it lies what is in tools/)
+import case_store  # noqa: E402
+from networks import dense, detection, float64, image, narrow, sequence, table  # noqa: E402
+
+# Of the distance of ONNX Runtime's answers.
+_NARROW_ALLOWANCE = 1.25
 
 
 class PopulationError(Exception):
@@ -38,8 +46,21 @@ class Entry:
     draw: object  # a function of the name that returns a networks.drawing.Drawing
     # "float32", "float16", or an int8 form of networks.narrow.quantize.
     precision: str = "float32"
-    # Differences beyond so many tolerances of compare.py are faults. Quantized values round to steps.
-    allowed: float = 1.0
+    # Differences beyond so many tolerances of compare.py are faults. Nothing: _NARROW_ALLOWANCE.
+    allowed: float | None = 1.0
+    # False where float64 chooses other elements than float32, as among almost equal scores; such a
+    # network is compared with ONNX Runtime.
+    has_expected: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """A network that has been made."""
+
+    path: pathlib.Path
+    inputs: dict
+    expected: dict | None
+    allowed: float
 
 
 def _list_entries():
@@ -104,13 +125,13 @@ def _list_entries():
     add("small", "perceptron_64", table.make_perceptron, rows=64, activation="Sigmoid")
     add("small", "perceptron_deep", table.make_perceptron, widths=(16, *[48] * 8, 4))
     small = {"width": 32, "repeats": (1, 1, 1, 1)}
-    int8 = {"allowed": 2000.0}
+    int8 = {"allowed": None}
     add("int8", "residual_qdq", image.make_residual, precision="qdq", **small, **int8)
     add("int8", "residual_qoperator", image.make_residual, precision="qoperator", **small, **int8)
     add("int8", "depthwise_qdq", image.make_depthwise, precision="qdq", activation="Relu", **int8)
     add("int8", "encoder_dynamic", sequence.make_encoder, 128, precision="dynamic", **int8)
     add("int8", "speech_dynamic", sequence.make_encoder_decoder, precision="dynamic", **int8)
-    half = {"allowed": 100.0, "precision": "float16"}
+    half = {"allowed": None, "precision": "float16"}
     add("float16", "encoder_half", sequence.make_encoder, 128, **half)
     add("float16", "residual_half", image.make_residual, **small, **half)
     return entries
@@ -131,19 +152,23 @@ def list_names(is_held=False, shard=None):
 
 
 def _check_answers(name, path, inputs):
+    """Returns the answers of ONNX Runtime."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(3)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    for output, value in zip(session.get_outputs(), session.run(None, inputs)):
+    names = [output.name for output in session.get_outputs()]
+    answers = dict(zip(names, session.run(names, inputs)))
+    for output, value in answers.items():
         if value.size == 0:
-            raise PopulationError(f"Network '{name}' is refused: '{output.name}' is empty.")
+            raise PopulationError(f"Network '{name}' is refused: '{output}' is empty.")
         if value.dtype.kind != "f":
             continue
         if not numpy.isfinite(value).all():
-            raise PopulationError(f"Network '{name}' is refused: '{output.name}' is not finite.")
+            raise PopulationError(f"Network '{name}' is refused: '{output}' is not finite.")
         if value.size > 1 and value.std() <= 1e-4 * numpy.abs(value).max():
-            raise PopulationError(f"Network '{name}' is refused: '{output.name}' is constant.")
+            raise PopulationError(f"Network '{name}' is refused: '{output}' is constant.")
+    return answers
 
 
 def _make_folder():
@@ -154,24 +179,52 @@ def _make_folder():
     return case_store.find_cache_root() / "population" / stamp
 
 
+def _draw(entry, folder):
+    """Writes a network into its folder: the model, inputs, expected values, the allowed difference."""
+    path = folder / "model.onnx"
+    net = entry.draw()
+    wide = net.finish()
+    if entry.precision == "float32":
+        onnx.save(wide, path)
+    elif entry.precision == "float16":
+        onnx.save(narrow.halve(wide), path)
+    else:
+        onnx.save(narrow.quantize(wide, net.samples, entry.precision), path)
+    answers = _check_answers(entry.name, path, net.samples)
+    allowed = entry.allowed
+    if entry.has_expected:
+        expected = float64.evaluate(wide, net.samples)
+        numpy.savez(folder / "expected.npz", **expected)
+        distance = agreement.measure_outputs(answers, expected)
+        if allowed is None:
+            allowed = _NARROW_ALLOWANCE * distance
+        elif distance > allowed:
+            raise PopulationError(
+                f"Network '{entry.name}' is refused: ONNX Runtime's answers lie {distance:.3g} tolerances "
+                f"from float64's, more than {allowed:g}."
+            )
+    (folder / "allowed.json").write_text(json.dumps(allowed))
+    numpy.savez(folder / "inputs.npz", **net.samples)
+
+
+def _read_arrays(path):
+    with numpy.load(path) as file:
+        return {key: file[key] for key in file.files}
+
+
 def make(name):
-    """Returns the path of a network's model and its inputs; draws it where it is not there yet."""
+    """Returns a Network; draws it where it is not there yet."""
     entry, folder = ENTRIES[name], _make_folder() / name
-    path, samples = folder / "model.onnx", folder / "inputs.npz"
-    if not samples.exists():
+    # The last file that is written.
+    if not (folder / "inputs.npz").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        net = entry.draw()
-        if entry.precision == "float32":
-            model = net.finish()
-        elif entry.precision == "float16":
-            model = narrow.halve(net)
-        else:
-            model = narrow.quantize(net, entry.precision)
-        onnx.save(model, path)
-        _check_answers(name, path, net.samples)
-        numpy.savez(samples, **net.samples)
-    with numpy.load(samples) as file:
-        return path, {key: file[key] for key in file.files}
+        _draw(entry, folder)
+    return Network(
+        folder / "model.onnx",
+        _read_arrays(folder / "inputs.npz"),
+        _read_arrays(folder / "expected.npz") if entry.has_expected else None,
+        json.loads((folder / "allowed.json").read_text()),
+    )
 
 
 def main():
@@ -189,9 +242,10 @@ def main():
     for number, name in enumerate(names, start=1):
         if name not in ENTRIES:
             parser.error(f"Network '{name}' is unknown; there are {', '.join(ENTRIES)}.")
-        path, _ = make(name)
-        size_mib = path.stat().st_size / 2**20
-        print(f"population: {number}/{len(names)} {name}, {size_mib:.1f} MiB", file=sys.stderr)
+        network = make(name)
+        size_mib = network.path.stat().st_size / 2**20
+        text = f"{name}, {size_mib:.1f} MiB, {network.allowed:.3g} tolerances allowed"
+        print(f"population: {number}/{len(names)} {text}", file=sys.stderr)
     print(_make_folder())
     return 0
 

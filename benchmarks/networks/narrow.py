@@ -25,14 +25,14 @@ class _Samples:
         return next(self._sets, None)
 
 
-def quantize(net, form):
-    """`form`: "qdq", "qoperator" or "dynamic". Returns the model."""
+def quantize(model, samples, form):
+    """The model in int8, with ranges from sample inputs. `form`: "qdq", "qoperator" or "dynamic"."""
     from onnxruntime import quantization
 
     logging.getLogger().setLevel(logging.ERROR)  # It recommends steps that exporters' users skip.
     with tempfile.TemporaryDirectory() as place:
         source, target = (pathlib.Path(place) / name for name in ("float.onnx", "int8.onnx"))
-        onnx.save(net.finish(), source)
+        onnx.save(model, source)
         if form == "dynamic":
             quantization.quantize_dynamic(source, target)
         else:
@@ -40,7 +40,7 @@ def quantize(net, form):
             quantization.quantize_static(
                 source,
                 target,
-                _Samples(net.samples),
+                _Samples(samples),
                 quant_format=formats.QDQ if form == "qdq" else formats.QOperator,
                 # Of operators, only those that ONNX itself has.
                 op_types_to_quantize=None if form == "qdq" else ["Conv", "MatMul"],
@@ -49,8 +49,10 @@ def quantize(net, form):
         return onnx.load(target)
 
 
-def halve(net):
+def halve(model):
     """The model in float16, with inputs and outputs in float32."""
     from onnxruntime.transformers import float16
 
-    return float16.convert_float_to_float16(net.finish(), keep_io_types=True)
+    half = onnx.ModelProto()
+    half.CopyFrom(model)
+    return float16.convert_float_to_float16(half, keep_io_types=True)
