@@ -66,9 +66,11 @@ class Network:
 def _list_entries():
     entries = []
 
-    def add(kind, name, draw, *arguments, precision="float32", allowed=1.0, **options):
+    def add(
+        kind, name, draw, *arguments, precision="float32", allowed=1.0, has_expected=True, **options
+    ):
         draw = functools.partial(draw, name, *arguments, **options)
-        entries.append(Entry(name, kind, draw, precision, allowed))
+        entries.append(Entry(name, kind, draw, precision, allowed, has_expected))
 
     add("classification", "residual_18", image.make_residual)
     add("classification", "residual_narrow", image.make_residual, width=24, repeats=(1, 2, 2, 1))
@@ -84,7 +86,14 @@ def _list_entries():
     # How many points a bin has is a step of its extents.
     steps = {"allowed": 100.0}
     add("detection", "two_stage", detection.make_two_stage, **steps)
-    add("detection", "two_stage_adaptive", detection.make_two_stage, sampling_ratio=0, **steps)
+    add(
+        "detection",
+        "two_stage_adaptive",
+        detection.make_two_stage,
+        sampling_ratio=0,
+        has_expected=False,
+        **steps,
+    )
     add("segmentation", "segmentation_dilated", dense.make_dilated_segmentation)
     add("segmentation", "segmentation_pyramid", dense.make_pyramid_segmentation)
     add("segmentation", "unet_transposed", dense.make_unet, mode="transposed")
