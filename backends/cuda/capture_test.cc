@@ -30,7 +30,9 @@ class CaptureTest : public CallerTest {
     results_ = given_ + kBatch * kPixels;
   }
   void TearDown() override {
-    if (given_ != nullptr) EXPECT_EQ(api_.MemFreeHost(given_), CUDA_SUCCESS);
+    if (given_ != nullptr) {
+      EXPECT_EQ(api_.MemFreeHost(given_), CUDA_SUCCESS);
+    }
     CallerTest::TearDown();
   }
 
@@ -186,7 +188,9 @@ TEST_P(CaptureTest, WhatACapturedRunNeedsStaysAsLongAsTheCallersGraph) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_TRUE(graph->RunInSharedQueue().ok());
   }
-  if (before >= 0) EXPECT_EQ(LiveCount("executable"), before - 2);
+  if (before >= 0) {
+    EXPECT_EQ(LiveCount("executable"), before - 2);
+  }
 }
 
 TEST_P(CaptureTest, WhatCannotBeCapturedIsRefusedWithTheReasonAndTheCaptureGoesOn) {
