@@ -6,7 +6,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <onnx/onnx_pb.h>
 #include <onnxifi/sdk.h>
 
 #include <algorithm>
@@ -14,91 +13,31 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <onnxifi/onnxifi.hpp>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "backends/core/plugin/testing/digits.h"
+#include "backends/core/plugin/testing/nonzero_model.h"
 #include "backends/opencl/api.h"
 
 namespace onnxifi::opencl {
 namespace {
 
-using testing::FloatNear;
+using plugin::BothLibraries;
+using plugin::DigitsModel;
+using plugin::Expected;
+using plugin::Images;
+using plugin::ImageTensor;
+using plugin::IsCloseTo;
+using plugin::kBatch;
+using plugin::kClasses;
+using plugin::kPixels;
+using plugin::LibraryName;
+using plugin::NonZeroModel;
+using plugin::ScoreTensor;
 using testing::HasSubstr;
-using testing::Pointwise;
-
-constexpr uint64_t kPixels = 64;
-constexpr uint64_t kClasses = 10;
-constexpr uint64_t kBatch = 3;
-
-std::vector<std::byte> DigitsModel() {
-  std::ifstream file("samples/digits/digits.onnx", std::ios::binary);
-  const std::vector<char> text{std::istreambuf_iterator<char>(file),
-                               std::istreambuf_iterator<char>()};
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  return {bytes, bytes + text.size()};
-}
-
-// y = NonZero(x), float32 [7].
-std::vector<std::byte> NonZeroModel() {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  model.add_opset_import()->set_version(17);
-  onnx::GraphProto& graph = *model.mutable_graph();
-  graph.set_name("nonzero");
-  onnx::NodeProto& node = *graph.add_node();
-  node.set_op_type("NonZero");
-  node.add_input("x");
-  node.add_output("y");
-  onnx::ValueInfoProto& x = *graph.add_input();
-  x.set_name("x");
-  x.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
-  x.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(7);
-  onnx::ValueInfoProto& y = *graph.add_output();
-  y.set_name("y");
-  y.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT64);
-  const std::string text = model.SerializeAsString();
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  return {bytes, bytes + text.size()};
-}
-
-std::vector<float> Images(uint64_t batch, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> level(0, 1);
-  std::vector<float> images(batch * kPixels);
-  for (float& pixel : images) pixel = level(random);
-  return images;
-}
-
-Tensor ImageTensor(void* data, uint64_t batch = kBatch,
-                   onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU) {
-  return {"image", ONNXIFI_DATATYPE_FLOAT32, {batch, 1, 8, 8}, data, memory_type};
-}
-
-Tensor ScoreTensor(void* data, uint64_t batch = kBatch,
-                   onnxEnum memory_type = ONNXIFI_MEMORY_TYPE_CPU) {
-  return {"scores", ONNXIFI_DATATYPE_FLOAT32, {batch, kClasses}, data, memory_type};
-}
-
-// What the reference plugin makes of the images.
-std::vector<float> Expected(std::vector<float> images) {
-  const uint64_t batch = images.size() / kPixels;
-  std::vector<float> scores(batch * kClasses);
-  const auto library = Library::Open(ONNXIFI_TEST_REFERENCE);
-  EXPECT_TRUE(library.ok());
-  const auto graph = library->FindDevice("null")->InitBackend()->InitGraph(DigitsModel());
-  EXPECT_TRUE(graph.ok());
-  EXPECT_TRUE(graph
-                  ->SetIO(std::vector{ImageTensor(images.data(), batch)},
-                          std::vector{ScoreTensor(scores.data(), batch)})
-                  .ok());
-  EXPECT_TRUE(graph->RunAndWait().ok());
-  return scores;
-}
 
 // A caller with a context and a queue of its own, and the plugin as `GetParam()` names it.
 class SharingTest : public testing::TestWithParam<const char*> {
@@ -197,8 +136,6 @@ class SharingTest : public testing::TestWithParam<const char*> {
   Handle<cl_command_queue> queue_;
 };
 
-auto IsCloseTo(const std::vector<float>& expected) { return Pointwise(FloatNear(1e-4F), expected); }
-
 TEST_P(SharingTest, QueriesTellWhatIsTaken) {
   EXPECT_EQ(*device_->NumberInfo(ONNXIFI_BACKEND_MEMORY_TYPES),
             uint64_t{ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER});
@@ -223,13 +160,13 @@ TEST_P(SharingTest, BuffersAreReadAndWrittenWithoutACopy) {
   // Longer than needed: the rest is to stay as it is.
   const Handle<cl_mem> scores = MakeBuffer(context_.get(), kBatch * kClasses + 5);
   Write(scores.get(), std::vector<float>(kBatch * kClasses + 5, 77));
-  const auto bound = graph->SetIO(
-      std::vector{ImageTensor(images.get(), kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
-      std::vector{ScoreTensor(scores.get(), kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)});
+  const auto bound =
+      graph->SetIO(std::vector{ImageTensor(images.get(), ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
+                   std::vector{ScoreTensor(scores.get(), ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)});
   ASSERT_TRUE(bound.ok()) << bound.error().Text();
   onnxGraphCounters first = {};
   for (uint32_t seed = 1; seed <= 4; ++seed) {
-    const std::vector<float> values = Images(kBatch, seed);
+    const std::vector<float> values = Images(seed);
     Write(images.get(), values);
     const auto ran = graph->RunAndWait();
     ASSERT_TRUE(ran.ok()) << ran.error().Text();
@@ -249,7 +186,7 @@ TEST_P(SharingTest, HostMemoryIsCopiedOnceEachWay) {
   const Backend backend = InitBackend();
   const auto graph = backend.InitGraph(DigitsModel());
   ASSERT_TRUE(graph.ok());
-  std::vector<float> values = Images(kBatch, 5);
+  std::vector<float> values = Images(5);
   std::vector<float> results(kBatch * kClasses);
   ASSERT_TRUE(
       graph
@@ -263,11 +200,10 @@ TEST_P(SharingTest, HostMemoryIsCopiedOnceEachWay) {
   EXPECT_EQ(graph->Counters()->waits, 0U);
   // One side each.
   const Handle<cl_mem> scores = MakeBuffer(context_.get(), kBatch * kClasses);
-  ASSERT_TRUE(
-      graph
-          ->SetIO(std::vector{ImageTensor(values.data())},
-                  std::vector{ScoreTensor(scores.get(), kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)})
-          .ok());
+  ASSERT_TRUE(graph
+                  ->SetIO(std::vector{ImageTensor(values.data())},
+                          std::vector{ScoreTensor(scores.get(), ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)})
+                  .ok());
   ASSERT_TRUE(graph->RunAndWait().ok());
   EXPECT_EQ(graph->Counters()->copies, 7U);
   EXPECT_THAT(Read(scores.get(), kBatch * kClasses), IsCloseTo(Expected(values)));
@@ -277,16 +213,16 @@ TEST_P(SharingTest, ABufferOutlivesItsReleaseWhileItIsBound) {
   const Backend backend = InitBackend();
   const auto graph = backend.InitGraph(DigitsModel());
   ASSERT_TRUE(graph.ok());
-  const std::vector<float> values = Images(kBatch, 6);
+  const std::vector<float> values = Images(6);
   std::vector<float> results(kBatch * kClasses);
   {
     const Handle<cl_mem> images = MakeBuffer(context_.get(), kBatch * kPixels);
     Write(images.get(), values);
-    ASSERT_TRUE(graph
-                    ->SetIO(std::vector{ImageTensor(images.get(), kBatch,
-                                                    ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
-                            std::vector{ScoreTensor(results.data())})
-                    .ok());
+    ASSERT_TRUE(
+        graph
+            ->SetIO(std::vector{ImageTensor(images.get(), ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
+                    std::vector{ScoreTensor(results.data())})
+            .ok());
   }
   ASSERT_TRUE(graph->RunAndWait().ok());
   EXPECT_THAT(results, IsCloseTo(Expected(values)));
@@ -299,8 +235,8 @@ TEST_P(SharingTest, UnfitBuffersAreRefusedWithTheReason) {
   const Handle<cl_mem> images = MakeBuffer(context_.get(), kBatch * kPixels);
   const Handle<cl_mem> scores = MakeBuffer(context_.get(), kBatch * kClasses);
   const auto bind = [&](void* in, void* out) {
-    return graph->SetIO(std::vector{ImageTensor(in, kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
-                        std::vector{ScoreTensor(out, kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)});
+    return graph->SetIO(std::vector{ImageTensor(in, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
+                        std::vector{ScoreTensor(out, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)});
   };
   const auto expect = [](const Outcome& outcome, const std::vector<std::string>& words) {
     ASSERT_FALSE(outcome.ok());
@@ -322,7 +258,7 @@ TEST_P(SharingTest, UnfitBuffersAreRefusedWithTheReason) {
   // What was refused is forgotten, and what fits still runs.
   EXPECT_FALSE(graph->RunAndWait().ok());
   ASSERT_TRUE(bind(images.get(), scores.get()).ok());
-  const std::vector<float> values = Images(kBatch, 7);
+  const std::vector<float> values = Images(7);
   Write(images.get(), values);
   ASSERT_TRUE(graph->RunAndWait().ok());
   EXPECT_THAT(Read(scores.get(), kBatch * kClasses), IsCloseTo(Expected(values)));
@@ -335,9 +271,9 @@ TEST_P(SharingTest, WithoutTheCallersContextItsBuffersAreOfAnother) {
   ASSERT_TRUE(graph.ok());
   const Handle<cl_mem> images = MakeBuffer(context_.get(), kBatch * kPixels);
   std::vector<float> results(kBatch * kClasses);
-  const auto bound = graph->SetIO(
-      std::vector{ImageTensor(images.get(), kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
-      std::vector{ScoreTensor(results.data())});
+  const auto bound =
+      graph->SetIO(std::vector{ImageTensor(images.get(), ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
+                   std::vector{ScoreTensor(results.data())});
   ASSERT_FALSE(bound.ok());
   EXPECT_EQ(bound.error().status, ONNXIFI_STATUS_INVALID_MEMORY_LOCATION);
   EXPECT_THAT(bound.error().sentence, HasSubstr("ONNXIFI_BACKEND_OPENCL_CONTEXT"));
@@ -368,15 +304,14 @@ TEST_P(SharingTest, RunsInASharedQueueAreOrderedByIt) {
   ASSERT_TRUE(graph.ok());
   const Handle<cl_mem> images = MakeBuffer(context_.get(), kBatch * kPixels);
   const Handle<cl_mem> scores = MakeBuffer(context_.get(), kBatch * kClasses);
-  ASSERT_TRUE(
-      graph
-          ->SetIO(std::vector{ImageTensor(images.get(), kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
-                  std::vector{ScoreTensor(scores.get(), kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)})
-          .ok());
+  ASSERT_TRUE(graph
+                  ->SetIO(std::vector{ImageTensor(images.get(), ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
+                          std::vector{ScoreTensor(scores.get(), ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)})
+                  .ok());
   constexpr uint32_t kRuns = 6;
   std::vector<std::vector<float>> values;
   std::vector<std::vector<float>> results(kRuns, std::vector<float>(kBatch * kClasses));
-  for (uint32_t run = 0; run < kRuns; ++run) values.push_back(Images(kBatch, 20 + run));
+  for (uint32_t run = 0; run < kRuns; ++run) values.push_back(Images(20 + run));
   // Nobody waits before the end.
   for (uint32_t run = 0; run < kRuns; ++run) {
     ASSERT_EQ(api_.EnqueueWriteBuffer(queue_.get(), images.get(), CL_FALSE, 0,
@@ -404,12 +339,11 @@ TEST_P(SharingTest, AnImplicitInputAndAnEventForTheEndGoTogether) {
   ASSERT_TRUE(graph.ok());
   const Handle<cl_mem> images = MakeBuffer(context_.get(), kBatch * kPixels);
   std::vector<float> results(kBatch * kClasses);
-  ASSERT_TRUE(
-      graph
-          ->SetIO(std::vector{ImageTensor(images.get(), kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
-                  std::vector{ScoreTensor(results.data())})
-          .ok());
-  const std::vector<float> values = Images(kBatch, 30);
+  ASSERT_TRUE(graph
+                  ->SetIO(std::vector{ImageTensor(images.get(), ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)},
+                          std::vector{ScoreTensor(results.data())})
+                  .ok());
+  const std::vector<float> values = Images(30);
   ASSERT_EQ(
       api_.EnqueueWriteBuffer(queue_.get(), images.get(), CL_FALSE, 0,
                               values.size() * sizeof(float), values.data(), 0, nullptr, nullptr),
@@ -437,7 +371,7 @@ TEST_P(SharingTest, ImplicitFencesNeedASharedQueue) {
   const Backend backend = InitBackend();
   const auto graph = backend.InitGraph(DigitsModel());
   ASSERT_TRUE(graph.ok());
-  std::vector<float> values = Images(kBatch, 31);
+  std::vector<float> values = Images(31);
   std::vector<float> results(kBatch * kClasses);
   ASSERT_TRUE(
       graph
@@ -472,7 +406,7 @@ TEST_P(SharingTest, RunsWaitForEventsOfTheCallers) {
     ASSERT_TRUE(output.ok());
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(*output->IsSignalled());
-    const std::vector<float> images = Images(kBatch, seed);
+    const std::vector<float> images = Images(seed);
     std::copy(images.begin(), images.end(), values.begin());
     ASSERT_EQ(api_.SetUserEventStatus(event.get(), CL_COMPLETE), CL_SUCCESS);
     ASSERT_TRUE(output->Wait().ok());
@@ -484,7 +418,7 @@ TEST_P(SharingTest, AnImportedEventOutlivesItsHandles) {
   const Backend backend = InitBackend();
   const auto graph = backend.InitGraph(DigitsModel());
   ASSERT_TRUE(graph.ok());
-  std::vector<float> values = Images(kBatch, 41);
+  std::vector<float> values = Images(41);
   std::vector<float> results(kBatch * kClasses);
   ASSERT_TRUE(
       graph
@@ -506,13 +440,12 @@ TEST_P(SharingTest, WorkOfTheCallersWaitsForRuns) {
   const Backend backend = InitBackend();
   const auto graph = backend.InitGraph(DigitsModel());
   ASSERT_TRUE(graph.ok());
-  std::vector<float> values = Images(kBatch, 50);
+  std::vector<float> values = Images(50);
   const Handle<cl_mem> scores = MakeBuffer(context_.get(), kBatch * kClasses);
-  ASSERT_TRUE(
-      graph
-          ->SetIO(std::vector{ImageTensor(values.data())},
-                  std::vector{ScoreTensor(scores.get(), kBatch, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)})
-          .ok());
+  ASSERT_TRUE(graph
+                  ->SetIO(std::vector{ImageTensor(values.data())},
+                          std::vector{ScoreTensor(scores.get(), ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)})
+                  .ok());
   auto input = backend.NewEvent();
   const auto output = graph->Run(*input);
   ASSERT_TRUE(output.ok());
@@ -611,7 +544,7 @@ TEST_P(SharingTest, SharedMemoryIsTheHostsAndTheDevicesWithoutACopy) {
       std::vector{scores->MakeTensor("scores", ONNXIFI_DATATYPE_FLOAT32, {kBatch, kClasses})});
   ASSERT_TRUE(bound.ok()) << bound.error().Text();
   for (uint32_t seed = 31; seed <= 34; ++seed) {
-    const std::vector<float> values = Images(kBatch, seed);
+    const std::vector<float> values = Images(seed);
     std::ranges::copy(values, static_cast<float*>(images->data()));
     const auto ran = graph->RunAndWait();
     ASSERT_TRUE(ran.ok()) << ran.error().Text();
@@ -672,13 +605,7 @@ TEST_P(SharingTest, WaitsForNumbersOfTheDeviceAreCounted) {
   EXPECT_GT(graph->Counters()->waits, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Libraries, SharingTest,
-                         testing::Values(ONNXIFI_TEST_PLUGIN, ONNXIFI_TEST_LIBRARY),
-                         [](const testing::TestParamInfo<const char*>& library) {
-                           return library.param == std::string(ONNXIFI_TEST_PLUGIN)
-                                      ? "Plugin"
-                                      : "BehindLibonnxifi";
-                         });
+INSTANTIATE_TEST_SUITE_P(Libraries, SharingTest, BothLibraries(), LibraryName);
 
 // What WithoutADriverThereAreNoDevicesAndOneSentence starts, with a loader that finds no driver.
 TEST(NoDriver, DISABLED_SaysWhatThereIs) {
