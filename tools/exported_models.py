@@ -79,7 +79,7 @@ class Worker:
             command += ["--library", str(arguments.library), "--device", arguments.device]
         if arguments.keep:
             command += ["--keep", str(arguments.keep)]
-        self._errors = open(os.devnull, "wb") if not os.environ.get("VERBOSE") else None
+        self._errors = open(os.devnull, "wb")
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
         )

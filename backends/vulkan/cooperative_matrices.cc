@@ -16,11 +16,11 @@ namespace {
 using codegen::MatrixUnits;
 
 // Blocks of kernels are made of products of up to so many rows, columns and places.
-constexpr uint32_t kMost = 64;
+constexpr uint32_t kMaxExtent = 64;
 
 bool IsUsable(const VkCooperativeMatrixPropertiesKHR& of) {
   const auto is_size = [](uint32_t size) {
-    return size >= 4 && size <= kMost && (size & (size - 1)) == 0;
+    return size >= 4 && size <= kMaxExtent && (size & (size - 1)) == 0;
   };
   return of.AType == VK_COMPONENT_TYPE_FLOAT16_KHR && of.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
          of.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&

@@ -21,8 +21,8 @@ using std::chrono::steady_clock;
 constexpr int kWarmingRuns = 4;
 constexpr int kRounds = 3;
 constexpr std::array<int, 2> kRunsPerRound = {8, 100};
-constexpr int64_t kLeastBytes = 16;  // The smallest piece that malloc gives.
-constexpr std::chrono::milliseconds kMostPerRun{20};
+constexpr int64_t kMinBytes = 16;  // The smallest piece that malloc gives.
+constexpr std::chrono::milliseconds kMaxPerRun{20};
 
 int64_t AllocatedBytes() {
   const struct mallinfo2 info = mallinfo2();
@@ -48,12 +48,12 @@ base::Status CheckKeptMemory(const std::function<base::Status()>& run, bool& is_
   is_measured = false;
   const steady_clock::time_point start = steady_clock::now();
   for (int number = 0; number < kWarmingRuns; ++number) ONNXIFI_RETURN_IF_ERROR(run());
-  if (steady_clock::now() - start > kWarmingRuns * kMostPerRun) return base::Ok();
+  if (steady_clock::now() - start > kWarmingRuns * kMaxPerRun) return base::Ok();
   is_measured = true;
   int64_t growth = 0;
   for (const int runs_per_round : kRunsPerRound) {
     ONNXIFI_ASSIGN_OR_RETURN(growth, MeasureGrowth(run, runs_per_round));
-    if (growth < kLeastBytes) return base::Ok();
+    if (growth < kMinBytes) return base::Ok();
   }
   return base::Status(base::Code::kInternalError,
                       fmt::format("Each run leaves {} bytes or more allocated.", growth));

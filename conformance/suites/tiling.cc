@@ -20,7 +20,7 @@ using onnx_file::ElementType;
 // More than a vector of bytes, of 16-bit and of 32-bit elements on the widest vectors, each with a
 // tail; the last where tensors have many such axes.
 constexpr std::array<int64_t, 4> kExtents = {131, 67, 37, 19};
-constexpr int64_t kMostListed = 8;
+constexpr int64_t kMaxListed = 8;
 
 std::vector<int64_t> EnlargedExtents(const DenseTensor& tensor, int64_t from, int64_t to) {
   std::vector<int64_t> extents = tensor.extents;
@@ -144,7 +144,7 @@ std::optional<Enlargement> Enlarge(std::span<const DenseTensor> inputs, int64_t 
 }  // namespace
 
 bool MayBeList(const DenseTensor& tensor, size_t position) {
-  return position > 0 && tensor.extents.size() <= 1 && tensor.element_count() <= kMostListed;
+  return position > 0 && tensor.extents.size() <= 1 && tensor.element_count() <= kMaxListed;
 }
 
 std::vector<Enlargement> ListEnlargements(std::span<const DenseTensor> inputs) {

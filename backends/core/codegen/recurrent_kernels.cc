@@ -18,7 +18,7 @@ using program::Recurrent;
 
 // Of shared memory, which every device has 16 KiB of: hidden states before and after a time step,
 // cell states or what a reset leaves of the hidden states.
-constexpr int64_t kMostStates = 4 * 1024;
+constexpr int64_t kMaxStates = 4 * 1024;
 constexpr int64_t kRowsOfStates = 4;
 
 bool AreNarrow(const device::BoundStep& step, const LoopNest& loops) {
@@ -44,7 +44,7 @@ bool AreNarrow(const device::BoundStep& step, const LoopNest& loops) {
 base::Status CheckRecurrent(const program::Step& step) {
   const int64_t hidden = step.domain[3].constant();
   const int64_t bytes = tensor::SizeBytes(step.As<Recurrent>()->type, 1);
-  const int64_t most = kMostStates / kRowsOfStates * static_cast<int64_t>(sizeof(float)) / bytes;
+  const int64_t most = kMaxStates / kRowsOfStates * static_cast<int64_t>(sizeof(float)) / bytes;
   if (hidden <= most) return base::Ok();
   return base::Status(base::Code::kUnsupportedShape,
                       "The hidden size of " + std::to_string(hidden) + " exceeds the limit of " +

@@ -55,8 +55,8 @@ std::vector<bool> ReadsOf(const program::Program& program, const program::Step& 
 inline constexpr int kCooperativeSpare = 8;
 // How much of the depth is brought to shared memory at once.
 inline int CooperativeDepth(const MatrixUnits& units) {
-  constexpr int kLeast = 16;
-  return units.depth * std::max(1, kLeast / units.depth);
+  constexpr int kMinDepth = 16;
+  return units.depth * std::max(1, kMinDepth / units.depth);
 }
 
 inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -15,14 +15,14 @@ using base::Status;
 using Kind = Recurrent::Kind;
 
 // A view that a step may, must or must not have.
-struct Place {
+struct OperandRule {
   const char* name;
   bool is_allowed, is_needed;
   ElementType type;
   size_t rank;
 };
 
-Status CheckPlace(const View& view, const Place& place) {
+Status CheckOperand(const View& view, const OperandRule& place) {
   const std::string name(place.name);
   if (view.buffer == kNoBuffer) {
     if (place.is_needed) return Fault("A recurrent step has no " + name + ".");
@@ -83,21 +83,21 @@ Status CheckRecurrent(const Step& step) {
   const ElementType type = recurrent.type;
   const bool is_lstm = recurrent.kind == Kind::kLstm;
   const bool has_bias = recurrent.kind == Kind::kGru && recurrent.resets_linear;
-  const Place reads[] = {{"projected inputs", true, true, type, 4},
+  const OperandRule reads[] = {{"projected inputs", true, true, type, 4},
                          {"weights", true, true, type, 3},
                          {"initial hidden states", true, false, type, 3},
                          {"initial cell states", is_lstm, false, type, 3},
                          {"lengths", true, false, ElementType::kInt32, 1},
                          {"peepholes", is_lstm, false, type, 2},
                          {"biases of the hidden gate", has_bias, false, type, 2}};
-  const Place writes[] = {{"hidden states", true, false, type, 4},
+  const OperandRule writes[] = {{"hidden states", true, false, type, 4},
                           {"last hidden states", true, false, type, 3},
                           {"last cell states", is_lstm, false, type, 3}};
   for (size_t k = 0; k < step.reads.size(); ++k) {
-    ONNXIFI_RETURN_IF_ERROR(CheckPlace(step.reads[k], reads[k]));
+    ONNXIFI_RETURN_IF_ERROR(CheckOperand(step.reads[k], reads[k]));
   }
   for (size_t k = 0; k < step.writes.size(); ++k) {
-    ONNXIFI_RETURN_IF_ERROR(CheckPlace(step.writes[k], writes[k]));
+    ONNXIFI_RETURN_IF_ERROR(CheckOperand(step.writes[k], writes[k]));
   }
   return base::Ok();
 }

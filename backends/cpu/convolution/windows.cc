@@ -28,7 +28,7 @@ float* CopyChannels(const float* from, int64_t stride, int64_t count, float* to)
 }
 
 // Where a window is in the source along an axis.
-struct Place {
+struct Location {
   const WindowAxis& axis;
   int64_t at;  // of the kernel's first tap
 
@@ -47,9 +47,9 @@ void Windows::Gather(const float* source, int64_t first, int64_t count, int64_t 
   const bool are_pixels_dense =
       channel_stride == 1 && x.dilation == 1 && x.source_stride == channels;
   for (int64_t window = first; window < first + count; ++window) {
-    const Place at_z{z, window / (y.out * x.out) * z.stride - z.pad};
-    const Place at_y{y, window / x.out % y.out * y.stride - y.pad};
-    const Place at_x{x, window % x.out * x.stride - x.pad};
+    const Location at_z{z, window / (y.out * x.out) * z.stride - z.pad};
+    const Location at_y{y, window / x.out % y.out * y.stride - y.pad};
+    const Location at_x{x, window % x.out * x.stride - x.pad};
     for (int64_t depth = first_depth; depth < end_depth;) {
       const int64_t tap = depth / channels;
       const int64_t tap_z = tap / z_taps;
