@@ -34,10 +34,10 @@ double RoundingOf(ElementType type) {
   }
 }
 
-bool IsClose(double expected, double actual, ElementType type, double tolerance) {
+bool IsClose(double expected, double actual, double rounding, double tolerance) {
   if (std::isnan(expected) || std::isnan(actual)) return std::isnan(expected) && std::isnan(actual);
   if (expected == actual) return true;
-  return std::fabs(expected - actual) <= tolerance + RoundingOf(type) * std::fabs(expected);
+  return std::fabs(expected - actual) <= tolerance + rounding * std::fabs(expected);
 }
 
 }  // namespace
@@ -100,6 +100,7 @@ RandomStep MakeRandomStep(Family family, uint64_t seed, uint64_t variation) {
   }
   RandomStep made{std::move(make.program), std::move(make.buffers), std::move(make.symbols)};
   made.tolerance = make.tolerance;
+  made.roundings = make.roundings;
   made.program.steps.push_back(std::move(make.step));
   const tensor::DimTable& dims = *made.program.dims;
   made.dims.resize(static_cast<size_t>(dims.node_count()));
@@ -162,8 +163,9 @@ std::optional<std::string> FindDifference(const RandomStep& step,
       const double room = spread == nullptr ? 0 : (*spread)[b][static_cast<size_t>(k)];
       const bool is_close =
           tensor::IsFloat(type)
-              ? std::isinf(room) || IsClose(expected[b].AsDouble(k), actual[b].AsDouble(k), type,
-                                            step.tolerance + room)
+              ? std::isinf(room) ||
+                    IsClose(expected[b].AsDouble(k), actual[b].AsDouble(k),
+                            step.roundings * RoundingOf(type), step.tolerance + room)
               : expected[b].AsInt(k) == actual[b].AsInt(k) || room > 0;
       if (is_close) continue;
       return "Buffer " + std::to_string(b) + " (" + std::string(tensor::Name(type)) +

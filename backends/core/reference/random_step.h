@@ -48,6 +48,8 @@ struct RandomStep {
   // How far two right answers may differ through the order of sums, absolutely; on top of that an
   // output may differ by the rounding of its type.
   double tolerance = 0;
+  // How many roundings of its type a value may have taken on, each of its size then.
+  double roundings = 1;
 };
 
 // The same step for the same family and seed on every machine. Variations above 0 of one seed have

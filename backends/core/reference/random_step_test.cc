@@ -95,8 +95,8 @@ TEST(RandomStepTest, VariationsDifferInNumbersAlone) {
       if (StructureOf(one) == StructureOf(two)) ++same_structure;
       if (ToString(one.program) != ToString(two.program)) ++different_text;
     }
-    // An empty axis takes draws away, and contractions have many axes.
-    EXPECT_GT(same_structure, 40) << Name(family);
+    // An empty axis takes draws away; contractions have many axes, recurrences optional operands.
+    EXPECT_GT(same_structure, 35) << Name(family);
     EXPECT_GT(different_text, 45) << Name(family);
   }
 }

@@ -3,6 +3,7 @@
 // MakeRecurrent: every kind, direction and activation, with and without what is optional, of odd
 // extents around the vectors that kernels take at a time.
 
+#include <algorithm>
 #include <utility>
 
 #include "backends/core/reference/random_step/family.h"
@@ -113,7 +114,9 @@ void MakeRecurrent(StepMaker& make) {
   write(make.Chance(85), {directions, time, batch, hidden});
   write(make.Chance(70), {directions, batch, hidden});
   write(is_lstm && make.Chance(70), {directions, batch, hidden});
-  // Roundings of each time step's sums, carried on by the later ones.
+  // Roundings of each time step's sums, carried on by the later ones. States grow where functions
+  // are not bounded.
+  make.roundings = static_cast<double>(std::max<int64_t>(1, time));
   const double unit = type == kFloat32 ? 0x1p-24 : 0x1p-53;
   make.tolerance = unit * 64 * static_cast<double>(hidden + 16);
   make.step.body = std::move(recurrent);

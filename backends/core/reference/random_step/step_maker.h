@@ -89,6 +89,7 @@ class StepMaker {
   std::vector<tensor::Tensor> buffers;
   std::vector<int64_t> symbols;
   double tolerance = 0;
+  double roundings = 1;
 
   // What MakeExpr loads is drawn from this; with kAny, infinities and NaN only if asked for.
   Data data = Data::kAny;
