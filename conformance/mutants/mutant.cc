@@ -142,12 +142,18 @@ void Miscompute(const Output& output, onnxGraph graph) {
 void Spoil(onnxEvent event) {
   Mutant& mutant = Mutant::Get();
   const std::lock_guard<std::mutex> lock(mutant.mutex);
+  const onnxGraph graph = mutant.graphs_of_events[event];
+  // What the lies remember of a run must not look like a leak.
+  mutant.graphs_of_events.erase(event);
   const auto bound = mutant.outputs_of_events.find(event);
-  if (bound == mutant.outputs_of_events.end() || bound->second.size_bytes == 0) return;
+  if (bound == mutant.outputs_of_events.end() || bound->second.size_bytes == 0) {
+    mutant.outputs_of_events.erase(event);
+    return;
+  }
   const Output output = bound->second;
   if (mutant.Tells("computes one element wrongly")) output.data[output.size_bytes - 2] ^= 0x40;
   if (mutant.Tells("writes behind an output")) output.data[output.size_bytes + 1] ^= 0xFF;
-  Miscompute(output, mutant.graphs_of_events[event]);
+  Miscompute(output, graph);
   mutant.outputs_of_events.erase(bound);
 }
 
