@@ -22,7 +22,10 @@ using tensor::ElementType;
 using tensor::Extents;
 using Kind = Recurrent::Kind;
 
-class RecurrentTest : public StepTest {};
+class RecurrentTest : public StepTest {
+ protected:
+  void SetUp() override;
+};
 
 struct Problem {
   Kind kind = Kind::kLstm;
@@ -87,6 +90,16 @@ RandomStep Make(const Problem& p, uint32_t seed) {
   const base::Status verified = Verify(make.made.program);
   EXPECT_TRUE(verified.ok()) << verified.Text();
   return std::move(make.made);
+}
+
+// Where groups are a processor's, no recurrence runs by these kernels.
+void RecurrentTest::SetUp() {
+  StepTest::SetUp();
+  if (IsSkipped()) return;
+  const RandomStep step = Make({}, 0);
+  if (!device_->PrefersRecurrent({step.program, step.program.steps[0]})) {
+    GTEST_SKIP() << "The device prefers a scan over time.";
+  }
 }
 
 TEST_F(RecurrentTest, IsRightAroundTheItemsOfAGroup) {

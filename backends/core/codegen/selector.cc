@@ -64,7 +64,8 @@ bool Selector::PrefersAttention(const device::Facts& facts) const {
 }
 
 bool Selector::PrefersRecurrent(const device::Facts& facts) const {
-  return Check(facts.program, facts.step, capabilities_).ok();
+  // Groups of a processor share nothing but its cache.
+  return tuning_.run_length == 1 && Check(facts.program, facts.step, capabilities_).ok();
 }
 
 }  // namespace onnxifi::codegen
