@@ -19,8 +19,7 @@ using tensor::Extents;
 
 namespace {
 
-// Those that leave states bounded are drawn more often. Slopes are at most 1, so that a difference
-// does not grow over time.
+// Those that leave states bounded are drawn more often.
 Activation MakeActivation(StepMaker& make, bool is_gate) {
   if (make.Chance(60)) return {is_gate ? CellFunction::kSigmoid : CellFunction::kTanh, 0, 0};
   Activation activation;
@@ -28,6 +27,19 @@ Activation MakeActivation(StepMaker& make, bool is_gate) {
   activation.alpha = static_cast<float>(make.Uniform(0.2, 0.6));
   activation.beta = static_cast<float>(make.Uniform(0.2, 0.6));
   return activation;
+}
+
+bool IsBounded(const Activation& activation) {
+  switch (activation.function) {
+    case CellFunction::kSigmoid:
+    case CellFunction::kTanh:
+    case CellFunction::kHardSigmoid:
+    case CellFunction::kScaledTanh:
+    case CellFunction::kSoftsign:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // A dense buffer of its own.
@@ -64,6 +76,10 @@ void MakeRecurrent(StepMaker& make) {
       const bool is_gate = function == 0 && recurrent.kind != Recurrent::Kind::kRnn;
       recurrent.activations.push_back(MakeActivation(make, is_gate));
     }
+  }
+  // Gates above 1 have states grow from time step to time step, and differences with them.
+  if (recurrent.clip == 0 && !std::ranges::all_of(recurrent.activations, IsBounded)) {
+    recurrent.clip = static_cast<float>(make.Uniform(0.2, 1.0));
   }
   make.step.domain = {program::Dim(directions), make.MakeZeroOr(time), make.MakeZeroOr(batch),
                       program::Dim(hidden)};
