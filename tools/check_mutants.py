@@ -47,7 +47,6 @@ LIES = (
     _operators("adds the run before", _SOME, "rerun"),
     _operators("keeps NaN of the run before", _SOME, "rerun"),
     _operators("leaks a buffer in every run", _SOME, "rerun"),
-    _operators("computes the tail wrongly", _SOME, "tiled"),
     _operators("draws zeros", "^test_draws_bernoulli_float_float"),
     _operators("draws the same in every run", "^test_draws_random_(normal|uniform)_float"),
     Lie("strides rows by one element too few", "models", "", "^transformer_encoder$"),
