@@ -150,10 +150,10 @@ extern "C" {
  * (ONNXIFI_SDK_NATIVE_EVENT_VULKAN), and fences may be ONNXIFI_SYNCHRONIZATION_IMPLICIT as with
  * ONNXIFI_SDK_BACKEND_PROPERTY_OPENCL_QUEUE. Vulkan orders commands of a queue only by barriers: a
  * run begins and ends with a barrier for all that compute shaders and transfers wrote before, and
- * the caller's commands behind it need one that waits for its compute shaders. Beside the exceptions
- * there, a run with implicit fences waits until it is done where it is profiled or has outputs in
- * the host's memory that are not used in place, and waits for the queue where its inputs there are
- * more than 32 MiB; onnxSetGraphIO may wait for it, too.
+ * the caller's commands behind it need one that waits for its compute shaders. Beside the
+ * exceptions there, a run with implicit fences waits until it is done where it is profiled or has
+ * outputs in the host's memory that are not used in place, and waits for the queue where its inputs
+ * there are more than 32 MiB; onnxSetGraphIO may wait for it, too.
  *
  * Device and queue must live until the backend, its graphs, events and shared memory are released,
  * and exported semaphores are signalled. A structure that breaks a condition is INVALID_PROPERTY.

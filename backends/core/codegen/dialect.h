@@ -4,13 +4,13 @@
 // neutral C-like text: types named f32, i64, u8 ..., casts AS(type, value), bit patterns
 // BITS_f32(value) and FROM_BITS_f32(bits), elements LOAD(buffer, index) and
 // STORE(buffer, index, value), 16 bytes from an element on, where that is a multiple of them,
-// LOAD_WORD(buffer, index) as u32x4 and STORE_WORD(buffer, index, u32, u32, u32, u32), the larger of a u32 in memory and a value put there as one operation
-// MAX_BITS(buffer, index, value), 64-bit literals U64(high, low), numbers of the binding
-// NUMBER(place), the upper half of a product of two u32 MUL_HIGH(a, b), mathematical functions by
-// their C names behind M_, BARRIER for the items of a group, INDEPENDENT before a loop whose rounds
-// may be done side by side, and UNROLL before one of few rounds. Numbers are converted by AS
-// wherever that loses bits, and conditions are bool. A dialect defines these names and the frame of
-// a kernel around them.
+// LOAD_WORD(buffer, index) as u32x4 and STORE_WORD(buffer, index, u32, u32, u32, u32), the larger
+// of a u32 in memory and a value put there as one operation MAX_BITS(buffer, index, value), 64-bit
+// literals U64(high, low), numbers of the binding NUMBER(place), the upper half of a product of two
+// u32 MUL_HIGH(a, b), mathematical functions by their C names behind M_, BARRIER for the items of a
+// group, INDEPENDENT before a loop whose rounds may be done side by side, and UNROLL before one of
+// few rounds. Numbers are converted by AS wherever that loses bits, and conditions are bool. A
+// dialect defines these names and the frame of a kernel around them.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_

@@ -116,8 +116,8 @@ class TiledProduct {
   Bound Bind(const device::BoundStep& step) const;
 
   // The kernel of a part for loops of this form. `library` defines the functions that product.cl
-  // of backends/opencl documents, and those of matrix units (cuda/kernels/matrix_product.cc) if there are
-  // any.
+  // of backends/opencl documents, and those of matrix units (cuda/kernels/matrix_product.cc) if
+  // there are any.
   KernelText Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
                       const Dialect& dialect, std::string_view library) const;
 

@@ -213,7 +213,8 @@ class Selector {
   // Select. Any thread.
   virtual bool PrefersAttention(const Facts& /*facts*/) const { return false; }
   // Whether the device does a step of the family Recurrent by a kernel of its own. Where it does
-  // not, program::ExpandRecurrent puts a scan over time in its place. Pure, like Select. Any thread.
+  // not, program::ExpandRecurrent puts a scan over time in its place. Pure, like Select. Any
+  // thread.
   virtual bool PrefersRecurrent(const Facts& /*facts*/) const { return false; }
   // Whether steps with numbers for extents run by other kernels, or in other orders in memory, than
   // with symbols, so that a graph is best compiled again for a shape that comes often. Any thread.

@@ -19,9 +19,9 @@
 
 namespace onnxifi::ops {
 
-// Called after each node with the steps it added (from `first_step` on), which it may replace. FALLBACK says that some of
-// them are emulated. Any other status that is not ok ends the lowering with it, or, in
-// LowerEachNode, becomes that node's verdict.
+// Called after each node with the steps it added (from `first_step` on), which it may replace.
+// FALLBACK says that some of them are emulated. Any other status that is not ok ends the lowering
+// with it, or, in LowerEachNode, becomes that node's verdict.
 using StepCheck = std::function<base::Status(program::Program& program, size_t first_step)>;
 
 // Operators that core/ops has no entry for: bodies of those that ONNX or a domain defines as

@@ -84,15 +84,15 @@ Status CheckRecurrent(const Step& step) {
   const bool is_lstm = recurrent.kind == Kind::kLstm;
   const bool has_bias = recurrent.kind == Kind::kGru && recurrent.resets_linear;
   const OperandRule reads[] = {{"projected inputs", true, true, type, 4},
-                         {"weights", true, true, type, 3},
-                         {"initial hidden states", true, false, type, 3},
-                         {"initial cell states", is_lstm, false, type, 3},
-                         {"lengths", true, false, ElementType::kInt32, 1},
-                         {"peepholes", is_lstm, false, type, 2},
-                         {"biases of the hidden gate", has_bias, false, type, 2}};
+                               {"weights", true, true, type, 3},
+                               {"initial hidden states", true, false, type, 3},
+                               {"initial cell states", is_lstm, false, type, 3},
+                               {"lengths", true, false, ElementType::kInt32, 1},
+                               {"peepholes", is_lstm, false, type, 2},
+                               {"biases of the hidden gate", has_bias, false, type, 2}};
   const OperandRule writes[] = {{"hidden states", true, false, type, 4},
-                          {"last hidden states", true, false, type, 3},
-                          {"last cell states", is_lstm, false, type, 3}};
+                                {"last hidden states", true, false, type, 3},
+                                {"last cell states", is_lstm, false, type, 3}};
   for (size_t k = 0; k < step.reads.size(); ++k) {
     ONNXIFI_RETURN_IF_ERROR(CheckOperand(step.reads[k], reads[k]));
   }

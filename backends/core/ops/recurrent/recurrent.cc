@@ -3,8 +3,6 @@
 // LSTM, GRU and RNN: the input projection of all time steps and directions is one product, in front
 // of a step of the family Recurrent.
 
-#include "backends/core/program/recurrent_extents.h"
-
 #include <algorithm>
 #include <array>
 #include <span>
@@ -13,6 +11,7 @@
 #include "backends/core/ops/contract/matmul.h"
 #include "backends/core/ops/contract/product.h"
 #include "backends/core/ops/registry.h"
+#include "backends/core/program/recurrent_extents.h"
 
 namespace onnxifi::ops {
 namespace {
