@@ -292,7 +292,7 @@ TEST_P(VulkanSharingTest, RunsInASharedQueueWaitForOutputsOfTheHosts) {
           ->SetIO(std::vector{ImageTensor(values.data())}, std::vector{ScoreTensor(results.data())})
           .ok());
   for (uint32_t run = 0; run < 4; ++run) {
-    values = Images(80 + run);
+    std::ranges::copy(Images(80 + run), values.begin());  // where they are bound
     ASSERT_TRUE(graph->RunInSharedQueue().ok());
     EXPECT_THAT(results, IsCloseTo(Expected(values))) << run;
   }
