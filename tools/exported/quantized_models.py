@@ -73,7 +73,8 @@ def _static(**settings):
         form = getattr(quantization.QuantFormat, settings.pop("form"))
         method = getattr(quantization.CalibrationMethod, settings.pop("method", "MinMax"))
         # Weights of seven bits: where the processor has no dot products of bytes, ONNX Runtime adds
-        # pairs of products in 16 bits, and what is larger saturates.
+        # pairs of products in 16 bits, where larger ones may saturate; that this explains the
+        # difference is a guess.
         quantization.quantize_static(
             str(prepared), str(path), _Reader(exported.runs[:1] * 2), quant_format=form,
             calibrate_method=method, reduce_range=True, **kinds, **settings)  # fmt: skip
