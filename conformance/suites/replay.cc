@@ -89,8 +89,12 @@ base::Result<uint64_t> CountIslands(const Target& target, onnxGraph graph) {
   return count;
 }
 
-// A graph that served many lengths was lowered once and bound at most once per length; so was each
-// of its islands.
+// Of an island, shapes for whose numbers it may be compiled again: two lengths may be the same one
+// for an island, and what comes twice may be worth it.
+constexpr uint64_t kMaxShapesOfAnIsland = 4;
+
+// A graph that served many lengths was lowered once and bound at most once per length; of its
+// islands each was bound as often, and lowered for some shapes at most.
 base::Status CheckCounters(const cases::CaseDescription& description, const Target& target,
                            onnxGraph graph, CaseResult& result) {
   if (target.extensions.get_graph_counters == nullptr) {
@@ -107,9 +111,11 @@ base::Status CheckCounters(const cases::CaseDescription& description, const Targ
       fmt::format("{} lengths: {} lowering(s), {} bindings, {} runs", description.length_count,
                   counters.lowerings, counters.bindings, counters.runs);
   ONNXIFI_ASSIGN_OR_RETURN(const uint64_t islands, CountIslands(target, graph));
-  if (counters.lowerings != islands) {
-    return Fault(fmt::format("The graph was lowered {} times instead of {} for {} lengths.",
-                             counters.lowerings, islands, description.length_count));
+  const uint64_t most_lowerings = islands == 1 ? 1 : islands * (1 + kMaxShapesOfAnIsland);
+  if (counters.lowerings < islands || counters.lowerings > most_lowerings) {
+    return Fault(fmt::format("The graph was lowered {} times for {} lengths, not {} to {} times.",
+                             counters.lowerings, description.length_count, islands,
+                             most_lowerings));
   }
   const uint64_t most = static_cast<uint64_t>(description.length_count) * islands;
   if (counters.bindings == 0 || counters.bindings > most) {
