@@ -7,10 +7,10 @@
 #include "backends/vulkan/imports.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -39,6 +39,23 @@ class Fd {
  private:
   int number_;
 };
+
+// What no driver exports as memory. A driver may wait for bytes of it without an end; so
+// processors' drivers, which read what they export from files, are given nothing else.
+Status CheckKind(int fd, bool is_processor) {
+  struct stat about {};
+  if (fstat(fd, &about) != 0)
+    return Unfit("File descriptor " + std::to_string(fd) + " is not open.");
+  const char* kind = nullptr;
+  if (S_ISFIFO(about.st_mode)) kind = "a pipe";
+  if (S_ISSOCK(about.st_mode)) kind = "a socket";
+  if (S_ISDIR(about.st_mode)) kind = "a folder";
+  if (S_ISBLK(about.st_mode)) kind = "a block device";
+  if (kind == nullptr && is_processor && !S_ISREG(about.st_mode)) kind = "no file";
+  if (kind == nullptr) return base::Ok();
+  return Unfit("File descriptor " + std::to_string(fd) + " is " + kind +
+               ", no memory of a driver.");
+}
 
 }  // namespace
 
@@ -177,11 +194,9 @@ Status Imports::CheckFd(const onnxOpaqueFd& told, int64_t size_bytes) const {
 Result<std::unique_ptr<device::Allocation>> Imports::ImportFd(const onnxOpaqueFd& told,
                                                               int64_t size_bytes) {
   ONNXIFI_RETURN_IF_ERROR(CheckFd(told, size_bytes));
+  ONNXIFI_RETURN_IF_ERROR(CheckKind(told.fd, runtime_.info().is_processor()));
   // The driver takes over what it is given.
   Fd duplicate(fcntl(told.fd, F_DUPFD_CLOEXEC, 0));
-  if (duplicate.number() < 0 && errno == EBADF) {
-    return Unfit("File descriptor " + std::to_string(told.fd) + " is not open.");
-  }
   if (duplicate.number() < 0) {
     return Status(Code::kNoSystemResources, "The process has no file descriptor left.");
   }
