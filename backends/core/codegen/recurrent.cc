@@ -62,9 +62,11 @@ class RecurrentWriter {
     const std::string time = writer_.UseGiven(kRecurrentTime);
     const std::string first = writer_.UseGiven(kFirstStep);
     const std::string end = writer_.UseGiven(kEndStep);
-    // All items of a group go the same way, so that they meet at every barrier.
-    writer_.Open("if (GROUP < count)");
-    const std::string group = writer_.Declare("idx", "AS(idx, GROUP)");
+    // A group behind the last one does what the first does and stores nothing: all items of all
+    // groups meet at every barrier.
+    is_stored_ = writer_.Declare("bool", "GROUP < count");
+    const std::string group =
+        writer_.Declare("idx", Text(is_stored_, " ? AS(idx, GROUP) : AS(idx, 0)"));
     const Writer::Division division = writer_.DeclareDivision(group, batch);
     direction_ = division.quotient;
     row_ = division.rest;
@@ -94,7 +96,6 @@ class RecurrentWriter {
     OpenUnits();
     KeepState("states[from + u]", Recurrent::kLastHidden, kept_hidden_, end, time);
     if (IsLstm()) KeepState("cells[u]", Recurrent::kLastCell, kept_cell_, end, time);
-    writer_.Close();
     writer_.Close();
     return {.given_items = kRecurrentItems,
             .has_group_per_item = true,
@@ -138,11 +139,14 @@ class RecurrentWriter {
   void KeepState(const std::string& state, Recurrent::Write write, const std::string& kept,
                  const std::string& end, const std::string& time) {
     const std::string value = Declare(state);
+    writer_.Open("if (", is_stored_, ")");
     writer_.Line("STORE(", kept, ", ", first_kept_, " + ", unit_, ", ", value, ");");
-    if (!Has(write)) return;
-    writer_.Open("if (", end, " == ", time, ")");
-    const std::vector<std::string> at = {direction_, row_, unit_};
-    WriteStore(writer_, step_, write, at, value);
+    if (Has(write)) {
+      writer_.Open("if (", end, " == ", time, ")");
+      const std::vector<std::string> at = {direction_, row_, unit_};
+      WriteStore(writer_, step_, write, at, value);
+      writer_.Close();
+    }
     writer_.Close();
   }
 
@@ -230,7 +234,9 @@ class RecurrentWriter {
     writer_.Line("states[to + u] = next;");
     if (Has(Recurrent::kSequence)) {
       const std::vector<std::string> at = {direction_, time_, row_, unit_};
+      writer_.Open("if (", is_stored_, ")");
       WriteStore(writer_, step_, Recurrent::kSequence, at, "element");
+      writer_.Close();
     }
     writer_.Close();
   }
@@ -293,7 +299,7 @@ class RecurrentWriter {
   const int hidden_, directions_;
   program::Program local_;  // expressions of the activations
   std::string weights_, kept_hidden_, kept_cell_;
-  std::string direction_, row_, time_, unit_;
+  std::string is_stored_, direction_, row_, time_, unit_;
   std::string first_kept_, first_weight_;
 };
 

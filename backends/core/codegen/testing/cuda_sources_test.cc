@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CudaDialect: a thousand kernels are C++ that a host compiler takes. What they compute is not
-// tested here.
+// CudaDialect: a thousand kernels are C++ that a host compiler takes, and have their barriers where
+// all items come by. What they compute is not tested here.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,40 @@ TEST(CudaSourcesTest, NumbersAreOneParameter) {
   for (const std::string& source : sources) {
     EXPECT_NE(source.find("const Numbers numbers, const u64 count)"), std::string::npos);
   }
+}
+
+// The first condition around a barrier, or nothing.
+std::string ConditionOfABarrier(const std::string& source) {
+  std::vector<std::string> open;  // the line that opened each block
+  std::istringstream lines(source);
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, line.find_first_not_of(' '));
+    if (line == "BARRIER;") {
+      for (const std::string& block : open) {
+        if (block.starts_with("if ") || block.starts_with("else")) return block;
+      }
+    }
+    for (const char c : line) {
+      if (c == '{') open.push_back(line);
+      if (c == '}' && !open.empty()) open.pop_back();
+    }
+  }
+  return {};
+}
+
+// A compiler may make something else of a condition that all items of a group share: PoCL's 3.1
+// writes behind its memory.
+TEST(CudaSourcesTest, NoBarrierStandsBehindACondition) {
+  EXPECT_EQ(ConditionOfABarrier("{\n  if (x) {\n    y;\n  }\n  BARRIER;\n}\n"), "");
+  EXPECT_EQ(ConditionOfABarrier("{\n  if (x) {\n    for (;;) {\n      BARRIER;\n"), "if (x) {");
+  size_t barriers = 0;
+  for (const std::string& source : CollectSources(
+           CudaDialect(), PlainProduct(),
+           {.is_processor = false, .vector_bits = 128, .most_group_items = 1024}, 1000)) {
+    if (source.find("  BARRIER;") != std::string::npos) ++barriers;
+    EXPECT_EQ(ConditionOfABarrier(source), "") << source;
+  }
+  EXPECT_GT(barriers, 100U);
 }
 
 }  // namespace
