@@ -16,7 +16,8 @@ _CONFORMANCE = """#!/bin/sh
 case "$*" in
   *"--suite operators --device cpu"*) echo "Expanded twins: 9 passed, 0 failed, 9 not supported"
     echo "20 passed, 0 failed, 3 not supported" ;;
-  *"--suite operators --device opencl"*) echo "7 passed, ${FAILED:-0} failed, 4 not supported"
+  *"--suite operators --device opencl"*) [ -z "$FAILED" ] || echo "fail   node/test_abs_cpu: It is wrong."
+    echo "7 passed, ${FAILED:-0} failed, 4 not supported"
     [ "${FAILED:-0}" = 0 ] ;;
   *"--suite interface"*) echo "5 passed, 0 failed" ;;
 esac
@@ -95,6 +96,17 @@ class SumsTest(unittest.TestCase):
         lines, status = self.run_stages("^some operators on opencl$", FAILED="2")
         self.assertEqual(lines[-1], "7 passed, 2 failed")
         self.assertEqual(lines[-2], "4 not supported, as conformance/expectations lists")
+        self.assertIn("some operators on opencl: fail   node/test_abs_cpu: It is wrong.", lines)
+        self.assertEqual(status, 1)
+
+    def test_failed_unit_tests_are_named_at_the_end(self):
+        ctest = self.root / "bin" / "ctest"
+        failed = "\nThe following tests FAILED:\n\t 12 - cpu_test.Matmul.IsRight (Failed)\nEND\nexit 8\n"
+        ctest.write_text(_CTEST.replace("100%", "90%").replace(", 0 tests", ", 1 tests").replace("\nEND\n", failed))
+        ctest.chmod(0o755)
+        lines, status = self.run_stages("^unit tests$")
+        self.assertIn("unit tests: \t 12 - cpu_test.Matmul.IsRight (Failed)", lines)
+        self.assertNotIn("Skipped", "".join(line for line in lines if line.startswith("unit tests: ")))
         self.assertEqual(status, 1)
 
     def test_an_expression_that_matches_no_stage_fails(self):
