@@ -168,10 +168,29 @@ function(onnxifi_add_executable name)
   endif()
 endfunction()
 
+# GoogleTest's headers, compiled once for all tests: a third of what a small test takes. Each test includes
+# them by itself, so that it builds without (ONNXIFI_PRECOMPILED_HEADERS=OFF, as sanitized builds have it).
+function(onnxifi_precompile_test_headers name)
+  get_target_property(sources ${name} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.c$")
+  if(sources OR NOT ONNXIFI_PRECOMPILED_HEADERS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  target_compile_options(${name} PRIVATE -fpch-preprocess)
+  get_property(owner GLOBAL PROPERTY ONNXIFI_TEST_HEADERS_OWNER)
+  if(owner)
+    target_precompile_headers(${name} REUSE_FROM ${owner})
+  else()
+    target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+    set_property(GLOBAL PROPERTY ONNXIFI_TEST_HEADERS_OWNER ${name})
+  endif()
+endfunction()
+
 # onnxifi_add_test(<name> SOURCES <files> DEPS <targets> [LABELS <labels>] [TIMEOUT <seconds>])
 #
 # One GoogleTest binary per folder; each of its tests becomes a ctest test of the same name. Tests run
-# in the source tree's top folder and take longer than TIMEOUT (300 s) only under a sanitizer.
+# in the source tree's top folder and take longer than TIMEOUT (300 s) only under a sanitizer. They are
+# compiled with little optimisation: reading headers and optimising tests are most of a cold build.
 function(onnxifi_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
   if(NOT ONNXIFI_BUILD_TESTS)
@@ -189,6 +208,8 @@ function(onnxifi_add_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   onnxifi_configure_target(${name})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  onnxifi_precompile_test_headers(${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gtest GTest::gtest_main GTest::gmock)
   gtest_discover_tests(${name}
