@@ -261,6 +261,7 @@ void Code::FuseOperations(LoopSet loops) {
     left.back().kind = Kind::kFused;
     left.back().inputs = std::move(fused.inputs);
     left.back().operations = std::move(fused.operations);
+    MarkQuantizations(left.back().operations);
   }
   varying_ = std::move(left);
 }

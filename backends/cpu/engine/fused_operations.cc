@@ -6,6 +6,7 @@
 #include "backends/cpu/engine/fused_operations.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -112,6 +113,43 @@ struct Block {
 #endif
     Apply<true>(Quotient(), &divisor, /*is_uniform=*/true);
   }
+
+  // Divides, rounds, adds and bounds by one product, where that gives the same: it tells quotients
+  // apart from the middle between two integers where those lie so far from it as it may be off,
+  // and numbers far beyond the bounds from others. Otherwise false, and `values` are nothing.
+  HWY_INLINE bool Quantize(const std::byte* const* operands) {
+    const auto number = [&](int k) { return *reinterpret_cast<const float*>(operands[k]); };
+    // The second operand is none.
+    const float divisor = number(0), added = number(2), least = number(3), most = number(4);
+    constexpr float kMinDivisor = 0x1p-60f;
+    constexpr float kMaxDivisor = 0x1p60f;
+    constexpr float kFar = 1024;
+    const float size = std::fabs(divisor);
+    const auto is_minus_zero = [](float x) { return x == 0 && std::signbit(x); };
+    const bool is_known = size >= kMinDivisor && size <= kMaxDivisor && least - added > 1 - kFar &&
+                          most - added < kFar - 1 && !is_minus_zero(added) &&
+                          !is_minus_zero(least) && !is_minus_zero(most);
+    if (!is_known) return false;
+    const Tag d;
+    const Vec inverse = hn::Set(d, 1 / divisor);
+    const Vec far = hn::Set(d, kFar), near = hn::Set(d, -kFar);
+    // A product is off by less than two units of 2^-24, of a number up to kFar.
+    const Vec apart = hn::Set(d, 0.5f - kFar * 0x1p-22f);
+    const Vec sum = hn::Set(d, added), low = hn::Set(d, least), high = hn::Set(d, most);
+    auto fits = hn::Eq(sum, sum);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      // What is no number stays none where it is the second operand.
+#if !ONNXIFI_EXTREMA_GIVE_SECOND
+      fits = hn::And(fits, hn::Eq(values[v], values[v]));
+#endif
+      const Vec quotient = hn::Max(near, hn::Min(far, hn::Mul(values[v], inverse)));
+      const Vec rounded = hn::Round(quotient);
+      fits = hn::And(fits, hn::Le(hn::Abs(hn::Sub(quotient, rounded)), apart));
+      values[v] = hn::Min(hn::Max(hn::Add(rounded, sum), low), high);
+    }
+    return hn::AllTrue(d, fits);
+  }
 };
 
 #define ONNXIFI_FUNCTION(name)                \
@@ -131,9 +169,10 @@ ONNXIFI_FUNCTION(Erf);
 
 #undef ONNXIFI_FUNCTION
 
-// Lanes from `i` on, as many as kVectors have.
+// Lanes from `i` on, as many as kVectors have. False, and nothing is written, where operations that
+// quantize have to be done one by one.
 template <int kVectors>
-HWY_INLINE void RunBlock(const FusedOperands& fused, int64_t i) {
+HWY_INLINE bool TryBlock(const FusedOperands& fused, int64_t i, bool may_quantize) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const float* first = reinterpret_cast<const float*>(fused.first) + i;
@@ -159,7 +198,10 @@ HWY_INLINE void RunBlock(const FusedOperands& fused, int64_t i) {
         block.template Apply<true>(Product(), operand, is_uniform);
         break;
       case FusedOp::kDiv:
-        if (is_uniform) {
+        if (may_quantize && fused.operations[k].begins_quantizing) {
+          if (!block.Quantize(fused.operands + k)) return false;
+          k += kQuantizing - 1;
+        } else if (is_uniform) {
           block.DivideBy(*operand);
         } else {
           block.template Apply<true>(Quotient(), operand, false);
@@ -224,6 +266,17 @@ HWY_INLINE void RunBlock(const FusedOperands& fused, int64_t i) {
   float* result = reinterpret_cast<float*>(fused.result) + i;
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) hn::StoreU(block.values[v], d, result + v * lanes);
+  return true;
+}
+
+template <int kVectors>
+HWY_NOINLINE void RunBlockOneByOne(const FusedOperands& fused, int64_t i) {
+  TryBlock<kVectors>(fused, i, false);
+}
+
+template <int kVectors>
+HWY_INLINE void RunBlock(const FusedOperands& fused, int64_t i) {
+  if (HWY_UNLIKELY(!TryBlock<kVectors>(fused, i, true))) RunBlockOneByOne<kVectors>(fused, i);
 }
 
 // Of the smaller blocks. (GCC 12 cannot compile an array of one vector for ThreadSanitizer.)
@@ -318,6 +371,21 @@ std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, Loop
       return approximation(FusedOp::kErf);
     default:
       return std::nullopt;
+  }
+}
+
+void MarkQuantizations(std::span<FusedOperation> operations) {
+  constexpr std::array kOperations = {FusedOp::kDiv, FusedOp::kRoundEven, FusedOp::kAdd,
+                                      FusedOp::kMax, FusedOp::kMin};
+  static_assert(kOperations.size() == kQuantizing);
+  for (size_t at = 0; at + kQuantizing <= operations.size(); ++at) {
+    bool is_one = true;
+    for (size_t k = 0; k < kQuantizing; ++k) {
+      const FusedOperation& operation = operations[at + k];
+      is_one = is_one && operation.op == kOperations[k] &&
+               (operation.is_uniform || !HasOperand(operation.op));
+    }
+    operations[at].begins_quantizing = is_one;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "backends/core/program/expr.h"
 #include "backends/cpu/engine/loop.h"
@@ -56,7 +57,14 @@ std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, Loop
 struct FusedOperation {
   FusedOp op;
   bool is_uniform = false;  // the operand is one number, for all lanes
+  // The first of kQuantizing operations that quantize, as MarkQuantizations finds them.
+  bool begins_quantizing = false;
 };
+
+// A quotient, rounded, a number added to it, and bounds: what QuantizeLinear does.
+inline constexpr int kQuantizing = 5;
+// Finds them among operations that follow one another.
+void MarkQuantizations(std::span<FusedOperation> operations);
 
 struct FusedOperands {
   std::byte* result;

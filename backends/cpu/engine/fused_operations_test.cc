@@ -201,5 +201,62 @@ TEST(FusedOperationsTest, DividesNumbersOfAnySizeAsADivisionDoes) {
   });
 }
 
+// Against C++'s own division; among the numbers are those whose quotients are nearly between two
+// integers, and far beyond the bounds.
+TEST(FusedOperationsTest, QuantizesAsItsOperationsDo) {
+  constexpr FusedOp kOperations[] = {FusedOp::kDiv, FusedOp::kRoundEven, FusedOp::kAdd,
+                                     FusedOp::kMax, FusedOp::kMin};
+  std::vector<FusedOperation> operations;
+  for (const FusedOp op : kOperations) operations.push_back({op, HasOperand(op)});
+  operations.insert(operations.begin(), {FusedOp::kNeg});
+  MarkQuantizations(operations);
+  EXPECT_TRUE(operations[1].begins_quantizing);
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    std::mt19937 random(5);
+    const auto roll = [&](int least, int most) {
+      return std::uniform_int_distribution(least, most)(random);
+    };
+    for (int round = 0; round < 4000; ++round) {
+      float divisor = std::ldexp(1 + static_cast<float>(random() % 1000) / 1000, roll(-20, 4));
+      if (round % 50 == 0) divisor = round % 100 == 0 ? 0.0F : 0x1p-100F;
+      const bool is_signed = round % 2 == 0;
+      const float added = round % 7 == 0 ? -0.0F : static_cast<float>(roll(0, 255));
+      const float least = is_signed ? -128 : 0;
+      const float most = round % 11 == 0 ? 65535 : is_signed ? 127 : 255;
+      std::vector<float> values(static_cast<size_t>(roll(1, 200)));
+      for (float& value : values) {
+        const auto quotient = static_cast<float>(roll(-600, 600)) / 2;
+        value = quotient * divisor;
+        for (int k = roll(0, 2); k > 0; --k) value = std::nextafter(value, quotient);
+        if (roll(0, 20) == 0) value *= 1e6F;
+        if (round % 3 == 0 && roll(0, 300) == 0) value = kNone;
+      }
+      std::vector<float> results(values.size());
+      const auto bytes = [](const float& number) {
+        return reinterpret_cast<const std::byte*>(&number);
+      };
+      FusedOperands fused{
+          reinterpret_cast<std::byte*>(results.data()),
+          bytes(values[0]),
+          {nullptr, bytes(divisor), nullptr, bytes(added), bytes(least), bytes(most)},
+          operations.data(),
+          static_cast<int>(operations.size()),
+          static_cast<int64_t>(values.size())};
+      RunFused(fused);
+      for (size_t k = 0; k < values.size(); ++k) {
+        const float sum = std::nearbyint(-values[k] / divisor) + added;
+        if (std::isnan(sum)) {
+          ASSERT_TRUE(std::isnan(results[k]));
+          continue;
+        }
+        const float expected = std::min(std::max(sum, least), most);
+        ASSERT_EQ(results[k], expected) << -values[k] << " / " << divisor << " + " << added;
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace onnxifi::engine
