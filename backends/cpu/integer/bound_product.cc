@@ -387,7 +387,8 @@ class BoundProduct final : public device::BoundKernel {
                   ByteProduct& product) const {
     const Columns& columns = geometry_.columns;
     const int64_t matrix = geometry_.MatrixOf(batch, group);
-    product.b = columns.PanelsOf(matrix, run.panels) + column * Quads(columns.depth()) * kQuad;
+    product.b = columns.PanelsOf(matrix, run.panels) +
+                column / PanelColumns() * PanelBytes(columns.depth());
     product.column_sums = columns.SumsOf(matrix, run.panels) + column;
     product.column_terms = nullptr;
     if (run.column_terms == nullptr) return;

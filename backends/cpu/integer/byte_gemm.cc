@@ -2,8 +2,10 @@
 //
 // ByteGemm: a block of rows times two vectors of columns stays in registers over the whole depth.
 // Four bytes of a row are broadcast, and multiplied with four bytes of each column. Processors with
-// VNNI have one instruction for that. Elsewhere bytes are taken apart into those at even and at odd
-// places as 16-bit integers, whose products no instruction saturates.
+// VNNI have one instruction for that. Older ones have one that adds two products in 16 bits, where
+// large columns would saturate: what is too large is split off when columns are packed, and
+// multiplied by itself. Where that is much, and on other processors, bytes are taken apart into
+// those at even and at odd places as 16-bit integers, whose products no instruction saturates.
 
 #include "backends/cpu/integer/byte_gemm.h"
 
@@ -11,6 +13,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "backends/cpu/processor/processor.h"
@@ -31,7 +34,7 @@ using Tag = hn::ScalableTag<int32_t>;
 using Tag8 = hn::ScalableTag<uint8_t>;
 using Sums = hn::Vec<Tag>;
 
-constexpr int kVectors = 2;  // of a panel
+constexpr int kVectors = kPanelVectors;
 
 int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(Tag())); }
 
@@ -49,6 +52,7 @@ HWY_INLINE Sums BroadcastQuad(const uint8_t* address) {
 struct OneByOne {
   using Row = Sums;
   using Column = Sums;
+  static constexpr int64_t kColumnBytes = kQuad;
   static constexpr int kRows = 4;
   static HWY_INLINE Row MakeRow(Sums quad) { return quad; }
   static HWY_INLINE Column MakeColumn(const int8_t* quad) {
@@ -99,6 +103,7 @@ struct BySixteenBits {
   struct Column {
     hn::Vec<Tag16> even, odd;
   };
+  static constexpr int64_t kColumnBytes = kQuad;
 #if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
   static constexpr int kRows = 10;
 #else
@@ -121,7 +126,50 @@ struct BySixteenBits {
 
 using AnyMultiplier = BySixteenBits;
 
+// Of columns that were taken apart beforehand.
+struct ByWideColumns : BySixteenBits {
+  static constexpr int64_t kColumnBytes = 2 * kQuad;
+  static HWY_INLINE Column MakeColumn(const int8_t* columns) {
+    const Tag16 d;
+    const auto* even = reinterpret_cast<const int16_t*>(columns);
+    return {hn::LoadU(d, even), hn::LoadU(d, even + hn::Lanes(d))};
+  }
+};
+
 #endif  // HWY_SCALAR
+
+#undef ONNXIFI_HAS_PAIRS
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+#define ONNXIFI_HAS_PAIRS 1
+// Two products of neighbours in 16 bits, which hold those of columns whose neighbours are at most
+// kMaxPair together.
+struct ByPairs {
+  using Row = Sums;
+  using Column = Sums;
+  static constexpr int64_t kColumnBytes = kQuad;
+#if HWY_TARGET == HWY_AVX3
+  static constexpr int kRows = 12;
+#else
+  static constexpr int kRows = 5;
+#endif
+  static HWY_INLINE Row MakeRow(Sums quads) { return quads; }
+  static HWY_INLINE Column MakeColumn(const int8_t* quads) { return LoadQuads(quads); }
+  static HWY_INLINE Sums MultiplyAdd(Row row, Column column, Sums sum) {
+    const auto ones = hn::Set(Tag16(), 1);
+#if HWY_TARGET == HWY_AVX3
+    const hn::Vec<Tag16> pairs{_mm512_maddubs_epi16(row.raw, column.raw)};
+#elif HWY_TARGET == HWY_AVX2
+    const hn::Vec<Tag16> pairs{_mm256_maddubs_epi16(row.raw, column.raw)};
+#else
+    const hn::Vec<Tag16> pairs{_mm_maddubs_epi16(row.raw, column.raw)};
+#endif
+    return hn::Add(sum, MultiplyPairs(pairs, ones));
+  }
+};
+#else
+#define ONNXIFI_HAS_PAIRS 0
+using ByPairs = AnyMultiplier;  // not used
+#endif
 
 #undef ONNXIFI_HAS_BYTE_PRODUCTS
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
@@ -131,6 +179,7 @@ using AnyMultiplier = BySixteenBits;
 struct ByBytes {
   using Row = Sums;
   using Column = Sums;
+  static constexpr int64_t kColumnBytes = kQuad;
 #if HWY_TARGET == HWY_AVX3
   static constexpr int kRows = 14;
 #else
@@ -177,6 +226,10 @@ struct Block {
   const int32_t* column_sums;
   const int32_t* row_sums;
   const int32_t* column_terms;
+  // Quads of which something was split off: their numbers, and what it is, as panels have it.
+  int64_t excess_count;
+  const int32_t* excess_quads;
+  const int8_t* excess;
 };
 
 template <class Multiplier, int rows, int vectors>
@@ -205,15 +258,18 @@ HWY_NOINLINE void MultiplyBlock(const Block& block) {
 #pragma GCC unroll 8
   for (int t = 0; t < kThrees; ++t) a[t] = block.a + 3 * t * stride;
   const int8_t* b = block.b;
-  const int64_t b_step = kVectors * lanes * kQuad;
+  constexpr int64_t kColumnBytes = Multiplier::kColumnBytes;
+  const int64_t b_step = kVectors * lanes * kColumnBytes;
   constexpr int64_t kAhead = 3072;  // bytes of the panel
   for (int64_t left = block.quads; left > 0; --left) {
     hwy::Prefetch(b + kAhead);
-    if constexpr (HWY_MAX_BYTES * vectors > 64) hwy::Prefetch(b + kAhead + 64);
+    if constexpr (HWY_MAX_BYTES * vectors * kColumnBytes > 64 * kQuad) {
+      hwy::Prefetch(b + kAhead + 64);
+    }
     typename Multiplier::Column column[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) {
-      column[v] = Multiplier::MakeColumn(b + v * lanes * kQuad);
+      column[v] = Multiplier::MakeColumn(b + v * lanes * kColumnBytes);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
@@ -227,6 +283,25 @@ HWY_NOINLINE void MultiplyBlock(const Block& block) {
     b += b_step;
 #pragma GCC unroll 8
     for (int t = 0; t < kThrees; ++t) a[t] += kQuad;
+  }
+  if constexpr (std::is_same_v<Multiplier, ByPairs>) {
+    const int8_t* excess = block.excess;
+    for (int64_t k = 0; k < block.excess_count; ++k, excess += b_step) {
+      const uint8_t* const first = block.a + block.excess_quads[k] * kQuad;
+      typename Multiplier::Column column[vectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        column[v] = Multiplier::MakeColumn(excess + v * lanes * kQuad);
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) {
+        const auto row = Multiplier::MakeRow(BroadcastQuad(first + r * stride));
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) {
+          sum[r][v] = Multiplier::MultiplyAdd(row, column[v], sum[r][v]);
+        }
+      }
+    }
   }
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
@@ -257,56 +332,79 @@ struct BlockFunctions {
   }
 };
 
-// Panel by panel, whole blocks of rows and then what is left in one or two of about equal height.
+// Whole blocks of rows, and then what is left in one or two of about equal height.
 template <class Multiplier>
-void MultiplyWith(const ByteProduct& product) {
+void MultiplyPanel(Block block, int64_t rows, int vectors) {
   static constexpr BlockFunctions<Multiplier> kFunctions;
   constexpr int64_t kRows = Multiplier::kRows;
-  const int64_t lanes = Lanes();
-  const int64_t panel_columns = kVectors * lanes;
-  const int64_t quads = Quads(product.depth);
-  for (int64_t column = 0; column < product.columns; column += panel_columns) {
-    const int64_t columns = std::min(panel_columns, product.columns - column);
-    Block block = {product.a,
-                   product.a_stride,
-                   product.b + column * quads * kQuad,
-                   product.c + column,
-                   product.c_stride,
-                   quads,
-                   columns,
-                   product.row_terms,
-                   product.column_sums + column,
-                   product.row_sums,
-                   product.column_terms == nullptr ? nullptr : product.column_terms + column};
-    const BlockFunction* const functions = kFunctions.of[columns > lanes ? 2 : 1];
-    for (int64_t left = product.rows; left > 0;) {
-      const int64_t rows = left >= 2 * kRows || left == kRows ? kRows
-                           : left > kRows                     ? (left + 1) / 2
-                                                              : left;
-      functions[rows](block);
-      block.a += rows * block.a_stride;
-      block.c += rows * block.c_stride;
-      block.row_terms += rows;
-      if (block.row_sums != nullptr) block.row_sums += rows;
-      left -= rows;
-    }
+  const BlockFunction* const functions = kFunctions.of[vectors];
+  for (int64_t left = rows; left > 0;) {
+    const int64_t now = left >= 2 * kRows || left == kRows ? kRows
+                        : left > kRows                     ? (left + 1) / 2
+                                                           : left;
+    functions[now](block);
+    block.a += now * block.a_stride;
+    block.c += now * block.c_stride;
+    block.row_terms += now;
+    if (block.row_sums != nullptr) block.row_sums += now;
+    left -= now;
   }
 }
 
-void MultiplyRows(const ByteProduct& product, bool by_bytes) {
+void MultiplyRows(const ByteProduct& product, const PanelLayout& layout) {
+  const int64_t lanes = Lanes();
+  const int64_t panel_columns = kVectors * lanes;
+  const int8_t* panel = product.b;
+  for (int64_t column = 0; column < product.columns;
+       column += panel_columns, panel += layout.size_bytes()) {
+    const int64_t columns = std::min(panel_columns, product.columns - column);
+    Block block = {};
+    block.a = product.a;
+    block.a_stride = product.a_stride;
+    block.b = panel;
+    block.c = product.c + column;
+    block.c_stride = product.c_stride;
+    block.quads = layout.quads;
+    block.columns = columns;
+    block.row_terms = product.row_terms;
+    block.column_sums = product.column_sums + column;
+    block.row_sums = product.row_sums;
+    if (product.column_terms != nullptr) block.column_terms = product.column_terms + column;
+    const int vectors = columns > lanes ? 2 : 1;
 #if ONNXIFI_HAS_BYTE_PRODUCTS
-  if (by_bytes) return MultiplyWith<ByBytes>(product);
+    if (layout.multiplier == MultiplierKind::kBytes) {
+      MultiplyPanel<ByBytes>(block, product.rows, vectors);
+      continue;
+    }
 #endif
-  (void)by_bytes;
-  MultiplyWith<AnyMultiplier>(product);
+#if ONNXIFI_HAS_PAIRS
+    if (layout.multiplier == MultiplierKind::kPairs) {
+      block.b = panel + layout.quads_at();
+      block.excess_count = layout.ExcessCount(panel);
+      block.excess_quads = layout.ExcessQuads(panel);
+      block.excess = panel + layout.excess_at();
+      if (block.excess_count >= 0) {
+        MultiplyPanel<ByPairs>(block, product.rows, vectors);
+      } else {
+        MultiplyPanel<ByWideColumns>(block, product.rows, vectors);
+      }
+      continue;
+    }
+#endif
+    MultiplyPanel<AnyMultiplier>(block, product.rows, vectors);
+  }
 }
 
-int64_t RowsOfBlock(bool by_bytes) {
+MultiplierKind ChooseMultiplier(bool has_byte_products) {
+  if (ONNXIFI_HAS_BYTE_PRODUCTS && has_byte_products) return MultiplierKind::kBytes;
+  return ONNXIFI_HAS_PAIRS ? MultiplierKind::kPairs : MultiplierKind::kAny;
+}
+
+int64_t RowsOfBlock(MultiplierKind kind) {
 #if ONNXIFI_HAS_BYTE_PRODUCTS
-  if (by_bytes) return ByBytes::kRows;
+  if (kind == MultiplierKind::kBytes) return ByBytes::kRows;
 #endif
-  (void)by_bytes;
-  return AnyMultiplier::kRows;
+  return kind == MultiplierKind::kPairs ? ByPairs::kRows : AnyMultiplier::kRows;
 }
 
 // Four rows of B, of which `count` <= 4 are there, to quads of `columns` columns.
@@ -390,6 +488,7 @@ namespace {
 
 HWY_EXPORT(Lanes);
 HWY_EXPORT(MultiplyRows);
+HWY_EXPORT(ChooseMultiplier);
 HWY_EXPORT(RowsOfBlock);
 HWY_EXPORT(InterleaveRows);
 HWY_EXPORT(AddQuads);
@@ -397,6 +496,12 @@ HWY_EXPORT(Copy);
 HWY_EXPORT(Sum);
 
 int64_t Panels(int64_t columns) { return (columns + PanelColumns() - 1) / PanelColumns(); }
+
+MultiplierKind Multiplier() {
+  return HWY_DYNAMIC_DISPATCH(ChooseMultiplier)(processor::HasByteProducts());
+}
+
+PanelLayout LayoutOf(int64_t depth) { return {PanelColumns(), Quads(depth), Multiplier()}; }
 
 // The quad of `columns` columns from `column` on, its elements less than four at the end of B.
 void PackQuads(const ByteMatrix& b, int64_t quad, int64_t column, int64_t columns,
@@ -419,42 +524,53 @@ void PackQuads(const ByteMatrix& b, int64_t quad, int64_t column, int64_t column
 
 }  // namespace
 
-int64_t PanelColumns() { return 2 * HWY_DYNAMIC_DISPATCH(Lanes)(); }
+int64_t PanelColumns() { return kPanelVectors * HWY_DYNAMIC_DISPATCH(Lanes)(); }
 
-int64_t BlockRows() { return HWY_DYNAMIC_DISPATCH(RowsOfBlock)(processor::HasByteProducts()); }
+int64_t BlockRows() { return HWY_DYNAMIC_DISPATCH(RowsOfBlock)(Multiplier()); }
 
 double MultiplyAddsPerSecond() {
-  // Four bytes of each lane in two units at about 3 GHz, or in four times as many instructions.
+  // Four bytes of each lane in two units at about 3 GHz, or in so many times as many instructions.
   const double lanes = static_cast<double>(HWY_DYNAMIC_DISPATCH(Lanes)());
-  return lanes * 4 * 2 * 3e9 / (processor::HasByteProducts() ? 1 : 4);
+  const MultiplierKind kind = Multiplier();
+  const double times = kind == MultiplierKind::kBytes   ? 1
+                       : kind == MultiplierKind::kPairs ? 2.5
+                                                        : 4;
+  return lanes * 4 * 2 * 3e9 / times;
 }
 
 std::string MultiplierName() {
-  return std::string(processor::VectorName()) +
-         (processor::HasByteProducts() ? " with VNNI" : ", 16-bit products");
+  const MultiplierKind kind = Multiplier();
+  return std::string(processor::VectorName()) + (kind == MultiplierKind::kBytes ? " with VNNI"
+                                                 : kind == MultiplierKind::kPairs
+                                                     ? ", pairs in 16 bits"
+                                                     : ", 16-bit products");
 }
 
 int64_t PaddedColumns(int64_t columns) { return Panels(columns) * PanelColumns(); }
 
+int64_t PanelBytes(int64_t depth) { return LayoutOf(depth).size_bytes(); }
+
 int64_t PackedBytes(int64_t depth, int64_t columns) {
   constexpr int64_t kLine = 64;
-  return (PaddedColumns(columns) * Quads(depth) * kQuad + kLine - 1) / kLine * kLine;
+  return (Panels(columns) * PanelBytes(depth) + kLine - 1) / kLine * kLine;
 }
 
 void PackPanels(const ByteMatrix& b, int64_t first_panel, int64_t end_panel, int8_t* packed,
                 int32_t* column_sums) {
-  const int64_t width = PanelColumns();
-  const int64_t quads = Quads(b.depth);
+  const PanelLayout layout = LayoutOf(b.depth);
+  const int64_t width = layout.columns;
   for (int64_t panel = first_panel; panel < end_panel; ++panel) {
     const int64_t columns = std::min(width, b.columns - panel * width);
-    int8_t* target = packed + panel * width * quads * kQuad;
+    int8_t* const first = packed + panel * layout.size_bytes();
+    int8_t* target = first + layout.quads_at();
     int32_t* sums = column_sums + panel * width;
     std::fill_n(sums, width, 0);
-    for (int64_t quad = 0; quad < quads; ++quad, target += width * kQuad) {
+    for (int64_t quad = 0; quad < layout.quads; ++quad, target += width * kQuad) {
       PackQuads(b, quad, panel * width, columns, reinterpret_cast<uint8_t*>(target));
       std::memset(target + columns * kQuad, 0, static_cast<size_t>((width - columns) * kQuad));
       HWY_DYNAMIC_DISPATCH(AddQuads)(target, columns, sums);
     }
+    layout.Finish(first);
   }
 }
 
@@ -467,7 +583,7 @@ int32_t SumBytes(const uint8_t* bytes, int64_t count) {
 }
 
 void Multiply(const ByteProduct& product) {
-  HWY_DYNAMIC_DISPATCH(MultiplyRows)(product, processor::HasByteProducts());
+  HWY_DYNAMIC_DISPATCH(MultiplyRows)(product, LayoutOf(product.depth));
 }
 
 }  // namespace onnxifi::integer

@@ -12,12 +12,9 @@
 #include <cstdint>
 #include <string>
 
-namespace onnxifi::integer {
+#include "backends/cpu/integer/panel_layout.h"
 
-// Elements of the depth that lie together and are multiplied together. Rows and columns end with
-// zeros up to a multiple of it.
-inline constexpr int64_t kQuad = 4;
-constexpr int64_t Quads(int64_t depth) { return (depth + kQuad - 1) / kQuad; }
+namespace onnxifi::integer {
 
 // Columns that are computed together: B is packed in panels of so many. Depends on the processor
 // only, as do the rows that are computed together.
@@ -39,14 +36,15 @@ struct ByteMatrix {
   uint8_t flip;  // of every element: 0x80, or 0
 };
 
-// Bytes of packed panels for a whole B, a multiple of a cache line.
+// Bytes of one packed panel, and of those for a whole B, a multiple of a cache line.
+int64_t PanelBytes(int64_t depth);
 int64_t PackedBytes(int64_t depth, int64_t columns);
 // Columns of a whole number of panels: how long tables of columns are.
 int64_t PaddedColumns(int64_t columns);
 
-// B as panels [panel][quad][PanelColumns()][kQuad], filled up with 0, and the sum of each column's
-// packed elements. Writes panels [first_panel, end_panel) of `packed` and `column_sums`, which
-// point to the first of all.
+// B as panels [panel][quad][PanelColumns()][kQuad], filled up with 0, each with what its multiplier
+// needs beside them, and the sum of each column's elements. Writes panels [first_panel, end_panel)
+// of `packed` and `column_sums`, which point to the first of all.
 void PackPanels(const ByteMatrix& b, int64_t first_panel, int64_t end_panel, int8_t* packed,
                 int32_t* column_sums);
 
@@ -60,7 +58,7 @@ int32_t SumBytes(const uint8_t* bytes, int64_t count);
 struct ByteProduct {
   const uint8_t* a;  // rows of whole quads
   int64_t a_stride;  // in bytes
-  const int8_t* b;   // the first of the panels
+  const int8_t* b;   // the first of the panels, PanelBytes(depth) each
   int32_t* c;
   int64_t c_stride;
   int64_t rows;

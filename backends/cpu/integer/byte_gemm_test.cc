@@ -21,7 +21,8 @@ namespace {
 
 constexpr int32_t kUntouched = -777;
 
-enum class Values { kAny, kMax, kMin };
+// kNarrow and kSome: of B at most 64, some of kSome's any; of A often 255.
+enum class Values { kAny, kMax, kMin, kNarrow, kSome };
 
 struct Case {
   int64_t rows, depth, columns;
@@ -55,11 +56,17 @@ void Check(const Case& test) {
   std::vector<uint8_t> a(static_cast<size_t>(test.rows * a_stride), 0xAB);
   for (int64_t r = 0; r < test.rows; ++r) {
     for (int64_t k = 0; k < test.depth; ++k) {
-      a[static_cast<size_t>(r * a_stride + k)] = byte(0, 255);
+      const bool is_largest = test.values >= Values::kNarrow && random() % 2 == 0;
+      a[static_cast<size_t>(r * a_stride + k)] = is_largest ? 255 : byte(0, 255);
     }
   }
   std::vector<uint8_t> b(static_cast<size_t>(test.depth * test.columns));
-  for (uint8_t& element : b) element = byte(0x80, 0x7F);
+  for (uint8_t& element : b) {
+    element = byte(0x80, 0x7F);
+    const bool is_any =
+        test.values < Values::kNarrow || (test.values == Values::kSome && random() % 100 == 0);
+    if (!is_any) element = static_cast<uint8_t>((element % 129 - 64) ^ test.flip);
+  }
   std::vector<int64_t> depth_offsets;
   for (int64_t k = 0; k < test.depth; ++k) {
     depth_offsets.push_back(test.is_transposed ? k : k * test.columns);
@@ -129,6 +136,22 @@ TEST(ByteGemmTest, TakesAMatrixInBothOrdersAndOfBothKinds) {
       for (const uint8_t flip : {0x00, 0x80}) {
         Check({9, 61, 83, true, is_transposed, flip});
         Check({9, 64, 48, false, is_transposed, flip});
+      }
+    }
+  });
+}
+
+TEST(ByteGemmTest, SplitsWhatIsTooLargeOff) {
+  ForEachMultiplier([](const std::string& name) {
+    SCOPED_TRACE(name);
+    for (const Values values : {Values::kNarrow, Values::kSome}) {
+      for (const int64_t rows : {1, 4, 5, 6, 11, 23}) {
+        for (const int64_t depth : {1, 2, 7, 64, 147, 1030}) {
+          for (const int64_t columns : {1, 8, 16, 33, 70}) {
+            Check({rows, depth, columns, depth % 2 == 0, columns == 33,
+                   static_cast<uint8_t>(rows % 2 == 0 ? 0x80 : 0), values});
+          }
+        }
       }
     }
   });

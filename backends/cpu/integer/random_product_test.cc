@@ -181,8 +181,19 @@ class RandomProduct {
     return view;
   }
 
+  // Elements half as far from the middle of their type, all but some.
+  void Narrow(ElementType type, std::vector<std::byte>& bytes) {
+    const uint8_t flip = type == ElementType::kUint8 ? 0x80 : 0;
+    for (std::byte& byte : bytes) {
+      if (Chance(2)) continue;
+      const auto element = static_cast<int8_t>(std::to_integer<uint8_t>(byte) ^ flip);
+      byte = static_cast<std::byte>(static_cast<uint8_t>(element / 2) ^ flip);
+    }
+  }
+
   void AddOperand(const Extents& extents, ElementType type, bool is_constant) {
     program::View view = AddPermuted(extents, type, is_constant);
+    if (Chance(60)) Narrow(type, data_.back());
     // One matrix for all batches, at times.
     if (!is_convolution_ && Chance(30)) {
       for (int axis = 0; axis < contract_.batch_axes; ++axis) {

@@ -12,48 +12,50 @@
 namespace onnxifi::integer {
 namespace {
 
-template <typename Word>
-void CopyEnds(const uint8_t* source, int64_t count, uint8_t* target) {
-  Word first, last;
-  std::memcpy(&first, source, sizeof(Word));
-  std::memcpy(&last, source + count - sizeof(Word), sizeof(Word));
-  std::memcpy(target, &first, sizeof(Word));
-  std::memcpy(target + count - sizeof(Word), &last, sizeof(Word));
+// Of so many words of 8 bytes.
+template <int kWords>
+struct Line {
+  uint64_t words[kWords];
+
+  void Copy(const uint8_t* source, uint64_t flip, uint8_t* target) {
+    std::memcpy(words, source, sizeof(words));
+    for (uint64_t& word : words) word ^= flip;
+    std::memcpy(target, words, sizeof(words));
+  }
+};
+
+// From both ends, which overlap.
+template <int kWords>
+void CopyEnds(const uint8_t* source, int64_t count, uint64_t flip, uint8_t* target) {
+  constexpr int64_t kBytes = sizeof(Line<kWords>);
+  Line<kWords> first, last;
+  first.Copy(source, flip, target);
+  last.Copy(source + count - kBytes, flip, target + count - kBytes);
 }
 
-// As memcpy, whose call takes longer than a few bytes do: words from both ends, which overlap.
-void CopyRun(const uint8_t* source, int64_t count, uint8_t* target) {
-  struct Half {
-    uint64_t words[2];
-  };
-  struct Line {
-    uint64_t words[4];
-  };
-  if (count > 64) {
-    std::memcpy(target, source, static_cast<size_t>(count));
+// As CopyBytes, whose call takes longer than a few bytes do. The two do not overlap.
+void CopyRun(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target) {
+  const uint64_t flips = flip * uint64_t{0x0101010101010101};
+  if (count > 128) {
+    CopyBytes(source, count, flip, target);
   } else if (count >= 32) {
-    CopyEnds<Line>(source, count, target);
+    int64_t at = 0;
+    for (; at + 64 <= count; at += 32) Line<4>().Copy(source + at, flips, target + at);
+    CopyEnds<4>(source + at, count - at, flips, target + at);
   } else if (count >= 16) {
-    CopyEnds<Half>(source, count, target);
+    CopyEnds<2>(source, count, flips, target);
   } else if (count >= 8) {
-    CopyEnds<uint64_t>(source, count, target);
-  } else if (count >= 4) {
-    CopyEnds<uint32_t>(source, count, target);
+    CopyEnds<1>(source, count, flips, target);
   } else {
-    for (int64_t k = 0; k < count; ++k) target[k] = source[k];
+    for (int64_t k = 0; k < count; ++k) target[k] = static_cast<uint8_t>(source[k] ^ flip);
   }
 }
 
 // `count` elements `stride` apart.
 void CopyElements(const uint8_t* source, int64_t stride, int64_t count, uint8_t flip,
                   uint8_t* target) {
-  if (stride != 1) {
-    for (int64_t k = 0; k < count; ++k) target[k] = static_cast<uint8_t>(source[k * stride] ^ flip);
-  } else if (flip == 0) {
-    CopyRun(source, count, target);
-  } else {
-    CopyBytes(source, count, flip, target);
-  }
+  if (stride == 1) return CopyRun(source, count, flip, target);
+  for (int64_t k = 0; k < count; ++k) target[k] = static_cast<uint8_t>(source[k * stride] ^ flip);
 }
 
 class MatrixRows final : public RowSource {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PanelLayout: what a packed panel of columns consists of. Where products of neighbours are added
+// up in 16 bits, quads of columns are followed by their excess: what was split off of quads that
+// would saturate, so that what is left of them, and the excess, saturate nothing. A panel of which
+// too many quads have an excess is one of 16-bit integers instead.
+
+#ifndef ONNXIFI_BACKENDS_CPU_INTEGER_PANEL_LAYOUT_H_
+#define ONNXIFI_BACKENDS_CPU_INTEGER_PANEL_LAYOUT_H_
+
+#include <cstdint>
+#include <cstring>
+
+namespace onnxifi::integer {
+
+// Elements of the depth that lie together and are multiplied together. Rows and columns end with
+// zeros up to a multiple of it.
+inline constexpr int64_t kQuad = 4;
+constexpr int64_t Quads(int64_t depth) { return (depth + kQuad - 1) / kQuad; }
+
+// Vectors of sums that a panel has columns for.
+inline constexpr int kPanelVectors = 2;
+
+enum class MultiplierKind { kAny, kPairs, kBytes };
+
+struct PanelLayout {
+  int64_t columns;  // PanelColumns()
+  int64_t quads;
+  MultiplierKind multiplier;
+
+  // Quads that may have an excess.
+  int64_t max_excess() const { return (quads + 1) / 2; }
+  // Quads with an excess, or -1 where elements have 16 bits; their numbers; quads; the excess.
+  int64_t quads_at() const {
+    if (multiplier != MultiplierKind::kPairs) return 0;
+    constexpr int64_t kLine = 64;
+    const auto numbers = (1 + max_excess()) * static_cast<int64_t>(sizeof(int32_t));
+    return (numbers + kLine - 1) / kLine * kLine;
+  }
+  int64_t quad_bytes() const { return columns * kQuad; }
+  int64_t excess_at() const { return quads_at() + quads * quad_bytes(); }
+  int64_t size_bytes() const {
+    return multiplier == MultiplierKind::kPairs ? quads_at() + 2 * quads * quad_bytes()
+                                                : quads * quad_bytes();
+  }
+
+  int64_t ExcessCount(const int8_t* panel) const {
+    int32_t count;
+    std::memcpy(&count, panel, sizeof(count));
+    return count;
+  }
+  const int32_t* ExcessQuads(const int8_t* panel) const {
+    return reinterpret_cast<const int32_t*>(panel) + 1;
+  }
+
+  // Splits or widens the quads of a panel, once they are there.
+  void Finish(int8_t* panel) const;
+
+ private:
+  // Each vector of `lanes` quads becomes the elements at even places and those at odd ones.
+  void Widen(int8_t* panel) const;
+};
+
+}  // namespace onnxifi::integer
+
+#endif  // ONNXIFI_BACKENDS_CPU_INTEGER_PANEL_LAYOUT_H_
