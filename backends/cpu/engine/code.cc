@@ -25,16 +25,25 @@ bool IsOutside(ExprOp op) {
   return op == ExprOp::kState || op == ExprOp::kOther || op == ExprOp::kRow;
 }
 
-// The nodes that evaluating `roots` meets if those in `provided` are known, operands first.
-std::vector<ExprId> ReachableWithout(const program::ExprPool& pool, std::span<const ExprId> roots,
-                                     std::span<const ExprId> provided) {
+using Walks = std::unordered_map<ExprId, TreeWalk>;
+
+// The nodes that evaluating `roots` meets if those in `provided` are known, operands first. Finds
+// `walks` where nothing is provided; what lies on their ways is not met.
+std::vector<ExprId> FindMet(const program::ExprPool& pool, std::span<const ExprId> roots,
+                            std::span<const ExprId> provided, Walks& walks) {
   std::vector<ExprId> all = program::Reachable(pool, roots);
-  if (provided.empty()) return all;
   std::unordered_map<ExprId, bool> is_met;
   for (ExprId root : roots) is_met[root] = true;
   for (auto id = all.rbegin(); id != all.rend(); ++id) {
     if (!is_met[*id] || std::find(provided.begin(), provided.end(), *id) != provided.end()) {
       continue;
+    }
+    if (provided.empty()) {
+      if (const std::optional<TreeWalk> walk = FindTreeWalk(pool, *id)) {
+        walks.emplace(*id, *walk);
+        is_met[walk->row] = is_met[walk->entry] = true;
+        continue;
+      }
     }
     for (ExprId operand : pool[*id].operands) is_met[operand] = true;
   }
@@ -102,7 +111,8 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
                    std::span<const ExprId> provided) {
   Code code;
   std::unordered_map<ExprId, int> value_of;
-  for (ExprId id : ReachableWithout(pool, roots, provided)) {
+  Walks walks;
+  for (ExprId id : FindMet(pool, roots, provided, walks)) {
     const ExprNode& node = pool[id];
     const int result = static_cast<int>(code.values_.size());
     value_of[id] = result;
@@ -121,6 +131,16 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
     instruction.payload = node.payload;
     instruction.result = result;
     instruction.dim = node.dim;
+    if (const auto found = walks.find(id); found != walks.end()) {
+      instruction.kind = Kind::kWalk;
+      instruction.walk = found->second;
+      instruction.inputs = {value_of.at(found->second.row), value_of.at(found->second.entry)};
+      code.values_.push_back({node.type, /*is_uniform=*/false});
+      constexpr int64_t kCostOfLevel = 1500;
+      code.cost_ += kCostOfLevel * found->second.levels;
+      code.varying_.push_back(std::move(instruction));
+      continue;
+    }
     bool is_uniform = true;
     for (ExprId operand : node.operands) {
       instruction.inputs.push_back(value_of.at(operand));

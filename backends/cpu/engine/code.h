@@ -8,6 +8,7 @@
 #define ONNXIFI_BACKENDS_CPU_ENGINE_CODE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "backends/cpu/engine/fused_operations.h"
 #include "backends/cpu/engine/loop.h"
 #include "backends/cpu/engine/row_loads.h"
+#include "backends/cpu/engine/tree_walk.h"
 
 namespace onnxifi::engine {
 
@@ -30,6 +32,7 @@ class Code {
     kIndex,    // a coordinate of the domain
     kLoop,     // arithmetic
     kFused,    // several loops in one, or one with a number
+    kWalk,     // ways down trees
   };
   struct Instruction {
     Kind kind;
@@ -40,8 +43,9 @@ class Code {
     Loop loop = nullptr;      // kLoop
     int result = -1;          // value
     std::vector<int> inputs;  // values; kLoadAt: the coordinates; kFused: the first, and the
-                              // operations' operands
+                              // operations' operands; kWalk: rows and entries
     std::vector<FusedOperation> operations;  // kFused
+    std::optional<TreeWalk> walk;            // kWalk
     tensor::Dim dim;                         // kDim
     // kLoadAt by rows: the input that is the coordinate along the row, or -1; and, as bits, those
     // that have a number per element of a row.

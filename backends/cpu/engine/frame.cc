@@ -54,6 +54,10 @@ BoundCode::BoundCode(const Code& code, const device::BoundStep& step) : code_(&c
         access_of_.push_back(static_cast<int>(at_views_.size()));
         at_views_.push_back(step.reads[instruction.payload]);
         break;
+      case Code::Kind::kWalk:
+        access_of_.push_back(static_cast<int>(walks_.size()));
+        walks_.push_back(BoundTreeWalk::Create(*instruction.walk, step));
+        break;
       default:
         access_of_.push_back(-1);
         break;
@@ -209,6 +213,15 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
         } else {
           LoadAt(view, addresses_[view.buffer], {coordinates, rank}, box.lanes, result);
         }
+        break;
+      }
+      case Code::Kind::kWalk: {
+        const auto numbers = [&](size_t input) {
+          return reinterpret_cast<const int64_t*>(values_[instruction.inputs[input]]);
+        };
+        const BoundTreeWalk& walk = *bound_.walks_[static_cast<size_t>(bound_.access_of_[at])];
+        walk.Run(addresses_, {numbers(0), numbers(1), reinterpret_cast<int64_t*>(result), box.lanes,
+                              box.rank == 0 ? 1 : box.extents[box.rank - 1]});
         break;
       }
       case Code::Kind::kUniform:

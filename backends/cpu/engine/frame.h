@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -38,7 +39,8 @@ class BoundCode {
   std::vector<int64_t> dims_;                // of kDim in the order of code.uniform()
   std::vector<Access> accesses_;             // of loads and coordinates
   std::vector<device::BoundView> at_views_;  // of loads at computed coordinates
-  std::vector<int> access_of_;    // per varying instruction: in accesses_ or at_views_, or -1
+  std::vector<std::shared_ptr<const BoundTreeWalk>> walks_;
+  std::vector<int> access_of_;    // per varying instruction: in accesses_, at_views_, walks_; or -1
   std::vector<int> direct_root_;  // per value: the first root that it is, or -1
   std::vector<int64_t> slot_offsets_;
   std::vector<int64_t> repeated_offsets_;  // per access: of a register of its own, or -1
