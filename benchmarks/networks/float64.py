@@ -8,6 +8,32 @@ with its float32 tensors and casts made float64.
 import numpy
 from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+
+
+class GridSample(OpRun):
+    """Linear samples of images: the package's own goes point by point, and knows the names of opset 20 only."""
+
+    op_domain = ""
+
+    def _run(self, x, grid, align_corners=0, mode="linear", padding_mode="zeros"):
+        if x.ndim != 4 or mode not in ("linear", "bilinear") or padding_mode not in ("zeros", "border"):
+            raise NotImplementedError(f"GridSample of {x.ndim} axes, mode {mode}, padding {padding_mode}.")
+        batch = numpy.arange(x.shape[0])[:, None, None]
+        result, corners = 0, []
+        for axis in (0, 1):  # x, then y
+            extent = x.shape[3 - axis]
+            at = (grid[..., axis] + 1) / 2 * (extent - 1 if align_corners else extent)
+            at = at if align_corners else at - 0.5
+            at = numpy.clip(at, 0, extent - 1) if padding_mode == "border" else at
+            low = numpy.floor(at).astype(numpy.int64)
+            corners.append([(low, 1 - (at - low), extent), (low + 1, at - low, extent)])
+        for column, column_weight, width in corners[0]:
+            for row, row_weight, height in corners[1]:
+                inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+                taken = x[batch, :, numpy.clip(row, 0, height - 1), numpy.clip(column, 0, width - 1)]
+                result = result + taken * (inside * column_weight * row_weight)[..., None]
+        return (numpy.moveaxis(result, -1, 1),)
 
 
 def _widen_tensor(tensor):
@@ -52,7 +78,7 @@ def evaluate(model, inputs):
         name: value.astype(numpy.float64) if value.dtype == numpy.float32 else value
         for name, value in inputs.items()
     }
-    values = ReferenceEvaluator(model).run(None, wide)
+    values = ReferenceEvaluator(model, new_ops=[GridSample]).run(None, wide)
     return {
         output.name: value.astype(numpy.float32) if value.dtype == numpy.float64 else value
         for output, value in zip(model.graph.output, values)
