@@ -16,10 +16,42 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Loads and stores whole vectors.
+struct Whole {
+  template <class D>
+  HWY_INLINE hn::Vec<D> Load(D d, const float* from) const {
+    return hn::LoadU(d, from);
+  }
+  template <class D>
+  HWY_INLINE void Store(hn::Vec<D> vector, D d, float* to) const {
+    hn::StoreU(vector, d, to);
+  }
+};
+
+#undef ONNXIFI_ROW_SUMS_HAVE_MASKS
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+#define ONNXIFI_ROW_SUMS_HAVE_MASKS 1
+// Touches the first lanes alone, as instructions with masks do on these targets.
+struct First {
+  int64_t count;
+
+  template <class D>
+  HWY_INLINE hn::Vec<D> Load(D d, const float* from) const {
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+  }
+  template <class D>
+  HWY_INLINE void Store(hn::Vec<D> vector, D d, float* to) const {
+    hn::BlendedStore(vector, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+  }
+};
+#else
+#define ONNXIFI_ROW_SUMS_HAVE_MASKS 0
+#endif
+
 // Of `kVectors` vectors of the row.
-template <int kVectors, class D, class V = hn::Vec<D>>
-HWY_INLINE void SumLanes(D d, const float* source, std::span<const RowTap> taps, float first,
-                         float* HWY_RESTRICT sums) {
+template <int kVectors, class D, class Lanes, class V = hn::Vec<D>>
+HWY_INLINE void SumLanes(D d, Lanes which, const float* source, std::span<const RowTap> taps,
+                         float first, float* HWY_RESTRICT sums) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V sum[kVectors];
   V waiting[kMaxParts][kVectors];
@@ -29,7 +61,7 @@ HWY_INLINE void SumLanes(D d, const float* source, std::span<const RowTap> taps,
     const float* row = source + tap.place;
     const V weight = hn::Set(d, tap.weight);
     for (int v = 0; v < kVectors; ++v) {
-      sum[v] = hn::Add(sum[v], hn::Mul(weight, hn::LoadU(d, row + v * lanes)));
+      sum[v] = hn::Add(sum[v], hn::Mul(weight, which.Load(d, row + v * lanes)));
     }
     if (HWY_LIKELY(tap.merges < 0)) continue;
     for (int32_t merge = 0; merge < tap.merges; ++merge) {
@@ -43,7 +75,7 @@ HWY_INLINE void SumLanes(D d, const float* source, std::span<const RowTap> taps,
     }
     ++waiting_count;
   }
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, sums + v * lanes);
+  for (int v = 0; v < kVectors; ++v) which.Store(sum[v], d, sums + v * lanes);
 }
 
 void SumRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
@@ -52,11 +84,17 @@ void SumRow(const float* source, std::span<const RowTap> taps, float first, int6
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t at = 0;
   for (; at + 4 * lanes <= length; at += 4 * lanes) {
-    SumLanes<4>(d, source + at, taps, first, sums + at);
+    SumLanes<4>(d, Whole(), source + at, taps, first, sums + at);
   }
-  for (; at + lanes <= length; at += lanes) SumLanes<1>(d, source + at, taps, first, sums + at);
+  for (; at + lanes <= length; at += lanes) {
+    SumLanes<1>(d, Whole(), source + at, taps, first, sums + at);
+  }
+#if ONNXIFI_ROW_SUMS_HAVE_MASKS
+  if (at < length) SumLanes<1>(d, First{length - at}, source + at, taps, first, sums + at);
+#else
   const hn::CappedTag<float, 1> d1;
-  for (; at < length; ++at) SumLanes<1>(d1, source + at, taps, first, sums + at);
+  for (; at < length; ++at) SumLanes<1>(d1, Whole(), source + at, taps, first, sums + at);
+#endif
 }
 
 }  // namespace HWY_NAMESPACE

@@ -141,7 +141,7 @@ class BoundRows final : public device::BoundKernel {
   static std::unique_ptr<BoundRows> Create(std::shared_ptr<const WeightedRows> rows,
                                            const device::BoundStep& step, Runtime& runtime) {
     const auto axis = static_cast<size_t>(rows->row_axis);
-    constexpr int64_t kShortest = 8;
+    constexpr int64_t kShortest = 2;
     if (tensor::ElementCount(step.domain) == 0 || step.domain[axis] < kShortest) return nullptr;
     if (step.writes[0].strides[axis] != 1) return nullptr;
     for (const WeightedRows::Tap& tap : rows->taps) {
