@@ -20,9 +20,11 @@ using std::chrono::steady_clock;
 
 constexpr int kWarmingRuns = 4;
 constexpr int kRounds = 3;
-constexpr std::array<int, 2> kRunsPerRound = {8, 100};
+// What threads keep of freed memory grows for a while, the longer the less.
+constexpr std::array<int, 4> kRunsPerRound = {8, 100, 400, 1600};
 constexpr int64_t kMinBytes = 16;  // The smallest piece that malloc gives.
 constexpr std::chrono::milliseconds kMaxPerRun{20};
+constexpr std::chrono::seconds kMaxPerMeasurement{6};
 
 int64_t AllocatedBytes() {
   const struct mallinfo2 info = mallinfo2();
@@ -48,10 +50,12 @@ base::Status CheckKeptMemory(const std::function<base::Status()>& run, bool& is_
   is_measured = false;
   const steady_clock::time_point start = steady_clock::now();
   for (int number = 0; number < kWarmingRuns; ++number) ONNXIFI_RETURN_IF_ERROR(run());
-  if (steady_clock::now() - start > kWarmingRuns * kMaxPerRun) return base::Ok();
+  const steady_clock::duration per_run = (steady_clock::now() - start) / kWarmingRuns;
+  if (per_run > kMaxPerRun) return base::Ok();
   is_measured = true;
   int64_t growth = 0;
   for (const int runs_per_round : kRunsPerRound) {
+    if (runs_per_round > 100 && kRounds * runs_per_round * per_run > kMaxPerMeasurement) break;
     ONNXIFI_ASSIGN_OR_RETURN(growth, MeasureGrowth(run, runs_per_round));
     if (growth < kMinBytes) return base::Ok();
   }
