@@ -6,8 +6,6 @@ import contextlib
 import io
 import logging
 
-
-
 from exported import torch_networks, torchvision_models, transformers_text
 from exported.exported_case import Case, Exported
 
@@ -72,12 +70,9 @@ def _static(**settings):
                  for key in ("activation_type", "weight_type") if key in settings}  # fmt: skip
         form = getattr(quantization.QuantFormat, settings.pop("form"))
         method = getattr(quantization.CalibrationMethod, settings.pop("method", "MinMax"))
-        # Weights of seven bits: where the processor has no dot products of bytes, ONNX Runtime adds
-        # pairs of products in 16 bits, where larger ones may saturate; that this explains the
-        # difference is a guess.
         quantization.quantize_static(
             str(prepared), str(path), _Reader(exported.runs[:1] * 2), quant_format=form,
-            calibrate_method=method, reduce_range=True, **kinds, **settings)  # fmt: skip
+            calibrate_method=method, **kinds, **settings)  # fmt: skip
 
     return convert
 

@@ -222,7 +222,6 @@ def _unnamed_nodes(model, folder):
 
 def _foreign_attributes(model, folder):
     _node(model, "conv").attribute.append(helper.make_attribute("onnxifi_test_tag", "kept"))
-    _node(model, "relu").attribute.append(helper.make_attribute("consumed_inputs", [0]))
 
 
 def _trailing_inputs(model, folder):
