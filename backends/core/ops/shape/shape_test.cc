@@ -29,6 +29,13 @@ NodeInput RunTimeInts(const std::vector<double>& values) {
   return Given({static_cast<int64_t>(values.size())}, values, ElementType::kInt64);
 }
 
+// How many is known when the node runs, too.
+NodeInput UnknownInts(const std::vector<double>& values) {
+  NodeInput input = RunTimeInts(values);
+  input.kind = NodeInput::Kind::kSymbolic;
+  return input;
+}
+
 // Nodes that give their elements in order under other extents.
 struct ExtentsCase {
   std::string name;
@@ -103,6 +110,30 @@ INSTANTIATE_TEST_SUITE_P(
                       RunTimeInts({0, 1}), RunTimeInts({-2, -3})}},
                     {2, 2},
                     {23, 20, 11, 8}},
+        // Of how many axes is known when it runs, of a list as long as another, and of one axis.
+        NumbersCase{
+            "SliceAtPositionsOfUnknownNumber",
+            {"Slice",
+             13,
+             {},
+             {Symbolic({4, 6}, Count(24)), UnknownInts({1}), RunTimeInts({3}), UnknownInts({0})}},
+            {2, 6},
+            {6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}},
+        NumbersCase{
+            "SliceOfTheFirstOfTwoAxes",
+            {"Slice", 13, {}, {Symbolic({4, 2}, Count(8)), UnknownInts({-1}), UnknownInts({9})}},
+            {1, 2},
+            {6, 7}},
+        NumbersCase{
+            "SliceOfNoAxis",
+            {"Slice", 13, {}, {Symbolic({2, 2}, Count(4)), UnknownInts({}), UnknownInts({})}},
+            {2, 2},
+            {0, 1, 2, 3}},
+        NumbersCase{
+            "SliceOfAListAtPositionsOfUnknownNumber",
+            {"Slice", 13, {}, {Symbolic({5}, Count(5)), UnknownInts({1}), UnknownInts({4})}},
+            {3},
+            {1, 2, 3}},
         NumbersCase{
             "SliceOfNothing",
             {"Slice", 13, {}, {Symbolic({4, 6}, Count(24)), RunTimeInts({3}), RunTimeInts({1})}},
@@ -240,6 +271,23 @@ INSTANTIATE_TEST_SUITE_P(
                     {"Split", 13, {}, {Given({4}, Count(4)), RunTimeInts({1, 2})}, {true, true}},
                     base::Code::kMismatchingShape,
                     "sum of split"},
+        RefusalCase{
+            "SliceAtTooManyPositions",
+            {"Slice", 13, {}, {Symbolic({4}, Count(4)), UnknownInts({0, 1}), UnknownInts({4, 4})}},
+            base::Code::kMismatchingShape,
+            "More axes are sliced than the 1 that there are"},
+        RefusalCase{"SliceFromFewerPositions",
+                    {"Slice", 13, {}, {Symbolic({4}, Count(4)), UnknownInts({}), UnknownInts({4})}},
+                    base::Code::kMismatchingShape,
+                    "The extent of input 2 and that of starts differ"},
+        RefusalCase{
+            "SliceAtFewerPositionsThanAxes",
+            {"Slice",
+             13,
+             {},
+             {Symbolic({2, 2}, Count(4)), UnknownInts({1}), UnknownInts({2}), RunTimeInts({0, 1})}},
+            base::Code::kMismatchingShape,
+            "The extent of input 1 and that of starts, ends, axes or steps differ"},
         RefusalCase{"SliceByZero",
                     {"Slice",
                      13,

@@ -3,6 +3,11 @@
 // Slice, CenterCropPad: sub-boxes as views. Starts, ends, axes and steps may be known only when the
 // program runs.
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
 
@@ -30,13 +35,76 @@ Range ClampedRange(Dim d, Dim start, Dim end, Dim step) {
   return {first, step, Max(0, CeilDiv(distance, stride))};
 }
 
+// How many axes are sliced, as the first of starts, ends, axes and steps tells whose extent is
+// known.
+std::optional<int64_t> KnownCount(const Lowering& lowering) {
+  for (const int input : {1, 2, 3, 4}) {
+    if (!lowering.Has(input) || lowering.In(input).rank() != 1) continue;
+    const Dim& count = lowering.In(input).shape[0];
+    if (count.is_constant()) return count.constant();
+  }
+  return std::nullopt;
+}
+
+// What an axis has that is not sliced.
+tensor::Scalar Neutral(int input, ElementType type) {
+  constexpr int kEnds = 2, kSteps = 4;
+  if (input == kEnds) {
+    return {.i = type == ElementType::kInt32 ? int64_t{INT32_MAX} : INT64_MAX};
+  }
+  return {.i = input == kSteps ? 1 : 0};
+}
+
+// The numbers of an input. Where a run alone tells how many there are, as of a slice of a list,
+// there have to be as many as others have; and where none of these is known either, those of the
+// first axes are given, and the others are not sliced.
+Result<Dims> NumbersOf(Lowering& lowering, int input) {
+  const Operand& numbers = lowering.In(input);
+  const int rank = lowering.In(0).rank();
+  const bool is_known =
+      numbers.rank() != 1 || numbers.shape[0].is_constant() || lowering.Integers(input);
+  const std::optional<int64_t> known = KnownCount(lowering);
+  if (is_known || !tensor::IsInteger(numbers.type()) || (!known && lowering.Has(3)) ||
+      known.value_or(rank) > rank) {
+    return lowering.IntegersOrRuntime(input);
+  }
+  const std::string what = "The extent of input " + std::to_string(input) + " and that of ";
+  const int64_t count = known.value_or(rank);
+  if (known) {
+    ONNXIFI_RETURN_IF_ERROR(
+        lowering.RequireEqual(numbers.shape[0], count, what + "starts, ends, axes or steps"));
+  } else {
+    ONNXIFI_RETURN_IF_ERROR(
+        lowering.RequireEqual(numbers.shape[0], lowering.In(1).shape[0], what + "starts"));
+    ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+        Less(numbers.shape[0], rank + 1), Code::kMismatchingShape,
+        "More axes are sliced than the " + std::to_string(rank) + " that there are:",
+        {numbers.shape[0]}));
+  }
+  // Nothing is read behind those that there are.
+  const Dim missing = Dim(count) - numbers.shape[0];
+  const tensor::Scalar fill = Neutral(input, numbers.type());
+  std::optional<Operand> guarded = program::Pad(numbers, {Dim(0)}, {missing}, fill);
+  if (!guarded) guarded = program::Pad(lowering.Dense(numbers), {Dim(0)}, {missing}, fill);
+  guarded->shape = {Dim(count)};
+  return lowering.ReadAtRunTime(*guarded, static_cast<int>(count));
+}
+
 Result<Dims> Positions(Lowering& lowering, std::string_view attribute, int input) {
   if (lowering.version() >= 10) {
     ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(3));
-    return lowering.IntegersOrRuntime(input);
+    return NumbersOf(lowering, input);
   }
   const std::vector<int64_t>* given = lowering.Ints(attribute);
   return given ? ToDims(*given) : Dims();
+}
+
+Result<AxisList> SlicedAxes(Lowering& lowering, int count) {
+  const int rank = lowering.In(0).rank();
+  if (lowering.version() < 10) return AxisList::FromAttribute(lowering, "axes", rank, count);
+  if (!lowering.Has(3)) return AxisList::FromInput(lowering, 3, rank, count);
+  ONNXIFI_ASSIGN_OR_RETURN(Dims axes, NumbersOf(lowering, 3));
+  return AxisList::Make(lowering, std::move(axes), rank);
 }
 
 Status LowerSlice(Lowering& lowering) {
@@ -45,13 +113,10 @@ Status LowerSlice(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(Dims ends, Positions(lowering, "ends", 2));
   const Operand& data = lowering.In(0);
   const int count = static_cast<int>(starts.size());
-  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes,
-                           lowering.version() < 10
-                               ? AxisList::FromAttribute(lowering, "axes", data.rank(), count)
-                               : AxisList::FromInput(lowering, 3, data.rank(), count));
+  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, SlicedAxes(lowering, count));
   Dims steps(count, Dim(1));
   if (lowering.Has(4)) {
-    ONNXIFI_ASSIGN_OR_RETURN(steps, lowering.IntegersOrRuntime(4));
+    ONNXIFI_ASSIGN_OR_RETURN(steps, NumbersOf(lowering, 4));
   }
   if (starts.size() != ends.size() || axes.size() != count || steps.size() != starts.size()) {
     return lowering.InvalidModel(
