@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Loads and stores whole vectors.
-struct Whole {
+struct WholeVectors {
   template <class D>
   HWY_INLINE hn::Vec<D> Load(D d, const float* from) const {
     return hn::LoadU(d, from);
@@ -32,7 +32,7 @@ struct Whole {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 #define ONNXIFI_ROW_SUMS_HAVE_MASKS 1
 // Touches the first lanes alone, as instructions with masks do on these targets.
-struct First {
+struct FirstLanes {
   int64_t count;
 
   template <class D>
@@ -84,16 +84,16 @@ void SumRow(const float* source, std::span<const RowTap> taps, float first, int6
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t at = 0;
   for (; at + 4 * lanes <= length; at += 4 * lanes) {
-    SumLanes<4>(d, Whole(), source + at, taps, first, sums + at);
+    SumLanes<4>(d, WholeVectors(), source + at, taps, first, sums + at);
   }
   for (; at + lanes <= length; at += lanes) {
-    SumLanes<1>(d, Whole(), source + at, taps, first, sums + at);
+    SumLanes<1>(d, WholeVectors(), source + at, taps, first, sums + at);
   }
 #if ONNXIFI_ROW_SUMS_HAVE_MASKS
-  if (at < length) SumLanes<1>(d, First{length - at}, source + at, taps, first, sums + at);
+  if (at < length) SumLanes<1>(d, FirstLanes{length - at}, source + at, taps, first, sums + at);
 #else
   const hn::CappedTag<float, 1> d1;
-  for (; at < length; ++at) SumLanes<1>(d1, Whole(), source + at, taps, first, sums + at);
+  for (; at < length; ++at) SumLanes<1>(d1, WholeVectors(), source + at, taps, first, sums + at);
 #endif
 }
 
