@@ -32,6 +32,7 @@ Windows MakeWindows(const device::BoundStep& step) {
   Windows windows;
   windows.kind =
       window.kind == Window::Kind::kMax ? Windows::Kind::kMaximum : Windows::Kind::kAverage;
+  windows.type = window.accumulator;
   windows.counts_padding = window.count_include_pad;
   const size_t missing = kSpatialAxes - window.in_spatial.size();
   for (size_t axis = 0; axis < kSpatialAxes; ++axis) {
@@ -64,12 +65,13 @@ class BoundPooling final : public device::BoundKernel {
         writer_(step.writes, static_cast<int>(step.domain.size())),
         source_(step.reads[0]),
         result_(step.writes[0]),
+        element_bytes_(tensor::SizeBytes(source_.type, 1)),
         runtime_(runtime) {
     const int64_t count = tensor::ElementCount(step.domain);
     is_empty_ = count == 0;
     if (is_empty_) return;
     is_direct_ = epilogue_->is_empty && result_.strides[1] == 1 &&
-                 count < runtime.settings().streamed_bytes / static_cast<int64_t>(sizeof(float));
+                 count < runtime.settings().streamed_bytes / element_bytes_;
     windows_ = MakeWindows(step);
     std::vector<engine::LinearForm*> forms;
     bound_.AppendForms(forms);
@@ -89,7 +91,7 @@ class BoundPooling final : public device::BoundKernel {
     bound_.LayOut(grid_, tile_lanes_);
     writer_.LayOut(grid_, runtime.settings().streamed_bytes);
     constexpr int64_t kLine = 64;
-    window_bytes_ = (tile_lanes_ * static_cast<int64_t>(sizeof(float)) + kLine - 1) / kLine * kLine;
+    window_bytes_ = (tile_lanes_ * element_bytes_ + kLine - 1) / kLine * kLine;
     runtime.scratch().Reserve(window_bytes_ + 2 * kLine + bound_.scratch_bytes() +
                               writer_.scratch_bytes());
   }
@@ -117,11 +119,10 @@ class BoundPooling final : public device::BoundKernel {
   }
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
-    auto* reduced = reinterpret_cast<float*>(scratch + bound_.scratch_bytes());
+    std::byte* const reduced = scratch + bound_.scratch_bytes();
     std::byte* writer_scratch = scratch + bound_.scratch_bytes() + window_bytes_;
     engine::Frame frame(bound_, addresses, scratch, tile_lanes_);
-    frame.Attach(program::ExprOp::kAccumulator,
-                 [&](uint64_t) { return reinterpret_cast<std::byte*>(reduced); });
+    frame.Attach(program::ExprOp::kAccumulator, [&](uint64_t) { return reduced; });
     Box box;
     grid_.MoveTo(0, grid_.rank(), begin, box);
     for (int64_t tile = begin; tile < end; ++tile) {
@@ -137,7 +138,7 @@ class BoundPooling final : public device::BoundKernel {
   }
 
   // Boxes are over [N, spatial, C].
-  void ReduceIntoRegister(const Box& box, device::Addresses addresses, float* reduced) const {
+  void ReduceIntoRegister(const Box& box, device::Addresses addresses, std::byte* reduced) const {
     Block block = MakeBlock(box);
     int64_t stride = block.channels;
     for (int axis = kSpatialAxes; axis-- > 0;) {
@@ -145,8 +146,8 @@ class BoundPooling final : public device::BoundKernel {
       stride *= block.extents[axis];
     }
     for (int64_t n = 0; n < box.extents[0]; ++n) {
-      ReduceWindows(windows_, block, FirstOf<const float>(source_, box, n, addresses),
-                    reduced + n * stride);
+      ReduceWindows(windows_, block, FirstOf(source_, box, n, addresses),
+                    reduced + n * stride * element_bytes_);
     }
   }
 
@@ -160,8 +161,8 @@ class BoundPooling final : public device::BoundKernel {
       pixel += block.begin[axis] * block.strides[axis];
     }
     for (int64_t n = 0; n < box.extents[0]; ++n) {
-      ReduceWindows(windows_, block, FirstOf<const float>(source_, box, n, addresses),
-                    FirstOf<float>(result_, box, n, addresses) + pixel);
+      ReduceWindows(windows_, block, FirstOf(source_, box, n, addresses),
+                    FirstOf(result_, box, n, addresses) + pixel * element_bytes_);
     }
   }
 
@@ -177,11 +178,11 @@ class BoundPooling final : public device::BoundKernel {
   }
 
   // The box's first channel at the first pixel of image n of the box.
-  template <typename T>
-  static T* FirstOf(const device::BoundView& view, const Box& box, int64_t n,
-                    device::Addresses addresses) {
-    return reinterpret_cast<T*>(addresses[view.buffer]) + view.offset +
-           (box.begin[0] + n) * view.strides[0] + box.begin[box.rank - 1];
+  std::byte* FirstOf(const device::BoundView& view, const Box& box, int64_t n,
+                     device::Addresses addresses) const {
+    const int64_t element =
+        view.offset + (box.begin[0] + n) * view.strides[0] + box.begin[box.rank - 1];
+    return addresses[view.buffer] + element * element_bytes_;
   }
 
   const std::shared_ptr<const Epilogue> epilogue_;  // shared with the kernel
@@ -189,6 +190,7 @@ class BoundPooling final : public device::BoundKernel {
   engine::Writer writer_;
   const device::BoundView source_;
   const device::BoundView result_;
+  const int64_t element_bytes_;
   Windows windows_;
   Grid grid_;
   int64_t tile_lanes_ = 0;
@@ -239,10 +241,13 @@ std::unique_ptr<device::Kernel> BuildPooling(const device::Facts& facts, engine:
 }
 
 Status CheckSource(const program::View& source, const Window& window) {
-  if (source.type != ElementType::kFloat32 || window.accumulator != ElementType::kFloat32) {
+  const bool is_byte = window.kind == Window::Kind::kMax &&
+                       (source.type == ElementType::kUint8 || source.type == ElementType::kInt8);
+  if (source.type != window.accumulator || (source.type != ElementType::kFloat32 && !is_byte)) {
     return Status(Code::kUnsupportedDatatype,
                   "The window is over " + std::string(tensor::Name(source.type)) + ", reduced in " +
-                      std::string(tensor::Name(window.accumulator)) + "; both have to be float32.");
+                      std::string(tensor::Name(window.accumulator)) +
+                      "; both have to be float32, or bytes of which the maximum is wanted.");
   }
   if (!source.guards.empty()) {
     return Status(Code::kUnsupportedAttribute, "The tensor is seen through a guard.");

@@ -88,6 +88,10 @@ class RandomPooling {
   Extents MakeWindow() {
     window_.kind = Chance(50) ? Window::Kind::kMax : Window::Kind::kAverage;
     window_.count_include_pad = Chance(50);
+    if (window_.kind == Window::Kind::kMax && Chance(40)) {
+      type_ = Chance(50) ? ElementType::kUint8 : ElementType::kInt8;
+    }
+    window_.accumulator = type_;
     Extents domain = {Roll(1, 3), Chance(10) ? Roll(100, 1200) : Roll(1, 70)};
     const auto axes = static_cast<size_t>(Roll(1, 3));
     while (window_.strides.size() < axes) {
@@ -115,11 +119,11 @@ class RandomPooling {
 
   void MakeEpilogue(const Extents& domain) {
     program::ExprPool& pool = made_.program.exprs;
-    const Expr reduced = program::Accumulator(pool, kFloat32);
+    const Expr reduced = program::Accumulator(pool, type_);
     Expr result = reduced;
     if (Chance(30)) {
       AddView(domain, Buffer::Kind::kInput, step_.reads);
-      result = result + program::Load(pool, kFloat32, static_cast<int>(step_.reads.size()) - 1);
+      result = result + program::Load(pool, type_, static_cast<int>(step_.reads.size()) - 1);
     }
     if (Chance(30)) result = program::Maximum(result, program::Like(result, 0));
     window_.roots = {result.id()};
@@ -132,7 +136,7 @@ class RandomPooling {
     const int64_t before = Chance(40) ? Roll(0, 9) : 0;
     const int64_t pixel = before + extents[1] + (Chance(40) ? Roll(0, 9) : 0);
     View view;
-    view.type = kFloat32;
+    view.type = type_;
     view.offset = Dim(before);
     view.strides.assign(extents.size(), Dim(1));
     int64_t stride = pixel;
@@ -144,12 +148,16 @@ class RandomPooling {
     const int64_t count = stride * extents[0];
     Buffer buffer;
     buffer.kind = kind;
-    buffer.type = kFloat32;
+    buffer.type = type_;
     buffer.shape = {count};
     view.buffer = made_.program.AddBuffer(buffer);
     views.push_back(view);
-    tensor::Tensor tensor = *tensor::Tensor::Allocate(kFloat32, Extents{count});
+    tensor::Tensor tensor = *tensor::Tensor::Allocate(type_, Extents{count});
     for (int64_t k = 0; k < count; ++k) {
+      if (type_ != kFloat32) {
+        tensor.mutable_data()[k] = static_cast<std::byte>(random_());
+        continue;
+      }
       const float value = MakeValue();
       std::memcpy(tensor.mutable_data() + k * 4, &value, 4);
     }
@@ -165,6 +173,7 @@ class RandomPooling {
   }
 
   std::mt19937 random_;
+  ElementType type_ = kFloat32;
   Window window_;
   program::Step step_;
   reference::RandomStep made_;
@@ -244,6 +253,10 @@ TEST(PoolingTest, RefusesWhatItDoesNotDo) {
   EXPECT_TRUE(refusal([](program::Step&, Window& window) { window.kind = Window::Kind::kLp; }));
   EXPECT_TRUE(
       refusal([](program::Step&, Window& window) { window.accumulator = ElementType::kFloat64; }));
+  EXPECT_TRUE(refusal([](program::Step& step, Window& window) {
+    window.kind = Window::Kind::kAverage;
+    window.accumulator = step.reads[0].type = ElementType::kUint8;
+  }));
   EXPECT_TRUE(refusal([](program::Step& step, Window& window) {
     window.kind = Window::Kind::kMax;
     step.writes = {step.writes[0], step.writes[0]};

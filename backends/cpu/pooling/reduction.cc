@@ -21,20 +21,21 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // What one output sees.
+template <typename T>
 struct Seen {
-  const float* first;  // its first channel at the first tap
+  const T* first;  // its first channel at the first tap
   std::array<int64_t, kSpatialAxes> counts;
   std::array<int64_t, kSpatialAxes> strides;
   double divisor;
 };
 
-template <class Visit>
-HWY_INLINE void ForTaps(const Seen& seen, int64_t channel, Visit visit) {
-  const float* plane = seen.first + channel;
+template <typename T, class Visit>
+HWY_INLINE void ForTaps(const Seen<T>& seen, int64_t channel, Visit visit) {
+  const T* plane = seen.first + channel;
   for (int64_t z = 0; z < seen.counts[0]; ++z, plane += seen.strides[0]) {
-    const float* row = plane;
+    const T* row = plane;
     for (int64_t y = 0; y < seen.counts[1]; ++y, row += seen.strides[1]) {
-      const float* tap = row;
+      const T* tap = row;
       for (int64_t x = 0; x < seen.counts[2]; ++x, tap += seen.strides[2]) visit(tap);
     }
   }
@@ -52,13 +53,14 @@ HWY_INLINE V Greater(V value, V maximum) {
 }
 
 struct Maximum {
+  using Element = float;
   // Channels are taken by as many floats as these have lanes.
   template <size_t kLanes>
   using Tag = hn::CappedTag<float, kLanes>;
   static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(float);
 
   template <int kVectors, class D>
-  static HWY_INLINE void Run(D d, const Seen& seen, int64_t channel, float* result) {
+  static HWY_INLINE void Run(D d, const Seen<float>& seen, int64_t channel, float* result) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     hn::Vec<D> maxima[kVectors];
     hn::Vec<D> sums[kVectors];  // NaN where there was a NaN, if not only there
@@ -82,7 +84,7 @@ struct Maximum {
 
   // The same where there may be a NaN: the first one stays.
   template <class D>
-  static HWY_NOINLINE hn::Vec<D> WithNan(D d, const Seen& seen, int64_t channel) {
+  static HWY_NOINLINE hn::Vec<D> WithNan(D d, const Seen<float>& seen, int64_t channel) {
     auto maximum = hn::Set(d, -std::numeric_limits<float>::infinity());
     ForTaps(seen, channel, [&](const float* tap) HWY_ATTR {
       const auto value = hn::LoadU(d, tap);
@@ -107,13 +109,35 @@ HWY_INLINE V Divide(V dividend, V divisor, [[maybe_unused]] V inverse) {
 #endif
 }
 
+template <typename T>
+struct MaximumOfBytes {
+  using Element = T;
+  template <size_t kLanes>
+  using Tag = hn::CappedTag<T, kLanes>;
+  static constexpr size_t kLanes = HWY_MAX_BYTES;
+
+  template <int kVectors, class D>
+  static HWY_INLINE void Run(D d, const Seen<T>& seen, int64_t channel, T* result) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    hn::Vec<D> maxima[kVectors];
+    for (auto& maximum : maxima) maximum = hn::Set(d, std::numeric_limits<T>::lowest());
+    ForTaps(seen, channel, [&](const T* tap) HWY_ATTR {
+      for (int k = 0; k < kVectors; ++k) {
+        maxima[k] = hn::Max(hn::LoadU(d, tap + k * lanes), maxima[k]);
+      }
+    });
+    for (int k = 0; k < kVectors; ++k) hn::StoreU(maxima[k], d, result + channel + k * lanes);
+  }
+};
+
 struct Average {
+  using Element = float;
   template <size_t kLanes>
   using Tag = hn::CappedTag<double, kLanes>;
   static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(double);
 
   template <int kVectors, class D>
-  static HWY_INLINE void Run(D d, const Seen& seen, int64_t channel, float* result) {
+  static HWY_INLINE void Run(D d, const Seen<float>& seen, int64_t channel, float* result) {
     const hn::Rebind<float, D> d_float;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     hn::Vec<D> sums[kVectors];
@@ -146,8 +170,8 @@ struct Average {
 
 // The channels from `channel` on that fill `kVectors` vectors, as often as they do.
 template <class Kind, int kVectors, class D>
-HWY_INLINE int64_t ForVectors(D d, const Seen& seen, int64_t channel, int64_t channels,
-                              float* result) {
+HWY_INLINE int64_t ForVectors(D d, const Seen<typename Kind::Element>& seen, int64_t channel,
+                              int64_t channels, typename Kind::Element* result) {
   const auto step = kVectors * static_cast<int64_t>(hn::Lanes(d));
   for (; channel + step <= channels; channel += step) {
     Kind::template Run<kVectors>(d, seen, channel, result);
@@ -156,7 +180,8 @@ HWY_INLINE int64_t ForVectors(D d, const Seen& seen, int64_t channel, int64_t ch
 }
 
 template <class Kind>
-HWY_INLINE void ForChannels(const Seen& seen, int64_t channels, float* result) {
+HWY_INLINE void ForChannels(const Seen<typename Kind::Element>& seen, int64_t channels,
+                            typename Kind::Element* result) {
   constexpr size_t kLanes = Kind::kLanes;
   const typename Kind::template Tag<kLanes> whole;
   int64_t channel = ForVectors<Kind, 8>(whole, seen, 0, channels, result);
@@ -171,8 +196,12 @@ HWY_INLINE void ForChannels(const Seen& seen, int64_t channels, float* result) {
 }
 
 template <class Kind>
-void ForPixels(const Windows& windows, const Block& block, const float* source, float* result) {
-  Seen seen;
+void ForPixels(const Windows& windows, const Block& block, const std::byte* source_bytes,
+               std::byte* result_bytes) {
+  using Element = typename Kind::Element;
+  const auto* const source = reinterpret_cast<const Element*>(source_bytes);
+  auto* const result = reinterpret_cast<Element*>(result_bytes);
+  Seen<Element> seen;
   seen.strides = windows.tap_strides;
   std::array<int64_t, kSpatialAxes> at;
   for (at[0] = 0; at[0] < block.extents[0]; ++at[0]) {
@@ -197,11 +226,16 @@ void ForPixels(const Windows& windows, const Block& block, const float* source, 
   }
 }
 
-void ReduceBlock(const Windows& windows, const Block& block, const float* source, float* result) {
-  if (windows.kind == Windows::Kind::kMaximum) {
-    ForPixels<Maximum>(windows, block, source, result);
-  } else {
+void ReduceBlock(const Windows& windows, const Block& block, const std::byte* source,
+                 std::byte* result) {
+  if (windows.kind == Windows::Kind::kAverage) {
     ForPixels<Average>(windows, block, source, result);
+  } else if (windows.type == tensor::ElementType::kUint8) {
+    ForPixels<MaximumOfBytes<uint8_t>>(windows, block, source, result);
+  } else if (windows.type == tensor::ElementType::kInt8) {
+    ForPixels<MaximumOfBytes<int8_t>>(windows, block, source, result);
+  } else {
+    ForPixels<Maximum>(windows, block, source, result);
   }
 }
 
@@ -214,7 +248,8 @@ namespace onnxifi::pooling {
 
 HWY_EXPORT(ReduceBlock);
 
-void ReduceWindows(const Windows& windows, const Block& block, const float* source, float* result) {
+void ReduceWindows(const Windows& windows, const Block& block, const std::byte* source,
+                   std::byte* result) {
   HWY_DYNAMIC_DISPATCH(ReduceBlock)(windows, block, source, result);
 }
 

@@ -6,9 +6,11 @@
 #define ONNXIFI_BACKENDS_CPU_POOLING_REDUCTION_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "backends/core/tensor/element_type.h"
 #include "backends/cpu/pooling/taps.h"
 
 namespace onnxifi::pooling {
@@ -19,6 +21,7 @@ inline constexpr int kSpatialAxes = 3;
 struct Windows {
   enum class Kind : uint8_t { kMaximum, kAverage };
   Kind kind = Kind::kMaximum;
+  tensor::ElementType type = tensor::ElementType::kFloat32;  // kMaximum: or one of bytes
   bool counts_padding = false;
   std::array<std::vector<Taps>, kSpatialAxes> taps;    // by output coordinate
   std::array<int64_t, kSpatialAxes> strides = {};      // of the source, in elements
@@ -35,9 +38,10 @@ struct Block {
 
 // `source` is the block's first channel at the image's first pixel, `result` at the block's first
 // pixel. Channels lie side by side.
-//   kMaximum: the first of equals; NaN wins over everything; -inf of nothing.
+//   kMaximum: the first of equals; NaN wins over everything; -inf, or the least byte, of nothing.
 //   kAverage: the sum in float64, divided by what the window counts; 0 of nothing.
-void ReduceWindows(const Windows& windows, const Block& block, const float* source, float* result);
+void ReduceWindows(const Windows& windows, const Block& block, const std::byte* source,
+                   std::byte* result);
 
 }  // namespace onnxifi::pooling
 
