@@ -91,6 +91,8 @@ def _consult(exported, runs, peer):
     other extents. Where the peer agrees with the source on the first run and not on a later one,
     the peer's answer counts for that one ("traced"); where it cannot run it, the run is left out.
     """
+    if exported.peer_refusal:
+        return runs, {"peer_refusal": exported.peer_refusal}
     try:
         peer.load(exported.path)
         first = peer.answer(runs[0][0])

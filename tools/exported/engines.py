@@ -59,8 +59,10 @@ class OnnxRuntime:
         self._settings = onnxruntime.SessionOptions()
         self._settings.intra_op_num_threads = threads
         self._settings.inter_op_num_threads = 1
-        # Its products of bytes saturate 16 bits on processors without VNNI unless it is told otherwise.
+        # Unless it is told otherwise, its products of bytes saturate 16 bits on processors without VNNI,
+        # and products with weights of 4 bits round the other factor to bytes.
         self._settings.add_session_config_entry("session.x64quantprecision", "1")
+        self._settings.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
 
     def load(self, path):
         self._session = self._onnxruntime.InferenceSession(

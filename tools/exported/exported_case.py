@@ -34,6 +34,8 @@ class Exported:
     # Whether the source says which numbers there are, but not in which extents: predict() gives a
     # row where the file has a column. ONNX Runtime's extents count then.
     is_extent_free: bool = False
+    # Why ONNX Runtime is not asked: it ends the process.
+    peer_refusal: str = ""
     note: str = ""
 
 
