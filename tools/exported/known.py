@@ -34,6 +34,9 @@ REFUSED = {
 } | {
     "sklearn/knn_imputer [skl2onnx]": (
         "a rank that only a run tells is refused", "The branches give output"),
+    "torch/bfloat16 [torch dynamo]": (
+        "weights of another type than what they weigh; ONNX Runtime refuses it, too",
+        "Element type float of input 1"),
     "transformers/cohere [torch script]": (
         "the trace multiplies extents that do not fit; ONNX Runtime refuses it, too",
         "do not broadcast"),
