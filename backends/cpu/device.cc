@@ -42,6 +42,9 @@ struct Question {
   std::optional<base::Result<convolution::ConvolutionQuery>> convolution = std::nullopt;
 };
 
+constexpr EdgePlacement kInPrimitive = EdgePlacement::kInPrimitive;
+constexpr EdgePlacement kInLoops = EdgePlacement::kInLoops;
+
 bool IsConvolution(const program::Step& step) {
   const auto* contract = step.As<Contract>();
   return contract != nullptr && contract->form == Contract::Form::kConv;
@@ -106,6 +109,16 @@ RecipeResult OneDnn(Question& question, std::string_view name) {
       matmul::Recipe::Methods{*std::move(small)}, std::move(recipe)));
 }
 
+// Windows that lie beyond an image of few pixels are no good primitives; which images are as small
+// may be known only once the step is bound.
+RecipeResult SelectOneDnnConvolution(Question& question, std::string_view name) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<const device::Recipe> recipe,
+                           onednn::SelectConvolution(question.facts, kInPrimitive, name));
+  RecipeResult gathered = convolution::SelectGathered(question.facts);
+  if (!gathered.ok()) return recipe;
+  return onednn::WithOtherwise(std::move(recipe), *std::move(gathered));
+}
+
 RecipeResult SelectAttention(Question& question, std::string_view /*name*/) {
   return attention::SelectAttention(question.facts);
 }
@@ -132,9 +145,6 @@ struct Implementation {
   RecipeResult (*select)(Question& question, std::string_view name);
 };
 
-constexpr EdgePlacement kInPrimitive = EdgePlacement::kInPrimitive;
-constexpr EdgePlacement kInLoops = EdgePlacement::kInLoops;
-
 // All of them, in the order in which they are asked: the first that takes the step has it. What
 // none takes is left to the reference.
 constexpr Implementation kImplementations[] = {
@@ -148,7 +158,7 @@ constexpr Implementation kImplementations[] = {
     {"byte product", IsContract, SelectByteProduct},
     {"pooling", IsWindow, SelectPooling},
     {"onednn matmul", IsContract, OneDnn<onednn::SelectMatMul, kInPrimitive>},
-    {"onednn convolution", IsContract, OneDnn<onednn::SelectConvolution, kInPrimitive>},
+    {"onednn convolution", IsContract, SelectOneDnnConvolution},
     {"onednn deconvolution", IsContract, OneDnn<onednn::SelectDeconvolution, kInPrimitive>},
     {"onednn matmul between loops", IsContract, OneDnn<onednn::SelectMatMul, kInLoops>},
     {"onednn convolution between loops", IsContract, OneDnn<onednn::SelectConvolution, kInLoops>},

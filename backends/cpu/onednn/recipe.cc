@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recipe and its kernel. A binding first tries the whole step as primitives, then primitives
-// between loops, then the reference's loops alone, which take any extents and layout.
+// between loops, then another kernel of this plugin, or else the reference's loops alone, which
+// take any extents and layout.
 
 #include "backends/cpu/onednn/recipe.h"
 
@@ -66,18 +67,19 @@ bool IsTiny(const device::BoundStep& step) {
   return cost.flops <= kMaxFlops && cost.read_bytes <= kMaxBytes && cost.written_bytes <= kMaxBytes;
 }
 
-// The reference's loops in the primitives' place, and why.
-class LoopsInstead final : public device::BoundKernel {
+// What is in the primitives' place, and why.
+class Instead final : public device::BoundKernel {
  public:
-  LoopsInstead(std::unique_ptr<device::BoundKernel> loops, std::string reasons)
-      : loops_(std::move(loops)), reasons_(std::move(reasons)) {}
+  Instead(std::unique_ptr<device::BoundKernel> bound, std::string detail)
+      : bound_(std::move(bound)), detail_(std::move(detail)) {}
 
-  Status Run(device::Addresses addresses) const override { return loops_->Run(addresses); }
-  std::string Detail() const override { return loops_->Detail() + ": " + reasons_; }
+  Status Run(device::Addresses addresses) const override { return bound_->Run(addresses); }
+  bool ReadsAtRun(int read) const override { return bound_->ReadsAtRun(read); }
+  std::string Detail() const override { return detail_; }
 
  private:
-  const std::unique_ptr<device::BoundKernel> loops_;
-  const std::string reasons_;
+  const std::unique_ptr<device::BoundKernel> bound_;
+  const std::string detail_;
 };
 
 }  // namespace
@@ -86,7 +88,8 @@ class Kernel final : public device::Kernel {
  public:
   Kernel(const Recipe& recipe, Runtime& runtime,
          std::shared_ptr<const reference::CompiledStep> loops, std::vector<Prologue> prologues,
-         std::shared_ptr<const reference::Expression> roots)
+         std::shared_ptr<const reference::Expression> roots,
+         std::unique_ptr<device::Kernel> otherwise)
       : implementation_(recipe.implementation_),
         lay_out_(recipe.lay_out_),
         edge_placement_(recipe.edge_placement_),
@@ -94,7 +97,9 @@ class Kernel final : public device::Kernel {
         runtime_(runtime),
         loops_(std::move(loops)),
         prologues_(std::move(prologues)),
-        roots_(std::move(roots)) {
+        roots_(std::move(roots)),
+        otherwise_(std::move(otherwise)),
+        otherwise_name_(otherwise_ == nullptr ? "" : recipe.otherwise_->implementation()) {
     for (int k = 0; k < program::OperandCount(recipe.facts_.step); ++k) {
       is_plain_.push_back(runtime::CheckPlain(recipe.facts_.program, recipe.facts_.step, k).ok());
     }
@@ -138,14 +143,21 @@ class Kernel final : public device::Kernel {
       if (reasons == status.sentence()) continue;
       reasons += (reasons.empty() ? "" : " ") + std::string(status.sentence());
     }
+    if (otherwise_ != nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(bound, otherwise_->Bind(step, constants));
+      std::string detail = std::string(otherwise_name_) + ": " + reasons;
+      return std::unique_ptr<device::BoundKernel>(
+          std::make_unique<Instead>(std::move(bound), std::move(detail)));
+    }
     ++runtime_.counts().reference;
     if (runtime_.log().Enabled(base::LogLevel::kDebug)) {
       runtime_.log().Write(base::LogLevel::kDebug, "cpu",
                            std::string(implementation_) + " over " + tensor::ToString(step.domain) +
                                " runs as the reference's loops: " + reasons);
     }
+    std::string detail = bound->Detail() + ": " + reasons;
     return std::unique_ptr<device::BoundKernel>(
-        std::make_unique<LoopsInstead>(std::move(bound), std::move(reasons)));
+        std::make_unique<Instead>(std::move(bound), std::move(detail)));
   }
 
  private:
@@ -209,12 +221,32 @@ class Kernel final : public device::Kernel {
   const std::vector<Prologue> prologues_;                       // one per operand
   std::vector<bool> is_plain_;
   const std::shared_ptr<const reference::Expression> roots_;  // shared with sequences
+  const std::unique_ptr<device::Kernel> otherwise_;
+  const std::string_view otherwise_name_;
   PackedConstants packed_;
   std::mutex mutex_;
   std::map<std::pair<size_t, Extents>, PackedConstant> evaluated_;
 };
 
-Result<std::unique_ptr<device::Kernel>> Recipe::BuildKernel(Runtime& runtime) const {
+Result<std::unique_ptr<device::Kernel>> Recipe::Build(const runtime::Runtimes& runtimes) const {
+  std::unique_ptr<device::Kernel> otherwise;
+  if (otherwise_ != nullptr) {
+    // Of another folder of this plugin.
+    const auto& recipe = dynamic_cast<const runtime::Recipe&>(*otherwise_);
+    ONNXIFI_ASSIGN_OR_RETURN(otherwise, recipe.Build(runtimes));
+  }
+  return BuildKernel(runtimes.onednn, std::move(otherwise));
+}
+
+std::unique_ptr<const device::Recipe> WithOtherwise(
+    std::unique_ptr<const device::Recipe> recipe, std::unique_ptr<const device::Recipe> otherwise) {
+  auto both = std::make_unique<Recipe>(dynamic_cast<const Recipe&>(*recipe));
+  both->SetOtherwise(std::move(otherwise));
+  return both;
+}
+
+Result<std::unique_ptr<device::Kernel>> Recipe::BuildKernel(
+    Runtime& runtime, std::unique_ptr<device::Kernel> otherwise) const {
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const reference::CompiledStep> loops,
                            reference::CompileStep(facts_.program, facts_.step));
   std::vector<Prologue> prologues;
@@ -225,9 +257,9 @@ Result<std::unique_ptr<device::Kernel>> Recipe::BuildKernel(Runtime& runtime) co
   ONNXIFI_ASSIGN_OR_RETURN(
       reference::Expression roots,
       reference::Expression::Compile(facts_.program.exprs, RootsOf(facts_.step)));
-  return std::unique_ptr<device::Kernel>(
-      std::make_unique<Kernel>(*this, runtime, std::move(loops), std::move(prologues),
-                               std::make_shared<const reference::Expression>(std::move(roots))));
+  return std::unique_ptr<device::Kernel>(std::make_unique<Kernel>(
+      *this, runtime, std::move(loops), std::move(prologues),
+      std::make_shared<const reference::Expression>(std::move(roots)), std::move(otherwise)));
 }
 
 runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::Facts& facts,

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backends/core/base/result.h"
@@ -54,14 +55,19 @@ class Recipe final : public runtime::Recipe {
   std::string_view implementation() const override { return implementation_; }
   // Constants among the two operands are packed.
   bool TakesAnyAddress(int read) const override {
-    return edge_placement_ == EdgePlacement::kInPrimitive && read <= 1;
+    return edge_placement_ == EdgePlacement::kInPrimitive && read <= 1 &&
+           (otherwise_ == nullptr || otherwise_->TakesAnyAddress(read));
+  }
+  // Of the same step: what takes extents for which there is no good primitive, in the place of the
+  // reference's loops.
+  void SetOtherwise(std::shared_ptr<const device::Recipe> recipe) {
+    otherwise_ = std::move(recipe);
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(
-      const runtime::Runtimes& runtimes) const override {
-    return BuildKernel(runtimes.onednn);
-  }
-  // `runtime` outlives the kernel.
-  base::Result<std::unique_ptr<device::Kernel>> BuildKernel(Runtime& runtime) const;
+      const runtime::Runtimes& runtimes) const override;
+  // `runtime` outlives the kernel. `otherwise` may be null.
+  base::Result<std::unique_ptr<device::Kernel>> BuildKernel(
+      Runtime& runtime, std::unique_ptr<device::Kernel> otherwise = nullptr) const;
 
  private:
   friend class Kernel;
@@ -70,7 +76,12 @@ class Recipe final : public runtime::Recipe {
   LayOut lay_out_;
   EdgePlacement edge_placement_;
   std::vector<epilogue::Operation> post_ops_;
+  std::shared_ptr<const device::Recipe> otherwise_;
 };
+
+// `recipe`, of this folder, with what to do otherwise.
+std::unique_ptr<const device::Recipe> WithOtherwise(
+    std::unique_ptr<const device::Recipe> recipe, std::unique_ptr<const device::Recipe> otherwise);
 
 // The implementations. Contract:
 runtime::RecipeResult SelectMatMul(const device::Facts& facts, EdgePlacement edge_placement,
