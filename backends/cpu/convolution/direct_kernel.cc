@@ -161,6 +161,16 @@ class BoundDirect final : public device::BoundKernel {
   std::vector<int64_t> pieces_;  // of a window
 };
 
+// Whether no window has the first or the last taps of the kernel inside of the image.
+bool HasIdleTaps(const Convolution& c) {
+  const auto has = [](int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
+                      int64_t pad) {
+    return (out - 1) * stride < pad || (kernel - 1) * dilation - pad >= in;
+  };
+  return has(c.in_height, c.out_height, c.kernel_height, c.stride_y, c.dilation_y, c.pad_top) ||
+         has(c.in_width, c.out_width, c.kernel_width, c.stride_x, c.dilation_x, c.pad_left);
+}
+
 }  // namespace
 
 runtime::RecipeResult SelectDirect(const ConvolutionQuery& described) {
@@ -172,6 +182,10 @@ runtime::RecipeResult SelectDirect(const ConvolutionQuery& described) {
         "The tensors have no gaps, which oneDNN reads and writes as fast, and there are " +
             std::to_string(MultiplyAdds(convolution)) + " multiply-adds, more than " +
             std::to_string(kFewMultiplyAdds) + ".");
+  }
+  if (HasIdleTaps(convolution)) {
+    return Status(Code::kUnsupportedShape,
+                  "Some weights meet padding alone, and are left out where windows are gathered.");
   }
   ONNXIFI_RETURN_IF_ERROR(CheckGroups(convolution));
   return MakeRecipe<BoundDirect, WindowPacking<WindowOrder::kRowColumnChannel>>("direct",

@@ -7,8 +7,10 @@
 // chunk.
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/convolution/windows.h"
@@ -44,7 +46,34 @@ struct GatheredConvolution {
   int64_t packed_size() const { return gemm::PackedSize(depth(), out_channels); }
 };
 
-// Weights of every group, the depth in the order of Windows.
+// Along each axis the taps that some window has inside of its image: of a small image, a kernel's
+// outermost ones may meet nothing but padding. At least one.
+struct UsedTaps {
+  tensor::Extents first, count;
+
+  int64_t total() const { return tensor::ElementCount(count); }
+  bool operator==(const UsedTaps& other) const = default;
+};
+
+UsedTaps FindUsedTaps(const device::BoundStep& step) {
+  const Contract& contract = *step.step->As<Contract>();
+  UsedTaps used;
+  for (size_t axis = 0; axis < contract.a_spatial.size(); ++axis) {
+    const int64_t in = step.Number(contract.a_spatial[axis]);
+    const int64_t out = step.domain[kFirstSpatial + axis];
+    const int64_t pad = step.Number(contract.pads_begin[axis]);
+    const int64_t dilation = contract.dilations[axis];
+    const int64_t last_window = std::max<int64_t>(out - 1, 0) * contract.strides[axis] - pad;
+    int64_t first = 0, end = step.Number(contract.inner[1 + axis]);
+    while (first + 1 < end && last_window + first * dilation < 0) ++first;
+    while (end - 1 > first && (end - 1) * dilation - pad >= in) --end;
+    used.first.push_back(first);
+    used.count.push_back(end - first);
+  }
+  return used;
+}
+
+// Weights of every group, the depth in the order of Windows. `weights` is the first used tap's.
 void PackTaps(const GatheredConvolution& convolution, const float* weights,
               const device::BoundView& view, const tensor::Extents& kernel,
               device::Parallel& parallel, float* packed) {
@@ -71,8 +100,9 @@ void PackTaps(const GatheredConvolution& convolution, const float* weights,
 
 class BoundGathered final : public device::BoundKernel {
  public:
+  // `convolution` has the used taps alone.
   BoundGathered(const device::BoundStep& step, const GatheredConvolution& convolution,
-                runtime::PackedWeights weights, runtime::Runtime& runtime)
+                const UsedTaps& used, runtime::PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         weights_(std::move(weights)),
@@ -85,13 +115,14 @@ class BoundGathered final : public device::BoundKernel {
     windows_.channel_stride = source_.strides[1];
     const size_t spatial = contract.a_spatial.size();
     for (size_t axis = 0; axis < spatial; ++axis) {
-      windows_.axes[kMaxSpatialAxes - spatial + axis] = {step.Number(contract.a_spatial[axis]),
-                                                         step.domain[kFirstSpatial + axis],
-                                                         step.Number(contract.inner[1 + axis]),
-                                                         contract.strides[axis],
-                                                         contract.dilations[axis],
-                                                         step.Number(contract.pads_begin[axis]),
-                                                         source_.strides[kFirstSpatial + axis]};
+      windows_.axes[kMaxSpatialAxes - spatial + axis] = {
+          step.Number(contract.a_spatial[axis]),
+          step.domain[kFirstSpatial + axis],
+          used.count[axis],
+          contract.strides[axis],
+          contract.dilations[axis],
+          step.Number(contract.pads_begin[axis]) - used.first[axis] * contract.dilations[axis],
+          source_.strides[kFirstSpatial + axis]};
     }
     // A panel of a block takes half of the L1 cache, the windows of a chunk half of the L2 cache.
     block_depth_ = std::clamp<int64_t>(processor::L1Floats() / 2 / gemm::PanelColumns(), 64, 1024);
@@ -252,31 +283,44 @@ class GatheredKernel final : public device::Kernel {
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                           device::Addresses constants) override {
     const device::BoundView& view = step.reads[1];
-    tensor::Extents kernel;
-    const Contract& contract = *step.step->As<Contract>();
-    for (size_t axis = 1; axis < contract.inner.size(); ++axis) {
-      kernel.push_back(step.Number(contract.inner[axis]));
+    const UsedTaps used = FindUsedTaps(step);
+    GatheredConvolution convolution = convolution_;
+    convolution.taps = used.total();
+    int64_t first = view.offset;
+    for (size_t axis = 0; axis < used.first.size(); ++axis) {
+      first += used.first[axis] * view.strides[kFirstSpatial + axis];
     }
     const auto pack = [&](float* to) -> Status {
       ONNXIFI_ASSIGN_OR_RETURN(
           const runtime::AlignedConstant aligned,
           runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
                                            runtime::ConstantBytes(step, view.buffer)));
-      PackTaps(convolution_, reinterpret_cast<const float*>(aligned.data()) + view.offset, view,
-               kernel, runtime_.pool(), to);
+      PackTaps(convolution, reinterpret_cast<const float*>(aligned.data()) + first, view,
+               used.count, runtime_.pool(), to);
       return base::Ok();
     };
     ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(/*layout=*/0, runtime_.memory(),
-                                         convolution_.group * convolution_.packed_size(), pack));
+                             store_.Find(NumberOf(used), runtime_.memory(),
+                                         convolution.group * convolution.packed_size(), pack));
     return std::unique_ptr<device::BoundKernel>(
-        std::make_unique<BoundGathered>(step, convolution_, std::move(packed), runtime_));
+        std::make_unique<BoundGathered>(step, convolution, used, std::move(packed), runtime_));
   }
 
  private:
+  // Of the weights that are packed for these taps.
+  int NumberOf(const UsedTaps& used) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find(layouts_.begin(), layouts_.end(), used);
+    const auto number = static_cast<int>(found - layouts_.begin());
+    if (found == layouts_.end()) layouts_.push_back(used);
+    return number;
+  }
+
   const GatheredConvolution convolution_;
   runtime::Runtime& runtime_;
   runtime::WeightStore store_;
+  std::mutex mutex_;
+  std::vector<UsedTaps> layouts_;
 };
 
 class GatheredRecipe final : public Recipe {
