@@ -6,6 +6,10 @@ lists stay true."""
 import re
 
 _FFT = "torch script has no operators of spectra"
+_COLUMNS = "torch script translates no col2im of symbols"
+_ADAPTIVE = "torch script pools no image of symbols to other than factors of it"
+_CLIPS = "the source itself takes no clips as small"
+_TRANSFORMERS = "the source does not load"
 _TOKENIZER = "com.microsoft.Tokenizer is no operator of ONNX and not among those that are translated"
 
 # What the exporter does not make.
@@ -15,8 +19,29 @@ NOT_MADE = {
     "transformers/longformer [torch script]": "the trace holds the length",
     "torch/graph_network [torch script]": "the trace holds the number of nodes",
     "sklearn/hist_gradient_boosting [skl2onnx]": "skl2onnx writes attributes that onnx refuses",
+    "sklearn/hist_gradient_boosting_regressor [skl2onnx]": "skl2onnx writes attributes that onnx refuses",
     "sklearn/knn_regressor [skl2onnx]": "the distances are not those of the metric",
-}
+    "torch/arithmetic [torch script]": "torch script has no aten::trunc",
+    "transformers/nystromformer [torch script]": "the trace multiplies extents that do not fit",
+    "transformers/mobilevitv2 [torch script]": _COLUMNS,
+    "transformers/cvt [torch dynamo]": _TRANSFORMERS,
+    "transformers/cvt [torch script]": _TRANSFORMERS,
+    "transformers/whisper [torch script]": "torch script has no aten::diff",
+    "torchvision/alexnet [torch script]": _ADAPTIVE,
+    "torchvision/vgg11_bn [torch script]": _ADAPTIVE,
+    "torchvision/s3d [torch dynamo]": _CLIPS,
+    "torchvision/s3d [torch script]": _CLIPS,
+    "timm/volo_d1_224 [torch script]": _COLUMNS,
+    "timm/halonet26t [torch script]": "torch script unfolds images of numbers alone",
+    "keras/image_network [tf2onnx]": "tf2onnx traces no augmentation of images",
+    "onnxruntime/bert_qdq [onnxruntime quantizer]": "symbolic shape inference of the quantizer fails",
+} | {
+    f"{name} [torch dynamo]": "torch.export or its translation fails"
+    for name in (
+        "torch/rnn", "torch/point_net", "torch/encoder_decoder", "torch/special",
+        "transformers/nystromformer", "transformers/longformer", "transformers/funnel",
+        "transformers/mixtral", "transformers/mamba", "transformers/rwkv")
+}  # fmt: skip
 
 # Networks that, with the weights that they are drawn with, make so much of a rounding that ONNX Runtime's
 # own answers differ by as much between its levels of optimization, or from PyTorch's in how many boxes
@@ -34,9 +59,16 @@ REFUSED = {
 } | {
     "sklearn/knn_imputer [skl2onnx]": (
         "a rank that only a run tells is refused", "The branches give output"),
+    "keras/efficientnet_b0 [tf2onnx]": (
+        "the file has an input that nobody gives; ONNX Runtime refuses it, too", "has no descriptor"),
     "torch/bfloat16 [torch dynamo]": (
         "weights of another type than what they weigh; ONNX Runtime refuses it, too",
         "Element type float of input 1"),
+    "transformers/patchtst [torch script]": (
+        "the trace adds extents that do not fit; ONNX Runtime refuses it, too", "do not broadcast"),
+    "transformers/patchtsmixer [torch script]": (
+        "the trace multiplies extents that do not fit; ONNX Runtime refuses it, too",
+        "Inner extents of A and B differ"),
     "transformers/cohere [torch script]": (
         "the trace multiplies extents that do not fit; ONNX Runtime refuses it, too",
         "do not broadcast"),
