@@ -40,6 +40,15 @@ class MeasureDifference(unittest.TestCase):
         self.assertEqual(agreement.measure_difference(values, values.copy()), 0)
         self.assertEqual(agreement.measure_difference(values, values + [0, 1]), math.inf)
 
+    def test_one_of_ten_thousand_labels_may_differ(self):
+        labels = numpy.zeros((100, 200), numpy.int64)
+        others = labels.copy()
+        others[3, 5] = 7
+        self.assertEqual(agreement.measure_difference(others, labels), 0.5)
+        others[4] = 7
+        self.assertGreater(agreement.measure_difference(others, labels), 100)
+        self.assertEqual(agreement.measure_difference(others[3, :9], labels[3, :9]), math.inf)
+
     def test_nan_and_infinity_equal_only_themselves(self):
         odd = numpy.array([math.nan, math.inf, 1], numpy.float32)
         self.assertEqual(agreement.measure_difference(odd, odd.copy()), 0)
