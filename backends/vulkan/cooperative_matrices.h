@@ -12,6 +12,7 @@
 #include "backends/core/codegen/expression.h"
 #include "backends/vulkan/api.h"
 
+// NOLINTBEGIN(readability-identifier-naming): the names of Vulkan.
 #ifndef VK_KHR_cooperative_matrix
 #define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
 inline constexpr auto VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR =
@@ -47,6 +48,7 @@ struct VkCooperativeMatrixPropertiesKHR {
 using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
     VkResult(VKAPI_PTR*)(VkPhysicalDevice, uint32_t*, VkCooperativeMatrixPropertiesKHR*);
 #endif
+// NOLINTEND(readability-identifier-naming)
 
 namespace onnxifi::vulkan {
 

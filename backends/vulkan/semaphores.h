@@ -17,10 +17,12 @@
 namespace onnxifi::vulkan {
 
 // What only they call; looked up when they are first used.
+// NOLINTBEGIN(readability-identifier-naming): the names of Vulkan.
 struct SemaphoreApi {
   PFN_vkGetSemaphoreCounterValue GetSemaphoreCounterValue = nullptr;
   PFN_vkSignalSemaphore SignalSemaphore = nullptr;
 };
+// NOLINTEND(readability-identifier-naming)
 
 // Any thread.
 class Semaphores {

@@ -66,6 +66,7 @@ enum class Function : int {
 // E.g. "onnxInitGraph"; each ends in a NUL.
 inline constexpr std::string_view kFunctionNames[] = {
 #define ONNXIFI_MEMBER(name) "onnx" #name,
+    // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): each is one literal of two.
     ONNXIFI_FUNCTIONS(ONNXIFI_MEMBER)
 #undef ONNXIFI_MEMBER
 };

@@ -27,15 +27,15 @@ bool HasExcess(const int8_t* quad, int64_t count) {
 
 void PanelLayout::Widen(int8_t* panel) const {
   const int64_t lanes = columns / kPanelVectors;
-  std::vector<int8_t> narrow(static_cast<size_t>(quad_bytes()));
+  std::vector<int16_t> elements(static_cast<size_t>(quad_bytes()));
   // The last ones first: they move to where none is.
   for (int64_t quad = quads; quad-- > 0;) {
-    std::memcpy(narrow.data(), panel + quads_at() + quad * quad_bytes(), narrow.size());
+    std::copy_n(panel + quads_at() + quad * quad_bytes(), quad_bytes(), elements.begin());
     auto* const wide = reinterpret_cast<int16_t*>(panel + quads_at() + 2 * quad * quad_bytes());
     for (int64_t element = 0; element < quad_bytes(); ++element) {
       const int64_t vector = element / (lanes * kQuad);
       const int64_t pair = element / 2 % (lanes * 2);
-      wide[(2 * vector + element % 2) * lanes * 2 + pair] = narrow[static_cast<size_t>(element)];
+      wide[(2 * vector + element % 2) * lanes * 2 + pair] = elements[static_cast<size_t>(element)];
     }
   }
 }
