@@ -3,6 +3,7 @@
 models that the library refuses. One that passes, or fails in another way, is a failure, so that the
 lists stay true."""
 
+import math
 import re
 
 _FFT = "torch script has no operators of spectra"
@@ -43,14 +44,16 @@ NOT_MADE = {
         "transformers/mixtral", "transformers/mamba", "transformers/rwkv")
 }  # fmt: skip
 
-# Networks that, with the weights that they are drawn with, make so much of a rounding that ONNX Runtime's
-# own answers differ by as much between its levels of optimization, or from PyTorch's in how many boxes
-# there are.
+# Networks that make much of a rounding, with the weights that they are drawn with, and how many tolerances
+# they may lie off. Of efficientnet_b0 float64 is known: every float32 engine lies 10 to 230 off it. Where
+# the number of boxes follows from scores that are almost equal (inf), ONNX Runtime has to be off, too.
 UNSTABLE = {
-    f"torchvision/{name} [torch {how}]"
-    for name in ("efficientnet_b0", "efficientnet_v2_s", "retinanet_resnet50_fpn", "ssdlite320_mobilenet_v3_large")
+    f"torchvision/{name} [torch {how}]": most
+    for name, most in (
+        ("efficientnet_b0", 1e3), ("efficientnet_v2_s", 1e4),
+        ("retinanet_resnet50_fpn", 1), ("ssdlite320_mobilenet_v3_large", 1))
     for how in ("dynamo", "script")
-}
+}  # fmt: skip
 
 # What the library refuses, with a pattern of its sentence.
 REFUSED = {
@@ -78,8 +81,10 @@ REFUSED = {
 def verdict_of(result):
     """"passed", "failed", or "not supported" for what is known."""
     key = f"{result['name']} [{result['exporter']}]"
-    if key in UNSTABLE:
-        return {"wrong": "not supported", "passed": "passed"}.get(result["status"], "failed")
+    if key in UNSTABLE and result["status"] == "wrong":
+        error, peer = result["error"], result.get("peer_error", 0)
+        is_so = error <= UNSTABLE[key] or (math.isinf(error) and math.isinf(peer))
+        return "not supported" if is_so else "failed"
     if key in NOT_MADE:
         return "not supported" if result["status"] == "not made" else "failed"
     if key in REFUSED:
