@@ -50,14 +50,18 @@ constexpr Loop UnaryLoop() {
   }
 }
 
+// In the plain loops, `lanes` is a copy: a byte that is stored could be one of `operands`, whose
+// count would be read again for every lane, and no loop without a count becomes vector code.
+
 // result[i] = kFunction(a[i], b[i]), whose types may differ in width. No lane depends on another.
 template <typename From, typename To, auto kFunction>
 void RunPlain(const LoopOperands& operands) {
   const auto* a = reinterpret_cast<const From*>(operands.inputs[0]);
   const auto* b = reinterpret_cast<const From*>(operands.inputs[1]);
   auto* result = reinterpret_cast<To*>(operands.result);
+  const int64_t lanes = operands.lanes;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = kFunction(a[i], b[i]);
+  for (int64_t i = 0; i < lanes; ++i) result[i] = kFunction(a[i], b[i]);
 }
 
 // Unary: there is no second input to read.
@@ -65,16 +69,18 @@ template <typename T>
 void RunNegate(const LoopOperands& operands) {
   const auto* a = reinterpret_cast<const T*>(operands.inputs[0]);
   auto* result = reinterpret_cast<T*>(operands.result);
+  const int64_t lanes = operands.lanes;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = program::WrapNeg(a[i]);
+  for (int64_t i = 0; i < lanes; ++i) result[i] = program::WrapNeg(a[i]);
 }
 
 template <typename T>
 void RunIsNan(const LoopOperands& operands) {
   const auto* a = reinterpret_cast<const T*>(operands.inputs[0]);
   auto* result = reinterpret_cast<uint8_t*>(operands.result);
+  const int64_t lanes = operands.lanes;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = a[i] != a[i] ? 1 : 0;
+  for (int64_t i = 0; i < lanes; ++i) result[i] = a[i] != a[i] ? 1 : 0;
 }
 
 template <typename T>
@@ -83,8 +89,9 @@ void RunSelect(const LoopOperands& operands) {
   const auto* a = reinterpret_cast<const T*>(operands.inputs[1]);
   const auto* b = reinterpret_cast<const T*>(operands.inputs[2]);
   auto* result = reinterpret_cast<T*>(operands.result);
+  const int64_t lanes = operands.lanes;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < operands.lanes; ++i) {
+  for (int64_t i = 0; i < lanes; ++i) {
     const T x = a[i];
     const T y = b[i];
     result[i] = condition[i] != 0 ? x : y;
@@ -144,6 +151,10 @@ Loop FindInteger(ExprOp op) {
   case ExprOp::id:                               \
     return Binary<T, engine>::Run;
 #include "backends/core/program/scalar_operations.def"
+    case ExprOp::kShl:
+      return RunPlain<T, T, [](T a, T b) { return program::IntegerShl(a, b); }>;
+    case ExprOp::kShr:
+      return RunPlain<T, T, [](T a, T b) { return program::IntegerShr(a, b); }>;
     default:
       return FindComparison<T>(op);
   }

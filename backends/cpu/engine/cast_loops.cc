@@ -25,12 +25,14 @@ namespace HWY_NAMESPACE {
 
 using tensor::ElementType;
 
+// `lanes` is a copy: a byte that is stored could be one of `operands`.
 template <typename From, typename To, class Function>
 HWY_INLINE void ForEach(const LoopOperands& operands, Function function) {
   const auto* a = reinterpret_cast<const From*>(operands.inputs[0]);
   auto* result = reinterpret_cast<To*>(operands.result);
+  const int64_t lanes = operands.lanes;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < operands.lanes; ++i) result[i] = function(a[i]);
+  for (int64_t i = 0; i < lanes; ++i) result[i] = function(a[i]);
 }
 
 template <typename From, typename To>
