@@ -9,7 +9,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "backends" / "core" / "domains" / "microsoft"
 
-_BLOCK = re.compile(r'R"\((\w+\(.*?)\)",\s*\w+\}', re.DOTALL)
+_BLOCK = re.compile(r'R"\((\w+\(.*?)\)",\s*\w+[^{}"]*\}', re.DOTALL)
 _KINDS = {"": "Single", "?": "Optional", "*": "Variadic"}
 
 

@@ -11,7 +11,6 @@ _COLUMNS = "torch script translates no col2im of symbols"
 _ADAPTIVE = "torch script pools no image of symbols to other than factors of it"
 _CLIPS = "the source itself takes no clips as small"
 _TRANSFORMERS = "the source does not load"
-_TOKENIZER = "com.microsoft.Tokenizer is no operator of ONNX and not among those that are translated"
 
 # What the exporter does not make.
 NOT_MADE = {
@@ -57,9 +56,6 @@ UNSTABLE = {
 
 # What the library refuses, with a pattern of its sentence.
 REFUSED = {
-    f"sklearn/{name} [skl2onnx]": (_TOKENIZER, "Tokenizer")
-    for name in ("tfidf", "count_vectorizer", "characters", "text_pipeline", "text_bayes")
-} | {
     "sklearn/knn_imputer [skl2onnx]": (
         "a rank that only a run tells is refused", "The branches give output"),
     "keras/efficientnet_b0 [tf2onnx]": (

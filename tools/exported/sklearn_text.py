@@ -108,11 +108,14 @@ def _columns():
 def list_cases():
     text, linear_model, naive_bayes, pipeline, preprocessing = modules(
         "feature_extraction.text", "linear_model", "naive_bayes", "pipeline", "preprocessing")  # fmt: skip
-    yield _text("tfidf", lambda: text.TfidfVectorizer(ngram_range=(1, 2)))
+    # skl2onnx takes words of one letter unless it is told a pattern, and another logarithm for
+    # sublinear_tf.
+    yield _text("tfidf", lambda: text.TfidfVectorizer(
+        ngram_range=(1, 2), token_pattern="[a-zA-Z0-9_]+"))  # fmt: skip
     yield _text("count_vectorizer", lambda: text.CountVectorizer(binary=True, min_df=2))
     yield _text("characters", lambda: text.CountVectorizer(analyzer="char", ngram_range=(2, 3)))
     yield _text("text_pipeline", lambda: pipeline.make_pipeline(
-        text.TfidfVectorizer(sublinear_tf=True, norm="l1"),
+        text.TfidfVectorizer(norm="l1"),
         linear_model.LogisticRegression()))  # fmt: skip
     yield _text("text_bayes", lambda: pipeline.make_pipeline(
         text.CountVectorizer(), naive_bayes.ComplementNB()), 1e-3)  # fmt: skip

@@ -95,6 +95,17 @@ base::Result<Pattern> Pattern::Compile(const std::string& text) {
 }
 
 base::Result<bool> Pattern::MatchesWhole(std::string_view text) const {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Match> match, Run(text, 0, PCRE2_ANCHORED));
+  return match && match->end == text.size();
+}
+
+base::Result<std::optional<Pattern::Match>> Pattern::Find(std::string_view text,
+                                                          size_t start) const {
+  return Run(text, start, PCRE2_NO_UTF_CHECK);
+}
+
+base::Result<std::optional<Pattern::Match>> Pattern::Run(std::string_view text, size_t start,
+                                                         unsigned options) const {
   const auto* code = static_cast<const pcre2_code*>(code_.get());
   const std::unique_ptr<pcre2_match_data, ReleaseMatch> data(
       pcre2_match_data_create(/*ovecsize=*/1, /*gcontext=*/nullptr));
@@ -105,12 +116,14 @@ base::Result<bool> Pattern::MatchesWhole(std::string_view text) const {
     std::vector<int> workspace(size);
     const int found = pcre2_dfa_match(
         code, reinterpret_cast<PCRE2_SPTR>(text.data() != nullptr ? text.data() : ""), text.size(),
-        /*startoffset=*/0, PCRE2_ANCHORED, data.get(),
-        /*mcontext=*/nullptr, workspace.data(), workspace.size());
+        start, options, data.get(), /*mcontext=*/nullptr, workspace.data(), workspace.size());
     // The longest of all matches comes first.
-    if (found >= 0) return pcre2_get_ovector_pointer(data.get())[1] == text.size();
+    if (found >= 0) {
+      const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data.get());
+      return std::optional(Match{ends[0], ends[1]});
+    }
     const bool is_no_utf8 = found <= PCRE2_ERROR_UTF8_ERR1 && found >= PCRE2_ERROR_UTF8_ERR21;
-    if (found == PCRE2_ERROR_NOMATCH || is_no_utf8) return false;
+    if (found == PCRE2_ERROR_NOMATCH || is_no_utf8) return std::optional<Match>();
     if (found != PCRE2_ERROR_DFA_WSSIZE) {
       return Status(Code::kNoSystemResources,
                     "A pattern cannot be matched: " + Message(found) + ".");

@@ -46,6 +46,37 @@ TEST(PatternTest, MatchesTheWholeTextOnly) {
   }
 }
 
+TEST(PatternTest, FindsTheLongestOfTheLeftmost) {
+  using Ends = std::pair<size_t, size_t>;
+  constexpr Ends kNone = {99, 99};
+  struct Case {
+    std::string pattern, text;
+    size_t start;
+    Ends match;
+  };
+  const Case cases[] = {
+      {"a|ab|abc", "xxabcd", 0, {2, 5}},
+      {"a|ab|abc", "xxabcd", 3, kNone},
+      {"[a-z]+", "ab cde", 2, {3, 6}},
+      {"[a-z]+", "ab cde", 4, {4, 6}},
+      {"\\bb", "ab b", 1, {3, 4}},  // what lies in front counts
+      {"^b", "ab", 1, kNone},
+      {"b$", "b b", 0, {2, 3}},
+      {"x*", "ab", 0, {0, 0}},
+      {"x*", "ab", 2, {2, 2}},
+      {"x*", "", 0, {0, 0}},
+      {"[^a]", "a\u00E4", 0, {1, 3}},
+  };
+  for (const Case& one : cases) {
+    const auto pattern = Pattern::Compile(one.pattern);
+    ASSERT_TRUE(pattern.ok()) << pattern.status().Text();
+    const auto found = pattern->Find(one.text, one.start);
+    ASSERT_TRUE(found.ok()) << found.status().Text();
+    EXPECT_EQ(*found ? Ends((*found)->begin, (*found)->end) : kNone, one.match)
+        << one.pattern << " in '" << one.text << "' from " << one.start;
+  }
+}
+
 TEST(PatternTest, TakesNoTimeThatGrowsExponentially) {
   const auto pattern = Pattern::Compile("(a*)*(a|aa)+(a?){20}b");
   ASSERT_TRUE(pattern.ok()) << pattern.status().Text();

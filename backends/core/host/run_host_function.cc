@@ -10,6 +10,7 @@
 #include "backends/core/host/probabilities.h"
 #include "backends/core/host/sequence.h"
 #include "backends/core/host/text.h"
+#include "backends/core/host/tokens.h"
 
 namespace onnxifi::host {
 

@@ -87,6 +87,7 @@ constexpr Table kTables[] = {
     SupportVectorOperators,
     TensorScatterOperators,
     TfIdfOperators,
+    TokenizerOperators,
     TopKOperators,
     TransposeOperators,
     TreeEnsembleOperators,

@@ -85,6 +85,7 @@ std::span<const Operator> StringOperators();
 std::span<const Operator> SupportVectorOperators();
 std::span<const Operator> TensorScatterOperators();
 std::span<const Operator> TfIdfOperators();
+std::span<const Operator> TokenizerOperators();
 std::span<const Operator> TopKOperators();
 std::span<const Operator> TransposeOperators();
 std::span<const Operator> TreeEnsembleOperators();

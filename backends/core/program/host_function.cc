@@ -24,6 +24,7 @@ struct Names {
   std::string_view operator()(const PassValue&) const { return "pass value"; }
   std::string_view operator()(const ConcatStrings&) const { return "concat strings"; }
   std::string_view operator()(const SplitStrings&) const { return "split strings"; }
+  std::string_view operator()(const TokenizeStrings&) const { return "tokenize strings"; }
   std::string_view operator()(const NormalizeStrings&) const { return "normalize strings"; }
   std::string_view operator()(const MatchStrings&) const { return "match strings"; }
   std::string_view operator()(const FormatNumbers&) const { return "format numbers"; }

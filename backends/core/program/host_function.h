@@ -71,6 +71,20 @@ struct SplitStrings {
   int64_t most_splits = -1;
 };
 
+// (strings) -> the tokens of each along a new last axis, padded behind the last one with `padding`.
+// Tokens are the characters, what lies between matches of the separators, one pattern after the
+// other, or the matches of one pattern. Those of fewer than `shortest` characters are left out.
+struct TokenizeStrings {
+  enum class Rule : uint8_t { kCharacters, kBetweenMatches, kMatches };
+  Rule rule = Rule::kCharacters;
+  std::vector<std::string> patterns;  // that host::Pattern takes; of kMatches one
+  int64_t shortest = 1;
+  // The characters U+0002 in front of the tokens of a string and U+0003 behind them, unless no
+  // string has a token.
+  bool marks_ends = false;
+  std::string padding;
+};
+
 // (strings [C] or [1, C]) -> those that are no stop words, in another case. One empty string if
 // none is left. Stop words are compared before the case is changed.
 struct NormalizeStrings {
@@ -149,8 +163,8 @@ void AppendToGram(const std::string& key, std::string& gram);
 struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
                    SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
-                   NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers, CountNgrams,
-                   CoupleProbabilities, MakeMaps, ListMap, NextDraw> {
+                   TokenizeStrings, NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers,
+                   CountNgrams, CoupleProbabilities, MakeMaps, ListMap, NextDraw> {
   using variant::variant;
 };
 

@@ -29,6 +29,7 @@ std::span<const model::Domain* const> ListDomains() {
       model::Domain{kName, 1, QLinearPoolOperators()},
       model::Domain{kName, 1, QuantizedLstmOperators()},
       model::Domain{kName, 1, SkipNormalizationOperators()},
+      model::Domain{kName, 1, TextOperators()},
       model::Domain{"", 1, DefaultDomainOperators()},
   };
   static const auto pointers = [] {

@@ -31,6 +31,7 @@ std::span<const model::DomainOperator> QLinearElementwiseOperators();
 std::span<const model::DomainOperator> QLinearPoolOperators();
 std::span<const model::DomainOperator> QuantizedLstmOperators();
 std::span<const model::DomainOperator> SkipNormalizationOperators();
+std::span<const model::DomainOperator> TextOperators();
 // Of ONNX's own domain: operators that ONNX Runtime writes there and ONNX does not define.
 std::span<const model::DomainOperator> DefaultDomainOperators();
 

@@ -139,6 +139,61 @@ TEST(StringSplitTest, SplitsAsPythonDoes) {
   EXPECT_EQ((*none)[0].tensor.extents(), (Extents{0, 2, 0}));
 }
 
+TextNode Tokenizer(Attributes attributes) {
+  for (const auto& [name, number] : {std::pair("mark", 0), std::pair("mincharnum", 1)}) {
+    attributes.emplace(name, int64_t{number});
+  }
+  attributes.emplace("pad_value", std::string("#"));
+  return {"Tokenizer", 1, std::move(attributes), "com.microsoft"};
+}
+
+TEST(TokenizerTest, FindsTokensOfEveryRule) {
+  struct Case {
+    Attributes attributes;
+    Texts tokens;  // of "ab, cde" and of "x"
+  };
+  const Case cases[] = {
+      {{{"tokenexp", std::string("[a-z]+")}}, {"ab", "cde", "x", "#"}},
+      {{{"tokenexp", std::string("[a-z]+")}, {"mincharnum", int64_t{3}}}, {"cde", "#"}},
+      {{{"separators", Texts{",", " "}}}, {"ab", "cde", "x", "#"}},
+      {{{"separators", Texts{", "}}, {"mark", int64_t{1}}},
+       {"\x02", "ab", "cde", "\x03", "\x02", "x", "\x03", "#"}},
+      {{{"separators", Texts{""}}},
+       {"a", "b", ",", " ", "c", "d", "e", "x", "#", "#", "#", "#", "#", "#"}},
+      {{{"tokenexp", std::string("q")}, {"mark", int64_t{1}}}, {}},
+  };
+  for (const bool is_symbolic : {false, true}) {
+    for (const Case& one : cases) {
+      const auto result =
+          RunNode(Tokenizer(one.attributes), {Strings({2, 1}, {"ab, cde", "x"})}, is_symbolic);
+      ASSERT_TRUE(result.ok()) << result.status().Text();
+      const Tensor& tokens = (*result)[0].tensor;
+      EXPECT_EQ(tokens.extents(), (Extents{2, 1, static_cast<int64_t>(one.tokens.size()) / 2}));
+      EXPECT_EQ(tokens.strings(), one.tokens);
+    }
+  }
+}
+
+TEST(TokenizerTest, SaysWhatIsWrong) {
+  const auto sentence = [](Attributes attributes, Texts texts) {
+    const auto count = static_cast<int64_t>(texts.size());
+    const auto result =
+        RunNode(Tokenizer(std::move(attributes)), {Strings({count}, std::move(texts))});
+    return result.ok() ? std::string() : result.status().Text();
+  };
+  const Attributes words = {{"tokenexp", std::string("[a-z]+")}};
+  for (const std::string text : {"\xFF", "a\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80"}) {
+    EXPECT_THAT(sentence(words, {"ok", text}), HasSubstr("String 1 of input 0 is no UTF-8."));
+  }
+  EXPECT_EQ(sentence(words, {"\u00E4\u0800\U0010FFFF"}), "");
+  EXPECT_THAT(sentence({}, {"a"}), HasSubstr("separators and tokenexp are both missing or empty"));
+  EXPECT_THAT(sentence({{"tokenexp", std::string("(")}}, {"a"}), HasSubstr("Pattern '('"));
+  EXPECT_THAT(sentence({{"tokenexp", std::string(".")}, {"mincharnum", int64_t{2}}}, {"a"}),
+              HasSubstr("mincharnum is 2"));
+  EXPECT_THAT(sentence({{"tokenexp", std::string("a")}, {"mincharnum", int64_t{0}}}, {"a"}),
+              HasSubstr("mincharnum is 0, below the smallest (1)"));
+}
+
 TEST(StringNormalizerTest, DropsStopWordsAndChangesCase) {
   struct Case {
     Attributes attributes;
