@@ -337,10 +337,11 @@ class Graph:
             self._library.check(status, "running")
         self._release(event)
 
-    def compute(self, inputs):
+    def compute(self, inputs, reads=True):
         """{name: answer} of one run on {name: array}, whatever the kind: texts are arrays of str,
         sequences lists, maps dicts, an optional without its element None. The extents of the
-        outputs need not be known before the run. LibraryError with the library's sentence."""
+        outputs need not be known before the run; without `reads` they are asked for, and their
+        answers are None. LibraryError with the library's sentence."""
         numbers = {name: array for name, array in inputs.items() if array.dtype.kind != "O"}
         texts = [
             onnxifi_value.from_texts(name, array)
@@ -372,6 +373,9 @@ class Graph:
         answers = {}
 
         def keep(_, pointer):
+            if not reads:
+                answers[pointer.contents.name.decode()] = None
+                return
             name, answer = onnxifi_value.read(pointer.contents)
             answers[name] = answer
 

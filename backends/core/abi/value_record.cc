@@ -5,9 +5,11 @@
 #include "backends/core/abi/value_record.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
-#include <set>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace onnxifi::abi {
@@ -25,12 +27,55 @@ using tensor::ValueRef;
 constexpr int kDeepestValue = 8;
 constexpr uint32_t kMaxRank = 64;
 
+// Where a structure stands: the value that the caller named, or a part of another. Said in words
+// only where something is wrong, for a sequence may have a million parts.
+class Place {
+ public:
+  explicit Place(const std::string& what) : what_(&what) {}
+  Place(const Place& whole, size_t element) : whole_(&whole), element_(element) {}
+
+  std::string Text() const {
+    if (whole_ == nullptr) return *what_;
+    return "element " + std::to_string(element_) + " of " + whole_->Text();
+  }
+
+ private:
+  const std::string* what_ = nullptr;
+  const Place* whole_ = nullptr;
+  size_t element_ = 0;
+};
+
+// Memory of the small tensors of one value: a map has a tensor per key.
+class Pool {
+ public:
+  static constexpr size_t kMaxBytes = 64;
+
+  // Aligned as any tensor is; lives as long as somebody has the owner.
+  std::byte* Lend(std::shared_ptr<const void>& owner) {
+    if (used_ == kSlots) {
+      block_ = std::make_shared<Block>();
+      used_ = 0;
+    }
+    owner = block_;
+    return block_->slots[used_++].data();
+  }
+
+ private:
+  static constexpr size_t kSlots = 64;
+  struct Block {
+    alignas(kMaxBytes) std::array<std::array<std::byte, kMaxBytes>, kSlots> slots;
+  };
+
+  std::shared_ptr<Block> block_;
+  size_t used_ = kSlots;
+};
+
 // What lies inside the caller's structure; the rest is zero.
-Result<onnxValue> Read(const onnxValue& record, const std::string& what) {
+Result<onnxValue> Read(const onnxValue& record, const Place& place) {
   constexpr size_t kSmallest = offsetof(onnxValue, kind) + sizeof(record.kind);
   if (record.struct_size < kSmallest) {
     return Status(Code::kInvalidSize,
-                  what + " has a structure of " + std::to_string(record.struct_size) +
+                  place.Text() + " has a structure of " + std::to_string(record.struct_size) +
                       " bytes; its kind alone ends after " + std::to_string(kSmallest) + ".");
   }
   onnxValue copy = {};
@@ -38,58 +83,65 @@ Result<onnxValue> Read(const onnxValue& record, const std::string& what) {
   return copy;
 }
 
-Result<Extents> ReadExtents(const onnxValue& record, const std::string& what) {
+Result<Extents> ReadExtents(const onnxValue& record, const Place& place) {
   if (record.rank > kMaxRank) {
-    return Status(Code::kInvalidShape, what + " has rank " + std::to_string(record.rank) +
+    return Status(Code::kInvalidShape, place.Text() + " has rank " + std::to_string(record.rank) +
                                            "; the largest one taken is " +
                                            std::to_string(kMaxRank) + ".");
   }
   if (record.rank > 0 && record.extents == nullptr) {
     return Status(Code::kInvalidPointer,
-                  what + " has rank " + std::to_string(record.rank) + " and NULL extents.");
+                  place.Text() + " has rank " + std::to_string(record.rank) + " and NULL extents.");
   }
   Extents extents;
   for (uint32_t axis = 0; axis < record.rank; ++axis) {
     extents.push_back(record.extents[axis]);
     if (extents.back() < 0) {
-      return Status(Code::kInvalidShape, "Dimension " + std::to_string(axis) + " of " + what +
-                                             " is " + std::to_string(extents.back()) +
-                                             ", below the smallest (0).");
+      return Status(Code::kInvalidShape,
+                    "Dimension " + std::to_string(axis) + " of " + place.Text() + " is " +
+                        std::to_string(extents.back()) + ", below the smallest (0).");
     }
   }
   // As many elements of the largest type as a signed size can say.
   constexpr int64_t kMax = INT64_MAX / 16;
   if (tensor::ElementCount(extents) > kMax) {
-    return Status(Code::kInvalidShape, what + " of shape " + tensor::ToString(extents) +
+    return Status(Code::kInvalidShape, place.Text() + " of shape " + tensor::ToString(extents) +
                                            " has more than the largest number of elements (" +
                                            std::to_string(kMax) + ").");
   }
   return extents;
 }
 
-Result<Tensor> ReadTensor(const onnxValue& record, const std::string& what) {
+Result<Tensor> ReadTensor(const onnxValue& record, const Place& place, Pool& pool) {
   const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(record.data_type));
   if (!type) {
-    return Status(Code::kInvalidDatatype, what + " has element type " +
+    return Status(Code::kInvalidDatatype, place.Text() + " has element type " +
                                               std::to_string(record.data_type) +
                                               ", which is no element type of a value.");
   }
-  ONNXIFI_ASSIGN_OR_RETURN(Extents extents, ReadExtents(record, what));
+  ONNXIFI_ASSIGN_OR_RETURN(Extents extents, ReadExtents(record, place));
   const int64_t count = tensor::ElementCount(extents);
   const void* elements =
       *type == ElementType::kString ? static_cast<const void*>(record.strings) : record.data;
   if (count > 0 && elements == nullptr) {
     return Status(Code::kInvalidMemoryLocation,
-                  what + " has " + std::to_string(count) + " elements and NULL " +
+                  place.Text() + " has " + std::to_string(count) + " elements and NULL " +
                       (*type == ElementType::kString ? "strings." : "data."));
   }
   if (*type != ElementType::kString) {
     const int64_t size_bytes = tensor::SizeBytes(*type, count);
     if (static_cast<uint64_t>(size_bytes) != record.data_size_bytes) {
-      return Status(Code::kInvalidSize, what + " has " + std::to_string(record.data_size_bytes) +
-                                            " bytes of data; " + std::to_string(count) +
-                                            " elements of " + std::string(Name(*type)) + " have " +
-                                            std::to_string(size_bytes) + ".");
+      return Status(Code::kInvalidSize,
+                    place.Text() + " has " + std::to_string(record.data_size_bytes) +
+                        " bytes of data; " + std::to_string(count) + " elements of " +
+                        std::string(Name(*type)) + " have " + std::to_string(size_bytes) + ".");
+    }
+    const auto bytes = static_cast<size_t>(size_bytes);
+    if (bytes > 0 && bytes <= Pool::kMaxBytes) {
+      std::shared_ptr<const void> owner;
+      std::byte* const small = pool.Lend(owner);
+      std::memcpy(small, record.data, bytes);
+      return Tensor::Borrow(*type, std::move(extents), small, std::move(owner));
     }
     ONNXIFI_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(*type, std::move(extents)));
     if (count > 0) {
@@ -101,80 +153,95 @@ Result<Tensor> ReadTensor(const onnxValue& record, const std::string& what) {
   for (int64_t k = 0; k < count; ++k) {
     const onnxString& text = record.strings[k];
     if (text.data == nullptr && text.size_bytes > 0) {
-      return Status(Code::kInvalidMemoryLocation, "String " + std::to_string(k) + " of " + what +
-                                                      " has " + std::to_string(text.size_bytes) +
-                                                      " bytes at NULL.");
+      return Status(Code::kInvalidMemoryLocation,
+                    "String " + std::to_string(k) + " of " + place.Text() + " has " +
+                        std::to_string(text.size_bytes) + " bytes at NULL.");
     }
     strings.emplace_back(text.data != nullptr ? text.data : "", text.size_bytes);
   }
   return Tensor::FromStrings(std::move(extents), std::move(strings));
 }
 
-Status CheckKeys(const Tensor& keys, size_t values, const std::string& what) {
+Status CheckKeys(const Tensor& keys, size_t values, const Place& place) {
   if (keys.type() != ElementType::kString && keys.type() != ElementType::kInt64) {
-    return {Code::kInvalidDatatype, what + " has keys of " + std::string(Name(keys.type())) +
+    return {Code::kInvalidDatatype, place.Text() + " has keys of " +
+                                        std::string(Name(keys.type())) +
                                         "; a map has keys of int64 or string."};
   }
   if (keys.rank() != 1 || static_cast<size_t>(keys.element_count()) != values) {
-    return {Code::kInvalidShape, what + " has keys of shape " + tensor::ToString(keys.extents()) +
-                                     " for " + std::to_string(values) + " values."};
+    return {Code::kInvalidShape, place.Text() + " has keys of shape " +
+                                     tensor::ToString(keys.extents()) + " for " +
+                                     std::to_string(values) + " values."};
   }
-  std::set<std::string> seen;
-  for (int64_t k = 0; k < keys.element_count(); ++k) {
-    const std::string key = keys.type() == ElementType::kString
-                                ? keys.strings()[static_cast<size_t>(k)]
-                                : std::to_string(keys.AsInt(k));
-    if (!seen.insert(key).second) {
-      return {Code::kInvalidShape, what + " has the key '" + key + "' twice."};
-    }
+  const auto check = [&](auto sorted, const auto& spell) -> Status {
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    if (twice == sorted.end()) return base::Ok();
+    return {Code::kInvalidShape, place.Text() + " has the key '" + spell(*twice) + "' twice."};
+  };
+  if (keys.type() == ElementType::kString) {
+    return check(std::vector<std::string_view>(keys.strings().begin(), keys.strings().end()),
+                 [](std::string_view key) { return std::string(key); });
   }
-  return base::Ok();
+  const std::span<const int64_t> numbers = keys.values<int64_t>();
+  return check(std::vector<int64_t>(numbers.begin(), numbers.end()),
+               [](int64_t key) { return std::to_string(key); });
 }
 
-Result<ValueRef> Copy(const onnxValue& given, const std::string& what, int depth) {
-  ONNXIFI_ASSIGN_OR_RETURN(const onnxValue record, Read(given, what));
+Result<Value> Copy(const onnxValue& given, const Place& place, int depth, Pool& pool) {
+  ONNXIFI_ASSIGN_OR_RETURN(const onnxValue record, Read(given, place));
   if (depth > kDeepestValue) {
-    return Status(Code::kInvalidShape, what + " is nested deeper than the limit of " +
+    return Status(Code::kInvalidShape, place.Text() + " is nested deeper than the limit of " +
                                            std::to_string(kDeepestValue) + ".");
   }
   switch (record.kind) {
     case ONNXIFI_SDK_VALUE_NOTHING:
-      return std::make_shared<const Value>();
+      return Value();
     case ONNXIFI_SDK_VALUE_TENSOR: {
-      ONNXIFI_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(record, what));
-      return std::make_shared<const Value>(std::move(tensor));
+      ONNXIFI_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(record, place, pool));
+      return Value(std::move(tensor));
     }
     case ONNXIFI_SDK_VALUE_SEQUENCE:
     case ONNXIFI_SDK_VALUE_MAP:
       break;
     default:
-      return Status(Code::kInvalidDatatype, what + " is of kind " + std::to_string(record.kind) +
+      return Status(Code::kInvalidDatatype, place.Text() + " is of kind " +
+                                                std::to_string(record.kind) +
                                                 "; the largest one known is " +
                                                 std::to_string(ONNXIFI_SDK_VALUE_MAP) + ".");
   }
   if (record.element_count > 0 && record.elements == nullptr) {
-    return Status(Code::kInvalidPointer,
-                  what + " has " + std::to_string(record.element_count) + " elements at NULL.");
+    return Status(
+        Code::kInvalidPointer,
+        place.Text() + " has " + std::to_string(record.element_count) + " elements at NULL.");
   }
+  // Some at once, which live as long as one of them. Their number is nothing to rely on.
+  constexpr size_t kAtOnce = 64;
   std::vector<ValueRef> elements;
-  for (size_t k = 0; k < record.element_count; ++k) {
-    const std::string part = "element " + std::to_string(k) + " of " + what;
-    if (record.elements[k] == nullptr) return Status(Code::kInvalidPointer, part + " is NULL.");
-    ONNXIFI_ASSIGN_OR_RETURN(ValueRef element, Copy(*record.elements[k], part, depth + 1));
-    elements.push_back(std::move(element));
+  while (elements.size() < record.element_count) {
+    const size_t first = elements.size();
+    const size_t count = std::min(kAtOnce, record.element_count - first);
+    const auto values = std::make_shared<std::vector<Value>>(count);
+    for (size_t k = 0; k < count; ++k) {
+      const Place part(place, first + k);
+      const onnxValue* const element = record.elements[first + k];
+      if (element == nullptr) return Status(Code::kInvalidPointer, part.Text() + " is NULL.");
+      ONNXIFI_ASSIGN_OR_RETURN((*values)[k], Copy(*element, part, depth + 1, pool));
+      elements.emplace_back(values, &(*values)[k]);
+    }
   }
-  if (record.kind == ONNXIFI_SDK_VALUE_SEQUENCE) {
-    return std::make_shared<const Value>(Value::Sequence(std::move(elements)));
-  }
-  ONNXIFI_ASSIGN_OR_RETURN(Tensor keys, ReadTensor(record, "the keys of " + what));
-  ONNXIFI_RETURN_IF_ERROR(CheckKeys(keys, elements.size(), what));
-  return std::make_shared<const Value>(Value::Map(std::move(keys), std::move(elements)));
+  if (record.kind == ONNXIFI_SDK_VALUE_SEQUENCE) return Value::Sequence(std::move(elements));
+  ONNXIFI_ASSIGN_OR_RETURN(Tensor keys, ReadTensor(record, place, pool));
+  ONNXIFI_RETURN_IF_ERROR(CheckKeys(keys, elements.size(), place));
+  return Value::Map(std::move(keys), std::move(elements));
 }
 
 }  // namespace
 
 Result<ValueRef> CopyValue(const onnxValue& record, const std::string& what) {
-  return Copy(record, what, /*depth=*/0);
+  Pool pool;
+  ONNXIFI_ASSIGN_OR_RETURN(Value value, Copy(record, Place(what), /*depth=*/0, pool));
+  return std::make_shared<const Value>(std::move(value));
 }
 
 ValueRecord::ValueRecord(const std::string& name, const Value& value)

@@ -5,6 +5,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_HOST_INPUTS_H_
 #define ONNXIFI_BACKENDS_CORE_HOST_INPUTS_H_
 
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,6 +39,17 @@ inline base::Result<const std::vector<tensor::ValueRef>*> SequenceInput(Inputs i
     return WrongInput(inputs, k, "a sequence");
   }
   return &inputs[k]->elements;
+}
+
+// The value for keeps: a borrowed tensor is copied.
+inline base::Result<tensor::ValueRef> Kept(const tensor::ValueRef& value) {
+  if (!value->is_tensor()) return value;
+  const tensor::Tensor& tensor = value->tensor;
+  if (tensor.owner() != nullptr || tensor.size_bytes() == 0) return value;
+  ONNXIFI_ASSIGN_OR_RETURN(tensor::Tensor copy,
+                           tensor::Tensor::Allocate(tensor.type(), tensor.extents()));
+  std::memcpy(copy.mutable_data(), tensor.data(), static_cast<size_t>(tensor.size_bytes()));
+  return std::make_shared<const tensor::Value>(std::move(copy));
 }
 
 inline Outputs One(tensor::Value value) {

@@ -77,14 +77,22 @@ Outputs Run(const program::MakeMaps& attributes, Inputs inputs) {
                       "a tensor of float of " + std::to_string(attributes.columns) + " columns");
   }
   const int64_t rows = x->rank() == 1 ? 1 : x->extents()[0];
+  ONNXIFI_ASSIGN_OR_RETURN(const ValueRef kept, Kept(inputs[0]));
+  // Numbers where they lie, and a block of values for the entries of all maps: all live as long as
+  // one of the maps.
+  const size_t width = attributes.key_columns.size();
+  const auto entries = std::make_shared<std::vector<Value>>();
+  entries->reserve(static_cast<size_t>(rows) * width);
   std::vector<ValueRef> maps;
+  maps.reserve(static_cast<size_t>(rows));
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<ValueRef> values;
+    values.reserve(width);
     for (const int64_t column : attributes.key_columns) {
-      const float number =
-          x->values<float>()[static_cast<size_t>(row * attributes.columns + column)];
-      values.push_back(std::make_shared<const Value>(
-          Tensor::FromValues<float>(ElementType::kFloat32, {}, std::span(&number, 1))));
+      const size_t at = static_cast<size_t>(row * attributes.columns + column) * sizeof(float);
+      entries->emplace_back(
+          Tensor::Borrow(ElementType::kFloat32, {}, kept->tensor.data() + at, kept));
+      values.emplace_back(entries, &entries->back());
     }
     maps.push_back(std::make_shared<const Value>(Value::Map(attributes.keys, std::move(values))));
   }

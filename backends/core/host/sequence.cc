@@ -21,16 +21,6 @@ using tensor::Tensor;
 using tensor::Value;
 using tensor::ValueRef;
 
-// The value for keeps: a borrowed tensor is copied.
-Result<ValueRef> Kept(const ValueRef& value) {
-  if (!value->is_tensor()) return value;
-  const Tensor& tensor = value->tensor;
-  if (tensor.owner() != nullptr || tensor.size_bytes() == 0) return value;
-  ONNXIFI_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(tensor.type(), tensor.extents()));
-  std::memcpy(copy.mutable_data(), tensor.data(), static_cast<size_t>(tensor.size_bytes()));
-  return std::make_shared<const Value>(std::move(copy));
-}
-
 Result<int64_t> Scalar(Inputs inputs, size_t k) {
   ONNXIFI_ASSIGN_OR_RETURN(const Tensor* tensor, TensorInput(inputs, k));
   if (!tensor::IsInteger(tensor->type()) || tensor->element_count() != 1) {
