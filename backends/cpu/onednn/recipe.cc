@@ -303,8 +303,11 @@ bool IsGood(const dnnl::primitive_desc_base& desc) {
   // A primitive made of others names them all: "conv:any+ref:any".
   std::string_view rest = desc.impl_info_str();
   while (true) {
-    // The second, a wrapper that transposes plain tensors, leaves parts of some results unwritten.
-    if (rest.starts_with("ref") || rest.starts_with("jit_uni_ncsp")) return false;
+    // The second are loops, too. The third, a wrapper that transposes plain tensors, leaves parts of
+    // some results unwritten.
+    if (rest.starts_with("ref") || rest.starts_with("simple") || rest.starts_with("jit_uni_ncsp")) {
+      return false;
+    }
     const size_t next = rest.find('+');
     if (next == std::string_view::npos) return true;
     rest.remove_prefix(next + 1);

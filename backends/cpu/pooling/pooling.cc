@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pooling: a tile is a block of pixels with all or some of their channels. Its windows are reduced
-// into a register, then the epilogue runs over that. Where there is none, they are reduced into the
-// result.
+// Pooling: a tile is a block of pixels with all or some of their channels, or of channels with
+// their pixels, whichever lie side by side. Its windows are reduced into a register, then the
+// epilogue runs over that. Where there is none, they are reduced into the result.
 
 #include "backends/cpu/pooling/pooling.h"
 
@@ -14,6 +14,7 @@
 
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/frame.h"
+#include "backends/cpu/pooling/plane_reduction.h"
 #include "backends/cpu/pooling/reduction.h"
 #include "backends/cpu/processor/processor.h"
 
@@ -27,9 +28,10 @@ using engine::Grid;
 using program::Window;
 using tensor::ElementType;
 
-Windows MakeWindows(const device::BoundStep& step) {
+PlaneWindows MakeWindows(const device::BoundStep& step) {
   const Window& window = *step.step->As<Window>();
-  Windows windows;
+  PlaneWindows plane;
+  Windows& windows = plane.windows;
   windows.kind =
       window.kind == Window::Kind::kMax ? Windows::Kind::kMaximum : Windows::Kind::kAverage;
   windows.type = window.accumulator;
@@ -41,14 +43,18 @@ Windows MakeWindows(const device::BoundStep& step) {
       continue;
     }
     const size_t own = axis - missing;
-    windows.taps[axis] =
-        FindTaps({step.Number(window.in_spatial[own]), step.domain[own + 2],
-                  step.Number(window.kernel[own]), window.strides[own], window.dilations[own],
-                  step.Number(window.pads_begin[own]), step.Number(window.pads_end[own])});
+    plane.sliding[axis] = {step.Number(window.in_spatial[own]),
+                           step.domain[own + 2],
+                           step.Number(window.kernel[own]),
+                           window.strides[own],
+                           window.dilations[own],
+                           step.Number(window.pads_begin[own]),
+                           step.Number(window.pads_end[own])};
+    windows.taps[axis] = FindTaps(plane.sliding[axis]);
     windows.strides[axis] = step.reads[0].strides[own + 2];
     windows.tap_strides[axis] = engine::WrapMulAdd(0, windows.strides[axis], window.dilations[own]);
   }
-  return windows;
+  return plane;
 }
 
 struct Epilogue {
@@ -70,17 +76,22 @@ class BoundPooling final : public device::BoundKernel {
     const int64_t count = tensor::ElementCount(step.domain);
     is_empty_ = count == 0;
     if (is_empty_) return;
-    is_direct_ = epilogue_->is_empty && result_.strides[1] == 1 &&
+    // Where there is one channel, its pixels are neighbours.
+    is_planar_ = source_.strides.back() == 1 && (source_.strides[1] != 1 || step.domain[1] == 1);
+    is_direct_ = epilogue_->is_empty &&
+                 (is_planar_ ? result_.strides.back() : result_.strides[1]) == 1 &&
                  count < runtime.settings().streamed_bytes / element_bytes_;
-    windows_ = MakeWindows(step);
+    plane_ = MakeWindows(step);
     std::vector<engine::LinearForm*> forms;
     bound_.AppendForms(forms);
     writer_.AppendForms(forms);
     grid_ = Grid(step.domain);
-    std::vector<int> order = {0};
-    for (int axis = 2; axis < grid_.rank(); ++axis) order.push_back(axis);
-    order.push_back(1);
-    grid_.Permute(order, forms);
+    if (!is_planar_) {
+      std::vector<int> order = {0};
+      for (int axis = 2; axis < grid_.rank(); ++axis) order.push_back(axis);
+      order.push_back(1);
+      grid_.Permute(order, forms);
+    }
     int64_t taps = 1;
     for (const program::Dim& extent : step.step->As<Window>()->kernel) {
       taps = std::clamp<int64_t>(step.Number(extent), 1, kManyTaps / taps) * taps;
@@ -92,7 +103,15 @@ class BoundPooling final : public device::BoundKernel {
     writer_.LayOut(grid_, runtime.settings().streamed_bytes);
     constexpr int64_t kLine = 64;
     window_bytes_ = (tile_lanes_ * element_bytes_ + kLine - 1) / kLine * kLine;
-    runtime.scratch().Reserve(window_bytes_ + 2 * kLine + bound_.scratch_bytes() +
+    if (is_planar_) {
+      std::array<int64_t, kSpatialAxes> extents = {1, 1, 1};
+      const int missing = kSpatialAxes - (grid_.rank() - 2);
+      for (int axis = missing; axis < kSpatialAxes; ++axis) {
+        extents[static_cast<size_t>(axis)] = grid_.tile_extent(axis - missing + 2);
+      }
+      plane_bytes_ = PlaneScratchBytes(plane_, extents);
+    }
+    runtime.scratch().Reserve(window_bytes_ + plane_bytes_ + 2 * kLine + bound_.scratch_bytes() +
                               writer_.scratch_bytes());
   }
 
@@ -120,16 +139,17 @@ class BoundPooling final : public device::BoundKernel {
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
     std::byte* const reduced = scratch + bound_.scratch_bytes();
-    std::byte* writer_scratch = scratch + bound_.scratch_bytes() + window_bytes_;
+    std::byte* const rows = plane_bytes_ > 0 ? reduced + window_bytes_ : nullptr;
+    std::byte* const writer_scratch = reduced + window_bytes_ + plane_bytes_;
     engine::Frame frame(bound_, addresses, scratch, tile_lanes_);
     frame.Attach(program::ExprOp::kAccumulator, [&](uint64_t) { return reduced; });
     Box box;
     grid_.MoveTo(0, grid_.rank(), begin, box);
     for (int64_t tile = begin; tile < end; ++tile) {
       if (is_direct_) {
-        ReduceIntoResult(box, addresses);
+        ReduceIntoResult(box, addresses, rows);
       } else {
-        ReduceIntoRegister(box, addresses, reduced);
+        ReduceIntoRegister(box, addresses, reduced, rows);
         writer_.Run(frame, box, addresses, writer_scratch);
       }
       grid_.MoveOn(0, grid_.rank(), box);
@@ -137,51 +157,70 @@ class BoundPooling final : public device::BoundKernel {
     writer_.Finish();
   }
 
-  // Boxes are over [N, spatial, C].
-  void ReduceIntoRegister(const Box& box, device::Addresses addresses, std::byte* reduced) const {
-    Block block = MakeBlock(box);
-    int64_t stride = block.channels;
-    for (int axis = kSpatialAxes; axis-- > 0;) {
+  void ReduceIntoRegister(const Box& box, device::Addresses addresses, std::byte* reduced,
+                          std::byte* rows) const {
+    PlaneBlock planes = MakeBlock(box);
+    Block& block = planes.block;
+    int64_t stride = is_planar_ ? 1 : block.channels;
+    for (size_t axis = kSpatialAxes; axis-- > 0;) {
       block.strides[axis] = stride;
       stride *= block.extents[axis];
     }
+    planes.result_stride = stride;
+    const int64_t image = is_planar_ ? stride * block.channels : stride;
     for (int64_t n = 0; n < box.extents[0]; ++n) {
-      ReduceWindows(windows_, block, FirstOf(source_, box, n, addresses),
-                    reduced + n * stride * element_bytes_);
+      Reduce(planes, FirstOf(source_, box, n, addresses), reduced + n * image * element_bytes_,
+             rows);
     }
   }
 
-  void ReduceIntoResult(const Box& box, device::Addresses addresses) const {
-    Block block = MakeBlock(box);
+  void ReduceIntoResult(const Box& box, device::Addresses addresses, std::byte* rows) const {
+    PlaneBlock planes = MakeBlock(box);
+    Block& block = planes.block;
     int64_t pixel = 0;
     const int missing = kSpatialAxes - (box.rank - 2);
     for (int axis = missing; axis < kSpatialAxes; ++axis) {
-      const int of_result = axis - missing + 2;
-      block.strides[axis] = result_.strides[static_cast<size_t>(of_result)];
-      pixel += block.begin[axis] * block.strides[axis];
+      const auto of_block = static_cast<size_t>(axis);
+      block.strides[of_block] = result_.strides[static_cast<size_t>(axis - missing + 2)];
+      pixel += block.begin[of_block] * block.strides[of_block];
     }
+    planes.result_stride = result_.strides[1];
     for (int64_t n = 0; n < box.extents[0]; ++n) {
-      ReduceWindows(windows_, block, FirstOf(source_, box, n, addresses),
-                    FirstOf(result_, box, n, addresses) + pixel * element_bytes_);
+      Reduce(planes, FirstOf(source_, box, n, addresses),
+             FirstOf(result_, box, n, addresses) + pixel * element_bytes_, rows);
     }
   }
 
-  static Block MakeBlock(const Box& box) {
-    const int missing = kSpatialAxes - (box.rank - 2);
-    Block block;
-    for (int axis = missing; axis < kSpatialAxes; ++axis) {
-      block.begin[axis] = box.begin[axis - missing + 1];
-      block.extents[axis] = box.extents[axis - missing + 1];
+  void Reduce(const PlaneBlock& planes, const std::byte* source, std::byte* result,
+              std::byte* rows) const {
+    if (is_planar_) {
+      ReducePlanes(plane_, planes, source, result, rows);
+    } else {
+      ReduceWindows(plane_.windows, planes.block, source, result);
     }
-    block.channels = box.extents[box.rank - 1];
-    return block;
+  }
+
+  // Boxes are over [N, spatial, C], of planes over [N, C, spatial].
+  int ChannelAxis(const Box& box) const { return is_planar_ ? 1 : box.rank - 1; }
+
+  PlaneBlock MakeBlock(const Box& box) const {
+    const int missing = kSpatialAxes - (box.rank - 2);
+    const int first = is_planar_ ? 2 : 1;
+    PlaneBlock planes;
+    for (int axis = missing; axis < kSpatialAxes; ++axis) {
+      planes.block.begin[static_cast<size_t>(axis)] = box.begin[axis - missing + first];
+      planes.block.extents[static_cast<size_t>(axis)] = box.extents[axis - missing + first];
+    }
+    planes.block.channels = box.extents[ChannelAxis(box)];
+    planes.source_stride = source_.strides[1];
+    return planes;
   }
 
   // The box's first channel at the first pixel of image n of the box.
   std::byte* FirstOf(const device::BoundView& view, const Box& box, int64_t n,
                      device::Addresses addresses) const {
-    const int64_t element =
-        view.offset + (box.begin[0] + n) * view.strides[0] + box.begin[box.rank - 1];
+    const int64_t element = view.offset + (box.begin[0] + n) * view.strides[0] +
+                            box.begin[ChannelAxis(box)] * view.strides[1];
     return addresses[view.buffer] + element * element_bytes_;
   }
 
@@ -191,12 +230,14 @@ class BoundPooling final : public device::BoundKernel {
   const device::BoundView source_;
   const device::BoundView result_;
   const int64_t element_bytes_;
-  Windows windows_;
+  PlaneWindows plane_;
   Grid grid_;
   int64_t tile_lanes_ = 0;
   int64_t window_bytes_ = 0;
+  int64_t plane_bytes_ = 0;  // of copied rows; 0: none are
   int64_t cost_ = 0;
   bool is_empty_;
+  bool is_planar_ = false;  // neighbours are pixels, else channels
   bool is_direct_ = false;  // no epilogue
   engine::Runtime& runtime_;
 };
@@ -252,8 +293,8 @@ Status CheckSource(const program::View& source, const Window& window) {
   if (!source.guards.empty()) {
     return Status(Code::kUnsupportedAttribute, "The tensor is seen through a guard.");
   }
-  if (source.strides[1] != program::Dim(1)) {
-    return Status(Code::kUnsupportedShape, "The channels do not lie side by side.");
+  if (source.strides[1] != program::Dim(1) && source.strides.back() != program::Dim(1)) {
+    return Status(Code::kUnsupportedShape, "Neither channels nor pixels lie side by side.");
   }
   return base::Ok();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random windows over tensors with channels innermost, compared with the reference's loops: every
-// element has to be the same, on every instruction set that the processor has.
+// Random windows over tensors with channels or pixels innermost, compared with the reference's
+// loops: every element has to be the same, on every instruction set that the processor has.
 
 #include "backends/cpu/pooling/pooling.h"
 
@@ -62,7 +62,7 @@ class PoolingDevice final : public device::Device {
 
 class RandomPooling {
  public:
-  explicit RandomPooling(uint32_t seed) : random_(seed) {
+  explicit RandomPooling(uint32_t seed) : random_(seed), is_planar_(seed % 2 == 0) {
     const Extents domain = MakeWindow();
     Extents source = {domain[0], domain[1]};
     for (const Dim& extent : window_.in_spatial) source.push_back(extent.constant());
@@ -131,16 +131,17 @@ class RandomPooling {
     if (window_.kind == Window::Kind::kAverage && Chance(20)) window_.roots.push_back(reduced.id());
   }
 
-  // Channels innermost, at times a slice of a wider tensor.
+  // Channels or pixels innermost, at times a slice of a wider tensor.
   void AddView(const Extents& extents, Buffer::Kind kind, std::vector<View>& views) {
     const int64_t before = Chance(40) ? Roll(0, 9) : 0;
-    const int64_t pixel = before + extents[1] + (Chance(40) ? Roll(0, 9) : 0);
+    const int64_t inner = is_planar_ ? extents.back() : extents[1];
+    const int64_t row = before + inner + (Chance(40) ? Roll(0, 9) : 0);
     View view;
     view.type = type_;
     view.offset = Dim(before);
     view.strides.assign(extents.size(), Dim(1));
-    int64_t stride = pixel;
-    for (size_t axis = extents.size(); axis-- > 2;) {
+    int64_t stride = row;
+    for (size_t axis = extents.size() - (is_planar_ ? 1 : 0); axis-- > (is_planar_ ? 1 : 2);) {
       view.strides[axis] = Dim(stride);
       stride *= extents[axis];
     }
@@ -173,6 +174,7 @@ class RandomPooling {
   }
 
   std::mt19937 random_;
+  const bool is_planar_;
   ElementType type_ = kFloat32;
   Window window_;
   program::Step step_;
@@ -249,7 +251,9 @@ TEST(PoolingTest, RefusesWhatItDoesNotDo) {
     return !device.Select({made.step().program, step}).ok();
   };
   EXPECT_FALSE(refusal([](program::Step&, Window&) {}));
-  EXPECT_TRUE(refusal([](program::Step& step, Window&) { step.reads[0].strides[1] = Dim(2); }));
+  EXPECT_TRUE(refusal([](program::Step& step, Window&) {
+    step.reads[0].strides[1] = step.reads[0].strides.back() = Dim(2);
+  }));
   EXPECT_TRUE(refusal([](program::Step&, Window& window) { window.kind = Window::Kind::kLp; }));
   EXPECT_TRUE(
       refusal([](program::Step&, Window& window) { window.accumulator = ElementType::kFloat64; }));

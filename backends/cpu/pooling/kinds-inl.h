@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kinds of reduction: Maximum, MaximumOfBytes, Average. Each has `Run<kVectors>(d, taps, at,
+// result)`, which reduces elements from `at` on, as many as fill so many vectors, of everything
+// that a window sees. Taps say where that lies:
+//   ForEach(at, visit): visit(pointer to element `at` at a tap), tap by tap in row-major order;
+//   Divider(d): a function (sums, at) -> averages, of float64.
+// Included once per target of Highway.
+
+#if defined(ONNXIFI_BACKENDS_CPU_POOLING_KINDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ONNXIFI_BACKENDS_CPU_POOLING_KINDS_INL_H_
+#undef ONNXIFI_BACKENDS_CPU_POOLING_KINDS_INL_H_
+#else
+#define ONNXIFI_BACKENDS_CPU_POOLING_KINDS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "backends/core/tensor/element_type.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::pooling {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// value > maximum ? value : maximum
+template <class V>
+HWY_INLINE V Greater(V value, V maximum) {
+#if HWY_ARCH_X86
+  // The instruction says so, for NaN and zeros of both signs too.
+  return hn::Max(value, maximum);
+#else
+  return hn::IfThenElse(hn::Gt(value, maximum), value, maximum);
+#endif
+}
+
+struct Maximum {
+  using Element = float;
+  // Elements are taken by as many floats as these have lanes.
+  template <size_t kLanes>
+  using Tag = hn::CappedTag<float, kLanes>;
+  static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(float);
+
+  template <int kVectors, class D, class Taps>
+  static HWY_INLINE void Run(D d, const Taps& taps, int64_t at, float* result) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    hn::Vec<D> maxima[kVectors];
+    hn::Vec<D> sums[kVectors];  // NaN where there was a NaN, if not only there
+    for (int k = 0; k < kVectors; ++k) {
+      maxima[k] = hn::Set(d, -std::numeric_limits<float>::infinity());
+      sums[k] = hn::Zero(d);
+    }
+    taps.ForEach(at, [&](const float* tap) HWY_ATTR {
+      for (int k = 0; k < kVectors; ++k) {
+        const auto value = hn::LoadU(d, tap + k * lanes);
+        maxima[k] = Greater(value, maxima[k]);
+        sums[k] = hn::Add(sums[k], value);
+      }
+    });
+    for (int k = 0; k < kVectors; ++k) {
+      const auto is_number = hn::Eq(sums[k], sums[k]);
+      if (!hn::AllTrue(d, is_number)) maxima[k] = WithNan(d, taps, at + k * lanes);
+      hn::StoreU(maxima[k], d, result + at + k * lanes);
+    }
+  }
+
+  // The same where there may be a NaN: the first one stays.
+  template <class D, class Taps>
+  static HWY_NOINLINE hn::Vec<D> WithNan(D d, const Taps& taps, int64_t at) {
+    auto maximum = hn::Set(d, -std::numeric_limits<float>::infinity());
+    taps.ForEach(at, [&](const float* tap) HWY_ATTR {
+      const auto value = hn::LoadU(d, tap);
+      const auto is_number = hn::Eq(maximum, maximum);
+      maximum = hn::IfThenElse(hn::AndNot(hn::Le(value, maximum), is_number), value, maximum);
+    });
+    return maximum;
+  }
+};
+
+template <typename T>
+struct MaximumOfBytes {
+  using Element = T;
+  template <size_t kLanes>
+  using Tag = hn::CappedTag<T, kLanes>;
+  static constexpr size_t kLanes = HWY_MAX_BYTES;
+
+  template <int kVectors, class D, class Taps>
+  static HWY_INLINE void Run(D d, const Taps& taps, int64_t at, T* result) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    hn::Vec<D> maxima[kVectors];
+    for (auto& maximum : maxima) maximum = hn::Set(d, std::numeric_limits<T>::lowest());
+    taps.ForEach(at, [&](const T* tap) HWY_ATTR {
+      for (int k = 0; k < kVectors; ++k) {
+        maxima[k] = hn::Max(hn::LoadU(d, tap + k * lanes), maxima[k]);
+      }
+    });
+    for (int k = 0; k < kVectors; ++k) hn::StoreU(maxima[k], d, result + at + k * lanes);
+  }
+};
+
+struct Average {
+  using Element = float;
+  template <size_t kLanes>
+  using Tag = hn::CappedTag<double, kLanes>;
+  static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(double);
+
+  template <int kVectors, class D, class Taps>
+  static HWY_INLINE void Run(D d, const Taps& taps, int64_t at, float* result) {
+    const hn::Rebind<float, D> d_float;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    hn::Vec<D> sums[kVectors];
+    for (auto& sum : sums) sum = hn::Zero(d);
+    taps.ForEach(at, [&](const float* tap) HWY_ATTR {
+      for (int k = 0; k < kVectors; ++k) {
+        sums[k] = hn::Add(sums[k], hn::PromoteTo(d, hn::LoadU(d_float, tap + k * lanes)));
+      }
+    });
+    const auto divided = taps.Divider(d);
+    for (int k = 0; k < kVectors; ++k) {
+      StoreRounded(d, divided(sums[k], at + k * lanes), result + at + k * lanes);
+    }
+  }
+
+  template <class D>
+  static HWY_INLINE void StoreRounded(D d, hn::Vec<D> values, float* result) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+    // Where vectors are emulated, infinities become the largest numbers.
+    HWY_ALIGN double all[HWY_MAX_BYTES / sizeof(double)];
+    hn::Store(values, d, all);
+    for (size_t k = 0; k < hn::Lanes(d); ++k) result[k] = static_cast<float>(all[k]);
+#else
+    const hn::Rebind<float, D> d_float;
+    hn::StoreU(hn::DemoteTo(d_float, values), d_float, result);
+#endif
+  }
+};
+
+// The elements from `at` on that fill `kVectors` vectors, as often as they do.
+template <class Kind, int kVectors, class D, class Taps>
+HWY_INLINE int64_t ForVectors(D d, const Taps& taps, int64_t at, int64_t count,
+                              typename Kind::Element* result) {
+  const auto step = kVectors * static_cast<int64_t>(hn::Lanes(d));
+  for (; at + step <= count; at += step) Kind::template Run<kVectors>(d, taps, at, result);
+  return at;
+}
+
+// Elements [0, count).
+template <class Kind, int kVectors, class Taps>
+HWY_INLINE void ForElements(const Taps& taps, int64_t count, typename Kind::Element* result) {
+  constexpr size_t kLanes = Kind::kLanes;
+  const typename Kind::template Tag<kLanes> whole;
+  int64_t at = ForVectors<Kind, kVectors>(whole, taps, 0, count, result);
+  if constexpr (kVectors > 4) at = ForVectors<Kind, 4>(whole, taps, at, count, result);
+  at = ForVectors<Kind, 1>(whole, taps, at, count, result);
+  const typename Kind::template Tag<(kLanes + 1) / 2> half;
+  at = ForVectors<Kind, 1>(half, taps, at, count, result);
+  const typename Kind::template Tag<(kLanes + 3) / 4> quarter;
+  at = ForVectors<Kind, 1>(quarter, taps, at, count, result);
+  const typename Kind::template Tag<1> one;
+  ForVectors<Kind, 1>(one, taps, at, count, result);
+}
+
+// body(kind) with the kind of these windows.
+template <class Body>
+HWY_INLINE void WithKind(bool is_average, tensor::ElementType type, Body body) {
+  if (is_average) {
+    body(Average());
+  } else if (type == tensor::ElementType::kUint8) {
+    body(MaximumOfBytes<uint8_t>());
+  } else if (type == tensor::ElementType::kInt8) {
+    body(MaximumOfBytes<int8_t>());
+  } else {
+    body(Maximum());
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::pooling
+HWY_AFTER_NAMESPACE();
+
+#endif  // ONNXIFI_BACKENDS_CPU_POOLING_KINDS_INL_H_
