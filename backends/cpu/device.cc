@@ -26,6 +26,7 @@
 #include "backends/cpu/ranking/ranking.h"
 #include "backends/cpu/recurrent/recipe.h"
 #include "backends/cpu/runtime/recipe.h"
+#include "backends/cpu/scatter/scatter.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -127,6 +128,10 @@ RecipeResult SelectRanking(Question& question, std::string_view /*name*/) {
   return ranking::SelectRanking(question.facts);
 }
 
+RecipeResult SelectScatter(Question& question, std::string_view /*name*/) {
+  return scatter::SelectScatter(question.facts);
+}
+
 RecipeResult SelectRecurrent(Question& question, std::string_view /*name*/) {
   return recurrent::SelectRecurrent(question.facts);
 }
@@ -170,6 +175,7 @@ constexpr Implementation kImplementations[] = {
     {"onednn normalisation between loops", IsWindow, OneDnn<onednn::SelectLrn, kInLoops>},
     {"attention", IsAttention, SelectAttention},
     {"ranking", IsIndex, SelectRanking},
+    {"scatter", IsIndex, SelectScatter},
     {"recurrent", IsRecurrent, SelectRecurrent},
     {"the tile engine", engine::HasFamily, SelectEngine},
 };
