@@ -26,6 +26,7 @@
 #include "backends/cpu/ranking/ranking.h"
 #include "backends/cpu/recurrent/recipe.h"
 #include "backends/cpu/runtime/recipe.h"
+#include "backends/cpu/scan/scan.h"
 #include "backends/cpu/scatter/scatter.h"
 
 namespace onnxifi::cpu {
@@ -61,6 +62,7 @@ bool IsMatMul(const program::Step& step) {
 bool IsContract(const program::Step& step) { return step.As<Contract>() != nullptr; }
 bool IsAttention(const program::Step& step) { return step.As<program::Attention>() != nullptr; }
 bool IsIndex(const program::Step& step) { return step.As<program::Index>() != nullptr; }
+bool IsScan(const program::Step& step) { return step.As<program::Scan>() != nullptr; }
 bool IsRecurrent(const program::Step& step) { return step.As<program::Recurrent>() != nullptr; }
 bool IsWindow(const program::Step& step) { return step.As<program::Window>() != nullptr; }
 
@@ -128,6 +130,10 @@ RecipeResult SelectRanking(Question& question, std::string_view /*name*/) {
   return ranking::SelectRanking(question.facts);
 }
 
+RecipeResult SelectScan(Question& question, std::string_view /*name*/) {
+  return scan::SelectScan(question.facts);
+}
+
 RecipeResult SelectScatter(Question& question, std::string_view /*name*/) {
   return scatter::SelectScatter(question.facts);
 }
@@ -176,6 +182,7 @@ constexpr Implementation kImplementations[] = {
     {"attention", IsAttention, SelectAttention},
     {"ranking", IsIndex, SelectRanking},
     {"scatter", IsIndex, SelectScatter},
+    {"scan", IsScan, SelectScan},
     {"recurrent", IsRecurrent, SelectRecurrent},
     {"the tile engine", engine::HasFamily, SelectEngine},
 };
