@@ -281,7 +281,7 @@ void Code::FuseOperations(LoopSet loops) {
     left.back().kind = Kind::kFused;
     left.back().inputs = std::move(fused.inputs);
     left.back().operations = std::move(fused.operations);
-    MarkQuantizations(left.back().operations);
+    MarkPatterns(left.back().operations);
   }
   varying_ = std::move(left);
 }

@@ -3,8 +3,6 @@
 // Functions that have no exact result: the vector approximations as loops.
 
 #include <cmath>
-#include <cstring>
-#include <limits>
 
 #include "backends/cpu/engine/loop.h"
 
@@ -15,6 +13,9 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/engine/lanes-inl.h"
+#include "backends/cpu/vector_math/hyperbolic-inl.h"
+#include "backends/cpu/vector_math/power-inl.h"
+#include "backends/cpu/vector_math/trigonometry-inl.h"
 #include "backends/cpu/vector_math/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,72 +37,54 @@ ONNXIFI_FUNCTION(Log)
 ONNXIFI_FUNCTION(Log1p)
 ONNXIFI_FUNCTION(Tanh)
 ONNXIFI_FUNCTION(Erf)
+ONNXIFI_FUNCTION(Asin)
+ONNXIFI_FUNCTION(Acos)
+ONNXIFI_FUNCTION(Atan)
+ONNXIFI_FUNCTION(Sinh)
+ONNXIFI_FUNCTION(Cosh)
+ONNXIFI_FUNCTION(Asinh)
+ONNXIFI_FUNCTION(Acosh)
+ONNXIFI_FUNCTION(Atanh)
 
 #undef ONNXIFI_FUNCTION
 
-// Calls operation on vectors of float64 made from a, and b where there is one, block by block;
-// lanes where `is_hard` are computed by `scalar`.
-template <class Operation, class IsHard, class Scalar>
-HWY_INLINE void ForWideLanes(const LoopOperands& operands, bool has_b, Operation operation,
-                             IsHard is_hard, Scalar scalar) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> narrow;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto* a = reinterpret_cast<const float*>(operands.inputs[0]);
-  const auto* b = has_b ? reinterpret_cast<const float*>(operands.inputs[1]) : a;
-  auto* result = reinterpret_cast<float*>(operands.result);
-  HWY_ALIGN float x[HWY_MAX_BYTES / sizeof(double)] = {};
-  HWY_ALIGN float y[HWY_MAX_BYTES / sizeof(double)] = {};
-  HWY_ALIGN float z[HWY_MAX_BYTES / sizeof(double)] = {};
-  for (int64_t i = 0; i < operands.lanes; i += lanes) {
-    const int64_t count = HWY_MIN(lanes, operands.lanes - i);
-    const auto bytes = static_cast<size_t>(count) * sizeof(float);
-    std::memcpy(x, a + i, bytes);
-    std::memcpy(y, b + i, bytes);
-    hn::Store(hn::DemoteTo(narrow, operation(d, hn::PromoteTo(d, hn::Load(narrow, x)),
-                                             hn::PromoteTo(d, hn::Load(narrow, y)))),
-              narrow, z);
-    for (int64_t k = 0; k < count; ++k) {
-      if (HWY_UNLIKELY(is_hard(x[k], y[k]))) z[k] = scalar(x[k], y[k]);
-    }
-    std::memcpy(result + i, z, bytes);
+// `result`, but scalar(x) in the lanes whose angle is larger than vectors reduce, infinite or NaN.
+template <class D, class V>
+HWY_NOINLINE V WithLargeAngles(D d, V x, V result, float (*scalar)(float)) {
+  HWY_ALIGN float angles[HWY_MAX_BYTES / sizeof(float)];
+  HWY_ALIGN float results[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(x, d, angles);
+  hn::Store(result, d, results);
+  for (size_t k = 0; k < hn::Lanes(d); ++k) {
+    if (!(std::fabs(angles[k]) <= math::kMaxAngle)) results[k] = scalar(angles[k]);
   }
+  return hn::Load(d, results);
 }
 
-// Not in [-2^20, 2^20].
-HWY_INLINE bool IsFar(float x) { return !(x >= -0x1p20f && x <= 0x1p20f); }
-
-void RunSin(const LoopOperands& operands) {
-  ForWideLanes(
-      operands, /*has_b=*/false,
-      [](auto d, auto x, auto) HWY_ATTR { return math::SinShifted64(d, x, 0.0); },
-      // Zeros keep their sign.
-      [](float x, float) { return IsFar(x) || x == 0; },
-      [](float x, float) { return std::sin(x); });
+template <class Function>
+HWY_INLINE void ForAngles(const LoopOperands& operands, Function function, float (*scalar)(float)) {
+  ForLanes<float>(operands, [&](auto d, auto x) HWY_ATTR {
+    const auto result = function(d, x);
+    const auto is_moderate = hn::Le(hn::Abs(x), hn::Set(d, math::kMaxAngle));
+    return HWY_LIKELY(hn::AllTrue(d, is_moderate)) ? result : WithLargeAngles(d, x, result, scalar);
+  });
 }
 
-void RunCos(const LoopOperands& operands) {
-  ForWideLanes(
-      operands, /*has_b=*/false,
-      [](auto d, auto x, auto) HWY_ATTR { return math::SinShifted64(d, x, 1.0); },
-      [](float x, float) { return IsFar(x); }, [](float x, float) { return std::cos(x); });
-}
+#define ONNXIFI_ANGLE_FUNCTION(name, function)                              \
+  void Run##name(const LoopOperands& operands) {                            \
+    ForAngles(                                                              \
+        operands, [](auto d, auto x) HWY_ATTR { return math::name(d, x); }, \
+        [](float x) { return function(x); });                               \
+  }
+
+ONNXIFI_ANGLE_FUNCTION(Sin, std::sin)
+ONNXIFI_ANGLE_FUNCTION(Cos, std::cos)
+ONNXIFI_ANGLE_FUNCTION(Tan, std::tan)
+
+#undef ONNXIFI_ANGLE_FUNCTION
 
 void RunPow(const LoopOperands& operands) {
-  ForWideLanes(
-      operands, /*has_b=*/true,
-      [](auto d, auto x, auto y) HWY_ATTR {
-        const auto size = math::Pow64(d, hn::Abs(x), y);
-        // A negative base: the sign of an odd power; none of one between whole numbers.
-        const auto half = hn::Mul(y, hn::Set(d, 0.5));
-        const auto is_whole = hn::Eq(hn::Floor(y), y);
-        const auto is_odd = hn::Ne(hn::Floor(half), half);
-        const auto negative = hn::IfThenElse(is_whole, hn::IfThenElse(is_odd, hn::Neg(size), size),
-                                             hn::Set(d, std::numeric_limits<double>::quiet_NaN()));
-        return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), negative, size);
-      },
-      [](float x, float y) { return x == 0 || !(x - x == 0) || !(y - y == 0); },
-      [](float x, float y) { return std::pow(x, y); });
+  ForLanePairs<float>(operands, [](auto d, auto x, auto y) HWY_ATTR { return math::Pow(d, x, y); });
 }
 
 Loop FindFunction(ExprOp op, ElementType type) {
@@ -123,6 +106,24 @@ Loop FindFunction(ExprOp op, ElementType type) {
       return RunSin;
     case ExprOp::kCos:
       return RunCos;
+    case ExprOp::kTan:
+      return RunTan;
+    case ExprOp::kAsin:
+      return RunAsin;
+    case ExprOp::kAcos:
+      return RunAcos;
+    case ExprOp::kAtan:
+      return RunAtan;
+    case ExprOp::kSinh:
+      return RunSinh;
+    case ExprOp::kCosh:
+      return RunCosh;
+    case ExprOp::kAsinh:
+      return RunAsinh;
+    case ExprOp::kAcosh:
+      return RunAcosh;
+    case ExprOp::kAtanh:
+      return RunAtanh;
     case ExprOp::kPow:
       return RunPow;
     default:

@@ -17,6 +17,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/engine/arithmetic-inl.h"
+#include "backends/cpu/vector_math/power-inl.h"
 #include "backends/cpu/vector_math/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,6 +29,65 @@ namespace math = vector_math::HWY_NAMESPACE;
 
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
+
+// Room for the lanes of `vectors` vectors.
+constexpr size_t RoomFor(int vectors) {
+  return static_cast<size_t>(vectors) * HWY_MAX_BYTES / sizeof(float);
+}
+
+// Functions are calls, so that the operations between them have all registers.
+template <int kVectors, class Function>
+HWY_NOINLINE void ApplyFunction(float* HWY_RESTRICT block) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int v = 0; v < kVectors; ++v) {
+    hn::Store(Function()(d, hn::Load(d, block + v * lanes)), d, block + v * lanes);
+  }
+}
+
+template <int kVectors, class Function>
+HWY_INLINE void ForVectors(float* HWY_RESTRICT block, Function function) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int v = 0; v < kVectors; ++v) {
+    hn::Store(function(d, hn::Load(d, block + v * lanes), v), d, block + v * lanes);
+  }
+}
+
+// The lanes of a block to the power of a number. Exponents that are common have powers of few
+// operations; special values are those of std::pow.
+template <int kVectors>
+HWY_NOINLINE void RaiseToNumber(float* HWY_RESTRICT block, float exponent) {
+  const auto root_of = [](Tag d, Vec x) HWY_ATTR {
+    const Vec infinity = hn::Set(d, math::kInfinity);
+    // -0 becomes 0, and negative infinity a positive one.
+    return hn::Sqrt(
+        hn::IfThenElse(hn::Eq(x, hn::Neg(infinity)), infinity, hn::Add(x, hn::Zero(d))));
+  };
+  if (exponent == 3) {
+    ForVectors<kVectors>(block, [](Tag, Vec x, int) HWY_ATTR { return hn::Mul(hn::Mul(x, x), x); });
+  } else if (exponent == 0.5f) {
+    ForVectors<kVectors>(block, [&](Tag d, Vec x, int) HWY_ATTR { return root_of(d, x); });
+  } else if (exponent == -0.5f) {
+    ForVectors<kVectors>(block, [&](Tag d, Vec x, int)
+                                    HWY_ATTR { return hn::Div(hn::Set(d, 1.0f), root_of(d, x)); });
+  } else if (exponent == -1) {
+    ForVectors<kVectors>(block,
+                         [](Tag d, Vec x, int) HWY_ATTR { return hn::Div(hn::Set(d, 1.0f), x); });
+  } else if (exponent != 1) {
+    ForVectors<kVectors>(
+        block, [&](Tag d, Vec x, int) HWY_ATTR { return math::Pow(d, x, hn::Set(d, exponent)); });
+  }
+}
+
+template <int kVectors, bool kValueIsFirst>
+HWY_NOINLINE void RaiseLanes(float* HWY_RESTRICT block, const float* operand, bool is_uniform) {
+  ForVectors<kVectors>(block, [&](Tag d, Vec x, int v) HWY_ATTR {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const Vec other = is_uniform ? hn::Set(d, *operand) : hn::LoadU(d, operand + v * lanes);
+    return kValueIsFirst ? math::Pow(d, x, other) : math::Pow(d, other, x);
+  });
+}
 
 // The vectors of one block, with what there is to do to all of them.
 template <int kVectors>
@@ -55,6 +115,35 @@ struct Block {
     for (int v = 0; v < kVectors; ++v) {
       const Vec other = hn::LoadU(d, operand + v * lanes);
       values[v] = kValueIsFirst ? operation(d, values[v], other) : operation(d, other, values[v]);
+    }
+  }
+
+  // Calls function(lanes) with the lanes in memory.
+  template <class Function>
+  HWY_INLINE void Call(Function function) {
+    const Tag d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    HWY_ALIGN float block[RoomFor(kVectors)];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) hn::Store(values[v], d, block + v * lanes);
+    function(block);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) values[v] = hn::Load(d, block + v * lanes);
+  }
+  template <class Function>
+  HWY_INLINE void Call() {
+    Call([](float* block) HWY_ATTR { ApplyFunction<kVectors, Function>(block); });
+  }
+
+  template <bool kValueIsFirst>
+  HWY_INLINE void Raise(const float* operand, bool is_uniform) {
+    if (kValueIsFirst && is_uniform) {
+      const float exponent = *operand;
+      if (exponent == 2) return Apply([](Tag, Vec x) HWY_ATTR { return hn::Mul(x, x); });
+      Call([&](float* block) HWY_ATTR { RaiseToNumber<kVectors>(block, exponent); });
+    } else {
+      Call([&](float* block)
+               HWY_ATTR { RaiseLanes<kVectors, kValueIsFirst>(block, operand, is_uniform); });
     }
   }
 
@@ -166,8 +255,15 @@ ONNXIFI_FUNCTION(Log);
 ONNXIFI_FUNCTION(Log1p);
 ONNXIFI_FUNCTION(Tanh);
 ONNXIFI_FUNCTION(Erf);
+ONNXIFI_FUNCTION(Logistic);
 
 #undef ONNXIFI_FUNCTION
+
+// Whether both numbers of a FusedPattern::kLogistic are 1. The other two operations have none.
+HWY_INLINE bool IsLogistic(const std::byte* const* operands) {
+  const auto is_one = [&](int k) { return *reinterpret_cast<const float*>(operands[k]) == 1; };
+  return is_one(2) && is_one(3);
+}
 
 // Lanes from `i` on, as many as kVectors have. False, and nothing is written, where operations that
 // quantize have to be done one by one.
@@ -198,9 +294,9 @@ HWY_INLINE bool TryBlock(const FusedOperands& fused, int64_t i, bool may_quantiz
         block.template Apply<true>(Product(), operand, is_uniform);
         break;
       case FusedOp::kDiv:
-        if (may_quantize && fused.operations[k].begins_quantizing) {
+        if (may_quantize && fused.operations[k].begins == FusedPattern::kQuantize) {
           if (!block.Quantize(fused.operands + k)) return false;
-          k += kQuantizing - 1;
+          k += kQuantizeLength - 1;
         } else if (is_uniform) {
           block.DivideBy(*operand);
         } else {
@@ -222,8 +318,20 @@ HWY_INLINE bool TryBlock(const FusedOperands& fused, int64_t i, bool may_quantiz
       case FusedOp::kMaxWith:
         block.template Bound<false>(FloatMaximum(), Maximum(), operand, is_uniform);
         break;
+      case FusedOp::kPow:
+        block.template Raise<true>(operand, is_uniform);
+        break;
+      case FusedOp::kPowOf:
+        block.template Raise<false>(operand, is_uniform);
+        break;
       case FusedOp::kNeg:
-        block.Apply(Negate());
+        if (fused.operations[k].begins == FusedPattern::kLogistic &&
+            IsLogistic(fused.operands + k)) {
+          block.template Call<LogisticFunction>();
+          k += kLogisticLength - 1;
+        } else {
+          block.Apply(Negate());
+        }
         break;
       case FusedOp::kAbs:
         block.Apply(Absolute());
@@ -244,22 +352,22 @@ HWY_INLINE bool TryBlock(const FusedOperands& fused, int64_t i, bool may_quantiz
         block.Apply(Root());
         break;
       case FusedOp::kExp:
-        block.Apply(ExpFunction());
+        block.template Call<ExpFunction>();
         break;
       case FusedOp::kExpm1:
-        block.Apply(Expm1Function());
+        block.template Call<Expm1Function>();
         break;
       case FusedOp::kLog:
-        block.Apply(LogFunction());
+        block.template Call<LogFunction>();
         break;
       case FusedOp::kLog1p:
-        block.Apply(Log1pFunction());
+        block.template Call<Log1pFunction>();
         break;
       case FusedOp::kTanh:
-        block.Apply(TanhFunction());
+        block.template Call<TanhFunction>();
         break;
       case FusedOp::kErf:
-        block.Apply(ErfFunction());
+        block.template Call<ErfFunction>();
         break;
     }
   }
@@ -284,7 +392,7 @@ constexpr int kFewVectors = 2;
 
 // The lanes from `i` on, fewer than a small block has.
 void RunRest(const FusedOperands& fused, int64_t i) {
-  constexpr size_t kLanes = kFewVectors * HWY_MAX_BYTES / sizeof(float);
+  constexpr size_t kLanes = RoomFor(kFewVectors);
   // Filled as far as it is needed: some calls have no other lanes.
   HWY_ALIGN float lanes[kMaxFusedOperations + 1][kLanes];
   const auto rest = static_cast<size_t>(fused.lanes - i) * sizeof(float);
@@ -343,6 +451,8 @@ std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, Loop
       return value_is_first ? FusedOp::kMin : FusedOp::kMinWith;
     case ExprOp::kMax:
       return value_is_first ? FusedOp::kMax : FusedOp::kMaxWith;
+    case ExprOp::kPow:
+      return approximation(value_is_first ? FusedOp::kPow : FusedOp::kPowOf);
     case ExprOp::kNeg:
       return FusedOp::kNeg;
     case ExprOp::kAbs:
@@ -374,19 +484,25 @@ std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, Loop
   }
 }
 
-void MarkQuantizations(std::span<FusedOperation> operations) {
-  constexpr std::array kOperations = {FusedOp::kDiv, FusedOp::kRoundEven, FusedOp::kAdd,
-                                      FusedOp::kMax, FusedOp::kMin};
-  static_assert(kOperations.size() == kQuantizing);
-  for (size_t at = 0; at + kQuantizing <= operations.size(); ++at) {
-    bool is_one = true;
-    for (size_t k = 0; k < kQuantizing; ++k) {
-      const FusedOperation& operation = operations[at + k];
-      is_one = is_one && operation.op == kOperations[k] &&
-               (operation.is_uniform || !HasOperand(operation.op));
+void MarkPatterns(std::span<FusedOperation> operations) {
+  constexpr std::array kQuantize = {FusedOp::kDiv, FusedOp::kRoundEven, FusedOp::kAdd,
+                                    FusedOp::kMax, FusedOp::kMin};
+  static_assert(kQuantize.size() == kQuantizeLength);
+  constexpr std::array kLogistic = {FusedOp::kNeg, FusedOp::kExp, FusedOp::kAdd, FusedOp::kDivInto};
+  static_assert(kLogistic.size() == kLogisticLength);
+  const auto mark = [&](std::span<const FusedOp> pattern, FusedPattern name) {
+    for (size_t at = 0; at + pattern.size() <= operations.size(); ++at) {
+      bool is_one = true;
+      for (size_t k = 0; k < pattern.size(); ++k) {
+        const FusedOperation& operation = operations[at + k];
+        is_one = is_one && operation.op == pattern[k] &&
+                 (operation.is_uniform || !HasOperand(operation.op));
+      }
+      if (is_one) operations[at].begins = name;
     }
-    operations[at].begins_quantizing = is_one;
-  }
+  };
+  mark(kQuantize, FusedPattern::kQuantize);
+  mark(kLogistic, FusedPattern::kLogistic);
 }
 
 void RunFused(const FusedOperands& fused) { HWY_DYNAMIC_DISPATCH(RunOperations)(fused); }

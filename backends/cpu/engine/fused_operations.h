@@ -31,6 +31,8 @@ enum class FusedOp : uint8_t {
   kMinWith,  // min(operand, value): zeros of both signs tell which is first
   kMax,
   kMaxWith,
+  kPow,    // value ^ operand
+  kPowOf,  // operand ^ value
   // Of the value alone.
   kNeg,
   kAbs,
@@ -47,24 +49,30 @@ enum class FusedOp : uint8_t {
   kErf,
 };
 
-constexpr bool HasOperand(FusedOp op) { return op <= FusedOp::kMaxWith; }
+constexpr bool HasOperand(FusedOp op) { return op <= FusedOp::kPowOf; }
 
 // The FusedOp of an operation on float32, if it has one. The value so far is its first input or its
 // second; of several inputs `value_is_first` says which. With LoopSet::kReference no approximation
 // has one.
 std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, LoopSet loops);
 
+// Operations that follow one another and are done at once where their operands allow it.
+enum class FusedPattern : uint8_t {
+  kNone,
+  kQuantize,  // a quotient, rounded, a number added to it, and bounds: what QuantizeLinear does
+  kLogistic,  // number / (number + exp(-value)), done at once where both numbers are 1
+};
+inline constexpr int kQuantizeLength = 5;
+inline constexpr int kLogisticLength = 4;
+
 struct FusedOperation {
   FusedOp op;
   bool is_uniform = false;  // the operand is one number, for all lanes
-  // The first of kQuantizing operations that quantize, as MarkQuantizations finds them.
-  bool begins_quantizing = false;
+  FusedPattern begins = FusedPattern::kNone;
 };
 
-// A quotient, rounded, a number added to it, and bounds: what QuantizeLinear does.
-inline constexpr int kQuantizing = 5;
-// Finds them among operations that follow one another.
-void MarkQuantizations(std::span<FusedOperation> operations);
+// Finds the patterns among operations that follow one another.
+void MarkPatterns(std::span<FusedOperation> operations);
 
 struct FusedOperands {
   std::byte* result;
@@ -76,8 +84,9 @@ struct FusedOperands {
   int64_t lanes;
 };
 
-// Every operation rounds as it does alone. The result may be any input, or overlap none; reads and
-// writes no lane beyond them.
+// Every operation rounds as it does alone, but for powers whose exponent is one number and logistic
+// functions, which stay within the bounds of vector_math. The result may be any input, or overlap
+// none; reads and writes no lane beyond them.
 void RunFused(const FusedOperands& fused);
 
 }  // namespace onnxifi::engine

@@ -209,8 +209,8 @@ TEST(FusedOperationsTest, QuantizesAsItsOperationsDo) {
   std::vector<FusedOperation> operations;
   for (const FusedOp op : kOperations) operations.push_back({op, HasOperand(op)});
   operations.insert(operations.begin(), {FusedOp::kNeg});
-  MarkQuantizations(operations);
-  EXPECT_TRUE(operations[1].begins_quantizing);
+  MarkPatterns(operations);
+  EXPECT_EQ(operations[1].begins, FusedPattern::kQuantize);
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
   processor::ForEachTarget([&](const char* target) {
     SCOPED_TRACE(target);
@@ -253,6 +253,115 @@ TEST(FusedOperationsTest, QuantizesAsItsOperationsDo) {
         }
         const float expected = std::min(std::max(sum, least), most);
         ASSERT_EQ(results[k], expected) << -values[k] << " / " << divisor << " + " << added;
+      }
+    }
+  });
+}
+
+// The distance of two neighbours at the size of `value`.
+double UnitOf(double value) {
+  const double size = std::fabs(value);
+  return size < 0x1p-126 ? 0x1p-149 : std::exp2(std::floor(std::log2(size)) - 23);
+}
+
+void ExpectNear(float result, double exact, double units, float at) {
+  if (std::isnan(exact)) {
+    EXPECT_TRUE(std::isnan(result)) << "at " << at;
+    return;
+  }
+  EXPECT_EQ(std::signbit(result), std::signbit(exact)) << "at " << at;
+  if (std::fabs(exact) > std::numeric_limits<float>::max()) {
+    EXPECT_GE(std::fabs(result), std::numeric_limits<float>::max()) << "at " << at;
+  } else {
+    EXPECT_LE(std::fabs(static_cast<double>(result) - exact), units * UnitOf(exact))
+        << result << " at " << at;
+  }
+}
+
+// All exponents, and special values.
+std::vector<float> MakeArguments(uint32_t seed) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> arguments = {0.0F,
+                                  -0.0F,
+                                  1.0F,
+                                  -1.0F,
+                                  2.0F,
+                                  kInfinity,
+                                  -kInfinity,
+                                  1e-40F,
+                                  1e38F,
+                                  -1e30F,
+                                  std::numeric_limits<float>::quiet_NaN()};
+  std::mt19937 random(seed);
+  for (int k = 0; k < 2000; ++k) {
+    arguments.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+    arguments.push_back(std::uniform_real_distribution<float>(-20, 20)(random));
+  }
+  return arguments;
+}
+
+std::vector<float> RunOn(const std::vector<float>& values, std::vector<FusedOperation> operations,
+                         const std::vector<float>& operands) {
+  MarkPatterns(operations);
+  std::vector<float> results(values.size());
+  FusedOperands fused{};
+  fused.result = reinterpret_cast<std::byte*>(results.data());
+  fused.first = reinterpret_cast<const std::byte*>(values.data());
+  fused.operations = operations.data();
+  fused.count = static_cast<int>(operations.size());
+  fused.lanes = static_cast<int64_t>(values.size());
+  for (size_t k = 0; k < operations.size(); ++k) {
+    fused.operands[k] = reinterpret_cast<const std::byte*>(&operands[k]);
+  }
+  RunFused(fused);
+  return results;
+}
+
+// Among the exponents are all that have operations of their own.
+TEST(FusedOperationsTest, RaisesToANumberAsPowDoes) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    for (const float number :
+         {2.0F, 3.0F, 0.5F, -0.5F, -1.0F, 1.0F, 0.0F, -0.0F, 4.0F, -2.0F, 2.5F, -7.0F,
+          std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      SCOPED_TRACE(number);
+      const std::vector<float> arguments = MakeArguments(3);
+      const std::vector<float> powers =
+          RunOn(arguments, {{FusedOp::kPow, /*is_uniform=*/true}}, {number});
+      const std::vector<float> inverted =
+          RunOn(arguments, {{FusedOp::kPowOf, /*is_uniform=*/true}}, {number});
+      for (size_t k = 0; k < arguments.size(); ++k) {
+        const double x = static_cast<double>(arguments[k]);
+        const double y = static_cast<double>(number);
+        ExpectNear(powers[k], std::pow(x, y), 2, arguments[k]);
+        ExpectNear(inverted[k], std::pow(y, x), 0.51, arguments[k]);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  });
+}
+
+// 1 / (1 + exp(-x)) as one function; the same operations with other numbers one by one.
+TEST(FusedOperationsTest, ComputesTheLogisticFunction) {
+  const std::vector<FusedOperation> operations = {{FusedOp::kNeg},
+                                                  {FusedOp::kExp},
+                                                  {FusedOp::kAdd, /*is_uniform=*/true},
+                                                  {FusedOp::kDivInto, /*is_uniform=*/true}};
+  std::vector<FusedOperation> marked = operations;
+  MarkPatterns(marked);
+  EXPECT_EQ(marked[0].begins, FusedPattern::kLogistic);
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    const std::vector<float> arguments = MakeArguments(4);
+    for (const float numerator : {1.0F, 3.0F}) {
+      const std::vector<float> results = RunOn(arguments, operations, {0, 0, 1, numerator});
+      for (size_t k = 0; k < arguments.size(); ++k) {
+        const double x = static_cast<double>(arguments[k]);
+        const double exact = static_cast<double>(numerator) / (1 + std::exp(-x));
+        // Results that are hardly normal numbers may be 0.
+        if (x < -86 && results[k] >= 0 && results[k] <= 1e-36F) continue;
+        ExpectNear(results[k], exact, 3, arguments[k]);
+        if (testing::Test::HasFailure()) return;
       }
     }
   });

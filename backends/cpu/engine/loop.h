@@ -20,7 +20,7 @@ using Loop = reference::Operation;
 
 enum class LoopSet : uint8_t {
   // Vector approximations of exp, log, tanh and their like, within the bounds of
-  // vector_math/vector_math-inl.h.
+  // vector_math.
   kFast,
   // Those functions as the reference computes them; every result is then the reference's, bit for
   // bit.

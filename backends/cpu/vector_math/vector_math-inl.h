@@ -3,12 +3,10 @@
 // Vector functions of float32, derived here from their series and from polynomials fitted to least
 // relative error. Bounds on the error, against the exact value, in units in the last place of the
 // result (engine/function_loops_test.cc and gemm/activation_test.cc measure them over all
-// exponents):
+// exponents); power-inl.h, trigonometry-inl.h and hyperbolic-inl.h have further functions:
 //
 //   Exp, Log   1      Expm1, Log1p   2      Tanh, Erf   2.5
 //   Logistic   3      Gelu         2   (below 0, of half its argument)
-//   Pow        0.51   Sin, Cos   0.57   (computed in float64; Sin and Cos beyond 2^20 by the C
-//   library)
 //
 // Special values are those of C's functions: NaN gives NaN; infinities, zeros (with their sign) and
 // what is out of range give what they give there. Results below the normal numbers are rounded
@@ -210,10 +208,40 @@ HWY_INLINE V Tanh(D d, V x) {
   return hn::IfThenElse(is_itself, x, result);
 }
 
-// The following take vectors of float64 that hold float32 numbers and are right to much more than
-// float32's last bit.
+// Half of a vector, which as float64 fills one. Where vectors have one lane, both halves are it.
+#if HWY_TARGET == HWY_SCALAR
+template <class D>
+using HalfOf = D;
+template <class D, class V>
+HWY_INLINE V LowerOf(D /*half*/, V x) {
+  return x;
+}
+template <class D, class V>
+HWY_INLINE V UpperOf(D /*half*/, V x) {
+  return x;
+}
+template <class D, class V>
+HWY_INLINE V Join(D /*d*/, V /*upper*/, V lower) {
+  return lower;
+}
+#else
+template <class D>
+using HalfOf = hn::Half<D>;
+template <class D, class V>
+HWY_INLINE hn::Vec<D> LowerOf(D half, V x) {
+  return hn::LowerHalf(half, x);
+}
+template <class D, class V>
+HWY_INLINE hn::Vec<D> UpperOf(D half, V x) {
+  return hn::UpperHalf(half, x);
+}
+template <class D, class V>
+HWY_INLINE hn::Vec<D> Join(D d, V upper, V lower) {
+  return hn::Combine(d, upper, lower);
+}
+#endif
 
-// c0 + x * (c1 + ...), as Polynomial.
+// For vectors of float64: c0 + x * (c1 + ...), as Polynomial.
 template <class D, class V>
 HWY_INLINE V Polynomial64(D d, V /*x*/, double c) {
   return hn::Set(d, c);
@@ -221,51 +249,6 @@ HWY_INLINE V Polynomial64(D d, V /*x*/, double c) {
 template <class D, class V, typename... Rest>
 HWY_INLINE V Polynomial64(D d, V x, double c, Rest... rest) {
   return hn::MulAdd(x, Polynomial64(d, x, rest...), hn::Set(d, c));
-}
-
-// Sine of x + shift * pi / 2, |x| <= 2^20. The high part of pi / 2 has 32 bits, so its product with
-// the number of quarter turns is exact.
-template <class D, class V>
-HWY_INLINE V SinShifted64(D d, V x, double shift) {
-  const V turns = hn::Round(hn::Mul(x, hn::Set(d, 0.63661977236758134308)));
-  const V high = hn::NegMulAdd(turns, hn::Set(d, 0x1.921fb544p+0), x);
-  const V r = hn::NegMulAdd(turns, hn::Set(d, 0x1.0b4611a626331p-34), high);
-  const V z = hn::Mul(r, r);
-  const V sine = hn::Mul(r, Polynomial64(d, z, 1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880,
-                                         -1.0 / 39916800, 1.0 / 6227020800));
-  const V cosine = Polynomial64(d, z, 1.0, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320,
-                                -1.0 / 3628800, 1.0 / 479001600);
-  const V quarter = hn::Add(turns, hn::Set(d, shift));
-  const V half = hn::Floor(hn::Mul(quarter, hn::Set(d, 0.5)));
-  const auto is_odd_quarter = hn::Ne(hn::Add(half, half), quarter);
-  const V half_of_half = hn::Floor(hn::Mul(half, hn::Set(d, 0.5)));
-  const auto is_odd_half = hn::Ne(hn::Add(half_of_half, half_of_half), half);
-  const V result = hn::IfThenElse(is_odd_quarter, cosine, sine);
-  return hn::IfThenElse(is_odd_half, hn::Neg(result), result);
-}
-
-// x^y for x > 0, both finite; as in Log and Exp above.
-template <class D, class V>
-HWY_INLINE V Pow64(D d, V x, V y) {
-  const hn::RebindToSigned<D> integer;
-  const auto origin = hn::Set(integer, 0x3fe6a09e667f3bcd);  // the bits of sqrt(1/2)
-  const auto bits = hn::Sub(hn::BitCast(integer, x), origin);
-  const V e = hn::ConvertTo(d, hn::ShiftRight<52>(bits));
-  const V m = hn::BitCast(d, hn::Add(hn::And(bits, hn::Set(integer, 0xfffffffffffff)), origin));
-  const V f = hn::Sub(m, hn::Set(d, 1.0));
-  const V s = hn::Div(f, hn::Add(hn::Set(d, 2.0), f));
-  const V squared = hn::Mul(s, s);
-  const V series = Polynomial64(d, squared, 2.0, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11,
-                                2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19);
-  const V logarithm = hn::MulAdd(e, hn::Set(d, 0.69314718055994530942), hn::Mul(s, series));
-  const V exponent = hn::Min(hn::Max(hn::Mul(y, logarithm), hn::Set(d, -120.0)), hn::Set(d, 100.0));
-  const V n = hn::Round(hn::Mul(exponent, hn::Set(d, 1.4426950408889634074)));
-  const V r = hn::NegMulAdd(n, hn::Set(d, 0.69314718055994530942), exponent);
-  const V power =
-      Polynomial64(d, r, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040,
-                   1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800);
-  const auto scale = hn::ShiftLeft<52>(hn::Add(hn::ConvertTo(integer, n), hn::Set(integer, 1023)));
-  return hn::Mul(power, hn::BitCast(d, scale));
 }
 
 #if HWY_TARGET == HWY_AVX3
