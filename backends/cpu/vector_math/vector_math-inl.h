@@ -5,7 +5,7 @@
 // result (engine/function_loops_test.cc and gemm/activation_test.cc measure them over all
 // exponents); power-inl.h, trigonometry-inl.h and hyperbolic-inl.h have further functions:
 //
-//   Exp, Log   1      Expm1, Log1p   2      Tanh, Erf   2.5
+//   Exp, Log   1      Expm1, Log1p   2      Erf   2.5      Tanh   3
 //   Logistic   3      Gelu         2   (below 0, of half its argument)
 //
 // Special values are those of C's functions: NaN gives NaN; infinities, zeros (with their sign) and
@@ -52,27 +52,49 @@ HWY_INLINE V PowerOfTwo(D d, V n) {
   return hn::BitCast(d, hn::ShiftLeft<23>(exponent));
 }
 
-// x = n * log(2) + r with |r| <= log(2) / 2, for |x| < 2^15. The high part of log(2) has 15 bits,
-// so its product with n is exact.
+// A sum with it has the nearest integer in its lowest bits, in two's complement.
+inline constexpr float kRounding = 0x1.8p23f;
+
+// x = n * log(2) + r with |r| <= log(2) / 2, for |x| < 2^15; `sum` is n + kRounding. The high part
+// of log(2) has 15 bits, so its product with n is exact.
 template <class D, class V>
-HWY_INLINE V ReduceByLog2(D d, V x, V& n) {
-  n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+HWY_INLINE V ReduceByLog2(D d, V x, V& n, V& sum) {
+  const V origin = hn::Set(d, kRounding);
+  sum = hn::MulAdd(x, hn::Set(d, 1.44269504f), origin);
+  n = hn::Sub(sum, origin);
   const V high = hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1f), x);
   return hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), high);
 }
+template <class D, class V>
+HWY_INLINE V ReduceByLog2(D d, V x, V& n) {
+  V sum;
+  return ReduceByLog2(d, x, n, sum);
+}
 
-// (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2, to 0.001 units of exp(r) (fitted).
+// (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2, to 0.03 units of exp(r) (fitted).
 template <class D, class V>
 HWY_INLINE V ExpTail(D d, V r) {
-  return Polynomial(d, r, 0.5f, 0.16666666f, 0.041666295f, 0.008333497f, 0.0013944658f,
-                    0.0001979035f);
+  return Polynomial(d, r, 0.49999994f, 0.166665211f, 0.041668389f, 0.00836871006f, 0.00138146104f);
+}
+
+// exp(r) for |r| <= log(2) / 2.
+template <class D, class V>
+HWY_INLINE V ExpOfReduced(D d, V r) {
+  return hn::Add(hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r), hn::Set(d, 1.0f));
 }
 
 // exp(x) / 2^n for the integer n nearest to x / log(2), |x| < 2^15.
 template <class D, class V>
 HWY_INLINE V ExpOfRest(D d, V x, V& n) {
-  const V r = ReduceByLog2(d, x, n);
-  return hn::Add(hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r), hn::Set(d, 1.0f));
+  return ExpOfReduced(d, ReduceByLog2(d, x, n));
+}
+
+// x * 2^n for a `sum` of n and kRounding, where x and the result are normal numbers.
+template <class D, class V>
+HWY_INLINE V AddToExponent(D d, V x, V sum) {
+  const hn::RebindToSigned<D> integer;
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(integer, sum));
+  return hn::BitCast(d, hn::Add(hn::BitCast(integer, x), exponent));
 }
 
 // x * 2^n for integers n in [-126, 127].
@@ -87,13 +109,14 @@ HWY_INLINE V TimesPowerOfTwo(D d, V x, V n) {
 // For x in [-87, 87], where neither the result nor its scale leaves the normal numbers.
 template <class D, class V>
 HWY_INLINE V ExpOfModerate(D d, V x) {
-  V n;
-  const V power = ExpOfRest(d, x, n);
-  return TimesPowerOfTwo(d, power, n);
+  V n, sum;
+  const V r = ReduceByLog2(d, x, n, sum);
+  return AddToExponent(d, ExpOfReduced(d, r), sum);
 }
 
+// As Exp, where not all results are normal numbers.
 template <class D, class V>
-HWY_INLINE V Exp(D d, V x) {
+HWY_INLINE V ExpOfAny(D d, V x) {
   // Less than half of the least subnormal number is left. These lanes, which masks make many of,
   // compute something else: results below the normal numbers take a hundred times as long.
   const auto vanishes = hn::Lt(x, hn::Set(d, -104.0f));
@@ -113,14 +136,11 @@ HWY_INLINE V Exp(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(vanishes, scaled));
 }
 
-// For x in [0, 80].
 template <class D, class V>
-HWY_INLINE V Expm1OfModerate(D d, V x) {
-  V n;
-  const V r = ReduceByLog2(d, x, n);
-  const V less = hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r);  // exp(r) - 1
-  const V gap = hn::Sub(hn::Set(d, 1.0f), PowerOfTwo(d, hn::Neg(n)));
-  return hn::Mul(hn::Add(less, gap), PowerOfTwo(d, n));
+HWY_INLINE V Exp(D d, V x) {
+  const auto is_moderate = hn::Le(hn::Abs(x), hn::Set(d, 87.0f));
+  if (HWY_LIKELY(hn::AllTrue(d, is_moderate))) return ExpOfModerate(d, x);
+  return ExpOfAny(d, x);
 }
 
 template <class D, class V>
@@ -197,15 +217,25 @@ HWY_INLINE V Log1p(D d, V x) {
   return hn::IfThenElse(is_itself, x, result);
 }
 
-// tanh(x) = t / (t + 2) with t = expm1(2 x).
+// tanh(x) = (exp(2 x) - 1) / (exp(2 x) + 1). With exp(2 x) = 2^n exp(r), both are divided by 2^n:
+// ((exp(r) - 1) + (1 - 2^-n)) / ((exp(r) - 1) + (1 + 2^-n)).
 template <class D, class V>
 HWY_INLINE V Tanh(D d, V x) {
-  const V size = hn::Min(hn::Abs(x), hn::Set(d, 10.0f));  // 1 to the last bit from 9.02 on
-  const V t = Expm1OfModerate(d, hn::Add(size, size));
-  const V result = hn::CopySign(hn::Div(t, hn::Add(t, hn::Set(d, 2.0f))), x);
-  // Doubling and halving are exact, but a quotient of subnormal numbers is not.
-  const auto is_itself = hn::Or(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-13f)), hn::IsNaN(x));
-  return hn::IfThenElse(is_itself, x, result);
+  const V one = hn::Set(d, 1.0f);
+  const V size = hn::Abs(x);
+  const V near = hn::Min(size, hn::Set(d, 10.0f));  // 1 to the last bit from 9.02 on
+  const V origin = hn::Set(d, kRounding + 127);
+  const V sum = hn::NegMulAdd(near, hn::Set(d, 2 * 1.44269504f), origin);  // 127 - n
+  const V minus_n = hn::Sub(sum, origin);
+  const V high = hn::MulAdd(minus_n, hn::Set(d, 0x1.62e4p-1f), hn::Add(near, near));
+  const V r = hn::MulAdd(minus_n, hn::Set(d, 0x1.7f7d1cp-20f), high);
+  const V less = hn::MulAdd(hn::Mul(r, r), ExpTail(d, r), r);
+  const hn::RebindToSigned<D> integer;
+  const V scale = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(integer, sum)));
+  const V result = hn::Div(hn::Add(less, hn::Sub(one, scale)), hn::Add(less, hn::Add(one, scale)));
+  // Below this it is x itself; NaN stays one.
+  const auto is_other = hn::Ge(size, hn::Set(d, 0x1p-13f));
+  return hn::IfThenElse(is_other, hn::CopySignToAbs(result, x), x);
 }
 
 // Half of a vector, which as float64 fills one. Where vectors have one lane, both halves are it.
@@ -317,12 +347,19 @@ HWY_INLINE V Reciprocal(D d, V x) {
 // 1 / (1 + exp(-x)). 0 below -87, where the result leaves the normal numbers.
 template <class D, class V>
 HWY_INLINE V Logistic(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
   const V most = hn::Set(d, 87.0f);
-  const auto vanishes = hn::Lt(x, hn::Neg(most));
   // Beyond 87 the result is 1 to the last bit. NaN stays one.
-  const V near = hn::IfThenZeroElse(vanishes, hn::IfThenElse(hn::Gt(x, most), most, x));
-  const V result = Reciprocal(d, hn::Add(hn::Set(d, 1.0f), ExpOfModerate(d, hn::Neg(near))));
-  return hn::IfThenZeroElse(vanishes, result);
+  const V near = hn::IfThenElse(hn::Gt(x, most), most, x);
+  const V origin = hn::Set(d, kRounding + 127);
+  const V sum = hn::NegMulAdd(near, hn::Set(d, 1.44269504f), origin);
+  const V n = hn::Sub(sum, origin);
+  const V high = hn::MulAdd(n, hn::Set(d, 0x1.62e4p-1f), near);
+  const V r = hn::Neg(hn::MulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), high));
+  const hn::RebindToSigned<D> integer;
+  const V scale = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(integer, sum)));
+  const V result = Reciprocal(d, hn::MulAdd(ExpOfReduced(d, r), scale, one));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Neg(most)), result);
 }
 
 // x / 2 * (1 + erf(x / sqrt(2))). Where the sum cancels, below -1, its error is that of the 1.
