@@ -21,6 +21,7 @@
 #include "backends/cpu/matmul/packed_matrix.h"
 #include "backends/cpu/matmul/recipe.h"
 #include "backends/cpu/matmul/small_products.h"
+#include "backends/cpu/non_zero/non_zero.h"
 #include "backends/cpu/onednn/recipe.h"
 #include "backends/cpu/pooling/pooling.h"
 #include "backends/cpu/ranking/ranking.h"
@@ -130,6 +131,10 @@ RecipeResult SelectRanking(Question& question, std::string_view /*name*/) {
   return ranking::SelectRanking(question.facts);
 }
 
+RecipeResult SelectNonZero(Question& question, std::string_view /*name*/) {
+  return non_zero::SelectNonZero(question.facts);
+}
+
 RecipeResult SelectScan(Question& question, std::string_view /*name*/) {
   return scan::SelectScan(question.facts);
 }
@@ -182,6 +187,7 @@ constexpr Implementation kImplementations[] = {
     {"attention", IsAttention, SelectAttention},
     {"ranking", IsIndex, SelectRanking},
     {"scatter", IsIndex, SelectScatter},
+    {"non-zero elements", IsIndex, SelectNonZero},
     {"scan", IsScan, SelectScan},
     {"recurrent", IsRecurrent, SelectRecurrent},
     {"the tile engine", engine::HasFamily, SelectEngine},

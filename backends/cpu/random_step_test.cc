@@ -51,7 +51,7 @@ TEST(RandomStepTest, WindowsAgreeWithTheReference) {
   CompareSteps(Family::kWindow, /*seed=*/1, /*count=*/3000, /*least_share=*/0.15);
 }
 
-// Of which the CPU has kernels for those that order and scatter elements.
+// All but those of packed and complex types, of which the CPU has kernels.
 TEST(RandomStepTest, IndexStepsAgreeWithTheReference) {
   base::Result<std::unique_ptr<Device>> device =
       Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log(base::LogLevel::kWarning));
