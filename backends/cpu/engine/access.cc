@@ -258,6 +258,10 @@ void AppendForms(Access& access, std::vector<LinearForm*>& forms) {
 }
 
 void LayOut(Access& access, const Grid& grid) {
+  access.is_uniform =
+      grid.IsUniformInTiles(access.form) &&
+      std::all_of(access.guards.begin(), access.guards.end(),
+                  [&](const GuardForm& guard) { return grid.IsUniformInTiles(guard.form); });
   access.is_dense = access.buffer != program::kNoBuffer && grid.IsDense(access.form);
   if (access.is_dense || grid.TileCount(0, grid.rank()) == 1) return;
   access.is_repeated = access.guards.empty() && grid.IsRepeated(access.form);

@@ -37,6 +37,8 @@ struct Access {
   std::vector<int32_t> positions;
   // Every tile has the same lanes, one at an edge the first of them.
   bool is_repeated = false;
+  // All lanes of a tile are one number.
+  bool is_uniform = false;
 };
 
 // An access through `view` of a domain of `rank` axes; axes beyond the view's own count nothing.
@@ -46,8 +48,8 @@ Access MakeCoordinate(int axis);
 // All forms of an access: its own and its guards'.
 void AppendForms(Access& access, std::vector<LinearForm*>& forms);
 
-// Once, when the forms are those of `grid`: whether the access is dense or repeated, or wants a
-// table of positions.
+// Once, when the forms are those of `grid`: whether the access is dense, repeated or uniform, or
+// wants a table of positions.
 void LayOut(Access& access, const Grid& grid);
 
 // Where lane 0 is.

@@ -277,10 +277,10 @@ void Code::FuseOperations(LoopSet loops) {
     left.push_back(std::move(varying_[at]));
     const bool is_one_loop = fused.operations.size() < 2 &&
                              (fused.operations.empty() || !fused.operations[0].is_uniform);
+    left.back().operations = std::move(fused.operations);
     if (is_one_loop) continue;
     left.back().kind = Kind::kFused;
     left.back().inputs = std::move(fused.inputs);
-    left.back().operations = std::move(fused.operations);
     MarkPatterns(left.back().operations);
   }
   varying_ = std::move(left);

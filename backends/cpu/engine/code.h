@@ -44,9 +44,10 @@ class Code {
     int result = -1;          // value
     std::vector<int> inputs;  // values; kLoadAt: the coordinates; kFused: the first, and the
                               // operations' operands; kWalk: rows and entries
-    std::vector<FusedOperation> operations;  // kFused
-    std::optional<TreeWalk> walk;            // kWalk
-    tensor::Dim dim;                         // kDim
+    // kFused: in their order. kLoop: itself, where it is one; its first input is the value.
+    std::vector<FusedOperation> operations;
+    std::optional<TreeWalk> walk;  // kWalk
+    tensor::Dim dim;               // kDim
     // kLoadAt by rows: the input that is the coordinate along the row, or -1; and, as bits, those
     // that have a number per element of a row.
     int along = -1;

@@ -11,6 +11,7 @@
 #include "backends/core/reference/column.h"
 #include "backends/cpu/engine/any_address.h"
 #include "backends/cpu/engine/computed_loads.h"
+#include "backends/cpu/engine/lane_types.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -73,12 +74,104 @@ void BoundCode::AppendForms(std::vector<LinearForm*>& forms) {
   for (Access& access : accesses_) engine::AppendForms(access, forms);
 }
 
+// The number of one chain and the lanes of another: what comes before the first operand that is not
+// uniform is one number.
+void BoundCode::PlanOperations(const Code::Instruction& instruction, Plan& plan) const {
+  Chain& chain = plan.chain;
+  chain.first = instruction.inputs[0];
+  chain.operands.assign(instruction.inputs.begin() + 1, instruction.inputs.end());
+  chain.operations = instruction.operations;
+  size_t next = 0;
+  for (FusedOperation& operation : chain.operations) {
+    if (HasOperand(operation.op)) operation.is_uniform = is_uniform_[chain.operands[next++]];
+    operation.begins = FusedPattern::kNone;
+  }
+  if (is_uniform_[chain.first] && !plan.is_uniform) {
+    size_t count = 0;
+    next = 0;
+    while (!HasOperand(chain.operations[count].op) || chain.operations[count].is_uniform) {
+      if (HasOperand(chain.operations[count++].op)) ++next;
+    }
+    const auto operation = chain.operations.begin() + static_cast<std::ptrdiff_t>(count);
+    const auto operand = chain.operands.begin() + static_cast<std::ptrdiff_t>(next);
+    plan.number = {
+        chain.first, {chain.operations.begin(), operation}, {chain.operands.begin(), operand}};
+    chain.first = *operand;
+    *operand = -1;
+    *operation = {ExchangeOperands(operation->op), /*is_uniform=*/true};
+    chain.operands.erase(chain.operands.begin(), operand);
+    chain.operations.erase(chain.operations.begin(), operation);
+  }
+  MarkPatterns(chain.operations);
+}
+
+void BoundCode::PlanInstructions() {
+  const std::span<const Code::Instruction> instructions = code_->varying();
+  is_uniform_.clear();
+  for (const Code::Value& value : code_->values()) is_uniform_.push_back(value.is_uniform);
+  plans_.assign(instructions.size(), {});
+  for (size_t at = 0; at < instructions.size(); ++at) {
+    const Code::Instruction& instruction = instructions[at];
+    Plan& plan = plans_[at];
+    switch (instruction.kind) {
+      case Code::Kind::kLoad:
+      case Code::Kind::kIndex:
+        plan.is_uniform = accesses_[access_of_[at]].is_uniform;
+        break;
+      case Code::Kind::kLoop:
+      case Code::Kind::kFused: {
+        const auto is_uniform = [&](int input) { return is_uniform_[input]; };
+        const std::vector<int>& inputs = instruction.inputs;
+        plan.is_uniform = std::all_of(inputs.begin(), inputs.end(), is_uniform);
+        // A loop reads lanes, an operation may read a number.
+        const bool has_number = !plan.is_uniform && !instruction.operations.empty() &&
+                                std::any_of(inputs.begin(), inputs.end(), is_uniform);
+        if (instruction.kind == Code::Kind::kFused || has_number) PlanOperations(instruction, plan);
+        break;
+      }
+      default:
+        break;
+    }
+    is_uniform_[instruction.result] = plan.is_uniform;
+  }
+  // Who reads all lanes of a value.
+  std::vector<bool> is_read(is_uniform_.size(), false);
+  for (int root : code_->roots()) {
+    if (root >= 0) is_read[root] = true;
+  }
+  for (size_t at = 0; at < instructions.size(); ++at) {
+    const Plan& plan = plans_[at];
+    if (plan.is_uniform) continue;
+    if (plan.chain.first >= 0) {
+      is_read[plan.chain.first] = true;
+    } else {
+      for (int input : instructions[at].inputs) is_read[input] = true;
+    }
+  }
+  for (size_t at = 0; at < instructions.size(); ++at) {
+    Plan& plan = plans_[at];
+    const Code::Instruction& instruction = instructions[at];
+    plan.is_spread = plan.is_uniform && is_read[instruction.result];
+    const bool is_load =
+        instruction.kind == Code::Kind::kLoad || instruction.kind == Code::Kind::kIndex;
+    if (!plan.is_uniform || !is_load) continue;
+    // Lanes that are read and are the same in every tile are loaded once.
+    Access& access = accesses_[access_of_[at]];
+    if (plan.is_spread && access.is_repeated) {
+      plan.is_uniform = plan.is_spread = false;
+    } else {
+      access.is_repeated = false;
+    }
+  }
+}
+
 void BoundCode::LayOut(const Grid& grid, int64_t lanes) {
   for (Access& access : accesses_) {
     engine::LayOut(access, grid);
     // A bool in memory may be any byte; the loops rely on 0 and 1.
     if (access.type == ElementType::kBool) access.is_dense = false;
   }
+  PlanInstructions();
   lanes_ = lanes;
   const auto pointers = static_cast<int64_t>(code_->values().size() + code_->slots().size());
   scratch_bytes_ = RoundUp(pointers * static_cast<int64_t>(sizeof(std::byte*)));
@@ -134,27 +227,46 @@ void Frame::RunLoop(const Code::Instruction& instruction, std::byte* result, int
   instruction.loop(operands);
 }
 
-void Frame::RunLinks(const Code::Instruction& instruction, std::byte* result, int64_t lanes) {
+void Frame::RunChain(const BoundCode::Chain& chain, const std::byte* number, std::byte* result,
+                     int64_t lanes) {
   FusedOperands fused{result,
-                      values_[instruction.inputs[0]],
+                      values_[chain.first],
                       {},
-                      instruction.operations.data(),
-                      static_cast<int>(instruction.operations.size()),
+                      chain.operations.data(),
+                      static_cast<int>(chain.operations.size()),
                       lanes};
-  size_t next = 1;
+  size_t next = 0;
   for (int k = 0; k < fused.count; ++k) {
-    if (HasOperand(fused.operations[k].op)) fused.operands[k] = values_[instruction.inputs[next++]];
+    if (!HasOperand(fused.operations[k].op)) continue;
+    const int operand = chain.operands[next++];
+    fused.operands[k] = operand < 0 ? number : values_[operand];
   }
   RunFused(fused);
+}
+
+void Frame::RunOperations(const BoundCode::Plan& plan, std::byte* result, int64_t lanes) {
+  alignas(float) std::byte of_chain[sizeof(float)];
+  const std::byte* number = nullptr;
+  if (plan.number.first >= 0) {
+    number = values_[plan.number.first];
+    if (!plan.number.operations.empty()) {
+      RunChain(plan.number, nullptr, of_chain, 1);
+      number = of_chain;
+    }
+  }
+  RunChain(plan.chain, number, result, lanes);
+}
+
+void Frame::LoadLanes(const Access& access, const Box& box, std::byte* result) {
+  const std::byte* base = access.buffer == program::kNoBuffer ? nullptr : addresses_[access.buffer];
+  LoadBox(access, base, box, result);
 }
 
 void Frame::LoadRepeated() {
   for (size_t k = 0; k < bound_.accesses_.size(); ++k) {
     const Access& access = bound_.accesses_[k];
     if (!access.is_repeated) continue;
-    const std::byte* base =
-        access.buffer == program::kNoBuffer ? nullptr : addresses_[access.buffer];
-    LoadBox(access, base, bound_.whole_tile_, scratch_ + bound_.repeated_offsets_[k]);
+    LoadLanes(access, bound_.whole_tile_, scratch_ + bound_.repeated_offsets_[k]);
   }
   needs_repeated_ = false;
 }
@@ -168,12 +280,16 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
     const int root = bound_.direct_root_[instruction.result];
     std::byte* target = root >= 0 && targets != nullptr ? targets[root] : nullptr;
     std::byte* result = target != nullptr ? target : slots_[code.values()[instruction.result].slot];
+    const BoundCode::Plan& plan = bound_.plans_[at];
+    const int64_t lanes = plan.is_uniform ? std::min<int64_t>(box.lanes, 1) : box.lanes;
     switch (instruction.kind) {
       case Code::Kind::kLoop:
-        RunLoop(instruction, result, box.lanes);
-        break;
       case Code::Kind::kFused:
-        RunLinks(instruction, result, box.lanes);
+        if (plan.chain.first >= 0) {
+          RunOperations(plan, result, lanes);
+        } else {
+          RunLoop(instruction, result, lanes);
+        }
         break;
       case Code::Kind::kLoad:
       case Code::Kind::kIndex: {
@@ -183,6 +299,13 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
           result = scratch_ + bound_.repeated_offsets_[number];
           break;
         }
+        if (plan.is_uniform) {
+          Box one = box;
+          for (int axis = 0; axis < box.rank; ++axis) one.extents[axis] = 1;
+          one.lanes = lanes;
+          LoadLanes(access, one, result);
+          break;
+        }
         std::byte* base = access.buffer == program::kNoBuffer ? nullptr : addresses_[access.buffer];
         const bool is_in_place =
             access.is_dense && (access.guards.empty() || FindInside(access, box) == Inside::kAll) &&
@@ -190,7 +313,7 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
         if (is_in_place) {
           result = AddressOf(access, box, base);
         } else {
-          LoadBox(access, base, box, result);
+          LoadLanes(access, box, result);
         }
         break;
       }
@@ -226,6 +349,12 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
       }
       case Code::Kind::kUniform:
         break;
+    }
+    if (plan.is_spread) {
+      WithLaneType(reference::LaneBytes(instruction.type), [&](auto lane_type) {
+        auto* typed = reinterpret_cast<decltype(lane_type)*>(result);
+        Fill(typed, box.lanes, *typed);
+      });
     }
     values_[instruction.result] = result;
   }

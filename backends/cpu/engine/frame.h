@@ -35,6 +35,25 @@ class BoundCode {
 
  private:
   friend class Frame;
+
+  // Operations on a value.
+  struct Chain {
+    int first = -1;                          // value
+    std::vector<FusedOperation> operations;  // none: the value itself
+    std::vector<int> operands;               // values, of the operations that have one
+  };
+  // How an instruction is run, given what is uniform in the tiles.
+  struct Plan {
+    bool is_uniform = false;  // all lanes of a tile are one number: one is computed
+    bool is_spread = false;   // to all lanes, since they are read
+    // Of kFused and of a kLoop that is run as such. An operand of -1 is what `number`, where it has
+    // a value, gives.
+    Chain chain;
+    Chain number;
+  };
+  void PlanInstructions();
+  void PlanOperations(const Code::Instruction& instruction, Plan& plan) const;
+
   const Code* code_;
   std::vector<int64_t> dims_;                // of kDim in the order of code.uniform()
   std::vector<Access> accesses_;             // of loads and coordinates
@@ -42,6 +61,8 @@ class BoundCode {
   std::vector<std::shared_ptr<const BoundTreeWalk>> walks_;
   std::vector<int> access_of_;    // per varying instruction: in accesses_, at_views_, walks_; or -1
   std::vector<int> direct_root_;  // per value: the first root that it is, or -1
+  std::vector<Plan> plans_;       // per varying instruction
+  std::vector<bool> is_uniform_;  // per value: all lanes of a tile are one number
   std::vector<int64_t> slot_offsets_;
   std::vector<int64_t> repeated_offsets_;  // per access: of a register of its own, or -1
   bool has_repeated_ = false;
@@ -78,7 +99,10 @@ class Frame {
   void RunUniform(int64_t lanes);
   void LoadRepeated();
   void RunLoop(const Code::Instruction& instruction, std::byte* result, int64_t lanes);
-  void RunLinks(const Code::Instruction& instruction, std::byte* result, int64_t lanes);
+  void RunOperations(const BoundCode::Plan& plan, std::byte* result, int64_t lanes);
+  void RunChain(const BoundCode::Chain& chain, const std::byte* number, std::byte* result,
+                int64_t lanes);
+  void LoadLanes(const Access& access, const Box& box, std::byte* result);
 
   const BoundCode& bound_;
   device::Addresses addresses_;

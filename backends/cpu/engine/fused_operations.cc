@@ -433,6 +433,33 @@ namespace onnxifi::engine {
 
 HWY_EXPORT(RunOperations);
 
+FusedOp ExchangeOperands(FusedOp op) {
+  switch (op) {
+    case FusedOp::kSub:
+      return FusedOp::kSubFrom;
+    case FusedOp::kSubFrom:
+      return FusedOp::kSub;
+    case FusedOp::kDiv:
+      return FusedOp::kDivInto;
+    case FusedOp::kDivInto:
+      return FusedOp::kDiv;
+    case FusedOp::kMin:
+      return FusedOp::kMinWith;
+    case FusedOp::kMinWith:
+      return FusedOp::kMin;
+    case FusedOp::kMax:
+      return FusedOp::kMaxWith;
+    case FusedOp::kMaxWith:
+      return FusedOp::kMax;
+    case FusedOp::kPow:
+      return FusedOp::kPowOf;
+    case FusedOp::kPowOf:
+      return FusedOp::kPow;
+    default:
+      return op;
+  }
+}
+
 std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, LoopSet loops) {
   using program::ExprOp;
   const auto approximation = [&](FusedOp op) {

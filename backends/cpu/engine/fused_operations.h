@@ -51,6 +51,9 @@ enum class FusedOp : uint8_t {
 
 constexpr bool HasOperand(FusedOp op) { return op <= FusedOp::kPowOf; }
 
+// The operation with operand and value exchanged; `op` has an operand.
+FusedOp ExchangeOperands(FusedOp op);
+
 // The FusedOp of an operation on float32, if it has one. The value so far is its first input or its
 // second; of several inputs `value_is_first` says which. With LoopSet::kReference no approximation
 // has one.

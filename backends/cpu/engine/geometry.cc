@@ -167,6 +167,13 @@ bool Grid::IsRepeated(const LinearForm& form) const {
   return HasPrefixesAtEdges();
 }
 
+bool Grid::IsUniformInTiles(const LinearForm& form) const {
+  for (int axis = 0; axis < rank_; ++axis) {
+    if (tile_[axis] > 1 && form.steps[axis] != 0) return false;
+  }
+  return true;
+}
+
 Box Grid::WholeTile() const {
   Box box;
   MoveTo(0, rank_, 0, box);

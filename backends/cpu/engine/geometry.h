@@ -83,6 +83,8 @@ class Grid {
   bool HasPrefixesAtEdges() const;
   // Whether the form has the same values in every tile.
   bool IsRepeated(const LinearForm& form) const;
+  // Whether the form has one value in each tile.
+  bool IsUniformInTiles(const LinearForm& form) const;
   // The first tile, which is whole.
   Box WholeTile() const;
 

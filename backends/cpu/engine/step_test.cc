@@ -166,6 +166,39 @@ TEST(StepTest, RepeatsOperandsAlongTheInnermostAxis) {
   }
 }
 
+// One number per row of x, on either side of an operation, behind operations of its own, and where
+// all lanes of it are read.
+TEST(StepTest, OperatesOnNumbersOfRows) {
+  const std::vector<ExprOp> ops = {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul, ExprOp::kDiv,
+                                   ExprOp::kMin, ExprOp::kMax, ExprOp::kPow};
+  for (const ExprOp op : ops) {
+    SCOPED_TRACE(program::Name(op));
+    for (int form = 0; form < 7; ++form) {
+      SCOPED_TRACE(form);
+      Made m;
+      const Operand x = m.Buffer(kFloat32, {5, 100}, /*is_input=*/true);
+      const Operand rows = m.Buffer(kFloat32, {5, 1}, /*is_input=*/true);
+      const Operand others = m.Buffer(kFloat32, {5, 1}, /*is_input=*/true);
+      const Operand result = m.Buffer(kFloat32, {5, 100}, /*is_input=*/false);
+      const Shape domain = {5, 100};
+      const Expr a = Load(m.pool(), kFloat32, m.Read(x));
+      const Expr b = Load(m.pool(), kFloat32, m.Read({BroadcastTo(rows, domain), domain}));
+      const Expr c = Load(m.pool(), kFloat32, m.Read({BroadcastTo(others, domain), domain}));
+      const Expr of_numbers = Unary(ExprOp::kSqrt, Unary(ExprOp::kAbs, b) + Like(b, 1)) * c;
+      const Expr all[] = {Binary(op, a, b),
+                          Binary(op, b, a),
+                          Binary(op, of_numbers, a),
+                          Binary(op, a, of_numbers),
+                          Binary(op, of_numbers, a) - of_numbers,
+                          Select(b < a, Binary(op, b, c), a),
+                          Binary(op, b, c)};
+      m.Write(result);
+      m.Finish(domain, program::Map{{all[form].id()}});
+      m.ExpectAgreement();
+    }
+  }
+}
+
 TEST(StepTest, WritesTransposedBesideAnotherResult) {
   Made made;
   const Operand in = made.Buffer(kFloat32, {70, 133}, /*is_input=*/true);
