@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "backends/cpu/ranking/sort_key.h"
+#include "backends/cpu/ranking/keys.h"
 
 namespace onnxifi::ranking {
 
@@ -33,19 +33,32 @@ Entry MakeEntry(uint64_t key, int64_t position) {
 inline int64_t PositionOf(NarrowEntry entry) { return static_cast<int64_t>(entry & 0xFFFFFFFF); }
 inline int64_t PositionOf(const WideEntry& entry) { return static_cast<int64_t>(entry.second); }
 
-// A row, and which of its elements come first.
+// The keys of a row's elements: the lowest come first.
 template <typename Bits>
 struct RankedRow {
-  const Bits* elements;
+  const Bits* keys;
   int64_t length;
-  KeyMaker<Bits> make;
-  bool is_largest;
-
-  Bits KeyOf(int64_t position) const {
-    const Bits key = make(elements[position]);
-    return is_largest ? static_cast<Bits>(~key) : key;
-  }
 };
+
+// Very few are kept in order while the row is searched for keys below the last of them. `entries`
+// has room for `found`, which is at least 1 and at most the row's length.
+template <typename Entry, typename Bits>
+void InsertInOrder(const RankedRow<Bits>& row, int64_t found, Entry* entries) {
+  int64_t count = 0;
+  auto insert = [&](int64_t position) {
+    const Entry entry = MakeEntry<Entry>(row.keys[position], position);
+    int64_t at = count < found ? count++ : found - 1;
+    for (; at > 0 && entry < entries[at - 1]; --at) entries[at] = entries[at - 1];
+    entries[at] = entry;
+  };
+  for (int64_t k = 0; k < found; ++k) insert(k);
+  for (int64_t k = found; true; ++k) {
+    // An equal one that comes later is no better.
+    k = FindBelow(row.keys, k, row.length, row.keys[PositionOf(entries[found - 1])]);
+    if (k == row.length) return;
+    insert(k);
+  }
+}
 
 // Of few, only those before the last of what was found so far come into question. `entries` has
 // room for the row, as below; `found` is at least 1 and at most the row's length. Returns how many
@@ -53,21 +66,19 @@ struct RankedRow {
 template <typename Entry, typename Bits>
 int64_t CollectFew(const RankedRow<Bits>& row, int64_t found, Entry* entries) {
   const int64_t room = std::min(row.length, std::max<int64_t>(2 * found, found + 64));
-  bool has_bound = false;
-  Bits bound = 0;
   int64_t count = 0;
-  for (int64_t k = 0; k < row.length; ++k) {
-    const Bits key = row.KeyOf(k);
+  for (; count < room; ++count) entries[count] = MakeEntry<Entry>(row.keys[count], count);
+  for (int64_t k = room; true; ++k) {
+    if (count == room) {
+      std::nth_element(entries, entries + found - 1, entries + count);
+      count = found;
+    }
+    const Bits bound = row.keys[PositionOf(entries[found - 1])];
     // An equal one that comes later is no better.
-    if (has_bound && key >= bound) continue;
-    entries[count++] = MakeEntry<Entry>(key, k);
-    if (count < room) continue;
-    std::nth_element(entries, entries + found - 1, entries + count);
-    count = found;
-    has_bound = true;
-    bound = row.KeyOf(PositionOf(entries[found - 1]));
+    k = FindBelow(row.keys, k, row.length, bound);
+    if (k == row.length) return count;
+    entries[count++] = MakeEntry<Entry>(row.keys[k], k);
   }
-  return count;
 }
 
 // Equal elements that come last, such as masked ones, are put behind the others, in their order.
@@ -75,14 +86,14 @@ int64_t CollectFew(const RankedRow<Bits>& row, int64_t found, Entry* entries) {
 template <typename Entry, typename Bits>
 int64_t CollectAll(const RankedRow<Bits>& row, Entry* entries) {
   Bits last = 0;
-  for (int64_t k = 0; k < row.length; ++k) last = std::max(last, row.KeyOf(k));
+  for (int64_t k = 0; k < row.length; ++k) last = std::max(last, row.keys[k]);
   int64_t others = 0;
   for (int64_t k = 0; k < row.length; ++k) {
-    if (row.KeyOf(k) != last) entries[others++] = MakeEntry<Entry>(row.KeyOf(k), k);
+    if (row.keys[k] != last) entries[others++] = MakeEntry<Entry>(row.keys[k], k);
   }
   int64_t end = others;
   for (int64_t k = 0; k < row.length; ++k) {
-    if (row.KeyOf(k) == last) entries[end++] = MakeEntry<Entry>(last, k);
+    if (row.keys[k] == last) entries[end++] = MakeEntry<Entry>(last, k);
   }
   return others;
 }
@@ -90,6 +101,8 @@ int64_t CollectAll(const RankedRow<Bits>& row, Entry* entries) {
 // Leaves the `found` first of the row's entries at the begin of `entries`, in order.
 template <typename Entry, typename Bits>
 void FindFirst(const RankedRow<Bits>& row, int64_t found, Entry* entries) {
+  constexpr int64_t kVeryFew = 24;
+  if (found <= kVeryFew) return InsertInOrder(row, found, entries);
   constexpr int64_t kFew = 8;
   const bool is_few = found <= row.length / kFew;
   const int64_t count = is_few ? CollectFew(row, found, entries) : CollectAll(row, entries);

@@ -12,18 +12,25 @@
 
 namespace onnxifi::ranking {
 
-// The rows of a domain, numbered in row-major order. No axis has extent 0.
+// The rows of a domain in boxes of some that lie side by side, numbered in row-major order. No axis
+// has extent 0.
 class Rows {
  public:
-  explicit Rows(std::span<const int64_t> domain);
+  // Boxes have at most `rows_of_box` rows.
+  explicit Rows(std::span<const int64_t> domain, int64_t rows_of_box = 1);
 
-  int64_t count() const { return count_; }
+  int64_t box_count() const { return box_count_; }
+  // Of a box that is whole.
+  int64_t rows_of_box() const { return rows_of_box_; }
   int64_t length() const { return length_; }
-  engine::Box BoxOf(int64_t row) const;
+  engine::Box BoxOf(int64_t number) const;
+  // The box of one row of a box.
+  static engine::Box RowOf(const engine::Box& box, int64_t row);
 
  private:
   engine::Grid grid_;
-  int64_t count_ = 1;
+  int64_t box_count_ = 1;
+  int64_t rows_of_box_ = 1;
   int64_t length_ = 1;
 };
 

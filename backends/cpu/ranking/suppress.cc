@@ -55,7 +55,7 @@ class BoundSuppress final : public device::BoundKernel {
   base::Status Run(device::Addresses addresses) const override {
     if (!rows_) return base::Ok();
     constexpr int64_t kCostOfElement = 2'000;  // picoseconds
-    return runtime_.For(rows_->count(), rows_->length() * kCostOfElement,
+    return runtime_.For(rows_->box_count(), rows_->length() * kCostOfElement,
                         [&](int64_t begin, int64_t end, std::byte* scratch) {
                           for (int64_t row = begin; row < end; ++row) {
                             RunRow(addresses, rows_->BoxOf(row), scratch);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TopK: a row at a time, its entries in working memory.
+// TopK: a row at a time, its keys and entries in working memory.
 
 #include "backends/cpu/ranking/top_k.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
+#include "backends/cpu/engine/any_address.h"
 #include "backends/cpu/engine/lane_types.h"
 #include "backends/cpu/ranking/first_entries.h"
 #include "backends/cpu/ranking/row.h"
@@ -17,6 +19,23 @@ namespace {
 using engine::Access;
 using engine::Box;
 
+// How many rows are loaded together: where elements lie further apart than rows, as many as share
+// the lines of a cache, and no more than it holds.
+int64_t CountRowsOfBox(const Access& source, std::span<const int64_t> domain) {
+  constexpr int64_t kLine = 64;
+  constexpr int64_t kMaxBytes = int64_t{1} << 19;
+  const int last = static_cast<int>(domain.size()) - 1;
+  const int64_t element_step = std::abs(source.form.steps[last]);
+  for (int axis = last; axis-- > 0;) {
+    if (domain[axis] == 1) continue;
+    const int64_t row_step = std::abs(source.form.steps[axis]);
+    if (row_step == 0 || row_step >= element_step) return 1;
+    const int64_t row_bytes = domain[last] * source.lane_bytes;
+    return std::clamp<int64_t>(kMaxBytes / row_bytes, 1, kLine / source.lane_bytes);
+  }
+  return 1;
+}
+
 class BoundTopK final : public device::BoundKernel {
  public:
   BoundTopK(const device::BoundStep& step, engine::Runtime& runtime)
@@ -26,49 +45,68 @@ class BoundTopK final : public device::BoundKernel {
     const int rank = static_cast<int>(step.domain.size());
     found_ = std::clamp<int64_t>(step.Number(index_.k), 0, step.domain.back());
     if (tensor::ElementCount(step.domain) == 0 || found_ == 0) return;
-    rows_.emplace(step.domain);
+    rows_.emplace(step.domain, CountRowsOfBox(source_, step.domain));
     for (size_t k = 0; k < 2; ++k) {
       const bool is_written = k < step.writes.size() && step.writes[k].buffer != program::kNoBuffer;
       targets_[k] = is_written ? engine::MakeAccess(step.writes[k], rank) : Access();
     }
+    // A bool in memory may be any byte.
+    is_contiguous_ = rows_->rows_of_box() == 1 && source_.form.steps[rank - 1] == 1 &&
+                     source_.guards.empty() && !tensor::IsBool(source_.type);
     is_wide_ = source_.lane_bytes == 8 || rows_->length() > INT64_C(1) << 32;
-    entries_bytes_ = rows_->length() * (is_wide_ ? 16 : 8);
-    runtime.scratch().Reserve(entries_bytes_ + rows_->length() * source_.lane_bytes + 64);
+    entries_bytes_ = RoundUp(rows_->length() * (is_wide_ ? 16 : 8));
+    keys_bytes_ = RoundUp(rows_->length() * source_.lane_bytes);
+    runtime.scratch().Reserve(entries_bytes_ + keys_bytes_ * (1 + rows_->rows_of_box()));
   }
 
   base::Status Run(device::Addresses addresses) const override {
     if (!rows_) return base::Ok();
-    constexpr int64_t kCostOfElement = 20'000;  // picoseconds
-    return runtime_.For(rows_->count(), rows_->length() * kCostOfElement,
+    constexpr int64_t kCostOfElement = 2'000;  // picoseconds
+    return runtime_.For(rows_->box_count(), rows_->rows_of_box() * rows_->length() * kCostOfElement,
                         [&](int64_t begin, int64_t end, std::byte* scratch) {
-                          for (int64_t row = begin; row < end; ++row) {
-                            RunRow(addresses, rows_->BoxOf(row), scratch);
+                          for (int64_t box = begin; box < end; ++box) {
+                            RunBox(addresses, rows_->BoxOf(box), scratch);
                           }
                         });
   }
 
  private:
-  void RunRow(device::Addresses addresses, const Box& box, std::byte* scratch) const {
-    std::byte* lanes = scratch + entries_bytes_;
-    engine::LoadBox(source_, addresses[source_.buffer], box, lanes);
+  static int64_t RoundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+  void RunBox(device::Addresses addresses, const Box& box, std::byte* scratch) const {
+    const std::byte* base = addresses[source_.buffer];
+    const std::byte* lanes = base + FirstElement(source_, box) * source_.lane_bytes;
+    if (!is_contiguous_ || !engine::IsAligned(lanes, source_.lane_bytes)) {
+      std::byte* loaded = scratch + entries_bytes_ + keys_bytes_;
+      engine::LoadBox(source_, base, box, loaded);
+      lanes = loaded;
+    }
+    const int64_t length = rows_->length();
     engine::WithLaneType(source_.lane_bytes, [&](auto lane_type) {
       using Bits = decltype(lane_type);
-      const RankedRow<Bits> row{reinterpret_cast<const Bits*>(lanes), rows_->length(),
-                                KeyMaker<Bits>::For(source_.type), index_.largest};
-      if (is_wide_) {
-        StoreFirst(row, reinterpret_cast<WideEntry*>(scratch), addresses, box);
-      } else if constexpr (sizeof(Bits) < 8) {
-        StoreFirst(row, reinterpret_cast<NarrowEntry*>(scratch), addresses, box);
+      const auto make = KeyMaker<Bits>::For(source_.type);
+      auto* keys = reinterpret_cast<Bits*>(scratch + entries_bytes_);
+      for (int64_t row = 0; row < box.lanes / length; ++row) {
+        const auto* elements = reinterpret_cast<const Bits*>(lanes) + row * length;
+        MakeKeys(make, index_.largest, elements, length, keys);
+        const Box one = Rows::RowOf(box, row);
+        if (is_wide_) {
+          StoreFirst(RankedRow<Bits>{keys, length}, elements, reinterpret_cast<WideEntry*>(scratch),
+                     addresses, one);
+        } else if constexpr (sizeof(Bits) < 8) {
+          StoreFirst(RankedRow<Bits>{keys, length}, elements,
+                     reinterpret_cast<NarrowEntry*>(scratch), addresses, one);
+        }
       }
     });
   }
 
   template <typename Entry, typename Bits>
-  void StoreFirst(const RankedRow<Bits>& row, Entry* entries, device::Addresses addresses,
-                  const Box& box) const {
+  void StoreFirst(const RankedRow<Bits>& row, const Bits* elements, Entry* entries,
+                  device::Addresses addresses, const Box& box) const {
     FindFirst(row, found_, entries);
     Store<Bits>(targets_[0], addresses, box,
-                [&](int64_t rank) { return row.elements[PositionOf(entries[rank])]; });
+                [&](int64_t rank) { return elements[PositionOf(entries[rank])]; });
     Store<int64_t>(targets_[1], addresses, box,
                    [&](int64_t rank) { return PositionOf(entries[rank]); });
   }
@@ -86,8 +124,10 @@ class BoundTopK final : public device::BoundKernel {
   Access targets_[2];
   std::optional<Rows> rows_;
   int64_t found_ = 0;
+  bool is_contiguous_ = false;
   bool is_wide_ = false;
   int64_t entries_bytes_ = 0;
+  int64_t keys_bytes_ = 0;
   engine::Runtime& runtime_;
 };
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranking, against the reference: random steps, and TopK along every axis.
+
+#include "backends/cpu/ranking/ranking.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <utility>
+
+#include "backends/core/reference/device.h"
+#include "backends/cpu/engine/testing/engine_device.h"
+#include "backends/cpu/testing/recipe_device.h"
+
+namespace onnxifi::ranking {
+namespace {
+
+using program::Index;
+using reference::RandomStep;
+using tensor::ElementType;
+using tensor::Extents;
+
+// Threads for everything, in the wrong order.
+constexpr engine::Settings kCut = {.worth_a_thread = 0};
+
+// As TopK has it: the axis along which elements are compared becomes the domain's last. Small
+// numbers: many are equal.
+RandomStep MakeTopK(ElementType type, const Extents& extents, size_t axis, int64_t k) {
+  RandomStep made;
+  std::mt19937 random(11);
+  auto add = [&](ElementType element_type, Extents shape) {
+    tensor::Tensor tensor = *tensor::Tensor::Allocate(element_type, shape);
+    for (int64_t element = 0; element < tensor.element_count(); ++element) {
+      const auto number = static_cast<int64_t>(random() % 100);
+      tensor::StoreScalar(
+          element_type, tensor.mutable_data(), element,
+          tensor::CastScalar(ElementType::kInt64, element_type, tensor::Scalar{.i = number}));
+    }
+    program::Buffer buffer;
+    buffer.type = element_type;
+    buffer.shape = program::Shape(shape.begin(), shape.end());
+    made.buffers.push_back(std::move(tensor));
+    const program::BufferId id = made.program.AddBuffer(buffer);
+    std::vector<int> axes;
+    for (int other = 0; other < static_cast<int>(shape.size()); ++other) {
+      if (other != static_cast<int>(axis)) axes.push_back(other);
+    }
+    axes.push_back(static_cast<int>(axis));
+    return program::Permute({program::DenseView(id, element_type, buffer.shape), buffer.shape},
+                            axes);
+  };
+  const program::Operand source = add(type, extents);
+  Extents out = extents;
+  out[axis] = k;
+  program::Step step;
+  step.domain = source.shape;
+  step.reads = {source.view};
+  step.writes = {add(type, out).view, add(ElementType::kInt64, out).view};
+  Index index;
+  index.kind = Index::Kind::kTopK;
+  index.k = k;
+  step.body = index;
+  made.program.steps.push_back(std::move(step));
+  return made;
+}
+
+void Compare(const RandomStep& step) {
+  reference::Device reference;
+  const auto expected = RunStep(reference, step);
+  ASSERT_TRUE(expected.ok()) << expected.status().Text();
+  device::Serial serial;
+  engine::Shredder shredder;
+  cpu::RecipeDevice whole(SelectRanking, serial, {});
+  cpu::RecipeDevice cut(SelectRanking, shredder, kCut);
+  for (cpu::RecipeDevice* device : {&whole, &cut}) {
+    const auto actual = RunStep(*device, step);
+    ASSERT_TRUE(actual.ok()) << actual.status().Text();
+    const auto difference = FindDifference(step, *expected, *actual);
+    ASSERT_FALSE(difference) << *difference << "\n" << ToString(step.program);
+  }
+}
+
+TEST(RankingTest, RandomStepsAgreeWithTheReference) {
+  device::Serial serial;
+  cpu::RecipeDevice whole(SelectRanking, serial, {});
+  // Three of seven kinds.
+  CompareRandomSteps(whole, reference::Family::kIndex, /*seed=*/1, /*count=*/6000, 0.25);
+  engine::Shredder shredder;
+  cpu::RecipeDevice cut(SelectRanking, shredder, kCut);
+  CompareRandomSteps(cut, reference::Family::kIndex, /*seed=*/50'000, /*count=*/6000, 0.25);
+}
+
+TEST(RankingTest, RowsAlongEveryAxisAgreeWithTheReference) {
+  for (const ElementType type : {ElementType::kFloat32, ElementType::kInt64, ElementType::kUint8,
+                                 ElementType::kFloat16, ElementType::kBool}) {
+    for (const int64_t k : {1, 5, 30}) {
+      Compare(MakeTopK(type, {500, 37}, 0, k));
+      Compare(MakeTopK(type, {37, 500}, 1, k));
+      Compare(MakeTopK(type, {3, 300, 5, 7}, 1, k));
+      Compare(MakeTopK(type, {2, 3, 40, 1}, 2, k));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::ranking
