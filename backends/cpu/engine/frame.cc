@@ -110,6 +110,7 @@ void BoundCode::PlanInstructions() {
   is_uniform_.clear();
   for (const Code::Value& value : code_->values()) is_uniform_.push_back(value.is_uniform);
   plans_.assign(instructions.size(), {});
+  uniform_loads_.clear();
   for (size_t at = 0; at < instructions.size(); ++at) {
     const Code::Instruction& instruction = instructions[at];
     Plan& plan = plans_[at];
@@ -117,6 +118,9 @@ void BoundCode::PlanInstructions() {
       case Code::Kind::kLoad:
       case Code::Kind::kIndex:
         plan.is_uniform = accesses_[access_of_[at]].is_uniform;
+        if (!plan.is_uniform) break;
+        accesses_[access_of_[at]].is_repeated = false;
+        uniform_loads_.push_back(access_of_[at]);
         break;
       case Code::Kind::kLoop:
       case Code::Kind::kFused: {
@@ -134,34 +138,33 @@ void BoundCode::PlanInstructions() {
     }
     is_uniform_[instruction.result] = plan.is_uniform;
   }
-  // Who reads all lanes of a value.
-  std::vector<bool> is_read(is_uniform_.size(), false);
+}
+
+void BoundCode::FindReadLanes() {
+  is_read_.assign(is_uniform_.size(), false);
   for (int root : code_->roots()) {
-    if (root >= 0) is_read[root] = true;
+    if (root >= 0) is_read_[root] = true;
   }
+  const std::span<const Code::Instruction> instructions = code_->varying();
   for (size_t at = 0; at < instructions.size(); ++at) {
     const Plan& plan = plans_[at];
     if (plan.is_uniform) continue;
     if (plan.chain.first >= 0) {
-      is_read[plan.chain.first] = true;
+      is_read_[plan.chain.first] = true;
+      size_t next = 0;
+      for (const FusedOperation& operation : plan.chain.operations) {
+        if (!HasOperand(operation.op)) continue;
+        const int operand = plan.chain.operands[next++];
+        if (operand >= 0 && !operation.is_uniform) is_read_[operand] = true;
+      }
     } else {
-      for (int input : instructions[at].inputs) is_read[input] = true;
+      for (int input : instructions[at].inputs) is_read_[input] = true;
     }
   }
-  for (size_t at = 0; at < instructions.size(); ++at) {
-    Plan& plan = plans_[at];
-    const Code::Instruction& instruction = instructions[at];
-    plan.is_spread = plan.is_uniform && is_read[instruction.result];
-    const bool is_load =
-        instruction.kind == Code::Kind::kLoad || instruction.kind == Code::Kind::kIndex;
-    if (!plan.is_uniform || !is_load) continue;
-    // Lanes that are read and are the same in every tile are loaded once.
-    Access& access = accesses_[access_of_[at]];
-    if (plan.is_spread && access.is_repeated) {
-      plan.is_uniform = plan.is_spread = false;
-    } else {
-      access.is_repeated = false;
-    }
+  const std::span<const Code::Instruction> uniform = code_->uniform();
+  for (auto instruction = uniform.rbegin(); instruction != uniform.rend(); ++instruction) {
+    if (!is_read_[instruction->result]) continue;
+    for (int input : instruction->inputs) is_read_[input] = true;
   }
 }
 
@@ -172,14 +175,25 @@ void BoundCode::LayOut(const Grid& grid, int64_t lanes) {
     if (access.type == ElementType::kBool) access.is_dense = false;
   }
   PlanInstructions();
+  FindReadLanes();
   lanes_ = lanes;
-  const auto pointers = static_cast<int64_t>(code_->values().size() + code_->slots().size());
-  scratch_bytes_ = RoundUp(pointers * static_cast<int64_t>(sizeof(std::byte*)));
+  const auto words =
+      static_cast<int64_t>(code_->values().size() + code_->slots().size() + uniform_loads_.size());
+  static_assert(sizeof(std::byte*) <= sizeof(int64_t));
+  scratch_bytes_ = RoundUp(words * static_cast<int64_t>(sizeof(int64_t)));
   slot_offsets_.clear();
   for (const Code::Slot& slot : code_->slots()) {
     slot_offsets_.push_back(scratch_bytes_);
     // Registers a multiple of 4096 bytes apart would make loads wait for unrelated stores.
     scratch_bytes_ += RoundUp(lanes * slot.lane_bytes) + 2 * kLine;
+  }
+  const std::span<const Code::Instruction> instructions = code_->varying();
+  for (size_t at = 0; at < instructions.size(); ++at) {
+    if (!plans_[at].is_uniform) continue;
+    plans_[at].offset = scratch_bytes_;
+    const int64_t lane_bytes = reference::LaneBytes(instructions[at].type);
+    scratch_bytes_ +=
+        is_read_[instructions[at].result] ? RoundUp(lanes * lane_bytes) + 2 * kLine : kLine;
   }
   whole_tile_ = grid.WholeTile();
   for (const Access& access : accesses_) {
@@ -196,6 +210,7 @@ Frame::Frame(const BoundCode& bound, device::Addresses addresses, std::byte* scr
       values_(reinterpret_cast<std::byte**>(scratch)),
       slots_(values_ + bound.code().values().size()),
       scratch_(scratch),
+      uniform_at_(reinterpret_cast<int64_t*>(slots_ + bound.code().slots().size())),
       needs_repeated_(bound.has_repeated_) {
   for (size_t slot = 0; slot < bound.slot_offsets_.size(); ++slot) {
     slots_[slot] = scratch + bound.slot_offsets_[slot];
@@ -208,12 +223,13 @@ void Frame::RunUniform(int64_t lanes) {
   for (const Code::Instruction& instruction : bound_.code().uniform()) {
     const Code::Value& value = bound_.code().values()[instruction.result];
     std::byte* result = values_[instruction.result] = slots_[value.slot];
+    const int64_t count = bound_.is_read_[instruction.result] ? lanes : std::min<int64_t>(lanes, 1);
     if (instruction.kind == Code::Kind::kLoop) {
-      RunLoop(instruction, result, lanes);
+      RunLoop(instruction, result, count);
     } else if (instruction.op == ExprOp::kDim) {
-      FillUniform(value.type, static_cast<uint64_t>(bound_.dims_[next_dim++]), lanes, result);
+      FillUniform(value.type, static_cast<uint64_t>(bound_.dims_[next_dim++]), count, result);
     } else {
-      FillUniform(value.type, instruction.payload, lanes, result);
+      FillUniform(value.type, instruction.payload, count, result);
     }
   }
 }
@@ -262,6 +278,39 @@ void Frame::LoadLanes(const Access& access, const Box& box, std::byte* result) {
   LoadBox(access, base, box, result);
 }
 
+void Frame::LoadNumber(const Access& access, const Box& box, std::byte* result) {
+  const bool is_plain = access.buffer != program::kNoBuffer && access.guards.empty() &&
+                        access.type != ElementType::kBool;
+  if (is_plain) {
+    const std::byte* number = AddressOf(access, box, addresses_[access.buffer]);
+    std::memcpy(result, number, static_cast<size_t>(access.lane_bytes));
+    return;
+  }
+  Box one = box;
+  for (int axis = 0; axis < box.rank; ++axis) one.extents[axis] = 1;
+  one.lanes = 1;
+  LoadLanes(access, one, result);
+}
+
+void Frame::SpreadLanes(ElementType type, std::byte* result) {
+  WithLaneType(reference::LaneBytes(type), [&](auto lane_type) {
+    auto* lanes = reinterpret_cast<decltype(lane_type)*>(result);
+    Fill(lanes, bound_.lanes_, *lanes);
+  });
+}
+
+bool Frame::MoveUniform(const Box& box) {
+  bool is_there = has_uniform_;
+  for (size_t k = 0; k < bound_.uniform_loads_.size(); ++k) {
+    const Access& access = bound_.accesses_[bound_.uniform_loads_[k]];
+    const int64_t at = ValueAtBegin(access.form, box);
+    is_there = is_there && at == uniform_at_[k] && access.guards.empty();
+    uniform_at_[k] = at;
+  }
+  has_uniform_ = true;
+  return is_there;
+}
+
 void Frame::LoadRepeated() {
   for (size_t k = 0; k < bound_.accesses_.size(); ++k) {
     const Access& access = bound_.accesses_[k];
@@ -273,15 +322,18 @@ void Frame::LoadRepeated() {
 
 void Frame::Run(const Box& box, std::byte* const* targets) {
   if (needs_repeated_) LoadRepeated();
+  const bool has_uniform = MoveUniform(box);
   const Code& code = bound_.code();
   const std::span<const Code::Instruction> instructions = code.varying();
   for (size_t at = 0; at < instructions.size(); ++at) {
     const Code::Instruction& instruction = instructions[at];
+    const BoundCode::Plan& plan = bound_.plans_[at];
+    if (plan.is_uniform && has_uniform) continue;
     const int root = bound_.direct_root_[instruction.result];
     std::byte* target = root >= 0 && targets != nullptr ? targets[root] : nullptr;
     std::byte* result = target != nullptr ? target : slots_[code.values()[instruction.result].slot];
-    const BoundCode::Plan& plan = bound_.plans_[at];
-    const int64_t lanes = plan.is_uniform ? std::min<int64_t>(box.lanes, 1) : box.lanes;
+    if (plan.is_uniform) result = scratch_ + plan.offset;
+    const int64_t lanes = plan.is_uniform ? 1 : box.lanes;
     switch (instruction.kind) {
       case Code::Kind::kLoop:
       case Code::Kind::kFused:
@@ -300,10 +352,7 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
           break;
         }
         if (plan.is_uniform) {
-          Box one = box;
-          for (int axis = 0; axis < box.rank; ++axis) one.extents[axis] = 1;
-          one.lanes = lanes;
-          LoadLanes(access, one, result);
+          LoadNumber(access, box, result);
           break;
         }
         std::byte* base = access.buffer == program::kNoBuffer ? nullptr : addresses_[access.buffer];
@@ -350,11 +399,8 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
       case Code::Kind::kUniform:
         break;
     }
-    if (plan.is_spread) {
-      WithLaneType(reference::LaneBytes(instruction.type), [&](auto lane_type) {
-        auto* typed = reinterpret_cast<decltype(lane_type)*>(result);
-        Fill(typed, box.lanes, *typed);
-      });
+    if (plan.is_uniform && bound_.is_read_[instruction.result]) {
+      SpreadLanes(instruction.type, result);
     }
     values_[instruction.result] = result;
   }

@@ -44,14 +44,17 @@ class BoundCode {
   };
   // How an instruction is run, given what is uniform in the tiles.
   struct Plan {
-    bool is_uniform = false;  // all lanes of a tile are one number: one is computed
-    bool is_spread = false;   // to all lanes, since they are read
+    // All lanes of a tile are one number: one is computed, in a register that keeps it for the
+    // tiles that have the same.
+    bool is_uniform = false;
+    int64_t offset = 0;  // of that register
     // Of kFused and of a kLoop that is run as such. An operand of -1 is what `number`, where it has
     // a value, gives.
     Chain chain;
     Chain number;
   };
   void PlanInstructions();
+  void FindReadLanes();
   void PlanOperations(const Code::Instruction& instruction, Plan& plan) const;
 
   const Code* code_;
@@ -63,6 +66,8 @@ class BoundCode {
   std::vector<int> direct_root_;  // per value: the first root that it is, or -1
   std::vector<Plan> plans_;       // per varying instruction
   std::vector<bool> is_uniform_;  // per value: all lanes of a tile are one number
+  std::vector<bool> is_read_;     // per value: all lanes of it are read
+  std::vector<int> uniform_loads_;  // in accesses_
   std::vector<int64_t> slot_offsets_;
   std::vector<int64_t> repeated_offsets_;  // per access: of a register of its own, or -1
   bool has_repeated_ = false;
@@ -103,12 +108,18 @@ class Frame {
   void RunChain(const BoundCode::Chain& chain, const std::byte* number, std::byte* result,
                 int64_t lanes);
   void LoadLanes(const Access& access, const Box& box, std::byte* result);
+  void LoadNumber(const Access& access, const Box& box, std::byte* result);
+  void SpreadLanes(tensor::ElementType type, std::byte* result);
+  // Whether uniform values are those of `box`; afterwards they are meant to be.
+  bool MoveUniform(const Box& box);
 
   const BoundCode& bound_;
   device::Addresses addresses_;
   std::byte** values_;  // where each value is now
   std::byte** slots_;
   std::byte* scratch_;
+  int64_t* uniform_at_;  // per uniform load, where it is now
+  bool has_uniform_ = false;
   bool needs_repeated_;  // and has not loaded them yet
 };
 

@@ -17,6 +17,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/engine/arithmetic-inl.h"
+#include "backends/cpu/engine/lanes-inl.h"
 #include "backends/cpu/vector_math/power-inl.h"
 #include "backends/cpu/vector_math/vector_math-inl.h"
 
@@ -413,7 +414,79 @@ void RunRest(const FusedOperands& fused, int64_t i) {
   std::memcpy(fused.result + offset, lanes[kMaxFusedOperations], rest);
 }
 
+// result[i] = operation(first[i])
+template <class Operation>
+HWY_INLINE void ForOperation(const FusedOperands& fused, Operation operation) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int kVectors = 4;
+  const auto* first = reinterpret_cast<const float*>(fused.first);
+  auto* result = reinterpret_cast<float*>(fused.result);
+  int64_t i = 0;
+  for (; i + kVectors * lanes <= fused.lanes; i += kVectors * lanes) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      hn::StoreU(operation(d, hn::LoadU(d, first + i + v * lanes)), d, result + i + v * lanes);
+    }
+  }
+  LoopOperands rest{};
+  rest.result = fused.result + i * static_cast<int64_t>(sizeof(float));
+  rest.inputs[0] = fused.first + i * static_cast<int64_t>(sizeof(float));
+  rest.lanes = fused.lanes - i;
+  ForLanes<float>(rest, operation);
+}
+
+// A cheap operation alone with a number, for which the walk over operations would take longer than
+// what it does. False where it is something else.
+HWY_INLINE bool TryOneOperation(const FusedOperands& fused) {
+  if (fused.count != 1 || !fused.operations[0].is_uniform) return false;
+  const float number = *reinterpret_cast<const float*>(fused.operands[0]);
+  const Vec other = hn::Set(Tag(), number);
+  switch (fused.operations[0].op) {
+    case FusedOp::kAdd:
+      ForOperation(fused, [&](Tag, Vec x) HWY_ATTR { return hn::Add(x, other); });
+      return true;
+    case FusedOp::kSub:
+      ForOperation(fused, [&](Tag, Vec x) HWY_ATTR { return hn::Sub(x, other); });
+      return true;
+    case FusedOp::kSubFrom:
+      ForOperation(fused, [&](Tag, Vec x) HWY_ATTR { return hn::Sub(other, x); });
+      return true;
+    case FusedOp::kMul:
+      ForOperation(fused, [&](Tag, Vec x) HWY_ATTR { return hn::Mul(x, other); });
+      return true;
+    case FusedOp::kPow:
+      if (number != 2) return false;
+      ForOperation(fused, [](Tag, Vec x) HWY_ATTR { return hn::Mul(x, x); });
+      return true;
+    case FusedOp::kMax:
+      // Relu, as Block::Bound has it.
+      if (!ONNXIFI_EXTREMA_GIVE_SECOND || number != 0 || std::signbit(number)) return false;
+      ForOperation(fused, [](Tag d, Vec x)
+                              HWY_ATTR { return hn::Add(hn::Max(hn::Zero(d), x), hn::Zero(d)); });
+      return true;
+    default:
+      return false;
+  }
+}
+
+// One lane, for which all operands are one number.
+void RunOneLane(const FusedOperands& fused) {
+  HWY_ALIGN float lanes[RoomFor(kFewVectors)];
+  std::fill_n(lanes, RoomFor(kFewVectors), *reinterpret_cast<const float*>(fused.first));
+  FusedOperation operations[kMaxFusedOperations];
+  std::copy_n(fused.operations, fused.count, operations);
+  for (int k = 0; k < fused.count; ++k) operations[k].is_uniform = true;
+  FusedOperands repeated = fused;
+  repeated.first = repeated.result = reinterpret_cast<std::byte*>(lanes);
+  repeated.operations = operations;
+  RunBlock<kFewVectors>(repeated, 0);
+  std::memcpy(fused.result, lanes, sizeof(float));
+}
+
 void RunOperations(const FusedOperands& fused) {
+  if (fused.lanes == 1) return RunOneLane(fused);
+  if (TryOneOperation(fused)) return;
   constexpr int kVectors = 8;
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   int64_t i = 0;

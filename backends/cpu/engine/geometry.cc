@@ -70,11 +70,26 @@ void Grid::Join(std::span<int> boundaries, std::span<LinearForm* const> forms) {
   tile_ = extents_;
 }
 
+namespace {
+
+// The longest part of an axis cut evenly into as few as have up to `most` each, but for the last.
+// Parts of whole vectors where there are several.
+int64_t EvenPart(int64_t extent, int64_t most) {
+  constexpr int64_t kVector = 64;
+  if (most <= 1) return 1;
+  if (extent <= most) return extent;
+  const int64_t count = (extent + most - 1) / most;
+  const int64_t part = (extent + count - 1) / count;
+  return std::min(most, (part + kVector - 1) / kVector * kVector);
+}
+
+}  // namespace
+
 int64_t Grid::Tile(int first_axis, int end_axis, int64_t lanes) {
   int64_t left = lanes;
   int64_t filled = 1;
   for (int axis = end_axis; axis-- > first_axis;) {
-    tile_[axis] = std::clamp<int64_t>(left, 1, extents_[axis]);
+    tile_[axis] = EvenPart(extents_[axis], left);
     filled *= tile_[axis];
     left = tile_[axis] == extents_[axis] ? left / tile_[axis] : 0;
   }

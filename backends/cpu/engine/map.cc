@@ -3,6 +3,7 @@
 // Map: one pass over memory for the whole expression. Every tile is on its own, so the order of
 // axes is free: the first write's.
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,16 @@ bool HasRows(const MapCode& code, const device::BoundStep& step) {
   return Grid::SortedAxes(writer.first_form(), 0, rank).back() == code.row_axis;
 }
 
+// As many lanes as registers have room for, since every tile costs something.
+int64_t LanesOfTile(const Code& code, int64_t least) {
+  constexpr int64_t kRegisterBytes = int64_t{1} << 14;
+  constexpr int64_t kMaxFactor = 4;
+  int64_t lane_bytes = 1;
+  for (const Code::Slot& slot : code.slots()) lane_bytes += slot.lane_bytes;
+  const int64_t factor = std::clamp<int64_t>(kRegisterBytes / (least * lane_bytes), 1, kMaxFactor);
+  return factor * least;
+}
+
 class BoundMap final : public device::BoundKernel {
  public:
   BoundMap(std::shared_ptr<const MapCode> code, const device::BoundStep& step, Runtime& runtime)
@@ -80,7 +91,7 @@ class BoundMap final : public device::BoundKernel {
     grid_.Permute(Grid::SortedAxes(writer_.first_form(), 0, grid_.rank()), forms);
     int row_axis[] = {grid_.rank() - 1};
     grid_.Join(by_rows_ != nullptr ? std::span<int>(row_axis) : std::span<int>(), forms);
-    const int64_t lanes = runtime.settings().tile_lanes;
+    const int64_t lanes = LanesOfTile(bound_.code(), runtime.settings().tile_lanes);
     const int transposed =
         by_rows_ != nullptr ? -1 : FindTransposedAxis(grid_, bound_.accesses(), lanes);
     if (transposed >= 0) {
