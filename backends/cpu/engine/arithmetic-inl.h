@@ -78,6 +78,17 @@ ONNXIFI_BINARY(Exclusion, hn::Xor(a, b));
 
 #undef ONNXIFI_BINARY
 
+// std::fmod of vectors of float64 that hold float32 numbers whose quotient is less than 2^29, for
+// which every step is exact but the quotient, which may be rounded up to the next integer.
+template <class D, class V>
+HWY_INLINE V Remainder64(D d, V a, V b) {
+  const V dividend = hn::Abs(a);
+  const V divisor = hn::Abs(b);
+  const V count = hn::Floor(hn::Div(dividend, divisor));
+  const V rest = hn::NegMulAdd(count, divisor, dividend);
+  return hn::CopySign(hn::IfThenElse(hn::Lt(rest, hn::Zero(d)), hn::Add(rest, divisor), rest), a);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace onnxifi::engine
 HWY_AFTER_NAMESPACE();

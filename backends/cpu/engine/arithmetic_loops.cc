@@ -5,6 +5,8 @@
 // selects, whose sides differ in width, plain loops that the compiler turns into each target's
 // vector code.
 
+#include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "backends/core/program/integer_arithmetic.h"
@@ -98,6 +100,34 @@ void RunSelect(const LoopOperands& operands) {
   }
 }
 
+// Of lanes whose quotient is large, infinite or none, computes the C library's.
+void RunRemainder(const LoopOperands& operands) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* a = reinterpret_cast<const float*>(operands.inputs[0]);
+  const auto* b = reinterpret_cast<const float*>(operands.inputs[1]);
+  auto* result = reinterpret_cast<float*>(operands.result);
+  const auto one_by_one = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) result[i] = std::fmod(a[i], b[i]);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= operands.lanes; i += lanes) {
+    const auto dividend = hn::PromoteTo(d, hn::LoadU(narrow, a + i));
+    const auto divisor = hn::PromoteTo(d, hn::LoadU(narrow, b + i));
+    // False of NaN and of infinite dividends.
+    const auto limit = hn::Mul(hn::Abs(divisor), hn::Set(d, 0x1p29));
+    const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
+    const auto is_known = hn::And(hn::Lt(hn::Abs(dividend), limit), hn::Lt(limit, infinity));
+    if (HWY_LIKELY(hn::AllTrue(d, is_known))) {
+      hn::StoreU(hn::DemoteTo(narrow, Remainder64(d, dividend, divisor)), narrow, result + i);
+    } else {
+      one_by_one(i, i + lanes);
+    }
+  }
+  one_by_one(i, operands.lanes);
+}
+
 template <typename T>
 Loop FindComparison(ExprOp op) {
   switch (op) {
@@ -113,6 +143,7 @@ Loop FindComparison(ExprOp op) {
 template <typename T>
 Loop FindFloat(ExprOp op) {
   if (op == ExprOp::kIsNan) return RunIsNan<T>;
+  if (std::is_same_v<T, float> && op == ExprOp::kFmod) return RunRemainder;
   switch (op) {
 #define ONNXIFI_UNARY(id, name, engine) \
   case ExprOp::id:                      \

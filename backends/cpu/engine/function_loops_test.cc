@@ -254,5 +254,51 @@ TEST(PowTest, StaysWithinItsBound) {
   });
 }
 
+// Exact, for numbers of any size, of like size, and special ones.
+TEST(FmodTest, IsTheCLibrarys) {
+  std::mt19937 random(5);
+  std::vector<float> x, y;
+  const std::vector<float> special = {
+      0.0f,   -0.0f, 1.0f,      -1.0f,      0.1f,
+      1e-45f, 3e38f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()};
+  for (float a : special) {
+    for (float b : special) {
+      // Among numbers that are none of these.
+      x.insert(x.end(), {1.5f, a, -2.5f});
+      y.insert(y.end(), {0.7f, b, 0.7f});
+    }
+  }
+  for (int k = 0; k < 300'000; ++k) {
+    const auto bits = static_cast<uint32_t>(random());
+    x.push_back(std::bit_cast<float>(bits));
+    y.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+    // Quotients up to 2^24, many of which are nearly whole.
+    const float divisor = std::uniform_real_distribution<float>(0.01f, 2)(random);
+    const auto count = static_cast<float>(random() >> (8 + bits % 24));
+    x.push_back(bits % 3 == 0 ? -count * divisor : count * divisor);
+    y.push_back(bits % 5 == 0 ? -divisor : divisor);
+  }
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    const Loop loop =
+        FindArithmeticLoop(ExprOp::kFmod, ElementType::kFloat32, ElementType::kFloat32);
+    ASSERT_NE(loop, nullptr);
+    std::vector<float> z(x.size());
+    loop({reinterpret_cast<std::byte*>(z.data()),
+          {reinterpret_cast<const std::byte*>(x.data()),
+           reinterpret_cast<const std::byte*>(y.data())},
+          static_cast<int64_t>(x.size()),
+          0,
+          ElementType::kFloat32,
+          ElementType::kFloat32});
+    for (size_t k = 0; k < x.size(); ++k) {
+      const float expected = std::fmod(x[k], y[k]);
+      if (std::isnan(expected) && std::isnan(z[k])) continue;
+      ASSERT_EQ(std::bit_cast<uint32_t>(z[k]), std::bit_cast<uint32_t>(expected))
+          << x[k] << " " << y[k] << ": " << z[k] << " instead of " << expected;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace onnxifi::engine
