@@ -187,6 +187,7 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
     }
     code.roots_.push_back(value);
   }
+  code.SubtractAsFloats(loops);
   code.FuseOperations(loops);
   code.AssignSlots();
   return code;
@@ -225,14 +226,64 @@ Code Code::CompileByRows(const program::ExprPool& pool, std::span<const ExprId> 
   return code;
 }
 
-void Code::FuseOperations(LoopSet loops) {
+std::vector<int> Code::CountUses() const {
   std::vector<int> uses(values_.size(), 0);
-  for (const Instruction& instruction : varying_) {
-    for (int input : instruction.inputs) ++uses[input];
+  for (const std::vector<Instruction>* instructions : {&uniform_, &varying_}) {
+    for (const Instruction& instruction : *instructions) {
+      for (int input : instruction.inputs) ++uses[input];
+    }
   }
   for (int root : roots_) {
     if (root >= 0) ++uses[root];
   }
+  return uses;
+}
+
+// A difference of integers of up to 16 bits, which DequantizeLinear computes in int32 and casts to
+// float32, is exact in float32 as well, where it is a fused operation and one cast less.
+void Code::SubtractAsFloats(LoopSet loops) {
+  const std::vector<int> uses = CountUses();
+  std::vector<Instruction*> made_by(values_.size(), nullptr);
+  for (std::vector<Instruction>* instructions : {&uniform_, &varying_}) {
+    for (Instruction& instruction : *instructions) made_by[instruction.result] = &instruction;
+  }
+  const auto find_sole = [&](int value, ExprOp op, ElementType type) {
+    Instruction* maker = made_by[value];
+    const bool is_it = maker != nullptr && uses[value] == 1 && maker->op == op &&
+                       maker->type == type && maker->kind == Kind::kLoop;
+    return is_it ? maker : nullptr;
+  };
+  std::vector<bool> is_left_out(values_.size(), false);
+  for (Instruction& cast : varying_) {
+    const bool is_cast = cast.op == ExprOp::kCast && cast.type == ElementType::kFloat32 &&
+                         cast.from_type == ElementType::kInt32;
+    if (!is_cast) continue;
+    const Instruction* difference = find_sole(cast.inputs[0], ExprOp::kSub, ElementType::kInt32);
+    if (difference == nullptr) continue;
+    const std::vector<int> inputs = difference->inputs;
+    const bool are_narrow = std::all_of(inputs.begin(), inputs.end(), [&](int input) {
+      const Instruction* maker = find_sole(input, ExprOp::kCast, ElementType::kInt32);
+      return maker != nullptr && tensor::IsInteger(maker->from_type) &&
+             tensor::BitWidth(maker->from_type) <= 16;
+    });
+    if (!are_narrow) continue;
+    for (int input : inputs) {
+      Instruction& narrow = *made_by[input];
+      narrow.type = values_[input].type = ElementType::kFloat32;
+      narrow.loop = FindLoop(ExprOp::kCast, narrow.type, narrow.from_type, loops);
+    }
+    is_left_out[difference->result] = true;
+    cast.op = ExprOp::kSub;
+    cast.from_type = ElementType::kFloat32;
+    cast.inputs = inputs;
+    cast.loop = FindLoop(ExprOp::kSub, cast.type, cast.from_type, loops);
+  }
+  std::erase_if(varying_,
+                [&](const Instruction& instruction) { return is_left_out[instruction.result]; });
+}
+
+void Code::FuseOperations(LoopSet loops) {
+  const std::vector<int> uses = CountUses();
   auto find_op = [&](const Instruction& instruction, bool value_is_first) {
     const bool is_float32 = instruction.kind == Kind::kLoop &&
                             instruction.type == ElementType::kFloat32 &&

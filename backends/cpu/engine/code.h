@@ -94,7 +94,9 @@ class Code {
   int64_t cost() const { return cost_; }
 
  private:
+  void SubtractAsFloats(LoopSet loops);
   void FuseOperations(LoopSet loops);
+  std::vector<int> CountUses() const;  // per value
   void AssignSlots();
 
   std::vector<Instruction> uniform_;

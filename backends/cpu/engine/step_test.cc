@@ -199,6 +199,39 @@ TEST(StepTest, OperatesOnNumbersOfRows) {
   }
 }
 
+// Cast(Cast(x) - Cast(zero point)) * scale, and differences that are no such thing.
+TEST(StepTest, Dequantizes) {
+  for (const ElementType type : {ElementType::kUint8, ElementType::kInt8, ElementType::kUint16,
+                                 ElementType::kInt16, ElementType::kInt32}) {
+    SCOPED_TRACE(tensor::Name(type));
+    for (int form = 0; form < 4; ++form) {
+      SCOPED_TRACE(form);
+      Made m;
+      const bool is_per_row = form == 1;
+      const Operand x = m.Buffer(type, {6, 300}, /*is_input=*/true);
+      const Operand zero = m.Buffer(type, {is_per_row ? 6 : 1, 1}, /*is_input=*/true);
+      const Operand scale = m.Buffer(kFloat32, {1, 1}, /*is_input=*/true);
+      const Operand result = m.Buffer(kFloat32, {6, 300}, /*is_input=*/false);
+      const Operand integers = m.Buffer(ElementType::kInt32, {6, 300}, /*is_input=*/false);
+      const Shape domain = {6, 300};
+      const Expr a = program::Cast(Load(m.pool(), type, m.Read(x)), ElementType::kInt32);
+      Expr b = program::Cast(Load(m.pool(), type, m.Read({BroadcastTo(zero, domain), domain})),
+                             ElementType::kInt32);
+      if (form == 2) b = program::IntConstant(m.pool(), ElementType::kInt32, 7);
+      const Expr factor = Load(m.pool(), kFloat32, m.Read({BroadcastTo(scale, domain), domain}));
+      const Expr value = program::Cast(a - b, kFloat32) * factor;
+      m.Write(result);
+      program::ExprIds roots = {value.id()};
+      if (form == 3) {
+        m.Write(integers);
+        roots.push_back((a - b).id());
+      }
+      m.Finish(domain, program::Map{roots});
+      m.ExpectAgreement();
+    }
+  }
+}
+
 TEST(StepTest, WritesTransposedBesideAnotherResult) {
   Made made;
   const Operand in = made.Buffer(kFloat32, {70, 133}, /*is_input=*/true);
