@@ -169,11 +169,7 @@ void BoundCode::FindReadLanes() {
 }
 
 void BoundCode::LayOut(const Grid& grid, int64_t lanes) {
-  for (Access& access : accesses_) {
-    engine::LayOut(access, grid);
-    // A bool in memory may be any byte; the loops rely on 0 and 1.
-    if (access.type == ElementType::kBool) access.is_dense = false;
-  }
+  for (Access& access : accesses_) engine::LayOut(access, grid);
   PlanInstructions();
   FindReadLanes();
   lanes_ = lanes;
@@ -359,7 +355,16 @@ void Frame::Run(const Box& box, std::byte* const* targets) {
         const bool is_in_place =
             access.is_dense && (access.guards.empty() || FindInside(access, box) == Inside::kAll) &&
             IsAligned(AddressOf(access, box, base), access.lane_bytes);
-        if (is_in_place) {
+        if (is_in_place && access.type == ElementType::kBool) {
+          // A bool in memory may be any byte; the loops rely on 0 and 1.
+          static const Loop kMakeBool = FindCastLoop(ElementType::kUint8, ElementType::kBool);
+          kMakeBool({.result = result,
+                     .inputs = {AddressOf(access, box, base)},
+                     .lanes = box.lanes,
+                     .payload = 0,
+                     .type = ElementType::kBool,
+                     .from_type = ElementType::kUint8});
+        } else if (is_in_place) {
           result = AddressOf(access, box, base);
         } else {
           LoadLanes(access, box, result);
