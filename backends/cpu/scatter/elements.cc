@@ -16,7 +16,6 @@ using device::BoundStep;
 using device::BoundView;
 using engine::Access;
 using engine::Box;
-using engine::Grid;
 
 // Lanes of a tile: its updates and their coordinates fit in the L1 cache.
 constexpr int64_t kTileLanes = 512;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Offsets: one pass over the lanes per coordinate, without branches.
+// Offsets: one pass over the lanes per coordinate.
 
 #include "backends/cpu/scatter/offsets.h"
 
@@ -14,22 +14,6 @@ namespace onnxifi::scatter {
 
 using engine::Access;
 using engine::Box;
-
-namespace {
-
-// offsets[k] = before[k] + what the coordinate adds.
-void AddCoordinate(const Coordinate& coordinate, const int64_t* __restrict coordinates,
-                   const int64_t* before, int64_t lanes, int64_t* offsets) {
-  const auto extent = static_cast<uint64_t>(coordinate.extent);
-  const int64_t stride = coordinate.stride;
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    const int64_t at = coordinates[lane];
-    const bool is_inside = static_cast<uint64_t>(at) < extent;
-    offsets[lane] = before[lane] + (is_inside ? at * stride : kOutside);
-  }
-}
-
-}  // namespace
 
 uint32_t FindAxes(const device::BoundView& view, std::span<const int64_t> domain) {
   uint32_t axes = 0;
@@ -86,17 +70,23 @@ const int64_t* Offsets::Load(const Coordinate& coordinate, const Box& box) {
   return loaded_;
 }
 
+void Offsets::Add(const Coordinate& coordinate, const Box& box, const int64_t* before,
+                  int64_t* offsets) {
+  AddCoordinate({Load(coordinate, box), box.lanes, coordinate.extent, coordinate.stride}, before,
+                offsets);
+}
+
 void Offsets::Begin(const Box& box, int64_t origin) {
   std::fill_n(steady_, box.lanes, origin);
   for (const Coordinate& coordinate : layout_.steady) {
-    AddCoordinate(coordinate, Load(coordinate, box), steady_, box.lanes, steady_);
+    Add(coordinate, box, steady_, steady_);
   }
 }
 
 const int64_t* Offsets::Find(const Box& box) {
   const int64_t* before = steady_;
   for (const Coordinate& coordinate : layout_.varying) {
-    AddCoordinate(coordinate, Load(coordinate, box), before, box.lanes, offsets_);
+    Add(coordinate, box, before, offsets_);
     before = offsets_;
   }
   return before;

@@ -11,12 +11,9 @@
 #include <vector>
 
 #include "backends/cpu/engine/access.h"
+#include "backends/cpu/scatter/add_coordinate.h"
 
 namespace onnxifi::scatter {
-
-// The number of a coordinate that is out of range, and of any sum with one. Sums with as many of
-// them as a view has axes do not overflow.
-inline constexpr int64_t kOutside = INT64_MIN / 64;
 
 // The coordinates along one axis of the target.
 struct Coordinate {
@@ -67,6 +64,8 @@ class Offsets {
 
  private:
   const int64_t* Load(const Coordinate& coordinate, const engine::Box& box);
+  void Add(const Coordinate& coordinate, const engine::Box& box, const int64_t* before,
+           int64_t* offsets);
 
   const Layout& layout_;
   device::Addresses addresses_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scatter, against the reference: random steps, and steps as operators make them, whole and cut
-// into as many parts as there can be.
+// Scatter, against the reference: random steps, and steps as operators make them, whole, cut
+// into as many parts as there can be, and on threads.
 
 #include "backends/cpu/scatter/scatter.h"
 
@@ -13,6 +13,7 @@
 #include "backends/core/reference/device.h"
 #include "backends/cpu/engine/testing/engine_device.h"
 #include "backends/cpu/testing/recipe_device.h"
+#include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::scatter {
 namespace {
@@ -152,7 +153,9 @@ void Compare(const RandomStep& step) {
   engine::Shredder shredder;
   cpu::RecipeDevice whole(SelectScatter, serial, {});
   cpu::RecipeDevice cut(SelectScatter, shredder, kCut);
-  for (cpu::RecipeDevice* device : {&whole, &cut}) {
+  threads::ThreadPool pool(3);
+  cpu::RecipeDevice threaded(SelectScatter, pool, kCut);
+  for (cpu::RecipeDevice* device : {&whole, &cut, &threaded}) {
     const auto actual = RunStep(*device, step);
     ASSERT_TRUE(actual.ok()) << actual.status().Text();
     const auto difference = FindDifference(step, *expected, *actual);
