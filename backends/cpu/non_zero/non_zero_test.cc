@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NonZero, against the reference: random steps and large ones, whole and cut into as many parts as
-// there can be.
+// NonZero, against the reference: random steps and large ones, whole, cut into as many parts as
+// there can be, and on threads.
 
 #include "backends/cpu/non_zero/non_zero.h"
 
@@ -13,6 +13,7 @@
 #include "backends/core/reference/device.h"
 #include "backends/cpu/engine/testing/engine_device.h"
 #include "backends/cpu/testing/recipe_device.h"
+#include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::non_zero {
 namespace {
@@ -76,7 +77,9 @@ void Compare(const RandomStep& step) {
   engine::Shredder shredder;
   cpu::RecipeDevice whole(SelectNonZero, serial, {});
   cpu::RecipeDevice cut(SelectNonZero, shredder, kCut);
-  for (cpu::RecipeDevice* device : {&whole, &cut}) {
+  threads::ThreadPool pool(3);
+  cpu::RecipeDevice threaded(SelectNonZero, pool, kCut);
+  for (cpu::RecipeDevice* device : {&whole, &cut, &threaded}) {
     const auto actual = RunStep(*device, step);
     ASSERT_TRUE(actual.ok()) << actual.status().Text();
     const auto difference = FindDifference(step, *expected, *actual);

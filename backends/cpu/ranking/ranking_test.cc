@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranking, against the reference: random steps, and TopK along every axis.
+// Ranking, against the reference: random steps, and TopK along every axis, whole, cut into as many
+// parts as there can be, and on threads.
 
 #include "backends/cpu/ranking/ranking.h"
 
@@ -12,6 +13,7 @@
 #include "backends/core/reference/device.h"
 #include "backends/cpu/engine/testing/engine_device.h"
 #include "backends/cpu/testing/recipe_device.h"
+#include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::ranking {
 namespace {
@@ -73,7 +75,9 @@ void Compare(const RandomStep& step) {
   engine::Shredder shredder;
   cpu::RecipeDevice whole(SelectRanking, serial, {});
   cpu::RecipeDevice cut(SelectRanking, shredder, kCut);
-  for (cpu::RecipeDevice* device : {&whole, &cut}) {
+  threads::ThreadPool pool(3);
+  cpu::RecipeDevice threaded(SelectRanking, pool, kCut);
+  for (cpu::RecipeDevice* device : {&whole, &cut, &threaded}) {
     const auto actual = RunStep(*device, step);
     ASSERT_TRUE(actual.ok()) << actual.status().Text();
     const auto difference = FindDifference(step, *expected, *actual);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scan, against the reference: random steps, and running sums along every axis, in either
-// direction, whole and cut into as many parts as there can be.
+// direction, whole, cut into as many parts as there can be, and on threads.
 
 #include "backends/cpu/scan/scan.h"
 
@@ -15,6 +15,7 @@
 #include "backends/core/reference/device.h"
 #include "backends/cpu/engine/testing/engine_device.h"
 #include "backends/cpu/testing/recipe_device.h"
+#include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::scan {
 namespace {
@@ -101,14 +102,16 @@ void Compare(const Options& options) {
   engine::Shredder shredder;
   cpu::RecipeDevice whole(SelectScan, serial, kWhole);
   cpu::RecipeDevice cut(SelectScan, shredder, kCut);
-  for (cpu::RecipeDevice* device : {&whole, &cut}) {
+  threads::ThreadPool pool(3);
+  cpu::RecipeDevice threaded(SelectScan, pool, kCut);
+  for (cpu::RecipeDevice* device : {&whole, &cut, &threaded}) {
     const auto actual = RunStep(*device, step);
     ASSERT_TRUE(actual.ok()) << actual.status().Text();
     const std::span<const std::byte> wanted = (*expected)[1].bytes();
     const std::span<const std::byte> found = (*actual)[1].bytes();
     ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), found.begin()))
         << tensor::Name(options.type) << " axis " << options.axis << " of "
-        << options.extents.size() << (device == &cut ? ", cut" : "") << "\n"
+        << options.extents.size() << (device == &whole ? "" : ", in parts") << "\n"
         << ToString(step.program);
   }
 }
