@@ -416,57 +416,111 @@ void RunRest(const FusedOperands& fused, int64_t i) {
 
 // result[i] = operation(first[i])
 template <class Operation>
-HWY_INLINE void ForOperation(const FusedOperands& fused, Operation operation) {
+HWY_INLINE void ForOperation(const float* first, int64_t count, float* result,
+                             Operation operation) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int kVectors = 4;
-  const auto* first = reinterpret_cast<const float*>(fused.first);
-  auto* result = reinterpret_cast<float*>(fused.result);
   int64_t i = 0;
-  for (; i + kVectors * lanes <= fused.lanes; i += kVectors * lanes) {
+  for (; i + kVectors * lanes <= count; i += kVectors * lanes) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       hn::StoreU(operation(d, hn::LoadU(d, first + i + v * lanes)), d, result + i + v * lanes);
     }
   }
   LoopOperands rest{};
-  rest.result = fused.result + i * static_cast<int64_t>(sizeof(float));
-  rest.inputs[0] = fused.first + i * static_cast<int64_t>(sizeof(float));
-  rest.lanes = fused.lanes - i;
+  rest.result = reinterpret_cast<std::byte*>(result + i);
+  rest.inputs[0] = reinterpret_cast<const std::byte*>(first + i);
+  rest.lanes = count - i;
   ForLanes<float>(rest, operation);
 }
 
-// A cheap operation alone with a number, for which the walk over operations would take longer than
-// what it does. False where it is something else.
-HWY_INLINE bool TryOneOperation(const FusedOperands& fused) {
-  if (fused.count != 1 || !fused.operations[0].is_uniform) return false;
-  const float number = *reinterpret_cast<const float*>(fused.operands[0]);
-  const Vec other = hn::Set(Tag(), number);
-  switch (fused.operations[0].op) {
-    case FusedOp::kAdd:
-      ForOperation(fused, [&](Tag, Vec x) HWY_ATTR { return hn::Add(x, other); });
-      return true;
-    case FusedOp::kSub:
-      ForOperation(fused, [&](Tag, Vec x) HWY_ATTR { return hn::Sub(x, other); });
-      return true;
-    case FusedOp::kSubFrom:
-      ForOperation(fused, [&](Tag, Vec x) HWY_ATTR { return hn::Sub(other, x); });
-      return true;
-    case FusedOp::kMul:
-      ForOperation(fused, [&](Tag, Vec x) HWY_ATTR { return hn::Mul(x, other); });
-      return true;
-    case FusedOp::kPow:
-      if (number != 2) return false;
-      ForOperation(fused, [](Tag, Vec x) HWY_ATTR { return hn::Mul(x, x); });
-      return true;
-    case FusedOp::kMax:
-      // Relu, as Block::Bound has it.
-      if (!ONNXIFI_EXTREMA_GIVE_SECOND || number != 0 || std::signbit(number)) return false;
-      ForOperation(fused, [](Tag d, Vec x)
-                              HWY_ATTR { return hn::Add(hn::Max(hn::Zero(d), x), hn::Zero(d)); });
-      return true;
-    default:
-      return false;
+// An operation with a number that takes one instruction.
+struct CheapOperation {
+  enum class Kind : uint8_t { kAdd, kMul, kMin, kMax };
+  Kind kind;
+  float number;
+};
+// A bound may take two.
+inline constexpr int kMaxCheapOperations = 2 * kMaxFusedOperations;
+
+// Writes the operations as cheap ones and returns how many they are; 0 where one is none.
+int FindCheapOperations(const FusedOperands& fused, CheapOperation* cheap) {
+  using Kind = CheapOperation::Kind;
+  int count = 0;
+  for (int k = 0; k < fused.count; ++k) {
+    if (!HasOperand(fused.operations[k].op) || !fused.operations[k].is_uniform) return 0;
+    const float number = *reinterpret_cast<const float*>(fused.operands[k]);
+    const FusedOp op = fused.operations[k].op;
+    switch (op) {
+      case FusedOp::kAdd:
+        cheap[count++] = {Kind::kAdd, number};
+        break;
+      case FusedOp::kSub:
+        cheap[count++] = {Kind::kAdd, -number};
+        break;
+      case FusedOp::kMul:
+        cheap[count++] = {Kind::kMul, number};
+        break;
+#if ONNXIFI_EXTREMA_GIVE_SECOND
+      case FusedOp::kMin:
+      case FusedOp::kMinWith:
+      case FusedOp::kMax:
+      case FusedOp::kMaxWith: {
+        // As Block::Bound.
+        const bool value_is_first = op == FusedOp::kMin || op == FusedOp::kMax;
+        if (number != number || (value_is_first && number == 0 && std::signbit(number))) return 0;
+        const bool is_min = op == FusedOp::kMin || op == FusedOp::kMinWith;
+        cheap[count++] = {is_min ? Kind::kMin : Kind::kMax, number};
+        if (value_is_first && number == 0) cheap[count++] = {Kind::kAdd, 0};
+        break;
+      }
+#endif
+      default:
+        return 0;
+    }
+  }
+  return count;
+}
+
+// Calls function(operation) with the operation on a vector.
+template <class Function>
+HWY_INLINE void WithOperation(const CheapOperation& cheap, Function function) {
+  const Vec number = hn::Set(Tag(), cheap.number);
+  switch (cheap.kind) {
+    case CheapOperation::Kind::kAdd:
+      return function([number](Vec x) HWY_ATTR { return hn::Add(x, number); });
+    case CheapOperation::Kind::kMul:
+      return function([number](Vec x) HWY_ATTR { return hn::Mul(x, number); });
+    case CheapOperation::Kind::kMin:
+      return function([number](Vec x) HWY_ATTR { return hn::Min(number, x); });
+    case CheapOperation::Kind::kMax:
+      return function([number](Vec x) HWY_ATTR { return hn::Max(number, x); });
+  }
+}
+
+// Two operations a pass, over lanes that stay in the L1 cache: walking over cheap operations block
+// by block takes longer than what they do.
+void RunCheapOperations(const FusedOperands& fused, const CheapOperation* cheap, int count) {
+  constexpr int64_t kLanes = 1024;
+  const auto* first = reinterpret_cast<const float*>(fused.first);
+  auto* result = reinterpret_cast<float*>(fused.result);
+  for (int64_t i = 0; i < fused.lanes; i += kLanes) {
+    const int64_t lanes = std::min(kLanes, fused.lanes - i);
+    const float* from = first + i;
+    for (int k = 0; k < count; k += 2) {
+      WithOperation(cheap[k], [&](auto one) HWY_ATTR {
+        if (k + 1 == count) {
+          return ForOperation(from, lanes, result + i,
+                              [one](Tag, Vec x) HWY_ATTR { return one(x); });
+        }
+        WithOperation(cheap[k + 1], [&](auto other) HWY_ATTR {
+          ForOperation(from, lanes, result + i,
+                       [one, other](Tag, Vec x) HWY_ATTR { return other(one(x)); });
+        });
+      });
+      from = result + i;
+    }
   }
 }
 
@@ -486,7 +540,20 @@ void RunOneLane(const FusedOperands& fused) {
 
 void RunOperations(const FusedOperands& fused) {
   if (fused.lanes == 1) return RunOneLane(fused);
-  if (TryOneOperation(fused)) return;
+  CheapOperation cheap[kMaxCheapOperations];
+  if (const int count = FindCheapOperations(fused, cheap); count > 0) {
+    return RunCheapOperations(fused, cheap, count);
+  }
+  const bool is_logistic = fused.count == kLogisticLength &&
+                           fused.operations[0].begins == FusedPattern::kLogistic &&
+                           IsLogistic(fused.operands);
+  if (is_logistic) {
+    LoopOperands operands{};
+    operands.result = fused.result;
+    operands.inputs[0] = fused.first;
+    operands.lanes = fused.lanes;
+    return ForLanes<float>(operands, LogisticFunction());
+  }
   constexpr int kVectors = 8;
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   int64_t i = 0;
