@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "backends/cpu/ranking/keys.h"
+#include "backends/cpu/ranking/radix_sort.h"
 
 namespace onnxifi::ranking {
 
@@ -32,6 +33,9 @@ Entry MakeEntry(uint64_t key, int64_t position) {
 
 inline int64_t PositionOf(NarrowEntry entry) { return static_cast<int64_t>(entry & 0xFFFFFFFF); }
 inline int64_t PositionOf(const WideEntry& entry) { return static_cast<int64_t>(entry.second); }
+
+inline uint64_t KeyOf(NarrowEntry entry) { return entry >> 32; }
+inline uint64_t KeyOf(const WideEntry& entry) { return entry.first; }
 
 // The keys of a row's elements: the lowest come first.
 template <typename Bits>
@@ -98,14 +102,21 @@ int64_t CollectAll(const RankedRow<Bits>& row, Entry* entries) {
   return others;
 }
 
-// Leaves the `found` first of the row's entries at the begin of `entries`, in order.
+// Whether `found` of `length` entries are few enough to leave most of the others alone.
+inline bool AreFew(int64_t found, int64_t length) { return found <= length / 8; }
+
+// Leaves the `found` first of the row's entries at the begin of `entries`, in order. `spare` has
+// room for the row, too, unless they are few.
 template <typename Entry, typename Bits>
-void FindFirst(const RankedRow<Bits>& row, int64_t found, Entry* entries) {
+void FindFirst(const RankedRow<Bits>& row, int64_t found, Entry* entries, Entry* spare) {
   constexpr int64_t kVeryFew = 24;
   if (found <= kVeryFew) return InsertInOrder(row, found, entries);
-  constexpr int64_t kFew = 8;
-  const bool is_few = found <= row.length / kFew;
+  const bool is_few = AreFew(found, row.length);
   const int64_t count = is_few ? CollectFew(row, found, entries) : CollectAll(row, entries);
+  if (!is_few && count >= kMinRadixSorted && count <= kMaxRadixSorted) {
+    // Entries are in the order of their positions, in which those of equal keys stay.
+    return RadixSort<Bits>(entries, count, spare, [](const Entry& entry) { return KeyOf(entry); });
+  }
   if (count > found) std::nth_element(entries, entries + found - 1, entries + count);
   std::sort(entries, entries + std::min(found, count));
 }

@@ -30,7 +30,8 @@ void CheckAgainstSort(int64_t length, int64_t found, Bits variety, bool is_large
   MakeKeys<Bits>({}, is_largest, elements.data(), length, keys.data());
   const RankedRow<Bits> row{keys.data(), length};
   std::vector<Entry> entries(elements.size());
-  FindFirst(row, found, entries.data());
+  std::vector<Entry> spare(elements.size());
+  FindFirst(row, found, entries.data(), spare.data());
   for (int64_t rank = 0; rank < found; ++rank) {
     ASSERT_EQ(PositionOf(entries[static_cast<size_t>(rank)]), expected[static_cast<size_t>(rank)])
         << rank << " of " << found << " of " << length << ", " << uint64_t{variety} << " different";

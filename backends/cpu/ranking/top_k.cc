@@ -56,7 +56,9 @@ class BoundTopK final : public device::BoundKernel {
     is_wide_ = source_.lane_bytes == 8 || rows_->length() > INT64_C(1) << 32;
     entries_bytes_ = RoundUp(rows_->length() * (is_wide_ ? 16 : 8));
     keys_bytes_ = RoundUp(rows_->length() * source_.lane_bytes);
-    runtime.scratch().Reserve(entries_bytes_ + keys_bytes_ * (1 + rows_->rows_of_box()));
+    spare_bytes_ = AreFew(found_, rows_->length()) ? 0 : entries_bytes_;
+    runtime.scratch().Reserve(entries_bytes_ + spare_bytes_ +
+                              keys_bytes_ * (1 + rows_->rows_of_box()));
   }
 
   base::Status Run(device::Addresses addresses) const override {
@@ -77,7 +79,7 @@ class BoundTopK final : public device::BoundKernel {
     const std::byte* base = addresses[source_.buffer];
     const std::byte* lanes = base + FirstElement(source_, box) * source_.lane_bytes;
     if (!is_contiguous_ || !engine::IsAligned(lanes, source_.lane_bytes)) {
-      std::byte* loaded = scratch + entries_bytes_ + keys_bytes_;
+      std::byte* loaded = scratch + entries_bytes_ + spare_bytes_ + keys_bytes_;
       engine::LoadBox(source_, base, box, loaded);
       lanes = loaded;
     }
@@ -85,7 +87,7 @@ class BoundTopK final : public device::BoundKernel {
     engine::WithLaneType(source_.lane_bytes, [&](auto lane_type) {
       using Bits = decltype(lane_type);
       const auto make = KeyMaker<Bits>::For(source_.type);
-      auto* keys = reinterpret_cast<Bits*>(scratch + entries_bytes_);
+      auto* keys = reinterpret_cast<Bits*>(scratch + entries_bytes_ + spare_bytes_);
       for (int64_t row = 0; row < box.lanes / length; ++row) {
         const auto* elements = reinterpret_cast<const Bits*>(lanes) + row * length;
         MakeKeys(make, index_.largest, elements, length, keys);
@@ -104,7 +106,8 @@ class BoundTopK final : public device::BoundKernel {
   template <typename Entry, typename Bits>
   void StoreFirst(const RankedRow<Bits>& row, const Bits* elements, Entry* entries,
                   device::Addresses addresses, const Box& box) const {
-    FindFirst(row, found_, entries);
+    auto* spare = reinterpret_cast<Entry*>(reinterpret_cast<std::byte*>(entries) + entries_bytes_);
+    FindFirst(row, found_, entries, spare);
     Store<Bits>(targets_[0], addresses, box,
                 [&](int64_t rank) { return elements[PositionOf(entries[rank])]; });
     Store<int64_t>(targets_[1], addresses, box,
@@ -127,6 +130,7 @@ class BoundTopK final : public device::BoundKernel {
   bool is_contiguous_ = false;
   bool is_wide_ = false;
   int64_t entries_bytes_ = 0;
+  int64_t spare_bytes_ = 0;
   int64_t keys_bytes_ = 0;
   engine::Runtime& runtime_;
 };
