@@ -58,12 +58,18 @@ bool HasRows(const MapCode& code, const device::BoundStep& step) {
   return Grid::SortedAxes(writer.first_form(), 0, rank).back() == code.row_axis;
 }
 
-// As many lanes as registers have room for, since every tile costs something.
+// As many lanes as registers have room for, since every tile costs something. Constants fill none.
 int64_t LanesOfTile(const Code& code, int64_t least) {
-  constexpr int64_t kRegisterBytes = int64_t{1} << 14;
+  constexpr int64_t kRegisterBytes = int64_t{1} << 15;
   constexpr int64_t kMaxFactor = 4;
+  std::vector<bool> is_counted(code.slots().size(), false);
   int64_t lane_bytes = 1;
-  for (const Code::Slot& slot : code.slots()) lane_bytes += slot.lane_bytes;
+  for (const Code::Instruction& instruction : code.varying()) {
+    const int slot = code.values()[static_cast<size_t>(instruction.result)].slot;
+    if (slot < 0 || is_counted[static_cast<size_t>(slot)]) continue;
+    is_counted[static_cast<size_t>(slot)] = true;
+    lane_bytes += code.slots()[static_cast<size_t>(slot)].lane_bytes;
+  }
   const int64_t factor = std::clamp<int64_t>(kRegisterBytes / (least * lane_bytes), 1, kMaxFactor);
   return factor * least;
 }
