@@ -90,6 +90,55 @@ HWY_NOINLINE void RaiseLanes(float* HWY_RESTRICT block, const float* operand, bo
   });
 }
 
+// Divides, rounds, adds and bounds by one product, where that gives the same: it tells quotients
+// apart from the middle between two integers where those lie so far from it as it may be off, and
+// numbers far beyond the bounds from others.
+struct Quantization {
+  static constexpr float kFar = 1024;
+  Vec inverse, sum, low, high;
+  bool is_known;
+
+  // The operands of the kQuantizeLength operations; the second has none.
+  explicit HWY_INLINE Quantization(const std::byte* const* operands) {
+    const auto number = [&](int k) { return *reinterpret_cast<const float*>(operands[k]); };
+    const float divisor = number(0), added = number(2), least = number(3), most = number(4);
+    constexpr float kMinDivisor = 0x1p-60f;
+    constexpr float kMaxDivisor = 0x1p60f;
+    const float size = std::fabs(divisor);
+    const auto is_minus_zero = [](float x) { return x == 0 && std::signbit(x); };
+    is_known = size >= kMinDivisor && size <= kMaxDivisor && least - added > 1 - kFar &&
+               most - added < kFar - 1 && !is_minus_zero(added) && !is_minus_zero(least) &&
+               !is_minus_zero(most);
+    const Tag d;
+    inverse = hn::Set(d, 1 / divisor);
+    sum = hn::Set(d, added);
+    low = hn::Set(d, least);
+    high = hn::Set(d, most);
+  }
+
+  // False, and `values` are nothing, where a product does not tell.
+  template <int kVectors>
+  HWY_INLINE bool Run(Vec* values) const {
+    const Tag d;
+    const Vec far = hn::Set(d, kFar), near = hn::Set(d, -kFar);
+    // A product is off by less than two units of 2^-24, of a number up to kFar.
+    const Vec apart = hn::Set(d, 0.5f - kFar * 0x1p-22f);
+    auto fits = hn::Eq(sum, sum);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      // What is no number stays none where it is the second operand.
+#if !ONNXIFI_EXTREMA_GIVE_SECOND
+      fits = hn::And(fits, hn::Eq(values[v], values[v]));
+#endif
+      const Vec quotient = hn::Max(near, hn::Min(far, hn::Mul(values[v], inverse)));
+      const Vec rounded = hn::Round(quotient);
+      fits = hn::And(fits, hn::Le(hn::Abs(hn::Sub(quotient, rounded)), apart));
+      values[v] = hn::Min(hn::Max(hn::Add(rounded, sum), low), high);
+    }
+    return hn::AllTrue(d, fits);
+  }
+};
+
 // The vectors of one block, with what there is to do to all of them.
 template <int kVectors>
 struct Block {
@@ -204,41 +253,10 @@ struct Block {
     Apply<true>(Quotient(), &divisor, /*is_uniform=*/true);
   }
 
-  // Divides, rounds, adds and bounds by one product, where that gives the same: it tells quotients
-  // apart from the middle between two integers where those lie so far from it as it may be off,
-  // and numbers far beyond the bounds from others. Otherwise false, and `values` are nothing.
+  // False, and `values` are nothing, where the operations have to be done one by one.
   HWY_INLINE bool Quantize(const std::byte* const* operands) {
-    const auto number = [&](int k) { return *reinterpret_cast<const float*>(operands[k]); };
-    // The second operand is none.
-    const float divisor = number(0), added = number(2), least = number(3), most = number(4);
-    constexpr float kMinDivisor = 0x1p-60f;
-    constexpr float kMaxDivisor = 0x1p60f;
-    constexpr float kFar = 1024;
-    const float size = std::fabs(divisor);
-    const auto is_minus_zero = [](float x) { return x == 0 && std::signbit(x); };
-    const bool is_known = size >= kMinDivisor && size <= kMaxDivisor && least - added > 1 - kFar &&
-                          most - added < kFar - 1 && !is_minus_zero(added) &&
-                          !is_minus_zero(least) && !is_minus_zero(most);
-    if (!is_known) return false;
-    const Tag d;
-    const Vec inverse = hn::Set(d, 1 / divisor);
-    const Vec far = hn::Set(d, kFar), near = hn::Set(d, -kFar);
-    // A product is off by less than two units of 2^-24, of a number up to kFar.
-    const Vec apart = hn::Set(d, 0.5f - kFar * 0x1p-22f);
-    const Vec sum = hn::Set(d, added), low = hn::Set(d, least), high = hn::Set(d, most);
-    auto fits = hn::Eq(sum, sum);
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      // What is no number stays none where it is the second operand.
-#if !ONNXIFI_EXTREMA_GIVE_SECOND
-      fits = hn::And(fits, hn::Eq(values[v], values[v]));
-#endif
-      const Vec quotient = hn::Max(near, hn::Min(far, hn::Mul(values[v], inverse)));
-      const Vec rounded = hn::Round(quotient);
-      fits = hn::And(fits, hn::Le(hn::Abs(hn::Sub(quotient, rounded)), apart));
-      values[v] = hn::Min(hn::Max(hn::Add(rounded, sum), low), high);
-    }
-    return hn::AllTrue(d, fits);
+    const Quantization quantization(operands);
+    return quantization.is_known && quantization.Run<kVectors>(values);
   }
 };
 
@@ -524,6 +542,33 @@ void RunCheapOperations(const FusedOperands& fused, const CheapOperation* cheap,
   }
 }
 
+// Lanes from the first on, as many as whole blocks have, of a chain that does nothing but quantize:
+// its numbers stay in registers. Returns how many; 0 where the operations have to be done one by
+// one.
+int64_t RunQuantization(const FusedOperands& fused) {
+  const Quantization quantization(fused.operands);
+  if (!quantization.is_known) return 0;
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int kVectors = 2 * kFewVectors;
+  const auto* first = reinterpret_cast<const float*>(fused.first);
+  auto* result = reinterpret_cast<float*>(fused.result);
+  int64_t i = 0;
+  for (; i + kVectors * lanes <= fused.lanes; i += kVectors * lanes) {
+    Vec values[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) values[v] = hn::LoadU(d, first + i + v * lanes);
+    if (HWY_LIKELY(quantization.Run<kVectors>(values))) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) hn::StoreU(values[v], d, result + i + v * lanes);
+    } else {
+      RunBlockOneByOne<kFewVectors>(fused, i);
+      RunBlockOneByOne<kFewVectors>(fused, i + kFewVectors * lanes);
+    }
+  }
+  return i;
+}
+
 // One lane, for which all operands are one number.
 void RunOneLane(const FusedOperands& fused) {
   HWY_ALIGN float lanes[RoomFor(kFewVectors)];
@@ -556,7 +601,9 @@ void RunOperations(const FusedOperands& fused) {
   }
   constexpr int kVectors = 8;
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
-  int64_t i = 0;
+  const bool quantizes =
+      fused.count == kQuantizeLength && fused.operations[0].begins == FusedPattern::kQuantize;
+  int64_t i = quantizes ? RunQuantization(fused) : 0;
   for (; i + kVectors * lanes <= fused.lanes; i += kVectors * lanes) RunBlock<kVectors>(fused, i);
   for (; i + kFewVectors * lanes <= fused.lanes; i += kFewVectors * lanes) {
     RunBlock<kFewVectors>(fused, i);

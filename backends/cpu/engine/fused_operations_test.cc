@@ -237,6 +237,8 @@ TEST(FusedOperationsTest, QuantizesAsItsOperationsDo) {
       const auto bytes = [](const float& number) {
         return reinterpret_cast<const std::byte*>(&number);
       };
+      // Behind another operation, or alone.
+      const bool negates = round % 5 != 0;
       FusedOperands fused{
           reinterpret_cast<std::byte*>(results.data()),
           bytes(values[0]),
@@ -244,15 +246,21 @@ TEST(FusedOperationsTest, QuantizesAsItsOperationsDo) {
           operations.data(),
           static_cast<int>(operations.size()),
           static_cast<int64_t>(values.size())};
+      if (!negates) {
+        std::copy_n(fused.operands + 1, kQuantizeLength, fused.operands);
+        ++fused.operations;
+        --fused.count;
+      }
       RunFused(fused);
       for (size_t k = 0; k < values.size(); ++k) {
-        const float sum = std::nearbyint(-values[k] / divisor) + added;
+        const float value = negates ? -values[k] : values[k];
+        const float sum = std::nearbyint(value / divisor) + added;
         if (std::isnan(sum)) {
           ASSERT_TRUE(std::isnan(results[k]));
           continue;
         }
         const float expected = std::min(std::max(sum, least), most);
-        ASSERT_EQ(results[k], expected) << -values[k] << " / " << divisor << " + " << added;
+        ASSERT_EQ(results[k], expected) << value << " / " << divisor << " + " << added;
       }
     }
   });
