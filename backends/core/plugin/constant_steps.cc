@@ -25,6 +25,10 @@ using tensor::Tensor;
 
 // Results of so many bytes are worth keeping, whatever they are made of.
 constexpr int64_t kFewBytes = int64_t{1} << 16;
+// Results of so many bytes are, where each element is made of so many others: the matrix of a
+// Fourier transform, positions and weights.
+constexpr int64_t kMaxComputedBytes = int64_t{1} << 26;
+constexpr int kManyOperations = 8;
 // Elements may become wider by this: bytes to float32.
 constexpr int64_t kMaxWidening = 4;
 // So many elements of a byte each may come out of one, where weights of few bits are unpacked.
@@ -52,6 +56,15 @@ bool IsFixed(const Program& program, const Step& step) {
         const program::ExprOp op = program.exprs[id].op;
         return op == program::ExprOp::kDim || op == program::ExprOp::kRandom;
       });
+}
+
+int CountOperations(const Program& program, const Step& step) {
+  int operations = 0;
+  for (const program::ExprId id : Reachable(program.exprs, program::BodyExprs(step))) {
+    const program::ExprNode& node = program.exprs[id];
+    if (node.op != program::ExprOp::kLoad && !node.operands.empty()) ++operations;
+  }
+  return operations;
 }
 
 tensor::Extents NumbersOf(const program::Shape& shape) {
@@ -100,7 +113,7 @@ class Folder {
       if (buffer.kind != Buffer::Kind::kConstant) return false;
       read_bytes += program_.constants[buffer.index].size_bytes();
     }
-    int64_t written_bytes = 0;
+    int64_t written_bytes = 0, written_elements = 0;
     for (const View& write : step.writes) {
       if (write.buffer == program::kNoBuffer) return false;
       const Buffer& buffer = program_.buffers[write.buffer];
@@ -111,10 +124,13 @@ class Folder {
       }
       const int64_t elements = tensor::ElementCount(NumbersOf(buffer.shape));
       const int64_t unpacking = tensor::BitWidth(buffer.type) == 8 ? kMaxUnpacking : 1;
-      if (elements > unpacking * read_bytes + kFewBytes) return false;
       written_bytes += tensor::SizeBytes(buffer.type, elements);
+      written_elements = std::max(written_elements, elements / unpacking);
     }
-    if (written_bytes > std::max(kFewBytes, kMaxWidening * read_bytes)) return false;
+    const bool is_costly =
+        written_bytes <= kMaxComputedBytes && CountOperations(program_, step) >= kManyOperations;
+    if (!is_costly && written_elements > read_bytes + kFewBytes) return false;
+    if (!is_costly && written_bytes > std::max(kFewBytes, kMaxWidening * read_bytes)) return false;
     if (written_bytes <= read_bytes) return true;
     if (written_bytes > kMaxGrownBytes - grown_bytes_) return false;
     grown_bytes_ += written_bytes;

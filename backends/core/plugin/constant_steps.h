@@ -14,9 +14,10 @@
 namespace onnxifi::plugin {
 
 // Replaces Maps that read nothing but constants, and whose extents are all numbers, by constants,
-// as long as their results are small, or no larger than what they read but by widening and
-// unpacking elements, which has a limit for the whole program. Results that callers see stay: they
-// are written in each run. `device` computes in the host's memory. Resource codes.
+// as long as their results are small, or take long to compute, or are no larger than what they read
+// but by widening and unpacking elements, which has a limit for the whole program. Results that
+// callers see stay: they are written in each run. `device` computes in the host's memory. Resource
+// codes.
 base::Status FoldConstantSteps(program::Program& program, device::Device& device);
 
 }  // namespace onnxifi::plugin

@@ -159,5 +159,24 @@ TEST(ConstantStepsTest, LeavesPartsOfABufferAndLargeResults) {
   EXPECT_EQ(maker.program.steps.size(), 5u);
 }
 
+// As the matrix of a Fourier transform is: made of positions alone.
+TEST(ConstantStepsTest, FoldsLargeResultsThatTakeLongToCompute) {
+  for (const bool is_costly : {true, false}) {
+    ProgramMaker maker;
+    const Operand x = maker.Input({300, 300});
+    const Operand table = maker.Map({300, 300}, {}, [&](ExprPool& pool, const std::vector<Expr>&) {
+      const Expr position = program::Coordinate(pool, 0) * program::Coordinate(pool, 1);
+      Expr value = program::Cast(position, kFloat);
+      for (int k = 0; is_costly && k < 3; ++k) {
+        value = program::Unary(program::ExprOp::kSin, value * value + program::Like(value, 0.5));
+      }
+      return value;
+    });
+    maker.Output(maker.Map({300, 300}, {x, table}, Sum));
+    FoldSteps(maker);
+    EXPECT_EQ(maker.program.steps.size(), is_costly ? 1u : 2u);
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::plugin

@@ -230,6 +230,31 @@ bool IsWorthwhile(const Program& program, const Step& producer, const Step& read
   return tensor::Product(producer.domain) == tensor::Product(reader.domain);
 }
 
+// Whether the expressions load where other loads tell.
+bool LoadsWhereDataTells(const Program& program, const Map& map) {
+  const auto is_load = [&](ExprId id) { return program.exprs[id].op == ExprOp::kLoad; };
+  for (const ExprId id : Reachable(program.exprs, map.roots)) {
+    if (!is_load(id)) continue;
+    const std::vector<ExprId> told = Reachable(program.exprs, program.exprs[id].operands);
+    if (std::any_of(told.begin(), told.end(), is_load)) return true;
+  }
+  return false;
+}
+
+// Whether neighbours in what `producer` writes are neighbours in what `reader` writes. Elements
+// that are found where data tells come in runs along one axis, and one by one along any other.
+bool KeepsRuns(const Program& program, const Step& producer, const Step& reader, const View& read) {
+  if (reader.As<Map>() == nullptr || !LoadsWhereDataTells(program, *producer.As<Map>())) {
+    return true;
+  }
+  size_t inner = producer.domain.size();
+  while (inner > 0 && producer.domain[inner - 1] == Dim(1)) --inner;
+  const std::optional<std::vector<int>> axes = MatchAxes(producer, reader, read);
+  if (inner == 0 || !axes) return true;
+  const int along = (*axes)[inner - 1];
+  return along >= 0 && reader.writes[0].strides[static_cast<size_t>(along)] == Dim(1);
+}
+
 // Inlines the first producer of step `reader_number` that can be; false when there is none.
 bool InlineOneProducer(Program& program, BufferUses& uses, int reader_number,
                        const Accepts& accepts) {
@@ -243,6 +268,7 @@ bool InlineOneProducer(Program& program, BufferUses& uses, int reader_number,
     }
     const Step& producer = program.steps[number];
     if (!CanBeInlined(program, uses, producer) || !IsWorthwhile(program, producer, reader) ||
+        !KeepsRuns(program, producer, reader, read) ||
         uses.ReadsWhatIsWrittenAfter(number, producer)) {
       continue;
     }

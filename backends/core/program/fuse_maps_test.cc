@@ -220,6 +220,30 @@ TEST(FuseMapsTest, KeepsWhatIsReadInPartsOrAtComputedPlaces) {
   }
 }
 
+// Rows that a table selects are read along their elements; whoever wants them in another order gets
+// them by a step of its own.
+TEST(FuseMapsTest, KeepsRunsOfWhatDataSelects) {
+  for (const bool is_turned : {false, true}) {
+    const Program program = Fused([is_turned](ProgramMaker& maker) {
+      const Operand table = maker.Input({5, 1});
+      const Operand rows = maker.Input({5, 3});
+      const Operand selected =
+          maker.Map({5, 3}, {table, rows}, [](ExprPool& pool, const std::vector<Expr>&) {
+            const Expr in[] = {Coordinate(pool, 0), Coordinate(pool, 1)};
+            const Expr number =
+                Cast(LoadAt(pool, ElementType::kFloat32, 0, in), ElementType::kInt64);
+            const Expr at[] = {
+                Binary(ExprOp::kMod, number, IntConstant(pool, ElementType::kInt64, 5)),
+                Coordinate(pool, 1)};
+            return LoadAt(pool, ElementType::kFloat32, 1, at);
+          });
+      maker.Output(is_turned ? maker.Map({3, 5}, {Permute(selected, {1, 0})}, Double)
+                             : maker.Map({5, 3}, {selected}, Double));
+    });
+    EXPECT_EQ(program.steps.size(), is_turned ? 2u : 1u) << ToString(program);
+  }
+}
+
 TEST(FuseMapsTest, LeavesAStepWhereWhatItReadsIsStillThere) {
   const Program program = Fused([](ProgramMaker& maker) {
     const Operand x = maker.Input({3, 5});

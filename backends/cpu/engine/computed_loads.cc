@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computed loads: coordinates become element numbers in blocks that stay in the L1 cache. Where no
-// guard fails in a block, vectors gather it.
+// Computed loads: coordinates become element numbers in blocks that stay in the L1 cache, which
+// vectors gather. Lanes at which a guard fails gather what another lane does, and are filled.
 
 #include "backends/cpu/engine/computed_loads.h"
 
@@ -71,6 +71,29 @@ Bounds SumTermsHere(const Terms& terms, int64_t begin, int64_t count, int64_t* H
   return {lowest, highest};
 }
 
+// inside[k] stays -1 where start + numbers[k], modulo 2^64, lies in [0, extent), else becomes 0.
+void KeepInsideHere(const int64_t* HWY_RESTRICT numbers, int64_t start, int64_t extent,
+                    int64_t count, int64_t* HWY_RESTRICT inside) {
+  for (int64_t k = 0; k < count; ++k) {
+    const uint64_t number = static_cast<uint64_t>(numbers[k]) + static_cast<uint64_t>(start);
+    inside[k] &= number < static_cast<uint64_t>(extent) ? -1 : 0;
+  }
+}
+
+// targets[k] = inside[k] ? elements[k] : instead.
+Bounds SelectElementsHere(const int64_t* HWY_RESTRICT elements, const int64_t* HWY_RESTRICT inside,
+                          int64_t instead, int64_t count, int64_t* HWY_RESTRICT targets) {
+  int64_t lowest = instead;
+  int64_t highest = instead;
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t element = (elements[k] & inside[k]) | (instead & ~inside[k]);
+    targets[k] = element;
+    lowest = element < lowest ? element : lowest;
+    highest = element > highest ? element : highest;
+  }
+  return {lowest, highest};
+}
+
 void NarrowPositionsHere(const int64_t* HWY_RESTRICT elements, int64_t first, int64_t count,
                          int32_t* HWY_RESTRICT positions) {
   for (int64_t k = 0; k < count; ++k) positions[k] = static_cast<int32_t>(elements[k] - first);
@@ -93,6 +116,8 @@ namespace {
 
 HWY_EXPORT(AddMultiplesHere);
 HWY_EXPORT(SumTermsHere);
+HWY_EXPORT(KeepInsideHere);
+HWY_EXPORT(SelectElementsHere);
 HWY_EXPORT(NarrowPositionsHere);
 
 constexpr int64_t kBlock = 256;
@@ -139,19 +164,14 @@ class Block {
                   IsWithin(start, guard_reach_[g].highest, extent);
     }
     if (!is_inside) return LoadGuarded(base, element, guarded, fill, lanes);
-    const std::byte* first = reinterpret_cast<const std::byte*>(
-        ElementAt<T>(base, WrapMulAdd(element, reach_.lowest, 1)));
-    if (!FitsPositions() || !IsAligned(first, sizeof(T))) {
-      for (int64_t k = 0; k < count_; ++k) {
-        lanes[k] = ElementAt<T>(base, WrapMulAdd(element, elements_[k], 1))->value;
-      }
-      return;
+    if (!IsGatherable(ElementAt<T>(base, WrapMulAdd(element, reach_.lowest, 1)), reach_)) {
+      return LoadEach(base, element, elements_, lanes);
     }
     if (!has_positions_) {
       HWY_DYNAMIC_DISPATCH(NarrowPositionsHere)(elements_, reach_.lowest, count_, positions_);
       has_positions_ = true;
     }
-    Gather(first, positions_, count_, reinterpret_cast<std::byte*>(lanes), sizeof(T));
+    GatherFrom(base, element, reach_.lowest, lanes);
   }
 
  private:
@@ -170,13 +190,60 @@ class Block {
     return !__builtin_add_overflow(start, reach, &sum) && sum >= 0 && sum < extent;
   }
 
-  bool FitsPositions() const {
+  template <typename Element>
+  static bool IsGatherable(const Element* first, const Bounds& reach) {
     int64_t width = 0;
-    return !__builtin_sub_overflow(reach_.highest, reach_.lowest, &width) && width <= INT32_MAX;
+    return !__builtin_sub_overflow(reach.highest, reach.lowest, &width) && width <= INT32_MAX &&
+           IsAligned(reinterpret_cast<const std::byte*>(first), sizeof(Element));
+  }
+
+  // The lanes at `positions_`, which begin at `lowest`.
+  template <typename T>
+  void GatherFrom(const std::byte* base, int64_t element, int64_t lowest, T* lanes) const {
+    const auto* first =
+        reinterpret_cast<const std::byte*>(ElementAt<T>(base, WrapMulAdd(element, lowest, 1)));
+    Gather(first, positions_, count_, reinterpret_cast<std::byte*>(lanes), sizeof(T));
+  }
+
+  template <typename T>
+  void LoadEach(const std::byte* base, int64_t element, const int64_t* elements, T* lanes) const {
+    for (int64_t k = 0; k < count_; ++k) {
+      lanes[k] = ElementAt<T>(base, WrapMulAdd(element, elements[k], 1))->value;
+    }
   }
 
   template <typename T, typename Guarded>
   void LoadGuarded(const std::byte* base, int64_t element, Guarded&& guarded, T fill, T* lanes) {
+    if (guard_count_ != view_.guards.size()) {
+      return LoadOneByOne(base, element, guarded, fill, lanes);
+    }
+    std::fill_n(inside_, count_, int64_t{-1});
+    for (size_t g = 0; g < guard_count_; ++g) {
+      const Terms& guard = guards_[g];
+      HWY_DYNAMIC_DISPATCH(SumTermsHere)(guard, begin_, count_, guarded_);
+      HWY_DYNAMIC_DISPATCH(KeepInsideHere)
+      (guarded_, guarded(g), view_.guards[g].extent, count_, inside_);
+    }
+    const int64_t* const some = std::find(inside_, inside_ + count_, int64_t{-1});
+    if (some == inside_ + count_) {
+      std::fill_n(lanes, count_, fill);
+      return;
+    }
+    const Bounds reach = HWY_DYNAMIC_DISPATCH(SelectElementsHere)(
+        elements_, inside_, elements_[some - inside_], count_, guarded_);
+    if (IsGatherable(ElementAt<T>(base, WrapMulAdd(element, reach.lowest, 1)), reach)) {
+      HWY_DYNAMIC_DISPATCH(NarrowPositionsHere)(guarded_, reach.lowest, count_, positions_);
+      has_positions_ = false;
+      GatherFrom(base, element, reach.lowest, lanes);
+    } else {
+      LoadEach(base, element, guarded_, lanes);
+    }
+    for (int64_t k = 0; k < count_; ++k) lanes[k] = inside_[k] != 0 ? lanes[k] : fill;
+  }
+
+  // The same with any number of guards.
+  template <typename T, typename Guarded>
+  void LoadOneByOne(const std::byte* base, int64_t element, Guarded&& guarded, T fill, T* lanes) {
     for (int64_t k = 0; k < count_; ++k) {
       bool is_inside = true;
       for (size_t g = 0; g < view_.guards.size() && is_inside; ++g) {
@@ -204,6 +271,7 @@ class Block {
   bool has_positions_ = false;
   int64_t elements_[kBlock];
   int64_t guarded_[kBlock];
+  int64_t inside_[kBlock];
   int32_t positions_[kBlock];
 };
 

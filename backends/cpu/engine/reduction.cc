@@ -131,7 +131,7 @@ ReductionGrid::ReductionGrid(std::span<const int64_t> domain, int axes, const Li
   // Many short reductions: side by side too, turned around on their way in.
   constexpr int64_t kMinLanes = 4;
   constexpr int64_t kMaxTurned = 64;
-  const int64_t held_lanes = kHeldTiles * tile_lanes / std::max<int64_t>(1, elements_);
+  const int64_t held_lanes = HeldLanes(elements_, tile_lanes);
   const int64_t turned_lanes = std::min(kMaxTurned, held_lanes);
   is_by_row_ = options.allows_rows && in_parts && lane_axes.empty() && !has_no_elements_ &&
                CanHold(elements_, tile_lanes);
@@ -165,13 +165,14 @@ ReductionGrid::ReductionGrid(std::span<const int64_t> domain, int axes, const Li
                         is_turned ? turned_lanes : std::clamp<int64_t>(held_lanes, 1, kMaxHeld));
     elements_grid_.Tile(reduced_begin_, reduced_end_, elements_);
   } else {
-    TileByLanes(primary, in_parts, tile_lanes);
+    TileByLanes(primary, in_parts, options);
   }
   results_grid_ = elements_grid_;
   results_grid_.Tile(reduced_begin_, reduced_end_, 1);
 }
 
-void ReductionGrid::TileByLanes(const LinearForm* primary, bool in_parts, int64_t tile_lanes) {
+void ReductionGrid::TileByLanes(const LinearForm* primary, bool in_parts, const Options& options) {
+  const int64_t tile_lanes = options.tile_lanes;
   const int end = elements_grid_.rank();
   // Lanes that lie far apart come by transposition, which wants several elements of each.
   const bool is_transposed =
@@ -183,6 +184,7 @@ void ReductionGrid::TileByLanes(const LinearForm* primary, bool in_parts, int64_
     lanes =
         tile_lanes / std::clamp<int64_t>(elements_, 1, std::min(kTransposedElements, tile_lanes));
   }
+  lanes = std::min(lanes, options.max_result_lanes);
   lanes = elements_grid_.Tile(reduced_end_, end, std::max<int64_t>(1, lanes));
   elements_grid_.Tile(reduced_begin_, reduced_end_, std::max<int64_t>(1, tile_lanes / lanes));
   constexpr int64_t kWorthAnAddress = 128;

@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_REDUCTION_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_REDUCTION_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -50,6 +51,8 @@ class ReductionGrid {
     // Reductions of at most so many elements are else done side by side, even if that takes a
     // transposition.
     int64_t short_reduction = 0;
+    // Of a tile that does not hold its reduction.
+    int64_t max_result_lanes = INT64_MAX;
     // A tile has all elements of its results; CanHold allows it.
     bool holds_reduction = false;
   };
@@ -63,6 +66,11 @@ class ReductionGrid {
   // Whether that many elements fit in one tile, if not in the L1 cache.
   static bool CanHold(int64_t elements, int64_t tile_lanes) {
     return elements > 0 && elements <= kHeldTiles * tile_lanes;
+  }
+
+  // Results of a tile that has all of so many elements of each.
+  static int64_t HeldLanes(int64_t elements, int64_t tile_lanes) {
+    return kHeldTiles * tile_lanes / std::max<int64_t>(1, elements);
   }
 
   // Nothing to write.
@@ -94,7 +102,7 @@ class ReductionGrid {
  private:
   static constexpr int64_t kHeldTiles = 8;
 
-  void TileByLanes(const LinearForm* primary, bool in_parts, int64_t tile_lanes);
+  void TileByLanes(const LinearForm* primary, bool in_parts, const Options& options);
 
   bool has_no_results_ = false;
   bool has_no_elements_ = false;

@@ -27,6 +27,47 @@ namespace {
 // where it cannot be reduced by row.
 constexpr int64_t kShortRow = 256;
 
+// Results of a tile where they lie closer together than their elements: fewer would read a few
+// floats of each cache line.
+constexpr int64_t kMinResultLanes = 32;
+// Elements of a tile's results that keep a thread busy for long enough.
+constexpr int64_t kElementsForAThread = 1 << 16;
+
+// Whether neighbours in the memory of the first tensor that is read along rows belong to different
+// rows.
+bool AreRowsInterleaved(const device::BoundStep& step, int axes) {
+  const auto outer = static_cast<std::ptrdiff_t>(step.domain.size()) - axes;
+  // The smallest step along some axes of more than one coordinate.
+  const auto nearest = [&](const std::vector<int64_t>& strides, std::ptrdiff_t first,
+                           std::ptrdiff_t end) {
+    int64_t step_size = INT64_MAX;
+    for (std::ptrdiff_t axis = first; axis < end; ++axis) {
+      const int64_t stride = strides[static_cast<size_t>(axis)];
+      if (step.domain[static_cast<size_t>(axis)] > 1 && stride > 0) {
+        step_size = std::min(step_size, stride);
+      }
+    }
+    return step_size;
+  };
+  for (const device::BoundView& read : step.reads) {
+    const auto rank = static_cast<std::ptrdiff_t>(read.strides.size());
+    if (rank != static_cast<std::ptrdiff_t>(step.domain.size())) continue;
+    const int64_t along = nearest(read.strides, outer, rank);
+    if (along == INT64_MAX) continue;
+    return nearest(read.strides, 0, outer) < along;
+  }
+  return false;
+}
+
+// Whether a tile has all elements of its rows, so that passes after the first need not read them.
+bool IsHolding(const device::BoundStep& step, int axes, int64_t tile_lanes) {
+  const int64_t elements =
+      tensor::ElementCount(std::span(step.domain).last(static_cast<size_t>(axes)));
+  if (!ReductionGrid::CanHold(elements, tile_lanes)) return false;
+  return ReductionGrid::HeldLanes(elements, tile_lanes) >= kMinResultLanes ||
+         !AreRowsInterleaved(step, axes);
+}
+
 // What is computed of each element, with or without what earlier passes held of it.
 struct ElementCode {
   std::vector<ReductionCode> reductions;  // one per pass
@@ -73,9 +114,7 @@ class BoundRow final : public device::BoundKernel {
  public:
   BoundRow(std::shared_ptr<const RowCode> code, const device::BoundStep& step, Runtime& runtime)
       : code_(std::move(code)),
-        is_holding_(ReductionGrid::CanHold(
-            tensor::ElementCount(std::span(step.domain).last(static_cast<size_t>(code_->axes))),
-            runtime.settings().tile_lanes)),
+        is_holding_(IsHolding(step, code_->axes, runtime.settings().tile_lanes)),
         elements_(is_holding_ ? code_->holding : code_->fresh),
         roots_(elements_.roots, step),
         row_roots_(code_->row_roots, step),
@@ -147,6 +186,7 @@ class BoundRow final : public device::BoundKernel {
                            .is_row = true,
                            .allows_rows = allows_rows,
                            .short_reduction = kShortRow,
+                           .max_result_lanes = MaxResultLanes(step),
                            .holds_reduction = is_holding_});
     if (grid_.has_no_results()) return;
     int64_t scratch_bytes = writer_.scratch_bytes() + row_writer_.scratch_bytes();
@@ -178,6 +218,14 @@ class BoundRow final : public device::BoundKernel {
     frames_bytes_ = (frames_bytes_ + 63) / 64 * 64;
     runtime_.scratch().Reserve(scratch_bytes + columns_bytes_ + frames_bytes_ +
                                roots_.scratch_bytes() + row_roots_.scratch_bytes());
+  }
+
+  // Few enough for other threads to have some, too.
+  int64_t MaxResultLanes(const device::BoundStep& step) const {
+    const int64_t elements =
+        tensor::ElementCount(std::span(step.domain).last(static_cast<size_t>(code_->axes)));
+    const int64_t enough = kElementsForAThread / std::max<int64_t>(1, elements);
+    return std::max(enough, kMinResultLanes);
   }
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
