@@ -27,6 +27,9 @@ namespace {
 // where it cannot be reduced by row.
 constexpr int64_t kShortRow = 256;
 
+// A tile is larger than elsewhere by this: a row goes through a dozen loops, each of which costs its
+// call, and few registers are alive at once.
+constexpr int64_t kTilesOfRows = 3;
 // Results of a tile where they lie closer together than their elements: fewer would read a few
 // floats of each cache line.
 constexpr int64_t kMinResultLanes = 32;
@@ -182,7 +185,7 @@ class BoundRow final : public device::BoundKernel {
           return pass.reduction.CanReduceRows();
         });
     grid_ = ReductionGrid(step.domain, code_->axes, primary, forms,
-                          {.tile_lanes = runtime_.settings().tile_lanes,
+                          {.tile_lanes = kTilesOfRows * runtime_.settings().tile_lanes,
                            .is_row = true,
                            .allows_rows = allows_rows,
                            .short_reduction = kShortRow,
