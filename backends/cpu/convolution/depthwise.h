@@ -40,10 +40,20 @@ class DepthwiseRows {
   // `taps` are packed by TapPacking. Both outlive it.
   DepthwiseRows(const Convolution& convolution, const float* taps);
 
-  // Row y of the result, to `result`, from the rows of the image that its windows see. The
-  // epilogue's addend is that of the row.
+  // Some pixels of a row.
+  struct Pixels {
+    int64_t first;
+    int64_t count;
+  };
+  // Pixels of row y of the result, of which `result` is the first one, from the rows of the image
+  // that their windows see. The epilogue's addend is that of the row.
+  void Run(const ImageRows<const float>& image, int64_t y, const Pixels& pixels,
+           const gemm::Epilogue& epilogue, float* result, int64_t result_pixel);
+  // All of them.
   void Run(const ImageRows<const float>& image, int64_t y, const gemm::Epilogue& epilogue,
-           float* result, int64_t result_pixel);
+           float* result, int64_t result_pixel) {
+    Run(image, y, {0, convolution_.out_width}, epilogue, result, result_pixel);
+  }
 
  private:
   const Convolution& convolution_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SelectDepthwise and its kernel: every channel has a kernel of its own. The threads divide the
-// rows of the result.
+// rows of the result, or parts of them where there are few.
 
 #include <algorithm>
 #include <string>
@@ -35,15 +35,27 @@ class BoundDepthwise final : public device::BoundKernel {
   Status Run(device::Addresses addresses) const override {
     const Images images = images_.At(addresses);
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
-    const int64_t taps_per_row = convolution_.out_width * convolution_.out_channels *
-                                 convolution_.kernel_height * convolution_.kernel_width;
-    const int64_t grain = kTapsWorthAThread / std::max<int64_t>(1, taps_per_row) + 1;
-    pool_.For(batch_ * convolution_.out_height, grain, [&](int64_t begin, int64_t end) {
-      DepthwiseRows rows(convolution_, runtime::Floats(weights_));
-      for (int64_t row = begin; row < end; ++row) {
+    const int64_t rows = batch_ * convolution_.out_height;
+    // Parts of rows of which each has enough to do, and which are as many as threads may want.
+    constexpr int64_t kManyParts = 32;
+    const int64_t taps_per_pixel =
+        convolution_.out_channels * convolution_.kernel_height * convolution_.kernel_width;
+    const int64_t worth = kTapsWorthAThread / std::max<int64_t>(1, taps_per_pixel) + 1;
+    const int64_t wanted =
+        std::min(convolution_.out_width / worth, kManyParts / std::max<int64_t>(1, rows));
+    const int64_t parts = std::max<int64_t>(1, wanted);
+    const int64_t pixels = (convolution_.out_width + parts - 1) / parts;
+    const int64_t grain = worth / std::max<int64_t>(1, pixels) + 1;
+    pool_.For(rows * parts, grain, [&](int64_t begin, int64_t end) {
+      DepthwiseRows of(convolution_, runtime::Floats(weights_));
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t row = part / parts;
         const int64_t n = row / convolution_.out_height, y = row % convolution_.out_height;
-        rows.Run(images.SourceOf(n, convolution_.in_height), y, images.EpilogueOf(epilogue, n, y),
-                 images.result + images.result_strides.At(n, y, 0), images.result_strides.pixel);
+        const int64_t first = std::min(part % parts * pixels, convolution_.out_width);
+        const int64_t count = std::min(pixels, convolution_.out_width - first);
+        of.Run(images.SourceOf(n, convolution_.in_height), y, {first, count},
+               images.EpilogueOf(epilogue, n, y), images.result + images.result_strides.At(n, y, 0),
+               images.result_strides.pixel);
       }
     });
     return base::Ok();
@@ -68,6 +80,10 @@ runtime::RecipeResult SelectDepthwise(const ConvolutionQuery& described) {
   ONNXIFI_RETURN_IF_ERROR(described.nhwc_status);
   const Convolution& convolution = described.convolution;
   ONNXIFI_RETURN_IF_ERROR(CheckDepthwise(convolution));
+  // oneDNN's kernels along one axis multiply matrices.
+  if (!described.axes_status.ok()) {
+    return MakeRecipe<BoundDepthwise, TapPacking>("depthwise", convolution);
+  }
   const int64_t floats = convolution.batch * convolution.group *
                          (convolution.in_height * convolution.in_width +
                           convolution.out_height * convolution.out_width);

@@ -91,6 +91,40 @@ HWY_INLINE void ConvolveAny(const DepthwiseRow& out_row, const gemm::Epilogue& e
   StoreSums<1, is_whole>(out_row, epilogue, block, sum);
 }
 
+// Several neighbours that see all taps, so that sums need not wait for one another.
+template <int pixels>
+HWY_INLINE void ConvolveInside(const DepthwiseRow& out_row, const gemm::Epilogue& epilogue,
+                               int64_t x, int64_t channel) {
+  const Tag d;
+  const int64_t begin = x * out_row.stride - out_row.pad_left;
+  const Vec start = epilogue.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, epilogue.bias + channel);
+  Vec sum[pixels];
+#pragma GCC unroll 8
+  for (int p = 0; p < pixels; ++p) sum[p] = start;
+  const int64_t pixel_step = out_row.stride * out_row.pixel_stride;
+  for (const DepthwiseRow::Row& row : out_row.rows) {
+    const float* in = row.pixels + begin * out_row.pixel_stride + channel;
+    const float* taps = row.taps + channel;
+    for (int64_t k = 0; k < out_row.kernel_width; ++k) {
+      const Vec tap = hn::LoadU(d, taps);
+#pragma GCC unroll 8
+      for (int p = 0; p < pixels; ++p) {
+        sum[p] = hn::MulAdd(hn::LoadU(d, in + p * pixel_step), tap, sum[p]);
+      }
+      in += out_row.dilation * out_row.pixel_stride;
+      taps += out_row.tap_stride;
+    }
+  }
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int kStored = 4;
+  static_assert(pixels % kStored == 0);
+#pragma GCC unroll 2
+  for (int p = 0; p < pixels; p += kStored) {
+    Vec some[kStored] = {sum[p], sum[p + 1], sum[p + 2], sum[p + 3]};
+    StoreSums<kStored, true>(out_row, epilogue, {x + p, channel, lanes}, some);
+  }
+}
+
 // Neighbours whose windows overlap: what several of them see is loaded once. What is not inside the
 // image is 0.
 template <int taps, int pixels, int stride, bool is_inside, bool is_whole>
@@ -192,8 +226,20 @@ RowFunction FunctionOf(const DepthwiseRow& out_row) {
 // All of the epilogue but a function.
 void ConvolveSums(const DepthwiseRow& out_row, const gemm::Epilogue& epilogue) {
   if (const RowFunction function = FunctionOf(out_row)) return function(out_row, epilogue);
+  constexpr int kTogether = 8;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  const int64_t reach = (out_row.kernel_width - 1) * out_row.dilation;
   for (int64_t x = 0; x < out_row.out_width; ++x) {
     const int64_t begin = x * out_row.stride - out_row.pad_left;
+    const int64_t last = begin + (kTogether - 1) * out_row.stride + reach;
+    if (x + kTogether <= out_row.out_width && out_row.channels % lanes == 0 && begin >= 0 &&
+        last < out_row.in_width) {
+      for (int64_t channel = 0; channel < out_row.channels; channel += lanes) {
+        ConvolveInside<kTogether>(out_row, epilogue, x, channel);
+      }
+      x += kTogether - 1;
+      continue;
+    }
     const auto tap_at = [&](int64_t in_x) {
       return std::clamp<int64_t>(DivideUp(in_x - begin, out_row.dilation), 0, out_row.kernel_width);
     };

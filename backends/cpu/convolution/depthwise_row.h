@@ -26,7 +26,8 @@ struct DepthwiseRow {
   int64_t tap_stride;         // from tap to tap, in floats: whole vectors
   int64_t pixel_stride;       // of the input, in floats
   int64_t in_width;
-  int64_t kernel_width, stride, dilation, pad_left;
+  int64_t kernel_width, stride, dilation;
+  int64_t pad_left;  // negative where the row begins within the image
   int64_t channels;
   float* result;
   int64_t result_stride;  // from pixel to pixel

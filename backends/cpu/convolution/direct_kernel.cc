@@ -174,6 +174,7 @@ bool HasIdleTaps(const Convolution& c) {
 }  // namespace
 
 runtime::RecipeResult SelectDirect(const ConvolutionQuery& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.axes_status);
   ONNXIFI_RETURN_IF_ERROR(described.nhwc_status);
   const Convolution& convolution = described.convolution;
   if (!convolution.has_gaps && MultiplyAdds(convolution) > kFewMultiplyAdds) {

@@ -45,7 +45,40 @@ base::Result<bool> HasGaps(const program::Program& program, const program::View&
     return Status(Code::kUnsupportedShape,
                   "The " + std::string(what) + " is in memory of the caller.");
   }
-  return !(view.strides[3] == Dim(channels));
+  return !(view.strides.back() == Dim(channels));
+}
+
+// The extents along y, of which a convolution along one axis has one each, and along x.
+base::Status DescribeAxes(const program::Step& step, Convolution& convolution) {
+  const Contract& contract = *step.As<Contract>();
+  const size_t x = contract.a_spatial.size() - 1;
+  const auto& pads = contract.pads_begin;
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.kernel_width,
+                           Number(contract.inner[1 + x], "kernel's width"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.in_width, Number(contract.a_spatial[x], "input's width"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.out_width, Number(step.domain[2 + x], "output's width"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_left, Number(pads[x], "left padding", /*least=*/0));
+  convolution.stride_x = contract.strides[x];
+  convolution.dilation_x = contract.dilations[x];
+  convolution.kernel_height = convolution.in_height = convolution.out_height = 1;
+  convolution.stride_y = convolution.dilation_y = 1;
+  convolution.pad_top = 0;
+  if (x == 0) return base::Ok();
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.kernel_height, Number(contract.inner[1], "kernel's height"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.in_height, Number(contract.a_spatial[0], "input's height"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.out_height, Number(step.domain[2], "output's height"));
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_top, Number(pads[0], "upper padding", /*least=*/0));
+  convolution.stride_y = contract.strides[0];
+  convolution.dilation_y = contract.dilations[0];
+  return base::Ok();
+}
+
+Status CheckAxes(const Contract& contract, size_t least) {
+  const size_t axes = contract.a_spatial.size();
+  if (axes >= least && axes <= 2) return base::Ok();
+  return {Code::kUnsupportedShape, "The convolution has " + std::to_string(axes) +
+                                       " spatial axes; the kernel has " +
+                                       (least == 1 ? "1 or 2." : "2.")};
 }
 
 // All but how the input lies.
@@ -55,11 +88,7 @@ base::Result<Convolution> DescribeAroundInput(const device::Facts& facts) {
   if (contract == nullptr || contract->form != Contract::Form::kConv) {
     return Status(Code::kUnsupportedOperator, "The step is no convolution.");
   }
-  if (contract->a_spatial.size() != 2) {
-    return Status(Code::kUnsupportedShape, "The convolution has " +
-                                               std::to_string(contract->a_spatial.size()) +
-                                               " spatial axes; the kernels have 2.");
-  }
+  ONNXIFI_RETURN_IF_ERROR(CheckAxes(*contract, /*least=*/1));
   if (contract->accumulator != tensor::ElementType::kFloat32 || step.writes.size() != 1 ||
       step.writes[0].type != tensor::ElementType::kFloat32) {
     return Status(Code::kUnsupportedDatatype,
@@ -78,21 +107,7 @@ base::Result<Convolution> DescribeAroundInput(const device::Facts& facts) {
   ONNXIFI_ASSIGN_OR_RETURN(convolution.in_channels, Number(contract->inner[0], "input's depth"));
   convolution.in_channels *= contract->group;
   ONNXIFI_ASSIGN_OR_RETURN(convolution.out_channels, Number(step.domain[1], "output's depth"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.kernel_height,
-                           Number(contract->inner[1], "kernel's height"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.kernel_width, Number(contract->inner[2], "kernel's width"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.in_height, Number(contract->a_spatial[0], "input's height"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.in_width, Number(contract->a_spatial[1], "input's width"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.out_height, Number(step.domain[2], "output's height"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.out_width, Number(step.domain[3], "output's width"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_top,
-                           Number(contract->pads_begin[0], "upper padding", /*least=*/0));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.pad_left,
-                           Number(contract->pads_begin[1], "left padding", /*least=*/0));
-  convolution.stride_y = contract->strides[0];
-  convolution.stride_x = contract->strides[1];
-  convolution.dilation_y = contract->dilations[0];
-  convolution.dilation_x = contract->dilations[1];
+  ONNXIFI_RETURN_IF_ERROR(DescribeAxes(step, convolution));
   ONNXIFI_ASSIGN_OR_RETURN(convolution.epilogue, gemm::SelectEpilogue(facts, /*channel_axis=*/1));
   ONNXIFI_ASSIGN_OR_RETURN(
       bool has_gaps, HasGaps(facts.program, step.writes[0], convolution.out_channels, "result"));
@@ -114,6 +129,7 @@ base::Result<ConvolutionQuery> QueryConvolution(const device::Facts& facts) {
   Convolution& convolution = described.convolution;
   described.has_fast_algorithms = facts.program.has_fast_algorithms;
   described.reads = static_cast<int>(facts.step.reads.size());
+  described.axes_status = CheckAxes(*facts.step.As<Contract>(), /*least=*/2);
   const program::View& input = facts.step.reads[0];
   base::Result<bool> has_gaps = HasGaps(facts.program, input, convolution.in_channels, "input");
   if (has_gaps.ok()) {
@@ -121,7 +137,7 @@ base::Result<ConvolutionQuery> QueryConvolution(const device::Facts& facts) {
   } else {
     described.nhwc_status = std::move(has_gaps).status();
   }
-  if (convolution.in_width != 1 && !(input.strides[3] == Dim(1))) {
+  if (convolution.in_width != 1 && !(input.strides.back() == Dim(1))) {
     described.nchw_status =
         Status(Code::kUnsupportedShape, "The input's rows do not lie contiguous in memory.");
   }

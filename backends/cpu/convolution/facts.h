@@ -37,6 +37,7 @@ struct ConvolutionQuery {
   Convolution convolution{};
   base::Status nhwc_status;  // channel by channel within a pixel, in memory of the program's own
   base::Status nchw_status;  // along x within a channel, in anybody's memory
+  base::Status axes_status;  // whether the step itself has two spatial axes, not the last one alone
   bool has_fast_algorithms = true;  // as in program::Program
   int reads = 0;                    // of the step
 };

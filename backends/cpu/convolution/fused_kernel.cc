@@ -313,12 +313,13 @@ class FusedRecipe final : public Recipe {
 
 bool IsPlainPointwise(const ConvolutionQuery& described) {
   const Convolution& convolution = described.convolution;
-  return described.nhwc_status.ok() && CheckPointwise(convolution).ok() &&
-         convolution.stride_y == 1 && convolution.stride_x == 1;
+  return described.axes_status.ok() && described.nhwc_status.ok() &&
+         CheckPointwise(convolution).ok() && convolution.stride_y == 1 && convolution.stride_x == 1;
 }
 
 bool IsDepthwiseOfPixels(const ConvolutionQuery& described) {
-  return described.nhwc_status.ok() && IsDepthwise(described.convolution);
+  return described.axes_status.ok() && described.nhwc_status.ok() &&
+         IsDepthwise(described.convolution);
 }
 
 // Of the largest image between.

@@ -7,9 +7,10 @@
 namespace onnxifi::convolution {
 namespace {
 
-// Distances of a view over [N, C, y, x].
+// Distances of a view over [N, C, y, x], or [N, C, x].
 PixelStrides StridesOf(const device::BoundView& view) {
-  return {view.strides[0], view.strides[1], view.strides[2], view.strides[3]};
+  const bool has_rows = view.strides.size() > 3;
+  return {view.strides[0], view.strides[1], has_rows ? view.strides[2] : 0, view.strides.back()};
 }
 
 }  // namespace

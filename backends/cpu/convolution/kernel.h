@@ -54,8 +54,9 @@ base::Result<runtime::PackedWeights> FindWeights(
         runtime::AlignedConstant::Create(runtime.memory(), constants[view.buffer],
                                          runtime::ConstantBytes(step, view.buffer)));
     const float* const data = reinterpret_cast<const float*>(aligned.data()) + view.offset;
-    const Weights weights = {data, view.strides[0], view.strides[1], view.strides[2],
-                             view.strides[3]};
+    const bool has_rows = view.strides.size() > 3;
+    const Weights weights = {data, view.strides[0], view.strides[1], has_rows ? view.strides[2] : 0,
+                             view.strides.back()};
     Packing::Pack(convolution, layout, weights, runtime.pool(), to);
     return base::Ok();
   };

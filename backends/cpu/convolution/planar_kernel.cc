@@ -157,6 +157,7 @@ class BoundPlanar final : public device::BoundKernel {
 }  // namespace
 
 runtime::RecipeResult SelectPlanar(const ConvolutionQuery& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.axes_status);
   ONNXIFI_RETURN_IF_ERROR(described.nchw_status);
   const Convolution& convolution = described.convolution;
   if (convolution.group > 1 || convolution.in_channels > kMaxChannels) {

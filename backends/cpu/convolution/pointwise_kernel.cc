@@ -161,6 +161,7 @@ Status CheckPointwise(const Convolution& convolution) {
 }
 
 runtime::RecipeResult SelectPointwise(const ConvolutionQuery& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.axes_status);
   ONNXIFI_RETURN_IF_ERROR(described.nhwc_status);
   ONNXIFI_RETURN_IF_ERROR(CheckPointwise(described.convolution));
   return MakeRecipe<BoundPointwise, PointwisePacking>("pointwise", described.convolution);

@@ -55,12 +55,15 @@ class RandomConvolution {
     const int kind = static_cast<int>(Roll(0, 4));
     const bool is_planar = kind == 3;
     const bool is_depthwise = kind == 4;
+    is_line_ = is_depthwise && Chance(40);
     const int64_t group = is_depthwise ? Roll(8, 70) : !is_planar && Chance(40) ? Roll(2, 4) : 1;
     const int64_t in = is_depthwise ? group : group * Roll(1, is_planar ? 4 : 24);
     const int64_t out = is_depthwise ? group : group * Roll(1, 48);
     kernel_ = kind == 0                                   ? 1
               : kind == 1 || (is_depthwise && Chance(30)) ? 3
                                                           : Roll(1, is_depthwise ? 8 : 5);
+    if (is_line_ && Chance(30)) kernel_ = Roll(9, 17);
+    kernel_rows_ = is_line_ ? 1 : kernel_;
     pad_ = kind == 0 ? 0 : Roll(0, kernel_ / 2);
     stride_ = kind != 1 && Chance(50) ? Roll(1, 3) : 1;
     dilation_ = kind >= 2 && Chance(30) ? Roll(1, 2) : 1;
@@ -68,8 +71,13 @@ class RandomConvolution {
     const int64_t low = kind == 1 ? 14 : reach;
     source_ = {Roll(1, 3), in, Roll(low, 18), Roll(low, 18), Chance(50) ? Roll(1, 9) : 0,
                is_planar};
+    if (is_line_) {
+      source_.y = 1;
+      source_.x = Roll(low, 90);
+    }
     auto extent = [&](int64_t along) { return (along + 2 * pad_ - reach) / stride_ + 1; };
-    result_ = {source_.n, out, extent(source_.y), extent(source_.x), Chance(50) ? Roll(1, 9) : 0};
+    result_ = {source_.n, out, is_line_ ? 1 : extent(source_.y), extent(source_.x),
+               Chance(50) ? Roll(1, 9) : 0};
     contract_.form = Contract::Form::kConv;
     contract_.group = group;
     contract_.inner = {in / group, kernel_, kernel_};
@@ -79,8 +87,9 @@ class RandomConvolution {
     contract_.pads_begin = {pad_, pad_};
     AddRead(source_.size(), is_planar ? Buffer::Kind::kInput : Buffer::Kind::kTemporary,
             source_.Strides());
-    const int64_t depth = in / group * kernel_ * kernel_;
-    AddRead(out * depth, Buffer::Kind::kConstant, {depth, kernel_ * kernel_, kernel_, 1},
+    const int64_t taps = kernel_rows_ * kernel_;
+    const int64_t depth = in / group * taps;
+    AddRead(out * depth, Buffer::Kind::kConstant, {depth, taps, kernel_, 1},
             1.0F / std::sqrt(static_cast<float>(depth)));
     Expr sum = program::Accumulator(program_.exprs, kFloat);
     if (Chance(70)) {
@@ -124,6 +133,7 @@ class RandomConvolution {
     view.strides = result_.Strides();
     step_.writes = {view};
     data_.emplace_back(static_cast<size_t>(result_.size()), kUntouched);
+    if (is_line_) LeaveOutRows();
   }
 
   // The name of the implementation that ran, after a comparison of its result.
@@ -146,10 +156,24 @@ class RandomConvolution {
       EXPECT_TRUE(status.ok()) << status.Text();
     }
     Compare();
-    return std::string(selection->recipe->implementation());
+    return std::string(selection->recipe->implementation()) + (is_line_ ? ", one axis" : "");
   }
 
  private:
+  // The same along one axis.
+  void LeaveOutRows() {
+    auto& contract = std::get<Contract>(step_.body);
+    contract.inner.erase(contract.inner.begin() + 1);
+    for (auto* numbers : {&contract.a_spatial, &contract.pads_begin})
+      numbers->erase(numbers->begin());
+    contract.strides.pop_back();
+    contract.dilations.pop_back();
+    step_.domain.erase(step_.domain.begin() + 2);
+    for (auto* views : {&step_.reads, &step_.writes}) {
+      for (program::View& view : *views) view.strides.erase(view.strides.begin() + 2);
+    }
+  }
+
   int64_t Roll(int64_t least, int64_t most) {
     return std::uniform_int_distribution<int64_t>(least, most)(random_);
   }
@@ -179,15 +203,15 @@ class RandomConvolution {
     const int64_t depth = source_.c / contract_.group;
     const int64_t first = m / (result_.c / contract_.group) * depth;
     double sum = has_bias_ ? static_cast<double>(data_[2][static_cast<size_t>(m)]) : 0.0;
-    for (int64_t tap = 0; tap < kernel_ * kernel_; ++tap) {
-      const int64_t in_y = y * stride_ + tap / kernel_ * dilation_ - pad_;
+    const int64_t taps = kernel_rows_ * kernel_;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t in_y = is_line_ ? 0 : y * stride_ + tap / kernel_ * dilation_ - pad_;
       const int64_t in_x = x * stride_ + tap % kernel_ * dilation_ - pad_;
       if (in_y < 0 || in_y >= source_.y || in_x < 0 || in_x >= source_.x) continue;
       for (int64_t c = 0; c < depth; ++c) {
         sum += static_cast<double>(
                    data_[0][static_cast<size_t>(source_.At(n, first + c, in_y, in_x))]) *
-               static_cast<double>(
-                   data_[1][static_cast<size_t>((m * depth + c) * kernel_ * kernel_ + tap)]);
+               static_cast<double>(data_[1][static_cast<size_t>((m * depth + c) * taps + tap)]);
       }
     }
     if (has_addend_) {
@@ -227,7 +251,8 @@ class RandomConvolution {
   program::Step step_;
   Contract contract_;
   Layout source_, result_, addend_;
-  int64_t kernel_ = 1, pad_ = 0, stride_ = 1, dilation_ = 1;
+  int64_t kernel_ = 1, kernel_rows_ = 1, pad_ = 0, stride_ = 1, dilation_ = 1;
+  bool is_line_ = false;  // along one axis
   bool has_bias_ = false, has_addend_ = false;
   int activation_ = 0;
   std::vector<std::vector<float>> data_;  // by buffer
@@ -257,7 +282,8 @@ TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
   EXPECT_GE(counts["winograd"], 20);
   EXPECT_GE(counts["direct"], 20);
   EXPECT_GE(counts["planar"], 20);
-  EXPECT_GE(counts["depthwise"], 20);
+  EXPECT_GE(counts["depthwise"], 15);
+  EXPECT_GE(counts["depthwise, one axis"], 10);
 }
 
 TEST(RandomConvolutionTest, AgreesOnEveryInstructionSet) {

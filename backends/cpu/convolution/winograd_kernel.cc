@@ -147,6 +147,7 @@ class BoundWinograd final : public device::BoundKernel {
 }  // namespace
 
 runtime::RecipeResult SelectWinograd(const ConvolutionQuery& described) {
+  ONNXIFI_RETURN_IF_ERROR(described.axes_status);
   if (!described.has_fast_algorithms) {
     return Status(Code::kUnsupportedAttribute,
                   "The graph was initialised without algorithms that round differently.");
