@@ -105,7 +105,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <vector>
 
 #include "backends/core/reference/column.h"
 #include "backends/cpu/engine/gather.h"
@@ -126,6 +128,8 @@ constexpr int64_t kBlock = 256;
 // first of them.
 class Block {
  public:
+  static constexpr size_t kMaxGuards = 8;
+
   // Of the coordinates of `view`, those in `columns`, which differ between lanes; the others count
   // nothing here.
   Block(const device::BoundView& view, std::span<const std::byte* const> numbers, uint32_t columns)
@@ -135,8 +139,6 @@ class Block {
       guards_[guard_count_++] = MakeTerms(guard.coefficients, numbers, columns);
     }
   }
-
-  static constexpr size_t kMaxGuards = 8;
 
   void MoveTo(int64_t begin, int64_t count) {
     begin_ = begin;
@@ -149,29 +151,59 @@ class Block {
                             : HWY_DYNAMIC_DISPATCH(SumTermsHere)(guard, begin, count, guarded_);
     }
     has_positions_ = false;
+    masked_count_ = 0;
   }
 
   // Loads the block, the other coordinates of which add up to `element` and, per guard, to
   // guarded(g).
   template <typename T, typename Guarded>
   void Load(const std::byte* base, int64_t element, Guarded&& guarded, T fill, T* lanes) {
-    bool is_inside = guard_count_ == view_.guards.size();
-    for (size_t g = 0; g < guard_count_ && is_inside; ++g) {
+    if (guard_count_ != view_.guards.size()) {
+      return LoadOneByOne(base, element, guarded, fill, lanes);
+    }
+    // Guards that let some of the lanes pass, and their numbers but for what differs between lanes.
+    std::array<size_t, kMaxGuards> partial;
+    std::array<int64_t, kMaxGuards> starts;
+    size_t partial_count = 0;
+    for (size_t g = 0; g < guard_count_; ++g) {
       const int64_t start = guarded(g);
       const int64_t extent = view_.guards[g].extent;
+      if (guards_[g].count == 0) {
+        if (start >= 0 && start < extent) continue;
+        std::fill_n(lanes, count_, fill);
+        return;
+      }
       // Neither sum wraps where both lie in [0, extent).
-      is_inside = IsWithin(start, guard_reach_[g].lowest, extent) &&
-                  IsWithin(start, guard_reach_[g].highest, extent);
+      if (IsWithin(start, guard_reach_[g].lowest, extent) &&
+          IsWithin(start, guard_reach_[g].highest, extent)) {
+        continue;
+      }
+      partial[partial_count] = g;
+      starts[partial_count++] = start;
     }
-    if (!is_inside) return LoadGuarded(base, element, guarded, fill, lanes);
+    if (partial_count > 0) {
+      return LoadGuarded(base, element, {partial.data(), partial_count}, starts, fill, lanes);
+    }
     if (!IsGatherable(ElementAt<T>(base, WrapMulAdd(element, reach_.lowest, 1)), reach_)) {
       return LoadEach(base, element, elements_, lanes);
     }
     if (!has_positions_) {
       HWY_DYNAMIC_DISPATCH(NarrowPositionsHere)(elements_, reach_.lowest, count_, positions_);
+      FindRun();
       has_positions_ = true;
     }
-    GatherFrom(base, element, reach_.lowest, lanes);
+    const auto* const first = reinterpret_cast<const std::byte*>(
+        ElementAt<T>(base, WrapMulAdd(element, reach_.lowest, 1)));
+    const auto gather = [&](int64_t begin, int64_t end) {
+      if (begin == end) return;
+      Gather(first, positions_ + begin, end - begin, reinterpret_cast<std::byte*>(lanes + begin),
+             sizeof(T));
+    };
+    if (run_begin_ == run_end_) return gather(0, count_);
+    gather(0, run_begin_);
+    std::memcpy(lanes + run_begin_, first + static_cast<size_t>(positions_[run_begin_]) * sizeof(T),
+                static_cast<size_t>(run_end_ - run_begin_) * sizeof(T));
+    gather(run_end_, count_);
   }
 
  private:
@@ -197,12 +229,19 @@ class Block {
            IsAligned(reinterpret_cast<const std::byte*>(first), sizeof(Element));
   }
 
-  // The lanes at `positions_`, which begin at `lowest`.
-  template <typename T>
-  void GatherFrom(const std::byte* base, int64_t element, int64_t lowest, T* lanes) const {
-    const auto* first =
-        reinterpret_cast<const std::byte*>(ElementAt<T>(base, WrapMulAdd(element, lowest, 1)));
-    Gather(first, positions_, count_, reinterpret_cast<std::byte*>(lanes), sizeof(T));
+  // The longest run of neighbours, as what is padded has; none where it is short.
+  void FindRun() {
+    constexpr int64_t kWorthACopy = 16;
+    run_begin_ = run_end_ = 0;
+    for (int64_t begin = 0; begin < count_;) {
+      int64_t end = begin + 1;
+      while (end < count_ && positions_[end] == positions_[end - 1] + 1) ++end;
+      if (end - begin >= kWorthACopy && end - begin > run_end_ - run_begin_) {
+        run_begin_ = begin;
+        run_end_ = end;
+      }
+      begin = end;
+    }
   }
 
   template <typename T>
@@ -212,33 +251,47 @@ class Block {
     }
   }
 
-  template <typename T, typename Guarded>
-  void LoadGuarded(const std::byte* base, int64_t element, Guarded&& guarded, T fill, T* lanes) {
-    if (guard_count_ != view_.guards.size()) {
-      return LoadOneByOne(base, element, guarded, fill, lanes);
+  // Which lanes pass, and where the others load instead, is kept for the next row.
+  template <typename T>
+  void LoadGuarded(const std::byte* base, int64_t element, std::span<const size_t> guards,
+                   const std::array<int64_t, kMaxGuards>& starts, T fill, T* lanes) {
+    if (!std::ranges::equal(guards, std::span(masked_guards_).first(masked_count_)) ||
+        !std::equal(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(guards.size()),
+                    masked_starts_.begin())) {
+      FindInside(guards, starts);
     }
-    std::fill_n(inside_, count_, int64_t{-1});
-    for (size_t g = 0; g < guard_count_; ++g) {
-      const Terms& guard = guards_[g];
-      HWY_DYNAMIC_DISPATCH(SumTermsHere)(guard, begin_, count_, guarded_);
-      HWY_DYNAMIC_DISPATCH(KeepInsideHere)
-      (guarded_, guarded(g), view_.guards[g].extent, count_, inside_);
-    }
-    const int64_t* const some = std::find(inside_, inside_ + count_, int64_t{-1});
-    if (some == inside_ + count_) {
+    if (!is_any_inside_) {
       std::fill_n(lanes, count_, fill);
       return;
     }
-    const Bounds reach = HWY_DYNAMIC_DISPATCH(SelectElementsHere)(
-        elements_, inside_, elements_[some - inside_], count_, guarded_);
-    if (IsGatherable(ElementAt<T>(base, WrapMulAdd(element, reach.lowest, 1)), reach)) {
-      HWY_DYNAMIC_DISPATCH(NarrowPositionsHere)(guarded_, reach.lowest, count_, positions_);
-      has_positions_ = false;
-      GatherFrom(base, element, reach.lowest, lanes);
+    const auto* const first = ElementAt<T>(base, WrapMulAdd(element, masked_reach_.lowest, 1));
+    if (IsGatherable(first, masked_reach_)) {
+      Gather(reinterpret_cast<const std::byte*>(first), masked_positions_, count_,
+             reinterpret_cast<std::byte*>(lanes), sizeof(T));
     } else {
-      LoadEach(base, element, guarded_, lanes);
+      LoadEach(base, element, masked_elements_, lanes);
     }
     for (int64_t k = 0; k < count_; ++k) lanes[k] = inside_[k] != 0 ? lanes[k] : fill;
+  }
+
+  void FindInside(std::span<const size_t> guards, const std::array<int64_t, kMaxGuards>& starts) {
+    std::fill_n(inside_, count_, int64_t{-1});
+    for (size_t k = 0; k < guards.size(); ++k) {
+      const Terms& guard = guards_[guards[k]];
+      HWY_DYNAMIC_DISPATCH(SumTermsHere)(guard, begin_, count_, guarded_);
+      HWY_DYNAMIC_DISPATCH(KeepInsideHere)
+      (guarded_, starts[k], view_.guards[guards[k]].extent, count_, inside_);
+    }
+    masked_count_ = guards.size();
+    std::ranges::copy(guards, masked_guards_.begin());
+    masked_starts_ = starts;
+    const int64_t* const some = std::find(inside_, inside_ + count_, int64_t{-1});
+    is_any_inside_ = some != inside_ + count_;
+    if (!is_any_inside_) return;
+    masked_reach_ = HWY_DYNAMIC_DISPATCH(SelectElementsHere)(
+        elements_, inside_, elements_[some - inside_], count_, masked_elements_);
+    HWY_DYNAMIC_DISPATCH(NarrowPositionsHere)
+    (masked_elements_, masked_reach_.lowest, count_, masked_positions_);
   }
 
   // The same with any number of guards.
@@ -269,9 +322,18 @@ class Block {
   Bounds reach_{};
   Bounds guard_reach_[kMaxGuards];
   bool has_positions_ = false;
+  int64_t run_begin_ = 0, run_end_ = 0;
   int64_t elements_[kBlock];
   int64_t guarded_[kBlock];
+  // Of the guards and starts that the lanes were last held against, none at first.
+  size_t masked_count_ = 0;
+  std::array<size_t, kMaxGuards> masked_guards_{};
+  std::array<int64_t, kMaxGuards> masked_starts_{};
+  bool is_any_inside_ = false;
+  Bounds masked_reach_{};
   int64_t inside_[kBlock];
+  int64_t masked_elements_[kBlock];
+  int32_t masked_positions_[kBlock];
   int32_t positions_[kBlock];
 };
 
@@ -301,28 +363,69 @@ int64_t NumberOfRow(const RowCoordinates& coordinates, int64_t offset,
   return number;
 }
 
+// The same for many rows: what differs between them, by axis.
+class RowForm {
+ public:
+  RowForm(const RowCoordinates& coordinates, int64_t offset, std::span<const int64_t> steps)
+      : offset_(offset) {
+    for (size_t axis = 0; axis < coordinates.numbers.size(); ++axis) {
+      if (steps[axis] == 0 || (coordinates.columns >> axis & 1) != 0) continue;
+      if (static_cast<int>(axis) == coordinates.along) {
+        step_ = steps[axis];
+        offset_ = WrapMulAdd(offset_, step_, coordinates.begin);
+      } else {
+        terms_[count_++] = {reinterpret_cast<const int64_t*>(coordinates.numbers[axis]),
+                            steps[axis]};
+      }
+    }
+  }
+
+  int64_t At(int64_t row) const {
+    int64_t number = offset_;
+    for (int t = 0; t < count_; ++t) {
+      number = WrapMulAdd(number, terms_[t].step, terms_[t].numbers[row]);
+    }
+    return number;
+  }
+  // From lane to lane of a row.
+  int64_t step() const { return step_; }
+
+ private:
+  int64_t offset_;
+  int64_t step_ = 0;
+  int count_ = 0;
+  Term terms_[kMaxAxes];
+};
+
 // Rows whose lanes lie a step apart.
 template <typename T>
 void LoadRuns(const device::BoundView& view, const std::byte* base,
               const RowCoordinates& coordinates, T fill, T* lanes) {
   const int64_t length = coordinates.length;
-  auto step_of = [&](std::span<const int64_t> steps) {
-    return coordinates.along < 0 ? 0 : steps[static_cast<size_t>(coordinates.along)];
-  };
+  const RowForm elements(coordinates, view.offset, view.strides);
+  std::vector<RowForm> guards;
+  guards.reserve(view.guards.size());
+  for (const device::BoundGuard& guard : view.guards) {
+    guards.emplace_back(coordinates, guard.offset, guard.coefficients);
+  }
   for (int64_t row = 0; row < coordinates.rows; ++row, lanes += length) {
     int64_t low = 0;
     int64_t high = length;
-    for (const device::BoundGuard& guard : view.guards) {
-      Narrow(NumberOfRow(coordinates, guard.offset, guard.coefficients, row),
-             step_of(guard.coefficients), guard.extent, low, high);
+    for (size_t g = 0; g < guards.size(); ++g) {
+      const int64_t extent = view.guards[g].extent;
+      const int64_t number = guards[g].At(row);
+      if (guards[g].step() != 0) {
+        Narrow(number, guards[g].step(), extent, low, high);
+      } else if (number < 0 || number >= extent) {
+        high = low;
+      }
     }
     low = std::min(low, length);
     high = std::clamp(high, low, length);
     Fill(lanes, low, fill);
     if (low < high) {
-      const int64_t step = step_of(view.strides);
-      const int64_t element = NumberOfRow(coordinates, view.offset, view.strides, row);
-      LoadRun(ElementAt<T>(base, WrapMulAdd(element, step, low)), step, high - low, lanes + low);
+      const int64_t first = WrapMulAdd(elements.At(row), elements.step(), low);
+      LoadRun(ElementAt<T>(base, first), elements.step(), high - low, lanes + low);
     }
     Fill(lanes + high, length - high, fill);
   }

@@ -74,6 +74,12 @@ void BoundCode::AppendForms(std::vector<LinearForm*>& forms) {
   for (Access& access : accesses_) engine::AppendForms(access, forms);
 }
 
+bool BoundCode::ReadsMemory() const {
+  return !at_views_.empty() || !walks_.empty() ||
+         std::ranges::any_of(
+             accesses_, [](const Access& access) { return access.buffer != program::kNoBuffer; });
+}
+
 // The number of one chain and the lanes of another: what comes before the first operand that is not
 // uniform is one number.
 void BoundCode::PlanOperations(const Code::Instruction& instruction, Plan& plan) const {

@@ -28,6 +28,8 @@ class BoundCode {
   const Code& code() const { return *code_; }
   void AppendForms(std::vector<LinearForm*>& forms);
   std::span<const Access> accesses() const { return accesses_; }
+  // Or all that enters are coordinates.
+  bool ReadsMemory() const;
   // Once the forms are those of `grid`: which accesses need no copy, and how large registers of
   // `lanes` lanes are.
   void LayOut(const Grid& grid, int64_t lanes);

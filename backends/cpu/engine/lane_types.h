@@ -43,8 +43,12 @@ void LoadRun(const AnyAddress<T>* __restrict source, int64_t step, int64_t count
              T* __restrict lanes) {
   constexpr int64_t kWorthACall = 128 / static_cast<int64_t>(sizeof(T));
   if (step == 0) return Fill(lanes, count, source->value);
-  if (step == 1 && count >= kWorthACall) {
-    std::memcpy(lanes, source, static_cast<size_t>(count) * sizeof(T));
+  if (step == 1) {
+    if (count >= kWorthACall) {
+      std::memcpy(lanes, source, static_cast<size_t>(count) * sizeof(T));
+      return;
+    }
+    for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = source[lane].value;
     return;
   }
   for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = source[lane * step].value;

@@ -4,6 +4,8 @@
 // axes is free: the first write's.
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -120,6 +122,7 @@ class BoundMap final : public device::BoundKernel {
       columns_grid.Tile(0, grid_.rank() - 1, 1);
       columns_->LayOut(columns_grid, grid_.tile_extent(grid_.rank() - 1));
     }
+    if (columns_) KeepColumns();
     runtime.scratch().Reserve(bound_.scratch_bytes() + writer_.scratch_bytes() +
                               (rows_ ? rows_->scratch_bytes() + columns_->scratch_bytes() : 0));
   }
@@ -152,7 +155,7 @@ class BoundMap final : public device::BoundKernel {
     grid_.MoveTo(0, grid_.rank(), begin, box);
     for (int64_t tile = begin; tile < end; ++tile) {
       if (rows) {
-        RunColumns(*columns, box, columns_box);
+        if (kept_columns_.empty()) RunColumns(*columns, box, columns_box);
         RunRows(*rows, *columns, box, frame);
       }
       writer_.Run(frame, box, addresses, writer_scratch);
@@ -161,8 +164,46 @@ class BoundMap final : public device::BoundKernel {
     writer_.Finish();
   }
 
+  // Coordinates along the rows that follow from nothing but their number are computed once.
+  void KeepColumns() {
+    constexpr int64_t kMaxBytes = 1 << 20;
+    const int last = grid_.rank() - 1;
+    const size_t count = columns_->code().roots().size();
+    const int64_t extent = grid_.extent(last);
+    if (count == 0 || columns_->ReadsMemory() ||
+        extent > kMaxBytes / static_cast<int64_t>(count * sizeof(int64_t))) {
+      return;
+    }
+    constexpr size_t kLine = 64;
+    std::vector<std::byte> memory(static_cast<size_t>(columns_->scratch_bytes()) + kLine);
+    auto* const scratch = reinterpret_cast<std::byte*>(
+        (reinterpret_cast<uintptr_t>(memory.data()) + kLine - 1) / kLine * kLine);
+    const int64_t part = grid_.tile_extent(last);
+    Frame columns(*columns_, /*addresses=*/{}, scratch, part);
+    kept_columns_.resize(count, std::vector<int64_t>(static_cast<size_t>(extent)));
+    Box box;
+    box.rank = grid_.rank();
+    box.extents.fill(1);
+    for (int64_t begin = 0; begin < extent; begin += part) {
+      box.begin[static_cast<size_t>(last)] = begin;
+      box.extents[static_cast<size_t>(last)] = box.lanes = std::min(part, extent - begin);
+      columns.Run(box);
+      for (size_t k = 0; k < count; ++k) {
+        std::memcpy(&kept_columns_[k][static_cast<size_t>(begin)],
+                    columns.root(static_cast<int>(k)),
+                    static_cast<size_t>(box.lanes) * sizeof(int64_t));
+      }
+    }
+  }
+
+  const std::byte* ColumnOf(size_t k, const Frame& columns, const Box& box) const {
+    if (kept_columns_.empty()) return columns.root(static_cast<int>(k));
+    return reinterpret_cast<const std::byte*>(
+        &kept_columns_[k][static_cast<size_t>(box.begin[static_cast<size_t>(box.rank - 1)])]);
+  }
+
   // Computes the coordinates of the rows in a tile.
-  static void RunRows(Frame& rows, const Frame& columns, const Box& box, Frame& elements) {
+  void RunRows(Frame& rows, const Frame& columns, const Box& box, Frame& elements) const {
     const int last = box.rank - 1;
     Box row_box = box;
     row_box.begin[last] = 0;
@@ -176,7 +217,7 @@ class BoundMap final : public device::BoundKernel {
       if (k < row_count) {
         numbers = rows.root(static_cast<int>(k));
       } else if (k < row_count + column_count) {
-        numbers = columns.root(static_cast<int>(k - row_count));
+        numbers = ColumnOf(k - row_count, columns, box);
       }
       return const_cast<std::byte*>(numbers);
     });
@@ -223,6 +264,7 @@ class BoundMap final : public device::BoundKernel {
   const MapCode::ByRows* const by_rows_;       // null where elements are loaded one by one
   BoundCode bound_;
   std::optional<BoundCode> rows_, columns_;
+  std::vector<std::vector<int64_t>> kept_columns_;  // by root of columns_; empty: none are kept
   Writer writer_;
   Grid grid_;
   int64_t tile_lanes_ = 0;
