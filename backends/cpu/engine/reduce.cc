@@ -3,11 +3,13 @@
 // Reduce: a tile of results at a time; all their elements are reduced, then the roots stored.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
+#include "backends/cpu/engine/extreme_position.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/reduction.h"
 #include "backends/cpu/engine/weighted_rows.h"
@@ -24,6 +26,7 @@ struct ReduceCode {
   Code roots;
   int axes;
   std::shared_ptr<const WeightedRows> weighted_rows;  // null where it is no such sum
+  std::optional<program::Extreme> extreme_position;   // nothing where it is no such search
 };
 
 class BoundReduce final : public device::BoundKernel {
@@ -99,6 +102,9 @@ class ReduceKernel final : public device::Kernel {
     std::unique_ptr<device::BoundKernel> bound;
     ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
       if (code_->weighted_rows) bound = BindWeightedRows(code_->weighted_rows, step, runtime_);
+      if (bound == nullptr && code_->extreme_position) {
+        bound = BindExtremePosition(*code_->extreme_position, step, runtime_);
+      }
       if (bound == nullptr) bound = std::make_unique<BoundReduce>(code_, step, runtime_);
       return base::Ok();
     }));
@@ -116,11 +122,12 @@ std::unique_ptr<device::Kernel> BuildReduce(const device::Facts& facts, Runtime&
   const program::Reduce& reduce = *facts.step.As<program::Reduce>();
   const program::ExprPool& pool = facts.program.exprs;
   const LoopSet loops = runtime.settings().loops;
-  return std::make_unique<ReduceKernel>(std::make_shared<const ReduceCode>(ReduceCode{
-                                            ReductionCode::Compile(pool, reduce.reduction, loops),
-                                            Code::Compile(pool, reduce.roots, loops), reduce.axes,
-                                            FindWeightedRows(pool, facts.step, loops)}),
-                                        runtime);
+  return std::make_unique<ReduceKernel>(
+      std::make_shared<const ReduceCode>(ReduceCode{
+          ReductionCode::Compile(pool, reduce.reduction, loops),
+          Code::Compile(pool, reduce.roots, loops), reduce.axes,
+          FindWeightedRows(pool, facts.step, loops), FindExtremePosition(pool, facts.step)}),
+      runtime);
 }
 
 }  // namespace onnxifi::engine

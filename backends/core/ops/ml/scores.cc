@@ -11,6 +11,7 @@
 #include "backends/core/ops/normalization/row.h"
 #include "backends/core/ops/reduce/reduction.h"
 #include "backends/core/ops/reduce/reduction_geometry.h"
+#include "backends/core/program/arg_extreme.h"
 
 namespace onnxifi::ops {
 namespace {

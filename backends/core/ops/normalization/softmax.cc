@@ -7,6 +7,7 @@
 
 #include "backends/core/ops/normalization/row.h"
 #include "backends/core/ops/registry.h"
+#include "backends/core/program/arg_extreme.h"
 
 namespace onnxifi::ops {
 namespace {

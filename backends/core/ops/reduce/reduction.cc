@@ -89,38 +89,4 @@ Expr AddLogSumExp(Reduction& reduction, Expr element) {
   return max + Unary(ExprOp::kLog, sum);
 }
 
-// State: the extreme element and its index. Ties are decided by the index, so the order of elements
-// does not matter.
-Expr AddArgExtreme(Reduction& reduction, Expr element, Expr index, Extreme extreme) {
-  ExprPool& pool = *element.pool();
-  const ElementType type = element.type();
-  const int k = static_cast<int>(reduction.states.size());
-  Expr value = State(pool, type, k), position = State(pool, ElementType::kInt64, k + 1);
-  Expr zero = IntConstant(pool, ElementType::kInt64, 0);
-  auto is_taken = [&](Expr candidate, Expr candidate_position) {
-    Expr is_better = extreme.is_largest ? candidate > value : candidate < value;
-    Expr is_equal = candidate == value;
-    if (tensor::IsFloat(type)) {
-      Expr candidate_nan = Unary(ExprOp::kIsNan, candidate);
-      Expr value_nan = Unary(ExprOp::kIsNan, value);
-      is_better = is_better || (candidate_nan && !value_nan);
-      is_equal = is_equal || (candidate_nan && value_nan);
-    }
-    Expr is_preferred =
-        extreme.takes_last ? candidate_position > position : candidate_position < position;
-    return position < zero ||
-           (candidate_position >= zero && (is_better || (is_equal && is_preferred)));
-  };
-  Expr other = Other(pool, type, k), other_position = Other(pool, ElementType::kInt64, k + 1);
-  Expr takes_element = is_taken(element, index);
-  Expr takes_other = is_taken(other, other_position);
-  reduction.states.push_back({type, Like(element, 0).id(),
-                              Select(takes_element, element, value).id(),
-                              Select(takes_other, other, value).id()});
-  reduction.states.push_back({ElementType::kInt64, IntConstant(pool, ElementType::kInt64, -1).id(),
-                              Select(takes_element, index, position).id(),
-                              Select(takes_other, other_position, position).id()});
-  return position;
-}
-
 }  // namespace onnxifi::ops

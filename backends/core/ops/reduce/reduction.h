@@ -21,15 +21,6 @@ program::Expr AddMinimum(program::Reduction& reduction, program::Expr element);
 // log(sum(exp(element))) without overflow, in one pass. Over no elements: -infinity.
 program::Expr AddLogSumExp(program::Reduction& reduction, program::Expr element);
 
-struct Extreme {
-  bool is_largest = true;
-  bool takes_last = false;  // of equal elements
-};
-// `index` (int64) of the extreme element. NaN is more extreme than any number, as in numpy. Over no
-// elements: -1.
-program::Expr AddArgExtreme(program::Reduction& reduction, program::Expr element,
-                            program::Expr index, Extreme extreme);
-
 }  // namespace onnxifi::ops
 
 #endif  // ONNXIFI_BACKENDS_CORE_OPS_REDUCE_REDUCTION_H_

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ExtremePosition: of a row first the extreme, then where it is; of neighbours a vector of extremes
+// and a vector of positions.
+
+#include "backends/cpu/engine/extreme_position.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/engine/extreme_position.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::engine {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<float>;
+using Vec = hn::Vec<Tag>;
+using PositionTag = hn::RebindToSigned<Tag>;
+
+template <bool is_largest>
+HWY_INLINE Vec Extremer(Vec a, Vec b) {
+  return is_largest ? hn::Max(a, b) : hn::Min(a, b);
+}
+
+// Calls body(first element) for vectors that cover [0, count), forwards or backwards; the last of
+// them overlaps the one before. Ends where body answers true. `count` is at least a vector.
+template <bool is_backwards, class Body>
+HWY_INLINE void ForVectors(int64_t count, Body body) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  int64_t done = 0;
+  for (; done + lanes <= count; done += lanes) {
+    if (body(is_backwards ? count - done - lanes : done)) return;
+  }
+  if (done < count) body(is_backwards ? 0 : count - lanes);
+}
+
+// The last lane for which `mask` is true; -1 if there is none.
+template <class Mask>
+HWY_INLINE int64_t LastTrue(Tag d, Mask mask) {
+  uint8_t bits[8] = {};
+  hn::StoreMaskBits(d, mask, bits);
+  uint64_t all = 0;
+  std::memcpy(&all, bits, sizeof(all));
+  return all == 0 ? -1 : 63 - __builtin_clzll(all);
+}
+
+// The first, or last, element for which a vector's `matches` is true; -1 if there is none.
+template <bool takes_last, class Matches>
+HWY_INLINE int64_t FindPosition(int64_t count, Matches matches) {
+  const Tag d;
+  int64_t position = -1;
+  ForVectors<takes_last>(count, [&](int64_t at) HWY_ATTR {
+    const auto mask = matches(at);
+    const int64_t lane = takes_last ? LastTrue(d, mask) : hn::FindFirstTrue(d, mask);
+    if (lane < 0) return false;
+    position = at + lane;
+    return true;
+  });
+  return position;
+}
+
+// Whether `candidate` takes the place of `best`, which was met before it.
+template <bool is_largest, bool takes_last>
+HWY_INLINE bool Takes(float candidate, float best) {
+  const bool is_nan = candidate != candidate;
+  if (best != best) return takes_last && is_nan;
+  if (is_nan) return true;
+  if (takes_last && candidate == best) return true;
+  return is_largest ? candidate > best : candidate < best;
+}
+
+template <bool is_largest, bool takes_last>
+int64_t PositionInRow(const float* row, int64_t count) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (count < lanes) {
+    int64_t position = 0;
+    for (int64_t k = 1; k < count; ++k) {
+      if (Takes<is_largest, takes_last>(row[k], row[position])) position = k;
+    }
+    return position;
+  }
+  // Four at a time, then the rest; what is met twice changes nothing.
+  Vec best[4];
+  Vec sum = hn::Zero(d);  // NaN where there was a NaN, if not only there
+  for (auto& each : best) each = hn::LoadU(d, row);
+  int64_t k = 0;
+  for (; k + 4 * lanes <= count; k += 4 * lanes) {
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      const Vec x = hn::LoadU(d, row + k + v * lanes);
+      best[v] = Extremer<is_largest>(x, best[v]);
+      sum = hn::Add(sum, x);
+    }
+  }
+  ForVectors<false>(count - k < lanes ? lanes : count - k, [&](int64_t at) HWY_ATTR {
+    const Vec x = hn::LoadU(d, row + (count - k < lanes ? count - lanes : k) + at);
+    best[0] = Extremer<is_largest>(x, best[0]);
+    sum = hn::Add(sum, x);
+    return false;
+  });
+  if (!hn::AllTrue(d, hn::Eq(sum, sum))) {
+    const int64_t position = FindPosition<takes_last>(count, [&](int64_t at) HWY_ATTR {
+      const Vec x = hn::LoadU(d, row + at);
+      return hn::Not(hn::Eq(x, x));
+    });
+    if (position >= 0) return position;
+  }
+  const Vec all = Extremer<is_largest>(Extremer<is_largest>(best[0], best[1]),
+                                       Extremer<is_largest>(best[2], best[3]));
+  const Vec extreme = is_largest ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all);
+  return FindPosition<takes_last>(
+      count, [&](int64_t at) HWY_ATTR { return hn::Eq(hn::LoadU(d, row + at), extreme); });
+}
+
+// Positions of kVectors vectors of neighbours among `count` elements, `step` apart.
+template <bool is_largest, bool takes_last, int kVectors>
+HWY_INLINE void PositionsOfVectors(const float* source, int64_t count, int64_t step,
+                                   int32_t* positions) {
+  const Tag d;
+  const PositionTag d_position;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  Vec best[kVectors];
+  hn::Vec<PositionTag> at[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    best[v] = hn::LoadU(d, source + v * lanes);
+    at[v] = hn::Zero(d_position);
+  }
+  for (int64_t k = 1; k < count; ++k) {
+    const auto position = hn::Set(d_position, static_cast<int32_t>(k));
+    const float* const row = source + k * step;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec x = hn::LoadU(d, row + v * lanes);
+      const auto is_nan = hn::Not(hn::Eq(x, x));
+      const auto is_better = takes_last ? (is_largest ? hn::Ge(x, best[v]) : hn::Le(x, best[v]))
+                                        : (is_largest ? hn::Gt(x, best[v]) : hn::Lt(x, best[v]));
+      const auto is_first_nan = takes_last ? is_nan : hn::And(is_nan, hn::Eq(best[v], best[v]));
+      const auto takes = hn::Or(is_better, is_first_nan);
+      best[v] = hn::IfThenElse(takes, x, best[v]);
+      at[v] = hn::IfThenElse(hn::RebindMask(d_position, takes), position, at[v]);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(at[v], d_position, positions + v * lanes);
+}
+
+template <bool is_largest, bool takes_last>
+void PositionsOfNeighbours(const float* source, int64_t count, int64_t step, int64_t neighbours,
+                           int32_t* positions) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  int64_t n = 0;
+  for (; n + 4 * lanes <= neighbours; n += 4 * lanes) {
+    PositionsOfVectors<is_largest, takes_last, 4>(source + n, count, step, positions + n);
+  }
+  for (; n + lanes <= neighbours; n += lanes) {
+    PositionsOfVectors<is_largest, takes_last, 1>(source + n, count, step, positions + n);
+  }
+  for (; n < neighbours; ++n) {
+    int64_t position = 0;
+    for (int64_t k = 1; k < count; ++k) {
+      if (Takes<is_largest, takes_last>(source[n + k * step], source[n + position * step])) {
+        position = k;
+      }
+    }
+    positions[n] = static_cast<int32_t>(position);
+  }
+}
+
+int64_t FindInRow(bool is_largest, bool takes_last, const float* row, int64_t count) {
+  if (is_largest) {
+    return takes_last ? PositionInRow<true, true>(row, count)
+                      : PositionInRow<true, false>(row, count);
+  }
+  return takes_last ? PositionInRow<false, true>(row, count)
+                    : PositionInRow<false, false>(row, count);
+}
+
+void FindOfNeighbours(bool is_largest, bool takes_last, const float* source, int64_t count,
+                      int64_t step, int64_t neighbours, int32_t* positions) {
+  const auto find =
+      is_largest
+          ? (takes_last ? PositionsOfNeighbours<true, true> : PositionsOfNeighbours<true, false>)
+          : (takes_last ? PositionsOfNeighbours<false, true> : PositionsOfNeighbours<false, false>);
+  find(source, count, step, neighbours, positions);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/engine/lane_types.h"
+#include "backends/cpu/processor/processor.h"
+
+namespace onnxifi::engine {
+namespace {
+
+HWY_EXPORT(FindInRow);
+HWY_EXPORT(FindOfNeighbours);
+
+// Neighbours of which positions are found before they are stored.
+constexpr int64_t kBlock = 256;
+
+class BoundExtremePosition final : public device::BoundKernel {
+ public:
+  // `lane_axis`: of the neighbours; -1: rows.
+  BoundExtremePosition(program::Extreme extreme, int lane_axis, const device::BoundStep& step,
+                       Runtime& runtime)
+      : extreme_(extreme),
+        lane_axis_(lane_axis),
+        domain_(step.domain),
+        source_(step.reads[0]),
+        result_(step.writes[0]),
+        runtime_(runtime) {}
+
+  std::string Detail() const override {
+    return std::string("position of an extreme, ") + processor::VectorName();
+  }
+
+  base::Status Run(device::Addresses addresses) const override {
+    const size_t rank = domain_.size();
+    const int64_t count = domain_.back();
+    const int64_t lanes = lane_axis_ < 0 ? 1 : domain_[static_cast<size_t>(lane_axis_)];
+    const int64_t blocks = (lanes + kBlock - 1) / kBlock;
+    int64_t rows = 1;
+    for (size_t axis = 0; axis + 1 < rank; ++axis) {
+      if (static_cast<int>(axis) != lane_axis_) rows *= domain_[axis];
+    }
+    const auto* const source =
+        reinterpret_cast<const float*>(addresses[source_.buffer]) + source_.offset;
+    auto* const result = reinterpret_cast<int64_t*>(addresses[result_.buffer]) + result_.offset;
+    constexpr int64_t kCostOfElement = 150;  // picoseconds
+    const int64_t cost = (count * kCostOfElement + 5000) * std::min(lanes, kBlock);
+    return runtime_.For(rows * blocks, cost, [&](int64_t begin, int64_t end, std::byte*) {
+      for (int64_t item = begin; item < end; ++item) {
+        int64_t from = 0, to = 0;
+        int64_t row = item / blocks;
+        for (size_t axis = rank - 1; axis-- > 0;) {
+          if (static_cast<int>(axis) == lane_axis_) continue;
+          const int64_t at = row % domain_[axis];
+          row /= domain_[axis];
+          from += at * source_.strides[axis];
+          to += at * result_.strides[axis];
+        }
+        if (lane_axis_ < 0) {
+          result[to] = HWY_DYNAMIC_DISPATCH(FindInRow)(extreme_.is_largest, extreme_.takes_last,
+                                                       source + from, count);
+          continue;
+        }
+        const int64_t first = item % blocks * kBlock;
+        const int64_t neighbours = std::min(kBlock, lanes - first);
+        std::array<int32_t, kBlock> positions;
+        HWY_DYNAMIC_DISPATCH(FindOfNeighbours)
+        (extreme_.is_largest, extreme_.takes_last, source + from + first, count,
+         source_.strides.back(), neighbours, positions.data());
+        const int64_t stride = result_.strides[static_cast<size_t>(lane_axis_)];
+        for (int64_t n = 0; n < neighbours; ++n) {
+          result[to + (first + n) * stride] = positions[static_cast<size_t>(n)];
+        }
+      }
+    });
+  }
+
+ private:
+  const program::Extreme extreme_;
+  const int lane_axis_;
+  const tensor::Extents domain_;
+  const device::BoundView source_, result_;
+  Runtime& runtime_;
+};
+
+}  // namespace
+
+std::optional<program::Extreme> FindExtremePosition(const program::ExprPool& pool,
+                                                    const program::Step& step) {
+  const program::Reduce& reduce = *step.As<program::Reduce>();
+  if (reduce.axes != 1 || reduce.roots.size() != 1 || step.reads.size() != 1 ||
+      !step.reads[0].guards.empty()) {
+    return std::nullopt;
+  }
+  const program::ExprNode& root = pool[reduce.roots[0]];
+  if (root.op != program::ExprOp::kState || root.payload != 1) return std::nullopt;
+  const std::optional<program::ArgExtreme> found = program::FindArgExtreme(pool, reduce.reduction);
+  if (!found) return std::nullopt;
+  const program::ExprNode& element = pool[found->element];
+  const program::ExprNode& index = pool[found->index];
+  const bool is_element = element.op == program::ExprOp::kLoad && element.operands.empty() &&
+                          element.type == tensor::ElementType::kFloat32 &&
+                          step.reads[0].type == tensor::ElementType::kFloat32;
+  const bool is_index =
+      index.op == program::ExprOp::kIndex && index.payload == step.domain.size() - 1;
+  if (!is_element || !is_index) return std::nullopt;
+  return found->extreme;
+}
+
+std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extreme,
+                                                         const device::BoundStep& step,
+                                                         Runtime& runtime) {
+  constexpr int64_t kMinNeighbours = 4;
+  const size_t reduced = step.domain.size() - 1;
+  const int64_t count = step.domain[reduced];
+  if (count < 1 || count > std::numeric_limits<int32_t>::max()) return nullptr;
+  const std::vector<int64_t>& strides = step.reads[0].strides;
+  int lane_axis = -1;
+  if (strides[reduced] != 1 && count != 1) {
+    for (size_t axis = 0; axis < reduced; ++axis) {
+      if (strides[axis] == 1 && step.domain[axis] >= kMinNeighbours) {
+        lane_axis = static_cast<int>(axis);
+      }
+    }
+    if (lane_axis < 0) return nullptr;
+  }
+  return std::make_unique<BoundExtremePosition>(extreme, lane_axis, step, runtime);
+}
+
+}  // namespace onnxifi::engine
+#endif
