@@ -29,10 +29,10 @@ constexpr uint32_t kMaxRank = 64;
 
 // Where a structure stands: the value that the caller named, or a part of another. Said in words
 // only where something is wrong, for a sequence may have a million parts.
-class Place {
+class Location {
  public:
-  explicit Place(const std::string& what) : what_(&what) {}
-  Place(const Place& whole, size_t element) : whole_(&whole), element_(element) {}
+  explicit Location(const std::string& what) : what_(&what) {}
+  Location(const Location& whole, size_t element) : whole_(&whole), element_(element) {}
 
   std::string Text() const {
     if (whole_ == nullptr) return *what_;
@@ -41,7 +41,7 @@ class Place {
 
  private:
   const std::string* what_ = nullptr;
-  const Place* whole_ = nullptr;
+  const Location* whole_ = nullptr;
   size_t element_ = 0;
 };
 
@@ -71,11 +71,11 @@ class Pool {
 };
 
 // What lies inside the caller's structure; the rest is zero.
-Result<onnxValue> Read(const onnxValue& record, const Place& place) {
+Result<onnxValue> Read(const onnxValue& record, const Location& location) {
   constexpr size_t kSmallest = offsetof(onnxValue, kind) + sizeof(record.kind);
   if (record.struct_size < kSmallest) {
     return Status(Code::kInvalidSize,
-                  place.Text() + " has a structure of " + std::to_string(record.struct_size) +
+                  location.Text() + " has a structure of " + std::to_string(record.struct_size) +
                       " bytes; its kind alone ends after " + std::to_string(kSmallest) + ".");
   }
   onnxValue copy = {};
@@ -83,56 +83,56 @@ Result<onnxValue> Read(const onnxValue& record, const Place& place) {
   return copy;
 }
 
-Result<Extents> ReadExtents(const onnxValue& record, const Place& place) {
+Result<Extents> ReadExtents(const onnxValue& record, const Location& location) {
   if (record.rank > kMaxRank) {
-    return Status(Code::kInvalidShape, place.Text() + " has rank " + std::to_string(record.rank) +
-                                           "; the largest one taken is " +
-                                           std::to_string(kMaxRank) + ".");
+    return Status(Code::kInvalidShape,
+                  location.Text() + " has rank " + std::to_string(record.rank) +
+                      "; the largest one taken is " + std::to_string(kMaxRank) + ".");
   }
   if (record.rank > 0 && record.extents == nullptr) {
-    return Status(Code::kInvalidPointer,
-                  place.Text() + " has rank " + std::to_string(record.rank) + " and NULL extents.");
+    return Status(Code::kInvalidPointer, location.Text() + " has rank " +
+                                             std::to_string(record.rank) + " and NULL extents.");
   }
   Extents extents;
   for (uint32_t axis = 0; axis < record.rank; ++axis) {
     extents.push_back(record.extents[axis]);
     if (extents.back() < 0) {
       return Status(Code::kInvalidShape,
-                    "Dimension " + std::to_string(axis) + " of " + place.Text() + " is " +
+                    "Dimension " + std::to_string(axis) + " of " + location.Text() + " is " +
                         std::to_string(extents.back()) + ", below the smallest (0).");
     }
   }
   // As many elements of the largest type as a signed size can say.
   constexpr int64_t kMax = INT64_MAX / 16;
   if (tensor::ElementCount(extents) > kMax) {
-    return Status(Code::kInvalidShape, place.Text() + " of shape " + tensor::ToString(extents) +
+    return Status(Code::kInvalidShape, location.Text() + " of shape " + tensor::ToString(extents) +
                                            " has more than the largest number of elements (" +
                                            std::to_string(kMax) + ").");
   }
   return extents;
 }
 
-Result<Tensor> ReadTensor(const onnxValue& record, const Place& place, Pool& pool) {
+Result<Tensor> ReadTensor(const onnxValue& record, const Location& location, Pool& pool) {
   const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(record.data_type));
   if (!type) {
-    return Status(Code::kInvalidDatatype, place.Text() + " has element type " +
+    return Status(Code::kInvalidDatatype, location.Text() + " has element type " +
                                               std::to_string(record.data_type) +
                                               ", which is no element type of a value.");
   }
-  ONNXIFI_ASSIGN_OR_RETURN(Extents extents, ReadExtents(record, place));
+  ONNXIFI_ASSIGN_OR_RETURN(Extents extents, ReadExtents(record, location));
   const int64_t count = tensor::ElementCount(extents);
   const void* elements =
       *type == ElementType::kString ? static_cast<const void*>(record.strings) : record.data;
   if (count > 0 && elements == nullptr) {
     return Status(Code::kInvalidMemoryLocation,
-                  place.Text() + " has " + std::to_string(count) + " elements and NULL " +
+                  location.Text() + " has " + std::to_string(count) + " elements and NULL " +
                       (*type == ElementType::kString ? "strings." : "data."));
   }
   if (*type != ElementType::kString) {
     const int64_t size_bytes = tensor::SizeBytes(*type, count);
     if (static_cast<uint64_t>(size_bytes) != record.data_size_bytes) {
       return Status(Code::kInvalidSize,
-                    place.Text() + " has " + std::to_string(record.data_size_bytes) +
+                    location.Text() + " has " + std::to_string(record.data_size_bytes) +
                         " bytes of data; " + std::to_string(count) + " elements of " +
                         std::string(Name(*type)) + " have " + std::to_string(size_bytes) + ".");
     }
@@ -154,7 +154,7 @@ Result<Tensor> ReadTensor(const onnxValue& record, const Place& place, Pool& poo
     const onnxString& text = record.strings[k];
     if (text.data == nullptr && text.size_bytes > 0) {
       return Status(Code::kInvalidMemoryLocation,
-                    "String " + std::to_string(k) + " of " + place.Text() + " has " +
+                    "String " + std::to_string(k) + " of " + location.Text() + " has " +
                         std::to_string(text.size_bytes) + " bytes at NULL.");
     }
     strings.emplace_back(text.data != nullptr ? text.data : "", text.size_bytes);
@@ -162,14 +162,14 @@ Result<Tensor> ReadTensor(const onnxValue& record, const Place& place, Pool& poo
   return Tensor::FromStrings(std::move(extents), std::move(strings));
 }
 
-Status CheckKeys(const Tensor& keys, size_t values, const Place& place) {
+Status CheckKeys(const Tensor& keys, size_t values, const Location& location) {
   if (keys.type() != ElementType::kString && keys.type() != ElementType::kInt64) {
-    return {Code::kInvalidDatatype, place.Text() + " has keys of " +
+    return {Code::kInvalidDatatype, location.Text() + " has keys of " +
                                         std::string(Name(keys.type())) +
                                         "; a map has keys of int64 or string."};
   }
   if (keys.rank() != 1 || static_cast<size_t>(keys.element_count()) != values) {
-    return {Code::kInvalidShape, place.Text() + " has keys of shape " +
+    return {Code::kInvalidShape, location.Text() + " has keys of shape " +
                                      tensor::ToString(keys.extents()) + " for " +
                                      std::to_string(values) + " values."};
   }
@@ -177,7 +177,7 @@ Status CheckKeys(const Tensor& keys, size_t values, const Place& place) {
     std::sort(sorted.begin(), sorted.end());
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
     if (twice == sorted.end()) return base::Ok();
-    return {Code::kInvalidShape, place.Text() + " has the key '" + spell(*twice) + "' twice."};
+    return {Code::kInvalidShape, location.Text() + " has the key '" + spell(*twice) + "' twice."};
   };
   if (keys.type() == ElementType::kString) {
     return check(std::vector<std::string_view>(keys.strings().begin(), keys.strings().end()),
@@ -188,24 +188,24 @@ Status CheckKeys(const Tensor& keys, size_t values, const Place& place) {
                [](int64_t key) { return std::to_string(key); });
 }
 
-Result<Value> Copy(const onnxValue& given, const Place& place, int depth, Pool& pool) {
-  ONNXIFI_ASSIGN_OR_RETURN(const onnxValue record, Read(given, place));
+Result<Value> Copy(const onnxValue& given, const Location& location, int depth, Pool& pool) {
+  ONNXIFI_ASSIGN_OR_RETURN(const onnxValue record, Read(given, location));
   if (depth > kDeepestValue) {
-    return Status(Code::kInvalidShape, place.Text() + " is nested deeper than the limit of " +
+    return Status(Code::kInvalidShape, location.Text() + " is nested deeper than the limit of " +
                                            std::to_string(kDeepestValue) + ".");
   }
   switch (record.kind) {
     case ONNXIFI_SDK_VALUE_NOTHING:
       return Value();
     case ONNXIFI_SDK_VALUE_TENSOR: {
-      ONNXIFI_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(record, place, pool));
+      ONNXIFI_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(record, location, pool));
       return Value(std::move(tensor));
     }
     case ONNXIFI_SDK_VALUE_SEQUENCE:
     case ONNXIFI_SDK_VALUE_MAP:
       break;
     default:
-      return Status(Code::kInvalidDatatype, place.Text() + " is of kind " +
+      return Status(Code::kInvalidDatatype, location.Text() + " is of kind " +
                                                 std::to_string(record.kind) +
                                                 "; the largest one known is " +
                                                 std::to_string(ONNXIFI_SDK_VALUE_MAP) + ".");
@@ -213,7 +213,7 @@ Result<Value> Copy(const onnxValue& given, const Place& place, int depth, Pool& 
   if (record.element_count > 0 && record.elements == nullptr) {
     return Status(
         Code::kInvalidPointer,
-        place.Text() + " has " + std::to_string(record.element_count) + " elements at NULL.");
+        location.Text() + " has " + std::to_string(record.element_count) + " elements at NULL.");
   }
   // Some at once, which live as long as one of them. Their number is nothing to rely on.
   constexpr size_t kAtOnce = 64;
@@ -223,7 +223,7 @@ Result<Value> Copy(const onnxValue& given, const Place& place, int depth, Pool& 
     const size_t count = std::min(kAtOnce, record.element_count - first);
     const auto values = std::make_shared<std::vector<Value>>(count);
     for (size_t k = 0; k < count; ++k) {
-      const Place part(place, first + k);
+      const Location part(location, first + k);
       const onnxValue* const element = record.elements[first + k];
       if (element == nullptr) return Status(Code::kInvalidPointer, part.Text() + " is NULL.");
       ONNXIFI_ASSIGN_OR_RETURN((*values)[k], Copy(*element, part, depth + 1, pool));
@@ -231,8 +231,8 @@ Result<Value> Copy(const onnxValue& given, const Place& place, int depth, Pool& 
     }
   }
   if (record.kind == ONNXIFI_SDK_VALUE_SEQUENCE) return Value::Sequence(std::move(elements));
-  ONNXIFI_ASSIGN_OR_RETURN(Tensor keys, ReadTensor(record, place, pool));
-  ONNXIFI_RETURN_IF_ERROR(CheckKeys(keys, elements.size(), place));
+  ONNXIFI_ASSIGN_OR_RETURN(Tensor keys, ReadTensor(record, location, pool));
+  ONNXIFI_RETURN_IF_ERROR(CheckKeys(keys, elements.size(), location));
   return Value::Map(std::move(keys), std::move(elements));
 }
 
@@ -240,7 +240,7 @@ Result<Value> Copy(const onnxValue& given, const Place& place, int depth, Pool& 
 
 Result<ValueRef> CopyValue(const onnxValue& record, const std::string& what) {
   Pool pool;
-  ONNXIFI_ASSIGN_OR_RETURN(Value value, Copy(record, Place(what), /*depth=*/0, pool));
+  ONNXIFI_ASSIGN_OR_RETURN(Value value, Copy(record, Location(what), /*depth=*/0, pool));
   return std::make_shared<const Value>(std::move(value));
 }
 

@@ -20,7 +20,7 @@ using program::TokenizeStrings;
 using tensor::ElementType;
 using tensor::Extents;
 using tensor::Tensor;
-using Parts = std::vector<std::string_view>;
+using Pieces = std::vector<std::string_view>;
 
 // The bytes of the character that begins with `first`; 0 if none does.
 size_t LengthOf(char first) {
@@ -60,16 +60,16 @@ size_t Next(std::string_view text, size_t at) {
   return at < text.size() ? at + LengthOf(text[at]) : text.size() + 1;
 }
 
-void SplitCharacters(std::string_view text, Parts& parts) {
+void SplitCharacters(std::string_view text, Pieces& pieces) {
   for (size_t k = 0; k < text.size(); k = Next(text, k)) {
-    parts.push_back(text.substr(k, LengthOf(text[k])));
+    pieces.push_back(text.substr(k, LengthOf(text[k])));
   }
 }
 
 Status SplitAtMatches(std::string_view text, const Pattern& separator, int64_t shortest,
-                      Parts& parts) {
+                      Pieces& pieces) {
   const auto add = [&](std::string_view part) {
-    if (CountCharacters(part) >= shortest) parts.push_back(part);
+    if (CountCharacters(part) >= shortest) pieces.push_back(part);
   };
   size_t start = 0;
   while (start <= text.size()) {
@@ -86,14 +86,14 @@ Status SplitAtMatches(std::string_view text, const Pattern& separator, int64_t s
   return base::Ok();
 }
 
-Status FindMatches(std::string_view text, const Pattern& token, int64_t shortest, Parts& parts) {
+Status FindMatches(std::string_view text, const Pattern& token, int64_t shortest, Pieces& pieces) {
   size_t start = 0;
   while (start <= text.size()) {
     ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Pattern::Match> match, token.Find(text, start));
     if (!match) break;
     const std::string_view part = text.substr(match->begin, match->end - match->begin);
     const bool is_long = CountCharacters(part) >= shortest;
-    if (is_long) parts.push_back(part);
+    if (is_long) pieces.push_back(part);
     // Within one that is too short another may begin.
     start = is_long ? match->end : Next(text, match->begin);
   }
@@ -101,22 +101,22 @@ Status FindMatches(std::string_view text, const Pattern& token, int64_t shortest
 }
 
 Status Tokenize(const TokenizeStrings& attributes, const std::vector<Pattern>& patterns,
-                std::string_view text, Parts& parts) {
+                std::string_view text, Pieces& pieces) {
   using Rule = TokenizeStrings::Rule;
   if (attributes.rule == Rule::kCharacters) {
-    SplitCharacters(text, parts);
+    SplitCharacters(text, pieces);
     return base::Ok();
   }
   if (attributes.rule == Rule::kMatches) {
-    return FindMatches(text, patterns[0], attributes.shortest, parts);
+    return FindMatches(text, patterns[0], attributes.shortest, pieces);
   }
-  parts = {text};
+  pieces = {text};
   for (const Pattern& separator : patterns) {
-    Parts finer;
-    for (const std::string_view part : parts) {
+    Pieces finer;
+    for (const std::string_view part : pieces) {
       ONNXIFI_RETURN_IF_ERROR(SplitAtMatches(part, separator, attributes.shortest, finer));
     }
-    parts = std::move(finer);
+    pieces = std::move(finer);
   }
   return base::Ok();
 }
@@ -131,7 +131,7 @@ Outputs Run(const TokenizeStrings& attributes, Inputs inputs) {
     ONNXIFI_ASSIGN_OR_RETURN(Pattern pattern, Pattern::Compile(text));
     patterns.push_back(std::move(pattern));
   }
-  std::vector<Parts> lists(x->strings().size());
+  std::vector<Pieces> lists(x->strings().size());
   size_t most = 0;
   for (size_t k = 0; k < lists.size(); ++k) {
     const std::string& text = x->strings()[k];
