@@ -104,7 +104,7 @@ class RandomConvolution {
       sum = sum + Load(program_.exprs, kFloat, read);
       has_addend_ = true;
     }
-    activation_ = static_cast<int>(Roll(0, 6));
+    activation_ = static_cast<int>(Roll(0, 7));
     if (activation_ == 1) sum = Maximum(sum, Like(sum, 0));
     if (activation_ == 2) sum = Minimum(Maximum(sum, Like(sum, -0.5)), Like(sum, 0.75));
     if (activation_ == 3) sum = Select(sum < Like(sum, 0), sum * Like(sum, 0.25), sum);
@@ -119,6 +119,7 @@ class RandomConvolution {
       const Expr gate = Like(sum, 0.25) * sum + Like(sum, 0.5);
       sum = sum * Maximum(Like(sum, 0), Minimum(Like(sum, 1), gate));
     }
+    if (activation_ == 7) sum = Unary(ExprOp::kTanh, sum);
     contract_.a_prologue = Load(program_.exprs, kFloat, 0).id();
     contract_.b_prologue = Load(program_.exprs, kFloat, 1).id();
     contract_.roots = {sum.id()};
@@ -222,6 +223,7 @@ class RandomConvolution {
     if (activation_ == 2) return std::min(std::max(sum, -0.5), 0.75);
     if (activation_ == 3) return sum < 0 ? 0.25 * sum : sum;
     if (activation_ == 4) return sum / (1 + std::exp(-sum));
+    if (activation_ == 7) return std::tanh(sum);
     if (activation_ == 5) return sum / 2 * (1 + std::erf(sum * std::sqrt(0.5)));
     if (activation_ == 6) return sum * std::max(0.0, std::min(1.0, 0.25 * sum + 0.5));
     return sum;

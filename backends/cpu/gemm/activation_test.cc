@@ -87,8 +87,10 @@ TEST(ActivationTest, StaysWithinItsBounds) {
     const double gelu = WorstUnits(Activation::kGelu, 0, 0.5, [](double x) {
       return x / 2 * std::erfc(-x * std::numbers::sqrt2 / 2);
     });
-    std::printf("%s: logistic %.2f, swish %.2f and %.2f, gelu %.2f units\n", target, logistic,
-                swish, quick, gelu);
+    const double tanh = WorstUnits(Activation::kTanh, 0, 0, [](double x) { return std::tanh(x); });
+    std::printf("%s: logistic %.2f, swish %.2f and %.2f, gelu %.2f, tanh %.2f units\n", target,
+                logistic, swish, quick, gelu, tanh);
+    EXPECT_LE(tanh, 4);
     EXPECT_LE(logistic, 3);
     EXPECT_LE(swish, 3.5);
     EXPECT_LE(quick, 3.5);
@@ -113,8 +115,8 @@ TEST(ActivationTest, KnowsSpecialValues) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   processor::ForEachTarget([&](const char* target) {
     SCOPED_TRACE(target);
-    for (const Activation each :
-         {Activation::kLogistic, Activation::kSwish, Activation::kGelu, Activation::kHardSwish}) {
+    for (const Activation each : {Activation::kLogistic, Activation::kSwish, Activation::kGelu,
+                                  Activation::kHardSwish, Activation::kTanh}) {
       EXPECT_TRUE(std::isnan(Activated({nan}, each, 1)[0])) << static_cast<int>(each);
     }
     const auto logistic = Activated({kInfinity, -kInfinity, 0}, Activation::kLogistic);

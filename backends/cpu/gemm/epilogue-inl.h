@@ -60,6 +60,8 @@ HWY_INLINE void ActivateByFunction(D d, const Epilogue& epilogue, Body body) {
       return body([&](V x) HWY_ATTR { return hn::Mul(x, math::Logistic(d, hn::Mul(x, low))); });
     case Activation::kGelu:
       return body([&](V x) HWY_ATTR { return math::Gelu(d, x); });
+    case Activation::kTanh:
+      return body([&](V x) HWY_ATTR { return math::Tanh(d, x); });
     default:
       return;
   }

@@ -18,6 +18,7 @@ enum class Activation : uint8_t {
   kLogistic,  // 1 / (1 + exp(-x))
   kSwish,     // x * logistic(low * x)
   kGelu,      // x / 2 * (1 + erf(x / sqrt(2)))
+  kTanh,
 };
 
 // activation(sum + bias[column] + addend[row, column])

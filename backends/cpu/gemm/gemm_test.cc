@@ -44,6 +44,8 @@ float Activate(float x, const Epilogue& epilogue) {
       return x / (1 + std::exp(-epilogue.low * x));
     case Activation::kGelu:
       return x / 2 * (1 + std::erf(x * std::sqrt(0.5F)));
+    case Activation::kTanh:
+      return std::tanh(x);
   }
   return x;
 }
@@ -179,6 +181,7 @@ TEST(GemmTest, AddsAndActivatesBeforeItStores) {
         Check({15, 6, 39, 2, has_bias, has_addend, Activation::kLogistic});
         Check({15, 6, 39, 2, has_bias, has_addend, Activation::kSwish, 1.5F});
         Check({15, 6, 39, 2, has_bias, has_addend, Activation::kGelu});
+        Check({13, 7, 21, 1, has_bias, has_addend, Activation::kTanh});
       }
     }
   });

@@ -45,6 +45,9 @@ bool TakesActivation(const Operation& operation, StepEpilogue& result) {
     case Kind::kGelu:
       result.activation = Activation::kGelu;
       break;
+    case Kind::kTanh:
+      result.activation = Activation::kTanh;
+      break;
     default:
       return false;
   }
@@ -67,7 +70,7 @@ base::Result<StepEpilogue> SelectEpilogue(const device::Facts& facts, size_t cha
     if (!operation.is_binary()) {
       if (TakesActivation(operation, result)) continue;
       return Status(Code::kUnsupportedAttribute,
-                    "The epilogue is none of bias, sum, bounds, logistic, Swish and Gelu.");
+                    "The epilogue is none of bias, sum, bounds, logistic, Swish, Gelu and Tanh.");
     }
     if (operation.kind != Kind::kAdd) {
       return Status(Code::kUnsupportedAttribute,

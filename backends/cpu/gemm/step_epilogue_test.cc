@@ -88,6 +88,10 @@ TEST_F(StepEpilogueTest, TakesBoundsAndLeakyBounds) {
   ASSERT_TRUE(leaky.ok());
   EXPECT_EQ(leaky->activation, Activation::kLeaky);
   EXPECT_EQ(leaky->low, 0.25F);
+  const base::Result<StepEpilogue> tanh = Select(Unary(program::ExprOp::kTanh, x_ + Read(0)));
+  ASSERT_TRUE(tanh.ok());
+  EXPECT_EQ(tanh->bias, 0);
+  EXPECT_EQ(tanh->activation, Activation::kTanh);
   const Expr one = Like(x_, 1);
   const auto logistic = [&](Expr x) { return one / (one + Unary(program::ExprOp::kExp, -x)); };
   const base::Result<StepEpilogue> swish =
@@ -106,7 +110,7 @@ TEST_F(StepEpilogueTest, RefusesWhatProductsDoNot) {
   };
   const Case cases[] = {
       {Maximum(x_, Like(x_, 0)) + Read(0), "goes on after its activation"},
-      {Unary(program::ExprOp::kTanh, x_), "none of bias, sum"},
+      {Unary(program::ExprOp::kAbs, x_), "none of bias, sum"},
       {x_ * Like(x_, 2), "none of bias, sum"},
       {x_ * Read(0), "other than by adding"},
       {x_ - Read(1), "other than by adding"},

@@ -54,14 +54,13 @@ algorithm AlgorithmOf(const Operation& operation) {
       return algorithm::eltwise_abs;
     case Kind::kSquare:
       return algorithm::eltwise_square;
-    case Kind::kTanh:
-      return algorithm::eltwise_tanh;
     case Kind::kLogistic:
       return algorithm::eltwise_logistic;
     case Kind::kSwish:
       return algorithm::eltwise_swish;
     case Kind::kHardSwish:
       return algorithm::eltwise_hardswish;
+    case Kind::kTanh:
     case Kind::kGelu:
       break;
   }
@@ -77,6 +76,10 @@ Result<std::vector<Operation>> TranslatePostOps(const program::Program& program,
   if (std::ranges::count(operations, Kind::kGelu, &Operation::kind) > 0) {
     return Status(Code::kUnsupportedAttribute,
                   "oneDNN's error function loses digits that the reference keeps.");
+  }
+  if (std::ranges::count(operations, Kind::kTanh, &Operation::kind) > 0) {
+    return Status(Code::kUnsupportedAttribute,
+                  "oneDNN's hyperbolic tangent takes longer than a loop over its results.");
   }
   if (operations.size() <= kMaxPostOps) return operations;
   return Status(Code::kUnsupportedAttribute,

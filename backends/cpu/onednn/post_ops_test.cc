@@ -45,7 +45,6 @@ TEST(PostOpsTest, NamesEveryFunction) {
       {{Kind::kLeakyRelu, 0.25}, algorithm::eltwise_relu, 0.25, 0},
       {{Kind::kAbs}, algorithm::eltwise_abs, 0, 0},
       {{Kind::kSquare}, algorithm::eltwise_square, 0, 0},
-      {{Kind::kTanh}, algorithm::eltwise_tanh, 0, 0},
       {{Kind::kLogistic}, algorithm::eltwise_logistic, 0, 0},
       {{Kind::kSwish, 1.5}, algorithm::eltwise_swish, 1.5, 0},
       {{Kind::kHardSwish, 0.25, 0.5}, algorithm::eltwise_hardswish, 0.25, 0.5},

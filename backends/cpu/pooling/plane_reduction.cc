@@ -59,26 +59,55 @@ inline double CountOf(const Windows& windows, const Taps& taps) {
       std::max<int64_t>(1, windows.counts_padding ? taps.counted : taps.count));
 }
 
+// Elements `first` + k * stride of a row of `in` elements, for k in [0, length), with `identity`
+// for those beyond its ends.
+template <typename T>
+HWY_INLINE void CopyRemainder(const T* row, int64_t in, int64_t first, int64_t stride,
+                              int64_t length, T identity, T* to) {
+  const int64_t low =
+      std::clamp<int64_t>(first >= 0 ? 0 : (-first + stride - 1) / stride, 0, length);
+  const int64_t high =
+      std::clamp<int64_t>(first >= in ? 0 : (in - first + stride - 1) / stride, low, length);
+  std::fill_n(to, low, identity);
+  const T* from = row + first;
+  if (stride == 1) {
+    std::copy(from + low, from + high, to + low);
+  } else {
+    for (int64_t k = low; k < high; ++k) to[k] = from[k * stride];
+  }
+  std::fill_n(to + high, length - high, identity);
+}
+
+// Both remainders of a stride of 2: pairs that lie in the row are told apart by vectors.
+template <typename T>
+HWY_INLINE void CopyPairs(const T* row, int64_t in, int64_t first, int64_t length, T identity,
+                          T* even, T* odd) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t low = std::clamp<int64_t>(first >= 0 ? 0 : (-first + 1) / 2, 0, length);
+  const int64_t high = std::clamp<int64_t>((in - first) / 2, low, length);
+  int64_t k = low;
+  for (; k + lanes <= high; k += lanes) {
+    hn::Vec<decltype(d)> a, b;
+    hn::LoadInterleaved2(d, row + first + 2 * k, a, b);
+    hn::StoreU(a, d, even + k);
+    hn::StoreU(b, d, odd + k);
+  }
+  // What is left at either end.
+  CopyRemainder(row, in, first, 2, low, identity, even);
+  CopyRemainder(row, in, first + 1, 2, low, identity, odd);
+  CopyRemainder(row, in, first + 2 * k, 2, length - k, identity, even + k);
+  CopyRemainder(row, in, first + 2 * k + 1, 2, length - k, identity, odd + k);
+}
+
 template <typename T>
 void CopyRow(const T* row, const Sliding& sliding, const RowCopy& copy, T identity, T* to) {
   const auto stride = static_cast<int64_t>(copy.remainders);
   const auto length = static_cast<int64_t>(copy.length);
   const auto begin = static_cast<int64_t>(copy.source_begin);
+  if (stride == 2) return CopyPairs(row, sliding.in, begin, length, identity, to, to + length);
   for (int64_t remainder = 0; remainder < stride; ++remainder, to += length) {
-    // Elements [low, high) are in the source.
-    const int64_t first = begin + remainder;
-    const int64_t low =
-        std::clamp<int64_t>(first >= 0 ? 0 : (-first + stride - 1) / stride, 0, length);
-    const int64_t high = std::clamp<int64_t>(
-        first >= sliding.in ? 0 : (sliding.in - first + stride - 1) / stride, low, length);
-    std::fill_n(to, low, identity);
-    const T* from = row + first;
-    if (stride == 1) {
-      std::copy(from + low, from + high, to + low);
-    } else {
-      for (int64_t k = low; k < high; ++k) to[k] = from[k * stride];
-    }
-    std::fill_n(to + high, length - high, identity);
+    CopyRemainder(row, sliding.in, begin + remainder, stride, length, identity, to);
   }
 }
 
