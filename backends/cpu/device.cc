@@ -78,6 +78,10 @@ RecipeResult SelectGathered(Question& question, std::string_view /*name*/) {
   return convolution::SelectGathered(question.facts);
 }
 
+RecipeResult SelectFewOutputs(Question& question, std::string_view /*name*/) {
+  return convolution::SelectFewOutputs(question.facts);
+}
+
 // A matrix of constants: few rows where it lies, more of them with a packed copy. The number of
 // rows may be known only once the step is bound.
 RecipeResult SelectConstantMatrix(Question& question, std::string_view /*name*/) {
@@ -169,6 +173,7 @@ constexpr Implementation kImplementations[] = {
     {"depthwise", IsConvolution, OwnConvolution<convolution::SelectDepthwise>},
     {"direct", IsConvolution, OwnConvolution<convolution::SelectDirect>},
     {"planar", IsConvolution, OwnConvolution<convolution::SelectPlanar>},
+    {"few outputs", IsConvolution, SelectFewOutputs},
     {"gathered", IsSpatial, SelectGathered},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
     {"byte product", IsContract, SelectByteProduct},

@@ -7,13 +7,12 @@
 // chunk.
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/cpu/convolution/recipe.h"
-#include "backends/cpu/convolution/windows.h"
+#include "backends/cpu/convolution/used_taps.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/gemm/step_epilogue.h"
@@ -28,9 +27,6 @@ namespace {
 using base::Code;
 using base::Status;
 using program::Contract;
-using program::Dim;
-
-constexpr size_t kFirstSpatial = 2;  // axes of images are N, C and the spatial ones
 
 // What is a number before the step is bound.
 struct GatheredConvolution {
@@ -45,33 +41,6 @@ struct GatheredConvolution {
   }
   int64_t packed_size() const { return gemm::PackedSize(depth(), out_channels); }
 };
-
-// Along each axis the taps that some window has inside of its image: of a small image, a kernel's
-// outermost ones may meet nothing but padding. At least one.
-struct UsedTaps {
-  tensor::Extents first, count;
-
-  int64_t total() const { return tensor::ElementCount(count); }
-  bool operator==(const UsedTaps& other) const = default;
-};
-
-UsedTaps FindUsedTaps(const device::BoundStep& step) {
-  const Contract& contract = *step.step->As<Contract>();
-  UsedTaps used;
-  for (size_t axis = 0; axis < contract.a_spatial.size(); ++axis) {
-    const int64_t in = step.Number(contract.a_spatial[axis]);
-    const int64_t out = step.domain[kFirstSpatial + axis];
-    const int64_t pad = step.Number(contract.pads_begin[axis]);
-    const int64_t dilation = contract.dilations[axis];
-    const int64_t last_window = std::max<int64_t>(out - 1, 0) * contract.strides[axis] - pad;
-    int64_t first = 0, end = step.Number(contract.inner[1 + axis]);
-    while (first + 1 < end && last_window + first * dilation < 0) ++first;
-    while (end - 1 > first && (end - 1) * dilation - pad >= in) --end;
-    used.first.push_back(first);
-    used.count.push_back(end - first);
-  }
-  return used;
-}
 
 // Weights of every group, the depth in the order of Windows. `weights` is the first used tap's.
 void PackTaps(const GatheredConvolution& convolution, const float* weights,
@@ -110,20 +79,7 @@ class BoundGathered final : public device::BoundKernel {
         source_(step.reads[0]),
         result_(step.writes[0]),
         batch_(step.domain[0]) {
-    const Contract& contract = *step.step->As<Contract>();
-    windows_.channels = convolution.in_channels;
-    windows_.channel_stride = source_.strides[1];
-    const size_t spatial = contract.a_spatial.size();
-    for (size_t axis = 0; axis < spatial; ++axis) {
-      windows_.axes[kMaxSpatialAxes - spatial + axis] = {
-          step.Number(contract.a_spatial[axis]),
-          step.domain[kFirstSpatial + axis],
-          used.count[axis],
-          contract.strides[axis],
-          contract.dilations[axis],
-          step.Number(contract.pads_begin[axis]) - used.first[axis] * contract.dilations[axis],
-          source_.strides[kFirstSpatial + axis]};
-    }
+    windows_ = WindowsOf(step, used);
     // A panel of a block takes half of the L1 cache, the windows of a chunk half of the L2 cache.
     block_depth_ = std::clamp<int64_t>(processor::L1Floats() / 2 / gemm::PanelColumns(), 64, 1024);
     block_depth_ = std::min(block_depth_, convolution.depth());
@@ -300,27 +256,17 @@ class GatheredKernel final : public device::Kernel {
       return base::Ok();
     };
     ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(NumberOf(used), runtime_.memory(),
+                             store_.Find(layouts_.NumberOf(used), runtime_.memory(),
                                          convolution.group * convolution.packed_size(), pack));
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<BoundGathered>(step, convolution, used, std::move(packed), runtime_));
   }
 
  private:
-  // Of the weights that are packed for these taps.
-  int NumberOf(const UsedTaps& used) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::find(layouts_.begin(), layouts_.end(), used);
-    const auto number = static_cast<int>(found - layouts_.begin());
-    if (found == layouts_.end()) layouts_.push_back(used);
-    return number;
-  }
-
   const GatheredConvolution convolution_;
   runtime::Runtime& runtime_;
   runtime::WeightStore store_;
-  std::mutex mutex_;
-  std::vector<UsedTaps> layouts_;
+  TapLayouts layouts_;
 };
 
 class GatheredRecipe final : public Recipe {
@@ -337,59 +283,18 @@ class GatheredRecipe final : public Recipe {
   const GatheredConvolution convolution_;
 };
 
-base::Result<int64_t> Number(const Dim& dim, std::string_view what) {
-  if (dim.is_constant() && dim.constant() >= 1) return dim.constant();
-  if (!dim.is_constant()) {
-    return Status(Code::kUnsupportedShape,
-                  "The " + std::string(what) + " is known only once the inputs are.");
-  }
-  return Status(Code::kUnsupportedShape, "The " + std::string(what) + " is " +
-                                             std::to_string(dim.constant()) + ", less than 1.");
-}
-
-// Rows of a product are at one distance from each other.
-Status CheckEvenPositions(const program::View& view, const program::Shape& domain,
-                          std::string_view what) {
-  for (size_t axis = domain.size() - 1; axis > kFirstSpatial; --axis) {
-    if (domain[axis - 1] == Dim(1)) continue;
-    if (!(view.strides[axis - 1] == view.strides[axis] * domain[axis])) {
-      return Status(Code::kUnsupportedShape,
-                    "The pixels of the " + std::string(what) + " do not lie evenly in memory.");
-    }
-  }
-  return base::Ok();
-}
-
 }  // namespace
 
 runtime::RecipeResult SelectGathered(const device::Facts& facts) {
   const program::Step& step = facts.step;
   const Contract& contract = *step.As<Contract>();
-  const size_t spatial = contract.a_spatial.size();
-  if (spatial == 0 || spatial > kMaxSpatialAxes) {
-    return Status(Code::kUnsupportedShape, "The convolution has " + std::to_string(spatial) +
-                                               " spatial axes; the kernel has 1 to " +
-                                               std::to_string(kMaxSpatialAxes) + ".");
-  }
-  if (contract.accumulator != tensor::ElementType::kFloat32 || step.writes.size() != 1 ||
-      step.writes[0].type != tensor::ElementType::kFloat32) {
-    return Status(Code::kUnsupportedDatatype,
-                  "The convolution has something else than one float32 result.");
-  }
-  if (!facts.IsConstant(step.reads[1])) {
-    return Status(Code::kUnsupportedAttribute, "The weights are computed at run time.");
-  }
-  for (int operand = 0; operand < 2; ++operand) {
-    ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, operand));
-  }
+  ONNXIFI_RETURN_IF_ERROR(CheckGathered(facts));
   GatheredConvolution convolution;
   convolution.group = contract.group;
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.in_channels, Number(contract.inner[0], "input's depth"));
-  ONNXIFI_ASSIGN_OR_RETURN(convolution.out_channels, Number(step.domain[1], "output's depth"));
-  convolution.out_channels /= contract.group;
+  convolution.in_channels = contract.inner[0].constant();
+  convolution.out_channels = step.domain[1].constant() / contract.group;
   for (size_t axis = 1; axis < contract.inner.size(); ++axis) {
-    ONNXIFI_ASSIGN_OR_RETURN(const int64_t extent, Number(contract.inner[axis], "kernel's extent"));
-    convolution.taps *= extent;
+    convolution.taps *= contract.inner[axis].constant();
   }
   constexpr int64_t kMinColumns = 8;
   if (convolution.out_channels < kMinColumns) {

@@ -49,6 +49,8 @@ runtime::RecipeResult SelectPlanar(const ConvolutionQuery& described);
 // Along one to three axes, with any strides, dilations, padding and extents: windows are gathered.
 // The step is a convolution.
 runtime::RecipeResult SelectGathered(const device::Facts& facts);
+// The same with fewer outputs than a vector has lanes, where channels lie side by side.
+runtime::RecipeResult SelectFewOutputs(const device::Facts& facts);
 
 }  // namespace onnxifi::convolution
 

@@ -74,9 +74,10 @@ Bounds SumTermsHere(const Terms& terms, int64_t begin, int64_t count, int64_t* H
 // inside[k] stays -1 where start + numbers[k], modulo 2^64, lies in [0, extent), else becomes 0.
 void KeepInsideHere(const int64_t* HWY_RESTRICT numbers, int64_t start, int64_t extent,
                     int64_t count, int64_t* HWY_RESTRICT inside) {
+  const auto end = static_cast<uint64_t>(extent > 0 ? extent : 0);
   for (int64_t k = 0; k < count; ++k) {
     const uint64_t number = static_cast<uint64_t>(numbers[k]) + static_cast<uint64_t>(start);
-    inside[k] &= number < static_cast<uint64_t>(extent) ? -1 : 0;
+    inside[k] &= number < end ? -1 : 0;
   }
 }
 
@@ -233,6 +234,9 @@ class Block {
   void FindRun() {
     constexpr int64_t kWorthACopy = 16;
     run_begin_ = run_end_ = 0;
+    // What is enlarged or shrunk has none.
+    const int64_t reach = reach_.highest - reach_.lowest + 1;
+    if (reach < count_ / 4 * 3 || reach > count_ + count_ / 4) return;
     for (int64_t begin = 0; begin < count_;) {
       int64_t end = begin + 1;
       while (end < count_ && positions_[end] == positions_[end - 1] + 1) ++end;
