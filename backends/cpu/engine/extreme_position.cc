@@ -326,5 +326,9 @@ std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extrem
   return std::make_unique<BoundExtremePosition>(extreme, lane_axis, step, runtime);
 }
 
+int64_t FindExtremeInRow(program::Extreme extreme, const float* row, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(FindInRow)(extreme.is_largest, extreme.takes_last, row, count);
+}
+
 }  // namespace onnxifi::engine
 #endif

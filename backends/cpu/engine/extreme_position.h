@@ -24,6 +24,9 @@ std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extrem
                                                          const device::BoundStep& step,
                                                          Runtime& runtime);
 
+// The position of the extreme among `count` elements, at least 1.
+int64_t FindExtremeInRow(program::Extreme extreme, const float* row, int64_t count);
+
 }  // namespace onnxifi::engine
 
 #endif  // ONNXIFI_BACKENDS_CPU_ENGINE_EXTREME_POSITION_H_

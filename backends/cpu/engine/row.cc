@@ -18,6 +18,7 @@
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/reduction.h"
+#include "backends/cpu/engine/row_normalization.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
@@ -27,8 +28,8 @@ namespace {
 // where it cannot be reduced by row.
 constexpr int64_t kShortRow = 256;
 
-// A tile is larger than elsewhere by this: a row goes through a dozen loops, each of which costs its
-// call, and few registers are alive at once.
+// A tile is larger than elsewhere by this: a row goes through a dozen loops, each of which costs
+// its call, and few registers are alive at once.
 constexpr int64_t kTilesOfRows = 3;
 // Results of a tile where they lie closer together than their elements: fewer would read a few
 // floats of each cache line.
@@ -97,6 +98,7 @@ struct RowCode {
   Code row_roots;  // those that no element of the row enters
   std::vector<bool> is_per_row;
   int axes;
+  std::shared_ptr<const RowNormalization> normalization;  // null where it is none
 };
 
 struct BoundPass {
@@ -344,7 +346,10 @@ class RowKernel final : public device::Kernel {
                                                           device::Addresses) override {
     std::unique_ptr<device::BoundKernel> bound;
     ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
-      bound = std::make_unique<BoundRow>(code_, step, runtime_);
+      if (code_->normalization) {
+        bound = BindRowNormalization(code_->normalization, step, runtime_);
+      }
+      if (bound == nullptr) bound = std::make_unique<BoundRow>(code_, step, runtime_);
       return base::Ok();
     }));
     return bound;
@@ -457,6 +462,7 @@ std::unique_ptr<device::Kernel> BuildRow(const device::Facts& facts, Runtime& ru
   }
   code.fresh.roots = Code::Compile(pool, row.roots, loops, provided);
   code.holding.roots = Code::Compile(pool, row.roots, loops, held);
+  code.normalization = FindRowNormalization(pool, facts.step, loops);
   return std::make_unique<RowKernel>(std::make_shared<const RowCode>(std::move(code)), runtime);
 }
 

@@ -5,12 +5,6 @@
 
 #include "backends/cpu/engine/row_reduction.h"
 
-#include <cstring>
-#include <limits>
-#include <type_traits>
-
-#include "backends/core/reference/column.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/engine/row_reduction.cc"
 #include <hwy/foreach_target.h>
@@ -18,89 +12,13 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/engine/arithmetic-inl.h"
+#include "backends/cpu/engine/row_reduction-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-using Tag = hn::ScalableTag<float>;
-using Vec = hn::Vec<Tag>;
-
-constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Tag()));
-constexpr int kMaxVectors = static_cast<int>(reference::kBlock) / kVectorLanes;
-
-// Lane n joins lane n + half, until one is left.
-template <class D, class V, class Operation>
-HWY_INLINE float JoinLanes(D d, V v, Operation operation) {
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (hn::MaxLanes(D()) > 1) {
-    const hn::Half<D> half;
-    return JoinLanes(half, operation(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)),
-                     operation);
-  }
-#endif
-  (void)d;
-  (void)operation;
-  return hn::GetLane(v);
-}
-
-// The first `count` elements, of which there are fewer than a vector has; the other lanes are 0.
-HWY_INLINE Vec LoadFirst(Tag d, const float* elements, int64_t count) {
-#if HWY_TARGET <= HWY_AVX2
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, elements);
-#else
-  HWY_ALIGN float lanes[kVectorLanes] = {};
-  std::memcpy(lanes, elements, static_cast<size_t>(count) * sizeof(float));
-  return hn::Load(d, lanes);
-#endif
-}
-
-// A row of at most kVectors vectors, or of any length where that is all parts.
-template <int kVectors, class Operation>
-HWY_INLINE float ReduceRow(const float* elements, int64_t count, float state, float neutral,
-                           Operation operation) {
-  const Tag d;
-  Vec parts[kVectors];
-  const Vec begin = hn::Set(d, state);
-  const Vec empty = hn::Set(d, neutral);
-  int64_t left = count;
-  auto take_vectors = [&](auto is_first) HWY_ATTR {
-#pragma GCC unroll 32
-    for (int v = 0; v < kVectors; ++v) {
-      const Vec held = decltype(is_first)::value ? begin : parts[v];
-      const Vec unused = decltype(is_first)::value ? empty : parts[v];
-      const int64_t lanes = left - v * kVectorLanes;
-      if (lanes >= kVectorLanes) {
-        parts[v] = operation(d, held, hn::LoadU(d, elements + v * kVectorLanes));
-      } else if (lanes > 0) {
-        const Vec last = LoadFirst(d, elements + v * kVectorLanes, lanes);
-        parts[v] = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(lanes)),
-                                  operation(d, held, last), unused);
-      } else {
-        parts[v] = unused;
-      }
-    }
-    elements += kVectors * kVectorLanes;
-    left -= kVectors * kVectorLanes;
-  };
-  take_vectors(std::true_type());
-  for (; left >= kVectors * kVectorLanes; left -= kVectors * kVectorLanes) {
-#pragma GCC unroll 32
-    for (int v = 0; v < kVectors; ++v) {
-      parts[v] = operation(d, parts[v], hn::LoadU(d, elements + v * kVectorLanes));
-    }
-    elements += kVectors * kVectorLanes;
-  }
-  if (left > 0) take_vectors(std::false_type());
-#pragma GCC unroll 8
-  for (int half = kVectors / 2; half > 0; half /= 2) {
-#pragma GCC unroll 32
-    for (int v = 0; v < half; ++v) parts[v] = operation(d, parts[v], parts[v + half]);
-  }
-  return JoinLanes(d, parts[0], operation);
-}
 
 template <int kVectors, class Operation>
 void ReduceRowsOf(const float* elements, int64_t rows, int64_t count, float neutral,
@@ -114,8 +32,8 @@ void ReduceRowsOf(const float* elements, int64_t rows, int64_t count, float neut
 template <class Operation, int kVectors = 1>
 void ReduceRows(const std::byte* elements, int64_t rows, int64_t count, float neutral,
                 std::byte* states) {
-  if constexpr (kVectors < kMaxVectors) {
-    if (count > kVectors * kVectorLanes) {
+  if constexpr (kVectors < kPartVectors) {
+    if (count > kVectors * kRowLanes) {
       return ReduceRows<Operation, 2 * kVectors>(elements, rows, count, neutral, states);
     }
   }
@@ -123,21 +41,17 @@ void ReduceRows(const std::byte* elements, int64_t rows, int64_t count, float ne
                                     reinterpret_cast<float*>(states));
 }
 
-constexpr float kInfinite = std::numeric_limits<float>::infinity();
-
-// A number x is left as it is, to its sign, by x + -0, x * 1, max(x, -infinity) and
-// min(x, infinity).
 void SumRows(const std::byte* elements, int64_t rows, int64_t count, std::byte* states) {
-  ReduceRows<Sum>(elements, rows, count, -0.0f, states);
+  ReduceRows<Sum>(elements, rows, count, kNoSummand, states);
 }
 void MultiplyRows(const std::byte* elements, int64_t rows, int64_t count, std::byte* states) {
   ReduceRows<Product>(elements, rows, count, 1.0f, states);
 }
 void FindMaximaOfRows(const std::byte* elements, int64_t rows, int64_t count, std::byte* states) {
-  ReduceRows<FloatMaximum>(elements, rows, count, -kInfinite, states);
+  ReduceRows<FloatMaximum>(elements, rows, count, -kRowInfinity, states);
 }
 void FindMinimaOfRows(const std::byte* elements, int64_t rows, int64_t count, std::byte* states) {
-  ReduceRows<FloatMinimum>(elements, rows, count, kInfinite, states);
+  ReduceRows<FloatMinimum>(elements, rows, count, kRowInfinity, states);
 }
 
 RowReduction FindReduction(program::ExprOp op) {
