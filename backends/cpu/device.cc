@@ -52,6 +52,10 @@ bool IsConvolution(const program::Step& step) {
   const auto* contract = step.As<Contract>();
   return contract != nullptr && contract->form == Contract::Form::kConv;
 }
+bool IsTransposed(const program::Step& step) {
+  const auto* contract = step.As<Contract>();
+  return contract != nullptr && contract->form == Contract::Form::kConvTranspose;
+}
 // Along one axis or three.
 bool IsSpatial(const program::Step& step) {
   return IsConvolution(step) && step.As<Contract>()->a_spatial.size() != 2;
@@ -80,6 +84,30 @@ RecipeResult SelectGathered(Question& question, std::string_view /*name*/) {
 
 RecipeResult SelectFewOutputs(Question& question, std::string_view /*name*/) {
   return convolution::SelectFewOutputs(question.facts);
+}
+
+// Of pixels with their channels side by side, and of windows that are not mostly padding; others
+// are oneDNN's.
+RecipeResult SelectTransposed(Question& question, std::string_view /*name*/) {
+  const program::Step& step = question.facts.step;
+  const Contract& contract = *step.As<Contract>();
+  for (const program::View* view : {&step.reads[0], &step.writes[0]}) {
+    if (!(view->strides[1] == program::Dim(1))) {
+      return base::Status(base::Code::kUnsupportedShape,
+                          "Channels of the input or the result do not lie side by side.");
+    }
+  }
+  program::Dim needed = 1, gathered = 1;
+  for (size_t axis = 0; axis < contract.a_spatial.size(); ++axis) {
+    needed = needed * contract.a_spatial[axis] * contract.inner[1 + axis];
+    gathered = gathered * step.domain[2 + axis] *
+               CeilDiv(contract.inner[1 + axis], contract.strides[axis]);
+  }
+  if (needed.is_constant() && gathered.is_constant() &&
+      gathered.constant() / 2 > needed.constant()) {
+    return base::Status(base::Code::kUnsupportedShape, "Most of each window is padding.");
+  }
+  return convolution::SelectTransposed(question.facts);
 }
 
 // A matrix of constants: few rows where it lies, more of them with a packed copy. The number of
@@ -125,6 +153,14 @@ RecipeResult SelectOneDnnConvolution(Question& question, std::string_view name) 
   RecipeResult gathered = convolution::SelectGathered(question.facts);
   if (!gathered.ok()) return recipe;
   return onednn::WithOtherwise(std::move(recipe), *std::move(gathered));
+}
+
+RecipeResult SelectOneDnnDeconvolution(Question& question, std::string_view name) {
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<const device::Recipe> recipe,
+                           onednn::SelectDeconvolution(question.facts, kInPrimitive, name));
+  RecipeResult transposed = convolution::SelectTransposed(question.facts);
+  if (!transposed.ok()) return recipe;
+  return onednn::WithOtherwise(std::move(recipe), *std::move(transposed));
 }
 
 RecipeResult SelectAttention(Question& question, std::string_view /*name*/) {
@@ -175,12 +211,13 @@ constexpr Implementation kImplementations[] = {
     {"planar", IsConvolution, OwnConvolution<convolution::SelectPlanar>},
     {"few outputs", IsConvolution, SelectFewOutputs},
     {"gathered", IsSpatial, SelectGathered},
+    {"transposed", IsTransposed, SelectTransposed},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
     {"byte product", IsContract, SelectByteProduct},
     {"pooling", IsWindow, SelectPooling},
     {"onednn matmul", IsContract, OneDnn<onednn::SelectMatMul, kInPrimitive>},
     {"onednn convolution", IsContract, SelectOneDnnConvolution},
-    {"onednn deconvolution", IsContract, OneDnn<onednn::SelectDeconvolution, kInPrimitive>},
+    {"onednn deconvolution", IsTransposed, SelectOneDnnDeconvolution},
     {"onednn matmul between loops", IsContract, OneDnn<onednn::SelectMatMul, kInLoops>},
     {"onednn convolution between loops", IsContract, OneDnn<onednn::SelectConvolution, kInLoops>},
     {"onednn deconvolution between loops", IsContract,
@@ -231,7 +268,8 @@ device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const
 // before and after it; oneDNN's takes whatever the others do, and more.
 bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
   return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok() ||
-         (IsConvolution(facts.step) && integer::SelectProduct(facts).ok());
+         (IsConvolution(facts.step) && integer::SelectProduct(facts).ok()) ||
+         (IsTransposed(facts.step) && convolution::SelectTransposed(facts).ok());
 }
 
 // Of bytes alone; 16-bit floats are widened. Groups of few outputs fill no vector, but for a kernel

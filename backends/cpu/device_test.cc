@@ -247,7 +247,6 @@ TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
                           says("for byte product", "Operand A is int32, not a byte"),
                           says("for onednn matmul", "accumulates in int32"),
                           says("for onednn convolution", "no convolution"),
-                          says("for onednn deconvolution", "no transposed convolution"),
                           says("for onednn matmul between loops", "accumulates in int32"),
                           says("for onednn convolution between loops", "no convolution"),
                           says("for onednn deconvolution between loops", "no transposed")));

@@ -51,6 +51,9 @@ runtime::RecipeResult SelectPlanar(const ConvolutionQuery& described);
 runtime::RecipeResult SelectGathered(const device::Facts& facts);
 // The same with fewer outputs than a vector has lanes, where channels lie side by side.
 runtime::RecipeResult SelectFewOutputs(const device::Facts& facts);
+// A transposed convolution without gaps in its kernel, with any strides and padding. The step is
+// one.
+runtime::RecipeResult SelectTransposed(const device::Facts& facts);
 
 }  // namespace onnxifi::convolution
 

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SelectTransposed and its kernel: a transposed convolution along one to three axes as one
+// convolution for each remainder of its strides: what lies at positions o with the same
+// (o + padding) % stride is made of the same taps of the kernel, every stride-th, over neighbours
+// of the input. Windows of these are gathered, backwards, unless they are pixels that can be read
+// where they lie, and multiplied with packed weights; results are a stride apart.
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/convolution/recipe.h"
+#include "backends/cpu/convolution/used_taps.h"
+#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/step_epilogue.h"
+#include "backends/cpu/processor/processor.h"
+#include "backends/cpu/runtime/aligned_constant.h"
+#include "backends/cpu/runtime/packed_weights.h"
+
+namespace onnxifi::convolution {
+namespace {
+
+using base::Code;
+using base::Status;
+using program::Contract;
+using Numbers = std::array<int64_t, kMaxSpatialAxes>;
+
+// The axes of a step, outermost first, those that it has not being of one element.
+struct Axes {
+  Numbers in, out, kernel, stride, pad;
+
+  explicit Axes(const device::BoundStep& step) {
+    in.fill(1);
+    out.fill(1);
+    kernel.fill(1);
+    stride.fill(1);
+    pad.fill(0);
+    const Contract& contract = *step.step->As<Contract>();
+    const size_t spatial = contract.a_spatial.size();
+    for (size_t own = 0; own < spatial; ++own) {
+      const size_t axis = kMaxSpatialAxes - spatial + own;
+      in[axis] = step.Number(contract.a_spatial[own]);
+      out[axis] = step.domain[kFirstSpatial + own];
+      kernel[axis] = step.Number(contract.inner[1 + own]);
+      stride[axis] = contract.strides[own];
+      pad[axis] = step.Number(contract.pads_begin[own]);
+    }
+  }
+};
+
+// A stride along each axis of a view, 0 for axes that it has not.
+Numbers StridesOf(const device::BoundView& view) {
+  Numbers strides = {};
+  const size_t spatial = view.strides.size() - kFirstSpatial;
+  for (size_t own = 0; own < spatial; ++own) {
+    strides[kMaxSpatialAxes - spatial + own] = view.strides[kFirstSpatial + own];
+  }
+  return strides;
+}
+
+// The results with one remainder along every axis.
+struct Phase {
+  Windows windows;      // over the input, taps from the last to the first
+  Numbers first_out{};  // where their results begin
+  Numbers remainder{};
+  bool is_direct = false;  // each window is a pixel of the input
+  int64_t packed = 0;      // where the weights of its taps begin, in floats
+
+  int64_t lines() const { return windows.axes[0].out * windows.axes[1].out; }
+};
+
+int64_t Taps(int64_t kernel, int64_t stride, int64_t remainder) {
+  return remainder < kernel ? (kernel - remainder + stride - 1) / stride : 0;
+}
+
+// What is a number before the step is bound.
+struct TransposedConvolution {
+  int64_t group = 1;
+  int64_t in_channels = 1, out_channels = 1;  // of one group
+  gemm::StepEpilogue epilogue;
+};
+
+// Weights of every phase and group, the depth in the order of its windows. Where no tap is left,
+// zeros of one.
+struct Packing {
+  const TransposedConvolution& convolution;
+  Numbers kernel, stride;
+
+  int64_t SizeOf(const Numbers& remainder) const {
+    return convolution.group * gemm::PackedSize(DepthOf(remainder), convolution.out_channels);
+  }
+  int64_t DepthOf(const Numbers& remainder) const {
+    int64_t taps = 1;
+    for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) {
+      taps *= std::max<int64_t>(1, Taps(kernel[axis], stride[axis], remainder[axis]));
+    }
+    return taps * convolution.in_channels;
+  }
+  // body(remainders, where their weights begin), for all phases.
+  template <typename Body>
+  int64_t ForPhases(Body body) const {
+    int64_t begin = 0;
+    Numbers remainder{};
+    for (remainder[0] = 0; remainder[0] < stride[0]; ++remainder[0]) {
+      for (remainder[1] = 0; remainder[1] < stride[1]; ++remainder[1]) {
+        for (remainder[2] = 0; remainder[2] < stride[2]; ++remainder[2]) {
+          body(remainder, begin);
+          begin += SizeOf(remainder);
+        }
+      }
+    }
+    return begin;
+  }
+  void PackPhase(const float* weights, const device::BoundView& view, const Numbers& remainder,
+                 float* packed) const {
+    const Numbers strides = StridesOf(view);
+    Numbers taps{};
+    bool has_taps = true;
+    for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) {
+      taps[axis] = Taps(kernel[axis], stride[axis], remainder[axis]);
+      has_taps = has_taps && taps[axis] > 0;
+    }
+    std::fill_n(packed, SizeOf(remainder), 0.0F);
+    if (!has_taps) return;
+    const int64_t depth = DepthOf(remainder);
+    const int64_t columns = convolution.out_channels;
+    const int64_t panels = (columns + gemm::PanelColumns() - 1) / gemm::PanelColumns();
+    for (int64_t group = 0; group < convolution.group; ++group) {
+      for (int64_t tap = 0; tap < taps[0] * taps[1] * taps[2]; ++tap) {
+        const float* first = weights + group * convolution.in_channels * view.strides[0];
+        int64_t rest = tap;
+        for (size_t axis = kMaxSpatialAxes; axis-- > 0;) {
+          const int64_t at = taps[axis] - 1 - rest % taps[axis];
+          first += (remainder[axis] + at * stride[axis]) * strides[axis];
+          rest /= taps[axis];
+        }
+        gemm::PackRows({first, view.strides[0], view.strides[1]}, convolution.in_channels, columns,
+                       tap * convolution.in_channels, depth, 0, panels,
+                       packed + group * gemm::PackedSize(depth, columns));
+      }
+    }
+  }
+};
+
+class BoundTransposed final : public device::BoundKernel {
+ public:
+  BoundTransposed(const device::BoundStep& step, const TransposedConvolution& convolution,
+                  runtime::PackedWeights weights, runtime::Runtime& runtime)
+      : runtime_(runtime),
+        convolution_(convolution),
+        weights_(std::move(weights)),
+        epilogue_(convolution.epilogue, step),
+        source_(step.reads[0]),
+        result_(step.writes[0]),
+        batch_(step.domain[0]),
+        axes_(step) {
+    const Numbers source = StridesOf(source_);
+    const Packing packing = {convolution_, axes_.kernel, axes_.stride};
+    packing.ForPhases([&](const Numbers& remainder, int64_t packed) {
+      Phase phase;
+      phase.remainder = remainder;
+      phase.packed = packed;
+      phase.windows.channels = convolution_.in_channels;
+      phase.windows.channel_stride = source_.strides[1];
+      phase.is_direct = source_.strides[1] == 1 || convolution_.in_channels == 1;
+      bool has_taps = true;
+      for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) {
+        const int64_t stride = axes_.stride[axis];
+        const int64_t own = Taps(axes_.kernel[axis], stride, remainder[axis]);
+        has_taps = has_taps && own > 0;
+        const int64_t taps = std::max<int64_t>(1, own);
+        // Results o = quotient * stride + remainder - pad, of which o >= 0 and o < out.
+        const int64_t before = axes_.pad[axis] - remainder[axis];
+        const int64_t first = before > 0 ? (before + stride - 1) / stride : 0;
+        const int64_t last = axes_.out[axis] - 1 + before;
+        const int64_t end = last < 0 ? 0 : last / stride + 1;
+        phase.first_out[axis] = first * stride - before;
+        phase.windows.axes[axis] = {
+            axes_.in[axis], std::max<int64_t>(0, end - first), taps, 1, 1, taps - 1 - first,
+            source[axis]};
+        phase.is_direct = phase.is_direct && taps == 1 && end <= axes_.in[axis];
+      }
+      if (!has_taps) {
+        // Made of nothing, whatever the input holds: each window sees padding.
+        phase.is_direct = false;
+        for (WindowAxis& axis : phase.windows.axes) axis.in = 0;
+      }
+      if (phase.windows.count() > 0) phases_.push_back(phase);
+    });
+    // As gathered windows: a panel of a block takes half of the L1 cache, a chunk half of the L2.
+    block_depth_ = std::clamp<int64_t>(processor::L1Floats() / 2 / gemm::PanelColumns(), 64, 1024);
+    chunk_rows_ = std::max<int64_t>(processor::L2Floats() / 2 / block_depth_, 1);
+    for (const Phase& phase : phases_) {
+      max_lines_floats_ = std::max(max_lines_floats_, LinesOf(phase) * phase.windows.axes[2].out);
+    }
+    is_planar_ = result_.strides[1] != 1;
+  }
+
+  // The weights are packed.
+  bool ReadsAtRun(int read) const override { return read != 1; }
+
+  Status Run(device::Addresses addresses) const override {
+    std::vector<Item> items;
+    int64_t products = 0;
+    for (int64_t image = 0; image < batch_; ++image) {
+      for (const Phase& phase : phases_) {
+        for (int64_t line = 0; line < phase.lines(); line += LinesOf(phase)) {
+          items.push_back({&phase, image, line, std::min(LinesOf(phase), phase.lines() - line)});
+        }
+        products += phase.windows.count() * phase.windows.depth() * convolution_.out_channels *
+                    convolution_.group;
+      }
+    }
+    if (items.empty()) return base::Ok();
+    constexpr int64_t kWorthAThread = 1 << 17;
+    threads::ThreadPool& pool = runtime_.pool();
+    const auto count = static_cast<int64_t>(items.size());
+    const int64_t parts = std::clamp<int64_t>(products / kWorthAThread, 1,
+                                              std::min<int64_t>(count, pool.thread_count()));
+    const int64_t part_floats =
+        max_lines_floats_ * (block_depth_ + (is_planar_ ? convolution_.out_channels : 0));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        const runtime::WorkMemory::Lease lease,
+        runtime_.work_memory().Lend(parts * part_floats * static_cast<int64_t>(sizeof(float))));
+    auto* const scratch = reinterpret_cast<float*>(lease.data());
+    const gemm::Epilogue epilogue = epilogue_.At(addresses);
+    pool.For(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        for (int64_t k = count * part / parts; k < count * (part + 1) / parts; ++k) {
+          RunItem(addresses, epilogue, items[static_cast<size_t>(k)], scratch + part * part_floats);
+        }
+      }
+    });
+    return base::Ok();
+  }
+
+  std::string Detail() const override {
+    return std::to_string(phases_.size()) + " remainders, depth in blocks of " +
+           std::to_string(block_depth_) + ", " + processor::VectorName();
+  }
+
+ private:
+  // Some rows of results of one phase.
+  struct Item {
+    const Phase* phase;
+    int64_t image, line, lines;
+  };
+
+  int64_t LinesOf(const Phase& phase) const {
+    return std::max<int64_t>(1, chunk_rows_ / std::max<int64_t>(1, phase.windows.axes[2].out));
+  }
+
+  // The first result of a line, or what is added to it, from that of the image and channel.
+  int64_t OffsetOf(const Phase& phase, const Numbers& strides, int64_t line) const {
+    const int64_t rows = phase.windows.axes[1].out;
+    const Numbers at = {line / rows, line % rows, 0};
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) {
+      offset += (phase.first_out[axis] + at[axis] * axes_.stride[axis]) * strides[axis];
+    }
+    return offset;
+  }
+
+  void RunItem(device::Addresses addresses, const gemm::Epilogue& epilogue, const Item& item,
+               float* scratch) const {
+    const Phase& phase = *item.phase;
+    const int64_t width = phase.windows.axes[2].out;
+    const int64_t columns = convolution_.out_channels;
+    const Numbers strides = StridesOf(result_);
+    const int64_t pixel = axes_.stride[2] * strides[2];
+    for (int64_t group = 0; group < convolution_.group; ++group) {
+      float* const result = gemm::FloatsAt(addresses, result_) + item.image * result_.strides[0] +
+                            group * columns * result_.strides[1];
+      float* const turned = scratch + max_lines_floats_ * block_depth_;
+      Lines lines;
+      lines.epilogue = &epilogue;
+      lines.group = group;
+      if (epilogue_.addend()) {
+        const device::BoundView& addend = *epilogue_.addend();
+        lines.addend = gemm::FloatsAt(addresses, addend) + item.image * addend.strides[0] +
+                       group * columns * addend.strides[1];
+        lines.addend_strides = StridesOf(addend);
+      }
+      lines.results = is_planar_ ? turned : result;
+      lines.result_pixel = is_planar_ ? columns : pixel;
+      const float* const source = gemm::FloatsAt(addresses, source_) +
+                                  item.image * source_.strides[0] +
+                                  group * convolution_.in_channels * source_.strides[1];
+      MultiplyLines(item, lines, source, scratch);
+      for (int64_t line = 0; is_planar_ && line < item.lines; ++line) {
+        float* const to = result + OffsetOf(phase, strides, item.line + line);
+        const float* const from = turned + line * width * columns;
+        for (int64_t column = 0; column < columns; ++column) {
+          for (int64_t k = 0; k < width; ++k) {
+            to[column * result_.strides[1] + k * pixel] = from[k * columns + column];
+          }
+        }
+      }
+    }
+  }
+
+  // Where the results of an item go, and what is added to them.
+  struct Lines {
+    const gemm::Epilogue* epilogue = nullptr;
+    int64_t group = 0;
+    float* results = nullptr;
+    int64_t result_pixel = 0;
+    const float* addend = nullptr;  // of the image and group
+    Numbers addend_strides{};
+  };
+
+  void MultiplyLines(const Item& item, const Lines& lines, const float* source,
+                     float* scratch) const {
+    const Phase& phase = *item.phase;
+    const int64_t width = phase.windows.axes[2].out;
+    const int64_t columns = convolution_.out_channels;
+    const int64_t depth = phase.windows.depth();
+    const float* const packed =
+        runtime::Floats(weights_) + phase.packed + lines.group * gemm::PackedSize(depth, columns);
+    for (int64_t first = 0; first < depth; first += block_depth_) {
+      const int64_t end = std::min(depth, first + block_depth_);
+      if (!phase.is_direct) {
+        phase.windows.Gather(source, item.line * width, item.lines * width, first, end, scratch);
+      }
+      for (int64_t column = 0; column < columns; column += gemm::PanelColumns()) {
+        for (int64_t line = 0; line < item.lines; ++line) {
+          gemm::Product product{};
+          product.a = scratch + line * width * (end - first);
+          product.a_stride = end - first;
+          if (phase.is_direct) {
+            product.a = source + PixelOf(phase, item.line + line) + first;
+            product.a_stride = phase.windows.axes[2].source_stride;
+          }
+          product.b = packed + column / gemm::PanelColumns() * depth * gemm::PanelColumns() +
+                      first * gemm::PanelColumns();
+          product.c = lines.results + column +
+                      (is_planar_ ? line * width * columns
+                                  : OffsetOf(phase, StridesOf(result_), item.line + line));
+          product.c_stride = lines.result_pixel;
+          product.rows = width;
+          product.depth = end - first;
+          product.columns = std::min(gemm::PanelColumns(), columns - column);
+          // The summand is added to the first block, all else to the last.
+          gemm::Epilogue own;
+          if (end == depth) own = *lines.epilogue;
+          if (own.bias != nullptr) own.bias += lines.group * columns + column;
+          own.addend = nullptr;
+          if (first > 0) {
+            own.addend = product.c;
+            own.addend_stride = product.c_stride;
+          } else if (lines.addend != nullptr) {
+            own.addend =
+                lines.addend + column + OffsetOf(phase, lines.addend_strides, item.line + line);
+            own.addend_stride = axes_.stride[2] * lines.addend_strides[2];
+          }
+          gemm::Multiply(product, own, 0, 1);
+        }
+      }
+    }
+  }
+
+  // The pixel of the input that the first window of a line is.
+  static int64_t PixelOf(const Phase& phase, int64_t line) {
+    const auto& [z, y, x] = phase.windows.axes;
+    return (line / y.out - z.pad) * z.source_stride + (line % y.out - y.pad) * y.source_stride -
+           x.pad * x.source_stride;
+  }
+
+  runtime::Runtime& runtime_;
+  const TransposedConvolution convolution_;
+  const runtime::PackedWeights weights_;
+  const gemm::BoundEpilogue epilogue_;
+  const device::BoundView source_, result_;
+  const int64_t batch_;
+  const Axes axes_;
+  std::vector<Phase> phases_;
+  int64_t block_depth_ = 1, chunk_rows_ = 1;
+  int64_t max_lines_floats_ = 0;  // windows of an item, at most
+  bool is_planar_ = false;        // channels of the result lie apart
+};
+
+class TransposedKernel final : public device::Kernel {
+ public:
+  TransposedKernel(const TransposedConvolution& convolution, runtime::Runtime& runtime)
+      : convolution_(convolution), runtime_(runtime) {}
+
+  base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
+                                                          device::Addresses constants) override {
+    const device::BoundView& view = step.reads[1];
+    const Axes axes(step);
+    const Packing packing = {convolution_, axes.kernel, axes.stride};
+    const int64_t floats = packing.ForPhases([](const Numbers&, int64_t) {});
+    const auto pack = [&](float* to) -> Status {
+      ONNXIFI_ASSIGN_OR_RETURN(
+          const runtime::AlignedConstant aligned,
+          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
+                                           runtime::ConstantBytes(step, view.buffer)));
+      const float* const weights = reinterpret_cast<const float*>(aligned.data()) + view.offset;
+      packing.ForPhases([&](const Numbers& remainder, int64_t begin) {
+        packing.PackPhase(weights, view, remainder, to + begin);
+      });
+      return base::Ok();
+    };
+    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
+                             store_.Find(/*layout=*/0, runtime_.memory(), floats, pack));
+    return std::unique_ptr<device::BoundKernel>(
+        std::make_unique<BoundTransposed>(step, convolution_, std::move(packed), runtime_));
+  }
+
+ private:
+  const TransposedConvolution convolution_;
+  runtime::Runtime& runtime_;
+  runtime::WeightStore store_;
+};
+
+class TransposedRecipe final : public Recipe {
+ public:
+  explicit TransposedRecipe(const TransposedConvolution& convolution)
+      : Recipe("transposed"), convolution_(convolution) {}
+
+  bool TakesAnyAddress(int read) const override { return read == 1; }
+  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
+    return std::make_unique<TransposedKernel>(convolution_, runtime);
+  }
+
+ private:
+  const TransposedConvolution convolution_;
+};
+
+}  // namespace
+
+runtime::RecipeResult SelectTransposed(const device::Facts& facts) {
+  const program::Step& step = facts.step;
+  ONNXIFI_RETURN_IF_ERROR(CheckGathered(facts));
+  const Contract& contract = *step.As<Contract>();
+  TransposedConvolution convolution;
+  convolution.group = contract.group;
+  convolution.in_channels = contract.inner[0].constant();
+  convolution.out_channels = step.domain[1].constant() / contract.group;
+  constexpr int64_t kMinColumns = 8;
+  if (convolution.out_channels < kMinColumns) {
+    return Status(Code::kUnsupportedShape,
+                  "A group has " + std::to_string(convolution.out_channels) + " outputs; below " +
+                      std::to_string(kMinColumns) + " most of a vector would stay empty.");
+  }
+  constexpr int64_t kMaxPhases = 64;
+  int64_t phases = 1;
+  for (size_t axis = 0; axis < contract.strides.size(); ++axis) {
+    if (contract.dilations[axis] != 1) {
+      return Status(Code::kUnsupportedAttribute, "Dilation " + std::to_string(axis) + " is " +
+                                                     std::to_string(contract.dilations[axis]) +
+                                                     "; the kernel has 1.");
+    }
+    if (contract.pads_begin[axis].LowerBound() < 0) {
+      return Status(Code::kUnsupportedShape, "A padding may be negative.");
+    }
+    if (contract.strides[axis] > kMaxPhases / phases) {
+      return Status(Code::kUnsupportedShape,
+                    "The strides have more than " + std::to_string(kMaxPhases) + " remainders.");
+    }
+    phases *= contract.strides[axis];
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(convolution.epilogue, gemm::SelectEpilogue(facts, /*channel_axis=*/1));
+  return std::unique_ptr<const device::Recipe>(std::make_unique<TransposedRecipe>(convolution));
+}
+
+}  // namespace onnxifi::convolution
