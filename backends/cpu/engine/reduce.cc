@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
+#include "backends/cpu/engine/direct_reduction.h"
 #include "backends/cpu/engine/extreme_position.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/reduction.h"
@@ -27,6 +28,7 @@ struct ReduceCode {
   int axes;
   std::shared_ptr<const WeightedRows> weighted_rows;  // null where it is no such sum
   std::optional<program::Extreme> extreme_position;   // nothing where it is no such search
+  std::optional<DirectReduction> direct;              // nothing where elements are computed
 };
 
 class BoundReduce final : public device::BoundKernel {
@@ -105,6 +107,10 @@ class ReduceKernel final : public device::Kernel {
       if (bound == nullptr && code_->extreme_position) {
         bound = BindExtremePosition(*code_->extreme_position, step, runtime_);
       }
+      if (bound == nullptr && code_->direct) {
+        bound = BindDirectReduction(
+            *code_->direct, std::shared_ptr<const Code>(code_, &code_->roots), step, runtime_);
+      }
       if (bound == nullptr) bound = std::make_unique<BoundReduce>(code_, step, runtime_);
       return base::Ok();
     }));
@@ -123,10 +129,11 @@ std::unique_ptr<device::Kernel> BuildReduce(const device::Facts& facts, Runtime&
   const program::ExprPool& pool = facts.program.exprs;
   const LoopSet loops = runtime.settings().loops;
   return std::make_unique<ReduceKernel>(
-      std::make_shared<const ReduceCode>(ReduceCode{
-          ReductionCode::Compile(pool, reduce.reduction, loops),
-          Code::Compile(pool, reduce.roots, loops), reduce.axes,
-          FindWeightedRows(pool, facts.step, loops), FindExtremePosition(pool, facts.step)}),
+      std::make_shared<const ReduceCode>(
+          ReduceCode{ReductionCode::Compile(pool, reduce.reduction, loops),
+                     Code::Compile(pool, reduce.roots, loops), reduce.axes,
+                     FindWeightedRows(pool, facts.step, loops),
+                     FindExtremePosition(pool, facts.step), FindDirectReduction(pool, facts.step)}),
       runtime);
 }
 

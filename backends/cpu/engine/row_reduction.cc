@@ -69,6 +69,53 @@ RowReduction FindReduction(program::ExprOp op) {
   }
 }
 
+// kElements of each lane. They come in as many streams, each in the order of memory.
+template <int kElements, class Operation>
+HWY_INLINE void ReduceElements(const float* elements, int64_t step, int64_t lanes, float* states) {
+  const RowTag d;
+  int64_t n = 0;
+  for (; n + kRowLanes <= lanes; n += kRowLanes) {
+    RowVec held = hn::LoadU(d, states + n);
+#pragma GCC unroll 8
+    for (int k = 0; k < kElements; ++k) {
+      held = Operation()(d, held, hn::LoadU(d, elements + k * step + n));
+    }
+    hn::StoreU(held, d, states + n);
+  }
+  if (n == lanes) return;
+  RowVec held = LoadFirst(d, states + n, lanes - n);
+  for (int k = 0; k < kElements; ++k) {
+    held = Operation()(d, held, LoadFirst(d, elements + k * step + n, lanes - n));
+  }
+  StoreFirst(d, held, states + n, lanes - n);
+}
+
+template <class Operation>
+void ReduceColumns(const float* elements, int64_t step, int64_t count, int64_t lanes,
+                   float* states) {
+  constexpr int kElements = 8;
+  int64_t k = 0;
+  for (; k + kElements <= count; k += kElements) {
+    ReduceElements<kElements, Operation>(elements + k * step, step, lanes, states);
+  }
+  for (; k < count; ++k) ReduceElements<1, Operation>(elements + k * step, step, lanes, states);
+}
+
+ColumnReduction FindOfColumns(program::ExprOp op) {
+  switch (op) {
+    case program::ExprOp::kAdd:
+      return ReduceColumns<Sum>;
+    case program::ExprOp::kMul:
+      return ReduceColumns<Product>;
+    case program::ExprOp::kMax:
+      return ReduceColumns<FloatMaximum>;
+    case program::ExprOp::kMin:
+      return ReduceColumns<FloatMinimum>;
+    default:
+      return nullptr;
+  }
+}
+
 // Rows of words of 4 bytes, which are most.
 void SpreadWords(const uint32_t* values, int64_t rows, int64_t count, uint32_t* target) {
   const hn::ScalableTag<uint32_t> d;
@@ -104,11 +151,17 @@ void SpreadTyped(const std::byte* values, int64_t rows, int64_t count, std::byte
 }  // namespace
 
 HWY_EXPORT(FindReduction);
+HWY_EXPORT(FindOfColumns);
 HWY_EXPORT(SpreadWords);
 
 RowReduction FindRowReduction(program::ExprOp op, tensor::ElementType type) {
   if (type != tensor::ElementType::kFloat32) return nullptr;
   return HWY_DYNAMIC_DISPATCH(FindReduction)(op);
+}
+
+ColumnReduction FindColumnReduction(program::ExprOp op, tensor::ElementType type) {
+  if (type != tensor::ElementType::kFloat32) return nullptr;
+  return HWY_DYNAMIC_DISPATCH(FindOfColumns)(op);
 }
 
 void SpreadOverRows(const std::byte* values, int64_t lane_bytes, int64_t rows, int64_t count,

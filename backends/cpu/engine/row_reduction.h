@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RowReduction: reduces every row of a tile by one operation, elements of a row being lanes of
-// vectors; and what a row reduced to, spread over its elements again.
+// vectors; ColumnReduction: reduces what lies side by side, lanes being different results; and what
+// a row reduced to, spread over its elements again.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_ROW_REDUCTION_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_ROW_REDUCTION_H_
@@ -22,6 +23,12 @@ using RowReduction = void (*)(const std::byte* elements, int64_t rows, int64_t c
 // For an operation that updates a state (its first operand) and joins two; null where there is
 // none.
 RowReduction FindRowReduction(program::ExprOp op, tensor::ElementType type);
+
+// states[lanes] are those to begin with, and then what elements[count, lanes], of which those of a
+// lane are `step` apart, reduce to one after the other.
+using ColumnReduction = void (*)(const float* elements, int64_t step, int64_t count, int64_t lanes,
+                                 float* states);
+ColumnReduction FindColumnReduction(program::ExprOp op, tensor::ElementType type);
 
 // target[rows, count]: every element of a row is the row's value.
 void SpreadOverRows(const std::byte* values, int64_t lane_bytes, int64_t rows, int64_t count,

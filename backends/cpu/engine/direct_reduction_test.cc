@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Direct reductions as core/ops lowers the Reduce operators: that they are recognised, and all
+// axes of tensors of many extents, with gaps, against the reference's loops on every instruction
+// set.
+
+#include "backends/cpu/engine/direct_reduction.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/core/ops/lower_graph.h"
+#include "backends/core/reference/device.h"
+#include "backends/core/reference/random_step.h"
+#include "backends/cpu/engine/testing/engine_device.h"
+#include "backends/cpu/processor/testing/each_target.h"
+
+namespace onnxifi::engine {
+namespace {
+
+using tensor::ElementType;
+using tensor::Extents;
+
+constexpr ElementType kFloat32 = ElementType::kFloat32;
+constexpr const char* kOperators[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin",
+                                      "ReduceProd"};
+
+// Over `axes`, which are an attribute in this version.
+std::unique_ptr<program::Program> Lower(const std::string& op_type, const Extents& extents,
+                                        const std::vector<int64_t>& axes) {
+  graph::Graph graph;
+  graph::Node node;
+  node.op_type = op_type;
+  node.since_version = 11;
+  node.attributes["axes"] = axes;
+  graph::Value x;
+  x.name = "x";
+  x.type.kind = graph::Type::Kind::kTensor;
+  x.type.element = kFloat32;
+  x.type.extents.emplace();
+  for (const int64_t extent : extents) x.type.extents->push_back({.number = extent, .symbol = ""});
+  graph::Value result;
+  result.name = "result";
+  node.inputs.push_back(graph.AddValue(std::move(x)));
+  node.outputs.push_back(graph.AddValue(std::move(result)));
+  graph.inputs = node.inputs;
+  graph.outputs = node.outputs;
+  graph.nodes.push_back(std::move(node));
+  auto program = ops::LowerGraph(graph, /*functions=*/nullptr);
+  EXPECT_TRUE(program.ok()) << program.status().Text();
+  return *std::move(program);
+}
+
+// `gap`: elements between runs along the last axis that are not reduced.
+reference::RandomStep MakeCase(const std::string& op_type, const Extents& extents,
+                               const std::vector<int64_t>& axes, int64_t gap,
+                               std::mt19937& random) {
+  reference::RandomStep made;
+  made.program = std::move(*Lower(op_type, extents, axes));
+  program::Step& step = made.program.steps[0];
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float special[] = {std::nanf(""), kInfinity, -kInfinity, 0.0f, -0.0f};
+  for (size_t b = 0; b < made.program.buffers.size(); ++b) {
+    program::Buffer& buffer = made.program.buffers[b];
+    Extents shape;
+    for (const program::Dim& dim : buffer.shape) shape.push_back(dim.constant());
+    if (static_cast<program::BufferId>(b) == step.reads[0].buffer) {
+      const int64_t last = shape.back();
+      shape.back() += gap;
+      buffer.shape[buffer.shape.size() - 1] = shape.back();
+      for (program::Dim& stride : step.reads[0].strides) {
+        if (stride.constant() >= last) stride = stride.constant() / last * shape.back();
+      }
+    }
+    tensor::Tensor tensor = *tensor::Tensor::Allocate(kFloat32, shape);
+    auto* const data = reinterpret_cast<float*>(tensor.mutable_data());
+    for (int64_t k = 0; k < tensor.element_count(); ++k) {
+      data[k] = std::uniform_real_distribution<float>(-2, 2)(random);
+      if (random() % 64 == 0) data[k] = special[random() % std::size(special)];
+    }
+    made.buffers.push_back(std::move(tensor));
+  }
+  return made;
+}
+
+void CompareWithReference(const Extents& extents, const std::vector<int64_t>& axes,
+                          std::mt19937& random) {
+  Shredder shredder;
+  EngineDevice device(shredder, {.loops = LoopSet::kReference, .worth_a_thread = 0});
+  reference::Device reference;
+  for (const char* op_type : kOperators) {
+    for (const int64_t gap : {0, 3}) {
+      SCOPED_TRACE(testing::Message()
+                   << op_type << " of " << testing::PrintToString(extents) << " over "
+                   << testing::PrintToString(axes) << ", gap " << gap);
+      const reference::RandomStep made = MakeCase(op_type, extents, axes, gap, random);
+      const auto expected = RunStep(reference, made);
+      const auto actual = RunStep(device, made);
+      ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().Text();
+      const auto result = static_cast<size_t>(made.program.steps[0].writes[0].buffer);
+      const auto* const x = reinterpret_cast<const float*>((*expected)[result].data());
+      const auto* const y = reinterpret_cast<const float*>((*actual)[result].data());
+      for (int64_t k = 0; k < (*expected)[result].element_count(); ++k) {
+        const bool is_same =
+            std::memcmp(x + k, y + k, sizeof(float)) == 0 || (std::isnan(x[k]) && std::isnan(y[k]));
+        ASSERT_TRUE(is_same) << "element " << k << ": " << y[k] << " instead of " << x[k];
+      }
+    }
+  }
+}
+
+TEST(DirectReductionTest, AgreesWithTheReference) {
+  const Extents shapes[] = {{1, 1, 5},   {2, 3, 7},    {3, 17, 33},   {1, 70, 129},  {5, 9, 200},
+                            {40, 3, 65}, {2, 31, 900}, {150, 2, 100}, {1, 2, 20'000}};
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    std::mt19937 random(12);
+    for (const Extents& extents : shapes) {
+      const std::vector<int64_t> choices[] = {{0}, {1}, {2}, {0, 1}, {1, 2}, {0, 2}, {0, 1, 2}};
+      for (const std::vector<int64_t>& axes : choices) CompareWithReference(extents, axes, random);
+    }
+  });
+}
+
+TEST(DirectReductionTest, RecognisesWhatOperatorsLowerTo) {
+  device::Serial serial;
+  Runtime runtime(serial);
+  const std::vector<int64_t> dims;
+  for (const char* op_type : kOperators) {
+    for (const std::vector<int64_t>& axes : std::vector<std::vector<int64_t>>{{1}, {2}, {1, 2}}) {
+      SCOPED_TRACE(testing::Message() << op_type << testing::PrintToString(axes));
+      const std::unique_ptr<program::Program> program = Lower(op_type, {4, 30, 100}, axes);
+      const program::Step& step = program->steps[0];
+      const std::optional<DirectReduction> found = FindDirectReduction(program->exprs, step);
+      ASSERT_TRUE(found.has_value());
+      EXPECT_EQ(found->read, 0);
+      const auto roots = std::make_shared<const Code>(
+          Code::Compile(program->exprs, step.As<program::Reduce>()->roots, LoopSet::kFast));
+      EXPECT_NE(BindDirectReduction(*found, roots, device::Bind(*program, step, dims), runtime),
+                nullptr);
+    }
+  }
+  const std::unique_ptr<program::Program> squares = Lower("ReduceSumSquare", {4, 30, 100}, {2});
+  EXPECT_FALSE(FindDirectReduction(squares->exprs, squares->steps[0]).has_value());
+}
+
+}  // namespace
+}  // namespace onnxifi::engine
