@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of operators.py: its cases are models that ONNX takes, and its lines say what was measured."""
+
+import unittest
+
+import onnx
+
+import operator_cases
+import operators
+
+
+class OperatorsTest(unittest.TestCase):
+    def setUp(self):
+        self.cases = [case for cases in operator_cases.list_cases().values() for case in cases]
+
+    def test_names_are_told_apart(self):
+        names = [case.name for case in self.cases]
+        self.assertGreater(len(names), 300)
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_cases_are_models(self):
+        for case in self.cases[::7]:
+            with self.subTest(case.name):
+                model, feeds = operators.build_model(onnx, case, is_between=False)
+                onnx.checker.check_model(model, full_check=True)
+                self.assertEqual(set(feeds), {each.name for each in model.graph.input})
+
+    def test_stands_between_convolutions(self):
+        inside = [case for case in self.cases if operators.has_channels(case)]
+        self.assertGreater(len(inside), 100)
+        for case in inside[::19]:
+            with self.subTest(case.name):
+                model, _ = operators.build_model(onnx, case, is_between=True)
+                onnx.checker.check_model(model, full_check=True)
+                kinds = [node.op_type for node in model.graph.node]
+                self.assertEqual((kinds[0], kinds[-1]), ("Conv", "Conv"))
+                self.assertEqual(kinds[1], case.op_type)
+
+    def test_compares_with_the_better_peer(self):
+        times = {"onnxifi": 3.0, "onnxruntime": 2.0, "openvino": 1.5}
+        line, ratio = operators.describe("x", times, 0.5)
+        self.assertEqual(ratio, 2.0)
+        self.assertIn("2.00", line)
+        self.assertNotIn("apart", line)
+        self.assertIn("9 tolerances apart", operators.describe("x", times, 9.0)[0])
+
+    def test_says_what_was_not_compared(self):
+        line, ratio = operators.describe("x", {"onnxifi": "no", "onnxruntime": 2.0}, None)
+        self.assertIsNone(ratio)
+        self.assertIn("refused", line)
+        line, ratio = operators.describe("x", {"onnxifi": 1.0, "onnxruntime": "no"}, None)
+        self.assertIsNone(ratio)
+        self.assertIn("no peer", line)
+
+
+if __name__ == "__main__":
+    unittest.main()
