@@ -69,7 +69,7 @@ struct Phase {
   bool is_direct = false;  // each window is a pixel of the input
   int64_t packed = 0;      // where the weights of its taps begin, in floats
 
-  int64_t lines() const { return windows.axes[0].out * windows.axes[1].out; }
+  int64_t rows() const { return windows.axes[0].out * windows.axes[1].out; }
 };
 
 int64_t Taps(int64_t kernel, int64_t stride, int64_t remainder) {
@@ -192,9 +192,9 @@ class BoundTransposed final : public device::BoundKernel {
     });
     // As gathered windows: a panel of a block takes half of the L1 cache, a chunk half of the L2.
     block_depth_ = std::clamp<int64_t>(processor::L1Floats() / 2 / gemm::PanelColumns(), 64, 1024);
-    chunk_rows_ = std::max<int64_t>(processor::L2Floats() / 2 / block_depth_, 1);
+    chunk_windows_ = std::max<int64_t>(processor::L2Floats() / 2 / block_depth_, 1);
     for (const Phase& phase : phases_) {
-      max_lines_floats_ = std::max(max_lines_floats_, LinesOf(phase) * phase.windows.axes[2].out);
+      max_windows_ = std::max(max_windows_, RowsOf(phase) * phase.windows.axes[2].out);
     }
     is_planar_ = result_.strides[1] != 1;
   }
@@ -207,8 +207,8 @@ class BoundTransposed final : public device::BoundKernel {
     int64_t products = 0;
     for (int64_t image = 0; image < batch_; ++image) {
       for (const Phase& phase : phases_) {
-        for (int64_t line = 0; line < phase.lines(); line += LinesOf(phase)) {
-          items.push_back({&phase, image, line, std::min(LinesOf(phase), phase.lines() - line)});
+        for (int64_t row = 0; row < phase.rows(); row += RowsOf(phase)) {
+          items.push_back({&phase, image, row, std::min(RowsOf(phase), phase.rows() - row)});
         }
         products += phase.windows.count() * phase.windows.depth() * convolution_.out_channels *
                     convolution_.group;
@@ -221,7 +221,7 @@ class BoundTransposed final : public device::BoundKernel {
     const int64_t parts = std::clamp<int64_t>(products / kWorthAThread, 1,
                                               std::min<int64_t>(count, pool.thread_count()));
     const int64_t part_floats =
-        max_lines_floats_ * (block_depth_ + (is_planar_ ? convolution_.out_channels : 0));
+        max_windows_ * (block_depth_ + (is_planar_ ? convolution_.out_channels : 0));
     ONNXIFI_ASSIGN_OR_RETURN(
         const runtime::WorkMemory::Lease lease,
         runtime_.work_memory().Lend(parts * part_floats * static_cast<int64_t>(sizeof(float))));
@@ -246,17 +246,17 @@ class BoundTransposed final : public device::BoundKernel {
   // Some rows of results of one phase.
   struct Item {
     const Phase* phase;
-    int64_t image, line, lines;
+    int64_t image, row, rows;
   };
 
-  int64_t LinesOf(const Phase& phase) const {
-    return std::max<int64_t>(1, chunk_rows_ / std::max<int64_t>(1, phase.windows.axes[2].out));
+  int64_t RowsOf(const Phase& phase) const {
+    return std::max<int64_t>(1, chunk_windows_ / std::max<int64_t>(1, phase.windows.axes[2].out));
   }
 
-  // The first result of a line, or what is added to it, from that of the image and channel.
-  int64_t OffsetOf(const Phase& phase, const Numbers& strides, int64_t line) const {
+  // The first result of a row, or what is added to it, from that of the image and channel.
+  int64_t OffsetOf(const Phase& phase, const Numbers& strides, int64_t row) const {
     const int64_t rows = phase.windows.axes[1].out;
-    const Numbers at = {line / rows, line % rows, 0};
+    const Numbers at = {row / rows, row % rows, 0};
     int64_t offset = 0;
     for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) {
       offset += (phase.first_out[axis] + at[axis] * axes_.stride[axis]) * strides[axis];
@@ -274,25 +274,25 @@ class BoundTransposed final : public device::BoundKernel {
     for (int64_t group = 0; group < convolution_.group; ++group) {
       float* const result = gemm::FloatsAt(addresses, result_) + item.image * result_.strides[0] +
                             group * columns * result_.strides[1];
-      float* const turned = scratch + max_lines_floats_ * block_depth_;
-      Lines lines;
-      lines.epilogue = &epilogue;
-      lines.group = group;
+      float* const turned = scratch + max_windows_ * block_depth_;
+      Target target;
+      target.epilogue = &epilogue;
+      target.group = group;
       if (epilogue_.addend()) {
         const device::BoundView& addend = *epilogue_.addend();
-        lines.addend = gemm::FloatsAt(addresses, addend) + item.image * addend.strides[0] +
-                       group * columns * addend.strides[1];
-        lines.addend_strides = StridesOf(addend);
+        target.addend = gemm::FloatsAt(addresses, addend) + item.image * addend.strides[0] +
+                        group * columns * addend.strides[1];
+        target.addend_strides = StridesOf(addend);
       }
-      lines.results = is_planar_ ? turned : result;
-      lines.result_pixel = is_planar_ ? columns : pixel;
+      target.results = is_planar_ ? turned : result;
+      target.result_pixel = is_planar_ ? columns : pixel;
       const float* const source = gemm::FloatsAt(addresses, source_) +
                                   item.image * source_.strides[0] +
                                   group * convolution_.in_channels * source_.strides[1];
-      MultiplyLines(item, lines, source, scratch);
-      for (int64_t line = 0; is_planar_ && line < item.lines; ++line) {
-        float* const to = result + OffsetOf(phase, strides, item.line + line);
-        const float* const from = turned + line * width * columns;
+      MultiplyRows(item, target, source, scratch);
+      for (int64_t row = 0; is_planar_ && row < item.rows; ++row) {
+        float* const to = result + OffsetOf(phase, strides, item.row + row);
+        const float* const from = turned + row * width * columns;
         for (int64_t column = 0; column < columns; ++column) {
           for (int64_t k = 0; k < width; ++k) {
             to[column * result_.strides[1] + k * pixel] = from[k * columns + column];
@@ -303,7 +303,7 @@ class BoundTransposed final : public device::BoundKernel {
   }
 
   // Where the results of an item go, and what is added to them.
-  struct Lines {
+  struct Target {
     const gemm::Epilogue* epilogue = nullptr;
     int64_t group = 0;
     float* results = nullptr;
@@ -312,49 +312,49 @@ class BoundTransposed final : public device::BoundKernel {
     Numbers addend_strides{};
   };
 
-  void MultiplyLines(const Item& item, const Lines& lines, const float* source,
-                     float* scratch) const {
+  void MultiplyRows(const Item& item, const Target& target, const float* source,
+                    float* scratch) const {
     const Phase& phase = *item.phase;
     const int64_t width = phase.windows.axes[2].out;
     const int64_t columns = convolution_.out_channels;
     const int64_t depth = phase.windows.depth();
     const float* const packed =
-        runtime::Floats(weights_) + phase.packed + lines.group * gemm::PackedSize(depth, columns);
+        runtime::Floats(weights_) + phase.packed + target.group * gemm::PackedSize(depth, columns);
     for (int64_t first = 0; first < depth; first += block_depth_) {
       const int64_t end = std::min(depth, first + block_depth_);
       if (!phase.is_direct) {
-        phase.windows.Gather(source, item.line * width, item.lines * width, first, end, scratch);
+        phase.windows.Gather(source, item.row * width, item.rows * width, first, end, scratch);
       }
       for (int64_t column = 0; column < columns; column += gemm::PanelColumns()) {
-        for (int64_t line = 0; line < item.lines; ++line) {
+        for (int64_t row = 0; row < item.rows; ++row) {
           gemm::Product product{};
-          product.a = scratch + line * width * (end - first);
+          product.a = scratch + row * width * (end - first);
           product.a_stride = end - first;
           if (phase.is_direct) {
-            product.a = source + PixelOf(phase, item.line + line) + first;
+            product.a = source + PixelOf(phase, item.row + row) + first;
             product.a_stride = phase.windows.axes[2].source_stride;
           }
           product.b = packed + column / gemm::PanelColumns() * depth * gemm::PanelColumns() +
                       first * gemm::PanelColumns();
-          product.c = lines.results + column +
-                      (is_planar_ ? line * width * columns
-                                  : OffsetOf(phase, StridesOf(result_), item.line + line));
-          product.c_stride = lines.result_pixel;
+          product.c = target.results + column +
+                      (is_planar_ ? row * width * columns
+                                  : OffsetOf(phase, StridesOf(result_), item.row + row));
+          product.c_stride = target.result_pixel;
           product.rows = width;
           product.depth = end - first;
           product.columns = std::min(gemm::PanelColumns(), columns - column);
           // The summand is added to the first block, all else to the last.
           gemm::Epilogue own;
-          if (end == depth) own = *lines.epilogue;
-          if (own.bias != nullptr) own.bias += lines.group * columns + column;
+          if (end == depth) own = *target.epilogue;
+          if (own.bias != nullptr) own.bias += target.group * columns + column;
           own.addend = nullptr;
           if (first > 0) {
             own.addend = product.c;
             own.addend_stride = product.c_stride;
-          } else if (lines.addend != nullptr) {
+          } else if (target.addend != nullptr) {
             own.addend =
-                lines.addend + column + OffsetOf(phase, lines.addend_strides, item.line + line);
-            own.addend_stride = axes_.stride[2] * lines.addend_strides[2];
+                target.addend + column + OffsetOf(phase, target.addend_strides, item.row + row);
+            own.addend_stride = axes_.stride[2] * target.addend_strides[2];
           }
           gemm::Multiply(product, own, 0, 1);
         }
@@ -362,10 +362,10 @@ class BoundTransposed final : public device::BoundKernel {
     }
   }
 
-  // The pixel of the input that the first window of a line is.
-  static int64_t PixelOf(const Phase& phase, int64_t line) {
+  // The pixel of the input that the first window of a row is.
+  static int64_t PixelOf(const Phase& phase, int64_t row) {
     const auto& [z, y, x] = phase.windows.axes;
-    return (line / y.out - z.pad) * z.source_stride + (line % y.out - y.pad) * y.source_stride -
+    return (row / y.out - z.pad) * z.source_stride + (row % y.out - y.pad) * y.source_stride -
            x.pad * x.source_stride;
   }
 
@@ -377,9 +377,9 @@ class BoundTransposed final : public device::BoundKernel {
   const int64_t batch_;
   const Axes axes_;
   std::vector<Phase> phases_;
-  int64_t block_depth_ = 1, chunk_rows_ = 1;
-  int64_t max_lines_floats_ = 0;  // windows of an item, at most
-  bool is_planar_ = false;        // channels of the result lie apart
+  int64_t block_depth_ = 1, chunk_windows_ = 1;
+  int64_t max_windows_ = 0;  // windows of an item, at most
+  bool is_planar_ = false;   // channels of the result lie apart
 };
 
 class TransposedKernel final : public device::Kernel {
