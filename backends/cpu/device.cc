@@ -150,7 +150,7 @@ RecipeResult OneDnn(Question& question, std::string_view name) {
 RecipeResult SelectOneDnnConvolution(Question& question, std::string_view name) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<const device::Recipe> recipe,
                            onednn::SelectConvolution(question.facts, kInPrimitive, name));
-  RecipeResult gathered = convolution::SelectGathered(question.facts);
+  RecipeResult gathered = convolution::SelectGathered(question.facts, /*takes_few_outputs=*/true);
   if (!gathered.ok()) return recipe;
   return onednn::WithOtherwise(std::move(recipe), *std::move(gathered));
 }

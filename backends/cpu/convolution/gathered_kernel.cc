@@ -285,7 +285,7 @@ class GatheredRecipe final : public Recipe {
 
 }  // namespace
 
-runtime::RecipeResult SelectGathered(const device::Facts& facts) {
+runtime::RecipeResult SelectGathered(const device::Facts& facts, bool takes_few_outputs) {
   const program::Step& step = facts.step;
   const Contract& contract = *step.As<Contract>();
   ONNXIFI_RETURN_IF_ERROR(CheckGathered(facts));
@@ -297,7 +297,7 @@ runtime::RecipeResult SelectGathered(const device::Facts& facts) {
     convolution.taps *= contract.inner[axis].constant();
   }
   constexpr int64_t kMinColumns = 8;
-  if (convolution.out_channels < kMinColumns) {
+  if (convolution.out_channels < kMinColumns && !takes_few_outputs) {
     return Status(Code::kUnsupportedShape,
                   "A group has " + std::to_string(convolution.out_channels) + " outputs; below " +
                       std::to_string(kMinColumns) + " most of a vector would stay empty.");

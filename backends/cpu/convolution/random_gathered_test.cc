@@ -71,8 +71,8 @@ class RandomGathered {
     const int64_t group = Chance(25) ? Roll(2, 3) : 1;
     // Deep enough for several blocks in a third of the cases.
     const int64_t in = group * (Chance(30) ? Roll(60, 90) : Roll(1, 12));
-    is_few_ = group == 1 && Chance(30);
-    const int64_t out = is_few_ ? Roll(1, 7) : group * Roll(8, 50);
+    is_few_ = Chance(30);
+    const int64_t out = group * (is_few_ ? Roll(1, 7) : Roll(8, 50));
     source_ = {Roll(1, 2), in, {}, Chance(40) ? Roll(1, 5) : 0, !is_few_ && Chance(30)};
     if (source_.is_planar) source_.gap = 0;
     result_ = {source_.n, out, {}, Chance(40) ? Roll(1, 5) : 0, Chance(30)};
@@ -141,8 +141,8 @@ class RandomGathered {
     ASSERT_TRUE(selection.ok()) << selection.status().Text();
     const std::string_view implementation = selection->recipe->implementation();
     constexpr int64_t kMinDepth = 32;
-    if (is_few_ && source_.c * taps_ < kMinDepth) return;
-    if (kernel_.size() != 2) {
+    if (is_few_ && contract_.group == 1 && source_.c * taps_ < kMinDepth) return;
+    if (kernel_.size() != 2 && (!is_few_ || contract_.group == 1)) {
       ASSERT_EQ(implementation, is_few_ ? "few outputs" : "gathered");
     }
     auto kernel = device.Build(*selection->recipe);

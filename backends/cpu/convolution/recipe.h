@@ -47,8 +47,9 @@ runtime::RecipeResult SelectDirect(const ConvolutionQuery& described);
 // Of an image whose channels lie apart, as callers give it: up to four planes of rows.
 runtime::RecipeResult SelectPlanar(const ConvolutionQuery& described);
 // Along one to three axes, with any strides, dilations, padding and extents: windows are gathered.
-// The step is a convolution.
-runtime::RecipeResult SelectGathered(const device::Facts& facts);
+// The step is a convolution. Groups of few outputs leave most of a vector empty, and are refused
+// unless nothing but plain loops is left.
+runtime::RecipeResult SelectGathered(const device::Facts& facts, bool takes_few_outputs = false);
 // The same with fewer outputs than a vector has lanes, where channels lie side by side.
 runtime::RecipeResult SelectFewOutputs(const device::Facts& facts);
 // A transposed convolution without gaps in its kernel, with any strides and padding. The step is
