@@ -20,13 +20,27 @@ struct Range {
   Operand min, max;
 };
 
-Range FindRange(Lowering& lowering, const Operand& x) {
-  const ReductionGeometry reduced = ReduceAllAxes(x);
+// One of them along the last axis.
+Operand ReduceRows(Lowering& lowering, const Operand& x,
+                   Expr (*add)(program::Reduction&, Expr element)) {
+  const ReductionGeometry reduced =
+      ReduceAxes(x, std::vector<int>{x.rank() - 1}, /*keepdims=*/false);
   StepBuilder reduce(lowering, reduced.data.shape);
-  Expr value = reduce.ReadView(reduced.data.view);
   program::Reduction reduction;
-  Expr min = AddMinimum(reduction, value);
-  Expr max = AddMaximum(reduction, value);
+  const Expr result = add(reduction, reduce.ReadView(reduced.data.view));
+  return WriteReduction(lowering, reduce, reduced, std::move(reduction), {{result, x.type()}})[0];
+}
+
+// Rows first, which threads divide, where there are rows.
+Range FindRange(Lowering& lowering, const Operand& x) {
+  const bool has_rows = x.rank() > 1;
+  const Operand least = has_rows ? ReduceRows(lowering, x, AddMinimum) : x;
+  const Operand largest = has_rows ? ReduceRows(lowering, x, AddMaximum) : x;
+  const ReductionGeometry reduced = ReduceAllAxes(least);
+  StepBuilder reduce(lowering, reduced.data.shape);
+  program::Reduction reduction;
+  const Expr min = AddMinimum(reduction, reduce.ReadView(reduced.data.view));
+  const Expr max = AddMaximum(reduction, reduce.ReadView(ReduceAllAxes(largest).data.view));
   std::vector<Operand> range = WriteReduction(
       lowering, reduce, reduced, std::move(reduction),
       {{Minimum(min, Like(min, 0)), x.type()}, {Maximum(max, Like(max, 0)), x.type()}});
