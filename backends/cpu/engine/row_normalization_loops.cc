@@ -149,7 +149,7 @@ struct VectorFunctions {
     }
     // No number is larger than 0, and NaN is not at least -87.
     if (HWY_LIKELY(hn::AllTrue(d, is_moderate))) {
-      block.Apply([](auto tag, auto x) HWY_ATTR { return math::ExpOfModerate(tag, x); });
+      math::ExpOfModerate(d, block.values);
     } else {
       HWY_ALIGN float lanes[kVectors * kRowLanes];
       Spill(block, lanes);

@@ -72,9 +72,11 @@ HWY_INLINE V ReduceByLog2(D d, V x, V& n) {
 }
 
 // (exp(r) - 1 - r) / r^2 for |r| <= log(2) / 2, to 0.03 units of exp(r) (fitted).
+inline constexpr float kExpTail[] = {0.49999994f, 0.166665211f, 0.041668389f, 0.00836871006f,
+                                     0.00138146104f};
 template <class D, class V>
 HWY_INLINE V ExpTail(D d, V r) {
-  return Polynomial(d, r, 0.49999994f, 0.166665211f, 0.041668389f, 0.00836871006f, 0.00138146104f);
+  return Polynomial(d, r, kExpTail[0], kExpTail[1], kExpTail[2], kExpTail[3], kExpTail[4]);
 }
 
 // exp(r) for |r| <= log(2) / 2.
@@ -112,6 +114,38 @@ HWY_INLINE V ExpOfModerate(D d, V x) {
   V n, sum;
   const V r = ReduceByLog2(d, x, n, sum);
   return AddToExponent(d, ExpOfReduced(d, r), sum);
+}
+
+// The same of several vectors, one operation of all of them after the other: a processor has fewer
+// operations under way than the whole of one takes.
+template <int kVectors, class D, class V>
+HWY_INLINE void ExpOfModerate(D d, V (&x)[kVectors]) {
+  V sum[kVectors], n[kVectors], tail[kVectors];
+  const auto for_all = [](auto operation) HWY_ATTR {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) operation(v);
+  };
+  const V origin = hn::Set(d, kRounding);
+  const V inverse = hn::Set(d, 1.44269504f);
+  for_all([&](int v) HWY_ATTR { sum[v] = hn::MulAdd(x[v], inverse, origin); });
+  for_all([&](int v) HWY_ATTR { n[v] = hn::Sub(sum[v], origin); });
+  const V high = hn::Set(d, 0x1.62e4p-1f);
+  for_all([&](int v) HWY_ATTR { x[v] = hn::NegMulAdd(n[v], high, x[v]); });
+  const V low = hn::Set(d, 0x1.7f7d1cp-20f);
+  for_all([&](int v) HWY_ATTR { x[v] = hn::NegMulAdd(n[v], low, x[v]); });
+  for_all([&](int v) HWY_ATTR {
+    tail[v] = hn::MulAdd(x[v], hn::Set(d, kExpTail[4]), hn::Set(d, kExpTail[3]));
+  });
+  const auto add_term = [&](float number) HWY_ATTR {
+    const V coefficient = hn::Set(d, number);
+    for_all([&](int v) HWY_ATTR { tail[v] = hn::MulAdd(x[v], tail[v], coefficient); });
+  };
+  add_term(kExpTail[2]);
+  add_term(kExpTail[1]);
+  add_term(kExpTail[0]);
+  for_all([&](int v) HWY_ATTR { tail[v] = hn::MulAdd(hn::Mul(x[v], x[v]), tail[v], x[v]); });
+  const V one = hn::Set(d, 1.0f);
+  for_all([&](int v) HWY_ATTR { x[v] = AddToExponent(d, hn::Add(tail[v], one), sum[v]); });
 }
 
 // As Exp, where not all results are normal numbers.
