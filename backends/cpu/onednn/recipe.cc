@@ -303,8 +303,8 @@ bool IsGood(const dnnl::primitive_desc_base& desc) {
   // A primitive made of others names them all: "conv:any+ref:any".
   std::string_view rest = desc.impl_info_str();
   while (true) {
-    // The second are loops, too. The third, a wrapper that transposes plain tensors, leaves parts of
-    // some results unwritten.
+    // The second are loops, too. The third, a wrapper that transposes plain tensors, leaves parts
+    // of some results unwritten.
     if (rest.starts_with("ref") || rest.starts_with("simple") || rest.starts_with("jit_uni_ncsp")) {
       return false;
     }
