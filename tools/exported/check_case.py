@@ -127,6 +127,9 @@ def _check_file(exported, ours, peer):
         return {**result, "status": "not made", "reason": "No run fits the declared extents."}
     runs, seen = _consult(exported, runs, peer)
     result.update(seen)
+    if "peer_refusal" in seen and any(expected is None for _, expected in runs):
+        reason = f"Nobody answers: {seen['peer_refusal']}"
+        return {**result, "status": "not made", "reason": reason}
     if exported.is_live:
         faults = agreement.list_faults([expected for _, expected in runs])
         if faults:

@@ -34,7 +34,10 @@ NOT_MADE = {
     "timm/volo_d1_224 [torch script]": _COLUMNS,
     "timm/halonet26t [torch script]": "torch script unfolds images of numbers alone",
     "keras/image_network [tf2onnx]": "tf2onnx traces no augmentation of images",
+    "keras/causal [tf2onnx]": "the file does not compute what its source does; ONNX Runtime agrees",
     "onnxruntime/bert_qdq [onnxruntime quantizer]": "symbolic shape inference of the quantizer fails",
+    "onnxruntime/unet_qdq [onnxruntime quantizer]": "ONNX Runtime does not load what its quantizer writes",
+    "onnxruntime/unet_16_bits [onnxruntime quantizer]": "ONNX Runtime does not load what its quantizer writes",
 } | {
     f"{name} [torch dynamo]": "torch.export or its translation fails"
     for name in (
@@ -58,6 +61,8 @@ UNSTABLE = {
 REFUSED = {
     "sklearn/knn_imputer [skl2onnx]": (
         "a rank that only a run tells is refused", "The branches give output"),
+    "keras/attention [tf2onnx]": (
+        "Erfc is no operator of ONNX; ONNX Runtime refuses it, too", "Operator 'Erfc'"),
     "keras/efficientnet_b0 [tf2onnx]": (
         "the file has an input that nobody gives; ONNX Runtime refuses it, too", "has no descriptor"),
     "torch/bfloat16 [torch dynamo]": (

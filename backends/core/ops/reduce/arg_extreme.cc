@@ -3,11 +3,12 @@
 // ArgMax and ArgMin: position of the extreme element along one axis; `select_last_index` (since
 // opset 12) decides ties.
 
+#include "backends/core/program/arg_extreme.h"
+
 #include "backends/core/ops/elementwise/broadcast.h"
 #include "backends/core/ops/reduce/reduction.h"
 #include "backends/core/ops/reduce/reduction_geometry.h"
 #include "backends/core/ops/registry.h"
-#include "backends/core/program/arg_extreme.h"
 
 namespace onnxifi::ops {
 namespace {
