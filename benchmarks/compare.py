@@ -68,7 +68,7 @@ _BEFORE = "before"
 # Of --csv without a file.
 _DEFAULT_FILE = pathlib.Path()
 # Pool threads of the engine before spin for a moment; they are asleep after this.
-_PAUSE_S = 0.03
+_PAUSE_S = 0.12
 _MOST_RUNS_PER_TURN = 2000
 # Set by the first of two processes, so that it is not tried again.
 _ENTERED = "ONNXIFI_COMPARE_PYTHON"

@@ -21,9 +21,12 @@ import re
 import statistics
 import sys
 import tempfile
+import time
 
 _TREE = pathlib.Path(__file__).resolve().parent.parent
 _TURNS = 3
+# Pool threads of the engine before spin for a moment; they are asleep after this.
+_PAUSE_S = 0.12
 
 
 def build_model(onnx, case, is_between):
@@ -98,6 +101,7 @@ def compare(engines, path, feeds, turn_ms):
             times[name] = str(fault)
     for _ in range(_TURNS):
         for name in counts:
+            time.sleep(_PAUSE_S)
             times[name] += engines[name].time(1, counts[name])
     for name in counts:
         times[name] = statistics.median(times[name])
@@ -107,7 +111,7 @@ def compare(engines, path, feeds, turn_ms):
 def describe(name, times, difference):
     """A line, and our time over the better peer's where there are both."""
     ours = times["onnxifi"]
-    peers = [time for engine, time in times.items() if engine != "onnxifi" and not isinstance(time, str)]
+    peers = [each for engine, each in times.items() if engine != "onnxifi" and not isinstance(each, str)]
     if isinstance(ours, str):
         return f"   refused  {name}: {ours}", None
     if not peers:
