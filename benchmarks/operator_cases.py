@@ -430,10 +430,11 @@ def products():
         ("ij,ij->i", (500, 64), (500, 64)),
     ):
         yield _case(f"einsum {equation}", "Einsum", [_floats(*a), _floats(*b)], equation=equation)
+    # ONNX Runtime sums pairs of products in 16 bits where a processor has no VNNI: larger bytes saturate there.
     yield _case(
         "matmul integer",
         "MatMulInteger",
-        [_integers(255, 64, 256, dtype="uint8"), _integers(99, 256, 128, dtype="int8")],
+        [_integers(127, 64, 256, dtype="uint8"), _integers(99, 256, 128, dtype="int8")],
         (1,),
     )
     for op_type, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):

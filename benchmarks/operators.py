@@ -132,7 +132,7 @@ def parse(argv):
     add("--peers", default="onnxruntime", help="default: %(default)s; or onnxruntime,openvino")
     add("--device", default="cpu:0", help="default: %(default)s")
     add("--library", default=str(_TREE / "build" / "release" / "lib" / "libonnxifi.so"))
-    add("--turn-ms", type=float, default=30, help="of an engine in each of three turns; default: %(default)s")
+    add("--turn-ms", type=float, default=100, help="of an engine in each of three turns; default: %(default)s")
     add("--above", type=float, default=1.1, help="ratios that are listed at the end; default: %(default)s")
     add("--json", metavar="FILE", help="also write the results to this file")
     add("--list", action="store_true", help="only print the names of the cases")
