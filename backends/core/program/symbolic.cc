@@ -6,6 +6,9 @@
 #include "backends/core/program/symbolic.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
 
 namespace onnxifi::program {
 namespace {
@@ -13,7 +16,146 @@ namespace {
 using tensor::IsBool;
 using tensor::IsInteger;
 
+using Known = std::optional<KnownElement>;
+
+// Floats that hold any extent of practice exactly: float32 up to 2^24.
+bool IsFollowedFloat(ElementType type) {
+  return type == ElementType::kFloat32 || type == ElementType::kFloat64;
+}
+
 bool IsIntegral(ElementType type) { return IsInteger(type) || IsBool(type); }
+
+bool IsFollowed(ElementType type) { return IsIntegral(type) || IsFollowedFloat(type); }
+
+// Beyond this a quotient is not followed, so that no product of a few of them overflows, and none
+// is rounded in float32.
+constexpr int64_t kMaxQuotientPart = int64_t{1} << 24;
+
+bool IsExact(const KnownElement& element) {
+  return std::has_single_bit(static_cast<uint64_t>(element.denominator));
+}
+
+// The quotient in lowest terms where both are numbers; nothing where it is out of bounds. Symbols
+// count as extents, which are smaller than that.
+Known Quotient(Dim numerator, int64_t denominator) {
+  if (denominator <= 0 || denominator > kMaxQuotientPart) return std::nullopt;
+  if (numerator.is_constant()) {
+    const int64_t number = numerator.constant();
+    if (number < -kMaxQuotientPart || number > kMaxQuotientPart) return std::nullopt;
+    const int64_t divisor = std::gcd(number, denominator);
+    return KnownElement{Dim(number / divisor), denominator / divisor};
+  }
+  return KnownElement{numerator, denominator};
+}
+
+// A float that is a whole number over a small power of two.
+Known FromFloat(double value) {
+  int64_t denominator = 1;
+  while (std::trunc(value) != value && denominator < 1024) {
+    value *= 2;
+    denominator *= 2;
+  }
+  // The comparison is false for NaN, too.
+  if (std::trunc(value) != value || !(std::abs(value) <= double{kMaxQuotientPart})) {
+    return std::nullopt;
+  }
+  return Quotient(Dim(static_cast<int64_t>(value)), denominator);
+}
+
+Dim Floor(const KnownElement& a) { return FloorDiv(a.numerator, Dim(a.denominator)); }
+Dim Ceil(const KnownElement& a) {
+  return FloorDiv(a.numerator + Dim(a.denominator - 1), Dim(a.denominator));
+}
+Dim Truncated(const KnownElement& a) {
+  if (a.denominator == 1) return a.numerator;
+  if (a.numerator.LowerBound() >= 0) return Floor(a);
+  return tensor::Select(Less(a.numerator, Dim(0)), Ceil(a), Floor(a));
+}
+
+// A function of two integers or bools.
+std::optional<Dim> ComputeInteger(ExprOp op, ElementType type, Dim a, Dim b) {
+  switch (op) {
+    case ExprOp::kAdd:
+      return a + b;
+    case ExprOp::kSub:
+      return a - b;
+    case ExprOp::kMul:
+      return a * b;
+    case ExprOp::kDiv:
+      // Truncation equals floor where neither side is negative.
+      if (a.LowerBound() < 0 || b.LowerBound() < 0) return std::nullopt;
+      return FloorDiv(a, b);
+    case ExprOp::kMod:
+      return Mod(a, b);
+    case ExprOp::kMin:
+      return Min(a, b);
+    case ExprOp::kMax:
+      return Max(a, b);
+    case ExprOp::kEqual:
+      return Equal(a, b);
+    case ExprOp::kLess:
+      return Less(a, b);
+    case ExprOp::kLessEqual:
+      return Less(a, b + Dim(1));
+    case ExprOp::kAnd:
+      return IsBool(type) ? std::optional<Dim>(a * b) : std::nullopt;
+    case ExprOp::kOr:
+      return IsBool(type) ? std::optional<Dim>(Max(a, b)) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+// A function of one float.
+Known ComputeFloat(ExprOp op, const KnownElement& a) {
+  switch (op) {
+    case ExprOp::kFloor:
+      return KnownElement{Floor(a)};
+    case ExprOp::kCeil:
+      return KnownElement{Ceil(a)};
+    case ExprOp::kTrunc:
+      return KnownElement{Truncated(a)};
+    case ExprOp::kNeg:
+      return KnownElement{Dim(0) - a.numerator, a.denominator};
+    case ExprOp::kAbs:
+      return KnownElement{Max(a.numerator, Dim(0) - a.numerator), a.denominator};
+    default:
+      return std::nullopt;
+  }
+}
+
+// A function of two floats. What was rounded is not computed with further.
+Known ComputeFloat(ExprOp op, const KnownElement& a, const KnownElement& b) {
+  if (!IsExact(a) || !IsExact(b)) return std::nullopt;
+  if (op == ExprOp::kMul) {
+    return Quotient(a.numerator * b.numerator, a.denominator * b.denominator);
+  }
+  if (op == ExprOp::kDiv) {
+    if (!b.numerator.is_constant() || b.numerator.constant() <= 0) return std::nullopt;
+    return Quotient(a.numerator * Dim(b.denominator), a.denominator * b.numerator.constant());
+  }
+  const int64_t denominator = std::max(a.denominator, b.denominator);
+  const Dim left = a.numerator * Dim(denominator / a.denominator);
+  const Dim right = b.numerator * Dim(denominator / b.denominator);
+  switch (op) {
+    case ExprOp::kAdd:
+      return Quotient(left + right, denominator);
+    case ExprOp::kSub:
+      return Quotient(left - right, denominator);
+    case ExprOp::kMin:
+      return Quotient(Min(left, right), denominator);
+    case ExprOp::kMax:
+      return Quotient(Max(left, right), denominator);
+    case ExprOp::kEqual:
+      return KnownElement{Equal(left, right)};
+    case ExprOp::kLess:
+      return KnownElement{Less(left, right)};
+    case ExprOp::kLessEqual:
+      return KnownElement{Less(left, right + Dim(1))};
+    default:
+      return std::nullopt;
+  }
+}
 
 // Calls visit(coordinates) for each point of a constant domain of at most kMaxElements points;
 // false if it is not one.
@@ -50,7 +192,9 @@ std::optional<int64_t> Address(const View& view, const std::vector<int64_t>& coo
 }  // namespace
 
 void SymbolicValues::Set(BufferId buffer, Dims elements) {
-  known_[buffer].assign(elements.begin(), elements.end());
+  std::vector<Known>& known = known_[buffer];
+  known.clear();
+  for (const Dim& element : elements) known.push_back(KnownElement{element});
 }
 
 std::optional<Dims> SymbolicValues::Find(const Operand& operand) const {
@@ -58,10 +202,10 @@ std::optional<Dims> SymbolicValues::Find(const Operand& operand) const {
   Dims elements;
   bool all_known = true;
   bool is_small = ForEachPoint(operand.shape, [&](const std::vector<int64_t>& coordinates) {
-    std::optional<Dim> element;
+    Known element;
     if (all_known) element = Element(operand.view, coordinates);
     if (element) {
-      elements.push_back(*element);
+      elements.push_back(element->numerator);
     } else {
       all_known = false;
     }
@@ -70,8 +214,7 @@ std::optional<Dims> SymbolicValues::Find(const Operand& operand) const {
   return elements;
 }
 
-std::optional<Dim> SymbolicValues::Element(const View& view,
-                                           const std::vector<int64_t>& coordinates) const {
+Known SymbolicValues::Element(const View& view, const std::vector<int64_t>& coordinates) const {
   for (const Guard& guard : view.guards) {
     Dim position = guard.offset;
     for (size_t axis = 0; axis < coordinates.size(); ++axis) {
@@ -79,7 +222,10 @@ std::optional<Dim> SymbolicValues::Element(const View& view,
     }
     Dim inside = Less(Dim(-1), position) * Less(position, guard.extent);
     if (!inside.is_constant()) return std::nullopt;
-    if (inside.constant() == 0) return Dim(view.fill.i);
+    if (inside.constant() == 0) {
+      if (!IsIntegral(view.type)) return FromFloat(view.fill.f);
+      return KnownElement{Dim(view.fill.i)};
+    }
   }
   std::optional<int64_t> address = Address(view, coordinates);
   if (!address) return std::nullopt;
@@ -89,7 +235,9 @@ std::optional<Dim> SymbolicValues::Element(const View& view,
     if (constant.data() == nullptr || *address < 0 || *address >= constant.element_count()) {
       return std::nullopt;
     }
-    return Dim(constant.AsInt(*address));
+    if (IsFollowedFloat(constant.type())) return FromFloat(constant.AsDouble(*address));
+    if (!IsIntegral(constant.type())) return std::nullopt;
+    return KnownElement{Dim(constant.AsInt(*address))};
   }
   auto found = known_.find(view.buffer);
   if (found == known_.end() || *address < 0 ||
@@ -113,12 +261,12 @@ void SymbolicValues::Observe(const Step& step) {
     // A recurrence has no write where its output is omitted.
     if (write.buffer == kNoBuffer) continue;
     const Buffer& buffer = program_.buffers[write.buffer];
-    if (!IsIntegral(buffer.type)) continue;
+    if (!IsFollowed(buffer.type)) continue;
     Dim count = tensor::Product(buffer.shape);
     if (!count.is_constant() || count.constant() > kMaxElements) continue;
     const bool is_computable = map != nullptr && KnowsSomethingOf(step.reads);
     if (!is_computable && !known_.contains(write.buffer)) continue;
-    std::vector<std::optional<Dim>>& elements = known_[write.buffer];
+    std::vector<Known>& elements = known_[write.buffer];
     elements.resize(static_cast<size_t>(count.constant()));
     if (map == nullptr) {
       // A scatter into it, for one: any element may be another now.
@@ -128,117 +276,99 @@ void SymbolicValues::Observe(const Step& step) {
     ForEachPoint(step.domain, [&](const std::vector<int64_t>& coordinates) {
       std::optional<int64_t> address = Address(write, coordinates);
       if (!address || *address < 0 || *address >= count.constant()) return;
-      std::unordered_map<ExprId, std::optional<Dim>> done;
+      std::unordered_map<ExprId, Known> done;
       elements[*address] =
-          is_computable ? Evaluate(step, map->roots[w], coordinates, done) : std::optional<Dim>();
+          is_computable ? Evaluate(step, map->roots[w], coordinates, done) : Known();
     });
   }
 }
 
-std::optional<Dim> SymbolicValues::Evaluate(
-    const Step& step, ExprId id, const std::vector<int64_t>& coordinates,
-    std::unordered_map<ExprId, std::optional<Dim>>& done) const {
+Known SymbolicValues::Evaluate(const Step& step, ExprId id, const std::vector<int64_t>& coordinates,
+                               std::unordered_map<ExprId, Known>& done) const {
   if (auto found = done.find(id); found != done.end()) return found->second;
-  std::optional<Dim> value = Compute(step, id, coordinates, done);
+  Known value = Compute(step, id, coordinates, done);
   done.emplace(id, value);
   return value;
 }
 
-std::optional<Dim> SymbolicValues::Compute(
-    const Step& step, ExprId id, const std::vector<int64_t>& coordinates,
-    std::unordered_map<ExprId, std::optional<Dim>>& done) const {
+Known SymbolicValues::Compute(const Step& step, ExprId id, const std::vector<int64_t>& coordinates,
+                              std::unordered_map<ExprId, Known>& done) const {
   const ExprNode& node = program_.exprs[id];
-  if (!IsIntegral(node.type)) return std::nullopt;
+  if (!IsFollowed(node.type)) return std::nullopt;
   auto operand = [&](int k) { return Evaluate(step, node.operands[k], coordinates, done); };
   switch (node.op) {
     case ExprOp::kConstant:
-      return Dim(static_cast<int64_t>(node.payload));
+      if (IsFollowedFloat(node.type)) return FromFloat(std::bit_cast<double>(node.payload));
+      return KnownElement{Dim(static_cast<int64_t>(node.payload))};
     case ExprOp::kDim:
-      return node.dim;
+      return KnownElement{node.dim};
     case ExprOp::kIndex:
-      return Dim(coordinates[node.payload]);
+      return KnownElement{Dim(coordinates[node.payload])};
     case ExprOp::kLoad: {
       const View& view = step.reads[node.payload];
       if (node.operands.empty()) return Element(view, coordinates);
       std::vector<int64_t> at;
       for (size_t k = 0; k < node.operands.size(); ++k) {
-        std::optional<Dim> coordinate = operand(static_cast<int>(k));
-        if (!coordinate || !coordinate->is_constant()) return std::nullopt;
-        at.push_back(coordinate->constant());
+        Known coordinate = operand(static_cast<int>(k));
+        if (!coordinate || !coordinate->numerator.is_constant()) return std::nullopt;
+        at.push_back(coordinate->numerator.constant());
       }
       return Element(view, at);
     }
     case ExprOp::kSelect: {
-      std::optional<Dim> condition = operand(0);
+      Known condition = operand(0);
       if (!condition) return std::nullopt;
-      if (condition->is_constant()) return operand(condition->constant() != 0 ? 1 : 2);
-      std::optional<Dim> a = operand(1);
-      std::optional<Dim> b = operand(2);
-      if (!a || !b) return std::nullopt;
-      return tensor::Select(*condition, *a, *b);
+      const Dim chooses = condition->numerator;
+      if (chooses.is_constant()) return operand(chooses.constant() != 0 ? 1 : 2);
+      Known a = operand(1);
+      Known b = operand(2);
+      if (!a || !b || a->denominator != b->denominator) return std::nullopt;
+      return KnownElement{tensor::Select(chooses, a->numerator, b->numerator), a->denominator};
     }
     case ExprOp::kCast: {
-      std::optional<Dim> a = operand(0);
-      if (!a) return std::nullopt;
-      if (IsBool(node.type)) return Dim(1) - Equal(*a, Dim(0));
+      Known known = operand(0);
+      if (!known) return std::nullopt;
+      if (IsFollowedFloat(node.type)) return Quotient(known->numerator, known->denominator);
+      if (IsBool(node.type)) return KnownElement{Dim(1) - Equal(known->numerator, Dim(0))};
+      const Dim a = Truncated(*known);
       // Narrowing may wrap; extents are never wide enough for that, but only numbers are checked.
       bool narrows = tensor::BitWidth(node.type) < 32;
-      if (narrows && !a->is_constant()) return std::nullopt;
-      if (a->is_constant()) {
+      if (narrows && !a.is_constant()) return std::nullopt;
+      if (a.is_constant()) {
         tensor::Scalar scalar;
-        scalar.i = a->constant();
-        return Dim(CastScalar(ElementType::kInt64, node.type, scalar).i);
+        scalar.i = a.constant();
+        return KnownElement{Dim(CastScalar(ElementType::kInt64, node.type, scalar).i)};
       }
-      return a;
+      return KnownElement{a};
     }
     default:
       break;
   }
-  std::optional<Dim> a = node.operands.empty() ? std::nullopt : operand(0);
-  if (!a) return std::nullopt;
-  switch (node.op) {
-    case ExprOp::kNot:
-      return Dim(1) - *a;
-    case ExprOp::kNeg:
-      return Dim(0) - *a;
-    case ExprOp::kAbs:
-      return Max(*a, Dim(0) - *a);
-    default:
-      break;
+  Known first = node.operands.empty() ? std::nullopt : operand(0);
+  if (!first) return std::nullopt;
+  const bool is_float = IsFollowedFloat(program_.exprs[node.operands[0]].type);
+  if (node.operands.size() == 1) {
+    if (is_float) return ComputeFloat(node.op, *first);
+    const Dim a = first->numerator;
+    switch (node.op) {
+      case ExprOp::kNot:
+        return KnownElement{Dim(1) - a};
+      case ExprOp::kNeg:
+        return KnownElement{Dim(0) - a};
+      case ExprOp::kAbs:
+        return KnownElement{Max(a, Dim(0) - a)};
+      default:
+        return std::nullopt;
+    }
   }
   if (node.operands.size() != 2) return std::nullopt;
-  std::optional<Dim> b = operand(1);
-  if (!b) return std::nullopt;
-  switch (node.op) {
-    case ExprOp::kAdd:
-      return *a + *b;
-    case ExprOp::kSub:
-      return *a - *b;
-    case ExprOp::kMul:
-      return *a * *b;
-    case ExprOp::kDiv:
-      // Truncation equals floor where neither side is negative.
-      if (a->LowerBound() < 0 || b->LowerBound() < 0) return std::nullopt;
-      return FloorDiv(*a, *b);
-    case ExprOp::kMod:
-      return Mod(*a, *b);
-    case ExprOp::kMin:
-      return Min(*a, *b);
-    case ExprOp::kMax:
-      return Max(*a, *b);
-    case ExprOp::kEqual:
-      return Equal(*a, *b);
-    case ExprOp::kLess:
-      return Less(*a, *b);
-    case ExprOp::kLessEqual:
-      return Less(*a, *b + Dim(1));
-    case ExprOp::kAnd:
-      return IsBool(node.type) ? std::optional<Dim>(*a * *b) : std::nullopt;
-    case ExprOp::kOr:
-      return IsBool(node.type) ? std::optional<Dim>(Max(*a, *b)) : std::nullopt;
-    default:
-      return std::nullopt;
-  }
+  Known second = operand(1);
+  if (!second) return std::nullopt;
+  if (is_float) return ComputeFloat(node.op, *first, *second);
+  const std::optional<Dim> result =
+      ComputeInteger(node.op, node.type, first->numerator, second->numerator);
+  if (!result) return std::nullopt;
+  return KnownElement{*result};
 }
 
 }  // namespace onnxifi::program

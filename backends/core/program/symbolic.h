@@ -2,6 +2,7 @@
 //
 // Symbolic evaluation of steps: what a Map over a few integers computes, as Dims. This is how shape
 // computations (Shape, Gather, Concat, arithmetic, ...) become extents without a rule per operator.
+// Floats are followed as quotients, since exporters halve extents in floats and round up.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_SYMBOLIC_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_SYMBOLIC_H_
@@ -14,8 +15,15 @@
 
 namespace onnxifi::program {
 
-// The elements of small integer and bool buffers that are known as expressions. Belongs to one
-// lowering.
+// An element that is known. Of an integer or bool the denominator is 1. A float is exactly the
+// quotient where the denominator is a power of two, else the quotient rounded once.
+struct KnownElement {
+  Dim numerator;
+  int64_t denominator = 1;  // positive
+};
+
+// The elements of small buffers of integers, bools, float32 and float64 that are known as
+// expressions. Belongs to one lowering.
 class SymbolicValues {
  public:
   static constexpr int64_t kMaxElements = 64;
@@ -32,14 +40,15 @@ class SymbolicValues {
  private:
   // Whether any element that a Map with these reads computes could be known.
   bool KnowsSomethingOf(const std::vector<View>& reads) const;
-  std::optional<Dim> Element(const View& view, const std::vector<int64_t>& coordinates) const;
-  std::optional<Dim> Evaluate(const Step& step, ExprId id, const std::vector<int64_t>& coordinates,
-                              std::unordered_map<ExprId, std::optional<Dim>>& done) const;
-  std::optional<Dim> Compute(const Step& step, ExprId id, const std::vector<int64_t>& coordinates,
-                             std::unordered_map<ExprId, std::optional<Dim>>& done) const;
+  using Known = std::optional<KnownElement>;
+  Known Element(const View& view, const std::vector<int64_t>& coordinates) const;
+  Known Evaluate(const Step& step, ExprId id, const std::vector<int64_t>& coordinates,
+                 std::unordered_map<ExprId, Known>& done) const;
+  Known Compute(const Step& step, ExprId id, const std::vector<int64_t>& coordinates,
+                std::unordered_map<ExprId, Known>& done) const;
 
   const Program& program_;
-  std::unordered_map<BufferId, std::vector<std::optional<Dim>>> known_;
+  std::unordered_map<BufferId, std::vector<Known>> known_;
 };
 
 }  // namespace onnxifi::program

@@ -143,6 +143,70 @@ TEST_F(SymbolicTest, DoesNotGuess) {
   EXPECT_FALSE(values.Find(quotient).has_value()) << "truncation differs from floor below 0";
 }
 
+TEST_F(SymbolicTest, FollowsFloatsAsQuotients) {
+  // As exporters find the padding of "same": max((ceil(n / 2) - 1) * 2 + 3 - n, 0) in floats.
+  const auto number = [&](double value) {
+    return Constant(program.exprs, ElementType::kFloat32, value);
+  };
+  const auto padding = [&](Dim extent) {
+    Operand whole = AddTemporary(ElementType::kInt64, {Dim(1)});
+    Emit(whole, {}, DimExpr(program.exprs, extent));
+    Operand halves = AddTemporary(ElementType::kFloat32, {Dim(1)});
+    Expr read = Load(program.exprs, ElementType::kInt64, 0);
+    Emit(halves, {whole.view}, Unary(ExprOp::kCeil, Cast(read, ElementType::kFloat32) / number(2)));
+    Operand sum = AddTemporary(ElementType::kInt64, {Dim(1)});
+    Expr steps = Load(program.exprs, ElementType::kFloat32, 0);
+    Expr back = Cast(Load(program.exprs, ElementType::kInt64, 1), ElementType::kFloat32);
+    Emit(sum, {halves.view, whole.view},
+         Cast(Binary(ExprOp::kMax, (steps - number(1)) * number(2) + number(3) - back, number(0)),
+              ElementType::kInt64));
+    return values.Find(sum);
+  };
+  for (const int64_t extent : {1, 2, 7, 64}) {
+    auto found = padding(Dim(extent));
+    ASSERT_TRUE(found.has_value()) << extent;
+    EXPECT_EQ((*found)[0], Dim(extent % 2 == 0 ? 1 : 2)) << extent;
+  }
+  EXPECT_TRUE(padding(n).has_value()) << "of a symbol";
+}
+
+TEST_F(SymbolicTest, RoundsQuotientsAsFloatsDo) {
+  const auto find = [&](int64_t a, double b, ExprOp op) {
+    Expr quotient =
+        Cast(IntConstant(program.exprs, ElementType::kInt64, a), ElementType::kFloat32) /
+        Constant(program.exprs, ElementType::kFloat32, b);
+    Operand result = AddTemporary(ElementType::kInt64, {Dim(1)});
+    // The operand is read of a buffer, so that nothing is folded before.
+    Operand between = AddTemporary(ElementType::kFloat32, {Dim(1)});
+    Emit(between, {}, quotient);
+    Expr read = Load(program.exprs, ElementType::kFloat32, 0);
+    Emit(result, {between.view}, Cast(Unary(op, read), ElementType::kInt64));
+    auto found = values.Find(result);
+    return found ? std::optional<Dim>((*found)[0]) : std::nullopt;
+  };
+  EXPECT_EQ(find(-7, 2, ExprOp::kFloor), Dim(-4));
+  EXPECT_EQ(find(-7, 2, ExprOp::kCeil), Dim(-3));
+  EXPECT_EQ(find(-7, 2, ExprOp::kTrunc), Dim(-3));
+  EXPECT_EQ(find(7, 0.5, ExprOp::kFloor), Dim(14));
+  EXPECT_EQ(find(9, 3, ExprOp::kCeil), Dim(3));
+  EXPECT_EQ(find(10, 3, ExprOp::kCeil), Dim(4));
+}
+
+TEST_F(SymbolicTest, DoesNotComputeWithRoundedFloats) {
+  Operand thirds = AddTemporary(ElementType::kFloat32, {Dim(1)});
+  Expr extent = Cast(DimExpr(program.exprs, n), ElementType::kFloat32);
+  const auto number = [&](double value) {
+    return Constant(program.exprs, ElementType::kFloat32, value);
+  };
+  Emit(thirds, {}, extent / number(3));
+  Operand result = AddTemporary(ElementType::kInt64, {Dim(1)});
+  Expr third = Load(program.exprs, ElementType::kFloat32, 0);
+  Emit(result, {thirds.view}, Cast(third * number(3), ElementType::kInt64));
+  EXPECT_FALSE(values.Find(result).has_value()) << "the product may be rounded below the extent";
+  Emit(result, {thirds.view}, Cast(third, ElementType::kInt64));
+  EXPECT_TRUE(values.Find(result).has_value());
+}
+
 TEST(SymbolicValuesTest, PassesOverAWriteThatIsOmitted) {
   Program program;
   SymbolicValues values(program);
