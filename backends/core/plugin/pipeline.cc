@@ -86,6 +86,7 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     return now.ok() && then.ok() && now->recipe->implementation() == then->recipe->implementation();
   };
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
+  ONNXIFI_RETURN_IF_ERROR(RunPass("absorb_padding", times, program, program::AbsorbPadding));
   ONNXIFI_RETURN_IF_ERROR(RunPass("expand_recurrent", times, program, [&](Program& whole) {
     ExpandRecurrent(whole, /*first_step=*/0, selector);
   }));

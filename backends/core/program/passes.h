@@ -19,6 +19,11 @@ using Accepts = std::function<bool(const Program& program, const Step& before, c
 // Removes steps whose results nobody reads, and forgets constants that no step reads.
 void RemoveDeadSteps(Program& program);
 
+// Turns what a view adds around the image of a convolution or window into padding of the step's
+// own, where the step computes the same: zeros for a convolution and a mean, minus infinity for a
+// maximum.
+void AbsorbPadding(Program& program);
+
 // Whether the device does a step of the family Recurrent by a kernel of its own.
 using PrefersRecurrent = std::function<bool(const Program& program, const Step& step)>;
 
