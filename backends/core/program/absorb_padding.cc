@@ -4,10 +4,13 @@
 // window that reads it, so that a kernel sees the image as it lies in memory.
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <optional>
 
+#include "backends/core/program/buffer_uses.h"
 #include "backends/core/program/passes.h"
+#include "backends/core/tensor/element_type.h"
 
 namespace onnxifi::program {
 namespace {
@@ -90,22 +93,84 @@ void AbsorbIntoConvolution(const ExprPool& exprs, Step& step, Contract& contract
   Absorb(*borders, image, contract.a_spatial, contract.pads_begin);
 }
 
-void AbsorbIntoWindow(Step& step, Window& window) {
+bool IsNonNegativeConstant(const ExprNode& node) {
+  return node.op == ExprOp::kConstant && tensor::IsFloat(node.type) &&
+         std::bit_cast<double>(node.payload) >= 0;
+}
+
+// Whether every float that the expression gives is known to be 0 or more, or NaN.
+bool IsNonNegative(const ExprPool& exprs, ExprId id) {
+  const ExprNode& node = exprs[id];
+  switch (node.op) {
+    case ExprOp::kConstant:
+      return IsNonNegativeConstant(node);
+    case ExprOp::kAbs:
+    case ExprOp::kExp:
+    case ExprOp::kSqrt:
+      return true;
+    case ExprOp::kMax:
+      return std::ranges::any_of(
+          node.operands, [&](ExprId operand) { return IsNonNegativeConstant(exprs[operand]); });
+    case ExprOp::kMin:  // Clip: of a maximum and a constant
+      return IsNonNegative(exprs, node.operands[0]) && IsNonNegative(exprs, node.operands[1]);
+    case ExprOp::kCast:
+      return tensor::IsFloat(exprs[node.operands[0]].type) &&
+             IsNonNegative(exprs, node.operands[0]);
+    default:
+      return false;
+  }
+}
+
+// Whether nothing below 0 is ever written to what `image` shows.
+bool IsNonNegative(const Program& program, const BufferUses& uses, const View& image) {
+  const int writer = uses.OnlyWriter(image.buffer);
+  if (writer == BufferUses::kNoStep) return false;
+  const Step& step = program.steps[writer];
+  const auto* map = step.As<Map>();
+  return map != nullptr && step.writes.size() == 1 && step.writes[0].type == image.type &&
+         IsNonNegative(program.exprs, map->roots[0]);
+}
+
+// Whether windows cannot miss the image: their elements are neighbours, and it has some.
+bool MeetImage(const Window& window, const std::vector<Border>& borders) {
+  for (size_t k = 0; k < borders.size(); ++k) {
+    const Dim after = borders[k].after + window.pads_end[k];
+    const Dim& extent = borders[k].extent;
+    if (window.dilations[k] != 1 || !extent.is_constant() || extent.constant() < 1) return false;
+    if (!after.is_constant() || after.constant() >= window.kernel[k].constant()) return false;
+  }
+  return true;
+}
+
+// Whether a maximum is the same without the elements that the view adds.
+bool AreNoMaxima(const Program& program, const BufferUses& uses, const Window& window,
+                 const View& image, const std::vector<Border>& borders) {
+  if (!tensor::IsFloat(image.type)) {
+    return tensor::IsUnsigned(image.type) ? image.fill.i == 0
+                                          : image.fill.i == tensor::Lowest(image.type);
+  }
+  if (image.fill.f == -std::numeric_limits<double>::infinity()) return true;
+  return image.fill.f == 0 && MeetImage(window, borders) && IsNonNegative(program, uses, image);
+}
+
+void AbsorbIntoWindow(const Program& program, const BufferUses& uses, Step& step, Window& window) {
   View& image = step.reads[0];
-  if (!tensor::IsFloat(image.type)) return;
   const auto are_zero = [](const Dims& pads) {
     return std::ranges::all_of(pads, [](const Dim& pad) { return pad == Dim(0); });
   };
+  const auto borders = FindBorders(image, window.in_spatial);
+  if (!borders || !AreWithinKernels(*borders, window.pads_begin, window.kernel, window.dilations)) {
+    return;
+  }
   switch (window.kind) {
     case Window::Kind::kMax:
       // Positions count what the view adds.
-      if (step.writes.size() != 1 || image.fill.f != -std::numeric_limits<double>::infinity()) {
-        return;
-      }
+      if (step.writes.size() != 1) return;
+      if (!AreNoMaxima(program, uses, window, image, *borders)) return;
       break;
     case Window::Kind::kAverage:
       // The zeros count as elements, and what the step itself pads has to do so too.
-      if (image.fill.f != 0) return;
+      if (!tensor::IsFloat(image.type) || image.fill.f != 0) return;
       if (!window.count_include_pad &&
           !(are_zero(window.pads_begin) && are_zero(window.pads_end))) {
         return;
@@ -114,10 +179,6 @@ void AbsorbIntoWindow(Step& step, Window& window) {
     case Window::Kind::kLp:
     case Window::Kind::kLrn:
       return;
-  }
-  const auto borders = FindBorders(image, window.in_spatial);
-  if (!borders || !AreWithinKernels(*borders, window.pads_begin, window.kernel, window.dilations)) {
-    return;
   }
   Absorb(*borders, image, window.in_spatial, window.pads_begin);
   for (size_t k = 0; k < borders->size(); ++k) {
@@ -129,10 +190,11 @@ void AbsorbIntoWindow(Step& step, Window& window) {
 }  // namespace
 
 void AbsorbPadding(Program& program) {
+  const BufferUses uses(program);
   for (Step& step : program.steps) {
     if (step.reads.empty() || step.reads[0].guards.empty()) continue;
     if (auto* contract = step.As<Contract>()) AbsorbIntoConvolution(program.exprs, step, *contract);
-    if (auto* window = step.As<Window>()) AbsorbIntoWindow(step, *window);
+    if (auto* window = step.As<Window>()) AbsorbIntoWindow(program, uses, step, *window);
   }
 }
 

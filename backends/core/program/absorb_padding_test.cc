@@ -29,6 +29,8 @@ struct Padded {
   std::vector<int64_t> strides = {2, 1}, dilations = {1, 2};
   bool count_include_pad = true;
   bool has_positions = false;
+  tensor::ElementType type = kFloat32;
+  Expr (*of_map)(Expr x) = nullptr;  // what gives the image, of an input
 };
 
 constexpr int64_t kImages = 2, kChannels = 3, kHeight = 7, kWidth = 8;
@@ -36,8 +38,20 @@ constexpr int64_t kImages = 2, kChannels = 3, kHeight = 7, kWidth = 8;
 // An image of odd extents and its surroundings.
 Operand PadImage(const Padded& of, ProgramMaker& maker) {
   tensor::Scalar fill{};
-  fill.f = of.fill;
-  const Operand image = maker.Input({kImages, kChannels, kHeight, kWidth});
+  if (tensor::IsFloat(of.type)) {
+    fill.f = of.fill;
+  } else {
+    fill.i = static_cast<int64_t>(of.fill);
+  }
+  Operand image = maker.Input({kImages, kChannels, kHeight, kWidth});
+  if (of.of_map || of.type != kFloat32) {
+    ExprPool& pool = maker.program.exprs;
+    const Expr x = Load(pool, kFloat32, 0);
+    const Expr root = of.of_map ? of.of_map(x) : Cast(x * Like(x, 40), of.type);
+    const Operand mapped = maker.Temporary(image.shape, of.type);
+    maker.AddStep({image.shape, {image.view}, {mapped.view}, Map{{root.id()}}});
+    image = mapped;
+  }
   return *Pad(image, of.before, of.after, fill);
 }
 
@@ -80,7 +94,8 @@ void MakeWindow(Window::Kind kind, const Padded& of, ProgramMaker& maker) {
   window.pads_begin = of.pads_begin;
   window.pads_end = of.pads_end;
   window.count_include_pad = of.count_include_pad;
-  window.roots = {Accumulator(pool, kFloat32).id()};
+  window.accumulator = of.type;
+  window.roots = {Cast(Accumulator(pool, of.type), kFloat32).id()};
   const Operand result =
       maker.Temporary({kImages, kChannels, ExtentOf(of, image, 0), ExtentOf(of, image, 1)});
   std::vector<View> writes = {result.view};
@@ -105,7 +120,7 @@ bool IsAbsorbed(const Make& make) {
   const auto expected = RunOnNumbers(plain.program);
   EXPECT_EQ(RunOnNumbers(absorbed.program), expected) << ToString(absorbed.program);
   EXPECT_NE(expected.at(0), std::vector<float>(expected.at(0).size()));
-  return absorbed.program.steps[0].reads[0].guards.empty();
+  return absorbed.program.steps.back().reads[0].guards.empty();
 }
 
 bool TakesConvolution(const Padded& of) {
@@ -138,6 +153,33 @@ TEST(AbsorbPaddingTest, MaximaTakeMinusInfinity) {
   EXPECT_TRUE(TakesWindow(Window::Kind::kMax, {.fill = -kInfinity}));
   EXPECT_FALSE(TakesWindow(Window::Kind::kMax, {.fill = 0}));
   EXPECT_FALSE(TakesWindow(Window::Kind::kMax, {.fill = -kInfinity, .has_positions = true}));
+}
+
+TEST(AbsorbPaddingTest, MaximaTakeZerosAroundWhatIsNeverNegative) {
+  const Padded of{.dilations = {1, 1}, .of_map = [](Expr x) { return Maximum(x, Like(x, 0)); }};
+  const auto takes = [&](auto change) {
+    Padded changed = of;
+    change(changed);
+    return TakesWindow(Window::Kind::kMax, changed);
+  };
+  EXPECT_TRUE(takes([](Padded&) {}));
+  EXPECT_TRUE(takes([](Padded& p) {
+    p.of_map = [](Expr x) { return Minimum(Maximum(Like(x, 0), x), Like(x, 0.5)); };
+  }));
+  EXPECT_FALSE(takes([](Padded& p) {
+    p.of_map = [](Expr x) { return Minimum(Maximum(x, Like(x, 0)), Like(x, -0.5)); };
+  }));
+  EXPECT_FALSE(takes([](Padded& p) { p.of_map = [](Expr x) { return x - Like(x, 9); }; }));
+  // Windows between whose elements the image may lie.
+  EXPECT_FALSE(takes([](Padded& p) { p.dilations = {1, 2}; }));
+  EXPECT_FALSE(takes([](Padded& p) { p.fill = 1; }));
+}
+
+TEST(AbsorbPaddingTest, MaximaOfIntegersTakeTheLowest) {
+  EXPECT_TRUE(TakesWindow(Window::Kind::kMax, {.fill = -128, .type = kInt8}));
+  EXPECT_FALSE(TakesWindow(Window::Kind::kMax, {.fill = 0, .type = kInt8}));
+  EXPECT_TRUE(TakesWindow(Window::Kind::kMax, {.fill = 0, .type = kUint8}));
+  EXPECT_FALSE(TakesWindow(Window::Kind::kMax, {.fill = 1, .type = kUint8}));
 }
 
 TEST(AbsorbPaddingTest, MeansCountTheZeros) {

@@ -20,8 +20,8 @@ using Accepts = std::function<bool(const Program& program, const Step& before, c
 void RemoveDeadSteps(Program& program);
 
 // Turns what a view adds around the image of a convolution or window into padding of the step's
-// own, where the step computes the same: zeros for a convolution and a mean, minus infinity for a
-// maximum.
+// own, where the step computes the same: zeros for a convolution and a mean, for a maximum the
+// lowest value, or zeros around what is never negative.
 void AbsorbPadding(Program& program);
 
 // Whether the device does a step of the family Recurrent by a kernel of its own.
