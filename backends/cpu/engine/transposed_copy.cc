@@ -93,7 +93,7 @@ class TransposedCopy final : public device::BoundKernel {
  public:
   // The grid's last axis is the one along which the write steps by 1; the read does so along
   // `axis`.
-  TransposedCopy(const Grid& grid, int axis, const Access& read, const Access& write,
+  TransposedCopy(const Grid& grid, int axis, const Access& read, const Access& write, bool is_bool,
                  bool is_streamed, Runtime& runtime)
       : grid_(grid),
         axis_(axis),
@@ -102,6 +102,7 @@ class TransposedCopy final : public device::BoundKernel {
         write_(write),
         is_streamed_(is_streamed),
         bytes_(write.lane_bytes),
+        is_bool_(is_bool),
         strips_(PartCount(grid.extent(last_) * bytes_, kStripBytes)),
         blocks_(PartCount(grid.extent(axis), kRowsPerBlock)),
         runtime_(runtime) {
@@ -151,9 +152,8 @@ class TransposedCopy final : public device::BoundKernel {
       const int64_t rows = std::min(kRowsPerBlock, grid_.extent(axis_) - box.begin[axis_]);
       if (!is_streamed_) {
         for (int64_t row = 0; row < rows; row += kRows) {
-          transpose::Transpose(source + row * bytes_, read_.form.steps[last_],
-                               target + row * stride_bytes(), write_.form.steps[axis_],
-                               std::min(kRows, rows - row), columns, bytes_);
+          Transpose(source + row * bytes_, target + row * stride_bytes(), stride_bytes(),
+                    std::min(kRows, rows - row), columns);
         }
         continue;
       }
@@ -162,8 +162,7 @@ class TransposedCopy final : public device::BoundKernel {
       std::byte* left = scratch + kRows * kPieceBytes;
       for (int64_t row = 0; row < rows; row += kRows) {
         const int64_t count = std::min(kRows, rows - row);
-        transpose::Transpose(source + row * bytes_, read_.form.steps[last_], scratch + kLine,
-                             kPieceBytes / bytes_, count, columns, bytes_);
+        Transpose(source + row * bytes_, scratch + kLine, kPieceBytes, count, columns);
         std::byte* to = target + row * stride_bytes();
         if (is_first || is_last) {
           StoreEnds(scratch, count, columns * bytes_, to, left + row * kLine, is_first, is_last);
@@ -174,6 +173,19 @@ class TransposedCopy final : public device::BoundKernel {
       }
     }
     if (is_streamed_) FinishStreams();
+  }
+
+  // Rows of `target` are `target_bytes` apart.
+  void Transpose(const std::byte* source, std::byte* target, int64_t target_bytes, int64_t rows,
+                 int64_t columns) const {
+    transpose::Transpose(source, read_.form.steps[last_], target, target_bytes / bytes_, rows,
+                         columns, bytes_);
+    if (!is_bool_) return;
+    // A bool is read as 0 or 1, whatever its byte.
+    for (int64_t r = 0; r < rows; ++r) {
+      std::byte* const row = target + r * target_bytes;
+      for (int64_t c = 0; c < columns; ++c) row[c] = std::byte(row[c] != std::byte(0) ? 1 : 0);
+    }
   }
 
   // The first strip of a row has nothing before it, and the last leaves nothing.
@@ -200,6 +212,7 @@ class TransposedCopy final : public device::BoundKernel {
   const Access write_;
   const bool is_streamed_;
   const int64_t bytes_;  // of an element
+  const bool is_bool_;
   const int64_t strips_;
   const int64_t blocks_;
   int64_t count_;  // of strips in all blocks
@@ -215,9 +228,8 @@ std::unique_ptr<device::BoundKernel> BindTransposedCopy(const Code& code,
   if (load == nullptr || load->kind != Code::Kind::kLoad || step.writes.size() != 1) return nullptr;
   const device::BoundView& source = step.reads[load->payload];
   const device::BoundView& target = step.writes[0];
-  // A bool is read as 0 or 1, whatever its byte.
-  const bool is_moved = source.type == target.type && source.guards.empty() &&
-                        source.type != tensor::ElementType::kBool && !tensor::IsPacked(source.type);
+  const bool is_moved =
+      source.type == target.type && source.guards.empty() && !tensor::IsPacked(source.type);
   if (!is_moved || reference::LaneBytes(source.type) > 8) return nullptr;
   const int rank = static_cast<int>(step.domain.size());
   Access read = MakeAccess(source, rank);
@@ -235,7 +247,8 @@ std::unique_ptr<device::BoundKernel> BindTransposedCopy(const Code& code,
   if (grid.extent(last) * write.lane_bytes < kStripBytes) return nullptr;
   for (int axis = last; axis-- > 0;) {
     if (read.form.steps[axis] != 1 || grid.extent(axis) * read.lane_bytes < kLine) continue;
-    return std::make_unique<TransposedCopy>(grid, axis, read, write, is_streamed, runtime);
+    return std::make_unique<TransposedCopy>(grid, axis, read, write, tensor::IsBool(source.type),
+                                            is_streamed, runtime);
   }
   return nullptr;
 }

@@ -78,6 +78,10 @@ class Transposition {
         for (int64_t c = 0; c < window_.extents[2]; ++c) {
           std::memcpy(expected.data() + At(out_strides_, b, r, c),
                       in_.data() + At(in_strides_, b, r, c), static_cast<size_t>(bytes_));
+          if (type_ == ElementType::kBool) {
+            std::byte& truth = expected[At(out_strides_, b, r, c)];
+            truth = std::byte(truth == std::byte(0) ? 0 : 1);
+          }
         }
       }
     }
@@ -119,8 +123,8 @@ class Transposition {
 Settings Always() { return {.streamed_transposed_bytes = 1}; }
 
 TEST(TransposedCopyTest, MovesEveryElementAndNothingElse) {
-  for (const ElementType type :
-       {ElementType::kUint8, ElementType::kFloat16, ElementType::kFloat32, ElementType::kInt64}) {
+  for (const ElementType type : {ElementType::kBool, ElementType::kUint8, ElementType::kFloat16,
+                                 ElementType::kFloat32, ElementType::kInt64}) {
     for (const Window& window : {Window{{1, 64, 128}},
                                  {{1, 65, 129}, 3},
                                  {{2, 1100, 160}, 1},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transpose: two rounds of interleaving turn four columns of a vector's length into blocks of 16
-// bytes that each hold four neighbours of one row. Wider elements need one round, narrower ones
-// more. Where there are columns enough, blocks of four times as many columns are loaded so that
-// the result is a vector of one row.
+// bytes that each hold four neighbours of one row. Elements of 8 bytes need one round, those of 2
+// and of 1 three and four. Where there are columns enough, blocks of four times as many columns are
+// loaded so that the result is a vector of one row.
 
 #include "backends/cpu/transpose/transpose.h"
 
@@ -85,32 +85,33 @@ HWY_INLINE void StoreBlocks(D d, V v, T* target, int64_t stride) {
   }
 }
 
+// One round: a vector of each half, element by element in turns.
+template <class D, class V, size_t count>
+HWY_INLINE void InterleaveHalves(D d, V (&v)[count]) {
+  constexpr size_t kHalf = count / 2;
+  V mixed[count];
+#pragma GCC unroll 8
+  for (size_t k = 0; k < kHalf; ++k) {
+    mixed[2 * k] = hn::InterleaveLower(d, v[k], v[k + kHalf]);
+    mixed[2 * k + 1] = hn::InterleaveUpper(d, v[k], v[k + kHalf]);
+  }
+#pragma GCC unroll 16
+  for (size_t k = 0; k < count; ++k) v[k] = mixed[k];
+}
+
 // kColumns columns, a vector of rows.
 template <class D, typename T>
 HWY_INLINE void TransposeBlock(D d, const T* source, int64_t source_stride, T* target,
                                int64_t target_stride) {
-  using V = hn::Vec<D>;
-  constexpr int64_t kRowsPerBlock = kColumns<T>;
-  if constexpr (sizeof(T) == 8) {
-    const V a = hn::LoadU(d, source);
-    const V b = hn::LoadU(d, source + source_stride);
-    StoreBlocks(d, hn::InterleaveLower(d, a, b), target, kRowsPerBlock * target_stride);
-    StoreBlocks(d, hn::InterleaveUpper(d, a, b), target + target_stride,
-                kRowsPerBlock * target_stride);
-  } else {
-    const V a = hn::LoadU(d, source);
-    const V b = hn::LoadU(d, source + source_stride);
-    const V c = hn::LoadU(d, source + 2 * source_stride);
-    const V e = hn::LoadU(d, source + 3 * source_stride);
-    const V ac_low = hn::InterleaveLower(d, a, c);
-    const V ac_high = hn::InterleaveUpper(d, a, c);
-    const V be_low = hn::InterleaveLower(d, b, e);
-    const V be_high = hn::InterleaveUpper(d, b, e);
-    const int64_t stride = kRowsPerBlock * target_stride;
-    StoreBlocks(d, hn::InterleaveLower(d, ac_low, be_low), target, stride);
-    StoreBlocks(d, hn::InterleaveUpper(d, ac_low, be_low), target + target_stride, stride);
-    StoreBlocks(d, hn::InterleaveLower(d, ac_high, be_high), target + 2 * target_stride, stride);
-    StoreBlocks(d, hn::InterleaveUpper(d, ac_high, be_high), target + 3 * target_stride, stride);
+  constexpr int kCount = kColumns<T>;
+  hn::Vec<D> v[kCount];
+#pragma GCC unroll 16
+  for (int c = 0; c < kCount; ++c) v[c] = hn::LoadU(d, source + c * source_stride);
+#pragma GCC unroll 4
+  for (int round = 1; round < kCount; round *= 2) InterleaveHalves(d, v);
+#pragma GCC unroll 16
+  for (int r = 0; r < kCount; ++r) {
+    StoreBlocks(d, v[r], target + r * target_stride, kCount * target_stride);
   }
 }
 
@@ -209,11 +210,11 @@ void TransposeTyped(const std::byte* source, int64_t source_stride, std::byte* t
                     int64_t target_stride, int64_t rows, int64_t columns, int64_t element_bytes) {
   switch (element_bytes) {
     case 1:
-      return TransposePlain(reinterpret_cast<const uint8_t*>(source), source_stride,
-                            reinterpret_cast<uint8_t*>(target), target_stride, rows, columns);
+      return TransposeBlocks(reinterpret_cast<const uint8_t*>(source), source_stride,
+                             reinterpret_cast<uint8_t*>(target), target_stride, rows, columns);
     case 2:
-      return TransposePlain(reinterpret_cast<const uint16_t*>(source), source_stride,
-                            reinterpret_cast<uint16_t*>(target), target_stride, rows, columns);
+      return TransposeBlocks(reinterpret_cast<const uint16_t*>(source), source_stride,
+                             reinterpret_cast<uint16_t*>(target), target_stride, rows, columns);
     case 4: {
       const auto* from = reinterpret_cast<const uint32_t*>(source);
       auto* to = reinterpret_cast<uint32_t*>(target);
