@@ -93,7 +93,7 @@ class BoundDirect final : public device::BoundKernel {
                              WindowDepth(convolution_), GroupPanels(convolution_)};
     gemm::ForParts(
         work, gemm::ChooseGrid(work, pool.thread_count()), pool,
-        [&](int64_t /*number*/, const gemm::Part& part) { RunRows(images, epilogue, part); });
+        [&](int64_t /*thread*/, const gemm::Part& part) { RunRows(images, epilogue, part); });
     return base::Ok();
   }
 

@@ -82,21 +82,20 @@ class BoundFewOutputs final : public device::BoundKernel {
     const int64_t chunks = (count + chunk_ - 1) / chunk_;
     const int64_t part_floats = (is_direct_ ? 0 : chunk_ * depth_) + (outputs_ + 1) * chunk_;
     threads::ThreadPool& pool = runtime_.pool();
-    const int64_t parts = std::min<int64_t>(pool.thread_count(), batch_ * chunks);
+    const int64_t all = batch_ * chunks;
+    const int64_t threads = std::min<int64_t>(pool.thread_count(), all);
+    const int64_t parts =
+        std::min(all, threads == 1 ? 1 : threads * threads::ThreadPool::kPartsPerThread);
     ONNXIFI_ASSIGN_OR_RETURN(
         const runtime::WorkMemory::Lease lease,
-        runtime_.work_memory().Lend(parts * part_floats * static_cast<int64_t>(sizeof(float))));
+        runtime_.work_memory().Lend(threads * part_floats * static_cast<int64_t>(sizeof(float))));
     auto* const scratch = reinterpret_cast<float*>(lease.data());
     const gemm::Epilogue epilogue = epilogue_.At(addresses);
-    pool.For(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const int64_t first = batch_ * chunks * part / parts;
-        const int64_t last = batch_ * chunks * (part + 1) / parts;
-        for (int64_t chunk = first; chunk < last; ++chunk) {
-          const int64_t window = chunk % chunks * chunk_;
-          RunChunk(addresses, epilogue, chunk / chunks, window, std::min(chunk_, count - window),
-                   scratch + part * part_floats);
-        }
+    pool.ForEachPart(parts, [&](int64_t part, int thread) {
+      for (int64_t chunk = all * part / parts; chunk < all * (part + 1) / parts; ++chunk) {
+        const int64_t window = chunk % chunks * chunk_;
+        RunChunk(addresses, epilogue, chunk / chunks, window, std::min(chunk_, count - window),
+                 scratch + thread * part_floats);
       }
     });
     return base::Ok();

@@ -101,19 +101,18 @@ class BoundGathered final : public device::BoundKernel {
     const gemm::Grid grid = gemm::ChooseGrid(work, pool.thread_count());
     const int64_t part_floats =
         chunk_rows_ * (block_depth_ + (is_direct_ ? 0 : convolution_.out_channels));
-    ONNXIFI_ASSIGN_OR_RETURN(
-        const runtime::WorkMemory::Lease lease,
-        runtime_.work_memory().Lend(grid.row_parts * grid.panel_parts * part_floats *
-                                    static_cast<int64_t>(sizeof(float))));
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
+                             runtime_.work_memory().Lend(gemm::ThreadsOf(grid, pool) * part_floats *
+                                                         static_cast<int64_t>(sizeof(float))));
     auto* const scratch = reinterpret_cast<float*>(lease.data());
     const gemm::Epilogue epilogue = epilogue_.At(addresses);
-    gemm::ForParts(work, grid, pool, [&](int64_t number, const gemm::Part& part) {
+    gemm::ForParts(work, grid, pool, [&](int64_t thread, const gemm::Part& part) {
       for (int64_t row = part.first_block; row < part.end_block;) {
         const int64_t image = row / windows_.count();
         const int64_t first = row % windows_.count();
         const int64_t rows =
             std::min({chunk_rows_, part.end_block - row, windows_.count() - first});
-        RunChunk(addresses, epilogue, image, first, rows, part, scratch + number * part_floats);
+        RunChunk(addresses, epilogue, image, first, rows, part, scratch + thread * part_floats);
         row += rows;
       }
     });

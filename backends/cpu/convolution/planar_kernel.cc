@@ -85,10 +85,10 @@ class BoundPlanar final : public device::BoundKernel {
                              /*are_panels_divided=*/false};
     const gemm::Grid grid = gemm::ChooseGrid(work, pool.thread_count());
     ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
-                             runtime_.work_memory().Lend(grid.row_parts * strip_.size *
+                             runtime_.work_memory().Lend(gemm::ThreadsOf(grid, pool) * strip_.size *
                                                          static_cast<int64_t>(sizeof(float))));
-    gemm::ForParts(work, grid, pool, [&](int64_t number, const gemm::Part& part) {
-      float* copy = reinterpret_cast<float*>(lease.data()) + number * strip_.size;
+    gemm::ForParts(work, grid, pool, [&](int64_t thread, const gemm::Part& part) {
+      float* copy = reinterpret_cast<float*>(lease.data()) + thread * strip_.size;
       for (int64_t strip = part.first_block; strip < part.end_block; ++strip) {
         RunStrip(images, epilogue, strip, copy);
       }

@@ -76,7 +76,7 @@ class BoundPointwise final : public device::BoundKernel {
     const int64_t rows = is_one_run ? 1 : runs.rows;
     const gemm::Work work = {is_one_run ? runs.rows : runs.count, rows, depth, panels};
     gemm::ForParts(work, gemm::ChooseGrid(work, runtime_.pool().thread_count()), runtime_.pool(),
-                   [&](int64_t /*number*/, const gemm::Part& part) {
+                   [&](int64_t /*thread*/, const gemm::Part& part) {
                      if (is_one_run) {
                        RunPixels(images, epilogue, {0, 0, part.first_block},
                                  part.end_block - part.first_block, part);

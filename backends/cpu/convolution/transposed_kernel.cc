@@ -218,20 +218,20 @@ class BoundTransposed final : public device::BoundKernel {
     constexpr int64_t kWorthAThread = 1 << 17;
     threads::ThreadPool& pool = runtime_.pool();
     const auto count = static_cast<int64_t>(items.size());
-    const int64_t parts = std::clamp<int64_t>(products / kWorthAThread, 1,
-                                              std::min<int64_t>(count, pool.thread_count()));
+    const int64_t worth = std::clamp<int64_t>(products / kWorthAThread, 1, count);
+    const int64_t threads = std::min<int64_t>(worth, pool.thread_count());
+    const int64_t parts =
+        std::min(worth, threads == 1 ? 1 : threads * threads::ThreadPool::kPartsPerThread);
     const int64_t part_floats =
         max_windows_ * (block_depth_ + (is_planar_ ? convolution_.out_channels : 0));
     ONNXIFI_ASSIGN_OR_RETURN(
         const runtime::WorkMemory::Lease lease,
-        runtime_.work_memory().Lend(parts * part_floats * static_cast<int64_t>(sizeof(float))));
+        runtime_.work_memory().Lend(threads * part_floats * static_cast<int64_t>(sizeof(float))));
     auto* const scratch = reinterpret_cast<float*>(lease.data());
     const gemm::Epilogue epilogue = epilogue_.At(addresses);
-    pool.For(parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        for (int64_t k = count * part / parts; k < count * (part + 1) / parts; ++k) {
-          RunItem(addresses, epilogue, items[static_cast<size_t>(k)], scratch + part * part_floats);
-        }
+    pool.ForEachPart(parts, [&](int64_t part, int thread) {
+      for (int64_t k = count * part / parts; k < count * (part + 1) / parts; ++k) {
+        RunItem(addresses, epilogue, items[static_cast<size_t>(k)], scratch + thread * part_floats);
       }
     });
     return base::Ok();

@@ -113,11 +113,11 @@ class BoundWinograd final : public device::BoundKernel {
       return;
     }
     // Each thread has its own part of the work memory.
-    runtime_.pool().For(in_progress, /*grain=*/1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        RunChunks(plan_, shape_, weights, images, epilogue, chunks * part / in_progress,
-                  chunks * (part + 1) / in_progress, work + part * plan_.work_floats);
-      }
+    const int64_t parts =
+        std::min<int64_t>(chunks, in_progress * threads::ThreadPool::kPartsPerThread);
+    runtime_.pool().ForEachPart(parts, [&](int64_t part, int thread) {
+      RunChunks(plan_, shape_, weights, images, epilogue, chunks * part / parts,
+                chunks * (part + 1) / parts, work + thread * plan_.work_floats);
     });
   }
 

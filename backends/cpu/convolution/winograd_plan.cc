@@ -9,6 +9,7 @@
 #include "backends/cpu/convolution/winograd_weights.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/processor/processor.h"
+#include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::convolution {
 namespace {
@@ -27,6 +28,35 @@ int64_t TilesAlong(int64_t extent, Tile tile) {
 // A float of weights from memory, as the multiply-adds that a thread could do meanwhile.
 double CostOfAWeight() {
   return processor::kCyclesPerFloatFromMemory * processor::MultiplyAddsPerCycle();
+}
+
+// How many of `tiles` tiles, `most` at the most, a thread transforms and multiplies at a time: as
+// many chunks for every thread, several where that costs little, so that a thread that is late
+// leaves some to others.
+int64_t ChooseChunk(int64_t tiles, int64_t most, int64_t rows, int64_t threads) {
+  // In tiles: weights are read once in a chunk; some rows of a block are less than a block is
+  // worth; at the end threads wait for the last, for a share of a chunk.
+  constexpr double kWeights = 2;
+  constexpr double kShareWaitedFor = 0.25;
+  const int64_t least = std::max<int64_t>(1, (tiles + most * threads - 1) / (most * threads));
+  const int64_t each = threads == 1 ? 1 : threads::ThreadPool::kPartsPerThread;
+  int64_t best = 1;
+  double best_cost = 0;
+  for (int64_t rounds = least; rounds <= std::max(least, each); ++rounds) {
+    const int64_t even = std::max<int64_t>(1, (tiles + rounds * threads - 1) / (rounds * threads));
+    for (const int64_t chunk : {even, RoundUp(even, rows)}) {
+      const int64_t chunks = (tiles + chunk - 1) / chunk;
+      const auto needed = static_cast<double>((chunks + threads - 1) / threads);
+      const double ragged = chunk % rows == 0 ? 0 : static_cast<double>(rows) / 4;
+      const double cost = needed * (static_cast<double>(chunk) + ragged + kWeights) +
+                          kShareWaitedFor * static_cast<double>(threads == 1 ? 0 : chunk);
+      if (best_cost == 0 || cost < best_cost) {
+        best = chunk;
+        best_cost = cost;
+      }
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -54,10 +84,7 @@ WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads) {
     const int64_t chunks = std::max<int64_t>(1, (plan.tiles + most - 1) / most);
     plan.chunk = std::max<int64_t>(1, (plan.tiles + chunks - 1) / chunks);
   } else {
-    // As many chunks for every thread, of whole blocks of rows where that costs no balance.
-    const int64_t chunks = RoundUp(std::max<int64_t>(1, (plan.tiles + most - 1) / most), threads);
-    plan.chunk = std::max<int64_t>(1, (plan.tiles + chunks - 1) / chunks);
-    if (plan.chunk > 2 * rows) plan.chunk = RoundUp(plan.chunk, rows);
+    plan.chunk = ChooseChunk(plan.tiles, most, rows, threads);
   }
   // A cache line more, so that the frequencies of a tile do not share a set of the cache.
   plan.in_frequency_stride = plan.chunk * plan.in_stride + kLineFloats;

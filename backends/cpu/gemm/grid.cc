@@ -10,6 +10,14 @@
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::gemm {
+namespace {
+
+// A part of a loop is found and begun: 4 us are worth that many times.
+constexpr double kLeastCyclesOfAPart = 10000;
+// Of a part's time, what the others wait for the last thread.
+constexpr double kShareWaitedFor = 0.25;
+
+}  // namespace
 
 Grid ChooseGrid(const Work& work, int64_t threads) {
   const double rate = processor::MultiplyAddsPerCycle();
@@ -20,35 +28,53 @@ Grid ChooseGrid(const Work& work, int64_t threads) {
       all / (processor::kCyclesToWakeAThread * rate), 1.0, static_cast<double>(threads)));
   Grid best{1, 1};
   double best_cost = 0;
-  for (int64_t row_parts = 1; row_parts <= useful; ++row_parts) {
-    const int64_t panel_parts = work.are_panels_divided ? useful / row_parts : 1;
-    // Of the largest part.
+  // Of one part, or of all where there is one thread.
+  const auto try_parts = [&](int64_t row_parts, int64_t panel_parts) {
     const int64_t blocks = (work.blocks + row_parts - 1) / row_parts;
     const int64_t panels = (work.panels + panel_parts - 1) / panel_parts;
     const auto rows = static_cast<double>(blocks * work.rows);
     const auto columns = static_cast<double>(panels * width);
-    const double cost =
+    const double part =
         static_cast<double>(work.depth) *
         (rows * columns + processor::kCyclesPerSharedFloat * rate * (rows + columns));
-    if (row_parts == 1 || cost < best_cost) {
+    const int64_t rounds = (row_parts * panel_parts + useful - 1) / useful;
+    // At the end threads wait for the last, for a share of a part.
+    const double cost = part * (static_cast<double>(rounds) + (useful > 1 ? kShareWaitedFor : 0.0));
+    if (best_cost == 0 || cost < best_cost) {
       best = {row_parts, panel_parts};
       best_cost = cost;
+    }
+  };
+  // Several parts for each thread, but none too short to be worth its beginning.
+  const double parts_worth = all / (kLeastCyclesOfAPart * rate);
+  for (int64_t each = 1; each <= threads::ThreadPool::kPartsPerThread; each *= 2) {
+    const int64_t parts = useful * each;
+    if (each > 1 && (useful == 1 || static_cast<double>(parts) > parts_worth)) break;
+    for (int64_t row_parts = 1; row_parts <= parts; ++row_parts) {
+      try_parts(row_parts, work.are_panels_divided ? parts / row_parts : 1);
     }
   }
   return best;
 }
 
+int64_t ThreadsOf(const Grid& grid, const threads::ThreadPool& pool) {
+  return std::min<int64_t>(grid.row_parts * grid.panel_parts, pool.thread_count());
+}
+
 void ForParts(const Work& work, const Grid& grid, threads::ThreadPool& pool,
-              const std::function<void(int64_t number, const Part& part)>& body) {
-  pool.For(grid.row_parts * grid.panel_parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    for (int64_t number = begin; number < end; ++number) {
-      const int64_t row_part = number / grid.panel_parts;
-      const int64_t panel_part = number % grid.panel_parts;
-      body(number,
-           {work.blocks * row_part / grid.row_parts, work.blocks * (row_part + 1) / grid.row_parts,
-            work.panels * panel_part / grid.panel_parts,
-            work.panels * (panel_part + 1) / grid.panel_parts});
-    }
+              const std::function<void(int64_t thread, const Part& part)>& body) {
+  // Single rows are cut where blocks of them end.
+  const int64_t step =
+      work.rows == 1 && work.blocks / grid.row_parts >= 2 * BlockRows() ? BlockRows() : 1;
+  const auto cut = [&](int64_t row_part) {
+    return row_part == grid.row_parts ? work.blocks
+                                      : work.blocks * row_part / grid.row_parts / step * step;
+  };
+  pool.ForEachPart(grid.row_parts * grid.panel_parts, [&](int64_t number, int thread) {
+    const int64_t row_part = number / grid.panel_parts;
+    const int64_t panel_part = number % grid.panel_parts;
+    body(thread, {cut(row_part), cut(row_part + 1), work.panels * panel_part / grid.panel_parts,
+                  work.panels * (panel_part + 1) / grid.panel_parts});
   });
 }
 

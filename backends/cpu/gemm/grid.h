@@ -26,8 +26,8 @@ struct Grid {
   int64_t panel_parts;
 };
 
-// The division whose largest part costs least; one part where another thread would begin only when
-// all is done.
+// The division that costs least, in one part or several for each thread; one part where another
+// thread would begin only when all is done.
 Grid ChooseGrid(const Work& work, int64_t threads);
 
 // A part: blocks [first_block, end_block) times panels [first_panel, end_panel).
@@ -35,9 +35,12 @@ struct Part {
   int64_t first_block, end_block;
   int64_t first_panel, end_panel;
 };
-// Calls body(number of the part, part) for every part of the grid on the threads of `pool`.
+// How many threads of `pool` are at the parts of the grid at a time.
+int64_t ThreadsOf(const Grid& grid, const threads::ThreadPool& pool);
+// Calls body(thread, part) for every part of the grid on the threads of `pool`; parts that are done
+// at the same time have different numbers `thread` below ThreadsOf().
 void ForParts(const Work& work, const Grid& grid, threads::ThreadPool& pool,
-              const std::function<void(int64_t number, const Part& part)>& body);
+              const std::function<void(int64_t thread, const Part& part)>& body);
 
 }  // namespace onnxifi::gemm
 

@@ -89,7 +89,7 @@ class BoundPackedMatrix final : public device::BoundKernel {
                                    matrix_.columns,
                                    {}};
     gemm::ForParts(work_, gemm::ChooseGrid(work_, pool_.thread_count()), pool_,
-                   [&](int64_t /*number*/, const gemm::Part& part) {
+                   [&](int64_t /*thread*/, const gemm::Part& part) {
                      if (lines_ == 1) {
                        RunRows(product, epilogue, {}, part.first_block, part.end_block, part);
                        return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: a worker waits until a share is offered to it, takes it, does it, and counts itself
-// off; the caller does its own share, then those that are still on offer, then waits for the rest.
+// ThreadPool: a worker waits until a job is offered to it, joins in it, and counts itself off when
+// no part is left that nobody has begun. The caller does the same, takes back the offers of those
+// who have not come, and waits for the others.
 
 #include "backends/cpu/threads/thread_pool.h"
 
@@ -35,30 +36,62 @@ void Pause() {
 #endif
 }
 
-// Returns once `word` differs from `old`: a step of a plan follows the last within microseconds, so
-// sleeping at once would cost more than the work; after that nobody is waiting for this thread, and
-// it sleeps.
-uint32_t AwaitChange(const std::atomic<uint32_t>& word, uint32_t old) {
-  constexpr auto kSpin = std::chrono::microseconds(50);
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+// For how long a thread spins before it sleeps, at the least and at the most.
+constexpr nanoseconds kLeastSpin = std::chrono::microseconds(50);
+constexpr nanoseconds kMostSpin = std::chrono::milliseconds(1);
+
+// Returns once `word` differs from `old`. A step of a plan follows the last within microseconds, so
+// sleeping at once would cost more than the work; after `spin` nobody is waiting for this thread,
+// and it sleeps.
+struct Awaited {
+  uint32_t word;
+  bool has_slept;
+};
+Awaited AwaitChange(const std::atomic<uint32_t>& word, uint32_t old, nanoseconds spin) {
   constexpr int kPausesPerLook = 32;
-  const auto deadline = std::chrono::steady_clock::now() + kSpin;
+  const auto deadline = steady_clock::now() + spin;
   do {
     for (int k = 0; k < kPausesPerLook; ++k) {
-      if (const uint32_t now = word.load(std::memory_order_acquire); now != old) return now;
+      if (const uint32_t now = word.load(std::memory_order_acquire); now != old) {
+        return {now, false};
+      }
       Pause();
     }
-  } while (std::chrono::steady_clock::now() < deadline);
+  } while (steady_clock::now() < deadline);
   uint32_t now = old;
   while ((now = word.load(std::memory_order_acquire)) == old) {
     word.wait(old, std::memory_order_acquire);
   }
-  return now;
+  return {now, true};
 }
 
-// Makes what is on offer, if anything is, the calling thread's to do.
+// Makes what is on offer, if anything is, the calling thread's.
 bool TakeOffer(std::atomic<uint32_t>& offers, uint32_t seen) {
   return (seen & 1U) != 0 &&
          offers.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel);
+}
+
+uint64_t PackParts(uint32_t begin, uint32_t end) {
+  return static_cast<uint64_t>(end) << 32 | begin;
+}
+
+constexpr int kNoPart = -1;
+
+// A part that nobody has begun, from the front of the thread's own or from the end of another's.
+int TakePart(std::atomic<uint64_t>& parts, bool is_own) {
+  uint64_t seen = parts.load(std::memory_order_relaxed);
+  while (true) {
+    const auto begin = static_cast<uint32_t>(seen);
+    const auto end = static_cast<uint32_t>(seen >> 32);
+    if (begin >= end) return kNoPart;
+    const uint64_t left = is_own ? PackParts(begin + 1, end) : PackParts(begin, end - 1);
+    if (parts.compare_exchange_weak(seen, left, std::memory_order_relaxed)) {
+      return static_cast<int>(is_own ? begin : end - 1);
+    }
+  }
 }
 
 }  // namespace
@@ -67,7 +100,10 @@ ThreadPool::Alone::Alone(const ThreadPool& pool) : outer_(current_pool) { curren
 
 ThreadPool::Alone::~Alone() { current_pool = outer_; }
 
-ThreadPool::ThreadPool(int thread_count) : thread_count_(std::max(1, thread_count)) {}
+ThreadPool::ThreadPool(int thread_count)
+    : thread_count_(std::max(1, thread_count)),
+      shares_(static_cast<size_t>(thread_count_)),
+      spin_ns_(kLeastSpin.count()) {}
 
 ThreadPool::~ThreadPool() {
   is_stopping_.store(true, std::memory_order_relaxed);
@@ -81,10 +117,10 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::Start() {
   is_started_ = true;
   workers_.reserve(static_cast<size_t>(thread_count_ - 1));
-  for (int part = 1; part < thread_count_; ++part) {
+  for (int thread = 1; thread < thread_count_; ++thread) {
     auto worker = std::make_unique<Worker>();
     try {
-      worker->thread = std::thread([this, part, &it = *worker] { Work(it, part); });
+      worker->thread = std::thread([this, thread, &it = *worker] { Work(it, thread); });
     } catch (const std::system_error&) {
       return;  // the system grants no more threads; those that exist share the work
     }
@@ -92,16 +128,38 @@ void ThreadPool::Start() {
   }
 }
 
-void ThreadPool::Work(Worker& worker, int part) {
+nanoseconds ThreadPool::Spin() const {
+  return nanoseconds(spin_ns_.load(std::memory_order_relaxed));
+}
+
+void ThreadPool::NoteWaking() {
+  const nanoseconds since_offer =
+      steady_clock::now().time_since_epoch() -
+      steady_clock::duration(offered_at_.load(std::memory_order_relaxed));
+  const nanoseconds mean = (Spin() + 2 * since_offer) / 2;
+  spin_ns_.store(std::clamp(mean, kLeastSpin, kMostSpin).count(), std::memory_order_relaxed);
+}
+
+void ThreadPool::DoParts(int thread) {
+  const InsideLoop inside(this);
+  const int threads = job_.threads;
+  for (int step = 0; step < threads; ++step) {
+    std::atomic<uint64_t>& parts = shares_[static_cast<size_t>((thread + step) % threads)].parts;
+    for (int part; (part = TakePart(parts, /*is_own=*/step == 0)) != kNoPart;) {
+      job_.run(job_.context, part, thread);
+    }
+  }
+}
+
+void ThreadPool::Work(Worker& worker, int thread) {
   for (uint32_t seen = 0;;) {
-    seen = AwaitChange(worker.offers, seen);
+    const Awaited awaited = AwaitChange(worker.offers, seen, Spin());
+    seen = awaited.word;
     if (is_stopping_.load(std::memory_order_relaxed)) return;
+    if (awaited.has_slept) NoteWaking();
     if (!TakeOffer(worker.offers, seen)) continue;
     ++seen;
-    {
-      const InsideLoop inside(this);
-      job_.run(job_.context, part);
-    }
+    DoParts(thread);
     if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
   }
 }
@@ -113,58 +171,65 @@ void ThreadPool::RunParts(int parts, const Body& body) {
   const int workers = lock.owns_lock() ? static_cast<int>(workers_.size()) : 0;
   if (workers == 0) {
     const InsideLoop inside(this);
-    for (int part = 0; part < parts; ++part) body(part);
+    for (int part = 0; part < parts; ++part) body(part, /*thread=*/0);
     return;
   }
-  // With fewer threads than parts, each takes a run of them.
   const int threads = std::min(parts, workers + 1);
-  const auto share = [&](int thread) {
-    const int begin = static_cast<int>(static_cast<int64_t>(parts) * thread / threads);
-    const int end = static_cast<int>(static_cast<int64_t>(parts) * (thread + 1) / threads);
-    for (int part = begin; part < end; ++part) body(part);
+  for (int thread = 0; thread < threads; ++thread) {
+    const int64_t all = parts;
+    shares_[static_cast<size_t>(thread)].parts.store(
+        PackParts(static_cast<uint32_t>(all * thread / threads),
+                  static_cast<uint32_t>(all * (thread + 1) / threads)),
+        std::memory_order_relaxed);
+  }
+  job_.run = [](const void* context, int part, int thread) {
+    (*static_cast<const Body*>(context))(part, thread);
   };
-  using Share = decltype(share);
-  job_.run = [](const void* context, int thread) { (*static_cast<const Share*>(context))(thread); };
-  job_.context = &share;
+  job_.context = &body;
+  job_.threads = threads;
   unfinished_.store(static_cast<uint32_t>(threads - 1), std::memory_order_relaxed);
+  offered_at_.store(steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   for (int thread = 1; thread < threads; ++thread) {
     std::atomic<uint32_t>& offers = workers_[static_cast<size_t>(thread - 1)]->offers;
     offers.fetch_add(1, std::memory_order_release);
     offers.notify_one();
   }
-  {
-    const InsideLoop inside(this);
-    share(0);
-    for (int thread = 1; thread < threads; ++thread) {
-      std::atomic<uint32_t>& offers = workers_[static_cast<size_t>(thread - 1)]->offers;
-      if (!TakeOffer(offers, offers.load(std::memory_order_relaxed))) continue;
-      share(thread);
+  DoParts(/*thread=*/0);
+  for (int thread = 1; thread < threads; ++thread) {
+    std::atomic<uint32_t>& offers = workers_[static_cast<size_t>(thread - 1)]->offers;
+    if (TakeOffer(offers, offers.load(std::memory_order_relaxed))) {
       unfinished_.fetch_sub(1, std::memory_order_relaxed);
     }
   }
   for (uint32_t left = unfinished_.load(std::memory_order_acquire); left != 0;) {
-    left = AwaitChange(unfinished_, left);
+    left = AwaitChange(unfinished_, left, Spin()).word;
   }
 }
 
 void ThreadPool::For(int64_t count, int64_t grain,
                      const std::function<void(int64_t begin, int64_t end)>& body) {
   if (count <= 0) return;
-  const int64_t least = std::max<int64_t>(1, grain);
-  const int64_t wanted = std::min<int64_t>(thread_count_, std::max<int64_t>(1, count / least));
-  const int64_t range = (count + wanted - 1) / wanted;
-  const auto parts = static_cast<int>((count + range - 1) / range);
-  RunParts(parts, [&](int part) {
-    const int64_t begin = part * range;
-    body(begin, std::min(count, begin + range));
+  const int64_t most = std::max<int64_t>(1, count / std::max<int64_t>(1, grain));
+  // As many for each thread.
+  const int64_t parts =
+      thread_count_ == 1 || most <= thread_count_
+          ? std::min<int64_t>(most, thread_count_)
+          : thread_count_ * std::min<int64_t>(most / thread_count_, kPartsPerThread);
+  RunParts(static_cast<int>(parts), [&](int part, int /*thread*/) {
+    body(count * part / parts, count * (part + 1) / parts);
   });
+}
+
+void ThreadPool::ForEachPart(int64_t parts,
+                             const std::function<void(int64_t part, int thread)>& body) {
+  if (parts > 0) RunParts(static_cast<int>(parts), body);
 }
 
 bool ThreadPool::get_in_parallel() const { return current_pool != nullptr; }
 
 void ThreadPool::parallel_for(int n, const std::function<void(int, int)>& body) {
   if (n <= 0) return;
-  RunParts(n, [&](int part) { body(part, n); });
+  RunParts(n, [&](int part, int /*thread*/) { body(part, n); });
 }
 
 }  // namespace onnxifi::threads

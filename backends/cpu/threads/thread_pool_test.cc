@@ -50,7 +50,10 @@ TEST(ThreadPoolTest, CoversEveryIndexOnceInRangesOfTheGrain) {
           next = ranges[k].second;
         }
         EXPECT_EQ(next, count);
-        EXPECT_LE(static_cast<int>(ranges.size()), threads);
+        EXPECT_LE(static_cast<int>(ranges.size()), threads * ThreadPool::kPartsPerThread);
+        if (static_cast<int>(ranges.size()) > threads) {
+          EXPECT_EQ(static_cast<int>(ranges.size()) % threads, 0);
+        }
       }
     }
   }
@@ -59,7 +62,7 @@ TEST(ThreadPoolTest, CoversEveryIndexOnceInRangesOfTheGrain) {
 TEST(ThreadPoolTest, CutsTheSameLoopInTheSamePlaces) {
   ThreadPool pool(3);
   const Ranges first = RangesOf(pool, 1000, 10);
-  EXPECT_EQ(first.size(), 3u);
+  EXPECT_EQ(first.size(), 12u);
   for (int repeat = 0; repeat < 20; ++repeat) EXPECT_EQ(RangesOf(pool, 1000, 10), first);
 }
 
@@ -76,6 +79,37 @@ TEST(ThreadPoolTest, UsesAsManyThreadsAsItHas) {
   });
   EXPECT_EQ(threads.size(), 3u);
   EXPECT_TRUE(threads.contains(std::this_thread::get_id()));
+}
+
+// One thread stands still in its first part; the others do all the rest, of its own too.
+TEST(ThreadPoolTest, LeavesWhatALateThreadHasNotBegunToOthers) {
+  ThreadPool pool(3);
+  constexpr int kParts = 12;
+  std::atomic<int> done = 0;
+  std::vector<std::atomic<int>> calls(kParts);
+  pool.ForEachPart(kParts, [&](int64_t part, int /*thread*/) {
+    ++calls[static_cast<size_t>(part)];
+    if (part == 0) {
+      while (done < kParts - 1) std::this_thread::yield();
+    } else {
+      ++done;
+    }
+  });
+  for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
+}
+
+TEST(ThreadPoolTest, GivesPartsAtTheSameTimeThreadsOfTheirOwn) {
+  ThreadPool pool(3);
+  std::vector<std::atomic<bool>> is_taken(3);
+  std::atomic<int> wrong = 0;
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    pool.ForEachPart(17, [&](int64_t /*part*/, int thread) {
+      if (is_taken[static_cast<size_t>(thread)].exchange(true)) ++wrong;
+      std::this_thread::yield();
+      is_taken[static_cast<size_t>(thread)] = false;
+    });
+  }
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(ThreadPoolTest, RunsALoopInsideALoopOnItsOwnThread) {
@@ -162,8 +196,8 @@ TEST(ThreadPoolTest, StaysOnItsCallerWhileThatIsAlone) {
     EXPECT_EQ(elsewhere, 0);
   }
   EXPECT_FALSE(pool.get_in_parallel());
-  std::latch begun(3);  // keeps the caller from taking the other two's shares
-  pool.For(100, 1, [&](int64_t begin, int64_t end) {
+  std::latch begun(3);  // keeps the caller from taking the other two's parts
+  pool.For(3, 1, [&](int64_t begin, int64_t end) {
     begun.arrive_and_wait();
     count(begin, end);
   });
@@ -195,9 +229,9 @@ TEST(ThreadPoolTest, DoesNotWaitForAWorkerThatHasNotBegun) {
   const auto old_handler = std::signal(SIGUSR1, HoldWorker);
   ASSERT_EQ(pthread_kill(worker, SIGUSR1), 0);
   while (!is_held) std::this_thread::yield();
-  // As if another process had the worker's processor: the caller is given its shares, of several
-  // loops one after the other.
-  for (int repeat = 1; repeat <= 3; ++repeat) EXPECT_EQ(RangesOf(pool, 10 * repeat, 1).size(), 2u);
+  // As if another process had the worker's processor: the caller does its parts, of several loops
+  // one after the other.
+  for (int repeat = 1; repeat <= 3; ++repeat) EXPECT_EQ(RangesOf(pool, 10 * repeat, 1).size(), 8u);
   may_go_on = true;
   std::signal(SIGUSR1, old_handler);
   // Afterwards the worker takes part again.
