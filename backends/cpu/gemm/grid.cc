@@ -13,7 +13,7 @@ namespace onnxifi::gemm {
 namespace {
 
 // A part of a loop is found and begun: 4 us are worth that many times.
-constexpr double kLeastCyclesOfAPart = 10000;
+constexpr double kMinCyclesOfAPart = 10000;
 // Of a part's time, what the others wait for the last thread.
 constexpr double kShareWaitedFor = 0.25;
 
@@ -46,7 +46,7 @@ Grid ChooseGrid(const Work& work, int64_t threads) {
     }
   };
   // Several parts for each thread, but none too short to be worth its beginning.
-  const double parts_worth = all / (kLeastCyclesOfAPart * rate);
+  const double parts_worth = all / (kMinCyclesOfAPart * rate);
   for (int64_t each = 1; each <= threads::ThreadPool::kPartsPerThread; each *= 2) {
     const int64_t parts = useful * each;
     if (each > 1 && (useful == 1 || static_cast<double>(parts) > parts_worth)) break;

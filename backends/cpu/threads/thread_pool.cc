@@ -40,8 +40,8 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 // For how long a thread spins before it sleeps, at the least and at the most.
-constexpr nanoseconds kLeastSpin = std::chrono::microseconds(50);
-constexpr nanoseconds kMostSpin = std::chrono::milliseconds(1);
+constexpr nanoseconds kMinSpin = std::chrono::microseconds(50);
+constexpr nanoseconds kMaxSpin = std::chrono::milliseconds(1);
 
 // Returns once `word` differs from `old`. A step of a plan follows the last within microseconds, so
 // sleeping at once would cost more than the work; after `spin` nobody is waiting for this thread,
@@ -103,7 +103,7 @@ ThreadPool::Alone::~Alone() { current_pool = outer_; }
 ThreadPool::ThreadPool(int thread_count)
     : thread_count_(std::max(1, thread_count)),
       shares_(static_cast<size_t>(thread_count_)),
-      spin_ns_(kLeastSpin.count()) {}
+      spin_ns_(kMinSpin.count()) {}
 
 ThreadPool::~ThreadPool() {
   is_stopping_.store(true, std::memory_order_relaxed);
@@ -137,7 +137,7 @@ void ThreadPool::NoteWaking() {
       steady_clock::now().time_since_epoch() -
       steady_clock::duration(offered_at_.load(std::memory_order_relaxed));
   const nanoseconds mean = (Spin() + 2 * since_offer) / 2;
-  spin_ns_.store(std::clamp(mean, kLeastSpin, kMostSpin).count(), std::memory_order_relaxed);
+  spin_ns_.store(std::clamp(mean, kMinSpin, kMaxSpin).count(), std::memory_order_relaxed);
 }
 
 void ThreadPool::DoParts(int thread) {
