@@ -64,7 +64,9 @@ def build_model(onnx, case, is_between):
 
 
 def _surround(onnx, x, model, nodes, initializers, results):
-    """Puts a convolution of 1 x 1 in front of the first input and one behind the first output."""
+    """Puts a convolution of 1 x 1 in front of the first input and, if it has channels, too, one behind the
+    first output.
+    """
     import numpy
 
     def convolve(source, target, ins, outs):
@@ -73,12 +75,13 @@ def _surround(onnx, x, model, nodes, initializers, results):
         initializers.append(onnx.numpy_helper.from_array(weights.astype("float32"), f"weights_of_{target}"))
         return onnx.helper.make_node("Conv", [source, f"weights_of_{target}"], [target])
 
-    channels = model.graph.output[0].type.tensor_type.shape.dim[1].dim_value
+    extents = [each.dim_value for each in model.graph.output[0].type.tensor_type.shape.dim]
     first = nodes[0].input[0]
     nodes[0].input[0] = "before"
     nodes.insert(0, convolve(first, "before", x.shape[1], x.shape[1]))
-    nodes.append(convolve(results[0], "behind", channels, channels))
-    results[0] = "behind"
+    if len(extents) == x.ndim:
+        nodes.append(convolve(results[0], "behind", extents[1], extents[1]))
+        results[0] = "behind"
 
 
 def has_channels(case):

@@ -13,7 +13,6 @@
 #include <string>
 #include <utility>
 
-#include "backends/cpu/gemm/matrix_vector.h"
 #include "backends/cpu/matmul/few_rows_kernel.h"
 #include "backends/cpu/matmul/one_axis.h"
 #include "backends/cpu/runtime/aligned_constant.h"
@@ -41,7 +40,7 @@ class FewRowsMethod final : public Method {
   BindResult Bind(const device::BoundStep& step, device::Addresses constants,
                   runtime::Runtime& runtime, runtime::WeightStore& store) const override {
     const int64_t rows = product_.rows ? *product_.rows : step.domain[product_.row_axis];
-    if (rows < 1 || rows > gemm::kMaxVectors) return std::unique_ptr<device::BoundKernel>();
+    if (rows < 1 || rows > product_.max_rows()) return std::unique_ptr<device::BoundKernel>();
     const std::byte* const matrix = constants[step.reads[1].buffer];
     const int64_t size_bytes = runtime::ConstantBytes(step, step.reads[1].buffer);
     const auto find = [&](Layout layout, int64_t floats,
@@ -87,14 +86,14 @@ Result<FewRowsProduct> DescribeFewRows(const device::Facts& facts, const Constan
   if (rows.extent.is_constant()) {
     ONNXIFI_ASSIGN_OR_RETURN(product.rows, rows.Number("rows"));
   }
-  if (product.rows && *product.rows > gemm::kMaxVectors) {
-    return Status(Code::kUnsupportedShape, "The product has " + std::to_string(*product.rows) +
-                                               " rows, more than " +
-                                               std::to_string(gemm::kMaxVectors) + ".");
-  }
   product.is_uniform = matrix.depth > 1 && matrix.w_inner == 0 && matrix.w_column == 0;
   product.has_whole_rows = matrix.columns > 1 && matrix.w_column == 1;
   product.w_stride = product.has_whole_rows ? matrix.w_inner : matrix.w_column;
+  if (product.rows && *product.rows > product.max_rows()) {
+    return Status(Code::kUnsupportedShape, "The product has " + std::to_string(*product.rows) +
+                                               " rows, more than " +
+                                               std::to_string(product.max_rows()) + ".");
+  }
   const bool takes_matrix = product.has_whole_rows || product.is_uniform || matrix.w_inner == 1;
   if (matrix.depth > 1 && !takes_matrix) {
     return Status(Code::kUnsupportedShape,

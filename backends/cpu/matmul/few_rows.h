@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FewRows: up to eight rows times a constant matrix, which is read where it lies.
+// FewRows: up to four rows times a constant matrix, which is read where it lies.
 
 #ifndef ONNXIFI_BACKENDS_CPU_MATMUL_FEW_ROWS_H_
 #define ONNXIFI_BACKENDS_CPU_MATMUL_FEW_ROWS_H_
