@@ -17,6 +17,7 @@
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/integer/product.h"
 #include "backends/cpu/matmul/constant_matrix.h"
+#include "backends/cpu/matmul/double_products.h"
 #include "backends/cpu/matmul/few_rows.h"
 #include "backends/cpu/matmul/packed_matrix.h"
 #include "backends/cpu/matmul/recipe.h"
@@ -129,6 +130,10 @@ RecipeResult SelectConstantMatrix(Question& question, std::string_view /*name*/)
       std::make_unique<matmul::Recipe>(std::move(methods)));
 }
 
+RecipeResult SelectDoubleProducts(Question& question, std::string_view /*name*/) {
+  return matmul::SelectDoubleProducts(question.facts);
+}
+
 RecipeResult SelectPooling(Question& question, std::string_view /*name*/) {
   return pooling::SelectPooling(question.facts);
 }
@@ -214,6 +219,7 @@ constexpr Implementation kImplementations[] = {
     {"transposed", IsTransposed, SelectTransposed},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
     {"byte product", IsContract, SelectByteProduct},
+    {"float64 product", IsMatMul, SelectDoubleProducts},
     {"pooling", IsWindow, SelectPooling},
     {"onednn matmul", IsContract, OneDnn<onednn::SelectMatMul, kInPrimitive>},
     {"onednn convolution", IsContract, SelectOneDnnConvolution},

@@ -22,13 +22,15 @@ constexpr std::string_view kRoles[] = {"Operand A", "Operand B"};
 
 }  // namespace
 
-Status CheckPlain(const program::Program& program, const program::Step& step, int operand) {
+Status CheckPlain(const program::Program& program, const program::Step& step, int operand,
+                  ElementType type) {
   const Contract* contract = step.As<Contract>();
   const std::string role(contract != nullptr ? kRoles[operand] : "The input");
   const program::View& view = step.reads[static_cast<size_t>(operand)];
-  if (view.type != ElementType::kFloat32) {
+  if (view.type != type) {
     return Status(Code::kUnsupportedDatatype, role + " is " + std::string(tensor::Name(view.type)) +
-                                                  "; the primitives are used for float32.");
+                                                  "; the primitives are used for " +
+                                                  std::string(tensor::Name(type)) + ".");
   }
   if (!view.guards.empty()) {
     return Status(Code::kUnsupportedShape,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plain operands: those of a Contract or Window step that are float32 tensors in memory, which
-// kernels read as they lie.
+// Plain operands: those of a Contract or Window step that are tensors in memory, which kernels read
+// as they lie.
 
 #ifndef ONNXIFI_BACKENDS_CPU_RUNTIME_PLAIN_OPERAND_H_
 #define ONNXIFI_BACKENDS_CPU_RUNTIME_PLAIN_OPERAND_H_
@@ -11,9 +11,10 @@
 
 namespace onnxifi::runtime {
 
-// Ok for a plain operand; else UNSUPPORTED_* with the reason: another type, padded by its view, or
-// computed while it is read.
-base::Status CheckPlain(const program::Program& program, const program::Step& step, int operand);
+// Ok for a plain operand of `type`; else UNSUPPORTED_* with the reason: another type, padded by its
+// view, or computed while it is read.
+base::Status CheckPlain(const program::Program& program, const program::Step& step, int operand,
+                        tensor::ElementType type = tensor::ElementType::kFloat32);
 
 }  // namespace onnxifi::runtime
 
