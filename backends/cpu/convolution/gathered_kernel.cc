@@ -20,6 +20,7 @@
 #include "backends/cpu/runtime/aligned_constant.h"
 #include "backends/cpu/runtime/packed_weights.h"
 #include "backends/cpu/runtime/plain_operand.h"
+#include "backends/cpu/transpose/transpose.h"
 
 namespace onnxifi::convolution {
 namespace {
@@ -154,8 +155,7 @@ class BoundGathered final : public device::BoundKernel {
       const float* const source = At(addresses, source_, image, group * windows_.channels, 0);
       RunGroup(epilogue, source, group, first, rows, part, sums, scratch);
       if (!is_direct_) {
-        Copy(sums.data, columns, 1, rows, range, result, result_.strides.back(),
-             result_.strides[1]);
+        Copy(sums.data, columns, rows, range, result, result_.strides.back(), result_.strides[1]);
       }
     }
   }
@@ -198,16 +198,18 @@ class BoundGathered final : public device::BoundKernel {
     int64_t begin, end;
   };
 
-  // The first of `rows` positions in the first of some columns, from one order to another.
-  static void Copy(const float* from, int64_t from_row, int64_t from_column, int64_t rows,
-                   const Columns& columns, float* to, int64_t to_row, int64_t to_column) {
-    constexpr int64_t kRowsAtOnce = 16;  // of a cache line
-    for (int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
-      const int64_t end = std::min(rows, begin + kRowsAtOnce);
+  // Some columns of `rows` positions, from rows of them to wherever they belong.
+  static void Copy(const float* from, int64_t from_row, int64_t rows, const Columns& columns,
+                   float* to, int64_t to_row, int64_t to_column) {
+    if (to_row == 1) {
+      transpose::Transpose(reinterpret_cast<const std::byte*>(from + columns.begin), from_row,
+                           reinterpret_cast<std::byte*>(to + columns.begin * to_column), to_column,
+                           columns.end - columns.begin, rows, sizeof(float));
+      return;
+    }
+    for (int64_t row = 0; row < rows; ++row) {
       for (int64_t column = columns.begin; column < columns.end; ++column) {
-        for (int64_t row = begin; row < end; ++row) {
-          to[row * to_row + column * to_column] = from[row * from_row + column * from_column];
-        }
+        to[row * to_row + column * to_column] = from[row * from_row + column];
       }
     }
   }

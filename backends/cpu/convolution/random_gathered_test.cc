@@ -72,8 +72,10 @@ class RandomGathered {
     // Deep enough for several blocks in a third of the cases.
     const int64_t in = group * (Chance(30) ? Roll(60, 90) : Roll(1, 12));
     is_few_ = Chance(30);
-    const int64_t out = group * (is_few_ ? Roll(1, 7) : Roll(8, 50));
-    source_ = {Roll(1, 2), in, {}, Chance(40) ? Roll(1, 5) : 0, !is_few_ && Chance(30)};
+    const int64_t out = group * (is_few_ ? std::max<int64_t>(1, Roll(-4, 7)) : Roll(8, 50));
+    // Of planes, one output is computed as few are.
+    const bool may_be_planar = !is_few_ || out == 1;
+    source_ = {Roll(1, 2), in, {}, Chance(40) ? Roll(1, 5) : 0, may_be_planar && Chance(30)};
     if (source_.is_planar) source_.gap = 0;
     result_ = {source_.n, out, {}, Chance(40) ? Roll(1, 5) : 0, Chance(30)};
     if (result_.is_planar) result_.gap = 0;

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <vector>
 
+#include "backends/cpu/transpose/transpose.h"
+
 namespace onnxifi::convolution {
 namespace {
 
@@ -149,6 +151,12 @@ class Gatherer {
     const int64_t step = x.stride * x.source_stride;
     if (has_dense_channels_)
       return CopyRuns(from + run.channel, step, count, depth_, run.length, to);
+    if (step == 1) {
+      return transpose::Transpose(
+          reinterpret_cast<const std::byte*>(from + run.channel * windows_.channel_stride),
+          windows_.channel_stride, reinterpret_cast<std::byte*>(to), depth_, count, run.length,
+          sizeof(float));
+    }
     for (int64_t c = 0; c < run.length; ++c) {
       const float* const channel = from + (run.channel + c) * windows_.channel_stride;
       for (int64_t k = 0; k < count; ++k) to[k * depth_ + c] = channel[k * step];
