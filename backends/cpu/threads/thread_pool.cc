@@ -45,22 +45,23 @@ constexpr nanoseconds kMaxSpin = std::chrono::milliseconds(1);
 
 // Returns once `word` differs from `old`. A step of a plan follows the last within microseconds, so
 // sleeping at once would cost more than the work; after `spin` nobody is waiting for this thread,
-// and it sleeps.
+// and it sleeps. Behind the least time it gives way to whoever else wants its processor.
 struct Awaited {
   uint32_t word;
   bool has_slept;
 };
 Awaited AwaitChange(const std::atomic<uint32_t>& word, uint32_t old, nanoseconds spin) {
   constexpr int kPausesPerLook = 32;
-  const auto deadline = steady_clock::now() + spin;
-  do {
+  const auto begin = steady_clock::now();
+  for (auto now = begin; now < begin + spin; now = steady_clock::now()) {
+    if (now >= begin + kMinSpin) std::this_thread::yield();
     for (int k = 0; k < kPausesPerLook; ++k) {
-      if (const uint32_t now = word.load(std::memory_order_acquire); now != old) {
-        return {now, false};
+      if (const uint32_t seen = word.load(std::memory_order_acquire); seen != old) {
+        return {seen, false};
       }
       Pause();
     }
-  } while (steady_clock::now() < deadline);
+  }
   uint32_t now = old;
   while ((now = word.load(std::memory_order_acquire)) == old) {
     word.wait(old, std::memory_order_acquire);
@@ -166,14 +167,24 @@ void ThreadPool::Work(Worker& worker, int thread) {
 
 template <typename Body>
 void ThreadPool::RunParts(int parts, const Body& body) {
-  std::unique_lock lock(busy_, std::defer_lock);
-  if (parts > 1 && current_pool == nullptr && lock.try_lock() && !is_started_) Start();
-  const int workers = lock.owns_lock() ? static_cast<int>(workers_.size()) : 0;
-  if (workers == 0) {
+  const auto run_alone = [&] {
     const InsideLoop inside(this);
     for (int part = 0; part < parts; ++part) body(part, /*thread=*/0);
+  };
+  if (parts == 1 || current_pool != nullptr) return run_alone();
+  std::unique_lock lock(busy_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    spin_ns_.store(kMinSpin.count(), std::memory_order_relaxed);
+    ++callers_alone_;
+    run_alone();
+    --callers_alone_;
     return;
   }
+  if (!is_started_) Start();
+  // Callers beside this one have processors that workers would take from them.
+  const int workers =
+      static_cast<int>(workers_.size()) - callers_alone_.load(std::memory_order_relaxed);
+  if (workers <= 0) return run_alone();
   const int threads = std::min(parts, workers + 1);
   for (int thread = 0; thread < threads; ++thread) {
     const int64_t all = parts;

@@ -27,9 +27,9 @@ namespace onnxifi::threads {
 // others, has yet to wake up, or has lost its processor to another process holds nobody up for
 // longer than a part. Threads start with the first loop that has work for them, spin between loops
 // for about as long as it takes to wake one up, on a virtual machine 100 us and more, then sleep.
-// Threads: any thread may call. One loop has the workers at a time; a loop inside a loop, and one
-// that comes while another caller has the workers, runs on its caller alone, so callers never wait
-// for one another.
+// Threads: any thread may call. One loop has the workers at a time, less as many as there are other
+// callers in loops; a loop inside a loop, and one that comes while another caller has the workers,
+// runs on its caller alone, so callers never wait for one another.
 class ThreadPool final : public device::Parallel,
                          public dnnl::threadpool_interop::threadpool_iface {
  public:
@@ -114,6 +114,7 @@ class ThreadPool final : public device::Parallel,
   std::atomic<uint32_t> unfinished_ = 0;
   std::atomic<int64_t> offered_at_ = 0;  // of steady_clock, the last offers
   std::atomic<int64_t> spin_ns_;
+  std::atomic<int> callers_alone_ = 0;  // whose loops run beside the one that has the workers
   std::atomic<bool> is_stopping_ = false;
 };
 
