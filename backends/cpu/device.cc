@@ -57,29 +57,10 @@ bool IsTransposed(const program::Step& step) {
   const auto* contract = step.As<Contract>();
   return contract != nullptr && contract->form == Contract::Form::kConvTranspose;
 }
-// Whether gathering windows of tensors that lie in planes, as callers have them, costs less than
-// turning these before and after a primitive: where the depth is small, or windows do not overlap.
-bool IsCheapToGather(const program::Step& step) {
-  constexpr int64_t kMaxDepth = 48;
-  const Contract& contract = *step.As<Contract>();
-  const program::Dim one = 1;
-  if (step.reads[0].strides[1] == one && step.writes[0].strides[1] == one) return false;
-  if (contract.group != 1) return false;
-  int64_t depth = 1;
-  for (const program::Dim& extent : contract.inner) {
-    if (!extent.is_constant()) return false;
-    depth = std::min(depth, kMaxDepth + 1) * std::min(extent.constant(), kMaxDepth + 1);
-  }
-  bool is_overlapping = false;
-  for (size_t axis = 0; axis < contract.strides.size(); ++axis) {
-    is_overlapping |= contract.inner[axis + 1].constant() > contract.strides[axis];
-  }
-  return depth <= kMaxDepth || !is_overlapping;
-}
 // Along one axis or three, and along two where that is cheap.
 bool IsGathered(const program::Step& step) {
   return IsConvolution(step) &&
-         (step.As<Contract>()->a_spatial.size() != 2 || IsCheapToGather(step));
+         (step.As<Contract>()->a_spatial.size() != 2 || convolution::IsCheapToGather(step));
 }
 bool IsMatMul(const program::Step& step) {
   const auto* contract = step.As<Contract>();

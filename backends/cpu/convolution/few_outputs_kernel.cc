@@ -83,12 +83,10 @@ class BoundFewOutputs final : public device::BoundKernel {
     const int64_t part_floats = (is_direct_ ? 0 : chunk_ * depth_) + (outputs_ + 1) * chunk_;
     threads::ThreadPool& pool = runtime_.pool();
     const int64_t all = batch_ * chunks;
-    const int64_t threads = std::min<int64_t>(pool.thread_count(), all);
-    const int64_t parts =
-        std::min(all, threads == 1 ? 1 : threads * threads::ThreadPool::kPartsPerThread);
+    const int64_t parts = pool.CountParts(all);
     ONNXIFI_ASSIGN_OR_RETURN(
         const runtime::WorkMemory::Lease lease,
-        runtime_.work_memory().Lend(threads * part_floats * static_cast<int64_t>(sizeof(float))));
+        runtime_.work_memory().Lend(pool.ThreadsOf(parts) * part_floats * static_cast<int64_t>(sizeof(float))));
     auto* const scratch = reinterpret_cast<float*>(lease.data());
     const gemm::Epilogue epilogue = epilogue_.At(addresses);
     pool.ForEachPart(parts, [&](int64_t part, int thread) {

@@ -286,6 +286,24 @@ class GatheredRecipe final : public Recipe {
 
 }  // namespace
 
+bool IsCheapToGather(const program::Step& step) {
+  constexpr int64_t kMaxDepth = 48;
+  const Contract& contract = *step.As<Contract>();
+  const program::Dim one = 1;
+  if (step.reads[0].strides[1] == one && step.writes[0].strides[1] == one) return false;
+  if (contract.group != 1) return false;
+  int64_t depth = 1;
+  for (const program::Dim& extent : contract.inner) {
+    if (!extent.is_constant()) return false;
+    depth = std::min(depth, kMaxDepth + 1) * std::min(extent.constant(), kMaxDepth + 1);
+  }
+  bool is_overlapping = false;
+  for (size_t axis = 0; axis < contract.strides.size(); ++axis) {
+    is_overlapping |= contract.inner[axis + 1].constant() > contract.strides[axis];
+  }
+  return depth <= kMaxDepth || !is_overlapping;
+}
+
 runtime::RecipeResult SelectGathered(const device::Facts& facts, bool takes_few_outputs) {
   const program::Step& step = facts.step;
   const Contract& contract = *step.As<Contract>();

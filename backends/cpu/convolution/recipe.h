@@ -50,6 +50,10 @@ runtime::RecipeResult SelectPlanar(const ConvolutionQuery& described);
 // The step is a convolution. Groups of few outputs leave most of a vector empty, and are refused
 // unless nothing but plain loops is left.
 runtime::RecipeResult SelectGathered(const device::Facts& facts, bool takes_few_outputs = false);
+// Whether SelectGathered is the way for a convolution of tensors that lie in planes, as callers
+// have them, instead of turning these before and after a primitive: where the depth is small, or
+// windows do not overlap.
+bool IsCheapToGather(const program::Step& step);
 // The same with fewer outputs than a vector has lanes, where channels lie side by side.
 runtime::RecipeResult SelectFewOutputs(const device::Facts& facts);
 // A transposed convolution without gaps in its kernel, with any strides and padding. The step is

@@ -219,14 +219,12 @@ class BoundTransposed final : public device::BoundKernel {
     threads::ThreadPool& pool = runtime_.pool();
     const auto count = static_cast<int64_t>(items.size());
     const int64_t worth = std::clamp<int64_t>(products / kWorthAThread, 1, count);
-    const int64_t threads = std::min<int64_t>(worth, pool.thread_count());
-    const int64_t parts =
-        std::min(worth, threads == 1 ? 1 : threads * threads::ThreadPool::kPartsPerThread);
+    const int64_t parts = pool.CountParts(worth);
     const int64_t part_floats =
         max_windows_ * (block_depth_ + (is_planar_ ? convolution_.out_channels : 0));
     ONNXIFI_ASSIGN_OR_RETURN(
         const runtime::WorkMemory::Lease lease,
-        runtime_.work_memory().Lend(threads * part_floats * static_cast<int64_t>(sizeof(float))));
+        runtime_.work_memory().Lend(pool.ThreadsOf(parts) * part_floats * static_cast<int64_t>(sizeof(float))));
     auto* const scratch = reinterpret_cast<float*>(lease.data());
     const gemm::Epilogue epilogue = epilogue_.At(addresses);
     pool.ForEachPart(parts, [&](int64_t part, int thread) {

@@ -73,8 +73,7 @@ class BoundWinograd final : public device::BoundKernel {
 
   Status Run(device::Addresses addresses) const override {
     const int64_t chunks = (plan_.tiles + plan_.chunk - 1) / plan_.chunk;
-    const int64_t in_progress =
-        plan_.is_by_frequency ? 1 : std::min<int64_t>(chunks, runtime_.pool().thread_count());
+    const int64_t in_progress = plan_.is_by_frequency ? 1 : runtime_.pool().ThreadsOf(chunks);
     const int64_t chunk_bytes = plan_.work_floats * static_cast<int64_t>(sizeof(float));
     ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                              runtime_.work_memory().Lend(in_progress * chunk_bytes));
@@ -86,7 +85,7 @@ class BoundWinograd final : public device::BoundKernel {
       images.result += group * shape_.out_channels;
       if (images.addend != nullptr) images.addend += group * shape_.out_channels;
       if (epilogue.bias != nullptr) epilogue.bias += group * shape_.out_channels;
-      RunGroup(images, epilogue, WeightsOf(group), chunks, in_progress, work);
+      RunGroup(images, epilogue, WeightsOf(group), chunks, work);
     }
     return base::Ok();
   }
@@ -105,7 +104,7 @@ class BoundWinograd final : public device::BoundKernel {
   }
 
   void RunGroup(const Images& images, const gemm::Epilogue& epilogue, const float* weights,
-                int64_t chunks, int64_t in_progress, float* work) const {
+                int64_t chunks, float* work) const {
     if (plan_.is_by_frequency) {
       for (int64_t chunk = 0; chunk < chunks; ++chunk) {
         RunChunk(chunk, images, epilogue, weights, work);
@@ -113,8 +112,7 @@ class BoundWinograd final : public device::BoundKernel {
       return;
     }
     // Each thread has its own part of the work memory.
-    const int64_t parts =
-        std::min<int64_t>(chunks, in_progress * threads::ThreadPool::kPartsPerThread);
+    const int64_t parts = runtime_.pool().CountParts(chunks);
     runtime_.pool().ForEachPart(parts, [&](int64_t part, int thread) {
       RunChunks(plan_, shape_, weights, images, epilogue, chunks * part / parts,
                 chunks * (part + 1) / parts, work + thread * plan_.work_floats);

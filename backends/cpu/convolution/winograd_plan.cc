@@ -37,7 +37,6 @@ int64_t ChooseChunk(int64_t tiles, int64_t most, int64_t rows, int64_t threads) 
   // In tiles: weights are read once in a chunk; some rows of a block are less than a block is
   // worth; at the end threads wait for the last, for a share of a chunk.
   constexpr double kWeights = 2;
-  constexpr double kShareWaitedFor = 0.25;
   const int64_t least = std::max<int64_t>(1, (tiles + most * threads - 1) / (most * threads));
   const int64_t each = threads == 1 ? 1 : threads::ThreadPool::kPartsPerThread;
   int64_t best = 1;
@@ -48,8 +47,9 @@ int64_t ChooseChunk(int64_t tiles, int64_t most, int64_t rows, int64_t threads) 
       const int64_t chunks = (tiles + chunk - 1) / chunk;
       const auto needed = static_cast<double>((chunks + threads - 1) / threads);
       const double ragged = chunk % rows == 0 ? 0 : static_cast<double>(rows) / 4;
-      const double cost = needed * (static_cast<double>(chunk) + ragged + kWeights) +
-                          kShareWaitedFor * static_cast<double>(threads == 1 ? 0 : chunk);
+      const double cost =
+          needed * (static_cast<double>(chunk) + ragged + kWeights) +
+          threads::ThreadPool::kShareWaitedFor * static_cast<double>(threads == 1 ? 0 : chunk);
       if (best_cost == 0 || cost < best_cost) {
         best = chunk;
         best_cost = cost;

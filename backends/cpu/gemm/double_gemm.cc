@@ -28,12 +28,6 @@ constexpr int kRows = 6;
 using Tag = hn::CappedTag<double, kMaxDoubleColumns / kVectors>;
 using Vec = hn::Vec<Tag>;
 
-HWY_INLINE double DoubleAt(const double* address) {
-  double number;
-  std::memcpy(&number, address, sizeof(number));
-  return number;
-}
-
 int64_t ColumnsOfTarget() { return kVectors * static_cast<int64_t>(hn::Lanes(Tag())); }
 
 template <int rows>

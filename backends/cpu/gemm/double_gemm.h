@@ -7,12 +7,20 @@
 #define ONNXIFI_BACKENDS_CPU_GEMM_DOUBLE_GEMM_H_
 
 #include <cstdint>
+#include <cstring>
 
 namespace onnxifi::gemm {
 
 // Columns that are computed together, at the most kMaxDoubleColumns: depends on the processor only.
 int64_t DoubleColumns();
 inline constexpr int64_t kMaxDoubleColumns = 16;
+
+// A number at any address: a caller's memory, or a constant inside a model.
+inline double DoubleAt(const double* address) {
+  double number;
+  std::memcpy(&number, address, sizeof(number));
+  return number;
+}
 
 // Elements at any address, `row` and `column` elements apart.
 struct DoubleMatrix {

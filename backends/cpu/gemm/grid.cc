@@ -14,8 +14,6 @@ namespace {
 
 // A part of a loop is found and begun: 4 us are worth that many times.
 constexpr double kMinCyclesOfAPart = 10000;
-// Of a part's time, what the others wait for the last thread.
-constexpr double kShareWaitedFor = 0.25;
 
 }  // namespace
 
@@ -39,7 +37,8 @@ Grid ChooseGrid(const Work& work, int64_t threads) {
         (rows * columns + processor::kCyclesPerSharedFloat * rate * (rows + columns));
     const int64_t rounds = (row_parts * panel_parts + useful - 1) / useful;
     // At the end threads wait for the last, for a share of a part.
-    const double cost = part * (static_cast<double>(rounds) + (useful > 1 ? kShareWaitedFor : 0.0));
+    const double cost = part * (static_cast<double>(rounds) +
+                                (useful > 1 ? threads::ThreadPool::kShareWaitedFor : 0.0));
     if (best_cost == 0 || cost < best_cost) {
       best = {row_parts, panel_parts};
       best_cost = cost;

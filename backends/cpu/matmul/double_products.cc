@@ -240,19 +240,13 @@ class BoundDoubleProducts final : public device::BoundKernel {
       double* const to = c + rows_of_c_.OffsetOf(row) + column * c_column_;
       const double* const add = addend + rows_of_addend_.OffsetOf(row) + column * addend_column_;
       for (int64_t n = 0; n < columns; ++n) {
-        double number = DoubleAt(to + n * c_column_) * affine_.scale;
+        double number = gemm::DoubleAt(to + n * c_column_) * affine_.scale;
         if (affine_.addend >= 0) {
-          number += DoubleAt(add + n * addend_column_) * affine_.addend_scale;
+          number += gemm::DoubleAt(add + n * addend_column_) * affine_.addend_scale;
         }
         std::memcpy(to + n * c_column_, &number, sizeof(number));
       }
     }
-  }
-  // At any address: a caller's memory, or a constant inside a model.
-  static double DoubleAt(const double* address) {
-    double number;
-    std::memcpy(&number, address, sizeof(number));
-    return number;
   }
 
   threads::ThreadPool& pool_;

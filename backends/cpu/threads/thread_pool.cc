@@ -133,12 +133,15 @@ nanoseconds ThreadPool::Spin() const {
   return nanoseconds(spin_ns_.load(std::memory_order_relaxed));
 }
 
+nanoseconds ThreadPool::AdaptSpin(nanoseconds spin, nanoseconds waking) {
+  return std::clamp((spin + 2 * waking) / 2, kMinSpin, kMaxSpin);
+}
+
 void ThreadPool::NoteWaking() {
   const nanoseconds since_offer =
       steady_clock::now().time_since_epoch() -
       steady_clock::duration(offered_at_.load(std::memory_order_relaxed));
-  const nanoseconds mean = (Spin() + 2 * since_offer) / 2;
-  spin_ns_.store(std::clamp(mean, kMinSpin, kMaxSpin).count(), std::memory_order_relaxed);
+  spin_ns_.store(AdaptSpin(Spin(), since_offer).count(), std::memory_order_relaxed);
 }
 
 void ThreadPool::DoParts(int thread) {
@@ -217,15 +220,17 @@ void ThreadPool::RunParts(int parts, const Body& body) {
   }
 }
 
+int64_t ThreadPool::CountParts(int64_t most) const {
+  const int64_t threads = thread_count_;
+  if (threads == 1 || most <= threads) return std::min(most, threads);
+  return threads * std::min<int64_t>(most / threads, kPartsPerThread);
+}
+
 void ThreadPool::For(int64_t count, int64_t grain,
                      const std::function<void(int64_t begin, int64_t end)>& body) {
   if (count <= 0) return;
   const int64_t most = std::max<int64_t>(1, count / std::max<int64_t>(1, grain));
-  // As many for each thread.
-  const int64_t parts =
-      thread_count_ == 1 || most <= thread_count_
-          ? std::min<int64_t>(most, thread_count_)
-          : thread_count_ * std::min<int64_t>(most / thread_count_, kPartsPerThread);
+  const int64_t parts = CountParts(most);
   RunParts(static_cast<int>(parts), [&](int part, int /*thread*/) {
     body(count * part / parts, count * (part + 1) / parts);
   });

@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_CPU_THREADS_THREAD_POOL_H_
 #define ONNXIFI_BACKENDS_CPU_THREADS_THREAD_POOL_H_
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -49,6 +50,8 @@ class ThreadPool final : public device::Parallel,
   // Parts per thread into which a loop is best cut where that costs little: of one, others can take
   // over nothing; many are begun for nothing.
   static constexpr int kPartsPerThread = 4;
+  // Of a part's time, what the others wait for the last thread at the end of a loop.
+  static constexpr double kShareWaitedFor = 0.25;
 
   // `thread_count` >= 1, the caller's thread counted.
   explicit ThreadPool(int thread_count);
@@ -58,6 +61,17 @@ class ThreadPool final : public device::Parallel,
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int thread_count() const { return thread_count_; }
+
+  // For how long a thread spins that did so for `spin` until now, once a worker woke up `waking`
+  // after it was offered a job: towards twice that, within bounds.
+  static std::chrono::nanoseconds AdaptSpin(std::chrono::nanoseconds spin,
+                                            std::chrono::nanoseconds waking);
+
+  // Into how many parts a loop is best cut of which no more than `most` >= 1 are worth beginning:
+  // as many for each thread.
+  int64_t CountParts(int64_t most) const;
+  // How many threads have parts at the same time, of a loop of that many.
+  int64_t ThreadsOf(int64_t parts) const { return std::min<int64_t>(parts, thread_count_); }
 
   void For(int64_t count, int64_t grain,
            const std::function<void(int64_t begin, int64_t end)>& body) override;

@@ -152,6 +152,60 @@ TEST(ThreadPoolTest, ServesCallersAtTheSameTime) {
   for (const int64_t sum : sums) EXPECT_EQ(sum, 4950 * kRounds);
 }
 
+// One caller is in a loop alone, begun while another had the worker: the other's next loops stay on
+// their thread until it is done.
+TEST(ThreadPoolTest, GivesWayToOtherCallers) {
+  ThreadPool pool(2);
+  std::latch both_here(2), other_is_alone(1), other_may_end(1);
+  std::thread other;
+  pool.For(2, 1, [&](int64_t begin, int64_t) {
+    both_here.arrive_and_wait();
+    if (begin != 0) return;
+    other = std::thread([&] {
+      pool.For(2, 1, [&](int64_t part, int64_t) {
+        if (part != 0) return;
+        other_is_alone.count_down();
+        other_may_end.wait();
+      });
+    });
+    other_is_alone.wait();
+  });
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    pool.For(8, 1, [&](int64_t, int64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(std::this_thread::get_id(), caller) << repeat;
+    });
+  }
+  other_may_end.count_down();
+  other.join();
+  std::latch again(2);
+  pool.For(2, 1, [&](int64_t, int64_t) { again.arrive_and_wait(); });
+}
+
+TEST(ThreadPoolTest, SpinsAboutAsLongAsWakingUpTakes) {
+  using std::chrono::microseconds;
+  std::chrono::nanoseconds spin = microseconds(50);
+  EXPECT_EQ(ThreadPool::AdaptSpin(spin, microseconds(5)), microseconds(50));
+  for (int repeat = 0; repeat < 20; ++repeat) spin = ThreadPool::AdaptSpin(spin, microseconds(150));
+  EXPECT_NEAR(static_cast<double>(spin.count()), 300e3, 1e3);
+  EXPECT_EQ(ThreadPool::AdaptSpin(spin, microseconds(60'000)), microseconds(1000));
+  for (int repeat = 0; repeat < 20; ++repeat) spin = ThreadPool::AdaptSpin(spin, microseconds(10));
+  EXPECT_EQ(spin, microseconds(50));
+}
+
+TEST(ThreadPoolTest, CutsALoopIntoAsManyPartsForEachThread) {
+  ThreadPool pool(3);
+  EXPECT_EQ(pool.CountParts(1), 1);
+  EXPECT_EQ(pool.CountParts(2), 2);
+  EXPECT_EQ(pool.CountParts(3), 3);
+  EXPECT_EQ(pool.CountParts(8), 6);
+  EXPECT_EQ(pool.CountParts(1000), 3 * ThreadPool::kPartsPerThread);
+  EXPECT_EQ(pool.ThreadsOf(2), 2);
+  EXPECT_EQ(pool.ThreadsOf(12), 3);
+  EXPECT_EQ(ThreadPool(1).CountParts(1000), 1);
+}
+
 // The sleeping workers have to be woken, the spinning ones to notice.
 TEST(ThreadPoolTest, FindsItsWorkersAfterAPause) {
   ThreadPool pool(2);
