@@ -13,6 +13,7 @@ from deviation.operators import draw, make_model
 TYPES = {
     "float": onnx.TensorProto.FLOAT,
     "float16": onnx.TensorProto.FLOAT16,
+    "bfloat16": onnx.TensorProto.BFLOAT16,
     "double": onnx.TensorProto.DOUBLE,
 }
 

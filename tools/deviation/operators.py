@@ -33,10 +33,12 @@ _UNARY = {
     "Atanh": (-0.99, 0.99), "Tanh": (-5, 5), "Sigmoid": (-8, 8), "Erf": (-3, 3),
     "Softplus": (-10, 10), "Softsign": (-10, 10), "Elu": (-5, 5), "Selu": (-5, 5),
     "Celu": (-5, 5), "Mish": (-5, 5), "HardSwish": (-5, 5), "HardSigmoid": (-5, 5),
+    "LeakyRelu": (-5, 5), "ThresholdedRelu": (-5, 5), "Shrink": (-5, 5),
 }
 _BINARY = {
     "Add": ((-10, 10), (-10, 10)), "Sub": ((-10, 10), (-10, 10)), "Mul": ((-10, 10), (-10, 10)),
-    "Div": ((-10, 10), (0.1, 10)), "Pow": ((0.1, 5), (-3, 3)),
+    "Div": ((-10, 10), (0.1, 10)), "Pow": ((0.1, 5), (-3, 3)), "PRelu": ((-5, 5), (-1, 1)),
+    "Mean": ((-10, 10), (-10, 10)), "Sum": ((-10, 10), (-10, 10)),
 }
 _REDUCTIONS = {
     "ReduceSum": (-1, 1), "ReduceMean": (-1, 1), "ReduceL1": (-1, 1), "ReduceL2": (-1, 1),
@@ -88,6 +90,10 @@ def _products():
     shapes = [{"x": [1, 12, 11, 13], "w": [12, 10, 3, 3]}]
     bounds = {"x": (-1, 1), "w": (-1, 1)}
     yield _sample("ConvTranspose", bounds, shapes, strides=[2, 2])
+    shapes = [{"x": [1, 3, 7, 9], "w": [4, 3, 3, 3], "offset": [1, 18, 7, 9]}]
+    bounds = {"x": (-1, 1), "w": (-1, 1), "offset": (-1.5, 1.5)}
+    yield _sample("DeformConv", bounds, shapes, kernel_shape=[3, 3], pads=[1] * 4)
+    yield _sample("Det", {"x": (-1, 1)}, [{"x": [5, 7, 7]}])
 
 
 def _windows():
@@ -96,6 +102,9 @@ def _windows():
     yield _sample("AveragePool", {"x": (-1, 1)}, image, count_include_pad=1, **pads)
     yield _sample("LpPool", {"x": (-1, 1)}, image, kernel_shape=[3, 3], p=2)
     yield _sample("GlobalAveragePool", {"x": (-1, 1)}, image)
+    yield _sample("GlobalLpPool", {"x": (-1, 1)}, image, p=3)
+    columns = {"image_shape": numpy.array([11, 13]), "block_shape": numpy.array([3, 3])}
+    yield _sample("Col2Im", {"x": (-1, 1)}, [{"x": [2, 27, 99]}], others=columns)
     yield _sample("LRN", {"x": (-3, 3)}, image, size=3, alpha=0.01, beta=0.7, bias=1.5)
 
 
@@ -114,6 +123,7 @@ def _normalizations():
         bounds | {"mean": (-1, 1), "variance": (0.5, 2)},
         [image | {"mean": [6], "variance": [6]}],
     )
+    yield _sample("MeanVarianceNormalization", {"x": (-3, 3)}, [{"x": [2, 6, 19, 23]}])
     yield _sample("LpNormalization", {"x": (-3, 3)}, [{"x": [9, 771]}], axis=-1, p=2)
 
 
@@ -137,11 +147,26 @@ def _networks():
     image = [{"x": [1, 3, 13, 17]}]
     for mode in ("linear", "cubic"):
         yield _sample("Resize", {"x": (-1, 1)}, image, f"Resize ({mode})", others=scales, mode=mode)
+    for mode in ("linear", "cubic"):
+        shapes = {"x": [2, 3, 13, 17], "grid": [2, 9, 11, 2]}
+        bounds = {"x": (-1, 1), "grid": (-1.1, 1.1)}
+        yield _sample("GridSample", bounds, [shapes], f"GridSample ({mode})", mode=mode)
+    rotated = {"x": [2, 4, 9, 32], "cos": [2, 9, 16], "sin": [2, 9, 16]}
+    yield _sample("RotaryEmbedding", dict.fromkeys(rotated, (-1, 1)), [rotated])
+    labels = {"labels": numpy.arange(24).reshape(3, 8) % 11}
+    shapes = [{"x": [3, 11, 8]}]
+    yield _sample("SoftmaxCrossEntropyLoss", {"x": (-5, 5)}, shapes, others=labels)
+
+
+def _signals():
+    for label, signal in (("real", [2, 60, 1]), ("complex, 127", [2, 127, 2])):
+        axis = {"length": numpy.array(signal[1]), "axis": numpy.array(1)}
+        yield _sample("DFT", {"x": (-1, 1)}, [{"x": signal}], f"DFT ({label})", others=axis)
 
 
 def list_samples():
     """All samples, in the order of the report."""
-    groups = (_elementwise, _reductions, _products, _windows, _normalizations, _networks)
+    groups = (_elementwise, _reductions, _products, _windows, _normalizations, _networks, _signals)
     return [sample for group in groups for sample in group()]
 
 
