@@ -58,8 +58,6 @@ DenseTensor Tile(const DenseTensor& source, int64_t from, int64_t to) {
   tiled.extents = EnlargedExtents(source, from, to);
   const int64_t count = tiled.element_count();
   tiled.bytes.resize(static_cast<size_t>(*onnx_file::SizeBytes(tiled.type, count)));
-  const double most_tiles =
-      static_cast<double>((to / from + 1) * static_cast<int64_t>(tiled.extents.size()));
   for (int64_t index = 0; index < count; ++index) {
     int64_t rest = index;
     int64_t position = 0;
@@ -76,7 +74,7 @@ DenseTensor Tile(const DenseTensor& source, int64_t from, int64_t to) {
       stride *= source.extents[axis];
     }
     CopyElement(source, position, tiled, index);
-    const double factor = 1 - 0.5 * static_cast<double>(tile) / most_tiles;
+    const double factor = 1.0 / (1.0 + static_cast<double>(tile));
     if (tiled.type == ElementType::kFloat32) Scale<float>(tiled, index, factor);
     if (tiled.type == ElementType::kFloat64) Scale<double>(tiled, index, factor);
   }

@@ -37,8 +37,9 @@ struct Enlargement {
 // The ways to enlarge the inputs, those that are likely to make sense first. Whether one does, only
 // the operator can tell: extents that were equal stay equal, but attributes stay as they are.
 // Element i of an enlarged axis is made of element (i + i / from) mod from: other tiles repeat in
-// another order, so that reading the wrong tile gives another value; floats shrink from tile to
-// tile, down to half.
+// another order, so that reading the wrong tile gives another value; floats of tile k are
+// divided by k + 1, so that sums of products over tiles stay as large as those of the case, and a
+// gate that they go through stays where it tells numbers apart.
 std::vector<Enlargement> ListEnlargements(std::span<const onnx_file::DenseTensor> inputs);
 
 }  // namespace onnxifi::suites
