@@ -269,6 +269,8 @@ class Sequence {
   void Run(bool is_bound) {
     onnxMemoryFenceV1 in = Fence(Pick(events_));
     onnxMemoryFenceV1 out = Fence(nullptr);
+    // It waits in the call for earlier runs of the graph, and they for these.
+    if (out.type == ONNXIFI_SYNCHRONIZATION_IMPLICIT) SignalAll();
     onnxStatus status = ONNXIFI_STATUS_SUCCESS;
     if (is_bound) {
       status = onnxRunGraph(Pick(graphs_), Is(50) ? nullptr : &in, Is(50) ? nullptr : &out);
@@ -297,15 +299,19 @@ class Sequence {
           "onnxSetGraphIO");
   }
 
+  void SignalAll() {
+    for (const onnxEvent event : std::vector<onnxEvent>(unsignalled_)) Signal(event);
+  }
+
   void Wait() {
     // What nobody signals is not waited for.
-    for (const onnxEvent event : std::vector<onnxEvent>(unsignalled_)) Signal(event);
+    SignalAll();
     Check(onnxWaitEvent(Pick(events_)), "onnxWaitEvent");
   }
 
   void ReleaseGraph() {
     // It waits for its runs, and they for these.
-    for (const onnxEvent event : std::vector<onnxEvent>(unsignalled_)) Signal(event);
+    SignalAll();
     Release(graphs_, &onnxReleaseGraph);
   }
 
