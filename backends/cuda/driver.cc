@@ -67,8 +67,7 @@ Status Describe(const Api& api, int index, DeviceInfo& info) {
   info.tuning = FindTuning(info.limits, info.name, folder.empty() ? folder : folder / kTuningFile);
   info.capabilities.has_float64 = true;
   info.capabilities.matrix_units.kind = codegen::MatrixUnits::Kind::kFragments;
-  info.capabilities.run_length = info.tuning.run_length;
-  info.capabilities.run_group_size = info.tuning.run_group_size;
+  info.tuning.Describe(info.capabilities);
   return base::Ok();
 }
 

@@ -115,8 +115,7 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, kTuningTable,
                                     folder.empty() ? folder : folder / kTuningFile);
-  info.capabilities.run_length = info.tuning.run_length;
-  info.capabilities.run_group_size = info.tuning.run_group_size;
+  info.tuning.Describe(info.capabilities);
   return info;
 }
 

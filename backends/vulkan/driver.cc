@@ -233,8 +233,7 @@ std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& 
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},
                                     folder.empty() ? folder : folder / kTuningFile);
-  info.capabilities.run_length = info.tuning.run_length;
-  info.capabilities.run_group_size = info.tuning.run_group_size;
+  info.tuning.Describe(info.capabilities);
   // Mesa's llvmpipe counts the rounds of all loops of an item, and leaves them after so many.
   constexpr int64_t kRoundsOfLlvmpipe = 65'535;
   if (properties.of_1_2.driverID == VK_DRIVER_ID_MESA_LLVMPIPE) {

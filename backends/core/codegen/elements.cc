@@ -11,9 +11,6 @@
 namespace onnxifi::codegen {
 namespace {
 
-// Reductions in parts are long.
-constexpr int kReductionsPerGroup = 4;
-
 // Of the 16 KiB that every device has for a group, Merge takes some for itself elsewhere.
 constexpr int64_t kMaxKeptBytes = int64_t{16} << 10;
 
@@ -166,7 +163,7 @@ void Elements::StoreParts(const program::Reduction& reduction,
 Launch Elements::Close() {
   if (!is_grouped_) writer_.Close();
   Launch launch{.item_axes = source_.form.outer_rank, .has_group_per_item = is_grouped_};
-  if (is_in_parts_) launch.group_size = kReductionsPerGroup;
+  if (is_in_parts_) launch.group_size = source_.capabilities.long_item_group_size;
   return launch;
 }
 
@@ -182,12 +179,13 @@ std::vector<std::string> Elements::ReduceByPartialSums(const Scope& scope,
     writer_.Open("for (idx ", inner.coordinates.back(), " = 0; ", inner.coordinates.back(), " < ",
                  Extent(writer_, axis), "; ++", inner.coordinates.back(), ")");
   }
+  const int parts = source_.capabilities.row_parts;
   const std::string extent = Extent(writer_, last);
   const std::string round = writer_.NewName("j");
-  const auto write_round = [&](const std::string& parts) {
+  const auto write_round = [&](const std::string& count) {
     const std::string part = writer_.NewName("l");
     writer_.Line("INDEPENDENT");
-    writer_.Open("for (int ", part, " = 0; ", part, " < ", parts, "; ++", part, ")");
+    writer_.Open("for (int ", part, " = 0; ", part, " < ", count, "; ++", part, ")");
     Scope element = inner;
     element.coordinates.push_back(writer_.Declare("idx", Text(round, " + ", part)));
     NameIndices(source_, element);
@@ -195,15 +193,13 @@ std::vector<std::string> Elements::ReduceByPartialSums(const Scope& scope,
     writer_.Close();
   };
   writer_.Line("idx ", round, " = 0;");
-  writer_.Open("for (; ", round, " + ", ReductionWriter::kParts, " <= ", extent, "; ", round,
-               " += ", ReductionWriter::kParts, ")");
-  write_round(std::to_string(ReductionWriter::kParts));
+  writer_.Open("for (; ", round, " + ", parts, " <= ", extent, "; ", round, " += ", parts, ")");
+  write_round(std::to_string(parts));
   writer_.Close();
   write_round(writer_.Declare("int", Text("AS(int, ", extent, " - ", round, ")")));
   for (int axis = source_.form.outer_rank; axis < last; ++axis) writer_.Close();
   state.MergeParts(
-      writer_.Declare("int", Text(extent, " < ", ReductionWriter::kParts, " ? AS(int, ", extent,
-                                  ") : ", ReductionWriter::kParts)));
+      writer_.Declare("int", Text(extent, " < ", parts, " ? AS(int, ", extent, ") : ", parts)));
   return state.names();
 }
 

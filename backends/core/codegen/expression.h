@@ -45,6 +45,12 @@ struct Capabilities {
   // vectors of loops, one where neighbouring items share what they read.
   int run_length = 1;
   int run_group_size = 64;
+  // Where an item computes runs: the parts that it sums a long row in, and elements of 8 bits
+  // beyond them in the arrays that hold them.
+  int row_parts = 16;
+  int byte_array_padding = 0;
+  // Items of a group where each does a long row or block of elements by itself.
+  int long_item_group_size = 64;
   // Rounds of loops that an item may do in all: a driver may leave a loop then and say nothing.
   int64_t most_rounds = INT64_MAX;
   // The product library has their functions.

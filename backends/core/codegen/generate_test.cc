@@ -139,6 +139,38 @@ TEST(GenerateTest, AnItemTakes16BytesOfItsNarrowestTypeWhereRowsBeginAtMultiples
   EXPECT_EQ(LanesOf(kFloat32, kFloat32, 100, 100, 0, /*run_length=*/64), 1);
 }
 
+TEST(GenerateTest, HowItemsAreCutIsTheTunings) {
+  constexpr Capabilities kCut{
+      .run_length = 8, .row_parts = 6, .byte_array_padding = 3, .long_item_group_size = 10};
+  ProgramMaker maker;
+  maker.SumRows(maker.Input({4, 100}, ElementType::kUint8));
+  const program::Step& sum = maker.program.steps[0];
+  const KernelSequence sums = MakeKernelSequence(FindLoopFacts(maker.program, sum),
+                                                 device::Bind(maker.program, sum, {}), kCut);
+  const KernelText rows = Generate(maker.program, sum, sums.launches[0].kernel,
+                                   sums.launches[0].loops.form, kCut, OpenClDialect());
+  EXPECT_EQ(rows.launch.group_size, 10);
+  EXPECT_THAT(rows.source, HasSubstr("[9];"));
+  EXPECT_THAT(rows.source, HasSubstr("+ 6 <= "));
+  ProgramMaker counted;
+  const Operand x = counted.Input({1000});
+  const Operand count = counted.Temporary({}, ElementType::kInt64);
+  counted.AddStep({x.shape,
+                   {x.view},
+                   {count.view},
+                   program::Index{.kind = program::Index::Kind::kCountNonZero}});
+  const program::Step& step = counted.program.steps[0];
+  for (const int run_length : {1, 8}) {
+    Capabilities cut = kCut;
+    cut.run_length = run_length;
+    const KernelSequence kernels = MakeKernelSequence(FindLoopFacts(counted.program, step),
+                                                      device::Bind(counted.program, step, {}), cut);
+    const KernelText text = Generate(counted.program, step, kernels.launches[0].kernel,
+                                     kernels.launches[0].loops.form, cut, OpenClDialect());
+    EXPECT_EQ(text.launch.group_size, 10);
+  }
+}
+
 TEST(GenerateTest, Float64IsRefusedWhereThereIsNone) {
   ProgramMaker maker;
   const Operand a = maker.Input({3}, ElementType::kFloat64);

@@ -35,9 +35,6 @@ class IndexWriter {
   }
 
  private:
-  // A few, so that there are groups for every processor.
-  static constexpr int kBlocksPerGroup = 4;
-
   std::string Read(int read, std::span<const std::string> at) {
     return writer_.Declare(LaneType(source_.step.reads[static_cast<size_t>(read)].type),
                            WriteLoad(writer_, source_.step, read, at));
@@ -211,7 +208,7 @@ class IndexWriter {
     writer_.Close();
     end();
     writer_.Close();
-    return {.given_items = kBlocks, .group_size = kBlocksPerGroup};
+    return {.given_items = kBlocks, .group_size = source_.capabilities.long_item_group_size};
   }
 
   Launch CountBlocks() {

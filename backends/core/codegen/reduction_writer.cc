@@ -8,14 +8,6 @@ namespace onnxifi::codegen {
 
 using program::ExprId;
 
-namespace {
-
-// PoCL 3.1 with LLVM 15 makes zeros of an array of 16 bytes that two loops in vectors change; an
-// array of 17 stays what it is.
-constexpr int kSpare = 1;
-
-}  // namespace
-
 std::string_view ReductionWriter::TypeOf(size_t k) const {
   return LaneType(reduction_.states[k].type);
 }
@@ -90,13 +82,15 @@ void ReductionWriter::Merge(int group_size, const std::string& parts) {
 
 void ReductionWriter::BeginParts(const Scope& scope) {
   const std::vector<std::string> values = Begin(scope);
+  const int count = source_.capabilities.row_parts;
   for (size_t k = 0; k < values.size(); ++k) {
     parts_.push_back(writer_.NewName("g"));
     const bool is_byte = tensor::BitWidth(reduction_.states[k].type) <= 8;
-    writer_.Line(TypeOf(k), " ", parts_[k], "[", kParts + (is_byte ? kSpare : 0), "];");
+    const int padding = is_byte ? source_.capabilities.byte_array_padding : 0;
+    writer_.Line(TypeOf(k), " ", parts_[k], "[", count + padding, "];");
   }
   const std::string part = writer_.NewName("l");
-  writer_.Open("for (int ", part, " = 0; ", part, " < ", kParts, "; ++", part, ")");
+  writer_.Open("for (int ", part, " = 0; ", part, " < ", count, "; ++", part, ")");
   for (size_t k = 0; k < values.size(); ++k) {
     writer_.Line(parts_[k], "[", part, "] = ", values[k], ";");
   }

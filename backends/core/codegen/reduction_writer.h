@@ -15,9 +15,6 @@ namespace onnxifi::codegen {
 
 class ReductionWriter {
  public:
-  // Parts of a reduction in one item: enough to fill a vector of any processor with floats.
-  static constexpr int kParts = 16;
-
   ReductionWriter(Writer& writer, const Source& source, const program::Reduction& reduction)
       : writer_(writer), source_(source), reduction_(reduction) {}
 
@@ -38,7 +35,7 @@ class ReductionWriter {
   // the result to all of them.
   void Merge(int group_size, const std::string& parts);
 
-  // Declares the states of kParts parts as they begin.
+  // Declares the states of Capabilities::row_parts parts as they begin.
   void BeginParts(const Scope& scope);
   // Reduces the element at the scope's coordinates into part `part`.
   void UpdatePart(Scope scope, const std::string& part);

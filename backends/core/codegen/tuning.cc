@@ -167,6 +167,14 @@ TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t col
   return {.rows = 4, .vectors = 4, .are_items_lanes = are_items_lanes};
 }
 
+void Tuning::Describe(Capabilities& capabilities) const {
+  capabilities.run_length = run_length;
+  capabilities.run_group_size = run_group_size;
+  capabilities.row_parts = row_parts;
+  capabilities.byte_array_padding = byte_array_padding;
+  capabilities.long_item_group_size = long_item_group_size;
+}
+
 Tuning DeriveTuning(const DeviceLimits& limits) {
   Tuning tuning;
   if (!limits.is_processor) {
@@ -175,6 +183,7 @@ Tuning DeriveTuning(const DeviceLimits& limits) {
     tuning.shared_bytes = std::min(limits.shared_bytes, tuning.shared_bytes);
     tuning.are_items_lanes = true;
     tuning.run_group_size = group_size;
+    tuning.long_item_group_size = group_size;
     return tuning;
   }
   const int vector_bits = std::clamp(limits.vector_bits, 32, 512);
@@ -188,6 +197,13 @@ Tuning DeriveTuning(const DeviceLimits& limits) {
       {.most_rows = 0, .rows = rows, .vectors = kVectors, .vector_bits = vector_bits}};
   tuning.run_length = 64;
   tuning.run_group_size = 16;
+  // Of floats a vector of any processor.
+  tuning.row_parts = 16;
+  // PoCL 3.1 with LLVM 15 makes zeros of an array of 16 bytes that two loops in vectors change; an
+  // array of 17 stays what it is.
+  tuning.byte_array_padding = 1;
+  // A few, so that there are groups for every thread.
+  tuning.long_item_group_size = 4;
   return tuning;
 }
 

@@ -44,14 +44,20 @@ struct Tuning {
   std::vector<Tile> tiles;
   bool are_items_lanes = false;              // of every tile
   int64_t shared_bytes = int64_t{32} << 10;  // that a group may have
+  // As Capabilities has them.
   int run_length = 1;
   int run_group_size = 64;
+  int row_parts = 16;
+  int byte_array_padding = 0;
+  int long_item_group_size = 64;
 
   static constexpr int64_t kManyColumns = int64_t{1} << 20;  // where nobody knows how many
 
   // The tile for so many rows of so deep sums of so many bits.
   TileShape TileFor(int64_t rows, int64_t depth, int sum_bits,
                     int64_t columns = kManyColumns) const;
+  // Tells the generators how items are cut.
+  void Describe(Capabilities& capabilities) const;
 };
 
 // What a device reports of itself.

@@ -34,6 +34,23 @@ TEST(TuningTest, ADeviceThatNobodyMeasuredGetsWhatItsLimitsSuggest) {
   EXPECT_EQ(items.run_length, 1);
 }
 
+TEST(TuningTest, OnlyProcessorsGetSmallGroupsAndPaddedArrays) {
+  Capabilities capabilities;
+  DeriveTuning({.is_processor = true, .vector_bits = 512}).Describe(capabilities);
+  EXPECT_EQ(capabilities.run_length, 64);
+  EXPECT_EQ(capabilities.run_group_size, 16);
+  EXPECT_EQ(capabilities.row_parts, 16);
+  EXPECT_EQ(capabilities.byte_array_padding, 1);
+  EXPECT_EQ(capabilities.long_item_group_size, 4);
+  DeriveTuning({.most_group_items = 1024}).Describe(capabilities);
+  EXPECT_EQ(capabilities.run_length, 1);
+  EXPECT_EQ(capabilities.run_group_size, 64);
+  EXPECT_EQ(capabilities.byte_array_padding, 0);
+  EXPECT_EQ(capabilities.long_item_group_size, 64);
+  DeriveTuning({.most_group_items = 32}).Describe(capabilities);
+  EXPECT_EQ(capabilities.long_item_group_size, 32);
+}
+
 // rows, columns, and items along both, of a block that a group sums; depth, parts.
 TileShape Block(int rows, int columns, int item_rows, int item_columns, int depth, int parts) {
   return {.rows = rows,

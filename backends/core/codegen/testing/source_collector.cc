@@ -79,10 +79,8 @@ std::vector<std::string> CollectSources(const Dialect& dialect, std::string_view
   reference::HostMemory memory;
   Services services(collector, memory, BinaryCache({}, 0));
   Tuning tuning = DeriveTuning(limits);
-  const Capabilities capabilities{.has_float64 = true,
-                                  .run_length = tuning.run_length,
-                                  .run_group_size = tuning.run_group_size,
-                                  .matrix_units = units};
+  Capabilities capabilities{.has_float64 = true, .matrix_units = units};
+  tuning.Describe(capabilities);
   const Selector selector(capabilities, std::move(tuning));
   for (uint64_t seed = 1; collector.sources.size() < count; ++seed) {
     const auto family = reference::kFamilies[seed % std::size(reference::kFamilies)];
