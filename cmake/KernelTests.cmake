@@ -24,6 +24,7 @@ function(onnxifi_add_kernel_tests backend)
       ${codegen}/narrow_operands_test.cc
       ${codegen}/tiled_test.cc
       ${codegen}/testing/winograd_test.cc
+      ${codegen}/window_test.cc
       testing/tested_device.cc
     DEPS onnxifi::core_execution_testing onnxifi::${backend})
   if(ONNXIFI_BUILD_TESTS)

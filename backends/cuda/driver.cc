@@ -25,6 +25,10 @@ int LanesOf(int architecture) {
   return architecture < 130 ? 128 : 0;
 }
 
+// Whether a multiprocessor does half as many multiply-adds of float64, or more. Of those since 8.0
+// the ones of data centres do; others, and unknown ones, count as slow.
+bool IsFloat64Fast(int architecture) { return architecture == 80 || architecture == 90; }
+
 Status Describe(const Api& api, int index, DeviceInfo& info) {
   info.index = index;
   ONNXIFI_RETURN_IF_ERROR(ToStatus(api.DeviceGet(&info.id, index), "find a device"));
@@ -61,7 +65,8 @@ Status Describe(const Api& api, int index, DeviceInfo& info) {
   info.limits = {.is_processor = false,
                  .vector_bits = 32,
                  .most_group_items = ask(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-                 .shared_bytes = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)};
+                 .shared_bytes = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+                 .is_float64_fast = IsFloat64Fast(info.architecture)};
   ONNXIFI_RETURN_IF_ERROR(std::move(status));
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = FindTuning(info.limits, info.name, folder.empty() ? folder : folder / kTuningFile);

@@ -35,6 +35,7 @@ constexpr ShownDevice kShown[] = {
     {"NVIDIA A100-SXM4-40GB", 0xa0, size_t{42298834944}, 8, 0, 108, 0x41},
     {"NVIDIA H100 80GB HBM3 MIG 1g.10gb", 0x10, size_t{10200547328}, 9, 0, 16, 0x84},
     {"NVIDIA H100 80GB HBM3 MIG 1c.3g.40gb", 0x34, size_t{42144366592}, 9, 0, 18, 0x84},
+    {"NVIDIA A10", 0x86, size_t{23609475072}, 8, 6, 72, 0xa1},
     {"Tesla T4", 0x04, size_t{15828320256}, 7, 5, 40, 0xc1},
 };
 
@@ -78,8 +79,8 @@ Api ShowingApi() {
 TEST(DriverTest, AnInstanceIsADeviceWithItsOwnNameMemoryAndUnits) {
   const auto found = FindDevices(ShowingApi());
   ASSERT_TRUE(found.ok()) << found.status().Text();
-  ASSERT_EQ(found->fit.size(), 3U);
-  for (size_t k = 0; k < 3; ++k) {
+  ASSERT_EQ(found->fit.size(), 4U);
+  for (size_t k = 0; k < 4; ++k) {
     const DeviceInfo& info = found->fit[k];
     EXPECT_EQ(info.index, static_cast<int>(k));
     EXPECT_EQ(info.id, 100 + info.index);
@@ -93,6 +94,9 @@ TEST(DriverTest, AnInstanceIsADeviceWithItsOwnNameMemoryAndUnits) {
   // Instances of one GPU are told apart by their UUIDs alone.
   EXPECT_EQ(found->fit[1].pci_bus, found->fit[2].pci_bus);
   EXPECT_NE(found->fit[1].uuid, found->fit[2].uuid);
+  EXPECT_TRUE(found->fit[0].capabilities.is_float64_fast);
+  EXPECT_TRUE(found->fit[1].capabilities.is_float64_fast);
+  EXPECT_FALSE(found->fit[3].capabilities.is_float64_fast);
   EXPECT_EQ(found->fit[0].float32_macs, uint64_t{108} * 64 * 1'410'000'000);
   EXPECT_EQ(found->fit[1].float32_macs, uint64_t{16} * 128 * 1'410'000'000);
   EXPECT_THAT(found->left_out, ElementsAre(HasSubstr("Tesla T4 has compute capability 7.5")));

@@ -110,7 +110,9 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
   info.limits = {.is_processor = (info.type & CL_DEVICE_TYPE_CPU) != 0,
                  .vector_bits = 32 * static_cast<int>(
                                          std::bit_floor(std::clamp<cl_uint>(vector_length, 1, 16))),
-                 .most_group_items = static_cast<int64_t>(most_group_items)};
+                 .most_group_items = static_cast<int64_t>(most_group_items),
+                 // OpenCL tells no rates; most GPUs have a small part of float32's.
+                 .is_float64_fast = (info.type & CL_DEVICE_TYPE_CPU) != 0};
   if (shared_bytes.ok()) info.limits.shared_bytes = static_cast<int64_t>(*shared_bytes);
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, kTuningTable,

@@ -228,7 +228,9 @@ std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& 
                  .vector_bits = 32,
                  .most_group_items = std::min(limits.maxComputeWorkGroupInvocations,
                                               limits.maxComputeWorkGroupSize[0]),
-                 .shared_bytes = limits.maxComputeSharedMemorySize};
+                 .shared_bytes = limits.maxComputeSharedMemorySize,
+                 // Vulkan tells no rates; most GPUs have a small part of float32's.
+                 .is_float64_fast = info.type == VK_PHYSICAL_DEVICE_TYPE_CPU};
   DescribeMatrices(instance, static_cast<int>(properties.of_1_1.subgroupSize), info);
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},

@@ -123,6 +123,17 @@ TEST_F(DriverTest, FloatsOf64BitsAreNotNeeded) {
   EXPECT_TRUE(Story(folder_).All().ok());
 }
 
+TEST_F(DriverTest, ProcessorsAloneAreFastInFloat64) {
+  FakeDevice gpu;
+  FakeDevice processor;
+  processor.type = VK_PHYSICAL_DEVICE_TYPE_CPU;
+  const Result<FoundDevices> found = FindIn({gpu, processor});
+  ASSERT_TRUE(found.ok()) << found.status().Text();
+  ASSERT_EQ(found->fit.size(), 2U);
+  EXPECT_FALSE(found->fit[0].capabilities.is_float64_fast);
+  EXPECT_TRUE(found->fit[1].capabilities.is_float64_fast);
+}
+
 TEST_F(DriverTest, NoDeviceIsNoFault) {
   const Result<FoundDevices> found = FindIn({});
   ASSERT_TRUE(found.ok()) << found.status().Text();

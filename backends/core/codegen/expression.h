@@ -41,6 +41,8 @@ struct MatrixUnits {
 // What the languages of a device have beyond float32 and integers.
 struct Capabilities {
   bool has_float64 = false;
+  // At half the rate of float32 or more: only then do float32 steps sum in it.
+  bool is_float64_fast = false;
   // How many neighbours along the last axis one item computes in a row: many where compilers make
   // vectors of loops, one where neighbouring items share what they read.
   int run_length = 1;

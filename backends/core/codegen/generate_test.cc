@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/core/program/testing/program_maker.h"
@@ -168,6 +169,31 @@ TEST(GenerateTest, HowItemsAreCutIsTheTunings) {
     const KernelText text = Generate(counted.program, step, kernels.launches[0].kernel,
                                      kernels.launches[0].loops.form, cut, OpenClDialect());
     EXPECT_EQ(text.launch.group_size, 10);
+  }
+}
+
+TEST(GenerateTest, WindowsOfFloat32SumInFloat64WhereThatIsFast) {
+  ProgramMaker maker;
+  const Operand x = maker.Input({1, 2, 9});
+  program::Window window{.kind = program::Window::Kind::kAverage,
+                         .in_spatial = {9},
+                         .kernel = {3},
+                         .strides = {1},
+                         .dilations = {1},
+                         .pads_begin = {0},
+                         .pads_end = {0}};
+  window.roots = {Accumulator(maker.program.exprs, ElementType::kFloat32).id()};
+  const Operand means = maker.Temporary({1, 2, 7});
+  maker.AddStep({means.shape, {x.view}, {means.view}, std::move(window)});
+  const program::Step& step = maker.program.steps[0];
+  const LoopNest loops =
+      MakeLoopNest(FindLoopFacts(maker.program, step), device::Bind(maker.program, step, {}));
+  for (const bool is_fast : {false, true}) {
+    const Capabilities capabilities{.has_float64 = true, .is_float64_fast = is_fast};
+    const KernelText text =
+        Generate(maker.program, step, 0, loops.form, capabilities, OpenClDialect());
+    // A number of the prelude's is none of the kernel's.
+    EXPECT_EQ(text.source.find("AS(f64,") != std::string::npos, is_fast) << text.source;
   }
 }
 

@@ -173,10 +173,12 @@ void Tuning::Describe(Capabilities& capabilities) const {
   capabilities.row_parts = row_parts;
   capabilities.byte_array_padding = byte_array_padding;
   capabilities.long_item_group_size = long_item_group_size;
+  capabilities.is_float64_fast = is_float64_fast;
 }
 
 Tuning DeriveTuning(const DeviceLimits& limits) {
   Tuning tuning;
+  tuning.is_float64_fast = limits.is_float64_fast;
   if (!limits.is_processor) {
     const auto group_size = static_cast<int>(std::clamp<int64_t>(limits.most_group_items, 1, 64));
     tuning.tiles = GroupTiles(std::max<int64_t>(limits.most_group_items, 1));
@@ -261,7 +263,7 @@ Tuning FindTuning(const DeviceLimits& limits, std::string_view name, std::string
                   const std::filesystem::path& file) {
   if (const char* const kind = std::getenv("ONNXIFI_TUNING"); kind != nullptr && *kind != '\0') {
     DeviceLimits forced = limits;
-    forced.is_processor = std::string_view(kind) == "processor";
+    forced.is_processor = forced.is_float64_fast = std::string_view(kind) == "processor";
     return DeriveTuning(forced);
   }
   Tuning tuning = DeriveTuning(limits);

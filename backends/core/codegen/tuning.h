@@ -50,6 +50,7 @@ struct Tuning {
   int row_parts = 16;
   int byte_array_padding = 0;
   int long_item_group_size = 64;
+  bool is_float64_fast = false;
 
   static constexpr int64_t kManyColumns = int64_t{1} << 20;  // where nobody knows how many
 
@@ -67,6 +68,7 @@ struct DeviceLimits {
   int vector_bits = 32;  // of the vectors that it computes floats in
   int64_t most_group_items = 1;
   int64_t shared_bytes = int64_t{32} << 10;  // of a group
+  bool is_float64_fast = false;              // at half the rate of float32 or more
 };
 
 // For a device that nobody measured. On a processor a block has two vectors of columns, and so many
@@ -82,7 +84,7 @@ Tuning DeriveTuning(const DeviceLimits& limits);
 base::Status AddRules(std::string_view table, std::string_view name, Tuning& tuning);
 
 // ONNXIFI_TUNING, "gpu" or "processor", makes every device one of that kind, and no table counts:
-// so the kernels of a GPU are tested where there is none.
+// so the kernels of a GPU are tested where there is none. Such a GPU is slow in float64.
 //
 // The derived rules, before them those of `table` for the device `name`, and before those the ones
 // of `file`, which may be absent; one that says nothing is as good as absent.

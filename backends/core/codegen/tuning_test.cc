@@ -178,6 +178,8 @@ TEST(TuningTest, AProcessorMayBeTunedAsAGpu) {
   const Tuning same = FindTuning({.vector_bits = 512}, "gpu", "gpu, run, 7, 32", {});
   unsetenv("ONNXIFI_TUNING");
   EXPECT_EQ(gpu.run_length, 1);
+  EXPECT_FALSE(gpu.is_float64_fast);
+  EXPECT_TRUE(same.is_float64_fast);
   EXPECT_EQ(gpu.TileFor(5, kDeep, 32), Block(8, 4, 1, 16, 0, 16));
   EXPECT_EQ(same.run_length, 64);
   EXPECT_EQ(same.TileFor(5, kDeep, 32), (TileShape{8, 2, 16, 1}));

@@ -32,10 +32,12 @@ class WindowWriter {
         type_(window_.accumulator),
         lane_(LaneType(type_)) {
     // A power takes several times as long in float64; a few squares need no more than float32.
-    const bool needs_float64 =
-        type_ == ElementType::kFloat64 ||
-        (source.capabilities.has_float64 && window_.kind != Window::Kind::kLrn);
+    const bool is_lrn = window_.kind == Window::Kind::kLrn;
+    const bool has_fast_float64 =
+        source.capabilities.has_float64 && source.capabilities.is_float64_fast;
+    const bool needs_float64 = type_ == ElementType::kFloat64 || (has_fast_float64 && !is_lrn);
     sum_type_ = !tensor::IsFloat(type_) ? "i64" : needs_float64 ? "f64" : "f32";
+    is_compensated_ = sum_type_ == "f32" && !is_lrn && window_.kind != Window::Kind::kMax;
     if (sum_type_ == "f64") writer_.UseFloat64();
   }
 
@@ -77,21 +79,24 @@ class WindowWriter {
     run_ = OpenRun(writer_, source_.form.rank, run_length);
     const bool is_max = window_.kind == Window::Kind::kMax;
     const std::string reduced = DeclareLanes(is_max ? lane_ : sum_type_, run_length);
+    const std::string lost = is_compensated_ ? DeclareLanes("f32", run_length) : std::string();
     const std::string taken = DeclareLanes("int", run_length);
     const std::string index = has_indices() ? DeclareLanes("i64", run_length) : std::string();
     OpenLanes("0", run_.count);
     writer_.Line(reduced, At(), " = ", is_max ? Literal(writer_, type_, Least(type_)) : "0", ";");
+    if (is_compensated_) writer_.Line(lost, At(), " = 0;");
     writer_.Line(taken, At(), " = 0;");
     if (has_indices()) writer_.Line(index, At(), " = -1;");
     writer_.Close();
     if (window_.kind == Window::Kind::kLrn) {
       WriteLrnSums(reduced);
     } else {
-      WriteTaps(reduced, taken, index);
+      WriteTaps(reduced, lost, taken, index);
     }
     OpenLanes("0", run_.count);
     if (has_indices()) index_ = writer_.Declare("i64", index + At());
-    const std::string value = writer_.Declare(is_max ? lane_ : sum_type_, reduced + At());
+    const std::string value =
+        writer_.Declare(is_max ? lane_ : sum_type_, WholeSum(reduced + At(), lost + At()));
     WriteOutputs(is_max ? value : Finish(value, taken + At()));
     writer_.Close();
     writer_.Close();
@@ -109,6 +114,27 @@ class WindowWriter {
   void OpenLanes(const std::string& begin, const std::string& end) {
     codegen::OpenLanes(writer_, run_, begin, end);
     out_ = run_.coordinates;
+  }
+
+  // Adds to a sum. Many floats are added to a float with what each rounding lost kept beside it, as
+  // Knuth's exact sum of two has it.
+  void WriteAddition(const std::string& sum, const std::string& lost, const std::string& summand) {
+    if (!is_compensated_) {
+      writer_.Line(sum, " += ", summand, ";");
+      return;
+    }
+    const std::string value = writer_.Declare("f32", summand);
+    const std::string before = writer_.Declare("f32", sum);
+    const std::string after = writer_.Declare("f32", Text(before, " + ", value));
+    const std::string part = writer_.Declare("f32", Text(after, " - ", before));
+    writer_.Line(lost, " += (", before, " - (", after, " - ", part, ")) + (", value, " - ", part,
+                 ");");
+    writer_.Line(sum, " = ", after, ";");
+  }
+  // Nothing is lost of an infinite sum.
+  std::string WholeSum(const std::string& sum, const std::string& lost) const {
+    if (!is_compensated_) return sum;
+    return Text("(", lost, " - ", lost, " == 0 ? ", sum, " + ", lost, " : ", sum, ")");
   }
 
   // What an average, a norm or LRN makes of its sum.
@@ -145,7 +171,8 @@ class WindowWriter {
         "int", Text(lanes, " < ", run_.count, " ? AS(int, ", lanes, ") : ", run_.count));
   }
 
-  void WriteTaps(const std::string& reduced, const std::string& taken, const std::string& index) {
+  void WriteTaps(const std::string& reduced, const std::string& lost, const std::string& taken,
+                 const std::string& index) {
     const size_t axes = window_.kernel.size();
     std::vector<std::string> positions;
     std::string is_element, is_padding;
@@ -196,7 +223,7 @@ class WindowWriter {
       }
       writer_.Line(reduced, At(), " = ", is_new, " ? ", value, " : ", before, ";");
     } else {
-      writer_.Line(reduced, At(), " += ", Summand(value), ";");
+      WriteAddition(reduced + At(), lost + At(), Summand(value));
     }
     writer_.Close();
     for (size_t axis = 0; axis < axes; ++axis) writer_.Close();
@@ -243,18 +270,20 @@ class WindowWriter {
     std::string index;  // of the maximum in the flattened input; -1: there is none yet
     std::string tap;    // its number among the taps
     std::string sum;
+    std::string lost;  // by the roundings of the sum, where it is compensated
     std::string taken;
   };
   Reduced DeclareReduced() {
     Reduced reduced;
-    for (std::string Reduced::*name :
-         {&Reduced::maximum, &Reduced::index, &Reduced::tap, &Reduced::sum, &Reduced::taken}) {
+    for (std::string Reduced::*name : {&Reduced::maximum, &Reduced::index, &Reduced::tap,
+                                       &Reduced::sum, &Reduced::lost, &Reduced::taken}) {
       reduced.*name = writer_.NewName("s");
     }
     writer_.Line(lane_, " ", reduced.maximum, " = ", Literal(writer_, type_, Least(type_)), ";");
     writer_.Line("i64 ", reduced.index, " = -1;");
     writer_.Line("i64 ", reduced.tap, " = 0;");
     writer_.Line(sum_type_, " ", reduced.sum, " = 0;");
+    if (is_compensated_) writer_.Line("f32 ", reduced.lost, " = 0;");
     writer_.Line("i64 ", reduced.taken, " = 0;");
     return reduced;
   }
@@ -284,7 +313,7 @@ class WindowWriter {
       if (!number.empty()) writer_.Line(reduced.tap, " = AS(i64, ", number, ");");
       writer_.Close();
     } else {
-      writer_.Line(reduced.sum, " += ", Summand(value), ";");
+      WriteAddition(reduced.sum, reduced.lost, Summand(value));
     }
     writer_.Close();
   }
@@ -293,8 +322,9 @@ class WindowWriter {
   }
   std::string WriteResult(const Reduced& reduced) {
     index_ = reduced.index;
-    return window_.kind == Window::Kind::kMax ? reduced.maximum
-                                              : Finish(reduced.sum, reduced.taken);
+    return window_.kind == Window::Kind::kMax
+               ? reduced.maximum
+               : Finish(WholeSum(reduced.sum, reduced.lost), reduced.taken);
   }
 
   std::string WriteReduction() {
@@ -352,6 +382,7 @@ class WindowWriter {
       states = {{lane_, reduced.maximum, {}}, {"i64", reduced.index, {}}, {"i64", reduced.tap, {}}};
     } else {
       states = {{sum_type_, reduced.sum, {}}, {"i64", reduced.taken, {}}};
+      if (is_compensated_) states.push_back({"f32", reduced.lost, {}});
     }
     for (State& state : states) {
       state.shared = writer_.NewName("g");
@@ -377,7 +408,8 @@ class WindowWriter {
       }
       writer_.Close();
     } else {
-      for (size_t k = 0; k < states.size(); ++k) {
+      WriteAddition(reduced.sum, reduced.lost, other[0]);
+      for (size_t k = 1; k < states.size(); ++k) {
         writer_.Line(states[k].name, " += ", other[k], ";");
       }
     }
@@ -441,6 +473,7 @@ class WindowWriter {
   const ElementType type_;
   const std::string_view lane_;
   std::string_view sum_type_;
+  bool is_compensated_ = false;   // of an average's or norm's sum
   std::vector<std::string> out_;  // coordinates of the output
   std::string index_;             // of the maximum
   Run run_;
