@@ -73,11 +73,20 @@ std::optional<T> Find(const std::vector<std::pair<std::string, T>>& answers,
   return found->second;
 }
 
-// By UUID if both tell one, else by PCI address.
+// What the device answers; nothing if that is zeros only.
+std::optional<std::string> FindIdentity(const DeviceReport& device, std::string_view name) {
+  std::optional<std::string> identity = Find(device.texts, name);
+  if (identity && identity->find_first_not_of('0') == std::string::npos) identity.reset();
+  return identity;
+}
+
+// By the first of UUID and LUID that both tell, else by PCI address.
 bool IsSamePhysical(const DeviceReport& a, const DeviceReport& b) {
-  const auto uuid_a = Find(a.texts, "device_uuid");
-  const auto uuid_b = Find(b.texts, "device_uuid");
-  if (uuid_a && uuid_b) return *uuid_a == *uuid_b;
+  for (const std::string_view name : {"device_uuid", "device_luid"}) {
+    const auto identity_a = FindIdentity(a, name);
+    const auto identity_b = FindIdentity(b, name);
+    if (identity_a && identity_b) return *identity_a == *identity_b;
+  }
   const auto has_equal = [&](std::string_view name) {
     const auto number = Find(a.numbers, name);
     return number && number == Find(b.numbers, name);
@@ -108,6 +117,7 @@ DeviceReport ReportOf(const Device& device, size_t index, const EnterStage& ente
       report.numbers.emplace_back(query.name, *number);
     }
   }
+  report.limits = SplitLimits(TextOf(device, ONNXIFI_SDK_BACKEND_DEVICE_LIMITS));
   enter("device " + report.key + " is initialised");
   const Result<Backend> backend = device.InitBackend();
   report.is_usable = backend.ok();
@@ -184,6 +194,18 @@ std::string DeviceTypeName(uint64_t type) {
     default:
       return "type " + std::to_string(type);
   }
+}
+
+std::vector<std::pair<std::string, std::string>> SplitLimits(std::string_view text) {
+  constexpr std::string_view kBetween = "; ";
+  std::vector<std::pair<std::string, std::string>> limits;
+  while (!text.empty()) {
+    const std::string_view fact = text.substr(0, text.find(kBetween));
+    text.remove_prefix(std::min(text.size(), fact.size() + kBetween.size()));
+    const size_t sign = std::min(fact.find('='), fact.size());
+    limits.emplace_back(fact.substr(0, sign), fact.substr(std::min(fact.size(), sign + 1)));
+  }
+  return limits;
 }
 
 std::string VerdictName(uint32_t verdict) {

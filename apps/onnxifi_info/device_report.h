@@ -31,6 +31,8 @@ struct DeviceReport {
   // Every query that the device answers, by the name of the query, in the interface's order.
   std::vector<std::pair<std::string, std::string>> texts;
   std::vector<std::pair<std::string, uint64_t>> numbers;
+  // What the driver tells of the device's sizes, by name.
+  std::vector<std::pair<std::string, std::string>> limits;
 };
 
 struct LibraryReport {
@@ -60,6 +62,9 @@ void TellFinding(std::string_view path, std::string_view sentence, LibraryReport
 
 // "CPU" for ONNXIFI_DEVICE_TYPE_CPU; "type <number>" for a number that the interface does not have.
 std::string DeviceTypeName(uint64_t type);
+
+// The names and values of a text as ONNXIFI_SDK_BACKEND_DEVICE_LIMITS has it.
+std::vector<std::pair<std::string, std::string>> SplitLimits(std::string_view text);
 
 // "loaded", "not loadable", ... for ONNXIFI_SDK_VERDICT_*.
 std::string VerdictName(uint32_t verdict);

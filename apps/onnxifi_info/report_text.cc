@@ -62,6 +62,9 @@ json ToJson(const LibraryReport& report, const DeviceReport& device) {
   for (const auto& [name, text] : device.texts) queries[name] = text;
   for (const auto& [name, number] : device.numbers) queries[name] = number;
   object["queries"] = std::move(queries);
+  json limits = json::object();
+  for (const auto& [name, value] : device.limits) limits[name] = value;
+  object["limits"] = std::move(limits);
   return object;
 }
 
@@ -131,6 +134,9 @@ std::string MakeListing(const LibraryReport& report) {
     }
     for (const auto& [name, value] : device.numbers) {
       fmt::format_to(out, "  {:<28}{} ({:#x})\n", name, value, value);
+    }
+    for (const auto& [name, value] : device.limits) {
+      fmt::format_to(out, "  {:<28}{}\n", name, value);
     }
   }
   for (const DiscoveryRecord& plugin : report.plugins) {

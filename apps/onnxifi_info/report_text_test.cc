@@ -34,6 +34,7 @@ LibraryReport MakeReport(bool is_cpu_usable) {
   if (!is_cpu_usable) cpu.reason = "NO_SYSTEM_RESOURCES: No thread can be started.";
   cpu.texts = {{"vendor", "somebody"}};
   cpu.numbers = {{"capabilities", 7}};
+  cpu.limits = {{"subgroup_items", "8"}};
   report.devices = {automatic, cpu};
   DiscoveryRecord broken;
   broken.plugin = "gpu";
@@ -74,7 +75,17 @@ TEST(ReportTextTest, ListingShowsEveryQuery) {
   const std::string listing = MakeListing(MakeReport(true));
   EXPECT_THAT(listing, HasSubstr("vendor"));
   EXPECT_THAT(listing, HasSubstr("7 (0x7)"));
+  EXPECT_THAT(listing, HasSubstr("  subgroup_items              8\n"));
   EXPECT_THAT(listing, Not(HasSubstr("No usable")));
+}
+
+TEST(ReportTextTest, LimitsAreNamesAndValues) {
+  using Limits = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(SplitLimits(""), Limits());
+  EXPECT_EQ(SplitLimits("heap_0=1 bytes, device; groups=2 x 3"),
+            (Limits{{"heap_0", "1 bytes, device"}, {"groups", "2 x 3"}}));
+  // Of a plugin that keeps to no rule.
+  EXPECT_EQ(SplitLimits("many; a=; =b"), (Limits{{"many", ""}, {"a", ""}, {"", "b"}}));
 }
 
 TEST(ReportTextTest, JsonHasTheStableMembers) {
@@ -82,6 +93,8 @@ TEST(ReportTextTest, JsonHasTheStableMembers) {
   EXPECT_EQ(object["usable"], true);
   EXPECT_EQ(object["devices"][1]["key"], "cpu:0");
   EXPECT_EQ(object["devices"][1]["queries"]["capabilities"], 7);
+  EXPECT_EQ(object["devices"][1]["limits"]["subgroup_items"], "8");
+  EXPECT_EQ(object["devices"][0]["limits"], nlohmann::json::object());
   EXPECT_EQ(object["plugins"][0]["verdict"], "not loadable");
 }
 
@@ -110,6 +123,21 @@ TEST(ReportTextTest, OnePhysicalDeviceIsToldOnceWithItsPlugins) {
   const auto object = nlohmann::json::parse(MakeJson(report));
   EXPECT_EQ(object["devices"][1]["same_device"], nlohmann::json::array());
   EXPECT_EQ(object["devices"][2]["same_device"], nlohmann::json({"vulkan:0", "opencl:0"}));
+}
+
+TEST(ReportTextTest, TheLuidCountsWhereOneTellsNoUuidAndZerosAreNone) {
+  LibraryReport report = MakeReport(true);
+  report.devices.push_back(MakeIdentified("cuda:0", "07", 1));
+  report.devices.push_back(MakeIdentified("vulkan:0", nullptr, 2));
+  report.devices.push_back(MakeIdentified("opencl:0", nullptr, 2));
+  for (const size_t k : {2, 3}) report.devices[k].texts.emplace_back("device_luid", "a1");
+  report.devices[4].texts.emplace_back("device_luid", "a2");
+  report.devices.push_back(MakeIdentified("opencl:1", "00", 1));
+  report.devices.back().texts.emplace_back("device_luid", "00");
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(report.SameDevice(report.devices[2]), (Keys{"vulkan:0", "opencl:1"}));
+  EXPECT_EQ(report.SameDevice(report.devices[3]), Keys{"cuda:0"});
+  EXPECT_EQ(report.SameDevice(report.devices[4]), Keys());
 }
 
 TEST(ReportTextTest, NumbersOfLaterVersionsHaveNames) {

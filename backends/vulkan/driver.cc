@@ -177,6 +177,35 @@ void DescribeMatrices(const Instance& instance, int subgroup_items, DeviceInfo& 
   info.product_library = ProductLibrary(info.capabilities.matrix_units);
 }
 
+// For people; a heap is all of one kind of memory, whoever uses it.
+std::string LimitsText(const Properties& properties,
+                       const VkPhysicalDeviceMemoryProperties& memory) {
+  const VkPhysicalDeviceLimits& limits = properties.all.properties.limits;
+  std::string text;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    text += (text.empty() ? "" : "; ") + name + "=" + value;
+  };
+  for (uint32_t heap = 0; heap < memory.memoryHeapCount; ++heap) {
+    const VkMemoryHeap& of = memory.memoryHeaps[heap];
+    const bool is_device = (of.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
+    add("heap_" + std::to_string(heap),
+        std::to_string(of.size) + " bytes, " + (is_device ? "device" : "host"));
+  }
+  add("subgroup_items", std::to_string(properties.of_1_1.subgroupSize));
+  std::string groups;
+  for (const uint32_t count : limits.maxComputeWorkGroupCount) {
+    groups += (groups.empty() ? "" : " x ") + std::to_string(count);
+  }
+  add("max_groups", groups);
+  add("max_group_items", std::to_string(limits.maxComputeWorkGroupInvocations));
+  add("max_shared_memory_bytes", std::to_string(limits.maxComputeSharedMemorySize));
+  add("max_storage_range_bytes", std::to_string(limits.maxStorageBufferRange));
+  add("max_push_constants_bytes", std::to_string(limits.maxPushConstantsSize));
+  add("max_allocation_bytes", std::to_string(properties.of_1_1.maxMemoryAllocationSize));
+  add("max_allocations", std::to_string(limits.maxMemoryAllocationCount));
+  return text;
+}
+
 // What the device lacks, or empty.
 std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& info) {
   const InstanceApi& api = instance.api();
@@ -222,6 +251,7 @@ std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& 
     return "lacks memory that the host can write";
   }
   info.memory_bytes = info.memory_types.device.heap_bytes;
+  info.limits_text = LimitsText(properties, memory.memoryProperties);
   info.capabilities.has_float64 = features.all.features.shaderFloat64 != VK_FALSE;
   // Items are the lanes, on a processor too: its driver makes vectors of neighbouring items.
   info.limits = {.is_processor = false,

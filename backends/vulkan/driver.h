@@ -73,6 +73,7 @@ struct DeviceInfo {
   // 0 in timestamp_bits: the queue tells no times.
   uint32_t timestamp_bits = 0;
   double timestamp_period_ns = 1;
+  std::string limits_text;  // as ONNXIFI_SDK_BACKEND_DEVICE_LIMITS has it
   uint32_t most_groups_x = 0;
   uint32_t most_groups_y = 0;
   uint64_t memory_bytes = 0;  // of the heap that buffers lie in

@@ -79,6 +79,12 @@ TEST_F(DriverTest, ADeviceIsDescribed) {
   EXPECT_EQ(info.memory_bytes, uint64_t{256} << 20);
   EXPECT_TRUE(info.capabilities.has_float64);
   EXPECT_FALSE(info.has_memory_budget);
+  EXPECT_EQ(info.limits_text,
+            "heap_0=268435456 bytes, device; subgroup_items=32; "
+            "max_groups=65535 x 65535 x 65535; max_group_items=1024; "
+            "max_shared_memory_bytes=32768; max_storage_range_bytes=134217728; "
+            "max_push_constants_bytes=128; max_allocation_bytes=1073741824; "
+            "max_allocations=4096");
 }
 
 TEST_F(DriverTest, ADeviceThatLacksAFeatureIsLeftOutWithItsName) {

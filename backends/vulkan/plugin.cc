@@ -55,6 +55,7 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
     pci = {info.pci_address->domain, info.pci_address->bus, info.pci_address->device};
   }
   plugin::AnswerIdentity(info.uuid, luid, pci, description);
+  description.more.emplace_back(ONNXIFI_SDK_BACKEND_DEVICE_LIMITS, info.limits_text);
   return description;
 }
 

@@ -121,6 +121,11 @@ extern "C" {
  */
 #define ONNXIFI_SDK_BACKEND_DEVICE_UUID 0x10000
 #define ONNXIFI_SDK_BACKEND_DEVICE_LUID 0x10001
+/*
+ * A string of what the driver tells of the device's sizes: "name=value" with "; " between, such as
+ * "heap_0=8589934592 bytes, device; subgroup_items=32". Which names there are is the plugin's.
+ */
+#define ONNXIFI_SDK_BACKEND_DEVICE_LIMITS 0x10002
 
 /* ---- Properties of onnxInitBackend ---- */
 
