@@ -9,6 +9,7 @@ function(onnxifi_add_kernel_tests backend)
   set(codegen ${PROJECT_SOURCE_DIR}/backends/core/codegen)
   onnxifi_add_test(${backend}_kernels_test
     SOURCES
+      ${codegen}/float_meaning_test.cc
       ${codegen}/generated_test.cc
       ${codegen}/index_test.cc
       ${codegen}/long_axes_test.cc

@@ -97,6 +97,7 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
                            (*svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0;
   ONNXIFI_ASSIGN_OR_RETURN(const cl_device_fp_config single,
                            (Ask<cl_device_fp_config>(api, id, CL_DEVICE_SINGLE_FP_CONFIG)));
+  info.keeps_subnormals = (single & CL_FP_DENORM) != 0;
   info.has_exact_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   // 0 where the device has no float64.
   ONNXIFI_ASSIGN_OR_RETURN(const cl_device_fp_config twice,

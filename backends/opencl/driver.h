@@ -42,6 +42,7 @@ struct DeviceInfo {
   // There is memory on which host and device both work without being told of it (OpenCL 2.0's
   // fine-grained buffers).
   bool has_shared_memory = false;
+  bool keeps_subnormals = false;  // of float32
   // Division and square root can be had with IEEE 754's rounding.
   bool has_exact_division = false;
   codegen::Capabilities capabilities;

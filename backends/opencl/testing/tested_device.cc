@@ -17,17 +17,22 @@ class OpenClDevice final : public TestedDevice {
   OpenClDevice(std::unique_ptr<opencl::Device> device, const opencl::DeviceInfo& info)
       : device_(std::move(device)),
         has_float64_(info.capabilities.has_float64),
+        meaning_{.has_exact_quotients = info.has_exact_division,
+                 .keeps_subnormals = info.keeps_subnormals},
         is_processor_((info.type & CL_DEVICE_TYPE_CPU) != 0) {}
 
   device::Device& device() override { return *device_; }
   std::string name() const override { return device_->name(); }
   bool HasFloat64() const override { return has_float64_; }
+  FloatMeaning Meaning() const override { return meaning_; }
   bool CompilesSlowly() const override { return is_processor_; }
   int64_t kernel_count() const override { return device_->kernel_count(); }
 
  private:
   const std::unique_ptr<opencl::Device> device_;
-  const bool has_float64_, is_processor_;
+  const bool has_float64_;
+  const FloatMeaning meaning_;
+  const bool is_processor_;
 };
 
 }  // namespace

@@ -16,6 +16,13 @@
 
 namespace onnxifi::codegen {
 
+// What a device promises of floats beyond what every language does.
+struct FloatMeaning {
+  bool has_exact_quotients = true;  // and roots
+  bool keeps_subnormals = true;
+  bool keeps_specials = true;  // signs of zeros, infinities and NaN
+};
+
 class TestedDevice {
  public:
   virtual ~TestedDevice() = default;
@@ -23,6 +30,7 @@ class TestedDevice {
   virtual device::Device& device() = 0;
   virtual std::string name() const = 0;
   virtual bool HasFloat64() const = 0;
+  virtual FloatMeaning Meaning() const { return {}; }
   // Its compiler takes seconds for a kernel that is cut as for a GPU.
   virtual bool CompilesSlowly() const { return false; }
   // Distinct kernels that were built, from source or from the cache.
