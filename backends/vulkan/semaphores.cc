@@ -25,7 +25,7 @@ VkResult Signal(const SemaphoreApi& api, VkDevice device, VkSemaphore semaphore,
 
 }  // namespace
 
-Semaphores::~Semaphores() {
+void Semaphores::End() {
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
@@ -35,7 +35,7 @@ Semaphores::~Semaphores() {
   }
   if (thread_.joinable()) thread_.join();
   TellReached(Status(Code::kBackendUnavailable,
-                     "The backend was released before the semaphore reached its value."));
+                     "The backend is released before the semaphore reached its value."));
 }
 
 Status Semaphores::LoadFunctions() {
@@ -92,7 +92,10 @@ Status Semaphores::Start() {
 
 Status Semaphores::WhenReached(VkSemaphore semaphore, uint64_t value, OnDone done) {
   const std::lock_guard lock(mutex_);
-  if (is_ending_) return ToStatus(VK_ERROR_DEVICE_LOST, "wait for a semaphore");
+  if (is_ending_) {
+    return Status(Code::kBackendUnavailable,
+                  "The device is lost, or the backend released; it waits for no semaphore.");
+  }
   ONNXIFI_RETURN_IF_ERROR(Start());
   ONNXIFI_RETURN_IF_ERROR(runtime_.Check(Signal(api_, runtime_.device(), wake_.get(), ++wakes_),
                                          "wait for a semaphore"));

@@ -31,14 +31,16 @@ class Semaphores {
 
   // `runtime` outlives it.
   explicit Semaphores(Runtime& runtime) : runtime_(runtime) {}
-  // What is still waited for is done with BACKEND_UNAVAILABLE.
-  ~Semaphores();
+  ~Semaphores() { End(); }
   Semaphores(const Semaphores&) = delete;
   Semaphores& operator=(const Semaphores&) = delete;
 
   // Calls `done` once, on any thread, when the semaphore has reached the value, with
   // BACKEND_UNAVAILABLE if the device is lost before. Resource codes, and no call.
   base::Status WhenReached(VkSemaphore semaphore, uint64_t value, OnDone done);
+  // What is still waited for is done with BACKEND_UNAVAILABLE, and no semaphore of the caller's is
+  // used any more. Not at a time with itself.
+  void End();
 
   // A semaphore at 0, the receiver's to destroy, and the function that signals it: kReached, or
   // kFailed. That needs the device, but not this object.

@@ -38,6 +38,7 @@ class Sharing final : public device::Sharing {
   }
   base::Result<SharedMemory> AllocateShared(int64_t size_bytes) override;
   // The handle is a VkSemaphore.
+  void EndWaits() override { semaphores_.End(); }
   base::Status WhenComplete(const NativeEvent& event, OnDone done) override;
   base::Result<NewEvent> MakeEvent() override;
   bool has_callers_queue() const override { return runtime_.has_callers_device(); }

@@ -4,6 +4,7 @@
 // exported interface, of the plugin and of libonnxifi in front of it. Expected values are those of
 // the reference plugin. Skipped where there is no device.
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <onnxifi/sdk.h>
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <onnxifi/onnxifi.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -335,6 +337,64 @@ TEST_P(VulkanSharingTest, RunsWaitForSemaphoresOfTheCallers) {
   const auto late = backend.ImportEvent(ONNXIFI_SDK_NATIVE_EVENT_VULKAN,
                                         reinterpret_cast<uintptr_t>(semaphore.get()), 2);
   EXPECT_TRUE(late->Wait().ok());
+}
+
+// The caller releases the backend, then its semaphore, then what is left.
+TEST_P(VulkanSharingTest, RunsWhoseSemaphoreNeverComesEndWithTheBackend) {
+  std::vector<float> values(kBatch * kPixels);
+  std::vector<float> results(kBatch * kClasses, -1);
+  auto semaphore = *caller_->MakeSemaphore();
+  const Backend backend = InitBackend();
+  std::optional<Graph> graph = *backend.InitGraph(DigitsModel());
+  ASSERT_TRUE(
+      graph
+          ->SetIO(std::vector{ImageTensor(values.data())}, std::vector{ScoreTensor(results.data())})
+          .ok());
+  std::optional<Event> imported = *backend.ImportEvent(
+      ONNXIFI_SDK_NATIVE_EVENT_VULKAN, reinterpret_cast<uintptr_t>(semaphore.get()), 1);
+  const auto first = graph->Run(*imported);
+  ASSERT_TRUE(first.ok());
+  // A run needs the driver's event, not our handle of it; another waits behind it.
+  const auto second = graph->Run(*imported);
+  ASSERT_TRUE(second.ok());
+  imported.reset();
+  std::vector<Error> told(2);
+  std::vector<std::thread> waiting;
+  for (size_t k = 0; k < 2; ++k) {
+    waiting.emplace_back([&, k] {
+      const Outcome outcome = (k == 0 ? first : second)->Wait();
+      if (!outcome.ok()) told[k] = outcome.error();
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(*first->IsSignalled());
+  // The wrapper releases a backend behind its graphs.
+  void* const library = dlopen(GetParam(), RTLD_NOW | RTLD_NOLOAD);
+  const auto release =
+      reinterpret_cast<onnxReleaseBackendFunction>(dlsym(library, "onnxReleaseBackend"));
+  ASSERT_NE(release, nullptr);
+  EXPECT_EQ(release(backend.handle()), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(release(backend.handle()), ONNXIFI_STATUS_INVALID_BACKEND);
+  dlclose(library);
+  semaphore = {};
+  for (std::thread& thread : waiting) thread.join();
+  for (const Error& error : told) {
+    EXPECT_EQ(error.status, ONNXIFI_STATUS_BACKEND_UNAVAILABLE);
+    EXPECT_THAT(error.sentence, HasSubstr("released before the semaphore reached its value"));
+  }
+  EXPECT_THAT(results, testing::Each(-1));
+  // Blocks until its runs have finished.
+  graph.reset();
+  // Nothing of it is left in the caller's device, in which another backend works.
+  const Backend another = InitBackend();
+  const auto again = another.InitGraph(DigitsModel());
+  ASSERT_TRUE(again.ok());
+  ASSERT_TRUE(
+      again
+          ->SetIO(std::vector{ImageTensor(values.data())}, std::vector{ScoreTensor(results.data())})
+          .ok());
+  ASSERT_TRUE(again->RunAndWait().ok());
+  EXPECT_THAT(results, IsCloseTo(Expected(values)));
 }
 
 TEST_P(VulkanSharingTest, WorkOfTheCallersWaitsForRuns) {

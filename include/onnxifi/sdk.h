@@ -522,7 +522,9 @@ typedef struct onnxNativeEvent {
  * the driver's event ends in an error, runs that wait for it end with BACKEND_UNAVAILABLE. The
  * driver's event must belong to the backend's context (ONNXIFI_BACKEND_OPENCL_CONTEXT). The caller
  * may release it when this returns, and releases `*event` by onnxReleaseEvent. A VkSemaphore has no
- * owners, so it must live until it reached the value or the backend is released. Does not wait.
+ * owners, so it must live until it reached the value or the backend is released. What still waits
+ * when onnxReleaseBackend is called, graphs and events left or not, ends with BACKEND_UNAVAILABLE.
+ * Does not wait.
  * Statuses: INVALID_BACKEND, INVALID_POINTER, INVALID_SIZE (a struct_size that does not hold the
  * handle), INVALID_FENCE_TYPE (an unknown kind), UNSUPPORTED_FENCE_TYPE (a kind that this backend
  * does not support), INVALID_EVENT (a handle that is 0 or of another context), NO_SYSTEM_MEMORY,

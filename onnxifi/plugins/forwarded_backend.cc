@@ -43,6 +43,7 @@ base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::ImportEvent(
   onnxEvent event = nullptr;
   ONNXIFI_RETURN_IF_ERROR(
       calls.ToStatus(calls.import_event(backend_->handle(), &told, &event), "onnxImportEvent"));
+  has_imported_ = true;
   return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, event));
 }
 

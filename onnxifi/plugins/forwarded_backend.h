@@ -5,6 +5,7 @@
 #ifndef ONNXIFI_ONNXIFI_PLUGINS_FORWARDED_BACKEND_H_
 #define ONNXIFI_ONNXIFI_PLUGINS_FORWARDED_BACKEND_H_
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -19,6 +20,10 @@ class ForwardedBackend final : public abi::Backend {
   ForwardedBackend(std::shared_ptr<const PluginBackend> backend, bool takes_implicit_fences)
       : backend_(std::move(backend)), takes_implicit_fences_(takes_implicit_fences) {}
 
+  // A plugin that waits for events of drivers is told at once, so that it waits for them no longer.
+  void Release() override {
+    if (has_imported_) backend_->Release();
+  }
   base::Result<std::unique_ptr<abi::Graph>> InitGraph(const abi::GraphRequest& request) override;
   base::Result<std::shared_ptr<abi::Event>> NewEvent() override;
   base::Result<std::shared_ptr<abi::Event>> ImportEvent(const abi::NativeEvent& native) override;
@@ -35,6 +40,7 @@ class ForwardedBackend final : public abi::Backend {
  private:
   const std::shared_ptr<const PluginBackend> backend_;
   const bool takes_implicit_fences_;
+  std::atomic<bool> has_imported_ = false;
 };
 
 }  // namespace onnxifi::plugins

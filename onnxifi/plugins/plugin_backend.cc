@@ -46,6 +46,11 @@ base::Result<abi::SharedMemory> PluginBackend::AllocateShared(int64_t size_bytes
           })};
 }
 
-PluginBackend::~PluginBackend() { static_cast<void>(calls_.functions().release_backend(handle_)); }
+void PluginBackend::Release() const {
+  if (is_released_.exchange(true)) return;
+  static_cast<void>(calls_.functions().release_backend(handle_));
+}
+
+PluginBackend::~PluginBackend() { Release(); }
 
 }  // namespace onnxifi::plugins

@@ -34,6 +34,9 @@ class PluginBackend final : public SharedSource,
 
   const PluginCalls& calls() const { return calls_; }
   onnxBackend handle() const { return handle_; }
+  // Releases the plugin's backend while its graphs and events are left. Afterwards nothing new is
+  // made with the handle.
+  void Release() const;
 
   // Keeps the backend. UNSUPPORTED_MEMORY_TYPE where the plugin or the device has none such.
   base::Result<abi::SharedMemory> AllocateShared(int64_t size_bytes) const override;
@@ -43,6 +46,7 @@ class PluginBackend final : public SharedSource,
 
   const PluginCalls calls_;
   const onnxBackend handle_;
+  mutable std::atomic<bool> is_released_ = false;
   // Whether it has said so.
   mutable std::atomic<bool> has_no_shared_memory_ = false;
 };

@@ -293,8 +293,10 @@ onnxStatus ONNXIFI_ABI onnxInitBackend(onnxBackendID backend_id, const uint64_t*
 
 onnxStatus ONNXIFI_ABI onnxReleaseBackend(onnxBackend backend) {
   return Guard(Function::kReleaseBackend, [&]() -> Status {
-    if (Library::Get().backends().Take(backend) != nullptr) return onnxifi::base::Ok();
-    return onnxifi::abi::UnknownBackend();
+    const auto object = Library::Get().backends().Take(backend);
+    if (object == nullptr) return onnxifi::abi::UnknownBackend();
+    object->backend->Release();
+    return onnxifi::base::Ok();
   });
 }
 

@@ -263,6 +263,10 @@ class Backend {
   // Called when all its graphs, events and shared memory are gone.
   virtual ~Backend() = default;
 
+  // The caller has released it; its graphs and events may be left. Called once. What waits for an
+  // event of a driver's ends with BACKEND_UNAVAILABLE.
+  virtual void Release() {}
+
   virtual base::Result<std::unique_ptr<Graph>> InitGraph(const GraphRequest& request) = 0;
   // An event of the caller's. Plugins return a LocalEvent of Origin::kCaller.
   virtual base::Result<std::shared_ptr<Event>> NewEvent() = 0;

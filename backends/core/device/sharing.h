@@ -66,6 +66,10 @@ class Sharing {
   // BACKEND_UNAVAILABLE if that ended in an error. INVALID_EVENT, and no call, for an event that is
   // not of this device.
   virtual base::Status WhenComplete(const NativeEvent& event, OnDone done) = 0;
+  // No event whose owner is the caller alone is looked at any more when this returns: what waits
+  // for one is done with BACKEND_UNAVAILABLE. Events that the driver counts references to are their
+  // own affair.
+  virtual void EndWaits() {}
   // A new event of the driver's, and the function that completes it, to be called once, on any
   // thread, be the device gone by then. The reference behind the handle is the receiver's to
   // release.

@@ -166,7 +166,25 @@ class PluginBackend : public abi::Backend {
     auto event = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kDriver);
     ONNXIFI_RETURN_IF_ERROR(sharing_->WhenComplete(
         {native.handle, native.value}, [event](const Status& status) { event->Complete(status); }));
+    const std::lock_guard lock(imported_mutex_);
+    std::erase_if(imported_, [](const auto& known) { return known.expired(); });
+    imported_.push_back(event);
     return std::shared_ptr<abi::Event>(std::move(event));
+  }
+
+  void Release() override {
+    if (sharing_ != nullptr) sharing_->EndWaits();
+    std::vector<std::weak_ptr<abi::LocalEvent>> imported;
+    {
+      const std::lock_guard lock(imported_mutex_);
+      imported.swap(imported_);
+    }
+    for (const std::weak_ptr<abi::LocalEvent>& known : imported) {
+      const std::shared_ptr<abi::LocalEvent> event = known.lock();
+      if (event == nullptr) continue;
+      event->Complete(Status(Code::kBackendUnavailable,
+                             "The backend is released before the driver's event is complete."));
+    }
   }
 
   Result<abi::NativeEvent> ExportEvent(uint32_t kind, std::shared_ptr<abi::Event> event) override {
@@ -237,6 +255,8 @@ class PluginBackend : public abi::Backend {
     return sharing_ != nullptr && std::ranges::count(description_.event_kinds, kind) > 0;
   }
 
+  std::mutex imported_mutex_;
+  std::vector<std::weak_ptr<abi::LocalEvent>> imported_;  // guarded by the mutex
   std::unique_ptr<device::Device> device_;
   device::Sharing* const sharing_;
   const OperatorSource& operators_;
