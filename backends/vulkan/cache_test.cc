@@ -130,10 +130,20 @@ TEST_F(CacheTest, DamagedKernelsOnDiskAreCompiledAnew) {
 
 TEST_F(CacheTest, KernelsOfAnotherDeviceOrDriverAreCompiledAnew) {
   const int64_t compiled = CompiledBy(folder_);
-  FakeDevice other;
-  other.uuid = {4, 5, 6};
-  FakeDriver::SetDevices({other});
-  EXPECT_EQ(CompiledBy(folder_), compiled);
+  FakeDevice other_device;
+  other_device.uuid = {4, 5, 6};
+  FakeDevice other_version;
+  other_version.driver_version = 8;
+  FakeDevice other_build;
+  other_build.driver_info = "1.0 (git)";
+  FakeDevice other_driver;
+  other_driver.driver_name = "Other driver";
+  for (const FakeDevice& other : {other_device, other_version, other_build, other_driver}) {
+    FakeDriver::SetDevices({other});
+    EXPECT_EQ(CompiledBy(folder_), compiled) << other.driver_name << ' ' << other.driver_info;
+    EXPECT_EQ(CompiledBy(folder_), 0);
+  }
+  // Each has entries of its own.
   FakeDriver::SetDevices({FakeDevice{}});
   EXPECT_EQ(CompiledBy(folder_), 0);
 }

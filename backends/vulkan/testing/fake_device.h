@@ -29,6 +29,9 @@ struct FakeDevice {
 
   std::string name = "Fake device";
   uint32_t api_version = VK_API_VERSION_1_2;
+  uint32_t driver_version = 7;
+  std::string driver_name = "Fake driver";
+  std::string driver_info = "1.0";
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   // Features that it has not, as Vulkan names them.
   std::set<std::string> lacks;

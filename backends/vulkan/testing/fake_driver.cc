@@ -188,7 +188,7 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties(VkPhysicalDevice id,
   const FakeDevice* const device = PhysicalOf(id, "GetPhysicalDeviceProperties");
   *properties = {};
   properties->apiVersion = device->api_version;
-  properties->driverVersion = 7;
+  properties->driverVersion = device->driver_version;
   properties->vendorID = 0x10005;
   properties->deviceType = device->type;
   CopyText(device->name, properties->deviceName);
@@ -224,8 +224,8 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties2(VkPhysicalDevice id,
       of_1_1.maxMemoryAllocationSize = device->largest_allocation_bytes;
     } else if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES) {
       auto& of_1_2 = *static_cast<VkPhysicalDeviceVulkan12Properties*>(at);
-      CopyText("Fake driver", of_1_2.driverName);
-      CopyText("1.0", of_1_2.driverInfo);
+      CopyText(device->driver_name, of_1_2.driverName);
+      CopyText(device->driver_info, of_1_2.driverInfo);
       of_1_2.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
       of_1_2.denormBehaviorIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
       of_1_2.shaderSignedZeroInfNanPreserveFloat32 = VK_TRUE;
