@@ -64,11 +64,12 @@ class Device final : public device::Device {
   const std::string& name() const { return runtime_->info().name; }
 
   // For tests: distinct kernels, those of them that were compiled from source, pieces of memory
-  // made, allocations of the driver's that exist.
+  // made, allocations of the driver's and bytes of staging memory that exist.
   int64_t kernel_count() const { return services_.kernels.kernel_count(); }
   int64_t compiled_count() const { return services_.kernels.compiled_count(); }
   int64_t buffer_count() const { return heap_.piece_count(); }
   int64_t block_count() const { return heap_.block_count(); }
+  int64_t staging_bytes() const { return heap_.staging_bytes(); }
   KernelDriver& kernel_driver() { return driver_; }
 
  private:

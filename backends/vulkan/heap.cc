@@ -4,6 +4,7 @@
 
 #include "backends/vulkan/heap.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,10 @@ std::byte* ToPointer(uint64_t address) {
 // A piece under its addresses.
 class Heap::Mapped final : public device::Allocation {
  public:
-  Mapped(Heap& heap, Blocks& blocks, const Blocks::Piece& piece)
-      : heap_(heap), blocks_(blocks), piece_(piece) {
+  // `counter`, unless null, counts its bytes while it exists.
+  Mapped(Heap& heap, Blocks& blocks, const Blocks::Piece& piece, std::atomic<int64_t>* counter)
+      : heap_(heap), blocks_(blocks), piece_(piece), counter_(counter) {
+    if (counter_ != nullptr) *counter_ += piece_.size_bytes;
     const Block& block = *piece.block;
     heap_.places_.Insert(
         data(), size_bytes(),
@@ -37,6 +40,7 @@ class Heap::Mapped final : public device::Allocation {
   ~Mapped() override {
     heap_.places_.Erase(data());
     blocks_.Free(piece_);
+    if (counter_ != nullptr) *counter_ -= piece_.size_bytes;
   }
   Mapped(const Mapped&) = delete;
   Mapped& operator=(const Mapped&) = delete;
@@ -50,6 +54,7 @@ class Heap::Mapped final : public device::Allocation {
   Heap& heap_;
   Blocks& blocks_;
   const Blocks::Piece piece_;
+  std::atomic<int64_t>* const counter_;
 };
 
 // What callers have: its piece goes back to the pool when it may.
@@ -141,18 +146,15 @@ Blocks& Heap::BlocksOf(Purpose purpose) {
   return index == types.numbers.index ? number_blocks_ : staging_blocks_;
 }
 
-device::MemoryPool& Heap::PoolOf(Purpose purpose) {
-  switch (purpose) {
-    case Purpose::kNumbers:
-      return numbers_;
-    case Purpose::kStaging:
-      return staging_;
-    default:
-      return tensors_;
-  }
-}
-
 Result<std::unique_ptr<device::Allocation>> Heap::NewPiece(Purpose purpose, int64_t size_bytes) {
+  const bool is_staging = purpose == Purpose::kStaging || purpose == Purpose::kLastStaging;
+  std::unique_lock<std::mutex> lock;
+  if (is_staging) lock = std::unique_lock(staging_mutex_);
+  if (purpose == Purpose::kStaging && staging_bytes_ + size_bytes > kMaxStagingBytes) {
+    return Status(Code::kNoDeviceResources,
+                  "Staging memory of " + std::to_string(size_bytes) + " bytes exceeds the " +
+                      std::to_string(kMaxStagingBytes) + " that all streams have together.");
+  }
   Blocks* blocks = &BlocksOf(purpose);
   Result<Blocks::Piece> piece = blocks->Allocate(size_bytes);
   Blocks* const staging = &BlocksOf(Purpose::kStaging);
@@ -164,13 +166,18 @@ Result<std::unique_ptr<device::Allocation>> Heap::NewPiece(Purpose purpose, int6
     if (other.ok()) piece = std::move(other);
   }
   if (!piece.ok()) return std::move(piece).status();
-  return std::unique_ptr<device::Allocation>(std::make_unique<Mapped>(*this, *blocks, *piece));
+  return std::unique_ptr<device::Allocation>(
+      std::make_unique<Mapped>(*this, *blocks, *piece, is_staging ? &staging_bytes_ : nullptr));
 }
 
 Result<std::unique_ptr<device::Allocation>> Heap::Allocate(Purpose purpose, int64_t size_bytes) {
   Sweep();
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> piece,
-                           PoolOf(purpose).Allocate(size_bytes));
+  // No recording names staging memory, and who has it keeps it until the device is done with it.
+  if (purpose == Purpose::kStaging) return staging_.Allocate(size_bytes);
+  if (purpose == Purpose::kLastStaging) return NewPiece(purpose, size_bytes);
+  ONNXIFI_ASSIGN_OR_RETURN(
+      std::unique_ptr<device::Allocation> piece,
+      (purpose == Purpose::kNumbers ? numbers_ : tensors_).Allocate(size_bytes));
   return std::unique_ptr<device::Allocation>(std::make_unique<Owned>(*this, std::move(piece)));
 }
 

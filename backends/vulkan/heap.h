@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_VULKAN_HEAP_H_
 #define ONNXIFI_BACKENDS_VULKAN_HEAP_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,7 +24,12 @@
 namespace onnxifi::vulkan {
 
 // What memory is for; each purpose has the type that memory_types.h says.
-enum class Purpose : uint8_t { kTensor, kNumbers, kStaging };
+enum class Purpose : uint8_t {
+  kTensor,
+  kNumbers,
+  kStaging,
+  kLastStaging,  // the one piece of who has no other and finds all staging memory in use
+};
 
 // Any thread.
 class Heap {
@@ -34,7 +40,11 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // The heap outlives it. NO_DEVICE_MEMORY with size and limit, NO_SYSTEM_MEMORY.
+  // All pieces of kStaging together; what is left of 64 MiB is for kLastStaging.
+  static constexpr int64_t kMaxStagingBytes = int64_t{56} << 20;
+
+  // The heap outlives it. Staging memory may be used anew at once when it is given back. NO_DEVICE_
+  // MEMORY with size and limit, NO_SYSTEM_MEMORY; NO_DEVICE_RESOURCES if staging memory is used up.
   base::Result<std::unique_ptr<device::Allocation>> Allocate(Purpose purpose, int64_t size_bytes);
 
   // A caller's buffer of `buffer_bytes` at `address`, and in it `size_bytes` > 0 from
@@ -65,8 +75,10 @@ class Heap {
   // Hands on what no recording can name any more.
   void Sweep();
 
-  // Pieces made so far, and allocations of the driver's that exist: for tests.
+  // Pieces made so far, bytes of staging memory and allocations of the driver's that exist: for
+  // tests.
   int64_t piece_count() const;
+  int64_t staging_bytes() const { return staging_bytes_; }
   int64_t block_count() const;
 
  private:
@@ -91,7 +103,6 @@ class Heap {
 
   // The blocks of a purpose: purposes of one type share them.
   Blocks& BlocksOf(Purpose purpose);
-  device::MemoryPool& PoolOf(Purpose purpose);
   base::Result<std::unique_ptr<device::Allocation>> NewPiece(Purpose purpose, int64_t size_bytes);
   void Release(std::unique_ptr<device::Allocation> piece);
 
@@ -100,6 +111,8 @@ class Heap {
   Blocks number_blocks_;
   Blocks staging_blocks_;
   device::AddressMap<Entry> places_;
+  std::mutex staging_mutex_;                // of who adds to it
+  std::atomic<int64_t> staging_bytes_ = 0;  // in use or idle
   device::MemoryPool tensors_;
   device::MemoryPool numbers_;
   device::MemoryPool staging_;

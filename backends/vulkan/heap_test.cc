@@ -87,7 +87,7 @@ TEST_F(HeapTest, PiecesLieApartAtRoundAddresses) {
     std::vector<std::unique_ptr<device::Allocation>> pieces;
     std::set<std::pair<uint64_t, uint64_t>> places;
     for (const int64_t size : {1, 255, 256, 257, 5000, 40 << 20, 1, 70 << 20, 300}) {
-      for (const Purpose purpose : {Purpose::kTensor, Purpose::kNumbers, Purpose::kStaging}) {
+      for (const Purpose purpose : {Purpose::kTensor, Purpose::kNumbers, Purpose::kLastStaging}) {
         Allocated made = heap_->Allocate(purpose, size);
         ASSERT_TRUE(made.ok()) << made.status().Text();
         const auto begin = reinterpret_cast<uintptr_t>((*made)->data());
@@ -252,12 +252,12 @@ TEST_F(HeapTest, HeapsAreCountedOverTypes) {
   device.memory_types = {{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | kMapped, 0},
                          {kMapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 0}};
   Open(device);
-  Allocated staging = heap_->Allocate(Purpose::kStaging, 100 * kMiB);
+  Allocated staging = heap_->Allocate(Purpose::kLastStaging, 100 * kMiB);
   ASSERT_TRUE(staging.ok());
   const Status status = heap_->Allocate(Purpose::kTensor, 200 * kMiB).status();
   EXPECT_EQ(status.code(), Code::kNoDeviceMemory);
   EXPECT_THAT(std::string(status.sentence()),
-              MatchesRegex("An allocation of 209715200 bytes exceeds the 159383040 bytes that Fake"
+              MatchesRegex("An allocation of 209715200 bytes exceeds the 163577344 bytes that Fake"
                            " device has for one\\."));
 }
 

@@ -197,14 +197,27 @@ Status Stream::Start(const Dispatch& dispatch, Timestamps* timestamps) {
   return base::Ok();
 }
 
-Result<Heap::Location> Stream::Stage(int64_t size_bytes) {
+Result<Stream::Staged> Stream::Stage(int64_t wanted_bytes) {
+  int64_t size_bytes = std::min(wanted_bytes, kStagingPieceBytes);
   if (staged_bytes_ + size_bytes > kMaxStagedBytes) ONNXIFI_RETURN_IF_ERROR(Finish());
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::Allocation> piece,
-                           heap_.Allocate(Purpose::kStaging, size_bytes));
-  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location place, heap_.Find(piece->data()));
+  Result<std::unique_ptr<device::Allocation>> piece = heap_.Allocate(Purpose::kStaging, size_bytes);
+  const auto is_used_up = [&] {
+    return !piece.ok() && piece.status().code() == Code::kNoDeviceResources;
+  };
+  if (is_used_up() && staged_bytes_ > 0) {
+    // Nobody waits for others, who may wait for what this stream has.
+    ONNXIFI_RETURN_IF_ERROR(Finish());
+    piece = heap_.Allocate(Purpose::kStaging, size_bytes);
+  }
+  if (is_used_up()) {
+    size_bytes = std::min(size_bytes, kLastPieceBytes);
+    piece = heap_.Allocate(Purpose::kLastStaging, size_bytes);
+  }
+  if (!piece.ok()) return std::move(piece).status();
+  ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location place, heap_.Find((*piece)->data()));
   staged_bytes_ += size_bytes;
-  Keep(std::move(piece));
-  return place;
+  Keep(*std::move(piece));
+  return Staged{place, size_bytes};
 }
 
 void Stream::RecordCopy(const Heap::Location& from, const Heap::Location& to, int64_t size_bytes) {
@@ -223,14 +236,14 @@ Status Stream::Upload(const std::byte* from_host, std::byte* to, int64_t size_by
     std::memcpy(place.mapped, from_host, static_cast<size_t>(size_bytes));
     return base::Ok();
   }
-  for (int64_t done = 0; done < size_bytes; done += kStagingPieceBytes) {
-    const int64_t part_bytes = std::min(kStagingPieceBytes, size_bytes - done);
-    ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location staged, Stage(part_bytes));
-    std::memcpy(staged.mapped, from_host + done, static_cast<size_t>(part_bytes));
-    const std::array<Use, 1> uses = {Use::Of(to + done, part_bytes, /*is_written=*/true)};
+  for (int64_t done = 0; done < size_bytes;) {
+    ONNXIFI_ASSIGN_OR_RETURN(const Staged staged, Stage(size_bytes - done));
+    std::memcpy(staged.place.mapped, from_host + done, static_cast<size_t>(staged.size_bytes));
+    const std::array<Use, 1> uses = {Use::Of(to + done, staged.size_bytes, /*is_written=*/true)};
     ONNXIFI_RETURN_IF_ERROR(Prepare(uses));
-    RecordCopy(staged, place, part_bytes);
-    place.offset_bytes += part_bytes;
+    RecordCopy(staged.place, place, staged.size_bytes);
+    place.offset_bytes += staged.size_bytes;
+    done += staged.size_bytes;
   }
   return base::Ok();
 }
@@ -246,14 +259,14 @@ Status Stream::Download(const std::byte* from, std::byte* to_host, int64_t size_
     awaited_.push_back(Use::Of(from, size_bytes, /*is_written=*/false));
     return base::Ok();
   }
-  for (int64_t done = 0; done < size_bytes; done += kStagingPieceBytes) {
-    const int64_t part_bytes = std::min(kStagingPieceBytes, size_bytes - done);
-    ONNXIFI_ASSIGN_OR_RETURN(const Heap::Location staged, Stage(part_bytes));
-    const std::array<Use, 1> uses = {Use::Of(from + done, part_bytes, /*is_written=*/false)};
+  for (int64_t done = 0; done < size_bytes;) {
+    ONNXIFI_ASSIGN_OR_RETURN(const Staged staged, Stage(size_bytes - done));
+    const std::array<Use, 1> uses = {Use::Of(from + done, staged.size_bytes, /*is_written=*/false)};
     ONNXIFI_RETURN_IF_ERROR(Prepare(uses));
-    RecordCopy(place, staged, part_bytes);
-    arrivals_.push_back({staged.mapped, to_host + done, part_bytes});
-    place.offset_bytes += part_bytes;
+    RecordCopy(place, staged.place, staged.size_bytes);
+    arrivals_.push_back({staged.place.mapped, to_host + done, staged.size_bytes});
+    place.offset_bytes += staged.size_bytes;
+    done += staged.size_bytes;
   }
   return base::Ok();
 }

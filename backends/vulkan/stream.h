@@ -81,6 +81,7 @@ class Stream {
   // Of what lies in staging memory at a time, and of one piece of it.
   static constexpr int64_t kMaxStagedBytes = int64_t{32} << 20;
   static constexpr int64_t kStagingPieceBytes = int64_t{8} << 20;
+  static constexpr int64_t kLastPieceBytes = int64_t{64} << 10;
 
   struct Arrival {
     const std::byte* from;
@@ -130,8 +131,13 @@ class Stream {
   }
   void Barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags from_access,
                VkAccessFlags to_access);
-  // A mapped piece, which stays until Finish; Finish comes first where too much is staged.
-  base::Result<Heap::Location> Stage(int64_t size_bytes);
+  // A mapped piece of at most `wanted_bytes`, which stays until Finish; Finish comes first where
+  // too much is staged. A stream that finds the staging memory of all with others gets a small one.
+  struct Staged {
+    Heap::Location place;
+    int64_t size_bytes = 0;
+  };
+  base::Result<Staged> Stage(int64_t wanted_bytes);
   void RecordCopy(const Heap::Location& from, const Heap::Location& to, int64_t size_bytes);
 
   Runtime& runtime_;

@@ -115,6 +115,38 @@ TEST_F(StreamTest, WhatGoesInComesOutAgain) {
   }
 }
 
+// Streams that find all of it with others go on with little, and wait for nobody.
+TEST_F(StreamTest, StagingMemoryOfAllStreamsIsLimited) {
+  Open(DeviceWithMemoryOfItsOwn());
+  constexpr int64_t kBytes = 20 << 20;
+  constexpr int64_t kMaxBytes = 64 << 20;
+  constexpr size_t kStreams = 8;
+  std::vector<std::unique_ptr<device::Queue>> queues;
+  std::vector<std::byte*> places;
+  std::vector<std::vector<std::byte>> in;
+  int64_t most_bytes = 0;
+  const auto look = [&] { most_bytes = std::max(most_bytes, device_->staging_bytes()); };
+  for (size_t k = 0; k < kStreams; ++k) {
+    queues.push_back(*device_->NewQueue());
+    places.push_back(Allocate(kBytes));
+    in.emplace_back(kBytes, std::byte(k + 1));
+    in.back()[kBytes - 1] = std::byte(100 + k);
+    ASSERT_TRUE(queues[k]->Upload(in[k].data(), places[k], kBytes).ok());
+    look();
+  }
+  // Pieces of all streams are in use until here.
+  for (const auto& queue : queues) ASSERT_TRUE(queue->Finish().ok());
+  std::vector<std::vector<std::byte>> out(kStreams, std::vector<std::byte>(kBytes));
+  for (size_t k = 0; k < kStreams; ++k) {
+    ASSERT_TRUE(queues[k]->Download(places[k], out[k].data(), kBytes).ok());
+    look();
+  }
+  for (const auto& queue : queues) ASSERT_TRUE(queue->Finish().ok());
+  for (size_t k = 0; k < kStreams; ++k) EXPECT_TRUE(in[k] == out[k]) << k;
+  EXPECT_LE(most_bytes, kMaxBytes);
+  EXPECT_GT(most_bytes, kMaxBytes / 2);
+}
+
 // Memory that the host reads where it lies is not overwritten by what comes behind the read.
 TEST_F(StreamTest, WhatIsReadIsWhatWasThereThen) {
   FakeDevice cached;
