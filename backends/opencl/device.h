@@ -53,8 +53,9 @@ class Device final : public device::Device {
 
   const std::string& name() const { return runtime_->info().name; }
 
-  // For tests: distinct kernels, those of them that were compiled from source, pieces of memory
-  // asked of the driver.
+  // For tests: the compiler, distinct kernels, those of them that were compiled from source, pieces
+  // of memory asked of the driver.
+  KernelDriver& kernel_driver() { return driver_; }
   int64_t kernel_count() const { return services_.kernels.kernel_count(); }
   int64_t compiled_count() const { return services_.kernels.compiled_count(); }
   int64_t buffer_count() const { return memory_.buffer_count(); }
