@@ -303,8 +303,10 @@ void Submit(Device& device, const VkSubmitInfo& info) {
 
 VKAPI_ATTR VkResult VKAPI_CALL QueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos,
                                            VkFence) {
+  const auto now = std::chrono::steady_clock::now();
   const Id id = IdOf(queue) - kQueues;
   FAKE_CALL(QueueSubmit, id);
+  TheState().last_submission = now;
   auto* const device = Find<Device>(id, "QueueSubmit");
   if (device->is_lost) return VK_ERROR_DEVICE_LOST;
   for (uint32_t k = 0; k < count; ++k) Submit(*device, infos[k]);

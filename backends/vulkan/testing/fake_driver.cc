@@ -533,6 +533,7 @@ FAKE_TELL(std::vector<FakeStart>, Starts, starts)
 FAKE_TELL(int, BarrierCount, barriers)
 FAKE_TELL(int, CopyCount, copies)
 FAKE_TELL(int, PipelinesFromCache, pipelines_from_cache)
+FAKE_TELL(std::chrono::steady_clock::time_point, LastSubmission, last_submission)
 FAKE_TELL(std::vector<std::vector<uint32_t>>, Modules, modules)
 FAKE_TELL(std::vector<uint32_t>, AllocatedTypes, allocated_types)
 #undef FAKE_TELL

@@ -8,6 +8,7 @@
 #ifndef ONNXIFI_BACKENDS_VULKAN_TESTING_FAKE_DRIVER_H_
 #define ONNXIFI_BACKENDS_VULKAN_TESTING_FAKE_DRIVER_H_
 
+#include <chrono>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +66,8 @@ class FakeDriver {
   static std::vector<std::vector<uint32_t>> Modules();
   // Pipelines that were made with what the driver told of them before.
   static int PipelinesFromCache();
+  // When vkQueueSubmit was called last.
+  static std::chrono::steady_clock::time_point LastSubmission();
   // The index of the memory type of every allocation.
   static std::vector<uint32_t> AllocatedTypes();
 };

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_VULKAN_TESTING_FAKE_OBJECTS_H_
 #define ONNXIFI_BACKENDS_VULKAN_TESTING_FAKE_OBJECTS_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -154,6 +155,7 @@ struct State {
   int pipelines_from_cache = 0;
   std::vector<uint32_t> allocated_types;
   int64_t most_allocations = 0;
+  std::chrono::steady_clock::time_point last_submission;
 
   template <typename Result, typename... Arguments>
   void Add(const char* name, Result(VKAPI_PTR* function)(Arguments...)) {
