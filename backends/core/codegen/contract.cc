@@ -138,7 +138,7 @@ class ContractWriter {
     const bool is_transposed = contract_.form == Contract::Form::kConvTranspose;
     const program::Dim& channels = contract_.inner[0];
     const std::string group_outputs =
-        writer_.Declare("idx", Text(Extent(writer_, 1), " / ", writer_.UseDim(contract_.group)));
+        writer_.DeclareQuotient(Extent(writer_, 1), writer_.UseDim(contract_.group));
     const std::string group = writer_.Declare("idx", Text(out_[1], " / ", group_outputs));
     const std::string channel =
         writer_.Declare("idx", Text(group, " * ", writer_.UseDim(channels), " + ", k[0]));
@@ -155,7 +155,8 @@ class ContractWriter {
       if (is_transposed) {
         const std::string scaled =
             writer_.Declare("idx", Text(out, " + ", pad, " - ", tap, " * ", dilation));
-        position = writer_.Declare("idx", Text(scaled, " / ", stride));
+        // Of no meaning where it is negative, which is no element.
+        position = writer_.DeclareQuotient(scaled, stride);
         condition += Text(condition.empty() ? "" : " && ", scaled, " >= 0 && ", position, " * ",
                           stride, " == ", scaled, " && ", position, " < ", extent);
       } else {

@@ -91,8 +91,9 @@ class TiledProduct::PartWriter::DepthCursor {
       axis.taps = writer_.UseDim(contract.inner[k + 1]);
       const std::string dilation = writer_.UseDim(contract.dilations[k]);
       axis.stride = writer_.UseDim(contract.strides[k]);
-      axis.rest = writer_.Declare("idx", Text(dilation, " % ", axis.stride));
-      axis.strides = writer_.Declare("idx", Text(dilation, " / ", axis.stride));
+      const Writer::Division by_stride = writer_.DeclareDivision(dilation, axis.stride);
+      axis.rest = by_stride.rest;
+      axis.strides = by_stride.quotient;
       axis.tap = variable("0");
       axis.phase = variable("0");
       axis.shift = variable("0");
@@ -155,17 +156,18 @@ class TiledProduct::PartWriter::DepthCursor {
   // From the first tap to that of the first place, of a convolution that is not transposed.
   void WriteTapOfPlace() {
     const std::string channels = parts_.writer_.UseGiven(kChannels);
-    std::string rest = writer_.Declare("idx", Text(channel_, " / ", channels));
+    std::string rest = writer_.DeclareQuotient(channel_, channels);
     writer_.Line(channel_, " -= ", rest, " * ", channels, ";");
     for (size_t k = axes_.size(); k-- > 0;) {
       const Axis& axis = axes_[k];
-      const std::string next = writer_.Declare("idx", Text(rest, " / ", axis.taps));
-      writer_.Line(axis.tap, " = ", rest, " - ", next, " * ", axis.taps, ";");
+      const Writer::Division by_taps = writer_.DeclareDivision(rest, axis.taps);
+      writer_.Line(axis.tap, " = ", by_taps.rest, ";");
       const std::string reach = writer_.Declare(
           "idx", Text(axis.tap, " * (", axis.strides, " * ", axis.stride, " + ", axis.rest, ")"));
-      writer_.Line(axis.shift, " = ", reach, " / ", axis.stride, ";");
-      writer_.Line(axis.phase, " = ", reach, " - ", axis.shift, " * ", axis.stride, ";");
-      rest = next;
+      const Writer::Division by_stride = writer_.DeclareDivision(reach, axis.stride);
+      writer_.Line(axis.shift, " = ", by_stride.quotient, ";");
+      writer_.Line(axis.phase, " = ", by_stride.rest, ";");
+      rest = by_taps.quotient;
     }
   }
 

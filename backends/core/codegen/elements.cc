@@ -44,8 +44,9 @@ Scope Elements::Open(const std::string& parts, const std::string& length) {
     end_ = total_ = writer_.Declare("idx", total);
     reduction_ = group_;
     if (!parts.empty()) {
-      reduction_ = writer_.Declare("idx", Text(group_, " / ", parts));
-      part_ = writer_.Declare("idx", Text(group_, " - ", reduction_, " * ", parts));
+      const Writer::Division division = writer_.DeclareDivision(group_, parts);
+      reduction_ = division.quotient;
+      part_ = division.rest;
       first_ = writer_.Declare("idx", Text(part_, " * ", length));
       const std::string rest = writer_.Declare("idx", Text(total_, " - ", first_));
       total_ = writer_.Declare("idx", Text(rest, " < ", length, " ? ", rest, " : ", length));

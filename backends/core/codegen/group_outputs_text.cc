@@ -58,8 +58,9 @@ std::string TiledProduct::PartWriter::WriteColumnCoordinates(const Block& block,
     std::string own = rest;
     if (axis + 1 < axes) {
       const std::string pitch = Given(Group::kPitch, axis);
-      own = writer_.Declare("idx", Text(rest, " / ", pitch));
-      rest = writer_.Declare("idx", Text(rest, " - ", own, " * ", pitch));
+      const Writer::Division division = writer_.DeclareDivision(rest, pitch);
+      own = division.quotient;
+      rest = division.rest;
     }
     if (axes > 1) is_output += Text(" && ", own, " < ", Span(block, axis));
     if (product_.is_transposed()) {

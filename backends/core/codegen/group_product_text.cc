@@ -29,9 +29,10 @@ Launch TiledProduct::PartWriter::WriteGroupSums(Sums sums) {
       writer_.Declare("idx", Text(item.is_of_block, " ? AS(idx, GROUP) : AS(idx, 0)"));
   std::string number = group;
   if (sums == Sums::kOfPart) {
-    number = writer_.Declare("idx", Text(group, " / ", writer_.UseGiven(kDepthPartCount)));
-    const std::string part = writer_.Declare(
-        "idx", Text(group, " - ", number, " * ", writer_.UseGiven(kDepthPartCount)));
+    const Writer::Division division =
+        writer_.DeclareDivision(group, writer_.UseGiven(kDepthPartCount));
+    number = division.quotient;
+    const std::string& part = division.rest;
     const std::string length = writer_.UseGiven(kDepthPartLength);
     item.first = writer_.Declare("idx", Text(part, " * ", length));
     item.end = writer_.Declare("idx", Text(item.first, " + ", length));

@@ -103,13 +103,15 @@ class IndexWriter {
     const std::string run = writer_.UseGiven(kRunLength);
     const std::string together = writer_.UseGiven(kMergedLength);
     const std::string most = writer_.UseDim(index_.k);
-    const std::string own = writer_.Declare("idx", Text(place, " / ", run, " * ", run));
+    const std::string own =
+        writer_.Declare("idx", Text(writer_.DeclareQuotient(place, run), " * ", run));
     writer_.Open("if (", place, " - ", own, " < ", most, ")");
     const std::string element =
         writer_.Declare("idx", Text("AS(idx, LOAD(", sorted, ", ", row, " + ", place, "))"));
     at.back() = element;
     const std::string value = WideRead(0, at);
-    const std::string begin = writer_.Declare("idx", Text(place, " / ", together, " * ", together));
+    const std::string begin =
+        writer_.Declare("idx", Text(writer_.DeclareQuotient(place, together), " * ", together));
     const std::string before = writer_.NewName("s");
     const std::string other = writer_.NewName("j");
     writer_.Line("idx ", before, " = ", place, " - ", own, ";");

@@ -38,8 +38,9 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
     place = division.rest;
   } else {
     const std::string chunks = writer_.UseGiven(kChunks);
-    panel = writer_.Declare("idx", Text(item, " / ", chunks));
-    begin = writer_.Declare("idx", Text(item, " % ", chunks, " * ", kChunk));
+    const Writer::Division division = writer_.DeclareDivision(item, chunks);
+    panel = division.quotient;
+    begin = writer_.Declare("idx", Text(division.rest, " * ", kChunk));
     end = writer_.Declare(
         "idx", Text(begin, " + ", kChunk, " < ", depth, " ? ", begin, " + ", kChunk, " : ", depth));
   }
@@ -151,8 +152,10 @@ Launch TiledProduct::PartWriter::WriteImage() {
                               : writer_.UseDim(contract_.pads_begin[static_cast<size_t>(last)]);
   const auto bound = [&](const std::string& value) {
     const std::string from = writer_.Declare("idx", value);
-    const std::string up = writer_.Declare(
-        "idx", Text(from, " > 0 ? (", from, " + ", stride, " - 1) / ", stride, " : 0"));
+    // Of no meaning where it is not used.
+    const std::string quotient =
+        writer_.DeclareQuotient(Text("(", from, " + ", stride, " - 1)"), stride);
+    const std::string up = writer_.Declare("idx", Text(from, " > 0 ? ", quotient, " : 0"));
     return writer_.Declare("idx", Text(up, " < ", length, " ? ", up, " : ", length));
   };
   const std::string low = bound(Text(pad, " - ", phase(last)));

@@ -39,12 +39,12 @@ Launch TiledProduct::PartWriter::WriteSums() {
     writer_.Line("idx ", begin, " = ", first, ";");
     writer_.Open("while (", begin, " < ", end, ")");
     const std::string length = Given(Group::kPitch, inner - 1);
-    origin = writer_.Declare("idx", Text(begin, " / ", length, " * ", length));
+    origin = writer_.Declare("idx", Text(writer_.DeclareQuotient(begin, length), " * ", length));
     std::string rest = origin;
     std::string is_output;
     for (int axis = 0; axis < inner; ++axis) {
       const std::string pitch = Given(Group::kPitch, axis);
-      outer_columns.push_back(writer_.Declare("idx", Text(rest, " / ", pitch)));
+      outer_columns.push_back(writer_.DeclareQuotient(rest, pitch));
       const std::string& at = outer_columns.back();
       if (axis + 1 < inner) rest = writer_.Declare("idx", Text(rest, " - ", at, " * ", pitch));
       is_output += Text(at, " < ", Span(block, axis), " && ");

@@ -99,21 +99,23 @@ TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::
   const std::string row_tiles = writer_.UseGiven(kRowTiles);
   const std::string column_tiles = writer_.UseGiven(kColumnTiles);
   // Its rows first, so that blocks that follow each other share their columns.
-  block.row_tile = writer_.Declare("idx", Text(number, " % ", row_tiles));
-  const std::string tiles = writer_.Declare("idx", Text(number, " / ", row_tiles));
-  const std::string column_tile = writer_.Declare("idx", Text(tiles, " % ", column_tiles));
-  std::string matrix = writer_.Declare("idx", Text(tiles, " / ", column_tiles));
+  const auto [tiles, row_tile] = writer_.DeclareDivision(number, row_tiles);
+  block.row_tile = row_tile;
+  const Writer::Division by_columns = writer_.DeclareDivision(tiles, column_tiles);
+  const std::string& column_tile = by_columns.rest;
+  std::string matrix = by_columns.quotient;
   for (int axis = product_.column_axes(); product_.is_transposed() && axis-- > 0;) {
     const std::string stride = writer_.UseDim(contract_.strides[static_cast<size_t>(axis)]);
-    output_phases_.insert(output_phases_.begin(),
-                          writer_.Declare("idx", Text(matrix, " % ", stride)));
-    matrix = writer_.Declare("idx", Text(matrix, " / ", stride));
+    const Writer::Division division = writer_.DeclareDivision(matrix, stride);
+    output_phases_.insert(output_phases_.begin(), division.rest);
+    matrix = division.quotient;
   }
   block.part = "0";
   if (product_.is_window()) {
     const std::string parts = writer_.UseDim(contract_.group);
-    block.part = writer_.Declare("idx", Text(matrix, " % ", parts));
-    matrix = writer_.Declare("idx", Text(matrix, " / ", parts));
+    const Writer::Division division = writer_.DeclareDivision(matrix, parts);
+    block.part = division.rest;
+    matrix = division.quotient;
   }
   for (int axis = 0; axis < form.rank; ++axis) block.extents.push_back(Extent(writer_, axis));
   const auto batch_axes = static_cast<size_t>(product_.batch_axes());
@@ -173,10 +175,12 @@ TiledProduct::PartWriter::Tap TiledProduct::PartWriter::OpenTaps() {
     const std::string reach =
         writer_.Declare("idx", Text(tap, " * ", writer_.UseDim(contract_.dilations[k])));
     opened.reaches.push_back(reach);
-    const std::string own = Text(reach, " % ", stride);
-    phase = axis == 0 ? own : Text("(", phase, ") * ", Given(Group::kPhases, axis), " + ", own);
+    const Writer::Division by_stride = writer_.DeclareDivision(reach, stride);
+    phase = axis == 0
+                ? by_stride.rest
+                : Text("(", phase, ") * ", Given(Group::kPhases, axis), " + ", by_stride.rest);
     phase = writer_.Declare("idx", phase);
-    const std::string own_shift = Text(reach, " / ", stride, " * ", Given(Group::kPitch, axis));
+    const std::string own_shift = Text(by_stride.quotient, " * ", Given(Group::kPitch, axis));
     shift = writer_.Declare("idx", axis == 0 ? own_shift : Text(shift, " + ", own_shift));
   }
   opened.offset =
@@ -196,9 +200,10 @@ TiledProduct::PartWriter::Tap TiledProduct::PartWriter::OpenTapsOfPhase() {
     const std::string stride = writer_.UseDim(contract_.strides[k]);
     const std::string reach =
         writer_.Declare("idx", Text(tap, " * ", writer_.UseDim(contract_.dilations[k])));
-    writer_.Line("if (", reach, " % ", stride, " != ", output_phases_[k], ") continue;");
+    const Writer::Division by_stride = writer_.DeclareDivision(reach, stride);
+    writer_.Line("if (", by_stride.rest, " != ", output_phases_[k], ") continue;");
     opened.reaches.push_back(
-        writer_.Declare("idx", Text(MaxShift(axis), " - ", reach, " / ", stride)));
+        writer_.Declare("idx", Text(MaxShift(axis), " - ", by_stride.quotient)));
     opened.offset = writer_.Declare("idx", Text(opened.offset, " + ", opened.reaches.back(), " * ",
                                                 Given(Group::kPitch, axis)));
     opened.number = writer_.Declare("idx", Text(opened.number, " * ", taps, " + ", tap));
@@ -219,8 +224,9 @@ void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, co
   const int axes = product_.column_axes();
   for (int axis = 0; axis < axes; ++axis) {
     const std::string pitch = Given(Group::kPitch, axis);
-    out.push_back(writer_.Declare("idx", Text(rest, " / ", pitch)));
-    rest = writer_.Declare("idx", Text(rest, " - ", out.back(), " * ", pitch));
+    const Writer::Division division = writer_.DeclareDivision(rest, pitch);
+    out.push_back(division.quotient);
+    rest = division.rest;
   }
   const Tap tap = OpenTaps();
   std::string is_inside = "true";

@@ -134,5 +134,39 @@ TEST(CudaSourcesTest, NoBarrierStandsBehindACondition) {
   EXPECT_GT(barriers, 100U);
 }
 
+// Which number of the binding a source divides by, such as "n3", or nothing.
+std::string DivisorOf(const std::string& source) {
+  for (const char sign : {'/', '%'}) {
+    const std::string division = std::string(" ") + sign + " n";
+    for (size_t at = source.find(division); at != std::string::npos;
+         at = source.find(division, at + 1)) {
+      const size_t begin = at + division.size() - 1;
+      const size_t end = source.find_first_not_of("0123456789", begin + 1);
+      if (end > begin + 1) return source.substr(begin, end - begin);
+    }
+  }
+  return {};
+}
+
+// A division of 32 bits takes a GPU twenty instructions and more.
+TEST(CudaSourcesTest, NarrowProductsDivideByNoNumberOfTheBinding) {
+  EXPECT_EQ(DivisorOf("v1 / n12;"), "n12");
+  EXPECT_EQ(DivisorOf("v1 % n0 + 1"), "n0");
+  EXPECT_EQ(DivisorOf("v1 / v12 % next / 4"), "");
+  constexpr reference::Family kProducts[] = {reference::Family::kContract};
+  for (const bool is_processor : {true, false}) {
+    size_t narrow = 0;
+    for (const std::string& source : CollectSources(
+             CudaDialect(), PlainProduct(),
+             {.is_processor = is_processor, .vector_bits = 128, .most_group_items = 1024}, 400, {},
+             kProducts)) {
+      if (source.find("typedef int idx;") == std::string::npos) continue;
+      ++narrow;
+      ASSERT_EQ(DivisorOf(source), "") << source;
+    }
+    EXPECT_GT(narrow, 300U);
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::codegen

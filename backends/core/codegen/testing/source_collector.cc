@@ -6,7 +6,6 @@
 #include "backends/core/codegen/testing/source_collector.h"
 
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "backends/core/codegen/recipe.h"
 #include "backends/core/codegen/selector.h"
 #include "backends/core/reference/host_memory.h"
-#include "backends/core/reference/random_step.h"
 
 namespace onnxifi::codegen {
 namespace {
@@ -74,7 +72,8 @@ void BindStep(const reference::RandomStep& step, const Selector& selector, Servi
 
 std::vector<std::string> CollectSources(const Dialect& dialect, std::string_view product_library,
                                         const DeviceLimits& limits, size_t count,
-                                        const MatrixUnits& units) {
+                                        const MatrixUnits& units,
+                                        std::span<const reference::Family> families) {
   Collector collector(dialect, product_library);
   reference::HostMemory memory;
   Services services(collector, memory, BinaryCache({}, 0));
@@ -83,7 +82,7 @@ std::vector<std::string> CollectSources(const Dialect& dialect, std::string_view
   tuning.Describe(capabilities);
   const Selector selector(capabilities, std::move(tuning));
   for (uint64_t seed = 1; collector.sources.size() < count; ++seed) {
-    const auto family = reference::kFamilies[seed % std::size(reference::kFamilies)];
+    const reference::Family family = families[seed % families.size()];
     BindStep(reference::MakeRandomStep(family, seed), selector, services);
   }
   return std::move(collector.sources);
