@@ -255,4 +255,18 @@ Outputs Run(const program::ParseNumbers& attributes, Inputs inputs) {
   return One(std::move(numbers));
 }
 
+Outputs Run(const program::RankStrings&, Inputs inputs) {
+  ONNXIFI_ASSIGN_OR_RETURN(const Tensor* x, StringsInput(inputs, 0));
+  std::vector<std::string_view> distinct(x->strings().begin(), x->strings().end());
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  ONNXIFI_ASSIGN_OR_RETURN(Tensor ranks, Tensor::Allocate(ElementType::kInt64, x->extents()));
+  for (size_t k = 0; k < x->strings().size(); ++k) {
+    const auto place = std::lower_bound(distinct.begin(), distinct.end(), x->strings()[k]);
+    StoreScalar(ElementType::kInt64, ranks.mutable_data(), static_cast<int64_t>(k),
+                Scalar{.i = place - distinct.begin()});
+  }
+  return One(std::move(ranks));
+}
+
 }  // namespace onnxifi::host

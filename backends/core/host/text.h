@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of strings: StringConcat, StringSplit, StringNormalizer, RegexFullMatch, and Cast from
-// and to strings.
+// The text of strings: StringConcat, StringSplit, StringNormalizer, RegexFullMatch, the order that
+// Unique gives them, and Cast from and to strings.
 
 #ifndef ONNXIFI_BACKENDS_CORE_HOST_TEXT_H_
 #define ONNXIFI_BACKENDS_CORE_HOST_TEXT_H_
@@ -19,6 +19,7 @@ Outputs Run(const program::NormalizeStrings& attributes, Inputs inputs);
 Outputs Run(const program::MatchStrings& attributes, Inputs inputs);
 Outputs Run(const program::FormatNumbers&, Inputs inputs);
 Outputs Run(const program::ParseNumbers& attributes, Inputs inputs);
+Outputs Run(const program::RankStrings&, Inputs inputs);
 
 }  // namespace onnxifi::host
 

@@ -29,6 +29,7 @@ struct Names {
   std::string_view operator()(const MatchStrings&) const { return "match strings"; }
   std::string_view operator()(const FormatNumbers&) const { return "format numbers"; }
   std::string_view operator()(const ParseNumbers&) const { return "parse numbers"; }
+  std::string_view operator()(const RankStrings&) const { return "rank strings"; }
   std::string_view operator()(const CountNgrams&) const { return "count n-grams"; }
   std::string_view operator()(const CoupleProbabilities&) const { return "couple probabilities"; }
   std::string_view operator()(const MakeMaps&) const { return "make maps"; }

@@ -106,6 +106,9 @@ struct ParseNumbers {
   tensor::ElementType to = tensor::ElementType::kUndefined;
 };
 
+// (strings) -> int64: how many of the distinct ones come before each, by their bytes.
+struct RankStrings {};
+
 // (items [C] or [N, C], int64 or strings) -> float32 [width] or [N, width]: how often each n-gram
 // of `shortest` to `longest` items occurs, with equal gaps of up to `most_skipped` items between
 // them, times its weight, added up in its column.
@@ -164,7 +167,7 @@ struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
                    SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
                    TokenizeStrings, NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers,
-                   CountNgrams, CoupleProbabilities, MakeMaps, ListMap, NextDraw> {
+                   RankStrings, CountNgrams, CoupleProbabilities, MakeMaps, ListMap, NextDraw> {
   using variant::variant;
 };
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Unique: every element gets a key whose order is the order of the elements; keys are sorted, equal
-// neighbours form a group, and groups are numbered by a running sum. Slices along an axis are keyed
-// by how many slices come before them.
+// neighbours form a group, and groups are numbered by a running sum. A slice's key is its rank
+// among the slices: ranks of single places are joined by twos until one per slice is left. Strings
+// are keyed by their rank, too.
 
 #include <cstdint>
 
+#include "backends/core/ops/host_step.h"
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
 
@@ -15,17 +17,19 @@ namespace {
 using program::Index;
 
 constexpr ElementType kInt = ElementType::kInt64;
+// Of a slice, where their number is a symbol.
+constexpr int64_t kMaxOpenElements = int64_t{1} << 24;
 
 struct Sorted {
   Operand values;
   Operand positions;
 };
 
-// `keys` [n] ascending; equal keys keep their order.
+// `keys` ascending along their last axis; equal keys keep their order.
 Sorted Sort(Lowering& lowering, const Operand& keys) {
   Index sort;
   sort.kind = Index::Kind::kTopK;
-  sort.k = keys.shape[0];
+  sort.k = keys.shape.back();
   sort.largest = false;
   Sorted sorted{lowering.Temporary(keys.type(), keys.shape), lowering.Temporary(kInt, keys.shape)};
   StepBuilder step(lowering, keys.shape);
@@ -56,56 +60,18 @@ Operand Gathered(Lowering& lowering, const Operand& source, const Operand& at) {
   return map.WriteMap(map.ReadAt(source, {map.ReadView(at.view)}), source.type());
 }
 
-// How many of the slices [n, m] stand before each: the first element in which two differ decides
-// between them.
-Operand SliceKeys(Lowering& lowering, const Operand& slices) {
-  const Dim n = slices.shape[0];
-  const Dim m = slices.shape[1];
-  const Operand order = lowering.Temporary(kInt, {n, n});
-  {
-    // The state is the first differing place and whether the second slice is the smaller there.
-    StepBuilder step(lowering, {n, n, m});
-    const Expr place = step.Coordinate(2);
-    const Expr first = Cast(step.ReadAtUnchecked(slices, {step.Coordinate(0), place}),
-                            tensor::ArithmeticType(slices.type()));
-    const Expr second = Cast(step.ReadAtUnchecked(slices, {step.Coordinate(1), place}),
-                             tensor::ArithmeticType(slices.type()));
-    const Expr at = State(step.exprs(), kInt, 0);
-    const Expr is_after = State(step.exprs(), kInt, 1);
-    const Expr is_first_difference = !(first == second) && place < at;
-    const Expr other_at = Other(step.exprs(), kInt, 0);
-    const Expr other_after = Other(step.exprs(), kInt, 1);
-    program::Reduce reduce;
-    reduce.axes = 1;
-    reduce.reduction.states = {
-        {kInt, step.Extent(m).id(), Select(is_first_difference, place, at).id(),
-         Minimum(at, other_at).id()},
-        {kInt, step.Extent(0).id(),
-         Select(is_first_difference, Cast(second < first, kInt), is_after).id(),
-         Select(other_at < at, other_after, is_after).id()}};
-    reduce.roots = {is_after.id()};
-    step.Finish(std::move(reduce), {order.view});
-  }
-  Operand keys = lowering.Temporary(kInt, {n});
-  StepBuilder step(lowering, {n, n});
-  const Expr count = State(step.exprs(), kInt, 0);
-  program::Reduce reduce;
-  reduce.axes = 1;
-  reduce.reduction.states = {{kInt, step.Extent(0).id(), (count + step.ReadView(order.view)).id(),
-                              (count + Other(step.exprs(), kInt, 0)).id()}};
-  reduce.roots = {count.id()};
-  step.Finish(std::move(reduce), {keys.view});
-  return keys;
-}
-
-// The number of each sorted key's group, from 0.
+// The number of each sorted key's group along the last axis, from 0.
 Operand GroupNumbers(Lowering& lowering, const Operand& sorted) {
   StepBuilder scan(lowering, sorted.shape);
-  const Expr i = scan.Coordinate(0);
-  const GuardedSource source(scan, sorted, {0});
+  const int axis = sorted.rank() - 1;
+  std::vector<Expr> at;
+  for (int k = 0; k <= axis; ++k) at.push_back(scan.Coordinate(k));
+  std::vector<Expr> before = at;
+  before[axis] = at[axis] - scan.Extent(1);
+  const GuardedSource source(scan, sorted, {axis});
   const ElementType type = tensor::ArithmeticType(sorted.type());
-  const Expr is_new = i > scan.Extent(0) &&
-                      !(Cast(source.At({i}), type) == Cast(source.At({i - scan.Extent(1)}), type));
+  const Expr is_new =
+      at[axis] > scan.Extent(0) && !(Cast(source.At(at), type) == Cast(source.At(before), type));
   const Expr sum = State(scan.exprs(), kInt, 0);
   program::Scan body;
   body.reduction.states = {{kInt, scan.Extent(0).id(), (sum + Cast(is_new, kInt)).id(),
@@ -114,6 +80,76 @@ Operand GroupNumbers(Lowering& lowering, const Operand& sorted) {
   Operand groups = lowering.Temporary(kInt, sorted.shape);
   scan.Finish(std::move(body), {groups.view});
   return groups;
+}
+
+// Writes the rank of each of `keys` [rows, n] among its row's distinct ones into the first rows of
+// `ranks`.
+void WriteRanks(Lowering& lowering, const Operand& keys, const Operand& ranks) {
+  const Sorted sorted = Sort(lowering, keys);
+  const Operand groups = GroupNumbers(lowering, sorted.values);
+  StepBuilder rows(lowering, keys.shape);
+  const Operand row = rows.WriteMap(rows.Coordinate(0), kInt);
+  Index scatter;
+  scatter.target = ranks.shape;
+  StepBuilder step(lowering, keys.shape);
+  step.AddRead(groups.view);
+  step.AddRead(row.view);
+  step.AddRead(sorted.positions.view);
+  step.Finish(std::move(scatter), {ranks.view});
+}
+
+// A rank per row becomes one per two rows, the first of which counts more; a last one without a
+// partner keeps its own. `ranks` [m, n], of numbers less than n.
+Operand JoinPairs(Lowering& lowering, const Operand& ranks) {
+  const Dim m = ranks.shape[0];
+  const Dim n = ranks.shape[1];
+  StepBuilder keep(lowering, {CeilDiv(m, 2), n});
+  const Expr lone =
+      ReadGuarded(keep, ranks, {keep.Coordinate(0) * keep.Extent(2), keep.Coordinate(1)}, {0});
+  Operand joined = keep.WriteMap(lone, kInt);
+  StepBuilder pair(lowering, {FloorDiv(m, 2), n});
+  const Expr first = pair.Coordinate(0) * pair.Extent(2);
+  const GuardedSource source(pair, ranks, {0});
+  const Operand keys = pair.WriteMap(source.At({first, pair.Coordinate(1)}) * pair.Extent(n) +
+                                         source.At({first + pair.Extent(1), pair.Coordinate(1)}),
+                                     kInt);
+  WriteRanks(lowering, keys, joined);
+  return joined;
+}
+
+// The rank of each of the slices [n, m] among the distinct ones, in the order of the first element
+// in which two differ: time and memory grow with n * m.
+Result<Operand> SliceKeys(Lowering& lowering, const Operand& slices) {
+  const Dim n = slices.shape[0];
+  const Dim m = slices.shape[1];
+  StepBuilder zeros(lowering, {m, n});
+  Operand ranks = zeros.WriteMap(zeros.Extent(0), kInt);
+  WriteRanks(lowering, program::Permute(slices, {1, 0}), ranks);
+  // With an open m as many times as the longest slice needs; once one row is left, nothing is
+  // sorted any more.
+  const Dim longest = m.is_constant() ? m : Dim(kMaxOpenElements);
+  if (!m.is_constant()) {
+    ONNXIFI_RETURN_IF_ERROR(lowering.Require(Less(m, kMaxOpenElements + 1), Code::kUnsupportedShape,
+                                             "A slice has " + m.ToString() + " elements; at most " +
+                                                 std::to_string(kMaxOpenElements) +
+                                                 " are supported where their number is a symbol.",
+                                             {m}));
+  }
+  for (int64_t rows = longest.constant(); rows > 1; rows = (rows + 1) / 2) {
+    ranks = JoinPairs(lowering, ranks);
+  }
+  // Slices without elements are equal.
+  StepBuilder map(lowering, {n});
+  return map.WriteMap(ReadGuarded(map, ranks, {map.Extent(0), map.Coordinate(0)}, {0}), kInt);
+}
+
+// The rank of each string among the distinct ones.
+Operand StringRanks(Lowering& lowering, const Operand& strings) {
+  HostStep step(lowering, program::RankStrings());
+  step.Read(strings);
+  const Operand ranks = step.WriteTensor(kInt, {strings.shape.begin(), strings.shape.end()});
+  step.Emit();
+  return ranks;
 }
 
 // One more than the last group's number, or 0 where there is none.
@@ -131,7 +167,8 @@ Status LowerUnique(Lowering& lowering) {
   const ElementType type = x.type();
   if (tensor::IsBool(type))
     x = lowering.CastTo(x, ElementType::kUint8);  // In the order of numbers.
-  if (!tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type())) {
+  const bool is_text = type == ElementType::kString;
+  if (!is_text && !tensor::IsFloat(x.type()) && !tensor::IsInteger(x.type())) {
     return lowering.UnsupportedType(0);
   }
   const bool has_axis = lowering.HasAttribute("axis");
@@ -142,15 +179,15 @@ Status LowerUnique(Lowering& lowering) {
     x = lowering.Reshaped(x, {Product(x.shape)});
   }
   const Dim n = x.shape[axis];
-  Operand keys = x;
+  Operand keys = is_text ? StringRanks(lowering, x) : x;
   if (has_axis) {
     std::vector<int> axis_first = {axis};
     for (int other = 0; other < x.rank(); ++other) {
       if (other != axis) axis_first.push_back(other);
     }
-    const Operand moved = program::Permute(x, axis_first);
+    const Operand moved = program::Permute(keys, axis_first);
     const Dim m = Product(std::span<const Dim>(moved.shape).subspan(1));
-    keys = SliceKeys(lowering, lowering.Reshaped(moved, {n, m}));
+    ONNXIFI_ASSIGN_OR_RETURN(keys, SliceKeys(lowering, lowering.Reshaped(moved, {n, m})));
   }
 
   const Sorted sorted = Sort(lowering, keys);
@@ -181,7 +218,7 @@ Status LowerUnique(Lowering& lowering) {
   Operand aligned = first;
   while (aligned.rank() < x.rank() - axis) aligned = program::InsertAxis(aligned, aligned.rank());
   at[axis] = map.Read(aligned);
-  lowering.Set(0, map.WriteMap(Cast(ReadGuarded(map, x, at, {axis}), type), type));
+  lowering.Set(0, map.WriteMap(Cast(ReadGuarded(map, x, at, {axis}), StoredType(type)), type));
   lowering.Set(1, first);
   lowering.Set(2, inverse);
   lowering.Set(3, counts);
@@ -189,7 +226,7 @@ Status LowerUnique(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"Unique", 28, LowerUnique},
+    {"Unique", 28, LowerUnique, "", InputKinds::kStrings},
 };
 
 }  // namespace
