@@ -33,7 +33,7 @@ namespace {
 Status LowerNonZero(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const ElementType type = lowering.In(0).type();
-  if (type == ElementType::kString || tensor::IsComplex(type)) return lowering.UnsupportedType(0);
+  if (type == ElementType::kString) return lowering.UnsupportedType(0);
   lowering.Set(0, NonZeroPositions(lowering, lowering.In(0)));
   return base::Ok();
 }
