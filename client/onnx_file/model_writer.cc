@@ -107,6 +107,14 @@ ModelWriter& ModelWriter::Node(std::string_view op_type,
   return *this;
 }
 
+ModelWriter& ModelWriter::Import(std::string_view domain, int64_t version) {
+  std::string opset;
+  AppendBytesField(opset, 1, domain);
+  AppendIntegerField(opset, 2, version);
+  AppendBytesField(imports_, 8, opset);
+  return *this;
+}
+
 std::string ModelWriter::BuildGraph() const {
   std::string graph = graph_;
   AppendBytesField(graph, 2, "small");
@@ -121,6 +129,7 @@ std::string ModelWriter::Build() const {
   AppendIntegerField(model, 1, ir_version_);
   AppendBytesField(model, 7, BuildGraph());
   AppendBytesField(model, 8, opset);
+  model += imports_;
   return model;
 }
 

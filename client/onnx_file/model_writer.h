@@ -42,6 +42,9 @@ class ModelWriter {
                     std::initializer_list<std::string_view> outputs,
                     const std::vector<std::string>& attributes = {}, std::string_view domain = "");
 
+  // An operator set of another domain than ONNX's.
+  ModelWriter& Import(std::string_view domain, int64_t version);
+
   // The bytes of the GraphProto, and of the ModelProto around it.
   std::string BuildGraph() const;
   std::string Build() const;
@@ -50,6 +53,7 @@ class ModelWriter {
   int64_t ir_version_;
   int64_t opset_;
   std::string graph_;
+  std::string imports_;  // fields of the ModelProto
 };
 
 // A float32 tensor for an initializer.

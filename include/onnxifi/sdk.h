@@ -194,7 +194,13 @@ typedef struct onnxVulkanDevice {
 
 /* Host memory that onnxSetGraphIO binds (ONNXIFI_MEMORY_TYPE_CPU) stays the caller's. A device
  * whose memory is the host's may use large tensors there in place, without a copy: they then have
- * to stay as long as they are bound and until the runs that were started with them are done. */
+ * to stay as long as they are bound and until the runs that were started with them are done.
+ *
+ * There, an input and an output may share memory, wholly or in part, as a decoder's new cache does
+ * that takes the place of its old one. A run computes as if it read all inputs before it wrote an
+ * output: it copies such an input first. The bytes that both have are the output's afterwards, so
+ * that the next run of the binding reads them. Outputs share memory with one another nowhere; nor
+ * do tensors of other memory types with anything that a run writes. Neither is checked. */
 
 /* A descriptor's `buffer` is the address of an onnxVulkanBuffer, which must live as long as the
  * tensor is bound. The same holds for the VkBuffer: nobody else can keep it. */

@@ -31,6 +31,9 @@ class Workspace {
 
   std::vector<TensorStorage> places;  // by value
   std::vector<Bound> bound;           // by step
+  // Positions of the inputs that share memory with an output: a run copies them to their places
+  // before its first step.
+  std::vector<size_t> apart;
 };
 
 class Binding final : public abi::Binding {

@@ -127,6 +127,28 @@ TEST(PlannedGraph, EndsARunWithTheErrorOfAnIsland) {
                              HasSubstr("on device 'neg:0' (node 1, Neg)")));
 }
 
+TEST(PlannedGraph, ReadsInputsBeforeAnIslandWritesOverThem) {
+  PlannedSandbox sandbox;
+  sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
+      .AddMock("neg", R"({"operators": ["Neg"]})");
+  const Library library = sandbox.Open();
+  Session session(library, R"(
+    graph (float[3] x, float[3] y) => (float[3] u, float[3] v) { u = Neg(x)  v = Sub(y, u) })");
+  session.Input("x", {3}, {1, 2, 3});
+  session.Input("y", {3}, {10, 20, 30});
+  session.Output("u", {3});
+  session.Output("v", {3});
+  // Each has the memory of the other one's input.
+  session.outputs[0].data = session.inputs[1].data;
+  session.outputs[1].data = session.inputs[0].data;
+  ASSERT_TRUE(session.Run());
+  EXPECT_THAT(session.Of("y"), ElementsAre(-1, -2, -3));
+  EXPECT_THAT(session.Of("x"), ElementsAre(11, 22, 33));
+  ASSERT_TRUE(session.graph->RunAndWait());
+  EXPECT_THAT(session.Of("y"), ElementsAre(-11, -22, -33));
+  EXPECT_THAT(session.Of("x"), ElementsAre(10, 20, 30));
+}
+
 TEST(PlannedGraph, RunsIndependentIslandsAtTheSameTime) {
   PlannedSandbox sandbox;
   // Neither goes on before the other has begun.

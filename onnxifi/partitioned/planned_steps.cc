@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -283,6 +284,13 @@ base::Result<std::shared_ptr<const Binding>> PlannedSteps::Bind(abi::GraphTensor
   for (const int32_t value : inputs_) {
     workspace.places[value].extent_source = ExtentSource::kBinding;
   }
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    if (!abi::OverlapsAny(binding->tensors().inputs[k], binding->tensors().outputs)) continue;
+    TensorStorage& place = workspace.places[inputs_[k]];
+    place.location = Location::kWorkspace;
+    ONNXIFI_RETURN_IF_ERROR(place.Reserve());
+    workspace.apart.push_back(k);
+  }
   for (size_t step = 0; step < steps_.size(); ++step) {
     if (!HasKnownInputs(steps_[step], workspace)) continue;
     Status status = Prepare(step, workspace);
@@ -432,6 +440,12 @@ void PlannedSteps::RunTask::Perform() {
 
 void PlannedSteps::Start(const RunRef& run) {
   run->started_ns = NowNs();
+  const Workspace& workspace = run->binding->workspace();
+  for (const size_t k : workspace.apart) {
+    const std::span<const std::byte> bytes = abi::HostBytesOf(run->binding->tensors().inputs[k]);
+    const TensorStorage& place = workspace.places[inputs_[k]];
+    std::memcpy(place.descriptor.mutable_cpu_data(), bytes.data(), bytes.size());
+  }
   // Everything that may begin, the last of it here.
   std::optional<size_t> last;
   for (size_t step = 0; step < steps_.size(); ++step) {

@@ -9,7 +9,10 @@
 
 #include <onnx/onnxifi.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +43,11 @@ struct TensorDescriptor {
   }
   void* mutable_cpu_data() const { return reinterpret_cast<void*>(static_cast<uintptr_t>(buffer)); }
 };
+
+// The host's memory of a tensor; none for one that lies elsewhere, or that is a value or kept.
+std::span<std::byte> HostBytesOf(const TensorDescriptor& tensor);
+// Whether `tensor` has bytes of the host's memory that one of `others` has, too.
+bool OverlapsAny(const TensorDescriptor& tensor, std::span<const TensorDescriptor> others);
 
 // One dimension that a model declares: a number, a named symbol, or an unnamed symbol.
 struct DeclaredDimension {

@@ -6,7 +6,6 @@
 
 #include <onnxifi/sdk.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,24 +15,6 @@ namespace onnxifi::plugin {
 
 using abi::TensorDescriptor;
 using base::Result;
-
-namespace {
-
-// The host's memory of a tensor; none for one that lies elsewhere.
-std::span<std::byte> HostBytesOf(const TensorDescriptor& tensor) {
-  const bool is_there = tensor.memory_type == ONNXIFI_MEMORY_TYPE_CPU && !tensor.is_kept &&
-                        tensor.value == nullptr && tensor.buffer != 0;
-  if (!is_there) return {};
-  const auto type = static_cast<tensor::ElementType>(tensor.data_type);
-  return {reinterpret_cast<std::byte*>(static_cast<uintptr_t>(tensor.buffer)),
-          static_cast<size_t>(tensor::SizeBytes(type, tensor::ElementCount(ExtentsOf(tensor))))};
-}
-
-bool Overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
-  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
-}
-
-}  // namespace
 
 tensor::Extents ExtentsOf(const TensorDescriptor& descriptor) {
   return {descriptor.shape.begin(), descriptor.shape.end()};
@@ -70,13 +51,11 @@ void ImportHostMemory(std::span<const TensorDescriptor> tensors,
                       std::span<const TensorDescriptor> others, device::Sharing& sharing,
                       DeviceMemory& memory) {
   for (size_t k = 0; k < tensors.size(); ++k) {
-    const std::span<std::byte> bytes = HostBytesOf(tensors[k]);
+    const std::span<std::byte> bytes = abi::HostBytesOf(tensors[k]);
     // Elements of less than a byte are written by whole words, which may be more than there is.
     const auto type = static_cast<tensor::ElementType>(tensors[k].data_type);
     if (bytes.empty() || tensor::BitWidth(type) < 8) continue;
-    const bool is_apart = std::ranges::none_of(
-        others, [&](const TensorDescriptor& other) { return Overlap(bytes, HostBytesOf(other)); });
-    if (!is_apart) continue;
+    if (abi::OverlapsAny(tensors[k], others)) continue;
     memory[k] = sharing.ImportHostMemory(bytes.data(), static_cast<int64_t>(bytes.size()));
   }
 }

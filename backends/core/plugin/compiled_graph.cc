@@ -7,7 +7,10 @@
 #include <onnxifi/sdk.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "backends/core/execution/whole_run.h"
 #include "backends/core/plugin/caller_memory.h"
@@ -129,6 +132,16 @@ class PreparedBinding : public abi::Binding {
       recordings_.push_back(recordings);
     }
   }
+  // The inputs that share memory with an output, and where each is copied before a run writes.
+  void SetApart(size_t input, tensor::Tensor copy) { apart_.emplace(input, std::move(copy)); }
+  // What a run reads of input `k`, which lies in the host's memory.
+  const std::byte* HostData(size_t k) const {
+    const auto copy = apart_.find(k);
+    const auto* data = static_cast<const std::byte*>(tensors().inputs[k].cpu_data());
+    if (copy == apart_.end()) return data;
+    std::memcpy(copy->second.mutable_data(), data, static_cast<size_t>(copy->second.size_bytes()));
+    return copy->second.data();
+  }
   // Those of them that the driver's objects are ours of.
   std::span<const std::shared_ptr<const void>> imports() const { return imports_; }
 
@@ -144,6 +157,8 @@ class PreparedBinding : public abi::Binding {
   const bool is_callers_;
   std::vector<int64_t> symbols_;  // none where there is one plan for all runs
   std::vector<Extents> extents_;
+  // Written at the start of each run. Runs of a graph follow one another.
+  mutable std::map<size_t, tensor::Tensor> apart_;
   mutable std::mutex mutex_;
   // Of every plan that has run with the memory. Guarded by mutex_ while there are runs.
   mutable std::vector<std::shared_ptr<execution::Recordings>> recordings_;
@@ -279,6 +294,16 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   auto binding =
       std::make_shared<PreparedBinding>(std::move(tensors), is_callers, std::move(input_memory),
                                         std::move(output_memory), boundary_->recordings());
+  // A queue has all inputs before it writes the first output back.
+  for (size_t k = 0; !boundary_->has_queue() && k < binding->tensors().inputs.size(); ++k) {
+    const TensorDescriptor& input = binding->tensors().inputs[k];
+    if (!abi::OverlapsAny(input, binding->tensors().outputs)) continue;
+    ONNXIFI_ASSIGN_OR_RETURN(
+        tensor::Tensor copy,
+        tensor::Tensor::Allocate(static_cast<tensor::ElementType>(input.data_type),
+                                 plugin::ExtentsOf(input)));
+    binding->SetApart(k, std::move(copy));
+  }
   // What is over before another thread begins gains nothing that compiling it costs.
   if (specialisations_ != nullptr && !(*prepared)->is_tiny) {
     binding->SetShape(std::move(symbols), std::move(extents));
@@ -336,11 +361,10 @@ Status CompiledGraph::Execute(const abi::Binding& binding, execution::HostBounda
           execution::AsInput(buffer, input.value, "Input '" + input.name + "'", strings));
       inputs.push_back(std::move(value));
     } else {
-      inputs.push_back({static_cast<const std::byte*>(input.cpu_data()), plugin::ExtentsOf(input)});
-      if (const auto& memory = prepared.inputs()[k]; memory != nullptr) {
-        inputs.back().data = memory->data();
-        inputs.back().is_inside = true;
-      }
+      const auto& memory = prepared.inputs()[k];
+      inputs.push_back(
+          {memory != nullptr ? memory->data() : prepared.HostData(k), plugin::ExtentsOf(input)});
+      inputs.back().is_inside = memory != nullptr;
     }
   }
   CallerOutputs places(program, binding.tensors().outputs, prepared.outputs());

@@ -323,6 +323,199 @@ void BuffersNeedOnlyNaturalAlignment(Check& check) {
   }
 }
 
+// The rule of sdk.h for memory that inputs and outputs share.
+bool MayShareMemory(Check& check) {
+  if (check.extensions().infer_output_shapes != nullptr) return true;
+  check.SetNotSupported(ONNXIFI_STATUS_UNIDENTIFIED_NAME,
+                        "The library does not offer the functions of sdk.h.");
+  return false;
+}
+
+// Binds, runs twice, and expects the second run to read what the first one left.
+void RunTwice(Check& check, Scene& scene, onnxGraph graph, const client::DescriptorList& inputs,
+              const client::DescriptorList& outputs, const std::vector<float>& memory,
+              std::vector<float> (*expect)(const std::vector<float>&), std::string_view what) {
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
+                     check.library().onnxSetGraphIO(graph, inputs.count(), inputs.data(),
+                                                    outputs.count(), outputs.data()),
+                     "onnxSetGraphIO with inputs and outputs that share memory");
+  for (int run = 0; run < 2; ++run) {
+    const std::vector<float> expected = expect(memory);
+    if (!scene.RunAndWait(graph)) return;
+    check.Expect(memory == expected, std::string(what) + " computes what it should not.");
+  }
+}
+
+constexpr int64_t kEdge = 16;
+constexpr size_t kSquare = kEdge * kEdge;
+
+std::vector<float> Ascending(size_t count) {
+  std::vector<float> values(count);
+  for (size_t k = 0; k < count; ++k) values[k] = static_cast<float>(k);
+  return values;
+}
+
+// `memory` after a square at its begin was transposed to `offset`.
+template <size_t offset>
+std::vector<float> Transposed(const std::vector<float>& memory) {
+  std::vector<float> result = memory;
+  for (size_t row = 0; row < kEdge; ++row) {
+    for (size_t column = 0; column < kEdge; ++column) {
+      result[offset + row * kEdge + column] = memory[column * kEdge + row];
+    }
+  }
+  return result;
+}
+
+void OutputMayShareAnInputsMemory(Check& check) {
+  if (!MayShareMemory(check)) return;
+  Scene scene(check);
+  const std::string model = ModelWriter()
+                                .Input("x", ElementType::kFloat32, {kEdge, kEdge})
+                                .Node("Transpose", {"x"}, {"y"})
+                                .Output("y", ElementType::kFloat32, {kEdge, kEdge})
+                                .Build();
+  const onnxGraph graph = scene.InitGraph(model);
+  if (graph == nullptr) return;
+  const std::array<int64_t, 2> extents = {kEdge, kEdge};
+  const auto bind_at = [&](std::vector<float>& memory, size_t offset,
+                           std::vector<float> (*expect)(const std::vector<float>&),
+                           std::string_view what) {
+    client::DescriptorList inputs;
+    client::DescriptorList outputs;
+    inputs.Add("x", ElementType::kFloat32, extents, memory.data());
+    outputs.Add("y", ElementType::kFloat32, extents, memory.data() + offset);
+    RunTwice(check, scene, graph, inputs, outputs, memory, expect, what);
+  };
+  std::vector<float> whole = Ascending(kSquare);
+  bind_at(whole, 0, Transposed<0>, "A run whose output is the memory of its input");
+  std::vector<float> partial = Ascending(2 * kSquare);
+  bind_at(partial, kSquare / 2 + 3, Transposed<kSquare / 2 + 3>,
+          "A run whose output has a part of its input's memory");
+}
+
+// Of two squares each becomes the other one's negative.
+std::vector<float> ExchangedNegatives(const std::vector<float>& memory) {
+  std::vector<float> result(2 * kSquare);
+  for (size_t k = 0; k < kSquare; ++k) {
+    result[k] = -memory[kSquare + k];
+    result[kSquare + k] = -memory[k];
+  }
+  return result;
+}
+
+void OutputsMayShareTheMemoryOfOtherInputs(Check& check) {
+  if (!MayShareMemory(check)) return;
+  Scene scene(check);
+  const std::string model = ModelWriter()
+                                .Input("x", ElementType::kFloat32, {kEdge, kEdge})
+                                .Input("y", ElementType::kFloat32, {kEdge, kEdge})
+                                .Node("Neg", {"x"}, {"u"})
+                                .Node("Neg", {"y"}, {"v"})
+                                .Output("u", ElementType::kFloat32, {kEdge, kEdge})
+                                .Output("v", ElementType::kFloat32, {kEdge, kEdge})
+                                .Build();
+  const onnxGraph graph = scene.InitGraph(model);
+  if (graph == nullptr) return;
+  const std::array<int64_t, 2> extents = {kEdge, kEdge};
+  std::vector<float> memory = Ascending(2 * kSquare);
+  client::DescriptorList inputs;
+  client::DescriptorList outputs;
+  inputs.Add("x", ElementType::kFloat32, extents, memory.data());
+  inputs.Add("y", ElementType::kFloat32, extents, memory.data() + kSquare);
+  outputs.Add("u", ElementType::kFloat32, extents, memory.data() + kSquare);
+  outputs.Add("v", ElementType::kFloat32, extents, memory.data());
+  RunTwice(check, scene, graph, inputs, outputs, memory, ExchangedNegatives,
+           "A run whose outputs have the memory of the other input each");
+}
+
+// A decoder's cache: the run with present in the memory of past gives what one with memory of its
+// own gives.
+void CacheMayBeExtendedInPlace(Check& check) {
+  if (!MayShareMemory(check)) return;
+  Scene scene(check);
+  constexpr int64_t kHeads = 2;
+  constexpr int64_t kHeadSize = 8;
+  constexpr int64_t kRoom = 12;
+  constexpr int32_t kPast = 5;
+  constexpr size_t kRow = kHeads * kHeadSize;
+  constexpr size_t kCache = kHeads * kRoom * kHeadSize;
+  const std::vector<Dimension> row = {int64_t{1}, int64_t{1}, int64_t{kRow}};
+  const std::vector<Dimension> cache = {int64_t{1}, kHeads, kRoom, kHeadSize};
+  const std::string model =
+      ModelWriter()
+          .Input("query", ElementType::kFloat32, row)
+          .Input("key", ElementType::kFloat32, row)
+          .Input("value", ElementType::kFloat32, row)
+          .Input("past_key", ElementType::kFloat32, cache)
+          .Input("past_value", ElementType::kFloat32, cache)
+          .Input("seqlens_k", ElementType::kInt32, {int64_t{1}})
+          .Input("total", ElementType::kInt32, {})
+          .Node("GroupQueryAttention",
+                {"query", "key", "value", "past_key", "past_value", "seqlens_k", "total"},
+                {"output", "present_key", "present_value"},
+                {onnx_file::MakeIntAttribute("num_heads", kHeads),
+                 onnx_file::MakeIntAttribute("kv_num_heads", kHeads)},
+                "com.microsoft")
+          .Import("com.microsoft", 1)
+          .Output("output", ElementType::kFloat32, row)
+          .Output("present_key", ElementType::kFloat32, cache)
+          .Output("present_value", ElementType::kFloat32, cache)
+          .Build();
+  const onnxGraph graph = scene.InitGraph(model);
+  if (graph == nullptr) return;
+  const std::array<int64_t, 3> row_extents = {1, 1, kRow};
+  const std::array<int64_t, 4> cache_extents = {1, kHeads, kRoom, kHeadSize};
+  const auto draw = [](size_t count, int seed) {
+    std::vector<float> values(count);
+    for (size_t k = 0; k < count; ++k) {
+      values[k] = static_cast<float>((k * 37 + static_cast<size_t>(seed) * 11) % 17) / 8 - 1;
+    }
+    return values;
+  };
+  struct Caches {
+    std::vector<float> output, key, value;
+  };
+  // Two tokens, one after the other.
+  const auto decode = [&](bool is_shared) {
+    Caches past = {std::vector<float>(kRow), draw(kCache, 1), draw(kCache, 2)};
+    for (int32_t token = 0; token < 2; ++token) {
+      Caches present = past;
+      Caches& made = is_shared ? past : present;
+      std::vector<float> rows[3] = {draw(kRow, 3 + token), draw(kRow, 5 + token),
+                                    draw(kRow, 7 + token)};
+      int32_t last = kPast + token;
+      int32_t total = last + 1;
+      const std::array<int64_t, 1> one = {1};
+      client::DescriptorList inputs;
+      client::DescriptorList outputs;
+      inputs.Add("query", ElementType::kFloat32, row_extents, rows[0].data());
+      inputs.Add("key", ElementType::kFloat32, row_extents, rows[1].data());
+      inputs.Add("value", ElementType::kFloat32, row_extents, rows[2].data());
+      inputs.Add("past_key", ElementType::kFloat32, cache_extents, past.key.data());
+      inputs.Add("past_value", ElementType::kFloat32, cache_extents, past.value.data());
+      inputs.Add("seqlens_k", ElementType::kInt32, one, &last);
+      inputs.Add("total", ElementType::kInt32, {}, &total);
+      outputs.Add("output", ElementType::kFloat32, row_extents, made.output.data());
+      outputs.Add("present_key", ElementType::kFloat32, cache_extents, made.key.data());
+      outputs.Add("present_value", ElementType::kFloat32, cache_extents, made.value.data());
+      check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
+                         check.library().onnxSetGraphIO(graph, 7, inputs.data(), 3, outputs.data()),
+                         "onnxSetGraphIO of a decoder");
+      scene.RunAndWait(graph);
+      past = made;
+    }
+    return past;
+  };
+  const Caches apart = decode(/*is_shared=*/false);
+  const Caches shared = decode(/*is_shared=*/true);
+  check.Expect(shared.key == apart.key && shared.value == apart.value,
+               "A cache that is extended in place differs from one that is made anew.");
+  check.Expect(shared.output == apart.output,
+               "Attention to a cache that is extended in place differs.");
+  check.Expect(apart.key != draw(kCache, 1), "The new token is not in the cache.");
+}
+
 constexpr InterfaceCase kCases[] = {
     {"bindings", "tag_is_checked_first", TagIsCheckedFirst},
     {"bindings", "names_are_those_of_the_graph", NamesMustBeTheGraphs},
@@ -341,6 +534,9 @@ constexpr InterfaceCase kCases[] = {
     {"bindings", "binding_can_be_replaced", BindingCanBeReplaced},
     {"bindings", "input_may_be_returned_unchanged", InputMayBeReturnedUnchanged},
     {"bindings", "buffers_need_only_natural_alignment", BuffersNeedOnlyNaturalAlignment},
+    {"bindings", "output_may_share_an_inputs_memory", OutputMayShareAnInputsMemory},
+    {"bindings", "outputs_may_share_other_inputs_memory", OutputsMayShareTheMemoryOfOtherInputs},
+    {"bindings", "cache_may_be_extended_in_place", CacheMayBeExtendedInPlace},
 };
 
 }  // namespace
