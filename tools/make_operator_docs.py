@@ -14,6 +14,7 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 import onnx
 
@@ -44,6 +45,13 @@ What ONNX Runtime's tools write, in version 1 of its domain or in ONNX's own.
 | domain | operator | element types | refused |
 |---|---|---|---|
 """
+# By domain, below its table.
+_NOTES = {
+    "ai.onnx.preview.training": """
+Gradient differentiates {derivatives}, of the versions from which the attribute `broadcast` and softmaxes of matrices
+are gone. A graph with another operator between is refused by the name of that operator.
+"""
+}
 _EXCEPTIONS = """
 ## Versions without a case that passes
 
@@ -74,6 +82,14 @@ def read_refusals(device, names, suite="opsets"):
         for pattern in map(re.compile, entry["cases"]):
             refusals.update({name: entry["reason"] for name in names if pattern.fullmatch(name)})
     return refusals
+
+
+def read_derivatives():
+    """The operators that Gradient differentiates, as its source lists them."""
+    text = (TREE / "backends" / "core" / "ops" / "gradient.cc").read_text()
+    table = re.search(r"kFirstVersions = \{(.*?)\};", text, re.DOTALL).group(1)
+    names = sorted(re.findall(r'\{"(\w+)", \d+\}', table))
+    return ", ".join(names[:-1]) + " and " + names[-1]
 
 
 def name_types(numbers):
@@ -129,6 +145,9 @@ def make_document(folder, index, domains_text):
     for domain, rows in domains.items():
         text += f"\n## {domain}\n\n| operator | versions | element types | refused |\n|---|---|---|---|\n"
         text += "\n".join(rows) + "\n"
+        if domain in _NOTES:
+            note = " ".join(_NOTES[domain].split()).format(derivatives=read_derivatives())
+            text += "\n" + textwrap.fill(note, 120) + "\n"
     return text + domains_text + _EXCEPTIONS + "\n".join(exceptions) + "\n"
 
 

@@ -25,8 +25,8 @@ def _differences(function, inputs):
     return results
 
 
-def _node(op_type, inputs, output):
-    return helper.make_node(op_type, inputs, [output])
+def _node(op_type, inputs, output, **attributes):
+    return helper.make_node(op_type, inputs, [output], **attributes)
 
 
 # Suffix, nodes from a, b to y, the function, shapes of a and b.
@@ -78,7 +78,42 @@ _FUNCTIONS = (
         - numpy.cos(numpy.log(b)),
         ((3, 11), (11,)),
     ),
+    (
+        "classifier",
+        [
+            _node("Gemm", ["a", "b"], "m", alpha=0.5),
+            _node("LogSoftmax", ["m"], "l"),
+            _node("Transpose", ["l"], "t"),
+            _node("Flatten", ["t"], "f", axis=0),
+            _node("LeakyRelu", ["f"], "r", alpha=0.25),
+            _node("Reciprocal", ["r"], "y"),
+        ],
+        lambda a, b: _classifier(a @ b / 2),
+        ((2, 7), (7, 5)),
+    ),
+    (
+        "rows",
+        [
+            _node("Softmax", ["a"], "s"),
+            _node("Pow", ["s", "b"], "p"),
+            _node("ReduceMean", ["p"], "r", keepdims=0),
+            _node("ReduceSum", ["a"], "t"),
+            _node("Mul", ["r", "t"], "y"),
+        ],
+        lambda a, b: (_softmax(a) ** b).mean() * a.sum(keepdims=True),
+        ((3, 11), (11,)),
+    ),
 )
+
+
+def _softmax(m):
+    exps = numpy.exp(m)
+    return exps / exps.sum(-1, keepdims=True)
+
+
+def _classifier(m):
+    # Logarithms of shares are negative.
+    return 1 / (0.25 * numpy.log(_softmax(m)).T.reshape(1, -1))
 
 
 def _layers(m):

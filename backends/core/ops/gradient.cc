@@ -6,7 +6,10 @@
 #include "backends/core/ops/gradient.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numbers>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,11 +145,16 @@ class Differentiation {
   }
 
   Status CheckNode(const Node& node) const {
-    // Broadcast by attributes went with version 6 of arithmetic.
+    // The first version that is differentiated. Broadcast by attributes went with version 6 of
+    // arithmetic; softmaxes of matrices and a mask as output went with version 12.
     static const std::map<std::string, int, std::less<>> kFirstVersions = {
-        {"Add", 7},    {"Cos", 7},     {"Div", 7},  {"Exp", 1},  {"Identity", 1}, {"Log", 1},
-        {"MatMul", 1}, {"Mul", 7},     {"Neg", 1},  {"Relu", 1}, {"Sin", 7},      {"Sqrt", 1},
-        {"Sub", 7},    {"Sigmoid", 1}, {"Tanh", 1}, {"Sum", 8}};
+        {"Abs", 1},       {"Add", 7},         {"Cos", 7},        {"Div", 7},       {"Erf", 9},
+        {"Exp", 1},       {"Flatten", 1},     {"Gemm", 7},       {"Identity", 1},  {"LeakyRelu", 1},
+        {"Log", 1},       {"LogSoftmax", 13}, {"MatMul", 1},     {"Mul", 7},       {"Neg", 1},
+        {"Pow", 7},       {"Reciprocal", 1},  {"ReduceMean", 1}, {"ReduceSum", 1}, {"Relu", 1},
+        {"Reshape", 1},   {"Sigmoid", 1},     {"Sin", 7},        {"Softmax", 13},  {"Softplus", 1},
+        {"Sqrt", 1},      {"Squeeze", 1},     {"Sub", 7},        {"Sum", 8},       {"Tanh", 1},
+        {"Transpose", 1}, {"Unsqueeze", 1}};
     const auto found = kFirstVersions.find(node.op_type);
     if (!node.domain.empty() || found == kFirstVersions.end() ||
         node.since_version < found->second) {
@@ -155,10 +163,16 @@ class Differentiation {
                         std::to_string(node.since_version) + " is not supported.");
     }
     for (ValueId id : node.inputs) {
-      if (id == kNoValue) return Invalid("An input of a node between is missing.");
-      ONNXIFI_RETURN_IF_ERROR(TensorOf(id).status());
+      if (id != kNoValue) ONNXIFI_RETURN_IF_ERROR(TensorOf(id).status());
     }
-    return TensorOf(node.outputs[0]).status();
+    if (node.inputs.empty() || node.inputs[0] == kNoValue || node.outputs[0] == kNoValue) {
+      return Invalid("The first input or output of " + node.op_type + " is missing.");
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(const Operand* output, TensorOf(node.outputs[0]));
+    if (tensor::IsFloat(output->type())) return base::Ok();
+    return Status(Code::kUnsupportedDatatype,
+                  "Gradient: The result of " + node.op_type + " between is of " +
+                      std::string(Name(output->type())) + ", which has no derivative.");
   }
 
   // The value of the made graph that stands for one of the node's graph.
@@ -171,8 +185,11 @@ class Differentiation {
   void Copy(const Node& node) {
     Node copy = node;
     copy.index = node_.index;
-    for (ValueId& id : copy.inputs) id = Forward(id);
+    for (ValueId& id : copy.inputs) {
+      if (id != kNoValue) id = Forward(id);
+    }
     for (ValueId& id : copy.outputs) {
+      if (id == kNoValue) continue;
       const ValueId made = AddNamed(made_, graph_.values[static_cast<size_t>(id)].name);
       forward_.emplace(id, made);
       id = made;
@@ -185,6 +202,9 @@ class Differentiation {
     made_.nodes.push_back(
         MakeNode(node_, std::move(op_type), version, std::move(inputs), {result}));
     return result;
+  }
+  void SetAttribute(std::string name, graph::Attribute value) {
+    made_.nodes.back().attributes.insert_or_assign(std::move(name), std::move(value));
   }
   ValueId Add(ValueId a, ValueId b) { return Apply("Add", 14, {a, b}); }
   ValueId Sub(ValueId a, ValueId b) { return Apply("Sub", 14, {a, b}); }
@@ -199,14 +219,14 @@ class Differentiation {
         type_, value.mutable_data(), 0,
         tensor::CastScalar(ElementType::kFloat64, type_, tensor::Scalar{.f = number}));
     const ValueId filled = Apply("ConstantOfShape", 9, {Apply("Shape", 1, {like})});
-    made_.nodes.back().attributes.emplace("value", std::move(value));
+    SetAttribute("value", std::move(value));
     return filled;
   }
 
   ValueId SumOver(ValueId value, std::vector<int64_t> axes, bool keeps_axes) {
     const ValueId sum = Apply("ReduceSum", 11, {value});
-    made_.nodes.back().attributes.emplace("axes", std::move(axes));
-    made_.nodes.back().attributes.emplace("keepdims", int64_t{keeps_axes ? 1 : 0});
+    SetAttribute("axes", std::move(axes));
+    SetAttribute("keepdims", int64_t{keeps_axes ? 1 : 0});
     return sum;
   }
 
@@ -215,7 +235,7 @@ class Differentiation {
     for (int axis = 0; axis < rank; ++axis) order.push_back(axis);
     std::swap(order[order.size() - 1], order[order.size() - 2]);
     const ValueId turned = Apply("Transpose", 13, {value});
-    made_.nodes.back().attributes.emplace("perm", std::move(order));
+    SetAttribute("perm", std::move(order));
     return turned;
   }
 
@@ -242,9 +262,50 @@ class Differentiation {
       for (size_t axis = 0; axis < more; ++axis) leading.push_back(static_cast<int64_t>(axis));
       derivative = SumOver(derivative, leading, /*keeps_axes=*/false);
     }
+    AddTo(input, derivative);
+    return base::Ok();
+  }
+
+  // Adds `derivative`, of the shape of `input`, to what is known of it.
+  void AddTo(ValueId input, ValueId derivative) {
     const auto [known, is_new] = derivatives_.try_emplace(input, derivative);
     if (!is_new) known->second = Add(known->second, derivative);
-    return base::Ok();
+  }
+
+  ValueId ShapedLike(ValueId value, ValueId like) {
+    const ValueId shaped = Apply("Reshape", 14, {value, Apply("Shape", 1, {like})});
+    SetAttribute("allowzero", int64_t{1});
+    return shaped;
+  }
+  ValueId CastTo(ValueId value, ElementType type) {
+    const ValueId cast = Apply("Cast", 13, {value});
+    SetAttribute("to", static_cast<int64_t>(type));
+    return cast;
+  }
+  // `g` for every element of `x` that the reduction `node` took into one of its result.
+  ValueId Spread(const Node& node, ValueId g, ValueId x) {
+    ValueIds inputs = node.inputs;
+    for (ValueId& id : inputs) {
+      if (id != kNoValue) id = Forward(id);
+    }
+    // Of the reduction that keeps all axes the shape alone is read.
+    const ValueId kept = Apply(node.op_type, node.since_version, std::move(inputs));
+    made_.nodes.back().attributes = node.attributes;
+    SetAttribute("keepdims", int64_t{1});
+    return Apply("Expand", 13, {ShapedLike(g, kept), Apply("Shape", 1, {x})});
+  }
+  // The sum along the axis of a softmax.
+  ValueId SumOfRow(const Node& node, ValueId value) {
+    return SumOver(value, {IntOf(node, "axis", -1)}, /*keeps_axes=*/true);
+  }
+
+  static int64_t IntOf(const Node& node, std::string_view name, int64_t fallback) {
+    const int64_t* value = node.FindAttribute<int64_t>(name);
+    return value != nullptr ? *value : fallback;
+  }
+  static float FloatOf(const Node& node, std::string_view name, float fallback) {
+    const float* value = node.FindAttribute<float>(name);
+    return value != nullptr ? *value : fallback;
   }
 
   Status DifferentiateMatMul(const Node& node, ValueId g) {
@@ -261,12 +322,80 @@ class Differentiation {
     return Contribute(b, node.outputs[0], of_b, /*but=*/2);
   }
 
+  // alpha * A' B' + beta * C, where A' and B' may be A and B transposed.
+  Status DifferentiateGemm(const Node& node, ValueId g) {
+    const float alpha = FloatOf(node, "alpha", 1);
+    const bool turns_a = IntOf(node, "transA", 0) != 0;
+    const bool turns_b = IntOf(node, "transB", 0) != 0;
+    const ValueId a = Forward(node.inputs[0]);
+    const ValueId b = Forward(node.inputs[1]);
+    const auto product = [&](ValueId left, bool turns_left, ValueId right, bool turns_right) {
+      const ValueId made = Apply("Gemm", 13, {left, right});
+      SetAttribute("alpha", alpha);
+      SetAttribute("transA", int64_t{turns_left ? 1 : 0});
+      SetAttribute("transB", int64_t{turns_right ? 1 : 0});
+      return made;
+    };
+    AddTo(node.inputs[0], turns_a ? product(b, turns_b, g, true) : product(g, false, b, !turns_b));
+    AddTo(node.inputs[1], turns_b ? product(g, true, a, turns_a) : product(a, !turns_a, g, false));
+    if (node.inputs.size() < 3 || node.inputs[2] == kNoValue) return base::Ok();
+    return Contribute(node.inputs[2], node.outputs[0], Mul(g, Filled(g, FloatOf(node, "beta", 1))));
+  }
+
+  // x to the power of an exponent, which may be of another type.
+  Status DifferentiatePow(const Node& node, ValueId g) {
+    const ValueId output = node.outputs[0];
+    const ValueId x = Forward(node.inputs[0]);
+    const ValueId exponent = CastTo(Forward(node.inputs[1]), type_);
+    const ValueId slope = Mul(exponent, Apply("Pow", 15, {x, Sub(exponent, Filled(exponent, 1))}));
+    // A constant is flat at 0, too.
+    const ValueId is_constant = Apply("Equal", 13, {exponent, Filled(exponent, 0)});
+    ONNXIFI_RETURN_IF_ERROR(
+        Contribute(node.inputs[0], output,
+                   Mul(g, Apply("Where", 16, {is_constant, Filled(exponent, 0), slope}))));
+    if (!tensor::IsFloat(find_(node.inputs[1])->type())) return base::Ok();
+    return Contribute(node.inputs[1], output, Mul(g, Mul(Forward(output), Apply("Log", 13, {x}))));
+  }
+
+  // Operators that give elements other places; null where `op` is none.
+  std::optional<ValueId> Returned(const Node& node, ValueId g, ValueId x) {
+    const std::string& op = node.op_type;
+    if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze") {
+      return ShapedLike(g, x);
+    }
+    if (op == "ReduceSum") return Spread(node, g, x);
+    if (op == "ReduceMean") {
+      const ValueId counts[] = {Apply("Size", 13, {x}), Apply("Size", 13, {g})};
+      return Div(Spread(node, g, x), CastTo(Apply("Div", 14, {counts[0], counts[1]}), type_));
+    }
+    if (op == "Transpose") {
+      const int rank = find_(node.inputs[0])->rank();
+      std::vector<int64_t> back(static_cast<size_t>(rank));
+      const auto* order = node.FindAttribute<std::vector<int64_t>>("perm");
+      for (int axis = 0; axis < rank; ++axis) {
+        const int64_t from =
+            order != nullptr ? (*order)[static_cast<size_t>(axis)] : rank - 1 - axis;
+        back[static_cast<size_t>(from < 0 ? from + rank : from)] = axis;
+      }
+      const ValueId turned = Apply("Transpose", 13, {g});
+      SetAttribute("perm", std::move(back));
+      return turned;
+    }
+    return std::nullopt;
+  }
+
   Status Differentiate(const Node& node, ValueId g) {
     const std::string& op = node.op_type;
     const ValueId output = node.outputs[0];
     const ValueId y = Forward(output);
     const ValueId x = Forward(node.inputs[0]);
     if (op == "MatMul") return DifferentiateMatMul(node, g);
+    if (op == "Gemm") return DifferentiateGemm(node, g);
+    if (op == "Pow") return DifferentiatePow(node, g);
+    if (const std::optional<ValueId> returned = Returned(node, g, x)) {
+      AddTo(node.inputs[0], *returned);
+      return base::Ok();
+    }
     if (op == "Sum") {
       for (ValueId input : node.inputs) ONNXIFI_RETURN_IF_ERROR(Contribute(input, output, g));
       return base::Ok();
@@ -282,11 +411,12 @@ class Differentiation {
                                          : Negated(Div(Mul(g, y), b));
       return Contribute(node.inputs[1], output, of_b);
     }
-    return Contribute(node.inputs[0], output, Slope(op, g, x, y));
+    return Contribute(node.inputs[0], output, Slope(node, g, x, y));
   }
 
-  // The derivative of a function of one element, times `g`.
-  ValueId Slope(const std::string& op, ValueId g, ValueId x, ValueId y) {
+  // The derivative of a function of one element or of a row, times `g`.
+  ValueId Slope(const Node& node, ValueId g, ValueId x, ValueId y) {
+    const std::string& op = node.op_type;
     if (op == "Neg") return Negated(g);
     if (op == "Exp") return Mul(g, y);
     if (op == "Log") return Div(g, x);
@@ -295,9 +425,21 @@ class Differentiation {
     if (op == "Cos") return Negated(Mul(g, Apply("Sin", 22, {x})));
     if (op == "Tanh") return Sub(g, Mul(g, Mul(y, y)));
     if (op == "Sigmoid") return Mul(g, Sub(y, Mul(y, y)));
-    if (op == "Relu") {
+    if (op == "Relu" || op == "LeakyRelu") {
       const ValueId zero = Filled(x, 0);
-      return Apply("Where", 16, {Apply("Greater", 13, {x, zero}), g, zero});
+      const ValueId below = op == "Relu" ? zero : Mul(g, Filled(x, FloatOf(node, "alpha", 0.01F)));
+      return Apply("Where", 16, {Apply("Greater", 13, {x, zero}), g, below});
+    }
+    if (op == "Abs") return Mul(g, Apply("Sign", 13, {x}));
+    if (op == "Reciprocal") return Negated(Mul(g, Mul(y, y)));
+    if (op == "Softplus") return Mul(g, Apply("Sigmoid", 13, {x}));
+    if (op == "Erf") {
+      const ValueId bell = Apply("Exp", 13, {Negated(Mul(x, x))});
+      return Mul(g, Mul(bell, Filled(x, 2 / std::sqrt(std::numbers::pi))));
+    }
+    if (op == "Softmax") return Mul(y, Sub(g, SumOfRow(node, Mul(g, y))));
+    if (op == "LogSoftmax") {
+      return Sub(g, Mul(Apply("Exp", 13, {y}), SumOfRow(node, g)));
     }
     return g;  // Identity
   }

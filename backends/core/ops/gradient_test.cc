@@ -162,6 +162,103 @@ TEST(GradientTest, ProductsOfMatrices) {
            }});
 }
 
+// The function of a graph without Gradient in it, which is y's: ONNX's own cases check that.
+Function RunBy(const Build& build, const std::vector<tensor::Extents>& extents) {
+  return [=](const std::vector<Doubles>& values) {
+    GraphBuilder builder("g");
+    ValueIds inputs;
+    std::vector<Tensor> tensors;
+    for (size_t k = 0; k < extents.size(); ++k) {
+      inputs.push_back(builder.AddInput("x" + std::to_string(k), TypeOf(extents[k], false)));
+      tensors.push_back(MakeTensor(ElementType::kFloat64, extents[k], values[k]));
+    }
+    builder.SetOutputs({build(builder, inputs)});
+    const auto out = RunGraph(builder.Take(), tensors);
+    EXPECT_TRUE(out.ok()) << out.status().Text();
+    return out.ok() ? Numbers(out->front()) : Doubles();
+  };
+}
+
+struct OperatorCase {
+  std::string name;
+  std::vector<tensor::Extents> extents;
+  // y before it is squared, so that what comes back to it differs by element.
+  Build build;
+  double low = -1, high = 1;
+};
+
+class GradientOfTest : public ::testing::TestWithParam<OperatorCase> {};
+
+TEST_P(GradientOfTest, EqualsTheDifferenceQuotient) {
+  const OperatorCase& c = GetParam();
+  const Build build = [&](GraphBuilder& builder, const ValueIds& x) {
+    const ValueId y = c.build(builder, x);
+    return builder.AddNode("Mul", 14, {y, y});
+  };
+  std::vector<Doubles> values;
+  for (const tensor::Extents& extents : c.extents) {
+    values.push_back(Draw(static_cast<size_t>(tensor::ElementCount(extents)), c.low, c.high));
+  }
+  const Problem problem{c.extents, values, build, RunBy(build, c.extents)};
+  for (const bool is_symbolic : {false, true}) {
+    // With symbols it may be open what is broadcast; the cases of one input never are.
+    if (!is_symbolic || c.extents.size() == 1) CheckGradient(problem, is_symbolic);
+  }
+}
+
+using Attributes = GraphBuilder::Attributes;
+
+Build Apply(std::string op_type, int version, Attributes attributes = {}) {
+  return [=](GraphBuilder& builder, const ValueIds& x) {
+    return builder.AddNode(op_type, version, x, attributes);
+  };
+}
+
+// With a second input, int64 and constant.
+Build ApplyTo(std::string op_type, int version, Doubles numbers, Attributes attributes = {}) {
+  return [=](GraphBuilder& builder, const ValueIds& x) {
+    const ValueId second = builder.AddConstant(
+        MakeTensor(ElementType::kInt64, {static_cast<int64_t>(numbers.size())}, numbers));
+    return builder.AddNode(op_type, version, {x[0], second}, attributes);
+  };
+}
+
+const Attributes kGemmTransposed = {
+    {"alpha", 0.5F}, {"beta", -2.0F}, {"transA", int64_t{1}}, {"transB", int64_t{1}}};
+const std::vector<int64_t> kTurned = {1, 2, 0}, kFirstAndLast = {0, -1}, kFirst = {0};
+
+const OperatorCase kOperatorCases[] = {
+    {"abs", {{5}}, Apply("Abs", 13)},
+    {"erf", {{5}}, Apply("Erf", 13)},
+    {"flatten", {{2, 3, 2}}, Apply("Flatten", 13, {{"axis", int64_t{2}}})},
+    {"gemm", {{2, 3}, {3, 4}}, Apply("Gemm", 13, {{"alpha", 1.5F}})},
+    {"gemm_bias", {{2, 3}, {3, 4}, {4}}, Apply("Gemm", 13)},
+    {"gemm_a", {{3, 2}, {3, 4}, {2, 1}}, Apply("Gemm", 13, {{"transA", int64_t{1}}})},
+    {"gemm_b", {{2, 3}, {4, 3}, {1, 4}}, Apply("Gemm", 13, {{"transB", int64_t{1}}})},
+    {"gemm_transposed", {{3, 2}, {4, 3}, {2, 4}}, Apply("Gemm", 13, kGemmTransposed)},
+    {"leaky_relu", {{6}}, Apply("LeakyRelu", 16, {{"alpha", 0.25F}})},
+    {"log_softmax", {{2, 3, 4}}, Apply("LogSoftmax", 13, {{"axis", int64_t{1}}})},
+    {"pow", {{3}, {2, 3}}, Apply("Pow", 15), 0.5, 2},
+    {"square", {{3}}, ApplyTo("Pow", 15, {2})},
+    {"cube", {{3}}, ApplyTo("Pow", 15, {3})},
+    {"power_0_of_zero", {{3}}, ApplyTo("Pow", 15, {0}), 0, 1},
+    {"reciprocal", {{4}}, Apply("Reciprocal", 13), 0.5, 2},
+    {"reduce_mean", {{2, 3, 4}}, Apply("ReduceMean", 11, {{"axes", kFirstAndLast}})},
+    {"reduce_mean_of_input", {{2, 3}}, ApplyTo("ReduceMean", 18, {1}, {{"keepdims", int64_t{0}}})},
+    {"reduce_sum", {{2, 3}}, ApplyTo("ReduceSum", 13, {-2}, {{"keepdims", int64_t{0}}})},
+    {"reduce_sum_of_all", {{2, 3}}, Apply("ReduceSum", 13, {{"keepdims", int64_t{0}}})},
+    {"reshape", {{2, 6}}, ApplyTo("Reshape", 14, {3, -1})},
+    {"softmax", {{3, 4}}, Apply("Softmax", 13)},
+    {"softplus", {{5}}, Apply("Softplus", 1)},
+    {"squeeze", {{1, 3, 1}}, ApplyTo("Squeeze", 13, {0})},
+    {"transpose", {{2, 3, 4}}, Apply("Transpose", 13, {{"perm", kTurned}})},
+    {"transpose_all", {{2, 3, 4}}, Apply("Transpose", 13)},
+    {"unsqueeze", {{2, 3}}, Apply("Unsqueeze", 11, {{"axes", kFirst}})},
+};
+
+INSTANTIATE_TEST_SUITE_P(Operators, GradientOfTest, ::testing::ValuesIn(kOperatorCases),
+                         [](const auto& info) { return info.param.name; });
+
 TEST(GradientTest, WhatYDoesNotDependOnHasZeros) {
   Problem problem = Broadcast();
   problem.build = [](GraphBuilder& builder, const ValueIds& x) {
