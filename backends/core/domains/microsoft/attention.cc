@@ -122,6 +122,25 @@ Value MergeHeads(Definition& d, Value value) {
   return d.Reshape(d.Transpose(std::move(value), {0, 2, 1, 3}), {0, 0, -1});
 }
 
+Value ExtendCache(Definition& d, const Value& past, const Value& fresh, const Value& total,
+                  const Value& starts) {
+  // A cache that is a buffer for the longest sequence has the room already.
+  const Value missing = d.Apply("Max", {d.Sub(total, d.ExtentOf(past, 2)), d.Ints1D({0})});
+  const Value pads = d.Concat({d.Ints1D({0}), missing}, 0);
+  const Value room = d.Apply("Pad", {past, pads, "", d.Ints1D({2})});
+  // Sample, head and position of each row of `fresh`. What is old is copied as it lies.
+  const Value batch = d.ExtentOf(fresh, 0), heads = d.ExtentOf(fresh, 1);
+  const Value positions =
+      d.Unsqueeze(d.Add(d.Unsqueeze(starts, {1}), CountTo(d, d.ExtentOf(fresh, 2))), {1});
+  const Value shape = d.Slice(d.Apply("Shape", {fresh}), 0, 0, 3);
+  std::vector<Value> indices;
+  for (const Value& index :
+       {d.Unsqueeze(CountTo(d, batch), {1, 2}), d.Unsqueeze(CountTo(d, heads), {1}), positions}) {
+    indices.push_back(d.Unsqueeze(d.Apply("Expand", {index, shape}), {3}));
+  }
+  return d.Apply("ScatterND", {room, d.Concat(std::move(indices), 3), fresh});
+}
+
 Value CountTo(Definition& d, const Value& extent) {
   return d.Apply("Range", {d.Int0D(0), d.Squeeze(extent, {0}), d.Int0D(1)});
 }

@@ -38,6 +38,14 @@ model::Definition::Value SplitHeads(model::Definition& d, model::Definition::Val
                                     int64_t heads);
 model::Definition::Value MergeHeads(model::Definition& d, model::Definition::Value value);
 
+// The cache `past` [batch, heads, sequence, size] with the tokens `fresh` of each sample from
+// position `starts` (int64 [batch]) on, behind its old ones. It grows to `total` (int64 [1]) tokens
+// unless it has room for more.
+model::Definition::Value ExtendCache(model::Definition& d, const model::Definition::Value& past,
+                                     const model::Definition::Value& fresh,
+                                     const model::Definition::Value& total,
+                                     const model::Definition::Value& starts);
+
 // int64 [extent]: 0, 1, ... `extent` is int64 [1].
 model::Definition::Value CountTo(model::Definition& d, const model::Definition::Value& extent);
 

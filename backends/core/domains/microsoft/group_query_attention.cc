@@ -109,26 +109,6 @@ Value Normalized(Definition& d, Value heads, int weight) {
   return d.Transpose(std::move(heads), {0, 2, 1, 3});
 }
 
-// The cache with the new tokens of each sample behind its old ones.
-Value Extend(Definition& d, int past, const Value& fresh, const Value& total, const Value& starts) {
-  if (!d.Has(past)) return fresh;
-  // A cache that is a buffer for the longest sequence has the room already.
-  const Value missing = d.Apply("Max", {d.Sub(total, d.ExtentOf(d.In(past), 2)), d.Ints1D({0})});
-  const Value pads = d.Concat({d.Ints1D({0}), missing}, 0);
-  const Value room = d.Apply("Pad", {d.In(past), pads, "", d.Ints1D({2})});
-  // Sample, head and position of each row of `fresh`. What is old is copied as it lies.
-  const Value batch = d.ExtentOf(fresh, 0), heads = d.ExtentOf(fresh, 1);
-  const Value positions =
-      d.Unsqueeze(d.Add(d.Unsqueeze(starts, {1}), CountTo(d, d.ExtentOf(fresh, 2))), {1});
-  const Value shape = d.Slice(d.Apply("Shape", {fresh}), 0, 0, 3);
-  std::vector<Value> indices;
-  for (const Value& index :
-       {d.Unsqueeze(CountTo(d, batch), {1, 2}), d.Unsqueeze(CountTo(d, heads), {1}), positions}) {
-    indices.push_back(d.Unsqueeze(d.Apply("Expand", {index, shape}), {3}));
-  }
-  return d.Apply("ScatterND", {room, d.Concat(std::move(indices), 3), fresh});
-}
-
 // Which keys each query looks at: [batch, 1, queries, keys].
 Value Mask(Definition& d, const Value& positions, const Value& lengths, const Value& total) {
   const Value keys = CountTo(d, total);
@@ -165,8 +145,11 @@ Status Define(Definition& d) {
     ONNXIFI_ASSIGN_OR_RETURN(q, Rotate(d, q, kCosines, at, is_interleaved, heads.size));
     ONNXIFI_ASSIGN_OR_RETURN(k, Rotate(d, k, kCosines, at, is_interleaved, heads.size));
   }
-  const Value present_k = Extend(d, kPastKey, k, total, starts);
-  const Value present_v = Extend(d, kPastValue, v, total, starts);
+  Value present_k = k, present_v = v;
+  if (d.Has(kPastKey)) {
+    present_k = ExtendCache(d, d.In(kPastKey), k, total, starts);
+    present_v = ExtendCache(d, d.In(kPastValue), v, total, starts);
+  }
 
   Attention attention;
   attention.q = q;

@@ -3,6 +3,7 @@
 // Attention and QAttention: self-attention with the projection of queries, keys and values in it,
 // by one matrix for the three.
 
+#include <cmath>
 #include <utility>
 
 #include "backends/core/domains/microsoft/attention.h"
@@ -13,19 +14,69 @@
 namespace onnxifi::microsoft {
 namespace {
 
-// Which inputs the rest of the two operators is.
+// Which inputs the rest of the two operators is; -1 where one has no such input.
 struct Positions {
-  int mask, past, score_bias;
+  int mask, past, score_bias, past_length;
 };
 
-Status CheckLimits(const Definition& d) {
+Status CheckLimits(const Definition& d, const Positions& at) {
   if (d.Int("num_heads") < 1) {
     return d.Invalid("Attribute num_heads is " + std::to_string(d.Int("num_heads")) + ", below 1.");
   }
-  for (const char* name : {"do_rotary", "past_present_share_buffer"}) {
-    if (d.Int(name) == 0) continue;
-    return d.Unsupported("Attribute " + std::string(name) + " is " + std::to_string(d.Int(name)) +
-                         "; only 0 is supported.");
+  const bool shares_buffer = d.Int("past_present_share_buffer") != 0;
+  if (shares_buffer && at.past_length < 0) {
+    return d.Unsupported("Attribute past_present_share_buffer is " +
+                         std::to_string(d.Int("past_present_share_buffer")) +
+                         "; no input says how much of the buffer is past, so only 0 is supported.");
+  }
+  const bool has_length = at.past_length >= 0 && d.Has(at.past_length);
+  if (shares_buffer != has_length || (shares_buffer && !d.Has(at.past))) {
+    return d.Invalid(
+        "A past that is a buffer comes with attribute past_present_share_buffer and input "
+        "past_sequence_length, and any other with neither.");
+  }
+  return base::Ok();
+}
+
+// Tokens before the new ones: int64 [1].
+Value PastLength(Definition& d, const Positions& at) {
+  if (at.past_length >= 0 && d.Has(at.past_length)) {
+    return d.Reshape(d.Cast(d.In(at.past_length), ElementType::kInt64), {1});
+  }
+  return d.Has(at.past) ? d.ExtentOf(d.In(at.past), 3) : d.Ints1D({0});
+}
+
+// Queries and keys [batch, heads, sequence, size] turned by the angles position / 10000^(2 n /
+// dimension), each pair being elements n and n + dimension / 2.
+Status RotateByPosition(Definition& d, int64_t size, const Value& past_length,
+                        std::initializer_list<Value*> rotated) {
+  const int64_t given = d.Int("rotary_embedding_dim");
+  const int64_t dimension = given == 0 ? size : given;
+  if (dimension < 2 || dimension > size || dimension % 2 != 0) {
+    return d.Invalid("Attribute rotary_embedding_dim is " + std::to_string(given) +
+                     ", which gives " + std::to_string(dimension) +
+                     " elements to turn in a head of " + std::to_string(size) +
+                     "; an even number of them is required.");
+  }
+  std::vector<float> frequencies;
+  for (int64_t n = 0; n < dimension / 2; ++n) {
+    frequencies.push_back(static_cast<float>(
+        std::pow(10000.0, -2.0 * static_cast<double>(n) / static_cast<double>(dimension))));
+  }
+  const Value& any = **rotated.begin();
+  const Value count = CountTo(d, d.ExtentOf(any, 2));
+  const Value positions = d.Cast(d.Add(count, past_length), ElementType::kFloat32);
+  const Value angles = d.Mul(d.Unsqueeze(positions, {1}),
+                             d.Apply("Constant", {}, {{"value_floats", std::move(frequencies)}}));
+  const Value cosines = d.Apply("Cos", {angles}), sines = d.Apply("Sin", {angles});
+  // Rows of the two tables.
+  const Value rows = d.Apply(
+      "Expand", {d.Unsqueeze(count, {0}), d.Concat({d.ExtentOf(any, 0), d.Ints1D({1})}, 0)});
+  Definition::Attributes attributes;
+  if (dimension != size) attributes.emplace_back("rotary_embedding_dim", dimension);
+  for (Value* value : rotated) {
+    *value = d.Apply("RotaryEmbedding",
+                     {d.Cast(*value, ElementType::kFloat32), cosines, sines, rows}, attributes);
   }
   return base::Ok();
 }
@@ -35,13 +86,30 @@ Status Define(Definition& d, const Value& projections, const std::vector<int64_t
               ElementType type, const Positions& at) {
   const int64_t heads = d.Int("num_heads");
   const std::vector<Value> parts = d.Split(projections, 2, sizes);
-  const Value q = SplitHeads(d, parts[0], heads);
+  Value q = SplitHeads(d, parts[0], heads);
   Value k = SplitHeads(d, parts[1], heads);
   Value v = SplitHeads(d, parts[2], heads);
+  const Value past_length = PastLength(d, at);
+  if (d.Int("do_rotary") != 0) {
+    ONNXIFI_RETURN_IF_ERROR(RotateByPosition(d, sizes[0] / heads, past_length, {&q, &k}));
+    for (Value* value : {&q, &k}) *value = d.Cast(*value, type);
+  }
+  Value present_k = k, present_v = v;
   if (d.Has(at.past)) {
     // [2, batch, heads, sequence, size]
-    k = d.Concat({d.Squeeze(d.Slice(d.In(at.past), 0, 0, 1), {0}), k}, 2);
-    v = d.Concat({d.Squeeze(d.Slice(d.In(at.past), 0, 1, 2), {0}), v}, 2);
+    const Value past_k = d.Squeeze(d.Slice(d.In(at.past), 0, 0, 1), {0});
+    const Value past_v = d.Squeeze(d.Slice(d.In(at.past), 0, 1, 2), {0});
+    if (d.Int("past_present_share_buffer") != 0) {
+      const Value total = d.Add(past_length, d.ExtentOf(k, 2));
+      const Value starts = d.Apply("Expand", {past_length, d.ExtentOf(k, 0)});
+      present_k = ExtendCache(d, past_k, k, total, starts);
+      present_v = ExtendCache(d, past_v, v, total, starts);
+      k = d.Slice(present_k, 2, d.Ints1D({0}), total);
+      v = d.Slice(present_v, 2, d.Ints1D({0}), total);
+    } else {
+      present_k = k = d.Concat({past_k, k}, 2);
+      present_v = v = d.Concat({past_v, v}, 2);
+    }
   }
   const ScoreExtents extents = {d.ExtentOf(q, 0), d.ExtentOf(q, 2), d.ExtentOf(k, 2)};
   Attention attention;
@@ -61,7 +129,9 @@ Status Define(Definition& d, const Value& projections, const std::vector<int64_t
   }
   if (d.Int("unidirectional") != 0) attention.mask = Causal(d, extents);
   d.Return(0, MergeHeads(d, Attend(d, attention)));
-  if (d.Wants(1)) d.Return(1, d.Concat({d.Unsqueeze(k, {0}), d.Unsqueeze(v, {0})}, 0));
+  if (d.Wants(1)) {
+    d.Return(1, d.Concat({d.Unsqueeze(present_k, {0}), d.Unsqueeze(present_v, {0})}, 0));
+  }
   return base::Ok();
 }
 
@@ -83,20 +153,17 @@ Result<std::vector<int64_t>> ReadSizes(const Definition& d, int weights) {
 }
 
 Status DefineAttention(Definition& d) {
-  ONNXIFI_RETURN_IF_ERROR(CheckLimits(d));
-  if (d.Has(6)) {
-    return d.Unsupported(
-        "Input 6 (past_sequence_length) is given; caches that are buffers are "
-        "not supported.");
-  }
+  const Positions at = {.mask = 3, .past = 4, .score_bias = 5, .past_length = 6};
+  ONNXIFI_RETURN_IF_ERROR(CheckLimits(d, at));
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, ReadSizes(d, 1));
   Value projections = d.MatMul(d.In(0), d.In(1));
   if (d.Has(2)) projections = d.Add(projections, d.In(2));
-  return Define(d, projections, sizes, d.Type(0), {.mask = 3, .past = 4, .score_bias = 5});
+  return Define(d, projections, sizes, d.Type(0), at);
 }
 
 Status DefineQAttention(Definition& d) {
-  ONNXIFI_RETURN_IF_ERROR(CheckLimits(d));
+  const Positions at = {.mask = 5, .past = 8, .score_bias = -1, .past_length = -1};
+  ONNXIFI_RETURN_IF_ERROR(CheckLimits(d, at));
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, ReadSizes(d, 1));
   std::vector<Value> inputs = {d.In(0), d.In(1)};
   if (d.Has(6) || d.Has(7)) {
@@ -117,8 +184,7 @@ Status DefineQAttention(Definition& d) {
   const Value products = d.Mul(d.Cast(sums, ElementType::kFloat32), scale);
   const Value projections = d.Add(products, d.Cast(d.In(2), ElementType::kFloat32));
   const ElementType type = d.Type(2);
-  return Define(d, d.Cast(projections, type), sizes, type,
-                {.mask = 5, .past = 8, .score_bias = -1});
+  return Define(d, d.Cast(projections, type), sizes, type, at);
 }
 
 constexpr model::DomainOperator kOperators[] = {

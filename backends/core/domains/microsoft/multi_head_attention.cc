@@ -101,21 +101,33 @@ Status Define(Definition& d) {
   if (heads < 1) {
     return d.Invalid("Attribute num_heads is " + std::to_string(heads) + ", below 1.");
   }
-  for (const int input : {kPastLength, kBeams}) {
-    if (!d.Has(input)) continue;
-    return d.Unsupported("Input " + std::to_string(input) +
+  if (d.Has(kBeams)) {
+    return d.Unsupported("Input " + std::to_string(kBeams) +
                          " is given; caches that beams share are not supported.");
   }
   if (d.Has(kPastKey) != d.Has(kPastValue)) {
     return d.Invalid("It has not both past key and past value, or neither.");
   }
+  if (d.Has(kPastLength) && !d.Has(kPastKey)) {
+    return d.Invalid("It has a length of the past, and no past.");
+  }
   if (d.Wants(3)) return d.Unsupported("Output 3 (scores) is not supported.");
   const ElementType type = d.Type(kQuery);
   ONNXIFI_ASSIGN_OR_RETURN(Projections parts, ReadProjections(d, heads));
   ONNXIFI_RETURN_IF_ERROR(AddBias(d, heads, parts));
-  if (d.Has(kPastKey)) {
-    parts.k = d.Concat({d.In(kPastKey), parts.k}, 2);
-    parts.v = d.Concat({d.In(kPastValue), parts.v}, 2);
+  Value present_k = parts.k, present_v = parts.v;
+  if (d.Has(kPastLength)) {
+    // The cache is a buffer for the longest sequence, with the same length for all samples.
+    const Value old = d.Reshape(d.Cast(d.In(kPastLength), ElementType::kInt64), {1});
+    const Value total = d.Add(old, d.ExtentOf(parts.k, 2));
+    const Value starts = d.Apply("Expand", {old, d.ExtentOf(parts.k, 0)});
+    present_k = ExtendCache(d, d.In(kPastKey), parts.k, total, starts);
+    present_v = ExtendCache(d, d.In(kPastValue), parts.v, total, starts);
+    parts.k = d.Slice(present_k, 2, d.Ints1D({0}), total);
+    parts.v = d.Slice(present_v, 2, d.Ints1D({0}), total);
+  } else if (d.Has(kPastKey)) {
+    present_k = parts.k = d.Concat({d.In(kPastKey), parts.k}, 2);
+    present_v = parts.v = d.Concat({d.In(kPastValue), parts.v}, 2);
   }
   const ScoreExtents extents = {d.ExtentOf(parts.q, 0), d.ExtentOf(parts.q, 2),
                                 d.ExtentOf(parts.k, 2)};
@@ -135,8 +147,8 @@ Status Define(Definition& d) {
   }
   if (d.Int("unidirectional") != 0) attention.mask = Causal(d, extents);
   d.Return(0, MergeHeads(d, Attend(d, attention)));
-  d.Return(1, parts.k);
-  d.Return(2, parts.v);
+  d.Return(1, present_k);
+  d.Return(2, present_v);
   return base::Ok();
 }
 
