@@ -6,8 +6,6 @@
 
 #include "backends/core/host/draw.h"
 #include "backends/core/host/map.h"
-#include "backends/core/host/ngrams.h"
-#include "backends/core/host/probabilities.h"
 #include "backends/core/host/sequence.h"
 #include "backends/core/host/text.h"
 #include "backends/core/host/tokens.h"

@@ -30,8 +30,6 @@ struct Names {
   std::string_view operator()(const FormatNumbers&) const { return "format numbers"; }
   std::string_view operator()(const ParseNumbers&) const { return "parse numbers"; }
   std::string_view operator()(const RankStrings&) const { return "rank strings"; }
-  std::string_view operator()(const CountNgrams&) const { return "count n-grams"; }
-  std::string_view operator()(const CoupleProbabilities&) const { return "couple probabilities"; }
   std::string_view operator()(const MakeMaps&) const { return "make maps"; }
   std::string_view operator()(const ListMap&) const { return "list map"; }
   std::string_view operator()(const NextDraw&) const { return "next draw"; }
@@ -49,12 +47,6 @@ std::string KeyOf(const tensor::Tensor& tensor, int64_t index) {
     if (value.f == 0) value.f = 0;
   }
   return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-void AppendToGram(const std::string& key, std::string& gram) {
-  const uint64_t size_bytes = key.size();
-  gram.append(reinterpret_cast<const char*>(&size_bytes), sizeof(size_bytes));
-  gram += key;
 }
 
 std::string_view Name(const HostFunction& function) {

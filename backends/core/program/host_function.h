@@ -13,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -109,32 +108,6 @@ struct ParseNumbers {
 // (strings) -> int64: how many of the distinct ones come before each, by their bytes.
 struct RankStrings {};
 
-// (items [C] or [N, C], int64 or strings) -> float32 [width] or [N, width]: how often each n-gram
-// of `shortest` to `longest` items occurs, with equal gaps of up to `most_skipped` items between
-// them, times its weight, added up in its column.
-struct CountNgrams {
-  struct Gram {
-    int64_t number = 0;  // less than gram_count
-    int64_t column = 0;
-    float weight = 1;
-  };
-  std::unordered_map<std::string, Gram> grams;  // by AppendToGram of its items
-  int64_t gram_count = 0;
-  int64_t width = 0;
-  int64_t shortest = 1, longest = 1;
-  int64_t most_skipped = 0;
-  bool counts_once = false;  // any number of occurrences as one
-};
-
-// (scores of each two of `class_count` classes: floats [N, pairs], pairs (0, 1), (0, 2), ... (1,
-// 2),
-// ...) -> probabilities of the classes [N, class_count] of their type. Of two classes the first one
-// is the right one with probability 1 / (1 + exp(slope * score + offset)).
-struct CoupleProbabilities {
-  int64_t class_count = 0;
-  std::vector<double> slopes, offsets;  // by pair
-};
-
 // (float32 [columns] or [N, columns]) -> sequence of maps, one per row, from each key to the number
 // in its column.
 struct MakeMaps {
@@ -160,14 +133,12 @@ struct NextDraw {
 
 // Element `index` of a tensor as the key of a table: equal for equal elements, NaN equal to NaN.
 std::string KeyOf(const tensor::Tensor& tensor, int64_t index);
-// Makes `gram` longer by an item with this key.
-void AppendToGram(const std::string& key, std::string& gram);
 
 struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
                    SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
                    TokenizeStrings, NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers,
-                   RankStrings, CountNgrams, CoupleProbabilities, MakeMaps, ListMap, NextDraw> {
+                   RankStrings, MakeMaps, ListMap, NextDraw> {
   using variant::variant;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "backends/core/ops/index/find_key.h"
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/registry.h"
 
@@ -126,26 +127,10 @@ Expr FindPosition(Lowering& lowering, StepBuilder& map, Expr element, ElementTyp
   };
   Expr position = number(count);
   if (!sorted.keys.empty()) {
-    // As many as can be halved to the end; the last one again for those that are not there.
-    const int64_t last = static_cast<int64_t>(sorted.keys.size()) - 1;
-    int64_t size = 1;
-    while (size <= last) size = 2 * size + 1;
-    sorted.keys.resize(static_cast<size_t>(size), sorted.keys.back());
-    const int keys =
-        map.AddRead(lowering.ConstantTensor(Tensor::FromValues<T>(type, {size}, sorted.keys)).view);
-    const auto key_at = [&](Expr at) {
-      return program::LoadAt(map.exprs(), type, keys, std::span(&at, 1));
-    };
-    // How many keys are less than the element.
-    Expr less = number(0);
-    for (int64_t half = (size + 1) / 2; half > 0; half /= 2) {
-      const Expr is_above = key_at(less + number(half - 1)) < element;
-      less = less + Select(is_above, number(half), number(0));
-    }
-    const Expr at = Minimum(less, number(last));
+    const FoundKey key = FindKey<T>(lowering, map, element, type, std::move(sorted.keys));
     const Expr found = map.ReadAtUnchecked(
-        lowering.ConstantTensor(List(ElementType::kInt64, sorted.positions)), {at});
-    position = Select(key_at(at) == element, found, position);
+        lowering.ConstantTensor(List(ElementType::kInt64, sorted.positions)), {key.at});
+    position = Select(key.is_there, found, position);
   }
   if (sorted.position_of_nan >= 0) {
     position = Select(Unary(ExprOp::kIsNan, element), number(sorted.position_of_nan), position);

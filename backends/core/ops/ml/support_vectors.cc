@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "backends/core/ops/host_step.h"
+#include "backends/core/ops/ml/pairwise_coupling.h"
 #include "backends/core/ops/ml/rows.h"
 #include "backends/core/ops/ml/scores.h"
 #include "backends/core/ops/reduce/reduction.h"
@@ -192,11 +192,8 @@ Operand PairScores(Lowering& lowering, const Operand& kernels, const Operand& co
   return map.WriteMap(of_first + of_second + added, type);
 }
 
-// How many of its comparisons each class wins: [N, classes]. The first class of a pair wins a score
-// above 0.
-Operand Votes(Lowering& lowering, const Operand& scores, const Pairs& pairs) {
-  const Shape domain = {scores.shape[0], pairs.classes, pairs.classes};
-  // The comparison of a class with another one: its position.
+// [classes, classes]: the position of the comparison of a class with another one.
+Operand PairTable(Lowering& lowering, const Pairs& pairs) {
   std::vector<int64_t> positions(static_cast<size_t>(pairs.classes * pairs.classes), 0);
   for (int64_t k = 0; k < pairs.count(); ++k) {
     const int64_t i = pairs.first[static_cast<size_t>(k)];
@@ -204,8 +201,15 @@ Operand Votes(Lowering& lowering, const Operand& scores, const Pairs& pairs) {
     positions[static_cast<size_t>(i * pairs.classes + j)] = k;
     positions[static_cast<size_t>(j * pairs.classes + i)] = k;
   }
-  const Operand table = lowering.Reshaped(ConstantPositions(lowering, positions),
-                                          {Dim(pairs.classes), Dim(pairs.classes)});
+  return lowering.Reshaped(ConstantPositions(lowering, positions),
+                           {Dim(pairs.classes), Dim(pairs.classes)});
+}
+
+// How many of its comparisons each class wins: [N, classes]. The first class of a pair wins a score
+// above 0.
+Operand Votes(Lowering& lowering, const Operand& scores, const Pairs& pairs) {
+  const Shape domain = {scores.shape[0], pairs.classes, pairs.classes};
+  const Operand table = PairTable(lowering, pairs);
   const Operand spread{program::BroadcastTo(table, domain), domain};
   const ReductionGeometry reduced = ReduceAxes(spread, std::vector<int>{2}, /*keepdims=*/false);
   StepBuilder reduce(lowering, domain);
@@ -221,19 +225,30 @@ Operand Votes(Lowering& lowering, const Operand& scores, const Pairs& pairs) {
                         {{count, ElementType::kInt64}})[0];
 }
 
-// Probabilities [N, classes] from the scores of pairs.
+// Probabilities [N, classes] from the scores of pairs. Of two classes the first one is the right
+// one with probability 1 / (1 + exp(slope * score + offset)).
 Result<Operand> Probabilities(Lowering& lowering, const Operand& scores, const Pairs& pairs) {
-  program::CoupleProbabilities coupling;
-  coupling.class_count = pairs.classes;
-  for (const float a : FloatList(lowering, "prob_a")) coupling.slopes.push_back(a);
-  for (const float b : FloatList(lowering, "prob_b")) coupling.offsets.push_back(b);
-  ONNXIFI_RETURN_IF_ERROR(CheckCount(lowering, "prob_a", coupling.slopes.size(), pairs.count()));
-  ONNXIFI_RETURN_IF_ERROR(CheckCount(lowering, "prob_b", coupling.offsets.size(), pairs.count()));
-  HostStep step(lowering, std::move(coupling));
-  step.Read(scores);
-  const Operand shares = step.WriteTensor(scores.type(), {scores.shape[0], Dim(pairs.classes)});
-  step.Emit();
-  return shares;
+  const std::vector<float> slopes = FloatList(lowering, "prob_a");
+  const std::vector<float> offsets = FloatList(lowering, "prob_b");
+  ONNXIFI_RETURN_IF_ERROR(CheckCount(lowering, "prob_a", slopes.size(), pairs.count()));
+  ONNXIFI_RETURN_IF_ERROR(CheckCount(lowering, "prob_b", offsets.size(), pairs.count()));
+  const ElementType type = scores.type();
+  constexpr double kMinShare = 1e-7;
+  StepBuilder win(lowering, scores.shape);
+  const Expr slope = win.Read(ConstantNumbers(lowering, type, {pairs.count()}, slopes));
+  const Expr offset = win.Read(ConstantNumbers(lowering, type, {pairs.count()}, offsets));
+  const Expr exponent = Unary(ExprOp::kExp, win.Read(scores) * slope + offset);
+  const Expr probability = Like(exponent, 1) / (Like(exponent, 1) + exponent);
+  const Operand of_pairs = win.WriteMap(
+      Minimum(Maximum(probability, Like(exponent, kMinShare)), Like(exponent, 1 - kMinShare)),
+      type);
+  StepBuilder map(lowering, {scores.shape[0], Dim(pairs.classes), Dim(pairs.classes)});
+  const Expr own = map.Coordinate(1);
+  const Expr other = map.Coordinate(2);
+  const Expr at = map.Read(PairTable(lowering, pairs));
+  const Expr first = map.ReadAtUnchecked(of_pairs, {map.Coordinate(0), at});
+  const Operand wins = map.WriteMap(Select(own < other, first, Like(first, 1) - first), type);
+  return CouplePairs(lowering, wins, pairs.classes);
 }
 
 // How many support vectors each class has; all of them in `sum`.
