@@ -91,7 +91,7 @@ def _group_query(
         "GroupQueryAttention",
         inputs,
         attributes=attributes,
-        outputs=3,
+        outputs=4 if "qk_output" in attributes else 3,
         constant=constant,
         symbolic=symbolic,
         oracle=oracle,
@@ -137,6 +137,18 @@ def group_query():
         prefix + "batch_next", batch=3, sequence=1, past=0, buffer=20, lengths=[5, 9, 3], rotary=True, size=16
     )
     yield _group_query(prefix + "several_next", sequence=4, past=6, buffer=16, rotary=True, size=16)
+    for shown, word in ((1, "scores"), (2, "shares")):
+        kinds = {
+            "": {"sequence": 5},
+            "_next": {"sequence": 1, "past": 9, "buffer": 16},
+            "_window": {"sequence": 5, "local_window_size": 2, "softcap": 3.0},
+            "_bias": {"sequence": 5, "bias": True},
+            "_sink": {"sequence": 5, "sink": True},
+            "_float16": {"sequence": 5, "dtype": "float16"},
+            "_symbolic": {"sequence": 5, "batch": 2, "symbolic": True},
+        }
+        for kind, given in kinds.items():
+            yield _group_query(f"{prefix}{word}{kind}", qk_output=shown, **given)
     yield _group_query(prefix + "known_total", sequence=1, past=9, constant=(5, 6))
     yield _group_query(prefix + "symbolic", batch=2, sequence=5, rotary=True, size=16, constant=(7, 8))
     yield _group_query(prefix + "float16", sequence=5, past=0, dtype="float16", rotary=True, size=16)

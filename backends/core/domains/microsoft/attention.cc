@@ -16,8 +16,9 @@ using Value = Definition::Value;
 
 namespace {
 
-// Scores of a softmax that has one more column, of which nothing is taken.
-Value AttendWithSink(Definition& d, const Attention& a, ElementType type) {
+// In single products, so that scores can be told. The softmax has one more column for a sink, of
+// which nothing is taken.
+Attended AttendInParts(Definition& d, const Attention& a, ElementType type) {
   // [batch, kv heads, group, ...] and [batch, kv heads, 1, ...]
   const int64_t group = a.heads / a.kv_heads;
   const Value extents = d.Apply("Shape", {a.q});
@@ -39,19 +40,29 @@ Value AttendWithSink(Definition& d, const Attention& a, ElementType type) {
     scores = d.Mul(d.Apply("Tanh", {d.Div(scores, cap)}), cap);
   }
   if (a.bias) scores = d.Add(scores, *a.bias);
+  Attended attended;
+  if (a.shown == Attention::Shown::kScores) {
+    attended.shown = a.mask ? d.Apply("Where", {*a.mask, scores, d.Scalar(0, type)}) : scores;
+  }
   if (a.mask) {
     const Value never = d.Scalar(-std::numeric_limits<float>::infinity(), type);
     scores = d.Apply("Where", {*a.mask, scores, never});
   }
-  const Value column = d.Apply("Expand", {d.Reshape(*a.sink, {1, a.heads, 1, 1}),
-                                          d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({1})}, 0)});
-  Value shares = d.Apply("Softmax", {d.Concat({scores, column}, 3)}, {{"axis", int64_t{-1}}});
-  shares = d.Slice(shares, 3, d.Ints1D({0}), keys);
+  if (a.sink) {
+    const Value column =
+        d.Apply("Expand", {d.Reshape(*a.sink, {1, a.heads, 1, 1}),
+                           d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({1})}, 0)});
+    scores = d.Concat({scores, column}, 3);
+  }
+  Value shares = d.Apply("Softmax", {scores}, {{"axis", int64_t{-1}}});
+  if (a.sink) shares = d.Slice(shares, 3, d.Ints1D({0}), keys);
+  if (a.shown == Attention::Shown::kShares) attended.shown = shares;
   shares = d.ReshapeTo(shares, d.Concat({d.Slice(extents, 0, 0, 1), d.Ints1D({a.kv_heads, group}),
                                          d.Slice(extents, 0, 2, 3), keys},
                                         0));
   const Value result = d.MatMul(shares, d.Unsqueeze(a.v, {2}));
-  return d.ReshapeTo(result, d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({-1})}, 0));
+  attended.result = d.ReshapeTo(result, d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({-1})}, 0));
+  return attended;
 }
 
 // The queries that share keys as queries of one head, [batch, kv heads, group * sequence, size], so
@@ -83,16 +94,17 @@ Value AttendInGroups(Definition& d, const Attention& a, ElementType type) {
 
 }  // namespace
 
-Value Attend(Definition& d, Attention a) {
+Attended Attend(Definition& d, Attention a) {
   const ElementType type = IsNarrow(a.type) ? ElementType::kFloat32 : a.type;
   if (type != a.type) {
     for (Value* value : {&a.q, &a.k, &a.v}) *value = d.Cast(*value, type);
     if (a.bias) a.bias = d.Cast(*a.bias, type);
     if (a.sink) a.sink = d.Cast(*a.sink, type);
   }
-  Value result;
-  if (a.sink) {
-    result = AttendWithSink(d, a, type);
+  Attended attended;
+  Value& result = attended.result;
+  if (a.sink || a.shown != Attention::Shown::kNothing) {
+    attended = AttendInParts(d, a, type);
   } else if (a.has_key_for_each && a.scale != 0 && !a.bias) {
     result = AttendInGroups(d, a, type);
   } else {
@@ -111,7 +123,10 @@ Value Attend(Definition& d, Attention a) {
     if (added) inputs.push_back(*added);
     result = d.Apply("Attention", std::move(inputs), std::move(attributes));
   }
-  return type == a.type ? result : d.Cast(std::move(result), a.type);
+  if (type == a.type) return attended;
+  result = d.Cast(std::move(result), a.type);
+  if (!attended.shown.empty()) attended.shown = d.Cast(std::move(attended.shown), a.type);
+  return attended;
 }
 
 Value SplitHeads(Definition& d, Value value, int64_t heads) {

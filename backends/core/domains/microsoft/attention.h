@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_DOMAINS_MICROSOFT_ATTENTION_H_
 #define ONNXIFI_BACKENDS_CORE_DOMAINS_MICROSOFT_ATTENTION_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "backends/core/model/definition.h"
@@ -28,10 +29,19 @@ struct Attention {
   bool has_key_for_each = false;
   // A number per head that takes part in the softmax and has no key: [heads], of `type`.
   std::optional<Value> sink;
+  // What Attend tells besides: nothing; the scores before the softmax, 0 where the mask is false;
+  // or the softmax of them.
+  enum class Shown : uint8_t { kNothing, kScores, kShares };
+  Shown shown = Shown::kNothing;
 };
 
-// [batch, heads, queries, head size of V], of `type`; sums and shares are float32 at least.
-model::Definition::Value Attend(model::Definition& d, Attention attention);
+struct Attended {
+  model::Definition::Value result;  // [batch, heads, queries, head size of V], of the type
+  model::Definition::Value shown;   // [batch, heads, queries, keys], likewise; empty for nothing
+};
+
+// Sums and shares are float32 at least.
+Attended Attend(model::Definition& d, Attention attention);
 
 // [batch, sequence, heads * size] as [batch, heads, sequence, size], and back.
 model::Definition::Value SplitHeads(model::Definition& d, model::Definition::Value value,

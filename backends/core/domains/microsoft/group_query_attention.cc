@@ -82,9 +82,10 @@ Status CheckLimits(const Definition& d) {
                          std::to_string(d.Int("sliding_window_cache")) +
                          "; a cache keeps all tokens (0).");
   }
-  if (d.Int("qk_output") != 0 || d.Wants(3)) {
-    return d.Unsupported("Attribute qk_output is " + std::to_string(d.Int("qk_output")) +
-                         "; scores are no output (0).");
+  const int64_t shown = d.Int("qk_output");
+  if (shown < 0 || shown > 2 || (shown == 0 && d.Wants(3))) {
+    return d.Invalid("Attribute qk_output is " + std::to_string(shown) +
+                     "; output 3 is the scores (1) or the shares (2).");
   }
   return base::Ok();
 }
@@ -172,7 +173,13 @@ Status Define(Definition& d) {
     // One more score of zero.
     attention.sink = d.Apply("Expand", {d.Scalar1D(0, type), d.Ints1D({heads.q})});
   }
-  d.Return(0, MergeHeads(d, Attend(d, attention)));
+  const int64_t shown = d.Int("qk_output");
+  if (shown != 0 && d.Wants(3)) {
+    attention.shown = shown == 1 ? Attention::Shown::kScores : Attention::Shown::kShares;
+  }
+  const Attended attended = Attend(d, attention);
+  d.Return(0, MergeHeads(d, attended.result));
+  if (!attended.shown.empty()) d.Return(3, attended.shown);
   d.Return(1, present_k);
   d.Return(2, present_v);
   return base::Ok();

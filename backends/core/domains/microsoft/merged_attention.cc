@@ -128,7 +128,7 @@ Status Define(Definition& d, const Value& projections, const std::vector<int64_t
     attention.bias = attention.bias ? d.Add(*attention.bias, given) : given;
   }
   if (d.Int("unidirectional") != 0) attention.mask = Causal(d, extents);
-  d.Return(0, MergeHeads(d, Attend(d, attention)));
+  d.Return(0, MergeHeads(d, Attend(d, attention).result));
   if (d.Wants(1)) {
     d.Return(1, d.Concat({d.Unsqueeze(present_k, {0}), d.Unsqueeze(present_v, {0})}, 0));
   }

@@ -146,7 +146,7 @@ Status Define(Definition& d) {
     attention.bias = attention.bias ? d.Add(*attention.bias, d.In(kScoreBias)) : d.In(kScoreBias);
   }
   if (d.Int("unidirectional") != 0) attention.mask = Causal(d, extents);
-  d.Return(0, MergeHeads(d, Attend(d, attention)));
+  d.Return(0, MergeHeads(d, Attend(d, attention).result));
   d.Return(1, present_k);
   d.Return(2, present_v);
   return base::Ok();
