@@ -10,6 +10,7 @@
 #include <map>
 #include <numbers>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -241,29 +242,53 @@ class Differentiation {
 
   // Adds `derivative`, of the shape of `output` but for its last `but` axes, to what is known of
   // `input`'s; over axes along which the input was broadcast it is summed up.
-  Status Contribute(ValueId input, ValueId output, ValueId derivative, int but = 0) {
+  void Contribute(ValueId input, ValueId output, ValueId derivative, int but = 0) {
     const tensor::Shape& from = find_(input)->shape;
     const tensor::Shape& to = find_(output)->shape;
     const size_t more = to.size() - from.size();
-    std::vector<int64_t> stretched;
+    std::vector<int64_t> stretched, open;
     for (size_t axis = 0; axis + static_cast<size_t>(but) < from.size(); ++axis) {
       const tensor::Dim& own = from[axis];
       if (own == to[more + axis]) continue;
-      if (!own.is_constant() || own.constant() != 1) {
-        return Status(Code::kUnsupportedShape, "Gradient: It is open whether extent " +
-                                                   own.ToString() + " is broadcast to " +
-                                                   to[more + axis].ToString() + ".");
-      }
-      stretched.push_back(static_cast<int64_t>(more + axis));
+      std::vector<int64_t>& axes = own.is_constant() && own.constant() == 1 ? stretched : open;
+      axes.push_back(static_cast<int64_t>(more + axis));
     }
     if (!stretched.empty()) derivative = SumOver(derivative, stretched, /*keeps_axes=*/true);
+    for (const int64_t axis : open) {
+      derivative =
+          SummedWhereStretched(derivative, axis, Forward(input), axis - static_cast<int64_t>(more));
+    }
     if (more > 0) {
       std::vector<int64_t> leading;
       for (size_t axis = 0; axis < more; ++axis) leading.push_back(static_cast<int64_t>(axis));
       derivative = SumOver(derivative, leading, /*keeps_axes=*/false);
     }
+    if (!open.empty()) derivative = ShapedLike(derivative, Forward(input));
     AddTo(input, derivative);
-    return base::Ok();
+  }
+
+  // `derivative` along an axis of which only a run tells whether it is axis `own_axis` of `x` or
+  // was broadcast from an extent of 1: the sum over it, cut to one element, where that is so.
+  ValueId SummedWhereStretched(ValueId derivative, int64_t axis, ValueId x, int64_t own_axis) {
+    const ValueId extent = Apply("Shape", 15, {x});
+    SetAttribute("start", own_axis);
+    SetAttribute("end", own_axis + 1);
+    const ValueId is_one = Apply("Equal", 13, {extent, Integer(1)});
+    const ValueId sum = SumOver(derivative, {axis}, /*keeps_axes=*/true);
+    const ValueId either = Apply("Where", 16, {is_one, sum, derivative});
+    return Apply("Slice", 13, {either, Integer(0), extent, Integer(axis)});
+  }
+
+  // int64 [1]
+  ValueId Integer(int64_t number) {
+    graph::Value value;
+    value.name = "integer" + std::to_string(made_.values.size());
+    value.constant =
+        tensor::Tensor::FromValues<int64_t>(ElementType::kInt64, {1}, std::span(&number, 1));
+    value.type.kind = graph::Type::Kind::kTensor;
+    value.type.element = ElementType::kInt64;
+    value.type.extents = {graph::Extent{.number = 1}};
+    return made_.AddValue(std::move(value));
   }
 
   // Adds `derivative`, of the shape of `input`, to what is known of it.
@@ -317,13 +342,14 @@ class Differentiation {
                     "Gradient: The derivative of MatMul with a vector is not supported.");
     }
     const ValueId of_a = Apply("MatMul", 13, {g, Transposed(Forward(b), ranks[1])});
-    ONNXIFI_RETURN_IF_ERROR(Contribute(a, node.outputs[0], of_a, /*but=*/2));
+    Contribute(a, node.outputs[0], of_a, /*but=*/2);
     const ValueId of_b = Apply("MatMul", 13, {Transposed(Forward(a), ranks[0]), g});
-    return Contribute(b, node.outputs[0], of_b, /*but=*/2);
+    Contribute(b, node.outputs[0], of_b, /*but=*/2);
+    return base::Ok();
   }
 
   // alpha * A' B' + beta * C, where A' and B' may be A and B transposed.
-  Status DifferentiateGemm(const Node& node, ValueId g) {
+  void DifferentiateGemm(const Node& node, ValueId g) {
     const float alpha = FloatOf(node, "alpha", 1);
     const bool turns_a = IntOf(node, "transA", 0) != 0;
     const bool turns_b = IntOf(node, "transB", 0) != 0;
@@ -338,23 +364,22 @@ class Differentiation {
     };
     AddTo(node.inputs[0], turns_a ? product(b, turns_b, g, true) : product(g, false, b, !turns_b));
     AddTo(node.inputs[1], turns_b ? product(g, true, a, turns_a) : product(a, !turns_a, g, false));
-    if (node.inputs.size() < 3 || node.inputs[2] == kNoValue) return base::Ok();
-    return Contribute(node.inputs[2], node.outputs[0], Mul(g, Filled(g, FloatOf(node, "beta", 1))));
+    if (node.inputs.size() < 3 || node.inputs[2] == kNoValue) return;
+    Contribute(node.inputs[2], node.outputs[0], Mul(g, Filled(g, FloatOf(node, "beta", 1))));
   }
 
   // x to the power of an exponent, which may be of another type.
-  Status DifferentiatePow(const Node& node, ValueId g) {
+  void DifferentiatePow(const Node& node, ValueId g) {
     const ValueId output = node.outputs[0];
     const ValueId x = Forward(node.inputs[0]);
     const ValueId exponent = CastTo(Forward(node.inputs[1]), type_);
     const ValueId slope = Mul(exponent, Apply("Pow", 15, {x, Sub(exponent, Filled(exponent, 1))}));
     // A constant is flat at 0, too.
     const ValueId is_constant = Apply("Equal", 13, {exponent, Filled(exponent, 0)});
-    ONNXIFI_RETURN_IF_ERROR(
-        Contribute(node.inputs[0], output,
-                   Mul(g, Apply("Where", 16, {is_constant, Filled(exponent, 0), slope}))));
-    if (!tensor::IsFloat(find_(node.inputs[1])->type())) return base::Ok();
-    return Contribute(node.inputs[1], output, Mul(g, Mul(Forward(output), Apply("Log", 13, {x}))));
+    Contribute(node.inputs[0], output,
+               Mul(g, Apply("Where", 16, {is_constant, Filled(exponent, 0), slope})));
+    if (!tensor::IsFloat(find_(node.inputs[1])->type())) return;
+    Contribute(node.inputs[1], output, Mul(g, Mul(Forward(output), Apply("Log", 13, {x}))));
   }
 
   // Operators that give elements other places; null where `op` is none.
@@ -390,28 +415,28 @@ class Differentiation {
     const ValueId y = Forward(output);
     const ValueId x = Forward(node.inputs[0]);
     if (op == "MatMul") return DifferentiateMatMul(node, g);
-    if (op == "Gemm") return DifferentiateGemm(node, g);
-    if (op == "Pow") return DifferentiatePow(node, g);
-    if (const std::optional<ValueId> returned = Returned(node, g, x)) {
+    if (op == "Gemm") {
+      DifferentiateGemm(node, g);
+    } else if (op == "Pow") {
+      DifferentiatePow(node, g);
+    } else if (const std::optional<ValueId> returned = Returned(node, g, x)) {
       AddTo(node.inputs[0], *returned);
-      return base::Ok();
-    }
-    if (op == "Sum") {
-      for (ValueId input : node.inputs) ONNXIFI_RETURN_IF_ERROR(Contribute(input, output, g));
-      return base::Ok();
-    }
-    if (node.inputs.size() == 2) {
+    } else if (op == "Sum") {
+      for (ValueId input : node.inputs) Contribute(input, output, g);
+    } else if (node.inputs.size() == 2) {
       const ValueId b = Forward(node.inputs[1]);
       const bool is_sum = op == "Add" || op == "Sub";
       const ValueId of_a = is_sum ? g : op == "Mul" ? Mul(g, b) : Div(g, b);
-      ONNXIFI_RETURN_IF_ERROR(Contribute(node.inputs[0], output, of_a));
+      Contribute(node.inputs[0], output, of_a);
       const ValueId of_b = op == "Add"   ? g
                            : op == "Sub" ? Negated(g)
                            : op == "Mul" ? Mul(g, x)
                                          : Negated(Div(Mul(g, y), b));
-      return Contribute(node.inputs[1], output, of_b);
+      Contribute(node.inputs[1], output, of_b);
+    } else {
+      Contribute(node.inputs[0], output, Slope(node, g, x, y));
     }
-    return Contribute(node.inputs[0], output, Slope(node, g, x, y));
+    return base::Ok();
   }
 
   // The derivative of a function of one element or of a row, times `g`.

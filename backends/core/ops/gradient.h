@@ -21,8 +21,7 @@ using FindTensor = std::function<const program::Operand*(graph::ValueId)>;
 // A graph of the node's inputs (xs, then zs) and outputs, which captures what else it reads. It
 // computes y anew from the inputs, since they need not be the named tensors, and then the
 // derivatives of y's sum. INVALID_MODEL where names or inputs do not fit; UNSUPPORTED_OPERATOR
-// where an operator between has no derivative here; UNSUPPORTED_SHAPE where it is open which axes
-// are broadcast.
+// where an operator between has no derivative here; UNSUPPORTED_SHAPE for products with vectors.
 base::Result<std::unique_ptr<graph::Graph>> ExpandGradient(const graph::Graph& graph,
                                                            const graph::Node& node,
                                                            const FindTensor& find);
