@@ -16,6 +16,7 @@
 #include "backends/core/codegen/kernel_launch.h"
 #include "backends/core/codegen/selector.h"
 #include "backends/core/device/device.h"
+#include "backends/core/device/host_threads.h"
 #include "backends/core/device/staging.h"
 #include "backends/cuda/captures.h"
 #include "backends/cuda/driver.h"
@@ -55,6 +56,11 @@ class Device final : public device::Device {
     return selector_.PrefersNarrowOperands(facts);
   }
   base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
+  // Kernels are compiled on all threads, but not where each has a stream of its own, which a run on
+  // another one does not wait for.
+  device::Parallel* parallel() override {
+    return runtime_->stream() == CU_STREAM_PER_THREAD ? nullptr : &threads_;
+  }
 
   cuda::Sharing& sharing() { return sharing_; }
   const Runtime& runtime() const { return *runtime_; }
@@ -79,6 +85,7 @@ class Device final : public device::Device {
   // A kernel takes some ten thousand bytes.
   static constexpr int64_t kMaxCacheBytes = int64_t{256} << 20;
 
+  device::HostThreads threads_;
   const std::unique_ptr<Runtime> runtime_;
   const codegen::Selector selector_;
   device::StagingPool staging_;

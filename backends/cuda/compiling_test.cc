@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When kernels are compiled: at once on all threads. On the emulated device.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "backends/core/execution/host_boundary.h"
+#include "backends/core/execution/testing/run_program.h"
+#include "backends/core/program/testing/program_maker.h"
+#include "backends/cuda/device.h"
+
+namespace onnxifi::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Status;
+using program::Expr;
+using program::ExprPool;
+using program::Operand;
+using program::ProgramMaker;
+using tensor::ElementType;
+using tensor::Tensor;
+
+constexpr int64_t kRows = 6;
+constexpr int64_t kColumns = 4;
+constexpr int kMaps = 10;
+
+// kMaps Maps of the input, each with a text of its own: x + x + … of k + 2 terms.
+ProgramMaker MapsOfOneInput() {
+  ProgramMaker maker;
+  const Operand x = maker.Input({kRows, kColumns});
+  for (int k = 0; k < kMaps; ++k) {
+    maker.Output(maker.Map({kRows, kColumns}, {x}, [k](ExprPool&, const std::vector<Expr>& loads) {
+      Expr sum = loads[0];
+      for (int term = 0; term <= k; ++term) sum = sum + loads[0];
+      return sum;
+    }));
+  }
+  return maker;
+}
+
+// Of the calls of NVRTC that are under way. Functions of a CompilerApi have no state, so that this
+// is global.
+std::mutex gate;
+std::condition_variable changed;
+int calls_under_way = 0;
+int most_under_way = 0;
+bool is_awaited = false;
+
+// The first call waits for a second one, as long as that may take to come.
+nvrtcResult CompileBesideAnother(nvrtcProgram program, int count, const char* const* options) {
+  static const CompilerApi real = *LoadCompilerApi();
+  {
+    std::unique_lock lock(gate);
+    most_under_way = std::max(most_under_way, ++calls_under_way);
+    changed.notify_all();
+    if (!std::exchange(is_awaited, true)) {
+      changed.wait_for(lock, std::chrono::seconds(20), [] { return most_under_way > 1; });
+    }
+  }
+  const nvrtcResult result = real.CompileProgram(program, count, options);
+  const std::lock_guard lock(gate);
+  --calls_under_way;
+  return result;
+}
+
+class CompilingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("ONNXIFI_EMULATED_DEVICES", "2", /*replace=*/1);  // as all tests of this program
+    std::string name = (fs::temp_directory_path() / "cuda_compiling.XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  base::Result<std::unique_ptr<Device>> Open(const CompilerApi& compiler_api,
+                                             std::optional<CUstream> stream = {}) const {
+    const Api api = *LoadApi();
+    ONNXIFI_ASSIGN_OR_RETURN(const FoundDevices devices, FindDevices(api));
+    return Device::Open(api, compiler_api, devices.fit.at(0), folder_, stream);
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(CompilingTest, KernelsAreCompiledSideBySide) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "There is one thread.";
+  calls_under_way = most_under_way = 0;
+  is_awaited = false;
+  CompilerApi compiler_api = *LoadCompilerApi();
+  compiler_api.CompileProgram = CompileBesideAnother;
+  const auto device = Open(compiler_api);
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  const ProgramMaker maker = MapsOfOneInput();
+  plan::Counters counters;
+  const auto plan = plan::Plan::Create(maker.program, **device, counters);
+  ASSERT_TRUE(plan.ok()) << plan.status().Text();
+  execution::Executor executor(**plan);
+  const auto boundary = execution::HostBoundary::Create(executor);
+  ASSERT_TRUE(boundary.ok()) << boundary.status().Text();
+  const std::vector<float> values(kRows * kColumns, 3);
+  const std::vector<Tensor> inputs = {
+      Tensor::FromValues<float>(ElementType::kFloat32, {kRows, kColumns}, values)};
+  execution::TensorOutputs outputs(maker.program);
+  const Status ran = (*boundary)->Run(execution::AsInputs(inputs), outputs);
+  ASSERT_TRUE(ran.ok()) << ran.Text();
+  EXPECT_GT(most_under_way, 1);
+  EXPECT_EQ((*device)->compiled_count(), kMaps);
+  for (int k = 0; k < kMaps; ++k) {
+    const Tensor& sums = outputs.tensors[static_cast<size_t>(k)];
+    const auto* const sum = reinterpret_cast<const float*>(sums.data());
+    EXPECT_TRUE(std::all_of(sum, sum + kRows * kColumns, [&](float value) {
+      return value == 3.0F * (static_cast<float>(k) + 2);
+    })) << k;
+  }
+}
+
+// What a thread puts into its own stream is not awaited by a run on another thread.
+TEST_F(CompilingTest, AStreamPerThreadHasKernelsBoundByTheCaller) {
+  const auto own = Open(*LoadCompilerApi());
+  ASSERT_TRUE(own.ok()) << own.status().Text();
+  EXPECT_NE((*own)->parallel(), nullptr);
+  const auto per_thread = Open(*LoadCompilerApi(), CU_STREAM_PER_THREAD);
+  ASSERT_TRUE(per_thread.ok()) << per_thread.status().Text();
+  EXPECT_EQ((*per_thread)->parallel(), nullptr);
+}
+
+}  // namespace
+}  // namespace onnxifi::cuda
