@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -248,26 +249,73 @@ extern "C" __global__ void run(const int* a, const int* b, float* c) {
 }
 )";
 
-TEST_F(KernelTest, MatrixUnits) {
-  std::vector<int> a(16 * 16), b(16 * 8);
-  for (size_t n = 0; n < a.size(); ++n) a[n] = static_cast<int>(n * 37 % 53) - 26;
-  for (size_t n = 0; n < b.size(); ++n) b[n] = static_cast<int>(n * 29 % 47) - 23;
-  const CUdeviceptr of_a = Upload(a);
-  const CUdeviceptr of_b = Upload(b);
-  const CUdeviceptr to = Upload(std::vector<float>(16 * 8));
-  MUST(Launch(Load(std::string("#define ITEMS\n") + kWarpProduct), 1, 32, nullptr, of_a, of_b, to));
-  const std::vector<float> out = Download<float>(to, 16 * 8);
-  for (size_t row = 0; row < 16; ++row) {
-    for (size_t column = 0; column < 8; ++column) {
-      int sum = 1;
-      for (size_t k = 0; k < 16; ++k) sum += a[row * 16 + k] * b[k * 8 + column];
-      EXPECT_EQ(out[row * 8 + column], sum) << row << " " << column;
-    }
+class WarpProductTest : public KernelTest {
+ protected:
+  void SetUp() override {
+    KernelTest::SetUp();
+    for (size_t n = 0; n < a_.size(); ++n) a_[n] = static_cast<int>(n * 37 % 53) - 26;
+    for (size_t n = 0; n < b_.size(); ++n) b_[n] = static_cast<int>(n * 29 % 47) - 23;
+    of_a_ = Upload(a_);
+    of_b_ = Upload(b_);
+    to_ = Upload(std::vector<float>(16 * 8));
   }
+  // `items`: what stands before the instruction.
+  void Start(const std::string& items, const std::string& text) {
+    MUST(Launch(Load("#define ITEMS " + items + "\n" + text), 1, 32, nullptr, of_a_, of_b_, to_));
+  }
+  // Of the last launch's 128 sums.
+  int CountWrong() {
+    const std::vector<float> out = Download<float>(to_, 16 * 8);
+    int count = 0;
+    for (size_t row = 0; row < 16; ++row) {
+      for (size_t column = 0; column < 8; ++column) {
+        int sum = 1;
+        for (size_t k = 0; k < 16; ++k) sum += a_[row * 16 + k] * b_[k * 8 + column];
+        count += out[row * 8 + column] == static_cast<float>(sum) ? 0 : 1;
+      }
+    }
+    return count;
+  }
+
+  std::vector<int> a_ = std::vector<int>(16 * 16);
+  std::vector<int> b_ = std::vector<int>(16 * 8);
+  CUdeviceptr of_a_ = 0, of_b_ = 0, to_ = 0;
+};
+
+TEST_F(WarpProductTest, MatrixUnits) {
+  Start("", kWarpProduct);
+  EXPECT_EQ(CountWrong(), 0);
   EXPECT_EQ(Misuses(), "");
-  // Of some items alone it is undefined.
-  MUST(Launch(Load(std::string("#define ITEMS if (threadIdx.x != 5)\n") + kWarpProduct), 1, 32,
-              nullptr, of_a, of_b, to));
+}
+
+// Each is one that is easily made: of what an item holds of the one or the other operand or of the
+// sums, and of the order of the words.
+TEST_F(WarpProductTest, AWrongFragmentIsSeen) {
+  const struct {
+    const char* right;
+    const char* wrong;
+  } kMistakes[] = {
+      {"i < 2 || (i >= 4 && i < 6) ? group", "i < 4 ? group"},
+      {"(i & 1) + (i < 4 ? 0 : 8)]", "(i & 1) + (i < 4 ? 8 : 0)]"},
+      {"a[row * 16 +", "a[(row ^ 1) * 16 +"},
+      {"(i < 2 ? 0 : 8)) * 8 + group]", "(i < 2 ? 0 : 8)) * 8 + (group ^ 1)]"},
+      {"b[(thread * 2 + (i & 1)", "b[(thread + 4 * (i & 1)"},
+      {"\"r\"(of_b.words[0]), \"r\"(of_b.words[1])", "\"r\"(of_b.words[1]), \"r\"(of_b.words[0])"},
+      {"\"r\"(of_a.words[1]), \"r\"(of_a.words[2])", "\"r\"(of_a.words[2]), \"r\"(of_a.words[1])"},
+      {"c[(i < 2 ? group : group + 8)", "c[(i % 2 == 0 ? group : group + 8)"},
+      {"* 8 + thread * 2 + (i & 1)] = sums", "* 8 + thread + 4 * (i & 1)] = sums"},
+  };
+  for (const auto& mistake : kMistakes) {
+    std::string text = kWarpProduct;
+    const size_t at = text.find(mistake.right);
+    ASSERT_NE(at, std::string::npos) << mistake.right;
+    Start("", text.replace(at, std::strlen(mistake.right), mistake.wrong));
+    EXPECT_GT(CountWrong(), 32) << mistake.wrong;
+  }
+}
+
+TEST_F(WarpProductTest, SomeItemsOfAWarpAloneAreAFault) {
+  Start("if (threadIdx.x != 5)", kWarpProduct);
   EXPECT_NE(cuCtxSynchronize(), CUDA_SUCCESS);
   EXPECT_THAT(Misuses(), HasSubstr("Some items of a warp alone"));
 }
