@@ -19,6 +19,7 @@
 
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/execution/testing/run_program.h"
+#include "backends/core/plugin/testing/symbolic_encoder.h"
 #include "backends/core/program/testing/program_maker.h"
 #include "backends/cuda/device.h"
 
@@ -136,6 +137,12 @@ TEST_F(CompilingTest, AStreamPerThreadHasKernelsBoundByTheCaller) {
   const auto per_thread = Open(*LoadCompilerApi(), CU_STREAM_PER_THREAD);
   ASSERT_TRUE(per_thread.ok()) << per_thread.status().Text();
   EXPECT_EQ((*per_thread)->parallel(), nullptr);
+}
+
+TEST_F(CompilingTest, FiftyNumbersOfTokensTakeTheKernelsOfTheFirst) {
+  const auto device = Open(*LoadCompilerApi());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  plugin::ExpectFiftyLengthsOfTheSameKernels(**device, [&] { return (*device)->kernel_count(); });
 }
 
 }  // namespace

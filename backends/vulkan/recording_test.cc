@@ -21,6 +21,7 @@
 
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/execution/testing/run_program.h"
+#include "backends/core/plugin/testing/symbolic_encoder.h"
 #include "backends/core/program/testing/program_maker.h"
 #include "backends/core/reference/device.h"
 #include "backends/vulkan/device.h"
@@ -239,6 +240,10 @@ TEST_F(RecordingTest, LengthsInTurnAndMemoryThatGrows) {
   }
   EXPECT_GT(ready.counters().recordings, 0u);
   EXPECT_LE(ready.recordings(), execution::Recordings::kMaxRecordings);
+}
+
+TEST_F(RecordingTest, FiftyNumbersOfTokensTakeTheKernelsOfTheFirst) {
+  plugin::ExpectFiftyLengthsOfTheSameKernels(*device_, [&] { return device_->kernel_count(); });
 }
 
 TEST_F(RecordingTest, WorkingMemoryThatGrowsElsewhereStaysWithWhatWasRecorded) {
