@@ -239,9 +239,15 @@ TEST_F(FaultTest, ADeviceWhoseContextCannotBeEnteredIsUnavailable) {
   EXPECT_EQ(LiveObjects(), 0);
 }
 
+// By number, since headers of CUDA 12 lack some.
 TEST_F(FaultTest, AnErrorThatEndsTheContextEndsThisDeviceAndNoOther) {
-  for (const CUresult fault :
-       {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_ECC_UNCORRECTABLE}) {
+  constexpr int kEcc = 214, kNvlink = 220, kContained = 226, kIllegalAddress = 700, kTimeout = 702,
+                kAssert = 710, kStack = 714, kInstruction = 715, kMisaligned = 716, kSpace = 717,
+                kCounter = 718, kLaunch = 719, kTensorMemory = 721, kMps = 810, kExternal = 911;
+  for (const int fault :
+       {kEcc, kNvlink, kContained, kIllegalAddress, kTimeout, kAssert, kStack, kInstruction,
+        kMisaligned, kSpace, kCounter, kLaunch, kTensorMemory, kMps, kExternal}) {
+    SCOPED_TRACE(fault);
     emulated_recover();
     Story lost(folder_, 0);
     Story other(folder_, 1);

@@ -110,8 +110,13 @@ std::string BaseName(std::string name) {
   return name;
 }
 
+// cuda.h says of these that the process has to end, or the context.
 bool EndsContext(CUresult result) {
-  switch (result) {
+  switch (static_cast<int>(result)) {
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case 226:  // CUDA_ERROR_CONTAINED
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_LAUNCH_TIMEOUT:
     case CUDA_ERROR_ASSERT:
@@ -121,8 +126,9 @@ bool EndsContext(CUresult result) {
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:
     case CUDA_ERROR_INVALID_PC:
     case CUDA_ERROR_LAUNCH_FAILED:
-    case CUDA_ERROR_ECC_UNCORRECTABLE:
-    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case 721:  // CUDA_ERROR_TENSOR_MEMORY_LEAK
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+    case 911:  // CUDA_ERROR_EXTERNAL_DEVICE
       return true;
     default:
       return false;
