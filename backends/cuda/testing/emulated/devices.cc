@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "backends/cuda/testing/emulated/kernel_text.h"
 #include "backends/cuda/testing/emulated/objects.h"
 
 namespace emulated {
@@ -183,7 +184,7 @@ int AttributeOf(CUdevice_attribute attribute, CUdevice device) {
       return 1 << 10;
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
-      return 65536;
+      return kDeviceRegisters;
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
       return 2048;
     case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:

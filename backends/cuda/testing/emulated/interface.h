@@ -53,6 +53,7 @@ struct EmulatedParameter {
 struct EmulatedKernel {
   const char* name;
   unsigned int most_items;
+  unsigned int registers;  // of an item
   int parameter_count;
   const EmulatedParameter* parameters;
   void (*run)(const EmulatedLaunch& launch);

@@ -66,6 +66,43 @@ unsigned NumberOf(const std::string& source, const std::string& text) {
   return value == 0 ? 1024 : value;
 }
 
+// Of what arrays in items' own memory take, which is registers as long as there are some: those of
+// numbers of elements, as in "float sums[4][8]". What is shared, constant or elsewhere is left out.
+unsigned WordsOfArrays(const std::string& source) {
+  constexpr std::pair<const char*, unsigned> kTypes[] = {
+      {"float", 1}, {"int", 1},    {"unsigned", 1}, {"f32", 1}, {"i32", 1},
+      {"u32", 1},   {"double", 2}, {"f64", 2},      {"i64", 2}, {"u64", 2}};
+  unsigned all = 0;
+  for (const auto& [type, type_words] : kTypes) {
+    for (size_t at = FindWord(source, type, 0); at != std::string::npos;
+         at = FindWord(source, type, at + 1)) {
+      const size_t statement = source.find_last_of(";{}\n", at) + 1;
+      const std::string before = source.substr(statement, at - statement);
+      if (before.find_first_not_of(' ') != std::string::npos) continue;
+      const size_t name = SkipSpace(source, at + std::string(type).size());
+      size_t next = name + NameAt(source, name).size();
+      unsigned words = type_words;
+      bool is_array = false;
+      while (next > name && next < source.size() && source[next] == '[') {
+        const std::string extent = NameAt(source, next + 1);
+        if (extent.empty() || std::isdigit(static_cast<unsigned char>(extent[0])) == 0) break;
+        words *= NumberOf(source, extent);
+        is_array = true;
+        next = SkipSpace(source, next + 1 + extent.size());
+        if (next < source.size() && source[next] == ']') next = SkipSpace(source, next + 1);
+      }
+      if (is_array) all += words;
+    }
+  }
+  return all;
+}
+
+// What is left to an item of blocks of so many: registers are given to warps, eight at a time.
+unsigned RegistersFor(unsigned items) {
+  const unsigned in_warps = (std::max(items, 1U) + 31) / 32 * 32;
+  return kDeviceRegisters / in_warps / 8 * 8;
+}
+
 // extern __shared__ [__align__(n)] TYPE NAME[]; -> TYPE* const NAME = ...;
 void TranslateDynamicShared(std::string* text) {
   for (size_t at = FindWord(*text, "extern", 0); at != std::string::npos;
@@ -126,12 +163,15 @@ void TranslateInstructions(std::string* text) {
 
 }  // namespace
 
-std::vector<KernelEntry> FindKernels(const std::string& source) {
+std::vector<KernelEntry> FindKernels(const std::string& source, unsigned most_registers) {
+  constexpr unsigned kForTheRest = 32;
+  const unsigned wanted = kForTheRest + WordsOfArrays(source);
   std::vector<KernelEntry> kernels;
   for (size_t at = FindWord(source, "__global__", 0); at != std::string::npos;
        at = FindWord(source, "__global__", at + 1)) {
     if (IsInDirective(source, at)) continue;
     KernelEntry kernel;
+    unsigned most = std::min(most_registers, kMaxRegisters);
     size_t next = at + 10;
     for (;;) {
       next = SkipSpace(source, next);
@@ -144,12 +184,16 @@ std::vector<KernelEntry> FindKernels(const std::string& source) {
       }
       if (name == "__launch_bounds__") {
         kernel.most_items = NumberOf(source, NameAt(source, SkipSpace(source, behind + 1)));
+        most = std::min(most, RegistersFor(kernel.most_items));
+      } else if (name == "__maxnreg__") {
+        most = std::min(most, NumberOf(source, NameAt(source, SkipSpace(source, behind + 1))));
       } else if (name != "__attribute__" && name != "__align__") {
         kernel.name = name;
         break;
       }
       next = Close(source, behind);
     }
+    kernel.registers = std::min(wanted, most);
     const bool is_known =
         std::any_of(kernels.begin(), kernels.end(),
                     [&](const KernelEntry& known) { return known.name == kernel.name; });

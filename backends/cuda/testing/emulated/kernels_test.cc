@@ -354,6 +354,49 @@ TEST_F(KernelTest, LimitsOfLaunches) {
   EXPECT_EQ(Download<int>(to, 1)[0], 1);
 }
 
+// Its array takes 96 registers of an item, and all else 32.
+constexpr char kManyRegisters[] = R"( run(float* out) {
+  float sums[12][8];
+  for (int k = 0; k < 96; ++k) sums[k / 8][k % 8] = k;
+  if (threadIdx.x == blockDim.x - 1) out[0] = sums[11][7] + blockDim.x;
+})";
+
+TEST_F(KernelTest, AKernelOfMoreRegistersThanThereAreIsNotLaunched) {
+  const CUdeviceptr to = Upload(std::vector<float>(1));
+  const std::string head = "extern \"C\" __global__ void";
+  const auto registers_of = [](CUfunction run) {
+    int count = 0;
+    EXPECT_EQ(cuFuncGetAttribute(&count, CU_FUNC_ATTRIBUTE_NUM_REGS, run), CUDA_SUCCESS);
+    return count;
+  };
+  const CUfunction run = Load(head + kManyRegisters);
+  EXPECT_EQ(registers_of(run), 128);
+  int most_items = 0;
+  MUST(cuFuncGetAttribute(&most_items, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, run));
+  EXPECT_EQ(most_items, 512);
+  MUST(Launch(run, 1, 512, nullptr, to));
+  EXPECT_EQ(Download<float>(to, 1)[0], 95 + 512);
+  EXPECT_EQ(Misuses(), "");
+  EXPECT_EQ(Launch(run, 1, 513, nullptr, to), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  EXPECT_THAT(Misuses(), HasSubstr("128 registers of each of 513 items"));
+  // The compiler makes do with fewer where it is told of more items, or of fewer registers.
+  for (const char* const bound : {" __launch_bounds__(1024)", " __maxnreg__(64)"}) {
+    const CUfunction bounded = Load(head + bound + kManyRegisters);
+    EXPECT_EQ(registers_of(bounded), 64) << bound;
+    MUST(Launch(bounded, 1, 1024, nullptr, to));
+    EXPECT_EQ(Download<float>(to, 1)[0], 95 + 1024) << bound;
+  }
+  const std::string cubin =
+      Compile(head + kManyRegisters, nullptr, {"--gpu-architecture=sm_90", "--maxrregcount=72"});
+  CUmodule module = nullptr;
+  CUfunction fewer = nullptr;
+  MUST(cuModuleLoadData(&module, cubin.data()));
+  MUST(cuModuleGetFunction(&fewer, module, "run"));
+  EXPECT_EQ(registers_of(fewer), 72);
+  EXPECT_EQ(Launch(fewer, 1, 1024, nullptr, to), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  MUST(Launch(fewer, 1, 896, nullptr, to));
+}
+
 TEST_F(KernelTest, ATrapAndADivisionByZeroLoseTheContext) {
   for (const char* const body : {"__trap();", "out[0] = 7 / out[1];"}) {
     const CUfunction run =

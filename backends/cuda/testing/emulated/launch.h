@@ -92,9 +92,9 @@ struct EmulatedKernelOf<kRun, void (*)(A...)> {
   }
 };
 
-#define EMULATED_KERNEL(name, most_items)                                         \
+#define EMULATED_KERNEL(name, most_items, registers)                              \
   {                                                                               \
-#name, most_items, EmulatedKernelOf < &name> ::kCount,                        \
+#name, most_items, registers, EmulatedKernelOf < &name> ::kCount,             \
         EmulatedKernelOf < &name> ::Parameters(), EmulatedKernelOf < &name> ::Run \
   }
 // After a kernel's text: its entries.

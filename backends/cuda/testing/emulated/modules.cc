@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "backends/cuda/testing/emulated/fibers.h"
+#include "backends/cuda/testing/emulated/kernel_text.h"
 #include "backends/cuda/testing/emulated/objects.h"
 #include "backends/cuda/testing/emulated/tracking.h"
 
@@ -24,6 +25,12 @@ namespace {
 
 constexpr size_t kMaxStaticShared = size_t{48} << 10;
 constexpr int kMaxShared = 227 << 10;
+
+// That a multiprocessor has registers for: they are given to warps, eight at a time for each item.
+unsigned MostItems(const EmulatedKernel& kernel) {
+  const unsigned of_a_warp = (kernel.registers + 7) / 8 * 8 * kWarp;
+  return std::min(kernel.most_items, kDeviceRegisters / of_a_warp * kWarp);
+}
 
 // The length of an ELF file, from its tables: a caller names an image by its address alone.
 size_t ImageBytes(const void* image) {
@@ -215,10 +222,17 @@ CUresult MakeLaunch(const CUDA_KERNEL_NODE_PARAMS& wanted, Action* action) {
   if (items == 0 || wanted.gridDimX == 0 || wanted.gridDimY == 0 || wanted.gridDimZ == 0) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "an extent of 0");
   }
-  if (items > 1024 || wanted.blockDimZ > 64)
+  if (items > kMaxItems || wanted.blockDimZ > 64)
     return refuse(CUDA_ERROR_INVALID_VALUE, "over 1,024 items in a block");
   if (items > kernel.most_items) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "more items in a block than its launch bounds allow");
+  }
+  if (items > MostItems(kernel)) {
+    return Misuse(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                  std::string("Kernel ") + kernel.name + " takes " +
+                      std::to_string(kernel.registers) + " registers of each of " +
+                      std::to_string(items) + " items; a multiprocessor has " +
+                      std::to_string(kDeviceRegisters) + ".");
   }
   if (wanted.gridDimX > INT_MAX || wanted.gridDimY > 65535 || wanted.gridDimZ > 65535) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "more blocks than a grid has");
@@ -314,7 +328,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute attribute, 
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *value = static_cast<int>(function->kernel->most_items);
+      *value = static_cast<int>(MostItems(*function->kernel));
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
       *value = static_cast<int>(function->module->entries.shared_bytes);
@@ -323,7 +337,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute attribute, 
       *value = function->most_dynamic_shared_bytes;
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      *value = 32;
+      *value = static_cast<int>(function->kernel->registers);
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
@@ -376,9 +390,12 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* count, CUfunct
   EMULATED_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, kWithContext);
   EMULATED_FUNCTION(function, handle);
   const size_t shared = function->module->entries.shared_bytes + dynamic_bytes + 1024;
-  if (items <= 0 || items > 1024) return CUDA_ERROR_INVALID_VALUE;
-  *count =
-      static_cast<int>(std::min({size_t{32}, size_t(2048 / items), (size_t{228} << 10) / shared}));
+  if (items <= 0 || static_cast<unsigned>(items) > kMaxItems) return CUDA_ERROR_INVALID_VALUE;
+  const size_t of_an_item = (function->kernel->registers + 7) / 8 * 8;
+  const size_t in_warps = (static_cast<size_t>(items) + kWarp - 1) / kWarp * kWarp;
+  *count = static_cast<int>(
+      std::min({size_t{32}, size_t{2048} / in_warps, kDeviceRegisters / (of_an_item * in_warps),
+                (size_t{228} << 10) / shared}));
   return CUDA_SUCCESS;
 }
 

@@ -141,6 +141,7 @@ struct Options {
   int architecture = 75;
   bool is_virtual = true;
   bool is_verbose = false;
+  unsigned most_registers = kMaxRegisters;
   std::vector<std::string> forwarded;
 };
 
@@ -196,8 +197,12 @@ bool Parse(int count, const char* const* texts, Options* options, std::string* l
           value != "c++20") {
         return refuse("invalid value for --std:", value);
       }
-    } else if (TakePrefix(&value, {"--maxrregcount=", "-maxrregcount=", "--include-path=", "-I",
-                                   "--diag-", "-diag-", "--split-compile=", "-split-compile="})) {
+    } else if (TakePrefix(&value, {"--maxrregcount=", "-maxrregcount="})) {
+      const unsigned long number = std::strtoul(std::string(value).c_str(), nullptr, 10);
+      if (number == 0) return refuse("invalid value for --maxrregcount:", value);
+      options->most_registers = static_cast<unsigned>(std::min(number, 255UL));
+    } else if (TakePrefix(&value, {"--include-path=", "-I", "--diag-", "-diag-",
+                                   "--split-compile=", "-split-compile="})) {
     } else {
       constexpr std::string_view kPlain[] = {"--use_fast_math",
                                              "-use_fast_math",
@@ -246,7 +251,7 @@ bool IsSanitized() {
 }
 
 nvrtcResult Compile(_nvrtcProgram* program, const Options& options) {
-  const std::vector<KernelEntry> kernels = FindKernels(program->source);
+  const std::vector<KernelEntry> kernels = FindKernels(program->source, options.most_registers);
   if (kernels.empty()) {
     program->log = "default_program: error: the text has no kernel\n";
     return NVRTC_ERROR_COMPILATION;
@@ -256,7 +261,8 @@ nvrtcResult Compile(_nvrtcProgram* program, const Options& options) {
   text += "#line 1\n" + Translate(program->source) + "\nEMULATED_MODULE(\n";
   for (size_t n = 0; n < kernels.size(); ++n) {
     text += (n == 0 ? "  EMULATED_KERNEL(" : ",\n  EMULATED_KERNEL(") + kernels[n].name + ", " +
-            std::to_string(kernels[n].most_items) + ")";
+            std::to_string(kernels[n].most_items) + ", " + std::to_string(kernels[n].registers) +
+            ")";
   }
   text += ")\n";
 
@@ -328,7 +334,8 @@ nvrtcResult Compile(_nvrtcProgram* program, const Options& options) {
                       std::to_string(options.architecture) +
                       "'\nptxas info    : Function properties for " + kernel.name +
                       "\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-                      "ptxas info    : Used 32 registers, used 1 barriers\n";
+                      "ptxas info    : Used " +
+                      std::to_string(kernel.registers) + " registers, used 1 barriers\n";
     }
   }
   program->is_virtual = options.is_virtual;

@@ -25,6 +25,7 @@ static void* emulated_dynamic_shared;
 #define __noinline__ __attribute__((noinline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 // A section of its own, so that a block's memory has a beginning and an end.
 #define __shared__ static __attribute__((section("emulated_shared,\"aw\",@nobits#")))
 extern char __start_emulated_shared[] __attribute__((weak, visibility("hidden")));
