@@ -13,145 +13,23 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "backends/core/execution/host_boundary.h"
-#include "backends/core/execution/testing/run_program.h"
-#include "backends/core/program/testing/program_maker.h"
-#include "backends/cuda/device.h"
-#include "backends/cuda/testing/emulated/control.h"
+#include "backends/cuda/compile_only.h"
+#include "backends/cuda/testing/story.h"
 
 namespace onnxifi::cuda {
 namespace {
 
 namespace fs = std::filesystem;
 using base::Code;
-using base::Result;
 using base::Status;
-using program::Expr;
-using program::ExprPool;
-using program::Operand;
-using program::ProgramMaker;
-using tensor::ElementType;
-using tensor::Tensor;
 using testing::HasSubstr;
 
 constexpr int kEver = -1;
-
-// out = (x + c) summed over rows of 5, for N rows: two kernels and a constant.
-ProgramMaker MakeProgram() {
-  ProgramMaker maker;
-  const program::Dim n = maker.program.dims->NewSymbol("N", false);
-  const Operand x = maker.Input({n, 5});
-  const std::vector<float> values = {1, 2, 3, 4, 5};
-  const Operand c = maker.Constant(Tensor::FromValues<float>(ElementType::kFloat32, {5}, values));
-  const Operand more = maker.Map({n, 5}, {x, c}, [](ExprPool&, const std::vector<Expr>& loads) {
-    return loads[0] + loads[1];
-  });
-  maker.Output(maker.SumRows(more));
-  return maker;
-}
-
-// What a plugin does with a driver, from the first question to the end of a run.
-class Story {
- public:
-  explicit Story(fs::path cache_folder, size_t index = 0)
-      : cache_folder_(std::move(cache_folder)), index_(index) {}
-
-  Status Open() { return Open(*LoadApi(), *LoadCompilerApi()); }
-  Status Open(const Api& api, const CompilerApi& compiler_api) {
-    ONNXIFI_ASSIGN_OR_RETURN(const FoundDevices devices, FindDevices(api));
-    if (devices.fit.size() <= index_) {
-      return Status(Code::kBackendUnavailable,
-                    devices.left_out.empty() ? "There is no device." : devices.left_out.front());
-    }
-    ONNXIFI_ASSIGN_OR_RETURN(device_,
-                             Device::Open(api, compiler_api, devices.fit[index_], cache_folder_));
-    ONNXIFI_ASSIGN_OR_RETURN(plan_, plan::Plan::Create(maker_.program, *device_, counters_));
-    executor_ = std::make_unique<execution::Executor>(*plan_);
-    ONNXIFI_ASSIGN_OR_RETURN(boundary_, execution::HostBoundary::Create(*executor_));
-    return base::Ok();
-  }
-
-  // INTERNAL_ERROR if the sums are wrong.
-  Status Run(int64_t rows) {
-    const std::vector<float> values(static_cast<size_t>(rows * 5), 2);
-    const std::vector<Tensor> inputs = {
-        Tensor::FromValues<float>(ElementType::kFloat32, {rows, 5}, values)};
-    execution::TensorOutputs places(maker_.program);
-    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(execution::AsInputs(inputs), places));
-    const Tensor& sums = places.tensors[0];
-    const auto* sum = reinterpret_cast<const float*>(sums.data());
-    for (int64_t row = 0; row < rows; ++row) {
-      if (sum[row] != 25) return Status(Code::kInternalError, "A sum is wrong.");
-    }
-    return base::Ok();
-  }
-
-  // An event each way, memory of the caller's, and memory that host and device share.
-  Status Share() {
-    ONNXIFI_ASSIGN_OR_RETURN(const device::Sharing::NewEvent made, device_->sharing().MakeEvent());
-    std::promise<Status> told;
-    const Status waits = device_->sharing().WhenComplete(
-        made.event, [&](const Status& status) { told.set_value(Status(status)); });
-    made.complete(base::Ok());
-    const Status end = waits.ok() ? told.get_future().get() : Status(waits);
-    Destroy(made.event);
-    ONNXIFI_RETURN_IF_ERROR(Status(end));
-    ONNXIFI_ASSIGN_OR_RETURN(const device::Sharing::SharedMemory shared,
-                             device_->sharing().AllocateShared(64));
-    ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::Allocation> memory,
-                             device_->memory().Allocate(64));
-    return device_->sharing()
-        .ImportMemory(reinterpret_cast<uintptr_t>(memory->data()), 64,
-                      device::Sharing::Access::kWrite)
-        .status();
-  }
-
-  // As a receiver does, with a context that is current.
-  static void Destroy(const device::Sharing::NativeEvent& event) {
-    const Api api = *LoadApi();
-    CUcontext context = nullptr;
-    if (api.DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return;
-    api.CtxPushCurrent(context);
-    api.EventDestroy(reinterpret_cast<CUevent>(static_cast<uintptr_t>(event.handle)));
-    api.CtxPopCurrent(&context);
-    api.DevicePrimaryCtxRelease(0);
-  }
-
-  Status All() {
-    ONNXIFI_RETURN_IF_ERROR(Open());
-    // The third is recorded, the fourth replayed.
-    for (int run = 0; run < 4; ++run) ONNXIFI_RETURN_IF_ERROR(Run(3));
-    ONNXIFI_RETURN_IF_ERROR(Run(700));
-    return Share();
-  }
-
-  Device& device() { return *device_; }
-
- private:
-  const fs::path cache_folder_;
-  const size_t index_;
-  ProgramMaker maker_ = MakeProgram();
-  std::unique_ptr<Device> device_;
-  plan::Counters counters_;
-  std::unique_ptr<plan::Plan> plan_;
-  std::unique_ptr<execution::Executor> executor_;
-  std::unique_ptr<execution::HostBoundary> boundary_;
-};
-
-int LiveObjects() {
-  int count = 0;
-  for (const char* kind :
-       {"memory", "pinned", "stream", "event", "module", "graph", "executable"}) {
-    count += emulated_live(kind);
-  }
-  return count;
-}
 
 class FaultTest : public testing::Test {
  protected:
@@ -159,25 +37,37 @@ class FaultTest : public testing::Test {
     setenv("ONNXIFI_EMULATED_DEVICES", "2", /*replace=*/1);
     emulated_recover();
     emulated_forget();
+    emulated_nvrtc_fail(nullptr, 0, 0, 0);
     std::string name = (fs::temp_directory_path() / "cuda_fault.XXXXXX").string();
     folder_ = mkdtemp(name.data());
     ASSERT_EQ(LiveObjects(), 0);
   }
   void TearDown() override {
     emulated_recover();
+    emulated_nvrtc_fail(nullptr, 0, 0, 0);
     EXPECT_EQ(LiveObjects(), 0);
     fs::remove_all(folder_);
   }
   fs::path folder_;
 };
 
-// Those whose failure nobody can do anything about. Without a context nothing can be released
-// either, which has a test of its own.
+// Those whose failure nobody can do anything about, and those that callers alone call. Without a
+// context nothing can be released either, which has a test of its own.
 bool IsOfNoConsequence(const std::string& function) {
-  for (const char* part : {"Destroy", "Free", "Unload", "Release", "PushCurrent", "PopCurrent"}) {
+  for (const char* part : {"Destroy", "Free", "Unload", "Release", "PushCurrent", "PopCurrent",
+                           "BeginCapture", "EndCapture"}) {
     if (function.find(part) != std::string::npos) return true;
   }
   return false;
+}
+
+void ExpectDocumented(const Status& status) {
+  const std::set<Code> documented = {Code::kNoDeviceMemory,     Code::kNoDeviceResources,
+                                     Code::kBackendUnavailable, Code::kNoSystemMemory,
+                                     Code::kInternalError,      Code::kInvalidState};
+  EXPECT_TRUE(documented.contains(status.code())) << status.Text();
+  EXPECT_FALSE(status.sentence().empty());
+  EXPECT_EQ(status.Text().find("A sum is wrong"), std::string::npos) << status.Text();
 }
 
 TEST_F(FaultTest, AHealthyDriverIsNotMisused) {
@@ -203,23 +93,15 @@ TEST_F(FaultTest, EveryCallOfEveryFunctionFailsInTurn) {
   ASSERT_GT(functions.size(), 25U);
   int failed_count = 0;
   for (const auto& [name, count] : functions) {
-    for (int call = 0; call < std::min(count, 40); ++call) {
+    for (int call = 0; call < count; ++call) {
       for (const CUresult fault : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_UNKNOWN}) {
         SCOPED_TRACE(name + ", call " + std::to_string(call) + ", fault " + std::to_string(fault));
         emulated_recover();
         emulated_fail(name.c_str(), fault, call, 1);
-        {
-          Story story(folder_);
-          const Status status = story.All();
-          if (!status.ok()) {
-            ++failed_count;
-            const std::set<Code> documented = {Code::kNoDeviceMemory, Code::kNoDeviceResources,
-                                               Code::kBackendUnavailable, Code::kNoSystemMemory,
-                                               Code::kInternalError};
-            EXPECT_TRUE(documented.contains(status.code())) << status.Text();
-            EXPECT_FALSE(status.sentence().empty());
-            EXPECT_EQ(status.Text().find("A sum is wrong"), std::string::npos) << status.Text();
-          }
+        const Status status = Story(folder_).All();
+        if (!status.ok()) {
+          ++failed_count;
+          ExpectDocumented(status);
         }
         EXPECT_EQ(LiveObjects(), 0);
         emulated_recover();
@@ -230,6 +112,73 @@ TEST_F(FaultTest, EveryCallOfEveryFunctionFailsInTurn) {
   }
   // Few questions have an answer that can be done without.
   EXPECT_GT(failed_count, 100);
+}
+
+Api OfUnknownArchitecture() {
+  Api api = *LoadApi();
+  static Api real;
+  real = api;
+  api.DeviceGetAttribute = [](int* value, CUdevice_attribute attribute, CUdevice device) {
+    if (attribute != CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) {
+      return real.DeviceGetAttribute(value, attribute, device);
+    }
+    *value = 5;
+    return CUDA_SUCCESS;
+  };
+  return api;
+}
+
+// Kernels of an architecture that the compiler knows, of one that it does not, which get PTX, and
+// those of a device that only compiles, which asks what they take.
+TEST_F(FaultTest, EveryCallOfTheCompilerFailsInTurn) {
+  const CompilerApi compiler_api = *LoadCompilerApi();
+  const Api apis[] = {*LoadApi(), OfUnknownArchitecture(), CompileOnlyApi(90)};
+  const char* const functions[] = {"nvrtcVersion",
+                                   "nvrtcGetNumSupportedArchs",
+                                   "nvrtcGetSupportedArchs",
+                                   "nvrtcCreateProgram",
+                                   "nvrtcCompileProgram",
+                                   "nvrtcGetProgramLogSize",
+                                   "nvrtcGetProgramLog",
+                                   "nvrtcGetCUBINSize",
+                                   "nvrtcGetCUBIN",
+                                   "nvrtcGetPTXSize",
+                                   "nvrtcGetPTX"};
+  const auto compile = [&](const Api& api, const fs::path& folder) {
+    fs::create_directories(folder);
+    Story story(folder);
+    const Status opened = story.Open(api, compiler_api, /*compiles_only=*/&api == &apis[2]);
+    return opened.ok() ? story.Run(3) : Status(opened);
+  };
+  std::set<std::string> failed;
+  int number = 0;
+  for (const Api& api : apis) {
+    for (const char* const function : functions) {
+      emulated_nvrtc_fail(nullptr, 0, 0, 0);
+      const Status healthy = compile(api, folder_ / std::to_string(number++));
+      ASSERT_TRUE(healthy.ok()) << healthy.Text();
+      const int count = emulated_nvrtc_call_count(function);
+      for (int call = 0; call < count; ++call) {
+        for (const nvrtcResult fault :
+             {NVRTC_ERROR_OUT_OF_MEMORY, NVRTC_ERROR_COMPILATION, NVRTC_ERROR_INTERNAL_ERROR}) {
+          SCOPED_TRACE(std::string(function) + ", call " + std::to_string(call) + ", fault " +
+                       std::to_string(fault));
+          const fs::path folder = folder_ / std::to_string(number++);
+          emulated_nvrtc_fail(function, fault, call, 1);
+          const Status status = compile(api, folder);
+          ASSERT_FALSE(status.ok());
+          ExpectDocumented(status);
+          EXPECT_THAT(std::string(status.sentence()), HasSubstr("NVRTC"));
+          failed.insert(function);
+          EXPECT_EQ(LiveObjects(), 0);
+          emulated_nvrtc_fail(nullptr, 0, 0, 0);
+          const Status again = compile(api, folder);
+          EXPECT_TRUE(again.ok()) << again.Text();
+        }
+      }
+    }
+  }
+  EXPECT_EQ(failed.size(), std::size(functions));
 }
 
 TEST_F(FaultTest, ADeviceWhoseContextCannotBeEnteredIsUnavailable) {

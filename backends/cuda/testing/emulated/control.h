@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the emulated driver exports beside CUDA's functions: faults, and what it noticed. A test
-// that links neither library finds these by dlsym. Any thread.
+// What the emulated driver and the emulated NVRTC export beside CUDA's functions: faults, and what
+// they noticed. A test that links neither library finds these by dlsym. Any thread.
 
 #ifndef ONNXIFI_BACKENDS_CUDA_TESTING_EMULATED_CONTROL_H_
 #define ONNXIFI_BACKENDS_CUDA_TESTING_EMULATED_CONTROL_H_
@@ -30,6 +30,14 @@ int emulated_live(const char* kind);
 long long emulated_launch_count(void);
 // Every launch from now on twice, as with ONNXIFI_EMULATED_TWICE.
 void emulated_run_twice(int is_on);
+
+// As emulated_fail, of one function of NVRTC's at a time; null ends it. Forgets counts.
+void emulated_nvrtc_fail(const char* function, int result, int call, int count);
+// Of the function since the last emulated_nvrtc_fail.
+int emulated_nvrtc_call_count(const char* function);
+// How often the host compiler was started, and programs that are not destroyed.
+int emulated_nvrtc_compilations(void);
+int emulated_nvrtc_live_programs(void);
 
 }  // extern "C"
 

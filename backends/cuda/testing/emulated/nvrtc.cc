@@ -478,16 +478,21 @@ nvrtcResult nvrtcGetProgramLog(nvrtcProgram handle, char* log) {
   return NVRTC_SUCCESS;
 }
 
-// As emulated_fail of control.h, for one function at a time; null ends it.
 EMULATED_EXPORT void emulated_nvrtc_fail(const char* function, int result, int call, int count) {
   const std::lock_guard lock(S().mutex);
   S().failing = function != nullptr ? function : "";
   S().result = static_cast<nvrtcResult>(result);
   S().calls_before = call;
   S().count = count;
+  S().calls.clear();
 }
 
-// How often the host compiler was started.
+EMULATED_EXPORT int emulated_nvrtc_call_count(const char* function) {
+  const std::lock_guard lock(S().mutex);
+  const auto found = S().calls.find(function);
+  return found == S().calls.end() ? 0 : found->second;
+}
+
 EMULATED_EXPORT int emulated_nvrtc_compilations(void) {
   const std::lock_guard lock(S().mutex);
   return S().compilations;

@@ -15,10 +15,6 @@
 
 #include "backends/cuda/testing/emulated/control.h"
 
-extern "C" void emulated_nvrtc_fail(const char* function, int result, int call, int count);
-extern "C" int emulated_nvrtc_compilations(void);
-extern "C" int emulated_nvrtc_live_programs(void);
-
 namespace emulated {
 
 #define MUST(call) ASSERT_EQ(call, CUDA_SUCCESS)

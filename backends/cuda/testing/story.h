@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Story: what a plugin does with CUDA's driver and with NVRTC, from the first question to the end
+// of runs, for tests that let a call fail or count what is compiled. On the emulated device.
+
+#ifndef ONNXIFI_BACKENDS_CUDA_TESTING_STORY_H_
+#define ONNXIFI_BACKENDS_CUDA_TESTING_STORY_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/execution/host_boundary.h"
+#include "backends/core/execution/testing/run_program.h"
+#include "backends/core/program/testing/program_maker.h"
+#include "backends/cuda/device.h"
+#include "backends/cuda/testing/emulated/control.h"
+
+namespace onnxifi::cuda {
+
+// out = (x + c) summed over rows of 5, for N rows: two kernels and a constant.
+inline program::ProgramMaker MakeProgram() {
+  program::ProgramMaker maker;
+  const program::Dim n = maker.program.dims->NewSymbol("N", false);
+  const program::Operand x = maker.Input({n, 5});
+  const std::vector<float> values = {1, 2, 3, 4, 5};
+  const program::Operand c =
+      maker.Constant(tensor::Tensor::FromValues<float>(tensor::ElementType::kFloat32, {5}, values));
+  const program::Operand more =
+      maker.Map({n, 5}, {x, c}, [](program::ExprPool&, const std::vector<program::Expr>& loads) {
+        return loads[0] + loads[1];
+      });
+  maker.Output(maker.SumRows(more));
+  return maker;
+}
+
+class Story {
+ public:
+  explicit Story(std::filesystem::path cache_folder, size_t index = 0)
+      : cache_folder_(std::move(cache_folder)), index_(index) {}
+
+  base::Status Open() { return Open(*LoadApi(), *LoadCompilerApi()); }
+  base::Status Open(const Api& api, const CompilerApi& compiler_api, bool compiles_only = false) {
+    ONNXIFI_ASSIGN_OR_RETURN(DeviceInfo info, FindDevice(api));
+    info.is_compiled_for_only = compiles_only_ = compiles_only;
+    return OpenOn(api, compiler_api, info);
+  }
+
+  // INTERNAL_ERROR if the sums are wrong.
+  base::Status Run(int64_t rows) {
+    const std::vector<float> values = Values(rows);
+    const std::vector<tensor::Tensor> inputs = {
+        tensor::Tensor::FromValues<float>(tensor::ElementType::kFloat32, {rows, 5}, values)};
+    execution::TensorOutputs places(maker_.program);
+    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(execution::AsInputs(inputs), places));
+    return Check(reinterpret_cast<const float*>(places.tensors[0].data()), rows);
+  }
+
+  // Without waiting, from and to the caller's memory on the device.
+  base::Status RunInside(CUdeviceptr from, CUdeviceptr to, int64_t rows) {
+    const execution::InputTensor input{
+        .data = reinterpret_cast<const std::byte*>(from), .extents = {rows, 5}, .is_inside = true};
+    Inside output(reinterpret_cast<std::byte*>(to));
+    return boundary_->Run(std::span(&input, 1), output, nullptr, nullptr,
+                          execution::HostBoundary::End::kQueued);
+  }
+
+  // An event each way, memory of the caller's, and memory that host and device share.
+  base::Status Share() {
+    ONNXIFI_ASSIGN_OR_RETURN(const device::Sharing::NewEvent made, device_->sharing().MakeEvent());
+    std::promise<base::Status> told;
+    const base::Status waits = device_->sharing().WhenComplete(
+        made.event, [&](const base::Status& status) { told.set_value(base::Status(status)); });
+    made.complete(base::Ok());
+    const base::Status end = waits.ok() ? told.get_future().get() : base::Status(waits);
+    Destroy(made.event);
+    ONNXIFI_RETURN_IF_ERROR(base::Status(end));
+    ONNXIFI_ASSIGN_OR_RETURN(const device::Sharing::SharedMemory shared,
+                             device_->sharing().AllocateShared(64));
+    ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::Allocation> memory,
+                             device_->memory().Allocate(64));
+    return device_->sharing()
+        .ImportMemory(reinterpret_cast<uintptr_t>(memory->data()), 64,
+                      device::Sharing::Access::kWrite)
+        .status();
+  }
+
+  // As a receiver does, with a context that is current.
+  static void Destroy(const device::Sharing::NativeEvent& event) {
+    const Api api = *LoadApi();
+    CUcontext context = nullptr;
+    if (api.DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return;
+    api.CtxPushCurrent(context);
+    api.EventDestroy(reinterpret_cast<CUevent>(static_cast<uintptr_t>(event.handle)));
+    api.CtxPopCurrent(&context);
+    api.DevicePrimaryCtxRelease(0);
+  }
+
+  base::Status All() { return All(*LoadApi(), *LoadCompilerApi()); }
+  base::Status All(const Api& api, const CompilerApi& compiler_api) {
+    ONNXIFI_RETURN_IF_ERROR(Open(api, compiler_api));
+    // The third is recorded, the fourth replayed.
+    for (int run = 0; run < 4; ++run) ONNXIFI_RETURN_IF_ERROR(Run(3));
+    ONNXIFI_RETURN_IF_ERROR(Run(700));
+    ONNXIFI_RETURN_IF_ERROR(Share());
+    return OnCallersStream(api, compiler_api);
+  }
+
+  // Of a caller with a stream of his own: runs in it, and one that he captures and starts twice.
+  base::Status OnCallersStream(const Api& api, const CompilerApi& compiler_api) const {
+    constexpr int64_t kRows = 3;
+    ONNXIFI_ASSIGN_OR_RETURN(const DeviceInfo info, FindDevice(api));
+    ONNXIFI_ASSIGN_OR_RETURN(const auto context, Context::Retain(api, info));
+    CUstream stream = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(
+        context->Do("create a stream", [&] { return api.StreamCreate(&stream, 0); }));
+    const Handle<CUstream> owned_stream(context, stream, api.StreamDestroy);
+    const std::vector<float> values = Values(kRows);
+    std::vector<float> sums(kRows);
+    const size_t value_bytes = values.size() * sizeof(float);
+    CUdeviceptr memory = 0;
+    ONNXIFI_RETURN_IF_ERROR(
+        context->Do("allocate", [&] { return api.MemAlloc(&memory, value_bytes + 256); }));
+    const Handle<CUdeviceptr> owned_memory(context, memory, api.MemFree);
+    const CUdeviceptr from = memory, to = memory + 256;
+    ONNXIFI_RETURN_IF_ERROR(context->Do(
+        "upload", [&] { return api.MemcpyHtoDAsync(from, values.data(), value_bytes, stream); }));
+    const auto take = [&] {
+      ONNXIFI_RETURN_IF_ERROR(context->Do("download", [&] {
+        const CUresult result =
+            api.MemcpyDtoHAsync(sums.data(), to, sums.size() * sizeof(float), stream);
+        return result == CUDA_SUCCESS ? api.StreamSynchronize(stream) : result;
+      }));
+      return Check(std::exchange(sums, std::vector<float>(kRows)).data(), kRows);
+    };
+    Story story(cache_folder_, index_);
+    ONNXIFI_RETURN_IF_ERROR(story.OpenOn(api, compiler_api, info, stream));
+    ONNXIFI_RETURN_IF_ERROR(story.Run(kRows));
+    ONNXIFI_RETURN_IF_ERROR(story.RunInside(from, to, kRows));
+    ONNXIFI_RETURN_IF_ERROR(take());
+    ONNXIFI_RETURN_IF_ERROR(context->Do("begin a capture", [&] {
+      return cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    }));
+    base::Status captured = story.RunInside(from, to, kRows);
+    CUgraph graph = nullptr;
+    base::Status ended =
+        context->Do("end a capture", [&] { return cuStreamEndCapture(stream, &graph); });
+    const Handle<CUgraph> owned_graph(context, graph, api.GraphDestroy);
+    ONNXIFI_RETURN_IF_ERROR(std::move(captured));
+    ONNXIFI_RETURN_IF_ERROR(std::move(ended));
+    CUgraphExec executable = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(context->Do("make a graph ready", [&] {
+      return api.GraphInstantiateWithFlags(&executable, graph, 0);
+    }));
+    const Handle<CUgraphExec> owned_executable(context, executable, api.GraphExecDestroy);
+    for (int start = 0; start < 2; ++start) {
+      ONNXIFI_RETURN_IF_ERROR(
+          context->Do("start a graph", [&] { return api.GraphLaunch(executable, stream); }));
+      ONNXIFI_RETURN_IF_ERROR(take());
+    }
+    return base::Ok();
+  }
+
+  Device& device() { return *device_; }
+
+ private:
+  class Inside final : public execution::OutputAllocator {
+   public:
+    explicit Inside(std::byte* to) : to_(to) {}
+    base::Result<std::byte*> Allocate(int, const tensor::Extents&) override { return to_; }
+    bool IsInside(int) const override { return true; }
+
+   private:
+    std::byte* const to_;
+  };
+
+  base::Result<DeviceInfo> FindDevice(const Api& api) const {
+    ONNXIFI_ASSIGN_OR_RETURN(const FoundDevices devices, FindDevices(api));
+    if (devices.fit.size() > index_) return devices.fit[index_];
+    return base::Status(base::Code::kBackendUnavailable, devices.left_out.empty()
+                                                             ? "There is no device."
+                                                             : devices.left_out.front());
+  }
+  base::Status OpenOn(const Api& api, const CompilerApi& compiler_api, const DeviceInfo& info,
+                      std::optional<CUstream> stream = {}) {
+    ONNXIFI_ASSIGN_OR_RETURN(device_, Device::Open(api, compiler_api, info, cache_folder_, stream));
+    ONNXIFI_ASSIGN_OR_RETURN(plan_, plan::Plan::Create(maker_.program, *device_, counters_));
+    executor_ = std::make_unique<execution::Executor>(*plan_);
+    ONNXIFI_ASSIGN_OR_RETURN(boundary_, execution::HostBoundary::Create(*executor_));
+    return base::Ok();
+  }
+
+  static std::vector<float> Values(int64_t rows) {
+    return std::vector<float>(static_cast<size_t>(rows * 5), 2);
+  }
+  base::Status Check(const float* sums, int64_t rows) const {
+    for (int64_t row = 0; row < rows && !compiles_only_; ++row) {
+      if (sums[row] != 25) return base::Status(base::Code::kInternalError, "A sum is wrong.");
+    }
+    return base::Ok();
+  }
+
+  const std::filesystem::path cache_folder_;
+  const size_t index_;
+  bool compiles_only_ = false;  // nothing is computed
+  program::ProgramMaker maker_ = MakeProgram();
+  std::unique_ptr<Device> device_;
+  plan::Counters counters_;
+  std::unique_ptr<plan::Plan> plan_;
+  std::unique_ptr<execution::Executor> executor_;
+  std::unique_ptr<execution::HostBoundary> boundary_;
+};
+
+// Of the emulated driver, and of its compiler.
+inline int LiveObjects() {
+  int count = emulated_nvrtc_live_programs();
+  for (const char* kind :
+       {"memory", "pinned", "stream", "event", "module", "graph", "executable"}) {
+    count += emulated_live(kind);
+  }
+  return count;
+}
+
+}  // namespace onnxifi::cuda
+
+#endif  // ONNXIFI_BACKENDS_CUDA_TESTING_STORY_H_
