@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When kernels are compiled: at once on all threads. On the emulated device.
+// When kernels are compiled: at once on all threads, and not again: for other extents, in another
+// process, or where a folder was filled without a device. On the emulated device.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -17,11 +21,14 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/base/cache_folder.h"
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/execution/testing/run_program.h"
 #include "backends/core/plugin/testing/symbolic_encoder.h"
 #include "backends/core/program/testing/program_maker.h"
+#include "backends/cuda/compile_only.h"
 #include "backends/cuda/device.h"
+#include "backends/cuda/testing/story.h"
 
 namespace onnxifi::cuda {
 namespace {
@@ -143,6 +150,54 @@ TEST_F(CompilingTest, FiftyNumbersOfTokensTakeTheKernelsOfTheFirst) {
   const auto device = Open(*LoadCompilerApi());
   ASSERT_TRUE(device.ok()) << device.status().Text();
   plugin::ExpectFiftyLengthsOfTheSameKernels(**device, [&] { return (*device)->kernel_count(); });
+}
+
+TEST_F(CompilingTest, ADeviceThatOnlyCompilesLeavesNothingToCompile) {
+  const CompilerApi compiler_api = *LoadCompilerApi();
+  int64_t compiled = 0;
+  {
+    Story story(folder_);
+    const Status opened = story.Open(CompileOnlyApi(90), compiler_api, /*compiles_only=*/true);
+    ASSERT_TRUE(opened.ok()) << opened.Text();
+    for (const int64_t rows : {3, 700}) ASSERT_TRUE(story.Run(rows).ok());
+    compiled = story.device().compiled_count();
+    EXPECT_GE(compiled, 2);
+  }
+  Story story(folder_);
+  const Status ran = story.All();
+  ASSERT_TRUE(ran.ok()) << ran.Text();
+  EXPECT_EQ(story.device().kernel_count(), compiled);
+  EXPECT_EQ(story.device().compiled_count(), 0);
+}
+
+// Run by the next test, in processes of their own, with a cache folder that it names.
+TEST_F(CompilingTest, DISABLED_TellsWhatAStoryCompiles) {
+  Story story(base::CacheFolder());
+  const Status ran = story.All();
+  ASSERT_TRUE(ran.ok()) << ran.Text();
+  std::printf("Compiled %d of %d kernels.\n", static_cast<int>(story.device().compiled_count()),
+              static_cast<int>(story.device().kernel_count()));
+}
+
+TEST_F(CompilingTest, ASecondProcessCompilesNothing) {
+  const std::string program = fs::read_symlink("/proc/self/exe").string();
+  const auto run = [&] {
+    const std::string command =
+        "ONNXIFI_CACHE_DIR='" + (folder_ / "cache").string() + "' '" + program +
+        "' --gtest_also_run_disabled_tests --gtest_filter='*TellsWhatAStoryCompiles'";
+    std::string text;
+    FILE* const pipe = popen(command.c_str(), "r");
+    std::array<char, 4096> part{};
+    for (size_t count = 0; (count = fread(part.data(), 1, part.size(), pipe)) > 0;) {
+      text.append(part.data(), count);
+    }
+    EXPECT_EQ(pclose(pipe), 0) << text;
+    return text;
+  };
+  const std::string first = run();
+  EXPECT_THAT(first, testing::ContainsRegex("Compiled [1-9][0-9]* of [1-9]")) << first;
+  const std::string second = run();
+  EXPECT_THAT(second, testing::ContainsRegex("Compiled 0 of [1-9]")) << second;
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plugin where something of CUDA is missing, as onnxifi_info tells of it: one sentence that
+// names what. Each try is a process whose search path has what the test puts there.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace onnxifi::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+// What a command of the shell prints.
+std::string OutputOf(const std::string& command) {
+  std::string text;
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  std::array<char, 4096> part{};
+  for (size_t count = 0; (count = fread(part.data(), 1, part.size(), pipe)) > 0;) {
+    text.append(part.data(), count);
+  }
+  pclose(pipe);
+  return text;
+}
+
+class LoadingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "cuda_loading.XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // A library of that name is the one at `target`, or a file that is none.
+  void Put(const std::string& library, const fs::path& target = {}) const {
+    if (target.empty()) {
+      std::ofstream(folder_ / library) << "This is no library.";
+    } else {
+      fs::create_symlink(target, folder_ / library);
+    }
+  }
+  std::string Info(const std::string& variables = {}) const {
+    return OutputOf("LD_LIBRARY_PATH='" + folder_.string() + "' " + variables +
+                    " '" ONNXIFI_TEST_INFO "' --probe-limit 0");
+  }
+
+  const fs::path emulated_ = ONNXIFI_TEST_EMULATED;
+  fs::path folder_;
+};
+
+TEST_F(LoadingTest, WithAllOfItThereIsADevice) {
+  Put("libcuda.so.1", emulated_ / "libcuda.so.1");
+  Put("libnvrtc.so.13", emulated_ / "libnvrtc.so.13");
+  EXPECT_THAT(Info(), HasSubstr("Emulated GPU"));
+}
+
+TEST_F(LoadingTest, NoDriverIsTold) {
+  Put("libcuda.so.1");
+  EXPECT_THAT(Info(), HasSubstr("Plugin 'cuda' is not used (no device): The CUDA driver "
+                                "libcuda.so.1 cannot be opened: "));
+}
+
+TEST_F(LoadingTest, ADriverWithoutAFunctionIsTold) {
+  Put("libcuda.so.1", emulated_ / "libnvrtc.so.13");
+  EXPECT_THAT(Info(), HasSubstr("The CUDA driver has no function cuInit."));
+}
+
+TEST_F(LoadingTest, NoCompilerIsTold) {
+  Put("libcuda.so.1", emulated_ / "libcuda.so.1");
+  Put("libnvrtc.so.13");
+  Put("libnvrtc.so.12");
+  EXPECT_THAT(Info(), HasSubstr("The CUDA compiler NVRTC, version 13 or 12, cannot be opened: "));
+}
+
+TEST_F(LoadingTest, TheOlderCompilerServes) {
+  Put("libcuda.so.1", emulated_ / "libcuda.so.1");
+  Put("libnvrtc.so.13");
+  Put("libnvrtc.so.12", emulated_ / "libnvrtc.so.13");
+  EXPECT_THAT(Info(), HasSubstr("Emulated GPU"));
+}
+
+TEST_F(LoadingTest, NoDeviceIsTold) {
+  Put("libcuda.so.1", emulated_ / "libcuda.so.1");
+  Put("libnvrtc.so.13", emulated_ / "libnvrtc.so.13");
+  EXPECT_THAT(Info("CUDA_VISIBLE_DEVICES="), HasSubstr("The CUDA driver has no device."));
+}
+
+TEST_F(LoadingTest, ThePluginIsLinkedToNothingOfCuda) {
+  const std::string needed = OutputOf("readelf -d '" ONNXIFI_TEST_PLUGIN "' | grep NEEDED");
+  ASSERT_THAT(needed, HasSubstr("libc.so"));
+  for (const char* const library : {"cuda", "nvrtc", "cublas", "cudnn", "nvidia", "nvJitLink"}) {
+    EXPECT_THAT(needed, Not(HasSubstr(library)));
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::cuda
