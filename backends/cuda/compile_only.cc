@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -64,11 +65,8 @@ CUresult GetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
 }
 
 CUresult GetName(char* name, int length, CUdevice) {
-  const std::string text =
-      "no GPU: compiles for sm_" + std::to_string(compiled_architecture.load());
-  const size_t count = std::min(text.size(), static_cast<size_t>(length) - 1);
-  std::memcpy(name, text.data(), count);
-  name[count] = '\0';
+  std::snprintf(name, static_cast<size_t>(length), "no GPU: compiles for sm_%d",
+                compiled_architecture.load());
   return CUDA_SUCCESS;
 }
 

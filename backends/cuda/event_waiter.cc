@@ -10,12 +10,9 @@
 #include <utility>
 
 namespace onnxifi::cuda {
-namespace {
 
 using base::Code;
 using base::Status;
-
-}  // namespace
 
 EventWaiter::~EventWaiter() {
   {
@@ -42,7 +39,8 @@ Status EventWaiter::WhenComplete(CUevent event, OnDone done) {
   if (found == CUDA_ERROR_CAPTURED_EVENT) {
     return Status(Code::kInvalidEvent, "The CUDA event was recorded while a stream was captured.");
   }
-  if (found == CUDA_ERROR_INVALID_HANDLE || found == CUDA_ERROR_INVALID_VALUE) {
+  if (found == CUDA_ERROR_INVALID_HANDLE || found == CUDA_ERROR_INVALID_VALUE ||
+      found == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     return Status(Code::kInvalidEvent, "The handle is no event of CUDA.");
   }
   if (found != CUDA_ERROR_NOT_READY) ONNXIFI_RETURN_IF_ERROR(ToStatus(found, kDoing));

@@ -66,9 +66,7 @@ void Gates::Open(std::shared_ptr<const Gate> gate) {
     if (drained.ok()) idle_.push_back(std::move(gate));
     if (--closed_count_ == 0) free_now = std::exchange(freed_later_, {});
   }
-  for (const CUdeviceptr memory : free_now) {
-    static_cast<void>(context_->Do("free memory", [&] { return context_->api().MemFree(memory); }));
-  }
+  for (const CUdeviceptr memory : free_now) Free(memory);
 }
 
 void Gates::Free(CUdeviceptr memory) {

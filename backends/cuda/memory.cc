@@ -45,9 +45,11 @@ std::unique_ptr<device::Allocation> CallersMemory(CUdeviceptr address, int64_t s
 Result<std::unique_ptr<device::Allocation>> Memory::NewPiece(int64_t size_bytes) {
   const int64_t asked_bytes = std::max<int64_t>(size_bytes, 1);
   CUdeviceptr address = 0;
-  ONNXIFI_RETURN_IF_ERROR(runtime_.Do("allocate " + std::to_string(size_bytes) + " bytes", [&] {
-    return runtime_.api().MemAlloc(&address, static_cast<size_t>(asked_bytes));
-  }));
+  const std::string doing = "allocate " + std::to_string(size_bytes) + " of the " +
+                            std::to_string(runtime_.info().memory_bytes) + " bytes of " +
+                            runtime_.info().name;
+  ONNXIFI_RETURN_IF_ERROR(runtime_.Do(
+      doing, [&] { return runtime_.api().MemAlloc(&address, static_cast<size_t>(asked_bytes)); }));
   return std::unique_ptr<device::Allocation>(std::make_unique<Piece>(gates_, address, size_bytes));
 }
 

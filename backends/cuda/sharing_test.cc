@@ -96,6 +96,13 @@ TEST_P(SharingTest, UnfitMemoryIsRefusedWithTheReason) {
   ASSERT_EQ(api_.MemHostAlloc(&pinned, sizeof(host), CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
   expect(Number(pinned), scores, {"memory of the host", "ONNXIFI_MEMORY_TYPE_CPU"});
   EXPECT_EQ(api_.MemFreeHost(pinned), CUDA_SUCCESS);
+  CUdeviceptr managed = 0;
+  ASSERT_EQ(Function<decltype(cuMemAllocManaged)>("cuMemAllocManaged")(&managed, sizeof(host),
+                                                                       CU_MEM_ATTACH_GLOBAL),
+            CUDA_SUCCESS);
+  expect(managed, scores, {"managed memory", "image"});
+  expect(images, managed, {"managed memory", "scores"});
+  EXPECT_EQ(api_.MemFree(managed), CUDA_SUCCESS);
   CUcontext second = nullptr;
   CUdeviceptr foreign = 0;
   ASSERT_EQ(api_.DevicePrimaryCtxRetain(&second, 1), CUDA_SUCCESS);
@@ -304,6 +311,37 @@ TEST_P(SharingTest, UnfitEventsAreRefusedWithTheReason) {
   EXPECT_EQ(EndCapture(stream_, &graph), CUDA_SUCCESS);
   EXPECT_EQ(api_.GraphDestroy(graph), CUDA_SUCCESS);
   EXPECT_EQ(api_.EventDestroy(event), CUDA_SUCCESS);
+}
+
+// Of what was destroyed with its context, a driver need not know that it was an event.
+TEST_P(SharingTest, EventsOfADestroyedContextAreRefused) {
+  if (Function<int(const char*)>("emulated_live") == nullptr) {
+    GTEST_SKIP() << "The driver is not the emulated one.";
+  }
+  const Backend backend = InitBackend();
+  CUcontext context = nullptr;
+  CUevent event = nullptr;
+  ASSERT_EQ((Function<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 0)),
+            CUDA_SUCCESS);
+  ASSERT_EQ(api_.EventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  ASSERT_EQ(api_.EventRecord(event, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(Function<CUresult(CUcontext)>("cuCtxDestroy_v2")(context), CUDA_SUCCESS);
+  const auto refused = backend.ImportEvent(ONNXIFI_SDK_NATIVE_EVENT_CUDA, Number(event));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().status, ONNXIFI_STATUS_INVALID_EVENT);
+  EXPECT_THAT(refused.error().sentence, HasSubstr("no event of CUDA"));
+  // As drivers may say it.
+  CUevent known = nullptr;
+  ASSERT_EQ(api_.EventCreate(&known, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  Function<void(const char*, int, int, int)>("emulated_fail")(
+      "cuEventQuery", CUDA_ERROR_CONTEXT_IS_DESTROYED, 0, 1);
+  const auto told = backend.ImportEvent(ONNXIFI_SDK_NATIVE_EVENT_CUDA, Number(known));
+  EXPECT_EQ(api_.EventDestroy(known), CUDA_SUCCESS);
+  ASSERT_FALSE(told.ok());
+  EXPECT_EQ(told.error().status, ONNXIFI_STATUS_INVALID_EVENT);
+  // The backend goes on.
+  const auto graph = backend.InitGraph(DigitsModel());
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
 }
 
 TEST_P(SharingTest, SharedMemoryIsTheHostsAndTheDevicesWithoutACopy) {

@@ -210,7 +210,7 @@ CUresult AttributeOf(CUpointer_attribute attribute, CUdeviceptr address, void* v
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
       if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      *static_cast<unsigned char*>(value) = 0;
+      *static_cast<unsigned char*>(value) = memory->is_managed ? 1 : 0;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MAPPED:
       *static_cast<unsigned char*>(value) = memory != nullptr ? 1 : 0;
@@ -305,6 +305,21 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* address, size_t size_bytes) {
   const CUresult result = Allocate(size_bytes, /*is_host=*/false, 0, &base);
   if (result == CUDA_SUCCESS) *address = base;
   return result;
+}
+
+// Host and device see it; here it is device memory, which the host may look at, too.
+CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr* address, size_t size_bytes, unsigned int flags) {
+  EMULATED_CALL(cuMemAllocManaged, kWithContext);
+  if (address == nullptr || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (const CUresult result = CheckNoCapture(); result != CUDA_SUCCESS) return result;
+  uintptr_t base = 0;
+  const CUresult result = Allocate(size_bytes, /*is_host=*/false, 0, &base);
+  if (result != CUDA_SUCCESS) return result;
+  FindMemory(base)->is_managed = true;
+  *address = base;
+  return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {

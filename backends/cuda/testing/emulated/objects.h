@@ -44,6 +44,7 @@ struct Memory {
   Context* context = nullptr;
   bool is_host = false;
   bool is_registered = false;
+  bool is_managed = false;
   unsigned flags = 0;
   // With the pages that nobody may touch.
   char* mapping = nullptr;
