@@ -43,9 +43,11 @@ base::Result<std::vector<CompiledKernel>> CompiledKernels::End() const {
     if (line.starts_with("kernel,")) continue;
     CompiledKernel kernel;
     const size_t comma = line.find(',');
+    const size_t behind = line.find(',', comma + 1);
     kernel.name = line.substr(0, comma);
-    if (comma == std::string::npos ||
-        std::sscanf(line.c_str() + comma, ",%d,%d,%d,%d", &kernel.registers, &kernel.stack_bytes,
+    kernel.family = line.substr(comma + 1, behind - comma - 1);
+    if (behind == std::string::npos ||
+        std::sscanf(line.c_str() + behind, ",%d,%d,%d,%d", &kernel.registers, &kernel.stack_bytes,
                     &kernel.spill_bytes, &kernel.shared_bytes) != 4) {
       return base::Status(base::Code::kInternalError,
                           fmt::format("'{}' has an unknown line: {}", file().string(), line));
@@ -59,12 +61,13 @@ std::string MakeKernelText(const CompiledKernels& kernels,
                            const std::vector<CompiledKernel>& made) {
   std::string text;
   if (!made.empty()) {
-    text += fmt::format("{:16}  {:>9}  {:>10}  {:>10}  {:>10}\n", "KERNEL", "REGISTERS", "STACK",
-                        "SPILLS", "SHARED");
+    text += fmt::format("{:16}  {:10}  {:>9}  {:>10}  {:>10}  {:>10}\n", "KERNEL", "FAMILY",
+                        "REGISTERS", "STACK", "SPILLS", "SHARED");
   }
   for (const CompiledKernel& kernel : made) {
-    text += fmt::format("{:16}  {:>9}  {:>8} B  {:>8} B  {:>8} B\n", kernel.name, kernel.registers,
-                        kernel.stack_bytes, kernel.spill_bytes, kernel.shared_bytes);
+    text +=
+        fmt::format("{:16}  {:10}  {:>9}  {:>8} B  {:>8} B  {:>8} B\n", kernel.name, kernel.family,
+                    kernel.registers, kernel.stack_bytes, kernel.spill_bytes, kernel.shared_bytes);
   }
   return text + fmt::format("{} kernel{} compiled for {} into {}; the others were there.\n",
                             made.size(), made.size() == 1 ? "" : "s", kernels.architecture(),
@@ -75,6 +78,7 @@ std::string MakeKernelJson(const std::vector<CompiledKernel>& made) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const CompiledKernel& kernel : made) {
     list.push_back({{"kernel", kernel.name},
+                    {"family", kernel.family},
                     {"registers", kernel.registers},
                     {"stack_bytes", kernel.stack_bytes},
                     {"spill_bytes", kernel.spill_bytes},

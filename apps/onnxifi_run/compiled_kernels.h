@@ -16,7 +16,8 @@
 namespace onnxifi::run {
 
 struct CompiledKernel {
-  std::string name;  // a hash of its source
+  std::string name;    // a hash of its source
+  std::string family;  // of the step that it is for
   int registers = 0;
   int stack_bytes = 0;
   int spill_bytes = 0;

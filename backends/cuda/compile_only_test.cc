@@ -90,6 +90,8 @@ TEST_P(CompilingTest, AFolderIsFilledOnceAndTellsWhatKernelsTake) {
   std::ifstream report(KernelReportFile(folder, GetParam()));
   const std::string text{std::istreambuf_iterator<char>(report), {}};
   EXPECT_EQ(std::ranges::count(text, '\n'), compiled + 1) << text;
+  EXPECT_THAT(text, testing::StartsWith("kernel,family,registers,"));
+  EXPECT_THAT(text, testing::ContainsRegex("\n[0-9a-f]+,Reduce,[0-9]+,"));
   EXPECT_EQ(Compile(api, *compiler_api, folder), 0);
   // Machine code is an ELF file.
   bool has_machine_code = false;

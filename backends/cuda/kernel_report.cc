@@ -45,16 +45,18 @@ base::Result<KernelResources> ReadResources(const std::string& log) {
 }
 
 Status KernelReport::Add(const std::string& source, const KernelResources& resources) {
-  char line[96];
-  std::snprintf(line, sizeof(line), "%016llx,%d,%d,%d,%d\n",
-                static_cast<unsigned long long>(Digest(source)), resources.registers,
-                resources.stack_bytes, resources.spill_bytes, resources.shared_bytes);
+  // core/codegen's first line names the family.
+  const std::string family =
+      source.starts_with("// ") ? source.substr(3, source.find('\n') - 3) : "other";
+  char digest[24];
+  std::snprintf(digest, sizeof(digest), "%016llx", static_cast<unsigned long long>(Digest(source)));
   const std::lock_guard lock(mutex_);
   std::error_code ignored;
   const bool is_first = !std::filesystem::exists(file_, ignored);
   std::ofstream file(file_, std::ios::app);
-  if (is_first) file << "kernel,registers,stack_bytes,spill_bytes,shared_bytes\n";
-  file << line << std::flush;
+  if (is_first) file << "kernel,family,registers,stack_bytes,spill_bytes,shared_bytes\n";
+  file << digest << ',' << family << ',' << resources.registers << ',' << resources.stack_bytes
+       << ',' << resources.spill_bytes << ',' << resources.shared_bytes << std::endl;
   if (file) return base::Ok();
   return Status(Code::kInternalError, "'" + file_.string() + "' cannot be written.");
 }

@@ -28,8 +28,8 @@ base::Result<KernelResources> ReadResources(const std::string& log);
 class KernelReport {
  public:
   explicit KernelReport(std::filesystem::path file) : file_(std::move(file)) {}
-  // Appends "kernel,registers,stack bytes,spill bytes,shared bytes", the kernel as a hash of its
-  // source, under a heading if it is the first.
+  // Appends "kernel,family,registers,stack bytes,spill bytes,shared bytes", the kernel as a hash of
+  // its source, under a heading if it is the first.
   base::Status Add(const std::string& source, const KernelResources& resources);
 
  private:

@@ -68,6 +68,19 @@ TEST(SourcesTest, MatrixUnitsCompileForEachArchitecture) {
   }
 }
 
+// tools/compile_kernels.py holds all kernels of cases to it.
+TEST(SourcesTest, ProductsAndAttentionAreToldThatOneBlockIsEnough) {
+  codegen::KernelParts parts;
+  parts.group_size = 64;
+  for (const char* const family : {"", "Map", "Contract", "Attention"}) {
+    parts.family = family;
+    const std::string source = codegen::CudaDialect().Assemble(parts);
+    EXPECT_EQ(source.find("__launch_bounds__(64, 1)") != source.npos,
+              *family == 'C' || *family == 'A')
+        << family;
+  }
+}
+
 int Count(std::string_view text, std::string_view part) {
   int count = 0;
   for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;

@@ -3,6 +3,8 @@
 // CudaDialect: the neutral names as CUDA C++ has them, for NVRTC. Products are not fused into sums
 // by the compiler's option --fmad=false, and quotients and roots are IEEE's by its defaults.
 
+#include <onnxifi/sdk.h>
+
 #include <algorithm>
 
 #include "backends/core/codegen/dialect.h"
@@ -76,13 +78,20 @@ FN i32x4 load4(const i32* at) { return i32x4{at[0], at[1], at[2], at[3]}; }
 }  // namespace
 
 std::string CudaDialect::Assemble(const KernelParts& parts) const {
-  std::string text(kPrelude);
+  // The first line says what the kernel is for.
+  std::string text = parts.family.empty() ? "" : "// " + std::string(parts.family) + "\n";
+  text += kPrelude;
   text += parts.is_narrow ? "typedef int idx;\n" : "typedef i64 idx;\n";
   text += "struct Numbers { i64 at[" + std::to_string(std::max(1, parts.number_count)) + "]; };\n";
   text += parts.library;
   text += parts.helpers;
   const std::string group_size = std::to_string(parts.group_size);
-  text += "extern \"C\" __global__ void __launch_bounds__(" + group_size + ") run(";
+  // For more blocks at a time ptxas takes fewer registers than a kernel needs, and spills, unless
+  // it is told that one block is enough. The inner loops of these two do not bear that.
+  const bool may_not_spill =
+      parts.family == ONNXIFI_SDK_FAMILY_CONTRACT || parts.family == ONNXIFI_SDK_FAMILY_ATTENTION;
+  const std::string bounds = group_size + (may_not_spill ? ", 1" : "");
+  text += "extern \"C\" __global__ void __launch_bounds__(" + bounds + ") run(";
   for (const Parameter& parameter : parts.parameters) {
     text += std::string(parameter.is_written ? "" : "const ") + parameter.type + "*" +
             (parameter.is_alone ? " __restrict__ " : " ") + parameter.name + ", ";

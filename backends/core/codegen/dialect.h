@@ -32,6 +32,7 @@ struct Parameter {
 
 // What the parts of a kernel are put together from.
 struct KernelParts {
+  std::string_view family;  // of the step that it is made for; empty in tests
   bool uses_float64 = false;
   bool is_narrow = false;  // idx, the type of coordinates, has 32 bits instead of 64
   std::string library;     // functions that the device brings, in its own language

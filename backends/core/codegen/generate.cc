@@ -214,7 +214,7 @@ KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundSte
 KernelText Generate(const program::Program& program, const Step& step, int kernel,
                     const LoopForm& form, const Capabilities& capabilities,
                     const Dialect& dialect) {
-  Writer writer(form);
+  Writer writer(form, program::FamilyName(step));
   const Source source{program, step, form, capabilities};
   struct Families {
     Writer& writer;

@@ -271,7 +271,7 @@ void TiledProduct::PartWriter::WriteOutputs(const std::vector<std::string>& at,
 
 KernelText TiledProduct::Generate(Part part, const LoopForm& form, const Capabilities& capabilities,
                                   const Dialect& dialect, std::string_view library) const {
-  Writer writer(form);
+  Writer writer(form, program::FamilyName(step_));
   const Source source{program_, step_, form, capabilities};
   PartWriter part_writer(*this, writer, source);
   if (part == Part::kRows || part == Part::kColumns) {

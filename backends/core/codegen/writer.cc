@@ -158,6 +158,7 @@ KernelText Writer::Finish(const Dialect& dialect, Launch launch, bool is_narrow,
                           std::string_view library) {
   KernelText kernel;
   KernelParts parts;
+  parts.family = family_;
   parts.uses_float64 = uses_float64_;
   parts.is_narrow = is_narrow;
   parts.library = library;

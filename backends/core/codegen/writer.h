@@ -42,8 +42,9 @@ std::string_view FloatName(tensor::ElementType type);
 
 class Writer {
  public:
-  // `form` outlives it.
-  explicit Writer(const LoopForm& form) : form_(form) {}
+  // `form` outlives it. `family`: of the step (program::FamilyName).
+  explicit Writer(const LoopForm& form, std::string_view family = {})
+      : form_(form), family_(family) {}
 
   // One statement or line, at the depth of the blocks around it.
   template <typename... Pieces>
@@ -99,6 +100,7 @@ class Writer {
 
  private:
   const LoopForm& form_;
+  const std::string_view family_;
   size_t depth_ = 1;
   int next_name_ = 0;
   std::string body_;

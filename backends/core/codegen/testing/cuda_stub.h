@@ -11,7 +11,7 @@
 #define __device__
 #define __global__
 #define __shared__ static
-#define __launch_bounds__(items)
+#define __launch_bounds__(...)
 
 using std::abs, std::fabs, std::floor, std::ceil, std::rint, std::trunc, std::sqrt, std::exp,
     std::expm1, std::log, std::log1p, std::sin, std::cos, std::tan, std::asin, std::acos, std::atan,
