@@ -84,9 +84,9 @@ class BoundFewOutputs final : public device::BoundKernel {
     threads::ThreadPool& pool = runtime_.pool();
     const int64_t all = batch_ * chunks;
     const int64_t parts = pool.CountParts(all);
-    ONNXIFI_ASSIGN_OR_RETURN(
-        const runtime::WorkMemory::Lease lease,
-        runtime_.work_memory().Lend(pool.ThreadsOf(parts) * part_floats * static_cast<int64_t>(sizeof(float))));
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
+                             runtime_.work_memory().Lend(pool.ThreadsOf(parts) * part_floats *
+                                                         static_cast<int64_t>(sizeof(float))));
     auto* const scratch = reinterpret_cast<float*>(lease.data());
     const gemm::Epilogue epilogue = epilogue_.At(addresses);
     pool.ForEachPart(parts, [&](int64_t part, int thread) {

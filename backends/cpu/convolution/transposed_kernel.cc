@@ -222,9 +222,9 @@ class BoundTransposed final : public device::BoundKernel {
     const int64_t parts = pool.CountParts(worth);
     const int64_t part_floats =
         max_windows_ * (block_depth_ + (is_planar_ ? convolution_.out_channels : 0));
-    ONNXIFI_ASSIGN_OR_RETURN(
-        const runtime::WorkMemory::Lease lease,
-        runtime_.work_memory().Lend(pool.ThreadsOf(parts) * part_floats * static_cast<int64_t>(sizeof(float))));
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
+                             runtime_.work_memory().Lend(pool.ThreadsOf(parts) * part_floats *
+                                                         static_cast<int64_t>(sizeof(float))));
     auto* const scratch = reinterpret_cast<float*>(lease.data());
     const gemm::Epilogue epilogue = epilogue_.At(addresses);
     pool.ForEachPart(parts, [&](int64_t part, int thread) {
