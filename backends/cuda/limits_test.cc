@@ -87,7 +87,9 @@ class LimitsTest : public CallerTest {
         std::vector{Tensor{"sums", ONNXIFI_DATATYPE_FLOAT32, {tokens, 1}, sums.data()}});
     if (!bound.ok()) return bound;
     const Outcome ran = graph.RunAndWait();
-    if (ran.ok()) EXPECT_EQ(sums, std::vector<float>(tokens, 0));
+    if (ran.ok()) {
+      EXPECT_EQ(sums, std::vector<float>(tokens, 0));
+    }
     return ran;
   }
   static void ExpectRefused(const Outcome& outcome, onnxStatus status) {

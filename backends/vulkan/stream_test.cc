@@ -319,7 +319,9 @@ TEST_F(StreamTest, SubmitsWithoutWaiting) {
       ASSERT_TRUE(queue_->Copy(next, Allocate(256), 256).ok());
       ASSERT_TRUE(queue_->Submit().ok());
       // The fake driver does nothing before somebody waits; who looks does not.
-      if (run == 0) EXPECT_FALSE(watched.expired());
+      if (run == 0) {
+        EXPECT_FALSE(watched.expired());
+      }
     }
     EXPECT_EQ(queue_->submission_count(), kRuns);
     EXPECT_EQ(FakeDriver::CallCount("QueueSubmit"), kRuns);

@@ -52,6 +52,8 @@ std::vector<T> TellingNumbers() {
                             1 + 2 * half,
                             T{1} / 3,
                             T{1} / 10,
+                            T{3} / 2,
+                            T{7} / 2,
                             T{7}};
   const size_t count = numbers.size();
   for (size_t k = 0; k < count; ++k) numbers.push_back(-numbers[k]);
@@ -94,6 +96,8 @@ std::vector<Operation<T>> Operations() {
        [](T a, T b, T c) { return Rounded(c - Rounded(a * b)); }},
       {"max(a, b)", Bound::kZerosAreEqual, [](Expr a, Expr b, Expr) { return Maximum(a, b); },
        [](T a, T b, T) { return std::isnan(a) || a > b ? a : b; }},
+      {"round(a)", Bound::kExact, [](Expr a, Expr, Expr) { return Unary(ExprOp::kRoundEven, a); },
+       [](T a, T, T) { return std::nearbyint(a); }},
       {"a / b", Bound::kQuotient, [](Expr a, Expr b, Expr) { return a / b; },
        [](T a, T b, T) { return Rounded(a / b); }},
       {"sqrt(a)", Bound::kRoot, [](Expr a, Expr, Expr) { return Unary(ExprOp::kSqrt, a); },

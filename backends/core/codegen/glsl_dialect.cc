@@ -80,10 +80,18 @@ constexpr std::string_view kPrelude =
 #define M_abs abs
 #define M_floor floor
 #define M_ceil ceil
-#define M_rint roundEven
+#define M_rint round_even
 #define M_trunc trunc
 #define M_sqrt sqrt
 #define M_fma(a, b, sum) fma(a, b, sum)
+float round_even(float x) { return roundEven(x); }
+// Mesa 22's roundEven gives 1 for 1.5 of double. Above 2^52 all doubles are whole numbers.
+double round_even(double x) {
+  double size = abs(x);
+  if (!(size < 4503599627370496.0lf)) return x;
+  uvec2 bits = unpackDouble2x32((size + 4503599627370496.0lf) - 4503599627370496.0lf);
+  return packDouble2x32(uvec2(bits.x, bits.y | (unpackDouble2x32(x).y & 0x80000000u)));
+}
 // Not by int64_t(x): Mesa 22's optimizer is wrong about int64_t(x) < 0 and its like.
 i64 widen(int x) { return packInt2x32(ivec2(x, x >> 31)); }
 i64 widen(uint x) { return packInt2x32(ivec2(x, 0)); }
