@@ -30,15 +30,16 @@ DOCUMENT = TREE / "docs" / "deviation.md"
 _HEADER = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Errors against float64
 
-Made by `{command}` on {processor}, {date}. Ours is the device {device} of this tree; the other is
-{peer}. Operators are those of opset {opset}; `tools/deviation/operators.py` has their attributes, shapes and
+Made by `{command}` on {processor}, {date}. Ours is the device
+{device} of this tree; the other is {peer}. Operators are those of opset {opset}; `tools/deviation/operators.py` has their attributes, shapes and
 ranges of inputs.
 
 - Inputs are drawn with a seed and rounded to the element type. What is expected is computed from them in float64 by
-  the reference evaluator of ONNX {onnx}, which shares no code with either engine.
+  the reference evaluator of ONNX {onnx}, which shares no code with either engine; for LRN, GlobalLpPool and
+  MeanVarianceNormalization, which it has not or not rightly in float64, by their formulas in `tools/deviation/engines.py`.
 - An error is |a - b| / (|b| + rms(b)), as the conformance suite measures: b is expected, rms(b) its root mean square.
-- One rounding is at most 6.0e-08 for float, 4.9e-04 for float16, 3.9e-03 for bfloat16, 1.1e-16 for double. Of double, the expected value has
-  errors of this size itself.
+- One rounding is at most 6.0e-08 for float, 4.9e-04 for float16, 3.9e-03 for bfloat16, 1.1e-16 for double. Of double,
+  the expected value has errors of this size itself.
 - The reference evaluator finds positions of GridSample and DeformConv in float32, and functions of ONNX have constants
   of float32 (Gelu with `tanh`), so double has larger errors there than the engines make.
 - ONNX defines Softmax, LogSoftmax, RotaryEmbedding and Attention by simpler operators, each of which rounds to the
@@ -97,7 +98,8 @@ def list_refusals(rows):
     for label, type_name, deviations in rows:
         for engine, deviation in zip(("ours", "ONNX Runtime"), deviations):
             if deviation.refusal:
-                reason = re.sub(r"/[^ ]*/", "", deviation.refusal).replace("|", "\\|")
+                reason = " ".join(deviation.refusal.split())
+                reason = re.sub(r"/[^ ]*/", "", reason).replace("|", "\\|")
                 lines.append(f"| {label} | {type_name} | {engine} | {reason} |")
     return "\n".join(lines) + "\n"
 

@@ -7,7 +7,7 @@ import numpy
 
 from deviation.engines import Refused
 from deviation.measurement import Deviation, errors, measure
-from make_deviation_report import find_fault, number
+from make_deviation_report import find_fault, list_refusals, number
 
 
 class _Engine:
@@ -51,6 +51,11 @@ class DeviationTest(unittest.TestCase):
         self.assertEqual(find_fault(refused, 1e-7, 4), "no kernel")
         self.assertIsNone(find_fault(refused, None, 4))
         self.assertIn("not refused", find_fault(grown, None, 4))
+
+    def test_a_refusal_of_several_lines_is_one_row(self):
+        refused = Deviation(0, None, None, "no | kernel.\n  at node 0")
+        rows = list_refusals([("Exp", "double", [refused, Deviation(1, 0.0, 0.0, "")])])
+        self.assertIn("| Exp | double | ours | no \\| kernel. at node 0 |\n", rows)
 
     def test_numbers_have_two_digits(self):
         self.assertEqual(number(1.26e-7), "1.3e-07")

@@ -43,8 +43,9 @@ class Heap {
   // All pieces of kStaging together; what is left of 64 MiB is for kLastStaging.
   static constexpr int64_t kMaxStagingBytes = int64_t{56} << 20;
 
-  // The heap outlives it. Staging memory may be used anew at once when it is given back. NO_DEVICE_
-  // MEMORY with size and limit, NO_SYSTEM_MEMORY; NO_DEVICE_RESOURCES if staging memory is used up.
+  // The heap outlives it. Staging memory may be used anew at once when it is given back.
+  // NO_DEVICE_MEMORY with size and limit, NO_SYSTEM_MEMORY; NO_DEVICE_RESOURCES if staging memory
+  // is used up.
   base::Result<std::unique_ptr<device::Allocation>> Allocate(Purpose purpose, int64_t size_bytes);
 
   // A caller's buffer of `buffer_bytes` at `address`, and in it `size_bytes` > 0 from
