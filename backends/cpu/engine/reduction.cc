@@ -94,6 +94,25 @@ ReductionCode ReductionCode::Compile(const program::ExprPool& pool,
           std::move(elements)};
 }
 
+namespace {
+
+// The steps of `form`; along axes where its step is 0, the smallest step of any other read or write
+// that moves there.
+LinearForm WithStepsOfOthers(const LinearForm& form, std::span<LinearForm* const> others) {
+  LinearForm steps = form;
+  for (size_t axis = 0; axis < steps.steps.size(); ++axis) {
+    if (form.steps[axis] != 0) continue;
+    for (const LinearForm* other : others) {
+      const int64_t step = other->steps[axis];
+      const bool is_less = steps.steps[axis] == 0 || Size(step) < Size(steps.steps[axis]);
+      if (step != 0 && is_less) steps.steps[axis] = step;
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
 ReductionGrid::ReductionGrid(std::span<const int64_t> domain, int axes, const LinearForm* primary,
                              std::span<LinearForm* const> forms, const Options& options) {
   const int64_t tile_lanes = options.tile_lanes;
@@ -118,7 +137,7 @@ ReductionGrid::ReductionGrid(std::span<const int64_t> domain, int axes, const Li
     const uint64_t step = Size(met.steps[axis]);
     if (extents[axis] > 1 && step > 0) element_step = std::min(element_step, step);
   }
-  const std::vector<int> outer = Grid::SortedAxes(met, 0, outer_rank);
+  const std::vector<int> outer = Grid::SortedAxes(WithStepsOfOthers(met, forms), 0, outer_rank);
   std::vector<int> order, lane_axes;
   int nearest = -1;  // the results that lie closest to one another
   for (int axis : outer) {
@@ -185,9 +204,17 @@ void ReductionGrid::TileByLanes(const LinearForm* primary, bool in_parts, const 
         tile_lanes / std::clamp<int64_t>(elements_, 1, std::min(kTransposedElements, tile_lanes));
   }
   lanes = std::min(lanes, options.max_result_lanes);
+  constexpr int64_t kWorthAnAddress = 128;
+  if (!is_transposed && primary != nullptr) {
+    // A tile holds no more results than the first read has contiguously.
+    int64_t dense = 1;
+    for (int axis = end; axis-- > reduced_end_ && primary->steps[axis] == dense;) {
+      dense *= elements_grid_.extent(axis);
+    }
+    if (dense >= kWorthAnAddress) lanes = std::min(lanes, dense);
+  }
   lanes = elements_grid_.Tile(reduced_end_, end, std::max<int64_t>(1, lanes));
   elements_grid_.Tile(reduced_begin_, reduced_end_, std::max<int64_t>(1, tile_lanes / lanes));
-  constexpr int64_t kWorthAnAddress = 128;
   if (!is_transposed && lanes >= kWorthAnAddress && primary != nullptr &&
       !elements_grid_.IsDense(*primary)) {
     // One element of each: read where they are.

@@ -44,23 +44,25 @@ Result<Kernel> ReadKernel(const Lowering& lowering) {
   return lowering.InvalidModel("Attribute kernel_type is '" + name + "', which is no kernel.");
 }
 
-// The kernel of each row [N, C] and each of the vectors [V, C]: [N, V].
+// The kernel of each row [N, C] and each of the vectors [C, V]: [N, V].
 Operand ApplyKernel(Lowering& lowering, const Kernel& kernel, const Operand& rows,
                     const Operand& vectors) {
   const ElementType type = rows.type();
   if (kernel.kind == Kernel::Kind::kRadial) {
-    // Squares of differences: a difference of squares would lose near vectors.
-    const Shape domain = {rows.shape[0], vectors.shape[0], rows.shape[1]};
+    // Squares of differences: a difference of squares would lose near vectors. The vectors are read
+    // first, since the first read decides which results are computed side by side.
+    const Shape domain = {rows.shape[0], vectors.shape[1], rows.shape[1]};
     const Operand own{program::BroadcastTo(program::InsertAxis(rows, 1), domain), domain};
     const ReductionGeometry reduced = ReduceAxes(own, std::vector<int>{2}, /*keepdims=*/false);
     StepBuilder reduce(lowering, domain);
-    const Expr difference = reduce.ReadView(own.view) - reduce.Read(vectors);
+    const Expr of_vector = reduce.Read(program::Permute(vectors, {1, 0}));
+    const Expr difference = of_vector - reduce.ReadView(own.view);
     program::Reduction reduction;
     const Expr distance = AddSum(reduction, difference * difference);
     const Expr value = Unary(ExprOp::kExp, Like(distance, -kernel.gamma) * distance);
     return WriteReduction(lowering, reduce, reduced, std::move(reduction), {{value, type}})[0];
   }
-  RowProduct product(lowering, rows, program::Permute(vectors, {1, 0}));
+  RowProduct product(lowering, rows, vectors);
   Expr value = product.sum();
   if (kernel.kind != Kernel::Kind::kLinear) {
     value = value * Like(value, kernel.gamma) + Like(value, kernel.coef0);
@@ -72,7 +74,7 @@ Operand ApplyKernel(Lowering& lowering, const Kernel& kernel, const Operand& row
   return product.Write(value);
 }
 
-// `count` support vectors as a constant [count, C].
+// `count` support vectors as a constant [C, count]: a feature of all of them side by side.
 Result<Operand> ReadVectors(Lowering& lowering, const Operand& rows, int64_t count) {
   const std::vector<float> numbers = FloatList(lowering, "support_vectors");
   const auto size = static_cast<int64_t>(numbers.size());
@@ -83,7 +85,14 @@ Result<Operand> ReadVectors(Lowering& lowering, const Operand& rows, int64_t cou
   const int64_t features = size / count;
   ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(rows.shape[1], features,
                                                 "The features of input 0 and of a support vector"));
-  return ConstantNumbers(lowering, rows.type(), {count, features}, numbers);
+  std::vector<float> by_feature(numbers.size());
+  for (int64_t vector = 0; vector < count; ++vector) {
+    for (int64_t feature = 0; feature < features; ++feature) {
+      by_feature[static_cast<size_t>(feature * count + vector)] =
+          numbers[static_cast<size_t>(vector * features + feature)];
+    }
+  }
+  return ConstantNumbers(lowering, rows.type(), {features, count}, by_feature);
 }
 
 Status CheckCount(const Lowering& lowering, std::string_view name, size_t given, int64_t required) {
