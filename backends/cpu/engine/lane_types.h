@@ -48,7 +48,12 @@ void LoadRun(const AnyAddress<T>* __restrict source, int64_t step, int64_t count
       std::memcpy(lanes, source, static_cast<size_t>(count) * sizeof(T));
       return;
     }
-    for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = source[lane].value;
+    int64_t lane = 0;
+    constexpr int64_t kTogether = std::max<int64_t>(1, 16 / static_cast<int64_t>(sizeof(T)));
+    for (; lane + kTogether <= count; lane += kTogether) {
+      std::memcpy(lanes + lane, source + lane, kTogether * sizeof(T));
+    }
+    for (; lane < count; ++lane) lanes[lane] = source[lane].value;
     return;
   }
   for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = source[lane * step].value;

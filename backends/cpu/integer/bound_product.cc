@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/reference/column.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/integer/depthwise.h"
@@ -152,6 +153,17 @@ class BoundProduct final : public device::BoundKernel {
       tile_columns = std::min(tile_columns, (part + width - 1) / width * width);
       if (tile_columns < columns) tile_columns = std::max(width, tile_columns / width * width);
     }
+    // Results of neighbouring rows that lie side by side are stored in runs of whole cache lines.
+    if (RowsLieTogether()) {
+      const int64_t run = kLine / reference::LaneBytes(step.writes[0].type);
+      const int64_t most = std::max(width, lanes / run / width * width);
+      if (geometry_.groups == 1) {
+        tile_columns = std::min(tile_columns, most);
+      } else if (columns % width == 0) {
+        // No tile has columns of two groups.
+        tile_columns = columns % most == 0 ? most : width;
+      }
+    }
     grid_.Tile(0, first_row_axis_, 1);
     grid_.Tile(first_column_axis_, grid_.rank(), tile_columns);
     grid_.Tile(first_row_axis_, first_column_axis_, std::max<int64_t>(1, lanes / tile_columns));
@@ -168,6 +180,14 @@ class BoundProduct final : public device::BoundKernel {
         static_cast<double>(sums) * static_cast<double>(geometry_.columns.depth());
     cost_ = sums * (plan_.epilogue.cost() + 100) +
             static_cast<int64_t>(std::min(multiply_adds / MultiplyAddsPerSecond() * 1e12, 1e15));
+  }
+
+  // Whether the first result has stride 1 along rows and not along columns, as a planar image has.
+  bool RowsLieTogether() const {
+    if (first_row_axis_ == first_column_axis_ || first_column_axis_ == grid_.rank()) return false;
+    const engine::LinearForm& form = writer_.first_form();
+    return form.steps[static_cast<size_t>(first_column_axis_ - 1)] == 1 &&
+           form.steps[static_cast<size_t>(grid_.rank() - 1)] != 1;
   }
 
   // Of a row that is gathered; those of depthwise convolutions are not.
