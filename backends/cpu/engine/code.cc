@@ -261,15 +261,31 @@ void Code::SubtractAsFloats(LoopSet loops) {
     const Instruction* difference = find_sole(cast.inputs[0], ExprOp::kSub, ElementType::kInt32);
     if (difference == nullptr) continue;
     const std::vector<int> inputs = difference->inputs;
+    const auto find_constant = [&](int input) {
+      Instruction* maker = made_by[input];
+      const bool is_it = maker != nullptr && uses[input] == 1 && maker->kind == Kind::kUniform &&
+                         maker->op == ExprOp::kConstant && maker->type == ElementType::kInt32;
+      return is_it ? maker : nullptr;
+    };
     const bool are_narrow = std::all_of(inputs.begin(), inputs.end(), [&](int input) {
+      if (const Instruction* constant = find_constant(input)) {
+        const auto number = tensor::Scalar{.u = constant->payload}.i;
+        return number == static_cast<int16_t>(number) || number == static_cast<uint16_t>(number);
+      }
       const Instruction* maker = find_sole(input, ExprOp::kCast, ElementType::kInt32);
       return maker != nullptr && tensor::IsInteger(maker->from_type) &&
              tensor::BitWidth(maker->from_type) <= 16;
     });
     if (!are_narrow) continue;
     for (int input : inputs) {
+      Instruction* const constant = find_constant(input);
       Instruction& narrow = *made_by[input];
       narrow.type = values_[input].type = ElementType::kFloat32;
+      if (constant != nullptr) {
+        const auto number = tensor::Scalar{.u = constant->payload}.i;
+        constant->payload = tensor::Scalar{.f = static_cast<double>(number)}.u;
+        continue;
+      }
       narrow.loop = FindLoop(ExprOp::kCast, narrow.type, narrow.from_type, loops);
     }
     is_left_out[difference->result] = true;
@@ -293,18 +309,39 @@ void Code::FuseOperations(LoopSet loops) {
   struct Fused {
     std::vector<FusedOperation> operations;  // none: the instruction can be no operation
     std::vector<int> inputs;
+    FusedLanes first_lanes = FusedLanes::kFloat32;
+    FusedLanes result_lanes = FusedLanes::kFloat32;
     bool is_joined = false;  // to a later one
   };
   std::vector<Fused> fused_at(varying_.size());
-  // By value, the position in varying_ of what makes it; -1 for what cannot be a fused operation.
-  std::vector<int> made_by(values_.size(), -1);
+  // By value, the position in varying_ of what makes it; -1 for what cannot be a fused operation,
+  // or no cast that an operation can begin with.
+  std::vector<int> made_by(values_.size(), -1), cast_by(values_.size(), -1);
+  const auto is_cast = [&](int value) { return cast_by[value] >= 0 && uses[value] == 1; };
   for (size_t at = 0; at < varying_.size(); ++at) {
     const Instruction& instruction = varying_[at];
-    if (!find_op(instruction, true)) continue;
-    made_by[instruction.result] = static_cast<int>(at);
     const std::vector<int>& inputs = instruction.inputs;
     Fused& fused = fused_at[at];
-    size_t side = inputs.size() == 2 && values_[inputs[0]].is_uniform ? 1 : 0;  // of the value
+    if (instruction.kind == Kind::kLoop && instruction.op == ExprOp::kCast) {
+      const bool is_to_float = instruction.type == ElementType::kFloat32;
+      if (is_to_float && FindCastFrom(instruction.from_type)) {
+        cast_by[instruction.result] = static_cast<int>(at);
+      }
+      const bool is_last = instruction.from_type == ElementType::kFloat32 &&
+                           FindCastTo(instruction.type) && made_by[inputs[0]] >= 0 &&
+                           uses[inputs[0]] == 1;
+      if (!is_last) continue;
+      Fused& before = fused_at[made_by[inputs[0]]];
+      fused = before;
+      fused.result_lanes = *FindCastTo(instruction.type);
+      before.is_joined = true;
+      continue;
+    }
+    if (!find_op(instruction, true)) continue;
+    made_by[instruction.result] = static_cast<int>(at);
+    // Of the value.
+    size_t side = inputs.size() == 2 && values_[inputs[0]].is_uniform ? 1 : 0;
+    if (inputs.size() == 2 && !is_cast(inputs[side]) && is_cast(inputs[1 - side])) side = 1 - side;
     for (size_t k = 0; k < inputs.size(); ++k) {
       if (made_by[inputs[k]] < 0 || uses[inputs[k]] != 1) continue;
       Fused& before = fused_at[made_by[inputs[k]]];
@@ -314,7 +351,15 @@ void Code::FuseOperations(LoopSet loops) {
       side = k;
       break;
     }
-    if (fused.operations.empty()) fused.inputs = {inputs[side]};
+    if (fused.operations.empty()) {
+      fused.inputs = {inputs[side]};
+      if (is_cast(inputs[side])) {
+        const int cast = cast_by[inputs[side]];
+        fused.inputs = varying_[cast].inputs;
+        fused.first_lanes = *FindCastFrom(varying_[cast].from_type);
+        fused_at[cast].is_joined = true;
+      }
+    }
     fused.operations.push_back({*find_op(instruction, side == 0)});
     if (inputs.size() == 2) {
       fused.inputs.push_back(inputs[1 - side]);
@@ -326,12 +371,16 @@ void Code::FuseOperations(LoopSet loops) {
     Fused& fused = fused_at[at];
     if (fused.is_joined) continue;
     left.push_back(std::move(varying_[at]));
-    const bool is_one_loop = fused.operations.size() < 2 &&
+    const bool casts =
+        fused.first_lanes != FusedLanes::kFloat32 || fused.result_lanes != FusedLanes::kFloat32;
+    const bool is_one_loop = fused.operations.size() < 2 && !casts &&
                              (fused.operations.empty() || !fused.operations[0].is_uniform);
     left.back().operations = std::move(fused.operations);
     if (is_one_loop) continue;
     left.back().kind = Kind::kFused;
     left.back().inputs = std::move(fused.inputs);
+    left.back().first_lanes = fused.first_lanes;
+    left.back().result_lanes = fused.result_lanes;
     MarkPatterns(left.back().operations);
   }
   varying_ = std::move(left);

@@ -46,6 +46,9 @@ class Code {
                               // operations' operands; kWalk: rows and entries
     // kFused: in their order. kLoop: itself, where it is one; its first input is the value.
     std::vector<FusedOperation> operations;
+    // kFused: of the first input, and of the result.
+    FusedLanes first_lanes = FusedLanes::kFloat32;
+    FusedLanes result_lanes = FusedLanes::kFloat32;
     std::optional<TreeWalk> walk;  // kWalk
     tensor::Dim dim;               // kDim
     // kLoadAt by rows: the input that is the coordinate along the row, or -1; and, as bits, those

@@ -87,6 +87,8 @@ void BoundCode::PlanOperations(const Code::Instruction& instruction, Plan& plan)
   chain.first = instruction.inputs[0];
   chain.operands.assign(instruction.inputs.begin() + 1, instruction.inputs.end());
   chain.operations = instruction.operations;
+  chain.first_lanes = instruction.first_lanes;
+  chain.result_lanes = instruction.result_lanes;
   size_t next = 0;
   for (FusedOperation& operation : chain.operations) {
     if (HasOperand(operation.op)) operation.is_uniform = is_uniform_[chain.operands[next++]];
@@ -100,9 +102,12 @@ void BoundCode::PlanOperations(const Code::Instruction& instruction, Plan& plan)
     }
     const auto operation = chain.operations.begin() + static_cast<std::ptrdiff_t>(count);
     const auto operand = chain.operands.begin() + static_cast<std::ptrdiff_t>(next);
-    plan.number = {
-        chain.first, {chain.operations.begin(), operation}, {chain.operands.begin(), operand}};
+    plan.number = {chain.first,
+                   {chain.operations.begin(), operation},
+                   {chain.operands.begin(), operand},
+                   chain.first_lanes};
     chain.first = *operand;
+    chain.first_lanes = FusedLanes::kFloat32;
     *operand = -1;
     *operation = {ExchangeOperands(operation->op), /*is_uniform=*/true};
     chain.operands.erase(chain.operands.begin(), operand);
@@ -252,7 +257,9 @@ void Frame::RunChain(const BoundCode::Chain& chain, const std::byte* number, std
                       {},
                       chain.operations.data(),
                       static_cast<int>(chain.operations.size()),
-                      lanes};
+                      lanes,
+                      chain.first_lanes,
+                      chain.result_lanes};
   size_t next = 0;
   for (int k = 0; k < fused.count; ++k) {
     if (!HasOperand(fused.operations[k].op)) continue;
@@ -267,7 +274,8 @@ void Frame::RunOperations(const BoundCode::Plan& plan, std::byte* result, int64_
   const std::byte* number = nullptr;
   if (plan.number.first >= 0) {
     number = values_[plan.number.first];
-    if (!plan.number.operations.empty()) {
+    const bool is_cast = plan.number.first_lanes != FusedLanes::kFloat32;
+    if (is_cast || !plan.number.operations.empty()) {
       RunChain(plan.number, nullptr, of_chain, 1);
       number = of_chain;
     }

@@ -43,6 +43,8 @@ class BoundCode {
     int first = -1;                          // value
     std::vector<FusedOperation> operations;  // none: the value itself
     std::vector<int> operands;               // values, of the operations that have one
+    FusedLanes first_lanes = FusedLanes::kFloat32;
+    FusedLanes result_lanes = FusedLanes::kFloat32;
   };
   // How an instruction is run, given what is uniform in the tiles.
   struct Plan {

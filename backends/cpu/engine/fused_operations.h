@@ -2,7 +2,8 @@
 //
 // Fused operations: float32 operations of which each takes the result of the one before, as one
 // loop: what lies between them stays in vector registers, and while some lanes are computed others
-// come from memory.
+// come from memory. What is cast to float32 before them, and to bytes behind them, is cast in the
+// same loop.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_FUSED_OPERATIONS_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_FUSED_OPERATIONS_H_
@@ -13,6 +14,7 @@
 #include <span>
 
 #include "backends/core/program/expr.h"
+#include "backends/core/tensor/element_type.h"
 #include "backends/cpu/engine/loop.h"
 
 namespace onnxifi::engine {
@@ -77,6 +79,17 @@ struct FusedOperation {
 // Finds the patterns among operations that follow one another.
 void MarkPatterns(std::span<FusedOperation> operations);
 
+// What the lanes of a value are in memory.
+enum class FusedLanes : uint8_t { kFloat32, kInt32, kUint8, kInt8 };
+
+constexpr int64_t LaneBytesOf(FusedLanes lanes) {
+  return lanes == FusedLanes::kFloat32 || lanes == FusedLanes::kInt32 ? 4 : 1;
+}
+// Of a value that is cast to float32, and of one that float32 is cast to; nothing for types that
+// only have a loop of their own.
+std::optional<FusedLanes> FindCastFrom(tensor::ElementType type);
+std::optional<FusedLanes> FindCastTo(tensor::ElementType type);
+
 struct FusedOperands {
   std::byte* result;
   const std::byte* first;  // the value to begin with
@@ -85,11 +98,14 @@ struct FusedOperands {
   const FusedOperation* operations;
   int count;
   int64_t lanes;
+  FusedLanes first_lanes = FusedLanes::kFloat32;
+  FusedLanes result_lanes = FusedLanes::kFloat32;  // or bytes
 };
 
 // Every operation rounds as it does alone, but for powers whose exponent is one number and logistic
-// functions, which stay within the bounds of vector_math. The result may be any input, or overlap
-// none; reads and writes no lane beyond them.
+// functions, which stay within the bounds of vector_math; casts are those of FindCastLoop. The
+// result may be any input whose lanes have its size, or overlap none; reads and writes no lane
+// beyond them.
 void RunFused(const FusedOperands& fused);
 
 }  // namespace onnxifi::engine

@@ -12,6 +12,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -133,6 +134,140 @@ TEST(FusedOperationsTest, GivesTheBitsOfItsOperations) {
       SCOPED_TRACE(seed);
       RandomOperations(seed).Check();
       if (testing::Test::HasFailure()) return;
+    }
+  });
+}
+
+// Lanes of a type and their bytes, with some behind them that nothing may change.
+struct Lanes {
+  static constexpr auto kBehind = std::byte{0x5A};
+  std::vector<std::byte> bytes;
+
+  Lanes(ElementType type, int64_t count)
+      : bytes(static_cast<size_t>(count) *
+                      (type == ElementType::kFloat32 || type == ElementType::kInt32 ? sizeof(float)
+                                                                                    : 1) +
+                  16,
+              kBehind) {}
+  explicit Lanes(const std::vector<float>& numbers)
+      : Lanes(ElementType::kFloat32, static_cast<int64_t>(numbers.size())) {
+    std::memcpy(bytes.data(), numbers.data(), numbers.size() * sizeof(float));
+  }
+};
+
+// The loop of one operation over `count` lanes.
+Lanes RunLoop(ExprOp op, const Lanes& a, const Lanes& b, int64_t count, ElementType type,
+              ElementType from) {
+  Lanes result(type, count);
+  const Loop loop =
+      op == ExprOp::kCast ? FindCastLoop(from, type) : FindLoop(op, type, from, LoopSet::kFast);
+  loop({result.bytes.data(), {a.bytes.data(), b.bytes.data()}, count, 0, type, from});
+  return result;
+}
+
+// Chains between casts, in more lanes than one pass takes: the bits of the loops of all of them.
+// Some end with what QuantizeLinear does, some with numbers that no integer holds.
+TEST(FusedOperationsTest, CastsAsTheLoopsOfCastsDo) {
+  constexpr ElementType kFirst[] = {ElementType::kFloat32, ElementType::kInt32, ElementType::kUint8,
+                                    ElementType::kInt8};
+  constexpr ElementType kLast[] = {ElementType::kFloat32, ElementType::kUint8, ElementType::kInt8};
+  constexpr ExprOp kSimple[] = {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul,
+                                ExprOp::kDiv, ExprOp::kMax, ExprOp::kFloor};
+  constexpr ExprOp kQuantize[] = {ExprOp::kDiv, ExprOp::kRoundEven, ExprOp::kAdd, ExprOp::kMax,
+                                  ExprOp::kMin};
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    for (uint32_t seed = 0; seed < 1500; ++seed) {
+      SCOPED_TRACE(seed);
+      std::mt19937 random(seed);
+      const auto roll = [&](int least, int most) {
+        return std::uniform_int_distribution(least, most)(random);
+      };
+      const int64_t count = seed % 8 == 0 ? roll(1000, 2500) : roll(1, 200);
+      const ElementType from = kFirst[roll(0, 3)];
+      const ElementType to = kLast[roll(0, 2)];
+      Lanes first(from, count);
+      for (int64_t k = 0; k < count; ++k) {
+        if (from == ElementType::kFloat32) {
+          const auto number = static_cast<float>(roll(-100000, 100000)) / 16;
+          std::memcpy(&first.bytes[static_cast<size_t>(k) * sizeof(float)], &number, sizeof(float));
+        } else if (from == ElementType::kInt32) {
+          const int32_t number = roll(0, 9) == 0 ? roll(INT32_MIN, INT32_MAX) : roll(-9999, 9999);
+          std::memcpy(&first.bytes[static_cast<size_t>(k) * sizeof(float)], &number, sizeof(float));
+        } else {
+          first.bytes[static_cast<size_t>(k)] = static_cast<std::byte>(roll(0, 255));
+        }
+      }
+      Lanes expected = first;
+      if (from != ElementType::kFloat32) {
+        expected = RunLoop(ExprOp::kCast, first, first, count, ElementType::kFloat32, from);
+      }
+      std::vector<FusedOperation> operations;
+      std::vector<Lanes> operands;
+      const auto append = [&](ExprOp op, bool is_uniform, float least, float most) {
+        std::vector<float> numbers(static_cast<size_t>(count));
+        for (float& number : numbers) {
+          number = std::uniform_real_distribution<float>(least, most)(random);
+          if (!is_uniform && roll(0, 400) == 0) number = std::numeric_limits<float>::quiet_NaN();
+          if (!is_uniform && roll(0, 400) == 0) number = 1e30F;
+        }
+        if (is_uniform) std::fill(numbers.begin(), numbers.end(), numbers[0]);
+        expected = RunLoop(op, expected, Lanes(numbers), count, ElementType::kFloat32,
+                           ElementType::kFloat32);
+        operations.push_back({*FindFusedOp(op, true, LoopSet::kFast), is_uniform});
+        operands.emplace_back(is_uniform ? std::vector<float>{numbers[0]} : numbers);
+      };
+      const bool quantizes = roll(0, 1) == 0;
+      for (int k = roll(quantizes ? 0 : 1, 4); k > 0; --k) {
+        append(kSimple[roll(0, 5)], roll(0, 1) == 0, -3, 3);
+      }
+      if (quantizes) {
+        constexpr float kBounds[][2] = {{0.01F, 40}, {0, 0}, {7, 7}, {-128, -128}, {127, 127}};
+        for (size_t k = 0; k < std::size(kQuantize); ++k) {
+          append(kQuantize[k], true, kBounds[k][0], kBounds[k][1]);
+        }
+      }
+      if (to != ElementType::kFloat32) {
+        expected = RunLoop(ExprOp::kCast, expected, expected, count, to, ElementType::kFloat32);
+      }
+      MarkPatterns(operations);
+      // Apart, over the first lanes, or over an operand, of the same size.
+      Lanes apart(to, count);
+      std::vector<Lanes*> results = {&apart};
+      const auto is_wide = [](ElementType type) {
+        return type == ElementType::kFloat32 || type == ElementType::kInt32;
+      };
+      if (is_wide(from) == is_wide(to)) results.push_back(&first);
+      for (size_t k = 0; k < operands.size() && is_wide(to); ++k) {
+        if (HasOperand(operations[k].op) && !operations[k].is_uniform) {
+          results.push_back(&operands[k]);
+        }
+      }
+      Lanes& result = *results[static_cast<size_t>(roll(0, static_cast<int>(results.size()) - 1))];
+      FusedOperands fused{};
+      fused.result = result.bytes.data();
+      fused.first = first.bytes.data();
+      for (size_t k = 0; k < operands.size(); ++k) {
+        if (HasOperand(operations[k].op)) fused.operands[k] = operands[k].bytes.data();
+      }
+      fused.operations = operations.data();
+      fused.count = static_cast<int>(operations.size());
+      fused.lanes = count;
+      if (from != ElementType::kFloat32) fused.first_lanes = *FindCastFrom(from);
+      if (to != ElementType::kFloat32) fused.result_lanes = *FindCastTo(to);
+      RunFused(fused);
+      if (to != ElementType::kFloat32) {
+        ASSERT_EQ(result.bytes, expected.bytes);
+        continue;
+      }
+      for (int64_t k = 0; k < count; ++k) {
+        float ours, loops;
+        std::memcpy(&ours, &result.bytes[static_cast<size_t>(k) * sizeof(float)], sizeof(float));
+        std::memcpy(&loops, &expected.bytes[static_cast<size_t>(k) * sizeof(float)], sizeof(float));
+        if (std::isnan(ours) && std::isnan(loops)) continue;
+        ASSERT_EQ(std::bit_cast<uint32_t>(ours), std::bit_cast<uint32_t>(loops)) << "lane " << k;
+      }
+      ASSERT_EQ(result.bytes.back(), Lanes::kBehind);
     }
   });
 }
