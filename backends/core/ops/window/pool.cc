@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MaxPool, AveragePool, LpPool and their global forms: one Window step each.
+// MaxPool, AveragePool, LpPool and their global forms: one Window step each; of large overlapping
+// maxima one per axis.
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/window/sliding.h"
@@ -42,6 +43,54 @@ Status CheckType(Lowering& lowering, Window::Kind kind) {
   return lowering.UnsupportedType(0);
 }
 
+// Whether maxima along one axis after the other take at most half of the comparisons. The last axis
+// is first: it is reduced for every row that a window behind it sees.
+bool IsWorthSplitting(const Sliding& sliding) {
+  double together = 1, rows = 1, apart = 0;
+  for (size_t axis = 0; axis < sliding.kernel.size(); ++axis) {
+    if (!sliding.kernel[axis].is_constant()) return false;
+    const auto kernel = static_cast<double>(sliding.kernel[axis].constant());
+    together *= kernel;
+    apart += rows * kernel;
+    rows *= static_cast<double>(sliding.strides[axis]);
+  }
+  constexpr double kStep = 2;  // what one more result is worth, written and read
+  return together >= 2 * (apart + kStep);
+}
+
+// The windows of one axis; along the other axes they stand on each element.
+Window AlongAxis(const Window& all, const Shape& in, size_t axis) {
+  Window window = all;
+  window.in_spatial = in;
+  for (size_t other = 0; other < in.size(); ++other) {
+    if (other == axis) continue;
+    window.kernel[other] = Dim(1);
+    window.strides[other] = window.dilations[other] = 1;
+    window.pads_begin[other] = window.pads_end[other] = Dim(0);
+  }
+  return window;
+}
+
+// Maxima of maxima. Which of equal elements, and which NaN, is the first in row-major order stays
+// so.
+Operand MaximaByAxis(Lowering& lowering, const Operand& x, const Window& all, const Shape& out) {
+  Operand maxima = x;
+  for (size_t axis = out.size(); axis-- > 0;) {
+    if (all.kernel[axis] == Dim(1) && out[axis] == maxima.shape[axis + 2]) continue;
+    Shape in;
+    for (size_t other = 2; other < maxima.shape.size(); ++other) in.push_back(maxima.shape[other]);
+    Window window = AlongAxis(all, in, axis);
+    Shape shape = maxima.shape;
+    shape[axis + 2] = out[axis];
+    StepBuilder step(lowering, shape);
+    step.AddRead(maxima.view);
+    window.roots = {Cast(Accumulator(step.exprs(), window.accumulator), x.type()).id()};
+    maxima = lowering.Temporary(x.type(), shape);
+    step.Finish(std::move(window), {maxima.view});
+  }
+  return maxima;
+}
+
 template <Window::Kind kind, bool is_global>
 Status LowerPool(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
@@ -71,6 +120,10 @@ Status LowerPool(Lowering& lowering) {
   window.count_include_pad = lowering.Int("count_include_pad", 0) != 0;
   window.column_major = lowering.Int("storage_order", 0) != 0;
   window.accumulator = tensor::ArithmeticType(x.type());
+  if (kind == Window::Kind::kMax && !lowering.Wants(1) && IsWorthSplitting(sliding)) {
+    lowering.Set(0, MaximaByAxis(lowering, x, window, sliding.out));
+    return base::Ok();
+  }
   Shape shape = {x.shape[0], x.shape[1]};
   shape.insert(shape.end(), sliding.out.begin(), sliding.out.end());
   StepBuilder step(lowering, shape);

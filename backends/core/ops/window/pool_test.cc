@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "backends/core/ops/testing/run_operator.h"
 
@@ -83,6 +84,93 @@ INSTANTIATE_TEST_SUITE_P(Attributes, PoolTest,
                                            PoolCase{"AveragePool", 10, 4, 3, 1, 0, 0, true, true},
                                            PoolCase{"AveragePool", 19, 2, 2, 2, 1, 1, true, false},
                                            PoolCase{"LpPool", 2, 3, 2, 1, 1, 1, false, false}));
+
+// Of an image [1, 2, in...], by plain loops: the first of equals, and the first NaN, stays.
+struct LargeMaximum {
+  Ints in, kernel, strides, dilations, pads_begin, pads_end;
+
+  int64_t Out(size_t axis) const {
+    const int64_t reach = (kernel[axis] - 1) * dilations[axis] + 1;
+    return (in[axis] + pads_begin[axis] + pads_end[axis] - reach) / strides[axis] + 1;
+  }
+
+  double At(const std::vector<double>& x, int64_t channel, const Ints& out) const {
+    double largest = -INFINITY;
+    Ints tap(3, 0);
+    for (tap[0] = 0; tap[0] < kernel[0]; ++tap[0]) {
+      for (tap[1] = 0; tap[1] < kernel[1]; ++tap[1]) {
+        for (tap[2] = 0; tap[2] < kernel[2]; ++tap[2]) {
+          int64_t offset = channel;
+          bool is_inside = true;
+          for (size_t axis = 0; axis < 3; ++axis) {
+            const int64_t at =
+                out[axis] * strides[axis] - pads_begin[axis] + tap[axis] * dilations[axis];
+            is_inside = is_inside && at >= 0 && at < in[axis];
+            offset = offset * in[axis] + at;
+          }
+          if (!is_inside) continue;
+          const double value = x[static_cast<size_t>(offset)];
+          if (value > largest || (std::isnan(value) && !std::isnan(largest))) largest = value;
+        }
+      }
+    }
+    return largest;
+  }
+};
+
+// Windows that are reduced axis by axis, and some that are just not.
+TEST(LargeMaxPoolTest, EqualsLoops) {
+  const LargeMaximum cases[] = {
+      {{1, 11, 9}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 2, 2}, {0, 2, 2}},
+      {{1, 13, 17}, {1, 7, 9}, {1, 2, 1}, {1, 1, 2}, {0, 3, 1}, {0, 0, 8}},
+      {{6, 9, 8}, {3, 4, 5}, {1, 1, 2}, {2, 1, 1}, {1, 3, 0}, {2, 0, 4}},
+      {{5, 6, 7}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+      {{1, 16, 16}, {1, 4, 4}, {1, 4, 4}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}},
+  };
+  std::mt19937 random(3);
+  for (const LargeMaximum& large : cases) {
+    const int64_t count = 2 * large.in[0] * large.in[1] * large.in[2];
+    std::vector<double> x(static_cast<size_t>(count));
+    for (double& value : x) {
+      value = static_cast<double>(random() % 9) - 12;
+      if (random() % 40 == 0) value = NAN;
+      if (random() % 10 == 0) value = random() % 2 == 0 ? 0.0 : -0.0;
+    }
+    std::vector<double> expected;
+    for (int64_t channel = 0; channel < 2; ++channel) {
+      for (int64_t z = 0; z < large.Out(0); ++z) {
+        for (int64_t y = 0; y < large.Out(1); ++y) {
+          for (int64_t w = 0; w < large.Out(2); ++w) {
+            expected.push_back(large.At(x, channel, {z, y, w}));
+          }
+        }
+      }
+    }
+    for (const bool is_symbolic : {false, true}) {
+      OneNode node{"MaxPool", 12};
+      node.attributes["kernel_shape"] = large.kernel;
+      node.attributes["strides"] = large.strides;
+      node.attributes["dilations"] = large.dilations;
+      Ints pads = large.pads_begin;
+      pads.insert(pads.end(), large.pads_end.begin(), large.pads_end.end());
+      node.attributes["pads"] = pads;
+      const tensor::Extents extents = {1, 2, large.in[0], large.in[1], large.in[2]};
+      node.inputs = {is_symbolic ? Symbolic(extents, x) : Given(extents, x)};
+      auto out = RunOperator(node);
+      ASSERT_TRUE(out.ok()) << out.status().Text();
+      const std::vector<double> numbers = Numbers((*out)[0]);
+      ASSERT_EQ(numbers.size(), expected.size());
+      for (size_t k = 0; k < numbers.size(); ++k) {
+        if (std::isnan(expected[k])) {
+          EXPECT_TRUE(std::isnan(numbers[k])) << k;
+        } else {
+          EXPECT_EQ(numbers[k], expected[k]) << k;
+          EXPECT_EQ(std::signbit(numbers[k]), std::signbit(expected[k])) << k;
+        }
+      }
+    }
+  }
+}
 
 TEST(GlobalPoolTest, CoversSymbolicExtents) {
   const NodeInput x = Symbolic({1, 2, 2, 2}, {1, 2, 3, 6, -1, -2, -3, -4});
