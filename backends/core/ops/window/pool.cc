@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MaxPool, AveragePool, LpPool and their global forms: one Window step each; of large overlapping
-// maxima one per axis.
+// maxima one per axis, of small ones whose positions are wanted a Map over the taps.
+
+#include <limits>
+#include <optional>
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/window/sliding.h"
@@ -76,7 +79,10 @@ Window AlongAxis(const Window& all, const Shape& in, size_t axis) {
 Operand MaximaByAxis(Lowering& lowering, const Operand& x, const Window& all, const Shape& out) {
   Operand maxima = x;
   for (size_t axis = out.size(); axis-- > 0;) {
-    if (all.kernel[axis] == Dim(1) && out[axis] == maxima.shape[axis + 2]) continue;
+    const bool stands_on_each = all.kernel[axis] == Dim(1) && all.strides[axis] == 1 &&
+                                all.pads_begin[axis] == Dim(0) &&
+                                out[axis] == maxima.shape[axis + 2];
+    if (stands_on_each) continue;
     Shape in;
     for (size_t other = 2; other < maxima.shape.size(); ++other) in.push_back(maxima.shape[other]);
     Window window = AlongAxis(all, in, axis);
@@ -90,6 +96,113 @@ Operand MaximaByAxis(Lowering& lowering, const Operand& x, const Window& all, co
   }
   return maxima;
 }
+
+// Few taps, each window with an element at least.
+bool HasFewTaps(const Sliding& sliding) {
+  constexpr int64_t kMaxTaps = 16;
+  int64_t taps = 1;
+  for (size_t axis = 0; axis < sliding.kernel.size(); ++axis) {
+    const Dim kernel = sliding.kernel[axis];
+    if (!kernel.is_constant() || kernel.constant() < 1 || kernel.constant() > kMaxTaps / taps) {
+      return false;
+    }
+    taps *= kernel.constant();
+    for (const Dim& pad : {sliding.pads_begin[axis], sliding.pads_end[axis]}) {
+      if (pad.LowerBound() < 0 || pad.UpperBound() >= kernel.constant()) return false;
+    }
+    if (sliding.dilations[axis] != 1) return false;
+  }
+  return true;
+}
+
+// `x` with what windows see beyond it, which no element is below; nothing if it is seen through
+// guards of another kind already.
+std::optional<Operand> Surrounded(const Operand& x, const Sliding& sliding) {
+  Dims before = {0, 0}, after = {0, 0};
+  bool is_padded = false;
+  for (size_t axis = 0; axis < sliding.in.size(); ++axis) {
+    before.push_back(sliding.pads_begin[axis]);
+    const Dim end = (sliding.out[axis] - 1) * sliding.strides[axis] + sliding.kernel[axis];
+    after.push_back(tensor::Max(0, end - sliding.pads_begin[axis] - sliding.in[axis]));
+    is_padded = is_padded || before.back() != Dim(0) || after.back() != Dim(0);
+  }
+  if (!is_padded) return x;
+  tensor::Scalar least{.f = -std::numeric_limits<double>::infinity()};
+  if (x.type() == ElementType::kInt8) least = {.i = INT8_MIN};
+  if (x.type() == ElementType::kUint8) least = {.u = 0};
+  return program::Pad(x, before, after, least);
+}
+
+// Maxima and their positions as a Map that compares tap after tap.
+struct Positions {
+  const Sliding& sliding;
+  bool is_column_major;
+
+  size_t rank() const { return sliding.in.size(); }
+  // What a step along an axis adds to a position.
+  Dims Weights() const {
+    Dims weights(rank(), Dim(1));
+    for (size_t k = 1; k < rank(); ++k) {
+      const size_t axis = is_column_major ? k : rank() - 1 - k;
+      const size_t before = is_column_major ? k - 1 : rank() - k;
+      weights[axis] = weights[before] * sliding.in[before];
+    }
+    return weights;
+  }
+
+  void Lower(Lowering& lowering, const Operand& x, const Operand& seen, ElementType accumulator,
+             const Shape& shape) const {
+    StepBuilder map(lowering, shape);
+    const Dims weights = Weights();
+    const Expr channels = map.Extent(x.shape[1]);
+    Expr first = (map.Coordinate(0) * channels + map.Coordinate(1)) *
+                 map.Extent(tensor::Product(sliding.in));
+    Expr position = first;  // of the first tap that is an element
+    for (size_t axis = 0; axis < rank(); ++axis) {
+      const Expr weight = map.Extent(weights[axis]);
+      const Expr at =
+          map.Coordinate(static_cast<int>(axis) + 2) * map.Extent(sliding.strides[axis]) -
+          map.Extent(sliding.pads_begin[axis]);
+      first = first + at * weight;
+      position = position + Maximum(at, map.Extent(0)) * weight;
+    }
+    const auto tap_at = [&](const std::vector<int64_t>& tap) {
+      Operand taken = seen;
+      for (size_t axis = 0; axis < rank(); ++axis) {
+        taken = program::Slice(taken, static_cast<int>(axis) + 2, tap[axis], sliding.strides[axis],
+                               sliding.out[axis]);
+      }
+      return Cast(map.ReadView(taken.view), accumulator);
+    };
+    std::vector<int64_t> tap(rank(), 0);
+    Expr maximum = tap_at(tap);
+    while (Advance(tap)) {
+      Dim offset = 0;
+      for (size_t axis = 0; axis < rank(); ++axis) offset = offset + weights[axis] * tap[axis];
+      const Expr value = tap_at(tap);
+      Expr is_more = maximum < value;
+      // The first NaN stays.
+      if (tensor::IsFloat(accumulator)) is_more = !(value <= maximum) && maximum == maximum;
+      position = Select(is_more, first + map.Extent(offset), position);
+      maximum = Select(is_more, value, maximum);
+    }
+    const Operand maxima = lowering.Temporary(x.type(), shape);
+    const Operand positions = lowering.Temporary(ElementType::kInt64, shape);
+    map.WriteMapTo({maxima, positions}, {Cast(maximum, x.type()), position});
+    lowering.Set(0, maxima);
+    lowering.Set(1, positions);
+  }
+
+ private:
+  // To the next one in row-major order; false behind the last.
+  bool Advance(std::vector<int64_t>& tap) const {
+    for (size_t axis = rank(); axis-- > 0;) {
+      if (++tap[axis] < sliding.kernel[axis].constant()) return true;
+      tap[axis] = 0;
+    }
+    return false;
+  }
+};
 
 template <Window::Kind kind, bool is_global>
 Status LowerPool(Lowering& lowering) {
@@ -126,6 +239,12 @@ Status LowerPool(Lowering& lowering) {
   }
   Shape shape = {x.shape[0], x.shape[1]};
   shape.insert(shape.end(), sliding.out.begin(), sliding.out.end());
+  if (kind == Window::Kind::kMax && lowering.Wants(1) && HasFewTaps(sliding)) {
+    if (const std::optional<Operand> seen = Surrounded(x, sliding)) {
+      Positions{sliding, window.column_major}.Lower(lowering, x, *seen, window.accumulator, shape);
+      return base::Ok();
+    }
+  }
   StepBuilder step(lowering, shape);
   step.AddRead(x.view);
   window.roots = {Cast(Accumulator(step.exprs(), window.accumulator), x.type()).id()};

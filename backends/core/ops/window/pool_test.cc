@@ -14,6 +14,7 @@
 namespace onnxifi::ops {
 namespace {
 
+using tensor::ElementType;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -85,90 +86,148 @@ INSTANTIATE_TEST_SUITE_P(Attributes, PoolTest,
                                            PoolCase{"AveragePool", 19, 2, 2, 2, 1, 1, true, false},
                                            PoolCase{"LpPool", 2, 3, 2, 1, 1, 1, false, false}));
 
-// Of an image [1, 2, in...], by plain loops: the first of equals, and the first NaN, stays.
-struct LargeMaximum {
+// Maxima and their positions over an image [1, 2, in...], by plain loops: the first of equals, and
+// the first NaN, stays.
+struct SlidingMaximum {
   Ints in, kernel, strides, dilations, pads_begin, pads_end;
+  bool is_column_major = false;
+
+  struct Seen {
+    double value = -INFINITY;
+    int64_t position = -1;
+  };
 
   int64_t Out(size_t axis) const {
     const int64_t reach = (kernel[axis] - 1) * dilations[axis] + 1;
     return (in[axis] + pads_begin[axis] + pads_end[axis] - reach) / strides[axis] + 1;
   }
+  tensor::Extents Extents() const { return {1, 2, in[0], in[1], in[2]}; }
 
-  double At(const std::vector<double>& x, int64_t channel, const Ints& out) const {
-    double largest = -INFINITY;
-    Ints tap(3, 0);
+  Seen At(const std::vector<double>& x, int64_t channel, const Ints& out) const {
+    Seen seen;
+    Ints tap(3, 0), at(3, 0);
     for (tap[0] = 0; tap[0] < kernel[0]; ++tap[0]) {
       for (tap[1] = 0; tap[1] < kernel[1]; ++tap[1]) {
         for (tap[2] = 0; tap[2] < kernel[2]; ++tap[2]) {
-          int64_t offset = channel;
           bool is_inside = true;
           for (size_t axis = 0; axis < 3; ++axis) {
-            const int64_t at =
-                out[axis] * strides[axis] - pads_begin[axis] + tap[axis] * dilations[axis];
-            is_inside = is_inside && at >= 0 && at < in[axis];
-            offset = offset * in[axis] + at;
+            at[axis] = out[axis] * strides[axis] - pads_begin[axis] + tap[axis] * dilations[axis];
+            is_inside = is_inside && at[axis] >= 0 && at[axis] < in[axis];
           }
           if (!is_inside) continue;
-          const double value = x[static_cast<size_t>(offset)];
-          if (value > largest || (std::isnan(value) && !std::isnan(largest))) largest = value;
+          const int64_t image = channel * in[0] * in[1] * in[2];
+          const int64_t rows = image + (at[0] * in[1] + at[1]) * in[2] + at[2];
+          const int64_t columns = image + (at[2] * in[1] + at[1]) * in[0] + at[0];
+          const double value = x[static_cast<size_t>(rows)];
+          const bool is_new_nan = std::isnan(value) && !std::isnan(seen.value);
+          if (seen.position >= 0 && !(value > seen.value) && !is_new_nan) continue;
+          seen = {value, is_column_major ? columns : rows};
         }
       }
     }
-    return largest;
+    return seen;
+  }
+
+  std::vector<Seen> All(const std::vector<double>& x) const {
+    std::vector<Seen> all;
+    for (int64_t channel = 0; channel < 2; ++channel) {
+      for (int64_t z = 0; z < Out(0); ++z) {
+        for (int64_t y = 0; y < Out(1); ++y) {
+          for (int64_t w = 0; w < Out(2); ++w) all.push_back(At(x, channel, {z, y, w}));
+        }
+      }
+    }
+    return all;
   }
 };
 
+// With numbers and with symbols for extents; `has_positions`: the second output is wanted.
+void CompareMaxima(const SlidingMaximum& sliding, const std::vector<double>& x, ElementType type,
+                   bool has_positions) {
+  std::vector<SlidingMaximum::Seen> expected = sliding.All(x);
+  for (SlidingMaximum::Seen& seen : expected) {
+    if (seen.position < 0 && type == ElementType::kUint8) seen.value = 0;  // of nothing
+  }
+  for (const bool is_symbolic : {false, true}) {
+    OneNode node{"MaxPool", 12};
+    node.attributes["kernel_shape"] = sliding.kernel;
+    node.attributes["strides"] = sliding.strides;
+    node.attributes["dilations"] = sliding.dilations;
+    Ints pads = sliding.pads_begin;
+    pads.insert(pads.end(), sliding.pads_end.begin(), sliding.pads_end.end());
+    node.attributes["pads"] = pads;
+    if (sliding.is_column_major) node.attributes["storage_order"] = int64_t{1};
+    node.wanted = {true, has_positions};
+    node.inputs = {is_symbolic ? Symbolic(sliding.Extents(), x, type)
+                               : Given(sliding.Extents(), x, type)};
+    auto out = RunOperator(node);
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    const std::vector<double> numbers = Numbers((*out)[0]);
+    ASSERT_EQ(numbers.size(), expected.size());
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      if (std::isnan(expected[k].value)) {
+        EXPECT_TRUE(std::isnan(numbers[k])) << k;
+      } else {
+        EXPECT_EQ(numbers[k], expected[k].value) << k;
+        EXPECT_EQ(std::signbit(numbers[k]), std::signbit(expected[k].value)) << k;
+      }
+    }
+    if (!has_positions) continue;
+    const std::vector<double> positions = Numbers((*out)[1]);
+    ASSERT_EQ(positions.size(), expected.size());
+    for (size_t k = 0; k < positions.size(); ++k) {
+      EXPECT_EQ(positions[k], static_cast<double>(expected[k].position)) << k;
+    }
+  }
+}
+
+// Few different numbers, zeros of both signs, NaN, and infinity where there is nothing larger.
+std::vector<double> DrawImage(const SlidingMaximum& sliding, bool is_float, std::mt19937& random) {
+  std::vector<double> x(static_cast<size_t>(tensor::ElementCount(sliding.Extents())));
+  for (double& value : x) {
+    value = static_cast<double>(random() % 9) - (is_float ? 12 : 0);
+    if (!is_float) continue;
+    if (random() % 40 == 0) value = NAN;
+    if (random() % 10 == 0) value = random() % 2 == 0 ? 0.0 : -0.0;
+    if (random() % 3 == 0) value = -INFINITY;
+  }
+  return x;
+}
+
 // Windows that are reduced axis by axis, and some that are just not.
 TEST(LargeMaxPoolTest, EqualsLoops) {
-  const LargeMaximum cases[] = {
+  const SlidingMaximum cases[] = {
       {{1, 11, 9}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 2, 2}, {0, 2, 2}},
       {{1, 13, 17}, {1, 7, 9}, {1, 2, 1}, {1, 1, 2}, {0, 3, 1}, {0, 0, 8}},
       {{6, 9, 8}, {3, 4, 5}, {1, 1, 2}, {2, 1, 1}, {1, 3, 0}, {2, 0, 4}},
       {{5, 6, 7}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+      // Along the first axis as many as there are elements, but not those.
+      {{3, 14, 14}, {1, 13, 13}, {2, 1, 1}, {1, 1, 1}, {1, 6, 6}, {1, 6, 6}},
       {{1, 16, 16}, {1, 4, 4}, {1, 4, 4}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}},
   };
   std::mt19937 random(3);
-  for (const LargeMaximum& large : cases) {
-    const int64_t count = 2 * large.in[0] * large.in[1] * large.in[2];
-    std::vector<double> x(static_cast<size_t>(count));
-    for (double& value : x) {
-      value = static_cast<double>(random() % 9) - 12;
-      if (random() % 40 == 0) value = NAN;
-      if (random() % 10 == 0) value = random() % 2 == 0 ? 0.0 : -0.0;
-    }
-    std::vector<double> expected;
-    for (int64_t channel = 0; channel < 2; ++channel) {
-      for (int64_t z = 0; z < large.Out(0); ++z) {
-        for (int64_t y = 0; y < large.Out(1); ++y) {
-          for (int64_t w = 0; w < large.Out(2); ++w) {
-            expected.push_back(large.At(x, channel, {z, y, w}));
-          }
-        }
-      }
-    }
-    for (const bool is_symbolic : {false, true}) {
-      OneNode node{"MaxPool", 12};
-      node.attributes["kernel_shape"] = large.kernel;
-      node.attributes["strides"] = large.strides;
-      node.attributes["dilations"] = large.dilations;
-      Ints pads = large.pads_begin;
-      pads.insert(pads.end(), large.pads_end.begin(), large.pads_end.end());
-      node.attributes["pads"] = pads;
-      const tensor::Extents extents = {1, 2, large.in[0], large.in[1], large.in[2]};
-      node.inputs = {is_symbolic ? Symbolic(extents, x) : Given(extents, x)};
-      auto out = RunOperator(node);
-      ASSERT_TRUE(out.ok()) << out.status().Text();
-      const std::vector<double> numbers = Numbers((*out)[0]);
-      ASSERT_EQ(numbers.size(), expected.size());
-      for (size_t k = 0; k < numbers.size(); ++k) {
-        if (std::isnan(expected[k])) {
-          EXPECT_TRUE(std::isnan(numbers[k])) << k;
-        } else {
-          EXPECT_EQ(numbers[k], expected[k]) << k;
-          EXPECT_EQ(std::signbit(numbers[k]), std::signbit(expected[k])) << k;
-        }
-      }
-    }
+  for (const SlidingMaximum& sliding : cases) {
+    CompareMaxima(sliding, DrawImage(sliding, true, random), ElementType::kFloat32, false);
+    CompareMaxima(sliding, DrawImage(sliding, true, random), ElementType::kFloat16, false);
+    CompareMaxima(sliding, DrawImage(sliding, false, random), ElementType::kUint8, false);
+  }
+}
+
+// Windows of few taps, and two that are something else: dilated, and of many.
+TEST(MaxPoolPositionsTest, EqualLoops) {
+  const SlidingMaximum cases[] = {
+      {{1, 8, 10}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}},
+      {{1, 7, 9}, {1, 3, 3}, {1, 2, 1}, {1, 1, 1}, {0, 1, 2}, {0, 2, 0}, true},
+      {{5, 6, 7}, {2, 2, 3}, {1, 2, 3}, {1, 1, 1}, {1, 0, 2}, {0, 1, 1}},
+      {{5, 6, 7}, {2, 2, 3}, {2, 1, 1}, {1, 1, 1}, {0, 1, 1}, {1, 0, 2}, true},
+      {{1, 7, 9}, {1, 3, 3}, {1, 1, 1}, {1, 2, 1}, {0, 1, 1}, {0, 1, 1}},
+      {{1, 9, 9}, {1, 5, 5}, {1, 1, 2}, {1, 1, 1}, {0, 2, 2}, {0, 2, 2}, true},
+  };
+  std::mt19937 random(4);
+  for (const SlidingMaximum& sliding : cases) {
+    CompareMaxima(sliding, DrawImage(sliding, true, random), ElementType::kFloat32, true);
+    CompareMaxima(sliding, DrawImage(sliding, true, random), ElementType::kFloat64, true);
+    CompareMaxima(sliding, DrawImage(sliding, false, random), ElementType::kInt8, true);
   }
 }
 
