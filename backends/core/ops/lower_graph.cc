@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/core/ops/captures.h"
 #include "backends/core/ops/declared_type.h"
 #include "backends/core/ops/flex_attention.h"
 #include "backends/core/ops/gradient.h"
@@ -137,6 +138,41 @@ class GraphLowering : public BodyLowering {
 
   Result<Body> LowerBody(const Graph& body, const std::vector<Input>& inputs,
                          const std::vector<bool>& is_whole) override {
+    return LowerInside(body, inputs, is_whole,
+                       [](GraphLowering& lowering) { return lowering.LowerNodes(); });
+  }
+
+  Result<Body> MakeBody(const Node& node, const std::vector<Input>& inputs,
+                        const std::vector<Operand>& captures, int output_count,
+                        const WriteBody& write) override {
+    std::vector<Input> all = inputs;
+    for (const Operand& operand : captures) {
+      all.push_back({operand.type(), {operand.shape.begin(), operand.shape.end()}});
+    }
+    Graph graph;
+    for (size_t k = 0; k < all.size(); ++k) {
+      graph.inputs.push_back(AddNamed(graph, "input" + std::to_string(k)));
+    }
+    for (int k = 0; k < output_count; ++k) {
+      graph.outputs.push_back(AddNamed(graph, "output" + std::to_string(k)));
+    }
+    const Node inside =
+        MakeNode(node, node.op_type, node.since_version, graph.inputs, graph.outputs);
+    ONNXIFI_ASSIGN_OR_RETURN(Body body, LowerInside(graph, all, {}, [&](GraphLowering& lowering) {
+                               std::vector<std::optional<Operand>> operands;
+                               for (const ValueId id : graph.inputs)
+                                 operands.push_back(*lowering.values_.operand(id));
+                               return lowering.LowerWith(inside, std::move(operands), write);
+                             }));
+    body.captures = captures;
+    return body;
+  }
+
+ private:
+  // The program of a body whose inputs `lower` knows by then.
+  template <typename Lower>
+  Result<Body> LowerInside(const Graph& body, const std::vector<Input>& inputs,
+                           const std::vector<bool>& is_whole, Lower lower) {
     if (nesting_ >= kMaxNesting) {
       return Status(Code::kInvalidModel, "Subgraphs are nested deeper than the limit of " +
                                              std::to_string(kMaxNesting) + ".");
@@ -163,7 +199,7 @@ class GraphLowering : public BodyLowering {
       }
       values.AddInput(id, inputs[k].type, std::move(shape));
     }
-    ONNXIFI_RETURN_IF_ERROR(lowering.LowerNodes());
+    ONNXIFI_RETURN_IF_ERROR(lower(lowering));
     ONNXIFI_RETURN_IF_ERROR(lowering.DeclareOutputs(is_whole));
     result.captures = values.TakeCaptures();
     for (const program::Port& port : result.program->outputs) {
@@ -173,7 +209,6 @@ class GraphLowering : public BodyLowering {
     return result;
   }
 
- private:
   // The first node of which `id` is among the values that `list` gives; -1 if there is none.
   template <typename List>
   int FindNode(List list, ValueId id) const {
@@ -208,6 +243,13 @@ class GraphLowering : public BodyLowering {
                                                    std::to_string(entry->newest_version) + ").");
     }
     ONNXIFI_ASSIGN_OR_RETURN(std::vector<std::optional<Operand>> inputs, InputsOf(node, *entry));
+    return LowerWith(node, std::move(inputs), entry->lower);
+  }
+
+  // Lowers a node, whose operands are those of its inputs that are tensors, by `lower`.
+  template <typename Lower>
+  Status LowerWith(const Node& node, std::vector<std::optional<Operand>> inputs,
+                   const Lower& lower) {
     Program& program = target_.program;
     const size_t first_step = program.steps.size();
     const size_t first_buffer = program.buffers.size();
@@ -219,7 +261,7 @@ class GraphLowering : public BodyLowering {
       const NonTensorValue* whole = values_.whole(node.inputs[k]);
       if (whole != nullptr) lowering.GiveNonTensorValue(static_cast<int>(k), *whole);
     }
-    ONNXIFI_RETURN_IF_ERROR(entry->lower(lowering));
+    ONNXIFI_RETURN_IF_ERROR(lower(lowering));
     for (size_t b = first_buffer; b < program.buffers.size(); ++b) {
       const Buffer& buffer = program.buffers[b];
       if (IsAddressable(buffer.type, tensor::Product(buffer.shape))) continue;

@@ -62,7 +62,10 @@ inline ElementType StoredType(ElementType type) {
 // A new constant; strings under their numbers.
 program::BufferId AddConstant(program::Program& program, tensor::Tensor tensor);
 
-// What an operator that owns subgraphs needs of the graph's lowering. Implemented by lower_graph.
+class Lowering;
+
+// What an operator with subgraphs, or with loops of its own, needs of the graph's lowering.
+// Implemented by lower_graph.
 class BodyLowering {
  public:
   virtual ~BodyLowering() = default;
@@ -87,6 +90,13 @@ class BodyLowering {
   // always do. May have fewer entries than there are outputs.
   virtual Result<Body> LowerBody(const graph::Graph& body, const std::vector<Input>& inputs,
                                  const std::vector<bool>& is_whole = {}) = 0;
+  // Lowers a body as an operator's entry does, of the inputs and outputs of the body.
+  using WriteBody = std::function<Status(Lowering& lowering)>;
+  // A body of steps that an operator writes itself, in the place of `node`: of tensors, `inputs`
+  // and then `captures`.
+  virtual Result<Body> MakeBody(const graph::Node& node, const std::vector<Input>& inputs,
+                                const std::vector<Operand>& captures, int output_count,
+                                const WriteBody& write) = 0;
 };
 
 class Lowering {

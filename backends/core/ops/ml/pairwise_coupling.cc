@@ -1,174 +1,234 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pairwise coupling as a loop over rounds, and in each one over classes, of all rows side by side:
-// each class in turn gets the share that is best, given the others. A row whose gradients are equal
-// keeps its shares. The tolerance and the number of rounds are those of ONNX's reference.
+// Pairwise coupling as a loop over rounds, in each of which every class in turn gets the share that
+// is best, given the others. A row whose gradients are equal keeps its shares. Of few classes some
+// rounds are one Map over rows; of more a round is a loop over classes. The tolerance and the
+// number of rounds are those of ONNX's reference.
 
 #include "backends/core/ops/ml/pairwise_coupling.h"
 
 #include <algorithm>
-#include <memory>
-#include <string>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "backends/core/ops/captures.h"
 #include "backends/core/ops/control/bodies.h"
 #include "backends/core/ops/reduce/reduction.h"
 #include "backends/core/ops/reduce/reduction_geometry.h"
-#include "backends/core/tensor/convert.h"
 
 namespace onnxifi::ops {
 namespace {
 
-using graph::Graph;
-using graph::kNoValue;
-using graph::Node;
-using graph::ValueId;
-using graph::ValueIds;
+using Exprs = std::vector<Expr>;
 
-// A body of a loop, written node by node.
-class LoopBody {
- public:
-  LoopBody(const Node& node, ElementType type) : node_(node), type_(type) {}
-
-  Graph& graph() { return *graph_; }
-  std::shared_ptr<Graph> Take() { return std::move(graph_); }
-
-  ValueId AddInput(std::string name) {
-    graph_->inputs.push_back(AddNamed(*graph_, std::move(name)));
-    return graph_->inputs.back();
-  }
-  void AddOutput(ValueId value) { graph_->outputs.push_back(Apply("Identity", 16, {value})); }
-  ValueId Apply(std::string op_type, int version, ValueIds inputs) {
-    const ValueId result = AddNamed(*graph_, op_type + std::to_string(graph_->nodes.size()));
-    graph_->nodes.push_back(
-        MakeNode(node_, std::move(op_type), version, std::move(inputs), {result}));
-    return result;
-  }
-  ValueId ApplyAlong(std::string op_type, int version, ValueIds inputs, int64_t axis) {
-    const ValueId result = Apply(std::move(op_type), version, std::move(inputs));
-    SetAttribute("axis", axis);
-    return result;
-  }
-  // Without the axis, or with an extent of 1 in its place.
-  ValueId Reduce(std::string op_type, ValueId value, int64_t axis, bool keeps_axis) {
-    const ValueId result = Apply(std::move(op_type), 11, {value});
-    SetAttribute("axes", std::vector<int64_t>{axis});
-    SetAttribute("keepdims", int64_t{keeps_axis ? 1 : 0});
-    return result;
-  }
-  ValueId CastTo(ValueId value, ElementType type) {
-    const ValueId result = Apply("Cast", 13, {value});
-    SetAttribute("to", static_cast<int64_t>(type));
-    return result;
-  }
-  ValueId Add(ValueId a, ValueId b) { return Apply("Add", 14, {a, b}); }
-  ValueId Sub(ValueId a, ValueId b) { return Apply("Sub", 14, {a, b}); }
-  ValueId Mul(ValueId a, ValueId b) { return Apply("Mul", 14, {a, b}); }
-  ValueId Div(ValueId a, ValueId b) { return Apply("Div", 14, {a, b}); }
-
-  // Constants: a number of the type of the shares, and int64 numbers.
-  ValueId Number(double number) {
-    tensor::Tensor tensor = *tensor::Tensor::Allocate(type_, {});
-    tensor::StoreScalar(
-        type_, tensor.mutable_data(), 0,
-        tensor::CastScalar(ElementType::kFloat64, type_, tensor::Scalar{.f = number}));
-    return AddConstant(std::move(tensor));
-  }
-  ValueId Integers(tensor::Extents extents, const std::vector<int64_t>& numbers) {
-    return AddConstant(
-        tensor::Tensor::FromValues<int64_t>(ElementType::kInt64, std::move(extents), numbers));
-  }
-  void SetAttribute(std::string name, graph::Attribute value) {
-    graph_->nodes.back().attributes.insert_or_assign(std::move(name), std::move(value));
-  }
-
- private:
-  ValueId AddConstant(tensor::Tensor tensor) {
-    graph::Value value;
-    value.name = "constant" + std::to_string(graph_->values.size());
-    value.type.kind = graph::Type::Kind::kTensor;
-    value.type.element = tensor.type();
-    value.type.extents.emplace();
-    for (const int64_t extent : tensor.extents()) {
-      value.type.extents->push_back(graph::Extent{.number = extent});
-    }
-    value.constant = std::move(tensor);
-    return graph_->AddValue(std::move(value));
-  }
-
-  const Node& node_;
-  const ElementType type_;
-  std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
-};
-
-// (class, condition, shares, gradients, value) -> the last four, after the class got its best
-// share. `form` and `is_open`, of the graph around it: the quadratic form, and the rows that are
-// not done.
-std::shared_ptr<Graph> MakeTurn(const Node& node, ElementType type, int64_t classes, ValueId form,
-                                ValueId is_open) {
-  LoopBody body(node, type);
-  const ValueId turn = body.AddInput("class");
-  const ValueId condition = body.AddInput("condition");
-  const ValueId shares = body.AddInput("shares");
-  const ValueId gradients = body.AddInput("gradients");
-  const ValueId value = body.AddInput("value");
-  Captures captures(body.graph());
-  const ValueId all = captures.Of(form, "form"), open = captures.Of(is_open, "is_open");
-
-  std::vector<int64_t> numbers;
-  for (int64_t k = 0; k < classes; ++k) numbers.push_back(k);
-  const ValueId place = body.Apply("Reshape", 14, {turn, body.Integers({1}, {1})});
-  const ValueId column = body.ApplyAlong("Gather", 13, {all, turn}, 2);
-  const ValueId own = body.ApplyAlong("Gather", 13, {column, place}, 1);
-  const ValueId gradient = body.ApplyAlong("Gather", 13, {gradients, place}, 1);
-  const ValueId best = body.Div(body.Sub(value, gradient), own);
-  const ValueId change = body.Apply("Where", 16, {open, best, body.Number(0)});
-  const ValueId sum = body.Add(change, body.Number(1));
-  const ValueId risen =
-      body.Mul(change, body.Add(body.Mul(change, own), body.Mul(gradient, body.Number(2))));
-  const ValueId is_turn = body.Apply("Equal", 13, {body.Integers({classes}, numbers), turn});
-  body.AddOutput(condition);
-  body.AddOutput(body.Div(body.Add(shares, body.Mul(change, body.CastTo(is_turn, type))), sum));
-  body.AddOutput(body.Div(body.Add(gradients, body.Mul(change, column)), sum));
-  body.AddOutput(body.Div(body.Add(value, risen), body.Mul(sum, sum)));
-  return body.Take();
+Operand Column(const Operand& operand, int64_t column) {
+  const int last = operand.rank() - 1;
+  return program::RemoveAxis(program::Slice(operand, last, column, 1, 1), last);
 }
 
-// (round, condition, shares, form) -> whether a row is not done, the shares after a turn of each
-// class, the form.
-std::shared_ptr<Graph> MakeRound(const Node& node, ElementType type, int64_t classes) {
-  LoopBody body(node, type);
-  body.AddInput("round");
-  body.AddInput("condition");
-  const ValueId shares = body.AddInput("shares");
-  const ValueId form = body.AddInput("form");
-  const ValueId row = body.Apply("Unsqueeze", 13, {shares, body.Integers({1}, {1})});
-  const ValueId gradients = body.Reduce("ReduceSum", body.Mul(form, row), 2, /*keeps_axis=*/false);
-  const ValueId value =
-      body.Reduce("ReduceSum", body.Mul(shares, gradients), 1, /*keeps_axis=*/true);
-  const ValueId off = body.Apply("Abs", 13, {body.Sub(gradients, value)});
-  const ValueId largest = body.Reduce("ReduceMax", off, 1, /*keeps_axis=*/true);
-  const double tolerance = 0.005 / static_cast<double>(classes);
-  const ValueId is_done = body.Apply("Less", 13, {largest, body.Number(tolerance)});
-  const ValueId is_open = body.Apply("Not", 1, {is_done});
-  const ValueId open_count = body.Apply("ReduceSum", 11, {body.CastTo(is_open, type)});
-  body.SetAttribute("keepdims", int64_t{0});
+// The turn of one class: its share rises by `change`; then all are multiplied by `scale`, so that
+// their sum is 1 again.
+struct Turn {
+  Expr change, scale;
+  Expr value;  // of the form, afterwards
 
-  ValueIds results;
-  for (const char* name : {"next_shares", "next_gradients", "next_value"}) {
-    results.push_back(AddNamed(body.graph(), name));
+  // Of a class with the gradient and the diagonal element `own`.
+  Turn(Expr is_open, Expr value_before, Expr gradient, Expr own)
+      : change(Select(is_open, (value_before - gradient) / own, Like(own, 0))),
+        scale(Like(own, 1) / (change + Like(own, 1))),
+        value((value_before + change * (change * own + Like(own, 2) * gradient)) * scale * scale) {}
+};
+
+// Whether a row is not done: of the largest difference of a gradient and the value. NaN is not
+// done.
+Expr IsOpen(Expr largest, int64_t classes) {
+  return !(largest < Like(largest, 0.005 / static_cast<double>(classes)));
+}
+
+// A scalar: whether one of `is_open` [N] is true.
+Operand IsAnyOpen(Lowering& lowering, const Operand& is_open) {
+  const ReductionGeometry reduced = ReduceAllAxes(is_open);
+  StepBuilder reduce(lowering, reduced.data.shape);
+  program::Reduction reduction;
+  const Expr any = AddMaximum(reduction, reduce.Read(reduced.data));
+  return WriteReduction(lowering, reduce, reduced, std::move(reduction),
+                        {{any, ElementType::kBool}})[0];
+}
+
+// How many rounds are one Map, whose expressions grow with the square of the classes; 0: none.
+int64_t RoundsPerMap(int64_t classes) {
+  constexpr int64_t kMaxUpdates = 128;
+  // Most rows are done after four rounds, which the fifth tells. All divide the number of rounds.
+  for (const int64_t rounds : {5, 2, 1}) {
+    if (rounds * classes * classes <= kMaxUpdates) return rounds;
   }
-  body.graph().nodes.push_back(
-      MakeNode(node, "Loop", 16, {body.Integers({}, {classes}), kNoValue, shares, gradients, value},
-               results));
-  body.SetAttribute("body",
-                    std::shared_ptr<const Graph>(MakeTurn(node, type, classes, form, is_open)));
-  body.AddOutput(body.Apply("Greater", 13, {open_count, body.Number(0)}));
-  body.AddOutput(results[0]);
-  body.AddOutput(form);
-  return body.Take();
+  return 0;
+}
+
+// (number, condition, shares [N, classes], wins) -> whether a row is not done, the shares after
+// `rounds` rounds.
+Status WriteRounds(Lowering& lowering, int64_t classes, int64_t rounds) {
+  const Operand& shares_before = lowering.In(2);
+  const Operand& wins = lowering.In(3);
+  StepBuilder map(lowering, {shares_before.shape[0]});
+  const auto win = [&](int64_t i, int64_t j) { return map.Read(Column(Column(wins, j), i)); };
+  Exprs shares;
+  std::vector<Exprs> rows(static_cast<size_t>(classes));  // of the form
+  for (int64_t i = 0; i < classes; ++i) {
+    shares.push_back(map.Read(Column(shares_before, i)));
+    std::optional<Expr> diagonal;
+    for (int64_t j = 0; j < classes; ++j) {
+      if (j == i) continue;
+      const Expr square = win(j, i) * win(j, i);
+      diagonal = diagonal ? *diagonal + square : square;
+    }
+    for (int64_t j = 0; j < i; ++j) {
+      const Expr both = Like(*diagonal, 0) - win(j, i) * win(i, j);
+      rows[static_cast<size_t>(i)].push_back(both);
+      rows[static_cast<size_t>(j)].push_back(both);
+    }
+    rows[static_cast<size_t>(i)].push_back(*diagonal);
+  }
+  const auto product = [](const Exprs& a, const Exprs& b) {
+    Expr sum = a[0] * b[0];
+    for (size_t k = 1; k < a.size(); ++k) sum = sum + a[k] * b[k];
+    return sum;
+  };
+  std::optional<Expr> is_open;
+  for (int64_t round = 0; round < rounds; ++round) {
+    Exprs gradients;
+    for (const Exprs& row : rows) gradients.push_back(product(row, shares));
+    Expr value = product(shares, gradients);
+    Expr largest = Unary(ExprOp::kAbs, gradients[0] - value);
+    for (const Expr& gradient : gradients) {
+      largest = Maximum(largest, Unary(ExprOp::kAbs, gradient - value));
+    }
+    is_open = IsOpen(largest, classes);
+    // As Turn says it, but for the division of everything by the sum, which waits until the end.
+    Expr sum = Like(value, 1);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Expr best = (value / sum - gradients[i]) / rows[i][i];
+      const Expr change = Select(*is_open, best, Like(best, 0));
+      value = value + change * (change * rows[i][i] + Like(value, 2) * gradients[i]);
+      for (size_t j = 0; j < rows.size(); ++j) {
+        gradients[j] = gradients[j] + change * rows[j][i];
+      }
+      shares[i] = shares[i] + change;
+      sum = sum + change;
+    }
+    const Expr scale = Like(sum, 1) / sum;
+    for (Expr& share : shares) share = share * scale;
+  }
+  const Operand result = lowering.Temporary(shares_before.type(), shares_before.shape);
+  const Operand open = lowering.Temporary(ElementType::kBool, map.domain());
+  std::vector<Operand> targets;
+  for (int64_t i = 0; i < classes; ++i) targets.push_back(Column(result, i));
+  targets.push_back(open);
+  shares.push_back(*is_open);
+  map.WriteMapTo(targets, shares);
+  lowering.Set(0, IsAnyOpen(lowering, open));
+  lowering.Set(1, result);
+  return base::Ok();
+}
+
+// (class, condition, shares, gradients, value [N], form, which rows are not done [N]) -> the
+// condition, and shares, gradients and value after the turn of the class.
+Status WriteTurn(Lowering& lowering) {
+  const Operand& turn_number = lowering.In(0);
+  const Operand& form = lowering.In(5);
+  const auto turn_in = [&](StepBuilder& map) {
+    const Expr n = map.Coordinate(0);
+    const Expr turn = map.Read(turn_number);
+    return Turn(map.ReadAtUnchecked(lowering.In(6), {n}), map.ReadAtUnchecked(lowering.In(4), {n}),
+                map.ReadAtUnchecked(lowering.In(3), {n, turn}),
+                map.ReadAtUnchecked(form, {n, turn, turn}));
+  };
+  StepBuilder all(lowering, lowering.In(2).shape);
+  const Turn turn = turn_in(all);
+  const Expr number = all.Read(turn_number);
+  const Expr share = all.Read(lowering.In(2));
+  const Expr is_own = all.Coordinate(1) == number;
+  const Expr column = all.ReadAtUnchecked(form, {all.Coordinate(0), all.Coordinate(1), number});
+  const Operand shares = lowering.Temporary(share.type(), all.domain());
+  const Operand gradients = lowering.Temporary(share.type(), all.domain());
+  all.WriteMapTo({shares, gradients},
+                 {Select(is_own, share + turn.change, share) * turn.scale,
+                  (all.Read(lowering.In(3)) + turn.change * column) * turn.scale});
+  StepBuilder rows(lowering, lowering.In(4).shape);
+  lowering.Set(0, lowering.In(1));
+  lowering.Set(1, shares);
+  lowering.Set(2, gradients);
+  lowering.Set(3, rows.WriteMap(turn_in(rows).value, share.type()));
+  return base::Ok();
+}
+
+Operand ConstantCount(Lowering& lowering, int64_t count) {
+  return lowering.ConstantTensor(
+      tensor::Tensor::FromValues<int64_t>(ElementType::kInt64, {}, std::span(&count, 1)));
+}
+
+// A loop of `count` iterations at most, whose body `write` makes: of the number, the condition,
+// `carried` and `captures` it gives the condition and the carried ones.
+Result<std::vector<Operand>> MakeLoop(Lowering& lowering, int64_t count,
+                                      const std::vector<Operand>& carried,
+                                      const std::vector<Operand>& captures,
+                                      const BodyLowering::WriteBody& write) {
+  std::vector<BodyLowering::Input> inputs = {{ElementType::kInt64, {}}, {ElementType::kBool, {}}};
+  for (const Operand& operand : carried) {
+    inputs.push_back({operand.type(), {operand.shape.begin(), operand.shape.end()}});
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(
+      BodyLowering::Body body,
+      lowering.bodies().MakeBody(lowering.node(), inputs, captures,
+                                 /*output_count=*/1 + static_cast<int>(carried.size()), write));
+  const Operand trips = ConstantCount(lowering, count);
+  ControlBuilder builder(lowering, program::Control::Kind::kLoop);
+  builder.control().carried = static_cast<int>(carried.size());
+  builder.AddRead(&trips);
+  builder.AddRead(nullptr);
+  for (const Operand& operand : carried) builder.AddRead(&operand);
+  builder.AddBody(std::move(body));
+  std::vector<Operand> results;
+  for (const Operand& operand : carried) {
+    results.push_back(builder.AddTensor(operand.type(), operand.shape));
+  }
+  builder.Emit();
+  return results;
+}
+
+// (number, condition, shares, form) -> as WriteRounds, after one round.
+Status WriteRound(Lowering& lowering, int64_t classes) {
+  const Operand& shares = lowering.In(2);
+  const Operand& form = lowering.In(3);
+  const ElementType type = shares.type();
+  const ReductionGeometry columns = ReduceAxes(form, std::vector<int>{2}, /*keepdims=*/false);
+  StepBuilder products(lowering, form.shape);
+  program::Reduction sum;
+  const Expr gradient =
+      AddSum(sum, products.Read(form) * products.Read(program::InsertAxis(shares, 1)));
+  const Operand gradients =
+      WriteReduction(lowering, products, columns, std::move(sum), {{gradient, type}})[0];
+
+  const ReductionGeometry all = ReduceAxes(shares, std::vector<int>{1}, /*keepdims=*/false);
+  StepBuilder values(lowering, shares.shape);
+  program::Reduction value_sum;
+  const Expr form_value = AddSum(value_sum, values.Read(shares) * values.Read(gradients));
+  const Operand value =
+      WriteReduction(lowering, values, all, std::move(value_sum), {{form_value, type}})[0];
+
+  StepBuilder differences(lowering, shares.shape);
+  program::Reduction maximum;
+  const Expr largest =
+      AddMaximum(maximum, Unary(ExprOp::kAbs, differences.Read(gradients) -
+                                                  differences.Read(program::InsertAxis(value, 1))));
+  const Operand is_open = WriteReduction(lowering, differences, all, std::move(maximum),
+                                         {{IsOpen(largest, classes), ElementType::kBool}})[0];
+  ONNXIFI_ASSIGN_OR_RETURN(
+      const std::vector<Operand> results,
+      MakeLoop(lowering, classes, {shares, gradients, value}, {form, is_open}, WriteTurn));
+  lowering.Set(0, IsAnyOpen(lowering, is_open));
+  lowering.Set(1, results[0]);
+  return base::Ok();
 }
 
 // The quadratic form that is minimised, from `wins`: [N, classes, classes].
@@ -201,33 +261,18 @@ Operand Filled(Lowering& lowering, const Shape& shape, ElementType type, double 
 }  // namespace
 
 Result<Operand> CouplePairs(Lowering& lowering, const Operand& wins, int64_t classes) {
-  const ElementType type = wins.type();
-  const Shape shape = {wins.shape[0], Dim(classes)};
-  const Operand form = MakeForm(lowering, wins);
-  const Operand shares = Filled(lowering, shape, type, 1.0 / static_cast<double>(classes));
-  const std::shared_ptr<Graph> round = MakeRound(lowering.node(), type, classes);
-  const auto of = [](const Operand& operand) {
-    return BodyLowering::Input{operand.type(), {operand.shape.begin(), operand.shape.end()}};
-  };
-  std::vector<BodyLowering::Input> inputs = {
-      {ElementType::kInt64, {}}, {ElementType::kBool, {}}, of(shares), of(form)};
-  ONNXIFI_ASSIGN_OR_RETURN(BodyLowering::Body body,
-                           LowerCarryingBody(lowering, *round, inputs, /*first_input=*/2,
-                                             /*first_output=*/1, /*carried=*/2));
+  const Operand shares = Filled(lowering, {wins.shape[0], Dim(classes)}, wins.type(),
+                                1.0 / static_cast<double>(classes));
   const int64_t rounds = std::max<int64_t>(100, classes);
-  const Operand count = lowering.ConstantTensor(
-      tensor::Tensor::FromValues<int64_t>(ElementType::kInt64, {}, std::span(&rounds, 1)));
-  ControlBuilder builder(lowering, program::Control::Kind::kLoop);
-  builder.control().carried = 2;
-  builder.AddRead(&count);
-  builder.AddRead(nullptr);
-  builder.AddRead(&shares);
-  builder.AddRead(&form);
-  builder.AddBody(std::move(body));
-  const Operand result = builder.AddTensor(type, shape);
-  builder.AddTensor(type, form.shape);
-  builder.Emit();
-  return result;
+  const int64_t per_map = RoundsPerMap(classes);
+  const Operand captured = per_map > 0 ? wins : MakeForm(lowering, wins);
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<Operand> results,
+                           MakeLoop(lowering, per_map > 0 ? rounds / per_map : rounds, {shares},
+                                    {captured}, [&](Lowering& body) {
+                                      return per_map > 0 ? WriteRounds(body, classes, per_map)
+                                                         : WriteRound(body, classes);
+                                    }));
+  return results[0];
 }
 
 }  // namespace onnxifi::ops

@@ -300,7 +300,9 @@ TEST(SvmClassifierTest, TransformsItsScores) {
 // condition, up to its tolerance.
 TEST(SvmClassifierTest, MakesProbabilitiesOfPairs) {
   std::mt19937 random(31);
-  for (const Integers& sizes : {Integers{2, 3}, Integers{1, 2, 3}, Integers{1, 1, 2, 1, 1}}) {
+  // Several rounds at a time, a single one, and a class at a time.
+  for (const Integers& sizes : {Integers{2, 3}, Integers{1, 2, 3}, Integers{1, 1, 2, 1, 1},
+                                Integers(7, 1), Integers(11, 1), Integers(13, 1)}) {
     const Classifier model(random, "RBF", sizes);
     const size_t count = sizes.size();
     const size_t pairs = count * (count - 1) / 2;
