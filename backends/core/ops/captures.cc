@@ -4,29 +4,11 @@
 
 #include "backends/core/ops/captures.h"
 
-#include <utility>
+#include "backends/core/ops/graph_builder.h"
 
 namespace onnxifi::ops {
 
 using graph::ValueId;
-
-ValueId AddNamed(graph::Graph& graph, std::string name) {
-  graph::Value value;
-  value.name = std::move(name);
-  return graph.AddValue(std::move(value));
-}
-
-graph::Node MakeNode(const graph::Node& like, std::string op_type, int since_version,
-                     graph::ValueIds inputs, graph::ValueIds outputs) {
-  graph::Node node;
-  node.name = like.name;
-  node.op_type = std::move(op_type);
-  node.since_version = since_version;
-  node.index = like.index;
-  node.inputs = std::move(inputs);
-  node.outputs = std::move(outputs);
-  return node;
-}
 
 ValueId Captures::Of(ValueId outside, const std::string& name) {
   const auto [found, is_new] = known_.try_emplace(outside, graph::kNoValue);

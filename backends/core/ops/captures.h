@@ -12,13 +12,6 @@
 
 namespace onnxifi::ops {
 
-// A value of a name and nothing else.
-graph::ValueId AddNamed(graph::Graph& graph, std::string name);
-
-// A node in the place of `like`, as messages have it.
-graph::Node MakeNode(const graph::Node& like, std::string op_type, int since_version,
-                     graph::ValueIds inputs, graph::ValueIds outputs);
-
 // The values of an enclosing graph in one that is inside it, each once.
 class Captures {
  public:

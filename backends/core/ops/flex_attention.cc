@@ -5,12 +5,11 @@
 #include "backends/core/ops/flex_attention.h"
 
 #include <cmath>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "backends/core/tensor/convert.h"
+#include "backends/core/ops/graph_builder.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -21,67 +20,15 @@ using base::Status;
 using graph::Graph;
 using graph::Node;
 using graph::ValueId;
-using graph::ValueIds;
 using program::Operand;
 using tensor::ElementType;
-using Attributes = std::map<std::string, graph::Attribute, std::less<>>;
-
-ValueId AddNamed(Graph& graph, std::string name) {
-  graph::Value value;
-  value.name = std::move(name);
-  return graph.AddValue(std::move(value));
-}
-
-ValueId AddInput(Graph& graph, std::string name) {
-  graph.inputs.push_back(AddNamed(graph, std::move(name)));
-  return graph.inputs.back();
-}
-
-ValueId AddConstant(Graph& graph, tensor::Tensor tensor) {
-  graph::Value value;
-  value.type.kind = graph::Type::Kind::kTensor;
-  value.type.element = tensor.type();
-  value.type.extents.emplace();
-  for (const int64_t extent : tensor.extents()) value.type.extents->push_back({extent, {}});
-  value.constant = std::move(tensor);
-  return graph.AddValue(std::move(value));
-}
-
-ValueId AddScalar(Graph& graph, ElementType type, double number) {
-  tensor::Tensor scalar = *tensor::Tensor::Allocate(type, {});
-  tensor::StoreScalar(type, scalar.mutable_data(), 0,
-                      tensor::CastScalar(ElementType::kFloat64, type, tensor::Scalar{.f = number}));
-  return AddConstant(graph, std::move(scalar));
-}
-
-ValueId Apply(Graph& graph, const Node& like, std::string op_type, int version, ValueIds inputs,
-              Attributes attributes = {}) {
-  Node node;
-  node.name = like.name;
-  node.index = like.index;
-  node.since_version = version;
-  node.inputs = std::move(inputs);
-  node.outputs = {AddNamed(graph, op_type + std::to_string(graph.nodes.size()))};
-  node.op_type = std::move(op_type);
-  node.attributes = std::move(attributes);
-  graph.nodes.push_back(std::move(node));
-  return graph.nodes.back().outputs[0];
-}
 
 Status Invalid(std::string sentence) {
   return Status(Code::kInvalidModel, "FlexAttention: " + std::move(sentence));
 }
 
-// The number of ONNX's TensorProto.DataType.
-int64_t NumberOf(ElementType type) {
-  for (int64_t number = 1; number < 64; ++number) {
-    if (tensor::ElementTypeFromOnnx(number) == type) return number;
-  }
-  return 0;
-}
-
-ValueId CastTo(Graph& graph, const Node& like, ValueId value, ElementType from, ElementType to) {
-  return from == to ? value : Apply(graph, like, "Cast", 13, {value}, {{"to", NumberOf(to)}});
+ValueId CastTo(GraphBuilder& graph, ValueId value, ElementType from, ElementType to) {
+  return from == to ? value : graph.CastTo(value, to);
 }
 
 Result<std::shared_ptr<const Graph>> FindModifier(const Node& node, std::string_view name) {
@@ -97,13 +44,11 @@ Result<std::shared_ptr<const Graph>> FindModifier(const Node& node, std::string_
 }
 
 // Heads of K or V, each as often as heads of Q share it.
-ValueId Repeat(Graph& graph, const Node& node, ValueId value, int64_t heads, int64_t group) {
+ValueId Repeat(GraphBuilder& graph, ValueId value, int64_t heads, int64_t group) {
   if (group == 1) return value;
   std::vector<int64_t> positions;
   for (int64_t head = 0; head < heads * group; ++head) positions.push_back(head / group);
-  const ValueId indices = AddConstant(
-      graph, tensor::Tensor::FromValues<int64_t>(ElementType::kInt64, {heads * group}, positions));
-  return Apply(graph, node, "Gather", 13, {value, indices}, {{"axis", int64_t{1}}});
+  return graph.Apply("Gather", 13, {value, graph.AddIntegers(positions)}, {{"axis", int64_t{1}}});
 }
 
 }  // namespace
@@ -158,25 +103,26 @@ Result<FlexAttention> ExpandFlexAttention(const Node& node, const Operand& q, co
     return Status(Code::kUnsupportedShape,
                   "FlexAttention: Neither the scale nor the head size is known before the run.");
   }
-  Graph& scores = flex.scores;
-  const ValueId queries = CastTo(scores, node, AddInput(scores, "Q"), type, wide);
+  GraphBuilder scores(flex.scores, node);
+  const ValueId queries = CastTo(scores, scores.AddInput("Q"), type, wide);
   const ValueId keys =
-      CastTo(scores, node, Repeat(scores, node, AddInput(scores, "K"), heads, group), type, wide);
+      CastTo(scores, Repeat(scores, scores.AddInput("K"), heads, group), type, wide);
   const ValueId turned =
-      Apply(scores, node, "Transpose", 13, {keys}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
-  const ValueId products = Apply(scores, node, "MatMul", 13, {queries, turned});
-  const ValueId scaled = Apply(scores, node, "Mul", 14, {products, AddScalar(scores, wide, scale)});
-  scores.outputs = {CastTo(scores, node, scaled, wide, compute)};
+      scores.Apply("Transpose", 13, {keys}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+  const ValueId products = scores.Apply("MatMul", 13, {queries, turned});
+  const ValueId scaled = scores.Apply("Mul", 14, {products, scores.AddScalar(wide, scale)});
+  flex.scores.outputs = {CastTo(scores, scaled, wide, compute)};
 
-  flex.softmax.outputs = {Apply(flex.softmax, node, "Softmax", 13,
-                                {AddInput(flex.softmax, "scores")}, {{"axis", int64_t{-1}}})};
+  GraphBuilder softmax(flex.softmax, node);
+  flex.softmax.outputs = {
+      softmax.Apply("Softmax", 13, {softmax.AddInput("scores")}, {{"axis", int64_t{-1}}})};
 
-  Graph& product = flex.product;
-  const ValueId probabilities = AddInput(product, "probabilities");
-  const ValueId values = CastTo(
-      product, node, Repeat(product, node, AddInput(product, "V"), heads, group), type, compute);
-  const ValueId result = Apply(product, node, "MatMul", 13, {probabilities, values});
-  product.outputs = {CastTo(product, node, result, compute, type)};
+  GraphBuilder product(flex.product, node);
+  const ValueId probabilities = product.AddInput("probabilities");
+  const ValueId values =
+      CastTo(product, Repeat(product, product.AddInput("V"), heads, group), type, compute);
+  const ValueId result = product.Apply("MatMul", 13, {probabilities, values});
+  flex.product.outputs = {CastTo(product, result, compute, type)};
   return flex;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backends/core/ops/captures.h"
+#include "backends/core/ops/graph_builder.h"
 #include "backends/core/tensor/convert.h"
 
 namespace onnxifi::ops {
@@ -40,7 +41,7 @@ Status Invalid(std::string sentence) {
 class Differentiation {
  public:
   Differentiation(const Graph& graph, const Node& node, const FindTensor& find)
-      : graph_(graph), node_(node), find_(find), captures_(made_) {}
+      : graph_(graph), node_(node), find_(find), captures_(made_), builder_(made_, node) {}
 
   Result<std::unique_ptr<Graph>> Run() {
     ONNXIFI_RETURN_IF_ERROR(ReadNames());
@@ -199,10 +200,7 @@ class Differentiation {
   }
 
   ValueId Apply(std::string op_type, int version, ValueIds inputs) {
-    const ValueId result = AddNamed(made_, op_type + std::to_string(made_.nodes.size()));
-    made_.nodes.push_back(
-        MakeNode(node_, std::move(op_type), version, std::move(inputs), {result}));
-    return result;
+    return builder_.Apply(std::move(op_type), version, std::move(inputs));
   }
   void SetAttribute(std::string name, graph::Attribute value) {
     made_.nodes.back().attributes.insert_or_assign(std::move(name), std::move(value));
@@ -280,16 +278,7 @@ class Differentiation {
   }
 
   // int64 [1]
-  ValueId Integer(int64_t number) {
-    graph::Value value;
-    value.name = "integer" + std::to_string(made_.values.size());
-    value.constant =
-        tensor::Tensor::FromValues<int64_t>(ElementType::kInt64, {1}, std::span(&number, 1));
-    value.type.kind = graph::Type::Kind::kTensor;
-    value.type.element = ElementType::kInt64;
-    value.type.extents = {graph::Extent{.number = 1}};
-    return made_.AddValue(std::move(value));
-  }
+  ValueId Integer(int64_t number) { return builder_.AddIntegers({number}); }
 
   // Adds `derivative`, of the shape of `input`, to what is known of it.
   void AddTo(ValueId input, ValueId derivative) {
@@ -301,11 +290,6 @@ class Differentiation {
     const ValueId shaped = Apply("Reshape", 14, {value, Apply("Shape", 1, {like})});
     SetAttribute("allowzero", int64_t{1});
     return shaped;
-  }
-  ValueId CastTo(ValueId value, ElementType type) {
-    const ValueId cast = Apply("Cast", 13, {value});
-    SetAttribute("to", static_cast<int64_t>(type));
-    return cast;
   }
   // `g` for every element of `x` that the reduction `node` took into one of its result.
   ValueId Spread(const Node& node, ValueId g, ValueId x) {
@@ -372,7 +356,7 @@ class Differentiation {
   void DifferentiatePow(const Node& node, ValueId g) {
     const ValueId output = node.outputs[0];
     const ValueId x = Forward(node.inputs[0]);
-    const ValueId exponent = CastTo(Forward(node.inputs[1]), type_);
+    const ValueId exponent = builder_.CastTo(Forward(node.inputs[1]), type_);
     const ValueId slope = Mul(exponent, Apply("Pow", 15, {x, Sub(exponent, Filled(exponent, 1))}));
     // A constant is flat at 0, too.
     const ValueId is_constant = Apply("Equal", 13, {exponent, Filled(exponent, 0)});
@@ -391,7 +375,8 @@ class Differentiation {
     if (op == "ReduceSum") return Spread(node, g, x);
     if (op == "ReduceMean") {
       const ValueId counts[] = {Apply("Size", 13, {x}), Apply("Size", 13, {g})};
-      return Div(Spread(node, g, x), CastTo(Apply("Div", 14, {counts[0], counts[1]}), type_));
+      return Div(Spread(node, g, x),
+                 builder_.CastTo(Apply("Div", 14, {counts[0], counts[1]}), type_));
     }
     if (op == "Transpose") {
       const int rank = find_(node.inputs[0])->rank();
@@ -474,6 +459,7 @@ class Differentiation {
   const FindTensor& find_;
   Graph made_;
   Captures captures_;
+  GraphBuilder builder_;
   std::vector<ValueId> inputs_;  // of the node's graph: xs, then zs
   ValueId y_ = kNoValue;         // likewise
   std::vector<const Node*> between_;

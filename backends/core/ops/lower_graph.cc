@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "backends/core/ops/captures.h"
 #include "backends/core/ops/declared_type.h"
 #include "backends/core/ops/flex_attention.h"
 #include "backends/core/ops/gradient.h"
+#include "backends/core/ops/graph_builder.h"
 #include "backends/core/ops/graph_values.h"
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/operator.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backends/core/ops/captures.h"
+#include "backends/core/ops/graph_builder.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -20,15 +21,6 @@ using graph::Node;
 using graph::ValueId;
 using graph::ValueIds;
 using tensor::ElementType;
-
-ValueId AddScalar(Graph& graph, ElementType type, std::span<const std::byte> bytes) {
-  graph::Value value;
-  value.constant = tensor::Tensor::FromBytes(type, {}, bytes);
-  value.type.kind = graph::Type::Kind::kTensor;
-  value.type.element = type;
-  value.type.extents.emplace();
-  return graph.AddValue(std::move(value));
-}
 
 }  // namespace
 
@@ -87,10 +79,8 @@ Result<std::unique_ptr<Graph>> ExpandSequenceMap(const Node& node,
   const ValueId length = AddNamed(*whole, "length");
   whole->nodes.push_back(
       MakeNode(node, "SequenceLength", 11, {outside.Of(node.inputs[0], "input0")}, {length}));
-  const uint8_t is_true = 1;
-  Node loop = MakeNode(
-      node, "Loop", 16,
-      {length, AddScalar(*whole, ElementType::kBool, std::as_bytes(std::span(&is_true, 1)))}, {});
+  Node loop = MakeNode(node, "Loop", 16,
+                       {length, GraphBuilder(*whole, node).AddScalar(ElementType::kBool, 1)}, {});
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     // Of no type: what the body appends first decides.
     Node empty =
