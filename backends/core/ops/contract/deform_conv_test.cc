@@ -130,6 +130,10 @@ const DeformCase kCases[] = {
     {"strides", 1, 4, 2, 1, 2, 9, 7, 3, 2, 2, 2},
     {"bare", 2, 3, 2, 1, 1, 4, 5, 1, 1, 1, 0, false, false},
     {"symbolic", 2, 4, 4, 4, 2, 6, 5, 3, 1, 1, 1, true, true, true},
+    {"odd", 2, 6, 5, 1, 2, 7, 5, 3, 2, 1, 1},
+    {"group_of_offset_groups", 1, 6, 4, 2, 6, 5, 7, 3, 1, 2, 2},
+    {"offset_group_of_groups", 2, 8, 8, 4, 2, 6, 5, 2, 1, 1, 1},
+    {"groups_across_offset_groups", 2, 12, 4, 2, 3, 5, 4, 3, 1, 1, 1, true, true, true},
     // 18.9 MB are sampled: 89 of 100 rows, then 11.
     {"bands", 1, 4, 2, 2, 1, 100, 656, 3, 1, 1, 1},
 };
