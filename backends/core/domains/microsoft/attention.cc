@@ -156,6 +156,18 @@ Value ExtendCache(Definition& d, const Value& past, const Value& fresh, const Va
   return d.Apply("ScatterND", {room, d.Concat(std::move(indices), 3), fresh});
 }
 
+Cached ExtendBuffers(Definition& d, const Value& past_k, const Value& past_v, const Value& k,
+                     const Value& v, const Value& past_length) {
+  const Value total = d.Add(past_length, d.ExtentOf(k, 2));
+  const Value starts = d.Apply("Expand", {past_length, d.ExtentOf(k, 0)});
+  Cached cached;
+  cached.present_k = ExtendCache(d, past_k, k, total, starts);
+  cached.present_v = ExtendCache(d, past_v, v, total, starts);
+  cached.k = d.Slice(cached.present_k, 2, d.Ints1D({0}), total);
+  cached.v = d.Slice(cached.present_v, 2, d.Ints1D({0}), total);
+  return cached;
+}
+
 Value CountTo(Definition& d, const Value& extent) {
   return d.Apply("Range", {d.Int0D(0), d.Squeeze(extent, {0}), d.Int0D(1)});
 }

@@ -56,6 +56,18 @@ model::Definition::Value ExtendCache(model::Definition& d, const model::Definiti
                                      const model::Definition::Value& total,
                                      const model::Definition::Value& starts);
 
+// Keys and values with those of the past before them: the whole cache, and the tokens in it.
+struct Cached {
+  model::Definition::Value present_k, present_v, k, v;
+};
+
+// Of a cache that is a buffer for the longest sequence, in which all samples have `past_length`
+// tokens, int64 [1].
+Cached ExtendBuffers(model::Definition& d, const model::Definition::Value& past_k,
+                     const model::Definition::Value& past_v, const model::Definition::Value& k,
+                     const model::Definition::Value& v,
+                     const model::Definition::Value& past_length);
+
 // int64 [extent]: 0, 1, ... `extent` is int64 [1].
 model::Definition::Value CountTo(model::Definition& d, const model::Definition::Value& extent);
 

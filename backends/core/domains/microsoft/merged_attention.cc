@@ -94,28 +94,23 @@ Status Define(Definition& d, const Value& projections, const std::vector<int64_t
     ONNXIFI_RETURN_IF_ERROR(RotateByPosition(d, sizes[0] / heads, past_length, {&q, &k}));
     for (Value* value : {&q, &k}) *value = d.Cast(*value, type);
   }
-  Value present_k = k, present_v = v;
+  Cached cached = {k, v, k, v};
   if (d.Has(at.past)) {
     // [2, batch, heads, sequence, size]
     const Value past_k = d.Squeeze(d.Slice(d.In(at.past), 0, 0, 1), {0});
     const Value past_v = d.Squeeze(d.Slice(d.In(at.past), 0, 1, 2), {0});
     if (d.Int("past_present_share_buffer") != 0) {
-      const Value total = d.Add(past_length, d.ExtentOf(k, 2));
-      const Value starts = d.Apply("Expand", {past_length, d.ExtentOf(k, 0)});
-      present_k = ExtendCache(d, past_k, k, total, starts);
-      present_v = ExtendCache(d, past_v, v, total, starts);
-      k = d.Slice(present_k, 2, d.Ints1D({0}), total);
-      v = d.Slice(present_v, 2, d.Ints1D({0}), total);
+      cached = ExtendBuffers(d, past_k, past_v, k, v, past_length);
     } else {
-      present_k = k = d.Concat({past_k, k}, 2);
-      present_v = v = d.Concat({past_v, v}, 2);
+      cached.present_k = cached.k = d.Concat({past_k, k}, 2);
+      cached.present_v = cached.v = d.Concat({past_v, v}, 2);
     }
   }
-  const ScoreExtents extents = {d.ExtentOf(q, 0), d.ExtentOf(q, 2), d.ExtentOf(k, 2)};
+  const ScoreExtents extents = {d.ExtentOf(q, 0), d.ExtentOf(q, 2), d.ExtentOf(cached.k, 2)};
   Attention attention;
   attention.q = q;
-  attention.k = k;
-  attention.v = v;
+  attention.k = cached.k;
+  attention.v = cached.v;
   attention.type = type;
   attention.heads = attention.kv_heads = heads;
   attention.scale = d.Float("scale");
@@ -130,7 +125,8 @@ Status Define(Definition& d, const Value& projections, const std::vector<int64_t
   if (d.Int("unidirectional") != 0) attention.mask = Causal(d, extents);
   d.Return(0, MergeHeads(d, Attend(d, attention).result));
   if (d.Wants(1)) {
-    d.Return(1, d.Concat({d.Unsqueeze(present_k, {0}), d.Unsqueeze(present_v, {0})}, 0));
+    d.Return(1,
+             d.Concat({d.Unsqueeze(cached.present_k, {0}), d.Unsqueeze(cached.present_v, {0})}, 0));
   }
   return base::Ok();
 }

@@ -115,26 +115,20 @@ Status Define(Definition& d) {
   const ElementType type = d.Type(kQuery);
   ONNXIFI_ASSIGN_OR_RETURN(Projections parts, ReadProjections(d, heads));
   ONNXIFI_RETURN_IF_ERROR(AddBias(d, heads, parts));
-  Value present_k = parts.k, present_v = parts.v;
+  Cached cached = {parts.k, parts.v, parts.k, parts.v};
   if (d.Has(kPastLength)) {
-    // The cache is a buffer for the longest sequence, with the same length for all samples.
-    const Value old = d.Reshape(d.Cast(d.In(kPastLength), ElementType::kInt64), {1});
-    const Value total = d.Add(old, d.ExtentOf(parts.k, 2));
-    const Value starts = d.Apply("Expand", {old, d.ExtentOf(parts.k, 0)});
-    present_k = ExtendCache(d, d.In(kPastKey), parts.k, total, starts);
-    present_v = ExtendCache(d, d.In(kPastValue), parts.v, total, starts);
-    parts.k = d.Slice(present_k, 2, d.Ints1D({0}), total);
-    parts.v = d.Slice(present_v, 2, d.Ints1D({0}), total);
+    const Value length = d.Reshape(d.Cast(d.In(kPastLength), ElementType::kInt64), {1});
+    cached = ExtendBuffers(d, d.In(kPastKey), d.In(kPastValue), parts.k, parts.v, length);
   } else if (d.Has(kPastKey)) {
-    present_k = parts.k = d.Concat({d.In(kPastKey), parts.k}, 2);
-    present_v = parts.v = d.Concat({d.In(kPastValue), parts.v}, 2);
+    cached.present_k = cached.k = d.Concat({d.In(kPastKey), parts.k}, 2);
+    cached.present_v = cached.v = d.Concat({d.In(kPastValue), parts.v}, 2);
   }
   const ScoreExtents extents = {d.ExtentOf(parts.q, 0), d.ExtentOf(parts.q, 2),
-                                d.ExtentOf(parts.k, 2)};
+                                d.ExtentOf(cached.k, 2)};
   Attention attention;
   attention.q = parts.q;
-  attention.k = parts.k;
-  attention.v = parts.v;
+  attention.k = cached.k;
+  attention.v = cached.v;
   attention.type = type;
   attention.heads = attention.kv_heads = heads;
   attention.scale = d.Float("scale");
@@ -147,8 +141,8 @@ Status Define(Definition& d) {
   }
   if (d.Int("unidirectional") != 0) attention.mask = Causal(d, extents);
   d.Return(0, MergeHeads(d, Attend(d, attention).result));
-  d.Return(1, present_k);
-  d.Return(2, present_v);
+  d.Return(1, cached.present_k);
+  d.Return(2, cached.present_v);
   return base::Ok();
 }
 
