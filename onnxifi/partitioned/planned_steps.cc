@@ -284,8 +284,9 @@ base::Result<std::shared_ptr<const Binding>> PlannedSteps::Bind(abi::GraphTensor
   for (const int32_t value : inputs_) {
     workspace.places[value].extent_source = ExtentSource::kBinding;
   }
+  const abi::HostRanges written(binding->tensors().outputs);
   for (size_t k = 0; k < inputs_.size(); ++k) {
-    if (!abi::OverlapsAny(binding->tensors().inputs[k], binding->tensors().outputs)) continue;
+    if (!written.Overlap(binding->tensors().inputs[k])) continue;
     TensorStorage& place = workspace.places[inputs_[k]];
     place.location = Location::kWorkspace;
     ONNXIFI_RETURN_IF_ERROR(place.Reserve());

@@ -5,6 +5,8 @@
 #include "backends/core/abi/tensor_descriptor.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "backends/core/tensor/element_type.h"
 #include "backends/core/tensor/tensor.h"
@@ -21,12 +23,23 @@ std::span<std::byte> HostBytesOf(const TensorDescriptor& tensor) {
           static_cast<size_t>(tensor::SizeBytes(type, tensor::ElementCount(extents)))};
 }
 
-bool OverlapsAny(const TensorDescriptor& tensor, std::span<const TensorDescriptor> others) {
+HostRanges::HostRanges(std::span<const TensorDescriptor> tensors) {
+  for (const TensorDescriptor& tensor : tensors) {
+    const std::span<const std::byte> bytes = HostBytesOf(tensor);
+    if (!bytes.empty()) ranges_.push_back({bytes.data(), bytes.data() + bytes.size()});
+  }
+  std::ranges::sort(ranges_, std::less<>(), &Range::begin);
+  for (size_t k = 1; k < ranges_.size(); ++k) {
+    ranges_[k].last_end = std::max(ranges_[k].last_end, ranges_[k - 1].last_end, std::less<>());
+  }
+}
+
+bool HostRanges::Overlap(const TensorDescriptor& tensor) const {
   const std::span<const std::byte> bytes = HostBytesOf(tensor);
-  return std::ranges::any_of(others, [&](const TensorDescriptor& other) {
-    const std::span<const std::byte> its = HostBytesOf(other);
-    return bytes.data() < its.data() + its.size() && its.data() < bytes.data() + bytes.size();
-  });
+  if (bytes.empty()) return false;
+  const auto behind =
+      std::ranges::lower_bound(ranges_, bytes.data() + bytes.size(), std::less<>(), &Range::begin);
+  return behind != ranges_.begin() && std::less<>()(bytes.data(), std::prev(behind)->last_end);
 }
 
 }  // namespace onnxifi::abi

@@ -46,8 +46,21 @@ struct TensorDescriptor {
 
 // The host's memory of a tensor; none for one that lies elsewhere, or that is a value or kept.
 std::span<std::byte> HostBytesOf(const TensorDescriptor& tensor);
-// Whether `tensor` has bytes of the host's memory that one of `others` has, too.
-bool OverlapsAny(const TensorDescriptor& tensor, std::span<const TensorDescriptor> others);
+
+// The host's memory of many tensors, to ask of each of many others whether it has bytes in common
+// with one of them. Keeps nothing of the tensors.
+class HostRanges {
+ public:
+  explicit HostRanges(std::span<const TensorDescriptor> tensors);
+  bool Overlap(const TensorDescriptor& tensor) const;
+
+ private:
+  struct Range {
+    const std::byte* begin;
+    const std::byte* last_end;  // of this range and of those before it
+  };
+  std::vector<Range> ranges_;  // by `begin`
+};
 
 // One dimension that a model declares: a number, a named symbol, or an unnamed symbol.
 struct DeclaredDimension {

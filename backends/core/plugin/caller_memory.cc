@@ -50,12 +50,13 @@ Result<DeviceMemory> ImportMemory(std::span<const TensorDescriptor> tensors,
 void ImportHostMemory(std::span<const TensorDescriptor> tensors,
                       std::span<const TensorDescriptor> others, device::Sharing& sharing,
                       DeviceMemory& memory) {
+  const abi::HostRanges ranges(others);
   for (size_t k = 0; k < tensors.size(); ++k) {
     const std::span<std::byte> bytes = abi::HostBytesOf(tensors[k]);
     // Elements of less than a byte are written by whole words, which may be more than there is.
     const auto type = static_cast<tensor::ElementType>(tensors[k].data_type);
     if (bytes.empty() || tensor::BitWidth(type) < 8) continue;
-    if (abi::OverlapsAny(tensors[k], others)) continue;
+    if (ranges.Overlap(tensors[k])) continue;
     memory[k] = sharing.ImportHostMemory(bytes.data(), static_cast<int64_t>(bytes.size()));
   }
 }

@@ -294,10 +294,11 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   auto binding =
       std::make_shared<PreparedBinding>(std::move(tensors), is_callers, std::move(input_memory),
                                         std::move(output_memory), boundary_->recordings());
+  const abi::HostRanges written(binding->tensors().outputs);
   // A queue has all inputs before it writes the first output back.
   for (size_t k = 0; !boundary_->has_queue() && k < binding->tensors().inputs.size(); ++k) {
     const TensorDescriptor& input = binding->tensors().inputs[k];
-    if (!abi::OverlapsAny(input, binding->tensors().outputs)) continue;
+    if (!written.Overlap(input)) continue;
     ONNXIFI_ASSIGN_OR_RETURN(
         tensor::Tensor copy,
         tensor::Tensor::Allocate(static_cast<tensor::ElementType>(input.data_type),
