@@ -227,6 +227,10 @@ class BoundRows final : public device::BoundKernel {
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
     Frame frame(numbers_, addresses, scratch, tile_lanes_);
     scratch += numbers_.scratch_bytes();
+    const auto* const source = reinterpret_cast<const float*>(
+        addresses[reads_[static_cast<size_t>(rows_->taps[0].read)].buffer]);
+    auto* const sums = reinterpret_cast<float*>(addresses[target_buffer_]);
+    std::array<const float*, kMaxTaps> weights;  // of a tile, by tap; null where all are 1
     auto* targets = reinterpret_cast<int64_t*>(scratch);
     int64_t* guarded = targets + tile_lanes_;
     int64_t* places = guarded + tile_lanes_;
@@ -241,27 +245,26 @@ class BoundRows final : public device::BoundKernel {
       for (size_t tap = 0; tap < rows_->taps.size(); ++tap) {
         FindPlaces(frame, rows_->taps[tap], box.lanes, guarded,
                    places + static_cast<int64_t>(tap) * tile_lanes_);
+        const int root = rows_->taps[tap].weight;
+        weights[tap] = root < 0 ? nullptr : reinterpret_cast<const float*>(frame.root(root));
       }
       Box results = box;
       for (int axis = reduced_begin_; axis < box.rank; ++axis) results.extents[axis] = 1;
       results.lanes = box.lanes / elements_;
       LoadBox(target_, nullptr, results, reinterpret_cast<std::byte*>(targets));
       for (int64_t row = 0; row < results.lanes; ++row) {
-        RunRow(frame, places, row, addresses, targets[row], taps);
+        RunRow(source, weights, places, row, taps, sums + targets[row]);
       }
       grid_.MoveOn(0, reduced_begin_, box);
     }
   }
 
-  void RunRow(const Frame& frame, const int64_t* places, int64_t row, device::Addresses addresses,
-              int64_t target, TapList& taps) const {
-    auto* sums = reinterpret_cast<float*>(addresses[target_buffer_]) + target;
-    const std::byte* source = addresses[reads_[static_cast<size_t>(rows_->taps[0].read)].buffer];
+  void RunRow(const float* source, const std::array<const float*, kMaxTaps>& weights,
+              const int64_t* places, int64_t row, TapList& taps, float* sums) const {
     float first = rows_->begins_with_zero ? 0.0f : -0.0f;
     taps.Clear();
     auto add = [&](size_t tap, int64_t lane) {
-      const int root = rows_->taps[tap].weight;
-      const float weight = root < 0 ? 1.0f : reinterpret_cast<const float*>(frame.root(root))[lane];
+      const float weight = weights[tap] == nullptr ? 1.0f : weights[tap][lane];
       const int64_t place = places[static_cast<int64_t>(tap) * tile_lanes_ + lane];
       if (place != kNowhere) {
         taps.Add(place, weight);
@@ -284,7 +287,7 @@ class BoundRows final : public device::BoundKernel {
         for (int64_t n = 0; n < elements_; ++n) add(tap, begin + n);
       }
     }
-    SumWeightedRow(reinterpret_cast<const float*>(source), taps.Finish(), first, length_, sums);
+    SumWeightedRow(source, taps.Finish(), first, length_, sums);
   }
 
   // Of a tap that a guard keeps out.
