@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "backends/core/base/cache_folder.h"
+#include "backends/core/base/fnv_hash.h"
 
 namespace onnxifi::machine {
 namespace {
@@ -40,14 +41,6 @@ std::string ProcessorField(std::string_view name) {
     if (begin != std::string::npos) return line.substr(begin);
   }
   return {};
-}
-
-uint64_t Fnv1a(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char letter : text) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  }
-  return hash;
 }
 
 json ToJsonObject(const ThreadLimits& limits) {
@@ -123,7 +116,7 @@ std::string ProcessorName() {
 std::string MachineKey() {
   const std::string all = fmt::format("{}|{}|{}|{}", ProcessorName(), ProcessorField("stepping"),
                                       UsableProcessors(), ProcessorField("flags"));
-  return fmt::format("{:016x}", Fnv1a(all));
+  return base::HashName(base::FnvHash(all));
 }
 
 int UsableProcessors() {

@@ -14,6 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "backends/core/base/fnv_hash.h"
+
 namespace onnxifi::codegen {
 namespace {
 
@@ -29,26 +31,14 @@ struct Header {
   uint64_t checksum;  // of key and binary
 };
 
-// FNV-1a (Fowler, Noll and Vo), 64 bits.
-uint64_t Hash(std::string_view bytes, uint64_t hash = 0xcbf29ce484222325ULL) {
-  for (const char byte : bytes) {
-    hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3ULL;
-  }
-  return hash;
-}
-
-std::string_view AsText(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+uint64_t Checksum(std::string_view key, std::span<const std::byte> binary) {
+  return base::FnvHash(binary, base::FnvHash(key));
 }
 
 }  // namespace
 
 fs::path BinaryCache::FileOf(std::string_view key) const {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  uint64_t hash = Hash(key);
-  std::string name(16, '0');
-  for (size_t k = name.size(); k-- > 0; hash >>= 4) name[k] = kDigits[hash & 15];
-  return folder_ / (name + std::string(kSuffix));
+  return folder_ / (base::HashName(base::FnvHash(key)) + std::string(kSuffix));
 }
 
 std::optional<std::vector<std::byte>> BinaryCache::Find(std::string_view key) const {
@@ -71,7 +61,7 @@ std::optional<std::vector<std::byte>> BinaryCache::Find(std::string_view key) co
                  static_cast<std::streamsize>(binary.size()))) {
     return std::nullopt;
   }
-  if (stored_key != key || Hash(AsText(binary), Hash(key)) != header.checksum) return std::nullopt;
+  if (stored_key != key || Checksum(key, binary) != header.checksum) return std::nullopt;
   // What is used is young again.
   fs::last_write_time(path, fs::file_time_type::clock::now(), error);
   return binary;
@@ -90,7 +80,7 @@ void BinaryCache::Store(std::string_view key, std::span<const std::byte> binary)
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   header.key_bytes = key.size();
   header.binary_bytes = binary.size();
-  header.checksum = Hash(AsText(binary), Hash(key));
+  header.checksum = Checksum(key, binary);
   bool is_written = false;
   {
     std::ofstream file(draft, std::ios::binary | std::ios::trunc);

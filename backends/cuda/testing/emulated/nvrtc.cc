@@ -26,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/core/base/fnv_hash.h"
 #include "backends/cuda/testing/emulated/kernel_text.h"
 
 extern char** environ;
@@ -84,13 +85,6 @@ _nvrtcProgram* FindProgram(nvrtcProgram handle) {
   const std::lock_guard lock(S().mutex);
   const auto found = S().programs.find(handle);
   return found == S().programs.end() ? nullptr : found->second.get();
-}
-
-uint64_t Digest(std::string_view text, uint64_t seed) {
-  uint64_t digest = seed;
-  for (const char letter : text)
-    digest = (digest ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return digest;
 }
 
 std::string Read(const fs::path& file) {
@@ -293,10 +287,8 @@ nvrtcResult Compile(_nvrtcProgram* program, const Options& options) {
   command.insert(command.end(), options.forwarded.begin(), options.forwarded.end());
   std::string all = text;
   for (const std::string& word : command) all += '\n' + word;
-  char name[40];
-  std::snprintf(name, sizeof(name), "%016llx%016llx",
-                static_cast<unsigned long long>(Digest(all, 0xcbf29ce484222325)),
-                static_cast<unsigned long long>(Digest(all, 0x9e3779b97f4a7c15)));
+  const std::string name = onnxifi::base::HashName(onnxifi::base::FnvHash(all)) +
+                           onnxifi::base::HashName(onnxifi::base::FnvHash(all, 0x9e3779b97f4a7c15));
   const fs::path folder = Folder();
   const fs::path kept = folder / (std::string(name) + ".so");
   program->binary = Read(kept);
