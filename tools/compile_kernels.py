@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Has NVRTC compile every kernel that a folder of cases or models asks for, without a GPU.
 
-Prints how many kernels each architecture has, which of them spill registers, and what did not come
-so far. The kernels stay in the cache folder (ONNXIFI_CACHE_DIR), with what each takes in a table.
-Exits with 0 only if each model ran to its end, or stopped where one without data or without strings
-has to, and no kernel of a product or of attention spills or has a stack, in this run or in the table.
+Prints how many kernels the models ask for on each architecture, which of them spill registers, and
+what did not come so far. The kernels stay in the cache folder (ONNXIFI_CACHE_DIR), with what each
+takes in a table; those that are there are not compiled again, and count. Exits with 0 only if each
+model ran to its end, or stopped where one without data or without strings has to, and no kernel of
+a product or of attention that they ask for spills or has a stack.
 """
 
 import argparse
 import collections
 import concurrent.futures
-import csv
 import json
 import os
 import pathlib
@@ -58,41 +58,24 @@ def compile_one(program, architecture, model, data, limit_s):
     return [], (done.stderr.strip() or f"ends with status {done.returncode}").splitlines()[0]
 
 
-def read_table(architecture):
-    """The kernels that earlier runs compiled into the cache folder, as far as that is named."""
-    folder = os.environ.get("ONNXIFI_CACHE_DIR")
-    table = pathlib.Path(folder, f"cuda-kernels-{architecture}.csv") if folder else None
-    if table is None or not table.exists():
-        return {}
-    names = ("registers", "stack_bytes", "spill_bytes", "shared_bytes")
-    with table.open(encoding="utf-8", newline="") as lines:
-        # Rows of tables without families are shorter.
-        rows = [row for row in csv.reader(lines) if len(row) == 6 and row[0] != "kernel"]
-    return {
-        row[0]: {"kernel": row[0], "family": row[1], **dict(zip(names, map(int, row[2:]), strict=True))} for row in rows
-    }
-
-
 def compile_all(program, architecture, models, jobs, limit_s):
     """Prints the result of one architecture; how many models and kernels failed."""
-    made, failed, stopped = set(), [], collections.Counter()
-    kernels = read_table(architecture)
+    kernels, failed, stopped = {}, [], collections.Counter()
     begin = told = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         waiting = {
             pool.submit(compile_one, program, architecture, model, data, limit_s): model for model, data in models
         }
         for count, ended in enumerate(concurrent.futures.as_completed(waiting), 1):
-            new, reason = ended.result()
-            made.update(kernel["kernel"] for kernel in new)
-            kernels.update((kernel["kernel"], kernel) for kernel in new)
+            asked_for, reason = ended.result()
+            kernels.update((kernel["kernel"], kernel) for kernel in asked_for)
             if reason is not None and not any(re.search(rightful, reason) for rightful in _RIGHTFUL):
                 failed.append((waiting[ended], reason))
             elif reason is not None:
                 stopped[re.sub(r"'[^']*'|\d+", "...", reason)] += 1
             if time.monotonic() - told > 10:
                 told = time.monotonic()
-                print(f"{architecture}: {count} of {len(waiting)} models, {len(made)} kernels", flush=True)
+                print(f"{architecture}: {count} of {len(waiting)} models, {len(kernels)} kernels", flush=True)
     for model, reason in failed:
         print(f"{architecture}: failed: {model}: {reason}")
     for reason, count in stopped.most_common():
@@ -107,7 +90,7 @@ def compile_all(program, architecture, models, jobs, limit_s):
         )
     most = max((kernel["registers"] for kernel in kernels.values()), default=0)
     print(
-        f"{architecture}: {len(made)} kernels compiled now for {len(models)} models, {len(kernels)} in all,"
+        f"{architecture}: {len(kernels)} kernels for {len(models)} models,"
         f" {len(spilling)} of them spill, {len(wrong)} of these for products or attention,"
         f" at most {most} registers, {len(failed)} models failed, {time.monotonic() - begin:.0f} s",
         flush=True,

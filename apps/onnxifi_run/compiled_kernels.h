@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CompiledKernels: what --compile-for has compiled. The CUDA plugin reads the architecture from the
-// environment and keeps a line per kernel in the cache folder.
+// CompiledKernels: what --compile-for has in the cache folder for a model. The CUDA plugin reads
+// the architecture from the environment, and writes a line for each kernel that the process asks
+// for.
 
 #ifndef ONNXIFI_APPS_ONNXIFI_RUN_COMPILED_KERNELS_H_
 #define ONNXIFI_APPS_ONNXIFI_RUN_COMPILED_KERNELS_H_
 
-#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@
 namespace onnxifi::run {
 
 struct CompiledKernel {
-  std::string name;    // a hash of its source
+  std::string name;    // a hash of its machine code
   std::string family;  // of the step that it is for
   int registers = 0;
   int stack_bytes = 0;
@@ -27,23 +28,28 @@ struct CompiledKernel {
 class CompiledKernels {
  public:
   // Before the library is opened. INVALID_NAME where no cache folder would keep anything.
-  static base::Result<CompiledKernels> Begin(const std::string& architecture);
-  // Those compiled since then.
+  static base::Result<std::unique_ptr<CompiledKernels>> Begin(const std::string& architecture);
+  // Removes the process's lines.
+  ~CompiledKernels();
+  CompiledKernels(const CompiledKernels&) = delete;
+  CompiledKernels& operator=(const CompiledKernels&) = delete;
+
+  // Those that the process has asked for, compiled then or found.
   base::Result<std::vector<CompiledKernel>> End() const;
 
   const std::string& architecture() const { return architecture_; }
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
-  std::filesystem::path file() const;
+  CompiledKernels(std::string architecture, std::filesystem::path folder);
 
-  std::string architecture_;
-  std::filesystem::path folder_;
-  uintmax_t known_bytes_ = 0;
+  const std::string architecture_;
+  const std::filesystem::path folder_;
+  const std::filesystem::path file_;  // as core/codegen/kernel_report.h names it
 };
 
-std::string MakeKernelText(const CompiledKernels& kernels, const std::vector<CompiledKernel>& made);
-std::string MakeKernelJson(const std::vector<CompiledKernel>& made);
+std::string MakeKernelText(const CompiledKernels& kernels, const std::vector<CompiledKernel>& used);
+std::string MakeKernelJson(const std::vector<CompiledKernel>& used);
 
 }  // namespace onnxifi::run
 

@@ -100,7 +100,7 @@ base::Result<RunReport> ReadAndRun(const Options& options, const Device& device,
 }
 
 base::Result<bool> RunAndPrint(Options options) {
-  std::optional<CompiledKernels> kernels;
+  std::unique_ptr<CompiledKernels> kernels;
   if (!options.compile_for.empty()) {
     ONNXIFI_ASSIGN_OR_RETURN(kernels, CompiledKernels::Begin(options.compile_for));
     options.device = "cuda";
@@ -136,8 +136,8 @@ base::Result<bool> RunAndPrint(Options options) {
   }
   if (!ran.ok()) return std::move(ran).status();
   if (kernels) {
-    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<CompiledKernel> made, kernels->End());
-    fmt::print("{}", options.json ? MakeKernelJson(made) : MakeKernelText(*kernels, made));
+    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<CompiledKernel> used, kernels->End());
+    fmt::print("{}", options.json ? MakeKernelJson(used) : MakeKernelText(*kernels, used));
     return true;
   }
   RunReport& report = *ran;

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "backends/core/codegen/kernel_report.h"
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/execution/testing/run_program.h"
 #include "backends/core/program/testing/program_maker.h"
 #include "backends/cuda/device.h"
-#include "backends/cuda/kernel_report.h"
 
 namespace onnxifi::cuda {
 namespace {
@@ -79,6 +79,13 @@ int64_t Compile(const Api& api, const CompilerApi& compiler_api, const fs::path&
   return (*device)->compiled_count();
 }
 
+std::vector<std::string> LinesOf(const fs::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
 TEST_P(CompilingTest, AFolderIsFilledOnceAndTellsWhatKernelsTake) {
   const auto compiler_api = LoadCompilerApi();
   if (!compiler_api.ok()) GTEST_SKIP() << compiler_api.status().Text();
@@ -87,12 +94,21 @@ TEST_P(CompilingTest, AFolderIsFilledOnceAndTellsWhatKernelsTake) {
   const Api api = CompileOnlyApi(GetParam());
   const int64_t compiled = Compile(api, *compiler_api, folder);
   EXPECT_GT(compiled, 0);
-  std::ifstream report(KernelReportFile(folder, GetParam()));
-  const std::string text{std::istreambuf_iterator<char>(report), {}};
-  EXPECT_EQ(std::ranges::count(text, '\n'), compiled + 1) << text;
-  EXPECT_THAT(text, testing::StartsWith("kernel,family,registers,"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n[0-9a-f]+,Reduce,[0-9]+,"));
+  const fs::path report = folder / ("cuda-kernels-sm_" + std::to_string(GetParam()) + ".csv");
+  const std::vector<std::string> lines = LinesOf(report);
+  EXPECT_EQ(lines.size(), compiled);
+  EXPECT_THAT(lines, testing::Each(testing::ContainsRegex("^[0-9a-f]+,Reduce,[0-9]+,")));
+  // What is there is told too.
+  const fs::path used = codegen::UsedKernelsFile(report);
+  EXPECT_THAT(LinesOf(used), testing::UnorderedElementsAreArray(lines));
+  fs::remove(used);
   EXPECT_EQ(Compile(api, *compiler_api, folder), 0);
+  EXPECT_THAT(LinesOf(used), testing::UnorderedElementsAreArray(lines));
+  EXPECT_EQ(LinesOf(report), lines);
+  // What nothing is known of is compiled again.
+  fs::remove(report);
+  EXPECT_EQ(Compile(api, *compiler_api, folder), compiled);
+  EXPECT_THAT(LinesOf(report), testing::UnorderedElementsAreArray(lines));
   // Machine code is an ELF file.
   bool has_machine_code = false;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {

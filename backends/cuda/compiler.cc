@@ -6,6 +6,7 @@
 #include "backends/cuda/compiler.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <span>
 
 namespace onnxifi::cuda {
@@ -17,6 +18,14 @@ using base::Status;
 
 constexpr const char* kOptions[] = {"--fmad=false", "--ftz=false", "--prec-div=true",
                                     "--prec-sqrt=true", "--std=c++17"};
+
+// The number before `words`; 0 if they are not there.
+int NumberBefore(const std::string& log, const std::string& words) {
+  const size_t at = log.find(" " + words);
+  if (at == std::string::npos) return 0;
+  const size_t begin = log.find_last_not_of("0123456789", at - 1) + 1;
+  return std::atoi(log.substr(begin, at - begin).c_str());
+}
 
 class Program {
  public:
@@ -49,6 +58,19 @@ std::string LogOf(const CompilerApi& api, nvrtcProgram program) {
 
 }  // namespace
 
+Result<codegen::KernelResources> ReadResources(const std::string& log) {
+  codegen::KernelResources resources;
+  resources.registers = NumberBefore(log, "registers");
+  if (resources.registers == 0) {
+    return Status(Code::kInternalError, "NVRTC tells nothing of registers: " + log);
+  }
+  resources.stack_bytes = NumberBefore(log, "bytes stack frame");
+  resources.spill_bytes =
+      NumberBefore(log, "bytes spill stores") + NumberBefore(log, "bytes spill loads");
+  resources.shared_bytes = NumberBefore(log, "bytes smem");
+  return resources;
+}
+
 Result<Compiler> Compiler::Create(const CompilerApi& api, int architecture,
                                   const std::filesystem::path& report_file) {
   const auto unavailable = [](std::string sentence) {
@@ -80,7 +102,7 @@ Result<Compiler> Compiler::Create(const CompilerApi& api, int architecture,
   compiler.name_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor) + "\n" +
                    compiler.architecture_ + "\n";
   for (const char* option : kOptions) compiler.name_ += std::string(option) + "\n";
-  if (!report_file.empty()) compiler.report_ = std::make_shared<KernelReport>(report_file);
+  if (!report_file.empty()) compiler.report_ = std::make_shared<codegen::KernelReport>(report_file);
   return compiler;
 }
 
@@ -115,10 +137,10 @@ Result<std::vector<std::byte>> Compiler::Compile(const std::string& source) cons
   ONNXIFI_RETURN_IF_ERROR(check(
       is_machine_code_ ? api_.GetCUBIN(program.get(), bytes) : api_.GetPTX(program.get(), bytes),
       "give a kernel"));
-  if (report_ != nullptr && is_machine_code_) {
-    ONNXIFI_ASSIGN_OR_RETURN(const KernelResources resources,
+  if (report() != nullptr) {
+    ONNXIFI_ASSIGN_OR_RETURN(const codegen::KernelResources resources,
                              ReadResources(LogOf(api_, program.get())));
-    ONNXIFI_RETURN_IF_ERROR(report_->Add(source, resources));
+    ONNXIFI_RETURN_IF_ERROR(report_->Add(binary, source, resources));
   }
   return binary;
 }

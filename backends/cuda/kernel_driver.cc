@@ -40,6 +40,10 @@ Result<std::unique_ptr<DriverKernel>> KernelDriver::Compile(const std::string& s
 }
 
 Result<std::unique_ptr<DriverKernel>> KernelDriver::Load(std::span<const std::byte> binary) {
+  // What nothing is known of is compiled again.
+  if (codegen::KernelReport* const report = compiler_.report()) {
+    ONNXIFI_RETURN_IF_ERROR(report->Use(binary));
+  }
   auto kernel = std::make_unique<CompiledKernel>();
   kernel->binary.assign(binary.begin(), binary.end());
   // PTX that was cut short has its end here.
