@@ -11,6 +11,7 @@ function(onnxifi_add_kernel_tests backend)
     SOURCES
       ${codegen}/float_meaning_test.cc
       ${codegen}/generated_test.cc
+      ${codegen}/halves_test.cc
       ${codegen}/index_test.cc
       ${codegen}/long_axes_test.cc
       ${codegen}/map_lanes_test.cc

@@ -75,6 +75,21 @@ FN i32x4 load4(const i32* at) { return i32x4{at[0], at[1], at[2], at[3]}; }
 #define M_fma fma
 )text";
 
+constexpr std::string_view kHalves = R"text(
+FN f32 decode_half(u32 code) {
+  f32 value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"((u16)code));
+  return value;
+}
+FN u32 encode_half(f32 value) {
+  u16 code;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(code) : "f"(value));
+  return code;
+}
+#define DECODE_f16 decode_half
+#define ENCODE_f16 encode_half
+)text";
+
 }  // namespace
 
 std::string CudaDialect::Assemble(const KernelParts& parts) const {
@@ -84,6 +99,7 @@ std::string CudaDialect::Assemble(const KernelParts& parts) const {
   text += parts.is_narrow ? "typedef int idx;\n" : "typedef i64 idx;\n";
   text += "struct Numbers { i64 at[" + std::to_string(std::max(1, parts.number_count)) + "]; };\n";
   text += parts.library;
+  if (parts.helpers.find("code_f16") != std::string::npos) text += kHalves;
   text += parts.helpers;
   const std::string group_size = std::to_string(parts.group_size);
   // For more blocks at a time ptxas takes fewer registers than a kernel needs, and spills, unless

@@ -9,8 +9,10 @@
 // literals U64(high, low), numbers of the binding NUMBER(place), the upper half of a product of two
 // u32 MUL_HIGH(a, b), mathematical functions by their C names behind M_, BARRIER for the items of a
 // group, INDEPENDENT before a loop whose rounds may be done side by side, and UNROLL before one of
-// few rounds. Numbers are converted by AS wherever that loses bits, and conditions are bool. A
-// dialect defines these names and the frame of a kernel around them.
+// few rounds. Where the language promises right answers of an instruction, DECODE_f16(u32) as f32
+// and ENCODE_f16(f32), of what is no NaN, as u32 are defined. Numbers are converted by AS wherever
+// that loses bits, and conditions are bool. A dialect defines these names and the frame of a kernel
+// around them.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_DIALECT_H_

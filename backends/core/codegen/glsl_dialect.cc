@@ -106,6 +106,18 @@ i64 widen(float x) { return int64_t(x); }
 i64 widen(double x) { return int64_t(x); }
 )text";
 
+// A device may flush subnormal numbers of 16 bits, and round in packHalf2x16 as it likes: bits are
+// put together for those.
+constexpr std::string_view kHalves = R"text(
+f32 decode_half(u32 code) {
+  u32 magnitude = code & 0x7fffu;
+  f32 subnormal = AS(f32, magnitude) * FROM_BITS_f32(0x33800000u);
+  return magnitude < 0x400u ? FROM_BITS_f32((code & 0x8000u) << 16 | BITS_f32(subnormal))
+                            : unpackHalf2x16(code).x;
+}
+#define DECODE_f16 decode_half
+)text";
+
 int SizeOf(std::string_view type) {
   if (type == "u128") return 16;
   if (type.ends_with("64")) return 8;
@@ -182,6 +194,7 @@ std::string GlslDialect::Assemble(const KernelParts& parts) const {
   const std::string definitions = parts.library + parts.helpers;
   const std::string calls = definitions + parts.body;
   text += DefineFloatFunctions(calls, parts.uses_float64);
+  if (definitions.find("decode_f16") != std::string::npos) text += kHalves;
   text += definitions;
   // More groups than one axis takes stand in rows.
   const std::string wide = parts.is_narrow ? "u32" : "u64";

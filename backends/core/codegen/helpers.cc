@@ -164,8 +164,12 @@ const Template kOthers[] = {
   return specials == 2 && code == 0u ? 0u : sign | code;
 }
 )"},
-    // float16, of which networks are made: as decode and encode, without the cases of others.
-    {"decode_f16", R"(FN f32 decode_f16(u32 code) {
+    // float16, of which networks are made, by the device's own instruction where the dialect has
+    // one (dialect.h), else as decode and encode, without the cases of others.
+    {"decode_f16", R"(#ifdef DECODE_f16
+FN f32 decode_f16(u32 code) { return DECODE_f16(code); }
+#else
+FN f32 decode_f16(u32 code) {
   u32 magnitude = code & 0x7fffu;
   u32 sign = (code & 0x8000u) << 16;
   if (magnitude < 0x400u) {
@@ -173,8 +177,14 @@ const Template kOthers[] = {
   }
   return FROM_BITS_f32(sign | ((magnitude << 13) + (magnitude < 0x7c00u ? 0x38000000u : 0x70000000u)));
 }
+#endif
 )"},
-    {"encode_f16", R"(FN u32 encode_f16(f32 value) {
+    {"encode_f16", R"(#ifdef ENCODE_f16
+FN u32 encode_f16(f32 value) {
+  return value != value ? (BITS_f32(value) >> 16 & 0x8000u) | 0x7e00u : ENCODE_f16(value);
+}
+#else
+FN u32 encode_f16(f32 value) {
   u32 bits = BITS_f32(value);
   u32 sign = bits >> 16 & 0x8000u;
   u32 magnitude = bits & 0x7fffffffu;
@@ -192,6 +202,7 @@ const Template kOthers[] = {
   u32 middle = 1u << (shift - 1u);
   return sign | (kept + (dropped > middle || (dropped == middle && (kept & 1u) != 0u) ? 1u : 0u));
 }
+#endif
 )"},
     {"decode_bf16", R"(FN f32 decode_bf16(u32 code) { return FROM_BITS_f32(code << 16); }
 )"},

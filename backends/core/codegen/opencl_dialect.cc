@@ -80,6 +80,21 @@ typedef double f64;
 #define FROM_BITS_f64(bits) as_double(bits)
 )";
 
+// By way of bytes, which may be read as any type.
+constexpr std::string_view kHalves = R"text(
+FN f32 decode_half(u32 code) {
+  const uchar2 bytes = as_uchar2((ushort)code);
+  return vload_half(0, (const half*)&bytes);
+}
+FN u32 encode_half(f32 value) {
+  uchar2 bytes;
+  vstore_half_rte(value, 0, (half*)&bytes);
+  return as_ushort(bytes);
+}
+#define DECODE_f16 decode_half
+#define ENCODE_f16 encode_half
+)text";
+
 }  // namespace
 
 std::string OpenClDialect::Assemble(const KernelParts& parts) const {
@@ -87,6 +102,7 @@ std::string OpenClDialect::Assemble(const KernelParts& parts) const {
   if (parts.uses_float64) text += kFloat64;
   text += parts.is_narrow ? "typedef int idx;\n" : "typedef long idx;\n";
   text += parts.library;
+  if (parts.helpers.find("code_f16") != std::string::npos) text += kHalves;
   text += parts.helpers;
   text += "__kernel __attribute__((reqd_work_group_size(" + std::to_string(parts.group_size) +
           ", 1, 1))) void run(";

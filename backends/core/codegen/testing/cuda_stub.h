@@ -12,6 +12,8 @@
 #define __global__
 #define __shared__ static
 #define __launch_bounds__(...)
+// The host's compiler knows no PTX.
+#define asm(...)
 
 using std::abs, std::fabs, std::floor, std::ceil, std::rint, std::trunc, std::sqrt, std::exp,
     std::expm1, std::log, std::log1p, std::sin, std::cos, std::tan, std::asin, std::acos, std::atan,

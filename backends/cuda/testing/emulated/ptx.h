@@ -54,6 +54,13 @@ static inline void ptx_cvt_rna_tf32_f32(unsigned& to, float from) {
   __builtin_memcpy(&to, &from, 4);
   if (__builtin_isfinite(from)) to = (to + 0x1000u) & ~0x1fffu;
 }
+static inline void ptx_cvt_f32_f16(float& to, unsigned short from) { to = emulated_half(from); }
+// Of the payload of NaN nothing is kept.
+static inline void ptx_cvt_rn_f16_f32(unsigned short& to, float from) {
+  const _Float16 value = (_Float16)from;
+  __builtin_memcpy(&to, &value, 2);
+  if (from != from) to = 0x7fff;
+}
 static inline void ptx_cvt_rn_f16_s32(unsigned short& to, int from) {
   const _Float16 value = (_Float16)from;
   __builtin_memcpy(&to, &value, 2);
