@@ -18,9 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "backends/core/execution/host_boundary.h"
-#include "backends/core/execution/testing/run_program.h"
-#include "backends/core/program/testing/program_maker.h"
+#include "backends/core/execution/testing/story_model.h"
 #include "backends/opencl/device.h"
 #include "backends/opencl/testing/fake_driver.h"
 
@@ -31,28 +29,8 @@ namespace fs = std::filesystem;
 using base::Code;
 using base::Result;
 using base::Status;
-using program::Expr;
-using program::ExprPool;
-using program::Operand;
-using program::ProgramMaker;
-using tensor::ElementType;
-using tensor::Tensor;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// out = (x + c) summed over rows of 5, for N rows: two kernels and a constant.
-ProgramMaker MakeProgram() {
-  ProgramMaker maker;
-  const program::Dim n = maker.program.dims->NewSymbol("N", false);
-  const Operand x = maker.Input({n, 5});
-  const std::vector<float> values = {1, 2, 3, 4, 5};
-  const Operand c = maker.Constant(Tensor::FromValues<float>(ElementType::kFloat32, {5}, values));
-  const Operand more = maker.Map({n, 5}, {x, c}, [](ExprPool&, const std::vector<Expr>& loads) {
-    return loads[0] + loads[1];
-  });
-  maker.Output(maker.SumRows(more));
-  return maker;
-}
 
 // What a plugin does with a driver, from the first question to the end of a run.
 class Story {
@@ -65,19 +43,11 @@ class Story {
     if (devices.empty()) return Status(Code::kBackendUnavailable, "OpenCL cannot list a device.");
     ONNXIFI_ASSIGN_OR_RETURN(device_,
                              Device::Open(FakeDriver::GetApi(), devices[0], cache_folder_));
-    ONNXIFI_ASSIGN_OR_RETURN(plan_, plan::Plan::Create(maker_.program, *device_, counters_));
-    executor_ = std::make_unique<execution::Executor>(*plan_);
-    ONNXIFI_ASSIGN_OR_RETURN(boundary_, execution::HostBoundary::Create(*executor_));
-    return base::Ok();
+    return model_.Load(*device_);
   }
 
-  Status Run(int64_t rows) {
-    const std::vector<float> values(static_cast<size_t>(rows * 5), 1);
-    const std::vector<Tensor> inputs = {
-        Tensor::FromValues<float>(ElementType::kFloat32, {rows, 5}, values)};
-    execution::TensorOutputs places(maker_.program);
-    return boundary_->Run(execution::AsInputs(inputs), places);
-  }
+  // The fake driver computes nothing.
+  Status Run(int64_t rows) { return model_.Run(rows, /*computes=*/false); }
 
   // A buffer of the caller's, an event each way, and memory that host and device share.
   Status Share() {
@@ -121,12 +91,8 @@ class Story {
 
  private:
   const fs::path cache_folder_;
-  ProgramMaker maker_ = MakeProgram();
   std::unique_ptr<Device> device_;
-  plan::Counters counters_;
-  std::unique_ptr<plan::Plan> plan_;
-  std::unique_ptr<execution::Executor> executor_;
-  std::unique_ptr<execution::HostBoundary> boundary_;
+  execution::StoryModel model_;
 };
 
 class FaultTest : public testing::Test {

@@ -6,6 +6,8 @@
 #ifndef ONNXIFI_BACKENDS_CUDA_TESTING_STORY_H_
 #define ONNXIFI_BACKENDS_CUDA_TESTING_STORY_H_
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <future>
@@ -16,29 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/execution/host_boundary.h"
-#include "backends/core/execution/testing/run_program.h"
-#include "backends/core/program/testing/program_maker.h"
+#include "backends/core/execution/testing/story_model.h"
 #include "backends/cuda/device.h"
 #include "backends/cuda/testing/emulated/control.h"
 
 namespace onnxifi::cuda {
-
-// out = (x + c) summed over rows of 5, for N rows: two kernels and a constant.
-inline program::ProgramMaker MakeProgram() {
-  program::ProgramMaker maker;
-  const program::Dim n = maker.program.dims->NewSymbol("N", false);
-  const program::Operand x = maker.Input({n, 5});
-  const std::vector<float> values = {1, 2, 3, 4, 5};
-  const program::Operand c =
-      maker.Constant(tensor::Tensor::FromValues<float>(tensor::ElementType::kFloat32, {5}, values));
-  const program::Operand more =
-      maker.Map({n, 5}, {x, c}, [](program::ExprPool&, const std::vector<program::Expr>& loads) {
-        return loads[0] + loads[1];
-      });
-  maker.Output(maker.SumRows(more));
-  return maker;
-}
 
 class Story {
  public:
@@ -52,23 +36,16 @@ class Story {
     return OpenOn(api, compiler_api, info);
   }
 
-  // INTERNAL_ERROR if the sums are wrong.
-  base::Status Run(int64_t rows) {
-    const std::vector<float> values = Values(rows);
-    const std::vector<tensor::Tensor> inputs = {
-        tensor::Tensor::FromValues<float>(tensor::ElementType::kFloat32, {rows, 5}, values)};
-    execution::TensorOutputs places(maker_.program);
-    ONNXIFI_RETURN_IF_ERROR(boundary_->Run(execution::AsInputs(inputs), places));
-    return Check(reinterpret_cast<const float*>(places.tensors[0].data()), rows);
-  }
+  base::Status Run(int64_t rows) { return model_.Run(rows, !compiles_only_); }
 
-  // Without waiting, from and to the caller's memory on the device.
-  base::Status RunInside(CUdeviceptr from, CUdeviceptr to, int64_t rows) {
-    const execution::InputTensor input{
-        .data = reinterpret_cast<const std::byte*>(from), .extents = {rows, 5}, .is_inside = true};
-    Inside output(reinterpret_cast<std::byte*>(to));
-    return boundary_->Run(std::span(&input, 1), output, nullptr, nullptr,
-                          execution::HostBoundary::End::kQueued);
+  // Without waiting, from and to the caller's memory on the device: sums, then products.
+  base::Status RunInside(CUdeviceptr from, CUdeviceptr sums, CUdeviceptr products, int64_t rows) {
+    const execution::InputTensor input{.data = reinterpret_cast<const std::byte*>(from),
+                                       .extents = {rows, execution::StoryModel::kDepth},
+                                       .is_inside = true};
+    Inside outputs({reinterpret_cast<std::byte*>(sums), reinterpret_cast<std::byte*>(products)});
+    return model_.boundary().Run(std::span(&input, 1), outputs, nullptr, nullptr,
+                                 execution::HostBoundary::End::kQueued);
   }
 
   // An event each way, memory of the caller's, and memory that host and device share.
@@ -121,33 +98,39 @@ class Story {
     ONNXIFI_RETURN_IF_ERROR(
         context->Do("create a stream", [&] { return api.StreamCreate(&stream, 0); }));
     const Handle<CUstream> owned_stream(context, stream, api.StreamDestroy);
-    const std::vector<float> values = Values(kRows);
+    const std::vector<float> values = execution::StoryModel::Values(kRows);
     std::vector<float> sums(kRows);
-    const size_t value_bytes = values.size() * sizeof(float);
+    std::vector<float> products(kRows * execution::StoryModel::kColumns);
+    const auto bytes_of = [](const std::vector<float>& of) { return of.size() * sizeof(float); };
+    // Pieces of a KiB.
     CUdeviceptr memory = 0;
     ONNXIFI_RETURN_IF_ERROR(
-        context->Do("allocate", [&] { return api.MemAlloc(&memory, value_bytes + 256); }));
+        context->Do("allocate", [&] { return api.MemAlloc(&memory, 3 << 10); }));
     const Handle<CUdeviceptr> owned_memory(context, memory, api.MemFree);
-    const CUdeviceptr from = memory, to = memory + 256;
-    ONNXIFI_RETURN_IF_ERROR(context->Do(
-        "upload", [&] { return api.MemcpyHtoDAsync(from, values.data(), value_bytes, stream); }));
+    const CUdeviceptr from = memory, to_sums = memory + 1024, to_products = memory + 2048;
+    ONNXIFI_RETURN_IF_ERROR(context->Do("upload", [&] {
+      return api.MemcpyHtoDAsync(from, values.data(), bytes_of(values), stream);
+    }));
     const auto take = [&] {
+      std::ranges::fill(sums, 0);
+      std::ranges::fill(products, 0);
       ONNXIFI_RETURN_IF_ERROR(context->Do("download", [&] {
-        const CUresult result =
-            api.MemcpyDtoHAsync(sums.data(), to, sums.size() * sizeof(float), stream);
+        CUresult result = api.MemcpyDtoHAsync(sums.data(), to_sums, bytes_of(sums), stream);
+        if (result != CUDA_SUCCESS) return result;
+        result = api.MemcpyDtoHAsync(products.data(), to_products, bytes_of(products), stream);
         return result == CUDA_SUCCESS ? api.StreamSynchronize(stream) : result;
       }));
-      return Check(std::exchange(sums, std::vector<float>(kRows)).data(), kRows);
+      return execution::StoryModel::Check(sums, products);
     };
     Story story(cache_folder_, index_);
     ONNXIFI_RETURN_IF_ERROR(story.OpenOn(api, compiler_api, info, stream));
     ONNXIFI_RETURN_IF_ERROR(story.Run(kRows));
-    ONNXIFI_RETURN_IF_ERROR(story.RunInside(from, to, kRows));
+    ONNXIFI_RETURN_IF_ERROR(story.RunInside(from, to_sums, to_products, kRows));
     ONNXIFI_RETURN_IF_ERROR(take());
     ONNXIFI_RETURN_IF_ERROR(context->Do("begin a capture", [&] {
       return cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     }));
-    base::Status captured = story.RunInside(from, to, kRows);
+    base::Status captured = story.RunInside(from, to_sums, to_products, kRows);
     CUgraph graph = nullptr;
     base::Status ended =
         context->Do("end a capture", [&] { return cuStreamEndCapture(stream, &graph); });
@@ -172,12 +155,14 @@ class Story {
  private:
   class Inside final : public execution::OutputAllocator {
    public:
-    explicit Inside(std::byte* to) : to_(to) {}
-    base::Result<std::byte*> Allocate(int, const tensor::Extents&) override { return to_; }
+    explicit Inside(std::array<std::byte*, 2> to) : to_(to) {}
+    base::Result<std::byte*> Allocate(int output, const tensor::Extents&) override {
+      return to_[static_cast<size_t>(output)];
+    }
     bool IsInside(int) const override { return true; }
 
    private:
-    std::byte* const to_;
+    const std::array<std::byte*, 2> to_;
   };
 
   base::Result<DeviceInfo> FindDevice(const Api& api) const {
@@ -190,31 +175,14 @@ class Story {
   base::Status OpenOn(const Api& api, const CompilerApi& compiler_api, const DeviceInfo& info,
                       std::optional<CUstream> stream = {}) {
     ONNXIFI_ASSIGN_OR_RETURN(device_, Device::Open(api, compiler_api, info, cache_folder_, stream));
-    ONNXIFI_ASSIGN_OR_RETURN(plan_, plan::Plan::Create(maker_.program, *device_, counters_));
-    executor_ = std::make_unique<execution::Executor>(*plan_);
-    ONNXIFI_ASSIGN_OR_RETURN(boundary_, execution::HostBoundary::Create(*executor_));
-    return base::Ok();
-  }
-
-  static std::vector<float> Values(int64_t rows) {
-    return std::vector<float>(static_cast<size_t>(rows * 5), 2);
-  }
-  base::Status Check(const float* sums, int64_t rows) const {
-    for (int64_t row = 0; row < rows && !compiles_only_; ++row) {
-      if (sums[row] != 25) return base::Status(base::Code::kInternalError, "A sum is wrong.");
-    }
-    return base::Ok();
+    return model_.Load(*device_);
   }
 
   const std::filesystem::path cache_folder_;
   const size_t index_;
   bool compiles_only_ = false;  // nothing is computed
-  program::ProgramMaker maker_ = MakeProgram();
   std::unique_ptr<Device> device_;
-  plan::Counters counters_;
-  std::unique_ptr<plan::Plan> plan_;
-  std::unique_ptr<execution::Executor> executor_;
-  std::unique_ptr<execution::HostBoundary> boundary_;
+  execution::StoryModel model_;
 };
 
 // Of the emulated driver, and of its compiler.

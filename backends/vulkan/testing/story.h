@@ -16,33 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/execution/host_boundary.h"
-#include "backends/core/execution/testing/run_program.h"
-#include "backends/core/program/testing/program_maker.h"
+#include "backends/core/execution/testing/story_model.h"
 #include "backends/vulkan/device.h"
 #include "backends/vulkan/testing/fake_driver.h"
 
 namespace onnxifi::vulkan {
-
-// (x + c) summed over rows of 5, for N rows, and the product of x and weights, which are laid out
-// on the device when they are first used.
-inline program::ProgramMaker MakeStoryProgram() {
-  program::ProgramMaker maker;
-  const program::Dim n = maker.program.dims->NewSymbol("N", false);
-  const program::Operand x = maker.Input({n, 5});
-  const std::vector<float> values = {1, 2, 3, 4, 5};
-  const program::Operand c =
-      maker.Constant(tensor::Tensor::FromValues<float>(tensor::ElementType::kFloat32, {5}, values));
-  const program::Operand more =
-      maker.Map({n, 5}, {x, c}, [](program::ExprPool&, const std::vector<program::Expr>& loads) {
-        return loads[0] + loads[1];
-      });
-  maker.Output(maker.SumRows(more));
-  const std::vector<float> weights(size_t{5} * 40, 0.5F);
-  maker.Output(maker.MatMul(x, maker.Constant(tensor::Tensor::FromValues<float>(
-                                   tensor::ElementType::kFloat32, {5, 40}, weights))));
-  return maker;
-}
 
 class Story {
  public:
@@ -61,22 +39,11 @@ class Story {
   }
 
   // The model once more, on the device that is open.
-  base::Status Load() {
-    boundary_.reset();
-    executor_.reset();
-    plan_.reset();
-    ONNXIFI_ASSIGN_OR_RETURN(plan_, plan::Plan::Create(maker_.program, *device_, counters_));
-    executor_ = std::make_unique<execution::Executor>(*plan_);
-    ONNXIFI_ASSIGN_OR_RETURN(boundary_, execution::HostBoundary::Create(*executor_));
-    return base::Ok();
-  }
+  base::Status Load() { return model_.Load(*device_); }
 
+  // The fake driver computes nothing.
   base::Status Run(int64_t rows, execution::RunProfile* profile = nullptr) {
-    const std::vector<float> values(static_cast<size_t>(rows * 5), 1);
-    const std::vector<tensor::Tensor> inputs = {
-        tensor::Tensor::FromValues<float>(tensor::ElementType::kFloat32, {rows, 5}, values)};
-    execution::TensorOutputs places(maker_.program);
-    return boundary_->Run(execution::AsInputs(inputs), places, profile);
+    return model_.Run(rows, /*computes=*/false, profile);
   }
 
   base::Status All() {
@@ -92,13 +59,9 @@ class Story {
  private:
   const std::filesystem::path cache_folder_;
   const size_t device_index_;
-  program::ProgramMaker maker_ = MakeStoryProgram();
   std::unique_ptr<Instance> instance_;
   std::unique_ptr<Device> device_;
-  plan::Counters counters_;
-  std::unique_ptr<plan::Plan> plan_;
-  std::unique_ptr<execution::Executor> executor_;
-  std::unique_ptr<execution::HostBoundary> boundary_;
+  execution::StoryModel model_;
 };
 
 // A GPU whose memory the host cannot write but for a window of it, and the host's own memory.
