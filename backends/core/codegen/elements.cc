@@ -8,14 +8,9 @@
 
 #include <algorithm>
 
+#include "backends/core/codegen/reduce_kernels.h"
+
 namespace onnxifi::codegen {
-namespace {
-
-// Of the 16 KiB that every device has for a group, Merge takes some for itself elsewhere.
-constexpr int64_t kMaxKeptBytes = int64_t{16} << 10;
-
-}  // namespace
-
 std::string ToWord(tensor::ElementType type, const std::string& value) {
   const std::string_view name = FloatName(type);
   return name.empty() ? Text("AS(u64, ", value, ")")
@@ -63,12 +58,19 @@ Scope Elements::Open(const std::string& parts, const std::string& length) {
   return scope;
 }
 
-void Elements::KeepReads(const std::set<int>& reads) {
-  int64_t bytes = 0;
+int Elements::GroupSizeOf(const Source& source) {
+  return source.form.row_capacity > kMaxShortRow ? source.capabilities.row_group_size
+                                                 : Launch().group_size;
+}
+
+void Elements::KeepReads(const std::set<int>& reads, int64_t merged_bytes) {
+  int64_t left = source_.capabilities.row_shared_bytes - merged_bytes * group_size_;
   for (const int read : reads) {
     const tensor::ElementType type = source_.step.reads[static_cast<size_t>(read)].type;
-    bytes += std::max(1, tensor::BitWidth(type) / 8) * int64_t{source_.form.row_capacity};
-    if (bytes > kMaxKeptBytes) return;
+    const int64_t bytes =
+        std::max(1, tensor::BitWidth(type) / 8) * int64_t{source_.form.row_capacity};
+    if (bytes > left) continue;
+    left -= bytes;
     const std::string name = writer_.NewName("g");
     writer_.Share(Text(LaneType(type), " ", name, "[", source_.form.row_capacity, "]"));
     kept_.push_back({read, name});
@@ -83,7 +85,7 @@ int Elements::OpenLoops(Scope& inner, const std::set<int>& reads) {
     // Every item goes round as often as the others, so that they can go side by side.
     const std::string base = writer_.NewName("j");
     writer_.Open("for (idx ", base, " = ", first_, "; ", base, " < ", end_, "; ", base,
-                 " += ", Launch().group_size, ")");
+                 " += ", group_size_, ")");
     const std::string element = writer_.Declare("idx", Text(base, " + AS(idx, LANE)"));
     writer_.Open("if (", element, " < ", end_, ")");
     blocks = 2;
@@ -116,7 +118,7 @@ std::vector<std::string> Elements::Reduce(const Scope& scope, const program::Red
   std::vector<std::string> names = state.Begin(scope);
   ForEach(
       scope, [&](const Scope& inner) { state.Update(inner); }, reads);
-  if (is_grouped_) state.Merge(Launch().group_size, total_);
+  if (is_grouped_) state.Merge(group_size_, total_);
   return names;
 }
 
@@ -142,11 +144,11 @@ std::vector<std::string> Elements::ReduceParts(const program::Reduction& reducti
   std::vector<std::string> names = state.BeginAt(
       load(writer_.Declare("idx", Text(lane, " < ", used, " ? ", lane, " : AS(idx, 0)"))));
   const std::string part = writer_.NewName("j");
-  writer_.Open("for (idx ", part, " = ", lane, " + ", Launch().group_size, "; ", part, " < ", used,
-               "; ", part, " += ", Launch().group_size, ")");
+  writer_.Open("for (idx ", part, " = ", lane, " + ", group_size_, "; ", part, " < ", used, "; ",
+               part, " += ", group_size_, ")");
   state.Join(load(part));
   writer_.Close();
-  state.Merge(Launch().group_size, used);
+  state.Merge(group_size_, used);
   return names;
 }
 
@@ -164,6 +166,7 @@ void Elements::StoreParts(const program::Reduction& reduction,
 Launch Elements::Close() {
   if (!is_grouped_) writer_.Close();
   Launch launch{.item_axes = source_.form.outer_rank, .has_group_per_item = is_grouped_};
+  if (is_grouped_) launch.group_size = group_size_;
   if (is_in_parts_) launch.group_size = source_.capabilities.long_item_group_size;
   return launch;
 }

@@ -27,7 +27,8 @@ class Elements {
       : writer_(writer),
         source_(source),
         is_in_parts_(source.form.is_grouped && source.capabilities.run_length > 1),
-        is_grouped_(source.form.is_grouped && !is_in_parts_) {}
+        is_grouped_(source.form.is_grouped && !is_in_parts_),
+        group_size_(GroupSizeOf(source)) {}
 
   // Opens the block of one item, or begins that of a group, and gives its scope: the reduced axes
   // stand at coordinate 0. With `parts` a reduction is that many groups', each of which takes
@@ -35,9 +36,9 @@ class Elements {
   Scope Open(const std::string& parts = {}, const std::string& length = {});
 
   // Of a row that fits: reads that several loops over it look at come from memory in the first of
-  // them, and from shared memory in the others. An item has the same elements in each loop, so
-  // that it waits for nobody.
-  void KeepReads(const std::set<int>& reads);
+  // them, and from shared memory in the others, as far as that reaches beside `merged_bytes` for
+  // each item. An item has the same elements in each loop, so that it waits for nobody.
+  void KeepReads(const std::set<int>& reads, int64_t merged_bytes);
 
   // What `body` writes, around it the loops over the elements of this item; `reads` are those that
   // it looks at.
@@ -83,6 +84,8 @@ class Elements {
   const std::string& part() const { return part_; }
 
  private:
+  static int GroupSizeOf(const Source& source);
+
   struct Kept {
     int read;
     std::string array;
@@ -101,6 +104,7 @@ class Elements {
   const Source& source_;
   const bool is_in_parts_;
   const bool is_grouped_;
+  const int group_size_;   // of a group that takes a reduction
   std::string is_inside_;  // the group is one of those that were asked for
   std::string group_;      // its number
   std::string reduction_;  // the number of its reduction

@@ -172,6 +172,71 @@ TEST(GenerateTest, HowItemsAreCutIsTheTunings) {
   }
 }
 
+// Softmax of the sum of `reads` of one type: three loops over a row.
+KernelText MakeSoftmax(int64_t columns, int reads, ElementType type,
+                       const Capabilities& capabilities) {
+  ProgramMaker maker;
+  ExprPool& pool = maker.program.exprs;
+  program::Step step;
+  step.domain = {3, columns};
+  Expr x = Constant(pool, type, 0);
+  for (int read = 0; read < reads; ++read) {
+    step.reads.push_back(maker.Input({3, columns}, type).view);
+    x = x + Load(pool, type, read);
+  }
+  const Expr state = State(pool, type, 0);
+  const Expr other = Other(pool, type, 0);
+  program::Row row{.axes = 1};
+  row.passes.push_back(
+      {{{{type, Constant(pool, type, 0).id(), Maximum(state, x).id(), Maximum(state, other).id()}}},
+       {state.id()}});
+  const Expr power = Unary(program::ExprOp::kExp, x - RowResult(pool, type, 0, 0));
+  row.passes.push_back(
+      {{{{type, Constant(pool, type, 0).id(), (state + power).id(), (state + other).id()}}},
+       {state.id()}});
+  row.roots = {(power / RowResult(pool, type, 1, 0)).id()};
+  step.writes = {maker.Temporary({3, columns}, type).view};
+  step.body = std::move(row);
+  maker.AddStep(std::move(step));
+  const program::Step& made = maker.program.steps[0];
+  const KernelSequence kernels = MakeKernelSequence(
+      FindLoopFacts(maker.program, made), device::Bind(maker.program, made, {}), capabilities);
+  return Generate(maker.program, made, kernels.launches[0].kernel, kernels.launches[0].loops.form,
+                  capabilities, OpenClDialect());
+}
+
+int LoadsOf(const KernelText& text, int read) {
+  const std::string load = "LOAD(in" + std::to_string(read) + ",";
+  int count = 0;
+  for (size_t at = 0; (at = text.source.find(load, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+TEST(GenerateTest, ARowThatFitsComesFromMemoryOnce) {
+  using enum ElementType;
+  constexpr Capabilities kGpu{
+      .has_float64 = true, .row_group_size = 256, .row_shared_bytes = 48 << 10};
+  for (const int64_t columns : {1000, 1025, 4096}) {
+    SCOPED_TRACE(columns);
+    const KernelText one = MakeSoftmax(columns, 1, kFloat32, kGpu);
+    EXPECT_EQ(LoadsOf(one, 0), 1);
+    EXPECT_EQ(one.launch.group_size, columns > 1024 ? 256 : 64);
+    const KernelText two = MakeSoftmax(columns, 2, kFloat32, kGpu);
+    EXPECT_EQ(LoadsOf(two, 0), 1);
+    EXPECT_EQ(LoadsOf(two, 1), 1);
+    EXPECT_EQ(LoadsOf(MakeSoftmax(columns, 1, kFloat64, kGpu), 0), 1);
+  }
+  EXPECT_EQ(LoadsOf(MakeSoftmax(4097, 1, kFloat32, kGpu), 0), 3);
+  // Of two rows of 32 KiB there is room for one.
+  const KernelText large = MakeSoftmax(4096, 2, kFloat64, kGpu);
+  EXPECT_EQ(LoadsOf(large, 0), 1);
+  EXPECT_EQ(LoadsOf(large, 1), 3);
+  // What is merged takes its part of 16 KiB.
+  constexpr Capabilities kSmall{.row_shared_bytes = 16 << 10};
+  EXPECT_EQ(LoadsOf(MakeSoftmax(4096, 1, kFloat32, kSmall), 0), 3);
+  EXPECT_EQ(LoadsOf(MakeSoftmax(1024, 2, kFloat32, kSmall), 0), 1);
+}
+
 TEST(GenerateTest, WindowsOfFloat32SumInFloat64WhereThatIsFast) {
   ProgramMaker maker;
   const Operand x = maker.Input({1, 2, 9});

@@ -62,7 +62,7 @@ int RowCapacity(const LoopNest& loops) {
   const int64_t elements = ElementsOf(loops);
   if (!loops.form.is_grouped) return 0;
   // Few sizes, so that there are few kernels; a small one leaves room for more groups.
-  for (const int capacity : {1024, 4096}) {
+  for (const int capacity : {kMaxShortRow, 4096}) {
     if (elements <= capacity) return capacity;
   }
   return 0;

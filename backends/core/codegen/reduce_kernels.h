@@ -23,6 +23,9 @@ enum ReduceNumber : int { kPartGroups, kPartCount, kPartLength };
 // there are depends on extents alone.
 KernelSequence MakeReduceKernels(const program::Reduce& reduce, LoopNest loops);
 
+// A longer row, if it can be kept, is one of a larger group (Capabilities::row_group_size).
+inline constexpr int kMaxShortRow = 1024;
+
 // LoopForm::row_capacity of a Row step with these loops, on such a device.
 int RowCapacity(const LoopNest& loops);
 

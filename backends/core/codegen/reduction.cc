@@ -94,7 +94,13 @@ Launch WriteRow(Writer& writer, const Source& source) {
         if (!seen.insert(read).second) repeated.insert(read);
       }
     }
-    elements.KeepReads(repeated);
+    int64_t merged_bytes = 0;
+    for (const program::Row::Pass& pass : row.passes) {
+      for (const auto& state : pass.reduction.states) {
+        merged_bytes += std::max(1, tensor::BitWidth(state.type) / 8);
+      }
+    }
+    elements.KeepReads(repeated, merged_bytes);
   }
   reads.resize(row.passes.size() + 1);
   Scope scope = elements.Open();

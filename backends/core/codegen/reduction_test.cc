@@ -122,15 +122,15 @@ TEST_F(ReductionTest, NoNumberAndInfinityReachTheResult) {
   }
 }
 
-// (x - max x) * s / sum of (x - max x)^2, with a second read s, the sum itself once per row, and
-// `passes` 1 to 2 over the row.
-RandomStep MakeRow(const Extents& domain, int axes, ElementType type, bool has_scale,
-                   uint32_t seed) {
+// (x - max x) / sum of (x - max x)^2 and the sum itself, once per row; x is a read, or the sum of
+// two.
+RandomStep MakeRow(const Extents& domain, int axes, ElementType type, bool has_two, uint32_t seed) {
   StepMaker make(seed);
   make.step.domain = Shape(domain.begin(), domain.end());
   const Expr element = make.Read(make.Buffer(domain, type));
   program::ExprPool& pool = make.pool();
-  const Expr x = Cast(element, kFloat);
+  Expr x = Cast(element, kFloat);
+  if (has_two) x = x + Cast(make.Read(make.Buffer(domain, type)), kFloat);
   Row row;
   row.axes = axes;
   const Expr state = State(pool, kFloat, 0);
@@ -148,8 +148,7 @@ RandomStep MakeRow(const Extents& domain, int axes, ElementType type, bool has_s
   squares.results = {state.id()};
   row.passes.push_back(std::move(squares));
   const Expr sum = RowResult(pool, kFloat, 1, 0);
-  Expr value = below / (sum + Constant(pool, kFloat, 1));
-  if (has_scale) value = value * make.Read(make.Buffer(domain));
+  const Expr value = below / (sum + Constant(pool, kFloat, 1));
   program::View once = make.Buffer(Extents(domain.begin(), domain.end() - axes));
   once.strides.resize(domain.size(), 0);
   row.roots = {value.id(), sum.id()};

@@ -172,6 +172,8 @@ void Tuning::Describe(Capabilities& capabilities) const {
   capabilities.run_group_size = run_group_size;
   capabilities.row_parts = row_parts;
   capabilities.byte_array_padding = byte_array_padding;
+  capabilities.row_group_size = row_group_size;
+  capabilities.row_shared_bytes = row_shared_bytes;
   capabilities.long_item_group_size = long_item_group_size;
   capabilities.is_float64_fast = is_float64_fast;
 }
@@ -186,6 +188,12 @@ Tuning DeriveTuning(const DeviceLimits& limits) {
     tuning.are_items_lanes = true;
     tuning.run_group_size = group_size;
     tuning.long_item_group_size = group_size;
+    // So many loads of a long row are under way at a time; more shared memory than this is not
+    // given without a request.
+    constexpr int kRowItems = 256;
+    constexpr int64_t kMaxRowBytes = int64_t{48} << 10;
+    if (limits.most_group_items >= kRowItems) tuning.row_group_size = kRowItems;
+    tuning.row_shared_bytes = std::min(limits.shared_bytes, kMaxRowBytes);
     return tuning;
   }
   const int vector_bits = std::clamp(limits.vector_bits, 32, 512);

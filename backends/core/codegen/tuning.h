@@ -49,6 +49,8 @@ struct Tuning {
   int run_group_size = 64;
   int row_parts = 16;
   int byte_array_padding = 0;
+  int row_group_size = 64;
+  int64_t row_shared_bytes = int64_t{16} << 10;
   int long_item_group_size = 64;
   bool is_float64_fast = false;
 
