@@ -25,6 +25,14 @@ int LanesOf(int architecture) {
   return architecture < 130 ? 128 : 0;
 }
 
+// The same of float16 on tensor cores, as NVIDIA's papers on the architectures have them.
+int HalfLanesOf(int architecture) {
+  if (architecture == 80) return 1024;
+  if (architecture == 86 || architecture == 89) return 512;
+  if (architecture == 90) return 2048;
+  return architecture == 100 ? 4096 : 0;
+}
+
 // Whether a multiprocessor does half as many multiply-adds of float64, or more. Of those since 8.0
 // the ones of data centres do; others, and unknown ones, count as slow.
 bool IsFloat64Fast(int architecture) { return architecture == 80 || architecture == 90; }
@@ -55,10 +63,14 @@ Status Describe(const Api& api, int index, DeviceInfo& info) {
   info.architecture = 10 * ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                       ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   info.multiprocessors = ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  const int kilohertz = ask(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
-  info.float32_macs = static_cast<uint64_t>(info.multiprocessors) *
-                      static_cast<uint64_t>(LanesOf(info.architecture)) *
-                      static_cast<uint64_t>(kilohertz) * 1000;
+  const auto cycles = static_cast<uint64_t>(info.multiprocessors) *
+                      static_cast<uint64_t>(ask(CU_DEVICE_ATTRIBUTE_CLOCK_RATE)) * 1000;
+  info.float32_macs = cycles * static_cast<uint64_t>(LanesOf(info.architecture));
+  info.float16_macs = cycles * static_cast<uint64_t>(HalfLanesOf(info.architecture));
+  // Memory sends twice a cycle.
+  info.memory_bandwidth =
+      2 * static_cast<uint64_t>(ask(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)) * 1000 *
+      static_cast<uint64_t>(ask(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)) / 8;
   info.pci_domain = static_cast<uint32_t>(ask(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID));
   info.pci_bus = static_cast<uint32_t>(ask(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID));
   info.pci_device = static_cast<uint32_t>(ask(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID));

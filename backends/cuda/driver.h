@@ -32,7 +32,10 @@ struct DeviceInfo {
   int driver_version = 0;  // 13000 for CUDA 13.0
   uint64_t memory_bytes = 0;
   int multiprocessors = 0;
-  uint64_t float32_macs = 0;  // a second, by clock and units; 0 for an architecture not known
+  // A second, by clocks and units; 0 for an architecture not known, or where the driver tells none.
+  uint64_t float32_macs = 0;
+  uint64_t float16_macs = 0;
+  uint64_t memory_bandwidth = 0;
   codegen::Capabilities capabilities;
   codegen::DeviceLimits limits;
   codegen::Tuning tuning;

@@ -68,6 +68,8 @@ Api ShowingApi() {
              : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT        ? shown.multiprocessors
              : attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID                  ? shown.bus
              : attribute == CU_DEVICE_ATTRIBUTE_CLOCK_RATE                  ? 1'410'000
+             : attribute == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE           ? 1'215'000
+             : attribute == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH     ? 5120
              : attribute == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK       ? 1024
              : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK ? 48 << 10
                                                                             : 0;
@@ -99,6 +101,10 @@ TEST(DriverTest, AnInstanceIsADeviceWithItsOwnNameMemoryAndUnits) {
   EXPECT_FALSE(found->fit[3].capabilities.is_float64_fast);
   EXPECT_EQ(found->fit[0].float32_macs, uint64_t{108} * 64 * 1'410'000'000);
   EXPECT_EQ(found->fit[1].float32_macs, uint64_t{16} * 128 * 1'410'000'000);
+  EXPECT_EQ(found->fit[0].float16_macs, uint64_t{108} * 1024 * 1'410'000'000);
+  EXPECT_EQ(found->fit[1].float16_macs, uint64_t{16} * 2048 * 1'410'000'000);
+  EXPECT_EQ(found->fit[3].float16_macs, uint64_t{72} * 512 * 1'410'000'000);
+  EXPECT_EQ(found->fit[0].memory_bandwidth, uint64_t{1'555'200'000'000});
   EXPECT_THAT(found->left_out, ElementsAre(HasSubstr("Tesla T4 has compute capability 7.5")));
 }
 

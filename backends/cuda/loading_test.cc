@@ -48,9 +48,9 @@ class LoadingTest : public testing::Test {
       fs::create_symlink(target, folder_ / library);
     }
   }
-  std::string Info(const std::string& variables = {}) const {
+  std::string Info(const std::string& variables = {}, const std::string& arguments = {}) const {
     return OutputOf("LD_LIBRARY_PATH='" + folder_.string() + "' " + variables +
-                    " '" ONNXIFI_TEST_INFO "' --probe-limit 0");
+                    " '" ONNXIFI_TEST_INFO "' --probe-limit 0 " + arguments);
   }
 
   const fs::path emulated_ = ONNXIFI_TEST_EMULATED;
@@ -61,6 +61,18 @@ TEST_F(LoadingTest, WithAllOfItThereIsADevice) {
   Put("libcuda.so.1", emulated_ / "libcuda.so.1");
   Put("libnvrtc.so.13", emulated_ / "libnvrtc.so.13");
   EXPECT_THAT(Info(), HasSubstr("Emulated GPU"));
+}
+
+// 4 multiprocessors of sm_90 at 1 GHz; memory at 1 GHz, 256 bits wide.
+TEST_F(LoadingTest, ADeviceTellsItsRatesAndSizes) {
+  Put("libcuda.so.1", emulated_ / "libcuda.so.1");
+  Put("libnvrtc.so.13", emulated_ / "libnvrtc.so.13");
+  const std::string told = Info({}, "--json");
+  EXPECT_THAT(told, HasSubstr("\"macs_fp32\": 512000000000,"));
+  EXPECT_THAT(told, HasSubstr("\"macs_fp16\": 8192000000000,"));
+  EXPECT_THAT(told, HasSubstr("\"memory_bandwidth\": 64000000000,"));
+  EXPECT_THAT(told, HasSubstr("\"compute_capability\": \"9.0\""));
+  EXPECT_THAT(told, HasSubstr("\"multiprocessors\": \"4\""));
 }
 
 TEST_F(LoadingTest, NoDriverIsTold) {

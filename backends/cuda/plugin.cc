@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/core/base/cache_folder.h"
@@ -47,9 +48,20 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
                          plugin::PciAddress{info.pci_domain, info.pci_bus, info.pci_device},
                          description);
   description.more.emplace_back(ONNXIFI_BACKEND_CUDA_INDEX, static_cast<uint64_t>(info.index));
-  if (info.float32_macs > 0) {
-    description.more.emplace_back(ONNXIFI_BACKEND_MACS_FP32, info.float32_macs);
+  const std::pair<onnxBackendInfo, uint64_t> rates[] = {
+      {ONNXIFI_BACKEND_MACS_FP32, info.float32_macs},
+      {ONNXIFI_BACKEND_MACS_FP16, info.float16_macs},
+      {ONNXIFI_BACKEND_MEMORY_BANDWIDTH, info.memory_bandwidth}};
+  for (const auto& [query, rate] : rates) {
+    if (rate > 0) description.more.emplace_back(query, rate);
   }
+  const auto text = [](auto number) { return std::to_string(number); };
+  description.more.emplace_back(ONNXIFI_SDK_BACKEND_DEVICE_LIMITS,
+                                "compute_capability=" + text(info.architecture / 10) + "." +
+                                    text(info.architecture % 10) +
+                                    "; multiprocessors=" + text(info.multiprocessors) +
+                                    "; max_group_items=" + text(info.limits.most_group_items) +
+                                    "; max_shared_memory_bytes=" + text(info.limits.shared_bytes));
   return description;
 }
 
