@@ -104,6 +104,15 @@ class SliceTest(unittest.TestCase):
         self.assertEqual((status, calls), (0, 0))
         self.assertEqual({row["status"] for row in json.loads(printed)}, {"open"})
 
+    def test_kernels_are_compiled_by_the_packs_compiler_unless_told_otherwise(self):
+        paths = self._pack / "paths"
+        self.write_program(f'echo "$LD_LIBRARY_PATH" > {paths}')
+        self.call("--library-path", "/somewhere")
+        folders = paths.read_text().strip().split(":")
+        self.assertLess(folders.index(str(self._pack / "lib/nvrtc")), folders.index("/somewhere"))
+        self.call("--again", "--own-nvrtc")
+        self.assertNotIn("lib/nvrtc", paths.read_text())
+
     def test_what_is_missing_is_told(self):
         check = self._tool.Check("a check", ["true"], 5, "no-such-program")
         slice_ = self._tool.Slice(self._results, {"PATH": "/nowhere"}, self._tool.time.monotonic() + 60)
