@@ -11,6 +11,12 @@ import numpy
 _LEAST_DEVIATION = 0.02
 _LEAST_CHANGE = 0.01
 
+# How much further than its own float32 an answer may lie from a source's float64: what the SDK's
+# interface promises of algorithms that round differently from an operator's definition.
+_FAST_ALGORITHMS = 8
+# A tolerance above this share of the values would let faults pass.
+_MOST_TOLERANCE = 0.05
+
 
 def _as_array(value):
     return value if isinstance(value, numpy.ndarray) else numpy.asarray(value)
@@ -61,6 +67,26 @@ def _measure_arrays(actual, expected, tolerance):
     bound = tolerance * (numpy.abs(expected[~same]) + math.sqrt(numpy.mean(finite**2)))
     with numpy.errstate(divide="ignore"):
         return float((numpy.abs(actual - expected)[~same] / bound).max())
+
+
+def measured_tolerance(roundings, tolerance):
+    """The tolerance of a network against its float64 answers, and a sentence where it is too wide.
+
+    `roundings` holds an exported_case.Rounding per run. A network that amplifies roundings answers
+    differently in every order of float32's additions; the source's own float32 shows by how much.
+    """
+    most = 0.0
+    for rounding in roundings:
+        for answers in rounding.rounded:
+            pairs = zip(answers, rounding.exact, strict=True)
+            most = max([most, *(measure(given, exact, tolerance) for given, exact in pairs)])
+    wanted = tolerance * max(1.0, _FAST_ALGORITHMS * most)
+    if wanted <= _MOST_TOLERANCE:
+        return wanted, ""
+    return wanted, (
+        f"The source's float32 lies {most * tolerance:.2g} of the values off its float64; "
+        f"at most {_MOST_TOLERANCE / _FAST_ALGORITHMS:.2g} tells faults."
+    )
 
 
 def _numbers(value):

@@ -7,6 +7,7 @@ import unittest
 import numpy
 
 from exported import agreement, known
+from exported.exported_case import Rounding
 
 
 class MeasureTest(unittest.TestCase):
@@ -41,6 +42,28 @@ class MeasureTest(unittest.TestCase):
 
     def test_takes_no_shorter_sequence(self):
         self.assertEqual(agreement.measure([], [numpy.zeros(1)], 1.0), math.inf)
+
+
+class MeasuredToleranceTest(unittest.TestCase):
+    def roundings(self, *errors):
+        exact = numpy.array([1.0, -1.0])
+        return [Rounding([exact], [[exact], [exact + [0, error]]]) for error in errors]
+
+    def test_is_eight_times_the_largest_error_of_float32(self):
+        tolerance, fault = agreement.measured_tolerance(self.roundings(2e-4, 1e-3), 1e-4)
+        self.assertAlmostEqual(tolerance, 8 * 5e-4, 9)
+        self.assertEqual(fault, "")
+
+    def test_is_never_below_the_usual_one(self):
+        self.assertEqual(agreement.measured_tolerance(self.roundings(1e-6), 1e-4), (1e-4, ""))
+
+    def test_refuses_what_would_let_faults_pass(self):
+        _, fault = agreement.measured_tolerance(self.roundings(0.02), 1e-4)
+        self.assertIn("lies 0.01 of the values off its float64; at most 0.0063", fault)
+
+    def test_refuses_other_extents(self):
+        rounding = Rounding([numpy.zeros(2)], [[numpy.zeros(3)]])
+        self.assertTrue(agreement.measured_tolerance([rounding], 1e-4)[1])
 
 
 class FaultTest(unittest.TestCase):

@@ -2,6 +2,7 @@
 """One case from beginning to end: make the model, check that its answers tell faults, run it by both
 engines, compare. Returns what the line of the case says, as a dict."""
 
+import dataclasses
 import pathlib
 import tempfile
 import time
@@ -81,7 +82,25 @@ def check(case, ours, peer, keep=None):
             return {**result, "status": "not made", "reason": _reason(fault)}
         result["export_s"] = round(time.perf_counter() - start, 2)
         result.update(_describe(exported.path))
-        return {**result, **_check_file(exported, ours, peer)}
+        checked = _check_file(exported, ours, peer)
+        if checked["status"] == "wrong" and exported.measure_rounding is not None:
+            checked = _check_against_float64(exported, checked, ours, peer)
+        return {**result, **checked}
+
+
+def _check_against_float64(exported, checked, ours, peer):
+    """The result of a file that lies beyond the usual tolerance of its source's float32: against
+    the source's float64, with a tolerance that its float32 needs itself."""
+    try:
+        roundings = exported.measure_rounding()
+        tolerance, fault = agreement.measured_tolerance(roundings, exported.tolerance)
+    except Exception as cause:  # noqa: BLE001 (not every module has a float64)
+        return {**checked, "reason": f"The source has no float64 to compare with: {_reason(cause)}"}
+    if fault:
+        return {**checked, "reason": fault}
+    runs = [(inputs, each.exact) for (inputs, _), each in zip(exported.runs, roundings, strict=True)]
+    exact = dataclasses.replace(exported, runs=runs, tolerance=tolerance)
+    return {**_check_file(exact, ours, peer), "tolerance": tolerance}
 
 
 def _consult(exported, runs, peer):

@@ -37,6 +37,17 @@ class Exported:
     # Why ONNX Runtime is not asked: it ends the process.
     peer_refusal: str = ""
     note: str = ""
+    # The source's answers in float64, and those of its float32 with roundings that differ: a list of
+    # `Rounding` in the order of `runs`. None where the source has no float64.
+    measure_rounding: Callable[[], list] | None = None
+
+
+@dataclasses.dataclass
+class Rounding:
+    """What a source answers to the inputs of a run, each answer a list of outputs."""
+
+    exact: list
+    rounded: list
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,6 +6,7 @@ torch.export, and dynamo=False, which traces by TorchScript. Expected outputs ar
 """
 
 import contextlib
+import copy
 import dataclasses
 import io
 import logging
@@ -15,9 +16,13 @@ from collections.abc import Callable
 import onnx
 
 from exported import exported_case
-from exported.exported_case import Case, Exported
+from exported.exported_case import Case, Exported, Rounding
 
 DYNAMO, SCRIPT = "torch dynamo", "torch script"
+
+# How often a module answers to inputs with other roundings: how much of one network's roundings
+# arrives at its end differs tenfold from image to image.
+_CHANGED_RUNS = 7
 
 
 @dataclasses.dataclass
@@ -94,6 +99,34 @@ def _takes_any_number(module):
     return inspect.Parameter.VAR_POSITIONAL in kinds
 
 
+def _change_roundings(tensor, generator):
+    """A float32 tensor, each number of which is moved by at most its last place."""
+    import torch
+
+    if tensor.dtype != torch.float32:
+        return tensor
+    shares = torch.rand(tensor.shape, generator=generator, dtype=torch.float64) * 2 - 1
+    return (tensor.double() * (1 + shares * 2.0**-23)).float()
+
+
+def measure_rounding(subject):
+    """What `subject` answers in float64, and in float32 to inputs that differ by roundings."""
+    import torch
+
+    with torch.no_grad():
+        wide = copy.deepcopy(subject.module).double()
+        generator = torch.Generator().manual_seed(5)
+        found = []
+        for tensors in subject.inputs:
+            exact = wide(*(t.double() if t.dtype == torch.float32 else t for t in tensors))
+            inputs = [tensors]
+            for _ in range(_CHANGED_RUNS):
+                inputs.append(tuple(_change_roundings(t, generator) for t in tensors))
+            rounded = [[to_array(part) for part in flatten(subject.module(*each))] for each in inputs]
+            found.append(Rounding([to_array(part) for part in flatten(exact)], rounded))
+    return found
+
+
 def export(subject, exporter, folder):
     import torch
 
@@ -111,7 +144,14 @@ def export(subject, exporter, folder):
             }
             expected = [to_array(part) for part in flatten(subject.module(*tensors))]
             runs.append((arrays, expected))
-    return Exported(path, runs, subject.tolerance, subject.is_live, subject.note)
+    return Exported(
+        path,
+        runs,
+        subject.tolerance,
+        subject.is_live,
+        note=subject.note,
+        measure_rounding=lambda: measure_rounding(subject),
+    )
 
 
 def cases(name, make: Callable[[], Subject], exporters=(DYNAMO, SCRIPT)):
