@@ -3,9 +3,10 @@
 
 import unittest
 
+import numpy
 from onnx import TensorProto, helper
 
-from schema_oracle import INVALID, UNKNOWN, VALID, SchemaOracle
+from schema_oracle import BESIDE, INVALID, UNKNOWN, VALID, SchemaOracle, is_worded_rule
 
 
 def _model(op_type, inputs, opset=22, reads=None, **attributes):
@@ -15,7 +16,7 @@ def _model(op_type, inputs, opset=22, reads=None, **attributes):
     output = helper.make_empty_tensor_value_info("y")
     graph = helper.make_graph([node], "one", infos, [output])
     return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)]
+        graph, ir_version=10, opset_imports=[helper.make_opsetid("", opset)]
     ).SerializeToString()
 
 
@@ -35,11 +36,14 @@ class SchemaOracleTest(unittest.TestCase):
         self.check(VALID, "", _model("Add", {"a": _FLOATS, "b": _FLOATS}))
 
     def test_types_are_those_of_the_schema(self):
-        self.check(INVALID, "tensor(int8)", _model("Tanh", {"a": (TensorProto.INT8, [2])}))
+        self.check(BESIDE, "tensor(int8)", _model("Tanh", {"a": (TensorProto.INT8, [2])}))
 
     def test_inputs_of_one_variable_have_one_type(self):
         doubles = (TensorProto.DOUBLE, [2, 3])
-        self.check(INVALID, "another type", _model("Add", {"a": _FLOATS, "b": doubles}))
+        self.check(BESIDE, "another type", _model("Add", {"a": _FLOATS, "b": doubles}))
+
+    def test_a_foreign_type_hides_no_other_fault(self):
+        self.check(INVALID, "1 inputs", _model("Add", {"a": (TensorProto.STRING, [2])}))
 
     def test_inputs_are_counted(self):
         self.check(INVALID, "1 inputs", _model("Add", {"a": _FLOATS}))
@@ -55,6 +59,14 @@ class SchemaOracleTest(unittest.TestCase):
         self.check(INVALID, "no such operator", _model("Gelu", {"a": _FLOATS}, opset=11))
         self.check(VALID, "", _model("Gelu", {"a": _FLOATS}, opset=20))
 
+    def test_what_onnx_runtime_computes_fits(self):
+        model = _model("Softmax", {"a": _FLOATS}, axis=1)
+        self.assertTrue(self.oracle.computes(model, {"a": numpy.ones((2, 3), numpy.float32)}))
+
+    def test_what_onnx_runtime_refuses_does_not_fit(self):
+        model = _model("Softmax", {"a": _FLOATS}, axis=2)
+        self.assertFalse(self.oracle.computes(model, {"a": numpy.ones((2, 3), numpy.float32)}))
+
     def test_extents_that_do_not_fit_are_not_called_valid(self):
         other = (TensorProto.FLOAT, [2, 4])
         self.check(UNKNOWN, "ncompatible", _model("Add", {"a": _FLOATS, "b": other}))
@@ -68,6 +80,11 @@ class SchemaOracleTest(unittest.TestCase):
         self.oracle._process.join()
         self.assertIsNone(self.oracle.infer(_model("Tanh", {"a": _FLOATS})))
         self.assertEqual(self.oracle.infer(_model("Tanh", {"a": _FLOATS})), "")
+
+    def test_rules_in_words_are_those_of_their_operators_alone(self):
+        self.assertTrue(is_worded_rule("LpPool", "LpPool: p (0) is less than 1."))
+        self.assertFalse(is_worded_rule("MaxPool", "MaxPool: p (0) is less than 1."))
+        self.assertFalse(is_worded_rule("LpPool", "LpPool: X has 2 axes instead of 3."))
 
 
 if __name__ == "__main__":
