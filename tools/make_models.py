@@ -3,10 +3,11 @@
 """Writes the real topologies and expected values for `onnxifi_conformance --suite models`.
 
 Each network of models/ is drawn with seeded weights, serialized, read back and evaluated in
-float64. A case whose answer would check nothing is refused and nothing is written.
+float64; what ONNX Runtime's quantizers write has ONNX Runtime's answers. A case whose answer would check nothing is refused and nothing is written.
 
 The last line printed is the folder written. case_store.py describes the layout, without a group:
-DIR/<model>/. In case.json, "tolerance": "rms" stands for |a-b| <= 1e-4 * (|b| + rms(b)), "lengths"
+DIR/<model>/. In case.json, "tolerance": "rms" stands for |a-b| <= rms_factor * (|b| + rms(b)), with
+"rms_factor" 1e-4 where it is not written, "each" for "rtol" and "atol", "lengths"
 for the number of different lengths among the data sets, "float32_share" for the share of the
 tolerance that plain float32 arithmetic in numpy uses up.
 """
@@ -16,6 +17,7 @@ import pathlib
 
 import numpy
 import onnx
+import onnxruntime
 from onnx import helper
 
 import case_store
@@ -23,15 +25,21 @@ from models import (
     alexnet,
     convnext,
     densenet,
+    detection,
+    diffusion,
     efficientnet,
     inception,
     mobilenet,
+    narrow,
     output_check,
+    quantized,
+    recurrent_network,
     resnet,
     shufflenet,
     squeezenet,
     transformer_decoder,
     transformer_encoder,
+    trees,
     vgg,
     yolo,
 )
@@ -39,6 +47,12 @@ from models.evaluator import Evaluator
 
 # Smallest files first, so that a fault shows early.
 _NETWORKS = {
+    "recurrent": recurrent_network.make_recurrent,
+    "diffusion": diffusion.make_diffusion,
+    "narrow": narrow.make_narrow,
+    "quantized": quantized.make_quantized,
+    "detection": detection.make_detectors,
+    "trees": trees.make_trees,
     "squeezenet": squeezenet.make_squeezenet,
     "shufflenet": shufflenet.make_shufflenet,
     "mobilenet": mobilenet.make_mobilenet,
@@ -57,13 +71,20 @@ _NETWORKS = {
 }
 
 
+def _evaluate(case, model):
+    """(Expected outputs in float64, those of plain float32 arithmetic), per data set."""
+    if case.expected_sets is not None:
+        return case.expected_sets, case.expected_sets
+    reference = case.reference or model
+    exact, plain = Evaluator(reference), Evaluator(reference, numpy.float32)
+    return tuple([each.run(inputs) for inputs in case.input_sets] for each in (exact, plain))
+
+
 def write_case(folder, case):
     """Evaluates and writes one case; returns its entry for the index."""
     model = onnx.load_from_string(case.content)
     names = [value.name for value in model.graph.output]
-    exact, plain = Evaluator(model), Evaluator(model, numpy.float32)
-    expected_sets = [exact.run(inputs) for inputs in case.input_sets]
-    float32_sets = [plain.run(inputs) for inputs in case.input_sets]
+    expected_sets, float32_sets = _evaluate(case, model)
     try:
         share = output_check.check_outputs(names, expected_sets, float32_sets)
     except ValueError as fault:
@@ -80,21 +101,24 @@ def write_case(folder, case):
         ]
         in_order = [inputs[value.name] for value in case_store.list_runtime_inputs(model)]
         case_store.write_data_set(case_folder, number, model, in_order, stored)
+    measured = {} if case.expected_sets is not None else {"float32_share": round(share, 4)}
     entry = case_store.write_description(
         case_folder,
         model,
         "model",
         len(case.input_sets),
-        tolerance="rms",
-        float32_share=round(share, 4),
-        **case.facts,
+        **{"tolerance": "rms", **measured, **case.facts},
     )
-    return {**entry, "path": case.name, "float32_share": round(share, 4)}
+    return {**entry, "path": case.name, **measured}
 
 
 def print_models(index):
     for case in index["cases"]:
-        print(f"{case['name']}: float32 uses {case['float32_share']:.1%} of the tolerance")
+        share = case.get("float32_share")
+        print(
+            f"{case['name']}: "
+            + ("ONNX Runtime's answers" if share is None else f"float32 uses {share:.1%} of the tolerance")
+        )
     print(f"total: {len(index['cases'])} models")
 
 
@@ -110,9 +134,10 @@ def main():
     for name in wanted:
         if name not in _NETWORKS:
             parser.error(f"Model '{name}' is unknown; there are {', '.join(_NETWORKS)}.")
-    facts = {"onnx": onnx.__version__, "numpy": numpy.__version__, "only": sorted(wanted)}
+    facts = {"onnx": onnx.__version__, "onnxruntime": onnxruntime.__version__, "numpy": numpy.__version__, "only": sorted(wanted)}
     here = pathlib.Path(__file__).resolve()
     sources = [here, case_store.__file__, *(here.parent / "models").glob("*.py")]
+    sources += [here.parent / "domains" / name for name in ("case.py", "networks.py")]
     stamp = case_store.make_stamp(sources, facts)
     cache = case_store.find_cache_root() / "models"
     folder = (arguments.output or cache / stamp).absolute()

@@ -27,6 +27,10 @@ class Case:
     content: bytes
     input_sets: list
     facts: dict = dataclasses.field(default_factory=dict)  # Further entries of case.json.
+    # The float32 model that says what to expect, where the written one has narrower types.
+    reference: onnx.ModelProto | None = None
+    # What to expect, where another runtime has said it.
+    expected_sets: list | None = None
 
 
 def make_generator(name):
@@ -46,6 +50,7 @@ class Builder:
         self._outputs = []
         self._initializers = []
         self._values = {}
+        self._domains = {}
 
     def add_input(self, name, dims, probe):
         """Declares a graph input; a dimension given as text is symbolic."""
@@ -76,6 +81,10 @@ class Builder:
         """Appends a node with one output and returns the output's name."""
         return self.add_split_node(op_type, *inputs, outputs=[output], **attributes)[0]
 
+    def use_domain(self, domain, version):
+        """Imports a domain beside ONNX's own; nodes name it by their attribute `domain`."""
+        self._domains[domain] = version
+
     def add_split_node(self, op_type, *inputs, outputs, **attributes):
         """Appends a node with several outputs, named where `outputs` holds no None."""
         label = f"{op_type}_{len(self._nodes)}"
@@ -104,7 +113,9 @@ class Builder:
         )
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", self._opset)],
+            opset_imports=[
+                helper.make_opsetid(*entry) for entry in (("", self._opset), *self._domains.items())
+            ],
             ir_version=ir_version,
             producer_name="make_models",
         )
@@ -118,5 +129,6 @@ class Builder:
             isinstance(dim, int) and dim != extent for dim, extent in zip(dims, probe.shape)
         ):
             raise ValueError(f"Value '{name}' is declared as {dims}, but is {probe.shape}.")
-        elem_type = TensorProto.FLOAT if probe.dtype.kind == "f" else TensorProto.INT64
+        is_float = probe.dtype.kind == "f"
+        elem_type = TensorProto.FLOAT if is_float else helper.np_dtype_to_tensor_dtype(probe.dtype)
         return helper.make_tensor_value_info(name, elem_type, dims)

@@ -2,20 +2,29 @@
 """Evaluates an ONNX model in float64 with numpy: where the expected values of the models come from.
 
 Independent of the SDK and of the reference evaluator of the `onnx` package, against which
-evaluator_test.py compares it. It knows the operators that the networks in this folder use, at the
-opsets they use, and refuses anything else. Every floating-point value is float64 from the inputs
+evaluator_test.py compares it. It knows the operators that most of the networks in this folder use,
+at the opsets they use; those of _BY_ONNX are left to the package's evaluator, which follows the type
+of its operands, and anything else is refused. Every floating-point value is float64 from the inputs
 to the outputs; only the models' stored weights are float32. Asked for float32 instead, it shows
 how far plain float32 arithmetic strays from the expected values.
 """
 
 import math
 
+import ml_dtypes
 import numpy
 import onnx
+import onnx.reference
 from numpy.lib.stride_tricks import sliding_window_view
 from onnx import TensorProto, helper, numpy_helper
 
 _OPERATORS = {}
+
+# Operators of detectors, trees and generators, which the package's evaluator computes.
+_BY_ONNX = {
+    "Exp", "GatherND", "InstanceNormalization", "NonMaxSuppression", "RoiAlign", "TopK",
+    "TreeEnsembleRegressor",
+}  # fmt: skip
 
 
 def _implements(*op_types):
@@ -43,7 +52,9 @@ class _Node:
 class Evaluator:
     """Runs a model; one object can run any number of times."""
 
-    def __init__(self, model, float_type=numpy.float64):
+    def __init__(self, model, float_type=numpy.float64, rounds=lambda value: value):
+        """`rounds` is applied to the results of each node."""
+        self._rounds = rounds
         self._graph = model.graph
         self._float_type = float_type
         self._opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
@@ -61,7 +72,7 @@ class Evaluator:
         for position, node in enumerate(self._graph.node):
             operands = [self._read(values, name) for name in node.input]
             results = evaluate_node(node, operands, self._opset, self._float_type)
-            values.update(zip(node.output, results))
+            values.update(zip(node.output, map(self._rounds, results)))
             for name in node.input:
                 if self._last_use[name] == position and name not in outputs:
                     values.pop(name, None)
@@ -77,6 +88,8 @@ class Evaluator:
 
 def evaluate_node(proto, operands, opset, float_type=numpy.float64):
     """Returns the list of a node's outputs; an absent optional operand is None."""
+    if proto.op_type in _BY_ONNX:
+        return _evaluate_by_onnx(proto, operands, opset)
     if proto.op_type not in _OPERATORS:
         raise NotImplementedError(f"Operator '{proto.op_type}' has no float64 evaluation.")
     operands = list(operands)
@@ -86,9 +99,24 @@ def evaluate_node(proto, operands, opset, float_type=numpy.float64):
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
+def _evaluate_by_onnx(proto, operands, opset):
+    """A model of this node alone, whose operands keep their types."""
+    feeds = {name: value for name, value in zip(proto.input, operands) if name}
+    inputs = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for name, value in feeds.items()
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in proto.output]
+    graph = helper.make_graph([proto], proto.op_type, inputs, outputs)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = helper.make_model(graph, opset_imports=opsets)
+    return onnx.reference.ReferenceEvaluator(model).run(None, feeds)
+
+
 def _promote(value, float_type):
     value = numpy.asarray(value)
-    return value.astype(float_type) if value.dtype.kind == "f" else value
+    is_float = value.dtype.kind == "f" or value.dtype == ml_dtypes.bfloat16
+    return value.astype(float_type) if is_float else value
 
 
 # Element-wise
@@ -160,7 +188,7 @@ def _clip(node, x):
     return numpy.clip(x, node.get("min", -numpy.inf), node.get("max", numpy.inf))
 
 
-@_implements("Dropout")
+@_implements("Dropout", "Identity")
 def _drop_nothing(_, x):
     return x
 
@@ -234,6 +262,64 @@ def _flatten(node, x):
 @_implements("Transpose")
 def _transpose(node, x):
     return x.transpose(node.get("perm"))
+
+
+# Recurrence
+
+
+def _run_direction(step, state_count, x, lengths, hidden, is_reverse):
+    """(Y of length, batch, hidden; the last states), where a sequence ends at its own length."""
+    length, batch = x.shape[:2]
+    y = numpy.zeros((length, batch, hidden), x.dtype)
+    last = [numpy.zeros((batch, hidden), x.dtype) for _ in range(state_count)]
+    for b in range(batch):
+        states = [numpy.zeros(hidden, x.dtype) for _ in range(state_count)]
+        times = range(lengths[b])
+        for t in reversed(times) if is_reverse else times:
+            states = step(x[t, b], *states)
+            y[t, b] = states[0]
+        for whole, part in zip(last, states):
+            whole[b] = part
+    return y, last
+
+
+def _step_lstm(w, r, bias):
+    def step(x, h, c):
+        i, o, f, g = numpy.split(w @ x + r @ h + bias[: len(w)] + bias[len(w) :], 4)
+        c = _sigmoid(None, f) * c + _sigmoid(None, i) * numpy.tanh(g)
+        return _sigmoid(None, o) * numpy.tanh(c), c
+
+    return step
+
+
+def _step_gru(w, r, bias):
+    # linear_before_reset: the reset gate scales the product, its bias included.
+    def step(x, h):
+        z, n, g = numpy.split(w @ x + bias[: len(w)], 3)
+        of_z, of_n, of_g = numpy.split(r @ h + bias[len(w) :], 3)
+        z, n = _sigmoid(None, z + of_z), _sigmoid(None, n + of_n)
+        return ((1 - z) * numpy.tanh(g + n * of_g) + z * h,)
+
+    return step
+
+
+@_implements("LSTM", "GRU")
+def _recur(node, x, w, r, bias, lengths=None):
+    is_lstm = node.proto.op_type == "LSTM"
+    if not is_lstm and not node.get("linear_before_reset", 0):
+        raise NotImplementedError("GRU is evaluated only with linear_before_reset=1.")
+    unknown = {a.name for a in node.proto.attribute} - {"hidden_size", "direction", "linear_before_reset"}
+    if unknown:
+        raise NotImplementedError(f"{node.proto.op_type} is not evaluated with {sorted(unknown)}.")
+    lengths = [x.shape[0]] * x.shape[1] if lengths is None else lengths
+    directions = {b"forward": [False], b"reverse": [True], b"bidirectional": [False, True]}
+    outputs = []
+    for d, is_reverse in enumerate(directions[node.get("direction", b"forward")]):
+        step = (_step_lstm if is_lstm else _step_gru)(w[d], r[d], bias[d])
+        y, last = _run_direction(step, 2 if is_lstm else 1, x, lengths, node.get("hidden_size"), is_reverse)
+        outputs.append([y, *last])
+    ys, *lasts = zip(*outputs)
+    return [numpy.stack(ys, axis=1), *(numpy.stack(last) for last in lasts)]
 
 
 # Contractions
@@ -372,6 +458,15 @@ def _softmax(node, x):
         axis = node.get("axis", -1)
     y = numpy.exp(x - x.max(axis=axis, keepdims=True))
     return (y / y.sum(axis=axis, keepdims=True)).reshape(shape)
+
+
+@_implements("LogSoftmax")
+def _log_softmax(node, x):
+    if node.opset < 13:
+        raise NotImplementedError("LogSoftmax is evaluated only from opset 13.")
+    axis = node.get("axis", -1)
+    x = x - x.max(axis=axis, keepdims=True)
+    return x - numpy.log(numpy.exp(x).sum(axis=axis, keepdims=True))
 
 
 @_implements("BatchNormalization")

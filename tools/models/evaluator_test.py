@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from models import squeezenet, transformer_decoder, transformer_encoder
-from models.evaluator import Evaluator
+from models.evaluator import Evaluator, evaluate_node
 
 _RANDOM = numpy.random.default_rng(7)
 
@@ -120,14 +120,26 @@ _NODES = [
         {"epsilon": 1e-2},
     ),
     ("LayerNormalization", 17, [_draw(2, 3, 8), _draw(8), _draw(8)], {"epsilon": 1e-2}),
+    ("LogSoftmax", 13, [_draw(2, 3, 4)], {"axis": 1}),
+    ("Identity", 14, [_draw(2, 3)], {}),
+    # The package's evaluator has one direction, and no lengths.
+    ("LSTM", 14, [_draw(5, 2, 3), _draw(1, 16, 3), _draw(1, 16, 4), _draw(1, 32)], {"hidden_size": 4}),
+    (
+        "GRU",
+        14,
+        [_draw(5, 2, 3), _draw(1, 12, 3), _draw(1, 12, 4), _draw(1, 24)],
+        {"hidden_size": 4, "linear_before_reset": 1},
+    ),
 ]
+
+_OUTPUTS = {"LSTM": 3, "GRU": 2}
 
 
 class NodeTest(unittest.TestCase):
     def test_agrees_with_onnx_on_every_form_of_node(self):
         for op_type, opset, operands, attributes in _NODES:
             with self.subTest(op_type=op_type, opset=opset, attributes=attributes):
-                outputs = attributes.get("num_outputs", 1)
+                outputs = attributes.get("num_outputs", _OUTPUTS.get(op_type, 1))
                 model = _make_model(op_type, operands, opset, outputs, attributes)
                 inputs = {
                     value.name: operands[int(value.name[1:])] for value in model.graph.input
@@ -146,6 +158,32 @@ class NodeTest(unittest.TestCase):
         exponentials = numpy.exp(x)
         expected = exponentials / exponentials.sum(axis=(1, 2), keepdims=True)
         numpy.testing.assert_allclose(y, expected, rtol=1e-12)
+
+    def test_a_sequence_ends_at_its_length_in_both_directions(self):
+        for op_type, gates in (("LSTM", 4), ("GRU", 3)):
+            x = _draw(5, 2, 3)
+            weights = [_draw(2, gates * 4, 3), _draw(2, gates * 4, 4), _draw(2, 2 * gates * 4)]
+            attributes = {"hidden_size": 4, "direction": "bidirectional"}
+            attributes |= {"linear_before_reset": 1} if op_type == "GRU" else {}
+            lengths = numpy.array([5, 3], numpy.int32)
+            whole = evaluate_node(
+                helper.make_node(op_type, list("xwrbl"), list("yhc"), **attributes), [x, *weights, lengths], 14
+            )
+            node = helper.make_node(op_type, list("xwrb"), list("yhc"), **attributes)
+            part = evaluate_node(node, [x[:3, 1:], *weights], 14)
+            numpy.testing.assert_array_equal(whole[0][:3, :, 1:], part[0])
+            numpy.testing.assert_array_equal(whole[0][3:, :, 1], 0)
+            numpy.testing.assert_array_equal(whole[1][:, 1:], part[1])
+            # Backwards is forwards over what is turned round.
+            turned = helper.make_node(op_type, list("xwrb"), list("yhc"), **{**attributes, "direction": "forward"})
+            ahead = evaluate_node(turned, [x[2::-1, 1:], *(each[1:] for each in weights)], 14)
+            numpy.testing.assert_allclose(part[0][:, 1], ahead[0][::-1, 0], rtol=1e-12)
+
+    def test_refuses_a_form_it_does_not_know(self):
+        node = helper.make_node("LSTM", list("xwrb"), ["y"], hidden_size=4, clip=1.0)
+        operands = [_draw(5, 2, 3), _draw(1, 16, 3), _draw(1, 16, 4), _draw(1, 32)]
+        with self.assertRaisesRegex(NotImplementedError, "clip"):
+            evaluate_node(node, operands, 14)
 
     def test_refuses_an_operator_it_does_not_know(self):
         x = _draw(2, 3)
