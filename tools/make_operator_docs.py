@@ -25,6 +25,8 @@ TREE = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = TREE / "docs" / "operators.md"
 # Those on which tools/test runs the suite.
 DEVICES = ("auto", "cpu", "null", "vulkan")
+# And those on which it runs the cases of the domains beside ONNX's.
+DOMAIN_DEVICES = (*DEVICES, "cuda")
 
 _HEADER = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Operators
@@ -41,6 +43,7 @@ _DOMAINS = """
 ## Operators beside ONNX's
 
 What ONNX Runtime's tools write, in version 1 of its domain or in ONNX's own.
+The cases run on {devices}.
 
 | domain | operator | element types | refused |
 |---|---|---|---|
@@ -98,13 +101,13 @@ def name_types(numbers):
 
 
 def describe_refusals(cases, refusals):
-    """What each device refuses of these cases; one text where all refuse the same."""
+    """What each device refuses of these cases; one text where all refuse the same. `refusals` is by device."""
     texts = {}
-    for device in DEVICES:
-        refused = [name for name in cases if name in refusals[device]]
+    for device, names in refusals.items():
+        refused = [name for name in cases if name in names]
         if refused:
             texts[device] = f"`{refused[0]}`" + (f" and {len(refused) - 1} more" if refused[1:] else "")
-    if len(texts) == len(DEVICES) and len(set(texts.values())) == 1:
+    if len(texts) == len(refusals) and len(set(texts.values())) == 1:
         return next(iter(texts.values()))
     return "; ".join(f"{device}: {text}" for device, text in texts.items())
 
@@ -154,7 +157,7 @@ def make_document(folder, index, domains_text):
 def describe_domains(folder, index):
     """The tables of the operators beside ONNX's, of their one version."""
     paths = {case["name"]: case["path"] for case in index["cases"]}
-    refusals = {device: read_refusals(device, paths, "domains") for device in DEVICES}
+    refusals = {device: read_refusals(device, paths, "domains") for device in DOMAIN_DEVICES}
     operators = collections.defaultdict(lambda: (set(), []))
     for name, path in sorted(paths.items()):
         model = onnx.load(folder / path / "model.onnx")
@@ -162,10 +165,10 @@ def describe_domains(folder, index):
             continue  # a whole model
         (node,) = model.graph.node
         types, cases = operators[node.domain or "ai.onnx", node.op_type]
-        if all(name not in refusals[device] for device in DEVICES):
+        if all(name not in refused for refused in refusals.values()):
             types |= element_types(model) | {each.data_type for each in model.graph.initializer}
         cases.append(name)
-    text = _DOMAINS
+    text = _DOMAINS.format(devices=", ".join(DOMAIN_DEVICES))
     for (domain, operator), (types, cases) in sorted(operators.items()):
         text += f"| {domain} | {operator} | {name_types(types)} | {describe_refusals(cases, refusals)} |\n"
     return text
