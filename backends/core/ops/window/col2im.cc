@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Col2Im: each pixel sums the columns whose blocks cover it, so that no two threads add to one
-// pixel: of blocks of known extents a Map, of others a Reduce over all positions within a block.
+// pixel: of blocks of known extents a Map for each remainder of the strides, or one for all
+// where these are many; of others a Reduce over all positions within a block.
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
@@ -25,6 +26,13 @@ struct Columns {
   Sliding sliding;
 
   int rank() const { return static_cast<int>(image.size()); }
+  // The input by all of its axes: [N, C, block, positions].
+  Shape Axes() const {
+    Shape axes = {input.shape[0], channels};
+    axes.insert(axes.end(), block.begin(), block.end());
+    axes.insert(axes.end(), sliding.out.begin(), sliding.out.end());
+    return axes;
+  }
   // [N, C, image]
   Shape Result() const {
     Shape shape = {input.shape[0], channels};
@@ -33,37 +41,142 @@ struct Columns {
   }
 };
 
-// Per axis the most blocks that cover a pixel, where these numbers are known, blocks are without
-// gaps and a pixel is under few of them.
-std::optional<Shape> CoveringBlocks(const Columns& columns) {
-  constexpr int64_t kMaxBlocks = 16;
-  Shape covering;
+// Whether it is known that blocks are without gaps and a pixel is under few of them.
+bool HasFewTerms(const Columns& columns) {
+  constexpr int64_t kMaxTerms = 16;
   int64_t product = 1;
   for (int axis = 0; axis < columns.rank(); ++axis) {
     const Dim& extent = columns.block[axis];
     const int64_t stride = columns.sliding.strides[axis];
     if (!extent.is_constant() || columns.sliding.dilations[axis] != 1 ||
         columns.sliding.pads_begin[axis].LowerBound() < 0) {
-      return std::nullopt;
+      return false;
     }
     const int64_t blocks = (extent.constant() + stride - 1) / stride;
-    if (blocks < 1 || blocks > kMaxBlocks / product) return std::nullopt;
+    if (blocks < 1 || blocks > kMaxTerms / product) return false;
     product *= blocks;
-    covering.emplace_back(blocks);
   }
-  return covering;
+  return true;
 }
 
-// Along an axis a pixel at x lies at `within` of the block that begins at or before it, number
-// `block`; at within + stride of the one before that; and so on.
-Operand SumCovering(Lowering& lowering, const Columns& columns, const Shape& covering) {
+// The pixels along one axis that leave the same remainder by the stride: the first, and each a
+// stride behind. The first one is element `within` of block number `block`.
+struct Remainder {
+  int64_t within = 0, first = 0, block = 0;
+  Dim count;
+};
+
+std::vector<Remainder> RemaindersAlong(const Columns& columns, int axis) {
+  const int64_t stride = columns.sliding.strides[axis];
+  const int64_t pad = columns.sliding.pads_begin[axis].constant();
+  std::vector<Remainder> remainders;
+  for (int64_t within = 0; within < stride; ++within) {
+    Remainder remainder;
+    remainder.within = within;
+    remainder.block = std::max<int64_t>(0, (pad - within + stride - 1) / stride);
+    remainder.first = remainder.block * stride + within - pad;
+    remainder.count = Max(0, CeilDiv(columns.image[axis] - remainder.first, stride));
+    remainders.push_back(remainder);
+  }
+  return remainders;
+}
+
+// Few Maps, each from a pixel that is known.
+bool HasFewRemainders(const Columns& columns) {
+  constexpr int64_t kMaxRemainders = 16;
+  int64_t product = 1;
+  for (int axis = 0; axis < columns.rank(); ++axis) {
+    const int64_t stride = columns.sliding.strides[axis];
+    if (!columns.sliding.pads_begin[axis].is_constant() || stride > kMaxRemainders / product) {
+      return false;
+    }
+    product *= stride;
+  }
+  return true;
+}
+
+// Calls visit(numbers) for each list of numbers below `ends`, in row-major order.
+template <typename Visit>
+void ForEachBelow(const std::vector<int64_t>& ends, Visit visit) {
+  if (std::ranges::any_of(ends, [](int64_t end) { return end <= 0; })) return;
+  std::vector<int64_t> at(ends.size(), 0);
+  while (true) {
+    visit(at);
+    size_t axis = ends.size();
+    while (axis > 0 && ++at[axis - 1] == ends[axis - 1]) at[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+// The pixels of one remainder per axis: element w + j * stride of block b - j is added to pixel w
+// of block b, for every j.
+void SumRemainder(Lowering& lowering, const Columns& columns, const Operand& input,
+                  const std::vector<Remainder>& remainders, Operand target) {
   const int rank = columns.rank();
   const ElementType type = columns.input.type();
-  // The input by all of its axes: [N, C, block, positions].
-  Shape axes = {columns.input.shape[0], columns.channels};
-  axes.insert(axes.end(), columns.block.begin(), columns.block.end());
-  axes.insert(axes.end(), columns.sliding.out.begin(), columns.sliding.out.end());
-  const Operand input = lowering.Reshaped(columns.input, axes);
+  std::vector<int64_t> terms;
+  for (int axis = 0; axis < rank; ++axis) {
+    const int64_t stride = columns.sliding.strides[axis];
+    const int64_t left = columns.block[axis].constant() - remainders[axis].within;
+    terms.push_back(left <= 0 ? 0 : (left + stride - 1) / stride);
+    target =
+        program::Slice(target, 2 + axis, remainders[axis].first, stride, remainders[axis].count);
+  }
+  StepBuilder map(lowering, target.shape);
+  std::optional<Expr> sum;
+  ForEachBelow(terms, [&](const std::vector<int64_t>& term) {
+    Operand part = input;
+    for (int axis = 0; axis < rank; ++axis) {
+      const int64_t element = remainders[axis].within + term[axis] * columns.sliding.strides[axis];
+      part = program::RemoveAxis(program::Slice(part, 2, element, 1, 1), 2);
+    }
+    // 0 where there is no such block.
+    Dims before(2, Dim(0)), after(2, Dim(0));
+    for (int axis = 0; axis < rank; ++axis) {
+      const int64_t begin = remainders[axis].block - term[axis];
+      before.push_back(std::max<int64_t>(0, -begin));
+      after.push_back(Max(0, Dim(begin) + remainders[axis].count - part.shape[2 + axis]));
+    }
+    part = *program::Pad(part, before, after, {});
+    for (int axis = 0; axis < rank; ++axis) {
+      const int64_t begin = remainders[axis].block - term[axis];
+      part = program::Slice(part, 2 + axis, std::max<int64_t>(0, begin), 1, remainders[axis].count);
+    }
+    const Expr value = Cast(map.ReadView(part.view), tensor::ArithmeticType(type));
+    sum = sum ? *sum + value : value;
+  });
+  if (!sum) sum = Constant(map.exprs(), tensor::ArithmeticType(type), 0);
+  map.WriteMapTo({target}, {Cast(*sum, type)});
+}
+
+Operand SumRemainders(Lowering& lowering, const Columns& columns) {
+  const Operand& given = columns.input;
+  // Without guards, since its own are those of another fill, maybe.
+  const Operand input =
+      lowering.Reshaped(given.view.guards.empty() ? given : lowering.Dense(given), columns.Axes());
+  std::vector<std::vector<Remainder>> remainders;
+  std::vector<int64_t> counts;
+  for (int axis = 0; axis < columns.rank(); ++axis) {
+    remainders.push_back(RemaindersAlong(columns, axis));
+    counts.push_back(static_cast<int64_t>(remainders.back().size()));
+  }
+  const Operand result = lowering.Temporary(given.type(), columns.Result());
+  ForEachBelow(counts, [&](const std::vector<int64_t>& number) {
+    std::vector<Remainder> of_axes;
+    for (size_t axis = 0; axis < remainders.size(); ++axis) {
+      of_axes.push_back(remainders[axis][static_cast<size_t>(number[axis])]);
+    }
+    SumRemainder(lowering, columns, input, of_axes, result);
+  });
+  return result;
+}
+
+// Where strides have many remainders: along an axis a pixel at x lies at `within` of the block that
+// begins at or before it, number `block`; at within + stride of the one before that; and so on.
+Operand SumCovering(Lowering& lowering, const Columns& columns) {
+  const int rank = columns.rank();
+  const ElementType type = columns.input.type();
+  const Operand input = lowering.Reshaped(columns.input, columns.Axes());
   StepBuilder map(lowering, columns.Result());
   std::vector<Expr> within, block;
   for (int axis = 0; axis < rank; ++axis) {
@@ -72,24 +185,23 @@ Operand SumCovering(Lowering& lowering, const Columns& columns, const Shape& cov
     within.push_back(Binary(ExprOp::kMod, x, stride));
     block.push_back(x / stride);
   }
+  std::vector<int64_t> terms;
+  for (int axis = 0; axis < rank; ++axis) {
+    const int64_t stride = columns.sliding.strides[axis];
+    terms.push_back((columns.block[axis].constant() + stride - 1) / stride);
+  }
   std::optional<Expr> sum;
-  std::vector<int64_t> step(static_cast<size_t>(rank), 0);
-  for (bool is_done = false; !is_done;) {
+  ForEachBelow(terms, [&](const std::vector<int64_t>& term) {
     std::vector<Expr> at = {map.Coordinate(0), map.Coordinate(1)};
     for (int axis = 0; axis < rank; ++axis) {
       const int64_t stride = columns.sliding.strides[axis];
-      at.push_back(within[axis] + map.Extent(step[axis] * stride));
+      at.push_back(within[axis] + map.Extent(term[axis] * stride));
     }
-    for (int axis = 0; axis < rank; ++axis) at.push_back(block[axis] - map.Extent(step[axis]));
+    for (int axis = 0; axis < rank; ++axis) at.push_back(block[axis] - map.Extent(term[axis]));
     // 0 where there is no such place in a block, or no such block.
     const Expr value = Cast(map.ReadAt(input, at), tensor::ArithmeticType(type));
     sum = sum ? *sum + value : value;
-    is_done = true;
-    for (int axis = rank; axis-- > 0 && is_done;) {
-      is_done = ++step[axis] == covering[axis].constant();
-      if (is_done) step[axis] = 0;
-    }
-  }
+  });
   return map.WriteMap(*sum, type);
 }
 
@@ -159,9 +271,13 @@ Status LowerCol2Im(Lowering& lowering) {
                                                 "The block positions and the last extent"));
 
   const Columns columns = {input, image, block, channels, std::move(sliding)};
-  const std::optional<Shape> covering = CoveringBlocks(columns);
-  lowering.Set(0,
-               covering ? SumCovering(lowering, columns, *covering) : SumBlocks(lowering, columns));
+  if (!HasFewTerms(columns)) {
+    lowering.Set(0, SumBlocks(lowering, columns));
+  } else if (HasFewRemainders(columns)) {
+    lowering.Set(0, SumRemainders(lowering, columns));
+  } else {
+    lowering.Set(0, SumCovering(lowering, columns));
+  }
   return base::Ok();
 }
 
