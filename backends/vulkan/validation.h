@@ -31,7 +31,7 @@ class Validation {
   // No more messages; before the instance goes.
   void Stop();
 
-  // Warnings and errors so far.
+  // Warnings and errors so far, without those about the layer's own state.
   int64_t message_count() const;
   // INTERNAL_ERROR with the first message, if there is one.
   base::Status Check() const;
