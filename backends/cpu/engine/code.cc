@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backends/core/reference/column.h"
+#include "backends/cpu/engine/cast_chain.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -315,8 +316,9 @@ void Code::FuseOperations(LoopSet loops) {
   };
   std::vector<Fused> fused_at(varying_.size());
   // By value, the position in varying_ of what makes it; -1 for what cannot be a fused operation,
-  // or no cast that an operation can begin with.
+  // or no cast that an operation can begin with, or no bytes that operations end in.
   std::vector<int> made_by(values_.size(), -1), cast_by(values_.size(), -1);
+  std::vector<int> bytes_by(values_.size(), -1);
   const auto is_cast = [&](int value) { return cast_by[value] >= 0 && uses[value] == 1; };
   for (size_t at = 0; at < varying_.size(); ++at) {
     const Instruction& instruction = varying_[at];
@@ -324,6 +326,19 @@ void Code::FuseOperations(LoopSet loops) {
     Fused& fused = fused_at[at];
     if (instruction.kind == Kind::kLoop && instruction.op == ExprOp::kCast) {
       const bool is_to_float = instruction.type == ElementType::kFloat32;
+      if (is_to_float && bytes_by[inputs[0]] >= 0 && uses[inputs[0]] == 1) {
+        Fused& before = fused_at[bytes_by[inputs[0]]];
+        if (before.operations.size() < kMaxFusedOperations) {
+          fused = before;
+          fused.result_lanes = FusedLanes::kFloat32;
+          fused.operations.push_back({before.result_lanes == FusedLanes::kInt8
+                                          ? FusedOp::kWrapInt8
+                                          : FusedOp::kWrapUint8});
+          before.is_joined = true;
+          made_by[instruction.result] = static_cast<int>(at);
+          continue;
+        }
+      }
       if (is_to_float && FindCastFrom(instruction.from_type)) {
         cast_by[instruction.result] = static_cast<int>(at);
       }
@@ -335,6 +350,7 @@ void Code::FuseOperations(LoopSet loops) {
       fused = before;
       fused.result_lanes = *FindCastTo(instruction.type);
       before.is_joined = true;
+      bytes_by[instruction.result] = static_cast<int>(at);
       continue;
     }
     if (!find_op(instruction, true)) continue;

@@ -10,6 +10,7 @@
 
 #include "backends/core/reference/column.h"
 #include "backends/cpu/engine/any_address.h"
+#include "backends/cpu/engine/cast_chain.h"
 #include "backends/cpu/engine/computed_loads.h"
 #include "backends/cpu/engine/lane_types.h"
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "backends/core/tensor/truncation.h"
 
@@ -20,6 +21,7 @@
 
 #include "backends/cpu/engine/arithmetic-inl.h"
 #include "backends/cpu/engine/lanes-inl.h"
+#include "backends/cpu/engine/quantization-inl.h"
 #include "backends/cpu/vector_math/power-inl.h"
 #include "backends/cpu/vector_math/vector_math-inl.h"
 
@@ -91,55 +93,6 @@ HWY_NOINLINE void RaiseLanes(float* HWY_RESTRICT block, const float* operand, bo
     return kValueIsFirst ? math::Pow(d, x, other) : math::Pow(d, other, x);
   });
 }
-
-// Divides, rounds, adds and bounds by one product, where that gives the same: it tells quotients
-// apart from the middle between two integers where those lie so far from it as it may be off, and
-// numbers far beyond the bounds from others.
-struct Quantization {
-  static constexpr float kFar = 1024;
-  Vec inverse, sum, low, high;
-  bool is_known;
-
-  // The operands of the kQuantizeLength operations; the second has none.
-  explicit HWY_INLINE Quantization(const std::byte* const* operands) {
-    const auto number = [&](int k) { return *reinterpret_cast<const float*>(operands[k]); };
-    const float divisor = number(0), added = number(2), least = number(3), most = number(4);
-    constexpr float kMinDivisor = 0x1p-60f;
-    constexpr float kMaxDivisor = 0x1p60f;
-    const float size = std::fabs(divisor);
-    const auto is_minus_zero = [](float x) { return x == 0 && std::signbit(x); };
-    is_known = size >= kMinDivisor && size <= kMaxDivisor && least - added > 1 - kFar &&
-               most - added < kFar - 1 && !is_minus_zero(added) && !is_minus_zero(least) &&
-               !is_minus_zero(most);
-    const Tag d;
-    inverse = hn::Set(d, 1 / divisor);
-    sum = hn::Set(d, added);
-    low = hn::Set(d, least);
-    high = hn::Set(d, most);
-  }
-
-  // False, and `values` are nothing, where a product does not tell.
-  template <int kVectors>
-  HWY_INLINE bool Run(Vec* values) const {
-    const Tag d;
-    const Vec far = hn::Set(d, kFar), near = hn::Set(d, -kFar);
-    // A product is off by less than two units of 2^-24, of a number up to kFar.
-    const Vec apart = hn::Set(d, 0.5f - kFar * 0x1p-22f);
-    auto fits = hn::Eq(sum, sum);
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      // What is no number stays none where it is the second operand.
-#if !ONNXIFI_EXTREMA_GIVE_SECOND
-      fits = hn::And(fits, hn::Eq(values[v], values[v]));
-#endif
-      const Vec quotient = hn::Max(near, hn::Min(far, hn::Mul(values[v], inverse)));
-      const Vec rounded = hn::Round(quotient);
-      fits = hn::And(fits, hn::Le(hn::Abs(hn::Sub(quotient, rounded)), apart));
-      values[v] = hn::Min(hn::Max(hn::Add(rounded, sum), low), high);
-    }
-    return hn::AllTrue(d, fits);
-  }
-};
 
 // The vectors of one block, with what there is to do to all of them.
 template <int kVectors>
@@ -280,6 +233,26 @@ ONNXIFI_FUNCTION(Logistic);
 
 #undef ONNXIFI_FUNCTION
 
+// A number cast to Byte, as RunTruncate does it, and back.
+template <typename Byte>
+struct WrapFunction {
+  HWY_INLINE Vec operator()(Tag d, Vec x) const {
+    const hn::RebindToSigned<Tag> wide;
+    if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, 0x1p31f))))) {
+      const auto high = hn::ShiftLeft<24>(hn::ConvertTo(wide, x));
+      if constexpr (std::is_signed_v<Byte>) return hn::ConvertTo(d, hn::ShiftRight<24>(high));
+      const auto bits = hn::BitCast(hn::RebindToUnsigned<Tag>(), high);
+      return hn::ConvertTo(d, hn::BitCast(wide, hn::ShiftRight<24>(bits)));
+    }
+    HWY_ALIGN float lanes[RoomFor(1)];
+    hn::Store(x, d, lanes);
+    for (size_t k = 0; k < hn::Lanes(d); ++k) {
+      lanes[k] = static_cast<float>(static_cast<Byte>(tensor::TruncateToInt64(lanes[k])));
+    }
+    return hn::Load(d, lanes);
+  }
+};
+
 // Whether both numbers of a FusedPattern::kLogistic are 1. The other two operations have none.
 HWY_INLINE bool IsLogistic(const std::byte* const* operands) {
   const auto is_one = [&](int k) { return *reinterpret_cast<const float*>(operands[k]) == 1; };
@@ -389,6 +362,12 @@ HWY_INLINE bool TryBlock(const FusedOperands& fused, int64_t i, bool may_quantiz
         break;
       case FusedOp::kErf:
         block.template Call<ErfFunction>();
+        break;
+      case FusedOp::kWrapInt8:
+        block.template Call<WrapFunction<int8_t>>();
+        break;
+      case FusedOp::kWrapUint8:
+        block.template Call<WrapFunction<uint8_t>>();
         break;
     }
   }
@@ -571,27 +550,10 @@ int64_t RunQuantization(const FusedOperands& fused) {
   return i;
 }
 
-float FirstLane(const FusedOperands& fused) {
-  const auto load = [&](auto element) {
-    std::memcpy(&element, fused.first, sizeof(element));
-    return static_cast<float>(element);
-  };
-  switch (fused.first_lanes) {
-    case FusedLanes::kInt32:
-      return load(int32_t{});
-    case FusedLanes::kUint8:
-      return load(uint8_t{});
-    case FusedLanes::kInt8:
-      return load(int8_t{});
-    default:
-      return load(float{});
-  }
-}
-
 // One lane, for which all operands are one number.
 void RunOneLane(const FusedOperands& fused) {
   HWY_ALIGN float lanes[RoomFor(kFewVectors)];
-  std::fill_n(lanes, RoomFor(kFewVectors), FirstLane(fused));
+  std::fill_n(lanes, RoomFor(kFewVectors), *reinterpret_cast<const float*>(fused.first));
   FusedOperation operations[kMaxFusedOperations];
   std::copy_n(fused.operations, fused.count, operations);
   for (int k = 0; k < fused.count; ++k) operations[k].is_uniform = true;
@@ -599,16 +561,11 @@ void RunOneLane(const FusedOperands& fused) {
   repeated.first = repeated.result = reinterpret_cast<std::byte*>(lanes);
   repeated.operations = operations;
   RunBlock<kFewVectors>(repeated, 0);
-  if (fused.result_lanes == FusedLanes::kFloat32) {
-    std::memcpy(fused.result, lanes, sizeof(float));
-  } else {
-    const auto byte = static_cast<uint8_t>(tensor::TruncateToInt64(lanes[0]));
-    std::memcpy(fused.result, &byte, sizeof(byte));
-  }
+  std::memcpy(fused.result, lanes, sizeof(float));
 }
 
-// Of float32 only.
 void RunFloats(const FusedOperands& fused) {
+  if (fused.lanes == 1) return RunOneLane(fused);
   CheapOperation cheap[kMaxCheapOperations];
   if (const int count = FindCheapOperations(fused, cheap); count > 0) {
     return RunCheapOperations(fused, cheap, count);
@@ -635,238 +592,6 @@ void RunFloats(const FusedOperands& fused) {
   if (i < fused.lanes) RunRest(fused, i);
 }
 
-// Calls function(operation) with operation(x, i) on the vector x of lanes from `i` on, where the
-// operation is a sum, a difference or a product; false, and nothing is called, where it is not.
-template <class Function>
-HWY_INLINE bool WithSimpleOperation(FusedOp op, bool is_uniform, const std::byte* operand,
-                                    Function function) {
-  const Tag d;
-  const auto* const other = reinterpret_cast<const float*>(operand);
-  const auto with = [&](auto operation) HWY_ATTR {
-    if (is_uniform) {
-      const Vec number = hn::Set(d, *other);
-      function([=](Vec x, int64_t) HWY_ATTR { return operation(x, number); });
-    } else {
-      function([=](Vec x, int64_t i) HWY_ATTR { return operation(x, hn::LoadU(d, other + i)); });
-    }
-    return true;
-  };
-  switch (op) {
-    case FusedOp::kAdd:
-      return with([](Vec x, Vec y) HWY_ATTR { return hn::Add(x, y); });
-    case FusedOp::kSub:
-      return with([](Vec x, Vec y) HWY_ATTR { return hn::Sub(x, y); });
-    case FusedOp::kMul:
-      return with([](Vec x, Vec y) HWY_ATTR { return hn::Mul(x, y); });
-    default:
-      return false;
-  }
-}
-
-// Casts `count` lanes to float32, and does one operation on them.
-template <typename T, class Operation>
-HWY_INLINE void CastLanes(const T* first, int64_t count, float* result, Operation operation) {
-  const Tag d;
-  const hn::RebindToSigned<Tag> wide;
-  const hn::Rebind<T, Tag> narrow;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto load = [&](const T* from) HWY_ATTR {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return hn::ConvertTo(d, hn::LoadU(narrow, from));
-    } else {
-      return hn::ConvertTo(d, hn::PromoteTo(wide, hn::LoadU(narrow, from)));
-    }
-  };
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(operation(load(first + i), i), d, result + i);
-  }
-  // The others again, from the end; or, where they are fewer than a vector, each one by itself.
-  if (i == count) return;
-  if (count >= lanes) {
-    i = count - lanes;
-    return hn::StoreU(operation(load(first + i), i), d, result + i);
-  }
-  for (; i < count; ++i) result[i] = static_cast<float>(first[i]);
-}
-
-// The same from whatever the first lanes are. False where the operation was not done: it is none of
-// the simple ones, or there are too few lanes.
-bool CastFirst(const FusedOperands& fused, float* result) {
-  const auto from = [&](auto element) {
-    using T = decltype(element);
-    const auto* first = reinterpret_cast<const T*>(fused.first);
-    const auto cast = [&](auto operation)
-                          HWY_ATTR { CastLanes(first, fused.lanes, result, operation); };
-    const bool has_vector = fused.lanes >= static_cast<int64_t>(hn::Lanes(Tag()));
-    const FusedOperation& operation = fused.operations[0];
-    if (has_vector && fused.count > 0 &&
-        WithSimpleOperation(operation.op, operation.is_uniform, fused.operands[0], cast)) {
-      return true;
-    }
-    cast([](Vec x, int64_t) HWY_ATTR { return x; });
-    return false;
-  };
-  switch (fused.first_lanes) {
-    case FusedLanes::kUint8:
-      return from(uint8_t{});
-    case FusedLanes::kInt8:
-      return from(int8_t{});
-    default:
-      return from(int32_t{});
-  }
-}
-
-// The low bits of truncated numbers within int32.
-template <int kVectors>
-HWY_INLINE void StoreWithinInt32(const Vec* values, uint8_t* bytes) {
-  const hn::RebindToSigned<Tag> wide;
-#if HWY_TARGET == HWY_AVX2
-  static_assert(kVectors == 4);
-  const auto low_bits = hn::Set(wide, 0xFF);
-  const auto number = [&](int v) HWY_ATTR {
-    return hn::And(hn::ConvertTo(wide, values[v]), low_bits).raw;
-  };
-  // Halves of vectors stay apart until the end.
-  const __m256i packed = _mm256_packus_epi16(_mm256_packus_epi32(number(0), number(1)),
-                                             _mm256_packus_epi32(number(2), number(3)));
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes),
-                      _mm256_permutevar8x32_epi32(packed, order));
-#else
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
-  const hn::Rebind<uint8_t, Tag> narrow;
-  for (int v = 0; v < kVectors; ++v) {
-    const auto number = hn::BitCast(hn::RebindToUnsigned<Tag>(), hn::ConvertTo(wide, values[v]));
-    hn::StoreU(hn::TruncateTo(narrow, number), narrow, bytes + v * lanes);
-  }
-#endif
-}
-
-// The low bits of truncated numbers.
-void StoreBytes(const float* numbers, int64_t count, uint8_t* bytes) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int kVectors = 4;
-  const Vec limit = hn::Set(d, 0x1p31F);
-  const auto one_by_one = [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      bytes[k] = static_cast<uint8_t>(tensor::TruncateToInt64(numbers[k]));
-    }
-  };
-  int64_t i = 0;
-  for (; i + kVectors * lanes <= count; i += kVectors * lanes) {
-    Vec values[kVectors];
-    auto are_within = hn::Eq(limit, limit);
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      values[v] = hn::LoadU(d, numbers + i + v * lanes);
-      are_within = hn::And(are_within, hn::Lt(hn::Abs(values[v]), limit));  // false of NaN
-    }
-    if (HWY_LIKELY(hn::AllTrue(d, are_within))) {
-      StoreWithinInt32<kVectors>(values, bytes + i);
-    } else {
-      one_by_one(i, i + kVectors * lanes);
-    }
-  }
-  one_by_one(i, count);
-}
-
-// Operations that do nothing but quantize float32, to bytes; nothing is left at the result that
-// `fused` names.
-void QuantizeToBytes(const FusedOperands& fused, uint8_t* bytes) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  constexpr int kVectors = 4;
-  const Quantization quantization(fused.operands);
-  const auto* first = reinterpret_cast<const float*>(fused.first);
-  int64_t i = 0;
-  const auto one_by_one = [&](int64_t count) {
-    HWY_ALIGN float result[RoomFor(kVectors)];
-    FusedOperands some = fused;
-    some.first = reinterpret_cast<const std::byte*>(first + i);
-    some.result = reinterpret_cast<std::byte*>(result);
-    some.lanes = count;
-    RunFloats(some);
-    StoreBytes(result, count, bytes + i);
-  };
-  for (; i + kVectors * lanes <= fused.lanes; i += kVectors * lanes) {
-    Vec values[kVectors];
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) values[v] = hn::LoadU(d, first + i + v * lanes);
-    if (HWY_LIKELY(quantization.is_known && quantization.Run<kVectors>(values))) {
-      StoreWithinInt32<kVectors>(values, bytes + i);
-    } else {
-      one_by_one(kVectors * lanes);
-    }
-  }
-  if (i < fused.lanes) one_by_one(fused.lanes - i);
-}
-
-// Lanes that are cast, in pieces that stay in the L1 cache from one pass to the next.
-void RunCasts(const FusedOperands& fused) {
-  constexpr int64_t kLanes = 1024;
-  HWY_ALIGN float floats[kLanes];
-  const bool makes_bytes = fused.result_lanes != FusedLanes::kFloat32;
-  const int quantized_at = fused.count - kQuantizeLength;
-  const bool quantizes = makes_bytes && quantized_at >= 0 &&
-                         fused.operations[quantized_at].begins == FusedPattern::kQuantize;
-  for (int64_t begin = 0; begin < fused.lanes; begin += kLanes) {
-    FusedOperands piece = fused;
-    piece.lanes = std::min(kLanes, fused.lanes - begin);
-    piece.first += begin * LaneBytesOf(fused.first_lanes);
-    piece.result += begin * LaneBytesOf(fused.result_lanes);
-    for (int k = 0; k < piece.count; ++k) {
-      if (HasOperand(piece.operations[k].op) && !piece.operations[k].is_uniform) {
-        piece.operands[k] += begin * static_cast<int64_t>(sizeof(float));
-      }
-    }
-    // The operations [from, to), on float32.
-    const auto part = [&](int from, int to, std::byte* result) {
-      FusedOperands some = piece;
-      some.result = result;
-      some.operations += from;
-      some.count = to - from;
-      std::copy_n(piece.operands + from, some.count, some.operands);
-      some.first_lanes = some.result_lanes = FusedLanes::kFloat32;
-      return some;
-    };
-    // Only the last pass writes where the result is: that may be what an operand is read from.
-    auto* const between = reinterpret_cast<std::byte*>(floats);
-    int done = 0;
-    if (piece.first_lanes != FusedLanes::kFloat32) {
-      done = CastFirst(piece, floats) ? 1 : 0;
-      piece.first = between;
-    }
-    const int end = quantizes ? quantized_at : piece.count;
-    if (!makes_bytes) {
-      if (done < end) {
-        RunFloats(part(done, end, piece.result));
-      } else {
-        std::memcpy(piece.result, floats, static_cast<size_t>(piece.lanes) * sizeof(float));
-      }
-      continue;
-    }
-    if (done < end) {
-      RunFloats(part(done, end, between));
-      piece.first = between;
-    }
-    auto* const bytes = reinterpret_cast<uint8_t*>(piece.result);
-    if (quantizes) {
-      QuantizeToBytes(part(quantized_at, piece.count, between), bytes);
-    } else {
-      StoreBytes(reinterpret_cast<const float*>(piece.first), piece.lanes, bytes);
-    }
-  }
-}
-
-void RunOperations(const FusedOperands& fused) {
-  if (fused.lanes == 1) return RunOneLane(fused);
-  const bool casts =
-      fused.first_lanes != FusedLanes::kFloat32 || fused.result_lanes != FusedLanes::kFloat32;
-  casts ? RunCasts(fused) : RunFloats(fused);
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace onnxifi::engine
 HWY_AFTER_NAMESPACE();
@@ -874,7 +599,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace onnxifi::engine {
 
-HWY_EXPORT(RunOperations);
+HWY_EXPORT(RunFloats);
 
 FusedOp ExchangeOperands(FusedOp op) {
   switch (op) {
@@ -954,24 +679,6 @@ std::optional<FusedOp> FindFusedOp(program::ExprOp op, bool value_is_first, Loop
   }
 }
 
-std::optional<FusedLanes> FindCastFrom(tensor::ElementType type) {
-  switch (type) {
-    case tensor::ElementType::kInt32:
-      return FusedLanes::kInt32;
-    case tensor::ElementType::kUint8:
-      return FusedLanes::kUint8;
-    case tensor::ElementType::kInt8:
-      return FusedLanes::kInt8;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<FusedLanes> FindCastTo(tensor::ElementType type) {
-  const std::optional<FusedLanes> lanes = FindCastFrom(type);
-  return lanes != FusedLanes::kInt32 ? lanes : std::nullopt;
-}
-
 void MarkPatterns(std::span<FusedOperation> operations) {
   constexpr std::array kQuantize = {FusedOp::kDiv, FusedOp::kRoundEven, FusedOp::kAdd,
                                     FusedOp::kMax, FusedOp::kMin};
@@ -993,7 +700,7 @@ void MarkPatterns(std::span<FusedOperation> operations) {
   mark(kLogistic, FusedPattern::kLogistic);
 }
 
-void RunFused(const FusedOperands& fused) { HWY_DYNAMIC_DISPATCH(RunOperations)(fused); }
+void RunFloatChain(const FusedOperands& fused) { HWY_DYNAMIC_DISPATCH(RunFloats)(fused); }
 
 }  // namespace onnxifi::engine
 #endif

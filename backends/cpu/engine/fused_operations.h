@@ -2,8 +2,7 @@
 //
 // Fused operations: float32 operations of which each takes the result of the one before, as one
 // loop: what lies between them stays in vector registers, and while some lanes are computed others
-// come from memory. What is cast to float32 before them, and to bytes behind them, is cast in the
-// same loop.
+// come from memory. Casts before, between and behind them are those of cast_chain.h.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_FUSED_OPERATIONS_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_FUSED_OPERATIONS_H_
@@ -19,7 +18,7 @@
 
 namespace onnxifi::engine {
 
-inline constexpr int kMaxFusedOperations = 12;
+inline constexpr int kMaxFusedOperations = 24;
 
 enum class FusedOp : uint8_t {
   // With an operand.
@@ -49,6 +48,8 @@ enum class FusedOp : uint8_t {
   kLog1p,
   kTanh,
   kErf,
+  kWrapInt8,  // cast to int8 and back
+  kWrapUint8,
 };
 
 constexpr bool HasOperand(FusedOp op) { return op <= FusedOp::kPowOf; }
@@ -85,11 +86,6 @@ enum class FusedLanes : uint8_t { kFloat32, kInt32, kUint8, kInt8 };
 constexpr int64_t LaneBytesOf(FusedLanes lanes) {
   return lanes == FusedLanes::kFloat32 || lanes == FusedLanes::kInt32 ? 4 : 1;
 }
-// Of a value that is cast to float32, and of one that float32 is cast to; nothing for types that
-// only have a loop of their own.
-std::optional<FusedLanes> FindCastFrom(tensor::ElementType type);
-std::optional<FusedLanes> FindCastTo(tensor::ElementType type);
-
 struct FusedOperands {
   std::byte* result;
   const std::byte* first;  // the value to begin with
@@ -102,11 +98,11 @@ struct FusedOperands {
   FusedLanes result_lanes = FusedLanes::kFloat32;  // or bytes
 };
 
-// Every operation rounds as it does alone, but for powers whose exponent is one number and logistic
-// functions, which stay within the bounds of vector_math; casts are those of FindCastLoop. The
-// result may be any input whose lanes have its size, or overlap none; reads and writes no lane
-// beyond them.
-void RunFused(const FusedOperands& fused);
+// Where first and result are float32; casts to bytes and back are operations. Every operation
+// rounds as it does alone, but for powers whose exponent is one number and logistic functions,
+// which stay within the bounds of vector_math. The result may be any input, or overlap none; reads
+// and writes no lane beyond them.
+void RunFloatChain(const FusedOperands& fused);
 
 }  // namespace onnxifi::engine
 

@@ -18,6 +18,7 @@
 #include <random>
 #include <vector>
 
+#include "backends/cpu/engine/cast_chain.h"
 #include "backends/cpu/engine/loop.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
@@ -166,18 +167,18 @@ Lanes RunLoop(ExprOp op, const Lanes& a, const Lanes& b, int64_t count, ElementT
 }
 
 // Chains between casts, in more lanes than one pass takes: the bits of the loops of all of them.
-// Some end with what QuantizeLinear does, some with numbers that no integer holds.
+// Some do what QuantizeLinear does, and go through bytes; some have numbers that no integer holds.
 TEST(FusedOperationsTest, CastsAsTheLoopsOfCastsDo) {
   constexpr ElementType kFirst[] = {ElementType::kFloat32, ElementType::kInt32, ElementType::kUint8,
                                     ElementType::kInt8};
   constexpr ElementType kLast[] = {ElementType::kFloat32, ElementType::kUint8, ElementType::kInt8};
   constexpr ExprOp kSimple[] = {ExprOp::kAdd, ExprOp::kSub, ExprOp::kMul,
-                                ExprOp::kDiv, ExprOp::kMax, ExprOp::kFloor};
+                                ExprOp::kMin, ExprOp::kMax, ExprOp::kFloor};
   constexpr ExprOp kQuantize[] = {ExprOp::kDiv, ExprOp::kRoundEven, ExprOp::kAdd, ExprOp::kMax,
                                   ExprOp::kMin};
   processor::ForEachTarget([&](const char* target) {
     SCOPED_TRACE(target);
-    for (uint32_t seed = 0; seed < 1500; ++seed) {
+    for (uint32_t seed = 0; seed < 4000; ++seed) {
       SCOPED_TRACE(seed);
       std::mt19937 random(seed);
       const auto roll = [&](int least, int most) {
@@ -217,15 +218,35 @@ TEST(FusedOperationsTest, CastsAsTheLoopsOfCastsDo) {
         operations.push_back({*FindFusedOp(op, true, LoopSet::kFast), is_uniform});
         operands.emplace_back(is_uniform ? std::vector<float>{numbers[0]} : numbers);
       };
-      const bool quantizes = roll(0, 1) == 0;
-      for (int k = roll(quantizes ? 0 : 1, 4); k > 0; --k) {
-        append(kSimple[roll(0, 5)], roll(0, 1) == 0, -3, 3);
-      }
-      if (quantizes) {
-        constexpr float kBounds[][2] = {{0.01F, 40}, {0, 0}, {7, 7}, {-128, -128}, {127, 127}};
-        for (size_t k = 0; k < std::size(kQuantize); ++k) {
-          append(kQuantize[k], true, kBounds[k][0], kBounds[k][1]);
+      const auto wrap = [&](ElementType byte) {
+        expected = RunLoop(ExprOp::kCast, expected, expected, count, byte, ElementType::kFloat32);
+        expected = RunLoop(ExprOp::kCast, expected, expected, count, ElementType::kFloat32, byte);
+        operations.push_back(
+            {byte == ElementType::kInt8 ? FusedOp::kWrapInt8 : FusedOp::kWrapUint8});
+        operands.emplace_back(std::vector<float>());
+      };
+      for (int stage = roll(0, 2); stage >= 0; --stage) {
+        const bool quantizes = roll(0, 3) != 0;
+        // Divisions and roundings have no step in one pass.
+        const int kinds = roll(0, 2) == 0 ? 5 : 4;
+        for (int k = roll(quantizes ? 0 : 1, 2); k > 0; --k) {
+          const ExprOp op = kSimple[roll(0, kinds)];
+          append(op, op == ExprOp::kMax || op == ExprOp::kMin || roll(0, 1) == 0, -3, 3);
         }
+        // Or of neither type, and not wholly of int8.
+        constexpr float kBounds[][2] = {{-128, 127}, {0, 255}, {-100, 300}};
+        const int bounds = roll(0, 8) < 8 ? roll(0, 1) : 2;
+        const float added = roll(0, 3) == 0 ? -0.0F : static_cast<float>(roll(-9, 130));
+        for (size_t k = 0; quantizes && k < std::size(kQuantize); ++k) {
+          const float number[][2] = {{0.01F, 40},
+                                     {0, 0},
+                                     {added, added},
+                                     {kBounds[bounds][0], kBounds[bounds][0]},
+                                     {kBounds[bounds][1], kBounds[bounds][1]}};
+          append(kQuantize[k], true, number[k][0], number[k][1]);
+        }
+        const bool is_int8 = (bounds == 0) == (roll(0, 5) > 0);
+        if (stage > 0) wrap(is_int8 ? ElementType::kInt8 : ElementType::kUint8);
       }
       if (to != ElementType::kFloat32) {
         expected = RunLoop(ExprOp::kCast, expected, expected, count, to, ElementType::kFloat32);
