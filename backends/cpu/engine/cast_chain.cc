@@ -103,19 +103,25 @@ enum class StepKind : uint8_t {
 struct Step {
   StepKind kind;
   float number;  // kAdd, kMul, kMin, kMax
-  int operand;   // of kAddLanes, kSubLanes, kMulLanes; kQuantize: the first
+  int position;  // kAddLanes, kSubLanes, kMulLanes: of the operand; kQuantize: in quantizations
 };
-// A bound may take two.
-constexpr int kMaxSteps = 2 * kMaxFusedOperations;
+
+struct Steps {
+  // A bound may take two.
+  Step steps[2 * kMaxFusedOperations];
+  Quantization quantizations[kMaxFusedOperations / kQuantizeLength];
+  int count;  // of steps
+};
 
 // Whether the numbers between the two are those of bytes of a type.
 bool AreBytes(float low, float high, bool is_signed) {
   return low >= (is_signed ? -128.0f : 0.0f) && high <= (is_signed ? 127.0f : 255.0f);
 }
 
-// Writes the operations as steps and returns how many they are; -1 where some can be none.
-int FindSteps(const FusedOperands& fused, Step* steps) {
-  int count = 0;
+// Writes the operations as steps; false where some can be none.
+bool FindSteps(const FusedOperands& fused, Steps& found) {
+  int count = 0, quantizations = 0;
+  Step* const steps = found.steps;
   bool is_integer = false;  // the value, from `low` to `high`
   float low = 0, high = 0;
   for (int k = 0; k < fused.count; ++k) {
@@ -136,10 +142,11 @@ int FindSteps(const FusedOperands& fused, Step* steps) {
         steps[count++] = {operation.is_uniform ? StepKind::kMul : StepKind::kMulLanes, number, k};
         break;
       case FusedOp::kDiv: {
-        if (operation.begins != FusedPattern::kQuantize) return -1;
+        if (operation.begins != FusedPattern::kQuantize) return false;
         const Quantization quantization(fused.operands + k);
-        if (!quantization.is_known) return -1;
-        steps[count++] = {StepKind::kQuantize, 0, k};
+        if (!quantization.is_known) return false;
+        found.quantizations[quantizations] = quantization;
+        steps[count++] = {StepKind::kQuantize, 0, quantizations++};
         k += kQuantizeLength - 1;
         is_integer = true;
         low = quantization.low;
@@ -148,7 +155,7 @@ int FindSteps(const FusedOperands& fused, Step* steps) {
       }
       case FusedOp::kWrapInt8:
       case FusedOp::kWrapUint8:
-        if (!was_integer || !AreBytes(low, high, operation.op == FusedOp::kWrapInt8)) return -1;
+        if (!was_integer || !AreBytes(low, high, operation.op == FusedOp::kWrapInt8)) return false;
         break;
       case FusedOp::kMin:
       case FusedOp::kMinWith:
@@ -158,7 +165,7 @@ int FindSteps(const FusedOperands& fused, Step* steps) {
         const bool value_is_first = operation.op == FusedOp::kMin || operation.op == FusedOp::kMax;
         const bool is_minus_zero = number == 0 && std::signbit(number);
         if (!operation.is_uniform || number != number || (value_is_first && is_minus_zero)) {
-          return -1;
+          return false;
         }
         const bool is_min = operation.op == FusedOp::kMin || operation.op == FusedOp::kMinWith;
         steps[count++] = {is_min ? StepKind::kMin : StepKind::kMax, number, k};
@@ -166,16 +173,17 @@ int FindSteps(const FusedOperands& fused, Step* steps) {
         if (value_is_first && number == 0) steps[count++] = {StepKind::kAdd, 0, k};
         break;
 #else
-        return -1;
+        return false;
 #endif
       }
       default:
-        return -1;
+        return false;
     }
   }
   const bool makes_bytes = fused.result_lanes != FusedLanes::kFloat32;
   const bool are_bytes = is_integer && AreBytes(low, high, fused.result_lanes == FusedLanes::kInt8);
-  return !makes_bytes || are_bytes ? count : -1;
+  found.count = count;
+  return !makes_bytes || are_bytes;
 }
 
 template <typename T>
@@ -191,31 +199,30 @@ HWY_INLINE Vec LoadAsFloat(const T* from) {
   }
 }
 
-// Integers of bytes.
-template <int kVectors>
-HWY_INLINE void StoreBytes(const Vec* values, uint8_t* bytes) {
-  const hn::RebindToSigned<Tag> wide;
+// Integers that Byte holds.
+template <int kVectors, typename Byte>
+HWY_INLINE void StoreBytes(const Vec* values, Byte* bytes) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
 #if HWY_TARGET == HWY_AVX2
   static_assert(kVectors % 4 == 0);
-  const auto low_bits = hn::Set(wide, 0xFF);
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; v += 4) {
-    const auto number = [&](int k) HWY_ATTR {
-      return hn::And(hn::ConvertTo(wide, values[v + k]), low_bits).raw;
+    const auto pack = [&](int k) HWY_ATTR {
+      return _mm256_packs_epi32(_mm256_cvttps_epi32(values[v + k].raw),
+                                _mm256_cvttps_epi32(values[v + k + 1].raw));
     };
     // Halves of vectors stay apart until the end.
-    const __m256i packed = _mm256_packus_epi16(_mm256_packus_epi32(number(0), number(1)),
-                                               _mm256_packus_epi32(number(2), number(3)));
+    const __m256i packed = std::is_signed_v<Byte> ? _mm256_packs_epi16(pack(0), pack(2))
+                                                  : _mm256_packus_epi16(pack(0), pack(2));
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes + v * lanes),
                         _mm256_permutevar8x32_epi32(packed, order));
   }
 #else
-  const hn::Rebind<uint8_t, Tag> narrow;
+  const hn::RebindToSigned<Tag> wide;
+  const hn::Rebind<Byte, Tag> narrow;
   for (int v = 0; v < kVectors; ++v) {
-    const auto number = hn::BitCast(hn::RebindToUnsigned<Tag>(), hn::ConvertTo(wide, values[v]));
-    hn::StoreU(hn::TruncateTo(narrow, number), narrow, bytes + v * lanes);
+    hn::StoreU(hn::DemoteTo(narrow, hn::ConvertTo(wide, values[v])), narrow, bytes + v * lanes);
   }
 #endif
 }
@@ -225,16 +232,16 @@ constexpr size_t kMaxBlockLanes = kVectors * HWY_MAX_BYTES / sizeof(float);
 
 // The lanes of a block from `i` on. False, and nothing is written, where one is no number.
 template <typename T, typename Result>
-HWY_INLINE bool RunBlock(const FusedOperands& fused, const Step* steps, int count, int64_t i) {
+HWY_INLINE bool RunBlock(const FusedOperands& fused, const Steps& steps, int64_t i) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const T* const first = reinterpret_cast<const T*>(fused.first) + i;
   Vec values[kVectors];
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) values[v] = LoadAsFloat(first + v * lanes);
-  for (const Step* step = steps; step != steps + count; ++step) {
+  for (const Step* step = steps.steps; step != steps.steps + steps.count; ++step) {
     const Vec number = hn::Set(d, step->number);
-    const float* const operand = reinterpret_cast<const float*>(fused.operands[step->operand]) + i;
+    const auto* operand = reinterpret_cast<const float*>(fused.operands[step->position]) + i;
     switch (step->kind) {
       case StepKind::kAdd:
 #pragma GCC unroll 8
@@ -272,7 +279,7 @@ HWY_INLINE bool RunBlock(const FusedOperands& fused, const Step* steps, int coun
         for (int v = 0; v < kVectors; ++v) values[v] = hn::Max(number, values[v]);
         break;
       case StepKind::kQuantize: {
-        const Quantization quantization(fused.operands + step->operand);
+        const Quantization& quantization = steps.quantizations[step->position];
         constexpr int kHalf = kVectors / 2;
         if (!quantization.Run<kHalf>(values) || !quantization.Run<kHalf>(values + kHalf)) {
           return false;
@@ -293,7 +300,7 @@ HWY_INLINE bool RunBlock(const FusedOperands& fused, const Step* steps, int coun
 
 // The lanes from `i` on, fewer than a block has.
 template <typename T, typename Result>
-void RunRest(const FusedOperands& fused, const Step* steps, int count, int64_t i) {
+void RunRest(const FusedOperands& fused, const Steps& steps, int64_t i) {
   const FusedOperands rest = LanesOf(fused, i, fused.lanes - i);
   HWY_ALIGN float lanes[kMaxFusedOperations][kMaxBlockLanes];
   HWY_ALIGN T first[kMaxBlockLanes];
@@ -312,44 +319,46 @@ void RunRest(const FusedOperands& fused, const Step* steps, int count, int64_t i
     take(rest.operands[k], lanes[k]);
     padded.operands[k] = reinterpret_cast<const std::byte*>(lanes[k]);
   }
-  if (!RunBlock<T, Result>(padded, steps, count, 0)) return RunLoops(rest);
+  if (!RunBlock<T, Result>(padded, steps, 0)) return RunLoops(rest);
   std::memcpy(rest.result, result, static_cast<size_t>(rest.lanes) * sizeof(Result));
 }
 
 template <typename T, typename Result>
-void RunSteps(const FusedOperands& fused, const Step* steps, int count) {
+void RunSteps(const FusedOperands& fused, const Steps& steps) {
   const int64_t block = kVectors * static_cast<int64_t>(hn::Lanes(Tag()));
   int64_t i = 0;
   for (; i + block <= fused.lanes; i += block) {
-    if (HWY_UNLIKELY((!RunBlock<T, Result>(fused, steps, count, i)))) {
+    if (HWY_UNLIKELY((!RunBlock<T, Result>(fused, steps, i)))) {
       RunLoops(LanesOf(fused, i, block));
     }
   }
-  if (i < fused.lanes) RunRest<T, Result>(fused, steps, count, i);
+  if (i < fused.lanes) RunRest<T, Result>(fused, steps, i);
 }
 
 template <typename T>
-void RunStepsFrom(const FusedOperands& fused, const Step* steps, int count) {
-  if (fused.result_lanes == FusedLanes::kFloat32) {
-    RunSteps<T, float>(fused, steps, count);
-  } else {
-    RunSteps<T, uint8_t>(fused, steps, count);
+void RunStepsFrom(const FusedOperands& fused, const Steps& steps) {
+  switch (fused.result_lanes) {
+    case FusedLanes::kUint8:
+      return RunSteps<T, uint8_t>(fused, steps);
+    case FusedLanes::kInt8:
+      return RunSteps<T, int8_t>(fused, steps);
+    default:
+      return RunSteps<T, float>(fused, steps);
   }
 }
 
 void RunChain(const FusedOperands& fused) {
-  Step steps[kMaxSteps];
-  const int count = fused.lanes == 1 ? -1 : FindSteps(fused, steps);
-  if (count < 0) return RunLoops(fused);
+  Steps steps;
+  if (fused.lanes == 1 || !FindSteps(fused, steps)) return RunLoops(fused);
   switch (fused.first_lanes) {
     case FusedLanes::kInt32:
-      return RunStepsFrom<int32_t>(fused, steps, count);
+      return RunStepsFrom<int32_t>(fused, steps);
     case FusedLanes::kUint8:
-      return RunStepsFrom<uint8_t>(fused, steps, count);
+      return RunStepsFrom<uint8_t>(fused, steps);
     case FusedLanes::kInt8:
-      return RunStepsFrom<int8_t>(fused, steps, count);
+      return RunStepsFrom<int8_t>(fused, steps);
     case FusedLanes::kFloat32:
-      return RunStepsFrom<float>(fused, steps, count);
+      return RunStepsFrom<float>(fused, steps);
   }
 }
 

@@ -31,6 +31,7 @@ struct Quantization {
   float divisor, inverse, sum, low, high;
   bool is_known;
 
+  Quantization() = default;
   // The operands of the kQuantizeLength operations; the second has none.
   explicit HWY_INLINE Quantization(const std::byte* const* operands) {
     const auto number = [&](int k) { return *reinterpret_cast<const float*>(operands[k]); };
