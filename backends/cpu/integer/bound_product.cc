@@ -196,7 +196,7 @@ class BoundProduct final : public device::BoundKernel {
   void LayOutScratch() {
     writer_at_ = bound_.scratch_bytes();
     rows_at_ = writer_at_ + RoundUp(writer_.scratch_bytes());
-    sums_at_ = rows_at_ + RoundUp(chunk_rows_ * RowBytes());
+    sums_at_ = rows_at_ + RoundUp(chunk_rows_ * RowBytes() + RowSource::kSlackBytes);
     row_terms_at_ = sums_at_ + RoundUp(chunk_rows_ * tile_columns_ * kInt);
     row_sums_at_ = row_terms_at_ + RoundUp(chunk_rows_ * kInt);
     engine_.scratch().Reserve(row_sums_at_ + RoundUp(chunk_rows_ * kInt));
@@ -227,9 +227,9 @@ class BoundProduct final : public device::BoundKernel {
     return varies ? tensor::ElementCount(b.axes.batch_extents) : 1;
   }
   int64_t TermCount() const {
-    // Of a depthwise convolution: weights less zero points, what sums start with, a pixel.
+    // Of a depthwise convolution: pairs of weights less zero points, what sums start with, a pixel.
     if (geometry_.depthwise) {
-      return (TapCount(*geometry_.depthwise) + 3) * PaddedColumns(geometry_.columns.columns);
+      return (PairCount(*geometry_.depthwise) + 3) * PaddedColumns(geometry_.columns.columns);
     }
     return TermBatches() * geometry_.groups * PaddedColumns(geometry_.columns.columns);
   }
@@ -260,7 +260,8 @@ class BoundProduct final : public device::BoundKernel {
   void PrepareDepthwise(RunState& run, int32_t* terms) const {
     const int64_t channels = geometry_.columns.columns;
     const int64_t taps = TapCount(*geometry_.depthwise);
-    int32_t* start = terms + (taps + 1) * channels;
+    const int64_t pairs = PairCount(*geometry_.depthwise);
+    int32_t* start = terms + (pairs + 1) * channels;
     run.depthwise = {*geometry_.depthwise, plan_.factors.a.is_signed, nullptr, nullptr,
                      reinterpret_cast<const int32_t*>(run.panels)};
     const ZeroPoint& b = zero_points_[1];
@@ -277,7 +278,7 @@ class BoundProduct final : public device::BoundKernel {
     }
     const ZeroPoint& a = zero_points_[0];
     const int32_t zero_point = a.factor.zero_point_read < 0 ? 0 : a.At(run.addresses, 0);
-    const int32_t* sums = run.depthwise.weights + taps * channels;
+    const int32_t* sums = run.depthwise.weights + pairs * channels;
     for (int64_t c = 0; c < channels; ++c) start[c] = -zero_point * sums[c];
     auto* pixel = reinterpret_cast<uint8_t*>(start + channels);
     std::fill_n(pixel, channels, static_cast<uint8_t>(zero_point));
@@ -456,7 +457,7 @@ class BoundProduct final : public device::BoundKernel {
 
 int64_t WeightBytes(const ProductGeometry& geometry) {
   if (!geometry.depthwise) return geometry.columns.PackedBytes();
-  return (TapCount(*geometry.depthwise) + 1) * geometry.columns.columns * kInt;
+  return (PairCount(*geometry.depthwise) + 1) * geometry.columns.columns * kInt;
 }
 void PackWeights(const ProductGeometry& geometry, const ByteFactors& factors, const uint8_t* b,
                  std::byte* to, device::Parallel& parallel) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Depthwise: per position of the result the addresses of the taps, then a loop over vectors of
-// channels with a loop over taps within. Bytes and weights are widened to 32 bits.
+// channels with a loop over taps within, two at a time: one instruction adds up their products in
+// 16 bits.
 
 #include "backends/cpu/integer/depthwise.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/integer/depthwise.cc"
@@ -19,55 +21,110 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of one position: sums[c] = start[c] + sum over taps of taps[t][c] * weights[t][c].
+// Weights of two taps of a channel.
+int32_t FirstOf(int32_t pair) { return static_cast<int16_t>(pair & 0xFFFF); }
+int32_t SecondOf(int32_t pair) { return pair >> 16; }
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+
+// The bytes of two taps side by side, 16 bits each.
 template <typename Byte>
-void SumTaps(const uint8_t* const* taps, int64_t tap_count, const int32_t* weights,
-             int64_t weight_stride, const int32_t* start, int64_t channels, int32_t* sums) {
+HWY_INLINE __m256i WidenPairs(__m128i pairs) {
+  return std::is_signed_v<Byte> ? _mm256_cvtepi8_epi16(pairs) : _mm256_cvtepu8_epi16(pairs);
+}
+
+// Channels from the first on, as many as whole vectors have.
+template <typename Byte>
+int64_t SumVectors(const uint8_t* const* taps, int64_t pairs, const int32_t* weights,
+                   int64_t weight_stride, const int32_t* start, int64_t channels, int32_t* sums) {
+  const auto load = [](const int32_t* from) HWY_ATTR {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  };
+  const auto store = [](__m256i sum, int32_t* to)
+                         HWY_ATTR { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), sum); };
+  const auto add = [&](__m256i sum, __m128i bytes, const int32_t* weight) HWY_ATTR {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(WidenPairs<Byte>(bytes), load(weight)));
+  };
+  constexpr int64_t kLanes = 8;
+  int64_t c = 0;
+  for (; c + 2 * kLanes <= channels; c += 2 * kLanes) {
+    __m256i low = load(start + c), high = load(start + c + kLanes);
+    const int32_t* weight = weights + c;
+    for (int64_t p = 0; p < pairs; ++p, weight += weight_stride) {
+      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(taps[2 * p] + c));
+      const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(taps[2 * p + 1] + c));
+      low = add(low, _mm_unpacklo_epi8(a, b), weight);
+      high = add(high, _mm_unpackhi_epi8(a, b), weight + kLanes);
+    }
+    store(low, sums + c);
+    store(high, sums + c + kLanes);
+  }
+  for (; c + kLanes <= channels; c += kLanes) {
+    __m256i sum = load(start + c);
+    const int32_t* weight = weights + c;
+    for (int64_t p = 0; p < pairs; ++p, weight += weight_stride) {
+      const __m128i a = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(taps[2 * p] + c));
+      const __m128i b = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(taps[2 * p + 1] + c));
+      sum = add(sum, _mm_unpacklo_epi8(a, b), weight);
+    }
+    store(sum, sums + c);
+  }
+  return c;
+}
+
+#else
+
+template <typename Byte>
+int64_t SumVectors(const uint8_t* const* taps, int64_t pairs, const int32_t* weights,
+                   int64_t weight_stride, const int32_t* start, int64_t channels, int32_t* sums) {
   const hn::ScalableTag<int32_t> d;
   const hn::Rebind<Byte, decltype(d)> bytes;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto product = [&](int64_t t, int64_t c) HWY_ATTR {
-    const auto* tap = reinterpret_cast<const Byte*>(taps[t]);
-    return hn::Mul(hn::PromoteTo(d, hn::LoadU(bytes, tap + c)),
-                   hn::LoadU(d, weights + t * weight_stride + c));
-  };
   int64_t c = 0;
-  for (; c + 4 * lanes <= channels; c += 4 * lanes) {
-    auto s0 = hn::LoadU(d, start + c), s1 = hn::LoadU(d, start + c + lanes);
-    auto s2 = hn::LoadU(d, start + c + 2 * lanes), s3 = hn::LoadU(d, start + c + 3 * lanes);
-    for (int64_t t = 0; t < tap_count; ++t) {
-      s0 = hn::Add(s0, product(t, c));
-      s1 = hn::Add(s1, product(t, c + lanes));
-      s2 = hn::Add(s2, product(t, c + 2 * lanes));
-      s3 = hn::Add(s3, product(t, c + 3 * lanes));
-    }
-    hn::StoreU(s0, d, sums + c);
-    hn::StoreU(s1, d, sums + c + lanes);
-    hn::StoreU(s2, d, sums + c + 2 * lanes);
-    hn::StoreU(s3, d, sums + c + 3 * lanes);
-  }
   for (; c + lanes <= channels; c += lanes) {
     auto sum = hn::LoadU(d, start + c);
-    for (int64_t t = 0; t < tap_count; ++t) sum = hn::Add(sum, product(t, c));
+    for (int64_t p = 0; p < pairs; ++p) {
+      const auto tap = [&](int64_t t) HWY_ATTR {
+        return hn::PromoteTo(d, hn::LoadU(bytes, reinterpret_cast<const Byte*>(taps[t]) + c));
+      };
+      const auto pair = hn::LoadU(d, weights + p * weight_stride + c);
+      const auto first = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
+      sum = hn::Add(sum, hn::Mul(tap(2 * p), first));
+      sum = hn::Add(sum, hn::Mul(tap(2 * p + 1), hn::ShiftRight<16>(pair)));
+    }
     hn::StoreU(sum, d, sums + c);
   }
-  for (; c < channels; ++c) {
+  return c;
+}
+
+#endif
+
+// Of one position: sums[c] = start[c] + sum over taps of taps[t][c] * weights[t][c].
+template <typename Byte>
+void SumTaps(const uint8_t* const* taps, int64_t pairs, const int32_t* weights,
+             int64_t weight_stride, const int32_t* start, int64_t channels, int32_t* sums) {
+  for (int64_t c = SumVectors<Byte>(taps, pairs, weights, weight_stride, start, channels, sums);
+       c < channels; ++c) {
     auto sum = static_cast<uint32_t>(start[c]);
-    for (int64_t t = 0; t < tap_count; ++t) {
-      const auto byte = static_cast<int32_t>(reinterpret_cast<const Byte*>(taps[t])[c]);
-      sum += static_cast<uint32_t>(byte) * static_cast<uint32_t>(weights[t * weight_stride + c]);
+    for (int64_t p = 0; p < pairs; ++p) {
+      const int32_t pair = weights[p * weight_stride + c];
+      const auto tap = [&](int64_t t) {
+        return static_cast<int32_t>(reinterpret_cast<const Byte*>(taps[t])[c]);
+      };
+      sum += static_cast<uint32_t>(tap(2 * p) * FirstOf(pair));
+      sum += static_cast<uint32_t>(tap(2 * p + 1) * SecondOf(pair));
     }
     sums[c] = static_cast<int32_t>(sum);
   }
 }
 
-void SumSignedTaps(const uint8_t* const* taps, int64_t tap_count, const int32_t* weights,
+void SumSignedTaps(const uint8_t* const* taps, int64_t pairs, const int32_t* weights,
                    int64_t weight_stride, const int32_t* start, int64_t channels, int32_t* sums) {
-  SumTaps<int8_t>(taps, tap_count, weights, weight_stride, start, channels, sums);
+  SumTaps<int8_t>(taps, pairs, weights, weight_stride, start, channels, sums);
 }
-void SumUnsignedTaps(const uint8_t* const* taps, int64_t tap_count, const int32_t* weights,
+void SumUnsignedTaps(const uint8_t* const* taps, int64_t pairs, const int32_t* weights,
                      int64_t weight_stride, const int32_t* start, int64_t channels, int32_t* sums) {
-  SumTaps<uint8_t>(taps, tap_count, weights, weight_stride, start, channels, sums);
+  SumTaps<uint8_t>(taps, pairs, weights, weight_stride, start, channels, sums);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -81,6 +138,18 @@ namespace {
 HWY_EXPORT(SumSignedTaps);
 HWY_EXPORT(SumUnsignedTaps);
 
+// Of numbers within 16 bits.
+int32_t PairOf(int32_t first, int32_t second) {
+  return static_cast<int32_t>(static_cast<uint32_t>(second) << 16 |
+                              (static_cast<uint32_t>(first) & 0xFFFF));
+}
+
+// Whether a tap of a window that begins at `begin` lies in the image.
+bool HasPixel(const WindowAxis& axis, int64_t begin, int64_t tap) {
+  const int64_t at = begin + tap * axis.dilation;
+  return at >= 0 && at < axis.in;
+}
+
 }  // namespace
 
 int64_t TapCount(const WindowAxes& axes) {
@@ -89,26 +158,38 @@ int64_t TapCount(const WindowAxes& axes) {
   return taps;
 }
 
+int64_t PairCount(const WindowAxes& axes) { return (TapCount(axes) + 1) / 2; }
+
 void UnpackTaps(const Columns& kernels, const uint8_t* b, bool is_signed, int32_t* weights) {
   const int64_t channels = kernels.columns;
-  int32_t* sums = weights + kernels.depth() * channels;
+  const int64_t taps = kernels.depth();
+  const auto weight = [&](int64_t t, int64_t c) -> int32_t {
+    if (t == taps) return 0;
+    const uint8_t byte =
+        b[kernels.depth_offsets[static_cast<size_t>(t)] + c * kernels.column_stride];
+    return is_signed ? static_cast<int32_t>(static_cast<int8_t>(byte)) : byte;
+  };
+  int32_t* sums = weights + (taps + 1) / 2 * channels;
   std::fill_n(sums, channels, 0);
-  for (const int64_t offset : kernels.depth_offsets) {
+  for (int64_t t = 0; t < taps; t += 2) {
     for (int64_t c = 0; c < channels; ++c) {
-      const uint8_t byte = b[offset + c * kernels.column_stride];
-      weights[c] = is_signed ? static_cast<int32_t>(static_cast<int8_t>(byte)) : byte;
-      sums[c] += weights[c];
+      *weights++ = PairOf(weight(t, c), weight(t + 1, c));
+      sums[c] += weight(t, c) + weight(t + 1, c);
     }
-    weights += channels;
   }
 }
 
 void SubtractFromTaps(const int32_t* weights, int64_t taps, int64_t channels,
                       const int32_t* subtracted, int32_t* result) {
-  for (int64_t t = 0; t <= taps; ++t, weights += channels, result += channels) {
-    // The last row is of sums.
-    const auto times = static_cast<int32_t>(t == taps ? taps : 1);
-    for (int64_t c = 0; c < channels; ++c) result[c] = weights[c] - times * subtracted[c];
+  for (int64_t t = 0; t < taps; t += 2) {
+    const bool has_second = t + 1 < taps;
+    for (int64_t c = 0; c < channels; ++c, ++weights) {
+      const int32_t second = (*weights >> 16) - (has_second ? subtracted[c] : 0);
+      *result++ = PairOf(static_cast<int16_t>(*weights & 0xFFFF) - subtracted[c], second);
+    }
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    result[c] = weights[c] - static_cast<int32_t>(taps) * subtracted[c];
   }
 }
 
@@ -119,25 +200,46 @@ void SumWindows(const DepthwiseImage& image, const int32_t* start, int64_t first
       image.is_signed ? HWY_DYNAMIC_DISPATCH(SumSignedTaps) : HWY_DYNAMIC_DISPATCH(SumUnsignedTaps);
   int64_t at[kSpatialAxes] = {first_row / (x.out * y.out), first_row / x.out % y.out,
                               first_row % x.out};
-  const uint8_t* taps[kMaxTaps];
+  // From the first tap of a window to each.
+  int64_t offsets[kMaxTaps];
+  int64_t count = 0;
+  for (int64_t tap_z = 0; tap_z < z.kernel; ++tap_z) {
+    for (int64_t tap_y = 0; tap_y < y.kernel; ++tap_y) {
+      for (int64_t tap_x = 0; tap_x < x.kernel; ++tap_x) {
+        offsets[count++] = tap_z * z.dilation * z.image_stride +
+                           tap_y * y.dilation * y.image_stride +
+                           tap_x * x.dilation * x.image_stride;
+      }
+    }
+  }
+  const int64_t pairs = PairCount(image.axes);
+  const uint8_t* taps[kMaxTaps + 1];
   for (int64_t row = 0; row < rows; ++row, sums += channels) {
-    int64_t count = 0;
-    for (int64_t tap_z = 0; tap_z < z.kernel; ++tap_z) {
-      const int64_t in_z = at[0] * z.stride + tap_z * z.dilation - z.pad;
-      for (int64_t tap_y = 0; tap_y < y.kernel; ++tap_y) {
-        const int64_t in_y = at[1] * y.stride + tap_y * y.dilation - y.pad;
-        const bool is_inside = in_z >= 0 && in_z < z.in && in_y >= 0 && in_y < y.in;
-        const uint8_t* image_row =
-            is_inside ? image.data + in_z * z.image_stride + in_y * y.image_stride : nullptr;
-        for (int64_t tap_x = 0; tap_x < x.kernel; ++tap_x) {
-          const int64_t in_x = at[2] * x.stride + tap_x * x.dilation - x.pad;
-          const bool is_pixel = image_row != nullptr && in_x >= 0 && in_x < x.in;
-          taps[count++] =
-              (is_pixel ? image_row + in_x * x.image_stride : image.fill) + first_channel;
+    int64_t begin[kSpatialAxes], first = first_channel;
+    bool is_inside = true;
+    for (int axis = 0; axis < kSpatialAxes; ++axis) {
+      const WindowAxis& along = image.axes.spatial[static_cast<size_t>(axis)];
+      begin[axis] = at[axis] * along.stride - along.pad;
+      first += begin[axis] * along.image_stride;
+      is_inside = is_inside && begin[axis] >= 0 &&
+                  begin[axis] + (along.kernel - 1) * along.dilation < along.in;
+    }
+    if (is_inside) {
+      for (int64_t t = 0; t < count; ++t) taps[t] = image.data + first + offsets[t];
+    } else {
+      int64_t t = 0;
+      for (int64_t tap_z = 0; tap_z < z.kernel; ++tap_z) {
+        for (int64_t tap_y = 0; tap_y < y.kernel; ++tap_y) {
+          for (int64_t tap_x = 0; tap_x < x.kernel; ++tap_x, ++t) {
+            const bool is_pixel = HasPixel(z, begin[0], tap_z) && HasPixel(y, begin[1], tap_y) &&
+                                  HasPixel(x, begin[2], tap_x);
+            taps[t] = is_pixel ? image.data + first + offsets[t] : image.fill + first_channel;
+          }
         }
       }
     }
-    sum_taps(taps, count, image.weights + first_channel, image.axes.channels, start + first_channel,
+    taps[count] = taps[count - 1];  // an odd one's second, whose weights are 0
+    sum_taps(taps, pairs, image.weights + first_channel, image.axes.channels, start + first_channel,
              channels, sums);
     for (int axis = kSpatialAxes; axis-- > 0;) {
       if (++at[axis] < image.axes.spatial[static_cast<size_t>(axis)].out) break;

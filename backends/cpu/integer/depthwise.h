@@ -14,9 +14,11 @@ namespace onnxifi::integer {
 
 inline constexpr int64_t kMaxTaps = 64;
 
-// The kernels of all channels: rows of `channels` numbers, one row per tap, then their sums.
-// `kernels` has a column per channel and a depth of taps.
+// The kernels of all channels: rows of `channels` numbers, one row per two taps, whose weights are
+// the low and the high 16 bits, then the sums of all. `kernels` has a column per channel and a
+// depth of taps.
 int64_t TapCount(const WindowAxes& axes);
+int64_t PairCount(const WindowAxes& axes);
 void UnpackTaps(const Columns& kernels, const uint8_t* b, bool is_signed, int32_t* weights);
 // The same less a number per channel.
 void SubtractFromTaps(const int32_t* weights, int64_t taps, int64_t channels,

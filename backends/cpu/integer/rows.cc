@@ -128,7 +128,12 @@ class WindowRows final : public RowSource {
         axes_(axes),
         // The channels of neighbouring taps lie behind one another.
         joins_taps_(axes.channel_stride == 1 && axes.spatial[2].dilation == 1 &&
-                    axes.spatial[2].image_stride == axes.channels) {}
+                    axes.spatial[2].image_stride == axes.channels),
+        copies_whole_rows_(joins_taps_ && axes.spatial[0].kernel == 1 &&
+                      axes.channels * axes.spatial[2].kernel <= kSlackBytes) {
+    for (const WindowAxis& axis : axes.spatial) image_bytes_ += (axis.in - 1) * axis.image_stride;
+    image_bytes_ += axes.channels;
+  }
 
   void Gather(const uint8_t* a, int64_t first, int64_t count, uint8_t fill,
               uint8_t* rows) const override {
@@ -137,7 +142,8 @@ class WindowRows final : public RowSource {
     const int64_t row_taps = axes_.channels * x.kernel;
     for (int64_t row = 0; row < count; ++row, rows += RowBytes()) {
       uint8_t* target = rows;
-      for (int64_t tap_z = 0; tap_z < z.kernel; ++tap_z) {
+      const bool is_copied = copies_whole_rows_ && CopyRowsOfTaps(a, at, rows);
+      for (int64_t tap_z = is_copied ? z.kernel : 0; tap_z < z.kernel; ++tap_z) {
         const int64_t in_z = at[0] * z.stride + tap_z * z.dilation - z.pad;
         for (int64_t tap_y = 0; tap_y < y.kernel; ++tap_y, target += row_taps) {
           const int64_t in_y = at[1] * y.stride + tap_y * y.dilation - y.pad;
@@ -172,6 +178,35 @@ class WindowRows final : public RowSource {
   int64_t DirectOffset(int64_t row) const override { return row * DirectStride(); }
 
  private:
+  // The window at `at`, of few channels, with a whole line per row of taps: what comes with them is
+  // overwritten by the next. False, and nothing is written, near the ends of the image.
+  bool CopyRowsOfTaps(const uint8_t* a, const int64_t* at, uint8_t* target) const {
+    const auto& [z, y, x] = axes_.spatial;
+    const int64_t in_y = at[1] * y.stride - y.pad, in_x = at[2] * x.stride - x.pad;
+    const int64_t in_z = at[0] * z.stride - z.pad;
+    const int64_t last_y = in_y + (y.kernel - 1) * y.dilation;
+    const int64_t first = in_z * z.image_stride + in_y * y.image_stride + in_x * x.image_stride;
+    const int64_t last = first + (y.kernel - 1) * y.dilation * y.image_stride;
+    if (in_z < 0 || in_z >= z.in || in_y < 0 || last_y >= y.in || in_x < 0 ||
+        in_x + x.kernel > x.in || std::max(first, last) + kSlackBytes > image_bytes_) {
+      return false;
+    }
+    const uint64_t flips = flip_ * uint64_t{0x0101010101010101};
+    const int64_t row_taps = axes_.channels * x.kernel;
+    const int64_t step = y.dilation * y.image_stride;
+    const uint8_t* source = a + first;
+    if (row_taps <= kSlackBytes / 2) {
+      for (int64_t tap = 0; tap < y.kernel; ++tap, source += step, target += row_taps) {
+        Line<2>().Copy(source, flips, target);
+      }
+    } else {
+      for (int64_t tap = 0; tap < y.kernel; ++tap, source += step, target += row_taps) {
+        Line<4>().Copy(source, flips, target);
+      }
+    }
+    return true;
+  }
+
   // A row of taps that begins at `begin` in the row of the image at `source`.
   void CopyTaps(const uint8_t* source, int64_t begin, uint8_t fill, uint8_t* target) const {
     const WindowAxis& x = axes_.spatial[2];
@@ -202,6 +237,8 @@ class WindowRows final : public RowSource {
 
   const WindowAxes axes_;
   const bool joins_taps_;
+  const bool copies_whole_rows_;
+  int64_t image_bytes_ = 0;  // from the first to the last
 };
 
 }  // namespace

@@ -21,9 +21,12 @@ using tensor::Extents;
 // Immutable. Strides in bytes.
 class RowSource {
  public:
+  // What may be written behind the last row.
+  static constexpr int64_t kSlackBytes = 32;
+
   virtual ~RowSource() = default;
   // Rows [first, first + count) of the matrix or image at `a`, each of RowBytes(), one after the
-  // other in `rows`. Outside an image is `fill`.
+  // other in `rows`, which has room for kSlackBytes more. Outside an image is `fill`.
   virtual void Gather(const uint8_t* a, int64_t first, int64_t count, uint8_t fill,
                       uint8_t* rows) const = 0;
   // How far rows lie apart that may be read where they are, `RowBytes` at a time; 0: they may not.

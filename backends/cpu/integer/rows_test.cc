@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of windows against the definition of a window, element by element: few channels and many,
+// near the ends of an image and within it.
+
+#include "backends/cpu/integer/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace onnxifi::integer {
+namespace {
+
+class RandomWindows {
+ public:
+  explicit RandomWindows(uint32_t seed) : random_(seed) {
+    axes_.channels = Roll(1, Roll(0, 2) == 0 ? 40 : 5);
+    // Channels side by side, or each a plane of its own; between pixels may be others.
+    const bool is_planar = Roll(0, 3) == 0;
+    int64_t stride = is_planar ? 1 : axes_.channels + (Roll(0, 3) == 0 ? 2 : 0);
+    for (size_t axis = kSpatialAxes; axis-- > 0;) {
+      WindowAxis& along = axes_.spatial[axis];
+      const bool is_used = axis > 0 || Roll(0, 3) == 0;
+      along.in = is_used ? Roll(1, 13) : 1;
+      along.dilation = Roll(0, 3) == 0 ? 2 : 1;
+      along.stride = Roll(1, 3);
+      const int64_t pad = is_used ? Roll(0, 2) : 0;
+      const int64_t most = (along.in + 2 * pad - 1) / along.dilation + 1;
+      along.kernel = Roll(1, std::min<int64_t>(most, 5));
+      along.pad = pad;
+      along.out = (along.in + 2 * pad - (along.kernel - 1) * along.dilation - 1) / along.stride + 1;
+      along.image_stride = stride;
+      stride *= along.in;
+    }
+    axes_.channel_stride = is_planar ? stride : 1;
+    int64_t bytes = (axes_.channels - 1) * axes_.channel_stride + 1;
+    for (const WindowAxis& along : axes_.spatial) bytes += (along.in - 1) * along.image_stride;
+    // As large as it has to be: what reads behind it is found with AddressSanitizer.
+    image_.resize(static_cast<size_t>(bytes));
+    for (uint8_t& byte : image_) byte = static_cast<uint8_t>(Roll(0, 255));
+    flip_ = Roll(0, 1) == 0 ? 0 : 0x80;
+    fill_ = static_cast<uint8_t>(Roll(0, 255));
+  }
+
+  void Check() {
+    const auto& [z, y, x] = axes_.spatial;
+    const std::unique_ptr<RowSource> source = MakeWindowRows(axes_, flip_);
+    const int64_t all = z.out * y.out * x.out;
+    const int64_t first = Roll(0, all - 1);
+    const int64_t count = Roll(1, all - first);
+    constexpr uint8_t kBehind = 0x5A;
+    std::vector<uint8_t> rows(
+        static_cast<size_t>(count * source->RowBytes() + RowSource::kSlackBytes + 1), kBehind);
+    source->Gather(image_.data(), first, count, fill_, rows.data());
+    const uint8_t* row = rows.data();
+    for (int64_t at = first; at < first + count; ++at, row += source->RowBytes()) {
+      int64_t k = 0;
+      for (int64_t tap_z = 0; tap_z < z.kernel; ++tap_z) {
+        for (int64_t tap_y = 0; tap_y < y.kernel; ++tap_y) {
+          for (int64_t tap_x = 0; tap_x < x.kernel; ++tap_x) {
+            for (int64_t channel = 0; channel < axes_.channels; ++channel, ++k) {
+              const int64_t in_z = at / (x.out * y.out) * z.stride + tap_z * z.dilation - z.pad;
+              const int64_t in_y = at / x.out % y.out * y.stride + tap_y * y.dilation - y.pad;
+              const int64_t in_x = at % x.out * x.stride + tap_x * x.dilation - x.pad;
+              ASSERT_EQ(row[k], Element(in_z, in_y, in_x, channel))
+                  << "row " << at << ", element " << k;
+            }
+          }
+        }
+      }
+      ASSERT_EQ(k, source->depth());
+      for (; k < source->RowBytes(); ++k) ASSERT_EQ(row[k], 0) << "row " << at;
+    }
+    ASSERT_EQ(rows.back(), kBehind);
+  }
+
+ private:
+  int64_t Roll(int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random_);
+  }
+
+  uint8_t Element(int64_t in_z, int64_t in_y, int64_t in_x, int64_t channel) const {
+    const auto& [z, y, x] = axes_.spatial;
+    const bool is_inside =
+        in_z >= 0 && in_z < z.in && in_y >= 0 && in_y < y.in && in_x >= 0 && in_x < x.in;
+    if (!is_inside) return fill_;
+    const int64_t offset = in_z * z.image_stride + in_y * y.image_stride + in_x * x.image_stride +
+                           channel * axes_.channel_stride;
+    return static_cast<uint8_t>(image_[static_cast<size_t>(offset)] ^ flip_);
+  }
+
+  std::mt19937 random_;
+  WindowAxes axes_;
+  std::vector<uint8_t> image_;
+  uint8_t flip_, fill_;
+};
+
+TEST(RowsTest, AreTheWindowsOfAnImage) {
+  for (uint32_t seed = 0; seed < 4000; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomWindows(seed).Check();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi::integer
