@@ -223,7 +223,7 @@ TEST(FusedOperationsTest, CastsAsTheLoopsOfCastsDo) {
         expected = RunLoop(ExprOp::kCast, expected, expected, count, ElementType::kFloat32, byte);
         operations.push_back(
             {byte == ElementType::kInt8 ? FusedOp::kWrapInt8 : FusedOp::kWrapUint8});
-        operands.emplace_back(std::vector<float>());
+        operands.emplace_back(ElementType::kFloat32, 0);
       };
       for (int stage = roll(0, 2); stage >= 0; --stage) {
         const bool quantizes = roll(0, 3) != 0;
