@@ -232,6 +232,53 @@ TEST(StepTest, Dequantizes) {
   }
 }
 
+// What a quantized network does between two products: sums to bytes, and the bytes, moved and
+// scaled by their channel, to bytes again. Some bytes have another use, or are not those of their
+// bounds.
+TEST(StepTest, QuantizesTwice) {
+  for (int form = 0; form < 5; ++form) {
+    SCOPED_TRACE(form);
+    const bool is_used_twice = form == 1, wraps = form == 2, ends_in_floats = form == 3;
+    const ElementType last_type = form == 4 ? ElementType::kUint8 : ElementType::kInt8;
+    Made m;
+    const Shape domain = {7, 300};
+    const Operand x = m.Buffer(ElementType::kInt32, {7, 300}, /*is_input=*/true);
+    const auto load = [&](const Extents& extents) {
+      const Operand operand = m.Buffer(kFloat32, extents, /*is_input=*/true);
+      return Load(m.pool(), kFloat32, m.Read({BroadcastTo(operand, domain), domain}));
+    };
+    // Numbers of 31 random bits become such of about 60.
+    const Expr sums = program::Cast(Load(m.pool(), ElementType::kInt32, m.Read(x)), kFloat32);
+    const Expr scaled = sums * Like(sums, 0x1p-25) * load({1, 300});
+    const auto quantize = [&](Expr value, double divisor, double zero, ElementType type) {
+      const bool is_signed = type == ElementType::kInt8;
+      const Expr rounded = Unary(ExprOp::kRoundEven, value / Like(value, divisor));
+      const Expr low = Like(value, is_signed ? -128 : 0), high = Like(value, is_signed ? 127 : 255);
+      return Minimum(Maximum(rounded + Like(value, zero), low), high);
+    };
+    const ElementType bounds = wraps ? ElementType::kUint8 : ElementType::kInt8;
+    const Expr bytes = program::Cast(quantize(scaled, 0.37, 3, bounds), ElementType::kInt8);
+    const Expr integers = program::Cast(bytes, ElementType::kInt32);
+    const Expr zero = program::IntConstant(m.pool(), ElementType::kInt32, 3);
+    const Expr value =
+        (program::Cast(integers - zero, kFloat32) * Like(sums, 0.37) - load({1, 300})) *
+            load({7, 1}) +
+        load({7, 300});
+    const Expr bounded = Maximum(value, Like(value, 0));
+    const Expr root = ends_in_floats
+                          ? bounded
+                          : program::Cast(quantize(bounded, 0.011, -5, last_type), last_type);
+    m.Write(m.Buffer(ends_in_floats ? kFloat32 : last_type, {7, 300}, /*is_input=*/false));
+    program::ExprIds roots = {root.id()};
+    if (is_used_twice) {
+      m.Write(m.Buffer(ElementType::kInt8, {7, 300}, /*is_input=*/false));
+      roots.push_back(bytes.id());
+    }
+    m.Finish(domain, program::Map{roots});
+    m.ExpectAgreement();
+  }
+}
+
 TEST(StepTest, WritesTransposedBesideAnotherResult) {
   Made made;
   const Operand in = made.Buffer(kFloat32, {70, 133}, /*is_input=*/true);
