@@ -16,11 +16,19 @@ namespace onnxifi::run {
 namespace {
 
 using onnx_file::DenseTensor;
+using onnx_file::FileValue;
 using onnx_file::ModelOutline;
 
+bool IsOfNumbers(const onnx_file::ValueOutline& value) {
+  return value.kind == onnx_file::ValueKind::kTensor &&
+         value.type != onnx_file::ElementType::kString;
+}
+
+// Those of numbers.
 std::vector<Tensor> Lend(std::vector<DenseTensor>& tensors) {
   std::vector<Tensor> lent;
   for (DenseTensor& tensor : tensors) {
+    if (tensor.type == onnx_file::ElementType::kString) continue;
     Tensor& lend = lent.emplace_back();
     lend.name = tensor.name;
     lend.data_type = static_cast<onnxEnum>(tensor.type);
@@ -30,16 +38,55 @@ std::vector<Tensor> Lend(std::vector<DenseTensor>& tensors) {
   return lent;
 }
 
+// Those of strings.
+std::vector<Value> CopyTexts(const std::vector<DenseTensor>& tensors) {
+  std::vector<Value> values;
+  for (const DenseTensor& tensor : tensors) {
+    if (tensor.type != onnx_file::ElementType::kString) continue;
+    Value& value = values.emplace_back();
+    value.name = tensor.name;
+    value.data_type = static_cast<onnxEnum>(tensor.type);
+    value.extents = tensor.extents;
+    value.strings = tensor.strings;
+  }
+  return values;
+}
+
+FileValue FromValue(Value value) {
+  FileValue result;
+  result.name = std::move(value.name);
+  switch (value.kind) {
+    case ONNXIFI_SDK_VALUE_TENSOR:
+      result.kind = FileValue::Kind::kTensor;
+      break;
+    case ONNXIFI_SDK_VALUE_SEQUENCE:
+      result.kind = FileValue::Kind::kSequence;
+      break;
+    case ONNXIFI_SDK_VALUE_MAP:
+      result.kind = FileValue::Kind::kMap;
+      break;
+    default:
+      break;
+  }
+  result.tensor.name = result.name;
+  result.tensor.type = static_cast<onnx_file::ElementType>(value.data_type);
+  result.tensor.extents = std::move(value.extents);
+  result.tensor.bytes = std::move(value.data);
+  result.tensor.strings = std::move(value.strings);
+  for (Value& element : value.elements) result.elements.push_back(FromValue(std::move(element)));
+  return result;
+}
+
 // The extents of output `index`: as inferred, and where they depend on data, as expected, or as
 // --dim says for the symbol that the model gives.
 base::Result<std::vector<int64_t>> BoundOf(const OutputShape& shape, size_t index,
                                            const Options& options, const ModelOutline& outline,
-                                           const std::vector<DenseTensor>& expected) {
+                                           const std::vector<FileValue>& expected) {
   const bool is_known = shape.has_rank && std::ranges::none_of(shape.extents, [](int64_t extent) {
                           return extent == ONNXIFI_SDK_UNKNOWN;
                         });
   if (is_known) return shape.extents;
-  if (!expected.empty()) return expected[index].extents;
+  if (!expected.empty()) return expected[index].tensor.extents;
   if (!shape.has_rank) {
     return base::Status(
         base::Code::kInvalidShape,
@@ -82,13 +129,12 @@ std::vector<OutputShape> DeclaredShapes(const ModelOutline& outline) {
   return shapes;
 }
 
-base::Result<std::vector<DenseTensor>> MakeOutputs(const Options& options, const Graph& graph,
+base::Result<std::vector<OutputShape>> InferShapes(const Graph& graph,
                                                    std::vector<DenseTensor>& inputs,
-                                                   const ModelOutline& outline,
-                                                   const std::vector<DenseTensor>& expected) {
+                                                   const ModelOutline& outline) {
   auto shapes = graph.InferOutputShapes(Lend(inputs));
   if (!shapes && shapes.error().status == ONNXIFI_STATUS_UNIDENTIFIED_NAME) {
-    shapes = DeclaredShapes(outline);  // A plain ONNXIFI 1.0 library.
+    return DeclaredShapes(outline);  // A plain ONNXIFI 1.0 library.
   }
   if (!shapes) return ToStatus(shapes.error(), "asking for the shapes of the outputs");
   if (shapes->size() != outline.outputs.size()) {
@@ -96,13 +142,28 @@ base::Result<std::vector<DenseTensor>> MakeOutputs(const Options& options, const
                         fmt::format("The library reports {} outputs, the model has {}.",
                                     shapes->size(), outline.outputs.size()));
   }
+  return *std::move(shapes);
+}
+
+bool HasBounds(const std::vector<OutputShape>& shapes, const Options& options,
+               const ModelOutline& outline, const std::vector<FileValue>& expected) {
+  for (size_t index = 0; index < shapes.size(); ++index) {
+    if (!BoundOf(shapes[index], index, options, outline, expected).ok()) return false;
+  }
+  return true;
+}
+
+base::Result<std::vector<DenseTensor>> MakeOutputs(const std::vector<OutputShape>& shapes,
+                                                   const Options& options,
+                                                   const ModelOutline& outline,
+                                                   const std::vector<FileValue>& expected) {
   std::vector<DenseTensor> outputs;
-  for (size_t index = 0; index < shapes->size(); ++index) {
+  for (size_t index = 0; index < shapes.size(); ++index) {
     DenseTensor& output = outputs.emplace_back();
     output.name = outline.outputs[index].name;
-    output.type = static_cast<onnx_file::ElementType>((*shapes)[index].data_type);
+    output.type = static_cast<onnx_file::ElementType>(shapes[index].data_type);
     ONNXIFI_ASSIGN_OR_RETURN(output.extents,
-                             BoundOf((*shapes)[index], index, options, outline, expected));
+                             BoundOf(shapes[index], index, options, outline, expected));
     const std::optional<int64_t> count = onnx_file::ElementCount(output.extents);
     const std::optional<int64_t> size_bytes =
         count ? onnx_file::SizeBytes(output.type, *count) : std::nullopt;
@@ -156,6 +217,7 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   graph_options.lasting_model = takes(ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL);
   graph_options.caller_runs = takes(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);  // Run waits
   if (takes(ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION)) graph_options.precision = precision;
+  graph_options.values = takes(ONNXIFI_SDK_GRAPH_PROPERTY_VALUES);
   graph_options.placement = placement;
   if (placement && !takes(ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT)) {
     return base::Status(
@@ -168,10 +230,23 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   times.init_graph_ms = stopwatch.Lap();
   GraphSession session(*std::move(backend), *std::move(graph));
   session.device_key_ = KeyOf(device);
-  ONNXIFI_ASSIGN_OR_RETURN(session.outputs_, MakeOutputs(options, session.graph_, request.inputs,
-                                                         request.outline, request.expected));
+  const ModelOutline& outline = request.outline;
+  session.by_values_ = !std::ranges::all_of(outline.inputs, IsOfNumbers) ||
+                       !std::ranges::all_of(outline.outputs, IsOfNumbers);
+  if (!session.by_values_) {
+    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<OutputShape> shapes,
+                             InferShapes(session.graph_, request.inputs, outline));
+    session.by_values_ =
+        graph_options.values && !HasBounds(shapes, options, outline, request.expected);
+    if (!session.by_values_) {
+      ONNXIFI_ASSIGN_OR_RETURN(session.outputs_,
+                               MakeOutputs(shapes, options, outline, request.expected));
+    }
+  }
   times.infer_shapes_ms = stopwatch.Lap();
-  const auto bound = session.graph_.SetIO(Lend(request.inputs), Lend(session.outputs_));
+  const auto bound = session.by_values_
+                         ? session.graph_.SetValues(CopyTexts(request.inputs), Lend(request.inputs))
+                         : session.graph_.SetIO(Lend(request.inputs), Lend(session.outputs_));
   if (!bound) return ToStatus(bound.error(), "binding inputs and outputs");
   times.bind_ms = stopwatch.Lap();
   session.first_result_ = times;
@@ -190,6 +265,13 @@ base::Result<double> GraphSession::Run() {
   if (const Outcome waited = end->Wait(); !waited) return ToStatus(waited.error(), "running");
   const double milliseconds = stopwatch.Lap();
   if (!std::exchange(has_run_, true)) first_result_.first_run_ms = milliseconds;
+  if (by_values_) {
+    auto values = end->Values();
+    if (!values) return ToStatus(values.error(), "asking for the outputs of the run");
+    values_.clear();
+    for (Value& value : *values) values_.push_back(FromValue(std::move(value)));
+    return milliseconds;
+  }
   const auto shapes = end->OutputShapes();
   if (!shapes && shapes.error().status == ONNXIFI_STATUS_UNIDENTIFIED_NAME) return milliseconds;
   if (!shapes) return ToStatus(shapes.error(), "asking for the shapes after the run");
@@ -200,9 +282,17 @@ base::Result<double> GraphSession::Run() {
   return milliseconds;
 }
 
-std::vector<DenseTensor> GraphSession::TakeOutputs() {
-  std::ranges::for_each(outputs_, CutToShape);
-  return std::move(outputs_);
+std::vector<FileValue> GraphSession::TakeOutputs() {
+  if (by_values_) return std::move(values_);
+  std::vector<FileValue> outputs;
+  for (DenseTensor& output : outputs_) {
+    CutToShape(output);
+    FileValue& value = outputs.emplace_back();
+    value.name = output.name;
+    value.kind = FileValue::Kind::kTensor;
+    value.tensor = std::move(output);
+  }
+  return outputs;
 }
 
 }  // namespace onnxifi::run

@@ -18,6 +18,7 @@
 #include "backends/core/base/result.h"
 #include "client/onnx_file/model_outline.h"
 #include "client/onnx_file/tensor_file.h"
+#include "client/onnx_file/value_file.h"
 
 namespace onnxifi::run {
 
@@ -34,14 +35,16 @@ struct SessionRequest {
   const onnx_file::ModelOutline& outline;
   std::vector<onnx_file::DenseTensor>& inputs;
   // Of the outputs, where their extents depend on data; may be empty.
-  const std::vector<onnx_file::DenseTensor>& expected;
+  const std::vector<onnx_file::FileValue>& expected;
 };
 
 class GraphSession {
  public:
-  // Initialises the model on the device, and binds. Errors carry the library's status and sentence;
-  // UNSUPPORTED_PROPERTY for a placement on a device that has no others to place nodes on. A device
-  // that knows no precisions computes in float32, as `precision` (ONNXIFI_SDK_PRECISION_*) permits.
+  // Initialises the model on the device, and binds; as values where an input or output is no tensor
+  // of numbers, or where nothing tells how large an output may be. Errors carry the library's
+  // status and sentence; UNSUPPORTED_PROPERTY for a placement on a device that has no others to
+  // place nodes on. A device that knows no precisions computes in float32, as `precision`
+  // (ONNXIFI_SDK_PRECISION_*) permits.
   static base::Result<GraphSession> Open(const Device& device, const SessionRequest& request,
                                          const std::optional<Placement>& placement,
                                          bool is_profiled, uint32_t precision);
@@ -50,7 +53,7 @@ class GraphSession {
   // that the run gave them.
   base::Result<double> Run();
   // Not to be run any more.
-  std::vector<onnx_file::DenseTensor> TakeOutputs();
+  std::vector<onnx_file::FileValue> TakeOutputs();
 
   const Graph& graph() const { return graph_; }
   const std::string& device_key() const { return device_key_; }
@@ -64,7 +67,10 @@ class GraphSession {
   Backend backend_;
   Graph graph_;
   std::string device_key_;
+  // What outputs are bound to, or what the last run kept.
+  bool by_values_ = false;
   std::vector<onnx_file::DenseTensor> outputs_;
+  std::vector<onnx_file::FileValue> values_;
   FirstResult first_result_;
   bool has_run_ = false;
 };

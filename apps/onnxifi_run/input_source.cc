@@ -157,11 +157,11 @@ base::Status Draw(std::mt19937& generator, int64_t count, DenseTensor& tensor) {
 
 base::Result<DenseTensor> DrawInput(const ValueOutline& input, const Options& options,
                                     std::mt19937& generator) {
-  if (input.kind != onnx_file::ValueKind::kTensor || !input.shape) {
-    return Refuse(
-        base::Code::kInvalidShape,
-        fmt::format("Input '{}' is a {}{}, for which no random values are drawn.", input.name,
-                    NameOf(input.kind), input.shape ? "" : " of unknown rank"));
+  if (!input.shape) {
+    return Refuse(base::Code::kInvalidShape,
+                  fmt::format("Input '{}' is a tensor of unknown rank, for which no random values "
+                              "are drawn.",
+                              input.name));
   }
   DenseTensor tensor;
   tensor.name = input.name;
@@ -188,6 +188,13 @@ base::Result<DenseTensor> DrawInput(const ValueOutline& input, const Options& op
 
 base::Result<std::vector<DenseTensor>> CollectInputs(const Options& options,
                                                      const ModelOutline& model) {
+  for (const ValueOutline& input : model.inputs) {
+    if (input.kind == onnx_file::ValueKind::kTensor) continue;
+    return Refuse(
+        base::Code::kInvalidDatatype,
+        fmt::format("Input '{}' has the kind {}; inputs are read and drawn as tensors alone.",
+                    input.name, NameOf(input.kind)));
+  }
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<GivenFile> files, ListFiles(options.inputs));
   std::vector<std::optional<DenseTensor>> given(model.inputs.size());
   // Named ones first, so that the others take the places that are left.

@@ -121,6 +121,14 @@ TEST_F(InputSourceTest, DrawsNothingForStrings) {
   EXPECT_FALSE(CollectInputs(options_, model_).ok());
 }
 
+TEST_F(InputSourceTest, RefusesWhatIsNoTensor) {
+  model_.inputs[1].kind = onnx_file::ValueKind::kOptional;
+  const auto inputs = CollectInputs(options_, model_);
+  ASSERT_FALSE(inputs.ok());
+  EXPECT_THAT(inputs.status().Text(),
+              HasSubstr("Input 'b' has the kind optional; inputs are read and"));
+}
+
 TEST_F(InputSourceTest, APngBecomesPlanesFromZeroToOne) {
   // Two pixels: red and half-grey.
   const std::array<uint8_t, 6> pixels = {255, 0, 0, 51, 51, 51};

@@ -17,7 +17,7 @@
 #include "apps/onnxifi_run/library_error.h"
 #include "apps/onnxifi_run/plan_reader.h"
 #include "apps/onnxifi_run/stopwatch.h"
-#include "client/comparison/comparison.h"
+#include "client/comparison/value_comparison.h"
 #include "client/default_library.h"
 #include "client/onnx_file/node_names.h"
 #include "client/printable.h"
@@ -26,20 +26,29 @@
 namespace onnxifi::run {
 namespace {
 
-using onnx_file::DenseTensor;
+using onnx_file::FileValue;
 using onnx_file::ModelOutline;
 
-base::Result<std::vector<DenseTensor>> ReadExpected(const Options& options,
-                                                    const ModelOutline& outline) {
-  std::vector<DenseTensor> expected;
+base::Result<std::vector<FileValue>> ReadExpected(const Options& options,
+                                                  const ModelOutline& outline) {
+  std::vector<FileValue> expected;
   if (options.expect.empty()) return expected;
   for (size_t index = 0; index < outline.outputs.size(); ++index) {
     ONNXIFI_ASSIGN_OR_RETURN(
-        DenseTensor tensor,
-        onnx_file::ReadTensorFile(options.expect / fmt::format("output_{}.pb", index)));
-    expected.push_back(std::move(tensor));
+        FileValue value,
+        onnx_file::ReadValueFile(options.expect / fmt::format("output_{}.pb", index),
+                                 outline.outputs[index].kind));
+    expected.push_back(std::move(value));
   }
   return expected;
+}
+
+// Sentences of a tensor do not name it: the report does.
+comparison::Comparison CompareOutput(const FileValue& actual, const FileValue& expected,
+                                     const comparison::Tolerance& tolerance) {
+  const bool are_tensors = actual.kind == FileValue::Kind::kTensor && expected.kind == actual.kind;
+  return are_tensors ? comparison::Compare(actual.tensor, expected.tensor, tolerance)
+                     : comparison::CompareValue(actual, expected, "It", tolerance);
 }
 
 // The node of this name, or else of this number.
@@ -142,20 +151,21 @@ bool HasRounded(const RunReport& report) {
 // Runs the model on the device once more, in float32.
 base::Result<std::vector<OutputError>> ErrorsAgainstFloat32(
     const Device& device, const SessionRequest& request, const std::optional<Placement>& placement,
-    const std::vector<DenseTensor>& outputs) {
+    const std::vector<FileValue>& outputs) {
   ONNXIFI_ASSIGN_OR_RETURN(GraphSession session,
                            GraphSession::Open(device, request, placement, /*is_profiled=*/false,
                                               ONNXIFI_SDK_PRECISION_FLOAT32));
   ONNXIFI_RETURN_IF_ERROR(session.Run().status());
-  const std::vector<DenseTensor> exact = session.TakeOutputs();
+  const std::vector<FileValue> exact = session.TakeOutputs();
   comparison::Tolerance tolerance;
   tolerance.rms_factor = 1;
   std::vector<OutputError> errors;
   for (size_t index = 0; index < outputs.size(); ++index) {
-    const bool is_same_shape = outputs[index].extents == exact[index].extents;
+    const bool is_same_shape = outputs[index].tensor.extents == exact[index].tensor.extents &&
+                               outputs[index].elements.size() == exact[index].elements.size();
     errors.push_back({outputs[index].name,
                       is_same_shape
-                          ? comparison::Compare(outputs[index], exact[index], tolerance).worst_ratio
+                          ? CompareOutput(outputs[index], exact[index], tolerance).worst_ratio
                           : std::numeric_limits<double>::infinity()});
   }
   return errors;
@@ -252,7 +262,7 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   Stopwatch stopwatch;
   ONNXIFI_ASSIGN_OR_RETURN(report.inputs, CollectInputs(options, outline));
   report.first_result.read_ms += stopwatch.Lap();
-  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<DenseTensor> expected, ReadExpected(options, outline));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<FileValue> expected, ReadExpected(options, outline));
   ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Placement> placement, PlacementOf(options, model));
   report.has_placement = placement.has_value();
   for (const auto& [key, nodes] : PinsOf(options, placement)) {
@@ -286,7 +296,7 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   tolerance.rms_factor = 1e-4;
   for (size_t index = 0; index < expected.size(); ++index) {
     const comparison::Comparison comparison =
-        comparison::Compare(report.outputs[index], expected[index], tolerance);
+        CompareOutput(report.outputs[index], expected[index], tolerance);
     report.worst_ratios.push_back(comparison.worst_ratio);
     report.differences.push_back(comparison.sentence);
   }

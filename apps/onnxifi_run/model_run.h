@@ -21,6 +21,7 @@
 #include "client/node_answers.h"
 #include "client/onnx_file/model_outline.h"
 #include "client/onnx_file/tensor_file.h"
+#include "client/onnx_file/value_file.h"
 
 namespace onnxifi::run {
 
@@ -37,7 +38,7 @@ struct RunReport {
   std::string device_key;
   std::string device_name;
   std::vector<onnx_file::DenseTensor> inputs;
-  std::vector<onnx_file::DenseTensor> outputs;
+  std::vector<onnx_file::FileValue> outputs;
   FirstResult first_result;
   // Of the runs that count, unsorted.
   std::vector<double> run_ms;

@@ -27,11 +27,14 @@ namespace {
 
 using nlohmann::json;
 using onnx_file::DenseTensor;
+using onnx_file::FileValue;
 
 // Names in a model may be no UTF-8.
 std::string Dump(const json& object) {
   return object.dump(2, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace) + "\n";
 }
+
+std::string Quoted(const std::string& text) { return fmt::format("\"{}\"", text); }
 
 double ValueAt(const DenseTensor& tensor, int64_t index) {
   return onnx_file::FactsOf(tensor.type).number_class == onnx_file::NumberClass::kComplex
@@ -39,10 +42,8 @@ double ValueAt(const DenseTensor& tensor, int64_t index) {
              : comparison::LoadNumber(tensor.type, tensor.bytes, index);
 }
 
-void AppendOutput(const DenseTensor& output, std::string& text) {
+void AppendNumbers(const DenseTensor& output, std::string& text) {
   auto out = std::back_inserter(text);
-  fmt::format_to(out, "Output '{}' {} {}\n", output.name, NameOf(output.type),
-                 onnx_file::ToString(output.extents));
   if (output.element_count() == 0) return;
   const OutputSummary summary = Summarise(output);
   fmt::format_to(out, "  smallest {:.6g}, largest {:.6g}, mean {:.6g}", summary.smallest,
@@ -55,6 +56,106 @@ void AppendOutput(const DenseTensor& output, std::string& text) {
     fmt::format_to(out, "  [{}] {:.6g}", index, ValueAt(output, index));
   }
   text += "\n";
+}
+
+// So many elements of a value that is no tensor of numbers are printed.
+constexpr size_t kMaxPrinted = 5;
+
+// An element of a tensor, as it is printed among others.
+json ElementAt(const DenseTensor& tensor, int64_t index) {
+  if (tensor.type == onnx_file::ElementType::kString) {
+    return tensor.strings[static_cast<size_t>(index)];
+  }
+  return ValueAt(tensor, index);
+}
+
+// The value, with as many of its elements as are printed.
+json MakeValueJson(const FileValue& value) {
+  json elements = json::array();
+  for (size_t k = 0; k < std::min(value.elements.size(), kMaxPrinted); ++k) {
+    elements.push_back(MakeValueJson(value.elements[k]));
+  }
+  json first = json::array();
+  const auto count = static_cast<size_t>(value.tensor.element_count());
+  const bool has_tensor =
+      value.kind == FileValue::Kind::kTensor || value.kind == FileValue::Kind::kMap;
+  for (size_t k = 0; has_tensor && k < std::min(count, kMaxPrinted); ++k) {
+    first.push_back(ElementAt(value.tensor, static_cast<int64_t>(k)));
+  }
+  switch (value.kind) {
+    case FileValue::Kind::kNothing:
+      return {{"kind", "nothing"}};
+    case FileValue::Kind::kTensor:
+      return {{"kind", "tensor"},
+              {"type", NameOf(value.tensor.type)},
+              {"shape", value.tensor.extents},
+              {"first", first}};
+    case FileValue::Kind::kSequence:
+      return {{"kind", "sequence"}, {"count", value.elements.size()}, {"first", elements}};
+    case FileValue::Kind::kMap:
+      return {{"kind", "map"},
+              {"count", value.elements.size()},
+              {"first_keys", first},
+              {"first", elements}};
+  }
+  return nullptr;
+}
+
+// The same in a line.
+std::string ValueText(const FileValue& value) {
+  std::vector<std::string> parts;
+  const size_t count = value.kind == FileValue::Kind::kTensor
+                           ? static_cast<size_t>(value.tensor.element_count())
+                           : value.elements.size();
+  for (size_t k = 0; k < std::min(count, kMaxPrinted); ++k) {
+    const auto element = [&] {
+      const json printed = ElementAt(value.tensor, static_cast<int64_t>(k));
+      return printed.is_string() ? Quoted(printed.get<std::string>())
+                                 : fmt::format("{:.6g}", printed.get<double>());
+    };
+    switch (value.kind) {
+      case FileValue::Kind::kMap:
+        parts.push_back(fmt::format("{}: {}", element(), ValueText(value.elements[k])));
+        break;
+      case FileValue::Kind::kSequence:
+        parts.push_back(ValueText(value.elements[k]));
+        break;
+      default:
+        parts.push_back(element());
+        break;
+    }
+  }
+  if (count > kMaxPrinted) parts.push_back(fmt::format("and {} more", count - kMaxPrinted));
+  const bool is_map = value.kind == FileValue::Kind::kMap;
+  if (value.kind == FileValue::Kind::kNothing) return "nothing";
+  if (value.kind == FileValue::Kind::kTensor && count == 1) return parts[0];
+  return fmt::format("{}{}{}", is_map ? "{" : "[", fmt::join(parts, ", "), is_map ? "}" : "]");
+}
+
+bool IsOfNumbers(const FileValue& value) {
+  return value.kind == FileValue::Kind::kTensor &&
+         value.tensor.type != onnx_file::ElementType::kString;
+}
+
+void AppendOutput(const FileValue& output, std::string& text) {
+  auto out = std::back_inserter(text);
+  switch (output.kind) {
+    case FileValue::Kind::kTensor:
+      fmt::format_to(out, "Output '{}' {} {}\n", output.name, NameOf(output.tensor.type),
+                     onnx_file::ToString(output.tensor.extents));
+      if (IsOfNumbers(output)) return AppendNumbers(output.tensor, text);
+      break;
+    case FileValue::Kind::kSequence:
+      fmt::format_to(out, "Output '{}' sequence of {}\n", output.name, output.elements.size());
+      break;
+    case FileValue::Kind::kMap:
+      fmt::format_to(out, "Output '{}' map of {}\n", output.name, output.elements.size());
+      break;
+    case FileValue::Kind::kNothing:
+      fmt::format_to(out, "Output '{}' optional\n", output.name);
+      break;
+  }
+  fmt::format_to(out, "  {}\n", ValueText(output));
 }
 
 bool HasPlacedNodes(const client::ModelAnswers& answers, const RunReport& report) {
@@ -145,7 +246,7 @@ std::string MakeText(const RunReport& report) {
     fmt::format_to(out, "Input '{}' {} {}\n", input.name, NameOf(input.type),
                    onnx_file::ToString(input.extents));
   }
-  for (const DenseTensor& output : report.outputs) AppendOutput(output, text);
+  for (const FileValue& output : report.outputs) AppendOutput(output, text);
   AppendFirstResult(report.first_result, text);
   fmt::format_to(out, "{} run{}: median {:.3f} ms, best {:.3f} ms\n", report.run_ms.size(),
                  report.run_ms.size() == 1 ? "" : "s", MedianOf(report.run_ms),
@@ -228,9 +329,16 @@ std::string MakeRefusalJson(const client::ModelAnswers& answers, const std::stri
 std::string MakeJson(const RunReport& report) {
   json outputs = json::array();
   for (size_t index = 0; index < report.outputs.size(); ++index) {
-    const DenseTensor& output = report.outputs[index];
-    json object = {{"name", output.name}, {"type", NameOf(output.type)}, {"shape", output.extents}};
-    if (output.element_count() != 0) {
+    const FileValue& value = report.outputs[index];
+    const DenseTensor& output = value.tensor;
+    json object;
+    if (IsOfNumbers(value)) {
+      object = {{"type", NameOf(output.type)}, {"shape", output.extents}};
+    } else {
+      object = MakeValueJson(value);
+    }
+    object["name"] = value.name;
+    if (IsOfNumbers(value) && output.element_count() != 0) {
       const OutputSummary summary = Summarise(output);
       json top = json::array();
       for (const int64_t position : summary.top) {

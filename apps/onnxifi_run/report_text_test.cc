@@ -15,6 +15,7 @@ namespace onnxifi::run {
 namespace {
 
 using onnx_file::DenseTensor;
+using onnx_file::FileValue;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -27,6 +28,12 @@ DenseTensor Floats(const std::vector<float>& values) {
   tensor.bytes.resize(values.size() * sizeof(float));
   std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
   return tensor;
+}
+
+FileValue TensorOf(const std::vector<float>& values) {
+  FileValue value{.name = "y", .kind = FileValue::Kind::kTensor};
+  value.tensor = Floats(values);
+  return value;
 }
 
 TEST(ReportTextTest, SummaryFindsTheLargestFiveInOrder) {
@@ -44,10 +51,46 @@ TEST(ReportTextTest, SummaryCountsWhatIsNotFinite) {
   EXPECT_THAT(summary.top, ElementsAre(0));
 }
 
+// Labels and, per row, a map of classes: what scikit-learn's classifiers give.
+TEST(ReportTextTest, PrintsTextsSequencesAndMaps) {
+  FileValue labels{.name = "label", .kind = FileValue::Kind::kTensor};
+  labels.tensor.type = onnx_file::ElementType::kString;
+  labels.tensor.strings = {"a", "b", "a", "a", "a", "b", "b"};
+  labels.tensor.extents = {7};
+  FileValue rows{.name = "rows", .kind = FileValue::Kind::kSequence};
+  for (int row = 0; row < 2; ++row) {
+    FileValue& map = rows.elements.emplace_back();
+    map.kind = FileValue::Kind::kMap;
+    map.tensor.type = onnx_file::ElementType::kString;
+    map.tensor.strings = {"a", "b"};
+    map.tensor.extents = {2};
+    map.elements = {TensorOf({0.25F}), TensorOf({1, 3})};
+  }
+  RunReport report;
+  report.run_ms = {2};
+  report.outputs = {labels, rows, FileValue{.name = "none"}};
+  EXPECT_THAT(MakeText(report),
+              HasSubstr("Output 'label' string [7]\n"
+                        "  [\"a\", \"b\", \"a\", \"a\", \"a\", and 2 more]\n"
+                        "Output 'rows' sequence of 2\n"
+                        "  [{\"a\": 0.25, \"b\": [1, 3]}, {\"a\": 0.25, \"b\": [1, 3]}]\n"
+                        "Output 'none' optional\n"
+                        "  nothing\n"));
+  const auto object = nlohmann::json::parse(MakeJson(report));
+  const nlohmann::json& outputs = object["outputs"];
+  EXPECT_EQ(outputs[0]["name"], "label");
+  EXPECT_EQ(outputs[0]["first"].size(), 5u);
+  EXPECT_EQ(outputs[1]["kind"], "sequence");
+  EXPECT_EQ(outputs[1]["count"], 2);
+  EXPECT_EQ(outputs[1]["first"][1]["first_keys"][1], "b");
+  EXPECT_EQ(outputs[1]["first"][1]["first"][1]["first"][1], 3);
+  EXPECT_EQ(outputs[2]["kind"], "nothing");
+}
+
 TEST(ReportTextTest, ComparesRunsOfTheSameTurn) {
   RunReport report;
   report.device_key = "auto";
-  report.outputs = {Floats({1, 2})};
+  report.outputs = {TensorOf({1, 2})};
   // Ratios 0.5, 2 and 1.25: the slow second turn was slow for both.
   report.run_ms = {2, 40, 2.5};
   report.first_result.read_ms = 1;
@@ -92,7 +135,7 @@ TEST(ReportTextTest, TellsEveryPartOfTheTimeToTheFirstResult) {
 TEST(ReportTextTest, TextTellsADifference) {
   RunReport report;
   report.device_key = "cpu:0";
-  report.outputs = {Floats({1, 2})};
+  report.outputs = {TensorOf({1, 2})};
   report.run_ms = {2, 1, 3};
   report.worst_ratios = {12};
   report.differences = {"Element 0 is 1 instead of 3."};

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "client/onnx_file/wire_reader.h"
+#include "client/onnx_file/wire_writer.h"
 
 namespace onnxifi::onnx_file {
 namespace {
@@ -108,10 +109,51 @@ base::Result<FileValue> Parse(std::span<const std::byte> message, ValueKind kind
   }
 }
 
+// The fields of a SequenceProto that `elements` are.
+void AppendElements(const std::vector<FileValue>& elements, std::string& message) {
+  constexpr int64_t kTypes[] = {5, 1, 3, 4};  // optional, tensor, sequence, map
+  constexpr uint32_t kFields[] = {7, 3, 5, 6};
+  if (elements.empty()) return;
+  AppendIntegerField(message, 2, kTypes[static_cast<size_t>(elements[0].kind)]);
+  for (const FileValue& element : elements) {
+    AppendBytesField(message, kFields[static_cast<size_t>(element.kind)], SerializeValue(element));
+  }
+}
+
 }  // namespace
 
 base::Result<FileValue> ParseValue(std::span<const std::byte> message, ValueKind kind) {
   return Parse(message, kind, /*depth=*/0);
+}
+
+std::string SerializeValue(const FileValue& value) {
+  std::string message;
+  switch (value.kind) {
+    case FileValue::Kind::kNothing:
+      break;
+    case FileValue::Kind::kTensor:
+      return SerializeTensor(value.tensor);
+    case FileValue::Kind::kSequence:
+      if (!value.name.empty()) AppendBytesField(message, 1, value.name);
+      AppendElements(value.elements, message);
+      break;
+    case FileValue::Kind::kMap: {
+      if (!value.name.empty()) AppendBytesField(message, 1, value.name);
+      const DenseTensor& keys = value.tensor;
+      AppendIntegerField(message, 2, static_cast<int32_t>(keys.type));
+      for (size_t at = 0; at + sizeof(int64_t) <= keys.bytes.size(); at += sizeof(int64_t)) {
+        int64_t key;
+        std::memcpy(&key, keys.bytes.data() + at, sizeof(key));
+        AppendIntegerField(message, 3, key);
+      }
+      for (const std::string& key : keys.strings) AppendBytesField(message, 4, key);
+      std::string values;
+      AppendElements(value.elements, values);
+      AppendBytesField(message, 5, values);
+      break;
+    }
+  }
+  return message;
 }
 
 base::Result<FileValue> ReadValueFile(const std::filesystem::path& path, ValueKind kind) {

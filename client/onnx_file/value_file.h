@@ -30,6 +30,10 @@ struct FileValue {
 // Reads the bytes of the message that a value of this kind has. As ParseTensor.
 base::Result<FileValue> ParseValue(std::span<const std::byte> message, ValueKind kind);
 
+// The bytes of the message that a value of this kind has: a TensorProto, SequenceProto or MapProto;
+// an OptionalProto of nothing.
+std::string SerializeValue(const FileValue& value);
+
 base::Result<FileValue> ReadValueFile(const std::filesystem::path& path, ValueKind kind);
 
 }  // namespace onnxifi::onnx_file

@@ -79,5 +79,49 @@ TEST(ValueFile, RefusesWhatIsNestedWithoutEnd) {
   EXPECT_FALSE(Parse(message, ValueKind::kSequence).ok());
 }
 
+FileValue Map(ElementType type) {
+  FileValue map;
+  map.kind = FileValue::Kind::kMap;
+  map.tensor.type = type;
+  map.tensor.extents = {2};
+  const int64_t keys[] = {-4, 9};
+  const auto bytes = std::as_bytes(std::span(keys));
+  if (type == ElementType::kString) {
+    map.tensor.strings = {"", "key"};
+  } else {
+    map.tensor.bytes.assign(bytes.begin(), bytes.end());
+  }
+  for (const float number : {0.25F, 7.0F}) {
+    const auto value = Parse(Floats({number}), ValueKind::kTensor);
+    map.elements.push_back(*value);
+  }
+  return map;
+}
+
+TEST(ValueFile, ReadsWhatItWrites) {
+  FileValue rows;
+  rows.kind = FileValue::Kind::kSequence;
+  rows.elements = {Map(ElementType::kInt64), Map(ElementType::kString)};
+  FileValue outer;
+  outer.kind = FileValue::Kind::kSequence;
+  outer.elements = {rows, FileValue{.name = {}, .kind = FileValue::Kind::kSequence}};
+  const auto read = Parse(SerializeValue(outer), ValueKind::kSequence);
+  ASSERT_TRUE(read.ok()) << read.status().Text();
+  ASSERT_EQ(read->elements.size(), 2U);
+  EXPECT_EQ(read->elements[1].kind, FileValue::Kind::kSequence);
+  ASSERT_EQ(read->elements[0].elements.size(), 2U);
+  for (size_t k = 0; k < 2; ++k) {
+    const FileValue& map = read->elements[0].elements[k];
+    EXPECT_EQ(map.kind, FileValue::Kind::kMap);
+    EXPECT_EQ(map.tensor.type, rows.elements[k].tensor.type);
+    EXPECT_EQ(map.tensor.bytes, rows.elements[k].tensor.bytes);
+    EXPECT_EQ(map.tensor.strings, rows.elements[k].tensor.strings);
+    ASSERT_EQ(map.elements.size(), 2U);
+    EXPECT_EQ(map.elements[1].tensor.bytes, rows.elements[k].elements[1].tensor.bytes);
+  }
+  EXPECT_EQ(Parse(SerializeValue(FileValue()), ValueKind::kOptional)->kind,
+            FileValue::Kind::kNothing);
+}
+
 }  // namespace
 }  // namespace onnxifi::onnx_file

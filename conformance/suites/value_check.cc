@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values are compared part by part.
+// Outputs are compared one by one.
 
 #include "conformance/suites/value_check.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "client/comparison/value_comparison.h"
 
 namespace onnxifi::suites {
 namespace {
@@ -18,20 +20,6 @@ base::Status Fault(std::string sentence) {
   return base::Status(base::Code::kInternalError, std::move(sentence));
 }
 
-std::string_view NameOf(FileValue::Kind kind) {
-  switch (kind) {
-    case FileValue::Kind::kNothing:
-      return "nothing";
-    case FileValue::Kind::kTensor:
-      return "a tensor";
-    case FileValue::Kind::kSequence:
-      return "a sequence";
-    case FileValue::Kind::kMap:
-      return "a map";
-  }
-  return "a value";
-}
-
 // `what` starts the sentence of a difference.
 base::Status CheckTensor(const DenseTensor& actual, const DenseTensor& expected,
                          const std::string& what, const comparison::Tolerance& tolerance,
@@ -40,28 +28,6 @@ base::Status CheckTensor(const DenseTensor& actual, const DenseTensor& expected,
   worst_ratio = std::max(worst_ratio, comparison.worst_ratio);
   if (comparison.is_similar) return base::Ok();
   return Fault(fmt::format("{}: {}", what, comparison.sentence));
-}
-
-base::Status CheckValue(const FileValue& actual, const FileValue& expected, const std::string& what,
-                        const comparison::Tolerance& tolerance, double& worst_ratio) {
-  if (actual.kind != expected.kind) {
-    return Fault(
-        fmt::format("{} is {} instead of {}.", what, NameOf(actual.kind), NameOf(expected.kind)));
-  }
-  if (expected.kind == FileValue::Kind::kTensor || expected.kind == FileValue::Kind::kMap) {
-    ONNXIFI_RETURN_IF_ERROR(
-        CheckTensor(actual.tensor, expected.tensor, what, tolerance, worst_ratio));
-  }
-  if (actual.elements.size() != expected.elements.size()) {
-    return Fault(fmt::format("{} has {} elements instead of {}.", what, actual.elements.size(),
-                             expected.elements.size()));
-  }
-  for (size_t index = 0; index < expected.elements.size(); ++index) {
-    ONNXIFI_RETURN_IF_ERROR(CheckValue(actual.elements[index], expected.elements[index],
-                                       fmt::format("Element {} of {}", index, what), tolerance,
-                                       worst_ratio));
-  }
-  return base::Ok();
 }
 
 }  // namespace
@@ -88,9 +54,11 @@ base::Status CheckValues(std::span<const FileValue> actual, std::span<const File
       return Fault(fmt::format("onnxGetRunValues tells '{}' in place of output '{}'.",
                                actual[index].name, expected[index].name));
     }
-    ONNXIFI_RETURN_IF_ERROR(CheckValue(actual[index], expected[index],
-                                       fmt::format("Output '{}'", expected[index].name), tolerance,
-                                       worst_ratio));
+    const comparison::Comparison comparison =
+        comparison::CompareValue(actual[index], expected[index],
+                                 fmt::format("Output '{}'", expected[index].name), tolerance);
+    worst_ratio = std::max(worst_ratio, comparison.worst_ratio);
+    if (!comparison.is_similar) return Fault(comparison.sentence);
   }
   return base::Ok();
 }
