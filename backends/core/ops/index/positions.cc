@@ -33,17 +33,25 @@ Expr ReadGuarded(StepBuilder& step, const Operand& operand, const std::vector<Ex
   return GuardedSource(step, operand, checked).At(coordinates);
 }
 
-Result<int> IndexDepth(Lowering& lowering, const Operand& indices, int64_t limit) {
-  const Dim depth = indices.shape.back();
-  if (!depth.is_constant()) {
-    return lowering.UnsupportedShape("The last extent of the indices (" + depth.ToString() +
-                                     ") is not known before the graph runs.");
+Result<int> IndexDepth(Lowering& lowering, const Operand& indices, int64_t limit,
+                       std::optional<int64_t> by_ranks) {
+  const Dim extent = indices.shape.back();
+  if (!extent.is_constant() && !by_ranks) {
+    return lowering.UnsupportedShape("The last extent of the indices (" + extent.ToString() +
+                                     ") is not known before the graph runs, and no rank of the "
+                                     "output is declared, which would tell it.");
   }
-  if (depth.constant() < 1 || depth.constant() > limit) {
-    return lowering.InvalidModel("The last extent of the indices (" + depth.ToString() +
+  const int64_t depth = extent.is_constant() ? extent.constant() : *by_ranks;
+  if (depth < 1 || depth > limit) {
+    return lowering.InvalidModel("The last extent of the indices (" + std::to_string(depth) +
                                  ") is outside [1, " + std::to_string(limit) + "].");
   }
-  return static_cast<int>(depth.constant());
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Equal(extent, Dim(depth)), Code::kMismatchingShape,
+                                           "The last extent of the indices (" + extent.ToString() +
+                                               ") is not the " + std::to_string(depth) +
+                                               " that the ranks of the other tensors leave for it.",
+                                           {extent}));
+  return static_cast<int>(depth);
 }
 
 Operand IndexColumn(const Operand& indices, int column, int trailing) {

@@ -5,6 +5,8 @@
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_INDEX_POSITIONS_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_INDEX_POSITIONS_H_
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backends/core/ops/lowering.h"
@@ -31,9 +33,11 @@ class GuardedSource {
 Expr ReadGuarded(StepBuilder& step, const Operand& operand, const std::vector<Expr>& coordinates,
                  const std::vector<int>& checked);
 
-// The last extent of `indices`: how many axes one index tuple addresses. UNSUPPORTED_SHAPE unless
-// it is a number, INVALID_MODEL above `limit`.
-Result<int> IndexDepth(Lowering& lowering, const Operand& indices, int64_t limit);
+// The last extent of `indices`: how many axes one index tuple addresses. Where it is a symbol, it
+// is `by_ranks`, what the ranks of other tensors leave for it, and a run with another extent is
+// refused. UNSUPPORTED_SHAPE where neither is known, INVALID_MODEL outside [1, limit].
+Result<int> IndexDepth(Lowering& lowering, const Operand& indices, int64_t limit,
+                       std::optional<int64_t> by_ranks);
 
 // Element `column` of each index tuple, with `trailing` axes of extent 1 after the tuples' axes.
 Operand IndexColumn(const Operand& indices, int column, int trailing);

@@ -109,7 +109,9 @@ Status LowerScatterNd(Lowering& lowering) {
   const Operand& indices = lowering.In(1);
   const Operand& updates = lowering.In(2);
   if (indices.rank() == 0) return lowering.InvalidModel("The indices are a scalar.");
-  ONNXIFI_ASSIGN_OR_RETURN(const int depth, IndexDepth(lowering, indices, data.rank()));
+  ONNXIFI_ASSIGN_OR_RETURN(const int depth,
+                           IndexDepth(lowering, indices, data.rank(),
+                                      indices.rank() - 1 + data.rank() - updates.rank()));
   Shape expected(indices.shape.begin(), indices.shape.end() - 1);
   const int lead = static_cast<int>(expected.size());
   expected.insert(expected.end(), data.shape.begin() + depth, data.shape.end());

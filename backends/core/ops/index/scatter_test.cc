@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scatter, top-k and their relatives where ONNX's own cases are silent: positions out of range, old
-// opsets, counts known only when they run.
+// Scatter, gather, top-k and their relatives where ONNX's own cases are silent: positions out of
+// range, old opsets, counts and lengths known only when they run.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,6 +57,84 @@ TEST(ScatterTest, RefusesAnUnknownReduction) {
   ASSERT_FALSE(out.ok());
   EXPECT_EQ(out.status().code(), base::Code::kUnsupportedAttribute);
   EXPECT_THAT(out.status().Text(), HasSubstr("'mean' is not none, add, mul, min or max"));
+}
+
+// Rows and elements of the same data: how long a tuple is, the updates' rank tells.
+TEST(ScatterTest, NdTakesTheLengthOfTuplesFromRanks) {
+  const NodeInput data = Symbolic({2, 2}, {1, 2, 3, 4});
+  auto out =
+      RunOperator({"ScatterND",
+                   18,
+                   {{"reduction", std::string("add")}},
+                   {data, Symbolic({1, 1}, {1}, ElementType::kInt64), Symbolic({1, 2}, {10, 20})}});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(1, 2, 13, 24));
+  out = RunOperator(
+      {"ScatterND",
+       18,
+       {},
+       {data, Symbolic({2, 2}, {0, 1, 1, -2}, ElementType::kInt64), Symbolic({2}, {8, 9})}});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(1, 8, 9, 4));
+}
+
+TEST(ScatterTest, NdRefusesTuplesOfAnotherLengthThanRanksLeave) {
+  auto out = RunOperator({"ScatterND",
+                          18,
+                          {},
+                          {Symbolic({2, 2}, {1, 2, 3, 4}),
+                           Symbolic({1, 1}, {1}, ElementType::kInt64), Symbolic({1}, {9})}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), base::Code::kMismatchingShape);
+  EXPECT_THAT(out.status().Text(), HasSubstr("is not the 2 that the ranks"));
+  EXPECT_THAT(out.status().Text(), HasSubstr("= 1"));
+  out = RunOperator({"ScatterND",
+                     18,
+                     {},
+                     {Symbolic({2, 2}, {1, 2, 3, 4}), Symbolic({1, 1}, {1}, ElementType::kInt64),
+                      Symbolic({1, 2, 1}, {8, 9})}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), base::Code::kInvalidModel);
+  EXPECT_THAT(out.status().Text(), HasSubstr("(0) is outside [1, 2]"));
+}
+
+TEST(GatherNdTest, TakesTheLengthOfTuplesFromTheDeclaredRank) {
+  const NodeInput data = Symbolic({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  OneNode node{"GatherND", 13, {}, {data, Symbolic({2, 1}, {1, 0}, ElementType::kInt64)}};
+  node.declared_rank = 3;
+  auto out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), (tensor::Extents{2, 2, 2}));
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(4, 5, 6, 7, 0, 1, 2, 3));
+
+  node.inputs[1] = Symbolic({2, 3}, {1, 0, 1, 0, 1, -1}, ElementType::kInt64);
+  node.declared_rank = 1;
+  out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(5, 3));
+
+  node.inputs[1] = Symbolic({2, 1}, {1, 0}, ElementType::kInt64);
+  node.attributes["batch_dims"] = int64_t{1};
+  node.declared_rank = 2;
+  out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(2, 3, 4, 5));
+}
+
+TEST(GatherNdTest, RefusesTuplesWhoseLengthNothingTells) {
+  OneNode node{"GatherND",
+               13,
+               {},
+               {Given({2, 2}, {0, 1, 2, 3}), Symbolic({2, 1}, {1, 0}, ElementType::kInt64)}};
+  auto out = RunOperator(node);
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), base::Code::kUnsupportedShape);
+  EXPECT_THAT(out.status().Text(), HasSubstr("no rank of the output is declared"));
+  node.declared_rank = 1;
+  out = RunOperator(node);
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), base::Code::kMismatchingShape);
+  EXPECT_THAT(out.status().Text(), HasSubstr("is not the 2 that the ranks"));
 }
 
 TEST(TopKTest, TakesKFromAnAttributeOrAnInput) {

@@ -86,7 +86,12 @@ Status LowerGatherNd(Lowering& lowering) {
         "batch_dims (" + std::to_string(batch) + ") is not below the ranks of data (" +
         std::to_string(data.rank()) + ") and indices (" + std::to_string(indices.rank()) + ").");
   }
-  ONNXIFI_ASSIGN_OR_RETURN(const int depth, IndexDepth(lowering, indices, data.rank() - batch));
+  std::optional<int64_t> by_ranks;
+  if (const std::optional<int> declared = lowering.DeclaredRank(0)) {
+    by_ranks = indices.rank() - 1 + data.rank() - batch - *declared;
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(const int depth,
+                           IndexDepth(lowering, indices, data.rank() - batch, by_ranks));
   for (int k = 0; k < batch; ++k) {
     ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(data.shape[k], indices.shape[k],
                                                   "Extents of batch axis " + std::to_string(k)));

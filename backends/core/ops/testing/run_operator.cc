@@ -58,6 +58,10 @@ graph::Graph MakeGraph(const OneNode& description) {
     }
     graph::Value value;
     value.name = "output" + std::to_string(k);
+    if (k == 0 && description.declared_rank) {
+      value.type.kind = graph::Type::Kind::kTensor;
+      value.type.extents.emplace(static_cast<size_t>(*description.declared_rank));
+    }
     node.outputs.push_back(graph.AddValue(std::move(value)));
     graph.outputs.push_back(node.outputs.back());
   }

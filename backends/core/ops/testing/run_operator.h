@@ -40,6 +40,8 @@ struct OneNode {
   std::vector<NodeInput> inputs = {};
   std::vector<bool> wanted = {true};  // which outputs the node names
   std::string domain = {};
+  // Of the first output, whose extents are not declared; nothing: neither is its rank.
+  std::optional<int> declared_rank = std::nullopt;
   // Of the lowered program, before it runs; may be empty.
   Rewrite rewrite = {};
 };
