@@ -19,8 +19,8 @@ struct Transform {
   Dim length;  // L
   bool is_inverse = false;
   bool is_onesided = false;
-  Dim used;              // elements of the input that are used, M
-  int64_t in_parts = 1;  // 1: real, 2: complex
+  Dim used;      // elements of the input that are used, M
+  Dim in_parts;  // 1: real, 2: complex
   int64_t out_parts = 2;
   Dim bins;  // elements of the output, K
 
@@ -69,8 +69,8 @@ Operand MakeMatrix(Lowering& lowering, const Transform& transform, ElementType t
     value = value * map.ReadArithmetic(aligned);
   }
   const Operand matrix = map.WriteMap(value, compute);
-  return lowering.Reshaped(matrix, {transform.used * Dim(transform.in_parts),
-                                    transform.bins * Dim(transform.out_parts)});
+  return lowering.Reshaped(
+      matrix, {transform.used * transform.in_parts, transform.bins * Dim(transform.out_parts)});
 }
 
 // `x`: [..., M, in_parts]. Gives [..., K, out_parts].
@@ -82,8 +82,8 @@ Result<Operand> Apply(Lowering& lowering, const Transform& transform, const Oper
   Shape rows(x.shape.begin(), x.shape.end() - 2);
   Shape flat = rows;
   flat.push_back(matrix.shape[0]);
-  Operand a =
-      transform.in_parts == 1 ? program::RemoveAxis(x, x.rank() - 1) : lowering.Reshaped(x, flat);
+  Operand a = transform.in_parts == Dim(1) ? program::RemoveAxis(x, x.rank() - 1)
+                                           : lowering.Reshaped(x, flat);
   a.shape = flat;
   a = lowering.CastTo(a, compute);
   ONNXIFI_ASSIGN_OR_RETURN(const MatMulAxes axes, MakeMatMulAxes(lowering, a, matrix));
@@ -98,20 +98,15 @@ Result<Operand> Apply(Lowering& lowering, const Transform& transform, const Oper
   return lowering.Reshaped(out, rows);
 }
 
-// Whether the last axis of the input says real (1) or complex (2).
-Result<int64_t> PartsOf(const Lowering& lowering, const Operand& x) {
-  const Dim& parts = x.shape.back();
-  if (!parts.is_constant()) {
-    return lowering.UnsupportedShape(
-        "Whether the input is real or complex (the extent of its last axis) is not known before "
-        "the run.");
-  }
-  if (parts.constant() != 1 && parts.constant() != 2) {
-    return lowering.InvalidModel("The last axis of the input has " +
-                                 std::to_string(parts.constant()) +
-                                 " elements instead of 1 (real) or 2 (complex).");
-  }
-  return parts.constant();
+// The last axis of the input says real (1) or complex (2), maybe only when the program runs.
+Result<Dim> PartsOf(Lowering& lowering, const Operand& x) {
+  const Dim parts = x.shape.back();
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Max(Equal(parts, 1), Equal(parts, 2)),
+                                           Code::kInvalidModel,
+                                           "The last axis of the input has " + parts.ToString() +
+                                               " elements instead of 1 (real) or 2 (complex).",
+                                           {parts}));
+  return parts;
 }
 
 // The one number of an input.

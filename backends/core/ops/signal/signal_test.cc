@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DFT and STFT against sums in double precision: both directions, one-sided, padded and cropped,
-// any axis, lengths known only when they run.
+// any axis; extents, lengths and whether numbers are complex known only when they run.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,7 +85,8 @@ TEST_P(DftTest, EqualsTheSum) {
       OneNode node{"DFT", version};
       if (c.is_inverse) node.attributes["inverse"] = int64_t{1};
       if (c.is_onesided) node.attributes["onesided"] = int64_t{1};
-      const NodeInput x = Given({kOuter, kExtent, kInner, c.parts}, data);
+      const NodeInput x = (is_symbolic ? Symbolic : Given)({kOuter, kExtent, kInner, c.parts}, data,
+                                                           ElementType::kFloat32);
       node.inputs = {x, Omitted(), Omitted()};
       if (c.length > 0) {
         node.inputs[1] =
@@ -144,6 +145,17 @@ TEST(DftRefusalTest, TakesNoAxisOfParts) {
   EXPECT_THAT(out.status().Text(), HasSubstr("real and imaginary parts"));
 }
 
+TEST(DftRefusalTest, TakesOnePartOrTwo) {
+  for (const auto& form : {Given, Symbolic}) {
+    const auto out =
+        RunOperator({"DFT", 17, {}, {form({1, 4, 3}, Draw(12), ElementType::kFloat32)}});
+    ASSERT_FALSE(out.ok());
+    EXPECT_EQ(out.status().code(), base::Code::kInvalidModel);
+    EXPECT_THAT(out.status().Text(), HasSubstr("instead of 1 (real) or 2 (complex)"));
+    EXPECT_THAT(out.status().Text(), HasSubstr("3"));
+  }
+}
+
 TEST(StftTest, TransformsWindowedFrames) {
   constexpr int64_t kBatch = 2, kLength = 21, kFrame = 6, kStep = 4, kFrames = 4;
   const std::vector<double> window{0.5, 1, -2, 1.5, 0.25, 3};
@@ -158,8 +170,12 @@ TEST(StftTest, TransformsWindowedFrames) {
               {"STFT",
                17,
                {{"onesided", int64_t{is_onesided}}},
-               {Given({kBatch, kLength, parts}, data), number({}, {kStep}, ElementType::kInt64),
-                has_window ? Given({kFrame}, window) : Omitted(),
+               {(is_symbolic ? Symbolic : Given)({kBatch, kLength, parts}, data,
+                                                 ElementType::kFloat32),
+                number({}, {kStep}, ElementType::kInt64),
+                has_window
+                    ? (is_symbolic ? Symbolic : Given)({kFrame}, window, ElementType::kFloat32)
+                    : Omitted(),
                 has_window && !is_symbolic ? Omitted()
                                            : number({}, {kFrame}, ElementType::kInt64)}});
           ASSERT_TRUE(out.ok()) << out.status().Text();
