@@ -149,4 +149,30 @@ Result<BodyLowering::Body> LowerCarryingBody(Lowering& lowering, const graph::Gr
   }
 }
 
+Result<std::vector<Operand>> MakeLoop(Lowering& lowering, const Operand& trips,
+                                      const std::vector<Operand>& carried,
+                                      const std::vector<Operand>& captures,
+                                      const BodyLowering::WriteBody& write) {
+  std::vector<BodyLowering::Input> inputs = {{ElementType::kInt64, {}}, {ElementType::kBool, {}}};
+  for (const Operand& operand : carried) {
+    inputs.push_back({operand.type(), {operand.shape.begin(), operand.shape.end()}});
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(
+      BodyLowering::Body body,
+      lowering.bodies().MakeBody(lowering.node(), inputs, captures,
+                                 /*output_count=*/1 + static_cast<int>(carried.size()), write));
+  ControlBuilder builder(lowering, program::Control::Kind::kLoop);
+  builder.control().carried = static_cast<int>(carried.size());
+  builder.AddRead(&trips);
+  builder.AddRead(nullptr);
+  for (const Operand& operand : carried) builder.AddRead(&operand);
+  builder.AddBody(std::move(body));
+  std::vector<Operand> results;
+  for (const Operand& operand : carried) {
+    results.push_back(builder.AddTensor(operand.type(), operand.shape));
+  }
+  builder.Emit();
+  return results;
+}
+
 }  // namespace onnxifi::ops

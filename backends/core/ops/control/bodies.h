@@ -56,6 +56,14 @@ Result<BodyLowering::Body> LowerCarryingBody(Lowering& lowering, const graph::Gr
                                              std::vector<BodyLowering::Input>& inputs,
                                              int first_input, int first_output, int carried);
 
+// A loop that an operator writes itself, of at most `trips` iterations (int64, a scalar). Of the
+// number of the iteration, a condition, `carried` and `captures` its body gives whether to go on
+// and the carried ones, of the same extents; so the result.
+Result<std::vector<Operand>> MakeLoop(Lowering& lowering, const Operand& trips,
+                                      const std::vector<Operand>& carried,
+                                      const std::vector<Operand>& captures,
+                                      const BodyLowering::WriteBody& write);
+
 }  // namespace onnxifi::ops
 
 #endif  // ONNXIFI_BACKENDS_CORE_OPS_CONTROL_BODIES_H_

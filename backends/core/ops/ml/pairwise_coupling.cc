@@ -167,35 +167,6 @@ Operand ConstantCount(Lowering& lowering, int64_t count) {
       tensor::Tensor::FromValues<int64_t>(ElementType::kInt64, {}, std::span(&count, 1)));
 }
 
-// A loop of `count` iterations at most, whose body `write` makes: of the number, the condition,
-// `carried` and `captures` it gives the condition and the carried ones.
-Result<std::vector<Operand>> MakeLoop(Lowering& lowering, int64_t count,
-                                      const std::vector<Operand>& carried,
-                                      const std::vector<Operand>& captures,
-                                      const BodyLowering::WriteBody& write) {
-  std::vector<BodyLowering::Input> inputs = {{ElementType::kInt64, {}}, {ElementType::kBool, {}}};
-  for (const Operand& operand : carried) {
-    inputs.push_back({operand.type(), {operand.shape.begin(), operand.shape.end()}});
-  }
-  ONNXIFI_ASSIGN_OR_RETURN(
-      BodyLowering::Body body,
-      lowering.bodies().MakeBody(lowering.node(), inputs, captures,
-                                 /*output_count=*/1 + static_cast<int>(carried.size()), write));
-  const Operand trips = ConstantCount(lowering, count);
-  ControlBuilder builder(lowering, program::Control::Kind::kLoop);
-  builder.control().carried = static_cast<int>(carried.size());
-  builder.AddRead(&trips);
-  builder.AddRead(nullptr);
-  for (const Operand& operand : carried) builder.AddRead(&operand);
-  builder.AddBody(std::move(body));
-  std::vector<Operand> results;
-  for (const Operand& operand : carried) {
-    results.push_back(builder.AddTensor(operand.type(), operand.shape));
-  }
-  builder.Emit();
-  return results;
-}
-
 // (number, condition, shares, form) -> as WriteRounds, after one round.
 Status WriteRound(Lowering& lowering, int64_t classes) {
   const Operand& shares = lowering.In(2);
@@ -223,9 +194,9 @@ Status WriteRound(Lowering& lowering, int64_t classes) {
                                                   differences.Read(program::InsertAxis(value, 1))));
   const Operand is_open = WriteReduction(lowering, differences, all, std::move(maximum),
                                          {{IsOpen(largest, classes), ElementType::kBool}})[0];
-  ONNXIFI_ASSIGN_OR_RETURN(
-      const std::vector<Operand> results,
-      MakeLoop(lowering, classes, {shares, gradients, value}, {form, is_open}, WriteTurn));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<Operand> results,
+                           MakeLoop(lowering, ConstantCount(lowering, classes),
+                                    {shares, gradients, value}, {form, is_open}, WriteTurn));
   lowering.Set(0, IsAnyOpen(lowering, is_open));
   lowering.Set(1, results[0]);
   return base::Ok();
@@ -266,12 +237,13 @@ Result<Operand> CouplePairs(Lowering& lowering, const Operand& wins, int64_t cla
   const int64_t rounds = std::max<int64_t>(100, classes);
   const int64_t per_map = RoundsPerMap(classes);
   const Operand captured = per_map > 0 ? wins : MakeForm(lowering, wins);
-  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<Operand> results,
-                           MakeLoop(lowering, per_map > 0 ? rounds / per_map : rounds, {shares},
-                                    {captured}, [&](Lowering& body) {
-                                      return per_map > 0 ? WriteRounds(body, classes, per_map)
-                                                         : WriteRound(body, classes);
-                                    }));
+  ONNXIFI_ASSIGN_OR_RETURN(
+      const std::vector<Operand> results,
+      MakeLoop(lowering, ConstantCount(lowering, per_map > 0 ? rounds / per_map : rounds), {shares},
+               {captured}, [&](Lowering& body) {
+                 return per_map > 0 ? WriteRounds(body, classes, per_map)
+                                    : WriteRound(body, classes);
+               }));
   return results[0];
 }
 

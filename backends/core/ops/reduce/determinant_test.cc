@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Det against the sum over permutations in double precision: zeros that force pivots, singular
-// matrices, batches.
+// matrices, batches, orders known only when it runs; large ones against a recurrence.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,8 +49,9 @@ TEST(DetTest, EqualsTheSumOverPermutations) {
     for (int n = 0; n < kBatch; ++n) {
       expected.push_back(Leibniz(data.data() + n * order * order, order));
     }
-    for (int version : {11, 22}) {
-      const auto out = RunOperator({"Det", version, {}, {Given({kBatch, 1, order, order}, data)}});
+    for (const auto& form : {Given, Symbolic}) {
+      const NodeInput x = form({kBatch, 1, order, order}, data, ElementType::kFloat32);
+      const auto out = RunOperator({"Det", 22, {}, {x}});
       ASSERT_TRUE(out.ok()) << out.status().Text();
       ASSERT_EQ((*out)[0].extents(), (tensor::Extents{kBatch, 1}));
       for (int n = 0; n < kBatch; ++n) {
@@ -62,17 +63,58 @@ TEST(DetTest, EqualsTheSumOverPermutations) {
   }
 }
 
+// Of a tridiagonal matrix it is f(n) = a(n) f(n - 1) - b(n - 1) c(n - 1) f(n - 2).
+TEST(DetTest, OfLargeMatricesIsComputedInALoop) {
+  constexpr int kOrder = 70;
+  std::vector<double> data(size_t{kOrder} * kOrder);
+  double before = 0, determinant = 1;
+  for (int n = 0; n < kOrder; ++n) {
+    const double own = n % 3 == 0 ? 0 : 0.5;  // zeros force pivots
+    data[size_t(n) * kOrder + size_t(n)] = own;
+    const double next = own * determinant + (n == 0 ? 0 : 0.75 * before);
+    before = determinant;
+    determinant = next;
+    if (n + 1 == kOrder) break;
+    data[size_t(n) * kOrder + size_t(n) + 1] = 1.5;
+    data[size_t(n + 1) * kOrder + size_t(n)] = -0.5;
+  }
+  for (const auto& form : {Given, Symbolic}) {
+    const auto out =
+        RunOperator({"Det", 11, {}, {form({kOrder, kOrder}, data, ElementType::kFloat64)}});
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_TRUE((*out)[0].extents().empty());
+    EXPECT_NEAR(Numbers((*out)[0])[0] / determinant, 1, 1e-9);
+  }
+}
+
 TEST(DetTest, OfSingularMatricesIsZero) {
-  const auto out = RunOperator(
-      {"Det", 22, {}, {Given({2, 3, 3}, {0, 1, 2, 0, 3, 4, 0, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0})}});
-  ASSERT_TRUE(out.ok()) << out.status().Text();
-  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(0, 0));
+  for (const auto& form : {Given, Symbolic}) {
+    const auto out =
+        RunOperator({"Det",
+                     22,
+                     {},
+                     {form({2, 3, 3}, {0, 1, 2, 0, 3, 4, 0, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+                           ElementType::kFloat32)}});
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAre(0, 0));
+  }
+}
+
+TEST(DetTest, OfNothingIsOne) {
+  for (const auto& form : {Given, Symbolic}) {
+    const auto out = RunOperator({"Det", 22, {}, {form({2, 0, 0}, {}, ElementType::kFloat32)}});
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAre(1, 1));
+  }
 }
 
 TEST(DetTest, RefusesWhatIsNotSquare) {
-  const auto out = RunOperator({"Det", 22, {}, {Given({2, 3}, {1, 2, 3, 4, 5, 6})}});
-  ASSERT_FALSE(out.ok());
-  EXPECT_EQ(out.status().code(), base::Code::kMismatchingShape);
+  for (const auto& form : {Given, Symbolic}) {
+    const auto out =
+        RunOperator({"Det", 22, {}, {form({2, 3}, {1, 2, 3, 4, 5, 6}, ElementType::kFloat32)}});
+    ASSERT_FALSE(out.ok());
+    EXPECT_EQ(out.status().code(), base::Code::kMismatchingShape);
+  }
 }
 
 }  // namespace
