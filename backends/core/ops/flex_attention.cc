@@ -21,6 +21,8 @@ using graph::Graph;
 using graph::Node;
 using graph::ValueId;
 using program::Operand;
+using tensor::Dim;
+using tensor::Dims;
 using tensor::ElementType;
 
 Status Invalid(std::string sentence) {
@@ -43,12 +45,73 @@ Result<std::shared_ptr<const Graph>> FindModifier(const Node& node, std::string_
   return *modifier;
 }
 
-// Heads of K or V, each as often as heads of Q share it.
-ValueId Repeat(GraphBuilder& graph, ValueId value, int64_t heads, int64_t group) {
-  if (group == 1) return value;
-  std::vector<int64_t> positions;
-  for (int64_t head = 0; head < heads * group; ++head) positions.push_back(head / group);
-  return graph.Apply("Gather", 13, {value, graph.AddIntegers(positions)}, {{"axis", int64_t{1}}});
+// The extent of an axis, in a vector of one element.
+ValueId ExtentOf(GraphBuilder& graph, ValueId value, int64_t axis) {
+  return graph.Apply("Shape", 15, {value}, {{"start", axis}, {"end", axis + 1}});
+}
+
+// How heads of K and V are shared by those of Q.
+struct Heads {
+  Dim of_q;
+  Dim of_k;
+
+  bool are_shared() const { return of_q != of_k; }
+  bool are_known() const { return of_q.is_constant() && of_k.is_constant(); }
+};
+
+// Heads of K or V, each as often as heads of Q share it. `like_q`: of as many heads as Q.
+ValueId Repeat(GraphBuilder& graph, ValueId value, ValueId like_q, const Heads& heads) {
+  if (!heads.are_shared()) return value;
+  ValueId positions;
+  if (heads.are_known()) {
+    std::vector<int64_t> numbers;
+    const int64_t group = heads.of_q.constant() / heads.of_k.constant();
+    for (int64_t head = 0; head < heads.of_q.constant(); ++head) numbers.push_back(head / group);
+    positions = graph.AddIntegers(numbers);
+  } else {
+    const ValueId count = ExtentOf(graph, like_q, 1);
+    const ValueId group = graph.Apply("Div", 14, {count, ExtentOf(graph, value, 1)});
+    const ValueId all =
+        graph.Apply("Range", 11,
+                    {graph.AddScalar(ElementType::kInt64, 0), graph.Apply("Squeeze", 13, {count}),
+                     graph.AddScalar(ElementType::kInt64, 1)});
+    positions = graph.Apply("Div", 14, {all, group});
+  }
+  return graph.Apply("Gather", 13, {value, positions}, {{"axis", int64_t{1}}});
+}
+
+// INVALID_MODEL: numbers of heads that are known and do not fit. What symbols must be is added to
+// `requirements`.
+Result<Heads> CheckHeads(const Dim& of_q, const Dim& of_k, const Dim& of_v,
+                         std::vector<program::Requirement>& requirements) {
+  const auto require = [&](const Dim& condition, Status violation, Dims shown) {
+    if (condition.is_constant()) return condition.constant() != 0 ? base::Ok() : violation;
+    requirements.push_back({condition, std::move(violation), std::move(shown)});
+    return base::Ok();
+  };
+  ONNXIFI_RETURN_IF_ERROR(require(Equal(of_k, of_v),
+                                  Invalid("The heads of K (" + of_k.ToString() + ") and V (" +
+                                          of_v.ToString() + ") differ in number."),
+                                  {of_k, of_v}));
+  if (of_q == of_k) return Heads{of_q, of_k};
+  ONNXIFI_RETURN_IF_ERROR(
+      require(Less(0, of_k) * Equal(Mod(of_q, Max(of_k, 1)), 0),
+              Invalid("The heads of Q (" + of_q.ToString() +
+                      ") are no multiple of those of K and V (" + of_k.ToString() + ")."),
+              {of_q, of_k}));
+  return Heads{of_q, of_k};
+}
+
+// What scores are multiplied by: the attribute, or one by the root of the head size.
+ValueId Scale(GraphBuilder& graph, const Node& node, ValueId q, const Dim& size, ElementType type) {
+  if (const auto* given = node.FindAttribute<float>("scale")) {
+    return graph.AddScalar(type, *given);
+  }
+  if (size.is_constant()) {
+    return graph.AddScalar(type, 1 / std::sqrt(static_cast<double>(size.constant())));
+  }
+  const ValueId root = graph.Apply("Sqrt", 13, {graph.CastTo(ExtentOf(graph, q, 3), type)});
+  return graph.Apply("Reciprocal", 13, {root});
 }
 
 }  // namespace
@@ -66,19 +129,6 @@ Result<FlexAttention> ExpandFlexAttention(const Node& node, const Operand& q, co
     return Invalid("Q, K and V have " + std::to_string(q.rank()) + ", " + std::to_string(k.rank()) +
                    " and " + std::to_string(v.rank()) + " axes instead of 4.");
   }
-  int64_t heads = 1, group = 1;
-  if (q.shape[1] != k.shape[1] || v.shape[1] != k.shape[1]) {
-    if (!q.shape[1].is_constant() || !k.shape[1].is_constant() || v.shape[1] != k.shape[1]) {
-      return Status(Code::kUnsupportedShape,
-                    "FlexAttention: The numbers of heads are not known before the run.");
-    }
-    heads = k.shape[1].constant();
-    if (heads < 1 || q.shape[1].constant() % heads != 0) {
-      return Invalid("The heads of Q (" + std::to_string(q.shape[1].constant()) +
-                     ") are no multiple of those of K and V (" + std::to_string(heads) + ").");
-    }
-    group = q.shape[1].constant() / heads;
-  }
   ElementType compute = type == ElementType::kFloat64 ? type : ElementType::kFloat32;
   if (const auto* precision = node.FindAttribute<int64_t>("softmax_precision")) {
     const std::optional<ElementType> given = tensor::ElementTypeFromOnnx(*precision);
@@ -89,28 +139,23 @@ Result<FlexAttention> ExpandFlexAttention(const Node& node, const Operand& q, co
     compute = *given;
   }
   FlexAttention flex;
+  ONNXIFI_ASSIGN_OR_RETURN(const Heads heads,
+                           CheckHeads(q.shape[1], k.shape[1], v.shape[1], flex.requirements));
   ONNXIFI_ASSIGN_OR_RETURN(flex.score_mod, FindModifier(node, "score_mod"));
   ONNXIFI_ASSIGN_OR_RETURN(flex.prob_mod, FindModifier(node, "prob_mod"));
 
   // Scaled before the type becomes narrower: large products are not lost.
   const ElementType wide = type == ElementType::kFloat64 ? type : ElementType::kFloat32;
-  double scale = 0;
-  if (const auto* given = node.FindAttribute<float>("scale")) {
-    scale = *given;
-  } else if (q.shape[3].is_constant() && q.shape[3].constant() > 0) {
-    scale = 1 / std::sqrt(static_cast<double>(q.shape[3].constant()));
-  } else {
-    return Status(Code::kUnsupportedShape,
-                  "FlexAttention: Neither the scale nor the head size is known before the run.");
-  }
   GraphBuilder scores(flex.scores, node);
-  const ValueId queries = CastTo(scores, scores.AddInput("Q"), type, wide);
+  const ValueId q_input = scores.AddInput("Q");
+  const ValueId queries = CastTo(scores, q_input, type, wide);
   const ValueId keys =
-      CastTo(scores, Repeat(scores, scores.AddInput("K"), heads, group), type, wide);
+      CastTo(scores, Repeat(scores, scores.AddInput("K"), q_input, heads), type, wide);
   const ValueId turned =
       scores.Apply("Transpose", 13, {keys}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
   const ValueId products = scores.Apply("MatMul", 13, {queries, turned});
-  const ValueId scaled = scores.Apply("Mul", 14, {products, scores.AddScalar(wide, scale)});
+  const ValueId scaled =
+      scores.Apply("Mul", 14, {products, Scale(scores, node, q_input, q.shape[3], wide)});
   flex.scores.outputs = {CastTo(scores, scaled, wide, compute)};
 
   GraphBuilder softmax(flex.softmax, node);
@@ -120,7 +165,7 @@ Result<FlexAttention> ExpandFlexAttention(const Node& node, const Operand& q, co
   GraphBuilder product(flex.product, node);
   const ValueId probabilities = product.AddInput("probabilities");
   const ValueId values =
-      CastTo(product, Repeat(product, product.AddInput("V"), heads, group), type, compute);
+      CastTo(product, Repeat(product, product.AddInput("V"), probabilities, heads), type, compute);
   const ValueId result = product.Apply("MatMul", 13, {probabilities, values});
   flex.product.outputs = {CastTo(product, result, compute, type)};
   return flex;

@@ -7,14 +7,17 @@
 #define ONNXIFI_BACKENDS_CORE_OPS_FLEX_ATTENTION_H_
 
 #include <memory>
+#include <vector>
 
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
-#include "backends/core/program/view.h"
+#include "backends/core/program/program.h"
 
 namespace onnxifi::ops {
 
 struct FlexAttention {
+  // Of the numbers of heads, where they are symbols.
+  std::vector<program::Requirement> requirements;
   graph::Graph scores;   // Q, K -> scores
   graph::Graph softmax;  // scores -> probabilities
   graph::Graph product;  // probabilities, V -> Y

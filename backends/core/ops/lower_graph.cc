@@ -419,8 +419,12 @@ class GraphLowering : public BodyLowering {
     if (inputs.size() != 3 || node.outputs.size() != 1) {
       return Status(Code::kInvalidModel, "FlexAttention: It has not Q, K, V and one output.");
     }
-    ONNXIFI_ASSIGN_OR_RETURN(const FlexAttention flex,
+    ONNXIFI_ASSIGN_OR_RETURN(FlexAttention flex,
                              ExpandFlexAttention(node, inputs[0], inputs[1], inputs[2]));
+    for (program::Requirement& requirement : flex.requirements) {
+      requirement.violation.Context("while running " + graph::Describe(node));
+      target_.program.requirements.push_back(std::move(requirement));
+    }
     ONNXIFI_ASSIGN_OR_RETURN(Operand scores,
                              LowerInPlace(node, flex.scores, {inputs[0], inputs[1]}));
     ONNXIFI_ASSIGN_OR_RETURN(scores, LowerModifier(node, flex.score_mod.get(), scores));
