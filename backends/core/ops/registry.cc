@@ -19,6 +19,7 @@ constexpr Table kTables[] = {
     BatchNormalizationOperators,
     BitwiseOperators,
     CastOperators,
+    CausalConvOperators,
     ClipOperators,
     Col2ImOperators,
     ComparisonOperators,

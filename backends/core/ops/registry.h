@@ -17,6 +17,7 @@ std::span<const Operator> ArithmeticOperators();
 std::span<const Operator> BatchNormalizationOperators();
 std::span<const Operator> BitwiseOperators();
 std::span<const Operator> CastOperators();
+std::span<const Operator> CausalConvOperators();
 std::span<const Operator> ClipOperators();
 std::span<const Operator> Col2ImOperators();
 std::span<const Operator> ComparisonOperators();
