@@ -94,6 +94,15 @@ NonTensorValue GraphValues::NewInput(const std::string& name, ValueType type) {
 }
 
 Status GraphValues::Resolve(ValueId id) {
+  ONNXIFI_RETURN_IF_ERROR(ResolveAnyRank(id));
+  if (!HasOpenRank(id)) return base::Ok();
+  return Status(Code::kUnsupportedShape,
+                "Value " + Quoted(graph_.values[id].name) + " has " +
+                    std::to_string(operands_[id]->rank()) +
+                    " axes or fewer, by the branch of an If that runs; a known number is needed.");
+}
+
+Status GraphValues::ResolveAnyRank(ValueId id) {
   if (IsKnown(id)) return base::Ok();
   const graph::Value& value = graph_.values[id];
   if (value.constant) {
@@ -133,6 +142,11 @@ const NonTensorValue* GraphValues::whole(ValueId id) const {
 
 Result<Operand> GraphValues::Find(ValueId id) {
   ONNXIFI_RETURN_IF_ERROR(Resolve(id));
+  return FindAnyRank(id);
+}
+
+Result<Operand> GraphValues::FindAnyRank(ValueId id) {
+  ONNXIFI_RETURN_IF_ERROR(ResolveAnyRank(id));
   if (operands_[id]) return *operands_[id];
   return Status(Code::kUnsupportedDatatype, "Value " + Quoted(graph_.values[id].name) + " is " +
                                                 NameOfWhole(TypeOf(id)) +
@@ -220,13 +234,16 @@ Status GraphValues::Set(ValueId id, NonTensorValue whole) {
 
 void GraphValues::TakeOver(ValueId id, const GraphValues& from, ValueId from_id) {
   operands_[id] = from.operands_[from_id];
+  if (from.HasOpenRank(from_id)) SetOpenRank(id);
   if (const Sequence* known = from.sequence(from_id)) sequences_[id] = *known;
   if (const NonTensorValue* known = from.whole(from_id)) non_tensor_values_[id] = *known;
 }
 
 Status GraphValues::CheckDeclared(ValueId id) const {
-  return operands_[id] ? CheckFits(graph_.values[id], *operands_[id])
-                       : CheckFits(graph_.values[id], TypeOf(id));
+  if (operands_[id] && !HasOpenRank(id)) return CheckFits(graph_.values[id], *operands_[id]);
+  ValueType type = TypeOf(id);
+  if (HasOpenRank(id)) type.rank = ValueType::kAnyRank;
+  return CheckFits(graph_.values[id], type);
 }
 
 Operand GraphValues::Constant(tensor::Tensor constant) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "backends/core/ops/lowering.h"
@@ -32,8 +33,15 @@ class GraphValues {
   void AddInput(graph::ValueId id, ElementType type, Shape shape);
   void AddInput(graph::ValueId id, program::ValueType type);
 
-  // Makes the value known. UNSUPPORTED_SHAPE, UNSUPPORTED_DATATYPE: nothing makes it.
+  // Makes the value known. UNSUPPORTED_SHAPE, UNSUPPORTED_DATATYPE: nothing makes it, or its rank
+  // is open.
   Status Resolve(graph::ValueId id);
+  // The same for who copes with an open rank.
+  Status ResolveAnyRank(graph::ValueId id);
+  // Of a tensor that is known: a run may give it fewer axes than its operand has, which has leading
+  // axes of extent 1 in their place.
+  bool HasOpenRank(graph::ValueId id) const { return open_ranks_.contains(id); }
+  void SetOpenRank(graph::ValueId id) { open_ranks_.insert(id); }
   bool IsKnown(graph::ValueId id) const;
   // Of a value that is known, and what it is known as: exactly one of these is not null.
   program::ValueType TypeOf(graph::ValueId id) const;
@@ -44,6 +52,7 @@ class GraphValues {
   const NonTensorValue* whole(graph::ValueId id) const;
   // As a tensor. UNSUPPORTED_DATATYPE if it is none.
   Result<Operand> Find(graph::ValueId id);
+  Result<Operand> FindAnyRank(graph::ValueId id);
   // A known value as one that a buffer holds whole.
   NonTensorValue AsNonTensorValue(graph::ValueId id);
   // A dense copy.
@@ -83,6 +92,7 @@ class GraphValues {
   std::vector<std::optional<Operand>> operands_;  // by ValueId
   std::unordered_map<graph::ValueId, Sequence> sequences_;
   std::unordered_map<graph::ValueId, NonTensorValue> non_tensor_values_;
+  std::unordered_set<graph::ValueId> open_ranks_;
   size_t sequence_tensors_ = 0;  // that nodes made, one in several sequences as often
   std::map<std::string, Dim> named_symbols_;
   std::vector<Operand> captures_;

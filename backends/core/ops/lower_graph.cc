@@ -127,9 +127,13 @@ class GraphLowering : public BodyLowering {
       return;
     }
     for (ValueId id : graph_.outputs) {
+      Status known = values_.Resolve(id);
       // A node that cannot make it says why.
-      if (carrier == Carrier::kValues || !values_.Resolve(id).ok()) continue;
-      answer.edges = CheckCarried("Graph output", graph_.values[id], values_.TypeOf(id));
+      if (!known.ok() && !values_.HasOpenRank(id)) continue;
+      answer.edges = std::move(known);
+      if (answer.edges.ok() && carrier == Carrier::kDescriptors) {
+        answer.edges = CheckCarried("Graph output", graph_.values[id], values_.TypeOf(id));
+      }
       if (answer.edges.ok()) continue;
       answer.edge_node = FindNode([&](const Node& node) { return &node.outputs; }, id);
       return;
@@ -261,7 +265,14 @@ class GraphLowering : public BodyLowering {
       const NonTensorValue* whole = values_.whole(node.inputs[k]);
       if (whole != nullptr) lowering.GiveNonTensorValue(static_cast<int>(k), *whole);
     }
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      if (node.inputs[k] == kNoValue || !values_.HasOpenRank(node.inputs[k])) continue;
+      lowering.GiveOpenRank(static_cast<int>(k));
+    }
     ONNXIFI_RETURN_IF_ERROR(lower(lowering));
+    if (const int open = lowering.FindOpenRank(); open >= 0) {
+      return values_.Resolve(node.inputs[static_cast<size_t>(open)]);
+    }
     for (size_t b = first_buffer; b < program.buffers.size(); ++b) {
       const Buffer& buffer = program.buffers[b];
       if (IsAddressable(buffer.type, tensor::Product(buffer.shape))) continue;
@@ -288,7 +299,7 @@ class GraphLowering : public BodyLowering {
         if (const Operand* operand = values_.operand(id)) input = *operand;
         continue;
       }
-      ONNXIFI_ASSIGN_OR_RETURN(input, values_.Find(id));
+      ONNXIFI_ASSIGN_OR_RETURN(input, values_.FindAnyRank(id));
       if (input->type() == ElementType::kString && entry.input_kinds == InputKinds::kNumbers) {
         return Status(Code::kUnsupportedDatatype, "Value " + Quoted(graph_.values[id].name) +
                                                       " is a tensor of strings, which " +
@@ -318,8 +329,10 @@ class GraphLowering : public BodyLowering {
                       node.op_type + ": Output " + std::to_string(k) + " is not supported.");
       }
       // ONNX infers no extents of these, and converters declare others than they have.
-      const bool is_inferable = node.domain != "ai.onnx.ml";
+      const bool is_open = lowering.open_outputs().contains(static_cast<int>(k));
+      const bool is_inferable = node.domain != "ai.onnx.ml" && !is_open;
       ONNXIFI_RETURN_IF_ERROR(values_.Set(id, *std::move(tensors[k]), is_inferable));
+      if (is_open) values_.SetOpenRank(id);
     }
     return base::Ok();
   }
@@ -466,7 +479,7 @@ class GraphLowering : public BodyLowering {
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id = node.outputs[k];
       if (id == kNoValue) continue;
-      ONNXIFI_RETURN_IF_ERROR(lowering.values_.Resolve(body.outputs[k]));
+      ONNXIFI_RETURN_IF_ERROR(lowering.values_.ResolveAnyRank(body.outputs[k]));
       values_.TakeOver(id, lowering.values_, body.outputs[k]);
       ONNXIFI_RETURN_IF_ERROR(values_.CheckDeclared(id));
     }

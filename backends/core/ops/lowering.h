@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -112,6 +113,9 @@ class Lowering {
   void GiveNonTensorValue(int input, const NonTensorValue& whole) {
     non_tensor_values_.emplace(input, &whole);
   }
+  // Likewise of an input whose rank is open: it may have fewer axes than the operand, which has
+  // leading axes of extent 1 in their place.
+  void GiveOpenRank(int input) { open_inputs_.insert(input); }
 
   const graph::Node& node() const { return node_; }
   // The since_version of the node's operator.
@@ -143,6 +147,12 @@ class Lowering {
   bool HasAny(int input) const;
   // The type of an input, whatever it is, which is there.
   program::ValueType InType(int input) const;
+  bool HasOpenRank(int input) const { return open_inputs_.contains(input); }
+  // To be called where the results are the same, whichever rank an open one turns out to be: a node
+  // with an input of open rank for which this is not called is refused.
+  void TakeAnyRank(int input) { open_inputs_.erase(input); }
+  // The first input of open rank that is not taken so; -1 if there is none.
+  int FindOpenRank() const { return open_inputs_.empty() ? -1 : *open_inputs_.begin(); }
   // The elements of a small integer or bool input as numbers or expressions, when they are known.
   std::optional<Dims> Integers(int input) const;
   // The same for an input that gives extents, positions or sizes: what is not known becomes symbols
@@ -179,6 +189,9 @@ class Lowering {
   void SetNonTensorValue(int output, NonTensorValue whole) {
     if (output < output_count()) made_non_tensor_values_[output] = std::move(whole);
   }
+  // The rank of an output that is set to a tensor is open, as GiveOpenRank has it.
+  void SetOpenRank(int output) { open_outputs_.insert(output); }
+  const std::set<int>& open_outputs() const { return open_outputs_; }
   // The number of axes that the model declares of output `output`, a tensor; nothing if it does
   // not.
   std::optional<int> DeclaredRank(int output) const;
@@ -224,6 +237,8 @@ class Lowering {
   std::map<int, Sequence> made_sequences_;                  // by output
   std::map<int, const NonTensorValue*> non_tensor_values_;  // by input
   std::map<int, NonTensorValue> made_non_tensor_values_;    // by output
+  std::set<int> open_inputs_;
+  std::set<int> open_outputs_;
   BodyLowering& bodies_;
 };
 

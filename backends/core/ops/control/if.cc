@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// If: both branches become sub-programs; the condition is read when the program runs.
+// If: both branches become sub-programs; the condition is read when the program runs. Where they
+// give different ranks, the result has the greater one, with leading axes of extent 1, and is only
+// for who broadcasts it to as many axes.
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "backends/core/ops/control/bodies.h"
 #include "backends/core/ops/registry.h"
@@ -9,6 +17,15 @@ namespace onnxifi::ops {
 namespace {
 
 using GraphAttribute = std::shared_ptr<const graph::Graph>;
+
+// Puts axes of extent 1 before those of a body's output.
+void PadRank(BodyLowering::Body& body, size_t output, size_t rank) {
+  Shape& shape = body.program->outputs[output].shape;
+  const size_t missing = rank - shape.size();
+  shape.insert(shape.begin(), missing, Dim(1));
+  std::vector<std::optional<Dim>>& extents = body.output_extents[output];
+  extents.insert(extents.begin(), missing, Dim(1));
+}
 
 Status LowerIf(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
@@ -45,7 +62,7 @@ Status LowerIf(Lowering& lowering) {
   std::vector<BodyLowering::Input> results;
   for (size_t k = 0; k < outputs; ++k) {
     BodyLowering::Input common = OutputOfBody(bodies[0], k);
-    const BodyLowering::Input other = OutputOfBody(bodies[1], k);
+    BodyLowering::Input other = OutputOfBody(bodies[1], k);
     if (common.value) {
       ONNXIFI_ASSIGN_OR_RETURN(common.value, program::Join(*common.value, *other.value,
                                                            "If: Output " + std::to_string(k)));
@@ -57,9 +74,11 @@ Status LowerIf(Lowering& lowering) {
                     "If: The branches give output " + std::to_string(k) + " different types.");
     }
     if (common.extents.size() != other.extents.size()) {
-      return lowering.UnsupportedShape("The branches give output " + std::to_string(k) + " " +
-                                       std::to_string(common.extents.size()) + " and " +
-                                       std::to_string(other.extents.size()) + " axes.");
+      const size_t rank = std::max(common.extents.size(), other.extents.size());
+      for (BodyLowering::Body& body : bodies) PadRank(body, k, rank);
+      common = OutputOfBody(bodies[0], k);
+      other = OutputOfBody(bodies[1], k);
+      lowering.SetOpenRank(static_cast<int>(k));
     }
     for (size_t axis = 0; axis < common.extents.size(); ++axis) {
       if (common.extents[axis] != other.extents[axis]) common.extents[axis].reset();

@@ -45,6 +45,12 @@ Result<BinaryOperands> BroadcastMixedInputs(Lowering& lowering) {
   if (lowering.version() < 7) {
     ONNXIFI_ASSIGN_OR_RETURN(b, StretchLegacy(lowering, a, std::move(b)));
   }
+  // Leading axes of extent 1 change nothing where the other operand has as many axes.
+  for (const int input : {0, 1}) {
+    const int rank = lowering.In(input).rank();
+    const bool fits = !lowering.HasOpenRank(1 - input) && lowering.In(1 - input).rank() >= rank;
+    if (lowering.version() >= 7 && fits) lowering.TakeAnyRank(input);
+  }
   ONNXIFI_ASSIGN_OR_RETURN(Shape shape, lowering.Broadcast(a.shape, b.shape));
   return BinaryOperands{a, std::move(b), a.type(), std::move(shape)};
 }

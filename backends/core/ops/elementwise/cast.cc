@@ -99,6 +99,7 @@ Status LowerCast(Lowering& lowering) {
 
 Status LowerCastLike(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
+  lowering.TakeAnyRank(1);
   return LowerConversion(lowering, lowering.In(1).type());
 }
 
