@@ -22,7 +22,7 @@ using onnx_file::ElementType;
 using onnx_file::NumberClass;
 
 // The one table of tolerances by element type.
-constexpr std::array<TypeTolerance, 11> kTypeTolerances = {{
+constexpr std::array<TypeTolerance, 13> kTypeTolerances = {{
     {ElementType::kFloat32, 1, 0, 2e-5},
     {ElementType::kFloat64, 1e-6, 0, 1e-12},
     {ElementType::kFloat16, 1, 0, 2e-3},
@@ -33,6 +33,8 @@ constexpr std::array<TypeTolerance, 11> kTypeTolerances = {{
     {ElementType::kFloat8E4M3Fnuz, 1, 0, 0.14},
     {ElementType::kFloat8E5M2, 1, 0, 0.27},
     {ElementType::kFloat8E5M2Fnuz, 1, 0, 0.27},
+    {ElementType::kFloat6E2M3, 1, 0, 0.14},
+    {ElementType::kFloat6E3M2, 1, 0, 0.27},
     {ElementType::kFloat4E2M1, 1, 0, 0.6},
 }};
 

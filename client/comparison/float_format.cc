@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The formats' definitions: IEEE 754 for float16, its truncation bfloat16, the OCP specifications
-// for 8 and 4 bits.
+// for 8, 6 and 4 bits.
 
 #include "client/comparison/float_format.h"
 
@@ -41,6 +41,10 @@ Format FormatOf(ElementType type) {
       return {5, 2, 15, NonFinite::kIeee};
     case ElementType::kFloat8E5M2Fnuz:
       return {5, 2, 16, NonFinite::kMinusZeroIsNan};
+    case ElementType::kFloat6E2M3:
+      return {2, 3, 1, NonFinite::kNone};
+    case ElementType::kFloat6E3M2:
+      return {3, 2, 3, NonFinite::kNone};
     case ElementType::kFloat4E2M1:
       return {2, 1, 1, NonFinite::kNone};
     default:
@@ -98,9 +102,12 @@ double DecodeSmallFloat(ElementType type, uint32_t bits) {
 uint64_t LoadBits(ElementType type, std::span<const std::byte> bytes, int64_t index) {
   const int width = onnx_file::FactsOf(type).bits;
   if (width < 8) {
-    const int per_byte = 8 / width;
-    const auto byte = std::to_integer<uint64_t>(bytes[static_cast<size_t>(index / per_byte)]);
-    return byte >> (width * (index % per_byte)) & ((uint64_t{1} << width) - 1);
+    const int64_t bit = index * width;
+    const auto first = static_cast<size_t>(bit / 8);
+    const auto last = static_cast<size_t>((bit + width - 1) / 8);
+    const auto pair =
+        std::to_integer<uint64_t>(bytes[first]) | std::to_integer<uint64_t>(bytes[last]) << 8;
+    return pair >> (bit % 8) & ((uint64_t{1} << width) - 1);
   }
   const auto width_bytes = static_cast<size_t>(width / 8);
   uint64_t value = 0;

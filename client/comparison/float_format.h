@@ -18,8 +18,8 @@ namespace onnxifi::comparison {
 // The value of the low bits of `bits` in the given float type of at most 16 bits. Exact.
 double DecodeSmallFloat(onnx_file::ElementType type, uint32_t bits);
 
-// The low or high part of byte `index / per_byte` for packed types; the element's own bytes
-// otherwise, zero-extended. `bytes` holds the element; its type has at most 64 bits.
+// The bits of element `index`, zero-extended: of the packed types in part of one byte or of two,
+// else its own bytes. `bytes` holds the element; its type has at most 64 bits.
 uint64_t LoadBits(onnx_file::ElementType type, std::span<const std::byte> bytes, int64_t index);
 
 // Element `index` of a float, integer or bool tensor as float64; exact but for integers beyond

@@ -47,6 +47,12 @@ INSTANTIATE_TEST_SUITE_P(Formats, LandmarkTest,
                                            Landmark{ElementType::kFloat8E5M2, 0x01, 0x1p-16},
                                            Landmark{ElementType::kFloat8E5M2Fnuz, 0x7F, 57344.0},
                                            Landmark{ElementType::kFloat8E5M2Fnuz, 0x01, 0x1p-17},
+                                           Landmark{ElementType::kFloat6E2M3, 0x1F, 7.5},
+                                           Landmark{ElementType::kFloat6E2M3, 0x01, 0.125},
+                                           Landmark{ElementType::kFloat6E2M3, 0x28, -1.0},
+                                           Landmark{ElementType::kFloat6E3M2, 0x1F, 28.0},
+                                           Landmark{ElementType::kFloat6E3M2, 0x01, 0.0625},
+                                           Landmark{ElementType::kFloat6E3M2, 0x2C, -1.0},
                                            Landmark{ElementType::kFloat4E2M1, 0x7, 6.0},
                                            Landmark{ElementType::kFloat4E2M1, 0x1, 0.5},
                                            Landmark{ElementType::kFloat4E2M1, 0xA, -1.0},
@@ -75,6 +81,14 @@ TEST(FloatFormatTest, PackedElementsStartInTheLowBits) {
   EXPECT_EQ(LoadNumber(ElementType::kInt2, bytes, 0), 1);
   EXPECT_EQ(LoadNumber(ElementType::kUint2, bytes, 3), 3);
   EXPECT_EQ(LoadNumber(ElementType::kUint2, bytes, 5), 2);
+  // Codes 1, 0x3F, 0x15, 0x20 and 3; the last one alone in its byte.
+  const std::array<std::byte, 4> bitstream = {std::byte{0xC1}, std::byte{0x5F}, std::byte{0x81},
+                                              std::byte{0x03}};
+  const std::array<uint64_t, 5> codes = {0x01, 0x3F, 0x15, 0x20, 0x03};
+  for (size_t index = 0; index < codes.size(); ++index) {
+    EXPECT_EQ(LoadBits(ElementType::kFloat6E2M3, bitstream, static_cast<int64_t>(index)),
+              codes[index]);
+  }
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace onnxifi::onnx_file {
 namespace {
 
-constexpr std::array<ElementFacts, 27> kFacts = {{
+constexpr std::array<ElementFacts, 29> kFacts = {{
     {ElementType::kUndefined, "undefined", 0, NumberClass::kNone},
     {ElementType::kFloat32, "float", 32, NumberClass::kFloat},
     {ElementType::kUint8, "uint8", 8, NumberClass::kInteger},
@@ -39,6 +39,8 @@ constexpr std::array<ElementFacts, 27> kFacts = {{
     {ElementType::kFloat8E8M0, "float8e8m0", 8, NumberClass::kFloat},
     {ElementType::kUint2, "uint2", 2, NumberClass::kInteger},
     {ElementType::kInt2, "int2", 2, NumberClass::kInteger},
+    {ElementType::kFloat6E2M3, "float6e2m3", 6, NumberClass::kFloat},
+    {ElementType::kFloat6E3M2, "float6e3m2", 6, NumberClass::kFloat},
 }};
 
 }  // namespace
@@ -60,8 +62,8 @@ std::optional<int64_t> SizeBytes(ElementType type, int64_t element_count) {
   constexpr int64_t kMaxBytes = int64_t{1} << 62;
   if (bits == 0 || element_count < 0) return std::nullopt;
   if (bits < 8) {
-    const int per_byte = 8 / bits;
-    return element_count / per_byte + (element_count % per_byte != 0 ? 1 : 0);
+    // Eight elements fill `bits` bytes.
+    return element_count / 8 * bits + (element_count % 8 * bits + 7) / 8;
   }
   if (element_count > kMaxBytes / (bits / 8)) return std::nullopt;
   return element_count * (bits / 8);

@@ -42,6 +42,8 @@ enum class ElementType : int32_t {
   kFloat8E8M0 = 24,
   kUint2 = 25,
   kInt2 = 26,
+  kFloat6E2M3 = 27,
+  kFloat6E3M2 = 28,
 };
 
 enum class NumberClass : uint8_t { kNone, kFloat, kInteger, kBool, kComplex, kString };
@@ -49,7 +51,7 @@ enum class NumberClass : uint8_t { kNone, kFloat, kInteger, kBool, kComplex, kSt
 struct ElementFacts {
   ElementType type;
   std::string_view name;
-  // In memory; 4 and 2 for the packed types, 0 for strings.
+  // In memory; 2, 4 and 6 for the packed types, 0 for strings.
   int bits;
   NumberClass number_class;
 };

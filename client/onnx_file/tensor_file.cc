@@ -74,8 +74,18 @@ base::Status ReadField(const WireField& field, DenseTensor& tensor, RawFields& r
   }
 }
 
-// Typed integer fields hold one element each, the packed types one byte each.
+// Typed integer fields hold one element each; the types that a byte holds several of, one byte
+// each.
 void StoreIntegers(const std::vector<int64_t>& values, int bits, std::vector<std::byte>& bytes) {
+  if (bits == 6) {
+    bytes.resize((values.size() * 6 + 7) / 8);
+    for (size_t index = 0; index < values.size(); ++index) {
+      const uint64_t placed = (static_cast<uint64_t>(values[index]) & 0x3F) << index * 6 % 8;
+      bytes[index * 6 / 8] |= static_cast<std::byte>(placed);
+      if (placed >> 8 != 0) bytes[index * 6 / 8 + 1] |= static_cast<std::byte>(placed >> 8);
+    }
+    return;
+  }
   const int width_bytes = bits < 8 ? 1 : bits / 8;
   bytes.reserve(values.size() * static_cast<size_t>(width_bytes));
   for (const int64_t value : values) {

@@ -102,6 +102,13 @@ TEST(TensorFileTest, FourBitElementsShareABytePerInt32) {
   EXPECT_THAT(ValuesOf<uint8_t>(*tensor), ElementsAre(0xA5, 0x07));
 }
 
+TEST(TensorFileTest, SixBitElementsHaveAnInt32Each) {
+  const auto tensor =
+      ParseTensor(Bytes({0x08, 5, 0x10, 27, 0x2A, 5, 0x01, 0x3F, 0x15, 0x20, 0x03}));
+  ASSERT_TRUE(tensor.ok()) << tensor.status().Text();
+  EXPECT_THAT(ValuesOf<uint8_t>(*tensor), ElementsAre(0xC1, 0x5F, 0x81, 0x03));
+}
+
 TEST(TensorFileTest, ReadsStrings) {
   const auto tensor = ParseTensor(Bytes({0x08, 2, 0x10, 8, 0x32, 1, 'a', 0x32, 0}));
   ASSERT_TRUE(tensor.ok()) << tensor.status().Text();

@@ -36,10 +36,12 @@ void CopyElement(const DenseTensor& source, int64_t from, DenseTensor& target, i
                 source.bytes.data() + static_cast<size_t>(from) * size_bytes, size_bytes);
     return;
   }
-  const int per_byte = 8 / bits;
-  const auto element = static_cast<uint8_t>(comparison::LoadBits(source.type, source.bytes, from));
-  target.bytes[static_cast<size_t>(to / per_byte)] |=
-      static_cast<std::byte>(element << (bits * static_cast<int>(to % per_byte)));
+  // Into bytes of zeros; an element of 6 bits may lie in two.
+  const int64_t bit = to * bits;
+  const uint64_t placed = comparison::LoadBits(source.type, source.bytes, from) << bit % 8;
+  std::byte* const place = target.bytes.data() + bit / 8;
+  place[0] |= static_cast<std::byte>(placed);
+  if (placed >> 8 != 0) place[1] |= static_cast<std::byte>(placed >> 8);
 }
 
 template <typename Float>

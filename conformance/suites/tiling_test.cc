@@ -90,6 +90,20 @@ TEST(TilingTest, PackedElementsKeepTheirValues) {
   }
 }
 
+TEST(TilingTest, ElementsInTwoBytesKeepTheirValues) {
+  // 1, 0x3F, 0x15 of six bits.
+  const std::vector<DenseTensor> inputs = {
+      Bytes(ElementType::kFloat6E2M3, {3}, {0xC1, 0x5F, 0x01})};
+  const std::array<uint64_t, 3> codes = {0x01, 0x3F, 0x15};
+  const DenseTensor tiled = ListEnlargements(inputs).front().inputs[0];
+  ASSERT_EQ(tiled.bytes.size(), 99u);
+  for (int64_t index = 0; index < 131; ++index) {
+    EXPECT_EQ(comparison::LoadBits(tiled.type, tiled.bytes, index),
+              codes[static_cast<size_t>((index + index / 3) % 3)])
+        << index;
+  }
+}
+
 TEST(TilingTest, TensorsStayBelowTheLimit) {
   const std::vector<DenseTensor> inputs = {
       MakeFloatTensor("a", {2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8})};
