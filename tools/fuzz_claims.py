@@ -50,11 +50,13 @@ ELEMENT_TYPES = [TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, Ten
                  TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16,
                  TensorProto.INT32, TensorProto.UINT32, TensorProto.INT64, TensorProto.UINT64,
                  TensorProto.BOOL, TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2,
-                 TensorProto.INT4, TensorProto.UINT4, TensorProto.STRING]
+                 TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT6E2M3, TensorProto.FLOAT6E3M2,
+                 TensorProto.STRING]
 BITS = {TensorProto.DOUBLE: 64, TensorProto.INT64: 64, TensorProto.UINT64: 64, TensorProto.FLOAT: 32,
         TensorProto.INT32: 32, TensorProto.UINT32: 32, TensorProto.FLOAT16: 16, TensorProto.BFLOAT16: 16,
         TensorProto.INT16: 16, TensorProto.UINT16: 16, TensorProto.INT4: 4, TensorProto.UINT4: 4,
         TensorProto.FLOAT4E2M1: 4, TensorProto.UINT2: 2, TensorProto.INT2: 2,
+        TensorProto.FLOAT6E2M3: 6, TensorProto.FLOAT6E3M2: 6,
         TensorProto.COMPLEX64: 64, TensorProto.COMPLEX128: 128}
 MAX_ELEMENTS = 1 << 16
 NODES_PER_ROUND = 200
@@ -174,9 +176,9 @@ def mutate(seed, rng):
 
 def random_bytes(element, shape, source, rng):
     if source is not None:
-        return numpy.frombuffer(numpy_helper.to_array(source).tobytes()
-                                if element not in (TensorProto.INT4, TensorProto.UINT4)
-                                else source.raw_data, dtype=numpy.uint8).copy()
+        is_packed = BITS.get(element, 8) < 8
+        return numpy.frombuffer(source.raw_data if is_packed else numpy_helper.to_array(source).tobytes(),
+                                dtype=numpy.uint8).copy()
     generator = numpy.random.default_rng(rng.getrandbits(32))
     count = math.prod(shape)
     numpy_types = {TensorProto.FLOAT: numpy.float32, TensorProto.DOUBLE: numpy.float64,

@@ -408,37 +408,41 @@ TEST_F(DeviceTest, MemoryThatIsGivenBackIsUsedAgain) {
 
 // The memory of an output was somebody else's before; its elements do not fill the last byte.
 TEST_F(DeviceTest, NothingShowsBehindPackedElements) {
-  const std::unique_ptr<Device> device = Open();
-  ProgramMaker maker;
-  const program::Dim n = maker.program.dims->NewSymbol("N", false);
-  const Operand x = maker.Input({n}, ElementType::kUint4);
-  maker.Output(
-      maker.Map({n}, {x}, [](ExprPool&, const std::vector<Expr>& loads) { return loads[0]; }));
-  plan::Counters counters;
-  const auto plan = plan::Plan::Create(maker.program, *device, counters);
-  ASSERT_TRUE(plan.ok()) << plan.status().Text();
-  execution::Executor executor(**plan);
-  const auto boundary = execution::HostBoundary::Create(executor);
-  ASSERT_TRUE(boundary.ok());
-  const std::vector<std::byte> ones(256, std::byte{0xFF});
-  {
-    const auto first = device->memory().Allocate(256);
-    const auto second = device->memory().Allocate(256);
-    const auto queue = device->NewQueue();
-    ASSERT_TRUE((*queue)->Upload(ones.data(), (*first)->data(), 256).ok());
-    ASSERT_TRUE((*queue)->Upload(ones.data(), (*second)->data(), 256).ok());
-    ASSERT_TRUE((*queue)->Finish().ok());
-  }
-  // The second run has more of the first one's elements behind its own.
-  for (const int64_t count : {7, 5, 8}) {
-    Tensor input = *Tensor::Allocate(ElementType::kUint4, {count});
-    std::memset(input.mutable_data(), 0xBB, static_cast<size_t>(input.size_bytes()));
-    const std::vector<Tensor> inputs = {std::move(input)};
-    execution::TensorOutputs places(maker.program);
-    ASSERT_TRUE((*boundary)->Run(execution::AsInputs(inputs), places).ok());
-    const auto* bytes = reinterpret_cast<const uint8_t*>(places.tensors[0].data());
-    EXPECT_EQ(bytes[0], 0xBB);
-    EXPECT_EQ(bytes[(count - 1) / 2], count % 2 == 0 ? 0xBB : 0x0B) << count;
+  for (const ElementType type : {ElementType::kUint4, ElementType::kFloat6E2M3}) {
+    const std::unique_ptr<Device> device = Open();
+    ProgramMaker maker;
+    const program::Dim n = maker.program.dims->NewSymbol("N", false);
+    const Operand x = maker.Input({n}, type);
+    maker.Output(
+        maker.Map({n}, {x}, [](ExprPool&, const std::vector<Expr>& loads) { return loads[0]; }));
+    plan::Counters counters;
+    const auto plan = plan::Plan::Create(maker.program, *device, counters);
+    ASSERT_TRUE(plan.ok()) << plan.status().Text();
+    execution::Executor executor(**plan);
+    const auto boundary = execution::HostBoundary::Create(executor);
+    ASSERT_TRUE(boundary.ok());
+    const std::vector<std::byte> ones(256, std::byte{0xFF});
+    {
+      const auto first = device->memory().Allocate(256);
+      const auto second = device->memory().Allocate(256);
+      const auto queue = device->NewQueue();
+      ASSERT_TRUE((*queue)->Upload(ones.data(), (*first)->data(), 256).ok());
+      ASSERT_TRUE((*queue)->Upload(ones.data(), (*second)->data(), 256).ok());
+      ASSERT_TRUE((*queue)->Finish().ok());
+    }
+    // The second run has more of the first one's elements behind its own.
+    for (const int64_t count : {7, 5, 8}) {
+      Tensor input = *Tensor::Allocate(type, {count});
+      std::memset(input.mutable_data(), 0xBB, static_cast<size_t>(input.size_bytes()));
+      const std::vector<Tensor> inputs = {std::move(input)};
+      execution::TensorOutputs places(maker.program);
+      ASSERT_TRUE((*boundary)->Run(execution::AsInputs(inputs), places).ok());
+      const auto* bytes = reinterpret_cast<const uint8_t*>(places.tensors[0].data());
+      const int64_t bits = count * tensor::BitWidth(type);
+      EXPECT_EQ(bytes[0], 0xBB);
+      EXPECT_EQ(bytes[(bits - 1) / 8], bits % 8 == 0 ? 0xBB : 0xBB & ((1 << bits % 8) - 1))
+          << count;
+    }
   }
 }
 

@@ -213,7 +213,7 @@ typedef struct onnxVulkanBuffer {
   /* VkBuffer, bound to memory that was allocated with VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT. */
   uint64_t buffer;
   /* Where the tensor begins, a multiple of 16, and the bytes from there that may be used: at least
-   * those of the tensor, rounded up to 4 for an output of 4- or 2-bit elements. */
+   * those of the tensor, rounded up to 4 for an output of elements narrower than a byte. */
   uint64_t offset;
   uint64_t size_bytes;
   /* VkBufferUsageFlags that the buffer was made with, as Vulkan does not tell them: needed are
@@ -240,7 +240,7 @@ typedef struct onnxOpaqueFd {
   uint32_t memory_type_index;
   uint64_t allocation_bytes;
   /* Where the tensor begins, a multiple of 16, and the bytes from there that may be used: at least
-   * those of the tensor, rounded up to 4 for an output of 4- or 2-bit elements. */
+   * those of the tensor, rounded up to 4 for an output of elements narrower than a byte. */
   uint64_t offset;
   uint64_t size_bytes;
   /* deviceUUID and driverUUID of VkPhysicalDeviceIDProperties, where the memory was allocated. */
@@ -248,7 +248,15 @@ typedef struct onnxOpaqueFd {
   uint8_t driver_uuid[16];
 } onnxOpaqueFd;
 
-/* ---- Element types newer than the interface; numerically ONNX TensorProto.DataType ---- */
+/*
+ * ---- Element types newer than the interface; numerically ONNX TensorProto.DataType ----
+ *
+ * Elements narrower than a byte lie in a tensor's memory as in ONNX's raw_data: one behind the
+ * other without gaps, each from its lowest bit on, the first in the low bits of the first byte. Of
+ * 2 bits four fill a byte, of 4 bits two; of 6 bits four fill three bytes, and an element may begin
+ * in one byte and end in the next. A tensor has as many bytes as its bits need. Bits behind the
+ * last element are ignored in inputs and undefined in outputs.
+ */
 
 #define ONNXIFI_SDK_DATATYPE_BOOL 9
 #define ONNXIFI_SDK_DATATYPE_FLOAT8E4M3FN 17
@@ -259,6 +267,10 @@ typedef struct onnxOpaqueFd {
 #define ONNXIFI_SDK_DATATYPE_INT4 22
 #define ONNXIFI_SDK_DATATYPE_FLOAT4E2M1 23
 #define ONNXIFI_SDK_DATATYPE_FLOAT8E8M0 24
+#define ONNXIFI_SDK_DATATYPE_UINT2 25
+#define ONNXIFI_SDK_DATATYPE_INT2 26
+#define ONNXIFI_SDK_DATATYPE_FLOAT6E2M3 27
+#define ONNXIFI_SDK_DATATYPE_FLOAT6E3M2 28
 
 /* Only for an onnxValue: no descriptor carries strings. */
 #define ONNXIFI_SDK_DATATYPE_STRING 8
@@ -459,7 +471,7 @@ typedef struct onnxValue {
   uint32_t rank;
   const int64_t* extents;
   const void* data;
-  /* Size of `data`. Elements are packed; those of 4 and 2 bits are rounded up to a whole byte. */
+  /* Size of `data`. Elements are packed; those narrower than a byte end in a whole byte. */
   size_t data_size_bytes;
   const onnxString* strings;
   /* For a sequence, or the values of a map, one per key: `element_count` values of one kind. */

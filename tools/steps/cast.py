@@ -4,7 +4,7 @@
 import numpy as np
 
 from steps.integer_arithmetic import narrow_integer
-from steps.number_format import BOOL, ROUNDING, is_float, quantise
+from steps.number_format import BOOL, ROUNDING, WITHOUT_NAN, is_float, quantise
 from steps.value import Value
 
 
@@ -26,7 +26,7 @@ def cast(kind, from_kind, a):
                 low, high = quantise(kind, a.v - a.e), quantise(kind, a.v + a.e)
                 u = a.u | (a.uncertain() & (~np.isfinite(low) | ~np.isfinite(high)))
             # What a format without NaN makes of one is ONNX's own convention.
-            return Value(v, e, u | (np.isnan(a.v) & (kind == 23)))
+            return Value(v, e, u | (np.isnan(a.v) & (kind in WITHOUT_NAN)))
         with np.errstate(all="ignore"):
             if kind == BOOL:
                 return Value(a.v != 0, None, a.u | (a.uncertain() & (np.abs(a.v) <= a.e)))

@@ -14,6 +14,8 @@ ROUNDING = {
     19: (2.0**-3, 2.0**-16, 57344.0),  # float8e5m2
     20: (2.0**-3, 2.0**-17, 57344.0),  # float8e5m2fnuz
     23: (2.0**-2, 0.5, 6.0),  # float4e2m1
+    27: (2.0**-4, 2.0**-3, 7.5),  # float6e2m3
+    28: (2.0**-3, 2.0**-4, 28.0),  # float6e3m2
     24: (0.5, 2.0**-127, 2.0**127),  # float8e8m0
 }
 
@@ -24,9 +26,10 @@ NATIVE = {
 # Exponent bits, mantissa bits, bias, kind of specials of the formats that numpy lacks.
 NARROW = {
     17: (4, 3, 7, "fn"), 18: (4, 3, 8, "fnuz"), 19: (5, 2, 15, "ieee"),
-    20: (5, 2, 16, "fnuz"), 23: (2, 1, 1, "none"),
+    20: (5, 2, 16, "fnuz"), 23: (2, 1, 1, "none"), 27: (2, 3, 1, "none"), 28: (3, 2, 3, "none"),
 }
-PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}
+WITHOUT_NAN = {kind for kind, (_, _, _, specials) in NARROW.items() if specials == "none"}
+PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2, 27: 6, 28: 6}
 INT_DTYPE = {21: np.uint8, 22: np.int8, 25: np.uint8, 26: np.int8}
 BOOL, COMPLEX64, COMPLEX128 = 9, 14, 15
 
@@ -76,8 +79,9 @@ def decode(kind, raw, count):
         return (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if kind in PACKED_BITS:
         bits = PACKED_BITS[kind]
-        shifts = np.arange(0, 8, bits)
-        codes = ((raw[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count].astype(np.uint8)
+        # One stream of bits, the lowest of each byte first.
+        stream = np.unpackbits(raw, bitorder="little")[: count * bits].reshape(count, bits)
+        codes = np.packbits(stream, axis=1, bitorder="little").reshape(count)
         return DECODE[kind][codes] if kind in DECODE else wrap_packed(kind, codes)
     if kind in DECODE:
         return DECODE[kind][raw]

@@ -5,6 +5,7 @@
 
 #include "backends/core/codegen/access.h"
 
+#include <numeric>
 #include <string_view>
 
 #include "backends/core/codegen/conversion.h"
@@ -13,6 +14,9 @@ namespace onnxifi::codegen {
 namespace {
 
 using tensor::ElementType;
+
+// Packed elements are written by whole words, with atomic operations.
+constexpr int kWordBits = 32;
 
 // "a * b" as numbers that may be anything, without overflow.
 std::string WrapMul(const std::string& a, const std::string& b) {
@@ -38,13 +42,41 @@ std::string WriteSum(const std::string& offset, size_t axes,
   return is_wide ? Text("AS(i64, ", sum, ")") : sum;
 }
 
-// Element `index` of a buffer as it lies there.
-std::string WriteElement(ElementType type, const std::string& buffer, const std::string& index) {
+// Where packed element `index`, a variable, begins among units of `unit_bits`. Groups of elements
+// that fill units are counted first: `index` times the bits of an element may leave its type.
+struct PackedPlace {
+  std::string unit;
+  std::string last_unit;  // where it ends: `unit` itself, but for some elements of 6 bits
+  std::string shift;      // of its lowest bit in `unit`
+};
+
+PackedPlace FindPlace(ElementType type, const std::string& index, int unit_bits) {
   const int bits = tensor::BitWidth(type);
+  const int common = std::gcd(bits, unit_bits);
+  const int per_group = unit_bits / common;
+  if (bits == common) {
+    const std::string unit = Text(index, " / ", per_group);
+    return {unit, unit, Text(index, " % ", per_group, " * ", bits)};
+  }
+  const std::string group = Text(index, " / ", per_group, " * ", bits / common);
+  const std::string bit = Text(index, " % ", per_group, " * ", bits);
+  return {Text(group, " + ", bit, " / ", unit_bits),
+          Text(group, " + (", bit, " + ", bits - 1, ") / ", unit_bits),
+          Text(bit, " % ", unit_bits)};
+}
+
+std::string PackedMask(ElementType type) { return Text((1 << tensor::BitWidth(type)) - 1, "u"); }
+
+// Element `index`, a variable, of a buffer as it lies there.
+std::string WriteElement(ElementType type, const std::string& buffer, const std::string& index) {
   if (tensor::IsPacked(type)) {
-    const int per_byte = 8 / bits;
-    return Text("AS(u8, LOAD(", buffer, ", (", index, ") / ", per_byte, ") >> (", index, ") % ",
-                per_byte, " * ", bits, " & ", (1 << bits) - 1, ")");
+    const PackedPlace place = FindPlace(type, index, 8);
+    std::string bits = Text("AS(u32, LOAD(", buffer, ", ", place.unit, "))");
+    if (place.last_unit != place.unit) {
+      // Not the next byte as such: behind the last element there may be none.
+      bits = Text("(", bits, " | AS(u32, LOAD(", buffer, ", ", place.last_unit, ")) << 8)");
+    }
+    return Text("AS(u8, ", bits, " >> AS(u32, ", place.shift, ") & ", PackedMask(type), ")");
   }
   const std::string loaded = Text("LOAD(", buffer, ", ", index, ")");
   // Any byte but 0 is true; arithmetic on bool relies on 0 and 1.
@@ -104,11 +136,14 @@ std::string WriteReadBack(Writer& writer, const program::Step& step, int write,
   const std::string index = WriteIndex(writer, step, /*is_write=*/true, write, coordinates);
   const std::string_view lane = LaneType(view.type);
   if (tensor::IsPacked(view.type)) {
-    const int bits = tensor::BitWidth(view.type);
-    const int per_word = 32 / bits;
-    return writer.Declare(
-        lane, Text("AS(u8, LOAD(", buffer, ", ", index, " / ", per_word, ") >> (", index, " % ",
-                   per_word, " * ", bits, ") & ", (1 << bits) - 1, ")"));
+    const PackedPlace place = FindPlace(view.type, index, kWordBits);
+    const std::string shift = writer.Declare("u32", Text("AS(u32, ", place.shift, ")"));
+    std::string bits = Text("LOAD(", buffer, ", ", place.unit, ") >> ", shift);
+    if (place.last_unit != place.unit) {
+      bits = Text("(", bits, " | (", place.last_unit, " != ", place.unit, " ? LOAD(", buffer, ", ",
+                  place.last_unit, ") << (", kWordBits, "u - ", shift, ") : 0u))");
+    }
+    return writer.Declare(lane, Text("AS(u8, ", bits, " & ", PackedMask(view.type), ")"));
   }
   return writer.Declare(lane, WriteElement(view.type, buffer, index));
 }
@@ -122,12 +157,18 @@ void WriteStore(Writer& writer, const program::Step& step, int write,
     writer.Line("STORE(", buffer, ", ", index, ", ", value, ");");
     return;
   }
-  const int bits = tensor::BitWidth(view.type);
-  const int per_word = 32 / bits;
-  const std::string shift =
-      writer.Declare("u32", Text("AS(u32, ", index, " % ", per_word, " * ", bits, ")"));
-  writer.Line("STORE_BITS(", buffer, ", ", index, " / ", per_word, ", ~(", (1 << bits) - 1, "u << ",
-              shift, "), AS(u32, ", value, ") << ", shift, ");");
+  const PackedPlace place = FindPlace(view.type, index, kWordBits);
+  const std::string mask = PackedMask(view.type);
+  const std::string shift = writer.Declare("u32", Text("AS(u32, ", place.shift, ")"));
+  const std::string code = writer.Declare("u32", Text("AS(u32, ", value, ")"));
+  writer.Line("STORE_BITS(", buffer, ", ", place.unit, ", ~(", mask, " << ", shift, "), ", code,
+              " << ", shift, ");");
+  if (place.last_unit == place.unit) return;
+  writer.Open("if (", place.last_unit, " != ", place.unit, ")");
+  const std::string unshift = writer.Declare("u32", Text(kWordBits, "u - ", shift));
+  writer.Line("STORE_BITS(", buffer, ", ", place.last_unit, ", ~(", mask, " >> ", unshift, "), ",
+              code, " >> ", unshift, ");");
+  writer.Close();
 }
 
 }  // namespace onnxifi::codegen

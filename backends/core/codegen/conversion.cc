@@ -26,6 +26,10 @@ std::string_view FormatOf(ElementType type) {
       return "5, 2, 15, 0";
     case ElementType::kFloat8E5M2Fnuz:
       return "5, 2, 16, 2";
+    case ElementType::kFloat6E2M3:
+      return "2, 3, 1, 3";
+    case ElementType::kFloat6E3M2:
+      return "3, 2, 3, 3";
     case ElementType::kFloat4E2M1:
       return "2, 1, 1, 3";
     default:
@@ -54,7 +58,8 @@ std::string Encode(Writer& writer, ElementType type, const std::string& value, b
     code = Text(writer.UseHelper("encode_e8m0"), "(", value, ", ", saturate ? 1 : 0, ", ",
                 static_cast<int>(rounding), ")");
   } else {
-    const bool saturates = type == ElementType::kFloat4E2M1 || saturate;
+    // Formats narrower than a byte have no infinity and no NaN.
+    const bool saturates = tensor::IsPacked(type) || saturate;
     code = Text(writer.UseHelper("encode"), "(", value, ", ", FormatOf(type), ", ",
                 saturates ? 1 : 0, ")");
   }

@@ -183,7 +183,8 @@ TEST_F(ScatterTest, EveryTypeIsCombined) {
   for (const ElementType type :
        {ElementType::kInt4, ElementType::kUint4, ElementType::kInt8, ElementType::kUint16,
         ElementType::kInt32, ElementType::kInt64, ElementType::kUint64, ElementType::kFloat16,
-        ElementType::kBfloat16, ElementType::kFloat8E4M3Fn, ElementType::kFloat64}) {
+        ElementType::kBfloat16, ElementType::kFloat8E4M3Fn, ElementType::kFloat6E2M3,
+        ElementType::kFloat64}) {
     ++seed;
     if (type == ElementType::kFloat64 && !has_float64_) continue;
     SCOPED_TRACE(tensor::Name(type));

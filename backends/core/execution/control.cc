@@ -101,16 +101,16 @@ void CopyPacked(ElementType type, const std::byte* from, int64_t from_index, std
   }
 }
 
-// The bytes that some consecutive elements lie in.
+// The bytes that some consecutive elements lie in, from the first that an element begins with.
 struct ByteRange {
   int64_t begin;
   int64_t size_bytes;
   int64_t first_index;  // of the elements, counted from `begin`
 
   ByteRange(ElementType type, int64_t index, int64_t count) {
-    const int64_t per_byte = 8 / tensor::BitWidth(type);
-    begin = index / per_byte;
-    first_index = index % per_byte;
+    const int64_t per_group = tensor::ElementsPerGroup(type);
+    begin = tensor::SizeBytes(type, index / per_group * per_group);
+    first_index = index % per_group;
     size_bytes = tensor::SizeBytes(type, first_index + count);
   }
 };

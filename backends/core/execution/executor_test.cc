@@ -11,10 +11,13 @@
 #include <atomic>
 #include <thread>
 
+#include "backends/core/execution/host_boundary.h"
+#include "backends/core/execution/testing/far_device.h"
 #include "backends/core/execution/testing/run_program.h"
 #include "backends/core/program/testing/program_maker.h"
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
+#include "backends/core/tensor/convert.h"
 
 namespace onnxifi::execution {
 namespace {
@@ -35,6 +38,7 @@ using tensor::ElementType;
 using tensor::Extents;
 using tensor::Tensor;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 Expr Sum(ExprPool&, const std::vector<Expr>& loads) { return loads[0] + loads[1]; }
@@ -74,6 +78,18 @@ struct Ready {
   std::unique_ptr<plan::Plan> plan;
   std::unique_ptr<Executor> executor;
 };
+
+// On a device with memory of its own, whose queue copies what the host's would.
+Result<std::vector<Tensor>> RunFar(const Program& program, const std::vector<Tensor>& inputs) {
+  FarDevice device;
+  plan::Counters counters;
+  ONNXIFI_ASSIGN_OR_RETURN(const auto plan, plan::Plan::Create(program, device, counters));
+  Executor executor(*plan);
+  ONNXIFI_ASSIGN_OR_RETURN(const auto boundary, HostBoundary::Create(executor));
+  TensorOutputs places(program);
+  ONNXIFI_RETURN_IF_ERROR(boundary->Run(AsInputs(inputs), places));
+  return std::move(places.tensors);
+}
 
 // count[2] int64, x[N]: out[count[0], N] = x, count[1] times as much in each row as in the one
 // before: all that a cut can tell, extents and numbers.
@@ -342,8 +358,10 @@ TEST(ExecutorTest, LoopStopsAtTheTripCountOrTheCondition) {
 }
 
 // Carries sum[2] over the columns of x[2, T], from the last to the first, and stacks the sums as
-// columns in the order of x; `other` of type uint4 goes along axis 0 and is stacked as it comes.
-TEST(ExecutorTest, ScanWalksAnyAxisEitherWay) {
+// columns in the order of x; `other`, of a type narrower than a byte, goes along axis 0 and is
+// stacked as it comes: slices of three begin within a byte.
+void ScanAnyAxisEitherWay(ElementType packed) {
+  SCOPED_TRACE(tensor::Name(packed));
   Control control;
   control.kind = Control::Kind::kScan;
   control.carried = 1;
@@ -353,7 +371,7 @@ TEST(ExecutorTest, ScanWalksAnyAxisEitherWay) {
     ProgramMaker body;
     const Operand sum = body.Input({2});
     const Operand column = body.Input({2});
-    const Operand row = body.Input({3}, ElementType::kUint4);
+    const Operand row = body.Input({3}, packed);
     const Operand next = body.Map({2}, {sum, column}, Sum);
     const Operand shown = body.Map({2}, {next}, Double);
     const Operand same =
@@ -365,26 +383,42 @@ TEST(ExecutorTest, ScanWalksAnyAxisEitherWay) {
   const Dim t = NewSymbol(maker, "T");
   const Operand sum = maker.Input({2});
   const Operand x = maker.Input({2, t});
-  const Operand other = maker.Input({t, 3}, ElementType::kUint4);
-  const std::vector<Operand> results = AddControl(
-      maker, std::move(control), {sum, x, other},
-      {{ElementType::kFloat32, 1}, {ElementType::kFloat32, 2}, {ElementType::kUint4, 2}});
+  const Operand other = maker.Input({t, 3}, packed);
+  const std::vector<Operand> results =
+      AddControl(maker, std::move(control), {sum, x, other},
+                 {{ElementType::kFloat32, 1}, {ElementType::kFloat32, 2}, {packed, 2}});
   for (const Operand& result : results) {
     maker.Output(maker.Map(result.shape, {result}, [](ExprPool&, const std::vector<Expr>& loads) {
       return Cast(loads[0], ElementType::kFloat32);
     }));
   }
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6, 7, 8, 10};
+  Tensor other_numbers = *Tensor::Allocate(packed, {3, 3});
+  for (size_t k = 0; k < numbers.size(); ++k) {
+    const tensor::Scalar number =
+        CastScalar(ElementType::kFloat64, packed, tensor::Scalar{.f = numbers[k]});
+    StoreScalar(packed, other_numbers.mutable_data(), static_cast<int64_t>(k), number);
+  }
+  std::vector<Tensor> inputs;
+  inputs.push_back(Floats({2}, {0, 100}));
+  inputs.push_back(Floats({2, 3}, {1, 2, 3, 4, 5, 6}));
+  inputs.push_back(std::move(other_numbers));
   Ready ready(maker.program);
-  const std::byte nibbles[] = {std::byte{0x21}, std::byte{0x43}, std::byte{0x65}, std::byte{0x87},
-                               std::byte{0x09}};
-  const auto outputs = ready.Run({Floats({2}, {0, 100}), Floats({2, 3}, {1, 2, 3, 4, 5, 6}),
-                                  Tensor::FromBytes(ElementType::kUint4, {3, 3}, nibbles)});
-  ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
-  EXPECT_THAT((*outputs)[0].values<float>(), ElementsAre(6, 115));
-  EXPECT_EQ((*outputs)[1].extents(), (Extents{2, 3}));
-  EXPECT_THAT((*outputs)[1].values<float>(), ElementsAre(12, 10, 6, 230, 222, 212));
-  EXPECT_EQ((*outputs)[2].extents(), (Extents{3, 3}));
-  EXPECT_THAT((*outputs)[2].values<float>(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+  for (const bool is_far : {false, true}) {
+    const auto outputs = is_far ? RunFar(maker.program, inputs) : ready.Run(inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+    EXPECT_THAT((*outputs)[0].values<float>(), ElementsAre(6, 115));
+    EXPECT_EQ((*outputs)[1].extents(), (Extents{2, 3}));
+    EXPECT_THAT((*outputs)[1].values<float>(), ElementsAre(12, 10, 6, 230, 222, 212));
+    EXPECT_EQ((*outputs)[2].extents(), (Extents{3, 3}));
+    EXPECT_THAT((*outputs)[2].values<float>(), ElementsAreArray(numbers)) << is_far;
+  }
+}
+
+TEST(ExecutorTest, ScanWalksAnyAxisEitherWay) {
+  for (const ElementType packed : {ElementType::kUint4, ElementType::kFloat6E3M2}) {
+    ScanAnyAxisEitherWay(packed);
+  }
 }
 
 TEST(ExecutorTest, RefusesSlicesOfDifferentExtents) {

@@ -267,6 +267,12 @@ TEST(ImportTest, TypedFieldsAndRawDataAgreeForEveryElementType) {
       }
     } else if (type == kUint64 || type == kUint32) {
       for (int64_t at = 0; at < kCount; ++at) typed.add_uint64_data(number_at(at, width));
+    } else if (type == kFloat6E2M3 || type == kFloat6E3M2) {
+      // One element each; the first begins in the low bits.
+      uint64_t codes = number_at(0, static_cast<size_t>(size_bytes));
+      for (int64_t at = 0; at < kCount; ++at, codes >>= 6) {
+        typed.add_int32_data(static_cast<int32_t>(codes & 0x3f));
+      }
     } else {
       const int64_t numbers = tensor::IsPacked(type) ? size_bytes : kCount;
       for (int64_t at = 0; at < numbers; ++at) {
@@ -306,8 +312,6 @@ TEST(ImportTest, RefusesTensorsWhoseDataDoNotFit) {
                 "which do not make");
   ExpectRefused(with([](TensorProto& t) { t.set_data_type(99); }), Code::kInvalidModel,
                 "element type 99, which ONNX does not define");
-  ExpectRefused(with([](TensorProto& t) { t.set_data_type(TensorProto::FLOAT6E2M3); }),
-                Code::kUnsupportedDatatype, "element type 27");
   ExpectRefused(with([](TensorProto& t) { t.mutable_segment(); }), Code::kUnsupportedDatatype,
                 "segments");
   ExpectRefused(with([](TensorProto& t) { t.clear_name(); }), Code::kInvalidModel, "no name");
@@ -315,6 +319,32 @@ TEST(ImportTest, RefusesTensorsWhoseDataDoNotFit) {
                   for (int axis = 0; axis < 70; ++axis) t.add_dims(1);
                 }),
                 Code::kUnsupportedShape, "rank 72, beyond the highest supported (64)");
+}
+
+// Five elements of 6 bits, in 30 bits or in five numbers.
+TEST(ImportTest, RefusesElementsOfSixBitsThatDoNotFit) {
+  const auto with = [](auto change) {
+    ModelProto model = MakeModel(/*opset=*/28, /*ir_version=*/14);
+    TensorProto& tensor = *model.mutable_graph()->add_initializer();
+    tensor.set_name("w");
+    tensor.set_data_type(TensorProto::FLOAT6E3M2);
+    tensor.add_dims(5);
+    change(tensor);
+    return model;
+  };
+  const auto numbers = [](std::initializer_list<int32_t> values) {
+    return [values](TensorProto& t) {
+      for (const int32_t value : values) t.add_int32_data(value);
+    };
+  };
+  MustImport(with(numbers({0, 1, 63, 32, 5})));
+  ExpectRefused(with(numbers({0, 1, 64, 32, 5})), Code::kInvalidModel,
+                "'w' has 64 in int32_data, which is outside [0, 63] of 6 bits");
+  ExpectRefused(with(numbers({0, 1, 2, 3, -1})), Code::kInvalidModel, "has -1 in int32_data");
+  ExpectRefused(with(numbers({0, 1, 2, 3})), Code::kInvalidModel,
+                "has 4 numbers in int32_data, which do not make float6e3m2[5]");
+  ExpectRefused(with([](TensorProto& t) { t.set_raw_data("12345"); }), Code::kInvalidModel,
+                "has 5 bytes of raw_data, where float6e3m2[5] needs 4");
 }
 
 TEST(ImportTest, RefusesSparseTensorsThatExplodeOrPointOutside) {

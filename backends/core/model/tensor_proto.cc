@@ -15,6 +15,7 @@
 #include "backends/core/model/refusal.h"
 #include "backends/core/model/type_proto.h"
 #include "backends/core/tensor/file_pages.h"
+#include "backends/core/tensor/packed.h"
 
 namespace onnxifi::model {
 namespace {
@@ -36,6 +37,12 @@ struct TypedLayout {
   int64_t number_count;
 };
 
+// Whether an element may begin in one byte and end in the next.
+bool SpansBytes(ElementType type) {
+  const int bits = tensor::BitWidth(type);
+  return bits > 0 && bits < 8 && 8 % bits != 0;
+}
+
 TypedLayout LayoutOf(ElementType type, int64_t element_count) {
   switch (type) {
     case ElementType::kFloat32:
@@ -54,9 +61,10 @@ TypedLayout LayoutOf(ElementType type, int64_t element_count) {
     case ElementType::kString:
       return {TensorField::kString, element_count};
     default:
-      // One number per element; of the packed types one per byte.
-      return {TensorField::kInt32,
-              tensor::IsPacked(type) ? tensor::SizeBytes(type, element_count) : element_count};
+      // One number per element; one per byte where whole elements share it.
+      return {TensorField::kInt32, tensor::IsPacked(type) && !SpansBytes(type)
+                                       ? tensor::SizeBytes(type, element_count)
+                                       : element_count};
   }
 }
 
@@ -122,6 +130,26 @@ void DecodeRuns(const LiftedTensor& lifted, TensorField field, size_t width,
       position += width;
     }
   });
+}
+
+// Packs varints, each an element of 6 bits.
+Status PackRuns(const LiftedTensor& lifted, TensorField field, const std::string& owner,
+                int64_t count, std::byte* target) {
+  constexpr uint64_t kMaxCode = 63;
+  int64_t index = 0;
+  std::optional<uint64_t> wrong;
+  ForEachRun(lifted.body, field, [&](std::span<const std::byte> run) {
+    size_t at = 0;
+    while (at < run.size() && index < count) {
+      const uint64_t code = ReadCheckedVarint(run, at);
+      if (code > kMaxCode && !wrong) wrong = code;
+      tensor::StorePacked<6>(target, index++, static_cast<uint32_t>(code));
+    }
+  });
+  if (!wrong) return base::Ok();
+  return Invalid(owner + " has " + std::to_string(static_cast<int64_t>(*wrong)) +
+                 " in int32_data, which is outside [0, " + std::to_string(kMaxCode) +
+                 "] of 6 bits.");
 }
 
 std::vector<std::string> ReadStrings(const LiftedTensor& lifted) {
@@ -290,6 +318,11 @@ Result<Tensor> TensorReader::Read(const onnx::TensorProto& proto) const {
       CopyRuns(lifted, layout.field, target);
       break;
     default: {
+      if (SpansBytes(header.type)) {
+        ONNXIFI_RETURN_IF_ERROR(
+            PackRuns(lifted, layout.field, Describe(proto), header.element_count, target.data()));
+        break;
+      }
       const int bits = tensor::BitWidth(header.type);
       DecodeRuns(lifted, layout.field, static_cast<size_t>(std::max(1, bits / 8)), target);
       break;

@@ -62,6 +62,10 @@ void Gather(ElementType type, const std::byte* base, int64_t element, int64_t st
       for (int64_t i = 0; i < count; ++i)
         bytes[i] = tensor::LoadPacked<4>(base, element + i * stride);
       break;
+    case 6:
+      for (int64_t i = 0; i < count; ++i)
+        bytes[i] = tensor::LoadPacked<6>(base, element + i * stride);
+      break;
     case 8:
       GatherStrided<uint8_t>(base + element, stride, count, column);
       break;
@@ -97,6 +101,10 @@ void Scatter(ElementType type, std::byte* base, int64_t element, int64_t stride,
     case 4:
       for (int64_t i = 0; i < count; ++i)
         tensor::StorePacked<4>(base, element + i * stride, bytes[i]);
+      break;
+    case 6:
+      for (int64_t i = 0; i < count; ++i)
+        tensor::StorePacked<6>(base, element + i * stride, bytes[i]);
       break;
     case 8:
       ScatterStrided<uint8_t>(base + element, stride, count, column);

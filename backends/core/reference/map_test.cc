@@ -107,6 +107,28 @@ TEST(MapTest, PackedElementsMoveAlone) {
   EXPECT_EQ(one.Run<uint8_t>(), (std::vector<uint8_t>{0x7f, 0xaf, 0x5f, 0xcf, 0x3f}));
 }
 
+TEST(MapTest, ElementsInTwoBytesMoveAlone) {
+  OneStep one;
+  // Codes 1 0x3f 0x15 0x20 3, reversed into the odd elements of eleven of 0x3f.
+  one.Read(ElementType::kFloat6E2M3, {5}, std::vector<uint8_t>{0xc1, 0x5f, 0x81, 0x03});
+  one.step.reads[0].offset = 4;
+  one.step.reads[0].strides = {-1};
+  one.step.domain = {5};
+  one.Write(ElementType::kFloat6E2M3, {11}, std::vector<uint8_t>(9, 0xff));
+  one.step.writes[0].offset = 1;
+  one.step.writes[0].strides = {2};
+  one.step.body = program::Map{{Load(one.pool(), ElementType::kFloat6E2M3, 0).id()}};
+  uint8_t expected[9] = {};
+  int bit = 0;
+  for (const int code : {0x3f, 3, 0x3f, 0x20, 0x3f, 0x15, 0x3f, 0x3f, 0x3f, 1, 0x3f}) {
+    for (int k = 0; k < 6; ++k, ++bit) {
+      expected[bit / 8] = static_cast<uint8_t>(expected[bit / 8] | (code >> k & 1) << bit % 8);
+    }
+  }
+  expected[8] |= 0xfc;  // behind the last element
+  EXPECT_EQ(one.Run<uint8_t>(), std::vector<uint8_t>(std::begin(expected), std::end(expected)));
+}
+
 TEST(MapTest, ComplexElementsAreSelected) {
   using Complex = std::complex<double>;
   OneStep one;

@@ -121,6 +121,10 @@ float DecodeFloat(ElementType type, uint32_t bits) {
       return Float8E5M2FnuzFormat::Decode(bits & 0xff);
     case ElementType::kFloat8E8M0:
       return DecodeE8M0(bits & 0xff);
+    case ElementType::kFloat6E2M3:
+      return Float6E2M3Format::Decode(bits & 0x3f);
+    case ElementType::kFloat6E3M2:
+      return Float6E3M2Format::Decode(bits & 0x3f);
     case ElementType::kFloat4E2M1:
       return Float4E2M1Format::Decode(bits & 0xf);
     default:
@@ -144,6 +148,10 @@ uint32_t EncodeFloat(ElementType type, float value, bool saturate, Rounding roun
       return Float8E5M2FnuzFormat::Encode(value, saturate);
     case ElementType::kFloat8E8M0:
       return EncodeE8M0(value, saturate, rounding);
+    case ElementType::kFloat6E2M3:
+      return Float6E2M3Format::Encode(value, /*saturate=*/true);
+    case ElementType::kFloat6E3M2:
+      return Float6E3M2Format::Encode(value, /*saturate=*/true);
     case ElementType::kFloat4E2M1:
       return Float4E2M1Format::Encode(value, /*saturate=*/true);
     default:
@@ -188,6 +196,9 @@ Scalar LoadScalar(ElementType type, const std::byte* data, int64_t index) {
     case ElementType::kFloat8E5M2Fnuz:
     case ElementType::kFloat8E8M0:
       return MakeFloat(DecodeFloat(type, LoadAs<uint8_t>(data, index)));
+    case ElementType::kFloat6E2M3:
+    case ElementType::kFloat6E3M2:
+      return MakeFloat(DecodeFloat(type, LoadPacked<6>(data, index)));
     case ElementType::kFloat4E2M1:
       return MakeFloat(DecodeFloat(type, LoadPacked<4>(data, index)));
     case ElementType::kUint4:
@@ -239,6 +250,9 @@ void StoreScalar(ElementType type, std::byte* data, int64_t index, Scalar value)
                      static_cast<uint8_t>(EncodeDouble(type, value.f, /*saturate=*/false)));
     case ElementType::kFloat8E8M0:
       return StoreAs(data, index, static_cast<uint8_t>(EncodeDouble(type, value.f)));
+    case ElementType::kFloat6E2M3:
+    case ElementType::kFloat6E3M2:
+      return StorePacked<6>(data, index, EncodeDouble(type, value.f));
     case ElementType::kFloat4E2M1:
       return StorePacked<4>(data, index, EncodeDouble(type, value.f));
     case ElementType::kUint4:

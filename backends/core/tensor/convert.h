@@ -28,7 +28,7 @@ enum class Rounding : uint8_t {
 // `rounding`). `saturate` follows the table of ONNX's Cast (opset 19 and later) for the 8-bit
 // floats: out-of-range values and infinities become the largest finite value when true, else NaN or
 // infinity as the format has it. float16 and bfloat16 overflow to infinity whatever `saturate`;
-// float4e2m1 always saturates.
+// the floats of 6 and 4 bits always saturate.
 uint32_t EncodeFloat(ElementType type, float value, bool saturate = true,
                      Rounding rounding = Rounding::kNearestEven);
 // As above from float64 with a single rounding (through round-to-odd float32).

@@ -33,18 +33,24 @@ struct Specification {
   uint32_t largest_code;  // of the finite positive numbers
 };
 
-constexpr std::array<Specification, 7> kSpecifications = {{
+constexpr std::array<Specification, 9> kSpecifications = {{
     {ElementType::kFloat16, 5, 10, 15, true, true, 0x7bff},
     {ElementType::kBfloat16, 8, 7, 127, true, true, 0x7f7f},
     {ElementType::kFloat8E4M3Fn, 4, 3, 7, false, true, 0x7e},
     {ElementType::kFloat8E4M3Fnuz, 4, 3, 8, false, false, 0x7f},
     {ElementType::kFloat8E5M2, 5, 2, 15, true, true, 0x7b},
     {ElementType::kFloat8E5M2Fnuz, 5, 2, 16, false, false, 0x7f},
+    {ElementType::kFloat6E2M3, 2, 3, 1, false, true, 0x1f},
+    {ElementType::kFloat6E3M2, 3, 2, 3, false, true, 0x1f},
     {ElementType::kFloat4E2M1, 2, 1, 1, false, true, 0x7},
 }};
 
 uint32_t SignBit(const Specification& spec) {
   return 1u << (spec.exponent_bits + spec.mantissa_bits);
+}
+
+bool HasNan(const Specification& spec) {
+  return !spec.has_negative_zero || spec.largest_code != SignBit(spec) - 1;
 }
 
 double SlowMagnitude(const Specification& spec, uint32_t code) {
@@ -79,8 +85,7 @@ double SlowRound(const Specification& spec, double value, bool saturate) {
   if (magnitude > midpoint || (magnitude == midpoint && !largest_is_even)) {
     const bool never_saturates =
         spec.type == ElementType::kFloat16 || spec.type == ElementType::kBfloat16;
-    const bool always_saturates = spec.type == ElementType::kFloat4E2M1;
-    if (always_saturates || (saturate && !never_saturates)) {
+    if (!HasNan(spec) || (saturate && !never_saturates)) {
       rounded = largest;
     } else {
       rounded = spec.has_infinity ? kInfinity : std::nan("");
@@ -167,7 +172,7 @@ TEST(ConvertTest, RoundsRandomFloat32BitPatterns) {
     const auto value = std::bit_cast<float>(static_cast<uint32_t>(random()));
     const bool saturate = round % 2 == 0;
     for (const Specification& spec : kSpecifications) {
-      if (std::isnan(value) && spec.type == ElementType::kFloat4E2M1) continue;
+      if (std::isnan(value) && !HasNan(spec)) continue;
       const float actual = DecodeFloat(spec.type, EncodeFloat(spec.type, value, saturate));
       ExpectSameValue(actual, SlowRound(spec, value, saturate), spec.has_negative_zero,
                       std::string(Name(spec.type)) + " of " + std::to_string(value));
@@ -190,8 +195,21 @@ TEST(ConvertTest, RoundsFloat64Once) {
   }
 }
 
-TEST(ConvertTest, Float4ReadsNanAsZero) {
-  EXPECT_EQ(DecodeFloat(ElementType::kFloat4E2M1, EncodeFloat(ElementType::kFloat4E2M1, NAN)), 0);
+// As ONNX's own conversion: NaN is a zero of the other sign, infinity the largest number, and 0x20
+// and 0x8 are -0.
+TEST(ConvertTest, FormatsWithoutNanAndInfinityReplaceThem) {
+  for (const Specification& spec : kSpecifications) {
+    if (HasNan(spec)) continue;
+    for (const bool saturate : {true, false}) {
+      const auto encode = [&](float value) { return EncodeFloat(spec.type, value, saturate); };
+      EXPECT_EQ(encode(std::copysign(NAN, 1.f)), SignBit(spec)) << Name(spec.type);
+      EXPECT_EQ(encode(std::copysign(NAN, -1.f)), 0u) << Name(spec.type);
+      EXPECT_EQ(encode(INFINITY), spec.largest_code) << Name(spec.type);
+      EXPECT_EQ(encode(-INFINITY), SignBit(spec) | spec.largest_code) << Name(spec.type);
+      EXPECT_EQ(encode(-0.f), SignBit(spec)) << Name(spec.type);
+      EXPECT_EQ(encode(std::numeric_limits<float>::denorm_min()), 0u) << Name(spec.type);
+    }
+  }
 }
 
 TEST(ConvertTest, E8M0DecodesPowersOfTwo) {
@@ -255,6 +273,12 @@ TEST(ConvertTest, MatchesOnnxForTheValuesOfItsCastCases) {
            {ElementType::kFloat8E5M2Fnuz, -1e6f, false, 0x80},
            {ElementType::kFloat4E2M1, -8.f, false, 0xf},
            {ElementType::kFloat4E2M1, 0.25f, true, 0x0},
+           {ElementType::kFloat6E2M3, 7.74f, true, 0x1f},
+           {ElementType::kFloat6E2M3, 0.0625f, true, 0x00},
+           {ElementType::kFloat6E2M3, -0.1875f, true, 0x22},
+           {ElementType::kFloat6E3M2, -1e30f, false, 0x3f},
+           {ElementType::kFloat6E3M2, 0.03126f, true, 0x01},
+           {ElementType::kFloat6E3M2, 0.09375f, true, 0x02},
            {ElementType::kFloat16, 1e6f, true, 0x7c00},
        }) {
     EXPECT_EQ(EncodeFloat(expected.type, expected.value, expected.saturate), expected.code)
@@ -279,6 +303,55 @@ TEST(ConvertTest, PackedElementsAreIndependent) {
         ASSERT_EQ(LoadScalar(type, data.data(), static_cast<int64_t>(slot)).i, expected[slot]);
       }
     }
+  }
+}
+
+// Of 6 bits, elements 1 and 2 of four lie in two bytes each.
+TEST(ConvertTest, PackedFloatsAreIndependent) {
+  for (const ElementType type :
+       {ElementType::kFloat6E2M3, ElementType::kFloat6E3M2, ElementType::kFloat4E2M1}) {
+    constexpr int64_t kCount = 11;
+    std::array<std::byte, 10> data{};
+    data.fill(std::byte{0xa5});
+    for (int64_t index = 0; index < kCount; ++index) {
+      StoreScalar(type, data.data(), index, Scalar{.f = 0});
+    }
+    std::array<double, kCount> expected{};
+    std::mt19937 random(3);
+    for (int round = 0; round < 2000; ++round) {
+      const size_t index = random() % expected.size();
+      expected[index] = DecodeFloat(type, static_cast<uint32_t>(random()));
+      StoreScalar(type, data.data(), static_cast<int64_t>(index), Scalar{.f = expected[index]});
+      for (size_t slot = 0; slot < expected.size(); ++slot) {
+        const double loaded = LoadScalar(type, data.data(), static_cast<int64_t>(slot)).f;
+        ASSERT_EQ(loaded, expected[slot]) << Name(type);
+        ASSERT_EQ(std::signbit(loaded), std::signbit(expected[slot])) << Name(type);
+      }
+    }
+    // Neither the bits behind the last element nor the bytes behind them have changed.
+    const int64_t bits = kCount * BitWidth(type);
+    EXPECT_EQ(std::to_integer<int>(data[static_cast<size_t>(bits / 8)]) >> bits % 8,
+              0xa5 >> bits % 8);
+    for (auto at = static_cast<size_t>(bits / 8 + 1); at < data.size(); ++at) {
+      EXPECT_EQ(data[at], std::byte{0xa5});
+    }
+  }
+}
+
+TEST(ConvertTest, ElementsOfSixBitsAreABitstream) {
+  // Codes 1, 0x3f, 0x15, 0x20 as onnx.proto lays them down, then 3 alone.
+  const std::array<uint32_t, 5> codes = {0x01, 0x3f, 0x15, 0x20, 0x03};
+  const std::array<std::byte, 4> data = {std::byte{0xc1}, std::byte{0x5f}, std::byte{0x81},
+                                         std::byte{0x03}};
+  for (const ElementType type : {ElementType::kFloat6E2M3, ElementType::kFloat6E3M2}) {
+    std::array<std::byte, 4> stored{};
+    for (size_t index = 0; index < codes.size(); ++index) {
+      const auto place = static_cast<int64_t>(index);
+      const double value = DecodeFloat(type, codes[index]);
+      EXPECT_EQ(LoadScalar(type, data.data(), place).f, value) << index;
+      StoreScalar(type, stored.data(), place, Scalar{.f = value});
+    }
+    EXPECT_EQ(stored, data);
   }
 }
 
@@ -380,7 +453,7 @@ TEST(ConvertTest, CastResultIsRepresentableInTheTarget) {
         StoreScalar(to, target.data(), 0, result);
         const Scalar loaded = LoadScalar(to, target.data(), 0);
         if (IsFloat(to) && std::isnan(result.f)) {
-          EXPECT_TRUE(std::isnan(loaded.f) || to == ElementType::kFloat4E2M1);
+          EXPECT_TRUE(std::isnan(loaded.f));
         } else if (IsFloat(to)) {
           EXPECT_EQ(loaded.f, result.f) << Name(from) << " -> " << Name(to);
         } else {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <numeric>
 
 namespace onnxifi::tensor {
 namespace {
@@ -53,6 +54,8 @@ constexpr std::array<Traits, kElementTypeCount> kTraits = {{
     {"float8e8m0", 8, Class::kFloat, kFloat32, 0x1p127, 0x1p-127},
     {"uint2", 2, Class::kUnsigned, kUint8, 3, 0},
     {"int2", 2, Class::kSigned, kInt8, 1, -2},
+    {"float6e2m3", 6, Class::kFloat, kFloat32, 7.5, -7.5},
+    {"float6e3m2", 6, Class::kFloat, kFloat32, 28, -28},
 }};
 
 constexpr const Traits& Of(ElementType type) { return kTraits[static_cast<size_t>(type)]; }
@@ -72,9 +75,9 @@ int64_t SizeBytes(ElementType type, int64_t element_count) {
   const int64_t bits = BitWidth(type);
   if (bits == 0) return 0;
   if (bits < 8) {
-    // Divided first: the product of count and bits could overflow.
-    const int64_t per_byte = 8 / bits;
-    return element_count / per_byte + (element_count % per_byte != 0 ? 1 : 0);
+    // Eight elements fill `bits` bytes. Divided first: the product of count and bits could
+    // overflow.
+    return element_count / 8 * bits + (element_count % 8 * bits + 7) / 8;
   }
   int64_t size_bytes = 0;
   if (__builtin_mul_overflow(element_count, bits / 8, &size_bytes)) return INT64_MAX;
@@ -89,7 +92,12 @@ bool IsComplex(ElementType type) { return Of(type).element_class == Class::kComp
 
 bool IsPacked(ElementType type) {
   const int bits = BitWidth(type);
-  return bits == 4 || bits == 2;
+  return bits > 0 && bits < 8;
+}
+
+int ElementsPerGroup(ElementType type) {
+  const int bits = BitWidth(type);
+  return bits == 0 ? 0 : 8 / std::gcd(8, bits);
 }
 
 ElementType ArithmeticType(ElementType type) { return Of(type).arithmetic; }

@@ -40,29 +40,36 @@ enum class ElementType : uint8_t {
   kFloat8E8M0 = 24,
   kUint2 = 25,
   kInt2 = 26,
+  kFloat6E2M3 = 27,
+  kFloat6E3M2 = 28,
 };
-inline constexpr int kElementTypeCount = 27;
+inline constexpr int kElementTypeCount = 29;
 
 // The type with this ONNX number; nothing if ONNX has none or it is UNDEFINED.
 std::optional<ElementType> ElementTypeFromOnnx(int64_t number);
 // ONNX's textual name, e.g. "float16", "uint4", "float8e4m3fn".
 std::string_view Name(ElementType type);
 
-// Bits of one element in memory: 2 and 4 for the packed types, 0 for strings and UNDEFINED.
+// Bits of one element in memory: 2, 4 and 6 for the packed types, 0 for strings and UNDEFINED.
 int BitWidth(ElementType type);
 // Bytes of `element_count` densely packed elements, rounded up to a whole byte; INT64_MAX on
 // overflow.
 int64_t SizeBytes(ElementType type, int64_t element_count);
 
 // Classes. Every type but strings is in exactly one of the first five.
-bool IsFloat(ElementType type);   // float64, float32, float16, bfloat16 and the 8- and 4-bit floats
-bool IsSigned(ElementType type);  // signed integers
+bool IsFloat(
+    ElementType type);  // float64, float32, float16, bfloat16 and floats of 8, 6 and 4 bits
+bool IsSigned(ElementType type);    // signed integers
 bool IsUnsigned(ElementType type);  // unsigned integers; not bool
 bool IsBool(ElementType type);
 bool IsComplex(ElementType type);
 inline bool IsInteger(ElementType type) { return IsSigned(type) || IsUnsigned(type); }
-// Types narrower than a byte, packed two or four to a byte, first element in the low bits.
+// Types narrower than a byte, one behind the other from the low bits of the first byte on. Those of
+// 6 bits may begin in one byte and end in the next.
 bool IsPacked(ElementType type);
+// The fewest elements that fill whole bytes: 4 of 2 or 6 bits, 2 of 4 bits, else 1; 0 for strings
+// and UNDEFINED.
+int ElementsPerGroup(ElementType type);
 
 // The type in which arithmetic on `type` is done: itself for float32, float64, integers of 8 bits
 // and more and bool; float32 for every narrower float; int8/uint8 for the packed integers.

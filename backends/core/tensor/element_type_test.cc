@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 
 namespace onnxifi::tensor {
@@ -14,10 +15,11 @@ namespace {
 TEST(ElementTypeTest, RefusesNumbersThatOnnxDoesNotHave) {
   EXPECT_FALSE(ElementTypeFromOnnx(0));
   EXPECT_FALSE(ElementTypeFromOnnx(-1));
-  EXPECT_FALSE(ElementTypeFromOnnx(27));
+  EXPECT_FALSE(ElementTypeFromOnnx(29));
   EXPECT_FALSE(ElementTypeFromOnnx(INT64_MAX));
   EXPECT_EQ(ElementTypeFromOnnx(16), ElementType::kBfloat16);
   EXPECT_EQ(ElementTypeFromOnnx(26), ElementType::kInt2);
+  EXPECT_EQ(ElementTypeFromOnnx(28), ElementType::kFloat6E3M2);
 }
 
 TEST(ElementTypeTest, EveryTypeHasItsOwnNameAndOneClass) {
@@ -29,6 +31,7 @@ TEST(ElementTypeTest, EveryTypeHasItsOwnNameAndOneClass) {
         IsFloat(type) + IsSigned(type) + IsUnsigned(type) + IsBool(type) + IsComplex(type);
     EXPECT_EQ(classes, type == ElementType::kString ? 0 : 1) << Name(type);
     EXPECT_EQ(IsPacked(type), Name(type).ends_with("int4") || Name(type).ends_with("int2") ||
+                                  Name(type).starts_with("float6") ||
                                   type == ElementType::kFloat4E2M1);
   }
 }
@@ -40,7 +43,25 @@ TEST(ElementTypeTest, SizesRoundUpToWholeBytes) {
   EXPECT_EQ(SizeBytes(ElementType::kInt4, 3), 2);
   EXPECT_EQ(SizeBytes(ElementType::kUint2, 5), 2);
   EXPECT_EQ(SizeBytes(ElementType::kUint2, INT64_MAX), (INT64_MAX / 4) + 1);
+  const std::array<int64_t, 10> of_six_bits = {0, 1, 2, 3, 3, 4, 5, 6, 6, 7};
+  for (size_t count = 0; count < of_six_bits.size(); ++count) {
+    EXPECT_EQ(SizeBytes(ElementType::kFloat6E2M3, static_cast<int64_t>(count)), of_six_bits[count]);
+  }
+  // 2^63 elements would be 3 * 2^61 bytes; one fewer ends in the last of them.
+  EXPECT_EQ(SizeBytes(ElementType::kFloat6E3M2, INT64_MAX), int64_t{3} << 61);
   EXPECT_EQ(SizeBytes(ElementType::kFloat64, INT64_MAX / 4), INT64_MAX);
+}
+
+TEST(ElementTypeTest, GroupsFillWholeBytes) {
+  for (int number = 1; number < kElementTypeCount; ++number) {
+    const auto type = static_cast<ElementType>(number);
+    const int per_group = ElementsPerGroup(type);
+    EXPECT_EQ(per_group == 0, type == ElementType::kString);
+    EXPECT_EQ(per_group * BitWidth(type) % 8, 0) << Name(type);
+    for (int count = 1; count < per_group; ++count) {
+      EXPECT_NE(count * BitWidth(type) % 8, 0) << Name(type);
+    }
+  }
 }
 
 TEST(ElementTypeTest, ArithmeticIsDoneInATypeOfTheSameClass) {

@@ -131,6 +131,8 @@ using Float8E4M3FnFormat = FloatFormat<4, 3, 7, FloatSpecials::kFn>;
 using Float8E4M3FnuzFormat = FloatFormat<4, 3, 8, FloatSpecials::kFnuz>;
 using Float8E5M2Format = FloatFormat<5, 2, 15, FloatSpecials::kIeee>;
 using Float8E5M2FnuzFormat = FloatFormat<5, 2, 16, FloatSpecials::kFnuz>;
+using Float6E2M3Format = FloatFormat<2, 3, 1, FloatSpecials::kNone>;
+using Float6E3M2Format = FloatFormat<3, 2, 3, FloatSpecials::kNone>;
 using Float4E2M1Format = FloatFormat<2, 1, 1, FloatSpecials::kNone>;
 
 // bfloat16 is the upper half of a float32, subnormals included. Without branches, so that loops

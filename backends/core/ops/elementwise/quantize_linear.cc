@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // QuantizeLinear and DequantizeLinear:
-//   y = saturate(round(x / scale) + zero_point)   (floats of 8 and 4 bits: without the round)
+//   y = saturate(round(x / scale) + zero_point)   (floats of 8 bits and less: without the round)
 //   y = (x - zero_point) * scale
 
 #include "backends/core/ops/elementwise/broadcast.h"

@@ -19,10 +19,10 @@ Expr StepMaker::MakeLoad(const AllowedLeaves& place, ElementType type) {
   // A storage type may stand in for the type it is computed in.
   ElementType stored = type;
   if (type == kFloat32 && Chance(40)) {
-    stored =
-        Pick({ElementType::kFloat16, ElementType::kBfloat16, ElementType::kFloat8E4M3Fn,
-              ElementType::kFloat8E4M3Fnuz, ElementType::kFloat8E5M2, ElementType::kFloat8E5M2Fnuz,
-              ElementType::kFloat8E8M0, ElementType::kFloat4E2M1});
+    stored = Pick({ElementType::kFloat16, ElementType::kBfloat16, ElementType::kFloat8E4M3Fn,
+                   ElementType::kFloat8E4M3Fnuz, ElementType::kFloat8E5M2,
+                   ElementType::kFloat8E5M2Fnuz, ElementType::kFloat8E8M0, ElementType::kFloat4E2M1,
+                   ElementType::kFloat6E2M3, ElementType::kFloat6E3M2});
   }
   if (type == ElementType::kInt8 && Chance(40)) {
     stored = Pick({ElementType::kInt4, ElementType::kInt2});

@@ -43,6 +43,8 @@ inline constexpr tensor::ElementType kNumeric[] = {tensor::ElementType::kFloat32
                                                    tensor::ElementType::kFloat4E2M1,
                                                    tensor::ElementType::kUint4,
                                                    tensor::ElementType::kInt4,
+                                                   tensor::ElementType::kFloat6E2M3,
+                                                   tensor::ElementType::kFloat6E3M2,
                                                    tensor::ElementType::kUint2,
                                                    tensor::ElementType::kInt2};
 inline constexpr tensor::ElementType kIntegers[] = {
