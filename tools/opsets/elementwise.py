@@ -6,7 +6,7 @@ import math
 
 import numpy
 
-from opsets.case import SHAPE, covers, dtype_of, is_float, narrow, number_of, widen
+from opsets.case import SHAPE, allowed_types, covers, dtype_of, is_float, narrow, number_of, widen
 
 _ERF = numpy.vectorize(math.erf, otypes=[numpy.float64])
 
@@ -285,22 +285,56 @@ def _casts(request, parameter):
         yield "int32", "string"
 
 
+def _types_of_six_bits(request):
+    return [name for name in request.types("T1") if name.startswith("float6")]
+
+
+def _casts_of_six_bits(request):
+    """Names of source and target: those of 6 bits to and from every other type."""
+    for name in _types_of_six_bits(request):
+        for other in allowed_types(request.pair, "T1"):
+            if other not in ("string", name):
+                yield name, other
+                yield other, name
+
+
+def _around_numbers_and_midpoints(numbers):
+    """Of either sign, with the next float32 on both sides, and what no format of 6 bits has."""
+    midpoints = (numbers[:-1] + numbers[1:]) / 2
+    beyond = numbers[-1] + (numbers[-1] - numbers[-2]) / 2
+    exact = numpy.concatenate([numbers, midpoints, [beyond, 1e30]]).astype(numpy.float32)
+    near = [numpy.nextafter(exact, numpy.float32(to)) for to in (-numpy.inf, numpy.inf)]
+    magnitudes = numpy.concatenate([exact, *near, [numpy.inf, numpy.nan]]).astype(numpy.float32)
+    return numpy.concatenate([magnitudes, -magnitudes])
+
+
 def _cast_input(request, source, target):
     low, high = (0, 1) if "2" in target[-2:] and not is_float(target) else (0, 6)
     if source == "string":
         return request.values("int32", SHAPE, -99, 99).astype(numpy.str_).astype(object)
-    if target == "float8e8m0":
-        return (2.0 ** request.random.integers(-6, 7, SHAPE)).astype(dtype_of(source))
+    if target == "float8e8m0":  # Which has no zero.
+        exponents = (-3, 3) if source.startswith("float6") else (-6, 7)
+        return (2.0 ** request.random.integers(*exponents, SHAPE)).astype(dtype_of(source))
     return request.values(source, SHAPE, low, high)
 
 
 @covers("Cast")
 def make_cast(request):
-    for source, target in dict.fromkeys(_casts(request, "T1")):
+    for source, target in dict.fromkeys([*_casts(request, "T1"), *_casts_of_six_bits(request)]):
         x = _cast_input(request, source, target)
         to = target.upper() if request.version < 6 else number_of(target)
         outputs = [cast_values(x, source, target)]
         yield request.case(f"{source}_{target}", [x], outputs, to=to)
+    for name in _types_of_six_bits(request):
+        codes = numpy.arange(64, dtype=numpy.uint8).view(dtype_of(name))
+        numbers = codes.astype(numpy.float32)
+        yield request.case(f"codes_{name}", [codes], [numbers], to=number_of("float"))
+        # 63 of them: the last byte of an initializer is half full.
+        yield request.case(
+            f"constant_{name}", [codes[:63]], [numbers[:63]], constants=[0], to=number_of("float")
+        )
+        x = _around_numbers_and_midpoints(numbers[:32])
+        yield request.case(f"rounding_{name}", [x], [narrow(x, name)], to=number_of(name))
 
 
 @covers("CastLike")
