@@ -24,9 +24,9 @@ import make_opset_cases
 TREE = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = TREE / "docs" / "operators.md"
 # Those on which tools/test runs the suite.
-DEVICES = ("auto", "cpu", "null", "vulkan")
+DEVICES = ("auto", "cpu", "null", "opencl", "vulkan")
 # And those on which it runs the cases of the domains beside ONNX's.
-DOMAIN_DEVICES = (*DEVICES, "cuda")
+DOMAIN_DEVICES = ("auto", "cpu", "null", "vulkan", "cuda")
 
 _HEADER = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Operators
