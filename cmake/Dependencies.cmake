@@ -12,6 +12,8 @@
 #   onnxifi::opencl_headers   the Khronos headers of OpenCL
 #   onnxifi::cuda_headers     of CUDA's driver and of NVRTC, 12 or 13; ONNXIFI_NVRTC_FOLDER has the latter
 #   onnxifi::vulkan_headers   the Khronos headers of Vulkan
+#   onnxifi::image_headers   of libjpeg, OpenJPEG, libpng, libtiff and libwebp, which are opened at run time
+#   onnxifi::image_libraries   the same, linked, for tests that encode
 #   onnxifi::glslang   glslang and what of SPIRV-Tools it needs, static, hidden
 #   onnxifi::spirv_tools   the validator of SPIR-V, static, for tests
 
@@ -98,6 +100,20 @@ if(ONNXIFI_VULKAN_INCLUDE)
   target_include_directories(onnxifi::vulkan_headers SYSTEM INTERFACE ${ONNXIFI_VULKAN_INCLUDE})
 endif()
 
+find_path(ONNXIFI_JPEG_INCLUDE jpeglib.h)
+find_path(ONNXIFI_OPENJPEG_INCLUDE openjpeg.h PATH_SUFFIXES openjpeg-2.5 openjpeg-2.4 openjpeg-2.3)
+find_path(ONNXIFI_PNG_INCLUDE png.h)
+find_path(ONNXIFI_TIFF_INCLUDE tiffio.h)
+find_path(ONNXIFI_WEBP_INCLUDE webp/demux.h)
+mark_as_advanced(ONNXIFI_JPEG_INCLUDE ONNXIFI_OPENJPEG_INCLUDE ONNXIFI_PNG_INCLUDE ONNXIFI_TIFF_INCLUDE
+  ONNXIFI_WEBP_INCLUDE)
+if(ONNXIFI_JPEG_INCLUDE AND ONNXIFI_OPENJPEG_INCLUDE AND ONNXIFI_PNG_INCLUDE AND ONNXIFI_TIFF_INCLUDE
+    AND ONNXIFI_WEBP_INCLUDE)
+  add_library(onnxifi::image_headers INTERFACE IMPORTED)
+  target_include_directories(onnxifi::image_headers SYSTEM INTERFACE ${ONNXIFI_JPEG_INCLUDE}
+    ${ONNXIFI_OPENJPEG_INCLUDE} ${ONNXIFI_PNG_INCLUDE} ${ONNXIFI_TIFF_INCLUDE} ${ONNXIFI_WEBP_INCLUDE})
+endif()
+
 # A toolkit's, else those of the private Python environment.
 execute_process(
   COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --print-python
@@ -154,6 +170,21 @@ if(ONNXIFI_SPIRV_TOOLS_INCLUDE AND ONNXIFI_SPIRV_TOOLS_ARCHIVE)
   add_library(onnxifi::spirv_tools INTERFACE IMPORTED)
   target_include_directories(onnxifi::spirv_tools SYSTEM INTERFACE ${ONNXIFI_SPIRV_TOOLS_INCLUDE})
   target_link_libraries(onnxifi::spirv_tools INTERFACE ${ONNXIFI_SPIRV_TOOLS_ARCHIVE})
+endif()
+
+set(image_libraries)
+foreach(library IN ITEMS jpeg openjp2 png16 tiff webp)
+  string(TOUPPER ONNXIFI_${library}_LIBRARY variable)
+  find_library(${variable} NAMES ${library})
+  mark_as_advanced(${variable})
+  if(${variable})
+    list(APPEND image_libraries ${${variable}})
+  endif()
+endforeach()
+list(LENGTH image_libraries count)
+if(TARGET onnxifi::image_headers AND count EQUAL 5)
+  add_library(onnxifi::image_libraries INTERFACE IMPORTED)
+  target_link_libraries(onnxifi::image_libraries INTERFACE onnxifi::image_headers ${image_libraries})
 endif()
 
 find_package(fmt CONFIG QUIET)
