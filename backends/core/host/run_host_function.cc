@@ -5,6 +5,7 @@
 #include "backends/core/host/run_host_function.h"
 
 #include "backends/core/host/draw.h"
+#include "backends/core/host/image.h"
 #include "backends/core/host/map.h"
 #include "backends/core/host/sequence.h"
 #include "backends/core/host/text.h"

@@ -45,6 +45,7 @@ constexpr Table kTables[] = {
     GroupNormalizationOperators,
     IdentityOperators,
     IfOperators,
+    ImageDecoderOperators,
     LabelEncoderOperators,
     LayerNormalizationOperators,
     LikelihoodLossOperators,

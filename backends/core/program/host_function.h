@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HostFunction: the closed list of what Host steps compute: functions of non-tensor values
-// (sequences, optionals, maps), of the text of strings, and what no loop over elements says. Each
-// is told by its attributes; core/host computes it.
+// (sequences, optionals, maps), of the text of strings, of image files, and what no loop over
+// elements says. Each is told by its attributes; core/host computes it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
@@ -131,6 +131,13 @@ struct NextDraw {
   std::shared_ptr<std::atomic<int64_t>> count = std::make_shared<std::atomic<int64_t>>(0);
 };
 
+// (bytes of an image file, uint8 [n]) -> uint8 [height, width, channels], 3 or for kGrayscale 1;
+// [0, 0, channels] where they are none that core/image decodes.
+struct DecodeImage {
+  enum class Pixels : uint8_t { kRgb, kBgr, kGrayscale };
+  Pixels pixels = Pixels::kRgb;
+};
+
 // Element `index` of a tensor as the key of a table: equal for equal elements, NaN equal to NaN.
 std::string KeyOf(const tensor::Tensor& tensor, int64_t index);
 
@@ -138,7 +145,7 @@ struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
                    SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
                    TokenizeStrings, NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers,
-                   RankStrings, MakeMaps, ListMap, NextDraw> {
+                   RankStrings, MakeMaps, ListMap, NextDraw, DecodeImage> {
   using variant::variant;
 };
 
