@@ -6,7 +6,7 @@ The node cases exist only as Python in the pinned `onnx` package and are compute
 pytorch-converted and pytorch-operator are files of the package and are copied. The package's
 `light_*` models are left out: every weight is 0.02 and every expected number the same.
 
-The cases of ml_cases.py and draw_cases.py are written beside them.
+The cases of ml_cases.py, draw_cases.py and image_cases.py are written beside them.
 
 The last line printed is the folder written. case_store.py describes the layout.
 """
@@ -33,6 +33,7 @@ import onnx.backend.test.loader
 
 import case_store
 import draw_cases
+import image_cases
 import ml_cases
 
 _NODE_PACKAGE = onnx.backend.test.case.node
@@ -133,6 +134,11 @@ def write_draw_cases(folder, wanted):
     return [write_draw_case(case, folder) for case in cases if wanted.search(case.name)]
 
 
+def write_image_cases(folder, wanted):
+    cases = sorted(image_cases.list_cases(), key=lambda case: case.name)
+    return [write_node_case(case, folder) for case in cases if wanted.search(case.name)]
+
+
 def write_ml_cases(folder, wanted):
     cases = sorted(ml_cases.list_cases(), key=lambda case: case.name)
     return [write_ml_case(case, folder) for case in cases if wanted.search(case.name)]
@@ -173,8 +179,14 @@ def print_counts(index):
 
 def make(output=None, wanted="", jobs=None):
     """Writes the cases unless they are there; returns their folder and its index."""
-    facts = {"onnx": onnx.__version__, "numpy": numpy.__version__, "filter": wanted}
-    sources = [__file__, case_store.__file__, draw_cases.__file__, ml_cases.__file__]
+    facts = {
+        "onnx": onnx.__version__,
+        "numpy": numpy.__version__,
+        "pillow": image_cases.PILLOW_VERSION,
+        "filter": wanted,
+    }
+    makers = (case_store, draw_cases, image_cases, ml_cases)
+    sources = [__file__, *(maker.__file__ for maker in makers)]
     stamp = case_store.make_stamp(sources, facts)
     cache = case_store.find_cache_root() / "cases"
     folder = (output or cache / stamp).absolute()
@@ -185,6 +197,7 @@ def make(output=None, wanted="", jobs=None):
             entries = write_node_cases(fresh, expression, jobs or os.cpu_count())
             entries += write_ml_cases(fresh, expression)
             entries += write_draw_cases(fresh, expression)
+            entries += write_image_cases(fresh, expression)
             entries += write_file_cases(fresh, expression)
             if not entries:
                 raise SystemExit(f"No case matches the filter '{wanted}'.")
