@@ -25,6 +25,14 @@ inline uint32_t Little32(Bytes bytes, size_t position) {
   return Little16(bytes, position) | Little16(bytes, position + 2) << 16;
 }
 
+inline uint32_t Big16(Bytes bytes, size_t position) {
+  return ByteAt(bytes, position) << 8 | ByteAt(bytes, position + 1);
+}
+
+inline uint32_t Big32(Bytes bytes, size_t position) {
+  return Big16(bytes, position) << 16 | Big16(bytes, position + 2);
+}
+
 inline std::string_view Text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

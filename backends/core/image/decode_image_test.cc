@@ -14,6 +14,7 @@
 #include <random>
 #include <string>
 
+#include "backends/core/image/jpeg_2000_header.h"
 #include "backends/core/image/testing/encode_image.h"
 
 namespace onnxifi::image {
@@ -259,6 +260,63 @@ TEST(DecodeImageTest, APaletteOfJpeg2000IsAppliedUpToFourColumns) {
     }
   }
   EXPECT_THAT(Decode(WithPalette(file, 5)).extents(), ElementsAre(0, 0, 3));
+}
+
+// The codestream of a JP2 file.
+FileBytes CodestreamOf(const FileBytes& file) {
+  constexpr uint8_t kStart[] = {0xFF, 0x4F, 0xFF, 0x51};
+  return {std::search(file.begin(), file.end(), std::begin(kStart), std::end(kStart)), file.end()};
+}
+
+void PutBig32(FileBytes& bytes, size_t position, uint32_t value) {
+  for (size_t k = 0; k < 4; ++k) bytes[position + k] = static_cast<uint8_t>(value >> (24 - 8 * k));
+}
+
+// Each would take OpenJPEG gigabytes or minutes.
+TEST(DecodeImageTest, HeadersOfJpeg2000ThatCostMoreThanTheirPixelsAreRefused) {
+  const FileBytes file = CodestreamOf(EncodeJpeg2000(MakeTestPixels(64, 64, /*seed=*/6), 1));
+  ASSERT_TRUE(ReadJpeg2000Header(file));
+  // Where the numbers of the segment SIZ stand.
+  constexpr size_t kExtents = 8;
+  constexpr size_t kTileExtents = 24;
+  constexpr size_t kComponents = 40;
+  FileBytes tiles = file;
+  PutBig32(tiles, kTileExtents, 1);
+  PutBig32(tiles, kTileExtents + 4, 1);
+  PutBig32(tiles, kExtents, 60000);
+  EXPECT_FALSE(ReadJpeg2000Header(tiles));
+  FileBytes components = file;
+  components[kComponents] = 0x40;
+  EXPECT_FALSE(ReadJpeg2000Header(components));
+
+  // 2,048 x 2,048 pixels, of which only the segment of the coding is rewritten.
+  constexpr uint8_t kCoding[] = {0xFF, 0x52};
+  const auto coding = std::search(file.begin(), file.end(), std::begin(kCoding), std::end(kCoding));
+  const auto with_precincts = [&](uint8_t exponents) {
+    FileBytes bytes(file.begin(), coding);
+    for (const size_t position : {size_t{0}, size_t{4}, size_t{16}, size_t{20}}) {
+      PutBig32(bytes, kExtents + position, 2048);
+    }
+    const auto levels = coding[9];
+    FileBytes segment(coding, coding + 14);
+    segment[3] = static_cast<uint8_t>(segment[3] + levels + 1);
+    segment[4] |= 1;
+    segment.insert(segment.end(), levels + 1U, exponents);
+    bytes.insert(bytes.end(), segment.begin(), segment.end());
+    bytes.insert(bytes.end(), coding + 14, file.end());
+    return bytes;
+  };
+  EXPECT_FALSE(ReadJpeg2000Header(with_precincts(0x11)));
+  const auto header = ReadJpeg2000Header(with_precincts(0x77));
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->width, 2048);
+  // In the header of a part of a tile, too.
+  FileBytes part = with_precincts(0x77);
+  constexpr uint8_t kData[] = {0xFF, 0x93};
+  const auto data = std::search(part.begin(), part.end(), std::begin(kData), std::end(kData));
+  FileBytes segment = {0xFF, 0x52, 0, 13, 1, 0, 0, 1, 0, 0, 4, 4, 0, 1, 0x11};
+  part.insert(data, segment.begin(), segment.end());
+  EXPECT_FALSE(ReadJpeg2000Header(part));
 }
 
 }  // namespace

@@ -13,9 +13,9 @@
 #include <memory>
 #include <string>
 
-#include "backends/core/image/bytes.h"
 #include "backends/core/image/color.h"
 #include "backends/core/image/decoders.h"
+#include "backends/core/image/jpeg_2000_header.h"
 #include "backends/core/image/library.h"
 
 namespace onnxifi::image {
@@ -24,9 +24,6 @@ namespace {
 using base::Code;
 using base::Result;
 using base::Status;
-
-// Gray or three colours or four inks, and transparency.
-constexpr uint32_t kMaxComponents = 4;
 
 #define ONNXIFI_OPENJPEG_FUNCTIONS(M)   \
   M(opj_create_decompress)              \
@@ -83,17 +80,6 @@ OPJ_BOOL Seek(OPJ_OFF_T position, void* user_data) {
   if (position < 0 || static_cast<size_t>(position) > source.bytes.size()) return OPJ_FALSE;
   source.position = static_cast<size_t>(position);
   return OPJ_TRUE;
-}
-
-// A palette of many columns makes as many components of one, each as large as the image. The box
-// "pclr" has their number behind its name and a number of 16 bits.
-bool HasWidePalette(Bytes bytes) {
-  const std::string_view text = Text(bytes);
-  const std::string_view boxes = text.substr(0, text.find("jp2c"));
-  for (size_t at = boxes.find("pclr"); at != boxes.npos; at = boxes.find("pclr", at + 1)) {
-    if (ByteAt(bytes, at + 6) > kMaxComponents) return true;
-  }
-  return false;
 }
 
 // A component at the resolution of the image, in 8 bits.
@@ -191,13 +177,15 @@ void Convert(const opj_image_t& decoded, Colors colors, Image& image) {
 
 Decoded DecodeJpeg2000(Bytes bytes, const Options& options) {
   ONNXIFI_ASSIGN_OR_RETURN(const Functions opj, Load(options.libraries.jpeg_2000));
-  const bool is_codestream = ByteAt(bytes, 0) == 0xFF;
-  if (!is_codestream && HasWidePalette(bytes)) return std::optional<Image>();
+  const std::optional<Jpeg2000Header> header = ReadJpeg2000Header(bytes);
+  if (!header) return std::optional<Image>();
+  ONNXIFI_ASSIGN_OR_RETURN(std::optional<Image> image,
+                           Image::Create(header->width, header->height, options.max_pixels));
   Source source{bytes};
   const std::unique_ptr<opj_stream_t, decltype(opj.opj_stream_destroy)> stream(
       opj.opj_stream_create(OPJ_J2K_STREAM_CHUNK_SIZE, OPJ_TRUE), opj.opj_stream_destroy);
   const std::unique_ptr<opj_codec_t, decltype(opj.opj_destroy_codec)> codec(
-      opj.opj_create_decompress(is_codestream ? OPJ_CODEC_J2K : OPJ_CODEC_JP2),
+      opj.opj_create_decompress(IsJpeg2000Codestream(bytes) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2),
       opj.opj_destroy_codec);
   if (!stream || !codec) {
     return Status(Code::kNoSystemMemory, std::string("The library ") + options.libraries.jpeg_2000 +
@@ -210,19 +198,15 @@ Decoded DecodeJpeg2000(Bytes bytes, const Options& options) {
   opj.opj_stream_set_user_data_length(stream.get(), bytes.size());
   opj_dparameters_t parameters = {};
   opj.opj_set_default_decoder_parameters(&parameters);
-  opj_image_t* header = nullptr;
+  opj_image_t* described = nullptr;
   const bool is_read = opj.opj_setup_decoder(codec.get(), &parameters) != OPJ_FALSE &&
-                       opj.opj_read_header(stream.get(), codec.get(), &header) != OPJ_FALSE &&
-                       header != nullptr;
+                       opj.opj_read_header(stream.get(), codec.get(), &described) != OPJ_FALSE &&
+                       described != nullptr;
   const std::unique_ptr<opj_image_t, decltype(opj.opj_image_destroy)> decoded(
-      header, opj.opj_image_destroy);
-  if (!is_read || decoded->numcomps < 1 || decoded->numcomps > kMaxComponents) {
-    return std::optional<Image>();
-  }
-  ONNXIFI_ASSIGN_OR_RETURN(std::optional<Image> image,
-                           Image::Create(int64_t{decoded->x1} - decoded->x0,
-                                         int64_t{decoded->y1} - decoded->y0, options.max_pixels));
-  if (!image || opj.opj_decode(codec.get(), stream.get(), decoded.get()) == OPJ_FALSE) {
+      described, opj.opj_image_destroy);
+  if (!is_read || int64_t{decoded->x1} - decoded->x0 != header->width ||
+      int64_t{decoded->y1} - decoded->y0 != header->height ||
+      opj.opj_decode(codec.get(), stream.get(), decoded.get()) == OPJ_FALSE) {
     return std::optional<Image>();
   }
   const std::optional<Colors> colors = ColorsOf(*decoded);
